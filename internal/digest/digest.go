@@ -1,0 +1,180 @@
+// Package digest computes and checks digests while bytes flow.
+// It does not know what the bytes are or where they come from.
+package digest
+
+import (
+	"crypto/sha256"
+	"crypto/sha512"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+
+	godigest "github.com/opencontainers/go-digest"
+)
+
+// Digest is "<algorithm>:<hex>", as OCI and Flux write it.
+type Digest = godigest.Digest
+
+// Algorithm returns the algorithm of that name. Only sha256, sha384 and sha512 are offered: the others that
+// source-controller registers are either broken (sha1) or not understood by OCI registries (blake3).
+func Algorithm(name string) (godigest.Algorithm, error) {
+	a := godigest.Algorithm(name)
+	if newHash(a) == nil {
+		return "", fmt.Errorf("unsupported digest algorithm %q, must be one of: sha256, sha384, sha512", name)
+	}
+	return a, nil
+}
+
+// newHash returns nil for an algorithm that is not offered.
+func newHash(a godigest.Algorithm) hash.Hash {
+	switch a {
+	case godigest.SHA256:
+		return sha256.New()
+	case godigest.SHA384:
+		return sha512.New384()
+	case godigest.SHA512:
+		return sha512.New()
+	}
+	return nil
+}
+
+// A MalformedError tells that a string is not a digest. It is a type of its own because an index with an unreadable
+// digest earns a warning, where one with a wrong digest is refused.
+type MalformedError struct {
+	Value  string
+	Reason string
+}
+
+// maxShown keeps a hostile index from filling the terminal: no digest of an offered algorithm is longer.
+const maxShown = len("sha512:") + 2*sha512.Size
+
+func (e *MalformedError) Error() string {
+	shown := e.Value
+	if len(shown) > maxShown {
+		shown = shown[:maxShown] + "…"
+	}
+	return fmt.Sprintf("malformed digest %q: %s", shown, e.Reason)
+}
+
+// Parse reads "<algorithm>:<hex>". The algorithm and the hex digits must be lower case, as the OCI image
+// specification demands. The error is a [*MalformedError].
+func Parse(s string) (Digest, error) {
+	name, encoded, found := strings.Cut(s, ":")
+	if !found {
+		return "", &MalformedError{s, "no algorithm in front"}
+	}
+	h := newHash(godigest.Algorithm(name))
+	if h == nil {
+		return "", &MalformedError{s, "algorithm must be one of sha256, sha384, sha512"}
+	}
+	if len(encoded) != 2*h.Size() {
+		return "", &MalformedError{s, fmt.Sprintf("%s has %d hex digits, not %d", name, 2*h.Size(), len(encoded))}
+	}
+	for _, c := range []byte(encoded) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return "", &MalformedError{s, "not lower case hex"}
+		}
+	}
+	return Digest(s), nil
+}
+
+// ParseLoose reads a digest as Helm indexes hold it: bare hex is SHA-256, and an algorithm may stand in front as in
+// [Parse]. Case does not matter, because Helm never compared these digests and some generators print upper case hex;
+// the result is lower case. Surrounding white space is malformed.
+func ParseLoose(s string) (Digest, error) {
+	lower := strings.ToLower(s)
+	if !strings.Contains(s, ":") {
+		lower = godigest.SHA256.String() + ":" + lower
+	}
+	d, err := Parse(lower)
+	var malformed *MalformedError
+	if errors.As(err, &malformed) {
+		return "", &MalformedError{s, malformed.Reason}
+	}
+	return d, err
+}
+
+// A Writer hashes and counts what is written to it. A write never fails.
+type Writer struct {
+	algorithm godigest.Algorithm
+	hash      hash.Hash
+	size      int64
+}
+
+// NewWriter returns a Writer for an algorithm that [Algorithm] has returned; anything else is a programming error
+// and panics.
+func NewWriter(a godigest.Algorithm) *Writer {
+	h := newHash(a)
+	if h == nil {
+		panic(fmt.Sprintf("digest: algorithm %q is not available", a))
+	}
+	return &Writer{algorithm: a, hash: h}
+}
+
+func (w *Writer) Write(p []byte) (int, error) {
+	n, err := w.hash.Write(p)
+	w.size += int64(n)
+	return n, err
+}
+
+// Digest returns the digest of everything written since the last Reset. Writing may go on afterwards.
+func (w *Writer) Digest() Digest { return godigest.NewDigest(w.algorithm, w.hash) }
+
+// Size returns the number of bytes written since the last Reset.
+func (w *Writer) Size() int64 { return w.size }
+
+// Reset forgets everything that was written.
+func (w *Writer) Reset() {
+	w.hash.Reset()
+	w.size = 0
+}
+
+// A MismatchError tells that bytes are not the ones a digest was made of.
+type MismatchError struct {
+	Want, Got Digest
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("computed digest doesn't match '%s': got '%s'", e.Want, e.Got)
+}
+
+// NewReader returns a reader of r's bytes that ends with a [*MismatchError] instead of io.EOF when they do not make
+// up the digest want. It fails at once with a [*MalformedError] when want is no digest: a check that cannot be made
+// never passes. Every error, io.EOF included, is repeated by later reads.
+func NewReader(r io.Reader, want Digest) io.Reader {
+	d, err := Parse(string(want))
+	if err != nil {
+		return &reader{err: err}
+	}
+	return &reader{source: r, want: d, seen: NewWriter(d.Algorithm())}
+}
+
+type reader struct {
+	source io.Reader
+	want   Digest
+	seen   *Writer
+	err    error
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.source.Read(p)
+	_, _ = r.seen.Write(p[:n])
+	if err == io.EOF { //nolint:errorlint // io.Reader's contract: io.EOF itself
+		err = r.verify()
+	}
+	r.err = err
+	return n, err
+}
+
+// verify returns io.EOF when the bytes are the right ones.
+func (r *reader) verify() error {
+	if got := r.seen.Digest(); got != r.want {
+		return &MismatchError{Want: r.want, Got: got}
+	}
+	return io.EOF
+}
