@@ -1,0 +1,180 @@
+package resolve
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// ErrNoMatch is matched by every [*NoMatchError].
+var ErrNoMatch = errors.New("no chart version matches")
+
+var errNoName = errors.New("no name set for remote chart reference")
+
+// A NoMatchError tells that no published version is the one asked for, and what came nearest.
+type NoMatchError struct {
+	Version     string // what was asked for
+	Published   int    // number of candidates that there were
+	Newest      string // newest version that a range can choose, "" if there is none
+	Prerelease  string // newest pre-release that would match if pre-releases did
+	Removed     string // newest removed version that would match
+	Unreachable string // version without two dots that would match
+	PrefixedTag string // newest tag with a "v" in front that would match
+
+	text  string
+	wider string // a constraint that matches Prerelease, "" if there is no simple one
+}
+
+func (e *NoMatchError) Error() string { return e.text }
+
+// Is makes errors.Is(err, ErrNoMatch) true.
+func (e *NoMatchError) Is(target error) bool { return target == ErrNoMatch }
+
+// Hint says what the user may have meant, "" if there is nothing to say.
+func (e *NoMatchError) Hint() string {
+	switch {
+	case e.PrefixedTag != "":
+		return fmt.Sprintf("only the tag %q matches, and ranges do not see tags that start with \"v\": ask for exactly %q",
+			e.PrefixedTag, e.PrefixedTag)
+	case e.Prerelease != "" && e.wider != "":
+		return fmt.Sprintf("only pre-releases match, the newest is %s: ask for it exactly or use the range %q",
+			e.Prerelease, e.wider)
+	case e.Prerelease != "":
+		return fmt.Sprintf("only pre-releases match, the newest is %s: ask for it exactly", e.Prerelease)
+	case e.Removed != "":
+		return fmt.Sprintf("version %s matches but is marked as removed: only its exact version finds it", e.Removed)
+	case e.Unreachable != "":
+		return fmt.Sprintf("version %q is published but has fewer than three parts: ask for exactly %q",
+			e.Unreachable, e.Unreachable)
+	case e.Newest != "":
+		return "newest published version is " + e.Newest
+	}
+	return ""
+}
+
+// A ConstraintError tells that a version is neither published nor a constraint.
+type ConstraintError struct {
+	Constraint string
+	Err        error
+}
+
+func (e *ConstraintError) Error() string {
+	if errors.Is(e.Err, semver.ErrConstraintTooLong) || errors.Is(e.Err, semver.ErrTooManyConstraintGroups) {
+		return "improper constraint: " + e.Err.Error()
+	}
+	return fmt.Sprintf("improper constraint: %q", e.Constraint)
+}
+
+func (e *ConstraintError) Unwrap() error { return e.Err }
+
+// Hint shows what a constraint looks like.
+func (e *ConstraintError) Hint() string {
+	if strings.EqualFold(e.Constraint, "latest") {
+		return `for the latest version leave the version out, or use "*"`
+	}
+	return `use a version such as "1.2.3" or a range such as "1.2.x", "^1.2.0" or ">=1.2.0 <2.0.0"`
+}
+
+func asNoMatch(err error) (*NoMatchError, bool) {
+	var noMatch *NoMatchError
+	ok := errors.As(err, &noMatch)
+	return noMatch, ok
+}
+
+// reword sets the text of a NoMatchError, except where there was nothing to choose from. The error is fresh from
+// Choose and belongs to nobody else yet.
+func reword(err error, text string) error {
+	if noMatch, ok := asNoMatch(err); ok && noMatch.Published > 0 {
+		noMatch.text = text
+	}
+	return err
+}
+
+// explain finds out what came nearest to a constraint that nothing satisfies.
+func explain(cands []Candidate, version string, constraint *semver.Constraints) error {
+	e := &NoMatchError{
+		Version:   version,
+		Published: len(cands),
+		text:      fmt.Sprintf("no version matching '%s' found", version),
+	}
+	e.Newest = newest(cands)
+	wider := *constraint
+	wider.IncludePrerelease = true
+	e.Prerelease = versionAt(cands, highest(cands, live, wider.Check))
+	if e.Prerelease != "" {
+		e.wider = widen(version, e.Prerelease)
+	}
+	e.Removed = versionAt(cands, highest(cands, removed, constraint.Check))
+	e.Unreachable = unreachable(cands, constraint)
+	return e
+}
+
+func removed(c *Candidate) bool { return c.Removed }
+
+func versionAt(cands []Candidate, i int) string {
+	if i < 0 {
+		return ""
+	}
+	return cands[i].Version
+}
+
+// newest prefers releases: a pre-release is news only where there is nothing else.
+func newest(cands []Candidate) string {
+	release := func(v *semver.Version) bool { return v.Prerelease() == "" }
+	if i := highest(cands, live, release); i >= 0 {
+		return cands[i].Version
+	}
+	return versionAt(cands, highest(cands, live, func(*semver.Version) bool { return true }))
+}
+
+// widen returns the constraint with the smallest change that lets prerelease match, "" if that is not simple.
+func widen(version, prerelease string) string {
+	v, err := parseVersion(prerelease)
+	if err != nil {
+		return ""
+	}
+	wider := version + "-0"
+	if version == "" || version == "*" {
+		wider = ">=0.0.0-0"
+	}
+	if constraint, err := semver.NewConstraint(wider); err != nil || !constraint.Check(v) {
+		return ""
+	}
+	return wider
+}
+
+// unreachable returns the highest version without two dots that satisfies the constraint.
+func unreachable(cands []Candidate, constraint *semver.Constraints) string {
+	found, foundVersion := "", (*semver.Version)(nil)
+	for i := range cands {
+		s := cands[i].Version
+		if cands[i].Removed || strings.Count(s, ".") >= 2 {
+			continue
+		}
+		v, err := semver.NewVersion(s)
+		if err != nil || !constraint.Check(v) {
+			continue
+		}
+		if foundVersion == nil || v.GreaterThan(foundVersion) {
+			found, foundVersion = s, v
+		}
+	}
+	return found
+}
+
+// prefixedTag returns the tag with a "v" in front that version would have chosen, had the "v" been left out.
+func prefixedTag(tags []string, version string) string {
+	var bare []string
+	for _, tag := range tags {
+		if rest, found := strings.CutPrefix(tag, "v"); found {
+			bare = append(bare, rest)
+		}
+	}
+	c, err := Choose(FromTags(bare), version)
+	if err != nil {
+		return ""
+	}
+	return "v" + c.Tag
+}

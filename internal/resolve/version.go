@@ -1,0 +1,83 @@
+package resolve
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
+
+// parseVersion reads a version as source-controller does: there must be two dots somewhere, for the rest it is
+// lenient ("v1.2.3" and "2025.02.03" are versions, "1.2" is not).
+func parseVersion(s string) (*semver.Version, error) {
+	if strings.Count(s, ".") < 2 {
+		return nil, semver.ErrInvalidSemVer
+	}
+	// The strict parser knows no regular expression and reads nearly everything that is ever published.
+	if v, err := semver.StrictNewVersion(strings.TrimPrefix(s, "v")); err == nil {
+		return v, nil
+	}
+	return semver.NewVersion(s)
+}
+
+// parseConstraint returns a [*ConstraintError] for anything that is not a constraint of at most 512 bytes with at
+// most 32 alternatives; these are semver's own limits.
+func parseConstraint(version string) (*semver.Constraints, error) {
+	if version == "" {
+		version = "*"
+	}
+	constraint, err := semver.NewConstraint(version)
+	if err != nil {
+		return nil, &ConstraintError{Constraint: version, Err: err}
+	}
+	return constraint, nil
+}
+
+// SetMetadata returns version with meta as its build metadata. What was there before is replaced, and the version is
+// normalised: "v1.2" becomes "1.2.0+meta". Without meta the version is returned as it is.
+func SetMetadata(version, meta string) (string, error) {
+	if meta == "" {
+		return version, nil
+	}
+	v, err := semver.NewVersion(version)
+	if err != nil {
+		return "", fmt.Errorf("failed to parse version from chart metadata as SemVer: %w", err)
+	}
+	with, err := v.SetMetadata(meta)
+	if err != nil {
+		return "", fmt.Errorf("failed to set SemVer metadata on chart version: %w", err)
+	}
+	return with.String(), nil
+}
+
+// SameVersion tells whether two spellings mean the same version, build metadata included. A leading "v" does not
+// matter, nor does "_" for "+". What is not a version is compared as a string.
+func SameVersion(a, b string) bool {
+	if a == b {
+		return true
+	}
+	va, errA := semver.NewVersion(strings.ReplaceAll(a, "_", "+"))
+	vb, errB := semver.NewVersion(strings.ReplaceAll(b, "_", "+"))
+	return errA == nil && errB == nil && va.Equal(vb) && va.Metadata() == vb.Metadata()
+}
+
+// SameName tells whether two chart names mean the same chart: in a registry the name may have a path in front.
+func SameName(a, b string) bool { return path.Base(a) == path.Base(b) }
+
+// nameForm is source-controller's. It forbids upper case and "_", although HTTP repositories may well hold such
+// charts (see docs/differences.md).
+var nameForm = regexp.MustCompile(`^([-a-z0-9]+/?\.?)+$`)
+
+// ValidateName checks a chart name that is looked up in a repository, before anyone is asked for it.
+func ValidateName(name string) error {
+	if name == "" {
+		return errNoName
+	}
+	if !nameForm.MatchString(name) {
+		return fmt.Errorf("invalid chart name '%s': a valid name must be lower case letters and numbers "+
+			"and MAY be separated with dashes (-), slashes (/) or periods (.)", name)
+	}
+	return nil
+}
