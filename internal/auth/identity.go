@@ -1,0 +1,165 @@
+// Package auth turns Secrets and logins into HTTP transports that can only carry them to the host they are for.
+// It does not fetch anything itself.
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// redacted stands where a secret was.
+const redacted = "REDACTED"
+
+// Identity is what one repository is talked to with: basic credentials, a client certificate, the authorities that
+// its server's certificate may come from. It prints as "REDACTED" by every means. It is immutable; nil and the zero
+// value are an anonymous identity.
+type Identity struct {
+	// A pointer, because the fmt package does not ask an unexported field of someone else's struct how it wants to
+	// be printed: then it shows an address, and nothing behind it.
+	secrets *secrets
+}
+
+type secrets struct {
+	username, password string
+
+	ca        []byte // PEM, added to the system's authorities
+	cert, key []byte // PEM
+	pair      *tls.Certificate
+}
+
+// NewBasic returns an identity with a user name and a password and no TLS settings.
+func NewBasic(username, password string) *Identity {
+	return (*Identity)(nil).WithBasic(username, password)
+}
+
+// WithBasic returns a copy of id that has this user name and password instead of its own.
+func (id *Identity) WithBasic(username, password string) *Identity {
+	s := id.reveal()
+	s.username, s.password = username, password
+	return &Identity{&s}
+}
+
+// Basic returns the user name and the password, and whether both are there. One without the other is never sent.
+func (id *Identity) Basic() (username, password string, ok bool) {
+	s := id.reveal()
+	if s.username == "" || s.password == "" {
+		return "", "", false
+	}
+	return s.username, s.password, true
+}
+
+// HasCA reports whether the identity trusts an authority of its own.
+func (id *Identity) HasCA() bool { return len(id.reveal().ca) > 0 }
+
+// HasCertificate reports whether the identity has a client certificate.
+func (id *Identity) HasCertificate() bool { return id.reveal().pair != nil }
+
+// TLSConfig returns a new client configuration: the system's authorities and the identity's own, and its client
+// certificate. Verification of the server cannot be turned off.
+func (id *Identity) TLSConfig() *tls.Config {
+	s := id.reveal()
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if s.pair != nil {
+		config.Certificates = []tls.Certificate{*s.pair}
+	}
+	if len(s.ca) > 0 {
+		config.RootCAs = rootsWith(s.ca)
+	}
+	return config
+}
+
+// rootsWith adds to the system's authorities instead of replacing them: a repository with a private authority may
+// serve its archives from a public host. source-controller does the same.
+func rootsWith(ca []byte) *x509.CertPool {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	roots.AppendCertsFromPEM(ca)
+	return roots
+}
+
+// withoutCertificate returns what may be used towards other hosts: the authorities, and nothing that identifies.
+func (id *Identity) withoutCertificate() *Identity {
+	return &Identity{&secrets{ca: id.reveal().ca}}
+}
+
+// reveal copies, so that what it returns can be changed.
+func (id *Identity) reveal() secrets {
+	if id == nil || id.secrets == nil {
+		return secrets{}
+	}
+	return *id.secrets
+}
+
+// Key is equal for two identities iff their credentials and TLS settings are. It cannot be turned back into them, and
+// means nothing to another process: it is made with a key that nobody keeps.
+func (id *Identity) Key() string {
+	s := id.reveal()
+	mac := hmac.New(sha256.New, processKey())
+	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), s.ca, s.cert, s.key} {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		mac.Write(length[:])
+		mac.Write(part)
+	}
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+var processKey = sync.OnceValue(func() []byte {
+	key := make([]byte, sha256.Size)
+	// Read never fails: the program ends when the system has no randomness.
+	_, _ = rand.Read(key)
+	return key
+})
+
+// minScrubbed is the length from which a secret is looked for in other people's text. Shorter ones would blot out
+// innocent letters, and protect nothing.
+const minScrubbed = 3
+
+// Scrub replaces the identity's own secrets in a text from outside, in the spellings that a server would echo them in.
+func (id *Identity) Scrub(text string) string {
+	s := id.reveal()
+	basic := s.username + ":" + s.password
+	for _, secret := range []string{
+		base64.StdEncoding.EncodeToString([]byte(basic)),
+		base64.URLEncoding.EncodeToString([]byte(basic)),
+		s.password, url.QueryEscape(s.password), url.PathEscape(s.password),
+		base64.StdEncoding.EncodeToString([]byte(s.password)),
+	} {
+		if len(secret) >= minScrubbed && len(s.password) > 0 {
+			text = strings.ReplaceAll(text, secret, redacted)
+		}
+	}
+	return text
+}
+
+// Format serves every verb of the fmt package.
+func (id Identity) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// String is for those who do not go through the fmt package.
+func (id Identity) String() string { return redacted }
+
+// MarshalText covers encoders of keys and of most formats.
+func (id Identity) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// MarshalJSON is its own method because some encoders do not look for MarshalText.
+func (id Identity) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+
+// MarshalYAML covers the encoders that convert by it.
+func (id Identity) MarshalYAML() (any, error) { return redacted, nil }
+
+// LogValue covers structured logs.
+func (id Identity) LogValue() slog.Value { return slog.StringValue(redacted) }

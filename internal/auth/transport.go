@@ -1,0 +1,183 @@
+package auth
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// The timeouts are source-controller's. They bound steps that have no other bound; the whole is bounded by contexts.
+const (
+	dialTimeout         = 30 * time.Second
+	tlsHandshakeTimeout = 10 * time.Second
+	idleTimeout         = 60 * time.Second
+)
+
+// maxHeaderBytes is far above what any server sends, and far below net/http's 10 MiB.
+const maxHeaderBytes = 256 << 10
+
+// maxIdlePerHost matches the requests that one host gets at the same time.
+const maxIdlePerHost = 4
+
+// TransportOptions says where an identity may go and how connections are made.
+type TransportOptions struct {
+	Identity *Identity
+	// Base is the repository's URL: only requests to its scheme, host and port carry the identity. User and password
+	// in it count as basic credentials, if the identity has none. A nil Base lets the identity go nowhere.
+	Base *url.URL
+	// PassCredentials lets it go to other hosts too, but not from https to http.
+	PassCredentials bool
+
+	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
+	Getenv    func(string) string // for the proxy variables; nil is no proxy
+	UserAgent string
+}
+
+// NewTransport returns a transport with connections of its own: none is ever shared with another identity. It removes
+// whatever Authorization, Cookie and Referer headers a request has, and sets Basic where the options allow it. User and
+// password in a request's own URL are used for that request, if the identity is not.
+//
+// It compresses nothing and follows no redirect.
+func NewTransport(o TransportOptions) http.RoundTripper {
+	away := o
+	away.Identity = o.Identity.withoutCertificate()
+	return &transport{
+		options: o,
+		home:    Connections(o),
+		away:    Connections(away),
+	}
+}
+
+// Connections returns the connection pool of a transport: the identity's TLS settings towards every host, proxies,
+// limits. It sends no credentials and no user agent.
+func Connections(o TransportOptions) *http.Transport {
+	return &http.Transport{
+		Proxy:                  proxyFunc(o.Getenv),
+		OnProxyConnectResponse: checkTunnel,
+		DialContext:            dialWithin(o.Dial, dialTimeout),
+		TLSClientConfig:        o.Identity.TLSConfig(),
+		TLSHandshakeTimeout:    tlsHandshakeTimeout,
+		IdleConnTimeout:        idleTimeout,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		// An index is stored as the server sends it, and an archive is compressed already.
+		DisableCompression: true,
+		// net/http leaves HTTP/2 out when it is given TLS settings, unless asked.
+		ForceAttemptHTTP2: true,
+	}
+}
+
+func dialWithin(dial func(context.Context, string, string) (net.Conn, error), timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		return dial(ctx, network, addr)
+	}
+}
+
+type transport struct {
+	options TransportOptions
+	// home carries the client certificate, away does not.
+	home, away *http.Transport
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	out := r.Clone(r.Context())
+	for _, header := range []string{"Authorization", "Cookie", "Referer"} {
+		out.Header.Del(header)
+	}
+	if t.options.UserAgent != "" {
+		out.Header.Set("User-Agent", t.options.UserAgent)
+	}
+	own := out.URL.User
+	out.URL.User = nil
+
+	if !t.trusts(r) {
+		setBasic(out, NewUserinfo(own))
+		return t.away.RoundTrip(out)
+	}
+	id := t.options.Identity
+	for _, other := range []*Identity{t.baseUserinfo(), NewUserinfo(own)} {
+		if _, _, ok := id.Basic(); !ok {
+			id = other
+		}
+	}
+	setBasic(out, id)
+	return t.home.RoundTrip(out)
+}
+
+func (t *transport) baseUserinfo() *Identity {
+	if t.options.Base == nil {
+		return nil
+	}
+	return NewUserinfo(t.options.Base.User)
+}
+
+// trusts tells whether the identity may go where the request goes.
+func (t *transport) trusts(r *http.Request) bool {
+	base := t.options.Base
+	switch {
+	case base == nil:
+		return false
+	case SameOrigin(base, r.URL):
+		return true
+	case base.Scheme == "https" && r.URL.Scheme != "https":
+		return false
+	default:
+		return t.options.PassCredentials && !isForeign(r.Context())
+	}
+}
+
+// CloseIdleConnections is what http.Client's method of this name calls.
+func (t *transport) CloseIdleConnections() {
+	t.home.CloseIdleConnections()
+	t.away.CloseIdleConnections()
+}
+
+// NewUserinfo returns the credentials in a URL as an identity, or nil if there are none.
+func NewUserinfo(u *url.Userinfo) *Identity {
+	password, ok := u.Password()
+	if u == nil || !ok && u.Username() == "" {
+		return nil
+	}
+	return NewBasic(u.Username(), password)
+}
+
+func setBasic(r *http.Request, id *Identity) {
+	if username, password, ok := id.Basic(); ok {
+		r.SetBasicAuth(username, password)
+	}
+}
+
+// SameOrigin tells whether scheme, host and port are equal, where a port that is not written is the scheme's own.
+func SameOrigin(a, b *url.URL) bool {
+	return Origin(a) == Origin(b)
+}
+
+// Origin returns scheme, host and port of a URL in one spelling.
+func Origin(u *url.URL) string {
+	scheme := strings.ToLower(u.Scheme)
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443", "oci": "443"}[scheme]
+	}
+	return scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+type foreignKey struct{}
+
+// Foreign marks the requests of a context as going where nobody sent them but another server, with a redirect: the
+// identity stays at home, whatever PassCredentials says.
+func Foreign(ctx context.Context) context.Context { return context.WithValue(ctx, foreignKey{}, true) }
+
+func isForeign(ctx context.Context) bool {
+	foreign, _ := ctx.Value(foreignKey{}).(bool)
+	return foreign
+}
