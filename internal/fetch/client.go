@@ -1,0 +1,108 @@
+// Package fetch talks to one kind of source each: HTTP and OCI Helm repositories, and local directories in their place.
+// It chooses no version, builds no chart and stores nothing; bytes go to the writer it is given.
+package fetch
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+)
+
+// A Sink takes what is downloaded. Reset is called before every attempt: it discards what was written so far.
+type Sink interface {
+	io.Writer
+	Reset() error
+}
+
+// DefaultPerHost is how many transfers one host gets at the same time.
+const DefaultPerHost = 4
+
+// Config holds a Client's edges to the world.
+type Config struct {
+	Dial      func(ctx context.Context, network, addr string) (net.Conn, error) // nil dials as package net does
+	Getenv    func(string) string                                               // for proxies; nil is no proxy
+	UserAgent string
+	Retries   int // attempts after the first one
+	PerHost   int // transfers per host at the same time; 0 is DefaultPerHost
+
+	Now func() time.Time // required
+	// Sleep waits, or returns early with the context's cause. nil waits in real time.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Rand returns a number in [0,1), for the jitter of waits. nil is random.
+	Rand func() float64
+}
+
+// Client is what all repositories of one run share: retries, the limit per host, connections. It is safe for use by
+// many goroutines.
+type Client struct {
+	config Config
+	limit  *limiter
+
+	mu         sync.Mutex
+	transports map[string]http.RoundTripper
+}
+
+// NewClient returns a Client.
+func NewClient(c Config) *Client {
+	if c.PerHost <= 0 {
+		c.PerHost = DefaultPerHost
+	}
+	if c.Sleep == nil {
+		c.Sleep = sleep
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Float64
+	}
+	return &Client{config: c, limit: newLimiter(c.PerHost), transports: map[string]http.RoundTripper{}}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// transport returns the transport for an identity that belongs to the host of base. Repositories with the same
+// credentials on the same host share it.
+func (c *Client) transport(id *auth.Identity, base *url.URL, passCredentials bool) http.RoundTripper {
+	key := id.Key() + " " + auth.Origin(base) + " " + strconv.FormatBool(passCredentials)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, found := c.transports[key]
+	if !found {
+		t = auth.NewTransport(auth.TransportOptions{
+			Identity:        id,
+			Base:            base,
+			PassCredentials: passCredentials,
+			Dial:            c.config.Dial,
+			Getenv:          c.config.Getenv,
+			UserAgent:       c.config.UserAgent,
+		})
+		c.transports[key] = t
+	}
+	return t
+}
+
+// CloseIdleConnections closes the connections that no transfer uses.
+func (c *Client) CloseIdleConnections() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.transports {
+		if closer, ok := t.(interface{ CloseIdleConnections() }); ok {
+			closer.CloseIdleConnections()
+		}
+	}
+}

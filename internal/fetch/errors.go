@@ -1,0 +1,139 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+)
+
+// A StatusError is an answer with another status than 200.
+type StatusError struct {
+	URL     string // redacted
+	Code    int
+	Status  string // code and reason
+	Snippet string // the beginning of the answer in one line, without secrets
+
+	wait time.Duration
+	hint string
+}
+
+// Error has a space before the colon because Helm, and so source-controller, prints one.
+func (e *StatusError) Error() string { return fmt.Sprintf("failed to fetch %s : %s", e.URL, e.Status) }
+
+// Transient tells whether asking again may help.
+func (e *StatusError) Transient() bool { return transientStatus(e.Code) }
+
+// AuthFailure tells whether the server wants other credentials.
+func (e *StatusError) AuthFailure() bool {
+	return e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
+}
+
+// RetryAfter is the wait that the server asks for, or 0.
+func (e *StatusError) RetryAfter() time.Duration { return e.wait }
+
+// Hint tells what to do, or is empty.
+func (e *StatusError) Hint() string { return e.hint }
+
+func transientStatus(code int) bool {
+	switch code {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// newStatusError describes the answer. The snippet is the beginning of its body.
+func newStatusError(r *http.Response, requested string, snippet []byte, id *auth.Identity, now time.Time) *StatusError {
+	return &StatusError{
+		URL:     auth.RedactURL(requested),
+		Code:    r.StatusCode,
+		Status:  statusLine(r, id),
+		Snippet: oneLine(id.Scrub(string(snippet)), maxSnippet),
+		wait:    retryAfter(r.Header, now),
+	}
+}
+
+// maxSnippet and maxReason bound what is shown of a server's own words.
+const (
+	maxSnippet = 300
+	maxReason  = 80
+)
+
+// statusLine returns the status as the server words it, or as the standard does where it has no words.
+func statusLine(r *http.Response, id *auth.Identity) string {
+	_, reason, _ := strings.Cut(r.Status, " ")
+	reason = oneLine(id.Scrub(reason), maxReason)
+	if reason == "" {
+		reason = http.StatusText(r.StatusCode)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s", r.StatusCode, reason))
+}
+
+// oneLine makes a text from outside fit to be printed: one line, no control characters, at most limit characters.
+func oneLine(text string, limit int) string {
+	var b strings.Builder
+	count := 0
+	for _, word := range strings.Fields(strings.ToValidUTF8(text, "")) {
+		for _, c := range " " + word {
+			if count == 0 && c == ' ' || !unicode.IsPrint(c) {
+				continue
+			}
+			if count == limit {
+				return b.String() + "…"
+			}
+			b.WriteRune(c)
+			count++
+		}
+	}
+	return b.String()
+}
+
+// A TimeoutError is the cause of a context that ends after a time that the user can set.
+type TimeoutError struct {
+	Name  string // of the field or flag, as the user writes it
+	After time.Duration
+}
+
+func (e *TimeoutError) Error() string { return fmt.Sprintf("%s of %v exceeded", e.Name, e.After) }
+
+// Transient is true: another day the server may be quicker.
+func (e *TimeoutError) Transient() bool { return true }
+
+// Timeout makes it a timeout for those who look for net.Error.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// Is makes it a context.DeadlineExceeded.
+func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// A RequestError is a request that got no complete answer.
+type RequestError struct {
+	URL string // redacted
+	Err error
+
+	hint string
+}
+
+func (e *RequestError) Error() string { return fmt.Sprintf("Get %q: %v", e.URL, e.Err) }
+
+func (e *RequestError) Unwrap() error { return e.Err }
+
+// Transient tells whether asking again may help.
+func (e *RequestError) Transient() bool { return transientRequest(e.Err) }
+
+// Hint tells what to do, or is empty.
+func (e *RequestError) Hint() string { return e.hint }
+
+// newRequestError describes a failed request or a failed read of its answer. What ended the context is the reason, if
+// something did: transports report it in many disguises.
+func newRequestError(ctx context.Context, requested string, err error) *RequestError {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return &RequestError{URL: auth.RedactURL(requested), Err: err}
+}

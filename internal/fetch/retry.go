@@ -1,0 +1,124 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	backoffBase = 500 * time.Millisecond
+	backoffCap  = 10 * time.Second
+
+	// maxUnboundedWait is what a server may ask for where no deadline says how long is too long.
+	maxUnboundedWait = 10 * time.Minute
+)
+
+// retry runs attempt, counted from 1, until it succeeds, fails for good, or may not be repeated any more.
+func (c *Client) retry(ctx context.Context, attempt func(ctx context.Context, n int) error) error {
+	for n := 1; ; n++ {
+		err := attempt(ctx, n)
+		if err == nil || n > c.config.Retries || !Transient(err) || ctx.Err() != nil {
+			return err
+		}
+		if failed := c.pause(ctx, n, err); failed != nil {
+			return failed
+		}
+	}
+}
+
+// pause waits after the nth attempt, which has failed with err. Its error ends the retries.
+func (c *Client) pause(ctx context.Context, n int, err error) error {
+	wait, asked := requestedWait(err)
+	if !asked {
+		wait = c.backoff(n)
+	}
+	left := c.timeLeft(ctx)
+	switch {
+	case wait > left && asked:
+		return &waitError{err: err, wait: wait, left: left}
+	case wait > left:
+		return err
+	}
+	report(ctx, Progress{Attempt: n, Total: -1, Wait: wait, RateLimited: asked})
+	if c.config.Sleep(ctx, wait) != nil {
+		return interrupted(ctx, err)
+	}
+	return nil
+}
+
+// backoff is exponential with full jitter: clients that failed together do not come back together.
+func (c *Client) backoff(n int) time.Duration {
+	ceiling := backoffCap
+	if n < 10 {
+		ceiling = min(backoffCap, backoffBase<<(n-1))
+	}
+	return time.Duration(c.config.Rand() * float64(ceiling))
+}
+
+func (c *Client) timeLeft(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return maxUnboundedWait
+	}
+	return deadline.Sub(c.config.Now())
+}
+
+// interrupted returns the error of a wait that was cut off: why it ended, and what it waited for.
+func interrupted(ctx context.Context, err error) error {
+	return &interruptedError{cause: context.Cause(ctx), last: err}
+}
+
+type interruptedError struct{ cause, last error }
+
+func (e *interruptedError) Error() string { return fmt.Sprintf("%v, after: %v", e.cause, e.last) }
+
+// Unwrap puts the cause first: an interrupted run is not transient, whatever it waited for.
+func (e *interruptedError) Unwrap() []error { return []error{e.cause, e.last} }
+
+func (e *interruptedError) Transient() bool { return Transient(e.cause) }
+
+// A waitError tells that a server wants a longer wait than there is time for.
+type waitError struct {
+	err        error
+	wait, left time.Duration
+}
+
+func (e *waitError) Error() string {
+	return fmt.Sprintf("%v: not tried again: the server asks to wait %v, longer than the %v that are left",
+		e.err, e.wait.Round(time.Second), max(e.left, 0).Round(time.Second))
+}
+
+func (e *waitError) Unwrap() error { return e.err }
+
+func (e *waitError) Hint() string {
+	return "the server limits the rate of requests: try again later, or raise spec.timeout and --timeout"
+}
+
+// requestedWait finds the wait that the server asked for.
+func requestedWait(err error) (time.Duration, bool) {
+	var e interface{ RetryAfter() time.Duration }
+	if !errors.As(err, &e) || e.RetryAfter() <= 0 {
+		return 0, false
+	}
+	return e.RetryAfter(), true
+}
+
+// maxRetryAfter keeps arithmetic with absurd values from overflowing.
+const maxRetryAfter = 365 * 24 * time.Hour
+
+// retryAfter reads the header of this name: seconds or a date. It is 0 where there is none, or none that can be read.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return min(max(date.Sub(now), 0), maxRetryAfter)
+	}
+	return 0
+}

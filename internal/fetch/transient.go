@@ -1,0 +1,101 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+)
+
+// Transient tells whether a later attempt may succeed without anybody changing anything. Errors that know are asked;
+// of the others, network failures are transient: refused and reset connections, timeouts, failed name resolution.
+func Transient(err error) bool {
+	var e interface{ Transient() bool }
+	if errors.As(err, &e) {
+		return e.Transient()
+	}
+	return networkFailure(err)
+}
+
+// AuthFailure tells whether credentials or certificates are the reason: 401, 403, a TLS alert, a certificate that
+// one side does not accept.
+func AuthFailure(err error) bool {
+	var e interface{ AuthFailure() bool }
+	if errors.As(err, &e) && e.AuthFailure() {
+		return true
+	}
+	return certificateFailure(err) || tlsAlert(err)
+}
+
+func networkFailure(err error) bool {
+	if errors.Is(err, context.Canceled) || certificateFailure(err) || tlsAlert(err) {
+		return false
+	}
+	var (
+		proxy   *auth.ProxyError
+		dns     *net.DNSError
+		addr    *net.AddrError
+		op      *net.OpError
+		timeout net.Error
+	)
+	switch {
+	case errors.As(err, &proxy):
+		return transientStatus(proxy.Code)
+	case errors.As(err, &dns):
+		return true
+	case errors.As(err, &addr):
+		return false
+	case errors.As(err, &op):
+		return true
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return true
+	}
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
+}
+
+// transientRequest is for errors that are known to come from a request: there a connection that just ends is a network
+// failure, where it would be a broken file elsewhere.
+func transientRequest(err error) bool {
+	return Transient(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || resetStream(err)
+}
+
+// resetStream recognises net/http's HTTP/2 stream error, which is not exported but copies itself into any struct of
+// its shape.
+func resetStream(err error) bool {
+	var e http2StreamError
+	return errors.As(err, &e)
+}
+
+type http2StreamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (e http2StreamError) Error() string { return "stream error" }
+
+// certificateFailure tells whether the server's certificate was refused.
+func certificateFailure(err error) bool {
+	var (
+		verification *tls.CertificateVerificationError
+		authority    x509.UnknownAuthorityError
+		hostname     x509.HostnameError
+		invalid      x509.CertificateInvalidError
+		roots        x509.SystemRootsError
+	)
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &hostname) ||
+		errors.As(err, &invalid) || errors.As(err, &roots)
+}
+
+// tlsAlert tells whether one side ended the handshake or the connection with an alert. Package tls has no exported
+// type for it; it is told by the name of the operation, which is part of net.OpError's documented fields.
+func tlsAlert(err error) bool {
+	var op *net.OpError
+	var alert tls.AlertError
+	return errors.As(err, &alert) || errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
+}
