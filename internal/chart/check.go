@@ -1,0 +1,82 @@
+// Package chart reads, edits and packages one Helm chart, reproducibly. It does not know where charts come from, and
+// it never writes to disk.
+package chart
+
+import (
+	"fmt"
+	"io"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"sigs.k8s.io/yaml"
+)
+
+// Check reads a chart archive once, as it streams by, and returns its metadata if Helm would load it within the
+// limits. Only Chart.yaml and requirements.yaml stay in memory; other files that Helm parses are parsed and dropped.
+// On success r has been read to its end, so a copy made by an io.TeeReader is complete; on failure it has not.
+//
+// An error that matches helm.sh/helm/v3/pkg/chart.ValidationError is about the metadata, others are about the archive.
+// The warnings say what was let through although something is odd about it.
+func Check(r io.Reader, l Limits) (*helmchart.Metadata, []string, error) {
+	rd := newReading(l)
+	c := &contents{}
+	if err := c.read(rd, rd.bound(r), rd.keepMetadata); err != nil {
+		return nil, nil, err
+	}
+	m, err := c.check()
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.APIVersion != helmchart.APIVersionV1 && m.APIVersion != helmchart.APIVersionV2 {
+		rd.warn("chart has apiVersion '%s', which Helm 3 does not know", printable(m.APIVersion))
+	}
+	return m, rd.report(), nil
+}
+
+// bound limits the size of the archive itself.
+func (rd *reading) bound(r io.Reader) io.Reader {
+	left := rd.limits.Archive
+	return &budget{r: r, left: &left, err: rd.limits.archiveError()}
+}
+
+// check validates the metadata of the chart and all charts inside it.
+func (c *contents) check() (*helmchart.Metadata, error) {
+	m, err := c.metadata()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range c.subNames() {
+		if _, err := c.subs[name].check(); err != nil {
+			return nil, inSubchart(name, err)
+		}
+	}
+	return m, nil
+}
+
+// keepMetadata keeps what says which chart it is, tries what Helm would parse, and skips the rest.
+func (rd *reading) keepMetadata(name string, size int64, body io.Reader) (*loader.BufferedFile, error) {
+	var into any
+	switch name {
+	case chartFile, requirementsFile:
+	case lockFile, requirementsLock:
+		into = new(helmchart.Lock)
+	case valuesFile:
+		into = new(map[string]any)
+	default:
+		return nil, nil
+	}
+	if rd.yaml -= size; rd.yaml < 0 {
+		return nil, fmt.Errorf("metadata and values of chart exceed '%d' bytes limit", rd.limits.yaml())
+	}
+	data, err := readFile(size, body)
+	if err != nil {
+		return nil, err
+	}
+	if into == nil {
+		return &loader.BufferedFile{Name: name, Data: data}, nil
+	}
+	if err := yaml.Unmarshal(data, into); err != nil {
+		return nil, fmt.Errorf("cannot load '%s': %w", name, err)
+	}
+	return nil, nil
+}

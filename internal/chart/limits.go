@@ -1,0 +1,94 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+)
+
+// The defaults of source-controller's flags, and two bounds that it lacks.
+const (
+	// DefaultArchive is source-controller's --helm-chart-max-size.
+	DefaultArchive = 10 << 20
+	// DefaultFile is source-controller's --helm-chart-file-max-size, and the largest file that Helm loads.
+	DefaultFile = 5 << 20
+	// DefaultUnpacked is how much Helm unpacks of one archive.
+	DefaultUnpacked = 100 << 20
+	// DefaultEntries is well above the largest charts we know of (about 3,000 files with all subcharts). It exists to
+	// stop archives made of nothing but headers.
+	DefaultEntries = 1 << 16
+)
+
+const (
+	// maxNameLength is the longest entry name, as PATH_MAX on Linux.
+	maxNameLength = 4096
+	// headerBytes is what one entry may take in the tar stream beside its contents: header, padding, extended header.
+	headerBytes = 2 << 10
+	// maxNesting bounds subchart archives in subchart archives. Each open one costs about 80 KiB of buffers.
+	maxNesting = 16
+	// yamlFiles says how many files of the largest size are parsed while an archive is checked: parsing is what costs
+	// time and memory.
+	yamlFiles = 4
+	// maxWarnings is how many warnings one archive may cause.
+	maxWarnings = 20
+)
+
+// Limits bounds the reading of one chart. A field that is zero stands for its default.
+type Limits struct {
+	// Archive is the size of the archive as it is stored, in bytes.
+	Archive int64
+	// File is the unpacked size of each file.
+	File int64
+	// Unpacked is the size of all files together, those in archives of subcharts included. As with Helm, a chart of
+	// exactly this size is too large.
+	Unpacked int64
+	// Entries is the number of entries, those in archives of subcharts included.
+	Entries int
+	// Name is the base name of the archive, for messages. It may be empty.
+	Name string
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Archive <= 0 {
+		l.Archive = DefaultArchive
+	}
+	if l.File <= 0 {
+		l.File = DefaultFile
+	}
+	if l.Unpacked <= 0 {
+		l.Unpacked = DefaultUnpacked
+	}
+	if l.Entries <= 0 {
+		l.Entries = DefaultEntries
+	}
+	return l
+}
+
+// stream is how many bytes the archive may decompress to, headers included.
+func (l Limits) stream() int64 {
+	if l.Unpacked > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return l.Unpacked + min(int64(l.Entries), math.MaxInt64/4/headerBytes)*headerBytes
+}
+
+func (l Limits) yaml() int64 {
+	if l.File > math.MaxInt64/yamlFiles {
+		return math.MaxInt64
+	}
+	return l.File * yamlFiles
+}
+
+func (l Limits) archiveError() error {
+	if l.Name == "" {
+		return fmt.Errorf("size of chart exceeds '%d' bytes limit", l.Archive)
+	}
+	return fmt.Errorf("size of chart '%s' exceeds '%d' bytes limit", l.Name, l.Archive)
+}
+
+func (l Limits) fileError(name string) error {
+	return fmt.Errorf("size of '%s' exceeds '%d' bytes limit", printable(name), l.File)
+}
+
+func (l Limits) unpackedError() error {
+	return fmt.Errorf("unpacked size of chart exceeds '%d' bytes limit", l.Unpacked)
+}
