@@ -108,8 +108,8 @@ func sortDependencies(c *helmchart.Chart) {
 			place[d.Alias] = i
 		}
 	}
-	rank := func(c *helmchart.Chart) int {
-		if i, ok := place[c.Name()]; ok {
+	rank := func(sub *helmchart.Chart) int {
+		if i, ok := place[sub.Name()]; ok {
 			return i
 		}
 		return len(c.Metadata.Dependencies)

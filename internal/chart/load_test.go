@@ -40,13 +40,13 @@ func TestLoadOrdersSubcharts(t *testing.T) {
 		"charts/a/Chart.yaml", subchart("a"),
 		"charts/m/Chart.yaml", subchart("m"),
 		"charts/renamed/Chart.yaml", subchart("renamed"),
-		"charts/z-1.0.0.tgz", string(archive(t, filesOf("z", "Chart.yaml", subchart("z"), "charts/y/Chart.yaml", subchart("y"), "charts/x/Chart.yaml", subchart("x"))...)),
+		"charts/z-1.0.0.tgz", string(archive(t, filesOf("z", "Chart.yaml", subchart("z"), "charts/w/Chart.yaml", subchart("w"), "charts/v/Chart.yaml", subchart("v"))...)),
 		"charts/extra1/Chart.yaml", subchart("extra1"),
 		"Chart.yaml", declared)...)
 	if got, want := names(c.Dependencies()), "z renamed m a extra1 extra2"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, want := names(c.Dependencies()[0].Dependencies()), "x y"; got != want {
+	if got, want := names(c.Dependencies()[0].Dependencies()), "v w"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
