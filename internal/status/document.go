@@ -1,0 +1,66 @@
+package status
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Document returns the object with a status, as the API server would serve it: apiVersion, kind, metadata and spec of
+// content, and status, which may be one of the API's status structs, a map, or nil for an empty status. Content is
+// not changed, but shared.
+func Document(content map[string]any, status any) (map[string]any, error) {
+	fields, err := Map(status)
+	if err != nil {
+		return nil, err
+	}
+	doc := maps.Clone(content)
+	doc["status"] = fields
+	return doc, nil
+}
+
+// Map returns a status struct as the map that its JSON would be read into: empty fields that the API omits are not
+// there, times are RFC 3339 with seconds, numbers are int64.
+func Map(status any) (map[string]any, error) {
+	switch status := status.(type) {
+	case nil:
+		return map[string]any{}, nil
+	case map[string]any:
+		return status, nil
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err != nil {
+		return nil, fmt.Errorf("status of type %T: %w", status, err)
+	}
+	return fields, nil
+}
+
+// LastHandledReconcileAt returns what status.lastHandledReconcileAt becomes: the value of the object's annotation
+// reconcile.fluxcd.io/requestedAt when it has one, whatever the outcome, else what it was.
+func LastHandledReconcileAt(annotations map[string]string, previous string) string {
+	if requested, ok := meta.ReconcileAnnotationValue(annotations); ok {
+		return requested
+	}
+	return previous
+}
+
+// at returns the value at a path of maps, nil if it is not there.
+func at(doc map[string]any, path ...string) any {
+	var value any = doc
+	for _, field := range path {
+		fields, ok := value.(map[string]any)
+		if !ok {
+			return nil
+		}
+		value = fields[field]
+	}
+	return value
+}
+
+// text returns the string at a path of maps, "" if there is none.
+func text(doc map[string]any, path ...string) string {
+	s, _ := at(doc, path...).(string)
+	return s
+}

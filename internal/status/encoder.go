@@ -1,0 +1,139 @@
+package status
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// A Format is a way to write documents.
+type Format string
+
+// The formats of the -o flag.
+const (
+	YAML  Format = "yaml"  // documents, each after a line "---"
+	JSON  Format = "json"  // one v1 List
+	JSONL Format = "jsonl" // a document per line
+	Name  Format = "name"  // kind.group/name per line
+	Table Format = "table" // one table per kind, with kubectl's columns
+	Wide  Format = "wide"  // the same with revision and path of the artifact
+)
+
+// Formats lists all formats, for usage texts.
+func Formats() []Format { return []Format{YAML, JSON, JSONL, Table, Wide, Name} }
+
+// An Encoder writes documents. Close must be called after the last one: json and the tables are not complete before.
+type Encoder struct {
+	encode func(doc map[string]any) error
+	close  func() error
+}
+
+// NewEncoder returns an encoder that writes to w. The tables compute ages at now.
+func NewEncoder(w io.Writer, format Format, now time.Time) (*Encoder, error) {
+	nothing := func() error { return nil }
+	switch format {
+	case YAML:
+		return &Encoder{func(doc map[string]any) error { return writeYAML(w, doc) }, nothing}, nil
+	case JSON:
+		list := &jsonList{w: w}
+		return &Encoder{list.encode, list.close}, nil
+	case JSONL:
+		return &Encoder{func(doc map[string]any) error { return writeJSON(w, doc, "", "") }, nothing}, nil
+	case Name:
+		return &Encoder{func(doc map[string]any) error { return writeName(w, doc) }, nothing}, nil
+	case Table, Wide:
+		tables := &tables{w: w, now: now, wide: format == Wide}
+		return &Encoder{tables.add, tables.flush}, nil
+	}
+	return nil, fmt.Errorf("unknown output format %q, must be one of: %s", format, joinFormats())
+}
+
+func joinFormats() string {
+	var names []string
+	for _, format := range Formats() {
+		names = append(names, string(format))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Encode writes one document.
+func (e *Encoder) Encode(doc map[string]any) error { return e.encode(doc) }
+
+// Close writes what is left to write. It does not close the writer.
+func (e *Encoder) Close() error { return e.close() }
+
+func writeYAML(w io.Writer, doc map[string]any) error {
+	b, err := yaml.Marshal(doc)
+	if err != nil {
+		return fmt.Errorf("document as YAML: %w", err)
+	}
+	_, err = w.Write(append([]byte("---\n"), b...))
+	return err
+}
+
+// writeJSON writes a document and a line break, in one write.
+func writeJSON(w io.Writer, doc map[string]any, prefix, indent string) error {
+	b, err := marshalJSON(doc, prefix, indent)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// marshalJSON leaves "<", ">" and "&" as they are: version constraints are made of them.
+func marshalJSON(doc map[string]any, prefix, indent string) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent(prefix, indent)
+	if err := encoder.Encode(doc); err != nil {
+		return nil, fmt.Errorf("document as JSON: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// A jsonList writes a v1 List as kubectl does, item by item.
+type jsonList struct {
+	w     io.Writer
+	begun bool
+}
+
+func (l *jsonList) encode(doc map[string]any) error {
+	const prefix, indent = "        ", "    "
+	b, err := marshalJSON(doc, prefix, indent)
+	if err != nil {
+		return err
+	}
+	before := ",\n" + prefix
+	if !l.begun {
+		before = "{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n" + prefix
+	}
+	l.begun = true
+	_, err = l.w.Write(append([]byte(before), b...))
+	return err
+}
+
+func (l *jsonList) close() error {
+	end := "\n    ],\n    \"kind\": \"List\"\n}\n"
+	if !l.begun {
+		end = "{\n    \"apiVersion\": \"v1\",\n    \"items\": [],\n    \"kind\": \"List\"\n}\n"
+	}
+	_, err := io.WriteString(l.w, end)
+	return err
+}
+
+// writeName writes the name that kubectl get takes.
+func writeName(w io.Writer, doc map[string]any) error {
+	kind := strings.ToLower(text(doc, "kind"))
+	if group, _, found := strings.Cut(text(doc, "apiVersion"), "/"); found {
+		kind += "." + group
+	}
+	_, err := fmt.Fprintf(w, "%s/%s\n", kind, text(doc, "metadata", "name"))
+	return err
+}

@@ -1,0 +1,184 @@
+package status
+
+import (
+	"errors"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+)
+
+// A Reason is the reason of a condition or event, spelled as source-controller spells it.
+type Reason string
+
+// Reasons of failures. Unless their comment says otherwise a failure of that reason is a FetchFailed condition and is
+// retried.
+const (
+	URLInvalid                  = Reason(sourcev1.URLInvalidReason) // stalls
+	AuthenticationFailed        = Reason(sourcev1.AuthenticationFailedReason)
+	IndexationFailed            = Reason(sourcev1.IndexationFailedReason)
+	Failed                      = Reason(meta.FailedReason)
+	SourceUnavailable    Reason = "SourceUnavailable"
+	NoSourceArtifact     Reason = "NoSourceArtifact" // made by NoSource
+	ReadOperationFailed         = Reason(sourcev1.ReadOperationFailedReason)
+	// UnsupportedSourceKind is the reason of Stalled only: FetchFailed and Ready say SourceUnavailable.
+	UnsupportedSourceKind Reason = "UnsupportedSourceKind"
+	// VerificationError means that nothing could be verified. It makes SourceVerified false as well.
+	VerificationError = Reason(sourcev1.VerificationError)
+
+	InvalidChartReference Reason = "InvalidChartReference" // stalls
+	ChartPullError        Reason = "ChartPullError"
+	Unknown               Reason = "Unknown"
+
+	MetadataPatchError   Reason = "MetadataPatchError"   // BuildFailed, stalls
+	ValuesFilesError     Reason = "ValuesFilesError"     // BuildFailed, stalls
+	DependencyBuildError Reason = "DependencyBuildError" // BuildFailed
+	ChartPackageError    Reason = "ChartPackageError"    // BuildFailed
+	// ChartVerificationError means that a signature was refused. It is BuildFailed, and SourceVerified is false with
+	// the reason VerificationError.
+	ChartVerificationError Reason = "ChartVerificationError"
+
+	DirectoryCreationFailed = Reason(sourcev1.DirCreationFailedReason)      // StorageOperationFailed
+	AcquireLockFailed       = Reason(sourcev1.AcquireLockFailedReason)      // StorageOperationFailed
+	ArchiveOperationFailed  = Reason(sourcev1.ArchiveOperationFailedReason) // StorageOperationFailed
+	StatOperationFailed     = Reason(sourcev1.StatOperationFailedReason)    // StorageOperationFailed
+
+	GitOperationFailed    = Reason(sourcev1.GitOperationFailedReason)
+	BucketOperationFailed = Reason(sourcev1.BucketOperationFailedReason)
+)
+
+// Reasons that are no failures.
+const (
+	Succeeded                    = Reason(meta.SucceededReason)
+	Progressing                  = Reason(meta.ProgressingReason)
+	ProgressingWithRetry         = Reason(meta.ProgressingWithRetryReason)
+	ChartPullSucceeded           = Reason(sourcev1.ChartPullSucceededReason)
+	ChartPackageSucceeded        = Reason(sourcev1.ChartPackageSucceededReason)
+	NewRevision           Reason = "NewRevision"
+	NewChart              Reason = "NewChart"
+	NewArtifact           Reason = "NewArtifact"
+	ArtifactUpToDate             = Reason(sourcev1.ArtifactUpToDateReason)
+)
+
+// treatment is what a failure of some reason does to the conditions.
+type treatment struct {
+	condition  string // FetchFailed if empty
+	prefix     string // in front of the error's text, ending in ": "
+	stalls     bool
+	unverifies bool
+	reason     Reason // of the condition, where it is not the one of Stalled
+}
+
+// treatmentOf is the one table of source-controller's classes. A reason that is not in it is a FetchFailed without
+// prefix that is retried.
+func treatmentOf(r Reason) treatment {
+	const (
+		build   = sourcev1.BuildFailedCondition
+		storage = sourcev1.StorageOperationFailedCondition
+	)
+	switch r {
+	case URLInvalid:
+		return treatment{stalls: true}
+	case SourceUnavailable:
+		return treatment{prefix: "failed to get source: "}
+	case UnsupportedSourceKind:
+		return treatment{prefix: "failed to get source: ", stalls: true, reason: SourceUnavailable}
+	case VerificationError:
+		return treatment{unverifies: true}
+	case InvalidChartReference:
+		return treatment{prefix: "invalid chart reference: ", stalls: true}
+	case ChartPullError:
+		return treatment{prefix: "chart pull error: "}
+	case Unknown:
+		return treatment{prefix: "unknown build error: "}
+	case MetadataPatchError:
+		return treatment{condition: build, prefix: "chart metadata patch error: ", stalls: true}
+	case ValuesFilesError:
+		return treatment{condition: build, prefix: "values files merge error: ", stalls: true}
+	case DependencyBuildError:
+		return treatment{condition: build, prefix: "dependency build error: "}
+	case ChartPackageError:
+		return treatment{condition: build, prefix: "chart package error: "}
+	case ChartVerificationError:
+		return treatment{condition: build, prefix: "chart verification error: ", unverifies: true}
+	case DirectoryCreationFailed:
+		return treatment{condition: storage, prefix: "failed to create artifact directory: "}
+	case AcquireLockFailed:
+		return treatment{condition: storage, prefix: "failed to acquire lock for artifact: "}
+	case ArchiveOperationFailed, StatOperationFailed:
+		return treatment{condition: storage}
+	}
+	return treatment{}
+}
+
+// Wrap attaches the reason to an error: it returns a [*Failure] whose text is the reason's prefix, as
+// source-controller has it, and the error's own. Wrapping nil gives nil.
+func (r Reason) Wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	t := treatmentOf(r)
+	f := &Failure{
+		Type:       t.condition,
+		Reason:     r,
+		Message:    t.prefix + err.Error(),
+		Unverified: t.unverifies,
+		Err:        err,
+	}
+	if f.Type == "" {
+		f.Type = sourcev1.FetchFailedCondition
+	}
+	if t.reason != "" {
+		f.Reason = t.reason
+	}
+	if t.stalls {
+		f.Stalled = r
+	}
+	return f
+}
+
+// Stall is Wrap for an error that no retry can mend, whatever the reason says.
+func (r Reason) Stall(err error) error {
+	wrapped := r.Wrap(err)
+	if f, ok := wrapped.(*Failure); ok { //nolint:errorlint // it was just made by Wrap
+		f.Stalled = r
+	}
+	return wrapped
+}
+
+// A Failure is an error that knows what it does to the conditions.
+type Failure struct {
+	Type       string // of the condition that becomes true; SourceVerified becomes false
+	Reason     Reason
+	Message    string // of the conditions and the event
+	Stalled    Reason // reason of the Stalled condition, "" for a failure that is retried
+	Unverified bool   // SourceVerified becomes false as well, with the reason VerificationError
+	Requeue    bool   // waiting for something else: no warning event, as source-controller requeues without an error
+	Err        error
+}
+
+func (f *Failure) Error() string { return f.Message }
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// NoSource is the failure of a chart whose source has nothing in storage. The cause is what became of the source in
+// this run; it decides whether a retry may help, and does not appear in the text. It may be nil.
+func NoSource(kind, name string, cause error) error {
+	return &Failure{
+		Type:    sourcev1.FetchFailedCondition,
+		Reason:  NoSourceArtifact,
+		Message: "no artifact available for " + kind + " source '" + name + "'",
+		Requeue: true,
+		Err:     cause,
+	}
+}
+
+// AsFailure returns the outermost Failure in err. An error that has none was not expected by whoever calls this: it
+// becomes one of reason Unknown. AsFailure(nil) is nil.
+func AsFailure(err error) *Failure {
+	var f *Failure
+	if err == nil || errors.As(err, &f) {
+		return f
+	}
+	errors.As(Unknown.Wrap(err), &f)
+	return f
+}

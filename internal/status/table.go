@@ -1,0 +1,186 @@
+package status
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// tables gathers rows until it is known how wide they are.
+type tables struct {
+	w          io.Writer
+	now        time.Time
+	wide       bool
+	order      []string // kinds, by first appearance
+	rows       map[string][][]string
+	namespaces []string // of all rows, without repetitions
+}
+
+func (t *tables) add(doc map[string]any) error {
+	kind := text(doc, "kind")
+	if t.rows == nil {
+		t.rows = map[string][][]string{}
+	}
+	if !slices.Contains(t.order, kind) {
+		t.order = append(t.order, kind)
+	}
+	namespace := text(doc, "metadata", "namespace")
+	if !slices.Contains(t.namespaces, namespace) {
+		t.namespaces = append(t.namespaces, namespace)
+	}
+	row := []string{namespace}
+	for _, column := range t.columns(kind) {
+		row = append(row, column.cell(doc, t.now))
+	}
+	t.rows[kind] = append(t.rows[kind], row)
+	return nil
+}
+
+// flush writes a table per kind. The namespace column, the first one, is left out when it says the same everywhere.
+func (t *tables) flush() error {
+	first := 0
+	if len(t.namespaces) <= 1 {
+		first = 1
+	}
+	for i, kind := range t.order {
+		if i > 0 {
+			if _, err := io.WriteString(t.w, "\n"); err != nil {
+				return err
+			}
+		}
+		header := []string{"NAMESPACE"}
+		for _, column := range t.columns(kind) {
+			header = append(header, column.title)
+		}
+		rows := slices.Clone(t.rows[kind])
+		for i := range rows {
+			rows[i] = rows[i][first:]
+		}
+		if err := WriteTable(t.w, header[first:], rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteTable writes rows under a header in kubectl's layout, with nothing in a cell that could move a cursor.
+func WriteTable(w io.Writer, header []string, rows [][]string) error {
+	var aligned bytes.Buffer
+	const minWidth, tabWidth, padding = 6, 4, 3 // kubectl's
+	columns := tabwriter.NewWriter(&aligned, minWidth, tabWidth, padding, ' ', 0)
+	for _, row := range append([][]string{header}, rows...) {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = printable(cell)
+		}
+		fmt.Fprintln(columns, strings.Join(cells, "\t"))
+	}
+	if err := columns.Flush(); err != nil {
+		return err
+	}
+	var trimmed strings.Builder
+	for line := range strings.Lines(aligned.String()) {
+		trimmed.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	_, err := io.WriteString(w, trimmed.String())
+	return err
+}
+
+// printable returns the first line of s without control characters. More lines are hinted at, as kubectl does.
+func printable(s string) string {
+	if end := strings.IndexAny(s, "\r\n\f"); end >= 0 {
+		s = s[:end] + "..."
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// A column makes a cell of a document.
+type column struct {
+	title string
+	cell  func(doc map[string]any, now time.Time) string
+}
+
+func field(title string, path ...string) column {
+	return column{title, func(doc map[string]any, _ time.Time) string { return text(doc, path...) }}
+}
+
+func (t *tables) columns(kind string) []column {
+	if kind == "Event" {
+		return eventColumns()
+	}
+	columns := []column{field("NAME", "metadata", "name")}
+	switch kind {
+	case sourcev1.HelmRepositoryKind, sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind:
+		columns = append(columns, field("URL", "spec", "url"))
+	case sourcev1.BucketKind:
+		columns = append(columns, field("ENDPOINT", "spec", "endpoint"))
+	case sourcev1.HelmChartKind:
+		columns = append(columns,
+			field("CHART", "spec", "chart"),
+			field("VERSION", "spec", "version"),
+			field("SOURCE KIND", "spec", "sourceRef", "kind"),
+			field("SOURCE NAME", "spec", "sourceRef", "name"))
+	}
+	columns = append(columns, column{"AGE", age}, readyColumn("READY", "status"), readyColumn("STATUS", "message"))
+	if t.wide {
+		columns = append(columns,
+			field("REVISION", "status", "artifact", "revision"), field("PATH", "status", "artifact", "path"))
+	}
+	return columns
+}
+
+// eventColumns are those of kubectl events.
+func eventColumns() []column {
+	return []column{
+		{"LAST SEEN", func(doc map[string]any, now time.Time) string {
+			return since(text(doc, "lastTimestamp"), now)
+		}},
+		field("TYPE", "type"),
+		field("REASON", "reason"),
+		{"OBJECT", func(doc map[string]any, _ time.Time) string {
+			kind := strings.ToLower(text(doc, "involvedObject", "kind"))
+			return kind + "/" + text(doc, "involvedObject", "name")
+		}},
+		field("MESSAGE", "message"),
+	}
+}
+
+func age(doc map[string]any, now time.Time) string {
+	return since(text(doc, "metadata", "creationTimestamp"), now)
+}
+
+func since(timestamp string, now time.Time) string {
+	then, err := time.Parse(time.RFC3339, timestamp)
+	if err != nil {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(now.Sub(then))
+}
+
+// readyColumn shows a field of the Ready condition, nothing where there is none, as for OCI repositories.
+func readyColumn(title, name string) column {
+	return column{title, func(doc map[string]any, _ time.Time) string {
+		list, _ := at(doc, "status", "conditions").([]any)
+		for _, item := range list {
+			condition, _ := item.(map[string]any)
+			if text(condition, "type") == meta.ReadyCondition {
+				return text(condition, name)
+			}
+		}
+		return ""
+	}}
+}
