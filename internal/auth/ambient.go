@@ -1,0 +1,213 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Logins finds what one registry host may be shown for one repository. No login is the zero Login and no error. It is safe
+// to call from many goroutines.
+type Logins interface {
+	Login(ctx context.Context, host, repository string) (Login, error)
+}
+
+// Login is a credential with the place it was found in.
+type Login struct {
+	Credential Credential
+	// Source says where the credential is from, for a message: "Secret 'apps/ghcr'", a file name. It holds no secret.
+	Source string
+	// Problem is why a configured login could not be used although the request may go on without it. It is worth a
+	// hint if the registry then refuses the request.
+	Problem error
+}
+
+// StaticLogin gives the same login to whichever host it is bound to.
+type StaticLogin Login
+
+// Login returns the login.
+func (l StaticLogin) Login(context.Context, string, string) (Login, error) { return Login(l), nil }
+
+// AmbientOptions says where the user's own logins are.
+type AmbientOptions struct {
+	Getenv func(string) string
+	// RegistryConfig is the one file to read instead of the usual ones.
+	RegistryConfig string
+	// HelperTimeout bounds one run of a credential helper. Zero means helperTimeout.
+	HelperTimeout time.Duration
+}
+
+// Ambient finds the user's own registry logins: those of helm registry login, docker login and podman login, in this
+// order, credential helpers included. Files are read once, on first use; helpers are run once per host.
+type Ambient struct {
+	opts  AmbientOptions
+	load  sync.Once
+	files []ambientFile
+
+	mu      sync.Mutex
+	helpers map[helperKey]*helperRun
+}
+
+type ambientFile struct {
+	path   string
+	config *DockerConfig
+	err    error
+}
+
+// NewAmbient opens nothing yet.
+func NewAmbient(o AmbientOptions) *Ambient {
+	if o.HelperTimeout <= 0 {
+		o.HelperTimeout = helperTimeout
+	}
+	return &Ambient{opts: o, helpers: make(map[helperKey]*helperRun)}
+}
+
+// Login returns the first login that any of the files has for the host.
+func (a *Ambient) Login(ctx context.Context, host, repository string) (Login, error) {
+	a.load.Do(a.read)
+	var problem error
+	for _, f := range a.files {
+		if f.err != nil {
+			problem = errors.Join(problem, f.err)
+			continue
+		}
+		login, err := a.fromFile(ctx, f, host, repository)
+		if err != nil {
+			return Login{}, err
+		}
+		if !login.Credential.IsZero() {
+			return login, nil
+		}
+		problem = errors.Join(problem, login.Problem)
+	}
+	return Login{Problem: problem}, nil
+}
+
+// fromFile asks in the order in which docker does: the helper for this host, the helper for all hosts, the file itself.
+// A failing helper is an error only if it was configured for this very host; a credsStore that is left over from a
+// desktop must not keep anyone from public charts.
+func (a *Ambient) fromFile(ctx context.Context, f ambientFile, host, repository string) (Login, error) {
+	var problem error
+	if name, own := f.config.helper(host); name != "" {
+		cred, err := a.askHelper(ctx, name, host)
+		switch {
+		case err != nil && own:
+			return Login{}, fmt.Errorf("login for '%s' configured in %s: %w", RegistryHost(host), f.path, err)
+		case err != nil:
+			problem = fmt.Errorf("credential store of %s: %w", f.path, err)
+		case !cred.IsZero():
+			return Login{Credential: cred, Source: "docker-credential-" + name}, nil
+		}
+	}
+	entry, ok := f.config.find(host, repository)
+	if !ok {
+		return Login{Problem: problem}, nil
+	}
+	cred, err := entry.login.credential()
+	if err != nil {
+		return Login{}, fmt.Errorf("login for '%s' in %s: %w", RegistryHost(host), f.path, err)
+	}
+	return Login{Credential: cred, Source: f.path, Problem: problem}, nil
+}
+
+func (a *Ambient) read() {
+	for _, path := range a.paths() {
+		config, err := readDockerConfig(path)
+		if errors.Is(err, fs.ErrNotExist) && path != a.opts.RegistryConfig {
+			continue
+		}
+		if err != nil {
+			err = fmt.Errorf("cannot read the registry logins in %s: %w", path, err)
+		}
+		a.files = append(a.files, ambientFile{path: path, config: config, err: err})
+	}
+}
+
+// paths lists the files that may hold logins. A file that was named explicitly stands alone, as with helm's flag of the
+// same name.
+func (a *Ambient) paths() []string {
+	if a.opts.RegistryConfig != "" {
+		return []string{a.opts.RegistryConfig}
+	}
+	env := a.opts.Getenv
+	home := homeDir(env)
+	var paths []string
+	add := func(elem ...string) {
+		// A missing directory variable must not turn into a path relative to the working directory.
+		if elem[0] != "" {
+			paths = append(paths, filepath.Join(elem...))
+		}
+	}
+	add(first(env("HELM_REGISTRY_CONFIG"), under(helmConfigHome(env, home), "registry", "config.json")))
+	add(first(under(env("DOCKER_CONFIG"), "config.json"), under(home, ".docker", "config.json")))
+	if file := env("REGISTRY_AUTH_FILE"); file != "" {
+		add(file)
+		return paths
+	}
+	add(env("XDG_RUNTIME_DIR"), "containers", "auth.json")
+	add(first(env("XDG_CONFIG_HOME"), under(home, ".config")), "containers", "auth.json")
+	return paths
+}
+
+func helmConfigHome(env func(string) string, home string) string {
+	if dir := env("HELM_CONFIG_HOME"); dir != "" {
+		return dir
+	}
+	if dir := env("XDG_CONFIG_HOME"); dir != "" {
+		return filepath.Join(dir, "helm")
+	}
+	switch runtime.GOOS {
+	case "windows":
+		return under(env("APPDATA"), "helm")
+	case "darwin":
+		return under(home, "Library", "Preferences", "helm")
+	}
+	return under(home, ".config", "helm")
+}
+
+func homeDir(env func(string) string) string {
+	if runtime.GOOS == "windows" {
+		return env("USERPROFILE")
+	}
+	return env("HOME")
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// under joins, unless there is no base.
+func under(base string, elem ...string) string {
+	if base == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{base}, elem...)...)
+}
+
+func readDockerConfig(path string) (*DockerConfig, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxDockerConfigBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) == 0 {
+		return &DockerConfig{}, nil
+	}
+	return ParseDockerConfig(data)
+}

@@ -1,0 +1,143 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// DialFunc opens a connection, as net.Dialer's DialContext does.
+type DialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// RealmError says that a registry named a token server that must not see the registry's credentials.
+type RealmError struct {
+	Registry string // host
+	Realm    string // scheme and host
+	Reason   string
+}
+
+func (e *RealmError) Error() string {
+	return fmt.Sprintf("registry '%s' names '%s' as its token server, which is refused: %s", e.Registry, e.Realm, e.Reason)
+}
+
+// AuthFailure is true: nobody could log in.
+func (e *RealmError) AuthFailure() bool { return true }
+
+// Hint tells what to do.
+func (e *RealmError) Hint() string {
+	return "credentials are only sent to token servers at public https addresses, or on the registry's own host"
+}
+
+// specialPrefixes are the ranges beside those that package netip knows that lead to machines which are not on the
+// public Internet: "this network", carrier-grade NAT (where one cloud keeps its metadata server), the addresses of
+// benchmarks, reserved and broadcast ones, and IPv4 addresses wrapped for NAT64.
+func specialPrefixes() []netip.Prefix {
+	return []netip.Prefix{
+		netip.MustParsePrefix("0.0.0.0/8"),
+		netip.MustParsePrefix("100.64.0.0/10"),
+		netip.MustParsePrefix("198.18.0.0/15"),
+		netip.MustParsePrefix("240.0.0.0/4"),
+		netip.MustParsePrefix("64:ff9b::/96"),
+	}
+}
+
+// isInside tells whether an address is a loopback, private or link-local one, or otherwise not public.
+func isInside(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() ||
+		slices.ContainsFunc(specialPrefixes(), func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// isInsideName tells whether a URL's host is written as such an address, or is a name for this machine.
+func isInsideName(host string) bool {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return isInside(a)
+	}
+	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+}
+
+// checkRealm decides whether a registry's credentials may be shown to the token server that it names: over https, or
+// http if the registry is reached over http itself, and not on an inside address unless that is the registry's own host.
+// Names are judged again when they are dialled, by realmGuard.
+func checkRealm(realm string, registry *url.URL) (*url.URL, error) {
+	refuse := func(shown, reason string) error {
+		return &RealmError{Registry: registry.Host, Realm: shown, Reason: reason}
+	}
+	u, err := url.Parse(realm)
+	if err != nil || u.Opaque != "" || u.Hostname() == "" {
+		return nil, refuse("REDACTED", "it is not a URL")
+	}
+	shown := u.Scheme + "://" + u.Host
+	switch {
+	case u.User != nil:
+		return nil, refuse(shown, "its URL holds credentials")
+	case u.Scheme == "http" && registry.Scheme != "http":
+		return nil, refuse(shown, "it is not https, the registry is")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, refuse(shown, "only https is allowed")
+	case isInsideName(u.Hostname()) && !sameHostname(u, registry):
+		return nil, refuse(shown, "a loopback, private or link-local address that is not the registry's own")
+	}
+	u.Fragment = ""
+	return u, nil
+}
+
+func sameHostname(a, b *url.URL) bool { return strings.EqualFold(a.Hostname(), b.Hostname()) }
+
+// realmGuard watches the connections of one registry and of its token servers. A token server whose name leads to an
+// inside address is refused, unless the registry is inside as well: a registry on the public Internet has no business
+// there, one in a company's network has.
+type realmGuard struct {
+	registry *url.URL
+	inside   atomic.Bool
+}
+
+// registryDial remembers where the registry itself is.
+func (g *realmGuard) registryDial(dial DialFunc) DialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err == nil && dialsHost(addr, g.registry.Hostname()) && leadsInside(conn) {
+			g.inside.Store(true)
+		}
+		return conn, err
+	}
+}
+
+// realmDial refuses connections to token servers that turn out to be inside. Connections to a proxy pass: what the
+// proxy may reach is the proxy's to decide.
+func (g *realmGuard) realmDial(dial DialFunc, realm *url.URL) DialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil || !dialsHost(addr, realm.Hostname()) || sameHostname(realm, g.registry) {
+			return conn, err
+		}
+		if leadsInside(conn) && !g.inside.Load() {
+			_ = conn.Close()
+			return nil, &RealmError{
+				Registry: g.registry.Host, Realm: realm.Scheme + "://" + realm.Host,
+				Reason: "its name leads to a loopback, private or link-local address",
+			}
+		}
+		return conn, nil
+	}
+}
+
+func dialsHost(addr, host string) bool {
+	h, _, err := net.SplitHostPort(addr)
+	return err == nil && strings.EqualFold(h, host)
+}
+
+func leadsInside(conn net.Conn) bool {
+	tcp, ok := conn.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return false
+	}
+	a, ok := netip.AddrFromSlice(tcp.IP)
+	return ok && isInside(a)
+}

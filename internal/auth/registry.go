@@ -1,0 +1,279 @@
+package auth
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxChallengeBody is how much of a 401's body is read to use its connection again.
+const maxChallengeBody = 64 << 10
+
+// Tokens keeps what the registries of one run asked for and handed out, so that each repository costs one token however
+// many objects read it. Nothing is shared between different credentials or TLS settings.
+type Tokens struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	hosts  map[hostKey]*hostState
+	tokens map[tokenKey]*token
+}
+
+// NewTokens starts with nothing.
+func NewTokens(now func() time.Time) *Tokens {
+	return &Tokens{now: now, hosts: make(map[hostKey]*hostState), tokens: make(map[tokenKey]*token)}
+}
+
+// hostKey is a registry as one identity sees it.
+type hostKey struct{ origin, identity string }
+
+// hostState is what a registry is known to ask for. The turn is held while nothing is known, so that the first of many
+// requests at once is the only one to be turned away.
+type hostState struct {
+	turn chan struct{}
+
+	mu     sync.Mutex
+	known  bool
+	wanted challenge // scheme "" if the registry asked for nothing
+}
+
+// RegistryOptions says how one registry is reached.
+type RegistryOptions struct {
+	// Registry has the scheme, host and port of the registry's API: https, or http where the user asked for it.
+	Registry *url.URL
+	// Identity has the TLS settings. Its user name and password are not used: they have to be among the Logins.
+	Identity *Identity
+	Logins   Logins // nil is anonymous
+	Tokens   *Tokens
+
+	Dial      DialFunc
+	Getenv    func(string) string
+	UserAgent string
+}
+
+// NewRegistryTransport returns a transport that logs in to one registry when it is asked to, with a bearer token or with
+// basic credentials. Requests to other hosts, where blobs are redirected to, go without credentials and without the
+// client certificate. Credentials are shown to the registry and to the token server that it names, if checkRealm and
+// realmGuard let them.
+func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
+	guard := &realmGuard{registry: o.Registry}
+	dial := o.Dial
+	if dial == nil {
+		dial = plainDial
+	}
+	home := TransportOptions{Identity: o.Identity, Dial: guard.registryDial(dial), Getenv: o.Getenv}
+	away := TransportOptions{Identity: o.Identity.withoutCertificate(), Dial: dial, Getenv: o.Getenv}
+	return &registryTransport{
+		options: o,
+		dial:    dial,
+		guard:   guard,
+		key:     hostKey{Origin(o.Registry), o.Identity.Key()},
+		home:    Connections(home),
+		away:    Connections(away),
+		realms:  make(map[string]*http.Transport),
+	}
+}
+
+type registryTransport struct {
+	options    RegistryOptions
+	dial       DialFunc
+	guard      *realmGuard
+	key        hostKey
+	home, away *http.Transport
+
+	mu      sync.Mutex
+	realms  map[string]*http.Transport // by origin
+	secrets []string                   // what was sent, to keep it out of messages
+}
+
+// CloseIdleConnections is what http.Client's method of this name calls.
+func (t *registryTransport) CloseIdleConnections() {
+	t.home.CloseIdleConnections()
+	t.away.CloseIdleConnections()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, realm := range t.realms {
+		realm.CloseIdleConnections()
+	}
+}
+
+// RoundTrip implements http.RoundTripper. A registry that refuses even what its own token server handed out is asked
+// twice at most; its last answer is returned as it is.
+func (t *registryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	out := r.Clone(r.Context())
+	for _, header := range []string{"Authorization", "Cookie", "Referer"} {
+		out.Header.Del(header)
+	}
+	out.Header.Set("User-Agent", t.options.UserAgent)
+	out.URL.User = nil
+	if !SameOrigin(out.URL, t.options.Registry) || isForeign(r.Context()) {
+		return t.away.RoundTrip(out)
+	}
+	resp, err := t.firstTry(out)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || out.Body != nil {
+		return resp, err
+	}
+	return t.secondTry(out, resp)
+}
+
+// firstTry sends what is known to be wanted. The first request to a registry of which nothing is known goes alone.
+func (t *registryTransport) firstTry(r *http.Request) (*http.Response, error) {
+	host := t.options.Tokens.host(t.key)
+	if _, known := host.state(); !known {
+		select {
+		case host.turn <- struct{}{}:
+			defer func() { <-host.turn }()
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	wanted, known := host.state()
+	if known {
+		// A token that cannot be had is no reason not to ask: the repository may be public.
+		if header, err := t.authorization(r, wanted, ""); err == nil && header != "" {
+			r.Header.Set("Authorization", header)
+		}
+		return t.home.RoundTrip(r)
+	}
+	resp, err := t.home.RoundTrip(r)
+	if err == nil {
+		c, _ := pickChallenge(parseChallenges(resp.Header))
+		if resp.StatusCode != http.StatusUnauthorized {
+			c = challenge{}
+		}
+		host.learn(c)
+	}
+	return resp, err
+}
+
+// secondTry answers the challenge in a 401.
+func (t *registryTransport) secondTry(r *http.Request, refused *http.Response) (*http.Response, error) {
+	wanted, ok := pickChallenge(parseChallenges(refused.Header))
+	if !ok {
+		return refused, nil
+	}
+	t.options.Tokens.host(t.key).learn(wanted)
+	stale := r.Header.Get("Authorization")
+	header, err := t.authorization(r, wanted, stale)
+	if err != nil {
+		discard(refused)
+		return nil, err
+	}
+	if header == "" || header == stale {
+		return refused, nil
+	}
+	discard(refused)
+	again := r.Clone(r.Context())
+	again.Header.Set("Authorization", header)
+	return t.home.RoundTrip(again)
+}
+
+// authorization is the header that answers a challenge, or nothing if there is no login that could.
+func (t *registryTransport) authorization(r *http.Request, wanted challenge, stale string) (string, error) {
+	if wanted.scheme == "" {
+		return "", nil
+	}
+	scope := pullScope(r.URL.Path)
+	login, err := t.login(r.Context(), repositoryOf(scope))
+	if err != nil {
+		return "", err
+	}
+	cred := login.Credential
+	t.remember(cred.secrets()...)
+	switch {
+	case wanted.scheme == "basic" && cred.hasBasic():
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(cred.username+":"+cred.password)), nil
+	case wanted.scheme == "basic":
+		return "", nil
+	case cred.registryToken != "":
+		return bearer(cred.registryToken)
+	}
+	return t.token(r.Context(), wanted, scope, cred, stale)
+}
+
+// maxSecrets bounds how many secrets are looked for in messages. Tokens of a long run push out older ones.
+const maxSecrets = 64
+
+func (t *registryTransport) remember(secrets ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range secrets {
+		s = strings.TrimPrefix(s, "Bearer ")
+		if len(s) < minScrubbed || slices.Contains(t.secrets, s) {
+			continue
+		}
+		if len(t.secrets) == maxSecrets {
+			t.secrets = t.secrets[1:]
+		}
+		t.secrets = append(t.secrets, s)
+	}
+}
+
+// Scrub replaces every secret that this transport has sent in a text from outside: servers echo what they are shown.
+func (t *registryTransport) Scrub(text string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.secrets {
+		text = strings.ReplaceAll(text, s, redacted)
+	}
+	return text
+}
+
+// login asks for the credential, which may run a helper or ask a cloud: only once a registry wants one.
+func (t *registryTransport) login(ctx context.Context, repository string) (Login, error) {
+	if t.options.Logins == nil {
+		return Login{}, nil
+	}
+	return t.options.Logins.Login(ctx, t.options.Registry.Host, repository)
+}
+
+func (ts *Tokens) host(key hostKey) *hostState {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	h := ts.hosts[key]
+	if h == nil {
+		h = &hostState{turn: make(chan struct{}, 1)}
+		ts.hosts[key] = h
+	}
+	return h
+}
+
+func (h *hostState) state() (challenge, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.wanted, h.known
+}
+
+func (h *hostState) learn(c challenge) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// The scope is that of one repository, and the next request may be for another.
+	c.params = maps.Clone(c.params)
+	delete(c.params, "scope")
+	h.wanted, h.known = c, true
+}
+
+var errTokenCharacters = errors.New("the token holds characters that no token has")
+
+// bearer refuses what could not be sent: net/http would say so without saying where it is from.
+func bearer(token string) (string, error) {
+	for i := range len(token) {
+		if token[i] <= ' ' || token[i] > '~' {
+			return "", errTokenCharacters
+		}
+	}
+	return "Bearer " + token, nil
+}
+
+func discard(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, maxChallengeBody)
+	_ = resp.Body.Close()
+}

@@ -1,0 +1,119 @@
+package auth
+
+import (
+	"encoding/json"
+	"html"
+	"mime"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+const (
+	// maxReasonBytes is how much of a refusal's body is looked at.
+	maxReasonBytes = 8 << 10
+	// maxReasonRunes is how much of a server's own words is shown.
+	maxReasonRunes = 200
+)
+
+// RegistryCode is the code of an error as the distribution specification has it.
+type RegistryCode = string
+
+// Refusal is what a registry or its token server says in the body of an answer that is not 200.
+type Refusal struct {
+	Codes  []RegistryCode // NAME_UNKNOWN, MANIFEST_UNKNOWN, DENIED, TOOMANYREQUESTS, …
+	Reason string         // one printable line, may be empty
+}
+
+// ReadRefusal understands the JSON of the distribution specification, the shorter kinds of JSON that clouds and proxies
+// use, HTML pages, and plain text. The body has to be scrubbed by the caller.
+func ReadRefusal(contentType, body string) Refusal {
+	body = body[:min(len(body), maxReasonBytes)]
+	if r, ok := readJSONRefusal(body); ok {
+		return r
+	}
+	kind, _, _ := mime.ParseMediaType(contentType)
+	trimmed := strings.TrimSpace(body)
+	switch {
+	case kind == "text/html" || strings.HasPrefix(trimmed, "<"):
+		return Refusal{Reason: printable(htmlTitle(trimmed))}
+	case strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "["):
+		return Refusal{}
+	}
+	line, _, _ := strings.Cut(trimmed, "\n")
+	return Refusal{Reason: printable(line)}
+}
+
+// RefusalReason is the reason alone.
+func RefusalReason(contentType, body string) string { return ReadRefusal(contentType, body).Reason }
+
+type registryError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func readJSONRefusal(body string) (Refusal, bool) {
+	var answer struct {
+		Errors      []registryError `json:"errors"`
+		Code        json.RawMessage `json:"code"`
+		Message     json.RawMessage `json:"message"`
+		Error       json.RawMessage `json:"error"`
+		Details     json.RawMessage `json:"details"`
+		Description json.RawMessage `json:"error_description"`
+	}
+	if json.Unmarshal([]byte(body), &answer) != nil {
+		return Refusal{}, false
+	}
+	var r Refusal
+	var parts []string
+	for _, e := range answer.Errors {
+		code := printable(e.Code)
+		r.Codes = append(r.Codes, code)
+		if part := first(e.Message, strings.ToLower(strings.ReplaceAll(code, "_", " "))); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 {
+		parts = append(parts, first(text(answer.Description), text(answer.Message), text(answer.Details), text(answer.Error)))
+	}
+	if code := text(answer.Code); code != "" {
+		r.Codes = append(r.Codes, printable(code))
+	}
+	r.Reason = printable(strings.Join(parts, "; "))
+	return r, true
+}
+
+// text is a JSON string, or nothing: these fields hold objects and numbers elsewhere.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+var titlePattern = regexp.MustCompile(`(?is)<(?:title|h1)[^>]*>([^<]*)<`)
+
+func htmlTitle(page string) string {
+	if m := titlePattern.FindStringSubmatch(page); m != nil {
+		return html.UnescapeString(m[1])
+	}
+	return ""
+}
+
+// printable makes one bounded line of a text from outside.
+func printable(s string) string {
+	var b strings.Builder
+	count := 0
+	for _, r := range strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ") {
+		if !unicode.IsPrint(r) {
+			continue
+		}
+		if count == maxReasonRunes {
+			return b.String() + "…"
+		}
+		b.WriteRune(r)
+		count++
+	}
+	return b.String()
+}

@@ -1,0 +1,265 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// maxTokenBytes bounds a token server's answer. A token has to fit into a header, and comes twice.
+	maxTokenBytes = 128 << 10
+	// tokenTimeout bounds one request for a token, in which nothing but the answer's headers shows progress.
+	tokenTimeout = 60 * time.Second
+	// defaultTokenLife and tokenLeeway are how long a token is used: the distribution specification says 60 s where the
+	// server does not say.
+	defaultTokenLife = 60 * time.Second
+	tokenLeeway      = 10 * time.Second
+	// maxTokenLife keeps absurd lifetimes from overflowing.
+	maxTokenLife = 24 * time.Hour
+	// tokenClientID is what token servers are told who is asking, where they want to know.
+	tokenClientID = "helmsrc"
+)
+
+// TokenError is a token server's answer that holds no token.
+type TokenError struct {
+	Realm  string // scheme and host
+	Scope  string
+	Code   int
+	Reason string // the server's own words in one line, or what is wrong with them
+
+	wait time.Duration
+}
+
+func (e *TokenError) Error() string {
+	text := fmt.Sprintf("token server '%s'", e.Realm)
+	if e.Code != http.StatusOK {
+		text += fmt.Sprintf(" answered %d %s", e.Code, http.StatusText(e.Code))
+	}
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
+
+// AuthFailure tells a refusal from a failure. Some servers answer 400 to a password that they do not know.
+func (e *TokenError) AuthFailure() bool {
+	switch e.Code {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		return true
+	}
+	return false
+}
+
+// Transient tells whether asking again may help.
+func (e *TokenError) Transient() bool {
+	switch e.Code {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// RetryAfter is the wait that the server asks for, or 0.
+func (e *TokenError) RetryAfter() time.Duration { return e.wait }
+
+// tokenKey is what a token is good for. The scope is the needed one; the token may have been asked for with more.
+type tokenKey struct {
+	host           hostKey
+	realm, service string
+	scope          string
+	cred           Credential
+}
+
+// token is one token, or why there is none. The turn is held while it is fetched.
+type token struct {
+	turn    chan struct{}
+	header  string
+	asked   string // scope
+	expires time.Time
+	refusal error // a final answer is remembered for the rest of the run
+}
+
+// token returns an Authorization header, from an earlier request if that is still good. stale is the header that the
+// registry has just refused, if there was one: it has expired early, or the registry asks for more than was known.
+func (t *registryTransport) token(ctx context.Context, wanted challenge, scope string, cred Credential, stale string) (string, error) {
+	realm, err := checkRealm(wanted.params["realm"], t.options.Registry)
+	if err != nil {
+		return "", err
+	}
+	service := wanted.params["service"]
+	tok := t.options.Tokens.token(tokenKey{t.key, realm.String(), service, scope, cred})
+	select {
+	case tok.turn <- struct{}{}:
+		defer func() { <-tok.turn }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	ask := mergeScopes(scope+" "+tok.asked, wanted.params["scope"])
+	now := t.options.Tokens.now
+	switch {
+	case tok.refusal != nil && ask == tok.asked:
+		return "", tok.refusal
+	case tok.header != "" && tok.header != stale && now().Before(tok.expires):
+		return tok.header, nil
+	}
+	tok.asked, tok.header, tok.refusal = ask, "", nil
+	header, life, err := t.fetchToken(ctx, realm, service, ask, cred)
+	if err != nil {
+		var refused *TokenError
+		if errors.As(err, &refused) && refused.AuthFailure() {
+			tok.refusal = err
+		}
+		return "", err
+	}
+	tok.header, tok.expires = header, now().Add(life)
+	return header, nil
+}
+
+func (ts *Tokens) token(key tokenKey) *token {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	tok := ts.tokens[key]
+	if tok == nil {
+		tok = &token{turn: make(chan struct{}, 1)}
+		ts.tokens[key] = tok
+	}
+	return tok
+}
+
+// fetchToken asks the token server once. It follows no redirect: the server that was judged is the one that is asked.
+func (t *registryTransport) fetchToken(ctx context.Context, realm *url.URL, service, scope string, cred Credential) (header string, life time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
+	failed := &TokenError{Realm: realm.Scheme + "://" + realm.Host, Scope: scope, Code: http.StatusOK}
+	req, err := tokenRequest(ctx, realm, service, scope, cred)
+	if err != nil {
+		failed.Reason = "its URL cannot be used"
+		return "", 0, failed
+	}
+	req.Header.Set("User-Agent", t.options.UserAgent)
+	resp, err := t.realm(realm).RoundTrip(req)
+	if err != nil {
+		return "", 0, fmt.Errorf("token server '%s': %w", failed.Realm, err)
+	}
+	defer discard(resp)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenBytes+1))
+	if err != nil {
+		return "", 0, fmt.Errorf("token server '%s': %w", failed.Realm, err)
+	}
+	if failed.Code = resp.StatusCode; failed.Code != http.StatusOK {
+		failed.refused(resp, t.Scrub(string(body)))
+		return "", 0, failed
+	}
+	header, life, failed.Reason = readToken(body)
+	if failed.Reason != "" {
+		return "", 0, failed
+	}
+	t.remember(header)
+	return header, life, nil
+}
+
+func (e *TokenError) refused(resp *http.Response, body string) {
+	e.Reason = RefusalReason(resp.Header.Get("Content-Type"), body)
+	if e.Code >= 300 && e.Code < 400 {
+		e.Reason = "redirects of token requests are not followed"
+	}
+	if seconds, err := strconv.ParseUint(strings.TrimSpace(resp.Header.Get("Retry-After")), 10, 16); err == nil {
+		e.wait = time.Duration(seconds) * time.Second
+	}
+}
+
+// tokenRequest is a GET with basic credentials or none, or the OAuth2 grant that turns an identity token into an access
+// token, as the distribution specification has them.
+func tokenRequest(ctx context.Context, realm *url.URL, service, scope string, cred Credential) (*http.Request, error) {
+	values := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	set("service", service)
+	if cred.identityToken != "" {
+		set("scope", scope)
+		values.Set("grant_type", "refresh_token")
+		values.Set("refresh_token", cred.identityToken)
+		values.Set("client_id", tokenClientID)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(values.Encode()))
+		if err == nil {
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		return req, err
+	}
+	if scope != "" {
+		values["scope"] = strings.Fields(scope)
+	}
+	target := *realm
+	query := target.Query()
+	for name, list := range values {
+		query[name] = list
+	}
+	target.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err == nil && cred.hasBasic() {
+		req.SetBasicAuth(cred.username, cred.password)
+	}
+	return req, err
+}
+
+// readToken understands both names that token servers have for the same thing.
+func readToken(body []byte) (header string, life time.Duration, problem string) {
+	if len(body) > maxTokenBytes {
+		return "", 0, "its answer is too large for a token"
+	}
+	var answer struct {
+		Token       string      `json:"token"`
+		AccessToken string      `json:"access_token"`
+		ExpiresIn   json.Number `json:"expires_in"`
+	}
+	if json.Unmarshal(body, &answer) != nil {
+		return "", 0, "its answer is not the JSON of a token"
+	}
+	text := first(answer.Token, answer.AccessToken)
+	if text == "" {
+		return "", 0, "its answer holds no token"
+	}
+	header, err := bearer(text)
+	if err != nil {
+		return "", 0, err.Error()
+	}
+	life = defaultTokenLife
+	if seconds, err := answer.ExpiresIn.Int64(); err == nil && seconds > 0 {
+		life = time.Duration(min(seconds, int64(maxTokenLife/time.Second))) * time.Second
+	}
+	return header, max(life-tokenLeeway, life/2), ""
+}
+
+// realm returns the connections to a token server. The registry's own are used if it is the same server.
+func (t *registryTransport) realm(realm *url.URL) http.RoundTripper {
+	if SameOrigin(realm, t.options.Registry) {
+		return t.home
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	origin := Origin(realm)
+	pool := t.realms[origin]
+	if pool == nil {
+		dial := t.guard.realmDial(t.dial, realm)
+		pool = Connections(TransportOptions{Identity: t.options.Identity, Dial: dial, Getenv: t.options.Getenv})
+		t.realms[origin] = pool
+	}
+	return pool
+}
+
+func plainDial(ctx context.Context, network, addr string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, network, addr)
+}
