@@ -13,29 +13,29 @@ type Reason string
 // Reasons of failures. Unless their comment says otherwise a failure of that reason is a FetchFailed condition and is
 // retried.
 const (
-	URLInvalid                  = Reason(sourcev1.URLInvalidReason) // stalls
-	AuthenticationFailed        = Reason(sourcev1.AuthenticationFailedReason)
-	IndexationFailed            = Reason(sourcev1.IndexationFailedReason)
-	Failed                      = Reason(meta.FailedReason)
-	SourceUnavailable    Reason = "SourceUnavailable"
-	NoSourceArtifact     Reason = "NoSourceArtifact" // made by NoSource
-	ReadOperationFailed         = Reason(sourcev1.ReadOperationFailedReason)
+	URLInvalid           = Reason(sourcev1.URLInvalidReason) // stalls
+	AuthenticationFailed = Reason(sourcev1.AuthenticationFailedReason)
+	IndexationFailed     = Reason(sourcev1.IndexationFailedReason)
+	Failed               = Reason(meta.FailedReason)
+	SourceUnavailable    = Reason("SourceUnavailable")
+	NoSourceArtifact     = Reason("NoSourceArtifact") // made by NoSource
+	ReadOperationFailed  = Reason(sourcev1.ReadOperationFailedReason)
 	// UnsupportedSourceKind is the reason of Stalled only: FetchFailed and Ready say SourceUnavailable.
-	UnsupportedSourceKind Reason = "UnsupportedSourceKind"
+	UnsupportedSourceKind = Reason("UnsupportedSourceKind")
 	// VerificationError means that nothing could be verified. It makes SourceVerified false as well.
 	VerificationError = Reason(sourcev1.VerificationError)
 
-	InvalidChartReference Reason = "InvalidChartReference" // stalls
-	ChartPullError        Reason = "ChartPullError"
-	Unknown               Reason = "Unknown"
+	InvalidChartReference = Reason("InvalidChartReference") // stalls
+	ChartPullError        = Reason("ChartPullError")
+	Unknown               = Reason("Unknown")
 
-	MetadataPatchError   Reason = "MetadataPatchError"   // BuildFailed, stalls
-	ValuesFilesError     Reason = "ValuesFilesError"     // BuildFailed, stalls
-	DependencyBuildError Reason = "DependencyBuildError" // BuildFailed
-	ChartPackageError    Reason = "ChartPackageError"    // BuildFailed
+	MetadataPatchError   = Reason("MetadataPatchError")   // BuildFailed, stalls
+	ValuesFilesError     = Reason("ValuesFilesError")     // BuildFailed, stalls
+	DependencyBuildError = Reason("DependencyBuildError") // BuildFailed
+	ChartPackageError    = Reason("ChartPackageError")    // BuildFailed
 	// ChartVerificationError means that a signature was refused. It is BuildFailed, and SourceVerified is false with
 	// the reason VerificationError.
-	ChartVerificationError Reason = "ChartVerificationError"
+	ChartVerificationError = Reason("ChartVerificationError")
 
 	DirectoryCreationFailed = Reason(sourcev1.DirCreationFailedReason)      // StorageOperationFailed
 	AcquireLockFailed       = Reason(sourcev1.AcquireLockFailedReason)      // StorageOperationFailed
@@ -48,15 +48,15 @@ const (
 
 // Reasons that are no failures.
 const (
-	Succeeded                    = Reason(meta.SucceededReason)
-	Progressing                  = Reason(meta.ProgressingReason)
-	ProgressingWithRetry         = Reason(meta.ProgressingWithRetryReason)
-	ChartPullSucceeded           = Reason(sourcev1.ChartPullSucceededReason)
-	ChartPackageSucceeded        = Reason(sourcev1.ChartPackageSucceededReason)
-	NewRevision           Reason = "NewRevision"
-	NewChart              Reason = "NewChart"
-	NewArtifact           Reason = "NewArtifact"
-	ArtifactUpToDate             = Reason(sourcev1.ArtifactUpToDateReason)
+	Succeeded             = Reason(meta.SucceededReason)
+	Progressing           = Reason(meta.ProgressingReason)
+	ProgressingWithRetry  = Reason(meta.ProgressingWithRetryReason)
+	ChartPullSucceeded    = Reason(sourcev1.ChartPullSucceededReason)
+	ChartPackageSucceeded = Reason(sourcev1.ChartPackageSucceededReason)
+	NewRevision           = Reason("NewRevision")
+	NewChart              = Reason("NewChart")
+	NewArtifact           = Reason("NewArtifact")
+	ArtifactUpToDate      = Reason(sourcev1.ArtifactUpToDateReason)
 )
 
 // treatment is what a failure of some reason does to the conditions.
