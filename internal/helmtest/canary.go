@@ -1,0 +1,121 @@
+package helmtest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Canary is a secret string. It may be sent to some servers, and be found nowhere else.
+type Canary struct {
+	Value string
+	Addrs []string // names and ports in the network
+}
+
+// Canaries lists the credentials that the servers of the world ask for, and the tokens that they gave away.
+func (w *World) Canaries() []Canary {
+	var list []Canary
+	for _, name := range slices.Sorted(maps.Keys(w.Configs)) {
+		c := w.Configs[name]
+		addrs := []string{c.Addr}
+		if w.Realms[name] != "" {
+			addrs = append(addrs, w.Realms[name])
+		}
+		for _, secret := range c.Auth.Secrets() {
+			list = append(list, Canary{secret, addrs})
+		}
+		if w.Issued[name] != nil {
+			for _, token := range w.Issued[name]() {
+				list = append(list, Canary{token, []string{c.Addr}})
+			}
+		}
+	}
+	return list
+}
+
+// Leaks names the requests that took a canary to a server that it is not for.
+func (w *World) Leaks(canaries []Canary) []string {
+	var leaks []string
+	for _, name := range slices.Sorted(maps.Keys(w.Servers)) {
+		s := w.Servers[name]
+		for _, r := range s.Log.All() {
+			addr := s.Addr
+			if strings.HasPrefix(r.URI, "http://") {
+				// A proxy sees the credentials of plain HTTP requests: judge the server that they go to.
+				addr = defaultPort(r.Host, "80")
+			}
+			for _, c := range canaries {
+				if r.carries(c.Value) && !slices.Contains(c.Addrs, addr) {
+					leaks = append(leaks, fmt.Sprintf("%q was sent to %s: %s", c.Value, addr, r))
+				}
+			}
+		}
+	}
+	return leaks
+}
+
+func defaultPort(host, port string) string {
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	return net.JoinHostPort(host, port)
+}
+
+func (r Request) carries(secret string) bool {
+	if Holds([]byte(r.URI), secret) {
+		return true
+	}
+	for _, values := range r.Header {
+		for _, v := range values {
+			if Holds([]byte(v), secret) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Holds tells whether a secret is in b: as it is, escaped for a URL, in base64 at any offset, or any of these inside
+// gzip.
+func Holds(b []byte, secret string) bool {
+	for _, form := range forms(secret) {
+		if bytes.Contains(b, []byte(form)) {
+			return true
+		}
+	}
+	if gz, err := gzip.NewReader(bytes.NewReader(b)); err == nil {
+		const enough = 64 << 20
+		clear, _ := io.ReadAll(io.LimitReader(gz, enough)) // what can be read of a broken archive is enough
+		return len(clear) > 0 && Holds(clear, secret)
+	}
+	return false
+}
+
+// forms are the ways in which a secret may be written. In base64 the first and last letters depend on what stands beside
+// the secret; they are left away.
+func forms(secret string) []string {
+	list := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
+	for offset := range 3 {
+		for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			s := enc.EncodeToString([]byte(strings.Repeat("\x00", offset) + secret))
+			first, last := []int{0, 2, 3}[offset], len(s)-1
+			if (offset+len(secret))%3 == 0 {
+				last = len(s)
+			}
+			if last-first >= minForm {
+				list = append(list, s[first:last])
+			}
+		}
+	}
+	return list
+}
+
+// minForm is the length of a piece of base64 that is hardly there by chance.
+const minForm = 6

@@ -1,0 +1,139 @@
+// Package helmtest serves charts from real servers on loopback, filled from a directory tree.
+// It is for tests only: nothing that is built into the program may import it.
+//
+// The servers have names of their own (repo.test, registry.test) on a [Network], so that what a test sends and prints
+// does not depend on the port that the system happened to give.
+package helmtest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Network maps names such as "repo.test:80" to listeners on loopback. It is the whole internet of a test: what is not in
+// it does not exist.
+type Network struct {
+	mu    sync.Mutex
+	addrs map[string]string
+}
+
+// NewNetwork returns a network without any hosts.
+func NewNetwork() *Network {
+	return &Network{addrs: map[string]string{}}
+}
+
+// ParseNetwork reads what [Network.String] wrote, in another process.
+func ParseNetwork(s string) (*Network, error) {
+	n := NewNetwork()
+	for pair := range strings.FieldsSeq(s) {
+		name, addr, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, fmt.Errorf("network entry %q is not name=address", pair)
+		}
+		n.addrs[name] = addr
+	}
+	return n, nil
+}
+
+// String lists the hosts as "name:port=address" words, sorted.
+func (n *Network) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(n.addrs)) {
+		pairs = append(pairs, name+"="+n.addrs[name])
+	}
+	return strings.Join(pairs, " ")
+}
+
+// Listen opens a loopback port and gives it the name, "host:port", in the network.
+func (n *Network) Listen(name string) (net.Listener, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, taken := n.addrs[name]; taken {
+		_ = l.Close()
+		return nil, fmt.Errorf("two servers at %s", name)
+	}
+	n.addrs[name] = l.Addr().String()
+	return l, nil
+}
+
+// Alias makes name reach the server that is at target.
+func (n *Network) Alias(name, target string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.addrs[name] = n.addrs[target]
+}
+
+// Refuse names a host at which nothing listens.
+func (n *Network) Refuse(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.addrs[name] = "refused"
+}
+
+// Dial connects to a host of the network or to a loopback address, and to nothing else: other ports of a known host
+// refuse the connection, other hosts have no address.
+func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	real, known := n.lookup(addr, host)
+	switch {
+	case real != "" && real != "refused":
+		var d net.Dialer
+		c, err := d.DialContext(ctx, network, real)
+		if err != nil {
+			return nil, err
+		}
+		return namedConn{c, name(addr)}, nil
+	case known:
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: name(addr), Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	default:
+		return nil, &net.OpError{Op: "dial", Net: network, Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
+	}
+}
+
+// lookup returns the real address of addr, and whether any server has the host.
+func (n *Network) lookup(addr, host string) (real string, known bool) {
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return addr, true
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if real, ok := n.addrs[addr]; ok {
+		return real, true
+	}
+	for other := range n.addrs {
+		if h, _, _ := net.SplitHostPort(other); h == host {
+			return "", true
+		}
+	}
+	return "", false
+}
+
+// name is the address of a host of the network.
+type name string
+
+func (name) Network() string  { return "tcp" }
+func (n name) String() string { return string(n) }
+
+// namedConn hides the loopback address: for the program under test the host is out in the world.
+type namedConn struct {
+	net.Conn
+	remote name
+}
+
+func (c namedConn) RemoteAddr() net.Addr { return c.remote }

@@ -1,0 +1,110 @@
+package helmtest
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"sigs.k8s.io/yaml"
+)
+
+// Repository is a Helm repository: paths to content. Paths are as in a URL, unescaped, with a slash in front.
+type Repository map[string][]byte
+
+// ReadRepository reads the charts of a directory (see [ReadPublished]) and makes an index.yaml for them. Other files of
+// the directory are served as they are, also in place of a generated one of the same name; configuration files and chart
+// sources are not served.
+func ReadRepository(dir string) (Repository, error) {
+	list, err := ReadPublished(dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := NewRepository(list)
+	if err != nil {
+		return nil, err
+	}
+	root := os.DirFS(dir)
+	err = fs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			if _, err := fs.Stat(root, path.Join(p, "Chart.yaml")); err == nil {
+				return fs.SkipDir
+			}
+			return nil
+		case isConfiguration(p):
+			return nil
+		}
+		r["/"+p], err = fs.ReadFile(root, p)
+		return err
+	})
+	return r, err
+}
+
+// NewRepository makes a repository with a generated index.yaml. Archives are served at their relative URLs; those with
+// absolute URLs alone are served too, under their usual name, for another host to send somebody there.
+func NewRepository(list []Published) (Repository, error) {
+	index, err := Index(list)
+	if err != nil {
+		return nil, err
+	}
+	r := Repository{"/index.yaml": index}
+	for _, p := range list {
+		r["/"+p.Metadata.Name+"-"+p.Metadata.Version+".tgz"] = p.Archive
+		for _, u := range p.URLs {
+			if file, _, _ := strings.Cut(u, "?"); !strings.Contains(u, "://") {
+				r[path.Join("/", file)] = p.Archive
+			}
+		}
+	}
+	return r, nil
+}
+
+// ServeHTTP answers GET and HEAD.
+func (r Repository) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, ok := r[req.URL.Path]
+	switch {
+	case !ok:
+		http.Error(w, "not here", http.StatusNotFound)
+	case req.Method != http.MethodGet && req.Method != http.MethodHead:
+		http.Error(w, "read only", http.StatusMethodNotAllowed)
+	default:
+		w.Header().Set("Content-Type", contentType(req.URL.Path))
+		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		if req.Method == http.MethodGet {
+			_, _ = w.Write(body)
+		}
+	}
+}
+
+func contentType(file string) string {
+	if path.Ext(file) == ".tgz" {
+		return "application/gzip"
+	}
+	return "text/yaml"
+}
+
+// entry is an index entry in the field order of `helm repo index`.
+type entry struct {
+	*chart.Metadata
+	URLs    []string  `json:"urls"`
+	Created time.Time `json:"created"`
+	Removed bool      `json:"removed,omitempty"`
+	Digest  string    `json:"digest,omitempty"`
+}
+
+// Index makes an index.yaml of the charts, the versions of each in the order of the list.
+func Index(list []Published) ([]byte, error) {
+	entries := map[string][]entry{}
+	for _, p := range list {
+		name := p.Metadata.Name
+		entries[name] = append(entries[name], entry{&p.Metadata, p.URLs, p.Created, p.Removed, p.Digest})
+	}
+	return yaml.Marshal(map[string]any{"apiVersion": "v1", "entries": entries, "generated": Created})
+}

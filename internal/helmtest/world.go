@@ -1,0 +1,124 @@
+package helmtest
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+)
+
+// Kind makes the handler of one kind of server from a directory. It may start further servers in the world.
+type Kind func(w *World, name, dir string, c *Config) (http.Handler, error)
+
+// World is the servers of one test.
+type World struct {
+	Network *Network
+	Kit     *Kit
+	Kinds   map[string]Kind // by the letters at the start of a server's name
+	Servers map[string]*Server
+	Configs map[string]*Config
+
+	Realms map[string]string          // where the token server of a registry is
+	Issued map[string]func() []string // the tokens for a registry
+}
+
+// NewWorld returns a world without servers that knows Helm repositories ("repo") and proxies ("proxy").
+func NewWorld(kit *Kit) *World {
+	return &World{
+		Network: NewNetwork(),
+		Kit:     kit,
+		Kinds:   map[string]Kind{"repo": repositoryKind, "proxy": proxyKind},
+		Servers: map[string]*Server{},
+		Configs: map[string]*Config{},
+		Realms:  map[string]string{},
+		Issued:  map[string]func() []string{},
+	}
+}
+
+func repositoryKind(_ *World, _, dir string, c *Config) (http.Handler, error) {
+	r, err := ReadRepository(dir)
+	return BasicAuth(c.Auth.Basic, r), err
+}
+
+func proxyKind(w *World, _, _ string, c *Config) (http.Handler, error) {
+	return Proxy(w.Network, c.Auth.Basic), nil
+}
+
+// Start makes a server of a directory.
+func (w *World) Start(name, dir string) error {
+	c, err := ReadConfig(name, dir)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if c.Down {
+		w.Network.Refuse(c.Addr)
+		return nil
+	}
+	h, err := w.handler(name, dir, c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return w.Serve(name, c, h)
+}
+
+// handler reads what a server of this name serves, with the faults in front of it.
+func (w *World) handler(name, dir string, c *Config) (http.Handler, error) {
+	for kind, read := range w.Kinds {
+		if strings.HasPrefix(name, kind) {
+			h, err := read(w, name, dir, c)
+			return c.Faults.Handler(h), err
+		}
+	}
+	return nil, errors.New("no such kind of server")
+}
+
+// Serve starts a server with a handler of one's own. Of the configuration it uses the address and TLS.
+func (w *World) Serve(name string, c *Config, h http.Handler) error {
+	var secure *tls.Config
+	if c.TLS {
+		host, _, err := net.SplitHostPort(c.Addr)
+		if err != nil {
+			return err
+		}
+		if secure, err = w.Kit.CA.ServerConfig(host, c.Mutual); err != nil {
+			return err
+		}
+	}
+	s, err := Serve(w.Network, c.Addr, secure, h)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	w.Servers[name], w.Configs[name] = s, c
+	return nil
+}
+
+// Replace gives a server, which may have been closed, what another directory holds: content, credentials and faults.
+// Its address and TLS stay.
+func (w *World) Replace(name, dir string) error {
+	s, ok := w.Servers[name]
+	if !ok {
+		return fmt.Errorf("no server %s", name)
+	}
+	c, err := ReadConfig(name, dir)
+	if err != nil {
+		return err
+	}
+	old := w.Configs[name]
+	c.Addr, c.TLS, c.Mutual, c.Kind = old.Addr, old.TLS, old.Mutual, old.Kind
+	h, err := w.handler(name, dir, c)
+	if err != nil {
+		return err
+	}
+	s.Use(h)
+	w.Configs[name] = c
+	return nil
+}
+
+// Close stops every server.
+func (w *World) Close() {
+	for _, s := range w.Servers {
+		s.Close()
+	}
+}
