@@ -33,6 +33,9 @@ type Identity struct {
 
 type secrets struct {
 	username, password string
+	// half lets one of them be sent without the other. In a URL a token may stand alone; in a Secret an empty value
+	// means that nothing is to be sent.
+	half bool
 
 	ca        []byte // PEM, added to the system's authorities
 	cert, key []byte // PEM
@@ -47,14 +50,27 @@ func NewBasic(username, password string) *Identity {
 // WithBasic returns a copy of id that has this user name and password instead of its own.
 func (id *Identity) WithBasic(username, password string) *Identity {
 	s := id.reveal()
-	s.username, s.password = username, password
+	s.username, s.password, s.half = username, password, false
 	return &Identity{&s}
 }
 
-// Basic returns the user name and the password, and whether both are there. One without the other is never sent.
+// WithUserinfo returns id if it has credentials, else a copy of it with those of a URL.
+func (id *Identity) WithUserinfo(u *url.Userinfo) *Identity {
+	if _, _, ok := id.Basic(); ok || u == nil {
+		return id
+	}
+	s := id.reveal()
+	s.username, s.half = u.Username(), true
+	s.password, _ = u.Password()
+	return &Identity{&s}
+}
+
+// Basic returns the user name and the password, and whether they are to be sent. From Secrets and logins one without the
+// other never is.
 func (id *Identity) Basic() (username, password string, ok bool) {
 	s := id.reveal()
-	if s.username == "" || s.password == "" {
+	both, any := s.username != "" && s.password != "", s.username != "" || s.password != ""
+	if !both && !(s.half && any) {
 		return "", "", false
 	}
 	return s.username, s.password, true
@@ -109,13 +125,20 @@ func (id *Identity) reveal() secrets {
 func (id *Identity) Key() string {
 	s := id.reveal()
 	mac := hmac.New(sha256.New, processKey())
-	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), s.ca, s.cert, s.key} {
+	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), {flag(s.half)}, s.ca, s.cert, s.key} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		mac.Write(length[:])
 		mac.Write(part)
 	}
 	return hex.EncodeToString(mac.Sum(nil))
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 var processKey = sync.OnceValue(func() []byte {
@@ -129,18 +152,28 @@ var processKey = sync.OnceValue(func() []byte {
 // innocent letters, and protect nothing.
 const minScrubbed = 3
 
+func scrub(text, secret string) string {
+	if len(secret) < minScrubbed {
+		return text
+	}
+	return strings.ReplaceAll(text, secret, redacted)
+}
+
 // Scrub replaces the identity's own secrets in a text from outside, in the spellings that a server would echo them in.
 func (id *Identity) Scrub(text string) string {
 	s := id.reveal()
-	basic := s.username + ":" + s.password
-	for _, secret := range []string{
-		base64.StdEncoding.EncodeToString([]byte(basic)),
-		base64.URLEncoding.EncodeToString([]byte(basic)),
-		s.password, url.QueryEscape(s.password), url.PathEscape(s.password),
-		base64.StdEncoding.EncodeToString([]byte(s.password)),
+	secret := s.password
+	if secret == "" {
+		secret = s.username
+	}
+	basic := []byte(s.username + ":" + s.password)
+	for _, form := range []string{
+		base64.StdEncoding.EncodeToString(basic), base64.URLEncoding.EncodeToString(basic),
+		base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawStdEncoding.EncodeToString([]byte(secret)),
+		secret, url.QueryEscape(secret), url.PathEscape(secret),
 	} {
-		if len(secret) >= minScrubbed && len(s.password) > 0 {
-			text = strings.ReplaceAll(text, secret, redacted)
+		if len(secret) > 0 {
+			text = scrub(text, form)
 		}
 	}
 	return text

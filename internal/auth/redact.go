@@ -130,3 +130,20 @@ func RedactURLError(err error) error {
 }
 
 var errMalformedURL = errors.New("malformed user, password, host or port")
+
+// ScrubURL replaces the password and the query values of a URL in a text from outside. Servers and proxies like to quote
+// what they were asked for.
+func ScrubURL(text string, u *url.URL) string {
+	text = (*Identity)(nil).WithUserinfo(u.User).Scrub(text)
+	for _, param := range strings.Split(u.RawQuery, "&") {
+		_, value, found := strings.Cut(param, "=")
+		if !found {
+			value = param
+		}
+		text = scrub(text, value)
+		if plain, err := url.QueryUnescape(value); err == nil {
+			text = scrub(text, plain)
+		}
+	}
+	return text
+}

@@ -99,25 +99,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	own := out.URL.User
 	out.URL.User = nil
 
-	if !t.trusts(r) {
-		setBasic(out, NewUserinfo(own))
-		return t.away.RoundTrip(out)
+	id, connections := (*Identity)(nil), t.away
+	if t.trusts(r) {
+		id, connections = t.options.Identity.WithUserinfo(t.options.Base.User), t.home
 	}
-	id := t.options.Identity
-	for _, other := range []*Identity{t.baseUserinfo(), NewUserinfo(own)} {
-		if _, _, ok := id.Basic(); !ok {
-			id = other
-		}
+	if username, password, ok := id.WithUserinfo(own).Basic(); ok {
+		out.SetBasicAuth(username, password)
 	}
-	setBasic(out, id)
-	return t.home.RoundTrip(out)
-}
-
-func (t *transport) baseUserinfo() *Identity {
-	if t.options.Base == nil {
-		return nil
-	}
-	return NewUserinfo(t.options.Base.User)
+	return connections.RoundTrip(out)
 }
 
 // trusts tells whether the identity may go where the request goes.
@@ -139,21 +128,6 @@ func (t *transport) trusts(r *http.Request) bool {
 func (t *transport) CloseIdleConnections() {
 	t.home.CloseIdleConnections()
 	t.away.CloseIdleConnections()
-}
-
-// NewUserinfo returns the credentials in a URL as an identity, or nil if there are none.
-func NewUserinfo(u *url.Userinfo) *Identity {
-	password, ok := u.Password()
-	if u == nil || !ok && u.Username() == "" {
-		return nil
-	}
-	return NewBasic(u.Username(), password)
-}
-
-func setBasic(r *http.Request, id *Identity) {
-	if username, password, ok := id.Basic(); ok {
-		r.SetBasicAuth(username, password)
-	}
 }
 
 // SameOrigin tells whether scheme, host and port are equal, where a port that is not written is the scheme's own.

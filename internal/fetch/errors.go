@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -48,27 +49,28 @@ func transientStatus(code int) bool {
 	return false
 }
 
-// newStatusError describes the answer. The snippet is the beginning of its body.
-func newStatusError(r *http.Response, requested string, snippet []byte, id *auth.Identity, now time.Time) *StatusError {
+// newStatusError describes the answer. The snippet is the beginning of its body; scrub removes secrets from a text.
+func newStatusError(r *http.Response, requested string, snippet []byte, scrub func(string) string, now time.Time) *StatusError {
 	return &StatusError{
 		URL:     auth.RedactURL(requested),
 		Code:    r.StatusCode,
-		Status:  statusLine(r, id),
-		Snippet: oneLine(id.Scrub(string(snippet)), maxSnippet),
+		Status:  statusLine(r, scrub),
+		Snippet: oneLine(scrub(string(snippet)), maxSnippet),
 		wait:    retryAfter(r.Header, now),
 	}
 }
 
-// maxSnippet and maxReason bound what is shown of a server's own words.
+// What is shown of a server's own words is bounded.
 const (
-	maxSnippet = 300
-	maxReason  = 80
+	maxSnippet   = 300
+	maxReason    = 80
+	maxErrorText = 500
 )
 
 // statusLine returns the status as the server words it, or as the standard does where it has no words.
-func statusLine(r *http.Response, id *auth.Identity) string {
+func statusLine(r *http.Response, scrub func(string) string) string {
 	_, reason, _ := strings.Cut(r.Status, " ")
-	reason = oneLine(id.Scrub(reason), maxReason)
+	reason = oneLine(scrub(reason), maxReason)
 	if reason == "" {
 		reason = http.StatusText(r.StatusCode)
 	}
@@ -116,10 +118,16 @@ type RequestError struct {
 	URL string // redacted
 	Err error
 
+	text string // of Err, where it may hold the server's own words
 	hint string
 }
 
-func (e *RequestError) Error() string { return fmt.Sprintf("Get %q: %v", e.URL, e.Err) }
+func (e *RequestError) Error() string {
+	if e.text != "" {
+		return fmt.Sprintf("Get %q: %s", e.URL, e.text)
+	}
+	return fmt.Sprintf("Get %q: %v", e.URL, e.Err)
+}
 
 func (e *RequestError) Unwrap() error { return e.Err }
 
@@ -133,7 +141,24 @@ func (e *RequestError) Hint() string { return e.hint }
 // something did: transports report it in many disguises.
 func newRequestError(ctx context.Context, requested string, err error) *RequestError {
 	if ctx.Err() != nil {
-		err = context.Cause(ctx)
+		err = endOf(ctx)
 	}
 	return &RequestError{URL: auth.RedactURL(requested), Err: err}
 }
+
+// endOf returns why a context has ended. A cause that does not say that it is transient is somebody's decision.
+func endOf(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.Canceled) || Transient(cause) {
+		return cause
+	}
+	return &canceledError{cause}
+}
+
+type canceledError struct{ cause error }
+
+func (e *canceledError) Error() string { return e.cause.Error() }
+
+func (e *canceledError) Unwrap() error { return e.cause }
+
+func (e *canceledError) Is(target error) bool { return target == context.Canceled }

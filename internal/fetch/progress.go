@@ -31,3 +31,17 @@ func report(ctx context.Context, p Progress) {
 		f(p)
 	}
 }
+
+type warningKey struct{}
+
+// WithWarnings makes every operation under the context tell the function what the user should know although it is no
+// failure. It is called from the goroutine of the operation.
+func WithWarnings(ctx context.Context, f func(text string)) context.Context {
+	return context.WithValue(ctx, warningKey{}, f)
+}
+
+func warn(ctx context.Context, text string) {
+	if f, ok := ctx.Value(warningKey{}).(func(string)); ok && f != nil {
+		f(text)
+	}
+}

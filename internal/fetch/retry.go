@@ -70,7 +70,7 @@ func (c *Client) timeLeft(ctx context.Context) time.Duration {
 
 // interrupted returns the error of a wait that was cut off: why it ended, and what it waited for.
 func interrupted(ctx context.Context, err error) error {
-	return &interruptedError{cause: context.Cause(ctx), last: err}
+	return &interruptedError{cause: endOf(ctx), last: err}
 }
 
 type interruptedError struct{ cause, last error }

@@ -1,0 +1,76 @@
+package fetch
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+)
+
+const refusedHint = "the server does not accept the username and password of spec.secretRef"
+
+// statusHint recognises known mistakes behind an answer to a request for u that came, after redirects, from at.
+func (h *HTTP) statusHint(e *StatusError, u, at *url.URL) string {
+	_, _, credentials := h.identity.Basic()
+	switch {
+	case e.AuthFailure() && credentials && !auth.SameOrigin(h.base, at):
+		return h.strangerHint(u, at)
+	case e.AuthFailure() && !credentials:
+		return "the server may want credentials: refer with spec.secretRef to a Secret with username and password"
+	case e.Code == http.StatusUnauthorized:
+		return refusedHint
+	case e.Code == http.StatusForbidden:
+		return "the user of spec.secretRef may lack the permission to read this repository"
+	case e.Code == http.StatusNotFound && path.Base(u.Path) == indexFile:
+		return "spec.url is the directory that holds index.yaml; a registry has an oci:// URL and type: oci"
+	}
+	return ""
+}
+
+// strangerHint is for a host that did not get the credentials because it is not the repository's.
+func (h *HTTP) strangerHint(u, at *url.URL) string {
+	switch {
+	case !auth.SameOrigin(u, at) && !(h.options.PassCredentials && sameSite(u, at)):
+		return fmt.Sprintf("redirected to %s, which does not get the credentials for %s", at.Host, h.base.Host)
+	case h.base.Scheme == "https" && at.Scheme == "http":
+		return "credentials for an https repository are never sent over plain http"
+	case !h.options.PassCredentials:
+		return fmt.Sprintf("the archive is on %s, but the credentials are for %s: spec.passCredentials: true sends them there too",
+			at.Host, h.base.Host)
+	}
+	return refusedHint
+}
+
+// requestHint recognises known mistakes behind a request without an answer.
+func (h *HTTP) requestHint(err error) string {
+	var authority x509.UnknownAuthorityError
+	var hinted interface{ Hint() string }
+	switch {
+	case errors.As(err, &authority) && !h.identity.HasCA():
+		return "if the server's certificate is from a private CA, refer with spec.certSecretRef to a Secret with that CA in ca.crt"
+	case errors.As(err, &authority):
+		return "the CA in ca.crt did not issue the server's certificate"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "the server speaks plain HTTP on this port: spec.url has to begin with http://"
+	case errors.As(err, &hinted):
+		return hinted.Hint()
+	}
+	return ""
+}
+
+// looksLikeHTML tells whether a file begins as web pages do.
+func looksLikeHTML(head []byte) bool {
+	text := strings.ToLower(string(bytes.TrimLeft(head, "\ufeff \t\r\n")))
+	for _, start := range []string{"<!doctype html", "<html", "<head", "<!--", "<script"} {
+		if strings.HasPrefix(text, start) {
+			return true
+		}
+	}
+	return false
+}

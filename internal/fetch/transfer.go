@@ -1,0 +1,123 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+)
+
+// download gets u into dst, and shows consume every byte on the way. consume does not have to read to the end.
+func (x *exchange) download(ctx context.Context, u *url.URL, dst Sink, limit int64, tooLarge error, consume func(io.Reader) error) error {
+	if err := dst.Reset(); err != nil {
+		return fmt.Errorf("cannot start over: %w", err)
+	}
+	answer, err := x.get(ctx, u)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.ContentLength > limit {
+		return tooLarge
+	}
+	b := &body{
+		ctx: ctx, raw: answer.Body, url: u.String(), left: limit, tooLarge: tooLarge,
+		progress: Progress{Attempt: x.attempt, Total: answer.ContentLength},
+	}
+	return pump(b, dst, consume)
+}
+
+// pump decides whose fault a failure is. A consumer that stops in the middle of a file may do so because the file ends
+// there, so what the network and the disk say counts for more.
+func pump(b *body, dst io.Writer, consume func(io.Reader) error) error {
+	t := &tee{from: b, to: dst}
+	err := consume(t)
+	if err == nil {
+		_, err = io.Copy(io.Discard, t)
+	}
+	switch {
+	case b.err != nil:
+		return b.err
+	case t.err != nil:
+		return fmt.Errorf("failed to write what is downloaded: %w", t.err)
+	}
+	return err
+}
+
+// body is the body of an answer: bounded, counted, with errors that can be shown.
+type body struct {
+	ctx      context.Context
+	raw      io.Reader
+	url      string
+	left     int64
+	tooLarge error
+	progress Progress
+
+	err error // not io.EOF
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	n, err := b.raw.Read(p)
+	if int64(n) > b.left {
+		b.err = b.tooLarge
+		return 0, b.err
+	}
+	b.left -= int64(n)
+	if n > 0 {
+		b.progress.Read += int64(n)
+		report(b.ctx, b.progress)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = &bodyError{newRequestError(b.ctx, b.url, err)}
+		err = b.err
+	}
+	return n, err
+}
+
+// A bodyError is a RequestError after the server has answered: whatever cuts an answer short is the network, unless it
+// is the user.
+type bodyError struct{ *RequestError }
+
+func (e *bodyError) Unwrap() error { return e.RequestError }
+
+func (e *bodyError) Transient() bool {
+	return !errors.Is(e.Err, context.Canceled) && !tlsAlert(e.Err)
+}
+
+// tee is io.TeeReader with the writer's errors kept apart.
+type tee struct {
+	from io.Reader
+	to   io.Writer
+	err  error
+}
+
+func (t *tee) Read(p []byte) (int, error) {
+	n, err := t.from.Read(p)
+	if n > 0 {
+		if _, werr := t.to.Write(p[:n]); werr != nil {
+			t.err = werr
+			return 0, werr
+		}
+	}
+	return n, err
+}
+
+// head keeps the beginning of what is read.
+type head struct {
+	from  io.Reader
+	bytes []byte
+}
+
+const maxHead = 64
+
+func (h *head) Read(p []byte) (int, error) {
+	n, err := h.from.Read(p)
+	if room := maxHead - len(h.bytes); room > 0 {
+		h.bytes = append(h.bytes, p[:min(n, room)]...)
+	}
+	return n, err
+}
