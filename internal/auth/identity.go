@@ -26,10 +26,12 @@ const redacted = "REDACTED"
 // its server's certificate may come from. It prints as "REDACTED" by every means. It is immutable; nil and the zero
 // value are an anonymous identity.
 type Identity struct {
-	// A pointer, because the fmt package does not ask an unexported field of someone else's struct how it wants to
-	// be printed: then it shows an address, and nothing behind it.
-	secrets *secrets
+	// A function, because the fmt package does not ask an unexported field of someone else's struct how it wants to be
+	// printed, and follows pointers for some verbs. Of a function it can only show the address.
+	secrets func() secrets
 }
+
+func newIdentity(s secrets) *Identity { return &Identity{func() secrets { return s }} }
 
 type secrets struct {
 	username, password string
@@ -51,7 +53,7 @@ func NewBasic(username, password string) *Identity {
 func (id *Identity) WithBasic(username, password string) *Identity {
 	s := id.reveal()
 	s.username, s.password, s.half = username, password, false
-	return &Identity{&s}
+	return newIdentity(s)
 }
 
 // WithUserinfo returns id if it has credentials, else a copy of it with those of a URL.
@@ -62,7 +64,7 @@ func (id *Identity) WithUserinfo(u *url.Userinfo) *Identity {
 	s := id.reveal()
 	s.username, s.half = u.Username(), true
 	s.password, _ = u.Password()
-	return &Identity{&s}
+	return newIdentity(s)
 }
 
 // Basic returns the user name and the password, and whether they are to be sent. From Secrets and logins one without the
@@ -109,7 +111,7 @@ func rootsWith(ca []byte) *x509.CertPool {
 
 // withoutCertificate returns what may be used towards other hosts: the authorities, and nothing that identifies.
 func (id *Identity) withoutCertificate() *Identity {
-	return &Identity{&secrets{ca: id.reveal().ca}}
+	return newIdentity(secrets{ca: id.reveal().ca})
 }
 
 // reveal copies, so that what it returns can be changed.
@@ -117,7 +119,7 @@ func (id *Identity) reveal() secrets {
 	if id == nil || id.secrets == nil {
 		return secrets{}
 	}
-	return *id.secrets
+	return id.secrets()
 }
 
 // Key is equal for two identities iff their credentials and TLS settings are. It cannot be turned back into them, and
