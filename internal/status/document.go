@@ -1,11 +1,12 @@
 package status
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	"k8s.io/apimachinery/pkg/runtime"
+	kubejson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // Document returns the object with a status, as the API server would serve it: apiVersion, kind, metadata and spec of
@@ -21,8 +22,8 @@ func Document(content map[string]any, status any) (map[string]any, error) {
 	return doc, nil
 }
 
-// Map returns a status struct as the map that its JSON would be read into: empty fields that the API omits are not
-// there, times are RFC 3339 with seconds, numbers are int64.
+// Map returns a status struct as the map that its JSON is read into: empty fields that the API omits are not there,
+// times are RFC 3339 with seconds, whole numbers are int64.
 func Map(status any) (map[string]any, error) {
 	switch status := status.(type) {
 	case nil:
@@ -30,8 +31,12 @@ func Map(status any) (map[string]any, error) {
 	case map[string]any:
 		return status, nil
 	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	b, err := json.Marshal(status)
 	if err != nil {
+		return nil, fmt.Errorf("status of type %T: %w", status, err)
+	}
+	var fields map[string]any
+	if err := kubejson.Unmarshal(b, &fields); err != nil {
 		return nil, fmt.Errorf("status of type %T: %w", status, err)
 	}
 	return fields, nil

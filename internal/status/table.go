@@ -95,13 +95,13 @@ func WriteTable(w io.Writer, header []string, rows [][]string) error {
 	return err
 }
 
-// printable returns the first line of s without control characters. More lines are hinted at, as kubectl does.
+// printable returns the first line of s without anything that has no shape. More lines are hinted at, as kubectl does.
 func printable(s string) string {
 	if end := strings.IndexAny(s, "\r\n\f"); end >= 0 {
 		s = s[:end] + "..."
 	}
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
