@@ -55,7 +55,7 @@ func (n *Network) String() string {
 
 // Listen opens a loopback port and gives it the name, "host:port", in the network.
 func (n *Network) Listen(name string) (net.Listener, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := listen("127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,9 @@ func (n *Network) Listen(name string) (net.Listener, error) {
 	return l, nil
 }
 
-// Alias makes name reach the server that is at target.
-func (n *Network) Alias(name, target string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.addrs[name] = n.addrs[target]
+func listen(addr string) (net.Listener, error) {
+	var c net.ListenConfig
+	return c.Listen(context.Background(), "tcp", addr)
 }
 
 // Refuse names a host at which nothing listens.

@@ -53,7 +53,7 @@ func (s *Server) Close() { _ = s.http.Close() }
 
 // Restart lets a closed server go on at the same place.
 func (s *Server) Restart() error {
-	l, err := net.Listen("tcp", s.real)
+	l, err := listen(s.real)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ version: 1.0.0
 	if got := len(w.Servers["repo"].Log.Drain()); got != 8 {
 		t.Errorf("%d requests noted, want 8", got)
 	}
-	if got := w.Servers["repo"].Log.Drain(); got != nil && len(got) > 0 {
+	if got := w.Servers["repo"].Log.Drain(); len(got) > 0 {
 		t.Errorf("drained twice: %v", got)
 	}
 }
