@@ -172,7 +172,7 @@ func (c *conditions) summarise(kind string) {
 		return
 	}
 	// A failed check is the cause of everything else that there is to report.
-	if verifiable(kind) && c.is(sourceVerified, metav1.ConditionFalse) {
+	if c.is(sourceVerified, metav1.ConditionFalse) {
 		top = c.get(sourceVerified)
 	}
 	c.set(meta.ReadyCondition, readiness(top), Reason(top.Reason), top.Message)

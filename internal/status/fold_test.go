@@ -326,6 +326,9 @@ func TestTransitionTimes(t *testing.T) {
 		if c := find(got, "ArtifactInStorage"); c.LastTransitionTime.Time.Equal(before) != kept {
 			t.Errorf("%s: ArtifactInStorage has the time %s", name, c.LastTransitionTime)
 		}
+		if c := find(got, "Ready"); c.LastTransitionTime.Time.Equal(before) != (name == "ready") {
+			t.Errorf("%s: Ready has the time %s", name, c.LastTransitionTime)
+		}
 	}
 	got, _ := status.Fold(repository, previous(repository)["failed with artifact"], unchanged, now)
 	if ready := find(got, "Ready"); !ready.LastTransitionTime.Time.Equal(now) {
