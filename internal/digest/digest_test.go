@@ -140,6 +140,28 @@ func checkMismatch(t *testing.T, err error, body string) {
 	}
 }
 
+// endlessly says io.EOF after its first byte, and then goes on all the same.
+type endlessly struct{ reads int }
+
+func (e *endlessly) Read(p []byte) (int, error) {
+	e.reads++
+	p[0] = 'x'
+	if e.reads == 1 {
+		return 1, io.EOF
+	}
+	return 1, nil
+}
+
+func TestReaderEndsOnce(t *testing.T) {
+	r := digest.NewReader(&endlessly{}, godigest.FromString("x"))
+	if b, err := io.ReadAll(r); string(b) != "x" || err != nil {
+		t.Errorf("read %q, %v", b, err)
+	}
+	if n, err := r.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("read %d bytes after the end, %v", n, err)
+	}
+}
+
 func TestReaderPassesOtherErrorsOn(t *testing.T) {
 	broken := errors.New("connection reset")
 	r := digest.NewReader(io.MultiReader(strings.NewReader("hel"), iotest.ErrReader(broken)), "sha256:"+helloHex)
