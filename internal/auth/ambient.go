@@ -17,6 +17,8 @@ import (
 // to call from many goroutines.
 type Logins interface {
 	Login(ctx context.Context, host, repository string) (Login, error)
+	// Key is equal for logins that always give the same answers. It cannot be turned back into them.
+	Key() string
 }
 
 // Login is a credential with the place it was found in.
@@ -34,6 +36,9 @@ type StaticLogin Login
 
 // Login returns the login.
 func (l StaticLogin) Login(context.Context, string, string) (Login, error) { return Login(l), nil }
+
+// Key is made of the credential alone: where it was found makes no difference to a registry.
+func (l StaticLogin) Key() string { return l.Credential.key() }
 
 // AmbientOptions says where the user's own logins are.
 type AmbientOptions struct {
@@ -68,6 +73,9 @@ func NewAmbient(o AmbientOptions) *Ambient {
 	}
 	return &Ambient{opts: o, helpers: make(map[helperKey]*helperRun)}
 }
+
+// Key is the same for everybody: there is one user.
+func (a *Ambient) Key() string { return fingerprint("ambient", a.opts.RegistryConfig) }
 
 // Login returns the first login that any of the files has for the host.
 func (a *Ambient) Login(ctx context.Context, host, repository string) (Login, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -163,15 +164,16 @@ func (e dockerEntry) rank(repository string) int {
 	return 0
 }
 
-// anyOf returns some entry of the host, whatever namespace it names.
-func (c *DockerConfig) anyOf(host string) (dockerEntry, bool) {
+// of returns the entries of the host, whatever namespace they name.
+func (c *DockerConfig) of(host string) []dockerEntry {
 	host = RegistryHost(host)
+	var found []dockerEntry
 	for _, e := range c.entries {
 		if e.host == host {
-			return e, true
+			found = append(found, e)
 		}
 	}
-	return dockerEntry{}, false
+	return found
 }
 
 func underPath(repository, namespace string) bool {
@@ -188,19 +190,27 @@ func (c *DockerConfig) helper(host string) (name string, own bool) {
 
 // credential decodes the entry. The auth field wins over username and password, as in docker.
 func (l dockerLogin) credential() (Credential, error) {
-	c := Credential{username: l.Username, password: l.Password, identityToken: l.IdentityToken, registryToken: l.RegistryToken}
+	decoded, err := l.decode()
+	return newCredential(decoded), err
+}
+
+func (l dockerLogin) decode() (login, error) {
+	d := login{username: l.Username, password: l.Password, identityToken: l.IdentityToken, registryToken: l.RegistryToken}
 	if l.Auth == "" {
-		return c, nil
+		return d, nil
 	}
 	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(l.Auth), "="))
 	if err != nil {
-		return Credential{}, errDockerAuth
+		return login{}, errDockerAuth
 	}
 	user, pass, ok := strings.Cut(string(raw), ":")
 	if !ok {
-		return Credential{}, errDockerAuth
+		return login{}, errDockerAuth
 	}
 	// Old versions of docker padded the password with NUL bytes.
-	c.username, c.password = user, strings.Trim(pass, "\x00")
-	return c, nil
+	d.username, d.password = user, strings.Trim(pass, "\x00")
+	return d, nil
 }
+
+// Format keeps the logins out of every verb of the fmt package.
+func (c *DockerConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }

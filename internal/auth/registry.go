@@ -8,8 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -32,8 +30,8 @@ func NewTokens(now func() time.Time) *Tokens {
 	return &Tokens{now: now, hosts: make(map[hostKey]*hostState), tokens: make(map[tokenKey]*token)}
 }
 
-// hostKey is a registry as one identity sees it.
-type hostKey struct{ origin, identity string }
+// hostKey is a registry as one set of credentials and TLS settings sees it.
+type hostKey struct{ origin, who string }
 
 // hostState is what a registry is known to ask for. The turn is held while nothing is known, so that the first of many
 // requests at once is the only one to be turned away.
@@ -59,6 +57,14 @@ type RegistryOptions struct {
 	UserAgent string
 }
 
+// key is equal for options with the same credentials and TLS settings.
+func (o RegistryOptions) key() string {
+	if o.Logins == nil {
+		return o.Identity.Key()
+	}
+	return o.Identity.Key() + " " + o.Logins.Key()
+}
+
 // NewRegistryTransport returns a transport that logs in to one registry when it is asked to, with a bearer token or with
 // basic credentials. Requests to other hosts, where blobs are redirected to, go without credentials and without the
 // client certificate. Credentials are shown to the registry and to the token server that it names, if checkRealm and
@@ -75,7 +81,7 @@ func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
 		options: o,
 		dial:    dial,
 		guard:   guard,
-		key:     hostKey{Origin(o.Registry), o.Identity.Key()},
+		key:     hostKey{Origin(o.Registry), o.key()},
 		home:    Connections(home),
 		away:    Connections(away),
 		realms:  make(map[string]*http.Transport),
@@ -89,9 +95,10 @@ type registryTransport struct {
 	key        hostKey
 	home, away *http.Transport
 
-	mu      sync.Mutex
-	realms  map[string]*http.Transport // by origin
-	secrets []string                   // what was sent, to keep it out of messages
+	sent secretSet
+
+	mu     sync.Mutex
+	realms map[string]*http.Transport // by origin
 }
 
 // CloseIdleConnections is what http.Client's method of this name calls.
@@ -137,8 +144,7 @@ func (t *registryTransport) firstTry(r *http.Request) (*http.Response, error) {
 	}
 	wanted, known := host.state()
 	if known {
-		// A token that cannot be had is no reason not to ask: the repository may be public.
-		if header, err := t.authorization(r, wanted, ""); err == nil && header != "" {
+		if header := t.foresee(r, wanted); header != "" {
 			r.Header.Set("Authorization", header)
 		}
 		return t.home.RoundTrip(r)
@@ -152,6 +158,19 @@ func (t *registryTransport) firstTry(r *http.Request) (*http.Response, error) {
 		host.learn(c)
 	}
 	return resp, err
+}
+
+// foresee answers the challenge that the registry has made for another repository, and will make for this one. A token
+// that cannot be had is no reason not to ask: the repository may be public.
+func (t *registryTransport) foresee(r *http.Request, wanted challenge) string {
+	if wanted.scheme == "bearer" && pullScope(r.URL.Path) == "" {
+		return ""
+	}
+	header, err := t.authorization(r, wanted, "")
+	if err != nil {
+		return ""
+	}
+	return header
 }
 
 // secondTry answers the challenge in a 401.
@@ -182,50 +201,25 @@ func (t *registryTransport) authorization(r *http.Request, wanted challenge, sta
 		return "", nil
 	}
 	scope := pullScope(r.URL.Path)
-	login, err := t.login(r.Context(), repositoryOf(scope))
+	found, err := t.login(r.Context(), repositoryOf(scope))
 	if err != nil {
 		return "", err
 	}
-	cred := login.Credential
-	t.remember(cred.secrets()...)
+	login := found.Credential.login()
+	t.sent.add(login.secrets()...)
 	switch {
-	case wanted.scheme == "basic" && cred.hasBasic():
-		return "Basic " + base64.StdEncoding.EncodeToString([]byte(cred.username+":"+cred.password)), nil
+	case wanted.scheme == "basic" && login.hasBasic():
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(login.username+":"+login.password)), nil
 	case wanted.scheme == "basic":
 		return "", nil
-	case cred.registryToken != "":
-		return bearer(cred.registryToken)
+	case login.registryToken != "":
+		return bearer(login.registryToken)
 	}
-	return t.token(r.Context(), wanted, scope, cred, stale)
-}
-
-// maxSecrets bounds how many secrets are looked for in messages. Tokens of a long run push out older ones.
-const maxSecrets = 64
-
-func (t *registryTransport) remember(secrets ...string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, s := range secrets {
-		s = strings.TrimPrefix(s, "Bearer ")
-		if len(s) < minScrubbed || slices.Contains(t.secrets, s) {
-			continue
-		}
-		if len(t.secrets) == maxSecrets {
-			t.secrets = t.secrets[1:]
-		}
-		t.secrets = append(t.secrets, s)
-	}
+	return t.token(r.Context(), wanted, scope, found.Credential, stale)
 }
 
 // Scrub replaces every secret that this transport has sent in a text from outside: servers echo what they are shown.
-func (t *registryTransport) Scrub(text string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, s := range t.secrets {
-		text = strings.ReplaceAll(text, s, redacted)
-	}
-	return text
-}
+func (t *registryTransport) Scrub(text string) string { return t.sent.scrub(text) }
 
 // login asks for the credential, which may run a helper or ask a cloud: only once a registry wants one.
 func (t *registryTransport) login(ctx context.Context, repository string) (Login, error) {

@@ -1,60 +1,139 @@
 package auth
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/url"
+	"slices"
+	"strings"
+	"sync"
 )
 
-// Credential is what one registry host may be shown. It is comparable, and it prints as REDACTED in every format.
+// Credential is what one registry host may be shown. It prints as REDACTED by every means. The zero value is none.
 type Credential struct {
+	// A function, because the fmt package looks through unexported fields of someone else's struct without asking
+	// them how they want to be printed, but not into functions.
+	reveal func() login
+}
+
+type login struct {
 	username, password string
 	identityToken      string // exchanged at the token server with an OAuth2 refresh_token grant
 	registryToken      string // sent to the registry as it is
 }
 
+func newCredential(l login) Credential {
+	if l == (login{}) {
+		return Credential{}
+	}
+	return Credential{func() login { return l }}
+}
+
 // BasicCredential is a username with a password, or with whatever a registry takes as one.
 func BasicCredential(username, password string) Credential {
-	return Credential{username: username, password: password}
+	return newCredential(login{username: username, password: password})
 }
 
 // IdentityTokenCredential is a token that the registry's token server exchanges for access tokens.
-func IdentityTokenCredential(token string) Credential { return Credential{identityToken: token} }
+func IdentityTokenCredential(token string) Credential {
+	return newCredential(login{identityToken: token})
+}
 
 // IsZero tells whether there is nothing to show: the request is anonymous.
-func (c Credential) IsZero() bool { return c == Credential{} }
+func (c Credential) IsZero() bool { return c.reveal == nil }
 
-func (c Credential) hasBasic() bool { return c.username != "" && c.password != "" }
+func (c Credential) login() login {
+	if c.reveal == nil {
+		return login{}
+	}
+	return c.reveal()
+}
 
-// secrets lists the credential's secrets in every spelling in which a server could echo them.
-func (c Credential) secrets() []string {
+// key is equal for equal credentials.
+func (c Credential) key() string {
+	l := c.login()
+	return fingerprint("login", l.username, l.password, l.identityToken, l.registryToken)
+}
+
+func (l login) hasBasic() bool { return l.username != "" && l.password != "" }
+
+// secrets lists what is secret in every spelling in which a server could echo it.
+func (l login) secrets() []string {
 	var all []string
-	for _, s := range []string{c.password, c.identityToken, c.registryToken} {
+	for _, s := range []string{l.password, l.identityToken, l.registryToken} {
 		if s != "" {
 			all = append(all, s, url.QueryEscape(s), url.PathEscape(s), base64.StdEncoding.EncodeToString([]byte(s)))
 		}
 	}
-	if c.hasBasic() {
-		all = append(all, base64.StdEncoding.EncodeToString([]byte(c.username+":"+c.password)))
+	if l.hasBasic() {
+		all = append(all, base64.StdEncoding.EncodeToString([]byte(l.username+":"+l.password)))
 	}
 	return all
 }
 
-// Format keeps credentials out of every verb, %#v and %d included.
-func (c Credential) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
+// Format serves every verb of the fmt package.
+func (c Credential) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// String never shows the credential.
-func (c Credential) String() string {
-	if c.IsZero() {
-		return "none"
+// String is for those who do not go through the fmt package.
+func (c Credential) String() string { return redacted }
+
+// MarshalText covers encoders.
+func (c Credential) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// LogValue covers structured logs.
+func (c Credential) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// fingerprint is equal for equal parts, and means nothing to another process.
+func fingerprint(parts ...string) string {
+	mac := hmac.New(sha256.New, processKey())
+	for _, part := range parts {
+		_, _ = fmt.Fprintf(mac, "%d:%s", len(part), part)
 	}
-	return "REDACTED"
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// MarshalText never shows the credential. It covers JSON and YAML.
-func (c Credential) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+// maxRemembered bounds how many secrets are looked for in messages. Tokens of a long run push out older ones.
+const maxRemembered = 64
 
-// LogValue never shows the credential.
-func (c Credential) LogValue() slog.Value { return slog.StringValue(c.String()) }
+// secretSet is what was sent to some server, to keep it out of what that server says.
+type secretSet struct {
+	mu   sync.Mutex
+	list func() []string // a function for the reason that Credential has one
+}
+
+func (s *secretSet) add(secrets ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.all()
+	for _, secret := range secrets {
+		if len(secret) >= minScrubbed && !slices.Contains(list, secret) {
+			list = append(list, secret)
+		}
+	}
+	list = list[max(0, len(list)-maxRemembered):]
+	s.list = func() []string { return list }
+}
+
+func (s *secretSet) all() []string {
+	if s.list == nil {
+		return nil
+	}
+	return slices.Clone(s.list())
+}
+
+// scrub replaces the longest first, so that nothing of one is left over after another.
+func (s *secretSet) scrub(text string) string {
+	s.mu.Lock()
+	list := s.all()
+	s.mu.Unlock()
+	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
+	for _, secret := range list {
+		text = strings.ReplaceAll(text, secret, redacted)
+	}
+	return text
+}

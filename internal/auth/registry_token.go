@@ -77,7 +77,7 @@ type tokenKey struct {
 	host           hostKey
 	realm, service string
 	scope          string
-	cred           Credential
+	cred           string // its key
 }
 
 // token is one token, or why there is none. The turn is held while it is fetched.
@@ -97,7 +97,7 @@ func (t *registryTransport) token(ctx context.Context, wanted challenge, scope s
 		return "", err
 	}
 	service := wanted.params["service"]
-	tok := t.options.Tokens.token(tokenKey{t.key, realm.String(), service, scope, cred})
+	tok := t.options.Tokens.token(tokenKey{t.key, realm.String(), service, scope, cred.key()})
 	select {
 	case tok.turn <- struct{}{}:
 		defer func() { <-tok.turn }()
@@ -141,7 +141,7 @@ func (t *registryTransport) fetchToken(ctx context.Context, realm *url.URL, serv
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
 	failed := &TokenError{Realm: realm.Scheme + "://" + realm.Host, Scope: scope, Code: http.StatusOK}
-	req, err := tokenRequest(ctx, realm, service, scope, cred)
+	req, err := tokenRequest(ctx, realm, service, scope, cred.login())
 	if err != nil {
 		failed.Reason = "its URL cannot be used"
 		return "", 0, failed
@@ -164,7 +164,7 @@ func (t *registryTransport) fetchToken(ctx context.Context, realm *url.URL, serv
 	if failed.Reason != "" {
 		return "", 0, failed
 	}
-	t.remember(header)
+	t.sent.add(strings.TrimPrefix(header, "Bearer "))
 	return header, life, nil
 }
 
@@ -180,7 +180,7 @@ func (e *TokenError) refused(resp *http.Response, body string) {
 
 // tokenRequest is a GET with basic credentials or none, or the OAuth2 grant that turns an identity token into an access
 // token, as the distribution specification has them.
-func tokenRequest(ctx context.Context, realm *url.URL, service, scope string, cred Credential) (*http.Request, error) {
+func tokenRequest(ctx context.Context, realm *url.URL, service, scope string, login login) (*http.Request, error) {
 	values := url.Values{}
 	set := func(name, value string) {
 		if value != "" {
@@ -188,10 +188,10 @@ func tokenRequest(ctx context.Context, realm *url.URL, service, scope string, cr
 		}
 	}
 	set("service", service)
-	if cred.identityToken != "" {
+	if login.identityToken != "" {
 		set("scope", scope)
 		values.Set("grant_type", "refresh_token")
-		values.Set("refresh_token", cred.identityToken)
+		values.Set("refresh_token", login.identityToken)
 		values.Set("client_id", tokenClientID)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, realm.String(), strings.NewReader(values.Encode()))
 		if err == nil {
@@ -209,8 +209,8 @@ func tokenRequest(ctx context.Context, realm *url.URL, service, scope string, cr
 	}
 	target.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
-	if err == nil && cred.hasBasic() {
-		req.SetBasicAuth(cred.username, cred.password)
+	if err == nil && login.hasBasic() {
+		req.SetBasicAuth(login.username, login.password)
 	}
 	return req, err
 }

@@ -48,6 +48,8 @@ type Client struct {
 
 	mu         sync.Mutex
 	transports map[string]http.RoundTripper
+
+	registries registries
 }
 
 // NewClient returns a Client.
@@ -98,6 +100,7 @@ func (c *Client) transport(id *auth.Identity, base *url.URL, passCredentials boo
 
 // CloseIdleConnections closes the connections that no transfer uses.
 func (c *Client) CloseIdleConnections() {
+	c.registries.closeIdleConnections()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range c.transports {
