@@ -1,0 +1,203 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+const (
+	// maxDepth bounds nesting. Real objects stay below 30, CRDs below 100.
+	maxDepth = 1000
+
+	// maxExpansion bounds what aliases may expand to, in bytes and values together.
+	maxExpansion = 8 << 20
+
+	// maxValues bounds the values of one document before it is parsed: a value takes up to 160 bytes of memory but may
+	// take only two in the file.
+	maxValues = 4 << 20
+)
+
+// document is one YAML or JSON document. Its text is kept, its tree is not: positions are needed only for complaints.
+type document struct {
+	file      string
+	text      []byte
+	line, col int // of the first byte, counted from 0
+	json      bool
+
+	// root is the tree with positions, parsed again when it is first asked for.
+	root func() (*yaml.Node, error)
+
+	checked, decoded bool
+	checkErr, err    error
+	value            any
+}
+
+// documents cuts a chunk into documents. That is one, except for JSON, where values may follow each other.
+func documents(file string, c chunk) iter.Seq[*document] {
+	text, line := c.text, c.line
+	text = bytes.TrimPrefix(text, bomUTF8)
+	values := jsonStream(text)
+	if values == nil {
+		return func(yield func(*document) bool) { yield(newDocument(file, text, line, 0, false)) }
+	}
+	return func(yield func(*document) bool) {
+		for _, v := range values {
+			p := offsetPos(file, text, v.offset)
+			if !yield(newDocument(file, v.text, line+p.Line-1, p.Column-1, true)) {
+				return
+			}
+		}
+	}
+}
+
+func newDocument(file string, text []byte, line, col int, isJSON bool) *document {
+	d := &document{file: file, text: text, line: line, col: col, json: isJSON}
+	d.root = sync.OnceValues(d.parse)
+	return d
+}
+
+// pos turns the place of a node into a place in the file.
+func (d *document) pos(n *yaml.Node) Pos {
+	p := Pos{File: d.file, Line: d.line + n.Line, Column: n.Column}
+	if n.Line == 1 {
+		p.Column += d.col
+	}
+	return p
+}
+
+func (d *document) errorAt(n *yaml.Node, msg string) *ParseError {
+	return &ParseError{Pos: d.pos(n), Msg: msg}
+}
+
+// parse reads the tree. A null document has no root.
+func (d *document) parse() (*yaml.Node, error) {
+	if tooManyValues(d.text) {
+		return nil, d.errorAt(&yaml.Node{Line: 1, Column: 1}, "a document with too many values")
+	}
+	if d.json {
+		return jsonTree(d.text)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(d.text))
+	var root yaml.Node
+	if err := dec.Decode(&root); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, d.syntaxError(err)
+	}
+	// A decoder stops after one document and says nothing about text that follows, a line with less indentation for
+	// one. Without this that text would be lost silently.
+	if err := dec.Decode(new(yaml.Node)); err == nil {
+		return nil, d.syntaxError(errors.New("a second document without a separator"))
+	} else if !errors.Is(err, io.EOF) {
+		return nil, d.syntaxError(err)
+	}
+	if root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
+		return nil, nil
+	}
+	return root.Content[0], nil
+}
+
+// object is the value at a path that leads to an object. Its types are those of JSON.
+func (d *document) object(tree *yaml.Node, path []any) (map[string]any, error) {
+	if !d.decoded {
+		d.decoded = true
+		if d.err = d.check(tree); d.err == nil {
+			d.value, d.err = d.decode(tree)
+		}
+	}
+	v := d.value
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			m, _ := v.(map[string]any)
+			v = m[step]
+		case int:
+			l, _ := v.([]any)
+			if v = nil; step < len(l) {
+				v = l[step]
+			}
+		}
+	}
+	m, ok := v.(map[string]any)
+	if !ok && d.err == nil {
+		return nil, d.errorAt(tree, "cannot be read as YAML 1.1")
+	}
+	return m, d.err
+}
+
+// decode reads the values as kubectl does: YAML 1.1 in the reading of sigs.k8s.io/yaml, whole numbers as int64.
+func (d *document) decode(tree *yaml.Node) (any, error) {
+	text := d.text
+	if !d.json {
+		var err error
+		if text, err = sigsyaml.YAMLToJSON(d.text); err != nil {
+			return nil, d.valueError(tree, err)
+		}
+	}
+	var v any
+	if err := utiljson.Unmarshal(text, &v); err != nil {
+		return nil, d.valueError(tree, err)
+	}
+	return v, nil
+}
+
+// valueError is for text that is well formed but has no meaning as JSON, such as .nan or a list as a key.
+func (d *document) valueError(tree *yaml.Node, err error) error {
+	e := d.errorAt(tree, plainMessage(err))
+	if bad := unsupported(tree); bad != nil {
+		e.Pos, e.Msg = d.pos(bad), "not possible in JSON: "+kindOfValue(bad)
+	}
+	e.hint = templateHint(d.text)
+	return e
+}
+
+func kindOfValue(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		return "a map as a key"
+	case n.Kind == yaml.SequenceNode:
+		return "a list as a key"
+	case isNull(n):
+		return "null as a key"
+	}
+	return n.Value
+}
+
+// tooManyValues counts what has to stand between two values. Small documents are not counted.
+func tooManyValues(text []byte) bool {
+	if len(text) < maxValues {
+		return false
+	}
+	n := 0
+	for _, sep := range []string{"\n", ",", ":", "[", "{", "- "} {
+		n += bytes.Count(text, []byte(sep))
+	}
+	return n > maxValues
+}
+
+// plainMessage takes the library's names and its idea of the line off a message.
+func plainMessage(err error) string {
+	msg := err.Error()
+	for _, noise := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n  ", "json: "} {
+		msg = strings.TrimPrefix(msg, noise)
+	}
+	if rest, ok := strings.CutPrefix(msg, "line "); ok {
+		if _, after, ok := strings.Cut(rest, ": "); ok {
+			msg = after
+		}
+	}
+	return firstLine(msg)
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

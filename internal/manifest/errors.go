@@ -1,0 +1,90 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ParseError is a file that cannot be read as manifests. Nothing of that file is used.
+type ParseError struct {
+	Pos  Pos
+	Msg  string
+	hint string
+}
+
+func (e *ParseError) Error() string { return e.Pos.String() + ": " + e.Msg }
+
+// Hint offers a way out where the mistake is a known one.
+func (e *ParseError) Hint() string { return e.hint }
+
+// KindError is an object of the source group whose kind does not exist there.
+type KindError struct {
+	Pos              Pos
+	APIVersion, Kind string
+	hint             string
+}
+
+func (e *KindError) Error() string {
+	return fmt.Sprintf("%s: no matches for kind %q in version %q", e.Pos, e.Kind, e.APIVersion)
+}
+
+// Hint offers the kind that was probably meant.
+func (e *KindError) Hint() string { return e.hint }
+
+// DuplicateError is an object that is there more than once. None of them is used: which one was meant is not for a
+// program to guess.
+type DuplicateError struct {
+	Group, Kind, Namespace, Name string
+	Places                       []Pos
+}
+
+func (e *DuplicateError) Error() string {
+	places := make([]string, len(e.Places))
+	for i, p := range e.Places {
+		places[i] = p.String()
+	}
+	last := len(places) - 1
+	return fmt.Sprintf("%s %s/%s is defined %d times: %s and %s", e.Kind, e.Namespace, e.Name, len(places),
+		strings.Join(places[:last], ", "), places[last])
+}
+
+// NotFoundError is a reference to an object that is neither in the input nor beside it. Its text is the API server's.
+type NotFoundError struct {
+	Group, Kind, Namespace, Name string
+	hint                         string
+}
+
+func (e *NotFoundError) Error() string {
+	resource := plural(e.Kind)
+	if e.Group != "" {
+		resource += "." + e.Group
+	}
+	return fmt.Sprintf("%s %q not found", resource, e.Name)
+}
+
+// Hint says where else something like it was seen.
+func (e *NotFoundError) Hint() string { return e.hint }
+
+// SecretError is a Secret that the API server would refuse. It names keys, never values.
+type SecretError struct {
+	Namespace, Name string
+	Pos             Pos
+	Msg             string
+	hint            string
+}
+
+func (e *SecretError) Error() string {
+	return fmt.Sprintf("%s: Secret %s/%s: %s", e.Pos, e.Namespace, e.Name, e.Msg)
+}
+
+// Hint offers a way out where the mistake is a known one.
+func (e *SecretError) Hint() string { return e.hint }
+
+// plural is the resource name of a kind, as the CRDs declare it.
+func plural(kind string) string {
+	lower := strings.ToLower(kind)
+	if stem, ok := strings.CutSuffix(lower, "y"); ok {
+		return stem + "ies"
+	}
+	return lower + "s"
+}

@@ -1,0 +1,300 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxFileSize bounds one file.
+const maxFileSize = 32 << 20
+
+// stdinName stands for standard input in positions.
+const stdinName = "<stdin>"
+
+// Options says what to read.
+type Options struct {
+	Files            []string // files, directories and globs; "-" is Stdin
+	Recursive        bool     // descend into directories
+	Stdin            io.Reader
+	DefaultNamespace string   // for objects without one; "default" if empty
+	SkipDirs         []string // directories that are never descended into
+}
+
+// Load reads everything that the options name. The set holds what could be read; each error stands for a file or an
+// object that is not in it.
+func Load(ctx context.Context, o Options) (*Set, []error) {
+	l := &loader{ctx: ctx, options: o, set: newSet(o.DefaultNamespace, &files{})}
+	for _, dir := range o.SkipDirs {
+		if info, err := os.Stat(dir); err == nil {
+			l.skip = append(l.skip, info)
+		}
+	}
+	for _, name := range o.Files {
+		l.argument(name)
+	}
+	return l.set, append(l.errs, l.set.duplicates()...)
+}
+
+type loader struct {
+	ctx     context.Context
+	options Options
+	set     *Set
+	skip    []os.FileInfo
+	stdin   bool // has been read
+	errs    []error
+}
+
+func (l *loader) fail(err error) { l.errs = append(l.errs, err) }
+
+// argument reads what one -f names.
+func (l *loader) argument(name string) {
+	if name == "-" {
+		l.readStdin()
+		return
+	}
+	if _, err := os.Lstat(name); err == nil {
+		l.named(name)
+		return
+	} else if scheme, _, ok := strings.Cut(name, "://"); ok && scheme != "" {
+		// The URL itself may hold a password and is not printed.
+		l.fail(errors.New("a URL cannot be read: download it and name the file, or pipe it into -f -"))
+		return
+	} else if !strings.ContainsAny(name, "*?[") {
+		l.fail(err)
+		return
+	}
+	if strings.Contains(name, "**") {
+		l.fail(fmt.Errorf("%s: ** is not supported: name the directory and use --recursive", name))
+		return
+	}
+	matches, err := filepath.Glob(name)
+	if err == nil && len(matches) == 0 {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		l.fail(fmt.Errorf("%s: no match: %w", name, err))
+	}
+	for _, match := range matches {
+		l.named(match)
+	}
+}
+
+func (l *loader) readStdin() {
+	if l.stdin {
+		return
+	}
+	l.stdin = true
+	if l.options.Stdin == nil {
+		l.fail(errors.New("no standard input"))
+		return
+	}
+	data, err := readInBackground(l.ctx, l.options.Stdin)
+	if err == nil {
+		err = l.set.addSized(stdinName, data)
+	}
+	l.judge(err)
+}
+
+func (l *loader) judge(err error) {
+	if err != nil {
+		l.fail(err)
+	}
+	l.errs = append(l.errs, l.set.faults...)
+	l.set.faults = nil
+}
+
+// named reads a file or directory that the user named, whatever its extension.
+func (l *loader) named(name string) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		l.fail(err)
+	case info.IsDir():
+		l.directory(name)
+	default:
+		if dir := filepath.Dir(name); !slices.Contains(l.set.dirs, dir) {
+			l.set.dirs = append(l.set.dirs, dir)
+		}
+		if l.set.files.first(info) {
+			data, err := read(l.ctx, name)
+			if err == nil {
+				err = l.set.addSized(name, data)
+			}
+			l.judge(err)
+		}
+	}
+}
+
+// directory reads the manifests of a directory, in the order of their names.
+func (l *loader) directory(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	for _, e := range entries {
+		if l.ctx.Err() != nil {
+			l.fail(l.ctx.Err())
+			return
+		}
+		name := filepath.Join(dir, e.Name())
+		switch {
+		case e.IsDir() && l.options.Recursive && !l.skipDir(e):
+			l.directory(name)
+		case !e.IsDir() && isManifestName(name):
+			l.found(name)
+		}
+	}
+}
+
+// skipDir leaves out .git and its like, and the directories that the caller said.
+func (l *loader) skipDir(e fs.DirEntry) bool {
+	if strings.HasPrefix(e.Name(), ".") {
+		return true
+	}
+	info, err := e.Info()
+	return err != nil || slices.ContainsFunc(l.skip, func(s os.FileInfo) bool { return os.SameFile(s, info) })
+}
+
+func isManifestName(name string) bool {
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// found reads a file that nobody named. It need not be a manifest at all: a directory with a Helm chart is full of
+// templates that only look like YAML.
+func (l *loader) found(name string) {
+	info, err := os.Stat(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.fail(err)
+		return
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		// Editors leave links to nowhere as locks.
+		l.set.skips = append(l.set.skips, Skip{name, "not a regular file"})
+		return
+	}
+	if !l.set.files.first(info) {
+		return
+	}
+	data, err := read(l.ctx, name)
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	err = l.set.addSized(name, data)
+	if err != nil && !bytes.Contains(data, []byte("toolkit.fluxcd.io")) {
+		l.set.skips = append(l.set.skips, Skip{name, err.Error()})
+		return
+	}
+	l.judge(err)
+}
+
+// addSized adds a file that was read up to one byte more than is allowed.
+func (s *Set) addSized(name string, data []byte) error {
+	if len(data) > maxFileSize {
+		return &ParseError{Pos: Pos{File: name}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
+	}
+	return s.Add(name, data)
+}
+
+// read reads one byte more than is allowed, so that the excess shows.
+func read(ctx context.Context, name string) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return readInBackground(ctx, &lazyFile{name: name})
+	}
+	return readRegular(name)
+}
+
+func readRegular(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFileSize+1))
+}
+
+// readInBackground reads what may never end or never begin: a terminal, a pipe. It is given up, not stopped, when the
+// context ends.
+func readInBackground(ctx context.Context, r io.Reader) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(r, maxFileSize+1))
+		done <- result{data, err}
+	}()
+	select {
+	case got := <-done:
+		return got.data, got.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// lazyFile opens when it is first read, because opening a pipe already waits for the other end.
+type lazyFile struct {
+	name string
+	file *os.File
+}
+
+func (f *lazyFile) Read(p []byte) (n int, err error) {
+	if f.file == nil {
+		if f.file, err = os.Open(f.name); err != nil {
+			return 0, err
+		}
+	}
+	n, err = f.file.Read(p)
+	if err != nil {
+		f.file.Close()
+	}
+	return n, err
+}
+
+// files remembers which files were read. One file has many names: links, other spellings, other cases.
+type files struct {
+	bySize map[sizeTime][]os.FileInfo
+}
+
+// sizeTime narrows down the files that are worth comparing.
+type sizeTime struct {
+	size int64
+	time time.Time
+}
+
+// first is false if the file was seen before.
+func (f *files) first(info os.FileInfo) bool {
+	if f.bySize == nil {
+		f.bySize = map[sizeTime][]os.FileInfo{}
+	}
+	k := sizeTime{info.Size(), info.ModTime()}
+	for _, other := range f.bySize[k] {
+		if os.SameFile(other, info) {
+			return false
+		}
+	}
+	f.bySize[k] = append(f.bySize[k], info)
+	return true
+}

@@ -1,0 +1,101 @@
+// Package manifest reads YAML and JSON into objects that remember file, line and column, and finds them by reference.
+// It does not judge them: whether the API server would take an object is the business of package admission.
+package manifest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// SourceGroup is the API group of the objects that are kept. A kind name alone says nothing: k3s has a HelmChart too.
+const SourceGroup = "source.toolkit.fluxcd.io"
+
+// Pos is a place in a file. Line and Column count from 1, columns in characters.
+type Pos struct {
+	File         string
+	Line, Column int
+}
+
+// String gives file:line:column, the form that editors and terminals turn into a link.
+func (p Pos) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// Object is one object of group source.toolkit.fluxcd.io as it was written.
+type Object struct {
+	APIVersion, Kind, Namespace, Name string
+
+	// Content is what kubectl would send to the API server, in the types of JSON: map[string]any, []any, string, int64,
+	// float64, bool and nil. It is shared: copy before changing it. A missing namespace is not filled in here.
+	Content map[string]any
+
+	// Pos is where the object begins.
+	Pos Pos
+
+	at location
+}
+
+// String names the object as messages do: HelmChart apps/podinfo.
+func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
+
+// Group is the part of the apiVersion before the slash.
+func (o *Object) Group() string { return groupOf(o.APIVersion) }
+
+// Position finds a field: strings name map keys, ints index lists. It is the place of the key, or of the list element.
+// A field that is not there has the position of the nearest parent that is. The file is parsed again when it is first
+// asked for, so that objects without complaints cost nothing.
+func (o *Object) Position(path ...any) Pos {
+	if p, ok := o.at.find(path); ok {
+		return p
+	}
+	return o.Pos
+}
+
+// Unresolved lists the ${VAR} expressions outside the status that a Flux Kustomization would have substituted.
+func (o *Object) Unresolved() []Variable {
+	var found []Variable
+	for _, v := range variables(o.Content, nil) {
+		if v.Path[0] == "status" {
+			continue
+		}
+		v.Pos = o.Position(v.Path...)
+		found = append(found, v)
+	}
+	return found
+}
+
+// key identifies an object for references and duplicates. The version is no part of it.
+type key struct{ group, kind, namespace, name string }
+
+func (o *Object) key() key {
+	return key{o.Group(), o.Kind, o.Namespace, o.Name}
+}
+
+func groupOf(apiVersion string) string {
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found && group != SourceGroup {
+		return ""
+	}
+	return group
+}
+
+// location ties an object to its text: a document, and the path inside it for the items of a List.
+type location struct {
+	doc  *document
+	path []any
+}
+
+func (l location) find(path []any) (Pos, bool) {
+	if l.doc == nil {
+		return Pos{}, false
+	}
+	root, err := l.doc.root()
+	if err != nil {
+		return Pos{}, false
+	}
+	full := append(append(make([]any, 0, len(l.path)+len(path)), l.path...), path...)
+	return l.doc.pos(locate(root, full)), true
+}

@@ -1,0 +1,213 @@
+package manifest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// maxSecretSize is the API server's bound on the values of one Secret together.
+const maxSecretSize = 1 << 20
+
+// Secret is a Secret as the API server would store it: data and stringData are one. It does not print what it holds.
+type Secret struct {
+	Namespace, Name, Type string
+	Data                  map[string][]byte
+	Pos                   Pos
+}
+
+// Secret finds a Secret that something refers to. One that is encrypted with SOPS counts as missing.
+func (s *Set) Secret(namespace, name string) (*Secret, error) {
+	secrets := func(s *Set) map[key][]*Object { return s.secrets }
+	o, err := s.find(key{"", "Secret", namespace, name}, secrets)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	root, err := o.at.doc.root()
+	if err != nil {
+		return nil, err
+	}
+	content, err := o.at.doc.object(root, o.at.path)
+	if err != nil {
+		return nil, err
+	}
+	if sops, ok := content["sops"].(map[string]any); ok && sops["mac"] != nil {
+		return nil, &NotFoundError{Kind: "Secret", Namespace: namespace, Name: name,
+			hint: "the one at " + o.Pos.String() + " is encrypted with SOPS: decrypt it first"}
+	}
+	return newSecret(o, content)
+}
+
+func newSecret(o *Object, content map[string]any) (*Secret, error) {
+	s := &Secret{Namespace: o.Namespace, Name: o.Name, Pos: o.Pos, Data: map[string][]byte{}}
+	r := secretReader{o, content}
+	var err error
+	if s.Type, err = r.text("type"); err != nil {
+		return nil, err
+	}
+	if s.Type == "" {
+		s.Type = "Opaque"
+	}
+	if err := r.merge(s.Data, "data", decodeBase64); err != nil {
+		return nil, err
+	}
+	if err := r.merge(s.Data, "stringData", func(v string) ([]byte, error) { return []byte(v), nil }); err != nil {
+		return nil, err
+	}
+	return s, r.validate(s)
+}
+
+type secretReader struct {
+	object  *Object
+	content map[string]any
+}
+
+func (r secretReader) fail(format string, args ...any) *SecretError {
+	return &SecretError{Namespace: r.object.Namespace, Name: r.object.Name, Pos: r.object.Pos,
+		Msg: fmt.Sprintf(format, args...)}
+}
+
+func (r secretReader) failAt(field, k, format string, args ...any) *SecretError {
+	e := r.fail("%s[%s]: "+format, append([]any{field, k}, args...)...)
+	e.Pos = r.object.Position(field, k)
+	return e
+}
+
+func (r secretReader) text(field string) (string, error) {
+	switch v := r.content[field].(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	}
+	e := r.fail("%s must be a string", field)
+	e.Pos = r.object.Position(field)
+	return "", e
+}
+
+// merge adds one of the two maps. A null value is an empty one, as in the API server's reading of JSON.
+func (r secretReader) merge(into map[string][]byte, field string, decode func(string) ([]byte, error)) error {
+	values, ok := r.content[field].(map[string]any)
+	if !ok && r.content[field] != nil {
+		e := r.fail("%s must be a map", field)
+		e.Pos = r.object.Position(field)
+		return e
+	}
+	for _, k := range sortedKeys(values) {
+		var text string
+		switch v := values[k].(type) {
+		case nil:
+		case string:
+			text = v
+		default:
+			e := r.failAt(field, k, "must be a string")
+			e.hint = "put the value in quotes"
+			return e
+		}
+		value, err := decode(text)
+		if err != nil {
+			e := r.failAt(field, k, "not base64: %v", err)
+			e.hint = "plain text belongs in stringData"
+			return e
+		}
+		into[k] = value
+	}
+	return nil
+}
+
+// decodeBase64 reads what encoding/json reads into a []byte. The error holds an offset, not a value.
+func decodeBase64(v string) ([]byte, error) { return base64.StdEncoding.DecodeString(v) }
+
+// requiredKeys are the keys without which the API server refuses a Secret of a type.
+var requiredKeys = map[string][]string{
+	"kubernetes.io/tls":              {"tls.crt", "tls.key"},
+	"kubernetes.io/dockerconfigjson": {".dockerconfigjson"},
+	"kubernetes.io/dockercfg":        {".dockercfg"},
+	"kubernetes.io/ssh-auth":         {"ssh-privatekey"},
+}
+
+func (r secretReader) validate(s *Secret) error {
+	size := 0
+	for _, k := range sortedKeys(s.Data) {
+		if msgs := validation.IsConfigMapKey(k); len(msgs) > 0 {
+			e := r.fail("data[%s]: Invalid value: %q: %s", k, k, strings.Join(msgs, ", "))
+			e.Pos = r.position(k)
+			return e
+		}
+		size += len(s.Data[k])
+	}
+	if size > maxSecretSize {
+		return r.fail("data: Too long: may not be more than %d bytes", maxSecretSize)
+	}
+	for _, k := range requiredKeys[s.Type] {
+		if _, ok := s.Data[k]; !ok {
+			return r.fail("data[%s]: Required value: a Secret of type %s has it", k, s.Type)
+		}
+		if strings.HasPrefix(k, ".docker") && !json.Valid(s.Data[k]) {
+			e := r.fail("data[%s]: Invalid value: not JSON", k)
+			e.Pos = r.position(k)
+			return e
+		}
+	}
+	if s.Type == "kubernetes.io/basic-auth" && s.Data["username"] == nil && s.Data["password"] == nil {
+		return r.fail("data: Required value: a Secret of type %s has a username or a password", s.Type)
+	}
+	return nil
+}
+
+// position is where the value that won stands: stringData wins.
+func (r secretReader) position(k string) Pos {
+	if m, ok := r.content["stringData"].(map[string]any); ok {
+		if _, ok := m[k]; ok {
+			return r.object.Position("stringData", k)
+		}
+	}
+	return r.object.Position("data", k)
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	list := make([]string, 0, len(m))
+	for k := range m {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Unresolved lists the keys whose values still hold a ${VAR}.
+func (s *Secret) Unresolved() []string {
+	var list []string
+	for k, v := range s.Data {
+		if len(expressions(string(v))) > 0 {
+			list = append(list, k)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// String names the Secret and its keys, never the values.
+func (s Secret) String() string {
+	return fmt.Sprintf("Secret %s/%s (%s) with keys %v", s.Namespace, s.Name, s.Type, sortedKeys(s.Data))
+}
+
+// GoString is String: %#v must not get around the redaction.
+func (s Secret) GoString() string { return s.String() }
+
+// Format is String for every verb.
+func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+
+// MarshalJSON writes the keys without the values.
+func (s Secret) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"namespace": s.Namespace, "name": s.Name, "type": s.Type, "keys": sortedKeys(s.Data)})
+}
+
+// MarshalText is String, for whatever else prints.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -1,0 +1,292 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxDocuments bounds the documents of one file.
+const maxDocuments = 50_000
+
+// Set holds what was read. Looking things up is safe from many goroutines, adding is not.
+type Set struct {
+	namespace string // for objects without one
+
+	objects []*Object
+	secrets map[key][]*Object
+	byKey   map[key][]*Object
+	kinds   map[groupKind]int
+	skips   []Skip
+	faults  []error // of single objects: the others of the file are used
+
+	files *files
+	dirs  []string // of the files that were named: siblings are looked for there
+
+	mu       sync.Mutex
+	siblings *Set
+	broken   []brokenFile
+	notes    map[key]Note
+}
+
+type groupKind struct{ group, kind string }
+
+// KindCount is how many objects of a kind were seen.
+type KindCount struct {
+	Group, Kind string
+	Count       int
+}
+
+// Skip is a file or document that was left out, and why. It is for debug output.
+type Skip struct {
+	File, Reason string
+}
+
+// Note says that an object which is not in the input was found beside it.
+type Note struct {
+	Kind, Namespace, Name string
+	Pos                   Pos
+}
+
+func (n Note) String() string {
+	return fmt.Sprintf("%s %s/%s is not in the input: using %s", n.Kind, n.Namespace, n.Name, n.Pos.File)
+}
+
+func newSet(namespace string, seen *files) *Set {
+	if namespace == "" {
+		namespace = "default"
+	}
+	return &Set{
+		namespace: namespace,
+		secrets:   map[key][]*Object{},
+		byKey:     map[key][]*Object{},
+		kinds:     map[groupKind]int{},
+		files:     seen,
+		notes:     map[key]Note{},
+	}
+}
+
+// Add reads all documents of one file. On an error nothing of it is added.
+func (s *Set) Add(file string, data []byte) error {
+	b := &batch{set: s, file: file, kinds: map[groupKind]int{}}
+	if err := b.read(data); err != nil {
+		return err
+	}
+	for _, o := range b.objects {
+		s.objects = append(s.objects, o)
+		s.byKey[o.key()] = append(s.byKey[o.key()], o)
+	}
+	for _, o := range b.secrets {
+		s.secrets[o.key()] = append(s.secrets[o.key()], o)
+	}
+	for gk, n := range b.kinds {
+		s.kinds[gk] += n
+	}
+	s.skips = append(s.skips, b.skips...)
+	s.faults = append(s.faults, b.faults...)
+	return nil
+}
+
+// Objects lists HelmRepositories, HelmCharts, GitRepositories and Buckets in the order of the input. An object that is
+// there twice is not in the list.
+func (s *Set) Objects() []*Object {
+	var list []*Object
+	for _, o := range s.objects {
+		if o.Name == "" || len(s.byKey[o.key()]) == 1 {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// Skipped counts the Flux objects that are known but not supported yet, by name.
+func (s *Set) Skipped() []KindCount {
+	return slices.DeleteFunc(s.Kinds(), func(k KindCount) bool { return !unsupportedKinds[groupKind{k.Group, k.Kind}] })
+}
+
+// Kinds counts all objects that were seen, of whatever kind, by name.
+func (s *Set) Kinds() []KindCount {
+	var list []KindCount
+	for gk, n := range s.kinds {
+		list = append(list, KindCount{gk.group, gk.kind, n})
+	}
+	slices.SortFunc(list, func(a, b KindCount) int {
+		return strings.Compare(a.Kind+"."+a.Group, b.Kind+"."+b.Group)
+	})
+	return list
+}
+
+// Skips lists what was left out, for debug output.
+func (s *Set) Skips() []Skip { return s.skips }
+
+// duplicates reports every object that is there more than once, in the order of the input. Secrets are judged when
+// something refers to them.
+func (s *Set) duplicates() []error {
+	var errs []error
+	for _, o := range s.objects {
+		if same := s.byKey[o.key()]; o.Name != "" && len(same) > 1 && same[0] == o {
+			errs = append(errs, duplicate(same))
+		}
+	}
+	return errs
+}
+
+func duplicate(same []*Object) *DuplicateError {
+	k := same[0].key()
+	e := &DuplicateError{Group: k.group, Kind: k.kind, Namespace: k.namespace, Name: k.name}
+	for _, o := range same {
+		e.Places = append(e.Places, o.Pos)
+	}
+	return e
+}
+
+// batch collects the objects of one file until it is known that all of it can be read.
+type batch struct {
+	set              *Set
+	file             string
+	count            int
+	objects, secrets []*Object
+	kinds            map[groupKind]int
+	skips            []Skip
+	faults           []error
+}
+
+func (b *batch) read(data []byte) error {
+	data, err := decodeText(b.file, data)
+	if err != nil {
+		return err
+	}
+	for c := range split(data) {
+		for d := range documents(b.file, c) {
+			if err := b.document(d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (b *batch) document(d *document) error {
+	root, err := d.parse()
+	if err != nil {
+		return asParseError(d, err)
+	}
+	if root == nil || isNull(root) {
+		return nil
+	}
+	return b.object(source{d, root}, root, nil, "", "")
+}
+
+// source is a document whose tree is at hand. The tree is not kept: most documents are never complained about.
+type source struct {
+	*document
+	tree *yaml.Node
+}
+
+func asParseError(d *document, err error) error {
+	if _, ok := err.(*ParseError); ok {
+		return err
+	}
+	return d.errorAt(&yaml.Node{Line: 1, Column: 1}, plainMessage(err))
+}
+
+func describe(n *yaml.Node) string {
+	if n.Kind == yaml.SequenceNode {
+		return "a list"
+	}
+	return "text"
+}
+
+// object sorts one object into the batch. The items of a typed List may leave out what its name already says.
+func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind string) error {
+	if b.count++; b.count > maxDocuments {
+		return src.errorAt(n, fmt.Sprintf("more than %d documents in one file", maxDocuments))
+	}
+	if n = resolve(n); n.Kind != yaml.MappingNode {
+		return src.errorAt(n, "expected an object, found "+describe(n))
+	}
+	if v := scalar(n, "apiVersion"); v != "" {
+		apiVersion = v
+	}
+	if v := scalar(n, "kind"); v != "" {
+		kind = v
+	}
+	o := b.newObject(src, n, path, apiVersion, kind)
+	switch classify(apiVersion, kind, n) {
+	case ours:
+		return b.keep(src, o)
+	case secret:
+		// Only remembered: one that nothing refers to may hold what it likes.
+		b.secrets = append(b.secrets, o)
+	case list:
+		return b.list(src, n, o)
+	case misnamed:
+		b.faults = append(b.faults, kindError(o))
+	case incomplete:
+		b.faults = append(b.faults, src.errorAt(n, missing(apiVersion)+" not set"))
+	case noObject:
+		b.skips = append(b.skips, Skip{o.Pos.String(), "not a Kubernetes object"})
+		return nil
+	}
+	b.kinds[groupKind{o.Group(), kind}]++
+	return nil
+}
+
+func missing(apiVersion string) string {
+	if apiVersion == "" {
+		return "apiVersion"
+	}
+	return "kind"
+}
+
+func (b *batch) newObject(src source, n *yaml.Node, path []any, apiVersion, kind string) *Object {
+	o := &Object{
+		APIVersion: apiVersion,
+		Kind:       kind,
+		Namespace:  scalar(n, "metadata", "namespace"),
+		Name:       scalar(n, "metadata", "name"),
+		Pos:        src.pos(n),
+		at:         location{src.document, path},
+	}
+	if o.Namespace == "" {
+		o.Namespace = b.set.namespace
+	}
+	return o
+}
+
+func (b *batch) keep(src source, o *Object) error {
+	content, err := src.object(src.tree, o.at.path)
+	if err != nil {
+		return err
+	}
+	content["apiVersion"], content["kind"] = o.APIVersion, o.Kind
+	o.Content = content
+	b.objects = append(b.objects, o)
+	b.kinds[groupKind{o.Group(), o.Kind}]++
+	return nil
+}
+
+func (b *batch) list(src source, n *yaml.Node, l *Object) error {
+	// First of all no anchor may contain itself, or this would not end.
+	if err := src.check(src.tree); err != nil {
+		return err
+	}
+	items := resolve(at(n, "items"))
+	if items == nil || isNull(items) {
+		return nil
+	}
+	apiVersion, kind := l.APIVersion, strings.TrimSuffix(l.Kind, "List")
+	if kind == "" {
+		apiVersion = ""
+	}
+	for i, item := range items.Content {
+		path := append(slices.Clone(l.at.path), "items", i)
+		if err := b.object(src, item, path, apiVersion, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package manifest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxSiblings bounds how many files of a directory are looked at for an object that is missing.
+const maxSiblings = 1000
+
+// Lookup finds an object by reference. One that is not in the input is looked for beside the files of the input, not
+// deeper, so that a HelmChart finds the HelmRepository in the next file.
+func (s *Set) Lookup(group, kind, namespace, name string) (*Object, error) {
+	return s.find(key{group, kind, namespace, name}, func(s *Set) map[key][]*Object { return s.byKey })
+}
+
+// Notes lists the objects that were found beside the input, in a fixed order.
+func (s *Set) Notes() []Note {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Note
+	for _, n := range s.notes {
+		list = append(list, n)
+	}
+	slices.SortFunc(list, func(a, b Note) int {
+		return strings.Compare(a.Kind+"/"+a.Namespace+"/"+a.Name, b.Kind+"/"+b.Namespace+"/"+b.Name)
+	})
+	return list
+}
+
+func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
+	if o, err := one(in(s)[k]); o != nil || err != nil {
+		return o, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.siblings == nil {
+		s.readSiblings()
+	}
+	o, err := one(in(s.siblings)[k])
+	if o != nil {
+		s.notes[k] = Note{k.kind, k.namespace, k.name, o.Pos}
+	}
+	if o != nil || err != nil {
+		return o, err
+	}
+	return nil, &NotFoundError{k.group, k.kind, k.namespace, k.name, s.missingHint(k, in)}
+}
+
+func one(same []*Object) (*Object, error) {
+	switch len(same) {
+	case 0:
+		return nil, nil
+	case 1:
+		return same[0], nil
+	}
+	return nil, duplicate(same)
+}
+
+type brokenFile struct {
+	err  error
+	text []byte
+}
+
+// readSiblings reads the manifests beside the named files. What cannot be read is no error: nobody asked for it.
+func (s *Set) readSiblings() {
+	s.siblings = newSet(s.namespace, s.files)
+	budget := maxSiblings
+	for _, dir := range s.dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			name := filepath.Join(dir, e.Name())
+			if e.IsDir() || !isManifestName(name) {
+				continue
+			}
+			if budget--; budget < 0 {
+				return
+			}
+			s.readSibling(name)
+		}
+	}
+}
+
+func (s *Set) readSibling(name string) {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || !s.files.first(info) {
+		return
+	}
+	data, err := readRegular(name)
+	if err != nil || !bytes.Contains(data, []byte(SourceGroup)) && !bytes.Contains(data, []byte("Secret")) {
+		return
+	}
+	if err := s.siblings.addSized(name, data); err != nil {
+		s.broken = append(s.broken, brokenFile{err, data})
+	}
+}
+
+// missingHint says what comes nearest to an object that is nowhere.
+func (s *Set) missingHint(k key, in func(*Set) map[key][]*Object) string {
+	for _, f := range s.broken {
+		if bytes.Contains(f.text, []byte(k.name)) {
+			return "a file beside the input names it but cannot be read: " + f.err.Error()
+		}
+	}
+	var namespaces, names []string
+	for _, set := range []*Set{s, s.siblings} {
+		for other := range in(set) {
+			switch {
+			case other.group != k.group || other.kind != k.kind:
+			case other.name == k.name:
+				namespaces = append(namespaces, other.namespace)
+			case other.namespace == k.namespace:
+				names = append(names, other.name)
+			}
+		}
+	}
+	slices.Sort(namespaces)
+	slices.Sort(names)
+	if len(namespaces) > 0 {
+		return "there is one in namespace " + namespaces[0] + ", but a reference cannot leave namespace " + k.namespace
+	}
+	if near, ok := Nearest(k.name, names); ok {
+		return "did you mean " + near + "?"
+	}
+	return "add the file that holds " + k.kind + " " + k.namespace + "/" + k.name + " with -f"
+}

@@ -1,0 +1,161 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+var (
+	bomUTF8    = []byte{0xEF, 0xBB, 0xBF}
+	bomUTF16LE = []byte{0xFF, 0xFE}
+	bomUTF16BE = []byte{0xFE, 0xFF}
+)
+
+// decodeText turns what a file holds into UTF-8. PowerShell's > writes UTF-16, so that is read too.
+func decodeText(file string, data []byte) ([]byte, error) {
+	switch {
+	case bytes.HasPrefix(data, bomUTF16LE):
+		data = fromUTF16(data[2:], binary.LittleEndian)
+	case bytes.HasPrefix(data, bomUTF16BE):
+		data = fromUTF16(data[2:], binary.BigEndian)
+	default:
+		data = bytes.TrimPrefix(data, bomUTF8)
+	}
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		return nil, &ParseError{Pos: offsetPos(file, data, i), Msg: "not a text file: it holds a NUL byte"}
+	}
+	if i := invalidUTF8(data); i >= 0 {
+		return nil, &ParseError{Pos: offsetPos(file, data, i), Msg: "not a text file: it is neither UTF-8 nor UTF-16"}
+	}
+	return data, nil
+}
+
+func fromUTF16(data []byte, order binary.ByteOrder) []byte {
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = order.Uint16(data[2*i:])
+	}
+	text := make([]byte, 0, len(data))
+	for _, r := range utf16.Decode(units) {
+		text = utf8.AppendRune(text, r)
+	}
+	return text
+}
+
+func invalidUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// offsetPos counts lines and characters up to a byte offset.
+func offsetPos(file string, data []byte, offset int) Pos {
+	offset = min(offset, len(data))
+	start := bytes.LastIndexByte(data[:offset], '\n') + 1
+	return Pos{
+		File:   file,
+		Line:   1 + bytes.Count(data[:offset], []byte("\n")),
+		Column: 1 + utf8.RuneCount(data[start:offset]),
+	}
+}
+
+// chunk is the text between two document separators.
+type chunk struct {
+	text []byte
+	line int // of its first byte, counted from 0
+}
+
+// split cuts a stream at its document separators, as kubectl does: by lines, before anything is parsed. Chunks without
+// content are left out.
+func split(data []byte) iter.Seq[chunk] {
+	return func(yield func(chunk) bool) {
+		start, startLine, blank := 0, 0, true
+		for at, line := 0, 0; at < len(data); line++ {
+			text := data[at : at+lineLength(data[at:])]
+			next := at + len(text)
+			switch separator(text) {
+			case documentStart:
+				if !blank && !yield(chunk{data[start:at], startLine}) {
+					return
+				}
+				start, startLine, blank = next, line+1, true
+			case documentStartWithContent:
+				if !blank && !yield(chunk{data[start:at], startLine}) {
+					return
+				}
+				start, startLine, blank = at, line, false
+			case documentEnd:
+				if !blank && !yield(chunk{data[start:at], startLine}) {
+					return
+				}
+				start, startLine, blank = next, line+1, true
+			default:
+				blank = blank && isBlank(text)
+			}
+			at = next
+		}
+		if !blank {
+			yield(chunk{data[start:], startLine})
+		}
+	}
+}
+
+// lineLength includes the line break. YAML ends lines at a lone carriage return too.
+func lineLength(data []byte) int {
+	i := bytes.IndexAny(data, "\r\n")
+	switch {
+	case i < 0:
+		return len(data)
+	case data[i] == '\r' && i+1 < len(data) && data[i+1] == '\n':
+		return i + 2
+	}
+	return i + 1
+}
+
+type marker int
+
+const (
+	noMarker marker = iota
+	documentStart
+	documentStartWithContent
+	documentEnd
+)
+
+func separator(line []byte) marker {
+	if len(line) < 3 || (line[0] != '-' && line[0] != '.') {
+		return noMarker
+	}
+	head, rest := string(line[:3]), line[3:]
+	if len(rest) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])) {
+		return noMarker
+	}
+	switch {
+	case head == "...":
+		return documentEnd
+	case head != "---":
+		return noMarker
+	case isBlank(rest):
+		return documentStart
+	}
+	return documentStartWithContent
+}
+
+// isBlank is true of empty lines, comments, and of directives, which stand alone once the text is cut at its separators.
+func isBlank(line []byte) bool {
+	if len(line) > 0 && line[0] == '%' {
+		return true
+	}
+	line = bytes.TrimSpace(bytes.TrimPrefix(line, bomUTF8))
+	return len(line) == 0 || line[0] == '#'
+}

@@ -1,0 +1,133 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"sort"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxBisected is the longest document that is parsed several times to find the line of an error.
+const maxBisected = 1 << 20
+
+// syntaxError finds the place of a syntax error.
+func (d *document) syntaxError(err error) error {
+	var syntax *json.SyntaxError
+	if jsonErr := jsonSyntax(d.text); errors.As(jsonErr, &syntax) {
+		p := offsetPos(d.file, d.text, int(syntax.Offset)-1)
+		return &ParseError{Pos: Pos{d.file, d.line + p.Line, p.Column}, Msg: syntax.Error(), hint: templateHint(d.text)}
+	}
+	line := failingLine(d.text, plainMessage(err))
+	text := lineText(d.text, line)
+	indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+	e := &ParseError{
+		Pos:  Pos{File: d.file, Line: d.line + line, Column: 1 + len(indent)},
+		Msg:  plainMessage(err),
+		hint: templateHint(d.text),
+	}
+	if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
+		e.Pos.Column, e.hint = 1+tab, "indent with spaces: YAML does not allow tabs"
+	}
+	if i := controlCharacter(d.text); i >= 0 {
+		p := offsetPos(d.file, d.text, i)
+		e.Pos, e.hint = Pos{d.file, d.line + p.Line, p.Column}, ""
+	}
+	return e
+}
+
+// failingLine is the last line of the shortest text that fails in the same way. The YAML library itself tells where the
+// surrounding block begins, which may be a hundred lines earlier, and sometimes one line less than that.
+func failingLine(text []byte, msg string) int {
+	fails := func(lines int) bool {
+		err := scan(bytes.NewReader(text[:lineOffset(text, lines)]))
+		return err != nil && plainMessage(err) == msg
+	}
+	r := &oneByOne{text: text}
+	if err := scan(r); err == nil {
+		return 1
+	}
+	last := offsetPos("", text, r.at).Line
+	if len(text) > maxBisected {
+		return last
+	}
+	for total := 1 + bytes.Count(text, []byte("\n")); last < total && !fails(last); {
+		last++
+	}
+	// The lines before ok do not fail, the lines up to last do. Usually they are neighbours.
+	ok := last
+	for step := 1; ok > 0 && fails(ok); step *= 2 {
+		last, ok = ok, max(0, ok-step)
+	}
+	return ok + 1 + sort.Search(last-ok-1, func(i int) bool { return fails(ok + 1 + i) })
+}
+
+// scan parses without building anything that is kept.
+func scan(r io.Reader) error {
+	dec := yaml.NewDecoder(r)
+	for {
+		if err := dec.Decode(new(yaml.Node)); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// oneByOne hands out single bytes, so that no more is read than is looked at.
+type oneByOne struct {
+	text []byte
+	at   int
+}
+
+func (r *oneByOne) Read(p []byte) (int, error) {
+	if r.at == len(r.text) {
+		return 0, io.EOF
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	p[0] = r.text[r.at]
+	r.at++
+	return 1, nil
+}
+
+// lineOffset is where a line ends, break included; lines count from 1.
+func lineOffset(text []byte, line int) int {
+	at := 0
+	for ; line > 0; line-- {
+		i := bytes.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return len(text)
+		}
+		at += i + 1
+	}
+	return at
+}
+
+// lineText is a line without its break.
+func lineText(text []byte, line int) []byte {
+	return bytes.TrimRight(text[lineOffset(text, line-1):lineOffset(text, line)], "\r\n")
+}
+
+// controlCharacter finds the first character that YAML does not allow anywhere.
+func controlCharacter(text []byte) int {
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7F && r < 0xA0 && r != 0x85 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+func templateHint(text []byte) string {
+	if bytes.Contains(text, []byte("{{")) {
+		return "this looks like a template: render it first"
+	}
+	return ""
+}

@@ -1,0 +1,48 @@
+package manifest
+
+import "regexp"
+
+// Variable is a ${VAR} that was not substituted.
+type Variable struct {
+	Name string
+	Path []any // of the field that holds it
+	Pos  Pos
+}
+
+// expression is what Flux substitutes: a name in braces, with or without a default or another operation. $${VAR} is how
+// one writes a literal ${VAR}.
+var expression = regexp.MustCompile(`\$?\$\{([_A-Za-z][_A-Za-z0-9]*)[^}]*\}`)
+
+// expressions lists the names of the variables in a text.
+func expressions(text string) []string {
+	var names []string
+	for _, m := range expression.FindAllStringSubmatch(text, -1) {
+		if m[0][1] != '$' {
+			names = append(names, m[1])
+		}
+	}
+	return names
+}
+
+// variables walks a value in a fixed order.
+func variables(v any, path []any) []Variable {
+	var found []Variable
+	step := func(k, v any) {
+		found = append(found, variables(v, append(path[:len(path):len(path)], k))...)
+	}
+	switch v := v.(type) {
+	case string:
+		for _, name := range expressions(v) {
+			found = append(found, Variable{Name: name, Path: path})
+		}
+	case []any:
+		for i, e := range v {
+			step(i, e)
+		}
+	case map[string]any:
+		for _, k := range sortedKeys(v) {
+			step(k, v[k])
+		}
+	}
+	return found
+}
