@@ -35,6 +35,13 @@ func parseConstraint(version string) (*semver.Constraints, error) {
 	return constraint, nil
 }
 
+// ValidateVersion returns a [*ConstraintError] for a version that only a candidate of exactly that name could satisfy,
+// such as "latest" or "nightly": it needs no candidates to find a slip of the pen.
+func ValidateVersion(version string) error {
+	_, err := parseConstraint(version)
+	return err
+}
+
 // SetMetadata returns version with meta as its build metadata. What was there before is replaced, and the version is
 // normalised: "v1.2" becomes "1.2.0+meta". Without meta the version is returned as it is.
 func SetMetadata(version, meta string) (string, error) {

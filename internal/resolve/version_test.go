@@ -1,6 +1,7 @@
 package resolve_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -49,6 +50,20 @@ func TestValidateName(t *testing.T) {
 	}
 	if err := resolve.ValidateName(""); text(err) != "no name set for remote chart reference" {
 		t.Errorf("case 25: empty name: %v", err)
+	}
+}
+
+func TestValidateVersion(t *testing.T) {
+	for _, version := range []string{"", "*", "1.2.3", "v1.2.3+b", "2025.02.03", "1.x", ">=1 <2", "~1.2 || ^3-0"} {
+		if err := resolve.ValidateVersion(version); err != nil {
+			t.Errorf("%q: %v", version, err)
+		}
+	}
+	for _, version := range []string{"latest", "nightly", ">=", "1.2.3.4", "1.2.3 or 4"} {
+		var improper *resolve.ConstraintError
+		if err := resolve.ValidateVersion(version); !errors.As(err, &improper) || improper.Hint() == "" {
+			t.Errorf("%q: %v", version, err)
+		}
 	}
 }
 
