@@ -102,7 +102,7 @@ func (rd *reading) drain(in, unzipped io.Reader) error {
 
 func (rd *reading) entry(header *tar.Header, body io.Reader, visit visitor) error {
 	if rd.entries--; rd.entries < 0 {
-		return fmt.Errorf("archive has more than %d entries", rd.limits.Entries)
+		return rd.limits.entriesError()
 	}
 	if len(header.Name) > maxNameLength {
 		return fmt.Errorf("archive has an entry with a name of %d bytes, more than %d", len(header.Name), maxNameLength)

@@ -92,3 +92,7 @@ func (l Limits) fileError(name string) error {
 func (l Limits) unpackedError() error {
 	return fmt.Errorf("unpacked size of chart exceeds '%d' bytes limit", l.Unpacked)
 }
+
+func (l Limits) entriesError() error {
+	return fmt.Errorf("archive has more than %d entries", l.Entries)
+}

@@ -1,0 +1,276 @@
+package chart
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"sigs.k8s.io/yaml"
+)
+
+// maxLinks is how many symbolic links may be followed to reach one file, as on Linux.
+const maxLinks = 40
+
+var (
+	errTooLarge = errors.New("file is too large")
+	// errNoFile stands for a path at which there is no regular file.
+	errNoFile = errors.New("no file")
+)
+
+// Source is the tree of files that a chart is taken from: those of a Git repository or of a bucket. Paths in it are
+// slash-separated; they may begin with a slash and contain "..", but never lead out of it. Symbolic links are followed
+// within it.
+type Source struct {
+	Root *os.Root
+	// Hidden reports whether a file or directory of Root, given by its path without a leading slash, is no part of
+	// the source. What is below a hidden directory is not asked for. It may be nil.
+	Hidden func(path string, dir bool) bool
+	Limits Limits
+}
+
+func (s Source) limits() Limits { return s.Limits.withDefaults() }
+
+func (s Source) hidden(name string, dir bool) bool { return s.Hidden != nil && s.Hidden(name, dir) }
+
+// clamp makes a path relative to the root of the source; one that climbs above the root stops there.
+func clamp(p string) string {
+	p = path.Clean("/" + filepath.ToSlash(p))
+	if p == "/" {
+		return "."
+	}
+	return p[1:]
+}
+
+// rooted is how messages spell a path in the source: from its root.
+func rooted(name string) string { return "/" + strings.TrimPrefix(name, ".") }
+
+// escapeError says that a link leads out of the source.
+type escapeError struct{ to string }
+
+func (e *escapeError) Error() string {
+	return "absolute path traverses outside root boundary: relative path to root " + printable(e.to)
+}
+
+// resolve follows the symbolic links on the way to a file and returns where it really is. A hidden file does not
+// exist. This only tells what a path means: confining every access is the business of os.Root.
+func (s Source) resolve(name string) (string, fs.FileInfo, error) {
+	todo, done, links := strings.Split(name, "/"), ".", 0
+	info, err := s.lstat(".")
+	for len(todo) > 0 && err == nil {
+		part := todo[0]
+		todo = todo[1:]
+		if part == ".." && done == "." {
+			return "", nil, &escapeError{to: path.Join(append([]string{".."}, todo...)...)}
+		}
+		next := path.Join(done, part)
+		if info, err = s.lstat(next); err != nil {
+			break
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			done = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", nil, fmt.Errorf("%s: too many links", rooted(name))
+		}
+		var target []string
+		if target, err = s.readlink(next); err == nil {
+			todo = append(target, todo...)
+		}
+	}
+	if err != nil {
+		return "", nil, rootedError(name, err)
+	}
+	return done, info, nil
+}
+
+func (s Source) lstat(name string) (fs.FileInfo, error) {
+	info, err := s.Root.Lstat(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	if name != "." && s.hidden(name, info.IsDir()) {
+		return nil, &fs.PathError{Op: "stat", Err: fs.ErrNotExist}
+	}
+	return info, nil
+}
+
+func (s Source) readlink(name string) ([]string, error) {
+	target, err := s.Root.Readlink(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	if filepath.IsAbs(target) {
+		return nil, &escapeError{to: filepath.ToSlash(target)}
+	}
+	return strings.Split(filepath.ToSlash(target), "/"), nil
+}
+
+// rootedError gives an error of the file system the path that the file has in the source.
+func rootedError(name string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		op := strings.TrimPrefix(strings.TrimSuffix(at.Op, "at"), "l")
+		return &fs.PathError{Op: op, Path: rooted(name), Err: at.Err}
+	}
+	return err
+}
+
+// readFile reads a file at a resolved path, unless it is larger than the limit.
+func (s Source) readFile(real string) ([]byte, error) {
+	f, err := s.Root.Open(filepath.FromSlash(real))
+	if err != nil {
+		return nil, rootedError(real, err)
+	}
+	defer f.Close()
+	limit := s.limits().File
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, rootedError(real, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, errTooLarge
+	}
+	return data, nil
+}
+
+// readDir returns at most so many entries of a directory at a resolved path, by name.
+func (s Source) readDir(real string, most int) ([]fs.DirEntry, error) {
+	d, err := s.Root.Open(filepath.FromSlash(real))
+	if err != nil {
+		return nil, rootedError(real, err)
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(most)
+	if err != nil && err != io.EOF {
+		return nil, rootedError(real, err)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+// Found is a chart in a source.
+type Found struct {
+	// Path is where it was found, relative to the root of the source.
+	Path string
+	// Dir says that it is a directory and not an archive.
+	Dir      bool
+	Metadata *helmchart.Metadata
+	Warnings []string
+}
+
+// Find looks at what is at a path of the source and reads the chart's metadata. An archive is checked as a whole.
+func (s Source) Find(chartPath string) (*Found, error) {
+	name := clamp(chartPath)
+	real, info, err := s.resolve(name)
+	if err != nil {
+		return nil, err
+	}
+	found := &Found{Path: name, Dir: info.IsDir()}
+	switch {
+	case found.Dir:
+		found.Metadata, err = s.metadata(name)
+	case info.Mode().IsRegular():
+		err = s.withArchive(real, func(f *os.File, l Limits) error {
+			found.Metadata, found.Warnings, err = Check(f, l)
+			return err
+		})
+	default:
+		err = fmt.Errorf("'%s' is neither a directory nor a file", printable(rooted(name)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// Load loads the chart at a path of the source, whether it is a directory or an archive.
+func (s Source) Load(chartPath string) (*helmchart.Chart, error) {
+	name := clamp(chartPath)
+	real, info, err := s.resolve(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return s.LoadDir(name)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("'%s' is neither a directory nor a file", printable(rooted(name)))
+	}
+	var c *helmchart.Chart
+	err = s.withArchive(real, func(f *os.File, l Limits) error {
+		c, err = Load(f, l)
+		return err
+	})
+	return c, err
+}
+
+// Open opens an archive that Find has found.
+func (s Source) Open(found *Found) (*os.File, error) {
+	real, info, err := s.resolve(found.Path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("'%s' is not a regular file", printable(rooted(found.Path)))
+	}
+	f, err := s.Root.Open(filepath.FromSlash(real))
+	return f, rootedError(real, err)
+}
+
+func (s Source) withArchive(real string, read func(*os.File, Limits) error) error {
+	f, err := s.Root.Open(filepath.FromSlash(real))
+	if err != nil {
+		return rootedError(real, err)
+	}
+	defer f.Close()
+	l := s.limits()
+	l.Name = path.Base(real)
+	return read(f, l)
+}
+
+// metadata reads Chart.yaml of a directory, with requirements.yaml over it. It does not ask .helmignore, as
+// source-controller does not.
+func (s Source) metadata(dir string) (*helmchart.Metadata, error) {
+	m := new(helmchart.Metadata)
+	for _, name := range []string{chartFile, requirementsFile} {
+		data, err := s.metadataFile(path.Join(dir, name))
+		if name == requirementsFile && errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if errors.Is(err, errTooLarge) {
+			return nil, s.limits().fileError(name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := yaml.Unmarshal(data, m); err != nil {
+			return nil, fmt.Errorf("cannot load '%s': %w", name, err)
+		}
+		if name == chartFile && m.APIVersion == "" {
+			m.APIVersion = helmchart.APIVersionV1
+		}
+	}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (s Source) metadataFile(name string) ([]byte, error) {
+	real, info, err := s.resolve(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("'%s' is not a regular file", printable(rooted(name)))
+	}
+	return s.readFile(real)
+}

@@ -1,0 +1,244 @@
+package chart
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// maxNeighbours is how many names are looked at to find one that was meant.
+const maxNeighbours = 1000
+
+// EffectiveValuesFiles returns the values files that matter: [values.yaml] alone means none, as in source-controller,
+// also where it would be another file than the chart's own.
+func EffectiveValuesFiles(files []string) []string {
+	if len(files) == 1 && path.Clean(filepath.ToSlash(files[0])) == valuesFile {
+		return nil
+	}
+	return files
+}
+
+// MergeValues merges values files of a chart from a repository, which lie inside the chart. It returns the result and
+// the files that it was made of, in order; with ignoreMissing those that are not there are passed over. In the list
+// values.yaml stands for the chart's default values.
+func MergeValues(c *helmchart.Chart, files []string, ignoreMissing bool) (map[string]any, []string, error) {
+	return mergeFiles(files, func(p string) (map[string]any, error) {
+		name := path.Clean(filepath.ToSlash(p))
+		if name == valuesFile {
+			return defaultValues(c, p)
+		}
+		i := slices.IndexFunc(c.Files, func(f *helmchart.File) bool { return f.Name == name })
+		if i >= 0 {
+			return parseValues(c.Files[i].Data, p)
+		}
+		if ignoreMissing {
+			return nil, fs.SkipDir
+		}
+		return nil, &MissingValuesError{Reference: p, Similar: similar(name, fileNames(c.Files))}
+	})
+}
+
+// MergeValues merges values files of a chart from a Git repository or a bucket, which are looked up from the root of
+// the source and not from the chart's directory. A path cannot climb above the root. The directory of the chart only
+// serves a hint.
+func (s Source) MergeValues(chartDir string, files []string, ignoreMissing bool) (map[string]any, []string, error) {
+	return mergeFiles(files, func(p string) (map[string]any, error) {
+		name := clamp(p)
+		data, err := s.readValues(name)
+		if ignoreMissing && errors.Is(err, fs.ErrNotExist) {
+			return nil, fs.SkipDir
+		}
+		if errors.Is(err, errNoFile) {
+			return nil, &MissingValuesError{Reference: p, Path: rooted(name), Similar: s.similarFile(name, clamp(chartDir))}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return parseValues(data, p)
+	})
+}
+
+// mergeFiles merges what read returns for each file; read returns fs.SkipDir for a file to pass over.
+func mergeFiles(files []string, read func(string) (map[string]any, error)) (map[string]any, []string, error) {
+	merged, used := map[string]any{}, []string{}
+	for _, p := range files {
+		values, err := read(p)
+		if err == fs.SkipDir {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		merged = mergeMaps(merged, values)
+		used = append(used, p)
+	}
+	return merged, used, nil
+}
+
+// mergeMaps returns a with b over it: maps are merged at every depth, anything else replaces what was there. A null
+// stays a null, it deletes nothing. Neither argument is changed.
+func mergeMaps(a, b map[string]any) map[string]any {
+	out := maps.Clone(a)
+	for k, v := range b {
+		over, ok := v.(map[string]any)
+		if under, isMap := out[k].(map[string]any); ok && isMap {
+			v = mergeMaps(under, over)
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// defaultValues reads values.yaml as source-controller's Helm does: of several documents the later ones are merged
+// over the earlier.
+func defaultValues(c *helmchart.Chart, reference string) (map[string]any, error) {
+	merged := map[string]any{}
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(rawFile(c, valuesFile))))
+	for {
+		doc, err := docs.Read()
+		if err == io.EOF {
+			return merged, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("unmarshaling values from '%s' failed: %w", reference, err)
+		}
+		values, err := parseValues(doc, reference)
+		if err != nil {
+			return nil, err
+		}
+		merged = mergeMaps(merged, values)
+	}
+}
+
+// rawFile returns the file that counts if there are several of one name: the last.
+func rawFile(c *helmchart.Chart, name string) []byte {
+	for _, f := range slices.Backward(c.Raw) {
+		if f.Name == name {
+			return f.Data
+		}
+	}
+	return nil
+}
+
+// parseValues keeps numbers as they are written: as floating point numbers the long ones would change.
+func parseValues(data []byte, reference string) (map[string]any, error) {
+	values := map[string]any{}
+	exact := func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d }
+	if err := yaml.Unmarshal(data, &values, exact); err != nil {
+		return nil, fmt.Errorf("unmarshaling values from '%s' failed: %w", reference, err)
+	}
+	return values, nil
+}
+
+func (s Source) readValues(name string) ([]byte, error) {
+	real, info, err := s.resolve(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoFile, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNoFile
+	}
+	data, err := s.readFile(real)
+	if errors.Is(err, errTooLarge) {
+		return nil, s.limits().fileError(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("could not read values from file '%s': %w", printable(name), err)
+	}
+	return bytes.TrimPrefix(data, byteOrderMark), nil
+}
+
+// OverwriteValues makes merged the chart's default values and reports whether that changes anything. Nothing merged
+// makes an empty values.yaml, as in source-controller. A chart without a values.yaml cannot be given one.
+func OverwriteValues(c *helmchart.Chart, merged map[string]any) (bool, error) {
+	var data []byte
+	if len(merged) > 0 {
+		var err error
+		if data, err = yaml.Marshal(merged); err != nil {
+			return false, fmt.Errorf("encoding values failed: %w", err)
+		}
+	}
+	is := func(f *helmchart.File) bool { return f.Name == valuesFile }
+	if !slices.ContainsFunc(c.Raw, is) {
+		return false, fmt.Errorf("failed to locate values file: %s", valuesFile)
+	}
+	if bytes.Equal(rawFile(c, valuesFile), data) {
+		return false, nil
+	}
+	// Parsed as Helm would parse it, for whoever renders the chart without packaging it first.
+	values := map[string]any{}
+	if err := yaml.Unmarshal(data, &values); err != nil {
+		return false, fmt.Errorf("decoding values failed: %w", err)
+	}
+	c.Values = values
+	c.Raw = append(slices.DeleteFunc(c.Raw, is), &helmchart.File{Name: valuesFile, Data: data})
+	return true, nil
+}
+
+// MissingValuesError says that a values file is not there.
+type MissingValuesError struct {
+	Reference string // as it was asked for
+	Path      string // where it was looked for in the source; empty inside a chart
+	Similar   string // what may have been meant, or empty
+}
+
+func (e *MissingValuesError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("no values file found at path '%s'", printable(e.Reference))
+	}
+	return fmt.Sprintf("no values file found at path '%s' (reference '%s')", printable(e.Path), printable(e.Reference))
+}
+
+// Hint names a file that may have been meant.
+func (e *MissingValuesError) Hint() string {
+	switch {
+	case e.Similar == "":
+		return ""
+	case e.Path == "":
+		return fmt.Sprintf("the chart contains '%s'", printable(e.Similar))
+	}
+	return fmt.Sprintf("the source contains '%s'; values files are looked up from its root", printable(e.Similar))
+}
+
+func fileNames(files []*helmchart.File) []string {
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// similarFile looks for a file that may have been meant: at the same path below the chart, else in the directories of
+// the path and of the chart.
+func (s Source) similarFile(name, chartDir string) string {
+	below := path.Join(chartDir, name)
+	if _, info, err := s.resolve(below); err == nil && info.Mode().IsRegular() {
+		return below
+	}
+	var found []string
+	for _, dir := range []string{path.Dir(name), path.Dir(below)} {
+		real, _, err := s.resolve(dir)
+		if err != nil {
+			continue
+		}
+		entries, _ := s.readDir(real, maxNeighbours)
+		for _, e := range entries {
+			if p := path.Join(dir, e.Name()); e.Type().IsRegular() && !s.hidden(p, false) {
+				found = append(found, p)
+			}
+		}
+	}
+	return similar(name, found)
+}
