@@ -1,0 +1,100 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+)
+
+// Collect removes earlier artifacts of the object, whose lock must be held, and returns how many: those older than
+// RetentionTTL, then the oldest until RetentionRecords are left. The current one, given by its file name or path, and
+// the one that the link points to always stay.
+//
+// Call it after a success only: unlike source-controller, which collects first, a run that fails then leaves everything
+// as it was.
+func (s *Store) Collect(key Key, current string) (int, error) {
+	key, root, err := s.locked(key)
+	if err != nil {
+		return 0, err
+	}
+	files, err := artifacts(root, key)
+	if err != nil {
+		return 0, err
+	}
+	keep := append(linked(root, key), path.Base(current))
+	removed := 0
+	var errs []error
+	for _, file := range s.garbage(files, keep) {
+		if err := removeFile(root, path.Join(key.dir(), file)); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		removed++
+	}
+	return removed, errors.Join(errs...)
+}
+
+// garbage picks what to remove.
+func (s *Store) garbage(files []fs.FileInfo, keep []string) (names []string) {
+	now := s.options.Now()
+	var candidates []fs.FileInfo
+	left := len(files)
+	for _, fi := range files {
+		switch {
+		case slices.Contains(keep, fi.Name()):
+		case now.Sub(fi.ModTime()) > s.options.RetentionTTL:
+			names = append(names, fi.Name())
+			left--
+		default:
+			candidates = append(candidates, fi)
+		}
+	}
+	// Equal times are common where the clock is fixed, so that names decide then.
+	slices.SortFunc(candidates, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, fi := range candidates {
+		if left <= max(s.options.RetentionRecords, 1) {
+			break
+		}
+		names = append(names, fi.Name())
+		left--
+	}
+	return names
+}
+
+// artifacts lists the regular files of the object that are artifacts.
+func artifacts(root *os.Root, key Key) ([]fs.FileInfo, error) {
+	entries, err := readDir(root, key.dir())
+	if err != nil {
+		return nil, err
+	}
+	var files []fs.FileInfo
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !isArtifact(e.Name()) {
+			continue
+		}
+		fi, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, fi)
+	}
+	return files, nil
+}
+
+// linked returns the files that the object's links point to.
+func linked(root *os.Root, key Key) (files []string) {
+	for _, link := range []string{LinkIndex, LinkLatest} {
+		if target, err := root.Readlink(path.Join(key.dir(), link)); err == nil {
+			files = append(files, target)
+		}
+	}
+	return files
+}

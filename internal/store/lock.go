@@ -1,0 +1,184 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// The lock is polled, because no system call waits for one and for a context at once.
+	minLockWait = 5 * time.Millisecond
+	maxLockWait = 200 * time.Millisecond
+
+	// maxLockRaces bounds how often a lock file's directory may vanish under our hands: a prune elsewhere does that
+	// once in a while, a deleted artifacts directory does it for ever.
+	maxLockRaces = 10
+)
+
+// ErrNotLocked is returned by what changes an object's files when its lock is not held.
+var ErrNotLocked = errors.New("the object is not locked")
+
+// Lock waits until this process has the object for itself, among all processes that use the directory and all
+// goroutines of this one. Whatever a killed process left unfinished is removed. The returned function must be called
+// once the object is stored and remembered; further calls do nothing.
+func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err error) {
+	key, err = key.checked()
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.created()
+	if err != nil {
+		return nil, err
+	}
+	turn := s.turn(key)
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, lockError(key, context.Cause(ctx))
+	}
+	f, err := waitForLock(ctx, root, key)
+	if err != nil {
+		<-turn
+		return nil, lockError(key, err)
+	}
+	sweep(root, key)
+	s.setHeld(key, true)
+	return sync.OnceValue(func() error {
+		s.setHeld(key, false)
+		err := f.Close() // which gives the lock up, too
+		<-turn
+		return err
+	}), nil
+}
+
+func lockError(key Key, err error) error { return fmt.Errorf("lock %s: %w", key, err) }
+
+func (s *Store) turn(key Key) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turns[key] == nil {
+		s.turns[key] = make(chan struct{}, 1)
+	}
+	return s.turns[key]
+}
+
+func (s *Store) setHeld(key Key, held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if held {
+		s.held[key] = true
+	} else {
+		delete(s.held, key)
+	}
+}
+
+// locked returns the checked key and the root if the object's lock is held.
+func (s *Store) locked(key Key) (Key, *os.Root, error) {
+	key, err := key.checked()
+	if err != nil {
+		return Key{}, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.held[key] || s.root == nil {
+		return Key{}, nil, fmt.Errorf("%s: %w", key, ErrNotLocked)
+	}
+	return key, s.root, nil
+}
+
+func waitForLock(ctx context.Context, root *os.Root, key Key) (*os.File, error) {
+	races := 0
+	for wait := minLockWait; ; wait = min(2*wait, maxLockWait) {
+		f, err := tryLockFile(root, key)
+		if f != nil {
+			return f, nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			races++
+		}
+		if err != nil && (races == 0 || races > maxLockRaces) {
+			return nil, err
+		}
+		if err := pause(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// tryLockFile returns no file and no error when somebody else has the lock.
+func tryLockFile(root *os.Root, key Key) (*os.File, error) {
+	if err := makeDir(root, path.Dir(key.lock())); err != nil {
+		return nil, err
+	}
+	f, err := openLock(root, key.lock())
+	if err != nil {
+		return nil, err
+	}
+	ok, err := tryLock(f)
+	if err == nil && ok {
+		ok, err = isCurrent(root, key.lock(), f)
+	}
+	if err != nil || !ok {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func openLock(root *os.Root, name string) (*os.File, error) {
+	fi, err := root.Lstat(name)
+	if err == nil && !fi.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errIrregular}
+	}
+	return root.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
+}
+
+// isCurrent reports whether f is still the file of that name. A prune removes the lock file while it holds the lock:
+// who waited for it has then locked a file that nobody else will ever see.
+func isCurrent(root *os.Root, name string, f *os.File) (bool, error) {
+	mine, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(mine, there), nil
+}
+
+// sweep removes what a process left unfinished that was killed while it held the lock. What cannot be removed does no
+// harm but to take room; a directory that cannot be written to is reported by whatever comes next.
+func sweep(root *os.Root, key Key) {
+	_ = root.Remove(key.record() + tempSuffix)
+	_ = root.Remove(key.next() + tempSuffix)
+	entries, err := readDir(root, key.dir())
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), tempPrefix) && !e.IsDir() {
+			_ = root.Remove(path.Join(key.dir(), e.Name()))
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+)
+
+// An Artifact is what the store says of a file that it holds.
+type Artifact struct {
+	Path           string // slash-separated, relative to the artifacts directory
+	Digest         string
+	Size           int64
+	LastUpdateTime time.Time // when it was stored, in whole seconds
+}
+
+// A Pending is an artifact that is being written, in a temporary file beside its future place. It must end in Commit
+// or Discard. Only one goroutine may use it at a time.
+type Pending struct {
+	store *Store
+	root  *os.Root
+	key   Key
+	temp  string
+	file  *os.File // nil after Commit or Discard
+	sum   *digest.Writer
+	err   error // the first failed write; sticks until Reset
+}
+
+var errDone = errors.New("the artifact is already committed or discarded")
+
+// Create begins an artifact of the object, whose lock must be held.
+func (s *Store) Create(key Key) (*Pending, error) {
+	key, root, err := s.locked(key)
+	if err != nil {
+		return nil, err
+	}
+	temp := path.Join(key.dir(), tempPrefix+rand.Text())
+	f, err := createIn(root, temp)
+	var dirError *DirectoryError
+	if errors.As(err, &dirError) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, inPlace(key.dir(), err)
+	}
+	return &Pending{store: s, root: root, key: key, temp: temp, file: f, sum: digest.NewWriter(s.options.Algorithm)}, nil
+}
+
+// createIn tries again when a prune elsewhere has just removed an empty directory above.
+func createIn(root *os.Root, name string) (f *os.File, err error) {
+	for range maxLockRaces {
+		if err = makeDir(root, path.Dir(name)); err == nil {
+			f, err = root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return nil, err
+}
+
+// Write appends to the artifact.
+func (p *Pending) Write(b []byte) (int, error) {
+	if p.file == nil {
+		return 0, errDone
+	}
+	if p.err != nil {
+		return 0, p.err
+	}
+	n, err := p.file.Write(b)
+	_, _ = p.sum.Write(b[:n])
+	p.err = inPlace(p.key.dir(), err)
+	return n, p.err
+}
+
+// ReadAt reads what was written.
+func (p *Pending) ReadAt(b []byte, off int64) (int, error) {
+	if p.file == nil {
+		return 0, errDone
+	}
+	return p.file.ReadAt(b, off)
+}
+
+// Reset forgets what was written, as before a second attempt to fetch it.
+func (p *Pending) Reset() error {
+	if p.file == nil {
+		return errDone
+	}
+	if p.sum.Size() == 0 && p.err == nil {
+		return nil
+	}
+	if err := p.file.Truncate(0); err != nil {
+		return inPlace(p.key.dir(), err)
+	}
+	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
+		return inPlace(p.key.dir(), err)
+	}
+	p.sum.Reset()
+	p.err = nil
+	return nil
+}
+
+// Digest is the digest of what was written.
+func (p *Pending) Digest() digest.Digest { return p.sum.Digest() }
+
+// Size is the number of bytes that were written.
+func (p *Pending) Size() int64 { return p.sum.Size() }
+
+// Discard removes the unfinished artifact. After Commit it does nothing, so that it can be deferred.
+func (p *Pending) Discard() error {
+	if p.file == nil {
+		return nil
+	}
+	err := p.file.Close()
+	p.file = nil
+	return errors.Join(err, removeFile(p.root, p.temp))
+}
+
+// Commit gives the artifact its name and, if link is not empty, makes [LinkIndex] or [LinkLatest] point to it. A file
+// that has the name already is replaced at once. If it fails, what was there before is still there; but a [*LinkError]
+// comes with a valid Artifact, which is stored.
+func (p *Pending) Commit(file, link string) (Artifact, error) {
+	if p.file == nil {
+		return Artifact{}, errDone
+	}
+	a, err := p.commit(file, link)
+	if err != nil {
+		_ = p.Discard() // what stays is swept by the next lock
+		return Artifact{}, err
+	}
+	if link == "" {
+		return a, nil
+	}
+	if err := relink(p.root, p.key.dir(), file, link); err != nil {
+		return a, &LinkError{err}
+	}
+	return a, nil
+}
+
+func (p *Pending) commit(file, link string) (Artifact, error) {
+	if !isArtifact(file) || link != "" && !isLink(link) {
+		return Artifact{}, &nameError{"artifact", path.Join(file, link)}
+	}
+	a := Artifact{
+		Path:           path.Join(p.key.dir(), file),
+		Digest:         p.Digest().String(),
+		Size:           p.Size(),
+		LastUpdateTime: p.store.options.Now().UTC().Truncate(time.Second),
+	}
+	if err := p.settle(a.LastUpdateTime); err != nil {
+		return Artifact{}, err
+	}
+	if err := announce(p.root, p.key, a); err != nil {
+		return Artifact{}, err
+	}
+	if err := p.rename(a); err != nil {
+		return Artifact{}, err
+	}
+	return a, syncDir(p.root, p.key.dir())
+}
+
+// settle makes the bytes durable. The name must not be durable before them, or a power failure leaves an artifact
+// that is empty.
+func (p *Pending) settle(at time.Time) error {
+	if p.err != nil {
+		return fmt.Errorf("artifact is incomplete: %w", p.err)
+	}
+	if err := p.file.Sync(); err != nil {
+		return inPlace(p.key.dir(), err)
+	}
+	// Retention goes by this time, and it should be the clock's that the artifact's lastUpdateTime is from. A file
+	// system that cannot set it has about the same.
+	_ = p.root.Chtimes(p.temp, at, at)
+	return nil
+}
+
+func (p *Pending) rename(a Artifact) error {
+	// Windows does not rename an open file.
+	err := p.file.Close()
+	p.file = nil
+	if err == nil {
+		err = p.root.Rename(p.temp, a.Path)
+	}
+	if err == nil {
+		return nil
+	}
+	_ = p.root.Remove(p.temp)
+	// Nor does it replace a file that somebody reads. No matter, if it is the same.
+	if sum, sumErr := p.store.sum(a.Path, p.Digest()); sumErr == nil && sum == p.Digest() {
+		return nil
+	}
+	return inPlace(a.Path, err)
+}
+
+// A replacement is the note that an artifact is about to take the place of another one with the same name, as a
+// version that was published twice does. Until the object is remembered anew, its status has the old digest; with the
+// note, a run that is killed in between does not look like an altered file.
+type replacement struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"`
+}
+
+func announce(root *os.Root, key Key, a Artifact) error {
+	_, err := root.Lstat(a.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(replacement{a.Path, a.Digest})
+	if err != nil {
+		return err
+	}
+	return writeFile(root, key.next(), data)
+}
+
+// A LinkError tells that an artifact was stored, but the link to the newest one could not be set. It is a type of its
+// own because Flux goes on then.
+type LinkError struct{ Err error }
+
+func (e *LinkError) Error() string { return e.Err.Error() }
+func (e *LinkError) Unwrap() error { return e.Err }
+
+// relink makes dir/link point to its neighbour file. The target is relative, so that the directory can be moved,
+// packed and served. Where links are not permitted, as on Windows without developer mode, the link's name becomes a
+// second name of the file itself (a hard link), which reads the same.
+func relink(root *os.Root, dir, file, link string) error {
+	name := path.Join(dir, link)
+	if target, err := root.Readlink(name); err == nil && target == file {
+		return nil
+	}
+	temp := path.Join(dir, tempPrefix+rand.Text())
+	if err := root.Symlink(file, temp); err != nil {
+		if root.Link(path.Join(dir, file), temp) != nil {
+			return inPlace(name, err)
+		}
+	}
+	if err := root.Rename(temp, name); err != nil {
+		_ = root.Remove(temp)
+		return inPlace(name, err)
+	}
+	return syncDir(root, dir)
+}

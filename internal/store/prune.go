@@ -1,0 +1,253 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Keys returns the objects that something is remembered of or that have an artifact, in order. A directory that does
+// not exist has none.
+func (s *Store) Keys() ([]Key, error) {
+	known, err := s.known()
+	if err != nil || known == nil {
+		return nil, err
+	}
+	root, err := s.existing()
+	if err != nil {
+		return nil, err
+	}
+	var keys []Key
+	for _, k := range known {
+		present, err := isPresent(root, k)
+		if err != nil {
+			return nil, err
+		}
+		if present {
+			keys = append(keys, k)
+		}
+	}
+	return keys, nil
+}
+
+// Prune removes the artifacts and the memory of every object that keep does not want, and returns those objects in
+// order. Each is locked before, so that a run that is busy with it can finish; ctx bounds the wait. An object that
+// cannot be removed does not keep the others.
+func (s *Store) Prune(ctx context.Context, keep func(Key) bool) ([]Key, error) {
+	known, err := s.known()
+	if err != nil {
+		return nil, err
+	}
+	var pruned []Key
+	var errs []error
+	for _, k := range known {
+		if keep(k) {
+			continue
+		}
+		present, err := s.prune(ctx, k)
+		if err != nil {
+			errs = append(errs, err)
+		} else if present {
+			pruned = append(pruned, k)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return pruned, errors.Join(errs...)
+}
+
+// prune reports whether there was more of the object than a lock.
+func (s *Store) prune(ctx context.Context, key Key) (present bool, err error) {
+	unlock, err := s.Lock(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	root, err := s.existing()
+	if err != nil {
+		return false, err
+	}
+	if present, err = isPresent(root, key); err != nil {
+		return false, err
+	}
+	if err := removeObject(root, key); err != nil {
+		return false, err
+	}
+	// While it is held, so that nobody can take the lock of a file that is about to go; see isCurrent. An empty
+	// lock that cannot be removed is not worth a word.
+	_ = root.Remove(key.lock())
+	removeEmpty(root, path.Dir(key.lock()), stateDir)
+	return present, nil
+}
+
+// removeObject forgets the object first: if it is killed in the middle, what is remembered never tells of an artifact
+// that is gone.
+func removeObject(root *os.Root, key Key) error {
+	for _, name := range []string{key.record(), key.next()} {
+		if err := removeFile(root, name); err != nil {
+			return err
+		}
+	}
+	entries, err := readDir(root, key.dir())
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !isOurs(e) {
+			continue
+		}
+		if err := removeFile(root, path.Join(key.dir(), e.Name())); err != nil {
+			return err
+		}
+	}
+	removeEmpty(root, key.dir(), ".")
+	return nil
+}
+
+// removeEmpty removes dir and the directories above it, up to but without top, as far as they are empty.
+func removeEmpty(root *os.Root, dir, top string) {
+	for ; dir != top; dir = path.Dir(dir) {
+		if fi, err := root.Lstat(dir); err != nil || !fi.IsDir() || root.Remove(dir) != nil {
+			return
+		}
+	}
+}
+
+func isOurs(e fs.DirEntry) bool {
+	if isLink(e.Name()) {
+		return !e.IsDir()
+	}
+	return e.Type().IsRegular() && isArtifact(e.Name())
+}
+
+// isPresent reports whether there is more of the object than a lock.
+func isPresent(root *os.Root, key Key) (bool, error) {
+	_, err := root.Lstat(key.record())
+	if err == nil {
+		return true, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	files, err := artifacts(root, key)
+	return len(files) > 0, err
+}
+
+// known returns, in order, every object that there is a trace of. The locks tell of those that were never remembered,
+// since nothing is written without one.
+func (s *Store) known() ([]Key, error) {
+	root, err := s.existing()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	keys, err := remembered(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range s.options.Kinds {
+		stored, err := stored(root, strings.ToLower(kind))
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, stored...)
+	}
+	slices.SortFunc(keys, compareKeys)
+	return slices.Compact(keys), nil
+}
+
+// remembered finds the objects that have a record or a lock.
+func remembered(root *os.Root) (keys []Key, err error) {
+	kinds, err := subdirs(root, stateDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range kinds {
+		namespaces, err := subdirs(root, path.Join(stateDir, kind))
+		if err != nil {
+			return nil, err
+		}
+		for _, namespace := range namespaces {
+			names, err := stateNames(root, path.Join(stateDir, kind, namespace))
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range names {
+				keys = appendValid(keys, Key{kind, namespace, name})
+			}
+		}
+	}
+	return keys, nil
+}
+
+func stateNames(root *os.Root, dir string) (names []string, err error) {
+	entries, err := readDir(root, dir)
+	for _, e := range entries {
+		if name, ok := stateName(e.Name()); ok && !e.IsDir() {
+			names = append(names, name)
+		}
+		if len(e.Name()) != maxStateName || !e.IsDir() {
+			continue
+		}
+		rest, err := stateNames(root, path.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rest {
+			names = append(names, e.Name()+r)
+		}
+	}
+	return names, err
+}
+
+func stateName(file string) (string, bool) {
+	if name, ok := strings.CutSuffix(file, recordSuffix); ok {
+		return name, true
+	}
+	return strings.CutSuffix(file, lockSuffix)
+}
+
+// stored finds the objects of the kind that have a directory.
+func stored(root *os.Root, kind string) (keys []Key, err error) {
+	if !validName(kind) {
+		return nil, &nameError{"kind", kind}
+	}
+	namespaces, err := subdirs(root, kind)
+	if err != nil {
+		return nil, err
+	}
+	for _, namespace := range namespaces {
+		names, err := subdirs(root, path.Join(kind, namespace))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			keys = appendValid(keys, Key{kind, namespace, name})
+		}
+	}
+	return keys, nil
+}
+
+func appendValid(keys []Key, k Key) []Key {
+	if checked, err := k.checked(); err == nil && checked == k {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func subdirs(root *os.Root, dir string) (names []string, err error) {
+	entries, err := readDir(root, dir)
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+const (
+	// recordFormat changes when older programs would misread a record.
+	recordFormat = 1
+
+	// maxRecord is well above what an object with its status can have: the API server takes objects up to 1.5 MiB.
+	maxRecord = 16 << 20
+)
+
+// A Record is what is remembered of an object between runs.
+type Record struct {
+	FormatVersion int             `json:"formatVersion"` // set by Remember
+	Fingerprint   string          `json:"fingerprint,omitempty"`
+	Object        json.RawMessage `json:"object,omitempty"` // without its credentials: the caller has redacted it
+	Status        json.RawMessage `json:"status,omitempty"`
+}
+
+// A RecordError tells that what is remembered of an object cannot be read. The caller warns and does without.
+type RecordError struct {
+	Path string
+	Err  error
+}
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("the remembered state %s cannot be used: %v", e.Path, e.Err)
+}
+
+func (e *RecordError) Unwrap() error { return e.Err }
+
+var errTooLarge = fmt.Errorf("is larger than %d bytes", maxRecord)
+
+// Remember replaces what is remembered of the object, whose lock must be held.
+func (s *Store) Remember(key Key, r *Record) error {
+	key, root, err := s.locked(key)
+	if err != nil {
+		return err
+	}
+	data, err := encodeRecord(*r)
+	if err != nil {
+		return fmt.Errorf("remember %s: %w", key, err)
+	}
+	if old, err := readState(root, key.record()); err != nil || !bytes.Equal(old, data) {
+		if err := writeFile(root, key.record(), data); err != nil {
+			return fmt.Errorf("remember %s: %w", key, err)
+		}
+	}
+	return removeFile(root, key.next())
+}
+
+func encodeRecord(r Record) ([]byte, error) {
+	r.FormatVersion = recordFormat
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
+		return nil, err
+	}
+	if b.Len() > maxRecord {
+		return nil, errTooLarge
+	}
+	return b.Bytes(), nil
+}
+
+// Recall returns what is remembered of the object. If nothing is, the error matches fs.ErrNotExist; if it cannot be
+// used, it is a [*RecordError]. No lock is needed: a record is replaced at once.
+func (s *Store) Recall(key Key) (*Record, error) {
+	key, err := key.checked()
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.existing()
+	if err != nil {
+		return nil, err
+	}
+	data, err := readState(root, key.record())
+	if errors.Is(err, errTooLarge) || errors.Is(err, errIrregular) {
+		return nil, &RecordError{key.record(), err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeRecord(key, data)
+}
+
+func decodeRecord(key Key, data []byte) (*Record, error) {
+	// The version first: a later format may give the other fields other types.
+	var format struct {
+		FormatVersion int `json:"formatVersion"`
+	}
+	if err := json.Unmarshal(data, &format); err != nil {
+		return nil, &RecordError{key.record(), err}
+	}
+	if format.FormatVersion != recordFormat {
+		return nil, &RecordError{key.record(), fmt.Errorf("format version %d is not known", format.FormatVersion)}
+	}
+	r := new(Record)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, &RecordError{key.record(), err}
+	}
+	return r, nil
+}
+
+// readState reads one of the store's own files.
+func readState(root *os.Root, name string) ([]byte, error) {
+	f, err := openState(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxRecord {
+		return nil, errTooLarge
+	}
+	return data, nil
+}
+
+// openState tells a record that is not there from something else in its place, which openRegular does not.
+func openState(root *os.Root, name string) (*os.File, error) {
+	fi, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errIrregular}
+	}
+	return openRegular(root, name)
+}

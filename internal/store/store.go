@@ -1,0 +1,254 @@
+// Package store owns the artifacts directory: what is in it appears whole or not at all, one process at a time changes
+// an object, and no name leads out of it. It does not know what an artifact holds nor what a status means.
+//
+// The layout, with everything that belongs to an object under its lock:
+//
+//	<kind>/<namespace>/<name>/<file>            artifacts, and the link index.yaml or latest.tar.gz
+//	.helmsrc/v1/<kind>/<namespace>/<name>.json  what is remembered of the object
+//	.helmsrc/v1/<kind>/<namespace>/<name>.lock  its lock
+//	.helmsrc/v1/<kind>/<namespace>/<name>.next  an artifact that replaces another of the same name, until it is remembered
+//
+// The kind is in lower case. Files have mode 0600, directories 0700. A file that the store cannot have written is left
+// alone, and so is the directory around it.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"time"
+
+	godigest "github.com/opencontainers/go-digest"
+)
+
+const (
+	fileMode fs.FileMode = 0o600
+	dirMode  fs.FileMode = 0o700
+)
+
+// Options are what the command line says about the artifacts directory.
+type Options struct {
+	// Algorithm makes the digests of new artifacts; empty means SHA-256. Stored ones are checked with their own.
+	Algorithm godigest.Algorithm
+	// RetentionTTL and RetentionRecords decide which earlier artifacts [Store.Collect] removes.
+	RetentionTTL     time.Duration
+	RetentionRecords int
+	// Kinds are those whose directories are recognised even when nothing is remembered of an object, as in a copy of
+	// the artifacts directory that lacks the hidden files.
+	Kinds []string
+	// Now is required.
+	Now func() time.Time
+}
+
+// A Store is one artifacts directory. It is safe for use by many goroutines.
+type Store struct {
+	dir     string
+	options Options
+
+	mu    sync.Mutex
+	root  *os.Root              // nil until the directory is there
+	turns map[Key]chan struct{} // one token per object: who has it may try for the file lock
+	held  map[Key]bool
+}
+
+// Open returns the store in dir, which need not exist: it is created by the first write.
+func Open(dir string, o Options) (*Store, error) {
+	if dir == "" {
+		return nil, errors.New("no artifacts directory given")
+	}
+	if o.Now == nil {
+		return nil, errors.New("the artifacts directory needs a clock")
+	}
+	if o.Algorithm == "" {
+		o.Algorithm = godigest.SHA256
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("artifacts directory %s: %w", dir, err)
+	}
+	return &Store{dir: abs, options: o, turns: map[Key]chan struct{}{}, held: map[Key]bool{}}, nil
+}
+
+// Dir is the absolute path of the artifacts directory, for the file:// URLs of artifacts.
+func (s *Store) Dir() string { return s.dir }
+
+// Close lets go of the directory.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root == nil {
+		return nil
+	}
+	root := s.root
+	s.root = nil
+	return root.Close()
+}
+
+// existing opens the directory; the error matches fs.ErrNotExist when it is not there.
+func (s *Store) existing() (*os.Root, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root != nil {
+		return s.root, nil
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("artifacts directory: %w", err)
+	}
+	s.root = root
+	return root, nil
+}
+
+// created opens the directory and creates it before if necessary.
+func (s *Store) created() (*os.Root, error) {
+	root, err := s.existing()
+	if err == nil {
+		return root, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, &DirectoryError{err}
+	}
+	if err := os.MkdirAll(s.dir, dirMode); err != nil {
+		return nil, &DirectoryError{fmt.Errorf("artifacts directory: %w", err)}
+	}
+	if root, err = s.existing(); err != nil {
+		return nil, &DirectoryError{err}
+	}
+	return root, nil
+}
+
+// A DirectoryError tells that a directory could not be created. It is a type of its own because Flux reports it with
+// a reason of its own, DirectoryCreationFailed.
+type DirectoryError struct{ Err error }
+
+func (e *DirectoryError) Error() string { return e.Err.Error() }
+func (e *DirectoryError) Unwrap() error { return e.Err }
+
+var errNotDirectory = errors.New("is not a directory")
+
+// isDir reports whether dir and everything above it inside the root are real directories. A link that somebody planted
+// is none: even one that stays inside would make two objects share their files.
+func isDir(root *os.Root, dir string) (bool, error) {
+	if dir == "." {
+		return true, nil
+	}
+	if ok, err := isDir(root, path.Dir(dir)); !ok || err != nil {
+		return false, err
+	}
+	fi, err := root.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !fi.IsDir():
+		return false, &fs.PathError{Op: "open", Path: dir, Err: errNotDirectory}
+	}
+	return true, nil
+}
+
+// makeDir creates dir and what is missing above it, durably.
+func makeDir(root *os.Root, dir string) error {
+	ok, err := isDir(root, dir)
+	if err != nil {
+		return &DirectoryError{err}
+	}
+	if ok {
+		return nil
+	}
+	parent := path.Dir(dir)
+	if err := makeDir(root, parent); err != nil {
+		return err
+	}
+	if err := root.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return &DirectoryError{err}
+	}
+	if err := syncDir(root, parent); err != nil {
+		return &DirectoryError{err}
+	}
+	return nil
+}
+
+// readDir lists dir, which is empty when it is not there or when something else is in its place.
+func readDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
+	ok, err := isDir(root, dir)
+	if errors.Is(err, errNotDirectory) {
+		return nil, nil
+	}
+	if !ok || err != nil {
+		return nil, err
+	}
+	f, err := root.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+// inPlace says where an error happened by the name that the user knows, not by that of a temporary file.
+func inPlace(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var pathError *fs.PathError
+	var linkError *os.LinkError
+	switch {
+	case errors.As(err, &pathError):
+		err = pathError.Err
+	case errors.As(err, &linkError):
+		err = linkError.Err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// removeFile removes a file that may be gone already.
+func removeFile(root *os.Root, name string) error {
+	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// writeFile puts data at name: all of it or, whatever happens, what was there before. Only who holds the object's
+// lock may call it, since the temporary name is always the same.
+func writeFile(root *os.Root, name string, data []byte) error {
+	if err := makeDir(root, path.Dir(name)); err != nil {
+		return err
+	}
+	temp := name + tempSuffix
+	err := writeTemp(root, temp, data)
+	if err == nil {
+		err = root.Rename(temp, name)
+	}
+	if err != nil {
+		_ = root.Remove(temp) // what stays is swept by the next lock
+		return inPlace(name, err)
+	}
+	return syncDir(root, path.Dir(name))
+}
+
+func writeTemp(root *os.Root, temp string, data []byte) error {
+	// What a killed process left, or a link that somebody planted, goes first.
+	if err := removeFile(root, temp); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Sync(); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return f.Close()
+}

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+)
+
+var (
+	errIrregular = errors.New("is not a regular file")
+	errNoDigest  = errors.New("artifact has no digest")
+)
+
+// An AlteredError tells that a stored artifact cannot be trusted: its bytes are not the ones that were stored, or
+// nobody can say whether they are.
+type AlteredError struct {
+	Path string
+	Err  error
+}
+
+func (e *AlteredError) Error() string { return e.Err.Error() }
+func (e *AlteredError) Unwrap() error { return e.Err }
+
+// Verify checks that the artifact is there and has the digest, by whose algorithm it is computed. An artifact that is
+// not there is an error that matches fs.ErrNotExist; so is one that is not a regular file, and one that an interrupted
+// run has replaced. One that is there but has changed is an [*AlteredError].
+func (s *Store) Verify(artifact, want string) error {
+	f, err := s.OpenArtifact(artifact)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if want == "" {
+		return &AlteredError{artifact, errNoDigest}
+	}
+	d, err := digest.Parse(want)
+	if err != nil {
+		return &AlteredError{artifact, malformedDigest(want, err)}
+	}
+	got, err := sum(f, d)
+	if err != nil {
+		return err
+	}
+	if got == d {
+		return nil
+	}
+	if s.isReplacement(artifact) {
+		return fmt.Errorf("%s was replaced by a run that did not finish: %w", artifact, fs.ErrNotExist)
+	}
+	return &AlteredError{artifact, fmt.Errorf("computed digest doesn't match '%s'", d)}
+}
+
+func malformedDigest(value string, err error) error {
+	var malformed *digest.MalformedError
+	if errors.As(err, &malformed) {
+		return fmt.Errorf("failed to parse artifact digest '%s': %s", value, malformed.Reason)
+	}
+	return fmt.Errorf("failed to parse artifact digest '%s': %w", value, err)
+}
+
+// OpenArtifact opens a stored artifact for reading, without checking its digest.
+func (s *Store) OpenArtifact(artifact string) (*os.File, error) {
+	key, _, err := splitPath(artifact)
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.existing()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := isDir(root, key.dir()); err != nil {
+		return nil, err
+	}
+	return openRegular(root, artifact)
+}
+
+// openRegular opens a regular file. Anything else, a link too, counts as missing, as it does to source-controller.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	there, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !there.Mode().IsRegular() {
+		return nil, irregular(name)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	// It may have been exchanged for a link in the meantime.
+	opened, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if !os.SameFile(there, opened) {
+		return nil, errors.Join(irregular(name), f.Close())
+	}
+	return f, nil
+}
+
+func irregular(name string) error {
+	return fmt.Errorf("%s %w: %w", name, errIrregular, fs.ErrNotExist)
+}
+
+// Remove removes an artifact of an object whose lock is held. It is no error if the artifact is not there.
+func (s *Store) Remove(artifact string) error {
+	key, _, err := splitPath(artifact)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	_, root, err := s.locked(key)
+	if err != nil {
+		return err
+	}
+	if ok, err := isDir(root, key.dir()); !ok || err != nil {
+		return err
+	}
+	fi, err := root.Lstat(artifact)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if fi.IsDir() {
+		return &fs.PathError{Op: "remove", Path: artifact, Err: errIrregular}
+	}
+	return removeFile(root, artifact)
+}
+
+// sum computes the artifact's digest by the algorithm of the given one.
+func (s *Store) sum(artifact string, like digest.Digest) (digest.Digest, error) {
+	f, err := s.OpenArtifact(artifact)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return sum(f, like)
+}
+
+func sum(r io.Reader, like digest.Digest) (digest.Digest, error) {
+	w := digest.NewWriter(like.Algorithm())
+	if _, err := io.Copy(w, r); err != nil {
+		return "", err
+	}
+	return w.Digest(), nil
+}
+
+// isReplacement reports whether the artifact is one that was announced but never remembered.
+func (s *Store) isReplacement(artifact string) bool {
+	key, _, err := splitPath(artifact)
+	if err != nil {
+		return false
+	}
+	root, err := s.existing()
+	if err != nil {
+		return false
+	}
+	data, err := readState(root, key.next())
+	if err != nil {
+		return false
+	}
+	var next replacement
+	if json.Unmarshal(data, &next) != nil || next.Path != artifact {
+		return false
+	}
+	want, err := digest.Parse(next.Digest)
+	if err != nil {
+		return false
+	}
+	got, err := s.sum(artifact, want)
+	return err == nil && got == want
+}
