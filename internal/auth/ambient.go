@@ -118,7 +118,7 @@ func (a *Ambient) fromFile(ctx context.Context, f ambientFile, host, repository 
 	if !ok {
 		return Login{Problem: problem}, nil
 	}
-	cred, err := entry.login.credential()
+	cred, err := entry.login().credential()
 	if err != nil {
 		return Login{}, fmt.Errorf("login for '%s' in %s: %w", RegistryHost(host), f.path, err)
 	}

@@ -100,12 +100,12 @@ func (a *Ambient) runHelper(ctx context.Context, name, host string) (Credential,
 		return Credential{}, errHelperTimedOut
 	case out.full:
 		return Credential{}, errHelperTooMuch
-	case err != nil && strings.TrimSpace(out.String()) == helperNotFound:
+	case err != nil && strings.TrimSpace(out.buffer.String()) == helperNotFound:
 		return Credential{}, nil
 	case err != nil:
 		return Credential{}, helperExit(err)
 	}
-	return parseHelper(out.Bytes())
+	return parseHelper(out.buffer.Bytes())
 }
 
 // helperExit keeps the exit status and drops everything else.
@@ -144,16 +144,17 @@ func (a *Ambient) findHelper(name string) (string, error) {
 	return "", errHelperMissing
 }
 
-// boundedBuffer keeps the first maxHelperBytes and reports more as an error, which ends the copy.
+// boundedBuffer keeps at most maxHelperBytes and reports more as an error, which ends the copy. The buffer is not embedded:
+// its ReadFrom would know no bound.
 type boundedBuffer struct {
-	bytes.Buffer
-	full bool
+	buffer bytes.Buffer
+	full   bool
 }
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxHelperBytes {
+	if b.buffer.Len()+len(p) > maxHelperBytes {
 		b.full = true
 		return 0, errHelperTooMuch
 	}
-	return b.Buffer.Write(p)
+	return b.buffer.Write(p)
 }

@@ -33,8 +33,8 @@ type dockerEntry struct {
 	key    string
 	host   string
 	path   string
-	scheme bool // written as a URL: docker ignores the path of these
-	login  dockerLogin
+	scheme bool               // written as a URL: docker ignores the path of these
+	login  func() dockerLogin // a function for the reason that Credential has one
 }
 
 // dockerLogin is the value of one key of "auths".
@@ -84,7 +84,7 @@ func ParseDockerConfig(data []byte) (*DockerConfig, error) {
 	c := &DockerConfig{store: file.CredsStore, helpers: make(map[string]string, len(file.CredHelpers))}
 	for key, login := range file.Auths {
 		e := splitDockerKey(key)
-		e.login = login
+		e.login = func() dockerLogin { return login }
 		c.entries = append(c.entries, e)
 	}
 	slices.SortFunc(c.entries, func(a, b dockerEntry) int { return strings.Compare(a.key, b.key) })
