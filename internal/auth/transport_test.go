@@ -259,17 +259,20 @@ func TestConnectionsAreNotShared(t *testing.T) {
 func TestTLS(t *testing.T) {
 	w := newWorld(t)
 	w.serve(t, "repo.test:443", true, ok)
-	old, err := w.kit.CA.ServerConfig("old.test", false)
-	if err != nil {
-		t.Fatal(err)
+	odd := func(addr, certificate string, version uint16) {
+		config, err := w.kit.CA.ServerConfig(certificate, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.MinVersion, config.MaxVersion = tls.VersionTLS10, version
+		s, err := helmtest.Serve(w.Network, addr, config, ok)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
 	}
-	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
-	s, err := helmtest.Serve(w.Network, "old.test:443", old, ok)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	w.Alias("wrong.test:443", "repo.test:443")
+	odd("old.test:443", "old.test", tls.VersionTLS11)
+	odd("wrong.test:443", "repo.test", tls.VersionTLS13)
 	trusting := newIdentity(secrets{ca: w.kit.CA.Cert})
 	for _, tt := range []struct {
 		name, url string
