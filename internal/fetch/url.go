@@ -111,7 +111,7 @@ func archiveURL(repo *url.URL, ref string) (*url.URL, error) {
 	switch u.Scheme {
 	case "http", "https":
 	case "oci":
-		return nil, &OCIURLError{URL: ref}
+		return nil, &OCIURLError{URL: auth.RedactURL(ref), raw: func() string { return ref }}
 	default:
 		return nil, &SchemeError{u.Scheme}
 	}
@@ -125,12 +125,15 @@ var errNoHost = errors.New("no host in URL")
 
 // An OCIURLError tells that an index of an HTTP repository points to an archive in an OCI registry.
 type OCIURLError struct {
-	URL string // as the index has it
+	URL string // redacted
+
+	raw func() string
 }
 
-func (e *OCIURLError) Error() string {
-	return fmt.Sprintf("the archive is in an OCI registry: %s", auth.RedactURL(e.URL))
-}
+// Reference returns the URL as the index has it.
+func (e *OCIURLError) Reference() string { return e.raw() }
+
+func (e *OCIURLError) Error() string { return "the archive is in an OCI registry: " + e.URL }
 
 // Hint tells what to do.
 func (e *OCIURLError) Hint() string {

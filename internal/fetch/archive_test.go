@@ -1,0 +1,298 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/helmtest"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+const plenty = 1 << 20
+
+func candidate(urls ...string) resolve.Candidate {
+	return resolve.Candidate{Name: "foo", Version: "1.0.0", URLs: urls}
+}
+
+func TestArchive(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve(t, "repo.test:80", files{"/charts/foo-1.0.0.tgz": "archive"})
+	h := w.repository(t, "http://repo.test/?token=canary", nil, HTTPOptions{})
+	var dst buffer
+	if err := h.Archive(t.Context(), candidate("charts/foo-1.0.0.tgz"), &dst, plenty); err != nil {
+		t.Fatal("case 24:", err)
+	}
+	if dst.String() != "archive" || dst.resets != 1 {
+		t.Errorf("got %q after %d resets", &dst, dst.resets)
+	}
+	want := []string{"GET /charts/foo-1.0.0.tgz?token=canary 200"}
+	if got := helmtest.Strings(s.Log.Drain()); !slices.Equal(got, want) {
+		t.Errorf("case 24: got %q, want %q", got, want)
+	}
+	err := h.Archive(t.Context(), candidate("charts/bar.tgz"), &dst, plenty)
+	wantError(t, err, "failed to fetch http://repo.test/charts/bar.tgz?token=REDACTED : 404 Not Found")
+	if Transient(err) || AuthFailure(err) || dst.Len() > 0 {
+		t.Errorf("transient %v, auth %v, %q left", Transient(err), AuthFailure(err), &dst)
+	}
+}
+
+func TestArchiveURLs(t *testing.T) {
+	w := newWorld(t)
+	h := w.repository(t, "http://repo.test/", nil, HTTPOptions{})
+	for _, tt := range []struct{ name, url, want string }{
+		{"case 24: none", "", "chart 'foo' has no downloadable URLs"},
+		{"case 24: space", "foo 1.tgz", "invalid space in URL"},
+		{"scheme", "ftp://h/x?canary", `scheme "ftp" not supported`},
+		{"no host", "https:foo.tgz?canary", "no host in URL"},
+		{"secret", "https://u:canary@h:p/foo.tgz", "malformed user, password, host or port"},
+		{"oci", "oci://u:canary@r/foo:1", "the archive is in an OCI registry: oci://u:REDACTED@r/foo:1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := candidate(tt.url)
+			if tt.url == "" {
+				c.URLs = nil
+			}
+			err := h.Archive(t.Context(), c, new(buffer), plenty)
+			wantError(t, err, tt.want)
+			if Transient(err) {
+				t.Error("transient")
+			}
+		})
+	}
+	var oci *OCIURLError
+	err := h.Archive(t.Context(), candidate("oci://r/foo:1"), new(buffer), plenty)
+	if !errors.As(err, &oci) || oci.Reference() != "oci://r/foo:1" || hintOf(err) == "" {
+		t.Errorf("got %#v", err)
+	}
+}
+
+func TestArchiveTriesURLsInOrder(t *testing.T) {
+	good := files{"/foo.tgz": "archive"}
+	for _, tt := range []struct {
+		name    string
+		first   http.Handler // nil: nothing listens
+		want    int          // requests to the second host
+		wantErr string
+	}{
+		{"404", status(404), 1, ""},
+		{"410", status(410), 1, ""},
+		{"500", status(500), 1, ""},
+		{"501", status(501), 1, ""},
+		{"503", status(503), 1, ""},
+		{"refused", nil, 1, ""},
+		{"cut short", http.HandlerFunc(short), 1, ""},
+		{"401", status(401), 0, "401 Unauthorized"},
+		{"403", status(403), 0, "403 Forbidden"},
+		{"400", status(400), 0, "400 Bad Request"},
+		{"too large", files{"/foo.tgz": strings.Repeat("x", plenty+1)}, 0, "bytes limit"},
+		{"wrong digest", files{"/foo.tgz": "other"}, 0, "computed digest"},
+		{"good", good, 0, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Refuse("one.test:80")
+			if tt.first != nil {
+				w.serve(t, "one.test:81", tt.first)
+			}
+			second := w.serve(t, "two.test:80", good)
+			c := candidate("http://one.test:81/foo.tgz", "http://two.test/foo.tgz")
+			c.Digest = digest.Digest("sha256:" + sha256Of("archive")).String()
+			var dst buffer
+			err := w.repository(t, "http://repo.test", nil, HTTPOptions{}).Archive(t.Context(), c, &dst, plenty)
+			if tt.wantErr != "" {
+				wantError(t, err, tt.wantErr)
+			} else if err != nil || dst.String() != "archive" {
+				t.Errorf("got %q, %v", &dst, err)
+			}
+			if got := len(second.Log.All()); got != tt.want {
+				t.Errorf("%d requests to the second host, want %d", got, tt.want)
+			}
+			if len(w.waits) > 0 {
+				t.Errorf("waited %v with another URL at hand", w.waits)
+			}
+		})
+	}
+}
+
+// After a round without success the URLs that may come back are tried again, the others are not.
+func TestArchiveRounds(t *testing.T) {
+	w := newWorld(t)
+	gone := w.serve(t, "gone.test:80", status(404))
+	busy := w.serve(t, "busy.test:80", inTurn(status(503), status(503), files{"/x": "archive"}))
+	var dst buffer
+	h := w.repository(t, "http://repo.test", nil, HTTPOptions{})
+	if err := h.Archive(t.Context(), candidate("http://gone.test/x", "http://busy.test/x"), &dst, plenty); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := len(gone.Log.All()), len(busy.Log.All()); a != 1 || b != 3 || dst.String() != "archive" {
+		t.Errorf("%d and %d requests for %q", a, b, &dst)
+	}
+
+	busy.Use(status(503))
+	err := h.Archive(t.Context(), candidate("http://gone.test/x", "http://busy.test/x"), &dst, plenty)
+	wantError(t, err, "failed to fetch http://gone.test/x : 404 Not Found; failed to fetch http://busy.test/x : 503 Service Unavailable")
+	if !Transient(err) {
+		t.Error("not transient although one of the URLs may come back")
+	}
+	busy.Use(status(401))
+	err = h.Archive(t.Context(), candidate("http://gone.test/x", "http://busy.test/x"), &dst, plenty)
+	if Transient(err) || !errors.As(err, new(*StatusError)) {
+		t.Errorf("transient: %v", err)
+	}
+}
+
+func TestArchiveDigest(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve(t, "repo.test:80", files{"/foo-1.0.0.tgz": "archive"})
+	right, wrong := sha256Of("archive"), sha256Of("other")
+	for _, tt := range []struct {
+		name, digest  string
+		policy        DigestPolicy
+		warning, fail string
+	}{
+		{name: "none"},
+		{name: "hex", digest: right},
+		{name: "prefixed", digest: "sha256:" + right},
+		{name: "upper case", digest: strings.ToUpper(right)},
+		{name: "wrong", digest: wrong, fail: "archive 'foo-1.0.0.tgz' is not the one that the index names: computed digest doesn't match 'sha256:" + wrong + "': got 'sha256:" + right + "'"},
+		{name: "wrong, warn", digest: wrong, policy: DigestWarn, warning: "is not the one that the index names"},
+		{name: "wrong, ignore", digest: wrong, policy: DigestIgnore},
+		{name: "right, warn", digest: right, policy: DigestWarn},
+		{name: "malformed", digest: "123e4", warning: "archive of chart 'foo' 1.0.0 is not checked against the index: malformed digest"},
+		{name: "malformed, ignore", digest: "123e4", policy: DigestIgnore},
+		{name: "other algorithm", digest: "md5:d41d8cd98f00b204e9800998ecf8427e", warning: "malformed digest"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var warnings []string
+			ctx := WithWarnings(t.Context(), func(text string) { warnings = append(warnings, text) })
+			c := candidate("foo-1.0.0.tgz")
+			c.Digest = tt.digest
+			var dst buffer
+			err := w.repository(t, "http://repo.test", nil, HTTPOptions{Digests: tt.policy}).Archive(ctx, c, &dst, plenty)
+			if tt.fail != "" {
+				wantError(t, err, tt.fail)
+				var mismatch *digest.MismatchError
+				var integrity interface{ Integrity() bool }
+				if !errors.As(err, &mismatch) || !errors.As(err, &integrity) || !integrity.Integrity() || Transient(err) {
+					t.Errorf("%T is not what the exit code needs", err)
+				}
+			} else if err != nil || dst.String() != "archive" {
+				t.Errorf("got %q, %v", &dst, err)
+			}
+			if len(s.Log.Drain()) != 1 {
+				t.Error("asked more than once")
+			}
+			if text := strings.Join(warnings, "\n"); len(warnings) > 1 || (text == "") != (tt.warning == "") || !strings.Contains(text, tt.warning) {
+				t.Errorf("got warnings %q, want %q", warnings, tt.warning)
+			}
+		})
+	}
+}
+
+// A malformed digest is worth one warning, however often the archive is asked for.
+func TestArchiveWarnsOnce(t *testing.T) {
+	w := newWorld(t)
+	w.serve(t, "repo.test:80", inTurn(status(503), status(503), files{"/foo.tgz": "archive"}))
+	c := candidate("foo.tgz")
+	c.Digest = "bad"
+	warnings := 0
+	ctx := WithWarnings(t.Context(), func(string) { warnings++ })
+	if err := w.repository(t, "http://repo.test", nil, HTTPOptions{}).Archive(ctx, c, new(buffer), plenty); err != nil || warnings != 1 {
+		t.Errorf("%d warnings, %v", warnings, err)
+	}
+}
+
+func TestArchiveSize(t *testing.T) {
+	endless := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 1<<10)); err != nil {
+				return
+			}
+		}
+	})
+	exactly := files{"/foo.tgz": strings.Repeat("x", 1000)}
+	chunked := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		exactly.ServeHTTP(w, r)
+	})
+	for _, tt := range []struct {
+		name    string
+		handler http.Handler
+		limit   int64
+		fails   bool
+	}{
+		{"exactly", exactly, 1000, false},
+		{"one more", exactly, 999, true},
+		{"exactly, length unknown", chunked, 1000, false},
+		{"one more, length unknown", chunked, 999, true},
+		{"endless", endless, 1 << 20, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.serve(t, "repo.test:80", tt.handler)
+			var dst buffer
+			err := w.repository(t, "http://repo.test", nil, HTTPOptions{}).Archive(t.Context(), candidate("foo.tgz"), &dst, tt.limit)
+			if tt.fails {
+				wantError(t, err, fmt.Sprintf("size of chart 'foo.tgz' exceeds '%d' bytes limit", tt.limit))
+			} else if err != nil {
+				t.Error(err)
+			}
+			if len(s.Log.All()) != 1 || int64(dst.Len()) > tt.limit {
+				t.Errorf("%d requests, %d bytes", len(s.Log.All()), dst.Len())
+			}
+		})
+	}
+}
+
+type fullDisk struct{ buffer }
+
+var errFull = errors.New("no space left on device")
+
+func (*fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+func TestArchiveWriteError(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve(t, "repo.test:80", files{"/foo.tgz": "archive"})
+	h := w.repository(t, "http://repo.test", nil, HTTPOptions{})
+	err := h.Archive(t.Context(), candidate("foo.tgz"), new(fullDisk), plenty)
+	wantError(t, err, "no space left on device")
+	if !errors.Is(err, errFull) || Transient(err) || len(s.Log.All()) != 1 {
+		t.Errorf("transient %v, %d requests", Transient(err), len(s.Log.All()))
+	}
+}
+
+func TestProgress(t *testing.T) {
+	w := newWorld(t)
+	w.serve(t, "repo.test:80", inTurn(status(503), files{"/foo.tgz": "archive"}))
+	var got []Progress
+	ctx := WithProgress(t.Context(), func(p Progress) { got = append(got, p) })
+	if err := w.repository(t, "http://repo.test", nil, HTTPOptions{}).Archive(ctx, candidate("foo.tgz"), new(buffer), plenty); err != nil {
+		t.Fatal(err)
+	}
+	want := []Progress{{Attempt: 1, Total: -1, Wait: backoffBase}, {Attempt: 2, Read: 7, Total: 7}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+}
+
+func TestArchiveInterrupted(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	w.serve(t, "repo.test:80", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("beginning"))
+		_ = http.NewResponseController(w).Flush()
+		cancel(errors.New("interrupted by the user"))
+		<-r.Context().Done()
+	}))
+	err := w.repository(t, "http://repo.test", nil, HTTPOptions{}).Archive(ctx, candidate("foo.tgz"), new(buffer), plenty)
+	wantError(t, err, `Get "http://repo.test/foo.tgz": interrupted by the user`)
+	if Transient(err) || !errors.Is(err, context.Canceled) || len(w.waits) > 0 {
+		t.Errorf("transient %v, canceled %v, waits %v", Transient(err), errors.Is(err, context.Canceled), w.waits)
+	}
+}
