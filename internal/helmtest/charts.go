@@ -170,20 +170,21 @@ func (e Entry) write(tw *tar.Writer) error {
 	return nil
 }
 
-// Entries calls f for each entry of an archive.
-func Entries(archive []byte, f func(*tar.Header)) error {
+// EntryNames lists the entries of an archive, and reads it to the end.
+func EntryNames(archive []byte) ([]string, error) {
 	gz, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var names []string
 	for tr := tar.NewReader(gz); ; {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return names, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		f(h)
+		names = append(names, h.Name)
 	}
 }

@@ -1,7 +1,6 @@
 package helmtest_test
 
 import (
-	"archive/tar"
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
@@ -137,8 +136,8 @@ old 1.0.0 apiversion=v1 deprecated
 
 func names(t *testing.T, archive []byte) []string {
 	t.Helper()
-	var list []string
-	if err := helmtest.Entries(archive, func(h *tar.Header) { list = append(list, h.Name) }); err != nil {
+	list, err := helmtest.EntryNames(archive)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return list
