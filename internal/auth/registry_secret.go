@@ -1,0 +1,127 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// keyDockerConfig is the key of a Secret of type typeDockerConfig.
+const keyDockerConfig = ".dockerconfigjson"
+
+// RegistrySecretError says why a Secret gives no login to a registry.
+type RegistrySecretError struct {
+	Reason string
+	hint   string
+}
+
+func (e *RegistrySecretError) Error() string {
+	return "failed to configure OCI registry authentication: " + e.Reason
+}
+
+// AuthFailure is true.
+func (e *RegistrySecretError) AuthFailure() bool { return true }
+
+// Hint tells what to do, or is empty.
+func (e *RegistrySecretError) Hint() string { return e.hint }
+
+// RegistrySecret reads the login to a registry from the Secret of a HelmRepository, as source-controller does: a docker
+// configuration with an entry for the host, or username and password. Neither is an anonymous login. Identity tokens
+// work here as well.
+func RegistrySecret(secret *manifest.Secret, host string) (Logins, error) {
+	source := fmt.Sprintf("Secret '%s/%s'", secret.Namespace, secret.Name)
+	if secret.Type == typeDockerConfig {
+		return dockerSecret(secret, host, source)
+	}
+	user, pass := string(secret.Data["username"]), string(secret.Data["password"])
+	if (user == "") != (pass == "") {
+		return nil, &RegistrySecretError{Reason: incomplete(secret.Name)}
+	}
+	login := StaticLogin{Credential: BasicCredential(user, pass), Source: source}
+	if _, ok := secret.Data[keyDockerConfig]; ok && user == "" {
+		login.Problem = fmt.Errorf("%s holds a docker configuration, which is not used because its type is not %s", source, typeDockerConfig)
+	}
+	return login, nil
+}
+
+func incomplete(name string) string {
+	return fmt.Sprintf("invalid '%s' secret data: required fields 'username' and 'password'", name)
+}
+
+func dockerSecret(secret *manifest.Secret, host, source string) (Logins, error) {
+	data, ok := secret.Data[keyDockerConfig]
+	if !ok {
+		return nil, &RegistrySecretError{Reason: fmt.Sprintf("unable to load Docker config from Secret '%s': '%s' not found in it", secret.Name, keyDockerConfig)}
+	}
+	config, err := ParseDockerConfig(data)
+	if err != nil {
+		return nil, &RegistrySecretError{Reason: fmt.Sprintf("unable to load Docker config from Secret '%s': %v", secret.Name, err)}
+	}
+	entries := config.of(host)
+	if len(entries) == 0 {
+		return nil, &RegistrySecretError{
+			Reason: fmt.Sprintf("no auth config for '%s' in the docker-registry Secret '%s'", host, secret.Name),
+			hint:   otherHosts(config),
+		}
+	}
+	for _, e := range entries {
+		if err := e.login().check(); err != nil {
+			return nil, &RegistrySecretError{Reason: fmt.Sprintf("%s: its entry for '%s': %v", incomplete(secret.Name), host, err)}
+		}
+	}
+	return &secretLogins{config: config, source: source, key: fingerprint("docker", string(data))}, nil
+}
+
+func otherHosts(c *DockerConfig) string {
+	hosts := c.Hosts()
+	const shown = 5
+	switch {
+	case len(hosts) == 0:
+		return "the Secret holds no login at all"
+	case len(hosts) > shown:
+		hosts = append(hosts[:shown:shown], "…")
+	}
+	return "the Secret holds logins for: " + printable(strings.Join(hosts, ", "))
+}
+
+var errIncomplete = errors.New("only one of them is there")
+
+// check refuses half a login, with which a registry would be asked anonymously.
+func (l dockerLogin) check() error {
+	c, err := l.decode()
+	if err != nil {
+		return err
+	}
+	if (c.username == "") != (c.password == "") && c.identityToken == "" && c.registryToken == "" {
+		return errIncomplete
+	}
+	return nil
+}
+
+// secretLogins are the logins in one Secret.
+type secretLogins struct {
+	config *DockerConfig
+	source string
+	key    string
+}
+
+// Key is made of the Secret's content.
+func (s *secretLogins) Key() string { return s.key }
+
+// Login prefers the entry for the repository's namespace, but takes any of the host: docker, whose reading of these
+// files source-controller follows, ignores what comes after the host.
+func (s *secretLogins) Login(_ context.Context, host, repository string) (Login, error) {
+	entry, ok := s.config.find(host, repository)
+	if !ok {
+		entries := s.config.of(host)
+		if len(entries) == 0 {
+			return Login{}, nil
+		}
+		entry = entries[0]
+	}
+	cred, err := entry.login().credential()
+	return Login{Credential: cred, Source: s.source}, err
+}
