@@ -230,23 +230,36 @@ type LinkError struct{ Err error }
 func (e *LinkError) Error() string { return e.Err.Error() }
 func (e *LinkError) Unwrap() error { return e.Err }
 
-// relink makes dir/link point to its neighbour file. The target is relative, so that the directory can be moved,
-// packed and served. Where links are not permitted, as on Windows without developer mode, the link's name becomes a
-// second name of the file itself (a hard link), which reads the same.
+// relink makes dir/link point to its neighbour file.
 func relink(root *os.Root, dir, file, link string) error {
 	name := path.Join(dir, link)
 	if target, err := root.Readlink(name); err == nil && target == file {
 		return nil
 	}
 	temp := path.Join(dir, tempPrefix+rand.Text())
-	if err := root.Symlink(file, temp); err != nil {
-		if root.Link(path.Join(dir, file), temp) != nil {
-			return inPlace(name, err)
-		}
+	if err := makeLink(root, dir, file, temp); err != nil {
+		return inPlace(name, err)
 	}
 	if err := root.Rename(temp, name); err != nil {
 		_ = root.Remove(temp)
 		return inPlace(name, err)
 	}
 	return syncDir(root, dir)
+}
+
+// linker is the part of os.Root that makes links, since only some systems forbid one kind.
+type linker interface {
+	Symlink(target, name string) error
+	Link(file, name string) error
+}
+
+// makeLink makes a link to dir/file. The target is relative, so that the directory can be moved, packed and served.
+// Where such links are not permitted, as on Windows without developer mode, name becomes a second name of the file
+// itself (a hard link), which reads the same.
+func makeLink(l linker, dir, file, name string) error {
+	err := l.Symlink(file, name)
+	if err != nil && l.Link(path.Join(dir, file), name) == nil {
+		return nil
+	}
+	return err
 }
