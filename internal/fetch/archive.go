@@ -49,11 +49,11 @@ func (h *HTTP) Archive(ctx context.Context, c resolve.Candidate, dst Sink, limit
 	if err != nil {
 		return err
 	}
-	want := h.digestOf(ctx, c)
+	want := candidateDigest(ctx, c, h.options.Digests)
 	return h.operation(ctx, targets[0].url, func(ctx context.Context, x *exchange) error {
 		return x.tryEach(ctx, targets, func(t *target) error {
 			file := archiveName(c, t.url.Path)
-			check := &digestCheck{want: want, policy: h.options.Digests, file: file, warn: func(text string) { warn(ctx, text) }}
+			check := &digestCheck{ctx: ctx, want: want, policy: h.options.Digests, file: file}
 			return x.download(ctx, t.url, dst, limit, tooLargeArchive(file, limit), check.consume)
 		})
 	})
@@ -152,18 +152,15 @@ func archiveName(c resolve.Candidate, urlPath string) string {
 	return oneLine(c.Name+"-"+c.Version+".tgz", maxName)
 }
 
-// digestOf returns the digest that the candidate's archive has to have, or nothing if there is none to compare with.
-func (h *HTTP) digestOf(ctx context.Context, c resolve.Candidate) digest.Digest {
-	return candidateDigest(c, h.options.Digests, func(text string) { warn(ctx, text) })
-}
-
-func candidateDigest(c resolve.Candidate, policy DigestPolicy, warn func(string)) digest.Digest {
+// candidateDigest returns the digest that the candidate's archive has to have, or nothing if there is none to compare
+// with.
+func candidateDigest(ctx context.Context, c resolve.Candidate, policy DigestPolicy) digest.Digest {
 	if policy == DigestIgnore || c.Digest == "" {
 		return ""
 	}
 	want, err := digest.ParseLoose(c.Digest)
 	if err != nil {
-		warn(fmt.Sprintf("archive of chart '%s' %s is not checked against the index: %v",
+		warn(ctx, fmt.Sprintf("archive of chart '%s' %s is not checked against the index: %v",
 			oneLine(c.Name, maxName), oneLine(c.Version, maxName), err))
 		return ""
 	}
@@ -172,10 +169,10 @@ func candidateDigest(c resolve.Candidate, policy DigestPolicy, warn func(string)
 
 // digestCheck compares an archive with its index entry while it is read.
 type digestCheck struct {
-	want   digest.Digest // empty: nothing to compare with
+	ctx    context.Context // for warnings
+	want   digest.Digest   // empty: nothing to compare with
 	policy DigestPolicy
 	file   string
-	warn   func(string)
 }
 
 // consume reads to the end.
@@ -192,6 +189,6 @@ func (d *digestCheck) consume(r io.Reader) error {
 	if d.policy == DigestEnforce {
 		return err
 	}
-	d.warn(err.Error())
+	warn(d.ctx, err.Error())
 	return nil
 }

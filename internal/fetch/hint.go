@@ -64,6 +64,23 @@ func (h *HTTP) requestHint(err error) string {
 	return ""
 }
 
+// withHint adds a hint to an error.
+func withHint(err error, hint string) error { return &hintedError{err, hint} }
+
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+
+func (e *hintedError) Unwrap() error { return e.err }
+
+func (e *hintedError) Hint() string { return e.hint }
+
+// looksLikeGzip tells whether a file begins as compressed ones do.
+func looksLikeGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }
+
 // looksLikeHTML tells whether a file begins as web pages do.
 func looksLikeHTML(head []byte) bool {
 	text := strings.ToLower(string(bytes.TrimLeft(head, "\ufeff \t\r\n")))

@@ -246,12 +246,13 @@ func TestPerHostLimit(t *testing.T) {
 	var mu sync.Mutex
 	now, most := 0, 0
 	full, release := make(chan struct{}), make(chan struct{})
+	fill := sync.OnceFunc(func() { close(full) })
 	s := w.serve(t, "repo.test:80", http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		mu.Lock()
 		now++
 		most = max(most, now)
 		if now == DefaultPerHost {
-			close(full)
+			fill()
 		}
 		mu.Unlock()
 		_, _ = rw.Write([]byte("archive"))

@@ -45,11 +45,11 @@ func pump(b *body, dst io.Writer, consume func(io.Reader) error) error {
 	return err
 }
 
-// body is the body of an answer: bounded, counted, with errors that can be shown.
+// body is what is transferred: bounded, counted, with errors that can be shown.
 type body struct {
 	ctx      context.Context
 	raw      io.Reader
-	url      string
+	url      string // empty for a local file
 	left     int64
 	tooLarge error
 	progress Progress
@@ -57,7 +57,18 @@ type body struct {
 	err error // not io.EOF
 }
 
+// failed describes what ended the transfer.
+func (b *body) failed(err error) error {
+	if b.url == "" {
+		return err
+	}
+	return &bodyError{newRequestError(b.ctx, b.url, err)}
+}
+
 func (b *body) Read(p []byte) (int, error) {
+	if b.err == nil && b.ctx.Err() != nil {
+		b.err = b.failed(endOf(b.ctx))
+	}
 	if b.err != nil {
 		return 0, b.err
 	}
@@ -72,7 +83,7 @@ func (b *body) Read(p []byte) (int, error) {
 		report(b.ctx, b.progress)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		b.err = &bodyError{newRequestError(b.ctx, b.url, err)}
+		b.err = b.failed(err)
 		err = b.err
 	}
 	return n, err
