@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"bytes"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -50,13 +51,14 @@ func (h *HTTP) strangerHint(u, at *url.URL) string {
 // requestHint recognises known mistakes behind a request without an answer.
 func (h *HTTP) requestHint(err error) string {
 	var authority x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
 	var hinted interface{ Hint() string }
 	switch {
 	case errors.As(err, &authority) && !h.identity.HasCA():
 		return "if the server's certificate is from a private CA, refer with spec.certSecretRef to a Secret with that CA in ca.crt"
 	case errors.As(err, &authority):
 		return "the CA in ca.crt did not issue the server's certificate"
-	case errors.Is(err, http.ErrSchemeMismatch):
+	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
 		return "the server speaks plain HTTP on this port: spec.url has to begin with http://"
 	case errors.As(err, &hinted):
 		return hinted.Hint()
