@@ -111,12 +111,8 @@ func (c *contents) sub(name string, depth int) *contents {
 	return s
 }
 
-// readFile reads a file whole. Helm strips byte order marks. An empty file is nil, as in Helm: so an empty schema is
-// none.
+// readFile reads a file whole. Helm strips byte order marks.
 func readFile(size int64, body io.Reader) ([]byte, error) {
-	if size == 0 {
-		return nil, nil
-	}
 	data := make([]byte, size)
 	if _, err := io.ReadFull(body, data); err != nil {
 		return nil, archiveError(err)

@@ -193,7 +193,7 @@ func (s Source) local(chartDir string, d *helmchart.Dependency) (*helmchart.Char
 // the URL's host.
 func localPath(chartDir string, d *helmchart.Dependency) (string, error) {
 	if d.Repository == "" {
-		return clamp(path.Join("/"+chartDir, "charts", "/"+d.Name)), nil
+		return clamp(path.Join("/"+chartDir, "charts", d.Name)), nil
 	}
 	u, err := url.Parse(d.Repository)
 	if err != nil {

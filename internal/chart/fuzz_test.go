@@ -70,6 +70,7 @@ func FuzzCheck(f *testing.F) {
 		"a/Chart.yaml=name: a\\version: 1.0.0\na/values.schema.json=[",
 		"a/Chart.yaml=name: a\\version: 1.0.0\\maintainers: [null]",
 		"a/Chart.yaml=name: a\\version: 1.0.0\\dependencies: [{name: b, alias: c}, {name: c}]",
+		"\\Chart.yaml=name: a\\version: 1.0.0\na\\empty",
 		"Chart.yaml/a=\n/Chart.yaml=name: a\n//a=\n./.=",
 	} {
 		f.Add(byte(fuzzEntries), []byte(lines))

@@ -100,7 +100,7 @@ func (p *packer) values(c *helmchart.Chart, base string) error {
 }
 
 func (p *packer) schema(c *helmchart.Chart, base string) error {
-	if len(c.Schema) == 0 {
+	if c.Schema == nil {
 		return nil
 	}
 	if !json.Valid(c.Schema) {

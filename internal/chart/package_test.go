@@ -240,6 +240,7 @@ func TestPackageRefuses(t *testing.T) {
 		want   string
 	}{
 		{"invalid schema", func(c *helmchart.Chart) { c.Schema = []byte("type: object") }, Limits{}, "invalid JSON in 'podinfo/values.schema.json'"},
+		{"empty schema, as Helm", func(c *helmchart.Chart) { c.Schema = []byte{} }, Limits{}, "invalid JSON in 'podinfo/values.schema.json'"},
 		{"climbing name", func(c *helmchart.Chart) { c.Files = append(c.Files, file("../x", "")) }, Limits{}, "chart illegally references parent directory: 'podinfo/../x'"},
 		{"climbing inside", func(c *helmchart.Chart) { c.Files = append(c.Files, file("a/../x", "")) }, Limits{}, "'podinfo/a/../x' cannot be the name of a file in a chart archive"},
 		{"absolute name", func(c *helmchart.Chart) { c.Templates = append(c.Templates, file("/x", "")) }, Limits{}, "chart illegally contains absolute paths: 'podinfo//x'"},

@@ -97,7 +97,7 @@ func (s Source) lstat(name string) (fs.FileInfo, error) {
 		return nil, err
 	}
 	if name != "." && s.hidden(name, info.IsDir()) {
-		return nil, &fs.PathError{Op: "stat", Err: fs.ErrNotExist}
+		return nil, &fs.PathError{Op: "lstatat", Err: fs.ErrNotExist}
 	}
 	return info, nil
 }
@@ -266,6 +266,10 @@ func (s Source) metadata(dir string) (*helmchart.Metadata, error) {
 
 func (s Source) metadataFile(name string) ([]byte, error) {
 	real, info, err := s.resolve(name)
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		at.Op = "open" // as source-controller says it
+	}
 	if err != nil {
 		return nil, err
 	}
