@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -150,6 +151,12 @@ func (x *ociExchange) requestError(ctx context.Context, u, at *url.URL, err erro
 	return e
 }
 
+// notTLS tells whether a server answered a TLS handshake with plain HTTP.
+func notTLS(err error) bool {
+	var record tls.RecordHeaderError
+	return errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/"
+}
+
 func (x *ociExchange) requestHint(ctx context.Context, err error) string {
 	var authority x509.UnknownAuthorityError
 	var token *auth.TokenError
@@ -159,7 +166,7 @@ func (x *ociExchange) requestHint(ctx context.Context, err error) string {
 		return "if the registry's certificate is from a private CA, refer with spec.certSecretRef to a Secret with that CA in ca.crt"
 	case errors.As(err, &authority):
 		return "the CA in ca.crt did not issue the registry's certificate"
-	case errors.Is(err, http.ErrSchemeMismatch):
+	case notTLS(err):
 		return "the registry speaks plain HTTP: spec.insecure: true allows that"
 	case errors.As(err, &token) && token.AuthFailure():
 		return x.authHint(ctx, &RegistryError{StatusError: &StatusError{Code: token.Code}})
