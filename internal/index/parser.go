@@ -1,0 +1,189 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	// maxParsed bounds what the full parser is given, in marks: line ends, colons, commas and the like. A node takes
+	// some 200 bytes and needs a mark, so the parser needs at most some 600 MiB. An index of 20 MiB has less than
+	// two million.
+	maxParsed = 2 << 20
+
+	// maxAliased bounds how many values are reached through aliases and merge keys. Every aliasedText bytes of a
+	// value count as one more.
+	maxAliased  = 4 << 20
+	aliasedText = 32
+
+	// maxKeys bounds the keys of one mapping, and so the charts of an index.
+	maxKeys = 1 << 20
+)
+
+var (
+	errTooManyKeys   = fmt.Errorf("more than %d keys in one mapping", maxKeys)
+	errTooManyMarks  = errors.New("the index is too large for the full YAML parser, which its syntax needs")
+	errAliases       = errors.New("excessive aliasing")
+	errManyDocuments = errors.New("more than one YAML document")
+	errNotMapping    = errors.New("the index is not a mapping")
+	errEntries       = errors.New("entries is not a mapping")
+	errKey           = errors.New("a mapping key is not a scalar")
+	errMerge         = errors.New("a merge key needs a mapping or a list of mappings")
+)
+
+// duplicateError is a key that occurs twice in one mapping.
+type duplicateError struct {
+	key  string
+	line int // 0 if not known
+}
+
+func (e *duplicateError) Error() string {
+	if e.line == 0 {
+		return fmt.Sprintf("key %q already set in map", e.key)
+	}
+	return fmt.Sprintf("line %d: key %q already set in map", e.line, e.key)
+}
+
+// parse reads YAML with the full parser. The node is nil if there is nothing but comments.
+func parse(r io.Reader) (root *yaml.Node, err error) {
+	defer func() {
+		// The parser is known to panic on some malformed input; that is an error of the input.
+		if p := recover(); p != nil {
+			root, err = nil, fmt.Errorf("yaml: %v", p)
+		}
+	}()
+	decoder := yaml.NewDecoder(&marksReader{r: r})
+	var document yaml.Node
+	switch err := decoder.Decode(&document); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	switch err := decoder.Decode(&yaml.Node{}); {
+	case err == nil:
+		return nil, errManyDocuments
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	return document.Content[0], nil
+}
+
+// marksReader counts what can start a node, and stops before the parser has built too many.
+type marksReader struct {
+	r     io.Reader
+	last  byte
+	count int
+}
+
+func (m *marksReader) Read(p []byte) (int, error) {
+	if m.count > maxParsed {
+		return 0, errTooManyMarks
+	}
+	n, err := m.r.Read(p)
+	for _, c := range p[:n] {
+		if m.mark(c) {
+			m.count++
+		}
+		m.last = c
+	}
+	return n, err
+}
+
+func (m *marksReader) mark(c byte) bool {
+	switch c {
+	case ',', '[', '{', '\n', '\r':
+		return true
+	case ' ', '\t':
+		return m.last == ':' || m.last == '-' || m.last == '?'
+	case ':', '?', '&', '*', '!':
+		return !isWord(m.last)
+	}
+	return m.last == ':' && !isWord(c) && c != '/'
+}
+
+func isWord(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// checkNode applies the rules that hold for every mapping of an index.
+func checkNode(root *yaml.Node) error {
+	c := nodeChecker{open: map[*yaml.Node]bool{}}
+	return c.check(root)
+}
+
+// nodeChecker knows the anchors of the nodes that it is inside of.
+type nodeChecker struct{ open map[*yaml.Node]bool }
+
+func (c *nodeChecker) check(n *yaml.Node) error {
+	if n.Kind == yaml.AliasNode {
+		if c.open[n.Alias] {
+			return fmt.Errorf("line %d: anchor %q contains itself", n.Line, n.Value)
+		}
+		return nil
+	}
+	if n.Anchor != "" {
+		c.open[n] = true
+		defer delete(c.open, n)
+	}
+	if n.Kind == yaml.MappingNode {
+		if err := c.keys(n); err != nil {
+			return err
+		}
+	}
+	for _, child := range n.Content {
+		if err := c.check(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *nodeChecker) keys(n *yaml.Node) error {
+	if len(n.Content)/2 > maxKeys {
+		return errTooManyKeys
+	}
+	seen := make(map[string]bool, len(n.Content)/2)
+	for i := 0; i < len(n.Content); i += 2 {
+		key := target(n.Content[i])
+		if key.Kind != yaml.ScalarNode {
+			return fmt.Errorf("line %d: %w", n.Content[i].Line, errKey)
+		}
+		if seen[key.Value] {
+			return &duplicateError{key.Value, n.Content[i].Line}
+		}
+		seen[key.Value] = true
+		if isMerge(n.Content[i]) && !mergeable(n.Content[i+1]) {
+			return fmt.Errorf("line %d: %w", n.Content[i].Line, errMerge)
+		}
+	}
+	return nil
+}
+
+// target follows an alias.
+func target(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func isMerge(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Value == "<<" && n.Tag == "!!merge"
+}
+
+func mergeable(n *yaml.Node) bool {
+	n = target(n)
+	if n.Kind != yaml.SequenceNode {
+		return n.Kind == yaml.MappingNode
+	}
+	for _, item := range n.Content {
+		if target(item).Kind != yaml.MappingNode {
+			return false
+		}
+	}
+	return true
+}
