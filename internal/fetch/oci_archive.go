@@ -18,7 +18,7 @@ import (
 // Archive downloads a pinned chart's archive into dst, at most limit bytes, and checks it against the manifest while it is
 // read.
 func (o *OCI) Archive(ctx context.Context, m *Manifest, dst Sink, limit int64) error {
-	return o.blob(ctx, m, m.Layer, dst, limit)
+	return o.blob(ctx, m, &blob{desc: m.Layer, dst: dst, limit: limit})
 }
 
 // ProvenanceFile downloads a pinned chart's .prov file. A chart without one is an error.
@@ -26,19 +26,27 @@ func (o *OCI) ProvenanceFile(ctx context.Context, m *Manifest, dst Sink, limit i
 	if m.Provenance == nil {
 		return fmt.Errorf("failed to get '%s': %w", m.Ref, errNoProvenance)
 	}
-	return o.blob(ctx, m, *m.Provenance, dst, limit)
+	return o.blob(ctx, m, &blob{desc: *m.Provenance, dst: dst, limit: limit})
 }
 
 var errNoProvenance = errors.New("the chart has no provenance layer")
 
-func (o *OCI) blob(ctx context.Context, m *Manifest, desc ocispec.Descriptor, dst Sink, limit int64) error {
+// A blob is something to download.
+type blob struct {
+	desc  ocispec.Descriptor
+	dst   Sink
+	limit int64
+	also  digest.Digest // what an index says the digest is, if that is of another algorithm
+}
+
+func (o *OCI) blob(ctx context.Context, m *Manifest, b *blob) error {
 	var err error
-	if desc.Size > limit {
-		err = tooLargeArchive(m.file(), limit)
+	if b.desc.Size > b.limit {
+		err = tooLargeArchive(m.file(), b.limit)
 	} else {
 		err = o.operation(ctx, m.ref, m.chart, func(x *ociExchange) error {
 			x.stream = true
-			return o.client.retry(ctx, func(ctx context.Context, n int) error { return x.download(ctx, desc, dst, n) })
+			return o.client.retry(ctx, func(ctx context.Context, n int) error { return x.download(ctx, b, n) })
 		})
 	}
 	if err != nil {
@@ -52,34 +60,48 @@ func (m *Manifest) file() string {
 }
 
 // download makes one attempt.
-func (x *ociExchange) download(ctx context.Context, desc ocispec.Descriptor, dst Sink, attempt int) error {
-	if err := dst.Reset(); err != nil {
+func (x *ociExchange) download(ctx context.Context, b *blob, attempt int) error {
+	if err := b.dst.Reset(); err != nil {
 		return fmt.Errorf("cannot start over: %w", err)
 	}
 	ctx, watch := watchProgress(ctx, x.oci.options.NoProgress)
 	defer watch.stop()
 	x.ctx = ctx
-	content, err := x.repository().Blobs().Fetch(ctx, desc)
+	content, err := x.repository().Blobs().Fetch(ctx, b.desc)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = content.Close() }()
-	wrong := func(err error) error { return &BlobError{What: "layer " + desc.Digest.String(), Err: err} }
-	b := &body{
-		ctx: ctx, raw: watch.reader(content), url: x.oci.origin.String(), left: desc.Size, tooLarge: wrong(errSize),
-		progress: Progress{Attempt: attempt, Total: desc.Size},
+	in := &body{
+		ctx: ctx, raw: watch.reader(content), url: x.oci.origin.String(), left: b.desc.Size, tooLarge: b.wrong(errSize),
+		progress: Progress{Attempt: attempt, Total: b.desc.Size},
 	}
-	return pump(b, dst, func(r io.Reader) error {
-		_, err := io.Copy(io.Discard, digest.NewReader(r, desc.Digest))
-		var mismatch *digest.MismatchError
-		switch {
-		case !errors.As(err, &mismatch):
-			return err
-		case b.left > 0:
-			return wrong(errSize)
-		}
-		return wrong(err)
-	})
+	return pump(in, b.dst, func(r io.Reader) error { return b.check(in, r) })
+}
+
+func (b *blob) wrong(err error) error {
+	return &BlobError{What: "layer " + b.desc.Digest.String(), Err: err}
+}
+
+// check reads to the end.
+func (b *blob) check(in *body, r io.Reader) error {
+	r = digest.NewReader(r, b.desc.Digest)
+	if b.also != "" {
+		r = digest.NewReader(r, b.also)
+	}
+	_, err := io.Copy(io.Discard, r)
+	var mismatch *digest.MismatchError
+	switch isMismatch := errors.As(err, &mismatch); {
+	case isMismatch && mismatch.Want == b.also:
+		return &DigestError{File: b.desc.Digest.String(), Err: mismatch}
+	case err != nil && !isMismatch:
+		return err
+	case in.left > 0:
+		return b.wrong(errSize)
+	case isMismatch:
+		return b.wrong(err)
+	}
+	return nil
 }
 
 // OCIArchive downloads an archive that an entry of an HTTP index keeps in a registry: ref is oci://host/repository, with
@@ -107,21 +129,18 @@ func (c *Client) OCIArchive(ctx context.Context, ref, version string, want diges
 	if err != nil {
 		return nil, err
 	}
-	if err := m.compare(want); err != nil {
-		return nil, err
+	b := &blob{desc: m.Layer, dst: dst, limit: limit}
+	switch {
+	case want == "" || want == m.Layer.Digest:
+	case want.Algorithm() != m.Layer.Digest.Algorithm():
+		b.also = want
+	default: // no need to download it
+		return nil, &DigestError{File: m.Ref, Err: &digest.MismatchError{Want: want, Got: m.Layer.Digest}}
 	}
-	if err := repo.Archive(ctx, m, dst, limit); err != nil {
+	if err := repo.blob(ctx, m, b); err != nil {
 		return nil, err
 	}
 	return m, nil
-}
-
-// compare refuses, before a download, a chart that is not the one that an index names.
-func (m *Manifest) compare(want digest.Digest) error {
-	if want == "" || want == m.Layer.Digest || want.Algorithm() != m.Layer.Digest.Algorithm() {
-		return nil
-	}
-	return &DigestError{File: m.Ref, Err: &digest.MismatchError{Want: want, Got: m.Layer.Digest}}
 }
 
 // parseOCIReference returns host, repository and, if there is one, tag or digest.

@@ -145,7 +145,7 @@ func (x *ociExchange) authHint(ctx context.Context, e *RegistryError) string {
 
 // requestError describes a request for u that got no answer from where it was redirected to.
 func (x *ociExchange) requestError(ctx context.Context, u, at *url.URL, err error) error {
-	e := newRequestError(ctx, u.String(), err)
+	e := newRequestError(ctx, shownURL(u), err)
 	e.text = oneLine(x.scrubber(at)(e.Err.Error()), maxErrorText)
 	e.hint = x.requestHint(ctx, e.Err)
 	return e

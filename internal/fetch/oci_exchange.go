@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -40,6 +41,8 @@ type ociExchange struct {
 	page func(*url.URL) error
 	// digest is that of the last manifest.
 	digest digest.Digest
+	// failure is the last request's.
+	failure error
 }
 
 // operation runs what on a repository, in one slot.
@@ -66,6 +69,12 @@ func (x *ociExchange) repository() *remote.Repository {
 
 // Do implements the library's HTTP client.
 func (x *ociExchange) Do(r *http.Request) (*http.Response, error) {
+	answer, err := x.do(r)
+	x.failure = err
+	return answer, err
+}
+
+func (x *ociExchange) do(r *http.Request) (*http.Response, error) {
 	if x.page != nil {
 		if err := x.page(r.URL); err != nil {
 			return nil, err
@@ -106,7 +115,7 @@ func (x *ociExchange) metadata(ctx context.Context, r *http.Request) (*http.Resp
 	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(watch.reader(answer.Body), maxMetadataBytes+1))
 	if err != nil {
-		return nil, &bodyError{newRequestError(ctx, r.URL.String(), err)}
+		return nil, &bodyError{newRequestError(ctx, shownURL(r.URL), err)}
 	}
 	if len(content) > maxMetadataBytes {
 		return nil, fmt.Errorf("the registry's answer to %s exceeds %d bytes", r.URL.Path, maxMetadataBytes)
@@ -125,12 +134,13 @@ func (x *ociExchange) metadata(ctx context.Context, r *http.Request) (*http.Resp
 	}, nil
 }
 
-// contentType is never empty, because the library refuses an empty one. What a manifest is, it says itself.
+// contentType is always one that the library can read. What a manifest is, it says itself.
 func contentType(answer *http.Response) string {
-	if kind := answer.Header.Get("Content-Type"); kind != "" {
-		return kind
+	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if err != nil || kind == "" {
+		return "application/octet-stream"
 	}
-	return "application/octet-stream"
+	return kind
 }
 
 // get sends the request and follows redirects, with the credentials only where they may go. The answer's status is 200.
@@ -138,7 +148,7 @@ func (x *ociExchange) get(ctx context.Context, r *http.Request) (*http.Response,
 	at := r.URL
 	for hops := 0; ; hops++ {
 		if err := x.slot.move(ctx, at); err != nil {
-			return nil, newRequestError(ctx, r.URL.String(), err)
+			return nil, newRequestError(ctx, shownURL(r.URL), err)
 		}
 		out := r.Clone(ctx)
 		out.URL, out.Host = at, ""
@@ -157,7 +167,7 @@ func (x *ociExchange) get(ctx context.Context, r *http.Request) (*http.Response,
 		case err != nil:
 			return nil, err
 		case hops == maxRedirects:
-			return nil, newRequestError(ctx, r.URL.String(), fmt.Errorf("stopped after %d redirects", maxRedirects))
+			return nil, newRequestError(ctx, shownURL(r.URL), fmt.Errorf("stopped after %d redirects", maxRedirects))
 		case !auth.SameOrigin(next, x.oci.origin):
 			// Whoever is asked from here on, nobody but the other host has asked for it.
 			ctx = auth.Foreign(ctx)
@@ -165,6 +175,9 @@ func (x *ociExchange) get(ctx context.Context, r *http.Request) (*http.Response,
 		at = next
 	}
 }
+
+// shownURL leaves out the query: the size of a page is nobody's business.
+func shownURL(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
 
 // progressWatch ends a context when nothing happens for too long.
 type progressWatch struct {

@@ -21,6 +21,7 @@ const (
 
 var (
 	errTooManyTags = fmt.Errorf("more than %d tags, or %d pages of them", maxTags, maxTagPages)
+	errTagPage     = errors.New("the registry's list of tags is malformed, or goes on at another host")
 	errTagLoop     = errors.New("the registry's list of tags leads back to a page that was read already")
 )
 
@@ -93,10 +94,14 @@ func (x *ociExchange) listTags(ctx context.Context) ([]string, error) {
 		tags = append(tags, page...)
 		return nil
 	})
+	if err != nil && x.failure == nil && !errors.Is(err, errTooManyTags) {
+		// The library's own errors show URLs as the registry has made them up.
+		err = errTagPage
+	}
 	return tags, err
 }
 
-// String is how a chart in a registry is shown.
+// shownRef is how a chart in a registry is shown.
 func shownRef(ref registry.Reference, version string) string {
 	return ociScheme + ref.Registry + "/" + ref.Repository + ":" + version
 }
