@@ -185,7 +185,7 @@ func sortedKeys[V any](m map[string]V) []string {
 func (s *Secret) Unresolved() []string {
 	var list []string
 	for k, v := range s.Data {
-		if len(expressions(string(v))) > 0 {
+		if len(Variables(string(v))) > 0 {
 			list = append(list, k)
 		}
 	}

@@ -13,8 +13,8 @@ type Variable struct {
 // one writes a literal ${VAR}.
 var expression = regexp.MustCompile(`\$?\$\{([_A-Za-z][_A-Za-z0-9]*)[^}]*\}`)
 
-// expressions lists the names of the variables in a text.
-func expressions(text string) []string {
+// Variables lists the names of the variables in a text.
+func Variables(text string) []string {
 	var names []string
 	for _, m := range expression.FindAllStringSubmatch(text, -1) {
 		if m[0][1] != '$' {
@@ -32,7 +32,7 @@ func variables(v any, path []any) []Variable {
 	}
 	switch v := v.(type) {
 	case string:
-		for _, name := range expressions(v) {
+		for _, name := range Variables(v) {
 			found = append(found, Variable{Name: name, Path: path})
 		}
 	case []any:

@@ -1,0 +1,96 @@
+// Package admission answers what the API server would say to an object: it converts, defaults and validates with the
+// API server's own code, over schemas generated from source-controller's types. It knows nothing of references between
+// objects, and does not look at a status.
+package admission
+
+import (
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+//go:generate go -C ../../tools run ./crds ../internal/admission/crds
+
+// Admitted is an object as a controller would see it, but for the status.
+type Admitted struct {
+	Object  *manifest.Object
+	Content map[string]any // version v1, with defaults and namespace
+	Typed   any            // *HelmRepository, *HelmChart, *GitRepository or *Bucket of source-controller's api/v1
+
+	// Warnings are in the order of the file.
+	Warnings []Warning
+}
+
+// Warning is something that is allowed but hardly meant.
+type Warning struct {
+	Field   string
+	Message string
+	Pos     manifest.Pos
+}
+
+func (w Warning) String() string { return w.Pos.String() + ": " + w.Message }
+
+// Admit judges one object. An error is an *InvalidError.
+func Admit(obj *manifest.Object) (*Admitted, error) {
+	s, err := schemaOf(obj.Kind)
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", obj.Kind, err)
+	}
+	return s.admit(obj)
+}
+
+func (s *schema) admit(obj *manifest.Object) (*Admitted, error) {
+	r := &review{obj: obj, schema: s}
+	if !servedVersion(obj) {
+		return nil, r.noMatch()
+	}
+	r.copy()
+	r.convert()
+	if err := r.decode(); err != nil {
+		return nil, err
+	}
+	if err := r.validate(); err != nil {
+		return nil, err
+	}
+	r.finishConversion()
+	typed, err := r.typed()
+	if err != nil {
+		return nil, err
+	}
+	r.warn(typed)
+	return &Admitted{Object: obj, Content: r.content, Typed: typed, Warnings: r.warnings()}, nil
+}
+
+// review is the way of one object through admission.
+type review struct {
+	obj     *manifest.Object
+	schema  *schema
+	content map[string]any
+
+	valuesFile string // of the old versions
+	errs       []Cause
+	found      []Warning
+}
+
+// copy leaves the object alone. Its status is not judged, and an apply could not set it.
+func (r *review) copy() {
+	r.content = maps.Clone(r.obj.Content)
+	delete(r.content, "status")
+	r.content = runtime.DeepCopyJSON(r.content)
+	metadata, ok := r.content["metadata"].(map[string]any)
+	if r.content["metadata"] == nil {
+		metadata, ok = map[string]any{}, true
+		r.content["metadata"] = metadata
+	}
+	if ok && (metadata["namespace"] == nil || metadata["namespace"] == "") {
+		metadata["namespace"] = r.obj.Namespace
+	}
+}
+
+func (r *review) spec() map[string]any {
+	spec, _ := r.content["spec"].(map[string]any)
+	return spec
+}

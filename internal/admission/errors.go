@@ -1,0 +1,103 @@
+package admission
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// InvalidError is an object that the API server would refuse.
+type InvalidError struct {
+	Object  *manifest.Object
+	Causes  []Cause // in the order of the file, never empty
+	Message string  // of the API server, without the place
+}
+
+// Cause is one reason for a refusal.
+type Cause struct {
+	Field   string // spec.sourceRef.kind; empty if the object as a whole is meant
+	Message string // of the API server, with the field
+	Hint    string
+	Pos     manifest.Pos
+}
+
+func (c Cause) String() string { return c.Pos.String() + ": " + c.Message }
+
+func (e *InvalidError) Error() string { return e.Causes[0].Pos.String() + ": " + e.Message }
+
+// Hint offers what is known about the causes.
+func (e *InvalidError) Hint() string {
+	var hints []string
+	for _, c := range e.Causes {
+		if c.Hint != "" && !slices.Contains(hints, c.Hint) {
+			hints = append(hints, c.Hint)
+		}
+	}
+	return strings.Join(hints, "; ")
+}
+
+func (r *review) noMatch() error {
+	msg := fmt.Sprintf("no matches for kind %q in version %q", r.obj.Kind, r.obj.APIVersion)
+	pos := r.obj.Position("apiVersion")
+	cause := Cause{Field: "apiVersion", Message: msg, Hint: "the version is " + v1, Pos: pos}
+	return &InvalidError{r.obj, []Cause{cause}, msg}
+}
+
+// badRequest is what the API server answers when it cannot even read an object.
+func (r *review) badRequest(prefix string, causes []Cause) error {
+	sortCauses(causes)
+	msg := fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", r.obj.Kind, version(r.obj), r.obj.Kind,
+		prefix+join(causes, ", "))
+	return &InvalidError{r.obj, causes, msg}
+}
+
+// invalid is what the API server answers when it does not like what it reads. The message is in the form of its
+// aggregates: one cause alone, several in brackets, the same one once.
+func (r *review) invalid(causes []Cause) error {
+	sortCauses(causes)
+	text := join(causes, ", ")
+	if len(causes) > 1 {
+		text = "[" + text + "]"
+	}
+	msg := fmt.Sprintf("%s.%s %q is invalid: %s", r.obj.Kind, manifest.SourceGroup, r.obj.Name, text)
+	return &InvalidError{r.obj, causes, msg}
+}
+
+func join(causes []Cause, sep string) string {
+	var texts []string
+	for _, c := range causes {
+		texts = append(texts, c.Message)
+	}
+	return strings.Join(texts, sep)
+}
+
+// sortCauses makes the order that of the file; the validator walks maps and has none. What is about no field comes last.
+func sortCauses(causes []Cause) {
+	slices.SortStableFunc(causes, func(a, b Cause) int {
+		if a.Field == "" || b.Field == "" {
+			return len(b.Field) - len(a.Field)
+		}
+		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column), cmp.Compare(a.Field, b.Field))
+	})
+}
+
+// causes finds the place and perhaps the remedy of each error.
+func (r *review) causes(errs field.ErrorList) []Cause {
+	var list []Cause
+	for _, e := range errs {
+		path := pathOf(r.obj.Content, e.Field)
+		c := Cause{Field: e.Field, Message: e.Error(), Pos: r.obj.Position(path...), Hint: r.hint(path, e)}
+		if e.Field == "<nil>" {
+			c.Field = ""
+		}
+		if !slices.ContainsFunc(list, func(other Cause) bool { return other.Message == c.Message }) {
+			list = append(list, c)
+		}
+	}
+	return list
+}

@@ -1,0 +1,132 @@
+package admission
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+const quoteHint = "put the value in quotes to make it a string"
+
+// hint recognises known mistakes behind an error.
+func (r *review) hint(path []any, e *field.Error) string {
+	value := r.value(path)
+	text, isText := value.(string)
+	if names := manifest.Variables(text); len(names) > 0 {
+		return fmt.Sprintf("${%s} was not substituted: run the manifests through flux build or envsubst first", names[0])
+	}
+	switch {
+	case value == nil:
+		return ""
+	case e.Field == "spec.timeout" && strings.Contains(text, "h"):
+		return "a timeout has no hours: write 60m for 1h"
+	case e.Field == "spec.interval" || e.Field == "spec.timeout":
+		return "a duration has a unit, as in 90s or 10m"
+	case e.Field == "spec.url" && isText && !strings.Contains(text, "://"):
+		return "a URL begins with a scheme, as in https://"
+	case e.Type == field.ErrorTypeTypeInvalid && isScalar(value) && r.schemaAt(path).Type == "string":
+		return quoteHint
+	}
+	return ""
+}
+
+func (r *review) value(path []any) any {
+	var v any = r.obj.Content
+	for _, s := range path {
+		v = child(v, s)
+	}
+	return v
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// schemaAt is the schema of a field, or an empty one.
+func (r *review) schemaAt(path []any) *structural.Structural {
+	s := r.schema.structural
+	for _, step := range path {
+		next := s.Items
+		if name, ok := step.(string); ok {
+			next = property(s, name)
+		}
+		if next == nil {
+			return &structural.Structural{}
+		}
+		s = next
+	}
+	return s
+}
+
+func property(s *structural.Structural, name string) *structural.Structural {
+	if p, ok := s.Properties[name]; ok {
+		return &p
+	}
+	if s.AdditionalProperties != nil {
+		return s.AdditionalProperties.Structural
+	}
+	return nil
+}
+
+// unknownHint offers the nearest name at the same place, or the place where the name is known.
+func (r *review) unknownHint(path []any) string {
+	parent := path[:len(path)-1]
+	name, _ := path[len(path)-1].(string)
+	if len(parent) == 1 && parent[0] == "spec" && slices.Contains(removed[r.obj.Kind], name) {
+		if name == "valuesFile" {
+			return "v1 has no spec.valuesFile: put the file first in spec.valuesFiles"
+		}
+		return "v1 has no spec." + name + ": leave it out"
+	}
+	known := metadataFields
+	if len(parent) == 0 || parent[0] != "metadata" {
+		known = propertyNames(r.schemaAt(parent))
+	}
+	if near, ok := manifest.Nearest(name, known); ok {
+		return fmt.Sprintf("did you mean %s?", dotted(parent, near))
+	}
+	for _, place := range [][]any{nil, {"spec"}} {
+		if slices.Contains(propertyNames(r.schemaAt(place)), name) {
+			return fmt.Sprintf("%s belongs into %s", name, cmp.Or(dotted(place), "the object itself"))
+		}
+	}
+	return ""
+}
+
+// metadataFields are the ones that people write.
+var metadataFields = []string{"annotations", "finalizers", "generateName", "labels", "name", "namespace"}
+
+func propertyNames(s *structural.Structural) []string {
+	var names []string
+	for name := range s.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func dotted(path []any, more ...string) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			b.WriteString("." + step)
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		}
+	}
+	for _, name := range more {
+		b.WriteString("." + name)
+	}
+	return strings.TrimPrefix(b.String(), ".")
+}

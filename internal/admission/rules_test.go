@@ -1,0 +1,140 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apimachinery/pkg/runtime"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// Every rule that exists today can be left out when a field is missing. A new one that cannot is not wrong, only slow:
+// then this test wants to be told.
+func TestEveryRuleHasGuards(t *testing.T) {
+	want := map[string]string{
+		"HelmRepository": "[]",
+		"HelmChart":      "[[verify]]",
+		"GitRepository":  "[[serviceAccountName]]",
+		"Bucket":         "[[sts] [sts] [sts] [sts] [sts] [serviceAccountName] [secretRef serviceAccountName]]",
+	}
+	for kind := range schemas {
+		s, err := schemaOf(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := [][]string{}
+		walk(s.structural, func(s *structural.Structural) {
+			for _, rule := range s.XValidations {
+				got = append(got, guards(rule.Rule))
+			}
+		})
+		if fmt.Sprint(got) != want[kind] {
+			t.Errorf("%s: %v, want %s", kind, got, want[kind])
+		}
+	}
+}
+
+func walk(s *structural.Structural, visit func(*structural.Structural)) {
+	if s == nil {
+		return
+	}
+	visit(s)
+	walk(s.Items, visit)
+	for _, p := range s.Properties {
+		walk(&p, visit)
+	}
+	if s.AdditionalProperties != nil {
+		walk(s.AdditionalProperties.Structural, visit)
+	}
+}
+
+func TestGuards(t *testing.T) {
+	tests := []struct{ rule, want string }{
+		{"!has(self.a)", "[a]"},
+		{"!has(self.a) || self.b == 'c'", "[a]"},
+		{"self.b == 'c'||!has(self.a)||!has(self.d)", "[a d]"},
+		{"!has(self.a) || (has(self.b) && (self.b == 'x' || !has(self.c)))", "[a]"},
+		{"self.b == '|| !has(self.a) ||'", "[]"},
+		{"self.b == \"|| !has(self.a) ||\" || !has(self.c)", "[c]"},
+		{"(!has(self.a) || self.b) && self.c", "[]"},
+		{"!has(self.a) && self.b || self.c", "[]"},
+		{"!has(self.a) || self.b ? self.c : self.d", "[]"},
+		{"self.b == 'x\\'' || !has(self.a)", "[]"},
+		{"!has(self.a) // || b", "[]"},
+		{"has(self.a) || b", "[]"}, {"!has(self.a.b) || c", "[]"}, {"!has(old.a) || c", "[]"},
+		{"!has(self.a) ||", "[a]"}, {"|", "[]"}, {"'", "[]"}, {"", "[]"},
+	}
+	for _, tt := range tests {
+		if got := fmt.Sprint(guards(tt.rule)); got != tt.want {
+			t.Errorf("guards of %s are %s, want %s", tt.rule, got, tt.want)
+		}
+	}
+}
+
+// Whatever rulesMatter waves through has to be fine with the rules themselves, over thousands of objects of every shape
+// that the schemas allow.
+func TestRulesLeftOutHold(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for kind := range schemas {
+		s, err := schemaOf(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		always := cel.NewValidator(s.structural, true, celconfig.PerCallLimit)
+		left, broken := 0, 0
+		for range 3000 {
+			content := map[string]any{"apiVersion": v1, "kind": kind, "metadata": map[string]any{"name": "x"}}
+			spec := s.structural.Properties["spec"]
+			content["spec"] = generate(random, &spec, kind+".spec")
+			defaulting.Default(content, s.structural)
+			errs, _ := always.Validate(context.Background(), nil, s.structural, runtime.DeepCopyJSON(content), nil, celconfig.RuntimeCELCostBudget)
+			if len(errs) > 0 {
+				broken++
+			}
+			if rulesMatter(s.structural, content) {
+				continue
+			}
+			left++
+			if len(errs) > 0 {
+				t.Fatalf("%s: %v was waved through: %v", kind, content, errs)
+			}
+		}
+		if left == 0 || kind != "HelmRepository" && (broken == 0 || left == 3000) {
+			t.Errorf("%s: %d of 3000 waved through, %d broken: this test tests nothing", kind, left, broken)
+		}
+	}
+}
+
+// generate makes a value that a schema allows, with each optional field in it or not.
+func generate(random *rand.Rand, s *structural.Structural, name string) any {
+	if s.ValueValidation != nil && len(s.ValueValidation.Enum) > 0 {
+		return s.ValueValidation.Enum[random.IntN(len(s.ValueValidation.Enum))].Object
+	}
+	switch s.Type {
+	case "object":
+		fields := map[string]any{}
+		for _, k := range propertyNames(s) {
+			p := s.Properties[k]
+			required := s.ValueValidation != nil && slices.Contains(s.ValueValidation.Required, k)
+			if required || random.IntN(2) == 0 {
+				fields[k] = generate(random, &p, name+"."+k)
+			}
+		}
+		return fields
+	case "array":
+		list := []any{}
+		for range random.IntN(3) {
+			list = append(list, generate(random, s.Items, name))
+		}
+		return list
+	case "boolean":
+		return random.IntN(2) == 0
+	}
+	return []string{"", "a", "1m"}[random.IntN(3)]
+}

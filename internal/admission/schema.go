@@ -1,0 +1,71 @@
+package admission
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+//go:embed crds
+var crds embed.FS
+
+// schema is one kind's schema in the forms that the API server's code wants.
+type schema struct {
+	structural *structural.Structural
+	validator  validation.SchemaValidator
+	rules      func() *cel.Validator // compiled when first needed, nil if there are none
+}
+
+// schemas are read when an object of their kind is seen. Nothing here changes otherwise.
+var schemas = map[string]func() (*schema, error){
+	"Bucket":         lazySchema("Bucket"),
+	"GitRepository":  lazySchema("GitRepository"),
+	"HelmChart":      lazySchema("HelmChart"),
+	"HelmRepository": lazySchema("HelmRepository"),
+}
+
+func lazySchema(kind string) func() (*schema, error) {
+	return sync.OnceValues(func() (*schema, error) { return readSchema(kind) })
+}
+
+func schemaOf(kind string) (*schema, error) {
+	s, ok := schemas[kind]
+	if !ok {
+		return nil, fmt.Errorf("no such kind")
+	}
+	return s()
+}
+
+func readSchema(kind string) (*schema, error) {
+	data, err := crds.ReadFile("crds/" + kind + ".json")
+	if err != nil {
+		return nil, err
+	}
+	var external apiextensionsv1.JSONSchemaProps
+	if err := json.Unmarshal(data, &external); err != nil {
+		return nil, err
+	}
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&external, &internal, nil); err != nil {
+		return nil, err
+	}
+	s := &schema{}
+	if s.structural, err = structural.NewStructural(&internal); err != nil {
+		return nil, err
+	}
+	if s.validator, _, err = validation.NewSchemaValidator(&internal); err != nil {
+		return nil, err
+	}
+	s.rules = sync.OnceValue(func() *cel.Validator {
+		return cel.NewValidator(s.structural, true, celconfig.PerCallLimit)
+	})
+	return s, nil
+}

@@ -1,0 +1,189 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	metavalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+)
+
+// decode is the part of the API server that reads a request: unknown fields, metadata of wrong types, nulls, defaults.
+// The order is the API server's.
+func (r *review) decode() error {
+	opts := objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true}
+	_, _, unknown, err := objectmeta.GetObjectMetaWithOptions(r.content, opts)
+	if err != nil {
+		return r.badRequest("", []Cause{r.metadataCause(err)})
+	}
+	track := structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	unknown = append(unknown, pruning.PruneWithOptions(r.content, r.schema.structural, true, track)...)
+	if len(unknown) > 0 {
+		return r.badRequest("strict decoding error: ", r.unknownFields(unknown))
+	}
+	defaulting.PruneNonNullableNullsWithoutDefaults(r.content, r.schema.structural)
+	dropNulls(r.content["metadata"])
+	defaulting.Default(r.content, r.schema.structural)
+	return nil
+}
+
+// metadataCause finds which field of the metadata has a wrong type, by reading them one by one.
+func (r *review) metadataCause(err error) Cause {
+	c := Cause{Field: "metadata", Message: err.Error(), Pos: r.obj.Position("metadata")}
+	metadata, _ := r.content["metadata"].(map[string]any)
+	for name, v := range metadata {
+		_, _, err := objectmeta.GetObjectMeta(map[string]any{"metadata": map[string]any{name: v}}, false)
+		if err == nil {
+			continue
+		}
+		other := Cause{Field: "metadata." + name, Message: err.Error(), Pos: r.obj.Position("metadata", name)}
+		if _, ok := v.(string); !ok && name == "name" || name == "namespace" {
+			other.Hint = quoteHint
+		}
+		if c.Field == "metadata" || other.Field < c.Field {
+			c = other
+		}
+	}
+	return c
+}
+
+func dropNulls(v any) {
+	m, _ := v.(map[string]any)
+	for k, e := range m {
+		if e == nil {
+			delete(m, k)
+		}
+	}
+}
+
+func (r *review) unknownFields(paths []string) []Cause {
+	var list []Cause
+	for _, text := range paths {
+		path := pathOf(r.obj.Content, text)
+		list = append(list, Cause{
+			Field:   text,
+			Message: fmt.Sprintf("unknown field %q", text),
+			Pos:     r.obj.Position(path...),
+			Hint:    r.unknownHint(path),
+		})
+	}
+	return list
+}
+
+// validate is the API server's strategy for creating a custom resource.
+func (r *review) validate() error {
+	errs := r.validateMetadata()
+	errs = append(errs, validation.ValidateCustomResource(nil, r.content, r.schema.validator)...)
+	errs = append(errs, objectmeta.Validate(nil, r.content, r.schema.structural, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, r.schema.structural, r.content)...)
+	errs = append(errs, r.validateRules(errs)...)
+	errs = slices.DeleteFunc(errs, r.isForeignScheme)
+	errs = append(errs, r.durations(errs)...)
+	if causes := append(r.errs, r.causes(errs)...); len(causes) > 0 {
+		return r.invalid(causes)
+	}
+	return nil
+}
+
+// validateMetadata refuses generateName, as kubectl apply does: what is printed here must have a name.
+func (r *review) validateMetadata() field.ErrorList {
+	u := &unstructured.Unstructured{Object: r.content}
+	path := field.NewPath("metadata")
+	errs := metavalidation.ValidateObjectMetaAccessor(u, true, metavalidation.NameIsDNSSubdomain, path)
+	for _, e := range errs {
+		if e.Field == "metadata.name" && e.Type == field.ErrorTypeRequired && u.GetGenerateName() != "" {
+			e.Detail = "cannot use generate name with apply"
+		}
+	}
+	return errs
+}
+
+// validateRules runs the CEL rules, which can rely on the types only if there are no other complaints of some kinds.
+func (r *review) validateRules(errs field.ErrorList) field.ErrorList {
+	if !rulesMatter(r.schema.structural, r.content) {
+		return nil
+	}
+	if slices.ContainsFunc(errs, isBlocking) {
+		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
+	}
+	found, _ := r.schema.rules().Validate(context.Background(), nil, r.schema.structural, r.content, nil, celconfig.RuntimeCELCostBudget)
+	return found
+}
+
+func isBlocking(e *field.Error) bool {
+	switch e.Type {
+	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		return true
+	}
+	return false
+}
+
+var anyScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
+
+// isForeignScheme is true of the complaint about a HelmRepository whose URL has a scheme that does not exist here. The
+// API document shows such an object stalled, not refused, and so it is done.
+func (r *review) isForeignScheme(e *field.Error) bool {
+	url, ok := e.BadValue.(string)
+	if !ok || r.obj.Kind != "HelmRepository" || e.Field != "spec.url" || e.Type != field.ErrorTypeInvalid {
+		return false
+	}
+	m := anyScheme.FindStringSubmatch(url)
+	if m == nil {
+		return false
+	}
+	switch strings.ToLower(m[1]) {
+	case "http", "https", "oci":
+		return false
+	}
+	return true
+}
+
+// durations refuses what matches the pattern but is no duration, which the controllers could not even read.
+func (r *review) durations(errs field.ErrorList) field.ErrorList {
+	var found field.ErrorList
+	for _, name := range []string{"interval", "timeout"} {
+		path := field.NewPath("spec", name)
+		text, ok := r.spec()[name].(string)
+		if !ok || slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Field == path.String() }) {
+			continue
+		}
+		if _, err := time.ParseDuration(text); err != nil {
+			found = append(found, field.Invalid(path, text, err.Error()))
+		}
+	}
+	return found
+}
+
+// typed reads the content into source-controller's own type.
+func (r *review) typed() (any, error) {
+	var typed any
+	switch r.obj.Kind {
+	case "HelmRepository":
+		typed = &sourcev1.HelmRepository{}
+	case "HelmChart":
+		typed = &sourcev1.HelmChart{}
+	case "GitRepository":
+		typed = &sourcev1.GitRepository{}
+	case "Bucket":
+		typed = &sourcev1.Bucket{}
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.content, typed); err != nil {
+		return nil, r.badRequest("", []Cause{{Message: err.Error(), Pos: r.obj.Pos}})
+	}
+	return typed, nil
+}

@@ -1,0 +1,56 @@
+package admission
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+)
+
+func (r *review) warnAt(field, format string, args ...any) {
+	pos := r.obj.Position(pathOf(r.obj.Content, field)...)
+	r.found = append(r.found, Warning{Field: field, Message: fmt.Sprintf(format, args...), Pos: pos})
+}
+
+func (r *review) warnings() []Warning {
+	slices.SortStableFunc(r.found, func(a, b Warning) int {
+		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
+	return r.found
+}
+
+// warn looks for what is allowed but hardly meant, as far as the object alone shows it.
+func (r *review) warn(typed any) {
+	switch o := typed.(type) {
+	case *sourcev1.HelmRepository:
+		r.warnRepository(o)
+	case *sourcev1.HelmChart:
+		r.warnVerification(o.Spec.Verify)
+	}
+}
+
+func (r *review) warnRepository(o *sourcev1.HelmRepository) {
+	if o.Spec.PassCredentials {
+		r.warnAt("spec.passCredentials", "spec.passCredentials: true sends the credentials to every host that the index names")
+	}
+	if o.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
+		return
+	}
+	if o.Spec.Provider != "" && o.Spec.Provider != sourcev1.GenericOCIProvider {
+		r.warnAt("spec.provider", "spec.provider: %s has no effect on a repository that is not of type oci", o.Spec.Provider)
+	}
+	if o.Spec.Insecure {
+		r.warnAt("spec.insecure", "spec.insecure: true has no effect on a repository that is not of type oci")
+	}
+}
+
+func (r *review) warnVerification(v *sourcev1.HelmChartVerification) {
+	switch {
+	case v == nil:
+	case v.Provider == "notation" && len(v.MatchOIDCIdentity) > 0:
+		r.warnAt("spec.verify.matchOIDCIdentity", "spec.verify.matchOIDCIdentity has no effect with provider notation")
+	case v.Provider == "cosign" && v.SecretRef == nil && len(v.MatchOIDCIdentity) == 0:
+		r.warnAt("spec.verify", "spec.verify without secretRef and matchOIDCIdentity accepts a signature of anyone")
+	}
+}

@@ -1,0 +1,7 @@
+//go:build tools
+
+// Package tools keeps in go.mod the API types that the schemas are generated from. No program imports them here: they
+// are read as source.
+package tools
+
+import _ "github.com/fluxcd/source-controller/api/v1"
