@@ -84,7 +84,7 @@ func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
 		key:     hostKey{Origin(o.Registry), o.key()},
 		home:    Connections(home),
 		away:    Connections(away),
-		realms:  make(map[string]*http.Transport),
+		realms:  make(map[string]*Pool),
 	}
 }
 
@@ -93,12 +93,12 @@ type registryTransport struct {
 	dial       DialFunc
 	guard      *realmGuard
 	key        hostKey
-	home, away *http.Transport
+	home, away *Pool
 
 	sent secretSet
 
 	mu     sync.Mutex
-	realms map[string]*http.Transport // by origin
+	realms map[string]*Pool // by origin
 }
 
 // CloseIdleConnections is what http.Client's method of this name calls.

@@ -51,40 +51,10 @@ func NewTransport(o TransportOptions) http.RoundTripper {
 	}
 }
 
-// Connections returns the connection pool of a transport: the identity's TLS settings towards every host, proxies,
-// limits. It sends no credentials and no user agent.
-func Connections(o TransportOptions) *http.Transport {
-	return &http.Transport{
-		Proxy:                  proxyFunc(o.Getenv),
-		OnProxyConnectResponse: checkTunnel,
-		DialContext:            dialWithin(o.Dial, dialTimeout),
-		TLSClientConfig:        o.Identity.TLSConfig(),
-		TLSHandshakeTimeout:    tlsHandshakeTimeout,
-		IdleConnTimeout:        idleTimeout,
-		MaxIdleConnsPerHost:    maxIdlePerHost,
-		MaxResponseHeaderBytes: maxHeaderBytes,
-		// An index is stored as the server sends it, and an archive is compressed already.
-		DisableCompression: true,
-		// net/http leaves HTTP/2 out when it is given TLS settings, unless asked.
-		ForceAttemptHTTP2: true,
-	}
-}
-
-func dialWithin(dial func(context.Context, string, string) (net.Conn, error), timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		return dial(ctx, network, addr)
-	}
-}
-
 type transport struct {
 	options TransportOptions
 	// home carries the client certificate, away does not.
-	home, away *http.Transport
+	home, away *Pool
 }
 
 // RoundTrip implements http.RoundTripper.
