@@ -1,0 +1,54 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/helmsrc/helmsrc/internal/index"
+)
+
+// An IndexError is an index that was fetched and cannot be read.
+type IndexError struct{ Err error }
+
+func (e *IndexError) Error() string { return e.Err.Error() }
+
+func (e *IndexError) Unwrap() error { return e.Err }
+
+// Transient is false: the server answered, and would so again.
+func (e *IndexError) Transient() bool { return false }
+
+// Index downloads the repository's index into dst, at most limit bytes, and reads it on the way.
+func (h *HTTP) Index(ctx context.Context, dst Sink, limit int64) (*index.Offsets, error) {
+	u := indexURL(h.base)
+	var scan indexScan
+	err := h.operation(ctx, u, func(ctx context.Context, x *exchange) error {
+		return x.download(ctx, u, dst, limit, tooLargeIndex(limit), scan.consume)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return scan.offsets, nil
+}
+
+func tooLargeIndex(limit int64) error {
+	return fmt.Errorf("index exceeds the maximum index file size of %d bytes", limit)
+}
+
+// indexScan reads an index while it passes by.
+type indexScan struct{ offsets *index.Offsets }
+
+func (s *indexScan) consume(r io.Reader) error {
+	beginning := &head{from: r}
+	offsets, err := index.Scan(beginning)
+	switch {
+	case err == nil:
+		s.offsets = offsets
+		return nil
+	case looksLikeHTML(beginning.bytes):
+		return &IndexError{withHint(err, "the server answered with a web page: spec.url is the directory that holds index.yaml, not a page about it")}
+	case looksLikeGzip(beginning.bytes):
+		return &IndexError{withHint(err, "the server answered with a compressed file, although nothing compressed was asked for")}
+	}
+	return &IndexError{err}
+}
