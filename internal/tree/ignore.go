@@ -1,0 +1,175 @@
+package tree
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+)
+
+// IgnoreFile is where a source says what does not belong to it, in every directory that it likes.
+const IgnoreFile = ".sourceignore"
+
+const (
+	gitDir = ".git"
+
+	maxIgnoreFile = 1 << 20
+
+	// Every file is held against every pattern.
+	maxPatterns = 10_000
+)
+
+// vcsPatterns always hold, unless a pattern of the source takes one back.
+func vcsPatterns() []string {
+	return []string{".git/", ".gitignore", ".gitmodules", ".gitattributes"}
+}
+
+// defaultPatterns hold where a source has no patterns of its own. They are Flux's.
+func defaultPatterns() []string {
+	return []string{
+		"*.jpg", "*.jpeg", "*.gif", "*.png", "*.wmv", "*.flv", "*.tar.gz", "*.zip",
+		".github/", ".circleci/", ".travis.yml", ".gitlab-ci.yml", "appveyor.yml", ".drone.yml", "cloudbuild.yaml",
+		"codeship-services.yml", "codeship-steps.yml",
+		"**/.goreleaser.yml", "**/.sops.yaml", "**/.flux.yaml",
+	}
+}
+
+// Rules are ignore patterns in the syntax of .gitignore, of which the last that matches decides.
+type Rules struct {
+	patterns []gitignore.Pattern
+	takeBack bool // some pattern begins with an exclamation mark
+}
+
+// NewRules reads the patterns of the texts and nothing else, as they hold for buckets.
+func NewRules(texts ...string) (*Rules, error) {
+	r := new(Rules)
+	for _, text := range texts {
+		if err := r.read(strings.NewReader(text), nil); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// SourceRules reads the .sourceignore files below root, but not in what the filter drops, and then the patterns of
+// spec.ignore, as they hold for Git and OCI sources: files of version control are always ignored, and if there is no
+// pattern at all, so are those that a source seldom means.
+func SourceRules(ctx context.Context, root *os.Root, spec string, o Options) (*Rules, error) {
+	own := new(Rules)
+	steps := &walk{ctx: ctx, root: root, filter: All(skipGit, o.Filter), entries: o.Limits.withDefaults().Entries}
+	steps.visit = func(name string, dir bool) error {
+		if !dir {
+			return nil
+		}
+		return own.readFile(root, name)
+	}
+	if err := own.readFile(root, "."); err != nil {
+		return nil, err
+	}
+	if err := steps.dir(".", 0); err != nil {
+		return nil, err
+	}
+	if err := own.read(strings.NewReader(spec), nil); err != nil {
+		return nil, err
+	}
+	return own.withDefaults(), nil
+}
+
+func skipGit(name string, dir bool) Choice {
+	if dir && path.Base(name) == gitDir {
+		return DropAll
+	}
+	return Keep
+}
+
+func (r *Rules) withDefaults() *Rules {
+	all := &Rules{takeBack: r.takeBack}
+	first := vcsPatterns()
+	if len(r.patterns) == 0 {
+		first = append(first, defaultPatterns()...)
+	}
+	for _, p := range first {
+		all.patterns = append(all.patterns, gitignore.ParsePattern(p, nil))
+	}
+	all.patterns = append(all.patterns, r.patterns...)
+	return all
+}
+
+// readFile reads the patterns of a directory, which hold below it. A link may lead to them, if it stays in the root.
+func (r *Rules) readFile(root *os.Root, dir string) error {
+	name := path.Join(dir, IgnoreFile)
+	fi, err := root.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !fi.Mode().IsRegular() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := r.read(f, domain(dir)); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func domain(dir string) []string {
+	if dir == "." {
+		return nil
+	}
+	return strings.Split(dir, "/")
+}
+
+func (r *Rules) read(from io.Reader, domain []string) error {
+	text := &io.LimitedReader{R: from, N: maxIgnoreFile + 1}
+	lines := bufio.NewScanner(text)
+	lines.Buffer(nil, maxIgnoreFile+1)
+	for lines.Scan() {
+		r.add(lines.Text(), domain)
+		if len(r.patterns) > maxPatterns {
+			return limitError("there are more than %d ignore patterns", maxPatterns)
+		}
+	}
+	if text.N == 0 {
+		return limitError("ignore patterns have more than %d bytes", maxIgnoreFile)
+	}
+	return lines.Err()
+}
+
+func (r *Rules) add(line string, domain []string) {
+	if strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "" {
+		return
+	}
+	r.patterns = append(r.patterns, gitignore.ParsePattern(line, domain))
+	r.takeBack = r.takeBack || strings.HasPrefix(line, "!")
+}
+
+// Ignored reports whether the patterns ignore a file or directory, given by its slash-separated path from the root.
+func (r *Rules) Ignored(name string, dir bool) bool {
+	return gitignore.NewMatcher(r.patterns).Match(strings.Split(name, "/"), dir)
+}
+
+// Choose is a [Filter]. As with source-controller, and other than with Git, a pattern can take back a file of an ignored
+// directory. Only the repository's own directory stays away: its configuration may hold credentials.
+func (r *Rules) Choose(name string, dir bool) Choice {
+	if skipGit(name, dir) == DropAll {
+		return DropAll
+	}
+	switch {
+	case !r.Ignored(name, dir):
+		return Keep
+	case r.takeBack:
+		return Drop
+	}
+	return DropAll
+}

@@ -1,0 +1,177 @@
+// Package tree walks, filters, archives and unpacks trees of files inside a root. It does not know where a tree comes
+// from nor what is in its files.
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// The limits that hold where the caller sets none. They are well above any source that charts are kept in, and stop a
+// hostile one before it fills the disk.
+const (
+	DefaultEntries = 500_000
+	DefaultFile    = 512 << 20
+	DefaultTotal   = 2 << 30
+)
+
+// maxDepth bounds how deep directories are nested: every access to a file costs a step for each directory above it.
+const maxDepth = 128
+
+// Limits bound the size of a tree. A zero stands for the default.
+type Limits struct {
+	Entries int   // files and directories
+	File    int64 // bytes of one file
+	Total   int64 // bytes of all files; of an archive, everything that comes out of its compression
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Entries == 0 {
+		l.Entries = DefaultEntries
+	}
+	if l.File == 0 {
+		l.File = DefaultFile
+	}
+	if l.Total == 0 {
+		l.Total = DefaultTotal
+	}
+	return l
+}
+
+// A LimitError tells that a tree is larger than it may be. It is a type of its own because an option can raise limits.
+type LimitError struct{ message string }
+
+func (e *LimitError) Error() string { return e.message }
+
+func limitError(format string, args ...any) error { return &LimitError{fmt.Sprintf(format, args...)} }
+
+// A Choice is what becomes of a file or a directory.
+type Choice int
+
+const (
+	Keep    Choice = iota
+	Drop           // but ask for what is below it
+	DropAll        // and all that is below it
+)
+
+// A Filter chooses what belongs to a tree. The name is relative to the root and slash-separated. A nil Filter keeps
+// everything.
+type Filter func(name string, dir bool) Choice
+
+// All keeps what every one of the filters keeps.
+func All(filters ...Filter) Filter {
+	return func(name string, dir bool) Choice {
+		choice := Keep
+		for _, f := range filters {
+			choice = max(choice, f.choose(name, dir))
+		}
+		return choice
+	}
+}
+
+func (f Filter) choose(name string, dir bool) Choice {
+	if f == nil {
+		return Keep
+	}
+	return f(name, dir)
+}
+
+// walk visits the regular files and the directories below a root in the order of their names, a directory before what
+// is in it. Anything else, symbolic links too, is passed over.
+type walk struct {
+	ctx     context.Context
+	root    *os.Root
+	filter  Filter
+	visit   func(name string, dir bool) error
+	entries int // so many more may come
+}
+
+func (w *walk) dir(name string, depth int) error {
+	if depth > maxDepth {
+		return limitError("%q is nested more than %d directories deep", name, maxDepth)
+	}
+	entries, err := w.read(name)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if w.ctx.Err() != nil {
+			return context.Cause(w.ctx)
+		}
+		if err := w.entry(path.Join(name, e.Name()), e, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read lists a directory, but no more of it than may come.
+func (w *walk) read(name string) ([]fs.DirEntry, error) {
+	d, err := w.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(w.entries + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if w.entries -= len(entries); w.entries < 0 {
+		return nil, limitError("there are too many files and directories")
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+func (w *walk) entry(name string, e fs.DirEntry, depth int) error {
+	if !e.IsDir() && !e.Type().IsRegular() {
+		return nil
+	}
+	choice := w.filter.choose(name, e.IsDir())
+	if choice == Keep {
+		if err := w.visit(name, e.IsDir()); err != nil {
+			return err
+		}
+	}
+	if e.IsDir() && choice != DropAll {
+		return w.dir(name, depth+1)
+	}
+	return nil
+}
+
+// A budget counts down what may still come, and fails where there is more.
+type budget struct {
+	left int64
+	err  error
+}
+
+func newBudget(limit int64, format string) *budget {
+	return &budget{left: limit, err: limitError(format, limit)}
+}
+
+func (b *budget) spend(n int64) error {
+	if b.left -= n; b.left < 0 {
+		return b.err
+	}
+	return nil
+}
+
+// interrupted reads until the context ends.
+type interrupted struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i interrupted) Read(p []byte) (int, error) {
+	if i.ctx.Err() != nil {
+		return 0, context.Cause(i.ctx)
+	}
+	return i.r.Read(p)
+}

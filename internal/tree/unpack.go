@@ -1,0 +1,205 @@
+package tree
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+const (
+	// maxName is what Linux allows for a path.
+	maxName = 4096
+
+	unpackedDirMode  fs.FileMode = 0o700
+	unpackedFileMode fs.FileMode = 0o600
+)
+
+// Unpack reads a gzipped tar and puts its files and directories below root, which should be empty: if it fails, what
+// was unpacked so far stays. Nothing is ever written elsewhere. Links and devices are refused; of the modes only
+// whether a file can be executed is kept, and no times.
+func Unpack(ctx context.Context, r io.Reader, root *os.Root, l Limits) error {
+	zr, err := gzip.NewReader(interrupted{ctx, r})
+	if err != nil {
+		return fmt.Errorf("requires gzip-compressed body: %w", err)
+	}
+	l = l.withDefaults()
+	const tooLarge = "archive has more than %d bytes without compression"
+	const tooMany = "archive has more than %d files and directories"
+	stream := &bounded{zr, newBudget(l.Total, tooLarge)}
+	u := &unpacker{
+		tar:     tar.NewReader(stream),
+		root:    root,
+		file:    l.File,
+		total:   newBudget(l.Total, tooLarge),
+		entries: newBudget(int64(l.Entries), tooMany),
+		dirs:    newBudget(int64(l.Entries), tooMany),
+		made:    map[string]bool{".": true},
+	}
+	if err := u.all(); err != nil {
+		return err
+	}
+	return drain(stream)
+}
+
+// drain reads on to the end of the archive, where the compression's checksum is. Whatever follows the last gzip member
+// is none of the archive: tapes and some servers pad.
+func drain(r io.Reader) error {
+	if _, err := io.Copy(io.Discard, r); err != nil && !errors.Is(err, gzip.ErrHeader) {
+		return fmt.Errorf("tar error: %w", err)
+	}
+	return nil
+}
+
+// bounded fails where more is read than the limit.
+type bounded struct {
+	r     io.Reader
+	total *budget
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err := b.total.spend(int64(n)); err != nil {
+		return 0, err
+	}
+	return n, err
+}
+
+type unpacker struct {
+	tar     *tar.Reader
+	root    *os.Root
+	file    int64
+	total   *budget // of the files: a sparse one has more bytes than it takes in the archive
+	entries *budget
+	dirs    *budget // made, since an archive need not have entries for them
+	made    map[string]bool
+}
+
+func (u *unpacker) all() error {
+	for {
+		h, err := u.tar.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("tar error: %w", err)
+		}
+		// git archive begins with such a header. It is about the archive and no file.
+		if h.Typeflag == tar.TypeXGlobalHeader {
+			continue
+		}
+		if err := u.entry(h); err != nil {
+			return err
+		}
+	}
+}
+
+func (u *unpacker) entry(h *tar.Header) error {
+	name, err := entryName(h.Name)
+	if err != nil {
+		return err
+	}
+	if name == "." && h.Typeflag == tar.TypeDir {
+		return nil
+	}
+	if err := u.entries.spend(1); err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return u.makeDir(name)
+	case tar.TypeReg, tar.TypeRegA, tar.TypeCont, tar.TypeGNUSparse: //nolint:staticcheck // old archives have TypeRegA
+		return u.makeFile(name, h)
+	case tar.TypeSymlink:
+		return fmt.Errorf("tar file entry %s is a symlink, which is not allowed in this context", name)
+	case tar.TypeLink:
+		return fmt.Errorf("tar file entry %s is a hard link, which is not allowed in this context", name)
+	}
+	return fmt.Errorf("tar file entry %s contained unsupported file type %v", name, h.FileInfo().Mode())
+}
+
+// entryName returns the cleaned name of an entry, or an error if it is not the name of something below the root.
+func entryName(name string) (string, error) {
+	if len(name) > maxName {
+		return "", limitError("tar contained a name of %d bytes, more than %d", len(name), maxName)
+	}
+	clean := path.Clean(name)
+	if name == "" || strings.HasPrefix(name, "/") || strings.Contains(name, `\`) || hasDotDot(name) ||
+		strings.ContainsFunc(name, unicode.IsControl) || !filepath.IsLocal(clean) {
+		return "", fmt.Errorf("tar contained invalid name error %q", name)
+	}
+	if strings.Count(clean, "/") > maxDepth {
+		return "", limitError("tar contained a name that is nested more than %d directories deep", maxDepth)
+	}
+	return clean, nil
+}
+
+// hasDotDot looks for an element that climbs, also where cleaning would take it away again.
+func hasDotDot(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// makeDir makes a directory and those above it.
+func (u *unpacker) makeDir(name string) error {
+	if u.made[name] {
+		return nil
+	}
+	if err := u.makeDir(path.Dir(name)); err != nil {
+		return err
+	}
+	if err := u.dirs.spend(1); err != nil {
+		return err
+	}
+	if err := u.root.Mkdir(name, unpackedDirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if fi, err := u.root.Lstat(name); err != nil || !fi.IsDir() {
+		return twofoldError(name)
+	}
+	u.made[name] = true
+	return nil
+}
+
+func (u *unpacker) makeFile(name string, h *tar.Header) error {
+	if h.Size > u.file {
+		return limitError("tar file entry %s has %d bytes, more than %d", name, h.Size, u.file)
+	}
+	if err := u.total.spend(h.Size); err != nil {
+		return err
+	}
+	if u.made[name] {
+		return twofoldError(name)
+	}
+	if err := u.makeDir(path.Dir(name)); err != nil {
+		return err
+	}
+	mode := unpackedFileMode
+	if h.FileInfo().Mode()&0o111 != 0 {
+		mode |= 0o100
+	}
+	f, err := u.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(f, u.tar); err != nil {
+		return errors.Join(fmt.Errorf("error writing to %s: %w", name, err), f.Close())
+	}
+	return f.Close()
+}
+
+func twofoldError(name string) error {
+	return fmt.Errorf("tar has %s as a file and as a directory", name)
+}
