@@ -77,7 +77,7 @@ func artifacts(root *os.Root, key Key) ([]fs.FileInfo, error) {
 		if !e.Type().IsRegular() || !isArtifact(e.Name()) {
 			continue
 		}
-		fi, err := e.Info()
+		fi, err := root.Lstat(path.Join(key.dir(), e.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
