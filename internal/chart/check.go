@@ -5,11 +5,17 @@ package chart
 import (
 	"fmt"
 	"io"
+	"math"
+	"slices"
 
+	goyaml "go.yaml.in/yaml/v2"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
 )
+
+// maxDepth is how deep values may be nested to be judged without JSON.
+const maxDepth = 1000
 
 // Check reads a chart archive once, as it streams by, and returns its metadata if Helm would load it within the
 // limits. Only Chart.yaml and requirements.yaml stay in memory; other files that Helm parses are parsed and dropped.
@@ -55,13 +61,13 @@ func (c *contents) check() (*helmchart.Metadata, error) {
 
 // keepMetadata keeps what says which chart it is, tries what Helm would parse, and skips the rest.
 func (rd *reading) keepMetadata(name string, size int64, body io.Reader) (*loader.BufferedFile, error) {
-	var into any
+	parse := func([]byte) error { return nil }
 	switch name {
 	case chartFile, requirementsFile:
 	case lockFile, requirementsLock:
-		into = new(helmchart.Lock)
+		parse = func(data []byte) error { return yaml.Unmarshal(data, new(helmchart.Lock)) }
 	case valuesFile:
-		into = new(map[string]any)
+		parse = checkValues
 	default:
 		return nil, nil
 	}
@@ -72,11 +78,47 @@ func (rd *reading) keepMetadata(name string, size int64, body io.Reader) (*loade
 	if err != nil {
 		return nil, err
 	}
-	if into == nil {
-		return &loader.BufferedFile{Name: name, Data: data}, nil
-	}
-	if err := yaml.Unmarshal(data, into); err != nil {
+	if err := parse(data); err != nil {
 		return nil, fmt.Errorf("cannot load '%s': %w", name, err)
 	}
+	if name == chartFile || name == requirementsFile {
+		return &loader.BufferedFile{Name: name, Data: data}, nil
+	}
 	return nil, nil
+}
+
+// checkValues returns the error that Helm would have with values.yaml. Helm makes JSON of the YAML and values of the
+// JSON; where the YAML is plainly a map that JSON can hold, only the first and smaller part of that is done.
+func checkValues(data []byte) error {
+	var values any
+	if err := goyaml.Unmarshal(data, &values); err == nil && (values == nil || isMap(values)) && isJSON(values, 0) {
+		return nil
+	}
+	return yaml.Unmarshal(data, new(map[string]any))
+}
+
+func isMap(v any) bool {
+	_, ok := v.(map[any]any)
+	return ok
+}
+
+// isJSON reports whether a value surely survives the way through JSON. The depth is well below what Go's decoder
+// refuses.
+func isJSON(v any, depth int) bool {
+	switch v := v.(type) {
+	case nil, bool, string, int, int64, uint64:
+		return true
+	case float64:
+		return !math.IsNaN(v) && !math.IsInf(v, 0)
+	case []any:
+		return depth < maxDepth && !slices.ContainsFunc(v, func(v any) bool { return !isJSON(v, depth+1) })
+	case map[any]any:
+		for k, v := range v {
+			if _, ok := k.(string); !ok || depth >= maxDepth || !isJSON(v, depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }

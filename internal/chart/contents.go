@@ -111,8 +111,17 @@ func (c *contents) sub(name string, depth int) *contents {
 	return s
 }
 
+// inMemory is a file that has been read already.
+type inMemory struct {
+	*bytes.Reader
+	data []byte
+}
+
 // readFile reads a file whole. Helm strips byte order marks.
 func readFile(size int64, body io.Reader) ([]byte, error) {
+	if f, ok := body.(inMemory); ok {
+		return bytes.TrimPrefix(f.data, byteOrderMark), nil
+	}
 	data := make([]byte, size)
 	if _, err := io.ReadFull(body, data); err != nil {
 		return nil, archiveError(err)

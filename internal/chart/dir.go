@@ -5,13 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"time"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/ignore"
 )
+
+// maxDirs is how deep the directories of a chart may be nested. Each open one costs a file descriptor.
+const maxDirs = 100
 
 // LoadDir loads a chart from a directory of the source, without the files that its .helmignore names. The archives of
 // subcharts in it are unpacked under the same limits.
@@ -50,7 +55,8 @@ func (s Source) ignoreRules(dir string) (*ignore.Rules, error) {
 		return nil, err
 	case info.Mode().IsRegular():
 		data, err := s.readFile(real)
-		if errors.Is(err, errTooLarge) {
+		var size tooLarge
+		if errors.As(err, &size) {
 			return nil, s.limits().fileError(ignore.HelmIgnore)
 		}
 		if err != nil {
@@ -78,17 +84,25 @@ func (w *walker) directory(name, real string) error {
 	if slices.Contains(w.open, real) {
 		return fmt.Errorf("cannot load '%s' directory: link leads back to '%s'", printable(name), printable(rooted(real)))
 	}
+	if len(w.open) >= maxDirs {
+		return fmt.Errorf("cannot load '%s' directory: nested deeper than %d", printable(name), maxDirs)
+	}
 	w.open = append(w.open, real)
 	defer func() { w.open = w.open[:len(w.open)-1] }()
-	entries, err := w.source.readDir(real, w.reading.entries+1)
+	dir, err := w.source.Root.OpenRoot(filepath.FromSlash(real))
 	if err != nil {
-		return err
+		return rootedError(real, err)
+	}
+	defer dir.Close()
+	entries, err := readDir(dir, w.reading.entries+1)
+	if err != nil {
+		return rootedError(real, err)
 	}
 	if w.reading.entries -= len(entries); w.reading.entries < 0 {
 		return w.reading.limits.entriesError()
 	}
 	for _, e := range entries {
-		if err := w.entry(path.Join(name, e.Name()), path.Join(real, e.Name())); err != nil {
+		if err := w.entry(dir, e, path.Join(name, e.Name()), path.Join(real, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -96,21 +110,16 @@ func (w *walker) directory(name, real string) error {
 }
 
 // entry asks the ignore rules before anything else, so that they can leave out what would be refused.
-func (w *walker) entry(name, at string) error {
-	info, err := w.source.Root.Lstat(filepath.FromSlash(at))
-	if err != nil {
-		return rootedError(at, err)
-	}
-	if w.source.hidden(at, info.IsDir()) {
+func (w *walker) entry(dir *os.Root, e fs.DirEntry, name, real string) error {
+	switch info := (entryInfo{e}); {
+	case w.source.hidden(real, e.IsDir()):
+		return nil
+	case e.Type()&fs.ModeSymlink != 0:
+		return w.link(name, real, info)
+	case w.rules.Ignore(name, info):
 		return nil
 	}
-	if info.Mode()&fs.ModeSymlink != 0 {
-		return w.link(name, at, info)
-	}
-	if w.rules.Ignore(name, info) {
-		return nil
-	}
-	return w.load(name, at, info)
+	return w.load(dir, e.Name(), name, real, e.Type())
 }
 
 func (w *walker) link(name, at string, info fs.FileInfo) error {
@@ -119,7 +128,7 @@ func (w *walker) link(name, at string, info fs.FileInfo) error {
 		if w.rules.Ignore(name, target) {
 			return nil
 		}
-		return w.load(name, real, target)
+		return w.load(w.source.Root, real, name, real, target.Mode())
 	}
 	// What the link leads to is not known: it is left out if it would be as a file or as a directory.
 	if w.rules.Ignore(name, info) || w.rules.Ignore(name, asDir{info}) {
@@ -132,31 +141,40 @@ func (w *walker) link(name, at string, info fs.FileInfo) error {
 	return fmt.Errorf("error evaluating symlink %s: %w", printable(name), err)
 }
 
+// entryInfo is what the ignore rules want to know of a file, and what listing a directory tells without asking again.
+type entryInfo struct{ fs.DirEntry }
+
+func (e entryInfo) Mode() fs.FileMode { return e.Type() }
+func (entryInfo) Size() int64         { return 0 }
+func (entryInfo) ModTime() time.Time  { return time.Time{} }
+func (entryInfo) Sys() any            { return nil }
+
 // asDir is the same file as if it were a directory.
 type asDir struct{ fs.FileInfo }
 
 func (asDir) IsDir() bool { return true }
 
-func (w *walker) load(name, real string, info fs.FileInfo) error {
+// load reads what is at the path at of a root, is called name in the chart and really is at real in the source.
+func (w *walker) load(root *os.Root, at, name, real string, mode fs.FileMode) error {
 	if len(name) > maxNameLength {
 		return fmt.Errorf("chart has a file with a name of %d bytes, more than %d", len(name), maxNameLength)
 	}
-	if info.IsDir() {
+	if mode.IsDir() {
 		return w.directory(name, real)
 	}
-	if !info.Mode().IsRegular() {
+	if !mode.IsRegular() {
 		return fmt.Errorf("cannot load irregular file %s as it has file mode type bits set", printable(name))
 	}
-	if limit := w.reading.limits.File; info.Size() > limit {
-		return fmt.Errorf("cannot load file %s as file size (%d) exceeds limit (%d)", printable(name), info.Size(), limit)
+	data, err := readRegular(root, at, w.reading.limits.File)
+	var size tooLarge
+	if errors.As(err, &size) {
+		return fmt.Errorf("cannot load file %s as file size (%d) exceeds limit (%d)", printable(name), size, w.reading.limits.File)
 	}
-	data, err := w.source.readFile(real)
 	if err != nil {
-		return fmt.Errorf("cannot load file %s: %w", printable(name), err)
+		return fmt.Errorf("cannot load file %s: %w", printable(name), rootedError(real, err))
 	}
-	size := int64(len(data))
-	if w.reading.unpacked -= size; w.reading.unpacked <= 0 {
+	if w.reading.unpacked -= int64(len(data)); w.reading.unpacked <= 0 {
 		return w.reading.limits.unpackedError()
 	}
-	return w.chart.add(w.reading, name, size, bytes.NewReader(data), keepAll)
+	return w.chart.add(w.reading, name, int64(len(data)), inMemory{bytes.NewReader(data), data}, keepAll)
 }

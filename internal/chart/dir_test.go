@@ -1,7 +1,9 @@
 package chart
 
 import (
+	"archive/tar"
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
 )
 
 // link makes a symbolic link in a source.
@@ -141,6 +144,7 @@ func TestLoadDirRefuses(t *testing.T) {
 		{name: "link to a hidden file", files: []string{"c/Chart.yaml", minimal, "hidden", ""}, links: []string{"../hidden", "c/l"}, dir: "c", want: "failed to load files from /c: error evaluating symlink l: stat /c/l: "},
 		{name: "circle", files: []string{"c/Chart.yaml", minimal, "c/a/x", ""}, links: []string{"..", "c/a/l"}, dir: "c", want: "failed to load files from /c: cannot load 'a/l' directory: link leads back to '/c'"},
 		{name: "circle through the root", files: []string{"c/Chart.yaml", minimal}, links: []string{"..", "c/l"}, dir: "c", want: "failed to load files from /c: cannot load 'l/c' directory: link leads back to '/c'"},
+		{name: "too deep", files: []string{"c/Chart.yaml", minimal, "c/" + strings.Repeat("d/", 101) + "f", ""}, dir: "c", want: "failed to load files from /c: cannot load 'd/d/"},
 		{name: "too many files", files: []string{"c/a", "", "c/b", "", "c/d", ""}, dir: "c", limits: Limits{Entries: 2}, want: "failed to load files from /c: archive has more than 2 entries"},
 		{name: "too much in all", files: []string{"c/a", "12345", "c/b", "12345"}, dir: "c", limits: Limits{Unpacked: 9}, want: "failed to load files from /c: unpacked size of chart exceeds '9' bytes limit"},
 		{name: "broken values.yaml", files: []string{"c/Chart.yaml", minimal, "c/values.yaml", "[]"}, dir: "c", want: "failed to load chart from /c: cannot load values.yaml: "},
@@ -235,4 +239,60 @@ func TestFind(t *testing.T) {
 			t.Errorf("got %+v, %v", m, err)
 		}
 	})
+}
+
+// BenchmarkDir makes an archive of a directory with 300 files, as helm package does.
+func BenchmarkDir(b *testing.B) {
+	var pairs []string
+	r := tar.NewReader(bytes.NewReader(unzip(b, benchmarkChart(b))))
+	for {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		pairs = append(pairs, h.Name, string(data))
+	}
+	s, out := source(b, pairs...), b.TempDir()
+	for _, bb := range []struct {
+		name string
+		make func() error
+	}{
+		{"helm", func() error {
+			c, err := loader.LoadDir(filepath.Join(s.Root.Name(), "podinfo"))
+			if err != nil {
+				return err
+			}
+			_, err = chartutil.Save(c, out)
+			return err
+		}},
+		{"chart", func() error {
+			c, err := s.LoadDir("podinfo")
+			if err != nil {
+				return err
+			}
+			f, err := os.Create(filepath.Join(out, "out.tgz"))
+			if err != nil {
+				return err
+			}
+			return errors.Join(Package(f, c, commitTime, Limits{}), f.Close())
+		}},
+		{"load only, helm", func() error { _, err := loader.LoadDir(filepath.Join(s.Root.Name(), "podinfo")); return err }},
+		{"load only, chart", func() error { _, err := s.LoadDir("podinfo"); return err }},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := bb.make(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

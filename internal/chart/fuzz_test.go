@@ -13,6 +13,7 @@ import (
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
+	"sigs.k8s.io/yaml"
 )
 
 // How FuzzCheck makes an archive of its input.
@@ -147,4 +148,22 @@ func identity(c *helmchart.Chart) string {
 		s.WriteString(identity(sub))
 	}
 	return s.String()
+}
+
+// FuzzValues holds the short way to judge values.yaml against the long one.
+func FuzzValues(f *testing.F) {
+	for _, s := range []string{
+		"", "a: b", "null", "---\n", "[]", "scalar", "a: .nan", "a: -.inf", "1: a", "true: a", "~: a", "[a]: b", "{a: {}: b}", "a: !!timestamp 2001-01-01", "a: 2001-01-01",
+		"a: &x {b: 1}\nc: *x\nd: {<<: *x}", "a: 1\na: 2", "a: !!binary gICA", "a: 18446744073709551615", "a: 1e400", "a: 0x10", "a: !custom 1", "a: *x", "\ta: b", "a: b\n---\n[",
+		strings.Repeat("{a: ", 900) + strings.Repeat("}", 900), strings.Repeat("[", 2000) + strings.Repeat("]", 2000), "a: " + strings.Repeat("[", 9999) + strings.Repeat("]", 9999),
+		"a: " + strings.Repeat("[", 10001) + strings.Repeat("]", 10001), strings.Repeat("- ", 9000) + "a",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		want := yaml.Unmarshal(data, new(map[string]any))
+		if got := checkValues(data); (got == nil) != (want == nil) {
+			t.Errorf("got %v, Helm %v", got, want)
+		}
+	})
 }

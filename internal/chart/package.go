@@ -2,7 +2,6 @@ package chart
 
 import (
 	"archive/tar"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"sigs.k8s.io/yaml"
 )
@@ -34,8 +34,10 @@ func Package(w io.Writer, c *helmchart.Chart, modTime time.Time, l Limits) error
 	if l.Name == "" && c.Metadata != nil {
 		l.Name = c.Metadata.Name + "-" + c.Metadata.Version + ".tgz"
 	}
+	// This compressor is twice as fast as Go's own, and its version does not change with that of Go.
 	zipper := gzip.NewWriter(&limitedWriter{w: w, left: l.Archive, err: l.archiveError()})
 	zipper.Comment = "Helm"
+	zipper.ModTime = time.Unix(0, 0) // in gzip, none
 	p := &packer{out: tar.NewWriter(zipper), modTime: modTime.UTC().Truncate(time.Second), limits: l, unpacked: l.Unpacked, entries: l.Entries}
 	if err := p.chart(c, c.Name()); err != nil {
 		return err

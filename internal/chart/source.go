@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,11 +19,8 @@ import (
 // maxLinks is how many symbolic links may be followed to reach one file, as on Linux.
 const maxLinks = 40
 
-var (
-	errTooLarge = errors.New("file is too large")
-	// errNoFile stands for a path at which there is no regular file.
-	errNoFile = errors.New("no file")
-)
+// errNoFile stands for a path at which there is no regular file.
+var errNoFile = errors.New("no file")
 
 // Source is the tree of files that a chart is taken from: those of a Git repository or of a bucket. Paths in it are
 // slash-separated; they may begin with a slash and contain "..", but never lead out of it. Symbolic links are followed
@@ -123,34 +121,51 @@ func rootedError(name string, err error) error {
 	return err
 }
 
+// tooLarge is the size of a file that exceeds the limit.
+type tooLarge int64
+
+func (t tooLarge) Error() string { return fmt.Sprintf("file of %d bytes is too large", int64(t)) }
+
 // readFile reads a file at a resolved path, unless it is larger than the limit.
 func (s Source) readFile(real string) ([]byte, error) {
-	f, err := s.Root.Open(filepath.FromSlash(real))
-	if err != nil {
-		return nil, rootedError(real, err)
-	}
-	defer f.Close()
-	limit := s.limits().File
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, rootedError(real, err)
-	}
-	if int64(len(data)) > limit {
-		return nil, errTooLarge
-	}
-	return data, nil
+	data, err := readRegular(s.Root, real, s.limits().File)
+	return data, rootedError(real, err)
 }
 
-// readDir returns at most so many entries of a directory at a resolved path, by name.
-func (s Source) readDir(real string, most int) ([]fs.DirEntry, error) {
-	d, err := s.Root.Open(filepath.FromSlash(real))
+func readRegular(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, err := root.Open(filepath.FromSlash(name))
 	if err != nil {
-		return nil, rootedError(real, err)
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > limit {
+		return nil, tooLarge(info.Size())
+	}
+	var data bytes.Buffer
+	data.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
+		return nil, err
+	}
+	if size := int64(data.Len()); size > limit {
+		return nil, tooLarge(size)
+	}
+	return data.Bytes(), nil
+}
+
+// readDir returns at most so many entries of a directory, by name.
+func readDir(dir *os.Root, most int) ([]fs.DirEntry, error) {
+	d, err := dir.Open(".")
+	if err != nil {
+		return nil, err
 	}
 	defer d.Close()
 	entries, err := d.ReadDir(most)
 	if err != nil && err != io.EOF {
-		return nil, rootedError(real, err)
+		return nil, err
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
@@ -245,7 +260,8 @@ func (s Source) metadata(dir string) (*helmchart.Metadata, error) {
 		if name == requirementsFile && errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		if errors.Is(err, errTooLarge) {
+		var size tooLarge
+		if errors.As(err, &size) {
 			return nil, s.limits().fileError(name)
 		}
 		if err != nil {

@@ -151,7 +151,8 @@ func (s Source) readValues(name string) ([]byte, error) {
 		return nil, errNoFile
 	}
 	data, err := s.readFile(real)
-	if errors.Is(err, errTooLarge) {
+	var size tooLarge
+	if errors.As(err, &size) {
 		return nil, s.limits().fileError(name)
 	}
 	if err != nil {
@@ -233,12 +234,24 @@ func (s Source) similarFile(name, chartDir string) string {
 		if err != nil {
 			continue
 		}
-		entries, _ := s.readDir(real, maxNeighbours)
-		for _, e := range entries {
+		for _, e := range s.neighbours(real) {
 			if p := path.Join(dir, e.Name()); e.Type().IsRegular() && !s.hidden(p, false) {
 				found = append(found, p)
 			}
 		}
 	}
 	return similar(name, found)
+}
+
+func (s Source) neighbours(real string) []fs.DirEntry {
+	dir, err := s.Root.OpenRoot(filepath.FromSlash(real))
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	entries, err := readDir(dir, maxNeighbours)
+	if err != nil {
+		return nil
+	}
+	return entries
 }
