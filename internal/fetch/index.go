@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -18,7 +19,8 @@ func (e *IndexError) Unwrap() error { return e.Err }
 // Transient is false: the server answered, and would so again.
 func (e *IndexError) Transient() bool { return false }
 
-// Index downloads the repository's index into dst, at most limit bytes, and reads it on the way.
+// Index downloads the repository's index into dst, at most limit bytes, and reads it on the way. What a single pass
+// cannot tell about it, [index.Offsets.Check] does.
 func (h *HTTP) Index(ctx context.Context, dst Sink, limit int64) (*index.Offsets, error) {
 	u := indexURL(h.base)
 	var scan indexScan
@@ -42,13 +44,19 @@ func (s *indexScan) consume(r io.Reader) error {
 	beginning := &head{from: r}
 	offsets, err := index.Scan(beginning)
 	switch {
-	case err == nil:
-		s.offsets = offsets
-		return nil
 	case looksLikeHTML(beginning.bytes):
-		return &IndexError{withHint(err, "the server answered with a web page: spec.url is the directory that holds index.yaml, not a page about it")}
+		return &IndexError{withHint(errWebPage, "spec.url is the directory that holds index.yaml, not a page about it; a page may also ask to sign in")}
 	case looksLikeGzip(beginning.bytes):
-		return &IndexError{withHint(err, "the server answered with a compressed file, although nothing compressed was asked for")}
+		return &IndexError{errCompressed}
+	case err != nil:
+		return &IndexError{err}
 	}
-	return &IndexError{err}
+	s.offsets = offsets
+	return nil
 }
+
+// Neither can be an index, and what a YAML parser says about them helps nobody.
+var (
+	errWebPage    = errors.New("the answer is a web page, not an index")
+	errCompressed = errors.New("the answer is a compressed file, although no compression was asked for")
+)

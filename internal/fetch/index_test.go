@@ -1,0 +1,242 @@
+package fetch
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/helmtest"
+	"github.com/helmsrc/helmsrc/internal/index"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+const small = `apiVersion: v1
+entries:
+  foo:
+  - apiVersion: v2
+    name: foo
+    version: 1.0.0
+    urls:
+    - foo-1.0.0.tgz
+`
+
+// candidates reads the one chart of a small index back.
+func candidates(t *testing.T, text string, offsets *index.Offsets) []resolve.Candidate {
+	t.Helper()
+	list, _, err := index.Open(strings.NewReader(text), offsets).Candidates("foo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestIndex(t *testing.T) {
+	for _, tt := range []struct {
+		name, url string
+		handler   http.Handler
+		want      string
+	}{
+		{"plain", "http://repo.test", files{"/index.yaml": small}, "GET /index.yaml 200"},
+		{"below a path, with a query", "http://repo.test/a//b/?x=y", files{"/a/b/index.yaml": small}, "GET /a/b/index.yaml?x=y 200"},
+		{"encoded path", "http://repo.test/next%2Fpath", files{"/next/path/index.yaml": small}, "GET /next%2Fpath/index.yaml 200"},
+		{"user in URL", "http://user:pw@repo.test/", files{"/index.yaml": small}, "GET /index.yaml 200 Basic user:pw"},
+		{"redirected", "http://repo.test/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/index.yaml" {
+				http.Redirect(w, r, "/real", http.StatusMovedPermanently)
+				return
+			}
+			_, _ = io.WriteString(w, small)
+		}), "GET /index.yaml 301; GET /real 200"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.serve(t, "repo.test:80", tt.handler)
+			var dst buffer
+			offsets, err := w.repository(t, tt.url, nil, HTTPOptions{}).Index(t.Context(), &dst, plenty)
+			if err != nil || dst.String() != small || dst.resets != 1 {
+				t.Fatalf("got %q after %d resets, %v", &dst, dst.resets, err)
+			}
+			if list := candidates(t, small, offsets); len(list) != 1 || list[0].Version != "1.0.0" {
+				t.Errorf("got %+v", list)
+			}
+			if got := strings.Join(helmtest.Strings(s.Log.All()), "; "); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			for _, r := range s.Log.All() {
+				if r.Header.Get("User-Agent") != "helmsrc-test" || r.Header.Get("Accept-Encoding") != "" {
+					t.Errorf("headers %v", r.Header)
+				}
+			}
+		})
+	}
+}
+
+// What every request may get: a status, and what it means.
+func TestIndexStatuses(t *testing.T) {
+	for _, tt := range []struct {
+		code            int
+		text            string
+		transient, auth bool
+	}{
+		{201, "201 Created", false, false},
+		{204, "204 No Content", false, false},
+		{206, "206 Partial Content", false, false},
+		{401, "401 Unauthorized", false, true},
+		{403, "403 Forbidden", false, true},
+		{404, "404 Not Found", false, false},
+		{429, "429 Too Many Requests", true, false},
+		{500, "500 Internal Server Error", true, false},
+		{599, "599", false, false},
+	} {
+		w := newWorld(t)
+		w.serve(t, "repo.test:80", status(tt.code))
+		_, err := w.repository(t, "http://repo.test/charts?token=canary", nil, HTTPOptions{}).Index(t.Context(), new(buffer), plenty)
+		wantError(t, err, "failed to fetch http://repo.test/charts/index.yaml?token=REDACTED : "+tt.text)
+		if Transient(err) != tt.transient || AuthFailure(err) != tt.auth {
+			t.Errorf("%d: transient %v, auth %v", tt.code, Transient(err), AuthFailure(err))
+		}
+		if tt.code == 404 && hintOf(err) == "" {
+			t.Error("no hint")
+		}
+	}
+}
+
+func TestIndexSize(t *testing.T) {
+	limit := int64(len(small))
+	long := small + "# 3456789\n"
+	for _, length := range []bool{true, false} {
+		w := newWorld(t)
+		content := small
+		w.serve(t, "repo.test:80", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if !length {
+				_ = http.NewResponseController(w).Flush()
+			}
+			_, _ = io.WriteString(w, content)
+		}))
+		h := w.repository(t, "http://repo.test", nil, HTTPOptions{})
+		if _, err := h.Index(t.Context(), new(buffer), limit); err != nil {
+			t.Error("exactly:", err)
+		}
+		content = long
+		var dst buffer
+		_, err := h.Index(t.Context(), &dst, limit)
+		wantError(t, err, fmt.Sprintf("index exceeds the maximum index file size of %d bytes", limit))
+		var invalid *IndexError
+		if Transient(err) || errors.As(err, &invalid) || int64(dst.Len()) > limit {
+			t.Errorf("case 2: transient %v, %T, %d bytes", Transient(err), err, dst.Len())
+		}
+	}
+}
+
+func TestInvalidIndex(t *testing.T) {
+	var compressed strings.Builder
+	gz := gzip.NewWriter(&compressed)
+	_, _ = io.WriteString(gz, small)
+	_ = gz.Close()
+	for _, tt := range []struct{ name, content, err, hint string }{
+		{"case 3: no apiVersion", "entries: {}\n", "no API version specified", ""},
+		{"case 4: duplicate key", "apiVersion: v1\nentries:\n  nginx: []\n  nginx: []\n", "nginx", ""},
+		{"empty", "", "empty index.yaml file", ""},
+		{"web page", "\n<!DOCTYPE html><html><head><title>Sign in</title></head><body>a: b</body></html>", "the answer is a web page, not an index", "spec.url"},
+		{"compressed", compressed.String(), "the answer is a compressed file", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.serve(t, "repo.test:80", files{"/index.yaml": tt.content})
+			var dst buffer
+			offsets, err := w.repository(t, "http://repo.test", nil, HTTPOptions{}).Index(t.Context(), &dst, plenty)
+			if err == nil && tt.hint == "" {
+				// A single pass cannot tell.
+				err = &IndexError{offsets.Check(strings.NewReader(dst.String()))}
+			}
+			wantError(t, err, tt.err)
+			var invalid *IndexError
+			if !errors.As(err, &invalid) || Transient(err) || len(s.Log.All()) != 1 {
+				t.Errorf("%T, transient %v, %d requests", err, Transient(err), len(s.Log.All()))
+			}
+			if got := hintOf(invalid.Err); (got == "") != (tt.hint == "") || !strings.Contains(got, tt.hint) {
+				t.Errorf("hint %q, want %q", got, tt.hint)
+			}
+		})
+	}
+}
+
+// An index that is cut off looks like a broken one. It is the network's failure all the same.
+func TestTruncatedIndex(t *testing.T) {
+	for _, at := range []int{1, 20, 40, 60, len(small) - 1} {
+		w := newWorld(t)
+		cut := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(small)))
+			_, _ = io.WriteString(w, small[:at])
+		})
+		s := w.serve(t, "repo.test:80", inTurn(cut, cut, files{"/index.yaml": small}))
+		h := w.repository(t, "http://repo.test", nil, HTTPOptions{})
+		var dst buffer
+		offsets, err := h.Index(t.Context(), &dst, plenty)
+		if err != nil || dst.String() != small || dst.resets != 3 || len(candidates(t, dst.String(), offsets)) != 1 {
+			t.Errorf("cut at %d: got %q, %v", at, &dst, err)
+		}
+		s.Use(cut)
+		_, err = h.Index(t.Context(), &dst, plenty)
+		wantError(t, err, `Get "http://repo.test/index.yaml": unexpected EOF`)
+		if !Transient(err) {
+			t.Errorf("cut at %d: not transient", at)
+		}
+	}
+}
+
+func TestIndexWriteError(t *testing.T) {
+	w := newWorld(t)
+	w.serve(t, "repo.test:80", files{"/index.yaml": small})
+	_, err := w.repository(t, "http://repo.test", nil, HTTPOptions{}).Index(t.Context(), new(fullDisk), plenty)
+	wantError(t, err, "no space left on device")
+	var invalid *IndexError
+	if !errors.Is(err, errFull) || Transient(err) || errors.As(err, &invalid) {
+		t.Errorf("%T, transient %v", err, Transient(err))
+	}
+}
+
+// One repository's connections serve all its files, and are gone when the client is closed.
+func TestConnectionsAreReusedAndClosed(t *testing.T) {
+	w := newWorld(t)
+	remotes := make(chan string, 100)
+	w.serve(t, "repo.test:80", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		remotes <- r.RemoteAddr
+		files{"/index.yaml": small, "/foo-1.0.0.tgz": "archive"}.ServeHTTP(w, r)
+	}))
+	client := w.client(t)
+	for range 2 {
+		h, err := client.HTTP("http://repo.test", basic(t), HTTPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		offsets, err := h.Index(t.Context(), new(buffer), plenty)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range candidates(t, small, offsets) {
+			if err := h.Archive(t.Context(), c, new(buffer), plenty); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Neither an error nor a redirect costs a connection.
+		if err := h.Archive(t.Context(), candidate("missing"), new(buffer), plenty); err == nil {
+			t.Fatal("no error")
+		}
+	}
+	client.CloseIdleConnections()
+	close(remotes)
+	var seen []string
+	for remote := range remotes {
+		seen = append(seen, remote)
+	}
+	if distinct := slices.Compact(seen); len(seen) != 6 || len(distinct) != 1 {
+		t.Errorf("connections %v for %d requests", distinct, len(seen))
+	}
+}
