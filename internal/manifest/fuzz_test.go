@@ -25,7 +25,7 @@ func FuzzAdd(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := newSet("", nil)
+		s := NewSet("")
 		if err := s.Add("f.yaml", data); err != nil {
 			if len(s.objects)+len(s.secrets)+len(s.kinds)+len(s.byKey)+len(s.skips)+len(s.faults) > 0 {
 				t.Errorf("error %v, yet something was added", err)
@@ -94,7 +94,7 @@ func TestPositionsMatchValues(t *testing.T) {
 		fmt.Fprintf(&b, "  %s: key\n", k)
 	}
 	text := b.String()
-	s := newSet("", nil)
+	s := NewSet("")
 	if err := s.Add("f.yaml", []byte(text)); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestNumbers(t *testing.T) {
 		chart + "  a: 9007199254740993\n  b: 1.5\n",
 		`{"apiVersion":"source.toolkit.fluxcd.io/v1","kind":"HelmChart","spec":{"a":9007199254740993,"b":1.5}}`,
 	} {
-		s := newSet("", nil)
+		s := NewSet("")
 		if err := s.Add("f", []byte(text)); err != nil {
 			t.Fatal(err)
 		}

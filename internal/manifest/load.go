@@ -53,7 +53,13 @@ type loader struct {
 	errs    []error
 }
 
-func (l *loader) fail(err error) { l.errs = append(l.errs, err) }
+// fail takes the name of the system call out of an error: the file and the reason say it all.
+func (l *loader) fail(err error) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		err = fmt.Errorf("%s: %w", pathErr.Path, pathErr.Err)
+	}
+	l.errs = append(l.errs, err)
+}
 
 // argument reads what one -f names.
 func (l *loader) argument(name string) {

@@ -103,7 +103,7 @@ func TestLoadErrors(t *testing.T) {
 		want  string
 		errs  []string
 	}{
-		{"missing file", []string{"nope.yaml", "a.yaml"}, "a", []string{"lstat nope.yaml: no such file or directory"}},
+		{"missing file", []string{"nope.yaml", "a.yaml"}, "a", []string{"nope.yaml: no such file or directory"}},
 		{"glob without a match", []string{"nope*.yaml"}, "", []string{"nope*.yaml: no match: file does not exist"}},
 		{"bad glob", []string{"[a"}, "", []string{"[a: no match: syntax error in pattern"}},
 		{"double star", []string{"**/*.yaml"}, "", []string{"**/*.yaml: ** is not supported: name the directory and use --recursive"}},
@@ -308,7 +308,7 @@ func TestUTF16(t *testing.T) {
 				text = append(text, high, low)
 			}
 		}
-		s := newSet("", nil)
+		s := NewSet("")
 		if err := s.Add("f", text); err != nil || names(s) != "ä" {
 			t.Errorf("%x: objects %s, error %v", mark, names(s), err)
 		}

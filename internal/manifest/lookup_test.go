@@ -125,7 +125,7 @@ spec:
   Ω: é
   list: [1, {x: ü, z: 2}]
 `
-	s := newSet("", nil)
+	s := NewSet("")
 	if err := s.Add("f.yaml", []byte("---\n"+text)); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ spec:
 	list := "kind: List\napiVersion: v1\nitems:\n- apiVersion: source.toolkit.fluxcd.io/v1\n  kind: Bucket\n  spec:\n    endpoint: x\n"
 	json := "{\"kind\": \"List\", \"apiVersion\": \"v1\",\n \"items\": [\n  {\"apiVersion\": \"source.toolkit.fluxcd.io/v1\",\n   \"kind\": \"Bucket\", \"spec\": {\"ü\": [1, 2], \"endpoint\": \"x\"}}]}"
 	for text, want := range map[string]string{list: "f.yaml:7:5", json: "f.yaml:4:44", "\n\n  " + json: "f.yaml:6:44"} {
-		s := newSet("", nil)
+		s := NewSet("")
 		if err := s.Add("f.yaml", []byte(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ spec:
 
 func TestUnresolved(t *testing.T) {
 	text := chart + "  version: ${VERSION:=1.0.0}\n  valuesFiles: [plain, '$${ESCAPED}', 'a-${B}-${C}', $D]\nstatus: {url: '${NO}'}\n"
-	s := newSet("", nil)
+	s := NewSet("")
 	if err := s.Add("f.yaml", []byte(text)); err != nil {
 		t.Fatal(err)
 	}

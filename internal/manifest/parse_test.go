@@ -39,7 +39,7 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newSet("", nil)
+			s := NewSet("")
 			err := s.Add("f.yaml", []byte(tt.text))
 			var parse *ParseError
 			if !errors.As(err, &parse) {
@@ -80,7 +80,7 @@ func TestValueErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newSet("", nil)
+			s := NewSet("")
 			err := s.Add("f.yaml", []byte(tt.text))
 			if fmt.Sprint(err) != tt.want {
 				t.Errorf("error = %v\n    want  %s", err, tt.want)
@@ -99,17 +99,17 @@ func TestAliasesAreBounded(t *testing.T) {
 	for i := 1; i < 40; i++ {
 		fmt.Fprintf(&b, "  a%d: &a%d [*a%d, *a%d]\n", i, i, i-1, i-1)
 	}
-	err := newSet("", nil).Add("f.yaml", []byte(b.String()))
+	err := NewSet("").Add("f.yaml", []byte(b.String()))
 	if err == nil || !strings.HasSuffix(err.Error(), "aliases expand to too much") {
 		t.Errorf("error = %v", err)
 	}
 	long := chart + "  a: &a " + strings.Repeat("x", 1<<20) + "\n  b: [" + strings.Repeat("*a, ", 100) + "]\n"
-	err = newSet("", nil).Add("f.yaml", []byte(long))
+	err = NewSet("").Add("f.yaml", []byte(long))
 	if err == nil || !strings.HasSuffix(err.Error(), "aliases expand to too much") {
 		t.Errorf("a long text that is repeated: error = %.200v", err)
 	}
 	few := chart + "  a: &a [x]\n  b: [*a, *a, *a]\n"
-	if err := newSet("", nil).Add("f.yaml", []byte(few)); err != nil {
+	if err := NewSet("").Add("f.yaml", []byte(few)); err != nil {
 		t.Errorf("a few aliases: %v", err)
 	}
 	lists := "x: &x {kind: List, apiVersion: v1, items: []}\n"
@@ -117,7 +117,7 @@ func TestAliasesAreBounded(t *testing.T) {
 		lists += fmt.Sprintf("x%d: &x%d {kind: List, apiVersion: v1, items: [*x%s, *x%s]}\n", i, i, prev(i), prev(i))
 	}
 	lists += "kind: List\napiVersion: v1\nitems: [*x39]\n"
-	if err := newSet("", nil).Add("f.yaml", []byte(lists)); err == nil {
+	if err := NewSet("").Add("f.yaml", []byte(lists)); err == nil {
 		t.Error("Lists that double: no error")
 	}
 }
@@ -130,7 +130,7 @@ func prev(i int) string {
 }
 
 func TestLimits(t *testing.T) {
-	s := newSet("", nil)
+	s := NewSet("")
 	if err := s.Add("f.yaml", []byte(strings.Repeat("a: b\n---\n", maxDocuments))); err != nil {
 		t.Errorf("%d documents: %v", maxDocuments, err)
 	}
@@ -181,7 +181,7 @@ func TestDocuments(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newSet("", nil)
+			s := NewSet("")
 			if err := s.Add("f.yaml", []byte(tt.text)); err != nil {
 				t.Fatal(err)
 			}

@@ -42,7 +42,7 @@ func TestSecret(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newSet("", nil)
+			s := NewSet("")
 			// However it looks, a Secret that nobody refers to is no error.
 			if err := s.Add("f.yaml", []byte(secretDoc("s", tt.rest))); err != nil {
 				t.Fatal(err)
@@ -72,7 +72,7 @@ func TestSecret(t *testing.T) {
 }
 
 func TestSecretErrors(t *testing.T) {
-	s := newSet("", nil)
+	s := NewSet("")
 	text := secretDoc("a", "") + "---\n" + secretDoc("a", "") + "---\n" + secretDoc("b", "")
 	if err := s.Add("f.yaml", []byte(text)); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestSecretErrors(t *testing.T) {
 }
 
 func TestSecretInList(t *testing.T) {
-	s := newSet("", nil)
+	s := NewSet("")
 	text := "kind: SecretList\napiVersion: v1\nitems:\n- metadata: {name: s}\n  data: {a: '!'}\n- metadata: {name: t}\n  data: {a: eA==}\n"
 	if err := s.Add("f.yaml", []byte(text)); err != nil {
 		t.Fatal(err)

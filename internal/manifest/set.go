@@ -55,6 +55,9 @@ func (n Note) String() string {
 	return fmt.Sprintf("%s %s/%s is not in the input: using %s", n.Kind, n.Namespace, n.Name, n.Pos.File)
 }
 
+// NewSet is an empty set. Objects without a namespace are in the one given, or in default.
+func NewSet(namespace string) *Set { return newSet(namespace, &files{}) }
+
 func newSet(namespace string, seen *files) *Set {
 	if namespace == "" {
 		namespace = "default"
