@@ -109,6 +109,10 @@ func (a *archiver) file(h *tar.Header) error {
 	if err != nil {
 		return err
 	}
+	// To open a pipe would wait for whoever writes to it.
+	if !there.Mode().IsRegular() {
+		return changedError(h.Name)
+	}
 	f, err := a.root.Open(h.Name)
 	if err != nil {
 		return err
@@ -118,8 +122,8 @@ func (a *archiver) file(h *tar.Header) error {
 	if err != nil {
 		return err
 	}
-	// It may have been exchanged for a link since the directory was read.
-	if !fi.Mode().IsRegular() || !os.SameFile(there, fi) {
+	// It may have been exchanged for a link in the meantime.
+	if !os.SameFile(there, fi) {
 		return changedError(h.Name)
 	}
 	if fi.Size() > a.limits.File {

@@ -132,8 +132,8 @@ func entryName(name string) (string, error) {
 		return "", limitError("tar contained a name of %d bytes, more than %d", len(name), maxName)
 	}
 	clean := path.Clean(name)
-	if name == "" || strings.HasPrefix(name, "/") || strings.Contains(name, `\`) || hasDotDot(name) ||
-		strings.ContainsFunc(name, unicode.IsControl) || !filepath.IsLocal(clean) {
+	if name == "" || strings.Contains(name, `\`) || hasDotDot(name) || strings.ContainsFunc(name, unicode.IsControl) ||
+		!filepath.IsLocal(clean) {
 		return "", fmt.Errorf("tar contained invalid name error %q", name)
 	}
 	if strings.Count(clean, "/") > maxDepth {
