@@ -1,0 +1,124 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// maxRepositoriesFile is far above any repositories.yaml that people keep, and
+// maxPEMFile above any chain of certificates.
+const (
+	maxRepositoriesFile = 4 << 20
+	maxPEMFile          = 1 << 20
+)
+
+// HelmRepositories finds the login that `helm repo add` left for the repository
+// at a URL. The file is Helm's repositories.yaml: the one given, else the one
+// that Helm itself would read. No entry for the URL, or no file at Helm's own
+// place, is the anonymous identity and the empty source.
+func HelmRepositories(file string, getenv func(string) string, url string) (id *Identity, source string, err error) {
+	path := file
+	if path == "" {
+		path = first(getenv("HELM_REPOSITORY_CONFIG"), under(helmConfigHome(getenv, homeDir(getenv)), "repositories.yaml"))
+	}
+	if path == "" {
+		return nil, "", nil
+	}
+	content, err := readBounded(path, maxRepositoriesFile)
+	if errors.Is(err, fs.ErrNotExist) && file == "" {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot read Helm's repositories: %w", err)
+	}
+	entry, err := findRepository(content, url)
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot read Helm's repositories: %s: %w", path, err)
+	}
+	if entry == nil {
+		return nil, "", nil
+	}
+	id, err = entry.identity()
+	if err != nil {
+		return nil, "", fmt.Errorf("entry '%s' of Helm's repositories: %w", entry.Name, err)
+	}
+	return id, path, nil
+}
+
+// helmRepository is an entry of repositories.yaml, as far as it is needed.
+type helmRepository struct {
+	Name     string `json:"name"`
+	URL      string `json:"url"`
+	Username string `json:"username"`
+	Password string `json:"password"`
+	CAFile   string `json:"caFile"`
+	CertFile string `json:"certFile"`
+	KeyFile  string `json:"keyFile"`
+}
+
+// errNotRepositories stands for the parser's own error, which quotes the file.
+var errNotRepositories = errors.New("it is not a repositories file")
+
+func findRepository(content []byte, url string) (*helmRepository, error) {
+	var file struct {
+		Repositories []*helmRepository `json:"repositories"`
+	}
+	if err := yaml.Unmarshal(content, &file); err != nil {
+		return nil, errNotRepositories
+	}
+	for _, entry := range file.Repositories {
+		if entry != nil && strings.TrimRight(entry.URL, "/") == strings.TrimRight(url, "/") {
+			return entry, nil
+		}
+	}
+	return nil, nil
+}
+
+// identity reads the entry as if it were a pair of Secrets, so that both places
+// mean the same.
+func (r *helmRepository) identity() (*Identity, error) {
+	login := &manifest.Secret{Name: r.Name, Data: map[string][]byte{}}
+	if r.Username != "" && r.Password != "" {
+		login.Data[keyUsername], login.Data[keyPassword] = []byte(r.Username), []byte(r.Password)
+	}
+	cert := &manifest.Secret{Name: r.Name, Type: typeOpaque, Data: map[string][]byte{}}
+	for key, path := range map[string]string{keyCA: r.CAFile, keyCert: r.CertFile, keyKey: r.KeyFile} {
+		if path == "" {
+			continue
+		}
+		content, err := readBounded(path, maxPEMFile)
+		if err != nil {
+			return nil, err
+		}
+		cert.Data[key] = content
+	}
+	if len(cert.Data) == 0 {
+		cert = nil
+	}
+	id, _, err := FromSecrets(login, cert)
+	return id, err
+}
+
+func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) > limit {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, limit)
+	}
+	return content, nil
+}
