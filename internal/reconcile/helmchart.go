@@ -1,0 +1,281 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+func helmChartKind() kind {
+	return kind{
+		name:   sourcev1.HelmChartKind,
+		plural: "helmcharts",
+		short:  "hc",
+		link:   store.LinkLatest,
+		empty:  func() any { return &sourcev1.HelmChart{} },
+		clone:  func(typed any) any { return typed.(*sourcev1.HelmChart).DeepCopy() },
+		fields: func(typed any) fields {
+			s := &typed.(*sourcev1.HelmChart).Status
+			return fields{s, &s.ObservedGeneration, &s.Conditions, &s.Artifact, &s.URL, &s.LastHandledReconcileAt}
+		},
+		suspended: func(typed any) bool { return typed.(*sourcev1.HelmChart).Spec.Suspend },
+		sourceRef: func(typed any) (string, string) {
+			ref := typed.(*sourcev1.HelmChart).Spec.SourceRef
+			return ref.Kind, ref.Name
+		},
+		reconcile: reconcileHelmChart,
+	}
+}
+
+// pick is a published chart that was chosen, pinned to bytes where its source
+// can do that.
+type pick struct {
+	name    string // as asked for
+	version string // as published
+	url     string // redacted
+	digest  string // as published, "" if it is not
+	// entry is everything that the source says of this version, for the
+	// fingerprint.
+	entry any
+	// local archives are read anew on every run: nobody republishes a file.
+	local bool
+	// fetch writes the archive.
+	fetch    func(ctx context.Context, dst fetch.Sink, limit int64) error
+	metadata map[string]string // of the artifact
+}
+
+// charts is what a source answers about its charts. Errors carry their reason.
+type charts interface {
+	resolve(ctx context.Context, p *pass, name, version string) (*pick, error)
+}
+
+// reconcileHelmChart takes a chart from its source into storage.
+func reconcileHelmChart(ctx context.Context, p *pass) error {
+	obj := p.typed.(*sourcev1.HelmChart)
+	p.out.Unverifiable = obj.Spec.Verify == nil
+	p.result.Resolution = &Resolution{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version}
+	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
+	source, err := p.chartSource(ctx, obj)
+	if err != nil {
+		return err
+	}
+	if err := unsupported(obj); err != nil {
+		return err
+	}
+	chosen, err := source.resolve(ctx, p, obj.Spec.Chart, obj.Spec.Version)
+	if err != nil {
+		return err
+	}
+	p.result.Resolution.Version = chosen.version
+	p.result.Resolution.URL, p.result.Resolution.Digest = chosen.url, chosen.digest
+	build := status.Build{Name: chosen.name, Version: chosen.version}
+	fingerprint, err := fingerprintOf(obj.Spec, chosen.url, chosen.entry)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.reusable(fingerprint) && !chosen.local:
+		return p.reuse(obj, build)
+	case p.r.o.ResolveOnly:
+		return p.compare(obj, build)
+	}
+	return p.pull(ctx, obj, chosen, build, fingerprint)
+}
+
+// unsupported refuses what would otherwise be passed over in silence.
+func unsupported(obj *sourcev1.HelmChart) error {
+	if obj.Spec.Verify != nil {
+		return status.ChartVerificationError.Wrap(errors.New("not implemented"))
+	}
+	return nil
+}
+
+// reusable tells whether the stored artifact is what this run would build.
+func (p *pass) reusable(fingerprint string) bool {
+	return !p.rebuild && p.stored() != nil && p.fingerprint == fingerprint
+}
+
+// stored is the artifact of earlier runs that is still in storage, or nil.
+func (p *pass) stored() *meta.Artifact {
+	if p.prev.Disappeared {
+		return nil
+	}
+	return p.prev.Artifact
+}
+
+// reuse reports the stored artifact.
+func (p *pass) reuse(obj *sourcev1.HelmChart, build status.Build) error {
+	p.out.Reused = true
+	*p.f.artifact = p.prev.Artifact
+	p.complete(obj, build)
+	return nil
+}
+
+// complete reports the artifact that is in storage now as the one asked for.
+func (p *pass) complete(obj *sourcev1.HelmChart, build status.Build) {
+	if build.Stage == status.New {
+		build.Stage = status.Pulled
+	}
+	obj.Status.ObservedChartName = build.Name
+	p.out.Stored = build.Stored()
+}
+
+// compare reports what a controller would see before it fetches the chart.
+func (p *pass) compare(obj *sourcev1.HelmChart, build status.Build) error {
+	current := p.stored()
+	if current != nil && current.Revision == build.Version && obj.Status.ObservedChartName == build.Name {
+		return p.reuse(obj, build)
+	}
+	p.out.Seen = build.Seen()
+	return nil
+}
+
+// pull stores the archive as it was published.
+func (p *pass) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick, build status.Build, fingerprint string) error {
+	pending, err := p.r.store.Create(p.key)
+	if err != nil {
+		return storageFailure(err, status.ArchiveOperationFailed)
+	}
+	defer p.discard(pending)
+	if err := p.download(ctx, chosen, pending); err != nil {
+		return err
+	}
+	if err := p.checkArchive(sectionOf(pending, pending.Size()), chosen); err != nil {
+		return status.ChartPullError.Wrap(err)
+	}
+	build.Stage = status.Pulled
+	return p.keepChart(obj, pending, build, fingerprint, chosen.metadata)
+}
+
+// checkArchive refuses what Helm could not load, and what is another chart than
+// the one that was asked for.
+func (p *pass) checkArchive(archive io.Reader, chosen *pick) error {
+	limits := p.r.limits
+	limits.Name = archiveName(status.Build{Name: chosen.name, Version: chosen.version})
+	metadata, warnings, err := chart.Check(archive, limits)
+	for _, w := range warnings {
+		p.warnf("%s", w)
+	}
+	if err != nil {
+		return fmt.Errorf("failed to load chart metadata from written chart: %w", err)
+	}
+	if chart.MatchName(metadata.Name, chosen.name) && chart.MatchVersion(metadata.Version, chosen.version) {
+		if metadata.Deprecated {
+			p.warnf("chart '%s' version '%s' is deprecated", chosen.name, chosen.version)
+		}
+		return nil
+	}
+	mismatch := &MismatchError{Name: chosen.name, Version: chosen.version, GotName: metadata.Name, GotVersion: metadata.Version}
+	if p.r.o.AllowNameMismatch {
+		p.warnf("%v", mismatch)
+		return nil
+	}
+	return mismatch
+}
+
+// keepChart stores the built archive, unless it is what is stored already.
+func (p *pass) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
+	current := p.stored()
+	if current == nil || current.Revision != build.Version || obj.Status.ObservedChartName != build.Name {
+		seen := build
+		seen.Stage = status.New
+		p.out.Seen = seen.Seen()
+	}
+	p.fingerprint = fingerprint
+	if p.same(current, pending, build) {
+		return p.reuse(obj, build)
+	}
+	stored, err := pending.Commit(archiveName(build), p.kind.link)
+	if err := p.tolerateLink(err); err != nil {
+		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
+	}
+	*p.f.artifact = p.artifact(stored, build.Version, metadata)
+	p.complete(obj, build)
+	return nil
+}
+
+// same tells whether the stored artifact has the bytes of the pending one.
+func (p *pass) same(current *meta.Artifact, pending *store.Pending, build status.Build) bool {
+	return current != nil && !p.r.o.Refresh && current.Revision == build.Version &&
+		obj(p).Status.ObservedChartName == build.Name && current.Digest == pending.Digest().String()
+}
+
+func obj(p *pass) *sourcev1.HelmChart { return p.typed.(*sourcev1.HelmChart) }
+
+// download gets the archive into a sink. Its error has a reason: the failure may
+// be the server's or this machine's.
+func (p *pass) download(ctx context.Context, chosen *pick, dst fetch.Sink) error {
+	sink := &watchedSink{Sink: dst}
+	err := chosen.fetch(ctx, sink, p.r.limits.Archive)
+	switch {
+	case err == nil:
+		return nil
+	case sink.err != nil:
+		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", sink.err), status.ArchiveOperationFailed)
+	}
+	return pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", err))
+}
+
+// pullFailure attaches the reason to what a source answers instead of a chart.
+func pullFailure(err error) error {
+	if fetch.AuthFailure(err) {
+		return status.AuthenticationFailed.Wrap(fmt.Errorf("failed to authenticate with the Helm repository: %w", status.ChartPullError.Wrap(err)))
+	}
+	return status.ChartPullError.Wrap(err)
+}
+
+// MismatchError is an archive that is another chart than the one asked for.
+type MismatchError struct{ Name, Version, GotName, GotVersion string }
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("the archive holds chart '%s' version '%s', not '%s' version '%s'", e.GotName, e.GotVersion, e.Name, e.Version)
+}
+
+// Integrity tells that what was fetched cannot be trusted.
+func (e *MismatchError) Integrity() bool { return true }
+
+// Hint offers the way out for repositories that are known to be sloppy.
+func (e *MismatchError) Hint() string {
+	return "--allow-name-mismatch accepts it with a warning"
+}
+
+// chartSource finds the source of a chart and makes sure that it was reconciled
+// in this run.
+func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (charts, error) {
+	ref := obj.Spec.SourceRef
+	if !Supports(ref.Kind) {
+		return nil, status.SourceUnavailable.Wrap(fmt.Errorf("%s sources are not supported yet", ref.Kind))
+	}
+	adm, err := p.r.inventory.Find(ref.Kind, obj.Namespace, ref.Name)
+	if err != nil {
+		return nil, status.SourceUnavailable.Wrap(&unavailableError{ref.Kind, ref.Name, err})
+	}
+	result := p.r.result(ctx, adm)
+	if result.State == Interrupted {
+		return nil, context.Cause(ctx)
+	}
+	return p.helmRepositoryCharts(ctx, obj, result)
+}
+
+// unavailableError is a source that cannot be used, in the words of an API
+// server: to a controller, a rejected object does not exist either.
+type unavailableError struct {
+	kind, name string
+	err        error
+}
+
+func (e *unavailableError) Error() string {
+	return (&manifest.NotFoundError{Group: sourcev1.GroupVersion.Group, Kind: e.kind, Name: e.name}).Error()
+}
+
+func (e *unavailableError) Unwrap() error { return e.err }

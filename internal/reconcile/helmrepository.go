@@ -1,0 +1,239 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/index"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+func helmRepositoryKind() kind {
+	return kind{
+		name:   sourcev1.HelmRepositoryKind,
+		plural: "helmrepositories",
+		short:  "helmrepo",
+		source: true,
+		link:   store.LinkIndex,
+		empty:  func() any { return &sourcev1.HelmRepository{} },
+		clone:  func(typed any) any { return typed.(*sourcev1.HelmRepository).DeepCopy() },
+		fields: func(typed any) fields {
+			s := &typed.(*sourcev1.HelmRepository).Status
+			return fields{s, &s.ObservedGeneration, &s.Conditions, &s.Artifact, &s.URL, &s.LastHandledReconcileAt}
+		},
+		suspended: func(typed any) bool { return typed.(*sourcev1.HelmRepository).Spec.Suspend },
+		static: func(typed any) bool {
+			return typed.(*sourcev1.HelmRepository).Spec.Type == sourcev1.HelmRepositoryTypeOCI
+		},
+		reconcile: reconcileHelmRepository,
+	}
+}
+
+// reconcileHelmRepository fetches the index and stores it as it was fetched.
+func reconcileHelmRepository(ctx context.Context, p *pass) error {
+	obj := p.typed.(*sourcev1.HelmRepository)
+	if p.kind.static(obj) {
+		return checkRegistryURL(obj)
+	}
+	repo, err := p.r.open(ctx, p.adm)
+	if repo != nil {
+		p.result.Warnings = append(p.result.Warnings, repo.warnings...)
+	}
+	if err != nil {
+		return err
+	}
+	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
+	file, err := p.r.indexes.do(ctx, repo.identity, func() (*indexFile, error) { return p.fetchIndex(ctx, repo) })
+	if err != nil {
+		return err
+	}
+	p.result.index = file
+	if p.r.o.ResolveOnly {
+		return p.comparedIndex(file)
+	}
+	if file.owner != p.key {
+		if file, err = p.copyIndex(file); err != nil {
+			return err
+		}
+		p.result.index = file
+	}
+	return p.storedIndex(obj, file)
+}
+
+// checkRegistryURL is all that can be said about an OCI HelmRepository without a
+// chart.
+func checkRegistryURL(obj *sourcev1.HelmRepository) error {
+	if strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://") {
+		return nil
+	}
+	return status.Failed.Stall(&registryURLError{auth.RedactURL(obj.Spec.URL)})
+}
+
+// registryURLError is an OCI HelmRepository with the URL of something else.
+type registryURLError struct{ url string }
+
+func (e *registryURLError) Error() string {
+	return "failed to construct Helm client: invalid OCI registry URL: " + e.url
+}
+
+func (e *registryURLError) Hint() string {
+	return "a HelmRepository of type oci needs an oci:// URL; drop the type for an HTTP repository"
+}
+
+// fetchIndex downloads the index beside its future place, and puts it there
+// unless it is there already.
+func (p *pass) fetchIndex(ctx context.Context, repo *repository) (*indexFile, error) {
+	if p.r.o.ResolveOnly {
+		return p.spoolIndex(ctx, repo)
+	}
+	pending, err := p.r.store.Create(p.key)
+	if err != nil {
+		return nil, storageFailure(err, status.ArchiveOperationFailed)
+	}
+	defer p.discard(pending)
+	offsets, err := p.r.downloadIndex(ctx, repo, pending)
+	if err != nil {
+		return nil, err
+	}
+	return p.keepIndex(pending, &indexFile{owner: p.key, offsets: offsets, revision: pending.Digest()})
+}
+
+// keepIndex commits a downloaded index, or goes on with the stored one if that
+// has the same bytes.
+func (p *pass) keepIndex(pending *store.Pending, file *indexFile) (*indexFile, error) {
+	current, err := p.upToDate(pending)
+	if err != nil {
+		return nil, storageFailure(err, status.StatOperationFailed)
+	}
+	if current {
+		file.artifact = p.prev.Artifact
+		return file, p.openIndex(file)
+	}
+	stored, err := pending.Commit("index-"+file.revision.Encoded()+".yaml", p.kind.link)
+	if err := p.tolerateLink(err); err != nil {
+		return nil, storageFailure(fmt.Errorf("unable to save artifact to storage: %w", err), status.ArchiveOperationFailed)
+	}
+	file.artifact = p.artifact(stored, file.revision.String(), nil)
+	return file, p.openIndex(file)
+}
+
+// upToDate tells whether the stored index has the same bytes as the fetched one.
+// It compares by the stored algorithm: another --artifact-digest-algo alone
+// makes no new artifact.
+func (p *pass) upToDate(pending *store.Pending) (bool, error) {
+	if p.prev.Artifact == nil || p.prev.Disappeared || p.r.o.Refresh {
+		return false, nil
+	}
+	stored, err := godigest.Parse(p.prev.Artifact.Revision)
+	if err != nil {
+		return false, nil //nolint:nilerr // a revision that is no digest is simply another one
+	}
+	if stored.Algorithm() == pending.Digest().Algorithm() {
+		return stored == pending.Digest(), nil
+	}
+	got, err := stored.Algorithm().FromReader(sectionOf(pending, pending.Size()))
+	return got == stored, err
+}
+
+// copyIndex stores an index that was fetched for another object with the same
+// repository.
+func (p *pass) copyIndex(from *indexFile) (*indexFile, error) {
+	pending, err := p.r.store.Create(p.key)
+	if err != nil {
+		return nil, storageFailure(err, status.ArchiveOperationFailed)
+	}
+	defer p.discard(pending)
+	if err := from.writeTo(pending); err != nil {
+		return nil, status.ArchiveOperationFailed.Wrap(err)
+	}
+	return p.keepIndex(pending, &indexFile{owner: p.key, offsets: from.offsets, revision: from.revision})
+}
+
+// storedIndex reports the index in storage.
+func (p *pass) storedIndex(obj *sourcev1.HelmRepository, file *indexFile) error {
+	revision := file.artifact.Revision
+	p.out.Reused = file.artifact == p.prev.Artifact
+	if !p.out.Reused {
+		p.out.Seen = status.NewIndex(revision)
+	}
+	p.out.Stored = status.StoredRevision(revision)
+	p.out.Announce = status.FetchedIndex(*file.artifact.Size, auth.RedactURL(obj.Spec.URL))
+	*p.f.artifact = file.artifact
+	return nil
+}
+
+// comparedIndex reports what a controller would see before it stores the index.
+func (p *pass) comparedIndex(file *indexFile) error {
+	revision := file.revision.String()
+	if p.prev.Artifact != nil && !p.prev.Disappeared && p.prev.Artifact.Revision == revision {
+		p.out.Stored, p.out.Reused = status.StoredRevision(revision), true
+		*p.f.artifact = p.prev.Artifact
+		return nil
+	}
+	p.out.Seen = status.NewIndex(revision)
+	return nil
+}
+
+// downloadIndex gets the index into a sink. Its error has a reason: the failure
+// may be the server's, the index's, or this machine's.
+func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst fetch.Sink) (*index.Offsets, error) {
+	sink := &watchedSink{Sink: dst}
+	offsets, err := repo.indexed.Index(ctx, sink, r.o.IndexMax)
+	var invalid *fetch.IndexError
+	switch {
+	case err == nil:
+		return offsets, nil
+	case sink.err != nil:
+		return nil, storageFailure(fmt.Errorf("unable to save artifact to storage: %w", sink.err), status.ArchiveOperationFailed)
+	case errors.As(err, &invalid):
+		return nil, status.IndexationFailed.Wrap(fmt.Errorf("failed to load Helm repository from index YAML: failed to load index: %w", invalid.Err))
+	case fetch.AuthFailure(err):
+		return nil, status.AuthenticationFailed.Wrap(fetchIndexError(err))
+	}
+	return nil, status.Failed.Wrap(fetchIndexError(err))
+}
+
+// watchedSink keeps the error of the sink apart from those of the network.
+type watchedSink struct {
+	fetch.Sink
+	err error
+}
+
+func (w *watchedSink) Write(b []byte) (int, error) {
+	n, err := w.Sink.Write(b)
+	if err != nil {
+		w.err = err
+	}
+	return n, err
+}
+
+func (w *watchedSink) Reset() error {
+	w.err = w.Sink.Reset()
+	return w.err
+}
+
+func fetchIndexError(err error) error {
+	return fmt.Errorf("failed to fetch Helm repository index: failed to cache index to temporary file: %w", err)
+}
+
+// artifact describes a stored file.
+func (p *pass) artifact(stored store.Artifact, revision string, metadata map[string]string) *meta.Artifact {
+	return &meta.Artifact{
+		Path:           stored.Path,
+		Revision:       revision,
+		Digest:         stored.Digest,
+		LastUpdateTime: timeOf(stored.LastUpdateTime),
+		Size:           &stored.Size,
+		Metadata:       metadata,
+	}
+}

@@ -1,0 +1,145 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+// helmRepositoryCharts gives access to the charts of a HelmRepository that was
+// reconciled. Only its artifact counts, not its readiness: a repository that is
+// down serves the index that it had.
+func (p *pass) helmRepositoryCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) (charts, error) {
+	if repo, ok := source.Object.Typed.(*sourcev1.HelmRepository); ok && repo.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
+		opened, err := p.r.open(ctx, source.Object)
+		if err != nil {
+			return nil, err
+		}
+		if opened.registry != nil {
+			return &registryCharts{opened}, nil
+		}
+	}
+	file := source.index
+	if file == nil {
+		artifact := source.artifact
+		if artifact == nil || p.r.store.Verify(artifact.Path, artifact.Digest) != nil {
+			return nil, status.NoSource(obj.Spec.SourceRef.Kind, obj.Spec.SourceRef.Name, causeOf(source))
+		}
+		var err error
+		file, err = p.r.stored.do(ctx, keyOf(source.Object), func() (*indexFile, error) {
+			return p.r.storedIndexFile(keyOf(source.Object), artifact)
+		})
+		if err != nil {
+			return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
+		}
+	}
+	if source.artifact != nil {
+		obj.Status.ObservedSourceArtifactRevision = source.artifact.Revision
+	}
+	repo, err := p.r.open(ctx, source.Object)
+	if err != nil {
+		return nil, err
+	}
+	return &indexCharts{r: p.r, repo: repo, file: file}, nil
+}
+
+func causeOf(source *Result) error {
+	if source.Failure == nil {
+		return nil
+	}
+	return source.Failure
+}
+
+// indexCharts are the charts of a repository with an index.
+type indexCharts struct {
+	r    *Reconciler
+	repo *repository
+	file *indexFile
+}
+
+func (c *indexCharts) resolve(ctx context.Context, p *pass, name, version string) (*pick, error) {
+	if err := resolve.ValidateName(name); err != nil {
+		return nil, status.InvalidChartReference.Wrap(err)
+	}
+	index := c.file.open()
+	candidates, dropped, err := index.Candidates(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		near, _ := manifest.Nearest(name, index.Charts())
+		return nil, referenceFailure(&unknownChartError{err, near})
+	case err != nil:
+		return nil, status.ChartPullError.Wrap(fmt.Errorf("failed to get chart version for remote reference: failed to load index: %w", err))
+	}
+	if dropped > 0 {
+		p.debugf("%d entries of chart '%s' are not valid and were left out", dropped, name)
+	}
+	chosen, err := resolve.ChooseFromIndex(name, candidates, version)
+	if err != nil {
+		return nil, referenceFailure(err)
+	}
+	if chosen.Removed {
+		p.warnf("chart '%s' version '%s' was removed by its publisher", name, chosen.Version)
+	}
+	return c.pick(name, chosen), nil
+}
+
+func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
+	_, local := c.repo.indexed.(*fetch.Dir)
+	picked := &pick{
+		name: name, version: chosen.Version, digest: chosen.Digest, local: local,
+		entry: []any{c.repo.place, chosen.Name, chosen.Version, chosen.Digest, chosen.URLs, chosen.Created.Format(time.RFC3339Nano)},
+		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
+			return c.repo.indexed.Archive(ctx, chosen, dst, limit)
+		},
+	}
+	if len(chosen.URLs) > 0 {
+		picked.url = auth.RedactURL(c.urlOf(chosen.URLs[0]))
+		if strings.HasPrefix(chosen.URLs[0], sourcev1.HelmRepositoryTypeOCI+"://") && !local {
+			picked.fetch = c.r.registryArchive(c.repo, chosen)
+		}
+	}
+	return picked
+}
+
+// urlOf is where an archive is, as far as that can be told in one URL.
+func (c *indexCharts) urlOf(ref string) string {
+	repo, ok := c.repo.object.Typed.(*sourcev1.HelmRepository)
+	if !ok {
+		return ref
+	}
+	if absolute, err := fetch.ChartURL(repo.Spec.URL, ref); err == nil {
+		return absolute
+	}
+	return ref
+}
+
+func referenceFailure(err error) error {
+	return status.InvalidChartReference.Wrap(fmt.Errorf("failed to get chart version for remote reference: %w", err))
+}
+
+// unknownChartError is a chart that the index does not have.
+type unknownChartError struct {
+	err  error
+	near string
+}
+
+func (e *unknownChartError) Error() string { return e.err.Error() }
+func (e *unknownChartError) Unwrap() error { return e.err }
+
+func (e *unknownChartError) Hint() string {
+	if e.near == "" {
+		return ""
+	}
+	return fmt.Sprintf("the index has a chart named %q", e.near)
+}

@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	godigest "github.com/opencontainers/go-digest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fluxcd/pkg/apis/meta"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/index"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// indexFile is an index on disk with what the one pass over it found. It stays
+// open for the rest of the run: every chart of the repository reads its part.
+type indexFile struct {
+	owner    store.Key // whose artifact it is
+	offsets  *index.Offsets
+	revision godigest.Digest
+	artifact *meta.Artifact // nil for a spooled one
+	file     io.ReaderAt
+	size     int64
+}
+
+func (f *indexFile) open() *index.Index { return index.Open(f.file, f.offsets) }
+
+func (f *indexFile) writeTo(w io.Writer) error {
+	_, err := io.Copy(w, sectionOf(f.file, f.size))
+	return err
+}
+
+func sectionOf(r io.ReaderAt, size int64) *io.SectionReader { return io.NewSectionReader(r, 0, size) }
+
+// openIndex opens the stored bytes.
+func (p *pass) openIndex(f *indexFile) error {
+	file, err := p.r.store.OpenArtifact(f.artifact.Path)
+	if err != nil {
+		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
+	}
+	p.r.closers.add(file)
+	info, err := file.Stat()
+	if err != nil {
+		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
+	}
+	f.file, f.size = file, info.Size()
+	return nil
+}
+
+// storedIndexFile reads an index that an earlier run stored, for the charts of a
+// repository that could not be fetched, or is suspended.
+func (r *Reconciler) storedIndexFile(owner store.Key, artifact *meta.Artifact) (*indexFile, error) {
+	file, err := r.store.OpenArtifact(artifact.Path)
+	if err != nil {
+		return nil, err
+	}
+	r.closers.add(file)
+	offsets, err := index.Scan(file)
+	if err != nil {
+		return nil, fmt.Errorf("failed to load index: %w", err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return &indexFile{owner: owner, offsets: offsets, artifact: artifact, file: file, size: info.Size()}, nil
+}
+
+// spool is a temporary file outside the artifacts directory, for commands that
+// write nothing there.
+type spool struct {
+	*os.File
+	digest *digest.Writer
+}
+
+func (r *Reconciler) newSpool() (*spool, error) {
+	file, err := os.CreateTemp("", "helmsrc-index-*")
+	if err != nil {
+		return nil, err
+	}
+	// Unlinked at once where the system allows it, so that not even a killed run
+	// leaves it behind; elsewhere it goes when the run ends.
+	if err := os.Remove(file.Name()); err != nil {
+		r.closers.addFunc(func() error { return os.Remove(file.Name()) })
+	}
+	r.closers.add(file)
+	return &spool{file, digest.NewWriter(godigest.Canonical)}, nil
+}
+
+func (s *spool) Write(b []byte) (int, error) {
+	n, err := s.File.Write(b)
+	_, _ = s.digest.Write(b[:n]) // a hash takes everything
+	return n, err
+}
+
+// Reset forgets what was written.
+func (s *spool) Reset() error {
+	s.digest.Reset()
+	if err := s.Truncate(0); err != nil {
+		return err
+	}
+	_, err := s.Seek(0, io.SeekStart)
+	return err
+}
+
+func (p *pass) spoolIndex(ctx context.Context, repo *repository) (*indexFile, error) {
+	spool, err := p.r.newSpool()
+	if err != nil {
+		return nil, status.DirectoryCreationFailed.Wrap(err)
+	}
+	offsets, err := p.r.downloadIndex(ctx, repo, spool)
+	if err != nil {
+		return nil, err
+	}
+	return &indexFile{owner: p.key, offsets: offsets, revision: spool.digest.Digest(), file: spool, size: spool.digest.Size()}, nil
+}
+
+// closers is what the run has to close at its end, last opened first.
+type closers struct {
+	mu   sync.Mutex
+	list []func() error
+}
+
+func (c *closers) add(closer io.Closer) { c.addFunc(closer.Close) }
+
+func (c *closers) addFunc(f func() error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, f)
+}
+
+func (c *closers) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var failed error
+	for i := len(c.list) - 1; i >= 0; i-- {
+		failed = errors.Join(failed, c.list[i]())
+	}
+	c.list = nil
+	return failed
+}
+
+func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

@@ -1,0 +1,100 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Inventory hands out the objects of the input as the API server would have
+// stored them. Each object is judged once, when it is first asked for. It is
+// safe for many goroutines.
+type Inventory struct {
+	set      *manifest.Set
+	admitted memo[*manifest.Object, *admission.Admitted]
+}
+
+// NewInventory returns the inventory of a set of manifests.
+func NewInventory(set *manifest.Set) *Inventory { return &Inventory{set: set} }
+
+// Admit judges an object. The error is an *admission.InvalidError.
+func (inv *Inventory) Admit(obj *manifest.Object) (*admission.Admitted, error) {
+	return inv.admitted.do(context.Background(), obj, func() (*admission.Admitted, error) {
+		adm, err := admission.Admit(obj)
+		if err == nil {
+			placeInNamespace(adm)
+		}
+		return adm, err
+	})
+}
+
+// placeInNamespace fills in the namespace of an object that names none, as a
+// client does before it sends the object.
+func placeInNamespace(adm *admission.Admitted) {
+	if typed, ok := adm.Typed.(metav1.Object); ok {
+		typed.SetNamespace(adm.Object.Namespace)
+	}
+	metadata, ok := adm.Content["metadata"].(map[string]any)
+	if !ok {
+		return
+	}
+	placed := maps.Clone(adm.Content)
+	metadata = maps.Clone(metadata)
+	metadata["namespace"] = adm.Object.Namespace
+	placed["metadata"] = metadata
+	adm.Content = placed
+}
+
+// Find returns the admitted source object of this kind, namespace and name, in
+// the input or in a file beside it. The error is a *manifest.NotFoundError, a
+// *manifest.DuplicateError or a *RejectedError.
+func (inv *Inventory) Find(kind, namespace, name string) (*admission.Admitted, error) {
+	obj, err := inv.set.Lookup(sourcev1.GroupVersion.Group, kind, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	adm, err := inv.Admit(obj)
+	if err != nil {
+		return nil, &RejectedError{Object: obj, Err: err}
+	}
+	return adm, nil
+}
+
+// Secret returns a Secret of the input.
+func (inv *Inventory) Secret(namespace, name string) (*manifest.Secret, error) {
+	return inv.set.Secret(namespace, name)
+}
+
+// RejectedError says that an object is in the input, but the API server would
+// not have stored it. To a controller it does not exist.
+type RejectedError struct {
+	Object *manifest.Object
+	Err    error
+}
+
+func (e *RejectedError) Error() string {
+	return fmt.Sprintf("%s %s/%s was rejected", e.Object.Kind, e.Object.Namespace, e.Object.Name)
+}
+
+func (e *RejectedError) Unwrap() error { return e.Err }
+
+// Hint points at the place of the rejected object.
+func (e *RejectedError) Hint() string {
+	return fmt.Sprintf("mend %s %s/%s at %s first", e.Object.Kind, e.Object.Namespace, e.Object.Name, e.Object.Pos)
+}
+
+// absent tells whether err says that an object cannot be used because it is not
+// there, from a controller's point of view.
+func absent(err error) bool {
+	var notFound *manifest.NotFoundError
+	var duplicate *manifest.DuplicateError
+	var rejected *RejectedError
+	return errors.As(err, &notFound) || errors.As(err, &duplicate) || errors.As(err, &rejected)
+}

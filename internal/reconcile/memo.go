@@ -1,0 +1,63 @@
+package reconcile
+
+import (
+	"context"
+	"sync"
+)
+
+// memo does something once per key and run and remembers the answer, failures
+// included: a hundred charts of one dead repository make one request and report
+// one cause. It is safe for many goroutines; the zero value is ready.
+type memo[K comparable, V any] struct {
+	mu    sync.Mutex
+	calls map[K]*call[V]
+}
+
+type call[V any] struct {
+	done  chan struct{}
+	value V
+	err   error
+}
+
+// do returns what the first call of do for key returned. Later callers wait for
+// it, but no longer than their context lives.
+func (m *memo[K, V]) do(ctx context.Context, key K, work func() (V, error)) (V, error) {
+	m.mu.Lock()
+	c, found := m.calls[key]
+	if !found {
+		if m.calls == nil {
+			m.calls = map[K]*call[V]{}
+		}
+		c = &call[V]{done: make(chan struct{})}
+		m.calls[key] = c
+	}
+	m.mu.Unlock()
+
+	if !found {
+		defer close(c.done)
+		c.value, c.err = work()
+		return c.value, c.err
+	}
+	select {
+	case <-c.done:
+		return c.value, c.err
+	case <-ctx.Done():
+		var none V
+		return none, context.Cause(ctx)
+	}
+}
+
+// ordered calls work for 0 to n-1, at most limit at a time and in that order of
+// starting. Work stores its result by position.
+func ordered(n, limit int, work func(i int)) {
+	var running sync.WaitGroup
+	slots := make(chan struct{}, max(1, limit))
+	for i := range n {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			work(i)
+		})
+	}
+	running.Wait()
+}

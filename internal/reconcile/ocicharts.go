@@ -1,0 +1,162 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+// The keys of artifact.metadata for charts from a registry. The annotations of
+// the manifest stand beside them under their own names.
+const (
+	metadataTag    = "helmsrc.dev/tag"
+	metadataDigest = "helmsrc.dev/digest"
+)
+
+// openRegistry opens an OCI HelmRepository.
+func (r *Reconciler) openRegistry(repo *repository, obj *sourcev1.HelmRepository) error {
+	cert, err := r.secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
+	if err != nil {
+		return status.AuthenticationFailed.Wrap(err)
+	}
+	secret, ambient, err := r.loginSecret(obj)
+	if err != nil {
+		return status.AuthenticationFailed.Wrap(err)
+	}
+	identity, warnings, err := auth.FromSecrets(secret, cert)
+	repo.warnings = append(repo.warnings, warnings...)
+	if err != nil {
+		return status.AuthenticationFailed.Wrap(err)
+	}
+	options := fetch.OCIOptions{Identity: identity, Insecure: obj.Spec.Insecure}
+	// The URL is judged before the login, which needs its host.
+	unnamed, err := r.client.OCI(obj.Spec.URL, options)
+	if err != nil {
+		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
+	}
+	options.Logins, err = r.logins(obj, unnamed.Host(), secret, ambient)
+	if err != nil {
+		return status.AuthenticationFailed.Wrap(err)
+	}
+	repo.registry, err = r.client.OCI(obj.Spec.URL, options)
+	if err != nil {
+		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
+	}
+	repo.place = auth.RedactURL(obj.Spec.URL)
+	return nil
+}
+
+// loginSecret returns the Secret of the repository, nil if it names none, and
+// whether the user's own logins stand in for it.
+func (r *Reconciler) loginSecret(obj *sourcev1.HelmRepository) (secret *manifest.Secret, ambient bool, err error) {
+	if obj.Spec.SecretRef == nil {
+		return nil, r.o.Ambient, nil
+	}
+	secret, err = r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get authentication secret")
+	var missing *manifest.NotFoundError
+	if errors.As(err, &missing) && r.o.MissingSecrets != MissingSecretsFail {
+		return nil, r.o.MissingSecrets == MissingSecretsAmbient, nil
+	}
+	return secret, false, err
+}
+
+// logins decides which credentials the registry may be shown: the Secret's, else
+// those of the cloud that the repository names, else the user's own.
+func (r *Reconciler) logins(obj *sourcev1.HelmRepository, host string, secret *manifest.Secret, ambient bool) (auth.Logins, error) {
+	switch {
+	case secret != nil:
+		logins, err := auth.RegistrySecret(secret, host)
+		if err != nil {
+			return nil, fmt.Errorf("failed to configure OCI registry authentication: %w", err)
+		}
+		return logins, nil
+	case obj.Spec.SecretRef == nil && obj.Spec.Provider != "" && obj.Spec.Provider != sourcev1.GenericOCIProvider:
+		return r.cloudLogins(obj.Spec.Provider)
+	case ambient:
+		return r.ambient(), nil
+	}
+	return nil, nil
+}
+
+// registryCharts are the charts of an OCI registry.
+type registryCharts struct{ repo *repository }
+
+func (c *registryCharts) resolve(ctx context.Context, _ *pass, name, version string) (*pick, error) {
+	if err := resolve.ValidateName(name); err != nil {
+		return nil, status.InvalidChartReference.Wrap(err)
+	}
+	tag, err := c.tag(ctx, name, version)
+	if err != nil {
+		return nil, pullFailure(fmt.Errorf("failed to get chart version for remote reference: %w", err))
+	}
+	pinned, err := c.repo.registry.Pin(ctx, name, tag)
+	if err != nil {
+		return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", err))
+	}
+	return c.pick(name, pinned), nil
+}
+
+// tag is the version as its tag has it. One that is exact is not looked for in
+// the list of tags: the registry says itself whether it is there.
+func (c *registryCharts) tag(ctx context.Context, name, version string) (string, error) {
+	if resolve.IsExact(version) {
+		return version, nil
+	}
+	tags, err := c.repo.registry.Tags(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	chosen, err := resolve.ChooseFromTags(tags, version)
+	return chosen.Tag, err
+}
+
+func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
+	metadata := maps.Clone(pinned.Annotations)
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	metadata[metadataTag] = pinned.Tag
+	metadata[metadataDigest] = pinned.Digest.String()
+	return &pick{
+		name:     name,
+		version:  pinned.Version(),
+		url:      pinned.Ref,
+		digest:   pinned.Digest.String(),
+		entry:    []any{pinned.Digest, pinned.Layer.Digest},
+		metadata: metadata,
+		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
+			return c.repo.registry.Archive(ctx, pinned, dst, limit)
+		},
+	}
+}
+
+// registryArchive fetches an archive that an HTTP index keeps in a registry. The
+// repository's credentials are for another host, so they only go along with
+// passCredentials; else the user's own logins are used.
+func (r *Reconciler) registryArchive(repo *repository, chosen resolve.Candidate) func(context.Context, fetch.Sink, int64) error {
+	return func(ctx context.Context, dst fetch.Sink, limit int64) error {
+		want, err := digest.ParseLoose(chosen.Digest)
+		if err != nil || r.o.digestPolicy() == fetch.DigestIgnore {
+			want = ""
+		}
+		options := fetch.OCIOptions{Identity: repo.tls}
+		switch obj, ok := repo.object.Typed.(*sourcev1.HelmRepository); {
+		case ok && obj.Spec.PassCredentials && repo.basic != nil:
+			options.Logins = repo.basic
+		case r.o.Ambient:
+			options.Logins = r.ambient()
+		}
+		_, err = r.client.OCIArchive(ctx, chosen.URLs[0], chosen.Version, want, options, dst, limit)
+		return err
+	}
+}

@@ -1,0 +1,355 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime/debug"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// pass is one object's way from spec to status.
+type pass struct {
+	r     *Reconciler
+	kind  kind
+	adm   *admission.Admitted
+	key   store.Key
+	typed any    // a copy whose status this run works on
+	f     fields // of typed
+
+	prev        status.Previous
+	remembered  *store.Record // nil if nothing is
+	fingerprint string        // of the artifact that is in storage
+	rebuild     bool          // a new requestedAt, or --refresh: reuse nothing
+	out         status.Outcome
+	result      *Result
+}
+
+// reconcile takes one object through the run. It always returns a result: a bug
+// in one object's way must not cost the others theirs.
+func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (result *Result) {
+	result = &Result{Object: adm}
+	defer func() {
+		if p := recover(); p != nil {
+			result.State = Failed
+			result.Failure = status.AsFailure(fmt.Errorf("internal error, please report it: %v", p))
+			result.Debug = append(result.Debug, string(debug.Stack()))
+		}
+	}()
+	p, err := r.begin(adm, result)
+	if err != nil {
+		return p.failed(err)
+	}
+	switch {
+	case p.kind.static != nil && p.kind.static(p.typed):
+		return p.still(ctx)
+	case p.kind.suspended(p.typed):
+		return p.suspended()
+	case r.o.ResolveOnly:
+		p.recall()
+		return p.run(ctx)
+	}
+	unlock, err := r.store.Lock(ctx, p.key)
+	if err != nil {
+		if ctx.Err() != nil {
+			return p.interrupted(context.Cause(ctx))
+		}
+		return p.failed(storageFailure(err, status.AcquireLockFailed))
+	}
+	p.recall()
+	result = p.run(ctx)
+	if err := unlock(); err != nil {
+		p.debugf("unlock: %v", err)
+	}
+	return result
+}
+
+// begin prepares the pass of an object that was not looked at yet.
+func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*pass, error) {
+	k, ok := kindOf(adm.Object.Kind)
+	p := &pass{r: r, kind: k, adm: adm, key: keyOf(adm), result: result, rebuild: r.o.Refresh}
+	if !ok {
+		return p, fmt.Errorf("kind %s is not supported", adm.Object.Kind)
+	}
+	p.typed = k.clone(adm.Typed)
+	p.f = k.fields(p.typed)
+	p.out.Generation = generationOf(p.typed)
+	return p, nil
+}
+
+// run goes from the remembered status to the new one.
+func (p *pass) run(ctx context.Context) *Result {
+	p.checkStorage()
+	p.handleRequest()
+	ctx = fetch.WithProgress(ctx, func(progress fetch.Progress) { p.r.progress.Transferred(p.adm, progress) })
+	err := p.kind.reconcile(ctx, p)
+	if err != nil && ctx.Err() != nil {
+		return p.interrupted(context.Cause(ctx))
+	}
+	if err != nil {
+		return p.failed(err)
+	}
+	return p.succeeded()
+}
+
+// recall takes up what is remembered of the object. The input's own status never
+// counts: it may come from another cluster.
+func (p *pass) recall() {
+	resetStatus(p.f)
+	record, err := p.r.store.Recall(p.key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = json.Unmarshal(record.Status, p.f.all)
+	}
+	if err != nil {
+		resetStatus(p.f)
+		p.warnf("what was remembered of the last run is ignored: %v", err)
+		return
+	}
+	p.remembered, p.fingerprint = record, record.Fingerprint
+	p.prev = status.Previous{
+		Conditions:         *p.f.conditions,
+		ObservedGeneration: *p.f.observedGeneration,
+		Artifact:           *p.f.artifact,
+	}
+}
+
+// checkStorage makes sure that the reported artifact is still what was stored.
+func (p *pass) checkStorage() {
+	artifact := p.prev.Artifact
+	if artifact == nil {
+		return
+	}
+	err := p.r.store.Verify(artifact.Path, artifact.Digest)
+	if err == nil {
+		return
+	}
+	p.prev.Disappeared = true
+	p.fingerprint = ""
+	*p.f.artifact = nil
+	var altered *store.AlteredError
+	if errors.As(err, &altered) {
+		p.out.Events = append(p.out.Events, status.Altered(altered.Err))
+		if !p.r.o.ResolveOnly {
+			if err := p.r.store.Remove(artifact.Path); err != nil {
+				p.debugf("remove altered artifact: %v", err)
+			}
+		}
+	}
+	p.debugf("stored artifact is not used: %v", err)
+}
+
+// handleRequest takes note of a reconcile request that was not handled yet.
+func (p *pass) handleRequest() {
+	handled := status.LastHandledReconcileAt(p.typed.(metav1.Object).GetAnnotations(), *p.f.handled)
+	if handled != *p.f.handled {
+		p.rebuild = true
+	}
+	*p.f.handled = handled
+}
+
+// interrupted is the result of an object that the run did not get to the end of:
+// as remembered, or on its way. It is not remembered.
+func (p *pass) interrupted(cause error) *Result {
+	p.result.State = Interrupted
+	p.result.Failure = &status.Failure{Reason: status.Unknown, Message: cause.Error(), Err: cause}
+	if p.remembered != nil {
+		p.restore()
+		return p.finish()
+	}
+	resetStatus(p.f)
+	*p.f.conditions, *p.f.observedGeneration = status.Interrupted(status.Previous{}, p.out.Generation, p.r.now())
+	return p.finish()
+}
+
+// restore goes back to the status as it was remembered.
+func (p *pass) restore() {
+	resetStatus(p.f)
+	if err := json.Unmarshal(p.remembered.Status, p.f.all); err != nil {
+		p.debugf("remembered status: %v", err)
+	}
+}
+
+// suspended leaves the object alone: its status is the remembered one, else the
+// input's.
+func (p *pass) suspended() *Result {
+	p.result.State = Suspended
+	p.recall()
+	if p.remembered == nil {
+		p.result.Status = inputStatus(p.adm)
+		return p.result
+	}
+	return p.finish()
+}
+
+// inputStatus is the status that the input gives, else the API's default.
+func inputStatus(adm *admission.Admitted) map[string]any {
+	if given, ok := adm.Object.Content["status"].(map[string]any); ok {
+		return given
+	}
+	return map[string]any{"observedGeneration": int64(-1)}
+}
+
+// failed is the result of an object that did not become ready.
+func (p *pass) failed(err error) *Result {
+	p.result.State = Failed
+	p.out.Failure = status.AsFailure(err)
+	p.result.Failure = p.out.Failure
+	if p.f.all == nil {
+		return p.result
+	}
+	return p.conclude()
+}
+
+func (p *pass) succeeded() *Result {
+	p.result.State = Ready
+	if p.out.Stored == nil {
+		p.result.State = Resolved
+		*p.f.conditions, *p.f.observedGeneration = status.Midway(p.prev, p.out, p.r.now())
+		return p.finish()
+	}
+	return p.conclude()
+}
+
+// conclude folds the outcome into the status and remembers it.
+func (p *pass) conclude() *Result {
+	now := p.r.now()
+	p.out.Artifact = *p.f.artifact
+	*p.f.conditions, *p.f.observedGeneration = status.Fold(p.kind.name, p.prev, p.out, now)
+	if err := p.remember(); err != nil {
+		return p.unremembered(err)
+	}
+	p.result.Events = status.Events(p.prev, p.out)
+	return p.finish()
+}
+
+// unremembered is the result of an object whose state could not be written: the
+// artifact is there, but the next run would not know it.
+func (p *pass) unremembered(err error) *Result {
+	p.result.State = Failed
+	p.out.Failure = status.AsFailure(storageFailure(err, status.ArchiveOperationFailed))
+	p.result.Failure = p.out.Failure
+	*p.f.conditions, *p.f.observedGeneration = status.Fold(p.kind.name, p.prev, p.out, p.r.now())
+	p.result.Events = status.Events(p.prev, p.out)
+	return p.finish()
+}
+
+// remember writes the status for the next run, and then collects what the object
+// no longer needs.
+func (p *pass) remember() error {
+	if p.r.o.ResolveOnly {
+		return nil
+	}
+	record, err := p.record()
+	if err != nil {
+		return err
+	}
+	if err := p.r.store.Remember(p.key, record); err != nil {
+		return fmt.Errorf("unable to remember the status: %w", err)
+	}
+	if p.out.Failure == nil {
+		p.collect()
+	}
+	return nil
+}
+
+// collect removes earlier artifacts. It comes after the success is remembered,
+// so that a run that fails leaves everything as it was.
+func (p *pass) collect() {
+	n, err := p.r.store.Collect(p.key, (*p.f.artifact).Path)
+	if err != nil {
+		p.debugf("garbage collection: %v", err)
+	}
+	if n > 0 {
+		p.out.Events = append(p.out.Events, status.Collected(n))
+	}
+}
+
+// discard removes an unfinished artifact.
+func (p *pass) discard(pending *store.Pending) {
+	if err := pending.Discard(); err != nil {
+		p.debugf("unfinished artifact: %v", err)
+	}
+}
+
+// tolerateLink turns the failure to set a link into an event: the artifact itself
+// is stored.
+func (p *pass) tolerateLink(err error) error {
+	var link *store.LinkError
+	if !errors.As(err, &link) {
+		return err
+	}
+	p.out.Events = append(p.out.Events, status.SymlinkUpdateFailed(link.Err))
+	p.warnf("the link to the newest artifact was not updated: %v", link.Err)
+	return nil
+}
+
+// finish makes the printable status. URLs of artifacts are computed here: they
+// depend on where the directory is served, and are never stored.
+func (p *pass) finish() *Result {
+	p.result.artifact = *p.f.artifact
+	p.r.setURLs(p.f, p.kind.link)
+	m, err := status.Map(p.f.all)
+	if err != nil {
+		p.debugf("status: %v", err)
+	}
+	p.result.Status = m
+	return p.result
+}
+
+// still is the result of an object that has no status by design.
+func (p *pass) still(ctx context.Context) *Result {
+	p.result.State = Static
+	resetStatus(p.f)
+	p.result.Status = map[string]any{}
+	if err := p.kind.reconcile(ctx, p); err != nil {
+		p.result.State = Failed
+		p.result.Failure = status.AsFailure(err)
+	}
+	return p.result
+}
+
+func (p *pass) warnf(format string, args ...any) {
+	p.result.Warnings = append(p.result.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (p *pass) debugf(format string, args ...any) {
+	p.result.Debug = append(p.result.Debug, fmt.Sprintf(format, args...))
+}
+
+// storageFailure attaches the storage's own reason where it has one.
+func storageFailure(err error, otherwise status.Reason) error {
+	var dir *store.DirectoryError
+	if errors.As(err, &dir) {
+		return status.DirectoryCreationFailed.Wrap(err)
+	}
+	return otherwise.Wrap(err)
+}
+
+func resetStatus(f fields) {
+	*f.observedGeneration = -1
+	*f.conditions = nil
+	*f.artifact = nil
+	*f.handled = ""
+	if f.url != nil {
+		*f.url = ""
+	}
+}
+
+// generationOf is metadata.generation, or 1: it is never invented from history.
+func generationOf(typed any) int64 {
+	if obj, ok := typed.(metav1.Object); ok && obj.GetGeneration() > 0 {
+		return obj.GetGeneration()
+	}
+	return 1
+}

@@ -1,0 +1,267 @@
+// Package reconcile takes each object from spec to status, once. It is the only
+// place that knows the order of the steps, and the one that attaches reasons to
+// errors. It prints nothing and knows no flags.
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// Options are the choices of one run.
+type Options struct {
+	// ResolveOnly stops once versions are known: nothing is stored or remembered.
+	ResolveOnly bool
+	// Refresh rebuilds everything instead of reusing artifacts.
+	Refresh bool
+	// Concurrency is the number of objects in flight.
+	Concurrency int
+	// Retries is the number of further attempts after a transient failure.
+	Retries int
+	// IndexMax bounds an index, in bytes; Chart bounds the charts.
+	IndexMax int64
+	Chart    ChartLimits
+	// IndexDigest says what to do with an archive that is not the index's: enforce,
+	// warn or ignore.
+	IndexDigest string
+	// AllowNameMismatch accepts an archive whose name or version is another than
+	// the one that was asked for.
+	AllowNameMismatch bool
+	// Directories replace source objects, by key.
+	Directories map[store.Key]string
+	// Ambient lets the user's own registry logins stand in where no Secret is named.
+	Ambient bool
+	// RegistryConfig is the file to read them from, "" for the usual ones.
+	RegistryConfig string
+	// RepositoryConfig is Helm's repositories.yaml, "" for the usual one.
+	RepositoryConfig string
+	// MissingSecrets says what stands in for a Secret that is not in the input: one
+	// of the constants below.
+	MissingSecrets string
+	// AdvertisedAddress is where the artifacts directory is served; empty means
+	// file:// URLs.
+	AdvertisedAddress string
+}
+
+// The values of Options.MissingSecrets.
+const (
+	MissingSecretsFail      = "fail"
+	MissingSecretsAmbient   = "ambient"
+	MissingSecretsAnonymous = "anonymous"
+)
+
+// ChartLimits bounds the charts, in bytes.
+type ChartLimits struct{ Archive, File, Unpacked int64 }
+
+// Edges are a run's connections to the world.
+type Edges struct {
+	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
+	Getenv    func(string) string
+	Now       func() time.Time
+	UserAgent string
+}
+
+// Transfer is how a download gets on.
+type Transfer = fetch.Progress
+
+// Progress hears how a run goes. Its methods are called from many goroutines,
+// but for one object in order.
+type Progress interface {
+	Started(*admission.Admitted)
+	Transferred(*admission.Admitted, Transfer)
+	Finished(*Result)
+}
+
+// State is how an object left the run.
+type State int
+
+const (
+	// Ready objects have the artifact that their spec asks for.
+	Ready State = iota
+	// Failed objects have a Failure.
+	Failed
+	// Suspended objects were left alone.
+	Suspended
+	// Static objects have no status by design.
+	Static
+	// Resolved objects are known to a version, which is not stored.
+	Resolved
+	// Interrupted objects were cut off by the end of the run's context.
+	Interrupted
+)
+
+// Result is what became of one object.
+type Result struct {
+	Object   *admission.Admitted
+	State    State
+	Status   map[string]any // of the document; nil prints none
+	Events   []status.Event
+	Failure  *status.Failure
+	Warnings []string
+	Debug    []string
+	// Resolution is what a chart resolved to, as far as it got.
+	Resolution *Resolution
+
+	artifact *meta.Artifact // in storage now
+	index    *indexFile     // of a repository, if it was fetched in this run
+}
+
+// Resolution says which published chart an object asks for.
+type Resolution struct {
+	Chart, Constraint, Version string
+	URL                        string // redacted
+	Digest                     string
+}
+
+// Message is the state in words: the Ready condition's, or the failure's.
+func (r *Result) Message() string {
+	if r.Failure != nil {
+		return r.Failure.Message
+	}
+	conditions, _ := r.Status["conditions"].([]any)
+	for _, c := range conditions {
+		if fields, ok := c.(map[string]any); ok && fields["type"] == meta.ReadyCondition {
+			message, _ := fields["message"].(string)
+			return message
+		}
+	}
+	return ""
+}
+
+// Reconciler reconciles the objects of one run. It is safe for many goroutines.
+type Reconciler struct {
+	inventory *Inventory
+	store     *store.Store
+	client    *fetch.Client
+	now       func() time.Time
+	getenv    func(string) string
+	o         Options
+	limits    chart.Limits
+	progress  Progress
+
+	results memo[store.Key, *Result]
+	opened  memo[store.Key, *repository]
+	indexes memo[string, *indexFile]
+	stored  memo[store.Key, *indexFile] // indexes of earlier runs
+	closers closers
+
+	ambientOnce   sync.Once
+	ambientLogins auth.Logins
+}
+
+// New returns the reconciler of one run. Close must be called after it.
+func New(inv *Inventory, st *store.Store, e Edges, o Options) *Reconciler {
+	return &Reconciler{
+		inventory: inv,
+		store:     st,
+		client: fetch.NewClient(fetch.Config{
+			Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries,
+		}),
+		now:    e.Now,
+		getenv: e.Getenv,
+		o:      o,
+		limits: chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
+	}
+}
+
+// Timeout is the cause for a run's context that ends after a limit that the user
+// can set by the flag or field of this name.
+func Timeout(name string, after time.Duration) error {
+	return &fetch.TimeoutError{Name: name, After: after}
+}
+
+// digestPolicy is what --index-digest asks for.
+func (o Options) digestPolicy() fetch.DigestPolicy {
+	switch o.IndexDigest {
+	case "warn":
+		return fetch.DigestWarn
+	case "ignore":
+		return fetch.DigestIgnore
+	}
+	return fetch.DigestEnforce
+}
+
+// Class says what kind of failure an object's is, for the exit code.
+type Class int
+
+const (
+	// Permanent failures need a change to the input or the machine.
+	Permanent Class = iota
+	// Transient failures may go away by themselves.
+	Transient
+	// Integrity failures are bytes or signatures that are not what they should be.
+	Integrity
+)
+
+// ClassOf is the class of a failure.
+func ClassOf(err error) Class {
+	var integrity interface{ Integrity() bool }
+	switch {
+	case errors.As(err, &integrity) && integrity.Integrity():
+		return Integrity
+	case fetch.Transient(err):
+		return Transient
+	}
+	return Permanent
+}
+
+// Close lets go of the files and connections that the run kept open.
+func (r *Reconciler) Close() error {
+	r.client.CloseIdleConnections()
+	return r.closers.close()
+}
+
+// Run reconciles the objects and returns their results in the same order.
+func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) []*Result {
+	r.progress = progress
+	results := make([]*Result, len(objects))
+	// A chart waits for its source inside its slot. Sources go first, so that there
+	// is always one that does not wait.
+	order := sourcesFirst(objects)
+	ordered(len(order), r.o.Concurrency, func(i int) {
+		results[order[i]] = r.result(ctx, objects[order[i]])
+	})
+	return results
+}
+
+func sourcesFirst(objects []*admission.Admitted) []int {
+	var sources, others []int
+	for i, adm := range objects {
+		if k, ok := kindOf(adm.Object.Kind); ok && k.source {
+			sources = append(sources, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	return append(sources, others...)
+}
+
+// result reconciles an object, or waits for whoever does.
+func (r *Reconciler) result(ctx context.Context, adm *admission.Admitted) *Result {
+	result, err := r.results.do(ctx, keyOf(adm), func() (*Result, error) {
+		r.progress.Started(adm)
+		result := r.reconcile(ctx, adm)
+		r.progress.Finished(result)
+		return result, nil
+	})
+	if err != nil { // ctx ended while somebody else was at it
+		return &Result{Object: adm, State: Interrupted}
+	}
+	return result
+}
+
+func keyOf(adm *admission.Admitted) store.Key {
+	return store.NewKey(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name)
+}

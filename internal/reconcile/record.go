@@ -1,0 +1,141 @@
+package reconcile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// packagingFormat changes whenever the same input would be packaged to other
+// bytes, so that no artifact of an earlier format is reused.
+const packagingFormat = 1
+
+// fingerprintOf is equal for two builds that would give the same artifact.
+func fingerprintOf(parts ...any) (string, error) {
+	b, err := json.Marshal(append([]any{packagingFormat}, parts...))
+	if err != nil {
+		return "", fmt.Errorf("fingerprint: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// record is what the next run will remember: the status without URLs, which
+// depend on where the directory is served.
+func (p *pass) record() (*store.Record, error) {
+	kept := p.withoutURLs()
+	defer kept()
+	b, err := json.Marshal(p.f.all)
+	if err != nil {
+		return nil, fmt.Errorf("status: %w", err)
+	}
+	object, err := json.Marshal(Redacted(p.adm.Content))
+	if err != nil {
+		return nil, fmt.Errorf("object: %w", err)
+	}
+	return &store.Record{Fingerprint: p.fingerprint, Object: object, Status: b}, nil
+}
+
+// withoutURLs empties the URLs of the status until the returned function is
+// called.
+func (p *pass) withoutURLs() (restore func()) {
+	artifact := *p.f.artifact
+	if artifact == nil {
+		return func() {}
+	}
+	bare := artifact.DeepCopy()
+	bare.URL = ""
+	*p.f.artifact = bare
+	return func() { *p.f.artifact = artifact }
+}
+
+// setURLs fills in where the artifact and the link to the newest one can be
+// reached.
+func (r *Reconciler) setURLs(f fields, link string) {
+	artifact := *f.artifact
+	if artifact == nil {
+		return
+	}
+	artifact = artifact.DeepCopy()
+	artifact.URL = r.urlOf(artifact.Path)
+	*f.artifact = artifact
+	if f.url != nil && link != "" {
+		*f.url = r.urlOf(path.Join(path.Dir(artifact.Path), link))
+	}
+}
+
+// urlOf is the URL of a path in the artifacts directory. As source-controller
+// does, it writes a "+" as it is.
+func (r *Reconciler) urlOf(artifact string) string {
+	address := r.o.AdvertisedAddress
+	if address == "" {
+		return (&url.URL{Scheme: "file", Path: path.Join(slashed(r.store.Dir()), artifact)}).String()
+	}
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	return strings.TrimRight(address, "/") + "/" + artifact
+}
+
+// slashed makes an absolute path of the system into the path of a file URL.
+func slashed(dir string) string {
+	dir = strings.ReplaceAll(dir, `\`, "/")
+	if !strings.HasPrefix(dir, "/") {
+		dir = "/" + dir
+	}
+	return dir
+}
+
+// Document is the whole object as it is printed: what was given, with defaults,
+// and its status. URLs are redacted wherever they stand.
+func (r *Result) Document() (map[string]any, error) {
+	content, _ := Redacted(r.Object.Content).(map[string]any)
+	return status.Document(content, r.Status)
+}
+
+// Redacted copies a value with every URL in its strings redacted. Annotations may
+// quote whole manifests (kubectl's last-applied-configuration does), so it is not
+// enough to look at the fields that are URLs.
+func Redacted(value any) any {
+	switch v := value.(type) {
+	case string:
+		return redactText(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = Redacted(item)
+		}
+		return list
+	case map[string]any:
+		fields := make(map[string]any, len(v))
+		for key, item := range v {
+			fields[key] = Redacted(item)
+		}
+		return fields
+	}
+	return value
+}
+
+// redactText redacts the URLs in a text.
+func redactText(text string) string {
+	if !strings.Contains(text, "://") {
+		return text
+	}
+	return urlPattern().ReplaceAllStringFunc(text, auth.RedactURL)
+}
+
+// urlPattern takes in more than the characters of a URL rather than less: what
+// follows a URL is harmless, what is left of one may be a password.
+var urlPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\\]+`)
+})

@@ -1,0 +1,170 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/index"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+// indexed is a Helm repository that has an index: a server's or a directory's.
+type indexed interface {
+	// Index writes the index to dst and tells where each chart is in it.
+	Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error)
+	// Archive writes the archive of a candidate of that index to dst.
+	Archive(ctx context.Context, c resolve.Candidate, dst fetch.Sink, limit int64) error
+}
+
+// repository is an opened HelmRepository: its place, reached with its
+// credentials.
+type repository struct {
+	object   *admission.Admitted
+	indexed  indexed    // nil for a registry
+	registry *fetch.OCI // nil for all others
+	tls      *auth.Identity
+	basic    auth.Logins // user name and password of an HTTP repository, nil if it has none
+	// identity is equal for two repositories that give the same answers, within one
+	// run. It holds no secret, but must not be stored: it means nothing later.
+	identity string
+	// place is where the repository is, for fingerprints. It is redacted.
+	place    string
+	warnings []string
+}
+
+// open opens a HelmRepository, once per run. What is odd about its Secrets is
+// told with the object itself.
+func (r *Reconciler) open(ctx context.Context, adm *admission.Admitted) (*repository, error) {
+	return r.opened.do(ctx, keyOf(adm), func() (*repository, error) {
+		repo := &repository{object: adm}
+		if dir, ok := r.o.Directories[keyOf(adm)]; ok {
+			return repo, r.openDirectory(repo, dir)
+		}
+		obj := adm.Typed.(*sourcev1.HelmRepository)
+		if obj.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
+			return repo, r.openRegistry(repo, obj)
+		}
+		return repo, r.openServer(repo, obj)
+	})
+}
+
+func (r *Reconciler) openDirectory(repo *repository, dir string) error {
+	opened, err := fetch.OpenDir(dir)
+	if err != nil {
+		return status.Failed.Wrap(fmt.Errorf("failed to open the local directory of the repository: %w", err))
+	}
+	r.closers.add(opened)
+	repo.indexed, repo.identity, repo.place = opened, "directory "+dir, "directory "+dir
+	return nil
+}
+
+// openServer follows source-controller's order of checks: URL, credentials,
+// client.
+func (r *Reconciler) openServer(repo *repository, obj *sourcev1.HelmRepository) error {
+	if strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://") {
+		return status.URLInvalid.Wrap(&schemeTypeError{})
+	}
+	normal, err := fetch.NormalizeURL(obj.Spec.URL)
+	if err != nil {
+		return status.URLInvalid.Wrap(invalidURL(err))
+	}
+	identity, err := r.identity(repo, obj)
+	if err != nil {
+		return status.AuthenticationFailed.Wrap(err)
+	}
+	repo.tls = identity
+	if username, password, ok := identity.Basic(); ok {
+		repo.basic = auth.StaticLogin{Credential: auth.BasicCredential(username, password), Source: "the repository's Secret"}
+	}
+	repo.indexed, err = r.client.HTTP(normal, identity, fetch.HTTPOptions{
+		PassCredentials: obj.Spec.PassCredentials,
+		Timeout:         obj.GetTimeout(),
+		Digests:         r.o.digestPolicy(),
+	})
+	if err != nil {
+		return clientFailure(err)
+	}
+	repo.place = auth.RedactURL(normal)
+	repo.identity = fmt.Sprintf("%s %s %t", normal, identity.Key(), obj.Spec.PassCredentials)
+	return nil
+}
+
+// clientFailure stalls: no retry makes another URL of this one.
+func clientFailure(err error) error {
+	var parse *url.Error
+	if errors.As(err, &parse) {
+		return status.URLInvalid.Wrap(invalidURL(err))
+	}
+	return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
+}
+
+func invalidURL(err error) error {
+	return fmt.Errorf("invalid Helm repository URL: %w", err)
+}
+
+// schemeTypeError is the commonest slip with OCI registries.
+type schemeTypeError struct{}
+
+func (*schemeTypeError) Error() string {
+	return "invalid Helm repository URL: 'oci' URL scheme cannot be used with 'default' HelmRepository type"
+}
+
+func (*schemeTypeError) Hint() string { return "add 'type: oci' to the spec of the HelmRepository" }
+
+// identity gathers what the repository is talked to with from its Secrets.
+func (r *Reconciler) identity(repo *repository, obj *sourcev1.HelmRepository) (*auth.Identity, error) {
+	cert, err := r.secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
+	if err != nil {
+		return nil, err
+	}
+	secret, ambient, err := r.loginSecret(obj)
+	if err != nil {
+		return nil, err
+	}
+	if obj.Spec.SecretRef != nil && secret == nil && ambient {
+		return r.helmIdentity(repo, obj.Spec.URL)
+	}
+	identity, warnings, err := auth.FromSecrets(secret, cert)
+	repo.warnings = append(repo.warnings, warnings...)
+	return identity, err
+}
+
+// helmIdentity is the login that Helm itself has for the repository.
+func (r *Reconciler) helmIdentity(repo *repository, url string) (*auth.Identity, error) {
+	identity, source, err := auth.HelmRepositories(r.o.RepositoryConfig, r.getenv, url)
+	if source != "" {
+		repo.warnings = append(repo.warnings, "the Secret is not in the input: using the login in "+source)
+	}
+	return identity, err
+}
+
+// secret returns the Secret that a reference names, nil for no reference.
+func (r *Reconciler) secret(namespace string, ref *meta.LocalObjectReference, failed string) (*manifest.Secret, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	secret, err := r.inventory.Secret(namespace, ref.Name)
+	if err != nil {
+		return nil, fmt.Errorf("%s '%s/%s': %w", failed, namespace, ref.Name, err)
+	}
+	return secret, nil
+}
+
+// ambient are the user's own registry logins.
+func (r *Reconciler) ambient() auth.Logins {
+	r.ambientOnce.Do(func() {
+		r.ambientLogins = auth.NewAmbient(auth.AmbientOptions{Getenv: r.getenv, RegistryConfig: r.o.RegistryConfig})
+	})
+	return r.ambientLogins
+}

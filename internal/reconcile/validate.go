@@ -1,0 +1,175 @@
+package reconcile
+
+import (
+	"errors"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+// Finding is a mistake in an object that shows without a network.
+type Finding struct {
+	Pos     manifest.Pos
+	Err     error
+	Warning bool
+}
+
+// Validate judges what an object refers to, and the values that only a
+// controller looks at. Nothing is read but the input.
+func (inv *Inventory) Validate(adm *admission.Admitted) []Finding {
+	v := &validation{inv: inv, adm: adm}
+	switch obj := adm.Typed.(type) {
+	case *sourcev1.HelmRepository:
+		v.helmRepository(obj)
+	case *sourcev1.HelmChart:
+		v.helmChart(obj)
+	}
+	return v.findings
+}
+
+type validation struct {
+	inv      *Inventory
+	adm      *admission.Admitted
+	findings []Finding
+}
+
+func (v *validation) fail(err error, path ...any) {
+	if err != nil {
+		v.findings = append(v.findings, Finding{Pos: v.adm.Object.Position(path...), Err: err})
+	}
+}
+
+func (v *validation) warn(text string, path ...any) {
+	v.findings = append(v.findings, Finding{Pos: v.adm.Object.Position(path...), Err: errors.New(text), Warning: true})
+}
+
+func (v *validation) helmRepository(obj *sourcev1.HelmRepository) {
+	oci := obj.Spec.Type == sourcev1.HelmRepositoryTypeOCI
+	switch {
+	case oci:
+		v.fail(unwrapped(checkRegistryURL(obj)), "spec", "url")
+	case strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://"):
+		v.fail(&schemeTypeError{}, "spec", "url")
+	default:
+		v.httpURL(obj.Spec.URL)
+	}
+	v.repositorySecrets(obj, oci)
+}
+
+func (v *validation) httpURL(raw string) {
+	normal, err := fetch.NormalizeURL(raw)
+	if err != nil {
+		v.fail(invalidURL(err), "spec", "url")
+		return
+	}
+	if _, err := fetch.NewClient(fetch.Config{}).HTTP(normal, nil, fetch.HTTPOptions{}); err != nil {
+		v.fail(unwrapped(clientFailure(err)), "spec", "url")
+	}
+}
+
+func (v *validation) repositorySecrets(obj *sourcev1.HelmRepository, oci bool) {
+	r := &Reconciler{inventory: v.inv}
+	cert, err := r.secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
+	v.fail(err, "spec", "certSecretRef", "name")
+	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get authentication secret")
+	v.fail(err, "spec", "secretRef", "name")
+	_, warnings, err := auth.FromSecrets(secret, cert)
+	v.fail(err, "spec")
+	for _, w := range warnings {
+		v.warn(w, "spec")
+	}
+	if secret != nil && !oci && err == nil && len(secret.Data["username"]) == 0 && !hasTLS(secret) {
+		v.warn("Secret "+secret.Namespace+"/"+secret.Name+" has neither 'username' and 'password' nor TLS keys, so it has no effect", "spec", "secretRef", "name")
+	}
+}
+
+func hasTLS(secret *manifest.Secret) bool {
+	for _, key := range []string{"ca.crt", "tls.crt", "tls.key", "caFile", "certFile", "keyFile"} {
+		if len(secret.Data[key]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *validation) helmChart(obj *sourcev1.HelmChart) {
+	ref := obj.Spec.SourceRef
+	source, err := v.inv.Find(ref.Kind, obj.Namespace, ref.Name)
+	if err != nil {
+		v.fail(&unavailableError{ref.Kind, ref.Name, err}, "spec", "sourceRef", "name")
+	}
+	if ref.Kind == sourcev1.HelmRepositoryKind {
+		v.fail(resolve.ValidateName(obj.Spec.Chart), "spec", "chart")
+		v.fail(resolve.ValidateVersion(obj.Spec.Version), "spec", "version")
+	}
+	v.verification(obj, source)
+}
+
+func (v *validation) verification(obj *sourcev1.HelmChart, source *admission.Admitted) {
+	verify := obj.Spec.Verify
+	if verify == nil {
+		return
+	}
+	if source != nil {
+		if repo, ok := source.Typed.(*sourcev1.HelmRepository); ok && repo.Spec.Type != sourcev1.HelmRepositoryTypeOCI {
+			v.fail(errors.New("spec.verify works only with charts from OCI registries: the source is an HTTP repository"), "spec", "verify")
+		}
+	}
+	r := &Reconciler{inventory: v.inv}
+	secret, err := r.secret(obj.Namespace, verify.SecretRef, "failed to get verification secret")
+	v.fail(err, "spec", "verify", "secretRef", "name")
+	if secret != nil {
+		v.fail(verificationKeys(verify.Provider, secret), "spec", "verify", "secretRef", "name")
+	}
+	if verify.Provider == "notation" && verify.SecretRef == nil {
+		v.fail(errors.New("notation needs spec.verify.secretRef: a Secret with trustpolicy.json and certificates"), "spec", "verify")
+	}
+}
+
+// verificationKeys tells which key of a verification Secret is missing.
+func verificationKeys(provider string, secret *manifest.Secret) error {
+	has := func(suffixes ...string) bool {
+		for key := range secret.Data {
+			for _, suffix := range suffixes {
+				if strings.HasSuffix(key, suffix) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	name := secret.Namespace + "/" + secret.Name
+	switch {
+	case provider != "notation" && !has(".pub"):
+		return errors.New("no public keys found in secret '" + name + "'")
+	case provider == "notation" && secret.Data["trustpolicy.json"] == nil:
+		return errors.New("'trustpolicy.json' not found in secret '" + name + "'")
+	case provider == "notation" && !has(".crt", ".pem"):
+		return errors.New("no certificates found in secret '" + name + "'")
+	}
+	return nil
+}
+
+// unwrapped drops the reason from an error: a finding has no conditions.
+func unwrapped(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
+// HasNoStatus tells whether an object has no status by design.
+func HasNoStatus(obj *manifest.Object) bool {
+	k, ok := kindOf(obj.Kind)
+	if !ok || k.static == nil {
+		return false
+	}
+	adm, err := admission.Admit(obj)
+	return err == nil && k.static(adm.Typed)
+}
