@@ -1,0 +1,223 @@
+package cmd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Rules for everything that helmsrc writes to stderr: one line per statement,
+// in lower case; errors first, their hints on lines of their own after them;
+// nothing there is needed to read stdout.
+
+// levels of a line, as --log-format json names them.
+const (
+	levelError = "error"
+	levelHint  = "hint"
+	levelWarn  = "warning"
+	levelInfo  = "info"
+	levelDebug = "debug"
+)
+
+// subject names the object that a line is about; the zero value is none.
+type subject struct{ kind, namespace, name string }
+
+func (s subject) String() string {
+	if s.namespace == "" {
+		return s.kind + " " + s.name
+	}
+	return s.kind + " " + s.namespace + "/" + s.name
+}
+
+// console writes the lines for people. It is safe for many goroutines.
+type console struct {
+	mu   sync.Mutex
+	w    io.Writer
+	now  func() time.Time
+	live *liveRows // nil when rows are not repainted
+
+	verbosity int // -1 with -q, 0, 1 and more with -v
+	json      bool
+	color     bool
+}
+
+func newConsole(w io.Writer) *console { return &console{w: w} }
+
+func addConsoleFlags(fs *pflag.FlagSet) {
+	fs.BoolP("quiet", "q", false, "print errors only")
+	fs.CountP("verbose", "v", "print more (repeatable)")
+	fs.String("log-format", "text", "`format` of stderr: text or json")
+	fs.Bool("no-progress", false, "no live rows on a terminal")
+	fs.String("color", "auto", "`when` to use colour: auto, always, never (NO_COLOR is honoured)")
+}
+
+// configure reads the flags of addConsoleFlags.
+func (c *console) configure(fs *pflag.FlagSet, env *Env) error {
+	quiet, _ := fs.GetBool("quiet")
+	verbose, _ := fs.GetCount("verbose")
+	format, _ := fs.GetString("log-format")
+	noProgress, _ := fs.GetBool("no-progress")
+	color, _ := fs.GetString("color")
+	if err := oneOf("log-format", format, "text", "json"); err != nil {
+		return err
+	}
+	if err := oneOf("color", color, "auto", "always", "never"); err != nil {
+		return err
+	}
+	if quiet && verbose > 0 {
+		return usagef("--quiet and --verbose exclude each other")
+	}
+	c.verbosity = verbose
+	if quiet {
+		c.verbosity = -1
+	}
+	c.now = env.clock()
+	c.json = format == "json"
+	_, terminal := env.Terminal()
+	c.color = color == "always" || color == "auto" && terminal && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb"
+	if terminal && !noProgress && !quiet && !c.json && env.Getenv("TERM") != "dumb" {
+		c.live = newLiveRows(c.w, env.Terminal, env.Now)
+	}
+	return nil
+}
+
+// hinter is an error that knows what to do about it.
+type hinter interface{ Hint() string }
+
+// hints collects the hints of an error's whole chain, outermost first, each once.
+func hints(err error) []string {
+	var found []string
+	seen := map[string]bool{}
+	var walk func(error)
+	walk = func(err error) {
+		if err == nil {
+			return
+		}
+		if h, ok := err.(hinter); ok {
+			if text := h.Hint(); text != "" && !seen[text] {
+				seen[text] = true
+				found = append(found, text)
+			}
+		}
+		switch u := err.(type) {
+		case interface{ Unwrap() error }:
+			walk(u.Unwrap())
+		case interface{ Unwrap() []error }:
+			for _, inner := range u.Unwrap() {
+				walk(inner)
+			}
+		}
+	}
+	walk(err)
+	return found
+}
+
+// fail prints an error that belongs to no object, with its hints.
+func (c *console) fail(err error) { c.failObject(subject{}, err) }
+
+// failObject prints an error of an object, with its hints.
+func (c *console) failObject(s subject, err error) {
+	c.line(levelError, s, err.Error())
+	for _, h := range hints(err) {
+		c.line(levelHint, s, h)
+	}
+}
+
+func (c *console) hint(s subject, text string)  { c.line(levelHint, s, text) }
+func (c *console) warn(s subject, text string)  { c.line(levelWarn, s, text) }
+func (c *console) info(s subject, text string)  { c.line(levelInfo, s, text) }
+func (c *console) debug(s subject, text string) { c.line(levelDebug, s, text) }
+
+// shown tells whether lines of a level are printed at the chosen verbosity.
+func (c *console) shown(level string) bool {
+	switch level {
+	case levelError, levelHint:
+		return true
+	case levelDebug:
+		return c.verbosity > 0
+	default:
+		return c.verbosity >= 0
+	}
+}
+
+func (c *console) line(level string, s subject, text string) {
+	if !c.shown(level) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line := c.format(level, s, text)
+	if c.live != nil {
+		c.live.above(line)
+		return
+	}
+	_, _ = io.WriteString(c.w, line)
+}
+
+func (c *console) format(level string, s subject, text string) string {
+	if c.json {
+		return c.formatJSON(level, s, text)
+	}
+	// A message may hold newlines (a YAML error, a server's answer). They are
+	// indented, so that a line that starts with a level is always one of ours.
+	text = strings.ReplaceAll(strings.TrimRight(printable(text), "\n"), "\n", "\n  ")
+	prefix := ""
+	if level != levelInfo {
+		prefix = c.paint(level) + " "
+	}
+	if s != (subject{}) && level != levelHint {
+		text = s.String() + ": " + text
+	}
+	return prefix + text + "\n"
+}
+
+func (c *console) formatJSON(level string, s subject, text string) string {
+	record := struct {
+		Time      string `json:"time"`
+		Level     string `json:"level"`
+		Message   string `json:"msg"`
+		Kind      string `json:"kind,omitempty"`
+		Namespace string `json:"namespace,omitempty"`
+		Name      string `json:"name,omitempty"`
+	}{c.now().UTC().Format(time.RFC3339), level, text, s.kind, s.namespace, s.name}
+	b, err := json.Marshal(record)
+	if err != nil { // strings always marshal
+		return fmt.Sprintf("{%q:%q}\n", "msg", text)
+	}
+	return string(b) + "\n"
+}
+
+func (c *console) paint(level string) string {
+	label := level + ":"
+	if !c.color {
+		return label
+	}
+	code := map[string]string{levelError: "31;1", levelHint: "36", levelWarn: "33", levelDebug: "2"}[level]
+	return "\x1b[" + code + "m" + label + "\x1b[0m"
+}
+
+// printable drops control characters (a server's answer could hold terminal
+// escapes), and keeps newlines and tabs.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// isTransient asks an error's chain whether a retry may help.
+func isTransient(err error) bool {
+	var t interface{ Transient() bool }
+	return errors.As(err, &t) && t.Transient()
+}

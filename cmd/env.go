@@ -1,0 +1,107 @@
+// Package cmd is the command line: it parses flags, opens the edges of the
+// process, prints documents and picks the exit code. What happens to an object
+// is decided in internal/reconcile.
+package cmd
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Env is everything that a run takes from the process around it, so that a test
+// can run the whole program with a clock, a network and streams of its own.
+type Env struct {
+	Args           []string // without the program's name
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+
+	// Terminal reports the width of the terminal behind Stderr in columns, and
+	// whether there is one.
+	Terminal func() (width int, ok bool)
+	// Getenv reads the environment; proxies, logins and flags go through it too.
+	Getenv func(string) string
+	Now    func() time.Time
+	// Dial opens every connection of the run, for every protocol.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Program is the name that the program was called by, for usage texts.
+	Program string
+}
+
+// Main runs the program in the real process and returns its exit code.
+func Main() int {
+	env := &Env{
+		Args:     os.Args[1:],
+		Stdin:    os.Stdin,
+		Stdout:   os.Stdout,
+		Stderr:   os.Stderr,
+		Terminal: stderrTerminal,
+		Getenv:   os.Getenv,
+		Now:      time.Now,
+		Dial:     (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
+		Program:  "helmsrc",
+	}
+	return Interruptible(context.Background(), env, os.Exit)
+}
+
+const (
+	dialTimeout = 30 * time.Second
+	keepAlive   = 30 * time.Second
+)
+
+// Interruptible runs env and cancels the run at the first SIGINT or SIGTERM, so
+// that it can still print what it has. At the second one it calls exit at once.
+func Interruptible(ctx context.Context, env *Env, exit func(int)) int {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-signals:
+			cancel(errInterrupted)
+		case <-done:
+			return
+		}
+		select {
+		case <-signals:
+			exit(exitInterrupted)
+		case <-done:
+		}
+	}()
+	return Run(ctx, env)
+}
+
+func stderrTerminal() (int, bool) {
+	fd := int(os.Stderr.Fd())
+	if !term.IsTerminal(fd) {
+		return 0, false
+	}
+	width, _, err := term.GetSize(fd)
+	if err != nil || width <= 0 {
+		return 80, true
+	}
+	return width, true
+}
+
+// clock is the run's clock: SOURCE_DATE_EPOCH (seconds since 1970) stops it, so
+// that the same input and the same directory give the same bytes.
+func (e *Env) clock() func() time.Time {
+	if s := e.Getenv("SOURCE_DATE_EPOCH"); s != "" {
+		if secs, err := strconv.ParseInt(s, 10, 64); err == nil && secs >= 0 {
+			fixed := time.Unix(secs, 0).UTC()
+			return func() time.Time { return fixed }
+		}
+	}
+	return e.Now
+}

@@ -1,0 +1,45 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+)
+
+func newFetchCommand(a *app) *cobra.Command {
+	o := &passOptions{}
+	c := &cobra.Command{
+		Use:   "fetch -f FILE... [[KIND/][NAMESPACE/]NAME...]",
+		Short: "Fetch charts into the artifacts directory and print the objects with their status",
+		Long: `Reconcile the selected objects once, sources before charts: resolve versions,
+fetch, check and store the charts, and print every object with the status that
+Flux's source-controller would give it.
+
+With no NAME every supported object is selected. A selected chart brings its
+source with it. A source or Secret that is not in the input is looked for beside
+the files given with -f.
+
+Exit codes: 0 all ready, 1 an object is not ready or was rejected, 2 wrong usage
+or unreadable input, 3 a digest or signature check failed, 5 nothing worse than
+failures that a retry may help, 130 interrupted.`,
+		Example: `  helmsrc fetch -f helmchart.yaml
+  helmsrc fetch -R -f clusters/ -o table
+  helmsrc fetch -f . HelmChart/apps/podinfo
+  helmsrc fetch -f . --source HelmRepository/podinfo=./charts`,
+	}
+	o.input.add(c.Flags())
+	o.output.addFormat(c.Flags())
+	o.output.addEvents(c.Flags())
+	o.store.addDir(c.Flags())
+	o.store.addAddress(c.Flags())
+	o.store.addWriting(c.Flags())
+	o.fetch.add(c.Flags())
+	o.fetch.addRefresh(c.Flags())
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := o.output.check(); err != nil {
+			return exitUsage, err
+		}
+		return a.runPass(ctx, o, args, a.printDocuments(&o.output))
+	})
+	return c
+}

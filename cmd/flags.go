@@ -1,0 +1,161 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// inputOptions say which objects a command works on.
+type inputOptions struct {
+	files            []string
+	recursive        bool
+	namespace        string
+	defaultNamespace string
+	allowEmpty       bool
+	exitZero         bool
+}
+
+func (o *inputOptions) add(fs *pflag.FlagSet) {
+	fs.StringArrayVarP(&o.files, "filename", "f", nil, "`file`, directory or glob with manifests, - for stdin (repeatable)")
+	fs.BoolVarP(&o.recursive, "recursive", "R", false, "descend into the directories given with -f")
+	fs.StringVarP(&o.namespace, "namespace", "n", "", "only objects of this `namespace` (default: all)")
+	fs.StringVar(&o.defaultNamespace, "default-namespace", "default", "`namespace` of objects that name none")
+	fs.BoolVar(&o.allowEmpty, "allow-empty", false, "succeed when nothing is selected")
+	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 also when an object failed")
+}
+
+// outputOptions say how documents are printed.
+type outputOptions struct {
+	format string
+	events bool
+}
+
+func (o *outputOptions) addFormat(fs *pflag.FlagSet) {
+	fs.StringVarP(&o.format, "output", "o", "yaml", "`format` of stdout: yaml, json, jsonl, table, wide, name")
+}
+
+func (o *outputOptions) addEvents(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.events, "events", false, "print the Events of each object after it")
+}
+
+// storeOptions say where artifacts are kept and how they are named.
+type storeOptions struct {
+	dir        string
+	advertised string
+	algorithm  string
+	ttl        time.Duration
+	records    int
+}
+
+func (o *storeOptions) addDir(fs *pflag.FlagSet) {
+	fs.StringVarP(&o.dir, "artifacts-dir", "d", "artifacts", "`directory` of the artifacts")
+}
+
+func (o *storeOptions) addAddress(fs *pflag.FlagSet) {
+	fs.StringVar(&o.advertised, "storage-adv-addr", "", "`address` under which the artifacts directory is served, for artifact URLs (default: file:// URLs)")
+}
+
+func (o *storeOptions) addWriting(fs *pflag.FlagSet) {
+	fs.StringVar(&o.algorithm, "artifact-digest-algo", "sha256", "digest `algorithm` of artifacts: sha256, sha384, sha512")
+	fs.DurationVar(&o.ttl, "artifact-retention-ttl", time.Minute, "`age` from which earlier artifacts of an object are removed")
+	fs.IntVar(&o.records, "artifact-retention-records", 2, "`number` of artifacts that are kept for an object")
+}
+
+// fetchOptions say how sources are reached and what is accepted from them.
+type fetchOptions struct {
+	sources           []string
+	concurrency       int
+	timeout           time.Duration
+	retries           int
+	refresh           bool
+	indexMax          byteSize
+	chartMax          byteSize
+	chartFileMax      byteSize
+	chartUnpackedMax  byteSize
+	indexDigest       string
+	allowNameMismatch bool
+	registryConfig    string
+	repositoryConfig  string
+	ambient           bool
+	missingSecrets    string
+}
+
+func (o *fetchOptions) add(fs *pflag.FlagSet) {
+	o.indexMax, o.chartMax, o.chartFileMax, o.chartUnpackedMax = 50<<20, 10<<20, 5<<20, 100<<20
+	fs.StringArrayVar(&o.sources, "source", nil, "replace a source by a local directory: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
+	fs.IntVarP(&o.concurrency, "concurrency", "j", 8, "`number` of objects in flight")
+	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "`limit` of the whole run")
+	fs.IntVar(&o.retries, "retries", 3, "`number` of further attempts after a transient failure")
+	fs.Var(&o.indexMax, "helm-index-max-size", "largest accepted index, in `bytes` or as a quantity")
+	fs.Var(&o.chartMax, "helm-chart-max-size", "largest accepted chart archive, in `bytes` or as a quantity")
+	fs.Var(&o.chartFileMax, "helm-chart-file-max-size", "largest accepted file in a chart, in `bytes` or as a quantity")
+	fs.Var(&o.chartUnpackedMax, "helm-chart-max-unpacked-size", "largest accepted sum of the files of a chart, in `bytes` or as a quantity")
+	fs.StringVar(&o.indexDigest, "index-digest", "enforce", "when an archive differs from the digest in its index: `enforce`, warn or ignore")
+	fs.BoolVar(&o.allowNameMismatch, "allow-name-mismatch", false, "accept an archive whose name or version differs from its index entry or tag, with a warning")
+	fs.StringVar(&o.registryConfig, "registry-config", "", "`file` with registry logins (default: those of docker and helm)")
+	fs.StringVar(&o.repositoryConfig, "repository-config", "", "Helm's repositories.yaml `file` (default: Helm's own)")
+	fs.BoolVar(&o.ambient, "ambient-credentials", true, "use the logins of docker and helm where a manifest names no Secret")
+	fs.StringVar(&o.missingSecrets, "missing-secrets", "fail", "when a Secret is not in the input: `fail`, ambient or anonymous")
+}
+
+func (o *fetchOptions) addRefresh(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.refresh, "refresh", false, "rebuild everything, reuse nothing")
+}
+
+// check refuses values that no flag type can refuse by itself.
+func (o *fetchOptions) check() error {
+	switch {
+	case o.concurrency < 1:
+		return usagef("--concurrency must be at least 1, got %d", o.concurrency)
+	case o.retries < 0:
+		return usagef("--retries must not be negative, got %d", o.retries)
+	case o.timeout <= 0:
+		return usagef("--timeout must be positive, got %s", o.timeout)
+	}
+	if err := oneOf("index-digest", o.indexDigest, "enforce", "warn", "ignore"); err != nil {
+		return err
+	}
+	return oneOf("missing-secrets", o.missingSecrets, "fail", "ambient", "anonymous")
+}
+
+// usagef is wrong usage in words.
+func usagef(format string, args ...any) error {
+	return &usageError{err: fmt.Errorf(format, args...)}
+}
+
+// oneOf refuses a flag's value that is not in the list.
+func oneOf(flag, value string, allowed ...string) error {
+	for _, a := range allowed {
+		if value == a {
+			return nil
+		}
+	}
+	return usagef("--%s: %q is not one of %s", flag, value, strings.Join(allowed, ", "))
+}
+
+// byteSize is a number of bytes, written plainly or as a Kubernetes quantity
+// such as 50Mi. It is positive.
+type byteSize int64
+
+func (b *byteSize) String() string {
+	return resource.NewQuantity(int64(*b), resource.BinarySI).String()
+}
+
+func (b *byteSize) Type() string { return "bytes" }
+
+func (b *byteSize) Set(s string) error {
+	q, err := resource.ParseQuantity(s)
+	if err != nil {
+		return fmt.Errorf("%q is neither a number of bytes nor a quantity such as 50Mi", s)
+	}
+	n, ok := q.AsInt64()
+	if !ok || n <= 0 {
+		return fmt.Errorf("%q is not a positive whole number of bytes", s)
+	}
+	*b = byteSize(n)
+	return nil
+}

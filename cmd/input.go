@@ -1,0 +1,204 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// input is what a command works on: the manifests, and those of their objects
+// that the arguments select.
+type input struct {
+	set       *manifest.Set
+	inventory *reconcile.Inventory
+	selectors []selector
+	namespace string
+	told      map[*manifest.Object]bool // rejections that were printed
+	code      int                       // of what went wrong while reading and judging
+}
+
+// readInput reads the manifests of -f and of the arguments. What cannot be read
+// is told and makes the exit code 2; the rest goes on.
+func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, artifactsDir string) (*input, error) {
+	files, selectors, err := splitArguments(args)
+	if err != nil {
+		return nil, err
+	}
+	files = slices.Concat(o.files, files)
+	if len(files) == 0 {
+		return nil, &usageError{
+			err:  errors.New("no manifests to read"),
+			hint: "name files or directories with -f, or - for stdin",
+		}
+	}
+	set, failures := manifest.Load(ctx, manifest.Options{
+		Files:            files,
+		Recursive:        o.recursive,
+		Stdin:            a.env.Stdin,
+		DefaultNamespace: o.defaultNamespace,
+		SkipDirs:         []string{artifactsDir},
+	})
+	in := &input{set: set, inventory: reconcile.NewInventory(set), selectors: selectors, namespace: o.namespace, told: map[*manifest.Object]bool{}}
+	for _, err := range failures {
+		a.console.fail(err)
+		in.code = exitUsage
+	}
+	return in, nil
+}
+
+// wanted tells whether an object is selected by namespace and arguments.
+func (in *input) wanted(obj *manifest.Object) bool {
+	if !reconcile.Supports(obj.Kind) || in.namespace != "" && in.namespace != obj.Namespace {
+		return false
+	}
+	return len(in.selectors) == 0 || slices.ContainsFunc(in.selectors, func(s selector) bool { return s.matches(obj) })
+}
+
+// check is the usage error for selectors without an object, and for a selection
+// that is empty.
+func (in *input) check(allowEmpty bool) error {
+	objects := in.set.Objects()
+	for _, s := range in.selectors {
+		if !slices.ContainsFunc(objects, s.matches) {
+			return usagef("%s: no such object in the input", s.text)
+		}
+	}
+	if allowEmpty || slices.ContainsFunc(objects, in.wanted) {
+		return nil
+	}
+	return &usageError{
+		err:  errors.New("nothing selected: " + in.found()),
+		hint: "helmsrc works on " + strings.Join(reconcile.Kinds(), ", ") + "; --allow-empty accepts an input without them",
+	}
+}
+
+// found says which kinds the input holds.
+func (in *input) found() string {
+	counts := map[string]int{}
+	var kinds []string
+	count := func(kind string, n int) {
+		if counts[kind] == 0 {
+			kinds = append(kinds, kind)
+		}
+		counts[kind] += n
+	}
+	for _, obj := range in.set.Objects() {
+		count(obj.Kind, 1)
+	}
+	for _, s := range in.set.Skipped() {
+		count(s.Kind, s.Count)
+	}
+	if len(kinds) == 0 {
+		return "the input holds no Flux objects"
+	}
+	for i, kind := range kinds {
+		kinds[i] = fmt.Sprintf("%d %s", counts[kind], kind)
+	}
+	return "the input holds " + strings.Join(kinds, ", ")
+}
+
+// tellSkipped prints the one line about Flux kinds that are not supported.
+func (a *app) tellSkipped(in *input) {
+	var parts []string
+	for _, s := range in.set.Skipped() {
+		parts = append(parts, fmt.Sprintf("%d %s", s.Count, s.Kind))
+	}
+	if len(parts) > 0 {
+		a.console.warn(subject{}, "skipped "+strings.Join(parts, ", ")+": not supported yet")
+	}
+}
+
+// targets admits the selected objects, in input order, each chart with its
+// source before it where the source was not selected itself. Rejected objects
+// are told and left out.
+func (a *app) targets(in *input) []*admission.Admitted {
+	chosen := map[*manifest.Object]*admission.Admitted{}
+	before := map[*manifest.Object]*admission.Admitted{} // source from outside the input, by the chart that brought it
+	inInput := map[*manifest.Object]bool{}
+	for _, obj := range in.set.Objects() {
+		inInput[obj] = true
+		if !in.wanted(obj) {
+			continue
+		}
+		adm, err := in.inventory.Admit(obj)
+		if err != nil {
+			a.reject(in, obj, err)
+			continue
+		}
+		chosen[obj] = adm
+	}
+	for _, obj := range in.set.Objects() {
+		adm := chosen[obj]
+		if adm == nil {
+			continue
+		}
+		source := a.sourceOf(in, adm)
+		if source == nil || chosen[source.Object] != nil {
+			continue
+		}
+		chosen[source.Object] = source
+		if !inInput[source.Object] {
+			before[obj] = source
+		}
+	}
+	var targets []*admission.Admitted
+	for _, obj := range in.set.Objects() {
+		if source := before[obj]; source != nil {
+			targets = append(targets, source)
+		}
+		if adm := chosen[obj]; adm != nil {
+			targets = append(targets, adm)
+		}
+	}
+	for _, t := range targets {
+		a.tellWarnings(t)
+	}
+	for _, note := range in.set.Notes() {
+		a.console.info(subject{}, note.String())
+	}
+	return targets
+}
+
+// sourceOf is the source of a chart, or nil: a source that is missing is told
+// when the chart is reconciled, one that is rejected is told here.
+func (a *app) sourceOf(in *input, adm *admission.Admitted) *admission.Admitted {
+	kind, namespace, name, ok := reconcile.SourceRef(adm)
+	if !ok || !reconcile.Supports(kind) {
+		return nil
+	}
+	source, err := in.inventory.Find(kind, namespace, name)
+	var rejected *reconcile.RejectedError
+	if errors.As(err, &rejected) && !in.wanted(rejected.Object) {
+		a.reject(in, rejected.Object, rejected.Err)
+	}
+	if err != nil {
+		return nil
+	}
+	return source
+}
+
+// reject tells what the API server would have said, a line per cause.
+func (a *app) reject(in *input, obj *manifest.Object, err error) {
+	if in.told[obj] {
+		return
+	}
+	in.told[obj] = true
+	in.code = worst(in.code, exitFailed)
+	a.console.failObject(subjectOf(obj), err)
+}
+
+func (a *app) tellWarnings(adm *admission.Admitted) {
+	for _, w := range adm.Warnings {
+		a.console.warn(subjectOf(adm.Object), w.String())
+	}
+}
+
+func subjectOf(obj *manifest.Object) subject {
+	return subject{obj.Kind, obj.Namespace, obj.Name}
+}

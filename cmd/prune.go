@@ -1,0 +1,104 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+func newPruneCommand(a *app) *cobra.Command {
+	var in inputOptions
+	storage := storeOptions{algorithm: "sha256"}
+	var dryRun bool
+	c := &cobra.Command{
+		Use:   "prune -f FILE...",
+		Short: "Remove artifacts and memory of objects that are not in the input",
+		Long: `Remove from the artifacts directory everything that belongs to objects which are
+not in the manifests given with -f. Files that helmsrc did not write stay.
+
+Nothing is removed when the input cannot be read: what could not be read may be
+what is still needed.`,
+		Example: `  helmsrc prune -R -f clusters/
+  helmsrc prune -R -f clusters/ --dry-run`,
+		Args: noArguments,
+	}
+	in.add(c.Flags())
+	storage.addDir(c.Flags())
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "only print what would be removed")
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		return a.prune(ctx, &in, &storage, dryRun)
+	})
+	return c
+}
+
+func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions, dryRun bool) (int, error) {
+	in, err := a.readInput(ctx, o, nil, storage.dir)
+	if err != nil {
+		return exitUsage, err
+	}
+	if in.code != exitOK {
+		return in.code, fmt.Errorf("nothing was removed: the input could not be read completely")
+	}
+	if err := in.check(o.allowEmpty); err != nil {
+		return exitUsage, err
+	}
+	st, err := a.openStore(storage)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer st.Close()
+	present := in.keys()
+	keep := func(k store.Key) bool {
+		return present[k] || o.namespace != "" && k.Namespace != o.namespace
+	}
+	var removed []store.Key
+	if dryRun {
+		removed, err = pruned(st, keep)
+	} else {
+		removed, err = st.Prune(ctx, keep)
+	}
+	for _, k := range removed {
+		if dryRun {
+			a.console.info(subject{}, "would remove "+k.String())
+		} else {
+			a.console.info(subject{}, "removed "+k.String())
+		}
+	}
+	if err != nil {
+		return exitFailed, err
+	}
+	return exitOK, nil
+}
+
+// keys are those of the input's objects, and of the sources beside it that its
+// charts refer to.
+func (in *input) keys() map[store.Key]bool {
+	present := map[store.Key]bool{}
+	for _, obj := range in.set.Objects() {
+		present[store.NewKey(obj.Kind, obj.Namespace, obj.Name)] = true
+		adm, err := in.inventory.Admit(obj)
+		if err != nil {
+			continue // a rejected object may be mended tomorrow: what it has stays
+		}
+		if kind, namespace, name, ok := reconcile.SourceRef(adm); ok {
+			present[store.NewKey(kind, namespace, name)] = true
+		}
+	}
+	return present
+}
+
+// pruned is what Prune would remove.
+func pruned(st *store.Store, keep func(store.Key) bool) ([]store.Key, error) {
+	keys, err := st.Keys()
+	var removed []store.Key
+	for _, k := range keys {
+		if !keep(k) {
+			removed = append(removed, k)
+		}
+	}
+	return removed, err
+}

@@ -1,0 +1,107 @@
+package cmd
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// startProgress begins to repaint the live rows, if there are any; the returned
+// function ends it.
+func (c *console) startProgress() (stop func()) {
+	if c.live == nil {
+		return func() {}
+	}
+	return c.live.start()
+}
+
+// progress tells the console how a run goes: a live row per object in flight on a
+// terminal, a line per finished object everywhere. The lines come in the order of
+// the objects, each as soon as those before it are out, so that two runs of the
+// same work look the same.
+type progress struct {
+	console *console
+
+	mu       sync.Mutex
+	waiting  map[*manifest.Object]int // position of the objects that are not printed yet
+	finished map[int]*reconcile.Result
+	next     int
+}
+
+func newProgress(c *console, targets []*admission.Admitted) *progress {
+	p := &progress{console: c, waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{}}
+	for i, t := range targets {
+		p.waiting[t.Object] = i
+	}
+	return p
+}
+
+func (p *progress) Started(adm *admission.Admitted) {
+	if live := p.console.live; live != nil {
+		live.add(subjectOf(adm.Object))
+	}
+}
+
+func (p *progress) Transferred(adm *admission.Admitted, t reconcile.Transfer) {
+	live := p.console.live
+	if live == nil {
+		return
+	}
+	live.update(subjectOf(adm.Object), func(row *liveRow) {
+		row.done, row.total = t.Read, t.Total
+		if t.Wait > 0 {
+			row.waitUntil = live.now().Add(t.Wait)
+			row.waitReason = "to try again"
+			if t.RateLimited {
+				row.waitReason = "rate limited by the server"
+			}
+		}
+	})
+}
+
+func (p *progress) Finished(r *reconcile.Result) {
+	if live := p.console.live; live != nil {
+		live.remove(subjectOf(r.Object.Object))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	position, ok := p.waiting[r.Object.Object]
+	if !ok { // a source that was not selected
+		p.print(r)
+		return
+	}
+	p.finished[position] = r
+	for ; p.finished[p.next] != nil; p.next++ {
+		p.print(p.finished[p.next])
+		delete(p.finished, p.next)
+	}
+}
+
+func (p *progress) print(r *reconcile.Result) {
+	s := subjectOf(r.Object.Object)
+	for _, text := range r.Debug {
+		p.console.debug(s, text)
+	}
+	for _, text := range r.Warnings {
+		p.console.warn(s, text)
+	}
+	switch r.State {
+	case reconcile.Ready:
+		p.console.info(s, r.Message())
+	case reconcile.Static:
+		p.console.debug(s, "has no status by design")
+	case reconcile.Resolved:
+		p.console.info(s, r.Message())
+	case reconcile.Suspended:
+		p.console.info(s, "suspended, left as it is")
+	case reconcile.Interrupted:
+		p.console.warn(s, "not finished: "+r.Message())
+	case reconcile.Failed:
+		p.console.failObject(s, r.Failure)
+	}
+}
+
+func join(words []string) string { return strings.Join(words, ", ") }

@@ -1,0 +1,138 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+func newResolveCommand(a *app) *cobra.Command {
+	o := &passOptions{resolveOnly: true}
+	c := &cobra.Command{
+		Use:   "resolve -f FILE... [[KIND/][NAMESPACE/]NAME...]",
+		Short: "Tell which versions the charts resolve to, without fetching them",
+		Long: `Do what fetch does up to the point where versions are known. No archive is
+downloaded and nothing is written.
+
+-o table, json and jsonl print a record per chart; -o yaml prints the objects with
+the status that a controller would show at that moment.`,
+		Example: `  helmsrc resolve -f helmchart.yaml -o table
+  helmsrc resolve -R -f clusters/ -o json`,
+	}
+	o.input.add(c.Flags())
+	o.output.addFormat(c.Flags())
+	o.store.addDir(c.Flags())
+	o.store.addAddress(c.Flags())
+	o.store.algorithm = "sha256"
+	o.fetch.add(c.Flags())
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := o.output.check(); err != nil {
+			return exitUsage, err
+		}
+		return a.runPass(ctx, o, args, a.printResolutions(&o.output))
+	})
+	return c
+}
+
+// resolution is a record of resolve's output. Its fields are part of the contract.
+type resolution struct {
+	Kind       string    `json:"kind"`
+	Namespace  string    `json:"namespace"`
+	Name       string    `json:"name"`
+	Chart      string    `json:"chart"`
+	Constraint string    `json:"constraint"`
+	Version    string    `json:"version"`
+	URL        string    `json:"url"`
+	Digest     string    `json:"digest"`
+	Source     sourceRef `json:"source"`
+	Error      string    `json:"error,omitempty"`
+}
+
+type sourceRef struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func (a *app) printResolutions(o *outputOptions) func([]*reconcile.Result) error {
+	switch o.format {
+	case "yaml", "name":
+		return a.printDocuments(o)
+	}
+	return func(results []*reconcile.Result) error {
+		records := []resolution{}
+		for _, r := range results {
+			if r.Resolution != nil {
+				records = append(records, newResolution(r))
+			}
+		}
+		if o.format == "table" || o.format == "wide" {
+			return a.tabulate(records, o.format == "wide")
+		}
+		return a.encodeRecords(records, o.format == "jsonl")
+	}
+}
+
+func newResolution(r *reconcile.Result) resolution {
+	obj := r.Object.Object
+	record := resolution{
+		Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name,
+		Chart: r.Resolution.Chart, Constraint: r.Resolution.Constraint, Version: r.Resolution.Version,
+		URL: r.Resolution.URL, Digest: r.Resolution.Digest,
+	}
+	if kind, namespace, name, ok := reconcile.SourceRef(r.Object); ok {
+		record.Source = sourceRef{kind, namespace, name}
+	}
+	if r.Failure != nil {
+		record.Error = r.Failure.Message
+	}
+	return record
+}
+
+func (a *app) encodeRecords(records []resolution, lines bool) error {
+	encoder := json.NewEncoder(a.env.Stdout)
+	encoder.SetEscapeHTML(false)
+	if !lines {
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(records)
+	}
+	for _, r := range records {
+		if err := encoder.Encode(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) tabulate(records []resolution, wide bool) error {
+	if len(records) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(a.env.Stdout, 0, 0, 3, ' ', 0)
+	header := "NAMESPACE\tNAME\tCHART\tCONSTRAINT\tVERSION\tSOURCE\tDIGEST"
+	if wide {
+		header += "\tURL"
+	}
+	fmt.Fprintln(w, header)
+	for _, r := range records {
+		row := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s/%s\t%s", r.Namespace, r.Name, r.Chart, r.Constraint,
+			orNone(r.Version), r.Source.Kind, r.Source.Name, orNone(r.Digest))
+		if wide {
+			row += "\t" + orNone(r.URL)
+		}
+		fmt.Fprintln(w, row)
+	}
+	return w.Flush()
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "<none>"
+	}
+	return s
+}

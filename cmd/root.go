@@ -1,0 +1,148 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// app is what the subcommands of one run share.
+type app struct {
+	env     *Env
+	now     func() time.Time
+	started time.Time
+	console *console
+	code    int // of the subcommand that ran, when it ended without an error
+}
+
+// Run runs one command line and returns its exit code. It never exits the
+// process, and it reads nothing from it but what env holds.
+func Run(ctx context.Context, env *Env) int {
+	a := &app{env: env, now: env.clock(), started: env.Now()}
+	a.console = newConsole(env.Stderr)
+	root := newRootCommand(a)
+	root.SetArgs(env.Args)
+	root.SetIn(env.Stdin)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return a.code
+	}
+	a.console.fail(err)
+	var usage *usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return worst(exitFailed, a.code)
+}
+
+func newRootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   a.env.Program,
+		Short: "Resolve, fetch and verify the Helm charts of Flux manifests, without a cluster",
+		Long: `helmsrc reads Flux HelmRepository and HelmChart manifests (and the Secrets that
+they name), resolves versions, fetches and checks the charts into a local
+artifacts directory, and prints each object with the status that Flux's
+source-controller would give it.
+
+It needs no cluster, no kubeconfig and no helm binary.`,
+		Example:       "  helmsrc fetch -f helmchart.yaml\n  helmsrc validate -R -f clusters/",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			a.code = exitUsage
+			cmd.SetOut(a.env.Stderr)
+			return cmd.Help()
+		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := applyEnvironment(cmd.Flags(), a.env.Getenv); err != nil {
+				return err
+			}
+			return a.console.configure(cmd.Flags(), a.env)
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{err: err, hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
+	})
+	root.CompletionOptions.DisableDefaultCmd = true
+	addConsoleFlags(root.PersistentFlags())
+	root.AddCommand(
+		newFetchCommand(a),
+		newResolveCommand(a),
+		newValidateCommand(a),
+		newStatusCommand(a),
+		newPruneCommand(a),
+		newVersionCommand(a),
+		newCompletionCommand(a),
+	)
+	return root
+}
+
+// noSubcommand refuses words that are no subcommand, and names the nearest one.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := fmt.Sprintf("see '%s --help'", cmd.CommandPath())
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), near[0])
+	}
+	return &usageError{err: fmt.Errorf("unknown command %q", args[0]), hint: hint}
+}
+
+// runner adapts a subcommand's run function: its exit code is kept in the app,
+// its error travels up to Run.
+func (a *app) runner(run func(ctx context.Context, args []string) (int, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		code, err := run(cmd.Context(), args)
+		a.code = code
+		return err
+	}
+}
+
+// environmentName is the twin of a flag: --artifacts-dir is HELMSRC_ARTIFACTS_DIR.
+func environmentName(flag string) string {
+	return "HELMSRC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// applyEnvironment gives every flag that was not set the value of its twin. A
+// list has one value per line.
+func applyEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
+	var failed error
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || f.Name == "help" || failed != nil {
+			return
+		}
+		value := getenv(environmentName(f.Name))
+		if value == "" {
+			return
+		}
+		if err := setFlag(flags, f, value); err != nil {
+			failed = &usageError{err: fmt.Errorf("%s: %w", environmentName(f.Name), err)}
+		}
+	})
+	return failed
+}
+
+func setFlag(flags *pflag.FlagSet, f *pflag.Flag, value string) error {
+	if _, list := f.Value.(pflag.SliceValue); !list {
+		return flags.Set(f.Name, value)
+	}
+	for line := range strings.Lines(value) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if err := flags.Set(f.Name, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

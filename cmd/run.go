@@ -1,0 +1,232 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// passOptions are the flags of the commands that reconcile: fetch and resolve.
+type passOptions struct {
+	input       inputOptions
+	output      outputOptions
+	store       storeOptions
+	fetch       fetchOptions
+	resolveOnly bool
+}
+
+// runPass reconciles what is selected and hands the results to print.
+func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print func([]*reconcile.Result) error) (int, error) {
+	if err := o.fetch.check(); err != nil {
+		return exitUsage, err
+	}
+	in, err := a.readInput(ctx, &o.input, args, o.store.dir)
+	if err != nil {
+		return exitUsage, err
+	}
+	a.tellSkipped(in)
+	if err := in.check(o.input.allowEmpty); err != nil {
+		return exitUsage, err
+	}
+	directories, err := directoriesOf(in, o.fetch.sources)
+	if err != nil {
+		return exitUsage, err
+	}
+	st, err := a.openStore(&o.store)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer st.Close()
+	targets := a.targets(in)
+
+	results := a.reconcile(ctx, in, st, o, directories, targets)
+	if err := print(results); err != nil {
+		return exitFailed, fmt.Errorf("stdout: %w", err)
+	}
+	code := in.code
+	for _, r := range results {
+		code = worst(code, codeOf(r))
+	}
+	a.summarise(results, in)
+	if o.input.exitZero && code != exitInterrupted && code != exitUsage {
+		code = exitOK
+	}
+	return code, nil
+}
+
+func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o *passOptions, directories map[store.Key]string, targets []*admission.Admitted) []*reconcile.Result {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
+	defer cancel()
+	r := reconcile.New(in.inventory, st, reconcile.Edges{
+		Dial: a.env.Dial, Getenv: a.env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
+	}, reconcile.Options{
+		ResolveOnly: o.resolveOnly,
+		Refresh:     o.fetch.refresh,
+		Concurrency: o.fetch.concurrency,
+		Retries:     o.fetch.retries,
+		IndexMax:    int64(o.fetch.indexMax),
+		Chart: reconcile.ChartLimits{
+			Archive: int64(o.fetch.chartMax), File: int64(o.fetch.chartFileMax), Unpacked: int64(o.fetch.chartUnpackedMax),
+		},
+		IndexDigest:       o.fetch.indexDigest,
+		AllowNameMismatch: o.fetch.allowNameMismatch,
+		Directories:       directories,
+		Ambient:           o.fetch.ambient,
+		RegistryConfig:    o.fetch.registryConfig,
+		RepositoryConfig:  o.fetch.repositoryConfig,
+		MissingSecrets:    o.fetch.missingSecrets,
+		AdvertisedAddress: o.store.advertised,
+	})
+	defer func() {
+		if err := r.Close(); err != nil {
+			a.console.debug(subject{}, err.Error())
+		}
+	}()
+	stop := a.console.startProgress()
+	defer stop()
+	return r.Run(ctx, targets, newProgress(a.console, targets))
+}
+
+func (a *app) openStore(o *storeOptions) (*store.Store, error) {
+	if err := oneOf("artifact-digest-algo", o.algorithm, "sha256", "sha384", "sha512"); err != nil {
+		return nil, err
+	}
+	st, err := store.Open(o.dir, store.Options{
+		Algorithm:        godigest.Algorithm(o.algorithm),
+		RetentionTTL:     o.ttl,
+		RetentionRecords: o.records,
+		Kinds:            reconcile.Kinds(),
+		Now:              a.now,
+	})
+	if err != nil {
+		return nil, &usageError{err: fmt.Errorf("--artifacts-dir: %w", err)}
+	}
+	return st, nil
+}
+
+// directoriesOf finds the object that each --source replaces: exactly one.
+func directoriesOf(in *input, sources []string) (map[store.Key]string, error) {
+	directories := map[store.Key]string{}
+	for _, text := range sources {
+		s, dir, err := parseSource(text)
+		if err != nil {
+			return nil, err
+		}
+		var found []string
+		for _, obj := range in.set.Objects() {
+			if s.matches(obj) {
+				found = append(found, obj.String())
+				absolute, err := filepath.Abs(dir)
+				if err != nil {
+					return nil, usagef("--source %s: %v", text, err)
+				}
+				directories[store.NewKey(obj.Kind, obj.Namespace, obj.Name)] = absolute
+			}
+		}
+		switch {
+		case len(found) == 0:
+			return nil, usagef("--source %s: no such object in the input", text)
+		case len(found) > 1:
+			slices.Sort(found)
+			return nil, &usageError{
+				err:  fmt.Errorf("--source %s matches several objects: %s", text, join(found)),
+				hint: "name its namespace: KIND/NAMESPACE/NAME=PATH",
+			}
+		}
+	}
+	return directories, nil
+}
+
+// codeOf is the exit code that a result alone would give.
+func codeOf(r *reconcile.Result) int {
+	switch r.State {
+	case reconcile.Interrupted:
+		if r.Failure != nil && !errors.Is(r.Failure, errInterrupted) {
+			return exitTransient
+		}
+		return exitInterrupted
+	case reconcile.Failed:
+		switch reconcile.ClassOf(r.Failure) {
+		case reconcile.Integrity:
+			return exitIntegrity
+		case reconcile.Transient:
+			return exitTransient
+		}
+		return exitFailed
+	}
+	return exitOK
+}
+
+// summarise prints the last line: what became of how many objects.
+func (a *app) summarise(results []*reconcile.Result, in *input) {
+	var ready, failed, skipped, interrupted int
+	failed = len(in.told)
+	for _, r := range results {
+		switch r.State {
+		case reconcile.Ready, reconcile.Static, reconcile.Resolved:
+			ready++
+		case reconcile.Suspended:
+			skipped++
+		case reconcile.Interrupted:
+			interrupted++
+		case reconcile.Failed:
+			failed++
+		}
+	}
+	text := fmt.Sprintf("%d ready, %d failed, %d skipped", ready, failed, skipped)
+	if interrupted > 0 {
+		text += fmt.Sprintf(", %d not finished", interrupted)
+	}
+	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
+	a.console.info(subject{}, fmt.Sprintf("%s in %.1fs", text, elapsed.Seconds()))
+}
+
+// printDocuments writes the documents in the order of the results.
+func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
+	return func(results []*reconcile.Result) error {
+		encoder, err := a.encoder(o)
+		if err != nil {
+			return err
+		}
+		for _, r := range results {
+			doc, err := r.Document()
+			if err != nil {
+				return err
+			}
+			if err := encoder.Encode(doc); err != nil {
+				return err
+			}
+			if !o.events {
+				continue
+			}
+			for _, e := range r.Events {
+				if err := encoder.Encode(e.Document(doc, a.now())); err != nil {
+					return err
+				}
+			}
+		}
+		return encoder.Close()
+	}
+}
+
+func (a *app) encoder(o *outputOptions) (*status.Encoder, error) {
+	return status.NewEncoder(a.env.Stdout, status.Format(o.format), a.now())
+}
+
+func (o *outputOptions) check() error {
+	var names []string
+	for _, f := range status.Formats() {
+		names = append(names, string(f))
+	}
+	return oneOf("output", o.format, names...)
+}

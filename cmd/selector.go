@@ -1,0 +1,95 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// selector is one [KIND/][NAMESPACE/]NAME argument. An empty field matches all.
+type selector struct {
+	text, kind, namespace, name string
+}
+
+// parseSelector reads an argument. The first of two segments is a kind if it is
+// one (or its plural or short name, in any case, with or without the API group),
+// else a namespace.
+func parseSelector(text string) (selector, error) {
+	parts := strings.Split(text, "/")
+	s := selector{text: text, name: parts[len(parts)-1]}
+	switch len(parts) {
+	case 1:
+	case 2:
+		if kind, ok := reconcile.KindNamed(parts[0]); ok {
+			s.kind = kind
+		} else {
+			s.namespace = parts[0]
+		}
+	case 3:
+		kind, ok := reconcile.KindNamed(parts[0])
+		if !ok {
+			return s, usagef("%q: %q is no kind that helmsrc knows", text, parts[0])
+		}
+		s.kind, s.namespace = kind, parts[1]
+	default:
+		return s, usagef("%q is not of the form [KIND/][NAMESPACE/]NAME", text)
+	}
+	for _, p := range parts {
+		if p == "" {
+			return s, usagef("%q is not of the form [KIND/][NAMESPACE/]NAME", text)
+		}
+	}
+	return s, nil
+}
+
+func (s selector) matches(obj *manifest.Object) bool {
+	return (s.kind == "" || s.kind == obj.Kind) &&
+		(s.namespace == "" || s.namespace == obj.Namespace) &&
+		s.name == obj.Name
+}
+
+// splitArguments takes the arguments that are manifest files for -f values, as
+// pre-commit passes them, and the others as selectors.
+func splitArguments(args []string) (files []string, selectors []selector, err error) {
+	for _, arg := range args {
+		if isManifestFile(arg) {
+			files = append(files, arg)
+			continue
+		}
+		s, err := parseSelector(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		selectors = append(selectors, s)
+	}
+	return files, selectors, nil
+}
+
+func isManifestFile(arg string) bool {
+	for _, suffix := range []string{".yaml", ".yml", ".json"} {
+		if strings.HasSuffix(arg, suffix) {
+			_, err := os.Stat(arg)
+			return err == nil
+		}
+	}
+	return false
+}
+
+// parseSource reads a --source value, KIND/[NAMESPACE/]NAME=PATH.
+func parseSource(text string) (selector, string, error) {
+	ref, path, found := strings.Cut(text, "=")
+	if !found || path == "" {
+		return selector{}, "", usagef("--source %q is not of the form KIND/[NAMESPACE/]NAME=PATH", text)
+	}
+	s, err := parseSelector(ref)
+	if err != nil {
+		return selector{}, "", fmt.Errorf("--source: %w", err)
+	}
+	if s.kind == "" {
+		return selector{}, "", usagef("--source %q does not begin with a kind, such as HelmRepository/", text)
+	}
+	return s, path, nil
+}

@@ -1,0 +1,125 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+func newStatusCommand(a *app) *cobra.Command {
+	var in inputOptions
+	var out outputOptions
+	storage := storeOptions{algorithm: "sha256"}
+	c := &cobra.Command{
+		Use:   "status [-f FILE...] [[KIND/][NAMESPACE/]NAME...]",
+		Short: "Print the remembered status, each artifact checked on disk",
+		Long: `Print what earlier runs left in the artifacts directory: of all objects, or of
+those in the manifests given with -f. Nothing is fetched and nothing is written.
+
+Exit code 1 tells that an object is not ready or was never fetched, 3 that a
+stored artifact is altered.`,
+		Example: `  helmsrc status
+  helmsrc status -f helmchart.yaml -o table`,
+	}
+	in.add(c.Flags())
+	out.addFormat(c.Flags())
+	storage.addDir(c.Flags())
+	storage.addAddress(c.Flags())
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := out.check(); err != nil {
+			return exitUsage, err
+		}
+		return a.status(ctx, &in, &out, &storage, args)
+	})
+	return c
+}
+
+func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, storage *storeOptions, args []string) (int, error) {
+	st, err := a.openStore(storage)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer st.Close()
+	results, failures := reconcile.Remembered(st, storage.advertised)
+	code := exitOK
+	for _, err := range failures {
+		a.console.warn(subject{}, err.Error())
+	}
+	results, code, err = a.selectRemembered(ctx, o, storage.dir, results, args)
+	if err != nil {
+		return exitUsage, err
+	}
+	for _, r := range results {
+		if r.State == reconcile.Failed {
+			a.console.failObject(subjectOf(r.Object.Object), r.Failure)
+		}
+		code = worst(code, codeOf(r))
+	}
+	if err := a.printDocuments(out)(results); err != nil {
+		return exitFailed, fmt.Errorf("stdout: %w", err)
+	}
+	if o.exitZero && code != exitUsage {
+		code = exitOK
+	}
+	return code, nil
+}
+
+// selectRemembered keeps what the arguments, the namespace and the manifests ask
+// for, in the order of the manifests if there are any.
+func (a *app) selectRemembered(ctx context.Context, o *inputOptions, dir string, all []*reconcile.Result, args []string) ([]*reconcile.Result, int, error) {
+	files, selectors, err := splitArguments(args)
+	if err != nil {
+		return nil, exitUsage, err
+	}
+	if len(o.files)+len(files) > 0 {
+		return a.rememberedOfInput(ctx, o, dir, all, args)
+	}
+	for _, s := range selectors {
+		if !slices.ContainsFunc(all, func(r *reconcile.Result) bool { return s.matches(r.Object.Object) }) {
+			return nil, exitUsage, usagef("%s: nothing is remembered of such an object", s.text)
+		}
+	}
+	return slices.DeleteFunc(all, func(r *reconcile.Result) bool {
+		obj := r.Object.Object
+		selected := len(selectors) == 0 || slices.ContainsFunc(selectors, func(s selector) bool { return s.matches(obj) })
+		return !selected || o.namespace != "" && o.namespace != obj.Namespace
+	}), exitOK, nil
+}
+
+func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string, all []*reconcile.Result, args []string) ([]*reconcile.Result, int, error) {
+	in, err := a.readInput(ctx, o, args, dir)
+	if err != nil {
+		return nil, exitUsage, err
+	}
+	if err := in.check(o.allowEmpty); err != nil {
+		return nil, exitUsage, err
+	}
+	var results []*reconcile.Result
+	code := in.code
+	for _, obj := range in.set.Objects() {
+		if !in.wanted(obj) {
+			continue
+		}
+		i := slices.IndexFunc(all, func(r *reconcile.Result) bool { return sameObject(obj, r.Object.Object) })
+		switch {
+		case i >= 0:
+			results = append(results, all[i])
+		case !reconcile.HasNoStatus(obj):
+			a.console.failObject(subjectOf(obj), errNeverFetched)
+			code = worst(code, exitFailed)
+		}
+	}
+	return results, code, nil
+}
+
+var errNeverFetched = errors.New("nothing is remembered of it: it was never fetched into this artifacts directory")
+
+func sameObject(a, b *manifest.Object) bool {
+	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
+}
