@@ -243,7 +243,7 @@ func TestCheckRefusesEarly(t *testing.T) {
 				w.CloseWithError(err)
 				done <- err
 			}()
-			_, _, err := Check(r, Limits{})
+			_, _, err := Check(r, Limits{Unpacked: 16 << 20, Entries: 10_000})
 			r.Close()
 			if err == nil {
 				t.Fatal("accepted")

@@ -67,14 +67,14 @@ func TestLoadDir(t *testing.T) {
 		{name: "the chart is a link", files: []string{"c/Chart.yaml", minimal}, links: []string{"c", "l"}, dir: "l", want: "Chart.yaml"},
 		{name: "case 40: ignored directory outside", files: []string{"c/Chart.yaml", minimal, "c/.helmignore", "out/"}, links: []string{"../../../", "c/out"}, dir: "c", want: ".helmignore Chart.yaml"},
 		{name: "ignored broken link", files: []string{"c/Chart.yaml", minimal, "c/.helmignore", "l"}, links: []string{"nowhere", "c/l"}, dir: "c", want: ".helmignore Chart.yaml"},
-		{name: "hidden files", files: []string{"c/Chart.yaml", minimal, "c/secret", "", "c/.git/config", "", "c/a", ""}, dir: "c", want: "Chart.yaml a"},
+		{name: "hidden files", files: []string{"c/Chart.yaml", minimal, "c/secret", "", "c/.git/config", "", "c/dropped/b", "", "c/a", ""}, dir: "c", want: "Chart.yaml a dropped/b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := source(t, tt.files...)
 			for i := 0; i < len(tt.links); i += 2 {
 				link(t, s, tt.links[i], tt.links[i+1])
 			}
-			s.Hidden = func(p string, dir bool) bool { return p == "c/secret" && !dir || p == "c/.git" && dir }
+			s.Filter = without("c/secret", "c/.git", "c/dropped")
 			c, err := s.LoadDir(tt.dir)
 			if err != nil {
 				t.Fatal(err)
@@ -158,7 +158,7 @@ func TestLoadDirRefuses(t *testing.T) {
 				link(t, s, tt.links[i], tt.links[i+1])
 			}
 			s.Limits = tt.limits
-			s.Hidden = func(p string, _ bool) bool { return p == "hidden" }
+			s.Filter = without("hidden")
 			_, err := s.LoadDir(tt.dir)
 			if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 				t.Fatalf("got error %v, want %q", err, tt.want)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/tree"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"sigs.k8s.io/yaml"
 )
@@ -27,15 +28,21 @@ var errNoFile = errors.New("no file")
 // within it.
 type Source struct {
 	Root *os.Root
-	// Hidden reports whether a file or directory of Root, given by its path without a leading slash, is no part of
-	// the source. What is below a hidden directory is not asked for. It may be nil.
-	Hidden func(path string, dir bool) bool
+	// Filter tells which files of Root belong to the source. It may be nil.
+	Filter tree.Filter
 	Limits Limits
 }
 
 func (s Source) limits() Limits { return s.Limits.withDefaults() }
 
-func (s Source) hidden(name string, dir bool) bool { return s.Hidden != nil && s.Hidden(name, dir) }
+// hidden reports whether a file, or a directory with all that is in it, does not belong to the source.
+func (s Source) hidden(name string, dir bool) bool {
+	if s.Filter == nil {
+		return false
+	}
+	choice := s.Filter(name, dir)
+	return choice == tree.DropAll || choice == tree.Drop && !dir
+}
 
 // clamp makes a path relative to the root of the source; one that climbs above the root stops there.
 func clamp(p string) string {

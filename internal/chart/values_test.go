@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/helmsrc/helmsrc/internal/tree"
 	"sigs.k8s.io/yaml"
 )
 
@@ -31,6 +34,19 @@ func source(t testing.TB, pairs ...string) Source {
 	}
 	t.Cleanup(func() { root.Close() })
 	return Source{Root: root}
+}
+
+// without is a filter that leaves out some files, and of a directory called .git everything.
+func without(names ...string) tree.Filter {
+	return func(name string, dir bool) tree.Choice {
+		switch {
+		case !slices.Contains(names, name):
+			return tree.Keep
+		case path.Base(name) == ".git":
+			return tree.DropAll
+		}
+		return tree.Drop
+	}
 }
 
 func TestEffectiveValuesFiles(t *testing.T) {
@@ -127,7 +143,7 @@ func TestSourceMergeValues(t *testing.T) {
 		"custom-values1.yaml", "replicaCount: 10\nnameOverride: first\n", "custom-values2.yaml", "replicaCount: 20\nfullnameOverride: second\n",
 		"values.yaml", "root: true\n---\nsecond: document\n", "dir/a.yaml", "a: b\n", "scalar.yaml", "scalar", "large.yaml", strings.Repeat("#", 101), "hidden.yaml", "a: b\n")
 	s.Limits.File = 100
-	s.Hidden = func(p string, _ bool) bool { return p == "hidden.yaml" }
+	s.Filter = without("hidden.yaml")
 	for _, tt := range []valuesCase{
 		{name: "case 35: from the root of the source", files: []string{"custom-values1.yaml", "custom-values2.yaml"},
 			want: "fullnameOverride: second\nnameOverride: first\nreplicaCount: 20\n", used: []string{"custom-values1.yaml", "custom-values2.yaml"}},
