@@ -3,7 +3,9 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,7 +152,7 @@ func TestObjectFromACluster(t *testing.T) {
   deletionTimestamp: null
   finalizers: [finalizers.fluxcd.io]
   labels:
-  annotations: {reconcile.fluxcd.io/requestedAt: now}
+  annotations: {reconcile.fluxcd.io/requestedAt: now, empty: null}
   managedFields:
   - {manager: flux, operation: Apply, apiVersion: source.toolkit.fluxcd.io/v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {}}, time: "2024-01-02T03:04:05Z"}
 `)
@@ -162,8 +164,11 @@ func TestObjectFromACluster(t *testing.T) {
 	if len(a.Warnings) != 0 {
 		t.Errorf("warnings %v", a.Warnings)
 	}
-	if _, ok := a.Content["metadata"].(map[string]any)["labels"]; ok {
-		t.Error("labels: null is still there")
+	if got := fmt.Sprint(slices.Sorted(maps.Keys(a.Content["metadata"].(map[string]any)))); got != "[annotations creationTimestamp finalizers generation managedFields name namespace resourceVersion uid]" {
+		t.Errorf("metadata has %s", got)
+	}
+	if v, ok := o.Annotations["empty"]; !ok || v != "" {
+		t.Errorf("a null annotation is an empty one, got %v", o.Annotations)
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 // The order is the API server's.
 func (r *review) decode() error {
 	opts := objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true}
-	_, _, unknown, err := objectmeta.GetObjectMetaWithOptions(r.content, opts)
+	metadata, _, unknown, err := objectmeta.GetObjectMetaWithOptions(r.content, opts)
 	if err != nil {
 		return r.badRequest("", []Cause{r.metadataCause(err)})
 	}
@@ -37,6 +37,9 @@ func (r *review) decode() error {
 		return r.badRequest("strict decoding error: ", r.unknownFields(unknown))
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(r.content, r.schema.structural)
+	if err := objectmeta.SetObjectMeta(r.content, metadata); err != nil {
+		return r.badRequest("", []Cause{r.metadataCause(err)})
+	}
 	dropNulls(r.content["metadata"])
 	defaulting.Default(r.content, r.schema.structural)
 	return nil
