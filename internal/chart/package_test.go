@@ -165,6 +165,8 @@ func TestPackageOrder(t *testing.T) {
 func TestPackageIsReproducible(t *testing.T) {
 	entries := fixtures(t)["everything"]
 	want := packaged(t, load(t, entries...))
+	local := time.Local
+	defer func() { time.Local = local }()
 	for i := range 10 {
 		slices.Reverse(entries)
 		if i%3 == 0 {
@@ -172,6 +174,7 @@ func TestPackageIsReproducible(t *testing.T) {
 		}
 		var out bytes.Buffer
 		zone := time.FixedZone("somewhere", i*3600)
+		time.Local = zone
 		if err := Package(&out, load(t, entries...), commitTime.In(zone).Add(time.Duration(i)), Limits{}); err != nil {
 			t.Fatal(err)
 		}

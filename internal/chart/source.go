@@ -112,10 +112,11 @@ func (s Source) readlink(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if filepath.IsAbs(target) {
-		return nil, &escapeError{to: filepath.ToSlash(target)}
+	slashed := filepath.ToSlash(target)
+	if filepath.IsAbs(target) || path.IsAbs(slashed) || filepath.VolumeName(target) != "" {
+		return nil, &escapeError{to: slashed}
 	}
-	return strings.Split(filepath.ToSlash(target), "/"), nil
+	return strings.Split(slashed, "/"), nil
 }
 
 // rootedError gives an error of the file system the path that the file has in the source.
