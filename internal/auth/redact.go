@@ -114,7 +114,7 @@ func ParseURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// RedactURLError returns err with the URL of the *url.Error in it redacted. Other errors are returned as they are.
+// RedactURLError returns the *url.Error in err with its URL redacted, or err if there is none.
 func RedactURLError(err error) error {
 	var e *url.Error
 	if !errors.As(err, &e) {

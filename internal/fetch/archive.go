@@ -180,7 +180,7 @@ func (d *digestCheck) consume(r io.Reader) error {
 	if d.want != "" {
 		r = digest.NewReader(r, d.want)
 	}
-	_, err := io.Copy(io.Discard, r)
+	err := drain(r)
 	var mismatch *digest.MismatchError
 	if !errors.As(err, &mismatch) {
 		return err

@@ -28,6 +28,8 @@ func (h *HTTP) statusHint(e *StatusError, u, at *url.URL) string {
 		return refusedHint
 	case e.Code == http.StatusForbidden:
 		return "the user of spec.secretRef may lack the permission to read this repository"
+	case e.Code == http.StatusProxyAuthRequired:
+		return (&auth.ProxyError{Code: e.Code}).Hint()
 	case e.Code == http.StatusNotFound && path.Base(u.Path) == indexFile:
 		return "spec.url is the directory that holds index.yaml; a registry has an oci:// URL and type: oci"
 	}
@@ -38,7 +40,8 @@ func (h *HTTP) statusHint(e *StatusError, u, at *url.URL) string {
 func (h *HTTP) strangerHint(u, at *url.URL) string {
 	switch {
 	case !auth.SameOrigin(u, at) && !(h.options.PassCredentials && sameSite(u, at)):
-		return fmt.Sprintf("redirected to %s, which does not get the credentials for %s", at.Host, h.base.Host)
+		return fmt.Sprintf("redirected to %s, which does not get the credentials for %s: if the repository has moved, change spec.url",
+			auth.Origin(at), auth.Origin(h.base))
 	case h.base.Scheme == "https" && at.Scheme == "http":
 		return "credentials for an https repository are never sent over plain http"
 	case !h.options.PassCredentials:

@@ -2,8 +2,6 @@ package fetch
 
 import (
 	"context"
-	"io"
-	"net/http"
 	"net/url"
 	"sync"
 )
@@ -69,45 +67,4 @@ func (s *slot) free() {
 		s.release()
 		s.release = nil
 	}
-}
-
-// limited makes every request of a transport wait for a place at its host, which it keeps until its body is closed.
-// A request that is made while another body of the same host is open can therefore wait for itself.
-func (c *Client) limited(next http.RoundTripper) http.RoundTripper {
-	return &limitedTransport{limit: c.limit, next: next}
-}
-
-type limitedTransport struct {
-	limit *limiter
-	next  http.RoundTripper
-}
-
-func (t *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	release, err := t.limit.acquire(r.Context(), r.URL.Host)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := t.next.RoundTrip(r)
-	if err != nil {
-		release()
-		return nil, err
-	}
-	answer.Body = &releasingBody{ReadCloser: answer.Body, release: release}
-	return answer, nil
-}
-
-func (t *limitedTransport) CloseIdleConnections() {
-	if closer, ok := t.next.(interface{ CloseIdleConnections() }); ok {
-		closer.CloseIdleConnections()
-	}
-}
-
-type releasingBody struct {
-	io.ReadCloser
-	release func()
-}
-
-func (b *releasingBody) Close() error {
-	defer b.release()
-	return b.ReadCloser.Close()
 }

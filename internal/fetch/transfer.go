@@ -34,7 +34,7 @@ func pump(b *body, dst io.Writer, consume func(io.Reader) error) error {
 	t := &tee{from: b, to: dst}
 	err := consume(t)
 	if err == nil {
-		_, err = io.Copy(io.Discard, t)
+		err = drain(t)
 	}
 	switch {
 	case b.err != nil:
@@ -43,6 +43,19 @@ func pump(b *body, dst io.Writer, consume func(io.Reader) error) error {
 		return fmt.Errorf("failed to write what is downloaded: %w", t.err)
 	}
 	return err
+}
+
+// drain reads to the end. io.Discard would read, and so write, in small pieces.
+func drain(r io.Reader) error {
+	buffer := make([]byte, 64<<10)
+	for {
+		if _, err := r.Read(buffer); err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
 }
 
 // body is what is transferred: bounded, counted, with errors that can be shown.

@@ -101,3 +101,34 @@ func TestOpenHTTP(t *testing.T) {
 		}
 	}
 }
+
+// A relative reference stays on the repository's host, and what is not refused can be requested.
+func FuzzChartURL(f *testing.F) {
+	f.Add("https://u:p@h/a?q=1", "foo-1.0.0.tgz")
+	f.Add("https://h", "//other/x")
+	f.Add("http://h:1/%2F", "../../%2e%2e/x?y#z")
+	f.Add("http://h", "http:x")
+	f.Fuzz(func(t *testing.T, repo, ref string) {
+		h, err := NewClient(Config{}).HTTP(repo, nil, HTTPOptions{})
+		if err != nil {
+			return
+		}
+		u, err := archiveURL(h.base, ref)
+		if err != nil {
+			return
+		}
+		parsed, err := url.Parse(ref)
+		if err != nil {
+			t.Fatalf("took %q: %v", ref, err)
+		}
+		if !parsed.IsAbs() && parsed.Host == "" && u.Host != h.base.Host {
+			t.Errorf("%q of %q is on %q", ref, h.base, u.Host)
+		}
+		if u.Host != h.base.Host && u.RawQuery != parsed.RawQuery {
+			t.Errorf("%q of %q takes the query along: %q", ref, h.base, u)
+		}
+		if _, err := url.Parse(u.String()); err != nil {
+			t.Errorf("%q of %q: %v", ref, h.base, err)
+		}
+	})
+}
