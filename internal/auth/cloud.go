@@ -1,10 +1,238 @@
 package auth
 
-import "strings"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"golang.org/x/oauth2"
+)
+
+const (
+	// cloudTimeout bounds one login to a cloud with all that its library tries.
+	cloudTimeout = 60 * time.Second
+	// metadataDialTimeout is how long a metadata server may take to accept a connection. Away from its cloud nothing is
+	// at its address, and nothing says so.
+	metadataDialTimeout = 2 * time.Second
+	// cloudLeeway is how long before its end a login is renewed.
+	cloudLeeway = time.Minute
+)
+
+// Provider logs in to the container registries of one cloud with the identity of the machine or job that runs this.
+type Provider interface {
+	// Login returns what the registry may be shown, and until when. A host that is not the cloud's is refused: it must
+	// not see what the cloud hands out.
+	Login(ctx context.Context, host string) (Credential, time.Time, error)
+}
+
+// CloudOptions are the edges of cloud logins. The clouds' libraries read their variables from the process's own
+// environment, and what they need on disk.
+type CloudOptions struct {
+	Dial     DialFunc
+	Getenv   func(string) string
+	Identity *Identity // its authorities are trusted; it is not shown to anybody
+	Now      func() time.Time
+}
+
+// Cloud logs in to the registries of all clouds, once per registry and run. Nothing of their libraries runs before.
+type Cloud struct {
+	providers map[string]Provider
+	now       func() time.Time
+
+	mu     sync.Mutex
+	logins map[cloudKey]*cloudLogin
+}
+
+// NewCloud returns the logins of aws, azure and gcp.
+func NewCloud(o CloudOptions) *Cloud {
+	client := cloudClient(o)
+	return &Cloud{
+		providers: map[string]Provider{
+			"aws":   &awsProvider{client},
+			"azure": &azureProvider{client, o.Getenv},
+			"gcp":   &gcpProvider{client, o.Getenv},
+		},
+		now:    o.Now,
+		logins: map[cloudKey]*cloudLogin{},
+	}
+}
+
+// A CloudError says why a cloud gave no login.
+type CloudError struct {
+	Provider string
+	Host     string
+	Err      error
+
+	hint string
+}
+
+func (e *CloudError) Error() string {
+	return "unable to get authentication data from OIDC: failed to get access token for artifact registry: " + cloudText(e.Err)
+}
+
+// Unwrap returns the library's error.
+func (e *CloudError) Unwrap() error { return e.Err }
+
+// AuthFailure is true.
+func (e *CloudError) AuthFailure() bool { return true }
+
+// Transient tells whether asking again may help: the cloud had a bad moment, or could not be reached. That no metadata
+// server answers is no reason to ask again: this does not run where there is one.
+func (e *CloudError) Transient() bool {
+	if code := cloudStatus(e.Err); code != 0 {
+		return code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500
+	}
+	var dns *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.As(e.Err, &dns):
+		return true
+	case errors.As(e.Err, &op) && op.Op == "dial":
+		return !isMetadataAddr(op.Addr)
+	}
+	return errors.Is(e.Err, context.DeadlineExceeded)
+}
+
+// Hint tells what to do, or is empty.
+func (e *CloudError) Hint() string { return e.hint }
+
+func isMetadataAddr(addr net.Addr) bool {
+	return addr == nil || isMetadataHost(strings.TrimSuffix(addr.String(), ":80"))
+}
+
+// cloudStatus is the HTTP status that a cloud's library has put into its error, or 0.
+func cloudStatus(err error) int {
+	var aws *smithyhttp.ResponseError
+	var azure *azcore.ResponseError
+	var google *oauth2.RetrieveError
+	var exchange *TokenError
+	switch {
+	case errors.As(err, &aws):
+		return aws.HTTPStatusCode()
+	case errors.As(err, &azure):
+		return azure.StatusCode
+	case errors.As(err, &google) && google.Response != nil:
+		return google.Response.StatusCode
+	case errors.As(err, &exchange):
+		return exchange.Code
+	}
+	return 0
+}
+
+// maxCloudText is how much is shown of the clouds' errors, some of which list everything that was tried.
+const maxCloudText = 600
+
+// longSecret matches what may be a token or a key in an error of a library: no word is that long.
+var longSecret = regexp.MustCompile(`[A-Za-z0-9+/_=.~-]{80,}`)
+
+func cloudText(err error) string {
+	text := printableUpTo(longSecret.ReplaceAllString(err.Error(), redacted), maxCloudText)
+	return strings.TrimSpace(text)
+}
+
+type cloudKey struct{ provider, host string }
+
+// cloudLogin is one login, renewed when its time is over. The turn is held while a cloud is asked.
+type cloudLogin struct {
+	turn    chan struct{}
+	cred    Credential
+	expires time.Time
+	err     error // remembered for the rest of the run
+}
+
+// Logins logs in to a registry, now, so that a login that fails is not mistaken for a registry that refuses. It may be
+// renewed later. An error is a *CloudError.
+func (c *Cloud) Logins(ctx context.Context, provider, host string) (Logins, error) {
+	l := &cloudLogins{cloud: c, key: cloudKey{provider, RegistryHost(host)}}
+	_, err := l.Login(ctx, host, "")
+	return l, err
+}
+
+type cloudLogins struct {
+	cloud *Cloud
+	key   cloudKey
+}
+
+// Key is made of the names: the identity is the machine's.
+func (l *cloudLogins) Key() string { return fingerprint("cloud", l.key.provider, l.key.host) }
+
+// Login returns the login that there is, or the next one.
+func (l *cloudLogins) Login(ctx context.Context, _, _ string) (Login, error) {
+	login := l.cloud.login(l.key)
+	select {
+	case login.turn <- struct{}{}:
+		defer func() { <-login.turn }()
+	case <-ctx.Done():
+		return Login{}, ctx.Err()
+	}
+	if login.err == nil && (login.cred.IsZero() || !l.cloud.now().Before(login.expires)) {
+		cred, expires, err := l.ask(ctx)
+		if ctx.Err() != nil {
+			return Login{}, context.Cause(ctx)
+		}
+		login.cred, login.expires, login.err = cred, expires.Add(-cloudLeeway), err
+	}
+	return Login{Credential: login.cred, Source: "the identity of this machine at " + l.key.provider}, login.err
+}
+
+func (c *Cloud) login(key cloudKey) *cloudLogin {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.logins[key] == nil {
+		c.logins[key] = &cloudLogin{turn: make(chan struct{}, 1)}
+	}
+	return c.logins[key]
+}
+
+func (l *cloudLogins) ask(ctx context.Context) (Credential, time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
+	defer cancel()
+	provider := l.cloud.providers[l.key.provider]
+	if provider == nil {
+		return Credential{}, time.Time{}, l.fail(fmt.Errorf("unknown provider '%s'", l.key.provider))
+	}
+	cred, expires, err := provider.Login(ctx, l.key.host)
+	if err != nil {
+		return Credential{}, time.Time{}, l.fail(err)
+	}
+	return cred, expires, nil
+}
+
+func (l *cloudLogins) fail(err error) error {
+	e := &CloudError{Provider: l.key.provider, Host: l.key.host, Err: err}
+	if own := cloudOf(l.key.host); own != "" && own != l.key.provider {
+		e.hint = fmt.Sprintf("'%s' is a registry of %s: spec.provider should be %s", l.key.host, own, own)
+	} else if cloudStatus(err) == http.StatusForbidden || cloudStatus(err) == http.StatusBadRequest {
+		e.hint = cloudLoginPermission(l.key.provider)
+	}
+	return e
+}
+
+// cloudLoginPermission names what an identity needs to log in at all.
+func cloudLoginPermission(provider string) string {
+	switch provider {
+	case "aws":
+		return "the role needs ecr:GetAuthorizationToken, and a trust policy that lets this identity assume it"
+	case "azure":
+		return "the identity needs the role AcrPull on the registry"
+	case "gcp":
+		return "the service account needs the scope cloud-platform and the role Artifact Registry Reader"
+	}
+	return ""
+}
 
 // CloudPermission names what a login needs to pull from a cloud's registry, or nothing if the host is not one.
 func CloudPermission(host string) string {
-	switch cloudOf(host) {
+	switch cloudOf(RegistryHost(host)) {
 	case "aws":
 		return "ecr:BatchGetImage and ecr:GetDownloadUrlForLayer, as in AmazonEC2ContainerRegistryReadOnly"
 	case "azure":
@@ -15,15 +243,53 @@ func CloudPermission(host string) string {
 	return ""
 }
 
+// cloudOf tells whose registry a host is by its name.
 func cloudOf(host string) string {
-	host = strings.ToLower(host)
+	_, aws := parseECR(host)
 	switch {
-	case strings.HasSuffix(host, ".gcr.io"), host == "gcr.io", strings.HasSuffix(host, "-docker.pkg.dev"):
-		return "gcp"
-	case strings.HasSuffix(host, ".azurecr.io"), strings.HasSuffix(host, ".azurecr.cn"), strings.HasSuffix(host, ".azurecr.us"):
-		return "azure"
-	case strings.Contains(host, ".dkr.ecr"), strings.Contains(host, ".dkr-ecr."), host == "public.ecr.aws":
+	case aws:
 		return "aws"
+	case isACR(host):
+		return "azure"
+	case isGoogleRegistry(host):
+		return "gcp"
 	}
 	return ""
+}
+
+// cloudClient is the HTTP client of the clouds' libraries: the run's connections and proxies, no client certificate, no
+// redirects, and a short wait for metadata servers, to which no proxy leads.
+func cloudClient(o CloudOptions) *http.Client {
+	dial := o.Dial
+	if dial == nil {
+		dial = plainDial
+	}
+	authorities := o.Identity.withoutCertificate()
+	return &http.Client{
+		Transport: &cloudTransport{
+			cloud: Connections(TransportOptions{Identity: authorities, Dial: dial, Getenv: o.Getenv}),
+			local: Connections(TransportOptions{Identity: authorities, Dial: dialWithin(dial, metadataDialTimeout)}),
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+type cloudTransport struct{ cloud, local *Pool }
+
+// RoundTrip implements http.RoundTripper.
+func (t *cloudTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if isMetadataHost(r.URL.Hostname()) {
+		return t.local.RoundTrip(r)
+	}
+	return t.cloud.RoundTrip(r)
+}
+
+// isMetadataHost tells whether a host is this machine's neighbour: link-local, loopback, Google's name for its server,
+// the unique local address of Amazon's.
+func isMetadataHost(host string) bool {
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil {
+		return host == "localhost" || host == "metadata.google.internal" || host == "metadata"
+	}
+	return a.IsLinkLocalUnicast() || a.IsLoopback() || a == netip.MustParseAddr("fd00:ec2::254") || a == netip.MustParseAddr("fd00:ec2::23")
 }

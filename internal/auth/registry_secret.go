@@ -18,9 +18,7 @@ type RegistrySecretError struct {
 	hint   string
 }
 
-func (e *RegistrySecretError) Error() string {
-	return "failed to configure OCI registry authentication: " + e.Reason
-}
+func (e *RegistrySecretError) Error() string { return e.Reason }
 
 // AuthFailure is true.
 func (e *RegistrySecretError) AuthFailure() bool { return true }

@@ -26,7 +26,6 @@ func opaque(pairs ...string) *manifest.Secret {
 
 // §12 case 70
 func TestRegistrySecret(t *testing.T) {
-	const prefix = "failed to configure OCI registry authentication: "
 	for _, test := range []struct {
 		name      string
 		secret    *manifest.Secret
@@ -61,7 +60,7 @@ func TestRegistrySecret(t *testing.T) {
 			logins, err := auth.RegistrySecret(test.secret, test.host)
 			if test.failure != "" {
 				var hinted interface{ Hint() string }
-				if err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), test.failure) || strings.Contains(err.Error(), "canary") {
+				if err == nil || !strings.Contains(err.Error(), test.failure) || strings.Contains(err.Error(), "canary") {
 					t.Errorf("got error %v, want %q", err, test.failure)
 				}
 				if !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), test.hint) {

@@ -1,0 +1,147 @@
+package auth
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+)
+
+const (
+	// acrScope asks for a token that is good for container registries alone, in every cloud of Azure.
+	acrScope = "https://containerregistry.azure.net/.default"
+	// acrUser is the user name that goes with a refresh token in place of a password.
+	acrUser = "00000000-0000-0000-0000-000000000000"
+	// acrTokenLife is how long a refresh token is used that does not say how long it is good for.
+	acrTokenLife = time.Hour
+
+	envAuthorityHost = "AZURE_AUTHORITY_HOST"
+)
+
+// acrClouds are the registries' domains, with the clouds that they belong to.
+func acrClouds() map[string]cloud.Configuration {
+	return map[string]cloud.Configuration{
+		".azurecr.io": cloud.AzurePublic,
+		".azurecr.cn": cloud.AzureChina,
+		".azurecr.us": cloud.AzureGovernment,
+	}
+}
+
+func acrCloud(host string) (cloud.Configuration, bool) {
+	for suffix, c := range acrClouds() {
+		if len(host) > len(suffix) && strings.HasSuffix(host, suffix) {
+			return c, true
+		}
+	}
+	return cloud.Configuration{}, false
+}
+
+func isACR(host string) bool {
+	_, ok := acrCloud(host)
+	return ok
+}
+
+// azureProvider uses the SDK's default chain: client secret or certificate, workload identity, managed identity, the
+// command line tools.
+type azureProvider struct {
+	client *http.Client
+	getenv func(string) string
+}
+
+// Login implements Provider. The identity's token is exchanged for one of the registry's own.
+func (p *azureProvider) Login(ctx context.Context, host string) (Credential, time.Time, error) {
+	home, ok := acrCloud(host)
+	if !ok {
+		return Credential{}, time.Time{}, fmt.Errorf("invalid Azure registry: '%s' is not NAME.azurecr.io, .cn or .us", host)
+	}
+	identity, err := azidentity.NewDefaultAzureCredential(p.options(home))
+	if err != nil {
+		return Credential{}, time.Time{}, err
+	}
+	token, err := identity.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{acrScope}})
+	if err != nil {
+		return Credential{}, time.Time{}, err
+	}
+	refresh, err := p.exchange(ctx, host, token.Token)
+	if err != nil {
+		return Credential{}, time.Time{}, err
+	}
+	return BasicCredential(acrUser, refresh), tokenExpiry(refresh, token.ExpiresOn), nil
+}
+
+// options leave the authority to AZURE_AUTHORITY_HOST, which the SDK reads, if it is set. An authority that is not
+// Microsoft's must not be looked up at Microsoft's.
+func (p *azureProvider) options(home cloud.Configuration) *azidentity.DefaultAzureCredentialOptions {
+	o := &azidentity.DefaultAzureCredentialOptions{ClientOptions: azcore.ClientOptions{Transport: p.client}}
+	if p.getenv == nil || p.getenv(envAuthorityHost) == "" {
+		o.Cloud = home
+		return o
+	}
+	own := p.getenv(envAuthorityHost)
+	o.DisableInstanceDiscovery = true
+	for _, known := range acrClouds() {
+		if strings.TrimRight(own, "/") == strings.TrimRight(known.ActiveDirectoryAuthorityHost, "/") {
+			o.DisableInstanceDiscovery = false
+		}
+	}
+	return o
+}
+
+// exchange turns an Entra ID token into a refresh token of the registry.
+func (p *azureProvider) exchange(ctx context.Context, host, token string) (string, error) {
+	form := url.Values{"grant_type": {"access_token"}, "service": {host}, "access_token": {token}}
+	target := "https://" + host + "/oauth2/exchange"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer discard(resp)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTokenBytes))
+	if err != nil {
+		return "", err
+	}
+	failed := &TokenError{Realm: "https://" + host, Code: resp.StatusCode}
+	if resp.StatusCode != http.StatusOK {
+		failed.Reason = strings.ReplaceAll(RefusalReason(resp.Header.Get("Content-Type"), string(body)), token, redacted)
+		return "", failed
+	}
+	var answer struct {
+		RefreshToken string `json:"refresh_token"`
+	}
+	if json.Unmarshal(body, &answer) != nil || answer.RefreshToken == "" {
+		failed.Reason = "its answer holds no token"
+		return "", failed
+	}
+	return answer.RefreshToken, nil
+}
+
+// tokenExpiry reads when a JSON web token ends. One that cannot be read is used for as long as the identity's own token,
+// but not longer than a careful guess.
+func tokenExpiry(token string, other time.Time) time.Time {
+	var claims struct {
+		Issued int64 `json:"iat"`
+		Ends   int64 `json:"exp"`
+	}
+	parts := strings.Split(token, ".")
+	if len(parts) == 3 {
+		if raw, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil && json.Unmarshal(raw, &claims) == nil && claims.Ends > 0 {
+			return time.Unix(claims.Ends, 0)
+		}
+	}
+	return other
+}

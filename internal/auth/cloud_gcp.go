@@ -1,0 +1,148 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/compute/metadata"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+)
+
+const (
+	// googleScope is the one scope that both Artifact Registry and Container Registry accept from every kind of identity.
+	googleScope = "https://www.googleapis.com/auth/cloud-platform"
+	// googleUser is the user name that goes with an access token in place of a password.
+	googleUser = "oauth2accesstoken"
+	// maxCredentialsFile bounds a file of application default credentials.
+	maxCredentialsFile = 1 << 20
+)
+
+func isGoogleRegistry(host string) bool {
+	return host == "gcr.io" || strings.HasSuffix(host, ".gcr.io") || strings.HasSuffix(host, "-docker.pkg.dev")
+}
+
+// gcpProvider uses application default credentials: the file that GOOGLE_APPLICATION_CREDENTIALS names (workload identity
+// federation included), gcloud's own, the metadata server.
+type gcpProvider struct {
+	client *http.Client
+	getenv func(string) string
+}
+
+var (
+	errNoAccessToken    = errors.New("the metadata server's answer holds no access token")
+	errCredentialsFile  = errors.New("not a file of application default credentials")
+	errCredentialsLarge = fmt.Errorf("larger than %d bytes", maxCredentialsFile)
+)
+
+// Login implements Provider.
+func (p *gcpProvider) Login(ctx context.Context, host string) (Credential, time.Time, error) {
+	if !isGoogleRegistry(host) {
+		return Credential{}, time.Time{}, fmt.Errorf("invalid GCP registry: '%s' is neither gcr.io, nor below it, nor LOCATION-docker.pkg.dev", host)
+	}
+	token, err := p.fromFile(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		token, err = p.fromMetadata(ctx)
+	}
+	if err != nil {
+		return Credential{}, time.Time{}, err
+	}
+	return BasicCredential(googleUser, token.AccessToken), token.Expiry, nil
+}
+
+// fromFile returns an fs.ErrNotExist if there is no file. One that was named has to exist.
+func (p *gcpProvider) fromFile(ctx context.Context) (*oauth2.Token, error) {
+	path := p.env("GOOGLE_APPLICATION_CREDENTIALS")
+	named := path != ""
+	if !named {
+		path = p.wellKnownFile()
+	}
+	if path == "" {
+		return nil, fs.ErrNotExist
+	}
+	data, err := readCredentials(path)
+	switch {
+	case named && errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS: no such file: %s", path)
+	case err != nil:
+		return nil, err
+	}
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, p.client)
+	credentials, err := google.CredentialsFromJSONWithType(ctx, data, credentialsType(data), googleScope)
+	if err != nil {
+		// The library's error may quote the file.
+		return nil, fmt.Errorf("%s: %w", path, errCredentialsFile)
+	}
+	return credentials.TokenSource.Token()
+}
+
+func (p *gcpProvider) env(name string) string {
+	if p.getenv == nil {
+		return ""
+	}
+	return p.getenv(name)
+}
+
+func (p *gcpProvider) wellKnownFile() string {
+	const file = "application_default_credentials.json"
+	if runtime.GOOS == "windows" {
+		return under(p.env("APPDATA"), "gcloud", file)
+	}
+	return under(p.env("HOME"), ".config", "gcloud", file)
+}
+
+func readCredentials(path string) ([]byte, error) {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxCredentialsFile+1))
+	if err == nil && len(data) > maxCredentialsFile {
+		err = fmt.Errorf("%s: %w", path, errCredentialsLarge)
+	}
+	return data, err
+}
+
+// credentialsType is the type that a file says it is of, if that is one of those that machines and people log in with.
+func credentialsType(data []byte) google.CredentialsType {
+	var file struct {
+		Type google.CredentialsType `json:"type"`
+	}
+	known := []google.CredentialsType{
+		google.ServiceAccount, google.AuthorizedUser, google.ExternalAccount,
+		google.ExternalAccountAuthorizedUser, google.ImpersonatedServiceAccount,
+	}
+	if json.Unmarshal(data, &file) != nil || !slices.Contains(known, file.Type) {
+		return "unknown"
+	}
+	return file.Type
+}
+
+func (p *gcpProvider) fromMetadata(ctx context.Context) (*oauth2.Token, error) {
+	const path = "instance/service-accounts/default/token?scopes="
+	text, err := metadata.NewClient(p.client).GetWithContext(ctx, path+url.QueryEscape(googleScope))
+	if err != nil {
+		return nil, fmt.Errorf("no application default credentials, and from the metadata server: %w", err)
+	}
+	var answer struct {
+		AccessToken string `json:"access_token"`
+		ExpiresIn   int64  `json:"expires_in"`
+	}
+	if json.Unmarshal([]byte(text), &answer) != nil || answer.AccessToken == "" {
+		return nil, errNoAccessToken
+	}
+	return &oauth2.Token{AccessToken: answer.AccessToken, Expiry: time.Now().Add(time.Duration(answer.ExpiresIn) * time.Second)}, nil
+}
