@@ -7,8 +7,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -28,24 +28,20 @@ func (unknownChartError) Unwrap() error { return fs.ErrNotExist }
 
 // Offsets says where in an index each chart is. It is made by [Scan].
 type Offsets struct {
+	layout
 	size int64
 
 	once   sync.Once
 	err    error
-	parsed map[string]versions
+	parsed map[string]versions // of an index that was read by the full parser
 }
 
-// Check finishes what a single pass cannot do: an index whose syntax Scan did not recognise is read again, with the full
-// YAML parser. For all others it costs nothing. Its error is one of the index, as Scan's, or one of reading r, which has
-// the bytes that were scanned.
+// Check finishes what a single pass cannot do: syntax that Scan did not recognise is read again, by the full YAML parser.
+// An index that Scan recognised altogether costs nothing. The error is one of the index, as Scan's, or one of reading r,
+// which has the bytes that were scanned.
 func (o *Offsets) Check(r io.ReaderAt) error {
 	o.once.Do(func() { o.err = o.settle(r) })
 	return o.err
-}
-
-func (o *Offsets) settle(r io.ReaderAt) (err error) {
-	o.parsed, err = parseIndex(io.NewSectionReader(r, 0, o.size))
-	return err
 }
 
 // An Index gives the charts of an index that was scanned. It is safe for use by many goroutines.
@@ -64,11 +60,25 @@ func (i *Index) Candidates(chart string) (c []resolve.Candidate, dropped int, er
 	if err := i.offsets.Check(i.r); err != nil {
 		return nil, 0, err
 	}
-	v, ok := i.offsets.parsed[chart]
-	if !ok || !v.known {
-		return nil, 0, unknownChartError{}
+	if i.offsets.whole {
+		v := i.offsets.parsed[chart]
+		if !v.known {
+			return nil, 0, unknownChartError{}
+		}
+		return slices.Clone(v.candidates), v.dropped, nil
 	}
-	return v.candidates, v.dropped, nil
+	found := i.offsets.lookup(chart)
+	switch {
+	case found == nil || found.listed == listedNot:
+		return nil, 0, unknownChartError{}
+	case found.listed == listedNull || found.items == 0:
+		return nil, 0, nil
+	case found.strange:
+		return parsedCandidates(i.r, found)
+	case i.offsets.layout.json:
+		return jsonCandidates(i.r, found)
+	}
+	return blockCandidates(i.r, found)
 }
 
 // Charts returns the names of all charts, sorted.
@@ -76,6 +86,25 @@ func (i *Index) Charts() []string {
 	if i.offsets.Check(i.r) != nil {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(i.offsets.parsed))
-	return slices.DeleteFunc(names, func(name string) bool { return !i.offsets.parsed[name].known })
+	var names []string
+	for name, v := range i.offsets.parsed {
+		if v.known {
+			names = append(names, name)
+		}
+	}
+	for _, c := range i.offsets.charts {
+		if c.listed != listedNot {
+			names = append(names, c.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (o *Offsets) lookup(name string) *chart {
+	at, ok := slices.BinarySearchFunc(o.charts, name, func(c chart, name string) int { return strings.Compare(c.name, name) })
+	if !ok {
+		return nil
+	}
+	return &o.charts[at]
 }

@@ -61,12 +61,6 @@ func (t *tree) scalar(k kind, text []byte) {
 	t.add(node{kind: k, text: t.keep(text)})
 }
 
-// roughString adds a string of about size bytes without its text.
-func (t *tree) roughString(size int) {
-	t.grow(size)
-	t.add(node{kind: kindString, rough: true})
-}
-
 // begin opens a collection; end closes the last one opened.
 func (t *tree) begin(k kind) {
 	at := t.add(node{kind: k})

@@ -1,0 +1,491 @@
+package index
+
+import (
+	"bytes"
+	"math"
+)
+
+// maxDepth is how deep collections are recognised. The full parser goes deeper.
+const maxDepth = 64
+
+// mode is what the next line is.
+type mode uint8
+
+const (
+	modeStructure mode = iota // a key, a list item, a comment …
+	modePlain                 // may continue a plain scalar
+	modeQuoted                // inside a quoted scalar
+	modeBlock                 // may continue a literal or folded scalar
+	modeStrange               // inside a region that is left to the full parser
+	modeEnded                 // after the end of the document
+)
+
+// pending is what has been announced and is still to come; if it does not, it is null.
+type pending uint8
+
+const (
+	pendNothing pending = iota
+	pendDocument
+	pendValue // after a key
+	pendItem  // after a dash
+)
+
+// role is what a collection is for.
+type role uint8
+
+const (
+	roleOther   role = iota
+	roleRoot         // the index itself
+	roleEntries      // the mapping of charts
+	roleList         // the list of a chart's versions
+)
+
+// A frame is a block collection that is open.
+type frame struct {
+	indent   int
+	list     bool // else a mapping
+	indented bool // a mapping whose last key has a list that is not indented
+	role     role
+	inTree   bool // the collection is part of an entry that is being read
+	keys     keySet
+}
+
+// A scanner reads the lines of a YAML index. Whatever it is not sure about it calls strange; everything else it reads
+// exactly as the full YAML parser does.
+type scanner struct {
+	frames []frame
+	keys   *keyStack
+	mode   mode
+	pend   pending
+	lines  int
+	at     int64 // offset of the line
+	begun  bool  // the document has begun
+
+	quote  byte // of the scalar that is open
+	blanks int  // widest blank line before the first line of a block scalar
+	indent int  // of the block scalar or strange region; 0 if not known yet
+
+	field  string // top-level key, if it is one that matters
+	start  int64  // of the top-level key's line
+	layout layout
+	record *recorder // nil while only looking for charts
+	fatal  error
+}
+
+// region is a part of the file that is left to the full parser: the line of a key and what belongs to it.
+type region struct {
+	start, end int64
+	chart      int // index into layout.charts, or -1
+}
+
+// listed is what a chart's value is.
+type listed uint8
+
+const (
+	listedNull listed = iota
+	listedItems
+	listedNot // neither, so this is no chart
+)
+
+type chart struct {
+	name       string
+	start, end int64 // YAML: of the lines from the key on; JSON: of the value
+	items      int
+	listed     listed
+	strange    bool // to be read by the full parser
+}
+
+// layout is what a scan found.
+type layout struct {
+	apiVersion bool
+	charts     []chart
+	strange    []region
+	whole      bool // the whole file is left to the full parser
+	json       bool
+}
+
+func newScanner() *scanner {
+	return &scanner{keys: newKeyStack(), pend: pendDocument}
+}
+
+func (s *scanner) top() *frame { return &s.frames[len(s.frames)-1] }
+
+// line reads one line without its line feed. It says whether it wants more.
+func (s *scanner) line(line []byte, long bool) bool {
+	s.lines++
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	switch {
+	case s.mode == modeStrange && !s.leaveRegion(line):
+	case long || !cleanLine(line):
+		s.strange(indentOf(line))
+	default:
+		s.read(line)
+	}
+	return s.fatal == nil && !s.layout.whole
+}
+
+func (s *scanner) read(line []byte) {
+	switch s.mode {
+	case modeStructure, modeStrange:
+		s.structure(line)
+	case modePlain:
+		s.continuePlain(line)
+	case modeQuoted:
+		s.continueQuoted(line)
+	case modeBlock:
+		s.continueBlock(line)
+	case modeEnded:
+		if col := indentOf(line); col < len(line) && line[col] != '#' {
+			s.giveUp()
+		}
+	}
+}
+
+func indentOf(line []byte) int {
+	for i, c := range line {
+		if c != ' ' {
+			return i
+		}
+	}
+	return len(line)
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// blankAt says whether a token ends before line[i].
+func blankAt(line []byte, i int) bool { return i >= len(line) || isBlank(line[i]) }
+
+// structure reads a line that begins with a token.
+func (s *scanner) structure(line []byte) {
+	s.mode = modeStructure
+	col := indentOf(line)
+	switch {
+	case col == len(line) || line[col] == '#':
+		return
+	case line[col] == '\t':
+		s.strange(col)
+		return
+	case col == 0 && s.marker(line):
+		return
+	}
+	s.unroll(col)
+	for line[col] == '-' && blankAt(line, col+1) {
+		if !s.dash(col) {
+			s.strange(col)
+			return
+		}
+		next := col + 1 + indentOf(line[col+1:])
+		if next == len(line) || line[next] == '#' {
+			return
+		}
+		col = next
+	}
+	s.node(line, col)
+}
+
+// marker handles what is special at the beginning of a line.
+func (s *scanner) marker(line []byte) bool {
+	if line[0] == '%' {
+		s.giveUp()
+		return true
+	}
+	if len(line) < 3 || !blankAt(line, 3) {
+		return false
+	}
+	rest := line[3:]
+	bare := indentOf(rest) == len(rest)
+	switch string(line[:3]) {
+	case "---":
+		if s.begun || !bare {
+			s.giveUp()
+		}
+		s.begun = true
+		return true
+	case "...":
+		if !s.begun || !bare {
+			s.giveUp()
+		}
+		s.close()
+		s.mode = modeEnded
+		return true
+	}
+	return false
+}
+
+// unroll closes the collections that are indented more than the line.
+func (s *scanner) unroll(col int) {
+	for len(s.frames) > 0 && s.top().indent > col {
+		s.null()
+		s.pop()
+	}
+}
+
+// close closes all collections.
+func (s *scanner) close() {
+	s.null()
+	for len(s.frames) > 0 {
+		s.pop()
+	}
+}
+
+// null makes what is pending a null.
+func (s *scanner) null() {
+	if s.pend != pendNothing && s.inEntry() {
+		s.record.scalar(kindNull, nil)
+	}
+	s.pend = pendNothing
+}
+
+func (s *scanner) inEntry() bool { return s.record != nil && s.record.inside }
+
+// dash begins an item of a list.
+func (s *scanner) dash(col int) bool {
+	if len(s.frames) == 0 || len(s.frames) >= maxDepth {
+		return false // no index is a list
+	}
+	top := s.top()
+	switch {
+	case col > top.indent:
+		if s.pend == pendNothing || !s.pushList(col) {
+			return false
+		}
+	case top.list || top.indented:
+		s.null()
+	case s.pend == pendValue:
+		if !s.beginList(top) {
+			return false
+		}
+		top.indented = true
+	default:
+		return false
+	}
+	s.item()
+	s.pend = pendItem
+	return true
+}
+
+func (s *scanner) pushList(col int) bool {
+	if !s.beginList(s.top()) {
+		return false
+	}
+	f := frame{indent: col, list: true, inTree: s.inEntry(), keys: s.keys.open()}
+	if s.chartLevel() {
+		f.role = roleList
+	}
+	s.frames = append(s.frames, f)
+	return true
+}
+
+// beginList notes that the value of the innermost key, or an item, is a list.
+func (s *scanner) beginList(top *frame) bool {
+	switch {
+	case s.inEntry():
+		s.record.begin(kindList)
+	case s.chartLevel():
+		s.chart().listed = listedItems
+	case top.role == roleRoot && s.field == fieldEntries:
+		return false
+	}
+	return true
+}
+
+// chartLevel says whether the value that comes is that of a chart.
+func (s *scanner) chartLevel() bool {
+	top := s.top()
+	return top.role == roleEntries && !top.indented
+}
+
+func (s *scanner) chart() *chart { return &s.layout.charts[len(s.layout.charts)-1] }
+
+// item notes that an item begins, which may be an entry of a chart.
+func (s *scanner) item() {
+	if top := s.top(); top.role != roleList && top.role != roleEntries {
+		return
+	}
+	s.chart().items++
+	if s.record != nil {
+		s.record.next(s.at)
+	}
+}
+
+// pop closes the innermost collection.
+func (s *scanner) pop() {
+	top := s.top()
+	s.endIndented(top)
+	switch {
+	case top.inTree:
+		s.record.end()
+	case top.role == roleList && s.record != nil:
+		s.record.finish(s.at)
+	case top.role == roleEntries:
+		s.endChart()
+	}
+	s.keys.close(&top.keys)
+	s.frames = s.frames[:len(s.frames)-1]
+}
+
+// endIndented closes the list of the last key that is not indented, if there is one.
+func (s *scanner) endIndented(top *frame) {
+	if !top.indented {
+		return
+	}
+	top.indented = false
+	switch {
+	case top.inTree:
+		s.record.end()
+	case top.role == roleEntries && s.record != nil:
+		s.record.finish(s.at)
+	}
+}
+
+func (s *scanner) endChart() {
+	if n := len(s.layout.charts); n > 0 && s.chart().end == 0 {
+		s.chart().end = s.at
+	}
+}
+
+const (
+	fieldAPIVersion = "apiVersion"
+	fieldEntries    = "entries"
+)
+
+// key begins a pair of a mapping.
+func (s *scanner) key(col int, key []byte) bool {
+	switch {
+	case len(s.frames) == 0 && s.pend == pendDocument:
+		s.push(col, roleRoot)
+	case len(s.frames) == 0 || len(s.frames) >= maxDepth:
+		return false
+	case col > s.top().indent:
+		if s.pend == pendNothing || !s.pushMapping(col) {
+			return false
+		}
+	case s.top().list:
+		return false
+	}
+	top := s.top()
+	s.null()
+	s.endIndented(top)
+	if !s.keys.add(&top.keys, key) {
+		s.fail(&duplicateError{string(key), s.lines})
+		return true
+	}
+	if s.keys.count(&top.keys) > maxKeys {
+		s.fail(errTooManyKeys)
+		return true
+	}
+	s.named(top, key)
+	s.pend = pendValue
+	return true
+}
+
+func (s *scanner) pushMapping(col int) bool {
+	r := roleOther
+	switch top := s.top(); {
+	case s.inEntry():
+		s.record.begin(kindMap)
+	case top.role == roleRoot && s.pend == pendValue && s.field == fieldEntries:
+		r = roleEntries
+	case s.chartLevel():
+		s.chart().listed = listedNot
+	}
+	s.push(col, r)
+	return true
+}
+
+func (s *scanner) push(col int, r role) {
+	if r == roleRoot && s.record != nil {
+		r = roleEntries // a recorder is given the lines of one chart
+	}
+	s.begun, s.pend = true, pendNothing
+	s.frames = append(s.frames, frame{indent: col, role: r, inTree: s.inEntry(), keys: s.keys.open()})
+}
+
+// named notes a key that means something.
+func (s *scanner) named(top *frame, key []byte) {
+	switch {
+	case s.inEntry():
+		s.record.setKey(key)
+	case top.role == roleEntries:
+		s.endChart()
+		s.layout.charts = append(s.layout.charts, chart{name: string(key), start: s.at})
+	case top.role == roleRoot:
+		s.start, s.field = s.at, ""
+		switch {
+		case string(key) == fieldAPIVersion:
+			s.field = fieldAPIVersion
+		case string(key) == fieldEntries:
+			s.field = fieldEntries
+		}
+	}
+}
+
+// finish ends the stream at an offset.
+func (s *scanner) finish(end int64) {
+	s.at = end
+	if s.mode == modeQuoted {
+		s.strange(math.MaxInt)
+	}
+	if s.mode == modeStrange {
+		s.endRegion()
+	}
+	s.close()
+}
+
+// fail ends the scan with an error, if it is sure.
+func (s *scanner) fail(err error) {
+	if len(s.layout.strange) > 0 {
+		s.giveUp() // it may be text in a string of a strange region
+		return
+	}
+	s.fatal = err
+}
+
+// giveUp leaves the whole file to the full parser.
+func (s *scanner) giveUp() { s.layout.whole = true }
+
+// strange leaves what surrounds a column of the line to the full parser: the chart, or the top-level key, or all.
+func (s *scanner) strange(col int) {
+	switch {
+	case s.record != nil || len(s.frames) == 0:
+		s.giveUp()
+	case len(s.frames) > 1 && s.frames[1].role == roleEntries && col > s.frames[1].indent && len(s.layout.charts) > 0:
+		s.chart().strange = true
+		s.openRegion(2, region{start: s.chart().start, chart: len(s.layout.charts) - 1})
+	case col > s.frames[0].indent && s.field == "":
+		s.openRegion(1, region{start: s.start, chart: -1})
+	default:
+		s.giveUp()
+	}
+}
+
+func (s *scanner) openRegion(depth int, r region) {
+	for len(s.frames) > depth {
+		s.keys.close(&s.top().keys)
+		s.frames = s.frames[:len(s.frames)-1]
+	}
+	s.layout.strange = append(s.layout.strange, r)
+	s.mode, s.pend, s.indent = modeStrange, pendNothing, s.top().indent
+}
+
+// leaveRegion ends a strange region at the line that cannot belong to it. The full parser has to agree later.
+func (s *scanner) leaveRegion(line []byte) bool {
+	col := indentOf(line)
+	if col > s.indent || col == len(line) || line[col] == '#' ||
+		col == s.indent && line[col] == '-' && blankAt(line, col+1) {
+		return false
+	}
+	s.endRegion()
+	return true
+}
+
+func (s *scanner) endRegion() {
+	s.layout.strange[len(s.layout.strange)-1].end = s.at
+	s.top().indented = false
+	s.mode = modeStructure
+}
+
+// trimBlanks cuts off blanks at the end.
+func trimBlanks(text []byte) []byte { return bytes.TrimRight(text, " \t") }

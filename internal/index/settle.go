@@ -1,0 +1,119 @@
+package index
+
+import (
+	"errors"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+// settle judges what Scan left open. Where the lines of a chart, or of another top-level key, are a mapping of one key in
+// the eyes of the full parser too, they mean the same inside the whole file: the parser comes to them in the same state,
+// and leaves them in the same state. Otherwise the whole file has to be parsed.
+func (o *Offsets) settle(r io.ReaderAt) error {
+	if !o.whole {
+		if err := o.settleRegions(r); err == nil || !errors.Is(err, errNotAlone) {
+			return err
+		}
+	}
+	if done, err := o.settleJSON(r); done {
+		return err
+	}
+	o.layout = layout{whole: true}
+	parsed, err := parseIndex(io.NewSectionReader(r, 0, o.size))
+	o.parsed = parsed
+	return err
+}
+
+// settleJSON reads JSON that Scan did not take for JSON because of all the white space in front of it.
+func (o *Offsets) settleJSON(r io.ReaderAt) (done bool, err error) {
+	found, err := scanJSON(newWindow(io.NewSectionReader(r, 0, o.size), windowSize))
+	switch {
+	case err != nil:
+		return true, err
+	case found.whole:
+		return false, nil
+	case !found.apiVersion:
+		return true, errNoAPIVersion
+	}
+	o.layout = *found
+	o.sort()
+	return true, nil
+}
+
+// errNotAlone is a region that cannot be read without the rest of the file.
+var errNotAlone = errors.New("the region does not stand alone")
+
+func (o *Offsets) settleRegions(r io.ReaderAt) error {
+	if len(o.strange) == 0 {
+		return nil
+	}
+	for _, region := range o.strange {
+		value, err := parseRegion(r, region.start, region.end)
+		if err != nil {
+			return err
+		}
+		if region.chart >= 0 {
+			o.charts[region.chart].settle(value)
+		}
+	}
+	if !o.apiVersion {
+		return errNoAPIVersion
+	}
+	o.sort()
+	return nil
+}
+
+func (c *chart) settle(value *yaml.Node) {
+	value = target(value)
+	switch {
+	case value.Kind == yaml.SequenceNode:
+		c.listed, c.items = listedItems, len(value.Content)
+	case nodeKind(value) == kindNull:
+		c.listed = listedNull
+	default:
+		c.listed = listedNot
+	}
+}
+
+// parseRegion returns the value of the only key in a region.
+func parseRegion(r io.ReaderAt, start, end int64) (*yaml.Node, error) {
+	root, err := parse(io.NewSectionReader(r, start, end-start))
+	if err == nil && root != nil {
+		err = checkNode(root)
+	}
+	if err != nil || root == nil || root.Kind != yaml.MappingNode || len(root.Content) != 2 || isMerge(root.Content[0]) {
+		return nil, errNotAlone
+	}
+	return root.Content[1], nil
+}
+
+// parsedCandidates reads a chart with the full parser.
+func parsedCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error) {
+	value, err := parseRegion(r, c.start, c.end)
+	if err != nil {
+		return nil, 0, errChanged
+	}
+	w := &nodeReader{}
+	v := w.chart(value)
+	return v.candidates, v.dropped, w.err
+}
+
+// blockCandidates reads a chart in block style.
+func blockCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error) {
+	s := newScanner()
+	s.record = &recorder{r: r, base: c.start, out: make([]resolve.Candidate, 0, c.items)}
+	w := newWindow(io.NewSectionReader(r, c.start, c.end-c.start), int(min(c.end-c.start, windowSize))+1)
+	s.scan(w)
+	switch {
+	case w.failure() != nil:
+		return nil, 0, w.failure()
+	case s.record.err != nil:
+		return nil, 0, s.record.err
+	case s.fatal != nil || s.layout.whole || s.mode == modeQuoted:
+		return nil, 0, errChanged
+	}
+	return s.record.out, s.record.lost, nil
+}

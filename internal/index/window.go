@@ -1,0 +1,121 @@
+package index
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+const (
+	windowSize = 256 << 10
+
+	// maxLine is the longest line that is recognised. A longer one is left to the full parser.
+	maxLine = 1 << 20
+)
+
+// A window is the part of a stream that is in memory.
+type window struct {
+	r        io.Reader
+	buf      []byte
+	pos, end int   // what is not consumed yet
+	base     int64 // offset of buf[0]
+	limit    int   // how large buf may become
+	err      error // what the reader said at its end
+	skip     bool  // the rest of a line that was too long is still to come
+}
+
+func newWindow(r io.Reader, size int) *window {
+	return &window{r: r, buf: make([]byte, size), limit: maxLine}
+}
+
+// offset is where in the stream the next byte to consume is.
+func (w *window) offset() int64 { return w.base + int64(w.pos) }
+
+// fill reads more. It says whether there is more, or the window is full and may not grow.
+func (w *window) fill() bool {
+	if w.err != nil {
+		return false
+	}
+	if w.pos > 0 {
+		w.end = copy(w.buf, w.buf[w.pos:w.end])
+		w.base += int64(w.pos)
+		w.pos = 0
+	}
+	if w.end == len(w.buf) {
+		if w.end >= w.limit {
+			return false
+		}
+		w.buf = append(w.buf, make([]byte, min(len(w.buf), w.limit-len(w.buf)))...)
+	}
+	for range maxEmptyReads {
+		n, err := w.r.Read(w.buf[w.end:])
+		w.end += n
+		if err != nil {
+			w.err = err
+		}
+		if n > 0 || err != nil {
+			return n > 0
+		}
+	}
+	w.err = io.ErrNoProgress
+	return false
+}
+
+const maxEmptyReads = 100
+
+// failure is why the stream ended, if not because it is over.
+func (w *window) failure() error {
+	if w.err == nil || errors.Is(w.err, io.EOF) {
+		return nil
+	}
+	return w.err
+}
+
+// line consumes a line and returns it without its end; it is valid until the next call. Of a line that is too long,
+// only the beginning is returned.
+func (w *window) line() (line []byte, long, ok bool) {
+	if w.skip {
+		w.skip = false
+		if !w.skipLine() {
+			return nil, false, false
+		}
+	}
+	for seen := 0; ; {
+		if i := bytes.IndexByte(w.buf[w.pos+seen:w.end], '\n'); i >= 0 {
+			line = w.buf[w.pos : w.pos+seen+i]
+			w.pos += seen + i + 1
+			return line, false, true
+		}
+		seen = w.end - w.pos
+		if w.fill() {
+			continue
+		}
+		line = w.buf[w.pos:w.end]
+		w.pos = w.end
+		w.skip = w.err == nil
+		return line, w.skip, len(line) > 0
+	}
+}
+
+func (w *window) skipLine() bool {
+	for {
+		if i := bytes.IndexByte(w.buf[w.pos:w.end], '\n'); i >= 0 {
+			w.pos += i + 1
+			return true
+		}
+		w.pos = w.end
+		if !w.fill() {
+			return false
+		}
+	}
+}
+
+// drain consumes everything.
+func (w *window) drain() {
+	for {
+		w.pos = w.end
+		if !w.fill() {
+			return
+		}
+	}
+}
