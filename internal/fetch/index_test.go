@@ -2,17 +2,22 @@ package fetch
 
 import (
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 	"github.com/helmsrc/helmsrc/internal/index"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -239,4 +244,77 @@ func TestConnectionsAreReusedAndClosed(t *testing.T) {
 	if distinct := slices.Compact(seen); len(seen) != 6 || len(distinct) != 1 {
 		t.Errorf("connections %v for %d requests", distinct, len(seen))
 	}
+}
+
+func TestProtectedRepository(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve(t, "repo.test:80", helmtest.BasicAuth("user:canary", files{"/index.yaml": small}))
+	index := func(id *auth.Identity) error {
+		_, err := w.repository(t, s.URL, id, HTTPOptions{}).Index(t.Context(), new(buffer), plenty)
+		return err
+	}
+	if err := index(basic(t)); err != nil {
+		t.Error("case 7:", err)
+	}
+	if err := index(auth.NewBasic("user", "canary-wrong")); !AuthFailure(err) || Transient(err) {
+		t.Errorf("case 7: a wrong password gives %v", err)
+	}
+	docker := &manifest.Secret{Namespace: "default", Name: "secret", Type: "kubernetes.io/dockerconfigjson", Data: map[string][]byte{
+		".dockerconfigjson": []byte(`{"auths":{"repo.test":{"username":"user","password":"canary"}}}`),
+		"username":          []byte("user"), "password": []byte("canary"),
+	}}
+	id, _, err := auth.FromSecrets(docker, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Log.Drain()
+	if err := index(id); !AuthFailure(err) || helmtest.Strings(s.Log.Drain())[0] != "GET /index.yaml 401" {
+		t.Errorf("case 8: %v", err)
+	}
+	s.Use(files{"/index.yaml": small})
+	if err := index(id); err != nil {
+		t.Error("case 8:", err)
+	}
+}
+
+// Whatever an operation ends with, nothing of it goes on.
+func TestNothingGoesOn(t *testing.T) {
+	w := newWorld(t)
+	var cancel context.CancelFunc
+	for addr, handler := range map[string]http.Handler{
+		"good.test:80":  files{"/x": "archive"},
+		"bad.test:80":   status(404),
+		"short.test:80": http.HandlerFunc(short),
+		"large.test:80": files{"/x": strings.Repeat("x", plenty+1)},
+		"loop.test:80":  redirects{"/x": "/x"},
+		"slow.test:80": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			cancel()
+			<-r.Context().Done()
+		}),
+	} {
+		w.serve(t, addr, handler)
+		var ctx context.Context
+		ctx, cancel = context.WithCancel(t.Context())
+		client := w.client(t)
+		h, err := client.HTTP("http://"+addr, nil, HTTPOptions{Timeout: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = h.Archive(ctx, candidate("x"), new(buffer), plenty)
+		cancel()
+		client.CloseIdleConnections()
+	}
+	for range 1 << 20 {
+		if !strings.Contains(stacks(), "net/http.(*persistConn)") {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("connections are left:\n%s", stacks())
+}
+
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	return string(buf[:runtime.Stack(buf, true)])
 }
