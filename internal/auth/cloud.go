@@ -59,7 +59,7 @@ func NewCloud(o CloudOptions) *Cloud {
 		providers: map[string]Provider{
 			"aws":   &awsProvider{client},
 			"azure": &azureProvider{client, o.Getenv},
-			"gcp":   &gcpProvider{client, o.Getenv},
+			"gcp":   &gcpProvider{client, o.Getenv, o.Now},
 		},
 		now:    o.Now,
 		logins: map[cloudKey]*cloudLogin{},
@@ -95,7 +95,7 @@ func (e *CloudError) Transient() bool {
 	var op *net.OpError
 	switch {
 	case errors.As(e.Err, &dns):
-		return true
+		return !isMetadataHost(dns.Name)
 	case errors.As(e.Err, &op) && op.Op == "dial":
 		return !isMetadataAddr(op.Addr)
 	}

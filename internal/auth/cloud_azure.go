@@ -22,8 +22,6 @@ const (
 	acrScope = "https://containerregistry.azure.net/.default"
 	// acrUser is the user name that goes with a refresh token in place of a password.
 	acrUser = "00000000-0000-0000-0000-000000000000"
-	// acrTokenLife is how long a refresh token is used that does not say how long it is good for.
-	acrTokenLife = time.Hour
 
 	envAuthorityHost = "AZURE_AUTHORITY_HOST"
 )
@@ -130,12 +128,11 @@ func (p *azureProvider) exchange(ctx context.Context, host, token string) (strin
 	return answer.RefreshToken, nil
 }
 
-// tokenExpiry reads when a JSON web token ends. One that cannot be read is used for as long as the identity's own token,
-// but not longer than a careful guess.
+// tokenExpiry reads when a JSON web token ends. One that cannot be read is used for as long as the token that it was
+// exchanged for.
 func tokenExpiry(token string, other time.Time) time.Time {
 	var claims struct {
-		Issued int64 `json:"iat"`
-		Ends   int64 `json:"exp"`
+		Ends int64 `json:"exp"`
 	}
 	parts := strings.Split(token, ".")
 	if len(parts) == 3 {

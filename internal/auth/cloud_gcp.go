@@ -39,6 +39,7 @@ func isGoogleRegistry(host string) bool {
 type gcpProvider struct {
 	client *http.Client
 	getenv func(string) string
+	now    func() time.Time
 }
 
 var (
@@ -144,5 +145,5 @@ func (p *gcpProvider) fromMetadata(ctx context.Context) (*oauth2.Token, error) {
 	if json.Unmarshal([]byte(text), &answer) != nil || answer.AccessToken == "" {
 		return nil, errNoAccessToken
 	}
-	return &oauth2.Token{AccessToken: answer.AccessToken, Expiry: time.Now().Add(time.Duration(answer.ExpiresIn) * time.Second)}, nil
+	return &oauth2.Token{AccessToken: answer.AccessToken, Expiry: p.now().Add(time.Duration(answer.ExpiresIn) * time.Second)}, nil
 }
