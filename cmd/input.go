@@ -47,9 +47,19 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 	in := &input{set: set, inventory: reconcile.NewInventory(set), selectors: selectors, namespace: o.namespace, told: map[*manifest.Object]bool{}}
 	for _, err := range failures {
 		a.console.fail(err)
-		in.code = exitUsage
+		in.code = worst(in.code, inputCode(err))
 	}
 	return in, nil
+}
+
+// inputCode tells an object that cannot be used from a file that cannot be read.
+func inputCode(err error) int {
+	var duplicate *manifest.DuplicateError
+	var kind *manifest.KindError
+	if errors.As(err, &duplicate) || errors.As(err, &kind) {
+		return exitFailed
+	}
+	return exitUsage
 }
 
 // wanted tells whether an object is selected by namespace and arguments.

@@ -80,6 +80,12 @@ func (a *app) selectRemembered(ctx context.Context, o *inputOptions, dir string,
 	if len(o.files)+len(files) > 0 {
 		return a.rememberedOfInput(ctx, o, dir, all, args)
 	}
+	if len(all) == 0 && !o.allowEmpty {
+		return nil, exitUsage, &usageError{
+			err:  fmt.Errorf("nothing is remembered in %s", dir),
+			hint: "-d names another artifacts directory; --allow-empty accepts an empty one",
+		}
+	}
 	for _, s := range selectors {
 		if !slices.ContainsFunc(all, func(r *reconcile.Result) bool { return s.matches(r.Object.Object) }) {
 			return nil, exitUsage, usagef("%s: nothing is remembered of such an object", s.text)

@@ -95,9 +95,23 @@ func reconcileHelmChart(ctx context.Context, p *pass) error {
 // unsupported refuses what would otherwise be passed over in silence.
 func unsupported(obj *sourcev1.HelmChart) error {
 	if obj.Spec.Verify != nil {
-		return status.ChartVerificationError.Wrap(errors.New("not implemented"))
+		return status.ChartVerificationError.Wrap(&unverifiableError{})
 	}
 	return nil
+}
+
+// unverifiableError is a chart that is to be verified, but cannot be. Its text is
+// source-controller's for charts from HTTP repositories.
+type unverifiableError struct{}
+
+func (*unverifiableError) Error() string { return "not implemented" }
+
+// Integrity tells that the chart cannot be trusted.
+func (*unverifiableError) Integrity() bool { return true }
+
+// Hint tells what can be verified.
+func (*unverifiableError) Hint() string {
+	return "spec.verify works only with charts from OCI registries"
 }
 
 // reusable tells whether the stored artifact is what this run would build.
@@ -279,3 +293,12 @@ func (e *unavailableError) Error() string {
 }
 
 func (e *unavailableError) Unwrap() error { return e.err }
+
+// Hint tells why an object that is in the input does not count.
+func (e *unavailableError) Hint() string {
+	var duplicate *manifest.DuplicateError
+	if errors.As(e.err, &duplicate) {
+		return duplicate.Error() + ": none of them is used"
+	}
+	return ""
+}

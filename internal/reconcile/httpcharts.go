@@ -21,28 +21,12 @@ import (
 // reconciled. Only its artifact counts, not its readiness: a repository that is
 // down serves the index that it had.
 func (p *pass) helmRepositoryCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) (charts, error) {
-	if repo, ok := source.Object.Typed.(*sourcev1.HelmRepository); ok && repo.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
-		opened, err := p.r.open(ctx, source.Object)
-		if err != nil {
-			return nil, err
-		}
-		if opened.registry != nil {
-			return &registryCharts{opened}, nil
-		}
+	if helmRepositoryKind().static(source.Object.Typed) {
+		return p.staticCharts(ctx, source)
 	}
-	file := source.index
-	if file == nil {
-		artifact := source.artifact
-		if artifact == nil || p.r.store.Verify(artifact.Path, artifact.Digest) != nil {
-			return nil, status.NoSource(obj.Spec.SourceRef.Kind, obj.Spec.SourceRef.Name, causeOf(source))
-		}
-		var err error
-		file, err = p.r.stored.do(ctx, keyOf(source.Object), func() (*indexFile, error) {
-			return p.r.storedIndexFile(keyOf(source.Object), artifact)
-		})
-		if err != nil {
-			return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
-		}
+	file, err := p.indexOf(ctx, source)
+	if err != nil {
+		return nil, err
 	}
 	if source.artifact != nil {
 		obj.Status.ObservedSourceArtifactRevision = source.artifact.Revision
@@ -52,6 +36,39 @@ func (p *pass) helmRepositoryCharts(ctx context.Context, obj *sourcev1.HelmChart
 		return nil, err
 	}
 	return &indexCharts{r: p.r, repo: repo, file: file}, nil
+}
+
+// staticCharts are those of a registry, or of the directory in its place. Such a
+// directory has an index, which is nobody's artifact.
+func (p *pass) staticCharts(ctx context.Context, source *Result) (charts, error) {
+	repo, err := p.r.open(ctx, source.Object)
+	if err != nil {
+		return nil, err
+	}
+	if repo.registry != nil {
+		return &registryCharts{repo}, nil
+	}
+	file, err := p.r.indexes.do(ctx, repo.identity, func() (*indexFile, error) { return p.spoolIndex(ctx, repo) })
+	if err != nil {
+		return nil, err
+	}
+	return &indexCharts{r: p.r, repo: repo, file: file}, nil
+}
+
+// indexOf is the index that was fetched in this run, else the stored one.
+func (p *pass) indexOf(ctx context.Context, source *Result) (*indexFile, error) {
+	if source.index != nil {
+		return source.index, nil
+	}
+	key, artifact := keyOf(source.Object), source.artifact
+	if artifact == nil || p.r.store.Verify(artifact.Path, artifact.Digest) != nil {
+		return nil, status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, causeOf(source))
+	}
+	file, err := p.r.stored.do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(key, artifact) })
+	if err != nil {
+		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
+	}
+	return file, nil
 }
 
 func causeOf(source *Result) error {

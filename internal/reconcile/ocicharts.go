@@ -53,6 +53,10 @@ func (r *Reconciler) openRegistry(repo *repository, obj *sourcev1.HelmRepository
 		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
 	}
 	repo.place = auth.RedactURL(obj.Spec.URL)
+	repo.identity = fmt.Sprintf("%s %s %t", obj.Spec.URL, identity.Key(), obj.Spec.Insecure)
+	if options.Logins != nil {
+		repo.identity += " " + options.Logins.Key()
+	}
 	return nil
 }
 
@@ -88,18 +92,25 @@ func (r *Reconciler) logins(obj *sourcev1.HelmRepository, host string, secret *m
 	return nil, nil
 }
 
+// chartKey names a chart, or a version of it, in a registry.
+type chartKey struct{ repository, chart, tag string }
+
 // registryCharts are the charts of an OCI registry.
 type registryCharts struct{ repo *repository }
 
-func (c *registryCharts) resolve(ctx context.Context, _ *pass, name, version string) (*pick, error) {
+func (c *registryCharts) resolve(ctx context.Context, p *pass, name, version string) (*pick, error) {
 	if err := resolve.ValidateName(name); err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
-	tag, err := c.tag(ctx, name, version)
+	tag, err := c.tag(ctx, p.r, name, version)
 	if err != nil {
 		return nil, pullFailure(fmt.Errorf("failed to get chart version for remote reference: %w", err))
 	}
-	pinned, err := c.repo.registry.Pin(ctx, name, tag)
+	// What a tag is, is asked once per run: every chart with this version gets the
+	// same bytes, also when the tag moves meanwhile.
+	pinned, err := p.r.pinned.do(ctx, chartKey{c.repo.identity, name, tag}, func() (*fetch.Manifest, error) {
+		return c.repo.registry.Pin(ctx, name, tag)
+	})
 	if err != nil {
 		return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", err))
 	}
@@ -108,11 +119,13 @@ func (c *registryCharts) resolve(ctx context.Context, _ *pass, name, version str
 
 // tag is the version as its tag has it. One that is exact is not looked for in
 // the list of tags: the registry says itself whether it is there.
-func (c *registryCharts) tag(ctx context.Context, name, version string) (string, error) {
+func (c *registryCharts) tag(ctx context.Context, r *Reconciler, name, version string) (string, error) {
 	if resolve.IsExact(version) {
 		return version, nil
 	}
-	tags, err := c.repo.registry.Tags(ctx, name)
+	tags, err := r.tags.do(ctx, chartKey{c.repo.identity, name, ""}, func() ([]string, error) {
+		return c.repo.registry.Tags(ctx, name)
+	})
 	if err != nil {
 		return "", err
 	}

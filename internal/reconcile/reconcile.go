@@ -155,6 +155,8 @@ type Reconciler struct {
 	opened  memo[store.Key, *repository]
 	indexes memo[string, *indexFile]
 	stored  memo[store.Key, *indexFile] // indexes of earlier runs
+	tags    memo[chartKey, []string]
+	pinned  memo[chartKey, *fetch.Manifest]
 	closers closers
 
 	ambientOnce   sync.Once
