@@ -90,7 +90,7 @@ func (c *clone) failed(u *url.URL, err error) error {
 	switch {
 	case errors.As(err, &empty), errors.As(err, &sparse), errors.As(err, &verify):
 		return err
-	case errors.As(err, &ref):
+	case errors.As(err, &ref) && !ref.absent:
 		return checkoutError(err)
 	}
 	return checkoutError(fmt.Errorf("unable to clone '%s': %w", auth.RedactURL(u.String()), err))
@@ -128,16 +128,18 @@ func (t *gitTarget) revision() string {
 
 // fetchObjects asks for as little as the server lets it.
 func (c *clone) fetchObjects(ctx context.Context, remote *gitRemote, store *gitStore, target *gitTarget, s *selection) error {
-	if len(target.wants) > 0 {
-		return store.fetch(ctx, remote, packRequest{wants: target.wants})
-	}
 	partial := s.partial() && remote.filters()
-	wants := []plumbing.Hash{target.object}
-	if err := store.fetch(ctx, remote, packRequest{wants: wants, shallow: true, noFiles: partial}); err != nil {
-		return err
+	q := packRequest{wants: []plumbing.Hash{target.object}, shallow: true, noFiles: partial}
+	if len(target.wants) > 0 {
+		q, partial = packRequest{wants: target.wants}, false
 	}
-	if !partial {
-		return nil
+	err := store.fetch(ctx, remote, q)
+	var complaint *gitRemoteError
+	if errors.As(err, &complaint) && target.object == target.commit && c.options.Ref.Commit != "" {
+		return &GitRefError{Message: fmt.Sprintf("unable to resolve commit object for '%s': %v", target.commit, complaint)}
+	}
+	if err != nil || !partial {
+		return err
 	}
 	commit, err := store.commit(target.commit)
 	if err != nil {

@@ -24,6 +24,7 @@ func (e *GitEmptyError) Transient() bool { return false }
 type GitRefError struct {
 	Message string
 	hint    string
+	absent  bool // a name that the server does not have
 }
 
 func (e *GitRefError) Error() string { return e.Message }
@@ -109,7 +110,7 @@ func (e *gitCutShortError) Transient() bool { return true }
 
 // missingRef finds out what the user may have meant.
 func missingRef(name string, refs []gitReference) *GitRefError {
-	e := &GitRefError{Message: fmt.Sprintf("couldn't find remote ref \"%s\"", name)}
+	e := &GitRefError{Message: fmt.Sprintf("couldn't find remote ref %q", name), absent: true}
 	short := strings.TrimPrefix(name, "refs/heads/")
 	tag := func(r gitReference) bool { return r.name == "refs/tags/"+short }
 	for _, r := range refs {

@@ -3,6 +3,7 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,6 +25,10 @@ func (c *clone) resolve(ctx context.Context, remote *gitRemote) (*gitTarget, err
 		return c.resolveCommit(ctx, remote, ref)
 	case ref.Name != "":
 		t, err := named(ctx, remote, ref.Name)
+		var missing *GitRefError
+		if errors.As(err, &missing) {
+			return nil, &GitRefError{Message: fmt.Sprintf("unable to resolve ref '%s' to a specific commit", ref.Name), hint: missing.hint}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -124,17 +129,7 @@ func (c *clone) resolveSemVer(ctx context.Context, remote *gitRemote, text strin
 	}
 	best, tags := bestTags(refs, constraint)
 	if len(best) == 0 {
-		if tags == 0 {
-			if err := notThere(ctx, remote, "", refs); err != nil && len(refs) == 0 {
-				if _, empty := err.(*GitEmptyError); empty {
-					return nil, err
-				}
-			}
-		}
-		return nil, &GitRefError{
-			Message: fmt.Sprintf("no match found for semver: %s", text),
-			hint:    fmt.Sprintf("%d of the repository's %d tags are versions", tags, len(refs)),
-		}
+		return nil, noMatch(ctx, remote, text, tags, refs)
 	}
 	if len(best) > 1 {
 		if err := c.dates(ctx, remote, best); err != nil {
@@ -146,6 +141,17 @@ func (c *clone) resolveSemVer(ctx context.Context, remote *gitRemote, text strin
 		return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.version.Metadata(), b.version.Metadata()), cmp.Compare(a.ref.name, b.ref.name))
 	}).ref
 	return &gitTarget{name: ref.name, object: ref.hash, commit: ref.commit()}, nil
+}
+
+func noMatch(ctx context.Context, remote *gitRemote, text string, versions int, tags []gitReference) error {
+	var empty *GitEmptyError
+	if err := notThere(ctx, remote, "", tags); errors.As(err, &empty) {
+		return err
+	}
+	return &GitRefError{
+		Message: fmt.Sprintf("no match found for semver: %s", text),
+		hint:    fmt.Sprintf("%d of the repository's %d tags are versions", versions, len(tags)),
+	}
 }
 
 // bestTags returns the tags with the highest version that matches, and how many are versions at all.

@@ -1,0 +1,160 @@
+package helmtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"errors"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// GitSSH is an SSH server that lets one key read the repositories below a directory.
+type GitSSH struct {
+	Identity   []byte // PEM, of the key that may
+	KnownHosts []byte // a line for known_hosts
+	User       string // who logged in last
+
+	root     string
+	version2 bool
+	config   *ssh.ServerConfig
+	listener net.Listener
+}
+
+// ServeGitSSH starts a server at addr, a name and port. Without version2 it lets clients set no variables, as many
+// servers do, so that they speak the old version of the protocol.
+func ServeGitSSH(n *Network, addr, root string, version2 bool) (*GitSSH, error) {
+	_, host, err := NewSSHKey("")
+	if err != nil {
+		return nil, err
+	}
+	identity, client, err := NewSSHKey("")
+	if err != nil {
+		return nil, err
+	}
+	s := &GitSSH{root: root, version2: version2, Identity: identity}
+	s.KnownHosts = []byte(knownHost(addr) + " " + string(ssh.MarshalAuthorizedKey(host.PublicKey())))
+	s.config = &ssh.ServerConfig{PublicKeyCallback: func(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+		s.User = c.User()
+		if !bytes.Equal(key.Marshal(), client.PublicKey().Marshal()) {
+			return nil, errors.New("unknown key")
+		}
+		return nil, nil
+	}}
+	s.config.AddHostKey(host)
+	if s.listener, err = n.Listen(addr); err != nil {
+		return nil, err
+	}
+	go s.serve()
+	return s, nil
+}
+
+// Close ends the server.
+func (s *GitSSH) Close() { _ = s.listener.Close() }
+
+func knownHost(addr string) string {
+	host, port, _ := net.SplitHostPort(addr)
+	if port == "22" {
+		return host
+	}
+	return "[" + host + "]:" + port
+}
+
+// NewSSHKey makes a key that no server knows, PEM, encrypted if there is a passphrase.
+func NewSSHKey(passphrase string) ([]byte, ssh.Signer, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	block, err := marshalKey(key, passphrase)
+	if err != nil {
+		return nil, nil, err
+	}
+	signer, err := ssh.NewSignerFromKey(key)
+	return pem.EncodeToMemory(block), signer, err
+}
+
+func marshalKey(key ed25519.PrivateKey, passphrase string) (*pem.Block, error) {
+	if passphrase == "" {
+		return ssh.MarshalPrivateKey(key, "helmtest")
+	}
+	return ssh.MarshalPrivateKeyWithPassphrase(key, "helmtest", []byte(passphrase))
+}
+
+func (s *GitSSH) serve() {
+	for {
+		c, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		go s.connection(c)
+	}
+}
+
+func (s *GitSSH) connection(c net.Conn) {
+	defer c.Close()
+	conn, channels, requests, err := ssh.NewServerConn(c, s.config)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	go ssh.DiscardRequests(requests)
+	for ch := range channels {
+		if ch.ChannelType() != "session" {
+			_ = ch.Reject(ssh.UnknownChannelType, "sessions only")
+			continue
+		}
+		channel, asks, err := ch.Accept()
+		if err != nil {
+			return
+		}
+		go s.session(channel, asks)
+	}
+}
+
+func (s *GitSSH) session(channel ssh.Channel, asks <-chan *ssh.Request) {
+	defer channel.Close()
+	env := gitEnv()
+	for ask := range asks {
+		switch ask.Type {
+		case "env":
+			var v struct{ Name, Value string }
+			ok := ssh.Unmarshal(ask.Payload, &v) == nil && s.version2 && v.Name == "GIT_PROTOCOL"
+			if ok {
+				env = append(env, v.Name+"="+v.Value)
+			}
+			_ = ask.Reply(ok, nil)
+		case "exec":
+			var v struct{ Command string }
+			ok := ssh.Unmarshal(ask.Payload, &v) == nil
+			_ = ask.Reply(ok, nil)
+			if ok {
+				s.run(channel, v.Command, env)
+			}
+			return
+		default:
+			_ = ask.Reply(false, nil)
+		}
+	}
+}
+
+// run runs upload-pack, and nothing else.
+func (s *GitSSH) run(channel ssh.Channel, command string, env []string) {
+	status := struct{ Code uint32 }{128}
+	dir, ok := strings.CutPrefix(command, "git-upload-pack '")
+	if ok {
+		dir = strings.ReplaceAll(strings.TrimSuffix(dir, "'"), `'\''`, "'")
+		cmd := exec.CommandContext(context.Background(), "git", "upload-pack", filepath.Join(s.root, filepath.FromSlash(dir)))
+		cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, channel, channel, channel.Stderr()
+		if cmd.Run() == nil {
+			status.Code = 0
+		}
+	}
+	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(status))
+}
