@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -24,7 +22,7 @@ const (
 )
 
 // openRegistry opens an OCI HelmRepository.
-func (r *Reconciler) openRegistry(repo *repository, obj *sourcev1.HelmRepository) error {
+func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) error {
 	cert, err := r.secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
@@ -44,7 +42,7 @@ func (r *Reconciler) openRegistry(repo *repository, obj *sourcev1.HelmRepository
 	if err != nil {
 		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
 	}
-	options.Logins, err = r.logins(obj, unnamed.Host(), secret, ambient)
+	options.Logins, err = r.loginsFor(ctx, obj, unnamed.Host(), secret, ambient)
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
@@ -58,38 +56,6 @@ func (r *Reconciler) openRegistry(repo *repository, obj *sourcev1.HelmRepository
 		repo.identity += " " + options.Logins.Key()
 	}
 	return nil
-}
-
-// loginSecret returns the Secret of the repository, nil if it names none, and
-// whether the user's own logins stand in for it.
-func (r *Reconciler) loginSecret(obj *sourcev1.HelmRepository) (secret *manifest.Secret, ambient bool, err error) {
-	if obj.Spec.SecretRef == nil {
-		return nil, r.o.Ambient, nil
-	}
-	secret, err = r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get authentication secret")
-	var missing *manifest.NotFoundError
-	if errors.As(err, &missing) && r.o.MissingSecrets != MissingSecretsFail {
-		return nil, r.o.MissingSecrets == MissingSecretsAmbient, nil
-	}
-	return secret, false, err
-}
-
-// logins decides which credentials the registry may be shown: the Secret's, else
-// those of the cloud that the repository names, else the user's own.
-func (r *Reconciler) logins(obj *sourcev1.HelmRepository, host string, secret *manifest.Secret, ambient bool) (auth.Logins, error) {
-	switch {
-	case secret != nil:
-		logins, err := auth.RegistrySecret(secret, host)
-		if err != nil {
-			return nil, fmt.Errorf("failed to configure OCI registry authentication: %w", err)
-		}
-		return logins, nil
-	case obj.Spec.SecretRef == nil && obj.Spec.Provider != "" && obj.Spec.Provider != sourcev1.GenericOCIProvider:
-		return r.cloudLogins(obj.Spec.Provider)
-	case ambient:
-		return r.ambient(), nil
-	}
-	return nil, nil
 }
 
 // chartKey names a chart, or a version of it, in a registry.
@@ -167,7 +133,7 @@ func (r *Reconciler) registryArchive(repo *repository, chosen resolve.Candidate)
 		case ok && obj.Spec.PassCredentials && repo.basic != nil:
 			options.Logins = repo.basic
 		case r.o.Ambient:
-			options.Logins = r.ambient()
+			options.Logins = r.logins.ambient()
 		}
 		_, err = r.client.OCIArchive(ctx, chosen.URLs[0], chosen.Version, want, options, dst, limit)
 		return err

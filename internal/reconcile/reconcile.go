@@ -7,13 +7,11 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -157,10 +155,8 @@ type Reconciler struct {
 	stored  memo[store.Key, *indexFile] // indexes of earlier runs
 	tags    memo[chartKey, []string]
 	pinned  memo[chartKey, *fetch.Manifest]
+	logins  logins
 	closers closers
-
-	ambientOnce   sync.Once
-	ambientLogins auth.Logins
 }
 
 // New returns the reconciler of one run. Close must be called after it.
@@ -173,6 +169,7 @@ func New(inv *Inventory, st *store.Store, e Edges, o Options) *Reconciler {
 		}),
 		now:    e.Now,
 		getenv: e.Getenv,
+		logins: newLogins(e, o.RegistryConfig),
 		o:      o,
 		limits: chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
 	}

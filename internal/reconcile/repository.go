@@ -53,7 +53,7 @@ func (r *Reconciler) open(ctx context.Context, adm *admission.Admitted) (*reposi
 		}
 		obj := adm.Typed.(*sourcev1.HelmRepository)
 		if obj.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
-			return repo, r.openRegistry(repo, obj)
+			return repo, r.openRegistry(ctx, repo, obj)
 		}
 		return repo, r.openServer(repo, obj)
 	})
@@ -159,12 +159,4 @@ func (r *Reconciler) secret(namespace string, ref *meta.LocalObjectReference, fa
 		return nil, fmt.Errorf("%s '%s/%s': %w", failed, namespace, ref.Name, err)
 	}
 	return secret, nil
-}
-
-// ambient are the user's own registry logins.
-func (r *Reconciler) ambient() auth.Logins {
-	r.ambientOnce.Do(func() {
-		r.ambientLogins = auth.NewAmbient(auth.AmbientOptions{Getenv: r.getenv, RegistryConfig: r.o.RegistryConfig})
-	})
-	return r.ambientLogins
 }
