@@ -44,16 +44,12 @@ func (w *World) Canaries() []Canary {
 func (w *World) Leaks(canaries []Canary) []string {
 	var leaks []string
 	for _, name := range slices.Sorted(maps.Keys(w.Servers)) {
-		s := w.Servers[name]
-		for _, r := range s.Log.All() {
-			addr := s.Addr
-			if strings.HasPrefix(r.URI, "http://") {
-				// A proxy sees the credentials of plain HTTP requests: judge the server that they go to.
-				addr = defaultPort(r.Host, "80")
-			}
+		for _, r := range w.Servers[name].Log.All() {
 			for _, c := range canaries {
-				if r.carries(c.Value) && !slices.Contains(c.Addrs, addr) {
-					leaks = append(leaks, fmt.Sprintf("%q was sent to %s: %s", c.Value, addr, r))
+				for _, addr := range r.carries(c.Value, w.Servers[name].Addr) {
+					if !slices.Contains(c.Addrs, addr) {
+						leaks = append(leaks, fmt.Sprintf("%q was sent to %s: %s", c.Value, addr, r))
+					}
 				}
 			}
 		}
@@ -61,25 +57,46 @@ func (w *World) Leaks(canaries []Canary) []string {
 	return leaks
 }
 
+// carries lists the addresses that a request takes the secret to. In plain HTTP a proxy sees everything; what is not for
+// the proxy itself counts as sent to the server behind it.
+func (r Request) carries(secret, server string) []string {
+	target := server
+	if strings.HasPrefix(r.URI, "http://") {
+		target = defaultPort(r.Host, "80")
+	}
+	var addrs []string
+	if Holds([]byte(r.URI), secret) {
+		addrs = append(addrs, target)
+	}
+	for key, values := range r.Header {
+		to := target
+		if key == "Proxy-Authorization" {
+			to = server
+		}
+		for _, v := range values {
+			if holdsBasic(v, secret) {
+				addrs = append(addrs, to)
+			}
+		}
+	}
+	return addrs
+}
+
+// holdsBasic decodes credentials, so that short ones are found as well.
+func holdsBasic(value, secret string) bool {
+	if kind, encoded, _ := strings.Cut(value, " "); strings.EqualFold(kind, "basic") {
+		if clear, err := base64.StdEncoding.DecodeString(encoded); err == nil {
+			return strings.Contains(string(clear), secret)
+		}
+	}
+	return Holds([]byte(value), secret)
+}
+
 func defaultPort(host, port string) string {
 	if _, _, err := net.SplitHostPort(host); err == nil {
 		return host
 	}
 	return net.JoinHostPort(host, port)
-}
-
-func (r Request) carries(secret string) bool {
-	if Holds([]byte(r.URI), secret) {
-		return true
-	}
-	for _, values := range r.Header {
-		for _, v := range values {
-			if Holds([]byte(v), secret) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // Holds tells whether a secret is in b: as it is, escaped for a URL, in base64 at any offset, or any of these inside

@@ -123,10 +123,21 @@ type Entry struct {
 	Fill int64
 }
 
+const maxStored = 1000 // entries
+
 // Archive makes a gzipped tar of any entries, hostile ones too.
 func Archive(entries ...Entry) ([]byte, error) {
+	// Compressed bytes may be others in the next release of Go, and digests are expected output. Only what is too big
+	// is compressed.
+	level := gzip.NoCompression
+	if len(entries) > maxStored || slices.ContainsFunc(entries, func(e Entry) bool { return e.Fill > 0 }) {
+		level = gzip.DefaultCompression
+	}
 	var b bytes.Buffer
-	gz := gzip.NewWriter(&b)
+	gz, err := gzip.NewWriterLevel(&b, level)
+	if err != nil {
+		return nil, err
+	}
 	// These two mark an archive as made by Helm.
 	gz.Extra = []byte("+aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo=")
 	gz.Comment = "Helm"
@@ -139,7 +150,7 @@ func Archive(entries ...Entry) ([]byte, error) {
 	if err := tw.Close(); err != nil {
 		return nil, err
 	}
-	err := gz.Close()
+	err = gz.Close()
 	return b.Bytes(), err
 }
 

@@ -252,6 +252,9 @@ tls
 	if !slices.Equal(got, want) {
 		t.Errorf("log %q, want %q", got, want)
 	}
+	if leaks := w.Leaks(w.Canaries()); leaks != nil {
+		t.Errorf("false alarm: %q", leaks)
+	}
 }
 
 func TestFaults(t *testing.T) {
