@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
 // Rules for everything that helmsrc writes to stderr: one line per statement,
@@ -152,7 +153,9 @@ func (c *console) line(level string, s subject, text string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	line := c.format(level, s, text)
+	// Whoever made the text has redacted it where that was known to matter. This is
+	// for values that are quoted from a manifest, as in a rejection.
+	line := c.format(level, s, reconcile.RedactText(text))
 	if c.live != nil {
 		c.live.above(line)
 		return
@@ -214,10 +217,4 @@ func printable(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// isTransient asks an error's chain whether a retry may help.
-func isTransient(err error) bool {
-	var t interface{ Transient() bool }
-	return errors.As(err, &t) && t.Transient()
 }

@@ -59,6 +59,7 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 	}
 	unlock, err := r.store.Lock(ctx, p.key)
 	if err != nil {
+		p.recall()
 		if ctx.Err() != nil {
 			return p.interrupted(context.Cause(ctx))
 		}

@@ -109,7 +109,7 @@ func (r *Result) Document() (map[string]any, error) {
 func Redacted(value any) any {
 	switch v := value.(type) {
 	case string:
-		return redactText(v)
+		return RedactText(v)
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {
@@ -126,12 +126,15 @@ func Redacted(value any) any {
 	return value
 }
 
-// redactText redacts the URLs in a text.
-func redactText(text string) string {
-	if !strings.Contains(text, "://") {
-		return text
+// RedactText redacts the URLs in a text, also those that lack a scheme.
+func RedactText(text string) string {
+	if strings.Contains(text, "://") {
+		text = urlPattern().ReplaceAllStringFunc(text, auth.RedactURL)
 	}
-	return urlPattern().ReplaceAllStringFunc(text, auth.RedactURL)
+	if strings.Contains(text, "@") {
+		text = userinfoPattern().ReplaceAllStringFunc(text, redactUserinfo)
+	}
+	return text
 }
 
 // urlPattern takes in more than the characters of a URL rather than less: what
@@ -139,3 +142,19 @@ func redactText(text string) string {
 var urlPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\\]+`)
 })
+
+// userinfoPattern matches user, password and host of a URL without a scheme.
+var userinfoPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[^\s"'/:@<>]+:[^\s"'/@<>]+@[A-Za-z0-9.-]+`)
+})
+
+// redactUserinfo leaves references to images alone, whose tag stands before the
+// digest as a password before the host.
+func redactUserinfo(match string) string {
+	at := strings.LastIndexByte(match, '@')
+	if strings.HasPrefix(match[at:], "@sha") {
+		return match
+	}
+	user, _, _ := strings.Cut(match, ":")
+	return user + ":REDACTED" + match[at:]
+}
