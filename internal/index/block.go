@@ -1,9 +1,6 @@
 package index
 
-import (
-	"bytes"
-	"math"
-)
+import "math"
 
 // maxDepth is how deep collections are recognised. The full parser goes deeper.
 const maxDepth = 64
@@ -72,12 +69,6 @@ type scanner struct {
 	fatal  error
 }
 
-// region is a part of the file that is left to the full parser: the line of a key and what belongs to it.
-type region struct {
-	start, end int64
-	chart      int // index into layout.charts, or -1
-}
-
 // listed is what a chart's value is.
 type listed uint8
 
@@ -127,29 +118,30 @@ func (s *scanner) line(line []byte, long bool) bool {
 }
 
 func (s *scanner) read(line []byte) {
+	col := indentOf(line)
 	switch s.mode {
 	case modeStructure, modeStrange:
-		s.structure(line)
+		s.structure(line, col)
 	case modePlain:
-		s.continuePlain(line)
+		s.continuePlain(line, col)
 	case modeQuoted:
 		s.continueQuoted(line)
 	case modeBlock:
-		s.continueBlock(line)
+		s.continueBlock(line, col)
 	case modeEnded:
-		if col := indentOf(line); col < len(line) && line[col] != '#' {
+		if col < len(line) && line[col] != '#' {
 			s.giveUp()
 		}
 	}
 }
 
-func indentOf(line []byte) int {
-	for i, c := range line {
-		if c != ' ' {
-			return i
-		}
+func indentOf(line []byte) int { return skipSpaces(line, 0) }
+
+func skipSpaces(line []byte, i int) int {
+	for i < len(line) && line[i] == ' ' {
+		i++
 	}
-	return len(line)
+	return i
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
@@ -158,9 +150,8 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 func blankAt(line []byte, i int) bool { return i >= len(line) || isBlank(line[i]) }
 
 // structure reads a line that begins with a token.
-func (s *scanner) structure(line []byte) {
+func (s *scanner) structure(line []byte, col int) {
 	s.mode = modeStructure
-	col := indentOf(line)
 	switch {
 	case col == len(line) || line[col] == '#':
 		return
@@ -176,7 +167,7 @@ func (s *scanner) structure(line []byte) {
 			s.strange(col)
 			return
 		}
-		next := col + 1 + indentOf(line[col+1:])
+		next := skipSpaces(line, col+1)
 		if next == len(line) || line[next] == '#' {
 			return
 		}
@@ -446,46 +437,11 @@ func (s *scanner) fail(err error) {
 // giveUp leaves the whole file to the full parser.
 func (s *scanner) giveUp() { s.layout.whole = true }
 
-// strange leaves what surrounds a column of the line to the full parser: the chart, or the top-level key, or all.
-func (s *scanner) strange(col int) {
-	switch {
-	case s.record != nil || len(s.frames) == 0:
-		s.giveUp()
-	case len(s.frames) > 1 && s.frames[1].role == roleEntries && col > s.frames[1].indent && len(s.layout.charts) > 0:
-		s.chart().strange = true
-		s.openRegion(2, region{start: s.chart().start, chart: len(s.layout.charts) - 1})
-	case col > s.frames[0].indent && s.field == "":
-		s.openRegion(1, region{start: s.start, chart: -1})
-	default:
-		s.giveUp()
-	}
-}
-
-func (s *scanner) openRegion(depth int, r region) {
-	for len(s.frames) > depth {
-		s.keys.close(&s.top().keys)
-		s.frames = s.frames[:len(s.frames)-1]
-	}
-	s.layout.strange = append(s.layout.strange, r)
-	s.mode, s.pend, s.indent = modeStrange, pendNothing, s.top().indent
-}
-
-// leaveRegion ends a strange region at the line that cannot belong to it. The full parser has to agree later.
-func (s *scanner) leaveRegion(line []byte) bool {
-	col := indentOf(line)
-	if col > s.indent || col == len(line) || line[col] == '#' ||
-		col == s.indent && line[col] == '-' && blankAt(line, col+1) {
-		return false
-	}
-	s.endRegion()
-	return true
-}
-
-func (s *scanner) endRegion() {
-	s.layout.strange[len(s.layout.strange)-1].end = s.at
-	s.top().indented = false
-	s.mode = modeStructure
-}
-
 // trimBlanks cuts off blanks at the end.
-func trimBlanks(text []byte) []byte { return bytes.TrimRight(text, " \t") }
+func trimBlanks(text []byte) []byte {
+	n := len(text)
+	for n > 0 && isBlank(text[n-1]) {
+		n--
+	}
+	return text[:n]
+}

@@ -18,8 +18,12 @@ func cleanLine(line []byte) bool {
 	for ; i+8 <= len(line); i += 8 {
 		found |= special(binary.LittleEndian.Uint64(line[i:]))
 	}
-	if i < len(line) {
-		found |= special(tail(line[i:]))
+	switch {
+	case i == len(line):
+	case i > 0:
+		found |= special(binary.LittleEndian.Uint64(line[len(line)-8:]))
+	default:
+		found |= special(tail(line))
 	}
 	return found&highs == 0 || cleanText(line)
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/maphash"
 )
 
@@ -15,7 +16,7 @@ type keyStack struct {
 	refs []keyRef
 }
 
-// A keyRef is one key: its length, its first bytes, and where it is.
+// A keyRef is one key: a number that is most likely its own, and where its text is.
 type keyRef struct {
 	head uint64
 	at   int
@@ -41,8 +42,8 @@ func (k *keyStack) close(s *keySet) {
 func (k *keyStack) add(s *keySet, key []byte) bool {
 	head := keyHead(key)
 	if s.table == nil {
-		for i := len(k.refs) - 1; i >= s.refs; i-- {
-			if k.refs[i].head == head && k.same(i, key) {
+		for i, ref := range k.refs[s.refs:] {
+			if ref.head == head && k.same(s.refs+i, key) {
 				return false
 			}
 		}
@@ -59,11 +60,16 @@ func (k *keyStack) count(s *keySet) int { return len(k.refs) - s.refs }
 
 // keyHead differs for most keys that differ.
 func keyHead(key []byte) uint64 {
-	head := uint64(len(key))
-	for _, c := range key[:min(len(key), 7)] {
-		head = head<<8 | uint64(c)
+	n := len(key)
+	switch {
+	case n >= 8:
+		return binary.LittleEndian.Uint64(key)*uint64(n) ^ binary.LittleEndian.Uint64(key[n-8:])
+	case n >= 4:
+		return uint64(binary.LittleEndian.Uint32(key))<<32 | uint64(binary.LittleEndian.Uint32(key[n-4:]))
+	case n > 0:
+		return uint64(key[0])<<24 | uint64(key[n/2])<<16 | uint64(key[n-1])<<8 | uint64(n)
 	}
-	return head
+	return 0
 }
 
 func (k *keyStack) textOf(i int) []byte {

@@ -21,8 +21,7 @@ func (s *scanner) header(line []byte, i int) {
 }
 
 // continueBlock reads a line that belongs to a literal or folded scalar, or comes after it.
-func (s *scanner) continueBlock(line []byte) {
-	col := indentOf(line)
+func (s *scanner) continueBlock(line []byte, col int) {
 	if col == len(line) {
 		s.blanks = max(s.blanks, col)
 		return
@@ -40,7 +39,7 @@ func (s *scanner) continueBlock(line []byte) {
 	case line[col] == '\t':
 		s.strange(col)
 	default:
-		s.structure(line)
+		s.structure(line, col)
 	}
 }
 
@@ -77,7 +76,7 @@ const maxFlow = 16
 
 // flowItems reads what is inside the brackets, as it is written, up to the closing one.
 func flowItems(line []byte, i int, opening byte) (items [][]byte, end int, ok bool) {
-	i += indentOf(line[i:])
+	i = skipSpaces(line, i)
 	if i < len(line) && line[i] == opening+2 { // "[" and "]", "{" and "}" are two apart
 		return nil, i + 1, true
 	}
@@ -90,7 +89,7 @@ func flowItems(line []byte, i int, opening byte) (items [][]byte, end int, ok bo
 			return nil, 0, false
 		}
 		items = append(items, line[i:to])
-		i = to + indentOf(line[to:])
+		i = skipSpaces(line, to)
 		if i == len(line) || line[i] != ',' && line[i] != ']' {
 			return nil, 0, false
 		}
@@ -98,7 +97,7 @@ func flowItems(line []byte, i int, opening byte) (items [][]byte, end int, ok bo
 		if line[i-1] == ']' {
 			return items, i, true
 		}
-		i += indentOf(line[i:])
+		i = skipSpaces(line, i)
 	}
 	return nil, 0, false
 }

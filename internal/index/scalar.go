@@ -14,20 +14,28 @@ func (s *scanner) node(line []byte, col int) {
 			s.strange(col)
 			return
 		}
+		if after > 0 {
+			s.plainTo(line, col, after)
+			return
+		}
 		s.value(line, col)
 		return
 	case key == nil || !s.key(col, key):
 		s.strange(col)
 		return
 	}
-	next := after + indentOf(line[after:])
+	next := skipSpaces(line, after)
 	if next < len(line) && line[next] != '#' {
 		s.value(line, next)
 	}
 }
 
 // findKey looks for a key at a column, and for what comes after its colon. A key that is found but not recognised is nil.
+// If there is a plain scalar instead, after is its end.
 func findKey(line []byte, col int) (key []byte, after int, found bool) {
+	if end := simpleKey(line, col); end > 0 {
+		return line[col:end], end + 1, true
+	}
 	end := 0
 	switch c := line[col]; c {
 	case '"', '\'':
@@ -57,7 +65,7 @@ func findKey(line []byte, col int) (key []byte, after int, found bool) {
 		}
 		colon, isKey := plainEnd(line, col)
 		if !isKey {
-			return nil, 0, false
+			return nil, colon, false
 		}
 		key, end = trimBlanks(line[col:colon]), colon
 		if string(key) == "<<" {
@@ -68,6 +76,33 @@ func findKey(line []byte, col int) (key []byte, after int, found bool) {
 		return nil, 0, true
 	}
 	return key, end + 1, true
+}
+
+// simpleKey finds the colon after a key of the most common characters, 0 if there is none.
+func simpleKey(line []byte, col int) int {
+	if !isWord(line[col]) {
+		return 0
+	}
+	end := col + 1
+	for end < len(line) && inKey(line[end]) {
+		end++
+	}
+	if end == len(line) || line[end] != ':' || !blankAt(line, end+1) || end-col > maxKey {
+		return 0
+	}
+	return end
+}
+
+// inKey says whether a character can be in a simple key.
+func inKey(c byte) bool {
+	const (
+		low  = 1<<'-' | 1<<'.' | 1<<'/' | 0x3ff<<'0'
+		high = 1<<('_'-64) | 0x3ffffff<<('A'-64) | 0x3ffffff<<('a'-64)
+	)
+	if c < 64 {
+		return uint64(low)>>c&1 != 0
+	}
+	return c < 128 && uint64(high)>>(c-64)&1 != 0
 }
 
 // startsPlain says whether a plain scalar begins at i, in the way that nearly all do.
@@ -136,6 +171,10 @@ func (s *scanner) plain(line []byte, i int) {
 		s.strange(i)
 		return
 	}
+	s.plainTo(line, i, end)
+}
+
+func (s *scanner) plainTo(line []byte, i, end int) {
 	text := trimBlanks(line[i:end])
 	if !s.scalar(plainKind, text) {
 		s.strange(i)
@@ -147,8 +186,7 @@ func (s *scanner) plain(line []byte, i int) {
 }
 
 // continuePlain reads a line after one with a plain scalar.
-func (s *scanner) continuePlain(line []byte) {
-	col := indentOf(line)
+func (s *scanner) continuePlain(line []byte, col int) {
 	switch {
 	case col == len(line):
 		return
@@ -156,7 +194,7 @@ func (s *scanner) continuePlain(line []byte) {
 		s.strange(col)
 		return
 	case line[col] == '#' || col <= s.top().indent:
-		s.structure(line)
+		s.structure(line, col)
 		return
 	}
 	end, colon := plainEnd(line, col)

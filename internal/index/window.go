@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	windowSize = 256 << 10
+	windowSize = 64 << 10
 
 	// maxLine is the longest line that is recognised. A longer one is left to the full parser.
 	maxLine = 1 << 20
@@ -74,6 +74,16 @@ func (w *window) failure() error {
 // line consumes a line and returns it without its end; it is valid until the next call. Of a line that is too long,
 // only the beginning is returned.
 func (w *window) line() (line []byte, long, ok bool) {
+	rest := w.buf[w.pos:w.end]
+	if i := bytes.IndexByte(rest, '\n'); i >= 0 && !w.skip {
+		w.pos += i + 1
+		return rest[:i], false, true
+	}
+	return w.nextLine()
+}
+
+// nextLine is line where the window has to move.
+func (w *window) nextLine() (line []byte, long, ok bool) {
 	if w.skip {
 		w.skip = false
 		if !w.skipLine() {
