@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
@@ -49,6 +52,7 @@ type pick struct {
 	entry any
 	// local archives are read anew on every run: nobody republishes a file.
 	local bool
+	time  time.Time // of its publication, zero if that is not known
 	// fetch writes the archive.
 	fetch    func(ctx context.Context, dst fetch.Sink, limit int64) error
 	metadata map[string]string // of the artifact
@@ -79,15 +83,21 @@ func reconcileHelmChart(ctx context.Context, p *pass) error {
 	p.result.Resolution.Version = chosen.version
 	p.result.Resolution.URL, p.result.Resolution.Digest = chosen.url, chosen.digest
 	build := status.Build{Name: chosen.name, Version: chosen.version}
-	fingerprint, err := fingerprintOf(obj.Spec, chosen.url, chosen.entry)
+	recipe, err := p.repositoryRecipe(obj, chosen, &build)
+	if err != nil {
+		return err
+	}
+	fingerprint, err := fingerprintOf(obj.Spec, chosen.url, chosen.entry, recipe)
 	if err != nil {
 		return err
 	}
 	switch {
 	case p.reusable(fingerprint) && !chosen.local:
-		return p.reuse(obj, build)
+		return p.unchanged(build)
 	case p.r.o.ResolveOnly:
-		return p.compare(obj, build)
+		return p.compare(obj, build, recipe)
+	case recipe != nil:
+		return p.repackage(ctx, obj, chosen, build, recipe, fingerprint)
 	}
 	return p.pull(ctx, obj, chosen, build, fingerprint)
 }
@@ -127,6 +137,17 @@ func (p *pass) stored() *meta.Artifact {
 	return p.prev.Artifact
 }
 
+// unchanged reports the stored artifact in the words of the run that built it.
+func (p *pass) unchanged(build status.Build) error {
+	p.out.Reused = true
+	*p.f.artifact = p.prev.Artifact
+	p.out.Stored = build.Stored()
+	if was := apimeta.FindStatusCondition(p.prev.Conditions, sourcev1.ArtifactInStorageCondition); was != nil {
+		p.out.Stored = &status.Observation{Reason: status.Reason(was.Reason), Message: was.Message}
+	}
+	return nil
+}
+
 // reuse reports the stored artifact.
 func (p *pass) reuse(obj *sourcev1.HelmChart, build status.Build) error {
 	p.out.Reused = true
@@ -141,17 +162,33 @@ func (p *pass) complete(obj *sourcev1.HelmChart, build status.Build) {
 		build.Stage = status.Pulled
 	}
 	obj.Status.ObservedChartName = build.Name
+	obj.Status.ObservedValuesFiles = nil
+	if obj.Spec.IgnoreMissingValuesFiles {
+		obj.Status.ObservedValuesFiles = build.ValuesFiles
+	}
 	p.out.Stored = build.Stored()
 }
 
 // compare reports what a controller would see before it fetches the chart.
-func (p *pass) compare(obj *sourcev1.HelmChart, build status.Build) error {
-	current := p.stored()
-	if current != nil && current.Revision == build.Version && obj.Status.ObservedChartName == build.Name {
-		return p.reuse(obj, build)
+func (p *pass) compare(obj *sourcev1.HelmChart, build status.Build, recipe *recipe) error {
+	p.saw(obj, build)
+	if p.out.Seen != nil {
+		return nil
 	}
-	p.out.Seen = build.Seen()
-	return nil
+	if recipe != nil {
+		build.Stage, build.ValuesFiles = status.Packaged, recipe.ValuesFiles
+	}
+	return p.reuse(obj, build)
+}
+
+// saw takes note of a build that is not the stored one.
+func (p *pass) saw(obj *sourcev1.HelmChart, build status.Build) {
+	current := p.stored()
+	if current == nil || current.Revision != build.Version || obj.Status.ObservedChartName != build.Name {
+		seen := build
+		seen.Stage = status.New
+		p.out.Seen = seen.Seen()
+	}
 }
 
 // pull stores the archive as it was published.
@@ -180,9 +217,18 @@ func (p *pass) checkArchive(archive io.Reader, chosen *pick) error {
 	for _, w := range warnings {
 		p.warnf("%s", w)
 	}
-	if err != nil {
+	var invalid helmchart.ValidationError
+	switch {
+	case errors.As(err, &invalid):
+		return fmt.Errorf("failed to validate metadata of written chart: %w", err)
+	case err != nil:
 		return fmt.Errorf("failed to load chart metadata from written chart: %w", err)
 	}
+	return p.checkIdentity(metadata, chosen)
+}
+
+// checkIdentity refuses a chart that is another one than what was asked for.
+func (p *pass) checkIdentity(metadata *helmchart.Metadata, chosen *pick) error {
 	if chart.MatchName(metadata.Name, chosen.name) && chart.MatchVersion(metadata.Version, chosen.version) {
 		if metadata.Deprecated {
 			p.warnf("chart '%s' version '%s' is deprecated", chosen.name, chosen.version)
@@ -199,14 +245,9 @@ func (p *pass) checkArchive(archive io.Reader, chosen *pick) error {
 
 // keepChart stores the built archive, unless it is what is stored already.
 func (p *pass) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
-	current := p.stored()
-	if current == nil || current.Revision != build.Version || obj.Status.ObservedChartName != build.Name {
-		seen := build
-		seen.Stage = status.New
-		p.out.Seen = seen.Seen()
-	}
+	p.saw(obj, build)
 	p.fingerprint = fingerprint
-	if p.same(current, pending, build) {
+	if p.same(p.stored(), pending, build) {
 		return p.reuse(obj, build)
 	}
 	stored, err := pending.Commit(archiveName(build), p.kind.link)

@@ -114,7 +114,7 @@ func (c *indexCharts) resolve(ctx context.Context, p *pass, name, version string
 func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
 	_, local := c.repo.indexed.(*fetch.Dir)
 	picked := &pick{
-		name: name, version: chosen.Version, digest: chosen.Digest, local: local,
+		name: name, version: chosen.Version, digest: chosen.Digest, local: local, time: chosen.Created,
 		entry: []any{c.repo.place, chosen.Name, chosen.Version, chosen.Digest, chosen.URLs, chosen.Created.Format(time.RFC3339Nano)},
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return c.repo.indexed.Archive(ctx, chosen, dst, limit)

@@ -79,20 +79,37 @@ func (r *Reconciler) storedIndexFile(owner store.Key, artifact *meta.Artifact) (
 type spool struct {
 	*os.File
 	digest *digest.Writer
+	linked bool // has a name in the file system
 }
 
-func (r *Reconciler) newSpool() (*spool, error) {
-	file, err := os.CreateTemp("", "helmsrc-index-*")
+// newSpool returns a spool that stays until it is discarded.
+func newSpool() (*spool, error) {
+	file, err := os.CreateTemp("", "helmsrc-*")
 	if err != nil {
 		return nil, err
 	}
+	s := &spool{File: file, digest: digest.NewWriter(godigest.Canonical)}
 	// Unlinked at once where the system allows it, so that not even a killed run
-	// leaves it behind; elsewhere it goes when the run ends.
-	if err := os.Remove(file.Name()); err != nil {
-		r.closers.addFunc(func() error { return os.Remove(file.Name()) })
+	// leaves it behind.
+	s.linked = os.Remove(file.Name()) != nil
+	return s, nil
+}
+
+// newSpool returns a spool that stays until the run ends.
+func (r *Reconciler) newSpool() (*spool, error) {
+	s, err := newSpool()
+	if err == nil {
+		r.closers.addFunc(s.discard)
 	}
-	r.closers.add(file)
-	return &spool{file, digest.NewWriter(godigest.Canonical)}, nil
+	return s, err
+}
+
+func (s *spool) discard() error {
+	err := s.Close()
+	if s.linked {
+		err = errors.Join(err, os.Remove(s.Name()))
+	}
+	return err
 }
 
 func (s *spool) Write(b []byte) (int, error) {

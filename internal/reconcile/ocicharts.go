@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -104,6 +107,7 @@ func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
 	if metadata == nil {
 		metadata = map[string]string{}
 	}
+	created, _ := time.Parse(time.RFC3339, metadata[ocispec.AnnotationCreated]) // the zero time if it is none
 	metadata[metadataTag] = pinned.Tag
 	metadata[metadataDigest] = pinned.Digest.String()
 	return &pick{
@@ -112,6 +116,7 @@ func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
 		url:      pinned.Ref,
 		digest:   pinned.Digest.String(),
 		entry:    []any{pinned.Digest, pinned.Layer.Digest},
+		time:     created,
 		metadata: metadata,
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return c.repo.registry.Archive(ctx, pinned, dst, limit)

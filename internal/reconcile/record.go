@@ -12,17 +12,15 @@ import (
 	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// packagingFormat changes whenever the same input would be packaged to other
-// bytes, so that no artifact of an earlier format is reused.
-const packagingFormat = 1
-
-// fingerprintOf is equal for two builds that would give the same artifact.
+// fingerprintOf is equal for two builds that would give the same artifact, if the
+// same version of helmsrc makes them.
 func fingerprintOf(parts ...any) (string, error) {
-	b, err := json.Marshal(append([]any{packagingFormat}, parts...))
+	b, err := json.Marshal(append([]any{chart.PackageFormat}, parts...))
 	if err != nil {
 		return "", fmt.Errorf("fingerprint: %w", err)
 	}

@@ -1,0 +1,124 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+// recipe is how a chart is made that is not stored as it was published. All of it
+// goes into the fingerprint.
+type recipe struct {
+	Version     string // with the metadata that tells it from the published one
+	ValuesFiles []string
+	Time        time.Time // of the entries of the archive
+}
+
+// repositoryRecipe is the recipe for a chart from a repository, nil if it is
+// stored as it was published. The build gets its version.
+func (p *pass) repositoryRecipe(obj *sourcev1.HelmChart, chosen *pick, build *status.Build) (*recipe, error) {
+	files := chart.EffectiveValuesFiles(obj.Spec.ValuesFiles)
+	if len(files) == 0 {
+		return nil, nil
+	}
+	version, err := resolve.SetMetadata(chosen.version, strconv.FormatInt(p.out.Generation, 10))
+	if err != nil {
+		return nil, status.MetadataPatchError.Wrap(err)
+	}
+	build.Version = version
+	return &recipe{Version: version, ValuesFiles: files, Time: p.r.entryTime(chosen.time)}, nil
+}
+
+// entryTime is the time of the entries of an archive that is made here: the
+// source's, else SOURCE_DATE_EPOCH. The zero time leaves it to the packager. It is
+// never the time of the run, so that the same input gives the same bytes.
+func (r *Reconciler) entryTime(source time.Time) time.Time {
+	if !source.IsZero() {
+		return source.UTC().Truncate(time.Second)
+	}
+	if seconds, err := strconv.ParseInt(r.getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil && seconds >= 0 {
+		return time.Unix(seconds, 0).UTC()
+	}
+	return time.Time{}
+}
+
+// repackage stores a chart from a repository with other default values than it
+// was published with.
+func (p *pass) repackage(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick, build status.Build, recipe *recipe, fingerprint string) error {
+	c, err := p.downloadChart(ctx, chosen)
+	if err != nil {
+		return err
+	}
+	p.saw(obj, build)
+	c.Metadata.Version = recipe.Version
+	merged, used, err := chart.MergeValues(c, recipe.ValuesFiles, obj.Spec.IgnoreMissingValuesFiles)
+	if err != nil {
+		return status.ValuesFilesError.Wrap(fmt.Errorf("failed to merge chart values: %w", err))
+	}
+	if err := overwriteValues(c, merged, used, &build); err != nil {
+		return err
+	}
+	return p.packageChart(obj, c, build, recipe.Time, fingerprint, chosen.metadata)
+}
+
+// downloadChart gets an archive and reads it.
+func (p *pass) downloadChart(ctx context.Context, chosen *pick) (*helmchart.Chart, error) {
+	spool, err := newSpool()
+	if err != nil {
+		return nil, status.DirectoryCreationFailed.Wrap(err)
+	}
+	defer func() {
+		if err := spool.discard(); err != nil {
+			p.debugf("temporary file: %v", err)
+		}
+	}()
+	if err := p.download(ctx, chosen, spool); err != nil {
+		return nil, err
+	}
+	limits := p.r.limits
+	limits.Name = archiveName(status.Build{Name: chosen.name, Version: chosen.version})
+	c, err := chart.Load(sectionOf(spool, spool.digest.Size()), limits)
+	if err != nil {
+		return nil, status.ChartPackageError.Wrap(fmt.Errorf("failed to load downloaded chart: %w", err))
+	}
+	return c, status.ChartPullError.Wrap(p.checkIdentity(c.Metadata, chosen))
+}
+
+// overwriteValues makes the merged values the chart's own. As with
+// source-controller, values that are what the chart has already are not told.
+func overwriteValues(c *helmchart.Chart, merged map[string]any, used []string, build *status.Build) error {
+	changed, err := chart.OverwriteValues(c, merged)
+	if changed {
+		build.ValuesFiles = used
+	}
+	return status.ValuesFilesError.Wrap(err)
+}
+
+// packageChart stores a chart as an archive that is made here.
+func (p *pass) packageChart(obj *sourcev1.HelmChart, c *helmchart.Chart, build status.Build, modTime time.Time, fingerprint string, metadata map[string]string) error {
+	pending, err := p.r.store.Create(p.key)
+	if err != nil {
+		return storageFailure(err, status.ArchiveOperationFailed)
+	}
+	defer p.discard(pending)
+	limits := p.r.limits
+	limits.Name = archiveName(build)
+	watched := &watchedSink{Sink: pending}
+	err = chart.Package(watched, c, modTime, limits)
+	switch {
+	case watched.err != nil:
+		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", watched.err), status.ArchiveOperationFailed)
+	case err != nil:
+		return status.ChartPackageError.Wrap(fmt.Errorf("failed to package chart: %w", err))
+	}
+	build.Stage = status.Packaged
+	return p.keepChart(obj, pending, build, fingerprint, metadata)
+}
