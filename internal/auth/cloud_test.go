@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -650,3 +651,28 @@ func TestCloudPermission(t *testing.T) {
 }
 
 func sha256Hex(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
+
+func TestCloudErrorTransient(t *testing.T) {
+	dial := func(ip string) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP(ip), Port: 80}, Err: errors.New("i/o timeout")}
+	}
+	for _, test := range []struct {
+		name string
+		err  error
+		want bool
+	}{
+		{"no metadata server", dial("169.254.169.254"), false},
+		{"no metadata server of a container", dial("127.0.0.1"), false},
+		{"server of a cloud is down", dial("203.0.113.1"), true},
+		{"no name", &net.DNSError{Name: "sts.amazonaws.com"}, true},
+		{"no name of a metadata server", &net.DNSError{Name: "metadata.google.internal"}, false},
+		{"took too long", context.DeadlineExceeded, true},
+		{"anything else", errors.New("x"), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := (&auth.CloudError{Err: fmt.Errorf("wrapped: %w", test.err)}).Transient(); got != test.want {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}

@@ -34,7 +34,7 @@ type OCIOptions struct {
 // goroutines.
 type OCI struct {
 	client    *Client
-	name      registry.Reference // host and, without a chart, the namespace
+	name      registry.Reference // host as it was written and, without a chart, the namespace
 	origin    *url.URL           // of the registry's API
 	options   OCIOptions
 	transport http.RoundTripper
@@ -71,6 +71,7 @@ func (c *Client) openOCI(name registry.Reference, o OCIOptions) *OCI {
 	if o.NoProgress <= 0 {
 		o.NoProgress = DefaultNoProgress
 	}
+	// The library knows that docker.io is served elsewhere; Docker Hub's other names serve themselves.
 	origin := &url.URL{Scheme: "https", Host: name.Host()}
 	if o.Insecure {
 		origin.Scheme = "http"
@@ -96,7 +97,7 @@ func parseOCIURL(raw string) (registry.Reference, error) {
 	case u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(rest, "?#"):
 		return refuse("it must end with the path", "")
 	}
-	ref := registry.Reference{Registry: registryName(u.Host), Repository: strings.Trim(path.Clean("/"+u.Path), "/")}
+	ref := registry.Reference{Registry: u.Host, Repository: strings.Trim(path.Clean("/"+u.Path), "/")}
 	if err := ref.ValidateRegistry(); err != nil {
 		return refuse("not the host and port of a registry", "")
 	}
@@ -121,14 +122,6 @@ func namespaceHint(name string) string {
 		return "names in registries are lower case: " + strings.ToLower(name)
 	}
 	return ""
-}
-
-// registryName gives Docker Hub its one name, which the client library knows the server of.
-func registryName(host string) string {
-	if name := auth.RegistryHost(host); name == "docker.io" {
-		return name
-	}
-	return host
 }
 
 // Host is the registry's host and port, as the URL names it.

@@ -156,7 +156,7 @@ func parseOCIReference(raw string) (registry.Reference, error) {
 	if strings.Contains(host, "@") {
 		return refuse("credentials in the URL are not used")
 	}
-	ref, err := registry.ParseReference(registryName(host) + "/" + rest)
+	ref, err := registry.ParseReference(host + "/" + rest)
 	if err != nil || ref.Repository == "" {
 		return refuse("not a reference to a chart in a registry")
 	}

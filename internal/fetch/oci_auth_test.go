@@ -217,3 +217,36 @@ func TestOCIRedirects(t *testing.T) {
 		})
 	}
 }
+
+func TestDockerHubIsOneHost(t *testing.T) {
+	config := `{"auths": {"https://index.docker.io/v1/": {"username": "alice", "password": "canary-token"}}}`
+	secret := &manifest.Secret{Namespace: "default", Name: "docker", Type: "kubernetes.io/dockerconfigjson", Data: map[string][]byte{".dockerconfigjson": []byte(config)}}
+	for _, host := range []string{"docker.io", "registry-1.docker.io", "index.docker.io"} {
+		t.Run(host, func(t *testing.T) {
+			addr := host
+			if host == "docker.io" {
+				addr = "registry-1.docker.io"
+			}
+			w := registries(t, "-- registry/charts --\norg/podinfo 6.7.1\n-- registry/tls --\n-- registry/addr --\n"+addr+":443\n-- registry/auth.json --\n"+`{"token": "alice:canary-token"}`)
+			id, _, err := auth.FromSecrets(nil, opaqueSecret("tls", map[string][]byte{"ca.crt": w.Kit.CA.Cert}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			logins, err := auth.RegistrySecret(secret, host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, _, err := pull(t, openOCI(t, ociClient(t, w), "oci://"+host+"/org", fetch.OCIOptions{Identity: id, Logins: logins}), "podinfo", "6.7.1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Ref != "oci://"+host+"/org/podinfo:6.7.1" {
+				t.Errorf("ref %s", m.Ref)
+			}
+			anonymous := openOCI(t, ociClient(t, w), "oci://"+host+"/org", fetch.OCIOptions{Identity: id})
+			_, _, err = pull(t, anonymous, "podinfo", "6.7.1")
+			wantError(t, err, "401 Unauthorized")
+			wantHint(t, err, "Docker Hub gives the same answer to both")
+		})
+	}
+}

@@ -131,7 +131,7 @@ func (x *ociExchange) authHint(ctx context.Context, e *RegistryError) string {
 	switch {
 	case login.Problem != nil:
 		return login.Problem.Error()
-	case login.Credential.IsZero() && x.oci.Host() == "docker.io":
+	case login.Credential.IsZero() && auth.RegistryHost(x.oci.Host()) == "docker.io":
 		return "the repository is private, or there is none: Docker Hub gives the same answer to both"
 	case login.Credential.IsZero():
 		return fmt.Sprintf("log in with 'helm registry login %s', or refer with spec.secretRef to a Secret of type kubernetes.io/dockerconfigjson", x.oci.Host())
