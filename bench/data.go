@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/helmsrc/helmsrc/internal/helmtest"
+	"github.com/helmsrc/helmsrc/internal/index/indextest"
+)
+
+// size is how much there is to serve.
+type size struct {
+	Name             string
+	Charts, Versions int
+}
+
+// scale is the data of one run of this program.
+type scale struct {
+	Indexes []size
+	Tags    int
+	Many    int // charts that are fetched in one run
+}
+
+func scaleOf(o *options) scale {
+	if o.smoke {
+		return scale{Indexes: []size{{"small", 3, 4}, {"large", 6, 8}}, Tags: 250, Many: 5}
+	}
+	return scale{Indexes: []size{{"small", 120, 130}, {"large", 400, 500}}, Tags: 10_000, Many: 100}
+}
+
+// chosen is the chart and version that is asked for: one in the middle.
+func (s size) chosen() (chart, version string) {
+	return indextest.ChartName(s.Charts / 2), indextest.Version(s.Versions / 2)
+}
+
+// archiveFill makes archives as big as those of usual charts.
+const archiveFill = 60 << 10
+
+// newArchive packages a chart that compresses as little as archives of archives do. The same arguments give the same
+// bytes.
+func newArchive(name, version string) (helmtest.Chart, []byte, error) {
+	c := helmtest.NewChart(name, version)
+	fill := make([]byte, archiveFill)
+	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(name + "-" + version))).Read(fill)
+	b, err := c.With("files/data.bin", string(fill)).Package()
+	return c, b, err
+}
+
+// writeRepository writes an index and the archives that it is asked for into a directory.
+func writeRepository(dir string, s size, many int) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	var index bytes.Buffer
+	if err := indextest.Generate(&index, s.Charts, s.Versions, ""); err != nil {
+		return err
+	}
+	chart, version := s.chosen()
+	wanted := map[string]string{chart: version}
+	for i := range min(many, s.Charts) {
+		wanted[indextest.ChartName(i)] = version
+	}
+	for chart, version := range wanted {
+		_, archive, err := newArchive(chart, version)
+		if err != nil {
+			return err
+		}
+		file := fmt.Sprintf("%s-%s.tgz", chart, version)
+		if err := publish(index.Bytes(), file, archive); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, file), archive, 0o600); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "index.yaml"), index.Bytes(), 0o600)
+}
+
+// publish puts the archive's digest in its entry, in place of the invented one.
+func publish(index []byte, file string, archive []byte) error {
+	const field = "\n    digest: "
+	at := bytes.Index(index, []byte("\n    - "+file+"\n"))
+	if at >= 0 {
+		at = bytes.LastIndex(index[:at], []byte(field))
+	}
+	if at < 0 {
+		return fmt.Errorf("the index has no entry for %s", file)
+	}
+	sum := sha256.Sum256(archive)
+	hex.Encode(index[at+len(field):], sum[:])
+	return nil
+}

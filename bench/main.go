@@ -1,0 +1,88 @@
+// Command bench measures whole processes: helmsrc against curl and helm, fetching the same files from the same servers on
+// loopback. It checks nothing but that each run succeeds; how fast is fast enough is for whoever reads its table.
+//
+//	go run ./bench           everything, some minutes
+//	go run ./bench -smoke    each case once with little data and without helm, some seconds
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+)
+
+type options struct {
+	smoke      bool
+	helm       bool
+	runs       int
+	only       *regexp.Regexp
+	binary     string
+	helmBinary string
+	before     string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if len(os.Args) == 3 && os.Args[1] == serveCommand {
+		exit(serve(ctx, os.Args[2]))
+		return
+	}
+	o := options{}
+	only := ""
+	flag.BoolVar(&o.smoke, "smoke", false, "each case once, with little data and without helm")
+	flag.BoolVar(&o.helm, "helm", true, "build helm and measure it too")
+	flag.IntVar(&o.runs, "n", 10, "runs of each; helm's slow ones have fewer")
+	flag.StringVar(&only, "only", "", "only the cases whose names match this regular expression")
+	flag.StringVar(&o.binary, "helmsrc", "", "measure this program instead of building one")
+	flag.StringVar(&o.helmBinary, "helm-binary", "", "measure this helm instead of building one")
+	flag.StringVar(&o.before, "before", "", "measure this older helmsrc beside it")
+	flag.Parse()
+	if o.smoke {
+		o.runs, o.helm = 1, false
+	}
+	var err error
+	if o.only, err = regexp.Compile(only); err == nil {
+		err = bench(ctx, &o)
+	}
+	exit(err)
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// bench builds, generates, serves and measures in a directory that it removes.
+func bench(ctx context.Context, o *options) error {
+	dir, err := os.MkdirTemp("", "helmsrc-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	tools, err := buildTools(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	s, err := startServer(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	b := &runner{options: o, tools: tools, server: s, dir: dir}
+	printHeader(os.Stdout, o, tools)
+	for _, g := range groups(o) {
+		if !o.only.MatchString(g.name) {
+			continue
+		}
+		if err := b.measure(ctx, g); err != nil {
+			return fmt.Errorf("%s: %w", g.name, err)
+		}
+	}
+	return nil
+}

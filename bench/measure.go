@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// sample is one run of one process.
+type sample struct {
+	wall, cpu time.Duration
+	requests  int
+}
+
+// series is all runs of one contender.
+type series struct {
+	contender *contender
+	samples   []sample
+	memory    int64 // peak in bytes; 0 is not known
+}
+
+// runner runs the contenders of groups.
+type runner struct {
+	options *options
+	tools   tools
+	server  *server
+	dir     string
+}
+
+// measure runs the contenders of a group in turns, so that a slow moment of the machine is nobody's alone, and prints
+// what it took. The first turn is not counted: it warms the caches of files and pages.
+func (b *runner) measure(ctx context.Context, g group) error {
+	var all []*series
+	for i := range g.contenders {
+		if b.tools[g.contenders[i].tool] != "" {
+			all = append(all, &series{contender: &g.contenders[i]})
+		}
+	}
+	for turn := range b.options.runs + 1 {
+		for _, s := range all {
+			if s.contender.slow && turn > max(1, b.options.runs/4) {
+				continue
+			}
+			one, err := b.run(ctx, s, turn == 0)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.contender.name, err)
+			}
+			if turn > 0 {
+				s.samples = append(s.samples, one)
+			}
+		}
+	}
+	printGroup(os.Stdout, g, all)
+	return nil
+}
+
+// run runs a contender once in a directory of its own. The first time its memory is watched; watching takes time, so
+// that run does not count.
+func (b *runner) run(ctx context.Context, s *series, watched bool) (sample, error) {
+	work := filepath.Join(b.dir, "work")
+	defer os.RemoveAll(work)
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		return sample{}, err
+	}
+	j := job{addr: b.server.addr, scale: b.server.scale, work: work}
+	args, err := s.contender.args(&j)
+	if err != nil {
+		return sample{}, err
+	}
+	if s.contender.warm {
+		if err := b.start(ctx, s, work, args).run(); err != nil {
+			return sample{}, err
+		}
+	}
+	if _, err := b.server.requests(ctx); err != nil {
+		return sample{}, err
+	}
+	p := b.start(ctx, s, work, args)
+	p.watched = watched
+	began := time.Now()
+	err = p.run()
+	wall := time.Since(began)
+	if err != nil {
+		return sample{}, err
+	}
+	s.memory = max(s.memory, p.peak)
+	state := p.cmd.ProcessState
+	requests, err := b.server.requests(ctx)
+	return sample{wall, state.UserTime() + state.SystemTime(), requests}, err
+}
+
+func (b *runner) start(ctx context.Context, s *series, work string, args []string) *process {
+	cmd := exec.CommandContext(ctx, b.tools[s.contender.tool], args...)
+	cmd.Dir = work
+	// Nobody's settings, logins or proxies.
+	cmd.Env = []string{"HOME=" + work, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + work}
+	return &process{cmd: cmd}
+}
+
+// process is a running program.
+type process struct {
+	cmd     *exec.Cmd
+	watched bool
+	peak    int64
+}
+
+func (p *process) run() error {
+	var stderr bytes.Buffer
+	p.cmd.Stderr = &stderr
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if p.watched {
+			p.watch(stop)
+		}
+	}()
+	err := p.cmd.Wait()
+	close(stop)
+	<-done
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, &stderr)
+	}
+	return nil
+}
+
+// watch reads the peak of the process's memory again and again until it ends. What wait4 reports is no use: it is at
+// least what the parent had when it started the process.
+func (p *process) watch(stop chan struct{}) {
+	status := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
+	ticker := time.NewTicker(200 * time.Microsecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ticker.C:
+		}
+		b, err := os.ReadFile(status)
+		if err != nil {
+			return // it has ended, or this is no Linux
+		}
+		p.peak = max(p.peak, highWater(b))
+	}
+}
+
+// highWater reads VmHWM.
+func highWater(status []byte) int64 {
+	for line := range strings.Lines(string(status)) {
+		rest, found := strings.CutPrefix(line, "VmHWM:")
+		if !found {
+			continue
+		}
+		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+		if err == nil {
+			return kilobytes << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/helmsrc/helmsrc/internal/helmtest"
+	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
+)
+
+// serveCommand makes this program the server, in a process of its own: its memory and its garbage are not the measuring
+// process's.
+const serveCommand = "serve-for-bench"
+
+// tagPage is the page size of the registry, whatever it is asked for.
+const tagPage = 100
+
+// ociChart is the chart with very many tags.
+const ociChart = "many"
+
+// serve serves the data of a directory until stdin ends: repositories below /NAME/, the registry at /v2/, and the number
+// of requests since the last question at /requests. Its first line on stdout is its address.
+func serve(ctx context.Context, dir string) error {
+	var s scale
+	b, err := os.ReadFile(filepath.Join(dir, "scale.json"))
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		return err
+	}
+	oci, err := newRegistry(s.Tags)
+	if err != nil {
+		return err
+	}
+	defer registry.Cleanup()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: newHandler(dir, oci), ReadHeaderTimeout: time.Minute}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = server.Close()
+	}()
+	fmt.Println(listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func newHandler(dir string, oci http.Handler) http.Handler {
+	var requests atomic.Int64
+	mux := http.NewServeMux()
+	mux.Handle("/", http.FileServer(http.Dir(dir)))
+	mux.Handle("/v2/", pages(oci))
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		mux.ServeHTTP(w, r)
+	})
+	outer := http.NewServeMux()
+	outer.Handle("/", counted)
+	outer.HandleFunc("/requests", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, requests.Swap(0)) })
+	return outer
+}
+
+// pages makes the registry's pages of tags as small as many registries' are.
+func pages(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if filepath.Base(r.URL.Path) == "list" {
+			q := r.URL.Query()
+			q.Set("n", strconv.Itoa(tagPage))
+			r.URL.RawQuery = q.Encode()
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// newRegistry has one chart under so many tags. Its archive is that of the highest one.
+func newRegistry(tags int) (http.Handler, error) {
+	r, err := registry.New(&helmtest.Config{})
+	if err != nil {
+		return nil, err
+	}
+	version := ociVersion(tags - 1)
+	c, archive, err := newArchive(ociChart, version)
+	if err != nil {
+		return nil, err
+	}
+	metadata, err := c.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	err = r.Push(&helmtest.Published{
+		Repository: "charts/" + ociChart, Metadata: *metadata, Archive: archive, Created: helmtest.Created, Tag: version,
+	})
+	if err != nil {
+		return nil, err
+	}
+	manifests := "/v2/charts/" + ociChart + "/manifests/"
+	manifest, err := ask(r, http.MethodGet, manifests+version, "", http.NoBody)
+	for i := 0; i < tags-1 && err == nil; i++ {
+		body := bytes.NewReader(manifest.Body.Bytes())
+		_, err = ask(r, http.MethodPut, manifests+ociVersion(i), manifest.Header().Get("Content-Type"), body)
+	}
+	return r.Handler, err
+}
+
+// ask makes a request without a connection.
+func ask(h http.Handler, method, path, contentType string, body io.Reader) (*httptest.ResponseRecorder, error) {
+	r := httptest.NewRequest(method, path, body)
+	r.Header.Set("Accept", ocispec.MediaTypeImageManifest)
+	r.Header.Set("Content-Type", contentType)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code/100 != 2 {
+		return nil, fmt.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
+	}
+	return w, nil
+}
+
+func ociVersion(i int) string { return fmt.Sprintf("%d.%d.%d", i/1000, i/10%100, i%10) }
+
+// server is the server's process, as the measuring process sees it.
+type server struct {
+	addr  string
+	cmd   *exec.Cmd
+	stdin io.Closer
+	scale scale
+}
+
+func startServer(ctx context.Context, o *options, dir string) (*server, error) {
+	s := &server{scale: scaleOf(o)}
+	data := filepath.Join(dir, "data")
+	for _, size := range s.scale.Indexes {
+		if err := writeRepository(filepath.Join(data, size.Name), size, s.scale.Many); err != nil {
+			return nil, err
+		}
+	}
+	b, err := json.Marshal(s.scale)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(data, "scale.json"), b, 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s.cmd = exec.CommandContext(ctx, self, serveCommand, data)
+	s.cmd.Stderr = os.Stderr
+	stdin, err := s.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.stdin = stdin
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fscan(bufio.NewReader(stdout), &s.addr); err != nil {
+		s.stop()
+		return nil, fmt.Errorf("the server did not start: %w", err)
+	}
+	return s, nil
+}
+
+func (s *server) stop() {
+	_ = s.stdin.Close()
+	_ = s.cmd.Wait()
+}
+
+// requests is how many requests came since the last call.
+func (s *server) requests(ctx context.Context) (int, error) {
+	u := url.URL{Scheme: "http", Host: s.addr, Path: "/requests"}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := new(http.Transport).RoundTrip(r)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	var n int
+	_, err = fmt.Fscan(answer.Body, &n)
+	return n, err
+}
