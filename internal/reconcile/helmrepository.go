@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	godigest "github.com/opencontainers/go-digest"
@@ -184,23 +185,36 @@ func (p *pass) comparedIndex(file *indexFile) error {
 	return nil
 }
 
+// indexSink takes an index and gives it back for a second look.
+type indexSink interface {
+	fetch.Sink
+	io.ReaderAt
+}
+
 // downloadIndex gets the index into a sink. Its error has a reason: the failure
 // may be the server's, the index's, or this machine's.
-func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst fetch.Sink) (*index.Offsets, error) {
+func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink) (*index.Offsets, error) {
 	sink := &watchedSink{Sink: dst}
 	offsets, err := repo.indexed.Index(ctx, sink, r.o.IndexMax)
 	var invalid *fetch.IndexError
 	switch {
 	case err == nil:
+		if err := offsets.Check(dst); err != nil {
+			return nil, invalidIndex(err)
+		}
 		return offsets, nil
 	case sink.err != nil:
 		return nil, storageFailure(fmt.Errorf("unable to save artifact to storage: %w", sink.err), status.ArchiveOperationFailed)
 	case errors.As(err, &invalid):
-		return nil, status.IndexationFailed.Wrap(fmt.Errorf("failed to load Helm repository from index YAML: failed to load index: %w", invalid.Err))
+		return nil, invalidIndex(invalid.Err)
 	case fetch.AuthFailure(err):
 		return nil, status.AuthenticationFailed.Wrap(fetchIndexError(err))
 	}
 	return nil, status.Failed.Wrap(fetchIndexError(err))
+}
+
+func invalidIndex(err error) error {
+	return status.IndexationFailed.Wrap(fmt.Errorf("failed to load Helm repository from index YAML: failed to load index: %w", err))
 }
 
 // watchedSink keeps the error of the sink apart from those of the network.

@@ -64,6 +64,9 @@ func (r *Reconciler) storedIndexFile(owner store.Key, artifact *meta.Artifact) (
 	}
 	r.closers.add(file)
 	offsets, err := index.Scan(file)
+	if err == nil {
+		err = offsets.Check(file)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("failed to load index: %w", err)
 	}
