@@ -221,6 +221,7 @@ func TestArchiveSize(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		exactly.ServeHTTP(w, r)
 	})
+	large := files{"/foo.tgz": strings.Repeat("x", 1<<20)}
 	for _, tt := range []struct {
 		name    string
 		handler http.Handler
@@ -231,6 +232,7 @@ func TestArchiveSize(t *testing.T) {
 		{"one more", exactly, 999, true},
 		{"exactly, length unknown", chunked, 1000, false},
 		{"one more, length unknown", chunked, 999, true},
+		{"much more", large, 1 << 19, true},
 		{"endless", endless, 1 << 20, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -245,6 +247,9 @@ func TestArchiveSize(t *testing.T) {
 			}
 			if len(s.Log.All()) != 1 || int64(dst.Len()) > tt.limit {
 				t.Errorf("%d requests, %d bytes", len(s.Log.All()), dst.Len())
+			}
+			if tt.name == "much more" && dst.Len() > 0 {
+				t.Errorf("read %d bytes of what the server said to be too large", dst.Len())
 			}
 		})
 	}

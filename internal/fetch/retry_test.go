@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -320,4 +321,25 @@ func TestRedirectsDoNotDeadlock(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// A slot is always that of the host it was last moved to, and of no other.
+func TestSlotMoves(t *testing.T) {
+	s := &slot{limit: newLimiter(2)}
+	held := func() [2]int { return [2]int{len(s.limit.places("a")), len(s.limit.places("b"))} }
+	for i, step := range []struct {
+		do   func()
+		want [2]int
+	}{
+		{func() {}, [2]int{0, 0}},
+		{func() { _ = s.move(t.Context(), &url.URL{Host: "a"}) }, [2]int{1, 0}},
+		{func() { _ = s.move(t.Context(), &url.URL{Host: "a"}) }, [2]int{1, 0}},
+		{func() { _ = s.move(t.Context(), &url.URL{Host: "b"}) }, [2]int{0, 1}},
+		{s.free, [2]int{0, 0}},
+		{s.free, [2]int{0, 0}},
+	} {
+		if step.do(); held() != step.want {
+			t.Errorf("step %d: %v, want %v", i, held(), step.want)
+		}
+	}
 }
