@@ -278,7 +278,7 @@ func (s *gitSSH) Advertise(ctx context.Context) (io.ReadCloser, error) {
 	if err := session.Start(uploadPack + " " + shellQuote(sshPath(s.url))); err != nil {
 		return nil, s.failed(ctx, err)
 	}
-	run.out = &sshOutput{ssh: s, session: session, said: &said, from: &body{
+	run.out = &sshOutput{ssh: s, session: session, in: run.in, said: &said, from: &body{
 		ctx: ctx, raw: out, url: s.url.String(), left: math.MaxInt64,
 		progress: Progress{Attempt: s.clone.attempt, Total: -1},
 	}}
@@ -351,6 +351,7 @@ func (r *remarks) Write(b []byte) (int, error) {
 type sshOutput struct {
 	ssh     *gitSSH
 	session *ssh.Session
+	in      io.Closer
 	said    *remarks
 	from    io.Reader
 	some    bool
@@ -362,6 +363,7 @@ func (o *sshOutput) Read(b []byte) (int, error) {
 	if o.some || !errors.Is(err, io.EOF) {
 		return n, err
 	}
+	_ = o.in.Close()
 	_ = o.session.Wait() // its remarks are complete then
 	text := oneLine(auth.ScrubURL(string(o.said.text[:o.said.count.Load()]), o.ssh.url), maxErrorText)
 	if text == "" {

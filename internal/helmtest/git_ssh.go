@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"errors"
+	"io"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -151,9 +152,16 @@ func (s *GitSSH) run(channel ssh.Channel, command string, env []string) {
 	if ok {
 		dir = strings.ReplaceAll(strings.TrimSuffix(dir, "'"), `'\''`, "'")
 		cmd := exec.CommandContext(context.Background(), "git", "upload-pack", filepath.Join(s.root, filepath.FromSlash(dir)))
-		cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, channel, channel, channel.Stderr()
-		if cmd.Run() == nil {
-			status.Code = 0
+		cmd.Env, cmd.Stdout, cmd.Stderr = env, channel, channel.Stderr()
+		// With the channel as its Stdin the command would not end before the client has closed it.
+		if in, err := cmd.StdinPipe(); err == nil && cmd.Start() == nil {
+			go func() {
+				_, _ = io.Copy(in, channel)
+				_ = in.Close()
+			}()
+			if cmd.Wait() == nil {
+				status.Code = 0
+			}
 		}
 	}
 	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(status))
