@@ -7,6 +7,7 @@ package helmtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -93,6 +94,10 @@ func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, err
 	case real != "" && real != "refused":
 		var d net.Dialer
 		c, err := d.DialContext(ctx, network, real)
+		var op *net.OpError
+		if errors.As(err, &op) {
+			return nil, &net.OpError{Op: op.Op, Net: op.Net, Addr: name(addr), Err: op.Err}
+		}
 		if err != nil {
 			return nil, err
 		}

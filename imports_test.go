@@ -1,0 +1,131 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/helmsrc/helmsrc/"
+
+// imports says which packages of the module each package may import. Data moves one way through the program; this table
+// is that way. A new package needs a line here and a page in docs/design.
+var imports = map[string][]string{
+	"internal/resolve":  {},
+	"internal/digest":   {},
+	"internal/status":   {},
+	"internal/manifest": {},
+
+	"internal/admission": {"internal/manifest"},
+	"internal/auth":      {"internal/manifest"},
+	"internal/chart":     {"internal/digest", "internal/tree"},
+	"internal/index":     {"internal/resolve"},
+	"internal/store":     {"internal/digest"},
+	"internal/tree":      {"internal/digest"},
+	"internal/verify":    {"internal/auth", "internal/digest"},
+	"internal/fetch": {
+		"internal/auth", "internal/chart", "internal/digest", "internal/index", "internal/resolve", "internal/tree",
+	},
+
+	"internal/reconcile": {
+		"internal/admission", "internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/index",
+		"internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/verify",
+	},
+	"cmd": {
+		"internal/admission", "internal/manifest", "internal/reconcile", "internal/status", "internal/store",
+	},
+	"": {"cmd"},
+
+	// For tests and measurements alone: nothing above may import these.
+	"bench":                      {"internal/helmtest", "internal/helmtest/registry", "internal/index/indextest"},
+	"internal/helmtest":          {},
+	"internal/helmtest/registry": {"internal/helmtest"},
+	"internal/index/indextest":   {},
+}
+
+// unlinked are packages that may not be in the program: each would make it start later, or bigger by megabytes. A prefix
+// that ends in a slash stands for all packages below it.
+var unlinked = map[string]string{
+	"helm.sh/helm/v3/pkg/action":                   "brings client-go",
+	"helm.sh/helm/v3/pkg/chartutil":                "brings the types of every Kubernetes API",
+	"helm.sh/helm/v3/pkg/cli":                      "brings client-go",
+	"helm.sh/helm/v3/pkg/downloader":               "brings client-go",
+	"helm.sh/helm/v3/pkg/engine":                   "16 MB",
+	"helm.sh/helm/v3/pkg/getter":                   "brings client-go",
+	"helm.sh/helm/v3/pkg/repo":                     "a program of 51 MB that needs 52 MB of memory to start",
+	"k8s.io/client-go/":                            "we never talk to a cluster",
+	"sigs.k8s.io/controller-runtime/":              "we are no controller",
+	"github.com/fluxcd/pkg/runtime/":               "brings client-go; a judge in tests",
+	"github.com/fluxcd/cli-utils/":                 "a judge in tests",
+	"github.com/distribution/distribution/":        "a server in tests",
+	"github.com/rogpeppe/go-internal/":             "for tests",
+	"github.com/helmsrc/helmsrc/internal/helmtest": "for tests",
+	"net/http/httptest":                            "for tests",
+	"testing":                                      "for tests",
+}
+
+// inherent are packages below those that the Flux API types bring along, and that weigh nothing.
+var inherent = []string{"sigs.k8s.io/controller-runtime/pkg/scheme"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+// goList runs go list; it knows what is built, whatever the file names say.
+func goList(t *testing.T, args ...string) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Imports"}, args...)...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, &stderr)
+	}
+	var list []listed
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}
+
+// TestImports holds the packages against the table of imports.
+func TestImports(t *testing.T) {
+	for _, p := range goList(t, "./...") {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, strings.TrimSuffix(module, "/")), "/")
+		allowed, ok := imports[name]
+		if !ok {
+			t.Errorf("package %s has no line in the table of imports", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if rest, ours := strings.CutPrefix(imported, module); ours && !slices.Contains(allowed, rest) {
+				t.Errorf("%s may not import %s", cmp.Or(name, "main"), rest)
+			}
+		}
+	}
+}
+
+// TestLinked looks for packages that the program may not hold.
+func TestLinked(t *testing.T) {
+	for _, p := range goList(t, "-deps", ".") {
+		if slices.Contains(inherent, p.ImportPath) {
+			continue
+		}
+		for banned, why := range unlinked {
+			if p.ImportPath == banned || strings.HasSuffix(banned, "/") && strings.HasPrefix(p.ImportPath, banned) {
+				t.Errorf("%s is linked: %s", p.ImportPath, why)
+			}
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/helmtest"
+)
+
+// kills is how many moments of a run TestKill cuts it off at.
+const kills = 40
+
+// TestKill ends runs at any moment. What is in the artifacts directory afterwards must be whole, the commands that only
+// read it must not mind, and the next run must be as good as any.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "podinfo 6.5.0 random=podinfo/noise:300000\npodinfo 6.6.0 random=podinfo/noise:300000\n")
+	manifest := func(version string) string {
+		file := "charts-" + version + ".yaml"
+		s.write(file, fmt.Sprintf(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: podinfo}
+spec: {interval: 5m, url: "http://repo.test"}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: podinfo}
+spec: {interval: 5m, chart: podinfo, version: %s, sourceRef: {kind: HelmRepository, name: podinfo}}
+`, version))
+		return file
+	}
+	versions := []string{manifest("6.5.0"), manifest("6.6.0")}
+
+	start := time.Now()
+	s.run("fetch", "-f", versions[0])
+	whole := time.Since(start)
+	for i := range kills {
+		if i%10 == 0 {
+			s.remove("artifacts")
+		}
+		cmd := s.command("fetch", "-f", versions[i%2])
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// Somewhere within the time that a run takes; a little later, for it may take longer this time.
+		kill := time.AfterFunc(whole*time.Duration(i)/(kills*4/5), func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
+		kill.Stop()
+		s.checkArtifacts()
+		s.run("status", "-f", versions[0])
+		if i%5 == 4 {
+			s.run("fetch", "-f", versions[i%2])
+			s.checkArtifacts()
+		}
+	}
+	s.run("fetch", "-f", versions[0])
+	if left := s.leftovers(); left != nil {
+		t.Errorf("after a whole run there are %q", left)
+	}
+}
+
+// stage is a directory with a server, in which a test runs the program.
+type stage struct {
+	t   *testing.T
+	dir string
+}
+
+func newStage(t *testing.T, charts string) *stage {
+	t.Helper()
+	s := &stage{t, t.TempDir()}
+	s.write("repo/charts", charts)
+	w := helmtest.NewWorld(nil)
+	t.Cleanup(w.Close)
+	if err := w.Start("repo", filepath.Join(s.dir, "repo")); err != nil {
+		t.Fatal(err)
+	}
+	s.remove("repo")
+	s.write(stateDir+"/network", w.Network.String())
+	return s
+}
+
+func (s *stage) write(name, content string) {
+	s.t.Helper()
+	if err := writeFile(filepath.Join(s.dir, name), []byte(content)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) remove(name string) {
+	s.t.Helper()
+	if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// command is the program, which TestMain has put into PATH.
+func (s *stage) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(s.t.Context(), "helmsrc", args...)
+	cmd.Dir = s.dir
+	cmd.Env = []string{"WORK=" + s.dir, "NOW=" + scriptTime, "HOME=" + s.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + s.t.TempDir()}
+	return cmd
+}
+
+// run expects exit code 0, or of status, which has the last word on what is stored, any but that of altered artifacts.
+func (s *stage) run(args ...string) {
+	s.t.Helper()
+	out, err := s.command(args...).CombinedOutput()
+	var exit *exec.ExitError
+	if args[0] == "status" && errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return
+	}
+	if err != nil {
+		s.t.Fatalf("helmsrc %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+var indexName = regexp.MustCompile(`^index-([0-9a-f]{64})\.yaml$`)
+
+// checkArtifacts reads every file with the name of an artifact, and every link.
+func (s *stage) checkArtifacts() {
+	s.t.Helper()
+	s.walk(func(name string, d fs.DirEntry) {
+		base := filepath.Base(name)
+		switch {
+		case d.Type()&fs.ModeSymlink != 0:
+			if _, err := os.Stat(name); err != nil {
+				s.t.Errorf("dangling link: %v", err)
+			}
+		case indexName.MatchString(base):
+			b, err := os.ReadFile(name)
+			if err != nil || fmt.Sprintf("%x", sha256.Sum256(b)) != indexName.FindStringSubmatch(base)[1] {
+				s.t.Errorf("%s is not what its name says (%v)", name, err)
+			}
+		case strings.HasSuffix(base, ".tgz"):
+			b, err := os.ReadFile(name)
+			if err != nil {
+				s.t.Error(err)
+			}
+			if _, err := helmtest.EntryNames(b); err != nil {
+				s.t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// leftovers lists the files that belong to nobody.
+func (s *stage) leftovers() []string {
+	var list []string
+	s.walk(func(name string, d fs.DirEntry) {
+		base := filepath.Base(name)
+		known := d.Type()&fs.ModeSymlink != 0 || indexName.MatchString(base) ||
+			strings.HasSuffix(base, ".tgz") || strings.HasSuffix(base, ".lock") ||
+			strings.Contains(name, ".helmsrc") && strings.HasSuffix(base, ".json")
+		if !known {
+			list = append(list, name)
+		}
+	})
+	return list
+}
+
+func (s *stage) walk(f func(name string, d fs.DirEntry)) {
+	err := filepath.WalkDir(filepath.Join(s.dir, "artifacts"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		f(name, d)
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.t.Error(err)
+	}
+}
