@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -34,7 +35,7 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
-	identity, warnings, err := auth.FromSecrets(secret, cert)
+	identity, warnings, err := auth.FromSecrets(withoutLogin(secret), cert)
 	repo.warnings = append(repo.warnings, warnings...)
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
@@ -59,6 +60,17 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 		repo.identity += " " + options.Logins.Key()
 	}
 	return nil
+}
+
+// withoutLogin leaves the TLS settings that a Secret may hold beside a docker
+// configuration, which has its own reader.
+func withoutLogin(secret *manifest.Secret) *manifest.Secret {
+	if secret == nil {
+		return nil
+	}
+	opaque := *secret
+	opaque.Type = "Opaque"
+	return &opaque
 }
 
 // chartKey names a chart, or a version of it, in a registry.

@@ -64,6 +64,7 @@ func (r *Reconciler) openDirectory(repo *repository, dir string) error {
 	if err != nil {
 		return status.Failed.Wrap(fmt.Errorf("failed to open the local directory of the repository: %w", err))
 	}
+	opened.Digests, opened.Limits = r.o.digestPolicy(), r.limits
 	r.closers.add(opened)
 	repo.indexed, repo.identity, repo.place = opened, "directory "+dir, "directory "+dir
 	return nil
