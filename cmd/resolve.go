@@ -3,12 +3,11 @@ package cmd
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/status"
 )
 
 func newResolveCommand(a *app) *cobra.Command {
@@ -113,21 +112,21 @@ func (a *app) tabulate(records []resolution, wide bool) error {
 	if len(records) == 0 {
 		return nil
 	}
-	w := tabwriter.NewWriter(a.env.Stdout, 0, 0, 3, ' ', 0)
-	header := "NAMESPACE\tNAME\tCHART\tCONSTRAINT\tVERSION\tSOURCE\tDIGEST"
+	header := []string{"NAMESPACE", "NAME", "CHART", "CONSTRAINT", "VERSION", "SOURCE", "DIGEST"}
 	if wide {
-		header += "\tURL"
+		header = append(header, "URL")
 	}
-	fmt.Fprintln(w, header)
+	var rows [][]string
 	for _, r := range records {
-		row := fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s/%s\t%s", r.Namespace, r.Name, r.Chart, r.Constraint,
-			orNone(r.Version), r.Source.Kind, r.Source.Name, orNone(r.Digest))
-		if wide {
-			row += "\t" + orNone(r.URL)
+		row := []string{
+			r.Namespace, r.Name, r.Chart, r.Constraint, orNone(r.Version), r.Source.Kind + "/" + r.Source.Name, orNone(r.Digest),
 		}
-		fmt.Fprintln(w, row)
+		if wide {
+			row = append(row, orNone(r.URL))
+		}
+		rows = append(rows, row)
 	}
-	return w.Flush()
+	return status.WriteTable(a.env.Stdout, header, rows)
 }
 
 func orNone(s string) string {
