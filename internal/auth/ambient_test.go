@@ -257,3 +257,16 @@ func TestAmbientHelperIsInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAmbientHelperInTheWorkingDirectory(t *testing.T) {
+	bin := helpers(t, "good")
+	t.Chdir(filepath.Dir(bin))
+	file := write(t, `{"credHelpers": {"a.test": "good"}}`, t.TempDir(), "config.json")
+	list := string(filepath.ListSeparator)
+	for _, path := range []string{filepath.Base(bin), "", list + "." + list} {
+		a := auth.NewAmbient(auth.AmbientOptions{Getenv: environment("PATH", path), RegistryConfig: file})
+		if got, err := a.Login(t.Context(), "a.test", "x"); err == nil {
+			t.Errorf("PATH %q: %v", path, got)
+		}
+	}
+}

@@ -151,6 +151,23 @@ func TestBearer(t *testing.T) {
 	})
 }
 
+func TestScopeOfAnotherRepository(t *testing.T) {
+	registry := func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="`+fakeRealm+`",scope="repository:charts/podinfo:pull"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}
+	f := newFakeRegistry(t, registry, answer(`{"token":"tok"}`))
+	rt := f.transport(t, canaryLogin, nil)
+	wantGet(t, rt, manifestURL, 200)
+	wantGet(t, rt, otherURL, 200)
+	wantRequests(t, f.tokens, 2)
+	if got := f.tokens.Log.All()[1].URI; strings.Contains(got, "podinfo") {
+		t.Errorf("the second token is for %s", got)
+	}
+}
+
 func TestBearerOfManyAtOnce(t *testing.T) {
 	f := newFakeRegistry(t, wants(static("Bearer tok"), fakeRealm), answer(`{"access_token":"tok"}`))
 	rt := f.transport(t, canaryLogin, nil)

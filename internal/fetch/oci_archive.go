@@ -149,7 +149,7 @@ func parseOCIReference(raw string) (registry.Reference, error) {
 		return registry.Reference{}, &RegistryURLError{URL: auth.RedactURL(raw), Reason: reason}
 	}
 	rest, ok := strings.CutPrefix(raw, ociScheme)
-	if !ok || strings.ContainsAny(rest, "?#") {
+	if !ok {
 		return refuse("")
 	}
 	host, rest, _ := strings.Cut(rest, "/")

@@ -2,7 +2,10 @@ package fetch_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -197,6 +200,31 @@ func TestOCIRedirects(t *testing.T) {
 			}
 		}
 	})
+	t.Run("blob store that repeats the signed URL", func(t *testing.T) {
+		w, repo := open(t, "http://repo.test/archive.tgz?X-Amz-Signature=canary-signature")
+		w.Servers["repo"].Use(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			rw.WriteHeader(http.StatusForbidden)
+			fmt.Fprintf(rw, "expired: %s", r.URL)
+		}))
+		_, _, err := pull(t, repo, "podinfo", "6.7.1")
+		wantError(t, err, "403 Forbidden: expired: /archive.tgz")
+		var hinted interface{ Hint() string }
+		if strings.Contains(err.Error(), "canary") || errors.As(err, &hinted) && hinted.Hint() != "" {
+			t.Errorf("%v, hint %v", err, hinted)
+		}
+	})
+	t.Run("blob store that sends us back", func(t *testing.T) {
+		w, repo := open(t, "http://repo.test/archive.tgz")
+		const secretPath = "/v2/charts/podinfo/tags/list"
+		w.Servers["repo"].Use(http.RedirectHandler("http://registry.test"+secretPath, http.StatusTemporaryRedirect))
+		_, _, err := pull(t, repo, "podinfo", "6.7.1")
+		wantError(t, err, "401 Unauthorized")
+		for _, r := range w.Servers["registry"].Log.All() {
+			if r.URI == secretPath && r.Header.Get("Authorization") != "" {
+				t.Errorf("%s", r)
+			}
+		}
+	})
 	for _, test := range []struct{ name, redirect, want string }{
 		{"blob store refuses", "http://repo.test/missing?X-Amz-Signature=canary-signature", "404 Not Found"},
 		{"blob store is not there", "http://nowhere.test/x?X-Amz-Signature=canary-signature", "nowhere.test"},
@@ -247,6 +275,36 @@ func TestDockerHubIsOneHost(t *testing.T) {
 			_, _, err = pull(t, anonymous, "podinfo", "6.7.1")
 			wantError(t, err, "401 Unauthorized")
 			wantHint(t, err, "Docker Hub gives the same answer to both")
+		})
+	}
+}
+
+func TestOCIForbidden(t *testing.T) {
+	for _, test := range []struct {
+		name, host string
+		logins     auth.Logins
+		hint       string
+	}{
+		{"with a login", "registry.test", basic("alice:canary"), "the login from Secret 'default/login' may lack the permission to read 'charts/podinfo'"},
+		{"case 59: ECR", "123456789012.dkr.ecr.eu-west-1.amazonaws.com", basic("AWS:canary"), "ecr:BatchGetImage"},
+		{"ACR", "x.azurecr.io", basic("x:canary"), "the role AcrPull"},
+		{"Artifact Registry", "europe-docker.pkg.dev", basic("x:canary"), "artifactregistry.repositories.downloadArtifacts"},
+		{"a login that could not be used", "registry.test", auth.StaticLogin{Problem: errors.New("docker-credential-x: not found on PATH")}, "docker-credential-x: not found on PATH"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := helmtest.NewWorld(nil)
+			s, err := helmtest.Serve(w.Network, test.host+":80", nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = io.WriteString(w, `{"errors":[{"code":"DENIED","message":"denied"}]}`)
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Close)
+			repo := openOCI(t, ociClient(t, w), "oci://"+test.host+"/charts", fetch.OCIOptions{Insecure: true, Logins: test.logins})
+			_, _, err = pull(t, repo, "podinfo", "1.0.0")
+			wantError(t, err, "403 Forbidden: denied")
+			wantHint(t, err, test.hint)
 		})
 	}
 }

@@ -287,7 +287,9 @@ func TestOCINoProgress(t *testing.T) {
 		})
 	}
 	t.Run("slow is not stuck", func(t *testing.T) {
-		repo, _ := handlerRegistry(t, func(w http.ResponseWriter, _ *http.Request) { dribble(w, `{"tags": ["1.0.0"]}`) })
+		// Each byte comes well within the limit, all of them together do not.
+		w := registries(t, "-- registry/charts --\ncharts/podinfo 6.7.1\n-- registry/faults.json --\n"+`{"/v2/charts/podinfo/tags/list": {"dribble": "20ms"}}`)
+		repo := openOCI(t, ociClient(t, w), "oci://registry.test/charts", fetch.OCIOptions{Insecure: true, NoProgress: 500 * time.Millisecond})
 		if _, err := repo.Tags(t.Context(), "podinfo"); err != nil {
 			t.Error(err)
 		}
@@ -308,13 +310,6 @@ func TestOCINoProgress(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-}
-
-func dribble(w http.ResponseWriter, body string) {
-	for i := range len(body) {
-		_, _ = io.WriteString(w, body[i:i+1])
-		_ = http.NewResponseController(w).Flush()
-	}
 }
 
 func TestOCIRefusals(t *testing.T) {

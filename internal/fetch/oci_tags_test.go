@@ -116,7 +116,7 @@ func TestOCITagLists(t *testing.T) {
 		{"a huge page", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", 5<<20)) }, "exceeds 4194304 bytes", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			repo, _, _ := tagRegistry(t, test.handler)
+			repo, server, _ := tagRegistry(t, test.handler)
 			_, err := repo.Tags(t.Context(), "podinfo")
 			wantError(t, err, test.want)
 			if test.hint != "" {
@@ -124,6 +124,9 @@ func TestOCITagLists(t *testing.T) {
 			}
 			if fetch.Transient(err) {
 				t.Error("it is transient")
+			}
+			if n := len(server.Log.All()); n > 5000 {
+				t.Errorf("%d requests", n)
 			}
 		})
 	}
