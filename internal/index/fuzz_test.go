@@ -25,12 +25,15 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 64<<10 {
+		if len(data) > 64<<10 || bytes.Count(data, []byte("*")) > maxFuzzAliases {
 			return
 		}
 		agree(t, data)
 	})
 }
+
+// maxFuzzAliases keeps the reference, which knows no limits, from being bombed.
+const maxFuzzAliases = 12
 
 func testFiles(tb testing.TB) []string {
 	tb.Helper()
@@ -44,7 +47,7 @@ func testFiles(tb testing.TB) []string {
 func agree(t *testing.T, data []byte) {
 	t.Helper()
 	want, wantErr := reference(data)
-	for _, sizes := range [][2]int{{windowSize, maxLine}, {16, 128}} {
+	for _, sizes := range [][2]int{{windowSize, maxLine}, {16, 40}} {
 		w := newWindow(bytes.NewReader(data), sizes[0])
 		w.limit = sizes[1]
 		o, err := scanIndex(w)

@@ -65,7 +65,7 @@ func (i *Index) Candidates(chart string) (c []resolve.Candidate, dropped int, er
 		if !v.known {
 			return nil, 0, unknownChartError{}
 		}
-		return slices.Clone(v.candidates), v.dropped, nil
+		return slices.Clone(v.candidates), v.dropped, v.err
 	}
 	found := i.offsets.lookup(chart)
 	switch {
@@ -73,6 +73,8 @@ func (i *Index) Candidates(chart string) (c []resolve.Candidate, dropped int, er
 		return nil, 0, unknownChartError{}
 	case found.listed == listedNull || found.items == 0:
 		return nil, 0, nil
+	case found.items > maxVersions:
+		return nil, 0, errTooManyVersions
 	case found.strange:
 		return parsedCandidates(i.r, found)
 	case i.offsets.layout.json:

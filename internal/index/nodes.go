@@ -13,6 +13,7 @@ type versions struct {
 	known      bool // a list, or a null, which is an empty one
 	candidates []resolve.Candidate
 	dropped    int
+	err        error
 }
 
 // parseIndex reads a whole YAML index with the full parser.
@@ -80,6 +81,10 @@ func (w *nodeReader) chart(value *yaml.Node) (v versions) {
 		return v
 	}
 	v.known = true
+	if len(value.Content) > maxVersions {
+		v.err = errTooManyVersions
+		return v
+	}
 	v.candidates = make([]resolve.Candidate, 0, len(value.Content))
 	for _, item := range value.Content {
 		w.reset()

@@ -21,17 +21,21 @@ const (
 
 	// maxKeys bounds the keys of one mapping, and so the charts of an index.
 	maxKeys = 1 << 20
+
+	// maxVersions bounds the entries of one chart that are decoded. A million of them need some 250 MiB.
+	maxVersions = 1 << 20
 )
 
 var (
-	errTooManyKeys   = fmt.Errorf("more than %d keys in one mapping", maxKeys)
-	errTooManyMarks  = errors.New("the index is too large for the full YAML parser, which its syntax needs")
-	errAliases       = errors.New("excessive aliasing")
-	errManyDocuments = errors.New("more than one YAML document")
-	errNotMapping    = errors.New("the index is not a mapping")
-	errEntries       = errors.New("entries is not a mapping")
-	errKey           = errors.New("a mapping key is not a scalar")
-	errMerge         = errors.New("a merge key needs a mapping or a list of mappings")
+	errTooManyKeys     = fmt.Errorf("more than %d keys in one mapping", maxKeys)
+	errTooManyVersions = fmt.Errorf("more than %d versions of one chart", maxVersions)
+	errTooManyMarks    = errors.New("the index is too large for the full YAML parser, which its syntax needs")
+	errAliases         = errors.New("excessive aliasing")
+	errManyDocuments   = errors.New("more than one YAML document")
+	errNotMapping      = errors.New("the index is not a mapping")
+	errEntries         = errors.New("entries is not a mapping")
+	errKey             = errors.New("a mapping key is not a scalar")
+	errMerge           = errors.New("a merge key needs a mapping or a list of mappings")
 )
 
 // duplicateError is a key that occurs twice in one mapping.

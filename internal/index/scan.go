@@ -69,6 +69,9 @@ func (s *scanner) scan(w *window) {
 			break
 		}
 		more := s.line(line, long)
+		if long {
+			w.skipLine()
+		}
 		if s.at = w.offset(); !more {
 			return
 		}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"errors"
 	"io"
 
@@ -98,7 +99,7 @@ func parsedCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error)
 	}
 	w := &nodeReader{}
 	v := w.chart(value)
-	return v.candidates, v.dropped, w.err
+	return v.candidates, v.dropped, cmp.Or(w.err, v.err)
 }
 
 // blockCandidates reads a chart in block style.

@@ -21,7 +21,6 @@ type window struct {
 	base     int64 // offset of buf[0]
 	limit    int   // how large buf may become
 	err      error // what the reader said at its end
-	skip     bool  // the rest of a line that was too long is still to come
 }
 
 func newWindow(r io.Reader, size int) *window {
@@ -71,11 +70,11 @@ func (w *window) failure() error {
 	return w.err
 }
 
-// line consumes a line and returns it without its end; it is valid until the next call. Of a line that is too long,
-// only the beginning is returned.
+// line consumes a line and returns it without its end; it is valid until more is read. Of a line that is too long, only
+// the beginning is consumed and returned.
 func (w *window) line() (line []byte, long, ok bool) {
 	rest := w.buf[w.pos:w.end]
-	if i := bytes.IndexByte(rest, '\n'); i >= 0 && !w.skip {
+	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
 		w.pos += i + 1
 		return rest[:i], false, true
 	}
@@ -84,12 +83,6 @@ func (w *window) line() (line []byte, long, ok bool) {
 
 // nextLine is line where the window has to move.
 func (w *window) nextLine() (line []byte, long, ok bool) {
-	if w.skip {
-		w.skip = false
-		if !w.skipLine() {
-			return nil, false, false
-		}
-	}
 	for seen := 0; ; {
 		if i := bytes.IndexByte(w.buf[w.pos+seen:w.end], '\n'); i >= 0 {
 			line = w.buf[w.pos : w.pos+seen+i]
@@ -102,20 +95,20 @@ func (w *window) nextLine() (line []byte, long, ok bool) {
 		}
 		line = w.buf[w.pos:w.end]
 		w.pos = w.end
-		w.skip = w.err == nil
-		return line, w.skip, len(line) > 0
+		return line, w.err == nil, len(line) > 0
 	}
 }
 
-func (w *window) skipLine() bool {
+// skipLine consumes the rest of a line.
+func (w *window) skipLine() {
 	for {
 		if i := bytes.IndexByte(w.buf[w.pos:w.end], '\n'); i >= 0 {
 			w.pos += i + 1
-			return true
+			return
 		}
 		w.pos = w.end
 		if !w.fill() {
-			return false
+			return
 		}
 	}
 }
