@@ -1,0 +1,153 @@
+package verify
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"github.com/sigstore/sigstore-go/pkg/root"
+	sigstore "github.com/sigstore/sigstore-go/pkg/verify"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+)
+
+// bundleType begins the media types of sigstore bundles of all versions.
+const bundleType = "application/vnd.dev.sigstore.bundle"
+
+// A bundleSignature is a statement about the subject in a signed envelope, with what is needed to verify it.
+type bundleSignature struct {
+	subject digest.Digest
+	bundle  *bundle.Bundle
+	layer   digest.Digest
+}
+
+func lookBundles(ctx context.Context, r *reader, j judge, f *findings) (*Signer, error) {
+	all, err := r.referrers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tried := 0
+	for _, d := range all {
+		if !mayBe(bundleType, d) {
+			continue
+		}
+		if tried++; tried > maxSignatures {
+			return nil, r.tooMany("signatures that refer to ", maxSignatures)
+		}
+		signer, err := judgeBundles(ctx, r, j, d, f)
+		if signer != nil {
+			return signer, nil
+		}
+		f.failed(err)
+	}
+	return nil, nil
+}
+
+// mayBe tells whether an artifact may be of the type. Some registries do not know of what type an artifact is, and say
+// instead what its configuration is.
+func mayBe(kind string, d ocispec.Descriptor) bool {
+	switch d.ArtifactType {
+	case "", emptyType, ocispec.MediaTypeImageConfig:
+		return true
+	}
+	return strings.HasPrefix(d.ArtifactType, kind)
+}
+
+// judgeBundles judges those layers of an artifact that are bundles.
+func judgeBundles(ctx context.Context, r *reader, j judge, d ocispec.Descriptor, f *findings) (*Signer, error) {
+	m, err := r.manifest(ctx, d.Digest, "signature manifest "+d.Digest.String())
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Layers) > maxSignatures {
+		return nil, &LimitError{What: "layers in " + d.Digest.String(), Max: maxSignatures}
+	}
+	for _, layer := range m.Layers {
+		if !strings.HasPrefix(layer.MediaType, bundleType) {
+			continue
+		}
+		signer, err := judgeBundle(ctx, r, j, layer)
+		if signer != nil {
+			signer.Signature = d.Digest
+			return signer, nil
+		}
+		f.failed(err)
+	}
+	return nil, nil
+}
+
+func judgeBundle(ctx context.Context, r *reader, j judge, layer ocispec.Descriptor) (*Signer, error) {
+	content, err := r.blob(ctx, layer, "bundle "+layer.Digest.String())
+	if err != nil {
+		return nil, err
+	}
+	signer, err := guarded(func() (*Signer, error) {
+		b, err := newBundle(r.subject.Digest, layer.Digest, content)
+		if err != nil {
+			return nil, err
+		}
+		return j.bundle(ctx, b)
+	})
+	if signer != nil {
+		signer.Format = FormatBundle
+	}
+	return signer, err
+}
+
+func newBundle(subject, layer digest.Digest, content []byte) (*bundleSignature, error) {
+	var b bundle.Bundle
+	if err := b.UnmarshalJSON(content); err != nil {
+		return nil, refusal("", "bundle %s cannot be used: %.200v", layer, err)
+	}
+	if _, ok := b.Content.(*protobundle.Bundle_DsseEnvelope); !ok {
+		return nil, refusal("", "bundle %s does not contain a DSSE envelope", layer)
+	}
+	return &bundleSignature{subject, &b, layer}, nil
+}
+
+// verify checks the bundle, and that the statement in it is about the subject.
+func (b *bundleSignature) verify(m root.TrustedMaterial, v []sigstore.VerifierOption, p ...sigstore.PolicyOption) (*sigstore.VerificationResult, error) {
+	sum, err := hex.DecodeString(b.subject.Encoded())
+	if err != nil {
+		return nil, err
+	}
+	verifier, err := sigstore.NewVerifier(m, v...)
+	if err != nil {
+		return nil, err
+	}
+	return verifier.Verify(b.bundle, sigstore.NewPolicy(sigstore.WithArtifactDigest(b.subject.Algorithm().String(), sum), p...))
+}
+
+// signedBy tells whether a key has signed, whatever it was.
+func (b *bundleSignature) signedBy(k publicKey) bool {
+	for _, v := range k.verifiers {
+		verifier, err := sigstore.NewVerifier(keyMaterial(v), sigstore.WithNoObserverTimestamps())
+		if err != nil {
+			return false
+		}
+		if _, err := verifier.Verify(b.bundle, sigstore.NewPolicy(sigstore.WithoutArtifactUnsafe(), sigstore.WithKey())); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *bundleSignature) refuseClaim() error {
+	return refusal(copiedHint, "the signed statement %s is not about %s", b.layer, b.subject)
+}
+
+func (b *bundleSignature) signature() []byte {
+	content, err := b.bundle.SignatureContent()
+	if err != nil {
+		return nil
+	}
+	return content.Signature()
+}
+
+func (b *bundleSignature) hasCertificate() bool {
+	content, err := b.bundle.VerificationContent()
+	return err == nil && content.Certificate() != nil
+}

@@ -1,0 +1,155 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// CosignOptions say whose signatures count: with Keys those that fit one of them, else those with a certificate for one
+// of the Identities.
+type CosignOptions struct {
+	// Keys are public keys as PEM, by name. They are tried in the order of their names.
+	Keys map[string][]byte
+	// Identities are alternatives. None means that any identity will do.
+	Identities []Identity
+	// Trust is asked for nothing until a signature with a certificate was found.
+	Trust *Trust
+}
+
+// Identity matches certificates. Both are Go regular expressions that need to match a part only, as cosign's; an empty
+// one matches everything.
+type Identity struct{ Issuer, Subject string }
+
+const (
+	noSignatures = "no signatures found"
+	noMatching   = "no matching signatures"
+)
+
+// Cosign looks for a cosign signature of the subject, as a manifest under the digest's .sig tag or as a sigstore bundle
+// that refers to the digest, and returns who made the first one that counts.
+//
+// The error is an [*UnsignedError], a [*RefusedError] or a [*LimitError] if the registry has told all it has, and a
+// [*SettingsError] if the options are wrong. Anything else is a failure to find out, which is never taken for an answer.
+func Cosign(ctx context.Context, s Subject, o CosignOptions) (*Signer, error) {
+	r, err := newReader(s)
+	if err != nil {
+		return nil, err
+	}
+	j, err := o.judge()
+	if err != nil {
+		return nil, err
+	}
+	f := &findings{}
+	for _, look := range []func(context.Context, *reader, judge, *findings) (*Signer, error){lookClassic, lookBundles} {
+		signer, err := look(ctx, r, j, f)
+		if signer != nil {
+			return signer, nil
+		}
+		f.failed(err)
+	}
+	return nil, f.verdict(s)
+}
+
+// A judge decides about one signature. The error is the reason why it does not count or, from trust material that
+// cannot be had, a failure.
+type judge interface {
+	classic(context.Context, *classicSignature) (*Signer, error)
+	bundle(context.Context, *bundleSignature) (*Signer, error)
+}
+
+func (o CosignOptions) judge() (judge, error) {
+	if len(o.Keys) > 0 {
+		return newKeyJudge(o.Keys)
+	}
+	return newKeylessJudge(o.Identities, o.Trust)
+}
+
+// findings are what was seen on the way to a verdict.
+type findings struct {
+	failures []error // that say nothing about signatures
+	limit    error
+	refusals []error
+	found    int
+}
+
+// failed sorts an error in. The reasons against one signature do not keep the others from being looked at.
+func (f *findings) failed(err error) {
+	var limit *LimitError
+	var refused interface{ Integrity() bool }
+	switch {
+	case err == nil:
+	case errors.As(err, &limit):
+		f.limit = err
+	case errors.As(err, &refused):
+		f.refusals = append(f.refusals, err)
+	default:
+		f.failures = append(f.failures, err)
+	}
+}
+
+func (f *findings) verdict(s Subject) error {
+	switch {
+	case len(f.failures) > 0:
+		return fmt.Errorf("failed to look for signatures of %s: %w", s.Ref(), errors.Join(f.failures...))
+	case f.limit != nil:
+		return f.limit
+	case len(f.refusals) > 0:
+		return &RefusedError{Message: noMatching, Err: joined(f.refusals), hint: hintOf(f.refusals)}
+	}
+	return &UnsignedError{Message: noSignatures}
+}
+
+// maxReasons is how many reasons one message has.
+const maxReasons = 3
+
+// reasons are several errors in one line, each text once.
+type reasons struct {
+	errs []error
+	text string
+}
+
+func (e *reasons) Error() string   { return e.text }
+func (e *reasons) Unwrap() []error { return e.errs }
+
+func joined(errs []error) error {
+	var texts []string
+	for _, err := range errs {
+		if text := err.Error(); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	if more := len(texts) - maxReasons; more > 0 {
+		texts = append(texts[:maxReasons], fmt.Sprintf("and %d more", more))
+	}
+	return &reasons{errs, strings.Join(texts, "; ")}
+}
+
+// hintOf returns the first hint of any of the errors.
+func hintOf(errs []error) string {
+	for _, err := range errs {
+		var hinted interface{ Hint() string }
+		if errors.As(err, &hinted) && hinted.Hint() != "" {
+			return hinted.Hint()
+		}
+	}
+	return ""
+}
+
+// refusal is the reason against one signature.
+func refusal(hint, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	return &RefusedError{Message: err.Error(), hint: hint}
+}
+
+// guarded runs the checks of a library on what somebody else has written. They should not panic, but some have.
+func guarded(check func() (*Signer, error)) (signer *Signer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			signer, err = nil, refusal("", "malformed signature: %v", p)
+		}
+	}()
+	return check()
+}

@@ -1,0 +1,126 @@
+package verify
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// An UnsignedError tells that there is no signature at all, of the kind that was looked for.
+type UnsignedError struct {
+	Message string
+	hint    string
+}
+
+func (e *UnsignedError) Error() string { return e.Message }
+
+// Hint tells what to do, or is empty.
+func (e *UnsignedError) Hint() string { return e.hint }
+
+// Integrity is true: what is not signed is not what was asked for.
+func (e *UnsignedError) Integrity() bool { return true }
+
+// Transient is false.
+func (e *UnsignedError) Transient() bool { return false }
+
+// A RefusedError tells that there are signatures, but none that counts.
+type RefusedError struct {
+	Message string
+	Err     error // the reasons, may be nil
+	hint    string
+}
+
+func (e *RefusedError) Error() string {
+	if e.Err == nil {
+		return e.Message
+	}
+	return e.Message + ": " + e.Err.Error()
+}
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// Hint tells what may be the reason, or is empty.
+func (e *RefusedError) Hint() string { return e.hint }
+
+// Integrity is true.
+func (e *RefusedError) Integrity() bool { return true }
+
+// Transient is false.
+func (e *RefusedError) Transient() bool { return false }
+
+// A LimitError tells that there is more of something than is looked at. It is a refusal: a signature that is not looked
+// at does not count.
+type LimitError struct {
+	What string // "signatures of sha256:…"
+	Max  int64
+	Unit string // "bytes", or empty
+}
+
+func (e *LimitError) Error() string {
+	if e.Unit != "" {
+		return fmt.Sprintf("%s exceeds the limit of %d %s", e.What, e.Max, e.Unit)
+	}
+	return fmt.Sprintf("%s: more than the limit of %d", e.What, e.Max)
+}
+
+// Integrity is true.
+func (e *LimitError) Integrity() bool { return true }
+
+// Transient is false.
+func (e *LimitError) Transient() bool { return false }
+
+// A SettingsError tells that nothing can be verified with the keys, certificates or policy that were given.
+type SettingsError struct {
+	Message string
+	Err     error // may be nil
+	hint    string
+}
+
+func (e *SettingsError) Error() string {
+	if e.Err == nil {
+		return e.Message
+	}
+	return e.Message + ": " + e.Err.Error()
+}
+
+func (e *SettingsError) Unwrap() error { return e.Err }
+
+// Hint tells what to write instead, or is empty.
+func (e *SettingsError) Hint() string { return e.hint }
+
+// Transient is false.
+func (e *SettingsError) Transient() bool { return false }
+
+// An AnswerError is an answer of a registry with another status than 200.
+type AnswerError struct {
+	URL  string // without a query
+	Code int
+}
+
+func (e *AnswerError) Error() string {
+	return fmt.Sprintf("GET %s: unexpected status %d %s", e.URL, e.Code, http.StatusText(e.Code))
+}
+
+// Transient tells whether asking again may help.
+func (e *AnswerError) Transient() bool {
+	switch e.Code {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// AuthFailure tells whether the registry wants other credentials.
+func (e *AnswerError) AuthFailure() bool {
+	return e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
+}
+
+// A brokenError is an answer that ended early.
+type brokenError struct {
+	url string
+	err error
+}
+
+func (e *brokenError) Error() string   { return fmt.Sprintf("GET %s: %v", e.url, e.err) }
+func (e *brokenError) Unwrap() error   { return e.err }
+func (e *brokenError) Transient() bool { return true }

@@ -1,0 +1,108 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// artifactManifest is the manifest type of a draft of the specification, which notation has used for a while.
+const artifactManifest = "application/vnd.oci.artifact.manifest.v1+json"
+
+// emptyType is what some registries say of every artifact without a configuration of its own.
+const emptyType = "application/vnd.oci.empty.v1+json"
+
+// referrers lists the artifacts that refer to the subject: as the registry's API says or, where it has none, as the
+// index under the subject's tag says.
+func (r *reader) referrers(ctx context.Context) ([]ocispec.Descriptor, error) {
+	u := r.url("referrers", r.subject.Digest.String())
+	var all []ocispec.Descriptor
+	for page := 0; u != nil; page++ {
+		if page == maxReferrersPages {
+			return nil, r.tooMany("pages of artifacts that refer to ", maxReferrersPages)
+		}
+		a, err := r.get(ctx, u, ocispec.MediaTypeImageIndex, maxManifestBytes, "list of artifacts that refer to "+r.subject.Digest.String())
+		switch {
+		case err != nil:
+			return nil, err
+		case page == 0 && noReferrersAPI(a):
+			return r.tagged(ctx)
+		case a.code != http.StatusOK:
+			return nil, &AnswerError{shown(u), a.code}
+		}
+		found, err := r.parseIndex(a.content)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, found...); len(all) > maxReferrers {
+			return nil, r.tooMany("artifacts that refer to ", maxReferrers)
+		}
+		u = nextPage(u, a.header)
+	}
+	return all, nil
+}
+
+func (r *reader) tooMany(what string, limit int64) error {
+	return &LimitError{What: what + r.subject.Digest.String(), Max: limit}
+}
+
+// noReferrersAPI recognises registries that do not know the request. One that is out of order is none of them.
+func noReferrersAPI(a *answer) bool {
+	switch a.code {
+	case http.StatusOK:
+		return a.mediaType() != ocispec.MediaTypeImageIndex
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented:
+		return true
+	}
+	return false
+}
+
+// tagged reads the index that clients keep where the registry has no API.
+func (r *reader) tagged(ctx context.Context) ([]ocispec.Descriptor, error) {
+	tag, ok := tagOf(r.subject, "")
+	if !ok {
+		return nil, nil
+	}
+	a, err := r.named(ctx, tag, "index "+tag, ocispec.MediaTypeImageIndex)
+	if a == nil || err != nil {
+		return nil, err
+	}
+	all, err := r.parseIndex(a.content)
+	if err == nil && len(all) > maxReferrers {
+		err = r.tooMany("artifacts that refer to ", maxReferrers)
+	}
+	return all, err
+}
+
+// tagOf is the name by which things that belong to a digest are found. A digest may be too long for a tag.
+func tagOf(s Subject, suffix string) (string, bool) {
+	tag := strings.Replace(s.Digest.String(), ":", "-", 1) + suffix
+	return tag, len(tag) <= 128
+}
+
+func (r *reader) parseIndex(content []byte) ([]ocispec.Descriptor, error) {
+	var index ocispec.Index
+	if err := json.Unmarshal(content, &index); err != nil {
+		return nil, &RefusedError{Message: "the list of artifacts that refer to " + r.subject.Digest.String() + " cannot be read", Err: err}
+	}
+	return index.Manifests, nil
+}
+
+// nextPage reads the Link header. A link to another host is none: nothing there is part of this registry.
+func nextPage(u *url.URL, h http.Header) *url.URL {
+	for _, link := range h.Values("Link") {
+		target, params, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(link), "<"), ">")
+		if !ok || !strings.Contains(params, `rel="next"`) {
+			continue
+		}
+		next, err := u.Parse(target)
+		if err == nil && next.Host == u.Host && next.Scheme == u.Scheme {
+			return next
+		}
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/digest"
+)
+
+const (
+	maxRedirects      = 5
+	maxReferrersPages = 20
+	dockerManifest    = "application/vnd.docker.distribution.manifest.v2+json"
+)
+
+var errRedirect = errors.New("redirect refused")
+
+// A reader reads, within limits, what a registry has about one repository. The client libraries would read whatever
+// size they are sent, the first page only, and take some failures for an empty answer.
+type reader struct {
+	subject Subject
+	ref     registry.Reference
+	origin  *url.URL
+}
+
+func newReader(s Subject) (*reader, error) {
+	ref, err := registry.ParseReference(s.Repository)
+	if err == nil {
+		_, err = digest.Parse(s.Digest.String())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("invalid chart reference: %w", err)
+	}
+	origin := &url.URL{Scheme: "https", Host: ref.Host()}
+	if s.Insecure {
+		origin.Scheme = "http"
+	}
+	return &reader{subject: s, ref: ref, origin: origin}, nil
+}
+
+// url is that of a manifest, a blob or a list of referrers.
+func (r *reader) url(kind, reference string) *url.URL {
+	u := *r.origin
+	u.Path = "/v2/" + r.ref.Repository + "/" + kind + "/" + reference
+	return &u
+}
+
+// An answer was read whole.
+type answer struct {
+	code    int
+	header  http.Header
+	content []byte
+}
+
+func (a *answer) mediaType() string {
+	kind, _, err := mime.ParseMediaType(a.header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return kind
+}
+
+// get returns answers of any status. What names the thing in a [LimitError].
+func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64, what string) (*answer, error) {
+	resp, err := r.follow(ctx, u, accept)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &answer{code: http.StatusNotFound}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return &answer{code: resp.StatusCode}, nil
+	}
+	content, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, &brokenError{shown(u), err}
+	}
+	if int64(len(content)) > limit {
+		return nil, &LimitError{What: what, Max: limit, Unit: "bytes"}
+	}
+	return &answer{resp.StatusCode, resp.Header, content}, nil
+}
+
+// follow sends a request to where it is redirected, with credentials only to the registry itself.
+func (r *reader) follow(ctx context.Context, u *url.URL, accept string) (*http.Response, error) {
+	at := u
+	for range maxRedirects + 1 {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+		if err != nil {
+			return nil, err
+		}
+		if accept != "" {
+			req.Header.Set("Accept", accept)
+		}
+		resp, err := r.subject.Transport.RoundTrip(req)
+		if ctx.Err() != nil && err != nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("GET %s: %w", shown(u), err)
+		}
+		location := resp.Header.Get("Location")
+		if resp.StatusCode < 300 || resp.StatusCode > 399 || location == "" {
+			return resp, nil
+		}
+		_ = resp.Body.Close()
+		next, err := at.Parse(location)
+		if err != nil || next.Host == "" || at.Scheme == "https" && next.Scheme != "https" || next.Scheme != "http" && next.Scheme != "https" {
+			return nil, fmt.Errorf("GET %s: %w", shown(u), errRedirect)
+		}
+		if !auth.SameOrigin(next, r.origin) {
+			ctx = auth.Foreign(ctx)
+		}
+		at = next
+	}
+	return nil, fmt.Errorf("GET %s: stopped after %d redirects", shown(u), maxRedirects)
+}
+
+// shown leaves out the query, where signed URLs have their secrets.
+func shown(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
+
+// named returns the manifest of a tag, and nil if there is none.
+func (r *reader) named(ctx context.Context, tag, what string, types ...string) (*answer, error) {
+	u := r.url("manifests", tag)
+	a, err := r.get(ctx, u, strings.Join(types, ", "), maxManifestBytes, what)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.code == http.StatusNotFound:
+		return nil, nil
+	case a.code != http.StatusOK:
+		return nil, &AnswerError{shown(u), a.code}
+	}
+	return a, nil
+}
+
+// content returns a manifest or a blob that is known by digest, and nothing else.
+func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limit int64, what string) ([]byte, error) {
+	if _, err := digest.Parse(d.String()); err != nil {
+		return nil, &RefusedError{Message: what + " is not named by a digest", Err: err}
+	}
+	accept := ""
+	if kind == "manifests" {
+		accept = strings.Join([]string{ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex, artifactManifest, dockerManifest}, ", ")
+	}
+	u := r.url(kind, d.String())
+	a, err := r.get(ctx, u, accept, limit, what)
+	if err != nil {
+		return nil, err
+	}
+	switch a.code {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		// Some clients delete a manifest and leave it in the index: what is not there is no signature.
+		return nil, &RefusedError{Message: what + " is listed, but not there"}
+	default:
+		return nil, &AnswerError{shown(u), a.code}
+	}
+	w := digest.NewWriter(d.Algorithm())
+	_, _ = w.Write(a.content)
+	if w.Digest() != d {
+		return nil, &RefusedError{Message: what + " is not what was asked for", Err: &digest.MismatchError{Want: d, Got: w.Digest()}}
+	}
+	return a.content, nil
+}
+
+// blob returns the content of a descriptor, which must have the size that the descriptor says.
+func (r *reader) blob(ctx context.Context, d ocispec.Descriptor, what string) ([]byte, error) {
+	if d.Size > maxSignatureBytes {
+		return nil, &LimitError{What: what, Max: maxSignatureBytes, Unit: "bytes"}
+	}
+	return r.content(ctx, "blobs", d.Digest, maxSignatureBytes, what)
+}
+
+// manifest returns the manifest of an artifact that refers to the subject.
+func (r *reader) manifest(ctx context.Context, d digest.Digest, what string) (*ocispec.Manifest, error) {
+	content, err := r.content(ctx, "manifests", d, maxManifestBytes, what)
+	if err != nil {
+		return nil, err
+	}
+	var m ocispec.Manifest
+	if err := json.Unmarshal(content, &m); err != nil {
+		return nil, &RefusedError{Message: what + " is not a manifest", Err: err}
+	}
+	return &m, nil
+}

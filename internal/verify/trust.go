@@ -1,0 +1,41 @@
+package verify
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sigstore/sigstore-go/pkg/root"
+)
+
+// Trust is in the authorities and logs that keyless signatures rest on. It is asked for once, when it is needed.
+// It is safe for use by many goroutines.
+type Trust struct {
+	load func(context.Context) (root.TrustedMaterial, error)
+
+	mu     sync.Mutex
+	loaded root.TrustedMaterial
+	err    error
+}
+
+// TrustedRoot is trust in a trusted_root.json, without any network. The error is a [*SettingsError].
+func TrustedRoot(content []byte) (*Trust, error) {
+	m, err := root.NewTrustedRootFromJSON(content)
+	if err != nil {
+		return nil, &SettingsError{Message: "unable to parse trusted root", Err: err}
+	}
+	return &Trust{loaded: m}, nil
+}
+
+// material remembers failures as well: a hundred charts ask an unreachable server once.
+func (t *Trust) material(ctx context.Context) (root.TrustedMaterial, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.loaded == nil && t.err == nil {
+		m, err := t.load(ctx)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		t.loaded, t.err = m, err
+	}
+	return t.loaded, t.err
+}

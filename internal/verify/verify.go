@@ -1,0 +1,62 @@
+// Package verify answers whether someone who is trusted signed a chart.
+// It does not choose what is verified: the caller names a digest, and nothing here ever asks what a tag means.
+package verify
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+)
+
+// A Subject is what has to be signed: one manifest in a registry.
+type Subject struct {
+	// Repository is "host/repository", without a tag or a digest.
+	Repository string
+	Digest     digest.Digest
+	// Insecure is plain HTTP.
+	Insecure bool
+	// Transport reaches the registry with the TLS settings, proxy and credentials of the pull. It may retry, follow
+	// redirects, and return errors in place of answers: one that matches fs.ErrNotExist is a 404, and errors that know
+	// whether they are transient keep knowing.
+	Transport http.RoundTripper
+}
+
+// Ref is the reference that messages show.
+func (s Subject) Ref() string { return s.Repository + "@" + s.Digest.String() }
+
+// The formats of signatures.
+const (
+	FormatClassic    = "cosign signature"
+	FormatBundle     = "sigstore bundle"
+	FormatNotation   = "notation signature"
+	FormatProvenance = "helm provenance"
+)
+
+// A Signer is who signed, as far as that was verified.
+type Signer struct {
+	Format string
+	// Key is the name of the public key that the signature fits, or the fingerprint of a PGP key.
+	Key string
+	// Identity and Issuer are those of a certificate, Identity is the user ID of a PGP key.
+	Identity, Issuer string
+	// LogIndex is where the signature is in the transparency log, nil if nobody looked.
+	LogIndex *int64
+	// Time is when it was signed, as the log, a timestamp authority or else the signer says. It may be zero.
+	Time time.Time
+	// Predicate is the type of the statement that was signed, if a bundle holds one.
+	Predicate string
+	// Signature is the digest of the manifest or of the layer that holds the signature.
+	Signature digest.Digest
+}
+
+// What is read from outside is bounded. Registries refuse manifests above 4 MiB as well; signatures and bundles have a
+// few KiB.
+const (
+	maxManifestBytes  = 4 << 20
+	maxSignatureBytes = 1 << 20
+	// maxSignatures is how many signatures, or how many bundles, are tried for one digest.
+	maxSignatures = 50
+	// maxReferrers is how many other artifacts may refer to a digest.
+	maxReferrers = 500
+)
