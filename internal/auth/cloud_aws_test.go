@@ -1,7 +1,6 @@
 package auth_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -45,7 +44,7 @@ func ecrServer(t *testing.T, region, service, key, secret, session string) http.
 func checkSignature(r *http.Request, body []byte, region, service string, c aws.Credentials) error {
 	_, list, _ := strings.Cut(r.Header.Get("Authorization"), "SignedHeaders=")
 	list, signature, _ := strings.Cut(list, ", Signature=")
-	again, err := http.NewRequest(http.MethodPost, "https://"+r.Host+r.URL.Path, strings.NewReader(string(body)))
+	again, err := http.NewRequestWithContext(r.Context(), http.MethodPost, "https://"+r.Host+r.URL.Path, strings.NewReader(string(body)))
 	if err != nil {
 		return err
 	}
@@ -58,7 +57,7 @@ func checkSignature(r *http.Request, body []byte, region, service string, c aws.
 	if err != nil {
 		return err
 	}
-	if err := v4.NewSigner().SignHTTP(context.Background(), c, again, sha256Hex(body), service, region, at); err != nil {
+	if err := v4.NewSigner().SignHTTP(r.Context(), c, again, sha256Hex(body), service, region, at); err != nil {
 		return err
 	}
 	if _, want, _ := strings.Cut(again.Header.Get("Authorization"), "Signature="); want != signature {
