@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,6 +24,7 @@ import (
 // scriptCommands are the commands that the README of testdata/script explains.
 var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"archive":    cmdArchive,
+	"await":      cmdAwait,
 	"canary":     cmdCanary,
 	"conditions": cmdConditions,
 	"digest":     cmdDigest,
@@ -85,6 +87,19 @@ func cmdRequests(ts *testscript.TestScript, neg bool, args []string) {
 	for _, line := range lines {
 		fmt.Fprintln(out, line)
 	}
+}
+
+// cmdAwait waits for a request, or for so many in all, so that a program in the background is in the middle of something.
+func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, !neg && (len(args) == 2 || len(args) == 3), "await server count | await server method uri")
+	log := theScene(ts).server(ts, args[0]).Log
+	if len(args) == 3 {
+		log.Await(args[1], args[2])
+		return
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	log.AwaitCount(n)
 }
 
 // cmdServe gives a server other content.

@@ -16,6 +16,8 @@ type Request struct {
 	URI    string // path and query; "host:port" of a CONNECT
 	Status int    // 0 while, or when, no answer was given
 	Header http.Header
+
+	awaited bool
 }
 
 // String is one line: method, URI, status, and the credentials that came with the request, in clear.
@@ -46,6 +48,47 @@ type Log struct {
 	mu       sync.Mutex
 	requests []*Request
 	drained  int
+	waiting  []chan struct{} // closed at the next request
+}
+
+// Await returns when there is a request with this method and URI that no other call has waited for.
+func (l *Log) Await(method, uri string) {
+	l.await(func() bool {
+		for _, r := range l.requests {
+			if r.Method == method && r.URI == uri && !r.awaited {
+				r.awaited = true
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// AwaitCount returns when there have been n requests.
+func (l *Log) AwaitCount(n int) {
+	l.await(func() bool { return len(l.requests) >= n })
+}
+
+func (l *Log) await(done func() bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !done() {
+		more := make(chan struct{})
+		l.waiting = append(l.waiting, more)
+		l.mu.Unlock()
+		<-more
+		l.mu.Lock()
+	}
+}
+
+func (l *Log) add(r *Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.requests = append(l.requests, r)
+	for _, more := range l.waiting {
+		close(more)
+	}
+	l.waiting = nil
 }
 
 // All returns every request so far.
@@ -89,9 +132,7 @@ func (l *Log) Record(next http.Handler) http.Handler {
 			uri = r.Host
 		}
 		req := &Request{Method: r.Method, Host: r.Host, URI: uri, Header: r.Header.Clone()}
-		l.mu.Lock()
-		l.requests = append(l.requests, req)
-		l.mu.Unlock()
+		l.add(req)
 		next.ServeHTTP(&recorder{w, l, req}, r)
 	})
 }

@@ -320,6 +320,33 @@ moved
 	}
 }
 
+func TestAwait(t *testing.T) {
+	w := world(t, "-- repo/page --\nhello\n")
+	log := w.Servers["repo"].Log
+	done := make(chan struct{})
+	go func() {
+		log.Await("GET", "/page")
+		log.Await("GET", "/page?2")
+		log.AwaitCount(3)
+		close(done)
+	}()
+	c := client(t, w)
+	for _, uri := range []string{"/page", "/page?2", "/page"} {
+		select {
+		case <-done:
+			t.Error("did not wait")
+		default:
+		}
+		if _, _, err := get(t, c, "http://repo.test"+uri); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-done
+	if got := len(log.All()); got != 3 {
+		t.Errorf("%d requests", got)
+	}
+}
+
 func TestConfigurationIsChecked(t *testing.T) {
 	for name, archive := range map[string]string{
 		"unknown fault":  "-- faults.json --\n{\"/\": {\"stauts\": 3}}\n",
