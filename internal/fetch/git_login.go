@@ -13,7 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 )
 
-// GitLogin is what one repository is talked to with. It prints as "REDACTED" by every means; nil is anonymous.
+// GitLogin is what one repository is talked to with. It prints as redactedSecret by every means; nil is anonymous.
 type GitLogin struct {
 	// A function cannot be printed, see auth.Identity.
 	secrets func() gitSecrets
@@ -29,10 +29,10 @@ type gitSecrets struct {
 }
 
 // Format serves every verb of the fmt package.
-func (l GitLogin) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "REDACTED") }
+func (l GitLogin) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redactedSecret) }
 
 // MarshalText covers most encoders.
-func (l GitLogin) MarshalText() ([]byte, error) { return []byte("REDACTED"), nil }
+func (l GitLogin) MarshalText() ([]byte, error) { return []byte(redactedSecret), nil }
 
 // NewGitLogin reads the Secret of a GitRepository with this URL: for HTTP username and password or bearerToken, ca.crt,
 // tls.crt and tls.key; for SSH identity and known_hosts, and in password the passphrase of an encrypted identity. No
@@ -182,11 +182,11 @@ func (l *GitLogin) requestHint(err error) string {
 	return ""
 }
 
-// Proxy is what proxySecretRef names. It prints as "REDACTED".
+// Proxy is what proxySecretRef names. It prints as redactedSecret.
 type Proxy struct{ address func() *url.URL }
 
 // Format serves every verb of the fmt package.
-func (p Proxy) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "REDACTED") }
+func (p Proxy) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redactedSecret) }
 
 // NewProxy reads the Secret of a proxySecretRef. The name is the Secret's, for the errors.
 func NewProxy(name string, data map[string][]byte) (*Proxy, error) {

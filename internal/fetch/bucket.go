@@ -1,0 +1,248 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
+	godigest "github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// BucketOptions are the settings of one Bucket.
+type BucketOptions struct {
+	Provider string // generic or aws; others are not supported yet
+	Bucket   string
+	Endpoint string
+	Region   string
+	Prefix   string
+	Insecure bool
+	Ignore   string // spec.ignore
+
+	Login    *BucketLogin   // of secretRef; nil is anonymous, or whatever STS gives
+	STS      *BucketSTS     // nil is none
+	Identity *auth.Identity // TLS settings of certSecretRef
+	Proxy    *Proxy         // of proxySecretRef; nil is the environment's
+	// Ambient lets the provider aws use the credentials of the environment and of the machine.
+	Ambient bool
+	Timeout time.Duration // spec.timeout: of listing and download together, with their retries; 0 is none
+
+	Algorithm godigest.Algorithm // of the revision; empty is sha256
+	// Unless is the revision of an artifact that is there already: if it is still the right one, nothing is downloaded.
+	Unless  string
+	TempDir string
+	Limits  tree.Limits
+}
+
+const (
+	providerGeneric = "generic"
+	providerAWS     = "aws"
+
+	// maxDownloads is how many objects are asked for at the same time. The limit per host is the narrower one, unless
+	// it is raised.
+	maxDownloads = 16
+
+	// maxKeys bounds what is remembered of a listing. What is ignored counts.
+	maxKeys = 5_000_000
+)
+
+// Bucket downloads a bucket. Errors have source-controller's texts.
+func (c *Client) Bucket(ctx context.Context, o BucketOptions) (*Tree, error) {
+	if o.Provider != "" && o.Provider != providerGeneric && o.Provider != providerAWS {
+		return nil, &NotSupportedError{What: "provider " + o.Provider + " of a Bucket"}
+	}
+	o.Limits = treeLimits(o.Limits).Limits
+	if o.Algorithm == "" {
+		o.Algorithm = godigest.SHA256
+	}
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, &TimeoutError{Name: "spec.timeout", After: o.Timeout})
+		defer cancel()
+	}
+	b, err := c.openBucket(o)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	var t *Tree
+	err = c.retry(ctx, func(ctx context.Context, n int) error {
+		b.attempt = n
+		t, err = b.fetch(ctx)
+		return err
+	})
+	return t, err
+}
+
+// bucket is a bucket with the client to talk to it.
+type bucket struct {
+	BucketOptions
+	client  *minio.Client
+	connect *bucketTransport
+	attempt int
+
+	mu    sync.Mutex
+	etags map[string]string // by key
+	read  int64
+	left  int64
+}
+
+func (b *bucket) fetch(ctx context.Context) (*Tree, error) {
+	found, err := b.client.BucketExists(ctx, b.Bucket)
+	if err != nil {
+		return nil, b.failed(ctx, fmt.Sprintf("failed to confirm existence of '%s' bucket", b.Bucket), err)
+	}
+	if !found {
+		return nil, &BucketError{text: fmt.Sprintf("bucket '%s' not found", b.Bucket)}
+	}
+	t, err := newTree(b.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.fill(ctx, t); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	if t.Unchanged {
+		return &Tree{Revision: t.Revision, Unchanged: true}, t.Close()
+	}
+	return t, nil
+}
+
+func (b *bucket) fill(ctx context.Context, t *Tree) error {
+	if err := b.list(ctx, t); err != nil {
+		return err
+	}
+	if t.Revision = b.revision(); t.Revision == b.Unless {
+		t.Unchanged = true
+		return nil
+	}
+	if err := b.download(ctx, t); err != nil {
+		return err
+	}
+	t.Revision, t.Files = b.revision(), len(b.etags)
+	return nil
+}
+
+// revision is the digest of what objects there are, in source-controller's format.
+func (b *bucket) revision() string {
+	w := digest.NewWriter(b.Algorithm)
+	for _, key := range slices.Sorted(maps.Keys(b.etags)) {
+		_, _ = fmt.Fprintf(w, "%s %s\n", key, b.etags[key]) // a hash takes everything
+	}
+	return w.Digest().String()
+}
+
+// list learns which objects there are. The bucket's own .sourceignore is in the tree, but not among them.
+func (b *bucket) list(ctx context.Context, t *Tree) error {
+	b.etags, b.left, b.read = map[string]string{}, b.Limits.Total, 0
+	rules, err := b.rules(ctx, t)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the listing
+	seen := 0
+	for o := range b.client.ListObjects(ctx, b.Bucket, minio.ListObjectsOptions{
+		Prefix: b.Prefix, Recursive: true, UseV1: s3utils.IsGoogleEndpoint(*b.client.EndpointURL()),
+	}) {
+		if o.Err != nil {
+			return b.failed(ctx, fmt.Sprintf("listing objects from bucket '%s' failed", b.Bucket), o.Err)
+		}
+		if seen++; seen > maxKeys {
+			return b.tooLarge("number of objects", maxKeys)
+		}
+		if err := b.add(o, rules); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bucket) add(o minio.ObjectInfo, rules *tree.Rules) error {
+	key := o.Key
+	if strings.HasSuffix(key, "/") || key == tree.IgnoreFile {
+		return nil
+	}
+	if !validKey(key) {
+		if rules.Ignored(strings.TrimLeft(key, "/"), false) {
+			return nil
+		}
+		return &BucketError{
+			text: fmt.Sprintf("fetch from bucket '%s' failed: the key %q cannot be the name of a file", b.Bucket, key),
+			hint: "spec.ignore and a .sourceignore file in the bucket leave objects out",
+		}
+	}
+	if rules.Ignored(key, false) {
+		return nil
+	}
+	if o.Size > b.Limits.File {
+		return b.tooLarge("object '"+key+"'", b.Limits.File)
+	}
+	if b.etags[key] = o.ETag; len(b.etags) > b.Limits.Entries {
+		return b.tooLarge("number of objects", int64(b.Limits.Entries))
+	}
+	return nil
+}
+
+// validKey tells whether a key is the path of a file on every system, below the directory that it is put in.
+func validKey(key string) bool {
+	return fs.ValidPath(key) && key != "." && filepath.IsLocal(key) &&
+		!strings.ContainsFunc(key, func(c rune) bool { return c == '\\' || c == unicode.ReplacementChar || unicode.IsControl(c) })
+}
+
+// rules are those of the .sourceignore at the top of the bucket, wherever the prefix is, and of spec.ignore.
+func (b *bucket) rules(ctx context.Context, t *Tree) (*tree.Rules, error) {
+	own := ""
+	switch _, err := b.object(ctx, tree.IgnoreFile, t); {
+	case err == nil:
+		text, err := t.Root.ReadFile(tree.IgnoreFile)
+		if err != nil {
+			return nil, err
+		}
+		own = string(text)
+	case !notFound(err):
+		return nil, b.failed(ctx, fmt.Sprintf("fetch from bucket '%s' failed", b.Bucket), err)
+	}
+	return tree.NewRules(own, b.Ignore)
+}
+
+// download gets all objects. One that has been deleted since it was listed is none; one that was changed counts as it is
+// now.
+func (b *bucket) download(ctx context.Context, t *Tree) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxDownloads)
+	for _, key := range slices.Sorted(maps.Keys(b.etags)) {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			etag, err := b.object(ctx, key, t)
+			if err != nil && !notFound(err) {
+				return b.failed(ctx, fmt.Sprintf("fetch from bucket '%s' failed: object '%s'", b.Bucket, key), err)
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if err != nil {
+				delete(b.etags, key)
+				return nil
+			}
+			b.etags[key] = etag
+			return nil
+		})
+	}
+	return group.Wait()
+}
