@@ -75,6 +75,7 @@ type exchange struct {
 	repo    *HTTP
 	slot    *slot
 	attempt int
+	ahead   bool // transfer while what has come is consumed
 }
 
 const maxRedirects = 10

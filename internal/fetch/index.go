@@ -25,6 +25,7 @@ func (h *HTTP) Index(ctx context.Context, dst Sink, limit int64) (*index.Offsets
 	u := indexURL(h.base)
 	var scan indexScan
 	err := h.operation(ctx, u, func(ctx context.Context, x *exchange) error {
+		x.ahead = true
 		return x.download(ctx, u, dst, limit, tooLargeIndex(limit), scan.consume)
 	})
 	if err != nil {

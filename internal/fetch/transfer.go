@@ -25,6 +25,9 @@ func (x *exchange) download(ctx context.Context, u *url.URL, dst Sink, limit int
 		ctx: ctx, raw: answer.Body, url: u.String(), left: limit, tooLarge: tooLarge,
 		progress: Progress{Attempt: x.attempt, Total: answer.ContentLength},
 	}
+	if x.ahead {
+		return pumpAhead(b, dst, consume)
+	}
 	return pump(b, dst, consume)
 }
 

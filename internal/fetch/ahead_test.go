@@ -1,0 +1,108 @@
+package fetch
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+// pumped gives pump and pumpAhead the same transfer.
+func pumped(t *testing.T, raw func() io.Reader, consume func(io.Reader) error, check func(t *testing.T, written string, err error)) {
+	t.Helper()
+	for name, pump := range map[string]func(*body, io.Writer, func(io.Reader) error) error{"pump": pump, "pumpAhead": pumpAhead} {
+		t.Run(name, func(t *testing.T) {
+			var dst bytes.Buffer
+			b := &body{ctx: t.Context(), raw: raw(), left: 64 << 20, tooLarge: errors.New("too large")}
+			err := pump(b, &dst, consume)
+			check(t, dst.String(), err)
+		})
+	}
+}
+
+func TestPump(t *testing.T) {
+	content := strings.Repeat("0123456789abcdef", 3*aheadPieces*aheadBytes/16) + "end"
+	whole := func(t *testing.T, written string, err error) {
+		if err != nil || written != content {
+			t.Errorf("wrote %d bytes of %d, error %v", len(written), len(content), err)
+		}
+	}
+	all := func() io.Reader { return strings.NewReader(content) }
+	odd := func() io.Reader { return iotest.DataErrReader(iotest.HalfReader(strings.NewReader(content))) }
+	readAll := func(r io.Reader) error {
+		got, err := io.ReadAll(r)
+		if err == nil && string(got) != content {
+			err = errors.New("the consumer got something else")
+		}
+		return err
+	}
+	t.Run("read to the end", func(t *testing.T) { pumped(t, all, readAll, whole) })
+	t.Run("read in odd pieces", func(t *testing.T) { pumped(t, odd, readAll, whole) })
+	t.Run("not read", func(t *testing.T) { pumped(t, all, func(io.Reader) error { return nil }, whole) })
+	t.Run("read in part", func(t *testing.T) {
+		pumped(t, odd, func(r io.Reader) error {
+			_, err := io.ReadFull(r, make([]byte, aheadBytes+1))
+			return err
+		}, whole)
+	})
+
+	// What was cut off is the network's fault, whatever the consumer makes of it.
+	cut := errors.New("cut off")
+	broken := func() io.Reader { return io.MultiReader(strings.NewReader(content), iotest.ErrReader(cut)) }
+	refuse := errors.New("refused")
+	is := func(want error) func(*testing.T, string, error) {
+		return func(t *testing.T, _ string, err error) {
+			if !errors.Is(err, want) {
+				t.Errorf("got error %v, want %v", err, want)
+			}
+		}
+	}
+	t.Run("cut off", func(t *testing.T) { pumped(t, broken, readAll, is(cut)) })
+	t.Run("cut off and refused", func(t *testing.T) {
+		pumped(t, broken, func(r io.Reader) error {
+			_, _ = io.Copy(io.Discard, r)
+			return refuse
+		}, is(cut))
+	})
+	t.Run("refused", func(t *testing.T) { pumped(t, all, func(io.Reader) error { return refuse }, is(refuse)) })
+}
+
+// TestAheadHasBounds reads nothing, and looks at how much was transferred.
+func TestAheadHasBounds(t *testing.T) {
+	r := &countingReader{}
+	a := readAhead(r)
+	if _, err := a.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	a.halt(r)
+	if got := r.bytes; got > aheadPieces*aheadBytes {
+		t.Errorf("%d bytes in front, want at most %d", got, aheadPieces*aheadBytes)
+	}
+}
+
+type countingReader struct{ bytes int }
+
+func (r *countingReader) Read(p []byte) (int, error) {
+	r.bytes += len(p)
+	return len(p), nil
+}
+
+// TestRefusedIndexOfSlowServer hangs if what is refused is downloaded to the end.
+func TestRefusedIndexOfSlowServer(t *testing.T) {
+	w := newWorld(t)
+	w.serve(t, "repo.test:80", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "apiVersion: v1\nentries: {}\nentries: {}\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	h := w.repository(t, "http://repo.test", nil, HTTPOptions{Timeout: time.Hour})
+	_, err := h.Index(t.Context(), &buffer{}, 1<<20)
+	var invalid *IndexError
+	if !errors.As(err, &invalid) {
+		t.Errorf("got error %v, want an IndexError", err)
+	}
+}
