@@ -15,6 +15,7 @@ import (
 )
 
 type options struct {
+	serve      bool
 	smoke      bool
 	helm       bool
 	runs       int
@@ -35,6 +36,7 @@ func main() {
 	only := ""
 	flag.BoolVar(&o.smoke, "smoke", false, "each case once, with little data and without helm")
 	flag.BoolVar(&o.helm, "helm", true, "build helm and measure it too")
+	flag.BoolVar(&o.serve, "serve", false, "only serve the data, for measurements by hand, until interrupted")
 	flag.IntVar(&o.runs, "n", 10, "runs of each; helm's slow ones have fewer")
 	flag.StringVar(&only, "only", "", "only the cases whose names match this regular expression")
 	flag.StringVar(&o.binary, "helmsrc", "", "measure this program instead of building one")
@@ -65,15 +67,20 @@ func bench(ctx context.Context, o *options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	tools, err := buildTools(ctx, o, dir)
-	if err != nil {
-		return err
-	}
 	s, err := startServer(ctx, o, dir)
 	if err != nil {
 		return err
 	}
 	defer s.stop()
+	if o.serve {
+		fmt.Println(s.addr)
+		<-ctx.Done()
+		return nil
+	}
+	tools, err := buildTools(ctx, o, dir)
+	if err != nil {
+		return err
+	}
 	b := &runner{options: o, tools: tools, server: s, dir: dir}
 	printHeader(os.Stdout, o, tools)
 	for _, g := range groups(o) {
