@@ -177,4 +177,3 @@ func sctList(sct ct.SignedCertificateTimestamp) ([]byte, error) {
 	}
 	return asn1.Marshal(list)
 }
-
