@@ -50,6 +50,8 @@ type pick struct {
 	// entry is everything that the source says of this version, for the
 	// fingerprint.
 	entry any
+	// id is equal for two picks that have the same archive, within one run.
+	id string
 	// local archives are read anew on every run: nobody republishes a file.
 	local bool
 	time  time.Time // of its publication, zero if that is not known
@@ -58,10 +60,32 @@ type pick struct {
 	metadata map[string]string // of the artifact
 }
 
-// charts is what a source answers about its charts. Errors carry their reason.
+// charts is what a repository answers about its charts.
 type charts interface {
+	// resolve finds the chart that an object asks for. Errors carry their reason.
 	resolve(ctx context.Context, p *pass, name, version string) (*pick, error)
+	// find is resolve without reasons. A *downloadError tells that the version is
+	// known, but what it is could not be had.
+	find(ctx context.Context, t teller, name, version string) (*pick, error)
 }
+
+// teller takes what the user should know of an object although it is no failure.
+type teller interface {
+	warnf(format string, args ...any)
+	debugf(format string, args ...any)
+}
+
+// downloadError is a version of a chart that could not be downloaded.
+type downloadError struct {
+	version string
+	err     error
+}
+
+func (e *downloadError) Error() string {
+	return fmt.Sprintf("chart download of version '%s' failed: %v", e.version, e.err)
+}
+
+func (e *downloadError) Unwrap() error { return e.err }
 
 // reconcileHelmChart takes a chart from its source into storage.
 func reconcileHelmChart(ctx context.Context, p *pass) error {
@@ -69,7 +93,19 @@ func reconcileHelmChart(ctx context.Context, p *pass) error {
 	p.out.Unverifiable = obj.Spec.Verify == nil
 	p.result.Resolution = &Resolution{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version}
 	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
-	source, err := p.chartSource(ctx, obj)
+	result, err := p.chartSource(ctx, obj)
+	if err != nil {
+		return err
+	}
+	if _, ok := result.Object.Typed.(*sourcev1.HelmRepository); !ok {
+		return p.treeChart(ctx, obj, result)
+	}
+	return p.repositoryChart(ctx, obj, result)
+}
+
+// repositoryChart takes a chart out of a Helm repository.
+func (p *pass) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
+	source, err := p.helmRepositoryCharts(ctx, obj, result)
 	if err != nil {
 		return err
 	}
@@ -224,20 +260,20 @@ func (p *pass) checkArchive(archive io.Reader, chosen *pick) error {
 	case err != nil:
 		return fmt.Errorf("failed to load chart metadata from written chart: %w", err)
 	}
-	return p.checkIdentity(metadata, chosen)
+	return p.r.checkIdentity(p, metadata, chosen)
 }
 
 // checkIdentity refuses a chart that is another one than what was asked for.
-func (p *pass) checkIdentity(metadata *helmchart.Metadata, chosen *pick) error {
+func (r *Reconciler) checkIdentity(t teller, metadata *helmchart.Metadata, chosen *pick) error {
 	if chart.MatchName(metadata.Name, chosen.name) && chart.MatchVersion(metadata.Version, chosen.version) {
 		if metadata.Deprecated {
-			p.warnf("chart '%s' version '%s' is deprecated", chosen.name, chosen.version)
+			t.warnf("chart '%s' version '%s' is deprecated", chosen.name, chosen.version)
 		}
 		return nil
 	}
 	mismatch := &MismatchError{Name: chosen.name, Version: chosen.version, GotName: metadata.Name, GotVersion: metadata.Version}
-	if p.r.o.AllowNameMismatch {
-		p.warnf("%v", mismatch)
+	if r.o.AllowNameMismatch {
+		t.warnf("%v", mismatch)
 		return nil
 	}
 	return mismatch
@@ -270,16 +306,34 @@ func obj(p *pass) *sourcev1.HelmChart { return p.typed.(*sourcev1.HelmChart) }
 // download gets the archive into a sink. Its error has a reason: the failure may
 // be the server's or this machine's.
 func (p *pass) download(ctx context.Context, chosen *pick, dst fetch.Sink) error {
-	sink := &watchedSink{Sink: dst}
-	err := chosen.fetch(ctx, sink, p.r.limits.Archive)
+	err := p.r.transfer(ctx, chosen, dst)
+	var local *sinkError
 	switch {
 	case err == nil:
 		return nil
-	case sink.err != nil:
-		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", sink.err), status.ArchiveOperationFailed)
+	case errors.As(err, &local):
+		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", local.err), status.ArchiveOperationFailed)
 	}
 	return pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", err))
 }
+
+// transfer is the one way of archives into a sink. It checks all that can be
+// checked while they flow.
+func (r *Reconciler) transfer(ctx context.Context, chosen *pick, dst fetch.Sink) error {
+	sink := &watchedSink{Sink: dst}
+	err := chosen.fetch(ctx, sink, r.limits.Archive)
+	if sink.err != nil {
+		return &sinkError{sink.err}
+	}
+	return err
+}
+
+// sinkError is a failure of this machine, and not of a server.
+type sinkError struct{ err error }
+
+func (e *sinkError) Error() string { return e.err.Error() }
+
+func (e *sinkError) Unwrap() error { return e.err }
 
 // pullFailure attaches the reason to what a source answers instead of a chart.
 func pullFailure(err error) error {
@@ -306,7 +360,7 @@ func (e *MismatchError) Hint() string {
 
 // chartSource finds the source of a chart and makes sure that it was reconciled
 // in this run.
-func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (charts, error) {
+func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Result, error) {
 	ref := obj.Spec.SourceRef
 	if !Supports(ref.Kind) {
 		return nil, status.SourceUnavailable.Wrap(fmt.Errorf("%s sources are not supported yet", ref.Kind))
@@ -319,7 +373,7 @@ func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (charts
 	if result.State == Interrupted {
 		return nil, context.Cause(ctx)
 	}
-	return p.helmRepositoryCharts(ctx, obj, result)
+	return result, nil
 }
 
 // unavailableError is a source that cannot be used, in the words of an API

@@ -46,7 +46,7 @@ func (p *pass) staticCharts(ctx context.Context, source *Result) (charts, error)
 		return nil, err
 	}
 	if repo.registry != nil {
-		return &registryCharts{repo}, nil
+		return &registryCharts{p.r, repo}, nil
 	}
 	file, err := p.r.indexes.do(ctx, repo.identity, func() (*indexFile, error) { return p.spoolIndex(ctx, repo) })
 	if err != nil {
@@ -89,27 +89,46 @@ func (c *indexCharts) resolve(ctx context.Context, p *pass, name, version string
 	if err := resolve.ValidateName(name); err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
+	chosen, err := c.find(ctx, p, name, version)
+	var unreadable *entriesError
+	switch {
+	case errors.As(err, &unreadable):
+		return nil, status.ChartPullError.Wrap(fmt.Errorf("failed to get chart version for remote reference: %w", err))
+	case err != nil:
+		return nil, referenceFailure(err)
+	}
+	return chosen, nil
+}
+
+func (c *indexCharts) find(_ context.Context, t teller, name, version string) (*pick, error) {
 	index := c.file.open()
 	candidates, dropped, err := index.Candidates(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		near, _ := manifest.Nearest(name, index.Charts())
-		return nil, referenceFailure(&unknownChartError{err, near})
+		return nil, &unknownChartError{err, near}
 	case err != nil:
-		return nil, status.ChartPullError.Wrap(fmt.Errorf("failed to get chart version for remote reference: failed to load index: %w", err))
+		return nil, &entriesError{err}
 	}
 	if dropped > 0 {
-		p.debugf("%d entries of chart '%s' are not valid and were left out", dropped, name)
+		t.debugf("%d entries of chart '%s' are not valid and were left out", dropped, name)
 	}
 	chosen, err := resolve.ChooseFromIndex(name, candidates, version)
 	if err != nil {
-		return nil, referenceFailure(err)
+		return nil, err
 	}
 	if chosen.Removed {
-		p.warnf("chart '%s' version '%s' was removed by its publisher", name, chosen.Version)
+		t.warnf("chart '%s' version '%s' was removed by its publisher", name, chosen.Version)
 	}
 	return c.pick(name, chosen), nil
 }
+
+// entriesError is a stored index whose entries of a chart cannot be read.
+type entriesError struct{ err error }
+
+func (e *entriesError) Error() string { return "failed to load index: " + e.err.Error() }
+
+func (e *entriesError) Unwrap() error { return e.err }
 
 func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
 	_, local := c.repo.indexed.(*fetch.Dir)
@@ -120,6 +139,7 @@ func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
 			return c.repo.indexed.Archive(ctx, chosen, dst, limit)
 		},
 	}
+	picked.id = fmt.Sprintf("%q %q", c.repo.identity, picked.entry)
 	if len(chosen.URLs) > 0 {
 		picked.url = auth.RedactURL(c.urlOf(chosen.URLs[0]))
 		if strings.HasPrefix(chosen.URLs[0], sourcev1.HelmRepositoryTypeOCI+"://") && !local {

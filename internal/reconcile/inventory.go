@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,9 @@ import (
 type Inventory struct {
 	set      *manifest.Set
 	admitted memo[*manifest.Object, *admission.Admitted]
+
+	placesOnce sync.Once
+	places     map[place]*admission.Admitted // HelmRepositories
 }
 
 // NewInventory returns the inventory of a set of manifests.

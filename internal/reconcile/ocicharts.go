@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -77,34 +78,49 @@ func withoutLogin(secret *manifest.Secret) *manifest.Secret {
 type chartKey struct{ repository, chart, tag string }
 
 // registryCharts are the charts of an OCI registry.
-type registryCharts struct{ repo *repository }
+type registryCharts struct {
+	r    *Reconciler
+	repo *repository
+}
 
 func (c *registryCharts) resolve(ctx context.Context, p *pass, name, version string) (*pick, error) {
 	if err := resolve.ValidateName(name); err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
-	tag, err := c.tag(ctx, p.r, name, version)
-	if err != nil {
+	chosen, err := c.find(ctx, p, name, version)
+	var unpinned *downloadError
+	switch {
+	case errors.As(err, &unpinned):
+		return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", unpinned.err))
+	case err != nil:
 		return nil, pullFailure(fmt.Errorf("failed to get chart version for remote reference: %w", err))
+	}
+	return chosen, nil
+}
+
+func (c *registryCharts) find(ctx context.Context, _ teller, name, version string) (*pick, error) {
+	tag, err := c.tag(ctx, name, version)
+	if err != nil {
+		return nil, err
 	}
 	// What a tag is, is asked once per run: every chart with this version gets the
 	// same bytes, also when the tag moves meanwhile.
-	pinned, err := p.r.pinned.do(ctx, chartKey{c.repo.identity, name, tag}, func() (*fetch.Manifest, error) {
+	pinned, err := c.r.pinned.do(ctx, chartKey{c.repo.identity, name, tag}, func() (*fetch.Manifest, error) {
 		return c.repo.registry.Pin(ctx, name, tag)
 	})
 	if err != nil {
-		return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", err))
+		return nil, &downloadError{tag, err}
 	}
 	return c.pick(name, pinned), nil
 }
 
 // tag is the version as its tag has it. One that is exact is not looked for in
 // the list of tags: the registry says itself whether it is there.
-func (c *registryCharts) tag(ctx context.Context, r *Reconciler, name, version string) (string, error) {
+func (c *registryCharts) tag(ctx context.Context, name, version string) (string, error) {
 	if resolve.IsExact(version) {
 		return version, nil
 	}
-	tags, err := r.tags.do(ctx, chartKey{c.repo.identity, name, ""}, func() ([]string, error) {
+	tags, err := c.r.tags.do(ctx, chartKey{c.repo.identity, name, ""}, func() ([]string, error) {
 		return c.repo.registry.Tags(ctx, name)
 	})
 	if err != nil {
@@ -127,6 +143,7 @@ func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
 		version:  pinned.Version(),
 		url:      pinned.Ref,
 		digest:   pinned.Digest.String(),
+		id:       fmt.Sprintf("%q %q %s", c.repo.identity, name, pinned.Digest),
 		entry:    []any{pinned.Digest, pinned.Layer.Digest},
 		time:     created,
 		metadata: metadata,

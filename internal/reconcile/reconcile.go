@@ -114,6 +114,7 @@ type Result struct {
 
 	artifact *meta.Artifact // in storage now
 	index    *indexFile     // of a repository, if it was fetched in this run
+	tree     *sourceTree    // of a Git repository or a bucket, likewise
 }
 
 // Resolution says which published chart an object asks for.
@@ -155,6 +156,10 @@ type Reconciler struct {
 	stored  memo[store.Key, *indexFile] // indexes of earlier runs
 	tags    memo[chartKey, []string]
 	pinned  memo[chartKey, *fetch.Manifest]
+
+	archives memo[string, *spool]         // of dependencies
+	trees    memo[store.Key, *sourceTree] // of Git repositories and buckets
+
 	logins  logins
 	closers closers
 }

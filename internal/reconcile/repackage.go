@@ -89,7 +89,7 @@ func (p *pass) downloadChart(ctx context.Context, chosen *pick) (*helmchart.Char
 	if err != nil {
 		return nil, status.ChartPackageError.Wrap(fmt.Errorf("failed to load downloaded chart: %w", err))
 	}
-	return c, status.ChartPullError.Wrap(p.checkIdentity(c.Metadata, chosen))
+	return c, status.ChartPullError.Wrap(p.r.checkIdentity(p, c.Metadata, chosen))
 }
 
 // overwriteValues makes the merged values the chart's own. As with

@@ -1,0 +1,244 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+// maxDependencies is how many dependencies of one chart are fetched at the same
+// time. The transfers to one host have a limit of their own.
+const maxDependencies = 8
+
+// dependency is a chart that another one requires and does not contain.
+type dependency struct {
+	requirement *helmchart.Dependency
+	chosen      *pick  // nil for a chart in the source
+	archive     *spool // of a local repository, whose archives are read in any case
+	notes       notes  // what there is to tell about it
+	err         error
+	chart       *helmchart.Chart
+}
+
+// notes keeps what there is to tell until somebody's turn has come.
+type notes struct{ warnings, debug []string }
+
+func (n *notes) warnf(format string, args ...any) {
+	n.warnings = append(n.warnings, fmt.Sprintf(format, args...))
+}
+
+func (n *notes) debugf(format string, args ...any) {
+	n.debug = append(n.debug, fmt.Sprintf(format, args...))
+}
+
+// findDependencies looks for what a chart requires and does not contain, all at
+// the same time, and tells what is published. Nothing is downloaded that could be
+// kept from an earlier run.
+func (p *pass) findDependencies(ctx context.Context, c *helmchart.Chart) ([]*dependency, error) {
+	missing, warnings := chart.Missing(c)
+	for _, w := range warnings {
+		p.warnf("%s", w)
+	}
+	list := make([]*dependency, len(missing))
+	for i, requirement := range missing {
+		list[i] = &dependency{requirement: requirement}
+	}
+	return list, p.eachDependency(ctx, list, func(ctx context.Context, d *dependency) error {
+		if chart.IsLocal(d.requirement) {
+			return nil
+		}
+		return remoteFailure(d, p.findRemote(ctx, d))
+	})
+}
+
+// eachDependency does the work for all dependencies and returns the error of the
+// first one that has one, in the order of the chart: that of a run does not depend
+// on who was quicker.
+func (p *pass) eachDependency(ctx context.Context, list []*dependency, work func(context.Context, *dependency) error) error {
+	ctx = p.sharedProgress(ctx)
+	ordered(len(list), maxDependencies, func(i int) {
+		d := list[i]
+		d.err = work(fetch.WithWarnings(ctx, func(text string) { d.notes.warnf("%s", text) }), d)
+	})
+	for _, d := range list {
+		p.result.Warnings = append(p.result.Warnings, d.notes.warnings...)
+		p.result.Debug = append(p.result.Debug, d.notes.debug...)
+		d.notes = notes{}
+	}
+	for _, d := range list {
+		if d.err != nil {
+			return status.DependencyBuildError.Wrap(d.err)
+		}
+	}
+	return nil
+}
+
+// sharedProgress reports of many transfers only what somebody waits for: their
+// bytes add up to nothing that could be shown.
+func (p *pass) sharedProgress(ctx context.Context) context.Context {
+	var mu sync.Mutex
+	return fetch.WithProgress(ctx, func(progress fetch.Progress) {
+		if progress.Wait == 0 {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		p.r.progress.Transferred(p.adm, progress)
+	})
+}
+
+func remoteFailure(d *dependency, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("failed to add remote dependency '%s': %w", d.requirement.Name, err)
+}
+
+// findRemote chooses the version of a dependency from a repository.
+func (p *pass) findRemote(ctx context.Context, d *dependency) error {
+	name, version, url := d.requirement.Name, d.requirement.Version, d.requirement.Repository
+	if err := chart.CheckRepository(url); err != nil {
+		return err
+	}
+	repo, err := p.dependencyRepository(ctx, url)
+	if err != nil {
+		return err
+	}
+	found, err := p.dependencyCharts(ctx, repo)
+	if err == nil {
+		d.chosen, err = found.find(ctx, &d.notes, name, version)
+	}
+	var unpinned *downloadError
+	switch {
+	case errors.As(err, &unpinned):
+		return err
+	case err != nil:
+		return fmt.Errorf("failed to get chart '%s' version '%s' from '%s': %w", name, version, auth.RedactURL(url), err)
+	}
+	if d.chosen.local {
+		d.archive, err = p.r.acquire(ctx, d.chosen)
+	}
+	return err
+}
+
+// dependencyRepository opens the repository of a dependency: as the HelmRepository
+// of the chart's namespace with the same URL says, else without credentials.
+func (p *pass) dependencyRepository(ctx context.Context, url string) (*repository, error) {
+	normal, err := fetch.NormalizeURL(url)
+	if err != nil {
+		return nil, err
+	}
+	adm := p.r.inventory.repository(p.key.Namespace, normal)
+	if adm == nil {
+		adm = anonymousRepository(normal)
+	}
+	repo, err := p.r.open(ctx, adm)
+	if err != nil {
+		return nil, fmt.Errorf("failed to get chart repository for URL '%s': %w", auth.RedactURL(normal), err)
+	}
+	return repo, nil
+}
+
+// dependencyCharts are the charts of a repository that is not the chart's source.
+// Its index is read once per run, whoever asks first, and is nobody's artifact. If
+// it cannot be had, the one that an earlier run stored will do.
+func (p *pass) dependencyCharts(ctx context.Context, repo *repository) (charts, error) {
+	if repo.registry != nil {
+		return &registryCharts{p.r, repo}, nil
+	}
+	file, err := p.r.indexes.do(ctx, repo.identity, func() (*indexFile, error) { return p.spoolIndex(ctx, repo) })
+	if err != nil {
+		if file = p.rememberedIndex(ctx, repo); file == nil {
+			return nil, err
+		}
+	}
+	return &indexCharts{r: p.r, repo: repo, file: file}, nil
+}
+
+// fetchDependencies downloads or loads the charts of the dependencies, at the
+// same time, and puts them into the chart in the order in which it names them.
+func (p *pass) fetchDependencies(ctx context.Context, source chart.Source, chartPath string, c *helmchart.Chart, list []*dependency) error {
+	err := p.eachDependency(ctx, list, func(ctx context.Context, d *dependency) (err error) {
+		if d.chosen == nil {
+			d.chart, err = source.Local(chartPath, d.requirement)
+			return err
+		}
+		d.chart, err = p.r.remoteChart(ctx, d)
+		return remoteFailure(d, err)
+	})
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	var requirements []*helmchart.Dependency
+	var loaded []*helmchart.Chart
+	for _, d := range list {
+		requirements, loaded = append(requirements, d.requirement), append(loaded, d.chart)
+	}
+	chart.Vendor(c, requirements, loaded)
+	p.out.Events = append(p.out.Events, status.ResolvedDependencies(len(list)))
+	return nil
+}
+
+// remoteChart loads a dependency from a repository.
+func (r *Reconciler) remoteChart(ctx context.Context, d *dependency) (*helmchart.Chart, error) {
+	archive, err := r.acquire(ctx, d.chosen)
+	if err != nil {
+		return nil, err
+	}
+	limits := r.limits
+	limits.Name = archiveName(status.Build{Name: d.chosen.name, Version: d.chosen.version})
+	c, err := chart.Load(sectionOf(archive, archive.digest.Size()), limits)
+	if err != nil {
+		return nil, fmt.Errorf("failed to load downloaded archive of version '%s': %w", d.chosen.version, err)
+	}
+	if err := r.checkIdentity(&d.notes, c.Metadata, d.chosen); err != nil {
+		return nil, &downloadError{d.chosen.version, err}
+	}
+	return c, nil
+}
+
+// acquire downloads an archive that several charts of the run may want. It stays
+// until the run ends.
+func (r *Reconciler) acquire(ctx context.Context, chosen *pick) (*spool, error) {
+	return r.archives.do(ctx, chosen.id, func() (*spool, error) {
+		spool, err := r.newSpool()
+		if err != nil {
+			return nil, err
+		}
+		if err := r.transfer(ctx, chosen, spool); err != nil {
+			return nil, &downloadError{chosen.version, err}
+		}
+		return spool, nil
+	})
+}
+
+// dependencyPrint is what a fingerprint has of a dependency. One that lies in the
+// source is part of the source's own.
+type dependencyPrint struct {
+	Requirement *helmchart.Dependency
+	Entry       any
+	Archive     string
+}
+
+func printsOf(list []*dependency) []dependencyPrint {
+	var prints []dependencyPrint
+	for _, d := range list {
+		p := dependencyPrint{Requirement: d.requirement}
+		if d.chosen != nil {
+			p.Entry = d.chosen.entry
+		}
+		if d.archive != nil {
+			p.Archive = d.archive.digest.Digest().String()
+		}
+		prints = append(prints, p)
+	}
+	return prints
+}

@@ -1,0 +1,257 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+func gitRepositoryKind() kind {
+	return kind{
+		name:   sourcev1.GitRepositoryKind,
+		plural: "gitrepositories",
+		short:  "gitrepo",
+		source: true,
+		empty:  func() any { return &sourcev1.GitRepository{} },
+		clone:  func(typed any) any { return typed.(*sourcev1.GitRepository).DeepCopy() },
+		fields: func(typed any) fields {
+			s := &typed.(*sourcev1.GitRepository).Status
+			return fields{s, &s.ObservedGeneration, &s.Conditions, &s.Artifact, nil, &s.LastHandledReconcileAt}
+		},
+		suspended: func(typed any) bool { return typed.(*sourcev1.GitRepository).Spec.Suspend },
+		reconcile: reconcileGitRepository,
+	}
+}
+
+// reconcileGitRepository fetches the files of a commit and stores them.
+func reconcileGitRepository(ctx context.Context, p *pass) error {
+	obj := p.typed.(*sourcev1.GitRepository)
+	p.out.Unverifiable = obj.Spec.Verification == nil
+	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
+	// What is included is known before the fetch, which may find that nothing has
+	// changed; but what is wrong with it is told after.
+	includes, includeErr := p.includes(ctx, obj)
+	t, err := p.gitTree(ctx, obj, includes)
+	if err != nil {
+		return err
+	}
+	p.took(t)
+	p.gitVerified(obj, t)
+	if includeErr != nil {
+		return includeErr
+	}
+	if err := p.copyIncludes(ctx, t, includes); err != nil {
+		return err
+	}
+	kept := &fetched{Tree: t, stored: status.StoredRevision(t.Revision), announce: "stored artifact for commit '" + shortSubject(t.Subject) + "'"}
+	if kept.fingerprint, err = gitFingerprint(obj, t.Revision, includes); err != nil {
+		return err
+	}
+	if !t.Unchanged {
+		kept.rules, err = tree.SourceRules(ctx, t.Root, ignored(obj.Spec.Ignore), tree.Options{})
+		if err != nil {
+			return status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
+		}
+	}
+	if err := p.keepTree(ctx, kept); err != nil || p.r.o.ResolveOnly {
+		return err
+	}
+	observeGit(obj, includes)
+	return nil
+}
+
+// gitTree fetches the repository, or reads the directory in its place.
+func (p *pass) gitTree(ctx context.Context, obj *sourcev1.GitRepository, includes []*included) (*fetch.Tree, error) {
+	if dir, ok := p.r.o.Directories[p.key]; ok {
+		if obj.Spec.Verification != nil {
+			return nil, verificationFailure(&directoryUnsignedError{})
+		}
+		t, err := p.openWorktree(ctx, dir, fetch.WorktreeOptions{RecurseSubmodules: obj.Spec.RecurseSubmodules})
+		return t, status.GitOperationFailed.Wrap(err)
+	}
+	o, err := p.gitOptions(obj)
+	if err != nil {
+		return nil, err
+	}
+	if current := p.stored(); current != nil {
+		fingerprint, err := gitFingerprint(obj, current.Revision, includes)
+		if err != nil {
+			return nil, err
+		}
+		if p.reusable(fingerprint) {
+			o.Unless = current.Revision
+		}
+	}
+	t, err := p.r.client.Git(ctx, o)
+	return t, gitFailure(err)
+}
+
+// gitOptions gathers what a repository is fetched with.
+func (p *pass) gitOptions(obj *sourcev1.GitRepository) (fetch.GitOptions, error) {
+	o := fetch.GitOptions{
+		URL:               obj.Spec.URL,
+		Timeout:           timeoutOf(obj.Spec.Timeout),
+		RecurseSubmodules: obj.Spec.RecurseSubmodules,
+		SparseCheckout:    obj.Spec.SparseCheckout,
+	}
+	if ref := obj.Spec.Reference; ref != nil {
+		o.Ref = fetch.GitRef{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}
+	}
+	var err error
+	if o.Login, err = p.r.gitLogin(obj); err != nil {
+		return o, status.AuthenticationFailed.Wrap(err)
+	}
+	if o.Proxy, err = p.r.proxy(obj.Namespace, obj.Spec.ProxySecretRef); err != nil {
+		return o, status.AuthenticationFailed.Wrap(err)
+	}
+	o.Verify, err = p.r.gitVerify(obj)
+	return o, err
+}
+
+// gitLogin is what the repository's Secret says, nil if it names none.
+func (r *Reconciler) gitLogin(obj *sourcev1.GitRepository) (*fetch.GitLogin, error) {
+	if provider := obj.Spec.Provider; provider != "" && provider != sourcev1.GitProviderGeneric {
+		return nil, fmt.Errorf("failed to configure authentication options: %w", &fetch.NotSupportedError{What: "provider " + provider + " of a GitRepository"})
+	}
+	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	login, err := fetch.NewGitLogin(obj.Spec.URL, secret.Namespace+"/"+secret.Name, secret.Data)
+	if err != nil {
+		return nil, fmt.Errorf("failed to configure authentication options: %w", err)
+	}
+	return login, nil
+}
+
+// proxy is what a proxySecretRef names, nil for no reference.
+func (r *Reconciler) proxy(namespace string, ref *meta.LocalObjectReference) (*fetch.Proxy, error) {
+	secret, err := r.secret(namespace, ref, "failed to get proxy secret")
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	proxy, err := fetch.NewProxy(secret.Namespace+"/"+secret.Name, secret.Data)
+	if err != nil {
+		return nil, fmt.Errorf("failed to configure proxy options: %w", err)
+	}
+	return proxy, nil
+}
+
+// gitVerify is what spec.verify asks for, nil if it is not there.
+func (r *Reconciler) gitVerify(obj *sourcev1.GitRepository) (*fetch.GitVerify, error) {
+	if obj.Spec.Verification == nil {
+		return nil, nil
+	}
+	secret, err := r.secret(obj.Namespace, &obj.Spec.Verification.SecretRef, "PGP public keys secret error: failed to get secret")
+	if err != nil {
+		return nil, status.VerificationError.Wrap(err)
+	}
+	return &fetch.GitVerify{Mode: string(obj.Spec.Verification.GetMode()), Keys: secret.Data}, nil
+}
+
+// gitFailure attaches the reason to what became of a fetch.
+func gitFailure(err error) error {
+	var (
+		url    *fetch.GitURLError
+		empty  *fetch.GitEmptyError
+		sparse *fetch.GitSparseError
+		verify *fetch.GitVerifyError
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &url):
+		return status.URLInvalid.Wrap(err)
+	case errors.As(err, &empty):
+		return status.Reason("EmptyGitRepository").Stall(err)
+	case errors.As(err, &sparse):
+		return status.GitOperationFailed.Stall(err)
+	case errors.As(err, &verify):
+		return verificationFailure(err)
+	case fetch.AuthFailure(err):
+		return status.AuthenticationFailed.Wrap(err)
+	}
+	return status.GitOperationFailed.Wrap(err)
+}
+
+// verificationFailure makes SourceVerified false, and nothing else.
+func verificationFailure(err error) error {
+	f := &status.Failure{Type: sourcev1.SourceVerifiedCondition, Reason: status.VerificationError, Message: err.Error(), Err: err}
+	var verify *fetch.GitVerifyError
+	if errors.As(err, &verify) && verify.Reason != "" {
+		f.Reason = status.Reason(verify.Reason)
+	}
+	if f.Reason == "InvalidVerificationMode" {
+		f.Stalled = f.Reason
+	}
+	return f
+}
+
+// directoryUnsignedError is a signature that is asked of a local directory.
+type directoryUnsignedError struct{}
+
+func (*directoryUnsignedError) Error() string {
+	return "a local directory has no signatures that could be verified"
+}
+
+// Integrity tells that the source cannot be trusted.
+func (*directoryUnsignedError) Integrity() bool { return true }
+
+// gitVerified reports the signatures that were checked in this run.
+func (p *pass) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tree) {
+	obj.Status.SourceVerificationMode = nil
+	if obj.Spec.Verification == nil || len(t.Verified) == 0 {
+		return
+	}
+	mode := obj.Spec.Verification.GetMode()
+	obj.Status.SourceVerificationMode = &mode
+	p.out.Verified = "verified signature of"
+	for _, line := range t.Verified {
+		p.out.Verified += "\n\t- " + line
+	}
+}
+
+// gitFingerprint is equal for two artifacts with the same files.
+func gitFingerprint(obj *sourcev1.GitRepository, revision string, includes []*included) (string, error) {
+	var parts []any
+	for _, i := range includes {
+		parts = append(parts, i.spec, i.digest())
+	}
+	return fingerprintOf(revision, ignored(obj.Spec.Ignore), obj.Spec.RecurseSubmodules, obj.Spec.SparseCheckout, parts)
+}
+
+// observeGit takes down what the stored artifact was made with.
+func observeGit(obj *sourcev1.GitRepository, includes []*included) {
+	obj.Status.ObservedIgnore = obj.Spec.Ignore
+	obj.Status.ObservedRecurseSubmodules = obj.Spec.RecurseSubmodules
+	obj.Status.ObservedSparseCheckout = slices.Clone(obj.Spec.SparseCheckout)
+	obj.Status.ObservedInclude = slices.Clone(obj.Spec.Include)
+	obj.Status.IncludedArtifacts = nil
+	for _, i := range includes {
+		obj.Status.IncludedArtifacts = append(obj.Status.IncludedArtifacts, i.artifact)
+	}
+}
+
+func ignored(patterns *string) string {
+	if patterns == nil {
+		return ""
+	}
+	return *patterns
+}
+
+// shortSubject is as much of a commit's first line as source-controller tells.
+func shortSubject(subject string) string {
+	const most = 50
+	if letters := []rune(subject); len(letters) > most {
+		return string(letters[:most]) + "..."
+	}
+	return subject
+}

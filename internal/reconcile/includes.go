@@ -1,0 +1,184 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// included is another GitRepository whose artifact becomes part of this one's.
+type included struct {
+	spec     sourcev1.GitRepositoryInclude
+	result   *Result
+	artifact *meta.Artifact // nil if none is stored
+}
+
+// digest is the digest of what is included.
+func (i *included) digest() string {
+	if i.artifact == nil {
+		return ""
+	}
+	return i.artifact.Digest
+}
+
+// includes reconciles what the repository includes.
+func (p *pass) includes(ctx context.Context, obj *sourcev1.GitRepository) ([]*included, error) {
+	var list []*included
+	for _, spec := range obj.Spec.Include {
+		name := spec.GitRepositoryRef.Name
+		adm, err := p.r.inventory.Find(sourcev1.GitRepositoryKind, obj.Namespace, name)
+		if err != nil {
+			return nil, includeFailure("NotFound", fmt.Errorf("could not get resource for include '%s': %w", name, &unavailableError{sourcev1.GitRepositoryKind, name, err}))
+		}
+		if p.r.inventory.includesItself(obj.Namespace, obj.Name, adm) {
+			return nil, includeFailure("NoArtifact", &noArtifactError{name, &includeCycleError{}})
+		}
+		result := p.r.result(ctx, adm)
+		if result.State == Interrupted {
+			return nil, context.Cause(ctx)
+		}
+		if result.artifact == nil && result.tree == nil {
+			return nil, includeFailure("NoArtifact", &noArtifactError{name, causeOf(result)})
+		}
+		i := &included{spec: spec, result: result}
+		if result.artifact != nil {
+			i.artifact = result.artifact.DeepCopy()
+			i.artifact.URL = ""
+		}
+		list = append(list, i)
+	}
+	return list, nil
+}
+
+// includeFailure waits for another object, without a warning of its own.
+func includeFailure(reason status.Reason, err error) error {
+	return &status.Failure{Type: sourcev1.IncludeUnavailableCondition, Reason: reason, Message: err.Error(), Requeue: true, Err: err}
+}
+
+// noArtifactError is an included repository that has nothing in storage. What
+// became of it tells whether a retry may help.
+type noArtifactError struct {
+	name  string
+	cause error
+}
+
+func (e *noArtifactError) Error() string {
+	return fmt.Sprintf("no artifact available for include '%s'", e.name)
+}
+
+func (e *noArtifactError) Unwrap() error { return e.cause }
+
+// includeCycleError is a repository that includes itself, by way of others.
+type includeCycleError struct{}
+
+func (*includeCycleError) Error() string { return "include cycle" }
+
+// Hint tells why nobody will ever have an artifact.
+func (*includeCycleError) Hint() string {
+	return "the repositories include each other, so each waits for the other's artifact"
+}
+
+// includesItself tells whether what is included leads back to the repository, by
+// way of others: two that wait for each other would wait forever.
+func (inv *Inventory) includesItself(namespace, name string, from *admission.Admitted) bool {
+	seen := map[string]bool{}
+	todo := []*admission.Admitted{from}
+	for len(todo) > 0 {
+		at := todo[0]
+		todo = todo[1:]
+		if at.Object.Name == name {
+			return true
+		}
+		obj, ok := at.Typed.(*sourcev1.GitRepository)
+		if !ok || seen[at.Object.Name] {
+			continue
+		}
+		seen[at.Object.Name] = true
+		for _, i := range obj.Spec.Include {
+			if next, err := inv.Find(sourcev1.GitRepositoryKind, namespace, i.GitRepositoryRef.Name); err == nil {
+				todo = append(todo, next)
+			}
+		}
+	}
+	return false
+}
+
+// copyIncludes puts what is included into the tree.
+func (p *pass) copyIncludes(ctx context.Context, t *fetch.Tree, includes []*included) error {
+	if t.Unchanged {
+		return nil
+	}
+	for _, i := range includes {
+		if err := p.copyInclude(ctx, t, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pass) copyInclude(ctx context.Context, t *fetch.Tree, i *included) error {
+	from, err := p.r.treeOf(ctx, i.result)
+	if err != nil {
+		return includeFailure("NoArtifact", err)
+	}
+	name, to := inRoot(i.spec.GetFromPath()), inRoot(i.spec.GetToPath())
+	if err := copyTree(ctx, t, to, from, name); err != nil {
+		return status.Reason("CopyFailure").Wrap(fmt.Errorf("failed to copy '%s' include from %s to %s: %w",
+			i.spec.GitRepositoryRef.Name, i.spec.GetFromPath(), i.spec.GetToPath(), err))
+	}
+	return nil
+}
+
+// inRoot makes a path relative to a root that it cannot climb out of.
+func inRoot(name string) string {
+	if name = path.Clean("/" + name); name == "/" {
+		return "."
+	}
+	return name[1:]
+}
+
+// copyTree copies a directory of a source into a tree. Nothing that is there is
+// replaced.
+func copyTree(ctx context.Context, t *fetch.Tree, to string, from *sourceTree, name string) error {
+	src, err := from.root.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if err := t.Root.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	dst, err := t.Root.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	read, write := io.Pipe()
+	packed := make(chan error, 1)
+	go func() {
+		err := tree.Archive(ctx, write, src, tree.Options{Filter: below(name, from.filter)})
+		write.CloseWithError(err)
+		packed <- err
+	}()
+	err = tree.Unpack(ctx, read, dst, tree.Limits{})
+	read.CloseWithError(errors.New("not wanted any more"))
+	return errors.Join(err, <-packed)
+}
+
+// below is a filter for the files below a directory.
+func below(dir string, filter tree.Filter) tree.Filter {
+	if filter == nil {
+		return nil
+	}
+	return func(name string, isDir bool) tree.Choice { return filter(path.Join(dir, name), isDir) }
+}

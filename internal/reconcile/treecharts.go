@@ -1,0 +1,171 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	godigest "github.com/opencontainers/go-digest"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+// revisionLength is how much of a commit or digest goes into a version.
+const revisionLength = 12
+
+// treeChart takes a chart out of the tree of a Git repository or a bucket.
+func (p *pass) treeChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
+	from, err := p.r.treeOf(ctx, result)
+	if err != nil {
+		return err
+	}
+	if result.artifact != nil {
+		obj.Status.ObservedSourceArtifactRevision = result.artifact.Revision
+	}
+	source := chart.Source{Root: from.root, Filter: from.filter, Limits: p.r.limits}
+	found, err := source.Find(obj.Spec.Chart)
+	if err != nil {
+		return status.InvalidChartReference.Wrap(err)
+	}
+	for _, w := range found.Warnings {
+		p.warnf("%s", w)
+	}
+	if len(obj.Spec.ValuesFiles) == 1 && chart.EffectiveValuesFiles(obj.Spec.ValuesFiles) == nil {
+		p.warnf("spec.valuesFiles with nothing but '%s' has no effect, and never means the file at the root of the source", obj.Spec.ValuesFiles[0])
+	}
+	build := status.Build{Name: found.Metadata.Name, Version: found.Metadata.Version}
+	recipe, err := p.treeRecipe(obj, found, from, &build)
+	if err != nil {
+		return err
+	}
+	p.result.Resolution.Version = build.Version
+	switch {
+	case p.r.o.ResolveOnly:
+		return p.compare(obj, build, recipe)
+	case recipe == nil:
+		return p.copyChart(obj, source, found, from, build)
+	}
+	return p.buildChart(ctx, obj, source, found, from, build, recipe)
+}
+
+// treeRecipe is the recipe for a chart from a tree, nil for an archive that is
+// stored as it is. The build gets its version.
+func (p *pass) treeRecipe(obj *sourcev1.HelmChart, found *chart.Found, from *sourceTree, build *status.Build) (*recipe, error) {
+	files := chart.EffectiveValuesFiles(obj.Spec.ValuesFiles)
+	metadata := ""
+	if obj.Spec.ReconcileStrategy == sourcev1.ReconcileStrategyRevision {
+		metadata = shortRevision(obj.Spec.SourceRef.Kind, from.revision)
+	}
+	if len(files) > 0 {
+		if metadata != "" {
+			metadata += "."
+		}
+		metadata += strconv.FormatInt(p.out.Generation, 10)
+	}
+	if !found.Dir && metadata == "" {
+		return nil, nil
+	}
+	version, err := resolve.SetMetadata(found.Metadata.Version, metadata)
+	if err != nil {
+		return nil, status.MetadataPatchError.Wrap(err)
+	}
+	build.Version = version
+	return &recipe{Version: version, ValuesFiles: files, Time: p.r.entryTime(from.time)}, nil
+}
+
+// shortRevision is the part of a source's revision that goes into versions.
+func shortRevision(kind, revision string) string {
+	hash := revision
+	if kind != sourcev1.BucketKind {
+		hash = revisionHash(revision)
+	} else if d, err := godigest.Parse(revision); err == nil {
+		hash = d.Encoded()
+	}
+	return hash[:min(revisionLength, len(hash))]
+}
+
+// copyChart stores an archive of the tree as it is.
+func (p *pass) copyChart(obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, from *sourceTree, build status.Build) error {
+	fingerprint, err := fingerprintOf(obj.Spec, from.revision, from.digest)
+	if err != nil {
+		return err
+	}
+	if p.reusable(fingerprint) {
+		return p.unchanged(build)
+	}
+	archive, err := source.Open(found)
+	if err != nil {
+		return status.ChartPullError.Wrap(err)
+	}
+	defer archive.Close()
+	pending, err := p.r.store.Create(p.key)
+	if err != nil {
+		return storageFailure(err, status.ArchiveOperationFailed)
+	}
+	defer p.discard(pending)
+	if err := copyFile(pending, archive); err != nil {
+		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
+	}
+	build.Stage = status.Pulled
+	return p.keepChart(obj, pending, build, fingerprint, nil)
+}
+
+func copyFile(dst io.Writer, src *os.File) error {
+	_, err := io.Copy(dst, src)
+	return err
+}
+
+// buildChart packages a chart of the tree, with what it depends on.
+func (p *pass) buildChart(ctx context.Context, obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, from *sourceTree, build status.Build, recipe *recipe) error {
+	p.saw(obj, build)
+	c, err := p.loadChart(obj, source, found, &build, recipe)
+	if err != nil {
+		return err
+	}
+	var dependencies []*dependency
+	if found.Dir {
+		if dependencies, err = p.findDependencies(ctx, c); err != nil {
+			return err
+		}
+	}
+	fingerprint, err := fingerprintOf(obj.Spec, from.revision, from.digest, recipe, printsOf(dependencies))
+	if err != nil {
+		return err
+	}
+	if p.reusable(fingerprint) {
+		return p.unchanged(build)
+	}
+	if err := p.fetchDependencies(ctx, source, found.Path, c, dependencies); err != nil {
+		return err
+	}
+	return p.packageChart(obj, c, build, recipe.Time, fingerprint, nil)
+}
+
+// loadChart reads a chart of the tree and gives it its version and values.
+func (p *pass) loadChart(obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build *status.Build, recipe *recipe) (*helmchart.Chart, error) {
+	var merged map[string]any
+	var used []string
+	var err error
+	if len(recipe.ValuesFiles) > 0 {
+		merged, used, err = source.MergeValues(found.Path, recipe.ValuesFiles, obj.Spec.IgnoreMissingValuesFiles)
+		if err != nil {
+			return nil, status.ValuesFilesError.Wrap(err)
+		}
+	}
+	c, err := source.Load(found.Path)
+	if err != nil {
+		return nil, status.ChartPackageError.Wrap(err)
+	}
+	c.Metadata.Version = recipe.Version
+	if len(recipe.ValuesFiles) == 0 {
+		return c, nil
+	}
+	return c, overwriteValues(c, merged, used, build)
+}

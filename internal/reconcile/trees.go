@@ -1,0 +1,176 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// metadataTime is the key of artifact.metadata for the time of the commit that a
+// source's artifact was made of: charts that are packaged from it get it.
+const metadataTime = "helmsrc.dev/time"
+
+// sourceTree is the content of a Git repository or a bucket as its artifact has
+// it. It stays until the run ends.
+type sourceTree struct {
+	root     *os.Root
+	filter   tree.Filter // nil keeps everything
+	revision string
+	digest   string // of the artifact, "" if it is not stored
+	time     time.Time
+}
+
+// treeOf is the tree that was fetched in this run, else the stored artifact's.
+// Only that there is one counts, not that the source is ready.
+func (r *Reconciler) treeOf(ctx context.Context, source *Result) (*sourceTree, error) {
+	return r.trees.do(ctx, keyOf(source.Object), func() (*sourceTree, error) {
+		if source.tree != nil {
+			return source.tree, nil
+		}
+		artifact := source.artifact
+		if artifact == nil || r.store.Verify(artifact.Path, artifact.Digest) != nil {
+			return nil, status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, causeOf(source))
+		}
+		t := &sourceTree{revision: artifact.Revision, digest: artifact.Digest}
+		t.time, _ = time.Parse(time.RFC3339, artifact.Metadata[metadataTime]) // the zero time if there is none
+		var err error
+		t.root, err = r.unpack(ctx, artifact.Path)
+		return t, err
+	})
+}
+
+// unpack puts the files of a stored source into a directory of the run's own.
+func (r *Reconciler) unpack(ctx context.Context, artifact string) (*os.Root, error) {
+	file, err := r.store.OpenArtifact(artifact)
+	if err != nil {
+		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
+	}
+	defer file.Close()
+	root, err := r.scratch()
+	if err != nil {
+		return nil, status.Failed.Wrap(fmt.Errorf("failed to create temporary working directory: %w", err))
+	}
+	if err := tree.Unpack(ctx, file, root, tree.Limits{}); err != nil {
+		return nil, status.Failed.Wrap(fmt.Errorf("artifact untar error: %w", err))
+	}
+	return root, nil
+}
+
+// scratch is an empty directory that goes when the run ends.
+func (r *Reconciler) scratch() (*os.Root, error) {
+	dir, err := os.MkdirTemp("", "helmsrc-*")
+	if err != nil {
+		return nil, err
+	}
+	r.closers.addFunc(func() error { return os.RemoveAll(dir) })
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	r.closers.add(root)
+	return root, nil
+}
+
+// fetched is a tree on its way into storage.
+type fetched struct {
+	*fetch.Tree
+	rules       *tree.Rules
+	fingerprint string
+	stored      *status.Observation
+	announce    string // for the event
+}
+
+// keepTree stores a tree as the object's artifact, unless it is stored already.
+func (p *pass) keepTree(ctx context.Context, t *fetched) error {
+	if t.Unchanged {
+		return p.keptTree(t)
+	}
+	p.result.tree = &sourceTree{root: t.Root, filter: t.rules.Choose, revision: t.Revision, time: t.Time}
+	current := p.stored()
+	switch {
+	case current != nil && current.Revision == t.Revision && (p.r.o.ResolveOnly || p.reusable(t.fingerprint)):
+		p.result.tree.digest = current.Digest
+		return p.keptTree(t)
+	case p.r.o.ResolveOnly:
+		p.out.Seen = newUpstream(t.Revision)
+		return nil
+	}
+	if current == nil || current.Revision != t.Revision {
+		p.out.Seen = newUpstream(t.Revision)
+	}
+	return p.archiveTree(ctx, t)
+}
+
+func newUpstream(revision string) *status.Observation {
+	return &status.Observation{Reason: status.NewRevision, Message: "new upstream revision '" + revision + "'"}
+}
+
+// keptTree reports the stored artifact.
+func (p *pass) keptTree(t *fetched) error {
+	p.out.Reused, p.out.Stored, p.out.Announce = true, t.stored, t.announce
+	*p.f.artifact = p.prev.Artifact
+	return nil
+}
+
+// archiveTree stores the tree as source-controller does.
+func (p *pass) archiveTree(ctx context.Context, t *fetched) error {
+	pending, err := p.r.store.Create(p.key)
+	if err != nil {
+		return storageFailure(err, status.ArchiveOperationFailed)
+	}
+	defer p.discard(pending)
+	if err := tree.Archive(ctx, pending, t.Root, tree.Options{Filter: t.rules.Choose}); err != nil {
+		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
+	}
+	stored, err := pending.Commit(revisionHash(t.Revision)+".tar.gz", p.kind.link)
+	if err := p.tolerateLink(err); err != nil {
+		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
+	}
+	var metadata map[string]string
+	if !t.Time.IsZero() {
+		metadata = map[string]string{metadataTime: t.Time.UTC().Format(time.RFC3339)}
+	}
+	*p.f.artifact = p.artifact(stored, t.Revision, metadata)
+	p.result.tree.digest = stored.Digest
+	p.fingerprint = t.fingerprint
+	p.out.Stored, p.out.Announce = t.stored, t.announce
+	return nil
+}
+
+// revisionHash is the part of a revision that names the content: of
+// main@sha1:1234 that is 1234.
+func revisionHash(revision string) string {
+	if i := strings.LastIndexAny(revision, ":"); i >= 0 {
+		return revision[i+1:]
+	}
+	return revision[strings.LastIndex(revision, "/")+1:]
+}
+
+// openWorktree takes a local directory in the place of a source.
+func (p *pass) openWorktree(ctx context.Context, dir string, o fetch.WorktreeOptions) (*fetch.Tree, error) {
+	o.SkipDirs = []string{p.r.store.Dir()}
+	o.Getenv = p.r.getenv
+	return fetch.OpenWorktree(ctx, dir, o)
+}
+
+// took takes note of a tree that was fetched: it is closed when the run ends.
+func (p *pass) took(t *fetch.Tree) {
+	p.r.closers.add(t)
+	p.result.Warnings = append(p.result.Warnings, t.Warnings...)
+}
+
+// timeoutOf is spec.timeout, which the API gives a default.
+func timeoutOf(d *metav1.Duration) time.Duration {
+	if d == nil {
+		return 0
+	}
+	return d.Duration
+}
