@@ -1,0 +1,173 @@
+package verify_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/helmtest"
+	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
+	"github.com/helmsrc/helmsrc/internal/helmtest/signing"
+	"github.com/helmsrc/helmsrc/internal/verify"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	registry.Cleanup()
+	os.Exit(code)
+}
+
+// kinds are the registries: the distribution has no referrers API, so that clients keep an index under a tag.
+var kinds = []string{"distribution", "ggcr"}
+
+// A place is a registry with one chart.
+type place struct {
+	*testing.T
+	registry *registry.Registry
+	host     string
+	subject  verify.Subject
+	// intercept answers in place of the registry if it returns true.
+	intercept func(http.ResponseWriter, *http.Request) bool
+}
+
+const repository = "charts/app"
+
+func newPlace(t *testing.T, kind string) *place {
+	t.Helper()
+	r, err := registry.New(&helmtest.Config{Kind: kind})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &place{T: t, registry: r}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.intercept == nil || !p.intercept(w, r) {
+			p.registry.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	p.host = strings.TrimPrefix(s.URL, "http://")
+	p.subject = p.push("1.0.0")
+	return p
+}
+
+// push publishes a version of the chart.
+func (p *place) push(version string) verify.Subject {
+	p.Helper()
+	c := helmtest.NewChart("app", version)
+	archive, err := c.Package()
+	if err != nil {
+		p.Fatal(err)
+	}
+	metadata, err := c.Metadata()
+	if err != nil {
+		p.Fatal(err)
+	}
+	published := &helmtest.Published{Repository: repository, Metadata: *metadata, Archive: archive, Tag: version}
+	if err := p.registry.Push(published); err != nil {
+		p.Fatal(err)
+	}
+	req := httptest.NewRequestWithContext(p.Context(), http.MethodHead, "/v2/"+repository+"/manifests/"+version, nil)
+	req.Header.Set("Accept", "application/vnd.oci.image.manifest.v1+json")
+	w := httptest.NewRecorder()
+	p.registry.ServeHTTP(w, req)
+	d, err := digest.Parse(w.Header().Get("Docker-Content-Digest"))
+	if err != nil {
+		p.Fatalf("%d: %v", w.Code, err)
+	}
+	return verify.Subject{Repository: p.host + "/" + repository, Digest: d, Insecure: true, Transport: http.DefaultTransport}
+}
+
+func (p *place) target() signing.Target { return target(p.subject) }
+
+func target(s verify.Subject) signing.Target {
+	return signing.Target{Repository: s.Repository, Digest: s.Digest.String(), Insecure: true, Transport: http.DefaultTransport}
+}
+
+// on answers requests for paths that hold the text.
+func (p *place) on(text string, answer http.HandlerFunc) {
+	p.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, text) {
+			return false
+		}
+		answer(w, r)
+		return true
+	}
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func newKey(t *testing.T, kind string) *signing.Key {
+	t.Helper()
+	k, err := signing.NewKey(kind)
+	must(t, err)
+	return k
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func withKeys(keys ...*signing.Key) verify.CosignOptions {
+	o := verify.CosignOptions{Keys: map[string][]byte{}}
+	for i, k := range keys {
+		o.Keys[fmt.Sprintf("%c.pub", 'a'+i)] = k.Public
+	}
+	return o
+}
+
+// refused checks that the error is one for exit code 3, which is never transient, and what it says.
+func refused(t *testing.T, err error, want string) {
+	t.Helper()
+	var integrity interface{ Integrity() bool }
+	switch {
+	case err == nil:
+		t.Fatal("it was accepted")
+	case !errors.As(err, &integrity) || !integrity.Integrity():
+		t.Errorf("%v does not count as a failed check", err)
+	case transient(err):
+		t.Errorf("%v is transient", err)
+	case !strings.Contains(err.Error(), want):
+		t.Errorf("got %q, want %q in it", err, want)
+	}
+}
+
+func transient(err error) bool {
+	var e interface{ Transient() bool }
+	return errors.As(err, &e) && e.Transient()
+}
+
+// undecided checks that the error is neither a pass nor a refusal.
+func undecided(t *testing.T, err error) {
+	t.Helper()
+	var integrity interface{ Integrity() bool }
+	var unsigned *verify.UnsignedError
+	if err == nil || errors.As(err, &integrity) || errors.As(err, &unsigned) {
+		t.Errorf("a failure was taken for an answer: %v", err)
+	}
+}
+
+func hint(err error) string {
+	var e interface{ Hint() string }
+	if errors.As(err, &e) {
+		return e.Hint()
+	}
+	return ""
+}
+
+func timeout(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
