@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
 func helmChartKind() kind {
@@ -58,6 +59,8 @@ type pick struct {
 	// fetch writes the archive.
 	fetch    func(ctx context.Context, dst fetch.Sink, limit int64) error
 	metadata map[string]string // of the artifact
+	// subject is what a signature has to be for, nil where there can be none.
+	subject *verify.Subject
 }
 
 // charts is what a repository answers about its charts.
@@ -109,19 +112,23 @@ func (p *pass) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, res
 	if err != nil {
 		return err
 	}
-	if err := unsupported(obj); err != nil {
-		return err
-	}
 	chosen, err := source.resolve(ctx, p, obj.Spec.Chart, obj.Spec.Version)
 	if err != nil {
 		return err
 	}
 	p.result.Resolution.Version = chosen.version
 	p.result.Resolution.URL, p.result.Resolution.Digest = chosen.url, chosen.digest
+	verified, err := p.verifyChart(ctx, obj, chosen)
+	if err != nil {
+		return err
+	}
 	build := status.Build{Name: chosen.name, Version: chosen.version}
 	recipe, err := p.repositoryRecipe(obj, chosen, &build)
 	if err != nil {
 		return err
+	}
+	if verified {
+		p.out.Verified = build.Verified()
 	}
 	fingerprint, err := fingerprintOf(obj.Spec, chosen.url, chosen.entry, recipe)
 	if err != nil {
@@ -136,28 +143,6 @@ func (p *pass) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, res
 		return p.repackage(ctx, obj, chosen, build, recipe, fingerprint)
 	}
 	return p.pull(ctx, obj, chosen, build, fingerprint)
-}
-
-// unsupported refuses what would otherwise be passed over in silence.
-func unsupported(obj *sourcev1.HelmChart) error {
-	if obj.Spec.Verify != nil {
-		return status.ChartVerificationError.Wrap(&unverifiableError{})
-	}
-	return nil
-}
-
-// unverifiableError is a chart that is to be verified, but cannot be. Its text is
-// source-controller's for charts from HTTP repositories.
-type unverifiableError struct{}
-
-func (*unverifiableError) Error() string { return "not implemented" }
-
-// Integrity tells that the chart cannot be trusted.
-func (*unverifiableError) Integrity() bool { return true }
-
-// Hint tells what can be verified.
-func (*unverifiableError) Hint() string {
-	return "spec.verify works only with charts from OCI registries"
 }
 
 // reusable tells whether the stored artifact is what this run would build.

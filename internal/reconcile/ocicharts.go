@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
 // The keys of artifact.metadata for charts from a registry. The annotations of
@@ -147,6 +148,12 @@ func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
 		entry:    []any{pinned.Digest, pinned.Layer.Digest},
 		time:     created,
 		metadata: metadata,
+		subject: &verify.Subject{
+			Repository: pinned.Repository,
+			Digest:     pinned.Digest,
+			Insecure:   c.repo.registry.Insecure(),
+			Transport:  c.repo.registry.Transport(),
+		},
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return c.repo.registry.Archive(ctx, pinned, dst, limit)
 		},

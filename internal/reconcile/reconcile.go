@@ -16,6 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
 // Options are the choices of one run.
@@ -156,6 +157,7 @@ type Reconciler struct {
 	stored  memo[store.Key, *indexFile] // indexes of earlier runs
 	tags    memo[chartKey, []string]
 	pinned  memo[chartKey, *fetch.Manifest]
+	signers memo[signatureKey, *verify.Signer]
 
 	archives memo[string, *spool]         // of dependencies
 	trees    memo[store.Key, *sourceTree] // of Git repositories and buckets
