@@ -63,7 +63,7 @@ func (c *clone) fetch(ctx context.Context, u *url.URL, remote *gitRemote, store 
 	if err != nil {
 		return nil, &GitRefError{Message: fmt.Sprintf("unable to resolve commit object for '%s': %v", target.commit, err)}
 	}
-	verified, err := c.options.Verify.check(store, target, commit)
+	verified, err := c.options.Verify.check(store, target, commit, c.client.config.Now)
 	if err != nil {
 		return nil, err
 	}
