@@ -1,0 +1,82 @@
+//go:build !windows
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/helmtest"
+)
+
+// TestSecondSignal ends a run that has begun to print but cannot go on, since nobody reads: the first signal asks it to
+// finish, the second one does not ask. The first may be SIGTERM as well as SIGINT.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	s := &stage{t, t.TempDir()}
+	s.write("repo/charts", "podinfo 6.5.0\n")
+	s.write("repo/faults.json", `{"/podinfo-6.5.0.tgz": {"hang": true}}`)
+	w := helmtest.NewWorld(nil)
+	t.Cleanup(w.Close)
+	if err := w.Start("repo", filepath.Join(s.dir, "repo")); err != nil {
+		t.Fatal(err)
+	}
+	s.remove("repo")
+	s.write(stateDir+"/network", w.Network.String())
+	s.write("all.yaml", manyCharts(500)) // their documents are more than a pipe holds
+
+	cmd := s.command("fetch", "-f", "all.yaml", "-j", "1")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	w.Servers["repo"].Log.Await(2) // the index and the archive
+	s.signal(cmd, syscall.SIGTERM)
+	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
+		t.Fatalf("no document: %v", err)
+	}
+	s.signal(cmd, os.Interrupt)
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		t.Errorf("the run ended with %v, want exit status 130", err)
+	}
+}
+
+func (s *stage) signal(cmd *exec.Cmd, sig os.Signal) {
+	s.t.Helper()
+	if err := cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func manyCharts(n int) string {
+	var b strings.Builder
+	b.WriteString(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: repo}
+spec: {interval: 5m, url: "http://repo.test"}
+`)
+	for i := range n {
+		fmt.Fprintf(&b, `---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: chart-%d}
+spec: {interval: 5m, chart: podinfo, sourceRef: {kind: HelmRepository, name: repo}}
+`, i)
+	}
+	return b.String()
+}
