@@ -136,10 +136,14 @@ func (p *Pending) Commit(file, link string) (Artifact, error) {
 		_ = p.Discard() // what stays is swept by the next lock
 		return Artifact{}, err
 	}
-	if link == "" {
-		return a, nil
+	if link != "" {
+		err = relink(p.root, p.key.dir(), file, link)
 	}
-	if err := relink(p.root, p.key.dir(), file, link); err != nil {
+	// Once for both names: what refers to the artifact, the remembered status, is written after it.
+	if err := syncDir(p.root, p.key.dir()); err != nil {
+		return Artifact{}, err
+	}
+	if err != nil {
 		return a, &LinkError{err}
 	}
 	return a, nil
@@ -164,7 +168,7 @@ func (p *Pending) commit(file, link string) (Artifact, error) {
 	if err := p.rename(a); err != nil {
 		return Artifact{}, err
 	}
-	return a, syncDir(p.root, p.key.dir())
+	return a, nil
 }
 
 // settle makes the bytes durable. The name must not be durable before them, or a power failure leaves an artifact
@@ -230,7 +234,7 @@ type LinkError struct{ Err error }
 func (e *LinkError) Error() string { return e.Err.Error() }
 func (e *LinkError) Unwrap() error { return e.Err }
 
-// relink makes dir/link point to its neighbour file.
+// relink makes dir/link point to its neighbour file. It is durable once the directory is.
 func relink(root *os.Root, dir, file, link string) error {
 	name := path.Join(dir, link)
 	if target, err := root.Readlink(name); err == nil && target == file {
@@ -244,7 +248,7 @@ func relink(root *os.Root, dir, file, link string) error {
 		_ = root.Remove(temp)
 		return inPlace(name, err)
 	}
-	return syncDir(root, dir)
+	return nil
 }
 
 // linker is the part of os.Root that makes links, since only some systems forbid one kind.
