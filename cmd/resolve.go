@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +74,7 @@ func (a *app) printResolutions(o *outputOptions) func([]*reconcile.Result) error
 		if o.format == "table" || o.format == "wide" {
 			return a.tabulate(records, o.format == "wide")
 		}
-		return a.encodeRecords(records, o.format == "jsonl")
+		return encodeRecords(a.env.Stdout, records, o.format == "jsonl")
 	}
 }
 
@@ -93,8 +94,9 @@ func newResolution(r *reconcile.Result) resolution {
 	return record
 }
 
-func (a *app) encodeRecords(records []resolution, lines bool) error {
-	encoder := json.NewEncoder(a.env.Stdout)
+// encodeRecords writes records as one JSON list, or one JSON object per line.
+func encodeRecords[T any](w io.Writer, records []T, lines bool) error {
+	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	if !lines {
 		encoder.SetIndent("", "  ")

@@ -76,6 +76,7 @@ It needs no cluster, no kubeconfig and no helm binary.`,
 	root.AddCommand(
 		newFetchCommand(a),
 		newResolveCommand(a),
+		newVerifyCommand(a),
 		newValidateCommand(a),
 		newStatusCommand(a),
 		newPruneCommand(a),

@@ -23,6 +23,7 @@ type passOptions struct {
 	store       storeOptions
 	fetch       fetchOptions
 	resolveOnly bool
+	verify      bool
 }
 
 // runPass reconciles what is selected and hands the results to print.
@@ -71,6 +72,7 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o *pass
 		Dial: a.env.Dial, Getenv: a.env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
 	}, reconcile.Options{
 		ResolveOnly: o.resolveOnly,
+		Verify:      o.verify,
 		Refresh:     o.fetch.refresh,
 		Concurrency: o.fetch.concurrency,
 		Retries:     o.fetch.retries,

@@ -88,7 +88,9 @@ func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*pass, erro
 
 // run goes from the remembered status to the new one.
 func (p *pass) run(ctx context.Context) *Result {
-	p.checkStorage()
+	if err := p.checkStorage(); err != nil {
+		return p.failed(err)
+	}
 	p.handleRequest()
 	ctx = fetch.WithProgress(ctx, func(progress fetch.Progress) { p.r.progress.Transferred(p.adm, progress) })
 	err := p.kind.reconcile(ctx, p)
@@ -125,15 +127,16 @@ func (p *pass) recall() {
 	}
 }
 
-// checkStorage makes sure that the reported artifact is still what was stored.
-func (p *pass) checkStorage() {
+// checkStorage makes sure that the reported artifact is still what was stored. An
+// artifact that is not is made again, unless the run is there to find that out.
+func (p *pass) checkStorage() error {
 	artifact := p.prev.Artifact
 	if artifact == nil {
-		return
+		return nil
 	}
 	err := p.r.store.Verify(artifact.Path, artifact.Digest)
 	if err == nil {
-		return
+		return nil
 	}
 	p.prev.Disappeared = true
 	p.fingerprint = ""
@@ -148,6 +151,10 @@ func (p *pass) checkStorage() {
 		}
 	}
 	p.debugf("stored artifact is not used: %v", err)
+	if altered != nil && p.r.o.Verify {
+		return status.ReadOperationFailed.Wrap(&AlteredError{Path: artifact.Path, Err: altered.Err})
+	}
+	return nil
 }
 
 // handleRequest takes note of a reconcile request that was not handled yet.

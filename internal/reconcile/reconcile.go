@@ -23,6 +23,9 @@ import (
 type Options struct {
 	// ResolveOnly stops once versions are known: nothing is stored or remembered.
 	ResolveOnly bool
+	// Verify checks signatures although nothing is fetched, and fails an object whose
+	// stored artifact was altered. It goes with ResolveOnly.
+	Verify bool
 	// Refresh rebuilds everything instead of reusing artifacts.
 	Refresh bool
 	// Concurrency is the number of objects in flight.
@@ -112,6 +115,8 @@ type Result struct {
 	Debug    []string
 	// Resolution is what a chart resolved to, as far as it got.
 	Resolution *Resolution
+	// Signature is who signed the chart, nil if nothing was verified.
+	Signature *Signature
 
 	artifact *meta.Artifact // in storage now
 	index    *indexFile     // of a repository, if it was fetched in this run

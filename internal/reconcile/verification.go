@@ -22,6 +22,9 @@ const (
 	metadataSignedAt = "helmsrc.dev/signed-at"
 )
 
+// Signature is who signed a chart, as far as that was verified.
+type Signature = verify.Signer
+
 // Providers of signatures, as spec.verify names them.
 const (
 	providerCosign   = "cosign"
@@ -32,7 +35,7 @@ const (
 // every run, also when the artifact is reused: who was trusted yesterday may not
 // be today.
 func (p *pass) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick) (verified bool, err error) {
-	if obj.Spec.Verify == nil {
+	if obj.Spec.Verify == nil || p.r.o.ResolveOnly && !p.r.o.Verify {
 		return false, nil
 	}
 	if chosen.subject == nil {
@@ -54,6 +57,7 @@ func (p *pass) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen 
 		return false, nil
 	}
 	chosen.metadata = withSigner(chosen.metadata, signer)
+	p.result.Signature = signer
 	return true, nil
 }
 

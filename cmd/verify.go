@@ -1,0 +1,125 @@
+package cmd
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+func newVerifyCommand(a *app) *cobra.Command {
+	o := &passOptions{resolveOnly: true, verify: true}
+	c := &cobra.Command{
+		Use:   "verify -f FILE... [[KIND/][NAMESPACE/]NAME...]",
+		Short: "Check the signatures of what the charts resolve to, and the stored artifacts",
+		Long: `Resolve the selected charts, check the signatures that their spec.verify asks
+for, and tell who signed. What the artifacts directory holds of the objects is
+compared with the digests of when it was stored. Nothing is fetched into it.
+
+Exit code 3 tells that a signature was refused or missing, or that a stored
+artifact is altered.`,
+		Example: `  helmsrc verify -f helmchart.yaml
+  helmsrc verify -R -f clusters/ -o json`,
+	}
+	o.input.add(c.Flags())
+	o.output.format = "table"
+	c.Flags().StringVarP(&o.output.format, "output", "o", "table", "`format` of stdout: yaml, json, jsonl, table, wide, name")
+	o.store.addDir(c.Flags())
+	o.store.addAddress(c.Flags())
+	o.store.algorithm = "sha256"
+	o.fetch.add(c.Flags())
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := o.output.check(); err != nil {
+			return exitUsage, err
+		}
+		return a.runPass(ctx, o, args, a.printVerifications(&o.output))
+	})
+	return c
+}
+
+// verification is a record of verify's output.
+type verification struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Chart     string `json:"chart"`
+	Version   string `json:"version"`
+	Digest    string `json:"digest"`
+	Result    string `json:"result"`
+	SignedBy  string `json:"signedBy,omitempty"`
+	Issuer    string `json:"issuer,omitempty"`
+	LogIndex  *int64 `json:"logIndex,omitempty"`
+	SignedAt  string `json:"signedAt,omitempty"`
+	Error     string `json:"error,omitempty"`
+}
+
+// The results of a verification.
+const (
+	resultVerified = "verified"
+	resultUnasked  = "not asked for"
+	resultFailed   = "failed"
+)
+
+func (a *app) printVerifications(o *outputOptions) func([]*reconcile.Result) error {
+	switch o.format {
+	case "yaml", "name":
+		return a.printDocuments(o)
+	}
+	return func(results []*reconcile.Result) error {
+		records := []verification{}
+		for _, r := range results {
+			if r.Resolution != nil {
+				records = append(records, newVerification(r))
+			}
+		}
+		if o.format == "table" || o.format == "wide" {
+			return a.tabulateVerifications(records)
+		}
+		return encodeRecords(a.env.Stdout, records, o.format == "jsonl")
+	}
+}
+
+func newVerification(r *reconcile.Result) verification {
+	obj := r.Object.Object
+	record := verification{
+		Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name,
+		Chart: r.Resolution.Chart, Version: r.Resolution.Version, Digest: r.Resolution.Digest,
+		Result: resultUnasked,
+	}
+	if s := r.Signature; s != nil {
+		record.Result, record.SignedBy, record.Issuer, record.LogIndex = resultVerified, s.Key, s.Issuer, s.LogIndex
+		if s.Identity != "" {
+			record.SignedBy = s.Identity
+		}
+		if !s.Time.IsZero() {
+			record.SignedAt = s.Time.UTC().Format(time.RFC3339)
+		}
+	}
+	if r.Failure != nil {
+		record.Result, record.Error = resultFailed, r.Failure.Message
+	}
+	return record
+}
+
+func (a *app) tabulateVerifications(records []verification) error {
+	if len(records) == 0 {
+		return nil
+	}
+	header := []string{"NAMESPACE", "NAME", "CHART", "VERSION", "RESULT", "SIGNED BY", "ISSUER", "LOG INDEX", "SIGNED AT"}
+	var rows [][]string
+	for _, r := range records {
+		index := ""
+		if r.LogIndex != nil {
+			index = strconv.FormatInt(*r.LogIndex, 10)
+		}
+		rows = append(rows, []string{
+			r.Namespace, r.Name, r.Chart, orNone(r.Version), r.Result,
+			orNone(r.SignedBy), orNone(r.Issuer), orNone(index), orNone(r.SignedAt),
+		})
+	}
+	return status.WriteTable(a.env.Stdout, header, rows)
+}
