@@ -19,6 +19,7 @@ type jsonReader struct {
 	keys   *keyStack
 	text   []byte // of the string or number that is read, if it crosses the window
 	layout layout
+	wrong  bool // entries is no object
 	fatal  error
 	tree   *tree // of the entry that is read, or nil
 }
@@ -34,8 +35,11 @@ func scanJSON(w *window) (*layout, error) {
 	if j.fatal != nil {
 		return nil, j.fatal
 	}
-	if !ok {
+	switch {
+	case !ok:
 		return &layout{whole: true}, nil
+	case j.wrong:
+		return nil, errEntries
 	}
 	return &j.layout, nil
 }
@@ -70,11 +74,9 @@ func (j *jsonReader) entries() bool {
 	switch c, ok := j.token(); {
 	case !ok:
 		return false
-	case c == 'n':
-		return j.value(2)
 	case c != '{':
-		j.fatal = errEntries
-		return false
+		j.wrong = c != 'n'
+		return j.value(2)
 	}
 	return j.object(2, func(key []byte) bool {
 		name := string(key)

@@ -37,6 +37,10 @@ var oddities = []string{
 	"apiVersion: v1\nx:\n  y:\n  - z: {a: 1, a: 2}\n",
 	"apiVersion: v1\nx: {y: \"\nb: 1\nb: 2\n\"}\n",
 	"apiVersion: v1\nx: [a]\rentries: {}\n",
+	"apiVersion: v1\nx: [a]\u2028...\ny: b\n",
+	"apiVersion: v1\nx: [a]\r...\ny: b\n",
+	"apiVersion: v1\nx: [a]\r...\n",
+	"apiVersion: v1\nx: [a]\r---\n",
 	"apiVersion: v1\nx: # a\u2028entries: []\n",
 	"apiVersion: v1\nx: a\u0085y: b\n",
 	"apiVersion: v1\nx: \ufeff\n",
@@ -81,5 +85,6 @@ var oddities = []string{
 	"{\"apiVersion\":\"v1\",\"x\":[-0.1e+2,1E5,0,-1,true,false,null,[],{}]}", "{\"apiVersion\":\"v1\",\"entries\":[]}", "{\"apiVersion\":\"v1\",\"entries\":null}",
 	"{\"apiVersion\":\"v1\",\"entries\":{\"a\":[{\"name\":\"a\",\"version\":\"1.0.0\",\"VERSION\":1,\"x\":{\"name\":1}}],\"b\":{},\"c\":1}}",
 	"{\"apiVersion\":\"v1\",\"entries\":{\"\xff\":[],\"\xfe\":[]}}", "{\"apiVersion\":\"v1\",\"entries\":{\"a\\/b\":[null,1,\"x\",[]]}}", "null", "[]", "\"a\"", "1", "{",
+	"{\"apiVersion\":\"v1\",\"entries\":\u0085{}}", "{\"apiVersion\":\"v1\",\"entries\":[], \"entries\":{}}", "{\"apiVersion\":\"v1\",\"entries\":{},}",
 	"{\"apiVersion\":\"v1\",\"x\":[1.]}", "{\"apiVersion\":\"v1\",\"x\":[1e]}", "{\"apiVersion\":\"v1\",\"x\":[-]}", "{\"apiVersion\":\"v1\",\"x\":nul}", "{\"apiVersion\":\"v1\" \"x\":1}",
 }

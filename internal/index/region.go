@@ -3,6 +3,7 @@ package index
 // A region is a part of the file that is left to the full parser: the line of a key and what belongs to it.
 type region struct {
 	start, end int64
+	indent     int
 	chart      int // index into layout.charts, or -1
 }
 
@@ -26,8 +27,9 @@ func (s *scanner) openRegion(depth int, r region) {
 		s.keys.close(&s.top().keys)
 		s.frames = s.frames[:len(s.frames)-1]
 	}
-	s.layout.strange = append(s.layout.strange, r)
 	s.mode, s.pend, s.indent = modeStrange, pendNothing, s.top().indent
+	r.indent = s.indent
+	s.layout.strange = append(s.layout.strange, r)
 }
 
 // leaveRegion ends a strange region at the line that cannot belong to it. The full parser has to agree later.

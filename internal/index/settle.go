@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// settle judges what Scan left open. Where the lines of a chart, or of another top-level key, are a mapping of one key in
-// the eyes of the full parser too, they mean the same inside the whole file: the parser comes to them in the same state,
-// and leaves them in the same state. Otherwise the whole file has to be parsed.
+// settle judges what Scan left open. Where the lines of a chart, or of another top-level key, are one pair of a mapping
+// in the eyes of the full parser too, and the next pair could follow, they mean the same inside the whole file: the parser
+// comes to them in the same state, and leaves them in the same state. Otherwise the whole file has to be parsed.
 func (o *Offsets) settle(r io.ReaderAt) error {
 	if !o.whole {
 		if err := o.settleRegions(r); err == nil || !errors.Is(err, errNotAlone) {
@@ -52,7 +53,11 @@ func (o *Offsets) settleRegions(r io.ReaderAt) error {
 		return nil
 	}
 	for _, region := range o.strange {
-		value, err := parseRegion(r, region.start, region.end)
+		next := ""
+		if region.end < o.size {
+			next = strings.Repeat(" ", region.indent) + "next: pair\n"
+		}
+		value, err := parseRegion(r, region.start, region.end, next)
 		if err != nil {
 			return err
 		}
@@ -79,13 +84,18 @@ func (c *chart) settle(value *yaml.Node) {
 	}
 }
 
-// parseRegion returns the value of the only key in a region.
-func parseRegion(r io.ReaderAt, start, end int64) (*yaml.Node, error) {
-	root, err := parse(io.NewSectionReader(r, start, end-start))
-	if err == nil && root != nil {
-		err = checkNode(root)
+// parseRegion returns the value of the only key in a region. If a pair comes next, the parser has to see it as such.
+func parseRegion(r io.ReaderAt, start, end int64, next string) (*yaml.Node, error) {
+	root, err := parse(io.MultiReader(io.NewSectionReader(r, start, end-start), strings.NewReader(next)))
+	nodes := 2
+	if next != "" {
+		nodes = 4
 	}
-	if err != nil || root == nil || root.Kind != yaml.MappingNode || len(root.Content) != 2 || isMerge(root.Content[0]) {
+	if err != nil || root == nil || root.Kind != yaml.MappingNode || len(root.Content) != nodes || isMerge(root.Content[0]) {
+		return nil, errNotAlone
+	}
+	root.Content = root.Content[:2]
+	if checkNode(root) != nil {
 		return nil, errNotAlone
 	}
 	return root.Content[1], nil
@@ -93,7 +103,7 @@ func parseRegion(r io.ReaderAt, start, end int64) (*yaml.Node, error) {
 
 // parsedCandidates reads a chart with the full parser.
 func parsedCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error) {
-	value, err := parseRegion(r, c.start, c.end)
+	value, err := parseRegion(r, c.start, c.end, "")
 	if err != nil {
 		return nil, 0, errChanged
 	}
