@@ -22,18 +22,26 @@ type World struct {
 
 	Realms map[string]string          // where the token server of a registry is
 	Issued map[string]func() []string // the tokens for a registry
+
+	states  map[string]string // directories, by server
+	commits map[string]int
+	buckets map[string]*S3
 }
 
-// NewWorld returns a world without servers that knows Helm repositories ("repo") and proxies ("proxy").
+// NewWorld returns a world without servers that knows Helm repositories ("repo"), proxies ("proxy"), Git servers ("git")
+// and S3 servers ("bucket").
 func NewWorld(kit *Kit) *World {
 	return &World{
 		Network: NewNetwork(),
 		Kit:     kit,
-		Kinds:   map[string]Kind{"repo": repositoryKind, "proxy": proxyKind},
+		Kinds:   map[string]Kind{"repo": repositoryKind, "proxy": proxyKind, "git": gitKind, "bucket": bucketKind},
 		Servers: map[string]*Server{},
 		Configs: map[string]*Config{},
 		Realms:  map[string]string{},
 		Issued:  map[string]func() []string{},
+		states:  map[string]string{},
+		commits: map[string]int{},
+		buckets: map[string]*S3{},
 	}
 }
 
@@ -119,6 +127,9 @@ func (w *World) Replace(name, dir string) error {
 // Close stops every server.
 func (w *World) Close() {
 	for _, s := range w.Servers {
+		s.Close()
+	}
+	for _, s := range w.buckets {
 		s.Close()
 	}
 }

@@ -56,10 +56,11 @@ func reconcileGitRepository(ctx context.Context, p *pass) error {
 		return err
 	}
 	if !t.Unchanged {
-		kept.rules, err = tree.SourceRules(ctx, t.Root, ignored(obj.Spec.Ignore), tree.Options{})
+		rules, err := tree.SourceRules(ctx, t.Root, ignored(obj.Spec.Ignore), tree.Options{})
 		if err != nil {
 			return status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
 		}
+		kept.filter = rules.Choose
 	}
 	if err := p.keepTree(ctx, kept); err != nil || p.r.o.ResolveOnly {
 		return err
@@ -186,11 +187,11 @@ func gitFailure(err error) error {
 func verificationFailure(err error) error {
 	f := &status.Failure{Type: sourcev1.SourceVerifiedCondition, Reason: status.VerificationError, Message: err.Error(), Err: err}
 	var verify *fetch.GitVerifyError
-	if errors.As(err, &verify) && verify.Reason != "" {
+	if errors.As(err, &verify) {
 		f.Reason = status.Reason(verify.Reason)
-	}
-	if f.Reason == "InvalidVerificationMode" {
-		f.Stalled = f.Reason
+		if verify.Stalled {
+			f.Stalled = f.Reason
+		}
 	}
 	return f
 }
@@ -208,15 +209,12 @@ func (*directoryUnsignedError) Integrity() bool { return true }
 // gitVerified reports the signatures that were checked in this run.
 func (p *pass) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tree) {
 	obj.Status.SourceVerificationMode = nil
-	if obj.Spec.Verification == nil || len(t.Verified) == 0 {
+	if obj.Spec.Verification == nil || t.Verified == "" {
 		return
 	}
 	mode := obj.Spec.Verification.GetMode()
 	obj.Status.SourceVerificationMode = &mode
-	p.out.Verified = "verified signature of"
-	for _, line := range t.Verified {
-		p.out.Verified += "\n\t- " + line
-	}
+	p.out.Verified = t.Verified
 }
 
 // gitFingerprint is equal for two artifacts with the same files.

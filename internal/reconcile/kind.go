@@ -49,7 +49,7 @@ type fields struct {
 
 // kinds lists the kinds that helmsrc reconciles, sources first.
 func kinds() []kind {
-	return []kind{helmRepositoryKind(), gitRepositoryKind(), helmChartKind()}
+	return []kind{helmRepositoryKind(), gitRepositoryKind(), bucketKind(), helmChartKind()}
 }
 
 func kindOf(name string) (kind, bool) {

@@ -82,7 +82,7 @@ func (r *Reconciler) scratch() (*os.Root, error) {
 // fetched is a tree on its way into storage.
 type fetched struct {
 	*fetch.Tree
-	rules       *tree.Rules
+	filter      tree.Filter // of its files; nil keeps all
 	fingerprint string
 	stored      *status.Observation
 	announce    string // for the event
@@ -93,7 +93,7 @@ func (p *pass) keepTree(ctx context.Context, t *fetched) error {
 	if t.Unchanged {
 		return p.keptTree(t)
 	}
-	p.result.tree = &sourceTree{root: t.Root, filter: t.rules.Choose, revision: t.Revision, time: t.Time}
+	p.result.tree = &sourceTree{root: t.Root, filter: t.filter, revision: t.Revision, time: t.Time}
 	current := p.stored()
 	switch {
 	case current != nil && current.Revision == t.Revision && (p.r.o.ResolveOnly || p.reusable(t.fingerprint)):
@@ -127,7 +127,7 @@ func (p *pass) archiveTree(ctx context.Context, t *fetched) error {
 		return storageFailure(err, status.ArchiveOperationFailed)
 	}
 	defer p.discard(pending)
-	if err := tree.Archive(ctx, pending, t.Root, tree.Options{Filter: t.rules.Choose}); err != nil {
+	if err := tree.Archive(ctx, pending, t.Root, tree.Options{Filter: t.filter}); err != nil {
 		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
 	}
 	stored, err := pending.Commit(revisionHash(t.Revision)+".tar.gz", p.kind.link)

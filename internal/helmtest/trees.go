@@ -1,0 +1,123 @@
+package helmtest
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	keys "github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// gitKind serves the repository charts.git, whose branch main has the files of the directory. A further directory for
+// the same server is a further commit. Each line of `tags` is a tag of the new commit.
+func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
+	root := w.state(name, dir)
+	g, err := NewGit(filepath.Join(root, "charts.git"))
+	if err != nil {
+		return nil, err
+	}
+	if g.commits = w.commits[name]; g.commits > 0 {
+		if _, err := g.Run("rm", "-q", "-r", "--ignore-unmatch", "."); err != nil {
+			return nil, err
+		}
+	}
+	w.commits[name]++
+	var tags []string
+	err = eachFile(dir, func(file string, data []byte) error {
+		if file == "tags" {
+			tags = strings.Fields(string(data))
+			return nil
+		}
+		return g.Write(file, string(data))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "empty")); err == nil {
+		return GitHTTP(root, c.Auth.Basic)
+	}
+	if _, err := g.Commit("Commit "+filepath.Base(dir), nil); err != nil {
+		return nil, err
+	}
+	for _, tag := range tags {
+		if _, err := g.Run("tag", tag); err != nil {
+			return nil, err
+		}
+	}
+	return GitHTTP(root, c.Auth.Basic)
+}
+
+// bucketKind serves an S3 server whose bucket charts has the files of the directory. A further directory for the same
+// server replaces them.
+func bucketKind(w *World, name, dir string, _ *Config) (http.Handler, error) {
+	ctx := context.Background()
+	s3, again := w.buckets[name]
+	if !again {
+		var err error
+		if s3, err = StartS3(); err != nil {
+			return nil, err
+		}
+		w.buckets[name] = s3
+	}
+	client, err := minio.New(name+".test", &minio.Options{
+		Creds:     keys.NewStaticV4(S3AccessKey, S3SecretKey, ""),
+		Transport: within{s3.Handler},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if again {
+		for o := range client.ListObjects(ctx, "charts", minio.ListObjectsOptions{Recursive: true}) {
+			if err := client.RemoveObject(ctx, "charts", o.Key, minio.RemoveObjectOptions{}); err != nil {
+				return nil, err
+			}
+		}
+	} else if err := client.MakeBucket(ctx, "charts", minio.MakeBucketOptions{}); err != nil {
+		return nil, err
+	}
+	return s3.Handler, eachFile(dir, func(file string, data []byte) error {
+		_, err := client.PutObject(ctx, "charts", file, bytes.NewReader(data), int64(len(data)), minio.PutObjectOptions{})
+		return err
+	})
+}
+
+// within asks a handler without a network.
+type within struct{ http.Handler }
+
+func (w within) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	recorder := httptest.NewRecorder()
+	w.ServeHTTP(recorder, r)
+	return recorder.Result(), nil
+}
+
+// eachFile visits the files of a directory that are not about how it is served.
+func eachFile(dir string, visit func(file string, data []byte) error) error {
+	root := os.DirFS(dir)
+	return fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || isConfiguration(file) || file == "empty" {
+			return err
+		}
+		data, err := fs.ReadFile(root, file)
+		if err != nil {
+			return err
+		}
+		return visit(file, data)
+	})
+}
+
+// state is a directory beside the one that a server was first made of, where it keeps what shall outlive that.
+func (w *World) state(name, dir string) string {
+	if w.states[name] == "" {
+		w.states[name] = filepath.Join(filepath.Dir(dir), ".helmtest", name)
+	}
+	return w.states[name]
+}

@@ -1,0 +1,176 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	godigest "github.com/opencontainers/go-digest"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+func bucketKind() kind {
+	return kind{
+		name:   sourcev1.BucketKind,
+		plural: "buckets",
+		short:  "bucket",
+		source: true,
+		link:   store.LinkLatest,
+		empty:  func() any { return &sourcev1.Bucket{} },
+		clone:  func(typed any) any { return typed.(*sourcev1.Bucket).DeepCopy() },
+		fields: func(typed any) fields {
+			s := &typed.(*sourcev1.Bucket).Status
+			return fields{s, &s.ObservedGeneration, &s.Conditions, &s.Artifact, &s.URL, &s.LastHandledReconcileAt}
+		},
+		suspended: func(typed any) bool { return typed.(*sourcev1.Bucket).Spec.Suspend },
+		reconcile: reconcileBucket,
+	}
+}
+
+// reconcileBucket downloads the objects of a bucket and stores them.
+func reconcileBucket(ctx context.Context, p *pass) error {
+	obj := p.typed.(*sourcev1.Bucket)
+	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
+	t, err := p.bucketTree(ctx, obj)
+	if err != nil {
+		return err
+	}
+	p.took(t)
+	kept := &fetched{
+		Tree:     t,
+		stored:   &status.Observation{Reason: status.Succeeded, Message: "stored artifact: revision '" + t.Revision + "'"},
+		announce: fmt.Sprintf("stored artifact with %d fetched files from '%s' bucket", t.Files, obj.Spec.BucketName),
+	}
+	if kept.fingerprint, err = bucketFingerprint(obj, t.Revision); err != nil {
+		return err
+	}
+	if _, ok := p.r.o.Directories[p.key]; ok {
+		if kept.filter, err = directoryFilter(t, obj); err != nil {
+			return status.BucketOperationFailed.Wrap(err)
+		}
+	}
+	if err := p.keepTree(ctx, kept); err != nil || p.r.o.ResolveOnly {
+		return err
+	}
+	obj.Status.ObservedIgnore = obj.Spec.Ignore
+	return nil
+}
+
+// bucketTree downloads the bucket, or reads the directory in its place. What
+// spec.ignore and .sourceignore name is not in it.
+func (p *pass) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tree, error) {
+	if dir, ok := p.r.o.Directories[p.key]; ok {
+		t, err := p.openWorktree(ctx, dir, fetch.WorktreeOptions{Plain: true})
+		return t, status.BucketOperationFailed.Wrap(err)
+	}
+	o, err := p.r.bucketOptions(obj)
+	if err != nil {
+		return nil, status.AuthenticationFailed.Wrap(err)
+	}
+	if current := p.stored(); current != nil {
+		fingerprint, err := bucketFingerprint(obj, current.Revision)
+		if err != nil {
+			return nil, err
+		}
+		if d, err := godigest.Parse(current.Revision); err == nil {
+			o.Algorithm = d.Algorithm() // else another flag alone would make a new artifact
+		}
+		if p.reusable(fingerprint) {
+			o.Unless = current.Revision
+		}
+	}
+	t, err := p.r.client.Bucket(ctx, o)
+	if fetch.AuthFailure(err) {
+		return nil, status.AuthenticationFailed.Wrap(err)
+	}
+	return t, status.BucketOperationFailed.Wrap(err)
+}
+
+// bucketOptions gathers what a bucket is fetched with.
+func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (fetch.BucketOptions, error) {
+	o := fetch.BucketOptions{
+		Provider: obj.Spec.Provider,
+		Bucket:   obj.Spec.BucketName,
+		Endpoint: obj.Spec.Endpoint,
+		Region:   obj.Spec.Region,
+		Prefix:   obj.Spec.Prefix,
+		Insecure: obj.Spec.Insecure,
+		Ignore:   ignored(obj.Spec.Ignore),
+		Ambient:  r.o.Ambient,
+		Timeout:  timeoutOf(obj.Spec.Timeout),
+	}
+	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
+	if err != nil {
+		return o, err
+	}
+	if secret != nil && obj.Spec.Provider != sourcev1.BucketProviderGoogle && obj.Spec.Provider != sourcev1.BucketProviderAzure {
+		if o.Login, err = fetch.NewBucketLogin(secret.Name, secret.Data); err != nil {
+			return o, err
+		}
+	}
+	cert, err := r.secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
+	if err != nil {
+		return o, err
+	}
+	if o.Identity, _, err = auth.FromSecrets(nil, cert); err != nil {
+		return o, err
+	}
+	if o.Proxy, err = r.proxy(obj.Namespace, obj.Spec.ProxySecretRef); err != nil {
+		return o, err
+	}
+	o.STS, err = r.bucketSTS(obj)
+	return o, err
+}
+
+// bucketSTS is what spec.sts asks for, nil if it is not there.
+func (r *Reconciler) bucketSTS(obj *sourcev1.Bucket) (*fetch.BucketSTS, error) {
+	sts := obj.Spec.STS
+	if sts == nil {
+		return nil, nil
+	}
+	secret, err := r.secret(obj.Namespace, sts.SecretRef, "failed to get STS secret")
+	if err != nil {
+		return nil, err
+	}
+	cert, err := r.secret(obj.Namespace, sts.CertSecretRef, "failed to get TLS authentication secret of STS")
+	if err != nil {
+		return nil, err
+	}
+	identity, _, err := auth.FromSecrets(nil, cert)
+	if err != nil {
+		return nil, err
+	}
+	var name string
+	var data map[string][]byte
+	if secret != nil {
+		name, data = secret.Name, secret.Data
+	}
+	return fetch.NewBucketSTS(sts.Provider, sts.Endpoint, name, data, identity)
+}
+
+// bucketFingerprint is equal for two artifacts with the same files.
+func bucketFingerprint(obj *sourcev1.Bucket, revision string) (string, error) {
+	return fingerprintOf(revision, ignored(obj.Spec.Ignore), obj.Spec.Prefix)
+}
+
+// directoryFilter leaves out of a directory what would not have been downloaded of
+// a bucket with its files.
+func directoryFilter(t *fetch.Tree, obj *sourcev1.Bucket) (tree.Filter, error) {
+	own, err := t.Root.ReadFile(tree.IgnoreFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	rules, err := tree.NewRules(string(own), ignored(obj.Spec.Ignore))
+	if err != nil {
+		return nil, err
+	}
+	return rules.Choose, nil
+}
