@@ -88,8 +88,11 @@ func parseSource(text string) (selector, string, error) {
 	if err != nil {
 		return selector{}, "", fmt.Errorf("--source: %w", err)
 	}
-	if s.kind == "" {
+	switch {
+	case s.kind == "":
 		return selector{}, "", usagef("--source %q does not begin with a kind, such as HelmRepository/", text)
+	case !reconcile.IsSource(s.kind):
+		return selector{}, "", usagef("--source %q: a %s is no source", text, s.kind)
 	}
 	return s, path, nil
 }

@@ -76,6 +76,12 @@ func Supports(name string) bool {
 	return ok
 }
 
+// IsSource tells whether objects of this kind hold what charts are made of.
+func IsSource(name string) bool {
+	k, ok := kindOf(name)
+	return ok && k.source
+}
+
 // KindNamed finds a kind by its name, plural or short name, in any case, with or
 // without the API group.
 func KindNamed(text string) (string, bool) {
