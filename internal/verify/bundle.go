@@ -58,12 +58,9 @@ func mayBe(kind string, d ocispec.Descriptor) bool {
 
 // judgeBundles judges those layers of an artifact that are bundles.
 func judgeBundles(ctx context.Context, r *reader, j judge, d ocispec.Descriptor, f *findings) (*Signer, error) {
-	m, err := r.manifest(ctx, d.Digest, "signature manifest "+d.Digest.String())
+	m, err := r.artifact(ctx, d.Digest)
 	if err != nil {
 		return nil, err
-	}
-	if len(m.Layers) > maxSignatures {
-		return nil, &LimitError{What: "layers in " + d.Digest.String(), Max: maxSignatures}
 	}
 	for _, layer := range m.Layers {
 		if !strings.HasPrefix(layer.MediaType, bundleType) {

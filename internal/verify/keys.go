@@ -34,7 +34,7 @@ func CosignKeys(secret string, data map[string][]byte) (map[string][]byte, error
 }
 
 func keyHint(data map[string][]byte) string {
-	for _, name := range slices.Sorted(maps.Keys(data)) {
+	for _, name := range sortedNames(data) {
 		if _, err := cryptoutils.UnmarshalPEMToPublicKey(data[name]); err == nil {
 			return fmt.Sprintf("%q holds a public key, but only names that end in %s are looked at", name, KeySuffix)
 		}
@@ -54,7 +54,7 @@ type keyJudge []publicKey
 
 func newKeyJudge(keys map[string][]byte) (judge, error) {
 	var j keyJudge
-	for _, name := range slices.Sorted(maps.Keys(keys)) {
+	for _, name := range sortedNames(keys) {
 		k, err := newPublicKey(name, keys[name])
 		if err != nil {
 			return nil, err

@@ -152,7 +152,7 @@ func (r *reader) named(ctx context.Context, tag, what string, types ...string) (
 }
 
 // content returns a manifest or a blob that is known by digest, and nothing else.
-func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limit int64, what string) ([]byte, error) {
+func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limit int64, what string) (*answer, error) {
 	if _, err := digest.Parse(d.String()); err != nil {
 		return nil, &RefusedError{Message: what + " is not named by a digest", Err: err}
 	}
@@ -178,7 +178,7 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 	if w.Digest() != d {
 		return nil, &RefusedError{Message: what + " is not what was asked for", Err: &digest.MismatchError{Want: d, Got: w.Digest()}}
 	}
-	return a.content, nil
+	return a, nil
 }
 
 // blob returns the content of a descriptor, which must have the size that the descriptor says.
@@ -186,18 +186,33 @@ func (r *reader) blob(ctx context.Context, d ocispec.Descriptor, what string) ([
 	if d.Size > maxSignatureBytes {
 		return nil, &LimitError{What: what, Max: maxSignatureBytes, Unit: "bytes"}
 	}
-	return r.content(ctx, "blobs", d.Digest, maxSignatureBytes, what)
-}
-
-// manifest returns the manifest of an artifact that refers to the subject.
-func (r *reader) manifest(ctx context.Context, d digest.Digest, what string) (*ocispec.Manifest, error) {
-	content, err := r.content(ctx, "manifests", d, maxManifestBytes, what)
+	a, err := r.content(ctx, "blobs", d.Digest, maxSignatureBytes, what)
 	if err != nil {
 		return nil, err
 	}
-	var m ocispec.Manifest
-	if err := json.Unmarshal(content, &m); err != nil {
-		return nil, &RefusedError{Message: what + " is not a manifest", Err: err}
+	return a.content, nil
+}
+
+// An artifact is what refers to the subject, in the form of the specification or of a draft.
+type artifact struct {
+	Layers []ocispec.Descriptor `json:"layers"`
+	Blobs  []ocispec.Descriptor `json:"blobs"`
+}
+
+// artifact returns the manifest of an artifact that refers to the subject.
+func (r *reader) artifact(ctx context.Context, d digest.Digest) (*artifact, error) {
+	what := "signature manifest " + d.String()
+	answer, err := r.content(ctx, "manifests", d, maxManifestBytes, what)
+	if err != nil {
+		return nil, err
 	}
-	return &m, nil
+	var a artifact
+	if err := json.Unmarshal(answer.content, &a); err != nil {
+		return nil, &RefusedError{Message: what + " cannot be read", Err: err}
+	}
+	a.Layers = append(a.Layers, a.Blobs...)
+	if len(a.Layers) > maxSignatures {
+		return nil, &LimitError{What: "layers in " + what, Max: maxSignatures}
+	}
+	return &a, nil
 }

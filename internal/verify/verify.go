@@ -46,6 +46,8 @@ type Signer struct {
 	Time time.Time
 	// Predicate is the type of the statement that was signed, if a bundle holds one.
 	Predicate string
+	// Warnings are checks that failed where the trust policy only records that.
+	Warnings []string
 	// Signature is the digest of the manifest or of the layer that holds the signature.
 	Signature digest.Digest
 }

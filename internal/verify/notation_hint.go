@@ -1,0 +1,50 @@
+package verify
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/notaryproject/notation-go"
+	"github.com/notaryproject/notation-go/verifier/trustpolicy"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// hint tells what is known of a signature that was refused.
+func (n *notary) hint(outcome *notation.VerificationOutcome, subject ocispec.Descriptor) string {
+	if outcome == nil || outcome.EnvelopeContent == nil || len(outcome.EnvelopeContent.SignerInfo.CertificateChain) == 0 {
+		return ""
+	}
+	chain := outcome.EnvelopeContent.SignerInfo.CertificateChain
+	leaf, last := chain[0], chain[len(chain)-1]
+	for _, result := range outcome.VerificationResults {
+		if result.Error == nil || result.Action != trustpolicy.ActionEnforce {
+			continue
+		}
+		switch result.Type {
+		case trustpolicy.TypeAuthenticity:
+			return fmt.Sprintf("it was made by %q with a certificate of %q: the Secret needs one of the certificates on that way, and %s the name in trustedIdentities",
+				leaf.Subject, last.Subject, PolicyName)
+		case trustpolicy.TypeAuthenticTimestamp:
+			return expired(chain)
+		}
+	}
+	var payload struct{ TargetArtifact ocispec.Descriptor }
+	if json.Unmarshal(outcome.EnvelopeContent.Payload.Content, &payload) == nil && payload.TargetArtifact.Digest != subject.Digest {
+		return copiedHint
+	}
+	return ""
+}
+
+func expired(chain []*x509.Certificate) string {
+	for _, c := range chain {
+		return fmt.Sprintf("the certificate of %q is valid from %s to %s", c.Subject,
+			c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
+	}
+	return ""
+}
+
+func sortedNames(m map[string][]byte) []string { return slices.Sorted(maps.Keys(m)) }
