@@ -42,7 +42,7 @@ func TestSecondSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
-	w.Servers["repo"].Log.Await(2) // the index and the archive
+	w.Servers["repo"].Log.Await("GET", "/podinfo-6.5.0.tgz")
 	s.signal(cmd, syscall.SIGTERM)
 	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
 		t.Fatalf("no document: %v", err)
