@@ -300,7 +300,7 @@ func TestNewGitLogin(t *testing.T) {
 				}
 				return
 			}
-			want := "failed to configure authentication options: secret 'default/git': " + v.want
+			want := "secret 'default/git': " + v.want
 			if err == nil || err.Error() != want {
 				t.Errorf("error %v, want %s", err, want)
 			}

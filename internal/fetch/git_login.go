@@ -40,7 +40,7 @@ func (l GitLogin) MarshalText() ([]byte, error) { return []byte(redactedSecret),
 func NewGitLogin(rawURL, name string, data map[string][]byte) (*GitLogin, error) {
 	l, err := newGitLogin(rawURL, data)
 	if err != nil {
-		return nil, fmt.Errorf("failed to configure authentication options: secret '%s': %w", name, err)
+		return nil, fmt.Errorf("secret '%s': %w", name, err)
 	}
 	return l, nil
 }

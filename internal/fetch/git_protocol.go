@@ -224,7 +224,7 @@ func (r *gitRemote) command(name string) *packetWriter {
 	return q
 }
 
-// wantsAnything tells whether the server gives away objects that are not at the tip of a reference: commits, or all.
+// wantsCommits tells whether the server gives away commits that are not at the tip of a reference.
 func (r *gitRemote) wantsCommits() bool {
 	_, reachable := r.caps["allow-reachable-sha1-in-want"]
 	return r.v2 || reachable
@@ -475,7 +475,7 @@ func (p *packetReader) show(text []byte) string { return oneLine(p.scrub(string(
 // packetWriter writes a request.
 type packetWriter struct{ bytes.Buffer }
 
-func (w *packetWriter) line(text string) { fmt.Fprintf(w, "%04x%s\n", len(text)+5, text) }
+func (w *packetWriter) line(text string) { w.WriteString(fmt.Sprintf("%04x%s\n", len(text)+5, text)) }
 
 func (w *packetWriter) flush() { w.WriteString("0000") }
 

@@ -27,7 +27,6 @@ type gitStore struct {
 	dir     string
 	limits  GitLimits
 	objects *filesystem.Storage
-	packs   int
 }
 
 func newGitStore(parent string, limits GitLimits) (*gitStore, error) {
@@ -112,6 +111,8 @@ func (s *gitStore) inspect(pack *packfile.Scanner) error {
 	return cutShort(err)
 }
 
+var errBrokenPack = errors.New("the server has sent a broken pack")
+
 // objectSize reads an object and returns how large it is once unpacked.
 func (s *gitStore) objectSize(pack *packfile.Scanner) (int64, error) {
 	h, err := pack.NextObjectHeader()
@@ -122,18 +123,22 @@ func (s *gitStore) objectSize(pack *packfile.Scanner) (int64, error) {
 		return 0, err
 	}
 	var start prefix
-	if _, _, err := pack.NextObject(&start); err != nil {
+	n, _, err := pack.NextObject(&start)
+	if err != nil {
 		return 0, cutShort(err)
 	}
-	if !h.Type.IsDelta() {
-		return h.Length, nil
+	size := int64(0)
+	if h.Type.IsDelta() {
+		size = start.deltaTarget()
 	}
-	size := start.deltaTarget()
+	if n != h.Length || size < 0 {
+		return 0, errBrokenPack
+	}
 	return h.Length + size, s.checkSize(size)
 }
 
 func (s *gitStore) checkSize(size int64) error {
-	if size < 0 || size > s.limits.Object {
+	if size > s.limits.Object {
 		return &gitLimitError{what: "largest file", limit: s.limits.Object}
 	}
 	return nil
@@ -186,7 +191,7 @@ func (s *gitStore) index(ctx context.Context, f *os.File) error {
 	case errors.Is(err, packfile.ErrEmptyPackfile):
 		return nil
 	case err != nil:
-		return fmt.Errorf("the server has sent a broken pack: %w", err)
+		return fmt.Errorf("%w: %w", errBrokenPack, err)
 	}
 	index, err := writer.Index()
 	if err != nil {
