@@ -138,8 +138,11 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	w := helmtest.NewWorld(k)
-	w.Kinds["registry"] = registry.Kind
+	w.Kinds["registry"] = registry.KindWith(sign)
 	env.Defer(w.Close)
+	if err := writeSigning(env.WorkDir); err != nil {
+		return err
+	}
 	if err := startServers(env, w); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (a Auth) Secrets() []string {
 // isConfiguration tells the files that say how a directory is served from those that are served.
 func isConfiguration(file string) bool {
 	switch file {
-	case "charts", "addr", "tls", "mtls", "down", "kind", "auth.json", "faults.json":
+	case "charts", "signatures", "addr", "tls", "mtls", "down", "kind", "auth.json", "faults.json":
 		return true
 	}
 	return false

@@ -56,6 +56,13 @@ type pusher struct {
 	repository string
 }
 
+// Transport reaches the registry as [Registry.Push] does, to put more into a repository.
+func (r *Registry) Transport(repository string) http.RoundTripper { return pusher{r, repository} }
+
+// RoundTrip is Do.
+func (p pusher) RoundTrip(req *http.Request) (*http.Response, error) { return p.Do(req) }
+
+// Do answers a request.
 func (p pusher) Do(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	if a := p.registry.config.Auth.Basic; a != "" {

@@ -31,21 +31,31 @@ import (
 // is go-containerregistry's, else the CNCF distribution. Credentials are basic or tokens; the server of these is started
 // in the world, at the host of the realm.
 func Kind(w *helmtest.World, name, dir string, c *helmtest.Config) (http.Handler, error) {
-	charts, err := helmtest.ReadPublished(dir)
-	if err != nil {
-		return nil, err
-	}
-	r, err := New(c)
-	if err != nil {
-		return nil, err
-	}
-	for i := range charts {
-		if err := r.Push(&charts[i]); err != nil {
-			return nil, fmt.Errorf("%s: %w", charts[i].Repository, err)
+	return KindWith(func(*Registry, string) error { return nil })(w, name, dir, c)
+}
+
+// KindWith is [Kind] with more to put into the registry: add gets it and the directory when the charts are there.
+func KindWith(add func(r *Registry, dir string) error) helmtest.Kind {
+	return func(w *helmtest.World, name, dir string, c *helmtest.Config) (http.Handler, error) {
+		charts, err := helmtest.ReadPublished(dir)
+		if err != nil {
+			return nil, err
 		}
+		r, err := New(c)
+		if err != nil {
+			return nil, err
+		}
+		for i := range charts {
+			if err := r.Push(&charts[i]); err != nil {
+				return nil, fmt.Errorf("%s: %w", charts[i].Repository, err)
+			}
+		}
+		if err := add(r, dir); err != nil {
+			return nil, err
+		}
+		err = r.startTokenServer(w, name)
+		return r.Handler, err
 	}
-	err = r.startTokenServer(w, name)
-	return r.Handler, err
 }
 
 // Registry is a registry that can be filled whatever credentials it asks of others.
@@ -54,6 +64,15 @@ type Registry struct {
 	Tokens *TokenServer // nil unless it wants tokens
 
 	config *helmtest.Config
+}
+
+// Host is what clients call the registry: its name, without a port that is the scheme's own.
+func (r *Registry) Host() string {
+	port := ":80"
+	if r.config.TLS {
+		port = ":443"
+	}
+	return strings.TrimSuffix(r.config.Addr, port)
 }
 
 // New returns an empty registry.

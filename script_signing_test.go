@@ -1,0 +1,218 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/helmsrc/helmsrc/internal/helmtest"
+	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
+	"github.com/helmsrc/helmsrc/internal/helmtest/signing"
+)
+
+// signatories are who signs charts in the scripts.
+type signatories struct {
+	keys            map[string]*signing.Key
+	sigstore, other *signing.Sigstore
+}
+
+// theSignatories are made when a script needs them.
+var theSignatories = sync.OnceValues(func() (*signatories, error) {
+	s := &signatories{keys: map[string]*signing.Key{}}
+	for name, kind := range map[string]string{
+		"cosign": "ecdsa", "other": "ecdsa", "ecdsa384": "ecdsa384", "rsa": "rsa", "ed25519": "ed25519",
+	} {
+		var err error
+		if s.keys[name], err = signing.NewKey(kind); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if s.sigstore, err = signing.NewSigstore(); err != nil {
+		return nil, err
+	}
+	s.other, err = signing.NewSigstore()
+	return s, err
+})
+
+// sign reads the file `signatures` of a registry's directory. Each line of it is
+//
+//	REPOSITORY:TAG WHO [option...]
+//
+// for a signature by a key of this name, or by `keyless`.
+func sign(r *registry.Registry, dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, "signatures"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s, err := theSignatories()
+	if err != nil {
+		return err
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if err := s.sign(r, words); err != nil {
+			return fmt.Errorf("signatures:%d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (s *signatories) sign(r *registry.Registry, words []string) error {
+	if len(words) < 2 {
+		return errors.New("want a chart and who signs it")
+	}
+	t, err := target(r, words[0])
+	if err != nil {
+		return err
+	}
+	options := map[string]string{}
+	for _, word := range words[2:] {
+		key, value, _ := strings.Cut(word, "=")
+		options[key] = value
+	}
+	if of, ok := options["claim"]; ok {
+		claimed, err := target(r, of)
+		if err != nil {
+			return err
+		}
+		t.Claim = claimed.Digest
+		delete(options, "claim")
+	}
+	if words[1] == "keyless" {
+		return s.signKeyless(t, options)
+	}
+	return s.signWithKey(t, words[1], options)
+}
+
+// target finds out the digest of a chart.
+func target(r *registry.Registry, chart string) (signing.Target, error) {
+	repository, _, _ := strings.Cut(chart, ":")
+	t := signing.Target{
+		Repository: r.Host() + "/" + repository,
+		Insecure:   true, // its transport makes no connection
+		Transport:  r.Transport(repository),
+	}
+	ref, err := name.ParseReference(r.Host()+"/"+chart, name.Insecure)
+	if err != nil {
+		return t, err
+	}
+	d, err := remote.Get(ref, remote.WithTransport(t.Transport))
+	if err != nil {
+		return t, err
+	}
+	t.Digest = d.Digest.String()
+	return t, nil
+}
+
+func (s *signatories) signWithKey(t signing.Target, who string, options map[string]string) error {
+	key, ok := s.keys[who]
+	if !ok {
+		return fmt.Errorf("nobody is called %q", who)
+	}
+	switch _, bundle := options["bundle"]; {
+	case bundle && len(options) == 1:
+		return key.SignBundle(t)
+	case len(options) == 0:
+		return key.Sign(t)
+	}
+	return fmt.Errorf("unknown options in %v", options)
+}
+
+// signKeyless knows the options subject= issuer= bundle other nosct nolog otherlog logother late timestamp nopromise.
+func (s *signatories) signKeyless(t signing.Target, options map[string]string) error {
+	flag := func(key string) bool {
+		_, ok := options[key]
+		delete(options, key)
+		return ok
+	}
+	k := signing.Keyless{
+		Subject:   cmp.Or(options["subject"], "release@example.org"),
+		Issuer:    cmp.Or(options["issuer"], "https://issuer.example.org"),
+		NoSCT:     flag("nosct"),
+		NoLog:     flag("nolog"),
+		OtherLog:  flag("otherlog"),
+		LogOther:  flag("logother"),
+		Timestamp: flag("timestamp"),
+		NoPromise: flag("nopromise"),
+	}
+	if flag("late") {
+		k.LoggedAfter = time.Hour
+	}
+	delete(options, "subject")
+	delete(options, "issuer")
+	authority, bundle := s.sigstore, flag("bundle")
+	if flag("other") {
+		authority = s.other
+	}
+	switch {
+	case len(options) > 0:
+		return fmt.Errorf("unknown options %v", options)
+	case bundle:
+		return authority.SignBundle(t, k)
+	}
+	return authority.Sign(t, k)
+}
+
+// writeSigning writes what verifies the signatures of a script to signing/, if it has any.
+func writeSigning(work string) error {
+	needed, err := filepath.Glob(filepath.Join(work, "*", "signatures"))
+	if err != nil || len(needed) == 0 {
+		return err
+	}
+	s, err := theSignatories()
+	if err != nil {
+		return err
+	}
+	files, err := s.files()
+	if err != nil {
+		return err
+	}
+	for file, content := range files {
+		if err := writeFile(filepath.Join(work, "signing", file), content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// files are public keys and trusted roots: PEM and JSON, and Secrets that are called as their file.
+func (s *signatories) files() (map[string][]byte, error) {
+	files, secrets := map[string][]byte{}, map[string]map[string][]byte{}
+	for name, key := range s.keys {
+		files[name+".pub"] = key.Public
+		secrets[name] = map[string][]byte{name + ".pub": key.Public}
+	}
+	secrets["several"] = map[string][]byte{
+		"a.pub": s.keys["other"].Public, "b.pub": s.keys["ed25519"].Public, "c.pub": s.keys["cosign"].Public,
+	}
+	secrets["unnamed"] = map[string][]byte{"cosign.pem": s.keys["cosign"].Public}
+	for name, authority := range map[string]*signing.Sigstore{"trusted-root": s.sigstore, "other-root": s.other} {
+		root, err := authority.TrustedRoot()
+		if err != nil {
+			return nil, err
+		}
+		files[name+".json"] = root
+		secrets[name] = map[string][]byte{"trusted_root.json": root}
+	}
+	for name, values := range secrets {
+		files[name+".yaml"] = helmtest.Secret(name, values)
+	}
+	return files, nil
+}
