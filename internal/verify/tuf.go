@@ -1,0 +1,179 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/tuf"
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+)
+
+const (
+	// trustValidDays is for how long what was fetched is good without asking again.
+	trustValidDays = 1
+	// tufTimeout is for one file.
+	tufTimeout = time.Minute
+	// maxTUFBytes is more than the client ever asks for.
+	maxTUFBytes = 8 << 20
+)
+
+// PublicTrustOptions say where a trusted root is published with TUF.
+type PublicTrustOptions struct {
+	// CacheDir keeps what was fetched between runs. Empty: nothing is kept.
+	CacheDir string
+	// Mirror is the URL of the repository, and Root what the trust in it starts with. Empty: the public Sigstore's, whose
+	// root is part of the program.
+	Mirror string
+	Root   []byte
+
+	Transport http.RoundTripper
+}
+
+// PublicTrust is trust in what is published with TUF, by default by the public Sigstore. It is fetched when it is first
+// needed, and then again when it is older than a day. If that fails, what is in the cache is good until it expires.
+func PublicTrust(o PublicTrustOptions) *Trust {
+	if o.Mirror == "" {
+		o.Mirror = tuf.DefaultMirror
+	}
+	if len(o.Root) == 0 {
+		o.Root = tuf.DefaultRoot()
+	}
+	return &Trust{load: o.load}
+}
+
+func (o PublicTrustOptions) load(ctx context.Context) (root.TrustedMaterial, error) {
+	f := &tufFetcher{ctx: ctx, transport: o.Transport}
+	m, err := o.fetch(f, false)
+	if err != nil && f.failed() != nil && o.CacheDir != "" {
+		if cached, cacheErr := o.fetch(&tufFetcher{ctx: ctx}, true); cacheErr == nil {
+			return cached, nil
+		}
+	}
+	if err != nil {
+		return nil, f.describe(err)
+	}
+	return m, nil
+}
+
+// fetch guards against the library, which panics on some metadata.
+func (o PublicTrustOptions) fetch(f *tufFetcher, cached bool) (m root.TrustedMaterial, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			m, err = nil, fmt.Errorf("malformed metadata: %v", p)
+		}
+	}()
+	client, err := tuf.New(&tuf.Options{
+		CacheValidity:     trustValidDays,
+		ForceCache:        cached,
+		Root:              o.Root,
+		CachePath:         o.CacheDir,
+		DisableLocalCache: o.CacheDir == "",
+		RepositoryBaseURL: o.Mirror,
+		Fetcher:           f,
+	})
+	if err != nil {
+		return nil, err
+	}
+	trusted, err := root.GetTrustedRoot(client)
+	if err != nil {
+		return nil, err // a nil *TrustedRoot would make an interface that is not nil
+	}
+	return trusted, nil
+}
+
+// A trustError tells that the trusted root could not be fetched.
+type trustError struct{ err error }
+
+func (e *trustError) Error() string {
+	return fmt.Sprintf("unable to initialize trusted root: %v", e.err)
+}
+func (e *trustError) Unwrap() error { return e.err }
+
+// Hint tells how to do without the network.
+func (e *trustError) Hint() string {
+	return "without a network, --trusted-root takes a trusted_root.json, such as 'cosign trusted-root create' writes"
+}
+
+// A tufFetcher fetches for the client, which has no context and does not keep the errors.
+type tufFetcher struct {
+	ctx       context.Context //nolint:containedctx // the client's interface has none
+	transport http.RoundTripper
+
+	mu      sync.Mutex
+	failure error
+}
+
+var errOffline = errors.New("not asked")
+
+// DownloadFile implements the client's interface.
+func (f *tufFetcher) DownloadFile(address string, limit int64, _ time.Duration) ([]byte, error) {
+	if f.transport == nil {
+		return nil, errOffline
+	}
+	content, err := f.download(address, min(limit, maxTUFBytes))
+	var missing *metadata.ErrDownloadHTTP
+	if err != nil && !errors.As(err, &missing) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.failure = err
+	}
+	return content, err
+}
+
+func (f *tufFetcher) download(address string, limit int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(f.ctx, tufTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := (&http.Client{Transport: f.transport}).Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound, http.StatusForbidden:
+		// That is how the client learns that there is no newer root.
+		return nil, &metadata.ErrDownloadHTTP{StatusCode: http.StatusNotFound, URL: shown(req.URL)}
+	default:
+		return nil, &AnswerError{shown(req.URL), resp.StatusCode}
+	}
+	content, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, &brokenError{shown(req.URL), err}
+	case int64(len(content)) > limit:
+		return nil, &metadata.ErrDownloadLengthMismatch{Msg: fmt.Sprintf("%s exceeds the limit of %d bytes", shown(req.URL), limit)}
+	}
+	return content, nil
+}
+
+func (f *tufFetcher) failed() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failure
+}
+
+// describe tells failures of the network and of the disk from metadata that are not to be trusted.
+func (f *tufFetcher) describe(err error) error {
+	var length *metadata.ErrDownloadLengthMismatch
+	var missing *metadata.ErrDownloadHTTP
+	var file *fs.PathError
+	failure := f.failed()
+	switch {
+	case failure != nil && !errors.As(failure, &length):
+		return &trustError{failure}
+	case errors.As(err, &file), errors.As(err, &missing):
+		return &trustError{err}
+	}
+	return &RefusedError{Message: "unable to initialize trusted root", Err: err}
+}
