@@ -46,6 +46,8 @@ type BucketOptions struct {
 	Unless  string
 	TempDir string
 	Limits  tree.Limits
+
+	pageKeys int // of one page of a listing; 0 is what the server likes
 }
 
 const (
@@ -157,7 +159,7 @@ func (b *bucket) list(ctx context.Context, t *Tree) error {
 	defer cancel() // ends the listing
 	seen := 0
 	for o := range b.client.ListObjects(ctx, b.Bucket, minio.ListObjectsOptions{
-		Prefix: b.Prefix, Recursive: true, UseV1: s3utils.IsGoogleEndpoint(*b.client.EndpointURL()),
+		Prefix: b.Prefix, Recursive: true, MaxKeys: b.pageKeys, UseV1: s3utils.IsGoogleEndpoint(*b.client.EndpointURL()),
 	}) {
 		if o.Err != nil {
 			return b.failed(ctx, fmt.Sprintf("listing objects from bucket '%s' failed", b.Bucket), o.Err)

@@ -69,7 +69,7 @@ func TestGitHostileTrees(t *testing.T) {
 			dir = hostileObject(t, w.git, "tree", b.String())
 		}
 		run(t, w.git, "update-ref", "refs/heads/evil", run(t, w.git, "commit-tree", "-m", "x", dir))
-		_, err := w.clone(t, GitOptions{Ref: GitRef{Branch: "evil"}, Limits: GitLimits{Files: 5000}})
+		_, err := w.clone(t, GitOptions{Ref: GitRef{Branch: "evil"}, Limits: GitLimits{Files: 500}})
 		if err == nil || !strings.Contains(err.Error(), "number of files") {
 			t.Errorf("error %v", err)
 		}

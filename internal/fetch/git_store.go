@@ -138,7 +138,7 @@ func (s *gitStore) objectSize(pack *packfile.Scanner) (int64, error) {
 }
 
 func (s *gitStore) checkSize(size int64) error {
-	if size > s.limits.Object {
+	if size < 0 || size > s.limits.Object {
 		return &gitLimitError{what: "largest file", limit: s.limits.Object}
 	}
 	return nil
