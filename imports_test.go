@@ -61,7 +61,6 @@ var unlinked = map[string]string{
 	"github.com/rogpeppe/go-internal/":             "for tests",
 	"github.com/helmsrc/helmsrc/internal/helmtest": "for tests",
 	"net/http/httptest":                            "for tests",
-	"testing":                                      "for tests",
 }
 
 // inherent are packages below those that the Flux API types bring along, and that weigh nothing.
