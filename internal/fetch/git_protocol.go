@@ -452,7 +452,7 @@ func (p *packetReader) next() ([]byte, packetKind, error) {
 }
 
 func cutShort(err error) error {
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &gitCutShortError{}
 	}
 	return err
