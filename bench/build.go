@@ -15,33 +15,36 @@ type tools map[string]string
 // buildTools builds helmsrc as a release has it, and helm from its sources, in a module of its own: with the libraries
 // that helm was released with.
 func buildTools(ctx context.Context, o *options, dir string) (tools, error) {
-	t := tools{"helmsrc": o.binary}
+	t := tools{}
 	if o.before != "" {
-		t["before"] = o.before
+		if err := t.addBuilt(ctx, "before", o.before, "", "", "", true); err != nil {
+			return nil, err
+		}
 	}
 	if curl, err := exec.LookPath("curl"); err == nil {
 		t["curl"] = curl
 	}
-	root, err := moduleRoot(ctx)
-	if err != nil {
+	if err := t.addBuilt(ctx, "helmsrc", o.binary, dir, ".", ".", !o.smoke); err != nil {
 		return nil, err
 	}
-	if o.binary == "" {
-		t["helmsrc"] = filepath.Join(dir, "helmsrc")
-		// What the tests have built is good enough for smoke.
-		if err := build(ctx, root, t["helmsrc"], ".", !o.smoke); err != nil {
-			return nil, err
-		}
+	if !o.helm {
+		return t, nil
 	}
-	if o.helm && o.helmBinary != "" {
-		t["helm"] = o.helmBinary
-	} else if o.helm {
-		t["helm"] = filepath.Join(dir, "helm")
-		if err := build(ctx, filepath.Join(root, "bench", "helm"), t["helm"], "helm.sh/helm/v3/cmd/helm", true); err != nil {
-			return nil, err
-		}
+	return t, t.addBuilt(ctx, "helm", o.helmBinary, dir, "bench/helm", "helm.sh/helm/v3/cmd/helm", true)
+}
+
+// addBuilt builds a package of a module inside of this one, unless there is a program already. What is no release can
+// use what the tests have built.
+func (t tools) addBuilt(ctx context.Context, name, there, dir, module, pkg string, release bool) error {
+	var err error
+	if there == "" {
+		there = filepath.Join(dir, name)
+		err = build(ctx, module, there, pkg, release)
 	}
-	return t, nil
+	if err == nil {
+		t[name], err = filepath.Abs(there) // it is run in another directory
+	}
+	return err
 }
 
 func moduleRoot(ctx context.Context) (string, error) {
@@ -52,7 +55,11 @@ func moduleRoot(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-func build(ctx context.Context, dir, output, pkg string, release bool) error {
+func build(ctx context.Context, module, output, pkg string, release bool) error {
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return err
+	}
 	args := []string{"build", "-o", output}
 	env := os.Environ()
 	if release {
@@ -60,7 +67,7 @@ func build(ctx context.Context, dir, output, pkg string, release bool) error {
 		env = append(env, "CGO_ENABLED=0")
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
-	cmd.Dir, cmd.Env = dir, env
+	cmd.Dir, cmd.Env = filepath.Join(root, module), env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 	}
