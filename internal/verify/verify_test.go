@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	godigest "github.com/opencontainers/go-digest"
+
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
@@ -170,4 +172,8 @@ func timeout(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+func sha256Of(content string) string {
+	return godigest.FromString(content).String()
 }
