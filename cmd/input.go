@@ -20,6 +20,7 @@ type input struct {
 	selectors []selector
 	namespace string
 	told      map[*manifest.Object]bool // rejections that were printed
+	noted     map[string]bool           // files beside the input that were named
 	code      int                       // of what went wrong while reading and judging
 }
 
@@ -44,7 +45,7 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 		DefaultNamespace: o.defaultNamespace,
 		SkipDirs:         []string{artifactsDir},
 	})
-	in := &input{set: set, inventory: reconcile.NewInventory(set), selectors: selectors, namespace: o.namespace, told: map[*manifest.Object]bool{}}
+	in := &input{set: set, inventory: reconcile.NewInventory(set), selectors: selectors, namespace: o.namespace, told: map[*manifest.Object]bool{}, noted: map[string]bool{}}
 	for _, err := range failures {
 		a.console.fail(err)
 		in.code = worst(in.code, inputCode(err))
@@ -169,10 +170,24 @@ func (a *app) targets(in *input) []*admission.Admitted {
 	for _, t := range targets {
 		a.tellWarnings(t)
 	}
-	for _, note := range in.set.Notes() {
-		a.console.info(subject{}, note.String())
-	}
+	a.tellNotes(in)
 	return targets
+}
+
+// tellNotes names the files beside the input that were used, each once.
+func (a *app) tellNotes(in *input) {
+	var lines []string
+	for _, note := range in.set.Notes() {
+		if line := note.String(); !in.noted[line] {
+			in.noted[line] = true
+			lines = append(lines, line)
+		}
+	}
+	// The order in which a run came to need them says nothing.
+	slices.Sort(lines)
+	for _, line := range lines {
+		a.console.info(subject{}, line)
+	}
 }
 
 // sourceOf is the source of a chart, or nil: a source that is missing is told

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 
@@ -101,6 +102,15 @@ func (p *progress) print(r *reconcile.Result) {
 		p.console.warn(s, "not finished: "+r.Message())
 	case reconcile.Failed:
 		p.console.failObject(s, r.Failure)
+		p.console.hintUnresolved(r.Object.Object)
+	}
+}
+
+// hintUnresolved names the variables that a Flux Kustomization would have
+// replaced: an object with one of them rarely fails for another reason.
+func (c *console) hintUnresolved(obj *manifest.Object) {
+	for _, v := range obj.Unresolved() {
+		c.hint(subjectOf(obj), fmt.Sprintf("${%s} at %s is a variable that nobody has substituted", v.Name, v.Pos))
 	}
 }
 

@@ -51,6 +51,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	targets := a.targets(in)
 
 	results := a.reconcile(ctx, in, st, o, directories, targets)
+	a.tellNotes(in)
 	if err := print(results); err != nil {
 		return exitFailed, fmt.Errorf("stdout: %w", err)
 	}

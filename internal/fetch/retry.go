@@ -37,7 +37,7 @@ func (c *Client) pause(ctx context.Context, n int, err error) error {
 	if !asked {
 		wait = c.backoff(n)
 	}
-	left := c.timeLeft(ctx)
+	left := timeLeft(ctx)
 	switch {
 	case wait > left && asked:
 		return &waitError{err: err, wait: wait, left: left}
@@ -60,12 +60,13 @@ func (c *Client) backoff(n int) time.Duration {
 	return time.Duration(c.config.Rand() * float64(ceiling))
 }
 
-func (c *Client) timeLeft(ctx context.Context) time.Duration {
+// timeLeft goes by the real time, as contexts do: the run's clock may stand still.
+func timeLeft(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return maxUnboundedWait
 	}
-	return deadline.Sub(c.config.Now())
+	return time.Until(deadline)
 }
 
 // interrupted returns the error of a wait that was cut off: why it ended, and what it waited for.
@@ -118,6 +119,10 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}
 	if date, err := http.ParseTime(value); err == nil {
+		// The server's own clock is the one that it means.
+		if served, err := http.ParseTime(h.Get("Date")); err == nil {
+			now = served
+		}
 		return min(max(date.Sub(now), 0), maxRetryAfter)
 	}
 	return 0
