@@ -171,7 +171,9 @@ func (p *pass) fetchDependencies(ctx context.Context, source chart.Source, chart
 			d.chart, err = source.Local(chartPath, d.requirement)
 			return err
 		}
-		d.chart, err = p.r.remoteChart(ctx, d)
+		if d.chart, err = p.r.remoteChart(ctx, d); err != nil {
+			err = &fromError{d.requirement.Name, auth.RedactURL(d.requirement.Repository), err}
+		}
 		return remoteFailure(d, err)
 	})
 	if err != nil || len(list) == 0 {
@@ -203,6 +205,22 @@ func (r *Reconciler) remoteChart(ctx context.Context, d *dependency) (*helmchart
 		return nil, &downloadError{d.chosen.version, err}
 	}
 	return c, nil
+}
+
+// fromError is a dependency whose archive is bad. source-controller does not say
+// where it came from.
+type fromError struct {
+	name, repository string
+	err              error
+}
+
+func (e *fromError) Error() string { return e.err.Error() }
+
+func (e *fromError) Unwrap() error { return e.err }
+
+// Hint says where the archive came from.
+func (e *fromError) Hint() string {
+	return fmt.Sprintf("'%s' comes from the repository %s", e.name, e.repository)
 }
 
 // acquire downloads an archive that several charts of the run may want. It stays
