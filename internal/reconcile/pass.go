@@ -211,8 +211,12 @@ func inputStatus(adm *admission.Admitted) map[string]any {
 // failed is the result of an object that did not become ready.
 func (p *pass) failed(err error) *Result {
 	p.result.State = Failed
-	p.out.Failure = status.AsFailure(err)
-	p.result.Failure = p.out.Failure
+	// A failure may be that of several objects: this one gets a copy. Whoever made
+	// the error has redacted the URLs that it knew of; a library's own message may
+	// hold others.
+	failure := *status.AsFailure(err)
+	failure.Message = RedactText(failure.Message)
+	p.out.Failure, p.result.Failure = &failure, &failure
 	if p.f.all == nil {
 		return p.result
 	}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -79,13 +80,39 @@ func (v *validation) repositorySecrets(obj *sourcev1.HelmRepository, oci bool) {
 	v.fail(err, "spec", "certSecretRef", "name")
 	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get authentication secret")
 	v.fail(err, "spec", "secretRef", "name")
-	_, warnings, err := auth.FromSecrets(secret, cert)
+	login := secret
+	if oci {
+		login = withoutLogin(secret)
+	}
+	_, warnings, err := auth.FromSecrets(login, cert)
 	v.fail(err, "spec")
 	for _, w := range warnings {
 		v.warn(w, "spec")
 	}
+	if oci && err == nil {
+		v.registryLogin(obj, secret)
+	}
 	if secret != nil && !oci && err == nil && len(secret.Data["username"]) == 0 && !hasTLS(secret) {
 		v.warn("Secret "+secret.Namespace+"/"+secret.Name+" has neither 'username' and 'password' nor TLS keys, so it has no effect", "spec", "secretRef", "name")
+	}
+}
+
+// registryLogin judges the URL of a registry, and whether the Secret has a login
+// for that host.
+func (v *validation) registryLogin(obj *sourcev1.HelmRepository, secret *manifest.Secret) {
+	if checkRegistryURL(obj) != nil {
+		return // told already
+	}
+	registry, err := fetch.NewClient(fetch.Config{}).OCI(obj.Spec.URL, fetch.OCIOptions{})
+	if err != nil {
+		v.fail(fmt.Errorf("failed to construct Helm client: %w", err), "spec", "url")
+		return
+	}
+	if secret == nil {
+		return
+	}
+	if _, err := auth.RegistrySecret(secret, registry.Host()); err != nil {
+		v.fail(fmt.Errorf("failed to configure OCI registry authentication: %w", err), "spec", "secretRef", "name")
 	}
 }
 
