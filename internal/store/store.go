@@ -19,6 +19,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -153,24 +154,34 @@ func isDir(root *os.Root, dir string) (bool, error) {
 
 // makeDir creates dir and what is missing above it, durably.
 func makeDir(root *os.Root, dir string) error {
-	ok, err := isDir(root, dir)
+	missing, err := missingDirs(root, dir)
 	if err != nil {
 		return &DirectoryError{err}
 	}
-	if ok {
-		return nil
+	for _, d := range slices.Backward(missing) {
+		if err := root.Mkdir(d, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+			return &DirectoryError{err}
+		}
 	}
-	parent := path.Dir(dir)
-	if err := makeDir(root, parent); err != nil {
-		return err
-	}
-	if err := root.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return &DirectoryError{err}
-	}
-	if err := syncDir(root, parent); err != nil {
-		return &DirectoryError{err}
+	// Only now: most file systems write all that waits for the first of these, and have nothing to do for the others.
+	for _, d := range missing {
+		if err := syncDir(root, path.Dir(d)); err != nil {
+			return &DirectoryError{err}
+		}
 	}
 	return nil
+}
+
+// missingDirs lists what is not there of dir and the directories above it, the deepest first.
+func missingDirs(root *os.Root, dir string) ([]string, error) {
+	var missing []string
+	for d := dir; ; d = path.Dir(d) {
+		ok, err := isDir(root, d)
+		if ok || err != nil {
+			return missing, err
+		}
+		missing = append(missing, d)
+	}
 }
 
 // readDir lists dir, which is empty when it is not there or when something else is in its place.
