@@ -127,7 +127,7 @@ func Redacted(value any) any {
 // RedactText redacts the URLs in a text, also those that lack a scheme.
 func RedactText(text string) string {
 	if strings.Contains(text, "://") {
-		text = urlPattern().ReplaceAllStringFunc(text, auth.RedactURL)
+		text = urlPattern().ReplaceAllStringFunc(text, redactURL)
 	}
 	if strings.Contains(text, "@") {
 		text = userinfoPattern().ReplaceAllStringFunc(text, redactUserinfo)
@@ -140,6 +140,12 @@ func RedactText(text string) string {
 var urlPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\\]+`)
 })
+
+// redactURL leaves the punctuation that a sentence puts after a URL.
+func redactURL(match string) string {
+	address := strings.TrimRight(match, ":,;")
+	return auth.RedactURL(address) + match[len(address):]
+}
 
 // userinfoPattern matches user, password and host of a URL without a scheme.
 var userinfoPattern = sync.OnceValue(func() *regexp.Regexp {
