@@ -8,6 +8,7 @@ import (
 
 	godigest "github.com/opencontainers/go-digest"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
@@ -107,20 +108,11 @@ func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (fetch.BucketOptions, e
 		Ambient:  r.o.Ambient,
 		Timeout:  timeoutOf(obj.Spec.Timeout),
 	}
-	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
-	if err != nil {
+	var err error
+	if o.Login, err = r.bucketLogin(obj); err != nil {
 		return o, err
 	}
-	if secret != nil && obj.Spec.Provider != sourcev1.BucketProviderGoogle && obj.Spec.Provider != sourcev1.BucketProviderAzure {
-		if o.Login, err = fetch.NewBucketLogin(secret.Name, secret.Data); err != nil {
-			return o, err
-		}
-	}
-	cert, err := r.secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
-	if err != nil {
-		return o, err
-	}
-	if o.Identity, _, err = auth.FromSecrets(nil, cert); err != nil {
+	if o.Identity, err = r.certificates(obj.Namespace, obj.Spec.CertSecretRef); err != nil {
 		return o, err
 	}
 	if o.Proxy, err = r.proxy(obj.Namespace, obj.Spec.ProxySecretRef); err != nil {
@@ -128,6 +120,30 @@ func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (fetch.BucketOptions, e
 	}
 	o.STS, err = r.bucketSTS(obj)
 	return o, err
+}
+
+// bucketLogin is what the bucket's Secret says, nil if it names none, or its
+// provider has another kind of Secret.
+func (r *Reconciler) bucketLogin(obj *sourcev1.Bucket) (*fetch.BucketLogin, error) {
+	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	switch obj.Spec.Provider {
+	case sourcev1.BucketProviderGoogle, sourcev1.BucketProviderAzure:
+		return nil, nil
+	}
+	return fetch.NewBucketLogin(secret.Name, secret.Data)
+}
+
+// certificates are the TLS settings of a certSecretRef, none for no reference.
+func (r *Reconciler) certificates(namespace string, ref *meta.LocalObjectReference) (*auth.Identity, error) {
+	cert, err := r.secret(namespace, ref, "failed to get TLS authentication secret")
+	if err != nil {
+		return nil, err
+	}
+	identity, _, err := auth.FromSecrets(nil, cert)
+	return identity, err
 }
 
 // bucketSTS is what spec.sts asks for, nil if it is not there.
@@ -140,11 +156,7 @@ func (r *Reconciler) bucketSTS(obj *sourcev1.Bucket) (*fetch.BucketSTS, error) {
 	if err != nil {
 		return nil, err
 	}
-	cert, err := r.secret(obj.Namespace, sts.CertSecretRef, "failed to get TLS authentication secret of STS")
-	if err != nil {
-		return nil, err
-	}
-	identity, _, err := auth.FromSecrets(nil, cert)
+	identity, err := r.certificates(obj.Namespace, sts.CertSecretRef)
 	if err != nil {
 		return nil, err
 	}

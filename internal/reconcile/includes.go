@@ -81,7 +81,9 @@ func (e *noArtifactError) Unwrap() error { return e.cause }
 // includeCycleError is a repository that includes itself, by way of others.
 type includeCycleError struct{}
 
-func (*includeCycleError) Error() string { return "include cycle" }
+func (*includeCycleError) Error() string {
+	return "the repository includes itself by way of others"
+}
 
 // Hint tells why nobody will ever have an artifact.
 func (*includeCycleError) Hint() string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	godigest "github.com/opencontainers/go-digest"
@@ -110,16 +109,11 @@ func (p *pass) copyChart(obj *sourcev1.HelmChart, source chart.Source, found *ch
 		return storageFailure(err, status.ArchiveOperationFailed)
 	}
 	defer p.discard(pending)
-	if err := copyFile(pending, archive); err != nil {
+	if _, err := io.Copy(pending, archive); err != nil {
 		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
 	}
 	build.Stage = status.Pulled
 	return p.keepChart(obj, pending, build, fingerprint, nil)
-}
-
-func copyFile(dst io.Writer, src *os.File) error {
-	_, err := io.Copy(dst, src)
-	return err
 }
 
 // buildChart packages a chart of the tree, with what it depends on.

@@ -106,7 +106,11 @@ func (p *pass) keepTree(ctx context.Context, t *fetched) error {
 	if current == nil || current.Revision != t.Revision {
 		p.out.Seen = newUpstream(t.Revision)
 	}
-	return p.archiveTree(ctx, t)
+	if err := p.archiveTree(ctx, t); err != nil {
+		p.result.tree = nil // to a chart only what is stored counts
+		return err
+	}
+	return nil
 }
 
 func newUpstream(revision string) *status.Observation {
@@ -130,6 +134,12 @@ func (p *pass) archiveTree(ctx context.Context, t *fetched) error {
 	if err := tree.Archive(ctx, pending, t.Root, tree.Options{Filter: t.filter}); err != nil {
 		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
 	}
+	p.fingerprint = t.fingerprint
+	current := p.stored()
+	if current != nil && !p.r.o.Refresh && current.Revision == t.Revision && current.Digest == pending.Digest().String() {
+		p.result.tree.digest = current.Digest
+		return p.keptTree(t)
+	}
 	stored, err := pending.Commit(revisionHash(t.Revision)+".tar.gz", p.kind.link)
 	if err := p.tolerateLink(err); err != nil {
 		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
@@ -140,7 +150,6 @@ func (p *pass) archiveTree(ctx context.Context, t *fetched) error {
 	}
 	*p.f.artifact = p.artifact(stored, t.Revision, metadata)
 	p.result.tree.digest = stored.Digest
-	p.fingerprint = t.fingerprint
 	p.out.Stored, p.out.Announce = t.stored, t.announce
 	return nil
 }

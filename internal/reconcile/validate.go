@@ -28,6 +28,10 @@ func (inv *Inventory) Validate(adm *admission.Admitted) []Finding {
 	switch obj := adm.Typed.(type) {
 	case *sourcev1.HelmRepository:
 		v.helmRepository(obj)
+	case *sourcev1.GitRepository:
+		v.gitRepository(obj)
+	case *sourcev1.Bucket:
+		v.bucket(obj)
 	case *sourcev1.HelmChart:
 		v.helmChart(obj)
 	}
