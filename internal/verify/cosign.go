@@ -93,7 +93,7 @@ func (f *findings) failed(err error) {
 func (f *findings) verdict(s Subject) error {
 	switch {
 	case len(f.failures) > 0:
-		return fmt.Errorf("failed to look for signatures of %s: %w", s.Ref(), errors.Join(f.failures...))
+		return fmt.Errorf("failed to look for signatures of %s: %w", s.Ref(), joined(f.failures))
 	case f.limit != nil:
 		return f.limit
 	case len(f.refusals) > 0:

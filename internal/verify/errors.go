@@ -3,7 +3,30 @@ package verify
 import (
 	"fmt"
 	"net/http"
+	"strings"
+	"time"
+	"unicode"
 )
+
+// maxErrorText bounds a message, parts of which may be somebody else's words.
+const maxErrorText = 1000
+
+// oneLine makes a text fit to be printed: one line, without control characters, and not endless.
+func oneLine(text string) string {
+	text = strings.Map(func(c rune) rune {
+		switch {
+		case unicode.IsSpace(c):
+			return ' '
+		case !unicode.IsPrint(c):
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(text, ""))
+	if len(text) > maxErrorText {
+		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
+	}
+	return text
+}
 
 // An UnsignedError tells that there is no signature at all, of the kind that was looked for.
 type UnsignedError struct {
@@ -31,9 +54,9 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string {
 	if e.Err == nil {
-		return e.Message
+		return oneLine(e.Message)
 	}
-	return e.Message + ": " + e.Err.Error()
+	return oneLine(e.Message + ": " + e.Err.Error())
 }
 
 func (e *RefusedError) Unwrap() error { return e.Err }
@@ -57,9 +80,9 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	if e.Unit != "" {
-		return fmt.Sprintf("%s exceeds the limit of %d %s", e.What, e.Max, e.Unit)
+		return fmt.Sprintf("%s exceeds the limit of %d %s", oneLine(e.What), e.Max, e.Unit)
 	}
-	return fmt.Sprintf("%s: more than the limit of %d", e.What, e.Max)
+	return fmt.Sprintf("%s: more than the limit of %d", oneLine(e.What), e.Max)
 }
 
 // Integrity is true.
@@ -114,6 +137,13 @@ func (e *AnswerError) Transient() bool {
 func (e *AnswerError) AuthFailure() bool {
 	return e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
 }
+
+// A timeoutError is the cause of a request that took too long.
+type timeoutError struct{ after time.Duration }
+
+func (e *timeoutError) Error() string   { return fmt.Sprintf("no answer within %v", e.after) }
+func (e *timeoutError) Transient() bool { return true }
+func (e *timeoutError) Timeout() bool   { return true }
 
 // A brokenError is an answer that ended early.
 type brokenError struct {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
@@ -193,6 +194,44 @@ func TestInvalidSubject(t *testing.T) {
 		_, err := verify.Cosign(timeout(t), s, withKeys(newKey(t, "ecdsa")))
 		if err == nil || !strings.HasPrefix(err.Error(), "invalid chart reference: ") {
 			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}
+
+// A registry's own words do not get at the terminal.
+func TestHostileWords(t *testing.T) {
+	const words = "sha256:\x1b[2J\r\nok: verified\u202e"
+	for name, list := range map[string][]any{
+		"digest": {map[string]any{"digest": words, "size": 1, "annotations": map[string]string{"dev.cosignproject.cosign/signature": "AAAA"}}},
+		"size":   {map[string]any{"digest": words, "size": 1 << 40, "annotations": map[string]string{"dev.cosignproject.cosign/signature": "AAAA"}}},
+	} {
+		p := newPlace(t, "ggcr")
+		p.on(".sig", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, manifest("layers", list)) })
+		_, err := verify.Cosign(timeout(t), p.subject, withKeys(newKey(t, "ecdsa")))
+		refused(t, err, "sha256:")
+		if strings.ContainsAny(err.Error()+hint(err), "\x1b\r\n\u202e") {
+			t.Errorf("%s: %q", name, err)
+		}
+	}
+}
+
+// A registry that says nothing is not waited for without end.
+func TestTimeout(t *testing.T) {
+	p := newPlace(t, "ggcr")
+	p.subject.Timeout = 10 * time.Millisecond
+	for name, answer := range map[string]http.HandlerFunc{
+		"no answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"half an answer": func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, "{")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		p.on("/", answer)
+		_, err := verify.Cosign(timeout(t), p.subject, withKeys(newKey(t, "ecdsa")))
+		undecided(t, err)
+		if !transient(err) || !strings.Contains(err.Error(), "no answer within 10ms") {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

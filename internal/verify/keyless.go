@@ -112,7 +112,7 @@ func (j *keylessJudge) classic(ctx context.Context, s *classicSignature) (*Signe
 func certified(b *bundle.Bundle, r *sigstore.VerificationResult) *Signer {
 	signer := &Signer{}
 	if c := r.Signature.Certificate; c != nil {
-		signer.Identity, signer.Issuer = c.SubjectAlternativeName, c.Issuer
+		signer.Identity, signer.Issuer = oneLine(c.SubjectAlternativeName), oneLine(c.Issuer)
 	}
 	for _, t := range r.VerifiedTimestamps {
 		if signer.Time.IsZero() || t.Timestamp.Before(signer.Time) {

@@ -274,13 +274,13 @@ func (n *notary) accepted(outcome *notation.VerificationOutcome) (*Signer, error
 		case result.Type == trustpolicy.TypeAuthenticity:
 			return nil, &ignoredError{}
 		default:
-			signer.Warnings = append(signer.Warnings, fmt.Sprintf("verification check for type '%s' failed for '%s' with message: '%.400v'",
-				result.Type, n.subject.Ref(), result.Error))
+			signer.Warnings = append(signer.Warnings, oneLine(fmt.Sprintf("verification check for type '%s' failed for '%s' with message: '%.400v'",
+				result.Type, n.subject.Ref(), result.Error)))
 		}
 	}
 	if info := outcome.EnvelopeContent; info != nil && len(info.SignerInfo.CertificateChain) > 0 {
 		leaf := info.SignerInfo.CertificateChain[0]
-		signer.Identity, signer.Issuer = leaf.Subject.String(), leaf.Issuer.String()
+		signer.Identity, signer.Issuer = oneLine(leaf.Subject.String()), oneLine(leaf.Issuer.String())
 		signer.Time = info.SignerInfo.SignedAttributes.SigningTime.UTC()
 	}
 	return signer, nil

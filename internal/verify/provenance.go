@@ -120,7 +120,7 @@ func pgpSigner(sig *packet.Signature, entity *openpgp.Entity) *Signer {
 	return &Signer{
 		Format:   FormatProvenance,
 		Key:      fmt.Sprintf("%X", entity.PrimaryKey.Fingerprint),
-		Identity: strings.Join(names, ", "),
+		Identity: oneLine(strings.Join(names, ", ")),
 		Time:     sig.CreationTime.UTC(),
 	}
 }

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/registry"
@@ -20,6 +22,7 @@ import (
 )
 
 const (
+	defaultTimeout    = time.Minute
 	maxRedirects      = 5
 	maxReferrersPages = 20
 	dockerManifest    = "application/vnd.docker.distribution.manifest.v2+json"
@@ -74,6 +77,9 @@ func (a *answer) mediaType() string {
 
 // get returns answers of any status. What names the thing in a [LimitError].
 func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64, what string) (*answer, error) {
+	timeout := cmp.Or(r.subject.Timeout, defaultTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
+	defer cancel()
 	resp, err := r.follow(ctx, u, accept)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &answer{code: http.StatusNotFound}, nil
@@ -86,8 +92,8 @@ func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64
 		return &answer{code: resp.StatusCode}, nil
 	}
 	content, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("GET %s: %w", shown(u), context.Cause(ctx))
 	}
 	if err != nil {
 		return nil, &brokenError{shown(u), err}
@@ -134,7 +140,7 @@ func (r *reader) follow(ctx context.Context, u *url.URL, accept string) (*http.R
 }
 
 // shown leaves out the query, where signed URLs have their secrets.
-func shown(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
+func shown(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
 // named returns the manifest of a tag, and nil if there is none.
 func (r *reader) named(ctx context.Context, tag, what string, types ...string) (*answer, error) {

@@ -20,6 +20,8 @@ type Subject struct {
 	// redirects, and return errors in place of answers: one that matches fs.ErrNotExist is a 404, and errors that know
 	// whether they are transient keep knowing.
 	Transport http.RoundTripper
+	// Timeout is for one request, with its answer. 0 is a minute.
+	Timeout time.Duration
 }
 
 // Ref is the reference that messages show.
