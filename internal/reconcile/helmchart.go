@@ -267,15 +267,15 @@ func (r *Reconciler) checkIdentity(t teller, metadata *helmchart.Metadata, chose
 // keepChart stores the built archive, unless it is what is stored already.
 func (p *pass) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
 	p.saw(obj, build)
-	p.fingerprint = fingerprint
 	if p.same(p.stored(), pending, build) {
+		p.fingerprint = fingerprint
 		return p.reuse(obj, build)
 	}
 	stored, err := pending.Commit(archiveName(build), p.kind.link)
 	if err := p.tolerateLink(err); err != nil {
 		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
 	}
-	*p.f.artifact = p.artifact(stored, build.Version, metadata)
+	*p.f.artifact, p.fingerprint = p.artifact(stored, build.Version, metadata), fingerprint
 	p.complete(obj, build)
 	return nil
 }

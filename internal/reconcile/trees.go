@@ -134,10 +134,9 @@ func (p *pass) archiveTree(ctx context.Context, t *fetched) error {
 	if err := tree.Archive(ctx, pending, t.Root, tree.Options{Filter: t.filter}); err != nil {
 		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
 	}
-	p.fingerprint = t.fingerprint
 	current := p.stored()
 	if current != nil && !p.r.o.Refresh && current.Revision == t.Revision && current.Digest == pending.Digest().String() {
-		p.result.tree.digest = current.Digest
+		p.result.tree.digest, p.fingerprint = current.Digest, t.fingerprint
 		return p.keptTree(t)
 	}
 	stored, err := pending.Commit(revisionHash(t.Revision)+".tar.gz", p.kind.link)
@@ -149,7 +148,7 @@ func (p *pass) archiveTree(ctx context.Context, t *fetched) error {
 		metadata = map[string]string{metadataTime: t.Time.UTC().Format(time.RFC3339)}
 	}
 	*p.f.artifact = p.artifact(stored, t.Revision, metadata)
-	p.result.tree.digest = stored.Digest
+	p.result.tree.digest, p.fingerprint = stored.Digest, t.fingerprint
 	p.out.Stored, p.out.Announce = t.stored, t.announce
 	return nil
 }
