@@ -157,7 +157,8 @@ func entryName(full string) (string, error) {
 	}
 	base, rest, _ := strings.Cut(full, delimiter)
 	name := strings.ReplaceAll(rest, delimiter, "/")
-	if path.IsAbs(name) {
+	// Helm cuts the first element off before it looks, so that "/file" passes there.
+	if path.IsAbs(name) || base == "" {
 		return "", fmt.Errorf("chart illegally contains absolute paths: '%s'", printable(full))
 	}
 	name = path.Clean(name)
