@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 )
 
-const refusedHint = "the server does not accept the username and password of spec.secretRef"
+const refusedHint = "the server does not accept the username and password of spec.secretRef, or of the URL"
 
 // statusHint recognises known mistakes behind an answer to a request for u that came, after redirects, from at.
 func (h *HTTP) statusHint(e *StatusError, u, at *url.URL) string {
@@ -63,6 +63,10 @@ func (h *HTTP) requestHint(err error) string {
 		return "the CA in ca.crt did not issue the server's certificate"
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
 		return "the server speaks plain HTTP on this port: spec.url has to begin with http://"
+	case tlsAlert(err) && !h.identity.HasCertificate():
+		return "the server may want a client certificate: refer with spec.certSecretRef to a Secret with tls.crt and tls.key"
+	case tlsAlert(err):
+		return "the server may not accept the client certificate of spec.certSecretRef"
 	case errors.As(err, &hinted):
 		return hinted.Hint()
 	}
