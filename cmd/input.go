@@ -20,6 +20,7 @@ type input struct {
 	selectors []selector
 	namespace string
 	told      map[*manifest.Object]bool // rejections that were printed
+	unusable  int                       // objects that cannot be told apart, or are of no kind
 	noted     map[string]bool           // files beside the input that were named
 	code      int                       // of what went wrong while reading and judging
 }
@@ -48,7 +49,11 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 	in := &input{set: set, inventory: reconcile.NewInventory(set), selectors: selectors, namespace: o.namespace, told: map[*manifest.Object]bool{}, noted: map[string]bool{}}
 	for _, err := range failures {
 		a.console.fail(err)
-		in.code = worst(in.code, inputCode(err))
+		code := inputCode(err)
+		if code == exitFailed {
+			in.unusable++
+		}
+		in.code = worst(in.code, code)
 	}
 	return in, nil
 }

@@ -95,7 +95,7 @@ func (p *progress) print(r *reconcile.Result) {
 	case reconcile.Static:
 		p.console.debug(s, "has no status by design")
 	case reconcile.Resolved:
-		p.console.info(s, r.Message())
+		p.console.info(s, resolvedMessage(r))
 	case reconcile.Suspended:
 		p.console.info(s, "suspended, left as it is")
 	case reconcile.Interrupted:
@@ -104,6 +104,14 @@ func (p *progress) print(r *reconcile.Result) {
 		p.console.failObject(s, r.Failure)
 		p.console.hintUnresolved(r.Object.Object)
 	}
+}
+
+// resolvedMessage is what a run that stops there found out.
+func resolvedMessage(r *reconcile.Result) string {
+	if r.Resolution == nil {
+		return "the stored artifact is outdated"
+	}
+	return fmt.Sprintf("resolved '%s' chart to version '%s'", r.Resolution.Chart, r.Resolution.Version)
 }
 
 // hintUnresolved names the variables that a Flux Kustomization would have

@@ -173,7 +173,7 @@ func codeOf(r *reconcile.Result) int {
 // summarise prints the last line: what became of how many objects.
 func (a *app) summarise(results []*reconcile.Result, in *input) {
 	var ready, failed, skipped, interrupted int
-	failed = len(in.told)
+	failed = len(in.told) + in.unusable
 	for _, r := range results {
 		switch r.State {
 		case reconcile.Ready, reconcile.Static, reconcile.Resolved:

@@ -150,7 +150,11 @@ func (p *pass) checkStorage() error {
 			}
 		}
 	}
-	p.debugf("stored artifact is not used: %v", err)
+	if altered == nil {
+		p.debugf("stored artifact is not used: %v", err)
+	} else if !p.r.o.Verify {
+		p.warnf("the stored artifact was altered and is not used: %v", altered.Err)
+	}
 	if altered != nil && p.r.o.Verify {
 		return status.ReadOperationFailed.Wrap(&AlteredError{Path: artifact.Path, Err: altered.Err})
 	}
