@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"oras.land/oras-go/v2/registry"
 
@@ -67,11 +68,13 @@ func (o *OCI) tags(ctx context.Context, chart string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not fetch tags for %q: %w", shown, err)
 	}
-	if len(resolve.FromTags(tags)) == 0 {
+	if !slices.ContainsFunc(tags, canBeVersion) {
 		return nil, &NoTagsError{Ref: shown, Other: len(tags)}
 	}
 	return tags, nil
 }
+
+func canBeVersion(tag string) bool { return len(resolve.FromTags([]string{tag})) > 0 }
 
 // listTags reads page after page, each of them once.
 func (x *ociExchange) listTags(ctx context.Context) ([]string, error) {
