@@ -10,7 +10,6 @@ import (
 
 	godigest "github.com/opencontainers/go-digest"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -22,6 +21,7 @@ type passOptions struct {
 	output      outputOptions
 	store       storeOptions
 	fetch       fetchOptions
+	trust       trustOptions
 	resolveOnly bool
 	verify      bool
 }
@@ -48,9 +48,12 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 		return exitUsage, err
 	}
 	defer st.Close()
-	targets := a.targets(in)
+	options := o.reconcileOptions(directories)
+	if err := o.trust.apply(&options, a.env.Getenv); err != nil {
+		return exitUsage, err
+	}
 
-	results := a.reconcile(ctx, in, st, o, directories, targets)
+	results := a.reconcile(ctx, in, st, o.fetch.timeout, options)
 	a.tellNotes(in)
 	if err := print(results); err != nil {
 		return exitFailed, fmt.Errorf("stdout: %w", err)
@@ -66,12 +69,9 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	return code, nil
 }
 
-func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o *passOptions, directories map[store.Key]string, targets []*admission.Admitted) []*reconcile.Result {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
-	defer cancel()
-	r := reconcile.New(in.inventory, st, reconcile.Edges{
-		Dial: a.env.Dial, Getenv: a.env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
-	}, reconcile.Options{
+// reconcileOptions are the flags that a run needs to know.
+func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconcile.Options {
+	return reconcile.Options{
 		ResolveOnly: o.resolveOnly,
 		Verify:      o.verify,
 		Refresh:     o.fetch.refresh,
@@ -89,7 +89,15 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o *pass
 		RepositoryConfig:  o.fetch.repositoryConfig,
 		MissingSecrets:    o.fetch.missingSecrets,
 		AdvertisedAddress: o.store.advertised,
-	})
+	}
+}
+
+func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, timeout time.Duration, o reconcile.Options) []*reconcile.Result {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, reconcile.Timeout("--timeout", timeout))
+	defer cancel()
+	r := reconcile.New(in.inventory, st, reconcile.Edges{
+		Dial: a.env.Dial, Getenv: a.env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
+	}, o)
 	defer func() {
 		if err := r.Close(); err != nil {
 			a.console.debug(subject{}, err.Error())
@@ -97,6 +105,7 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o *pass
 	}()
 	stop := a.console.startProgress()
 	defer stop()
+	targets := a.targets(in)
 	return r.Run(ctx, targets, newProgress(a.console, targets))
 }
 

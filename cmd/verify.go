@@ -32,6 +32,7 @@ artifact is altered.`,
 	o.store.addAddress(c.Flags())
 	o.store.algorithm = "sha256"
 	o.fetch.add(c.Flags())
+	o.trust.add(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(); err != nil {
 			return exitUsage, err

@@ -152,7 +152,7 @@ func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
 			Repository: pinned.Repository,
 			Digest:     pinned.Digest,
 			Insecure:   c.repo.registry.Insecure(),
-			Transport:  c.repo.registry.Transport(),
+			Transport:  c.repo.registry.Reading(),
 		},
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return c.repo.registry.Archive(ctx, pinned, dst, limit)

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -52,6 +54,11 @@ type Options struct {
 	// MissingSecrets says what stands in for a Secret that is not in the input: one
 	// of the constants below.
 	MissingSecrets string
+	// Trust is what keyless signatures rest on where no Secret says so, nil for the
+	// public Sigstore's. TrustCache is the directory that keeps that one for a day,
+	// "" for none.
+	Trust      *Trust
+	TrustCache string
 	// AdvertisedAddress is where the artifacts directory is served; empty means
 	// file:// URLs.
 	AdvertisedAddress string
@@ -163,6 +170,9 @@ type Reconciler struct {
 	tags    memo[chartKey, []string]
 	pinned  memo[chartKey, *fetch.Manifest]
 	signers memo[signatureKey, *verify.Signer]
+	roots   memo[string, *Trust]
+	trust   func() *Trust
+	plain   func() http.RoundTripper // to servers that get no credentials
 
 	archives memo[string, *spool]         // of dependencies
 	trees    memo[store.Key, *sourceTree] // of Git repositories and buckets
@@ -173,6 +183,7 @@ type Reconciler struct {
 
 // New returns the reconciler of one run. Close must be called after it.
 func New(inv *Inventory, st *store.Store, e Edges, o Options) *Reconciler {
+	plain := sync.OnceValue(newPlain(e))
 	return &Reconciler{
 		inventory: inv,
 		store:     st,
@@ -182,6 +193,8 @@ func New(inv *Inventory, st *store.Store, e Edges, o Options) *Reconciler {
 		now:    e.Now,
 		getenv: e.Getenv,
 		logins: newLogins(e, o.RegistryConfig),
+		plain:  plain,
+		trust:  sync.OnceValue(newTrust(o, plain)),
 		o:      o,
 		limits: chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
 	}

@@ -25,12 +25,6 @@ const (
 // Signature is who signed a chart, as far as that was verified.
 type Signature = verify.Signer
 
-// Providers of signatures, as spec.verify names them.
-const (
-	providerCosign   = "cosign"
-	providerNotation = "notation"
-)
-
 // verifyChart checks the signature of a chart, where one is asked for. It runs on
 // every run, also when the artifact is reused: who was trusted yesterday may not
 // be today.
@@ -41,33 +35,33 @@ func (p *pass) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen 
 	if chosen.subject == nil {
 		return false, status.ChartVerificationError.Wrap(&unverifiableError{})
 	}
-	check, err := p.verifier(obj)
+	check, err := p.verifier(ctx, obj)
 	if err != nil {
 		return false, setupFailure(obj, err)
 	}
-	key := signatureKey{chosen.subject.Ref(), check.against}
+	key := signatureKey{chosen.id, check.against}
 	signer, err := p.r.signers.do(ctx, key, func() (*verify.Signer, error) { return check.run(ctx, *chosen.subject) })
 	var settings *verify.SettingsError
 	switch {
 	case errors.As(err, &settings):
 		return false, setupFailure(obj, err)
 	case err != nil:
-		return false, status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.url, err))
-	case signer == nil: // the policy says that it does not matter
+		return false, signatureFailure(chosen, err)
+	case signer == nil:
+		p.warnf("the signature of %s was not verified: the trust policy does not ask for it", chosen.url)
 		return false, nil
+	}
+	for _, w := range signer.Warnings {
+		p.warnf("%s", w)
 	}
 	chosen.metadata = withSigner(chosen.metadata, signer)
 	p.result.Signature = signer
 	return true, nil
 }
 
-// setupFailure is a verification that cannot even begin.
-func setupFailure(obj *sourcev1.HelmChart, err error) error {
-	provider := obj.Spec.Verify.Provider
-	if provider == providerCosign && obj.Spec.Verify.SecretRef == nil {
-		provider += " keyless"
-	}
-	return status.VerificationError.Wrap(&setupError{provider, err})
+// signatureFailure is a signature that is missing, refused, or cannot be had.
+func signatureFailure(chosen *pick, err error) error {
+	return status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.url, err))
 }
 
 // setupError is a chart that cannot be verified with what was given.
@@ -97,42 +91,6 @@ func (*unverifiableError) Integrity() bool { return true }
 // Hint tells what can be verified.
 func (*unverifiableError) Hint() string {
 	return "spec.verify works only with charts from OCI registries"
-}
-
-// signatureKey names what is verified, and against what: the same question is
-// asked once per run.
-type signatureKey struct{ subject, against string }
-
-// verifier is what a chart's signature is verified with.
-type verifier struct {
-	against string // equal for two verifiers that give the same answers
-	run     func(context.Context, verify.Subject) (*verify.Signer, error)
-}
-
-// verifier reads what spec.verify refers to.
-func (p *pass) verifier(obj *sourcev1.HelmChart) (*verifier, error) {
-	spec, namespace := obj.Spec.Verify, p.adm.Object.Namespace
-	against, err := fingerprintOf(namespace, spec)
-	if err != nil {
-		return nil, err
-	}
-	if spec.Provider != providerCosign {
-		return nil, fmt.Errorf("provider %s is not supported yet", spec.Provider)
-	}
-	if spec.SecretRef == nil {
-		return nil, errors.New("keyless verification is not supported yet")
-	}
-	secret, err := p.r.inventory.Secret(namespace, spec.SecretRef.Name)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := verify.CosignKeys(secret.Namespace+"/"+secret.Name, secret.Data)
-	if err != nil {
-		return nil, err
-	}
-	return &verifier{against, func(ctx context.Context, s verify.Subject) (*verify.Signer, error) {
-		return verify.Cosign(ctx, s, verify.CosignOptions{Keys: keys})
-	}}, nil
 }
 
 // withSigner adds who signed to the metadata of an artifact.

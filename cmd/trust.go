@@ -1,0 +1,69 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// maxTrustBytes bounds the files that say who is trusted.
+const maxTrustBytes = 16 << 20
+
+// trustOptions say whose signatures count, beyond what the manifests do.
+type trustOptions struct {
+	trustedRoot string
+}
+
+func (o *trustOptions) add(fs *pflag.FlagSet) {
+	fs.StringVar(&o.trustedRoot, "trusted-root", "", "`file` with the authorities and logs of keyless signatures (default: the public Sigstore's, fetched at most once a day)")
+}
+
+// apply reads the files, and says where what is fetched is kept.
+func (o *trustOptions) apply(to *reconcile.Options, getenv func(string) string) error {
+	if dir := cacheDir(runtime.GOOS, getenv); dir != "" {
+		to.TrustCache = filepath.Join(dir, "sigstore")
+	}
+	var err error
+	if o.trustedRoot != "" {
+		to.Trust, err = readTrust("trusted-root", o.trustedRoot, reconcile.TrustedRoot)
+	}
+	return err
+}
+
+// readTrust reads the file of a flag.
+func readTrust[T any](flag, name string, parse func([]byte) (T, error)) (T, error) {
+	var parsed T
+	content, err := readBounded(name)
+	if err == nil {
+		parsed, err = parse(content)
+	}
+	if err == nil {
+		return parsed, nil
+	}
+	usage := &usageError{err: fmt.Errorf("--%s: %w", flag, err)}
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		usage.hint = hinted.Hint()
+	}
+	return parsed, usage
+}
+
+func readBounded(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxTrustBytes+1))
+	if err == nil && len(content) > maxTrustBytes {
+		err = fmt.Errorf("%s has more than %d bytes", name, maxTrustBytes)
+	}
+	return content, err
+}
