@@ -24,7 +24,7 @@ func (p *place) serveClassic(payload string, annotations map[string]string) {
 		"annotations": annotations,
 	}
 	content := manifest("layers", []any{layer})
-	p.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case strings.HasSuffix(r.URL.Path, ".sig"):
 			_, _ = io.WriteString(w, content)
@@ -34,7 +34,7 @@ func (p *place) serveClassic(payload string, annotations map[string]string) {
 			return false
 		}
 		return true
-	}
+	})
 }
 
 // annotationsOf reads those of a good keyless signature.
@@ -127,7 +127,7 @@ func TestHostileBundles(t *testing.T) {
 		layer := map[string]any{"mediaType": mediaType, "digest": sha256Of(content), "size": len(content)}
 		artifact := manifest("layers", []any{layer})
 		index := manifest("manifests", []any{map[string]any{"digest": sha256Of(artifact), "size": len(artifact), "artifactType": mediaType}})
-		p.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 			switch {
 			case strings.Contains(r.URL.Path, "/referrers/"):
 				w.Header().Set("Content-Type", "application/vnd.oci.image.index.v1+json")
@@ -140,7 +140,7 @@ func TestHostileBundles(t *testing.T) {
 				return false
 			}
 			return true
-		}
+		})
 		for _, o := range []verify.CosignOptions{withKeys(key), {Trust: trust}} {
 			_, err := verify.Cosign(timeout(t), p.subject, o)
 			if err == nil {

@@ -108,12 +108,12 @@ func TestCosignTagMoved(t *testing.T) {
 		key := newKey(p.T, "ecdsa")
 		must(p.T, sign(key, p.target()))
 		tags := 0
-		p.intercept = func(_ http.ResponseWriter, r *http.Request) bool {
+		p.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
 			if strings.HasSuffix(r.URL.Path, "/manifests/1.0.0") {
 				tags++
 			}
 			return false
-		}
+		})
 		moved := p.push("2.0.0")
 		_, err := verify.Cosign(timeout(p.T), moved, withKeys(key))
 		refused(p.T, err, "no signatures found")
@@ -225,7 +225,7 @@ func TestCosignLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t, "ggcr")
-			p.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 				switch {
 				case strings.Contains(r.URL.Path, "/manifests/sha256:"):
 					w.WriteHeader(http.StatusNotFound)
@@ -239,7 +239,7 @@ func TestCosignLimits(t *testing.T) {
 					_, _ = io.WriteString(w, test.content)
 				}
 				return true
-			}
+			})
 			_, err := verify.Cosign(timeout(t), p.subject, withKeys(newKey(t, "ecdsa")))
 			refused(t, err, test.want)
 		})
@@ -287,7 +287,7 @@ func TestReferrersPages(t *testing.T) {
 	key := newKey(t, "ecdsa")
 	must(t, key.SignBundle(p.target()))
 	link := func(w http.ResponseWriter, r *http.Request) string { return "<" + r.URL.Path + `?n=2>; rel="next"` }
-	p.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, "/referrers/") || r.URL.RawQuery != "" {
 			return false
 		}
@@ -295,7 +295,7 @@ func TestReferrersPages(t *testing.T) {
 		w.Header().Set("Link", link(w, r))
 		_, _ = io.WriteString(w, `{"manifests":[]}`)
 		return true
-	}
+	})
 	_, err := verify.Cosign(timeout(t), p.subject, withKeys(key))
 	must(t, err)
 	link = func(_ http.ResponseWriter, r *http.Request) string {

@@ -40,13 +40,13 @@ func TestRedirects(t *testing.T) {
 		Getenv:   func(string) string { return "" },
 	})
 	redirect := func(query string) {
-		p.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+		p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.Contains(r.URL.Path, "/blobs/") || r.URL.RawQuery != "" {
 				return false
 			}
 			http.Redirect(w, r, store.URL+r.URL.Path+query, http.StatusTemporaryRedirect)
 			return true
-		}
+		})
 	}
 	redirect("?x=1")
 	_, err := verify.Cosign(timeout(t), p.subject, withKeys(key))
@@ -71,11 +71,11 @@ func TestRedirectsRefused(t *testing.T) {
 		"http://" + p.host + "/v2/x": "",
 		"/v2/loop":                   "stopped after 5 redirects",
 	} {
-		p.intercept = func(w http.ResponseWriter, _ *http.Request) bool {
+		p.intercept(func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Location", location)
 			w.WriteHeader(http.StatusFound)
 			return true
-		}
+		})
 		_, err := verify.Cosign(timeout(t), p.subject, withKeys(newKey(t, "ecdsa")))
 		undecided(t, err)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -169,4 +170,25 @@ func otherRoot(t *testing.T) []byte {
 	r, err := signing.NewTUF("trusted_root.json", nil, time.Now().AddDate(0, 0, 7))
 	must(t, err)
 	return r.Root
+}
+
+// The root of the public Sigstore is part of the program. Nothing but its server is asked for the rest.
+func TestPublicTrustDefault(t *testing.T) {
+	p, _ := signedKeyless(t)
+	var asked []string
+	trust := verify.PublicTrust(verify.PublicTrustOptions{
+		CacheDir: t.TempDir(),
+		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.URL.Host)
+			return nil, errors.New("no network here")
+		}),
+	})
+	_, err := verify.Cosign(timeout(t), p.subject, verify.CosignOptions{Trust: trust})
+	undecided(t, err)
+	if err == nil || !strings.Contains(err.Error(), "no network here") || !strings.Contains(hint(err), "--trusted-root") {
+		t.Errorf("got %v, hint %q", err, hint(err))
+	}
+	if len(asked) != 1 || asked[0] != "tuf-repo-cdn.sigstore.dev" {
+		t.Errorf("asked %q", asked)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,8 +36,8 @@ type place struct {
 	registry *registry.Registry
 	host     string
 	subject  verify.Subject
-	// intercept answers in place of the registry if it returns true.
-	intercept func(http.ResponseWriter, *http.Request) bool
+	// first answers in place of the registry if it returns true.
+	first atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
 }
 
 const repository = "charts/app"
@@ -49,7 +50,7 @@ func newPlace(t *testing.T, kind string) *place {
 	}
 	p := &place{T: t, registry: r}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.intercept == nil || !p.intercept(w, r) {
+		if first := p.first.Load(); first == nil || !(*first)(w, r) {
 			p.registry.ServeHTTP(w, r)
 		}
 	}))
@@ -92,15 +93,18 @@ func target(s verify.Subject) signing.Target {
 	return signing.Target{Repository: s.Repository, Digest: s.Digest.String(), Insecure: true, Transport: http.DefaultTransport}
 }
 
+// intercept lets a function answer that returns true if it has.
+func (p *place) intercept(first func(http.ResponseWriter, *http.Request) bool) { p.first.Store(&first) }
+
 // on answers requests for paths that hold the text.
 func (p *place) on(text string, answer http.HandlerFunc) {
-	p.intercept = func(w http.ResponseWriter, r *http.Request) bool {
+	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, text) {
 			return false
 		}
 		answer(w, r)
 		return true
-	}
+	})
 }
 
 func status(code int) http.HandlerFunc {
