@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -62,7 +61,7 @@ func FuzzBundle(f *testing.F) {
 				if err != nil {
 					return nil, err
 				}
-				return j.bundle(context.Background(), b)
+				return j.bundle(t.Context(), b)
 			})
 			refusedOnly(t, signer, err)
 		}
@@ -79,7 +78,7 @@ func FuzzClassic(f *testing.F) {
 			certificateAnnotation: certificate, logAnnotation: entry, timestampAnnotation: stamp,
 		}, fuzzSubject}
 		for _, j := range all {
-			signer, err := guarded(func() (*Signer, error) { return j.classic(context.Background(), s) })
+			signer, err := guarded(func() (*Signer, error) { return j.classic(t.Context(), s) })
 			refusedOnly(t, signer, err)
 		}
 	})

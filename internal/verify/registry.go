@@ -21,8 +21,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
+// defaultTimeout is longer than what transports take that try again and watch over progress.
+const defaultTimeout = 5 * time.Minute
+
 const (
-	defaultTimeout    = time.Minute
 	maxRedirects      = 5
 	maxReferrersPages = 20
 	dockerManifest    = "application/vnd.docker.distribution.manifest.v2+json"

@@ -103,7 +103,7 @@ func (e *trustError) Hint() string {
 
 // A tufFetcher fetches for the client, which has no context and does not keep the errors.
 type tufFetcher struct {
-	ctx       context.Context //nolint:containedctx // the client's interface has none
+	ctx       context.Context // kept here because the client's interface has none
 	transport http.RoundTripper
 
 	mu      sync.Mutex

@@ -20,7 +20,7 @@ type Subject struct {
 	// redirects, and return errors in place of answers: one that matches fs.ErrNotExist is a 404, and errors that know
 	// whether they are transient keep knowing.
 	Transport http.RoundTripper
-	// Timeout is for one request, with its answer. 0 is a minute.
+	// Timeout is for one request, with its answer and what the transport does on its way. 0 is 5 minutes.
 	Timeout time.Duration
 }
 
