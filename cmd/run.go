@@ -89,6 +89,7 @@ func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconci
 		RepositoryConfig:  o.fetch.repositoryConfig,
 		MissingSecrets:    o.fetch.missingSecrets,
 		AdvertisedAddress: o.store.advertised,
+		DigestAlgorithm:   o.store.algorithm,
 	}
 }
 

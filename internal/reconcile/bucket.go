@@ -107,6 +107,8 @@ func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (fetch.BucketOptions, e
 		Ignore:   ignored(obj.Spec.Ignore),
 		Ambient:  r.o.Ambient,
 		Timeout:  timeoutOf(obj.Spec.Timeout),
+
+		Algorithm: godigest.Algorithm(r.o.DigestAlgorithm),
 	}
 	var err error
 	if o.Login, err = r.bucketLogin(obj); err != nil {

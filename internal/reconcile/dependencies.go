@@ -238,21 +238,22 @@ func (r *Reconciler) acquire(ctx context.Context, chosen *pick) (*spool, error) 
 	})
 }
 
-// dependencyPrint is what a fingerprint has of a dependency. One that lies in the
-// source is part of the source's own.
+// dependencyPrint is what a fingerprint has of a dependency from a repository.
 type dependencyPrint struct {
 	Requirement *helmchart.Dependency
 	Entry       any
 	Archive     string
 }
 
+// printsOf leaves out the dependencies that lie in the source: what they are is
+// part of the source's own digest.
 func printsOf(list []*dependency) []dependencyPrint {
 	var prints []dependencyPrint
 	for _, d := range list {
-		p := dependencyPrint{Requirement: d.requirement}
-		if d.chosen != nil {
-			p.Entry = d.chosen.entry
+		if d.chosen == nil {
+			continue
 		}
+		p := dependencyPrint{Requirement: d.requirement, Entry: d.chosen.entry}
 		if d.archive != nil {
 			p.Archive = d.archive.digest.Digest().String()
 		}

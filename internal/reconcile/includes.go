@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -133,8 +134,12 @@ func (p *pass) copyInclude(ctx context.Context, t *fetch.Tree, i *included) erro
 	if err != nil {
 		return includeFailure("NoArtifact", err)
 	}
+	root, err := p.r.files(ctx, i.result, from)
+	if err != nil {
+		return err
+	}
 	name, to := inRoot(i.spec.GetFromPath()), inRoot(i.spec.GetToPath())
-	if err := copyTree(ctx, t, to, from, name); err != nil {
+	if err := copyTree(ctx, t.Root, to, root, name, from.filter); err != nil {
 		return status.Reason("CopyFailure").Wrap(fmt.Errorf("failed to copy '%s' include from %s to %s: %w",
 			i.spec.GitRepositoryRef.Name, i.spec.GetFromPath(), i.spec.GetToPath(), err))
 	}
@@ -151,16 +156,16 @@ func inRoot(name string) string {
 
 // copyTree copies a directory of a source into a tree. Nothing that is there is
 // replaced.
-func copyTree(ctx context.Context, t *fetch.Tree, to string, from *sourceTree, name string) error {
-	src, err := from.root.OpenRoot(name)
+func copyTree(ctx context.Context, into *os.Root, to string, from *os.Root, name string, filter tree.Filter) error {
+	src, err := from.OpenRoot(name)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	if err := t.Root.MkdirAll(to, 0o700); err != nil {
+	if err := into.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
-	dst, err := t.Root.OpenRoot(to)
+	dst, err := into.OpenRoot(to)
 	if err != nil {
 		return err
 	}
@@ -168,7 +173,7 @@ func copyTree(ctx context.Context, t *fetch.Tree, to string, from *sourceTree, n
 	read, write := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
-		err := tree.Archive(ctx, write, src, tree.Options{Filter: below(name, from.filter)})
+		err := tree.Archive(ctx, write, src, tree.Options{Filter: below(name, filter)})
 		write.CloseWithError(err)
 		packed <- err
 	}()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -62,6 +63,8 @@ type Options struct {
 	// AdvertisedAddress is where the artifacts directory is served; empty means
 	// file:// URLs.
 	AdvertisedAddress string
+	// DigestAlgorithm makes the revisions of buckets; empty means SHA-256.
+	DigestAlgorithm string
 }
 
 // The values of Options.MissingSecrets.
@@ -176,6 +179,7 @@ type Reconciler struct {
 
 	archives memo[string, *spool]         // of dependencies
 	trees    memo[store.Key, *sourceTree] // of Git repositories and buckets
+	unpacked memo[store.Key, *os.Root]    // of those that were unpacked
 
 	logins  logins
 	closers closers

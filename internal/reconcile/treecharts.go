@@ -28,7 +28,20 @@ func (p *pass) treeChart(ctx context.Context, obj *sourcev1.HelmChart, result *R
 	if result.artifact != nil {
 		obj.Status.ObservedSourceArtifactRevision = result.artifact.Revision
 	}
-	source := chart.Source{Root: from.root, Filter: from.filter, Limits: p.r.limits}
+	fingerprint, err := p.treeFingerprint(obj, from)
+	if err != nil {
+		return err
+	}
+	if p.reusable(fingerprint) && !p.r.o.ResolveOnly {
+		build := status.Build{Name: obj.Status.ObservedChartName, Version: p.prev.Artifact.Revision}
+		p.result.Resolution.Version = build.Version
+		return p.unchanged(build)
+	}
+	root, err := p.r.files(ctx, result, from)
+	if err != nil {
+		return err
+	}
+	source := chart.Source{Root: root, Filter: from.filter, Limits: p.r.limits}
 	found, err := source.Find(obj.Spec.Chart)
 	if err != nil {
 		return status.InvalidChartReference.Wrap(err)
@@ -49,9 +62,14 @@ func (p *pass) treeChart(ctx context.Context, obj *sourcev1.HelmChart, result *R
 	case p.r.o.ResolveOnly:
 		return p.compare(obj, build, recipe)
 	case recipe == nil:
-		return p.copyChart(obj, source, found, from, build)
+		return p.copyChart(obj, source, found, build, fingerprint)
 	}
-	return p.buildChart(ctx, obj, source, found, from, build, recipe)
+	return p.buildChart(ctx, obj, source, found, build, recipe, fingerprint)
+}
+
+// treeFingerprint is the fingerprint of a chart that needs nothing but its source.
+func (p *pass) treeFingerprint(obj *sourcev1.HelmChart, from *sourceTree) (string, error) {
+	return fingerprintOf(obj.Spec, p.out.Generation, from.revision, from.digest, p.r.entryTime(from.time))
 }
 
 // treeRecipe is the recipe for a chart from a tree, nil for an archive that is
@@ -91,14 +109,7 @@ func shortRevision(kind, revision string) string {
 }
 
 // copyChart stores an archive of the tree as it is.
-func (p *pass) copyChart(obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, from *sourceTree, build status.Build) error {
-	fingerprint, err := fingerprintOf(obj.Spec, from.revision, from.digest)
-	if err != nil {
-		return err
-	}
-	if p.reusable(fingerprint) {
-		return p.unchanged(build)
-	}
+func (p *pass) copyChart(obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build status.Build, fingerprint string) error {
 	archive, err := source.Open(found)
 	if err != nil {
 		return status.ChartPullError.Wrap(err)
@@ -117,7 +128,7 @@ func (p *pass) copyChart(obj *sourcev1.HelmChart, source chart.Source, found *ch
 }
 
 // buildChart packages a chart of the tree, with what it depends on.
-func (p *pass) buildChart(ctx context.Context, obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, from *sourceTree, build status.Build, recipe *recipe) error {
+func (p *pass) buildChart(ctx context.Context, obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build status.Build, recipe *recipe, fingerprint string) error {
 	p.saw(obj, build)
 	c, err := p.loadChart(obj, source, found, &build, recipe)
 	if err != nil {
@@ -129,12 +140,13 @@ func (p *pass) buildChart(ctx context.Context, obj *sourcev1.HelmChart, source c
 			return err
 		}
 	}
-	fingerprint, err := fingerprintOf(obj.Spec, from.revision, from.digest, recipe, printsOf(dependencies))
-	if err != nil {
-		return err
-	}
-	if p.reusable(fingerprint) {
-		return p.unchanged(build)
+	if prints := printsOf(dependencies); prints != nil {
+		if fingerprint, err = fingerprintOf(fingerprint, prints); err != nil {
+			return err
+		}
+		if p.reusable(fingerprint) {
+			return p.unchanged(build)
+		}
 	}
 	if err := p.fetchDependencies(ctx, source, found.Path, c, dependencies); err != nil {
 		return err

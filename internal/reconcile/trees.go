@@ -21,7 +21,7 @@ const metadataTime = "helmsrc.dev/time"
 // sourceTree is the content of a Git repository or a bucket as its artifact has
 // it. It stays until the run ends.
 type sourceTree struct {
-	root     *os.Root
+	root     *os.Root    // nil if it is not unpacked yet: see files
 	filter   tree.Filter // nil keeps everything
 	revision string
 	digest   string // of the artifact, "" if it is not stored
@@ -41,10 +41,17 @@ func (r *Reconciler) treeOf(ctx context.Context, source *Result) (*sourceTree, e
 		}
 		t := &sourceTree{revision: artifact.Revision, digest: artifact.Digest}
 		t.time, _ = time.Parse(time.RFC3339, artifact.Metadata[metadataTime]) // the zero time if there is none
-		var err error
-		t.root, err = r.unpack(ctx, artifact.Path)
-		return t, err
+		return t, nil
 	})
+}
+
+// files is where the files of a tree are. A stored artifact is unpacked when the
+// first chart asks for it: none does if nothing has changed.
+func (r *Reconciler) files(ctx context.Context, source *Result, t *sourceTree) (*os.Root, error) {
+	if t.root != nil {
+		return t.root, nil
+	}
+	return r.unpacked.do(ctx, keyOf(source.Object), func() (*os.Root, error) { return r.unpack(ctx, source.artifact.Path) })
 }
 
 // unpack puts the files of a stored source into a directory of the run's own.
