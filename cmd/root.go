@@ -46,10 +46,10 @@ func newRootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   a.env.Program,
 		Short: "Resolve, fetch and verify the Helm charts of Flux manifests, without a cluster",
-		Long: `helmsrc reads Flux HelmRepository and HelmChart manifests (and the Secrets that
-they name), resolves versions, fetches and checks the charts into a local
-artifacts directory, and prints each object with the status that Flux's
-source-controller would give it.
+		Long: `helmsrc reads Flux HelmChart manifests and their sources (HelmRepository,
+GitRepository, Bucket, and the Secrets that they name), resolves versions, fetches,
+packages and checks the charts into a local artifacts directory, and prints each
+object with the status that Flux's source-controller would give it.
 
 It needs no cluster, no kubeconfig and no helm binary.`,
 		Example:       "  helmsrc fetch -f helmchart.yaml\n  helmsrc validate -R -f clusters/",
