@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	coveredScript = regexp.MustCompile("`([a-z][a-z0-9_]*\\.txtar)`")
+	coveredTest   = regexp.MustCompile("`(?:([a-z]+)\\.)?((?:Test|Fuzz)[A-Za-z0-9]+)`")
+	coveredCase   = regexp.MustCompile(`^\| case (\d+) `)
+)
+
+// TestCoverage holds docs/coverage.md against the tests that it names: each of them exists, each row of a table names one
+// or says why there is none, and a case of the reference's is found by its number.
+func TestCoverage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("docs", "coverage.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(string(page), "\n") {
+		place := fmt.Sprintf("docs/coverage.md:%d", i+1)
+		sources, names := coveringTests(t, place, line)
+		cells := strings.Split(strings.Trim(line, "| "), "|")
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| statement") {
+			continue
+		}
+		if last := strings.TrimSpace(cells[len(cells)-1]); names == 0 && !strings.HasPrefix(last, "does not apply: ") {
+			t.Errorf("%s: neither a test nor a reason", place)
+		}
+		if m := coveredCase.FindStringSubmatch(line); m != nil && !mentions(sources, m[1]) {
+			t.Errorf("%s: none of its tests mentions case %s", place, m[1])
+		}
+	}
+}
+
+// coveringTests reads the files with the tests that a line names.
+func coveringTests(t *testing.T, place, line string) (sources []string, names int) {
+	t.Helper()
+	for _, m := range coveredScript.FindAllStringSubmatch(line, -1) {
+		names++
+		b, err := os.ReadFile(filepath.Join("testdata", "script", m[1]))
+		if err != nil {
+			t.Errorf("%s: %v", place, err)
+		}
+		sources = append(sources, string(b))
+	}
+	for _, m := range coveredTest.FindAllStringSubmatch(line, -1) {
+		names++
+		dir := "."
+		if m[1] != "" {
+			dir = filepath.Join("internal", m[1])
+		}
+		source := sourceOfTest(t, dir, m[2])
+		if source == "" {
+			t.Errorf("%s: no %s in %s", place, m[2], dir)
+		}
+		sources = append(sources, source)
+	}
+	return sources, names
+}
+
+// sourceOfTest returns the file of a package that declares a test, or nothing.
+func sourceOfTest(t *testing.T, dir, name string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(b), "\nfunc "+name+"(") {
+			return string(b)
+		}
+	}
+	return ""
+}
+
+// mentions tells whether one of the sources says "case N", or "cases" and N among others.
+func mentions(sources []string, number string) bool {
+	pattern := regexp.MustCompile(`\bcases? (?:\d+(?:, | and |–))*` + number + `\b`)
+	for _, source := range sources {
+		if pattern.MatchString(source) {
+			return true
+		}
+	}
+	return false
+}
