@@ -202,7 +202,7 @@ func (s Secret) String() string {
 func (s Secret) GoString() string { return s.String() }
 
 // Format is String for every verb.
-func (s Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
 // MarshalJSON writes the keys without the values.
 func (s Secret) MarshalJSON() ([]byte, error) {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -190,7 +191,8 @@ type source struct {
 }
 
 func asParseError(d *document, err error) error {
-	if _, ok := err.(*ParseError); ok {
+	var parse *ParseError
+	if errors.As(err, &parse) {
 		return err
 	}
 	return d.errorAt(&yaml.Node{Line: 1, Column: 1}, plainMessage(err))
