@@ -199,7 +199,7 @@ func involvedObject(object map[string]any) map[string]any {
 func (e Event) name(involved map[string]any, typ, at string) string {
 	h := sha256.New()
 	for _, part := range []any{involved["kind"], involved["namespace"], involved["name"], typ, e.Reason, e.Message, at} {
-		fmt.Fprintf(h, "%v\x00", part)
+		_, _ = fmt.Fprintf(h, "%v\x00", part)
 	}
 	suffix := "." + hex.EncodeToString(h.Sum(nil)[:8])
 	name, _ := involved["name"].(string)

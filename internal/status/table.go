@@ -82,7 +82,7 @@ func WriteTable(w io.Writer, header []string, rows [][]string) error {
 		for i, cell := range row {
 			cells[i] = printable(cell)
 		}
-		fmt.Fprintln(columns, strings.Join(cells, "\t"))
+		_, _ = fmt.Fprintln(columns, strings.Join(cells, "\t"))
 	}
 	if err := columns.Flush(); err != nil {
 		return err
