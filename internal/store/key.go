@@ -86,15 +86,15 @@ func compareKeys(a, b Key) int {
 
 // splitPath takes an artifact's path apart. The path comes from remembered state, which somebody may have edited: one
 // that this store does not give out matches fs.ErrNotExist, so that the artifact is made again.
-func splitPath(artifact string) (Key, string, error) {
+func splitPath(artifact string) (Key, error) {
 	parts := strings.Split(artifact, "/")
 	if len(parts) == 4 {
 		k, err := Key{parts[0], parts[1], parts[2]}.checked()
 		if err == nil && k.Kind == parts[0] && validName(parts[3]) {
-			return k, parts[3], nil
+			return k, nil
 		}
 	}
-	return Key{}, "", fmt.Errorf("%q is not the path of an artifact: %w", artifact, fs.ErrNotExist)
+	return Key{}, fmt.Errorf("%q is not the path of an artifact: %w", artifact, fs.ErrNotExist)
 }
 
 type nameError struct{ what, value string }

@@ -65,7 +65,7 @@ func malformedDigest(value string, err error) error {
 
 // OpenArtifact opens a stored artifact for reading, without checking its digest.
 func (s *Store) OpenArtifact(artifact string) (*os.File, error) {
-	key, _, err := splitPath(artifact)
+	key, err := splitPath(artifact)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func irregular(name string) error {
 
 // Remove removes an artifact of an object whose lock is held. It is no error if the artifact is not there.
 func (s *Store) Remove(artifact string) error {
-	key, _, err := splitPath(artifact)
+	key, err := splitPath(artifact)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -153,7 +153,7 @@ func sum(r io.Reader, like digest.Digest) (digest.Digest, error) {
 
 // isReplacement reports whether the artifact is one that was announced but never remembered.
 func (s *Store) isReplacement(artifact string) bool {
-	key, _, err := splitPath(artifact)
+	key, err := splitPath(artifact)
 	if err != nil {
 		return false
 	}
