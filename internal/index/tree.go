@@ -50,9 +50,6 @@ func (t *tree) reset() {
 	t.key, t.size, t.full = span{}, 0, false
 }
 
-// empty says that no value was added since the last reset.
-func (t *tree) empty() bool { return len(t.nodes) == 0 && !t.full }
-
 // setKey gives the key of the next value.
 func (t *tree) setKey(key []byte) { t.key = t.keep(key) }
 
