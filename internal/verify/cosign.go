@@ -72,7 +72,6 @@ type findings struct {
 	failures []error // that say nothing about signatures
 	limit    error
 	refusals []error
-	found    int
 }
 
 // failed sorts an error in. The reasons against one signature do not keep the others from being looked at.
