@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -92,13 +91,4 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 // Hint points at the place of the rejected object.
 func (e *RejectedError) Hint() string {
 	return fmt.Sprintf("mend %s %s/%s at %s first", e.Object.Kind, e.Object.Namespace, e.Object.Name, e.Object.Pos)
-}
-
-// absent tells whether err says that an object cannot be used because it is not
-// there, from a controller's point of view.
-func absent(err error) bool {
-	var notFound *manifest.NotFoundError
-	var duplicate *manifest.DuplicateError
-	var rejected *RejectedError
-	return errors.As(err, &notFound) || errors.As(err, &duplicate) || errors.As(err, &rejected)
 }
