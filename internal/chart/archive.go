@@ -209,7 +209,7 @@ func newGunzip(in *bufio.Reader) (*gunzip, error) {
 	switch {
 	case len(head) >= 2 && !isGzip(head):
 		return nil, fmt.Errorf("not a gzip archive but %s: %w", http.DetectContentType(head), gzip.ErrHeader)
-	case len(head) < 2 && err != io.EOF:
+	case len(head) < 2 && err != io.EOF: //nolint:errorlint // the end itself, as below
 		return nil, err
 	case len(head) == 0:
 		return nil, errors.New("archive is empty")
@@ -227,7 +227,7 @@ func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b})
 func (g *gunzip) Read(p []byte) (int, error) {
 	for {
 		n, err := g.z.Read(p)
-		if err != io.EOF {
+		if err != io.EOF { //nolint:errorlint // the end itself, not an error that has one for its cause
 			return n, err
 		}
 		if n > 0 {
@@ -261,9 +261,9 @@ func (g *gunzip) next() error {
 func archiveError(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {
-	case err == io.EOF || err == io.ErrUnexpectedEOF:
+	case err == io.EOF || err == io.ErrUnexpectedEOF: //nolint:errorlint // what a source wraps is its own error
 		return fmt.Errorf("archive is truncated: %w", err)
-	case errors.Is(err, gzip.ErrChecksum), err == gzip.ErrHeader, errors.Is(err, tar.ErrHeader),
+	case errors.Is(err, gzip.ErrChecksum), err == gzip.ErrHeader, errors.Is(err, tar.ErrHeader), //nolint:errorlint // newGunzip wraps it
 		errors.Is(err, tar.ErrFieldTooLong), errors.As(err, &corrupt):
 		return fmt.Errorf("archive is corrupt: %w", err)
 	}

@@ -168,7 +168,7 @@ func (w *walker) load(root *os.Root, at, name, real string, mode fs.FileMode) er
 	data, err := readRegular(root, at, w.reading.limits.File)
 	var size tooLarge
 	if errors.As(err, &size) {
-		return fmt.Errorf("cannot load file %s as file size (%d) exceeds limit (%d)", printable(name), size, w.reading.limits.File)
+		return fmt.Errorf("cannot load file %s as file size (%d) exceeds limit (%d)", printable(name), int64(size), w.reading.limits.File)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot load file %s: %w", printable(name), rootedError(real, err))

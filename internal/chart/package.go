@@ -98,7 +98,7 @@ func (p *packer) values(c *helmchart.Chart, base string) error {
 	if !slices.ContainsFunc(c.Raw, func(f *helmchart.File) bool { return f.Name == valuesFile }) {
 		return nil
 	}
-	return p.file(base, valuesFile, rawFile(c, valuesFile))
+	return p.file(base, valuesFile, rawValues(c))
 }
 
 func (p *packer) schema(c *helmchart.Chart, base string) error {

@@ -172,7 +172,7 @@ func readDir(dir *os.Root, most int) ([]fs.DirEntry, error) {
 	}
 	defer d.Close()
 	entries, err := d.ReadDir(most)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })

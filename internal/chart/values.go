@@ -75,7 +75,7 @@ func mergeFiles(files []string, read func(string) (map[string]any, error)) (map[
 	merged, used := map[string]any{}, []string{}
 	for _, p := range files {
 		values, err := read(p)
-		if err == fs.SkipDir {
+		if errors.Is(err, fs.SkipDir) {
 			continue
 		}
 		if err != nil {
@@ -105,10 +105,10 @@ func mergeMaps(a, b map[string]any) map[string]any {
 // over the earlier.
 func defaultValues(c *helmchart.Chart, reference string) (map[string]any, error) {
 	merged := map[string]any{}
-	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(rawFile(c, valuesFile))))
+	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(rawValues(c))))
 	for {
 		doc, err := docs.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return merged, nil
 		}
 		if err != nil {
@@ -122,10 +122,10 @@ func defaultValues(c *helmchart.Chart, reference string) (map[string]any, error)
 	}
 }
 
-// rawFile returns the file that counts if there are several of one name: the last.
-func rawFile(c *helmchart.Chart, name string) []byte {
+// rawValues returns the values.yaml that counts if there are several: the last.
+func rawValues(c *helmchart.Chart) []byte {
 	for _, f := range slices.Backward(c.Raw) {
-		if f.Name == name {
+		if f.Name == valuesFile {
 			return f.Data
 		}
 	}
@@ -175,7 +175,7 @@ func OverwriteValues(c *helmchart.Chart, merged map[string]any) (bool, error) {
 	if !slices.ContainsFunc(c.Raw, is) {
 		return false, fmt.Errorf("failed to locate values file: %s", valuesFile)
 	}
-	if bytes.Equal(rawFile(c, valuesFile), data) {
+	if bytes.Equal(rawValues(c), data) {
 		return false, nil
 	}
 	// Parsed as Helm would parse it, for whoever renders the chart without packaging it first.

@@ -206,7 +206,7 @@ func TestOverwriteValues(t *testing.T) {
 			if changed != tt.changed {
 				t.Errorf("changed: %t", changed)
 			}
-			if got := string(rawFile(c, valuesFile)); got != tt.after {
+			if got := string(rawValues(c)); got != tt.after {
 				t.Errorf("got %q, want %q", got, tt.after)
 			}
 		})
