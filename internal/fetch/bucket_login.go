@@ -77,12 +77,9 @@ func (s *BucketSTS) scrub(text string) string {
 // openBucket makes the client, without asking the server anything.
 func (c *Client) openBucket(o BucketOptions) (*bucket, error) {
 	b := &bucket{BucketOptions: o, connect: c.bucketTransport(o.Proxy, o.Identity)}
-	creds, err := c.bucketCredentials(o, b.connect)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	b.client, err = minio.New(o.Endpoint, &minio.Options{
-		Creds:     creds,
+		Creds:     c.bucketCredentials(o, b.connect),
 		Secure:    !o.Insecure,
 		Region:    o.Region,
 		Transport: b.connect,
@@ -98,23 +95,23 @@ func (c *Client) openBucket(o BucketOptions) (*bucket, error) {
 func (b *bucket) close() { b.connect.CloseIdleConnections() }
 
 // bucketCredentials decides as source-controller does: the Secret first, then STS, then, with aws, the machine's own.
-func (c *Client) bucketCredentials(o BucketOptions, connect http.RoundTripper) (*credentials.Credentials, error) {
+func (c *Client) bucketCredentials(o BucketOptions, connect http.RoundTripper) *credentials.Credentials {
 	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	switch {
 	case o.Login != nil:
 		access, secret := o.Login.keys()
 		if access == "" || secret == "" {
-			return nil, nil
+			return nil
 		}
-		return credentials.NewStaticV4(access, secret, ""), nil
+		return credentials.NewStaticV4(access, secret, "")
 	case o.Provider == providerAWS && !o.Ambient:
-		return nil, nil
+		return nil
 	case o.Provider == providerAWS:
 		iam := &credentials.IAM{Client: &http.Client{Transport: connect, CheckRedirect: noRedirect}, Region: o.Region}
 		if o.STS != nil {
 			iam.Endpoint = o.STS.endpoint
 		}
-		return c.awsCredentials(iam), nil
+		return c.awsCredentials(iam)
 	case o.STS != nil:
 		username, password, _ := o.STS.login.Basic()
 		return credentials.New(&credentials.LDAPIdentity{
@@ -122,9 +119,9 @@ func (c *Client) bucketCredentials(o BucketOptions, connect http.RoundTripper) (
 			STSEndpoint:  o.STS.endpoint,
 			LDAPUsername: username,
 			LDAPPassword: password,
-		}), nil
+		})
 	}
-	return nil, nil
+	return nil
 }
 
 // awsCredentials takes keys from the environment, or else what the machine is allowed to.

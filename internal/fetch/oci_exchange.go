@@ -85,7 +85,7 @@ func (x *ociExchange) do(r *http.Request) (*http.Response, error) {
 	}
 	var answer *http.Response
 	err := x.oci.client.retry(r.Context(), func(ctx context.Context, _ int) (err error) {
-		answer, err = x.metadata(ctx, r)
+		answer, err = x.metadata(ctx, r) //nolint:bodyclose // its body is in memory
 		return err
 	})
 	return answer, err

@@ -18,7 +18,7 @@ type readingTransport struct{ oci *OCI }
 func (t readingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var answer *http.Response
 	err := t.oci.client.retry(r.Context(), func(ctx context.Context, _ int) (err error) {
-		answer, err = t.try(ctx, r)
+		answer, err = t.try(ctx, r) //nolint:bodyclose // the caller closes it
 		return err
 	})
 	return answer, err
