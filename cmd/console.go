@@ -106,7 +106,7 @@ func hints(err error) []string {
 				found = append(found, text)
 			}
 		}
-		switch u := err.(type) {
+		switch u := err.(type) { //nolint:errorlint // this is the walk that errors.As does
 		case interface{ Unwrap() error }:
 			walk(u.Unwrap())
 		case interface{ Unwrap() []error }:

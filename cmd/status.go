@@ -47,11 +47,10 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	}
 	defer st.Close()
 	results, failures := reconcile.Remembered(st, storage.advertised)
-	code := exitOK
 	for _, err := range failures {
 		a.console.warn(subject{}, err.Error())
 	}
-	results, code, err = a.selectRemembered(ctx, o, storage.dir, results, args)
+	results, code, err := a.selectRemembered(ctx, o, storage.dir, results, args)
 	if err != nil {
 		return exitUsage, err
 	}
