@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
 // Archive downloads a pinned chart's archive into dst, at most limit bytes, and checks it against the manifest while it is
@@ -141,6 +142,19 @@ func (c *Client) OCIArchive(ctx context.Context, ref, version string, want diges
 		return nil, err
 	}
 	return m, nil
+}
+
+// OCICandidate downloads the archive of a candidate whose index entry points at a registry. What the index says of its
+// digest is treated as the policy says.
+func (c *Client) OCICandidate(ctx context.Context, cand resolve.Candidate, policy DigestPolicy, o OCIOptions, dst Sink, limit int64) error {
+	want := candidateDigest(ctx, cand, policy)
+	_, err := c.OCIArchive(ctx, cand.URLs[0], cand.Version, want, o, dst, limit)
+	var wrong *DigestError
+	if policy == DigestWarn && errors.As(err, &wrong) {
+		warn(ctx, wrong.Error())
+		_, err = c.OCIArchive(ctx, cand.URLs[0], cand.Version, "", o, dst, limit)
+	}
+	return err
 }
 
 // parseOCIReference returns host, repository and, if there is one, tag or digest.

@@ -12,7 +12,6 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
-	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -165,18 +164,18 @@ func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
 // passCredentials; else the user's own logins are used.
 func (r *Reconciler) registryArchive(repo *repository, chosen resolve.Candidate) func(context.Context, fetch.Sink, int64) error {
 	return func(ctx context.Context, dst fetch.Sink, limit int64) error {
-		want, err := digest.ParseLoose(chosen.Digest)
-		if err != nil || r.o.digestPolicy() == fetch.DigestIgnore {
-			want = ""
+		options := fetch.OCIOptions{Identity: repo.tls.WithoutCertificate()}
+		obj, ok := repo.object.Typed.(*sourcev1.HelmRepository)
+		pass := ok && obj.Spec.PassCredentials
+		if pass {
+			options.Identity = repo.tls
 		}
-		options := fetch.OCIOptions{Identity: repo.tls}
-		switch obj, ok := repo.object.Typed.(*sourcev1.HelmRepository); {
-		case ok && obj.Spec.PassCredentials && repo.basic != nil:
+		switch {
+		case pass && repo.basic != nil:
 			options.Logins = repo.basic
 		case r.o.Ambient:
 			options.Logins = r.logins.ambient()
 		}
-		_, err = r.client.OCIArchive(ctx, chosen.URLs[0], chosen.Version, want, options, dst, limit)
-		return err
+		return r.client.OCICandidate(ctx, chosen, r.o.digestPolicy(), options, dst, limit)
 	}
 }
