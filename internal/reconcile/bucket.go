@@ -45,10 +45,9 @@ func reconcileBucket(ctx context.Context, p *pass) error {
 		return err
 	}
 	p.took(t)
-	kept := &fetched{
-		Tree:     t,
-		stored:   &status.Observation{Reason: status.Succeeded, Message: "stored artifact: revision '" + t.Revision + "'"},
-		announce: fmt.Sprintf("stored artifact with %d fetched files from '%s' bucket", t.Files, obj.Spec.BucketName),
+	kept := &fetched{Tree: t, stored: &status.Observation{Reason: status.Succeeded, Message: "stored artifact: revision '" + t.Revision + "'"}}
+	if !t.Unchanged {
+		kept.announce = fmt.Sprintf("stored artifact with %d fetched files from '%s' bucket", t.Files, obj.Spec.BucketName)
 	}
 	if kept.fingerprint, err = bucketFingerprint(obj, t.Revision); err != nil {
 		return err

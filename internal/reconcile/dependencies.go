@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
@@ -66,6 +67,12 @@ func (p *pass) eachDependency(ctx context.Context, list []*dependency, work func
 	ctx = p.sharedProgress(ctx)
 	ordered(len(list), maxDependencies, func(i int) {
 		d := list[i]
+		defer func() { // as for objects: the others shall go on
+			if p := recover(); p != nil {
+				d.err = fmt.Errorf("internal error, please report it: %v", p)
+				d.notes.debugf("%s", debug.Stack())
+			}
+		}()
 		d.err = work(fetch.WithWarnings(ctx, func(text string) { d.notes.warnf("%s", text) }), d)
 	})
 	for _, d := range list {

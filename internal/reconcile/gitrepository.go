@@ -51,7 +51,10 @@ func reconcileGitRepository(ctx context.Context, p *pass) error {
 	if err := p.copyIncludes(ctx, t, includes); err != nil {
 		return err
 	}
-	kept := &fetched{Tree: t, stored: status.StoredRevision(t.Revision), announce: "stored artifact for commit '" + shortSubject(t.Subject) + "'"}
+	kept := &fetched{Tree: t, stored: status.StoredRevision(t.Revision)}
+	if t.Subject != "" {
+		kept.announce = "stored artifact for commit '" + shortSubject(t.Subject) + "'"
+	}
 	if kept.fingerprint, err = gitFingerprint(obj, t.Revision, includes); err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ type fetched struct {
 	filter      tree.Filter // of its files; nil keeps all
 	fingerprint string
 	stored      *status.Observation
-	announce    string // for the event
+	announce    string // for the event; empty if it is what stored says
 }
 
 // keepTree stores a tree as the object's artifact, unless it is stored already.
