@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/http"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,17 +26,24 @@ import (
 // signatories are who signs charts in the scripts.
 type signatories struct {
 	keys            map[string]*signing.Key
+	pgp             map[string]*signing.PGPKey
 	sigstore, other *signing.Sigstore
 }
 
 // theSignatories are made when a script needs them.
 var theSignatories = sync.OnceValues(func() (*signatories, error) {
-	s := &signatories{keys: map[string]*signing.Key{}}
+	s := &signatories{keys: map[string]*signing.Key{}, pgp: map[string]*signing.PGPKey{}}
 	for name, kind := range map[string]string{
 		"cosign": "ecdsa", "other": "ecdsa", "ecdsa384": "ecdsa384", "rsa": "rsa", "ed25519": "ed25519",
 	} {
 		var err error
 		if s.keys[name], err = signing.NewKey(kind); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"pgp", "other-pgp"} {
+		var err error
+		if s.pgp[name], err = signing.NewPGPKey("The "+name+" key", name+"@example.org", nil); err != nil {
 			return nil, err
 		}
 	}
@@ -44,12 +55,13 @@ var theSignatories = sync.OnceValues(func() (*signatories, error) {
 	return s, err
 })
 
-// sign reads the file `signatures` of a registry's directory. Each line of it is
+// signatures reads the file `signatures` of a server's directory. Each line of it is
 //
-//	REPOSITORY:TAG WHO [option...]
+//	WHAT WHO [option...]
 //
-// for a signature by a key of this name, or by `keyless`.
-func sign(r *registry.Registry, dir string) error {
+// WHAT is REPOSITORY:TAG in a registry, and the name of an archive in a Helm repository. WHO is the name of a key,
+// `keyless`, `notation`, or a PGP key, which makes a provenance file.
+func signatures(dir string, each func(s *signatories, words []string) error) error {
 	text, err := os.ReadFile(filepath.Join(dir, "signatures"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -67,17 +79,95 @@ func sign(r *registry.Registry, dir string) error {
 		if len(words) == 0 {
 			continue
 		}
-		if err := s.sign(r, words); err != nil {
+		if len(words) == 1 {
+			return fmt.Errorf("signatures:%d: want what is signed and who signs it", i+1)
+		}
+		if err := each(s, words); err != nil {
 			return fmt.Errorf("signatures:%d: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-func (s *signatories) sign(r *registry.Registry, words []string) error {
-	if len(words) < 2 {
-		return errors.New("want a chart and who signs it")
+// sign signs what a registry has.
+func sign(r *registry.Registry, dir string) error {
+	return signatures(dir, func(s *signatories, words []string) error {
+		if s.pgp[words[1]] != nil {
+			return nil
+		}
+		return s.sign(r, words)
+	})
+}
+
+// signArchives gives the charts for a registry their provenance files.
+func signArchives(charts []helmtest.Published, dir string) error {
+	return signatures(dir, func(s *signatories, words []string) error {
+		key := s.pgp[words[1]]
+		if key == nil {
+			return nil
+		}
+		at := func(chart string) int {
+			return slices.IndexFunc(charts, func(p helmtest.Published) bool { return p.Repository+":"+p.Tag == chart })
+		}
+		i, of, err := signed(words, at)
+		if err != nil {
+			return err
+		}
+		m := charts[i].Metadata
+		charts[i].ProvenanceFile, err = key.Sign(charts[of].Archive, m.Name+"-"+m.Version+".tgz")
+		return err
+	})
+}
+
+// signed finds what a provenance file is for and, with the option of=, what it is about instead.
+func signed(words []string, at func(string) int) (i, of int, err error) {
+	i = at(words[0])
+	of = i
+	for _, word := range words[2:] {
+		other, ok := strings.CutPrefix(word, "of=")
+		if !ok {
+			return 0, 0, fmt.Errorf("unknown option %q", word)
+		}
+		of = at(other)
 	}
+	if i < 0 || of < 0 {
+		return 0, 0, errors.New("no such chart")
+	}
+	return i, of, nil
+}
+
+// signedRepository makes Helm repositories with provenance files.
+func signedRepository(kind helmtest.Kind) helmtest.Kind {
+	return func(w *helmtest.World, name, dir string, c *helmtest.Config) (http.Handler, error) {
+		files, err := helmtest.ReadRepository(dir)
+		if err != nil {
+			return nil, err
+		}
+		names := slices.Sorted(maps.Keys(files))
+		at := func(file string) int { return slices.Index(names, "/"+file) }
+		err = signatures(dir, func(s *signatories, words []string) error {
+			i, of, err := signed(words, at)
+			if err != nil {
+				return err
+			}
+			key := s.pgp[words[1]]
+			if key == nil {
+				return fmt.Errorf("nobody is called %q", words[1])
+			}
+			prov, err := key.Sign(files[names[of]], path.Base(names[i]))
+			if err != nil {
+				return err
+			}
+			return writeFile(filepath.Join(dir, filepath.FromSlash(names[i][1:]+".prov")), prov)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return kind(w, name, dir, c)
+	}
+}
+
+func (s *signatories) sign(r *registry.Registry, words []string) error {
 	t, err := target(r, words[0])
 	if err != nil {
 		return err
@@ -210,6 +300,12 @@ func (s *signatories) files() (map[string][]byte, error) {
 		}
 		files[name+".json"] = root
 		secrets[name] = map[string][]byte{"trusted_root.json": root}
+	}
+	for name, key := range s.pgp {
+		var err error
+		if files[name+".gpg"], err = key.Keyring(); err != nil {
+			return nil, err
+		}
 	}
 	for name, values := range secrets {
 		files[name+".yaml"] = helmtest.Secret(name, values)

@@ -35,6 +35,7 @@ failures that a retry may help, 130 interrupted.`,
 	o.store.addWriting(c.Flags())
 	o.fetch.add(c.Flags())
 	o.trust.add(c.Flags())
+	o.trust.addDependencies(c.Flags())
 	o.fetch.addRefresh(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(); err != nil {

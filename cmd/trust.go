@@ -18,11 +18,20 @@ const maxTrustBytes = 16 << 20
 
 // trustOptions say whose signatures count, beyond what the manifests do.
 type trustOptions struct {
-	trustedRoot string
+	trustedRoot  string
+	keyring      string
+	require      bool
+	dependencies bool
 }
 
 func (o *trustOptions) add(fs *pflag.FlagSet) {
 	fs.StringVar(&o.trustedRoot, "trusted-root", "", "`file` with the authorities and logs of keyless signatures (default: the public Sigstore's, fetched at most once a day)")
+	fs.StringVar(&o.keyring, "keyring", "", "`file` with PGP keys: charts without spec.verify have to have a provenance file by one of them")
+	fs.BoolVar(&o.require, "require-verification", false, "fail charts that neither spec.verify nor a provenance file vouches for")
+}
+
+func (o *trustOptions) addDependencies(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.dependencies, "verify-dependencies", false, "with --keyring: charts that are fetched as dependencies have to have a provenance file, too")
 }
 
 // apply reads the files, and says where what is fetched is kept.
@@ -30,9 +39,16 @@ func (o *trustOptions) apply(to *reconcile.Options, getenv func(string) string) 
 	if dir := cacheDir(runtime.GOOS, getenv); dir != "" {
 		to.TrustCache = filepath.Join(dir, "sigstore")
 	}
+	to.RequireVerification, to.VerifyDependencies = o.require, o.dependencies
 	var err error
 	if o.trustedRoot != "" {
 		to.Trust, err = readTrust("trusted-root", o.trustedRoot, reconcile.TrustedRoot)
+	}
+	if o.keyring != "" && err == nil {
+		to.Keyring, err = readTrust("keyring", o.keyring, reconcile.ParseKeyring)
+	}
+	if o.dependencies && o.keyring == "" {
+		err = &usageError{err: errors.New("--verify-dependencies needs --keyring")}
 	}
 	return err
 }

@@ -20,6 +20,9 @@ func newVerifyCommand(a *app) *cobra.Command {
 for, and tell who signed. What the artifacts directory holds of the objects is
 compared with the digests of when it was stored. Nothing is fetched into it.
 
+With --keyring the charts without spec.verify are checked against their
+provenance files, as 'helm verify' does.
+
 Exit code 3 tells that a signature was refused or missing, or that a stored
 artifact is altered.`,
 		Example: `  helmsrc verify -f helmchart.yaml
@@ -51,7 +54,9 @@ type verification struct {
 	Version   string `json:"version"`
 	Digest    string `json:"digest"`
 	Result    string `json:"result"`
+	Format    string `json:"format,omitempty"`
 	SignedBy  string `json:"signedBy,omitempty"`
+	Key       string `json:"key,omitempty"`
 	Issuer    string `json:"issuer,omitempty"`
 	LogIndex  *int64 `json:"logIndex,omitempty"`
 	SignedAt  string `json:"signedAt,omitempty"`
@@ -92,9 +97,10 @@ func newVerification(r *reconcile.Result) verification {
 		Result: resultUnasked,
 	}
 	if s := r.Signature; s != nil {
-		record.Result, record.SignedBy, record.Issuer, record.LogIndex = resultVerified, s.Key, s.Issuer, s.LogIndex
+		record.Result, record.Format, record.SignedBy = resultVerified, s.Format, s.Key
+		record.Issuer, record.LogIndex = s.Issuer, s.LogIndex
 		if s.Identity != "" {
-			record.SignedBy = s.Identity
+			record.SignedBy, record.Key = s.Identity, s.Key
 		}
 		if !s.Time.IsZero() {
 			record.SignedAt = s.Time.UTC().Format(time.RFC3339)

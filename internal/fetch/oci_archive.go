@@ -22,16 +22,6 @@ func (o *OCI) Archive(ctx context.Context, m *Manifest, dst Sink, limit int64) e
 	return o.blob(ctx, m, &blob{desc: m.Layer, dst: dst, limit: limit})
 }
 
-// ProvenanceFile downloads a pinned chart's .prov file. A chart without one is an error.
-func (o *OCI) ProvenanceFile(ctx context.Context, m *Manifest, dst Sink, limit int64) error {
-	if m.Provenance == nil {
-		return fmt.Errorf("failed to get '%s': %w", m.Ref, errNoProvenance)
-	}
-	return o.blob(ctx, m, &blob{desc: *m.Provenance, dst: dst, limit: limit})
-}
-
-var errNoProvenance = errors.New("the chart has no provenance layer")
-
 // A blob is something to download.
 type blob struct {
 	desc  ocispec.Descriptor
@@ -109,24 +99,7 @@ func (b *blob) check(in *body, r io.Reader) error {
 // a tag, a digest, or neither, in which case the version is the tag. The options' TLS settings are for that registry.
 // A want that is not empty is what the index says the archive's digest is.
 func (c *Client) OCIArchive(ctx context.Context, ref, version string, want digest.Digest, o OCIOptions, dst Sink, limit int64) (*Manifest, error) {
-	name, err := parseOCIReference(ref)
-	if err != nil {
-		return nil, err
-	}
-	chart := path.Base(name.Repository)
-	reference := name.Reference
-	name.Reference = ""
-	name.Repository = strings.Trim(strings.TrimSuffix(name.Repository, chart), "/")
-	repo := c.openOCI(name, o)
-	var m *Manifest
-	switch {
-	case strings.Contains(reference, ":"):
-		m, err = repo.PinDigest(ctx, chart, digest.Digest(reference))
-	case reference != "":
-		m, err = repo.Pin(ctx, chart, reference)
-	default:
-		m, err = repo.Pin(ctx, chart, version)
-	}
+	repo, m, err := c.pinReference(ctx, ref, version, o)
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +128,29 @@ func (c *Client) OCICandidate(ctx context.Context, cand resolve.Candidate, polic
 		_, err = c.OCIArchive(ctx, cand.URLs[0], cand.Version, "", o, dst, limit)
 	}
 	return err
+}
+
+// pinReference opens the registry of a reference, and asks what it names.
+func (c *Client) pinReference(ctx context.Context, ref, version string, o OCIOptions) (*OCI, *Manifest, error) {
+	name, err := parseOCIReference(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	chart := path.Base(name.Repository)
+	reference := name.Reference
+	name.Reference = ""
+	name.Repository = strings.Trim(strings.TrimSuffix(name.Repository, chart), "/")
+	repo := c.openOCI(name, o)
+	var m *Manifest
+	switch {
+	case strings.Contains(reference, ":"):
+		m, err = repo.PinDigest(ctx, chart, digest.Digest(reference))
+	case reference != "":
+		m, err = repo.Pin(ctx, chart, reference)
+	default:
+		m, err = repo.Pin(ctx, chart, version)
+	}
+	return repo, m, err
 }
 
 // parseOCIReference returns host, repository and, if there is one, tag or digest.

@@ -30,9 +30,11 @@ type Published struct {
 	Tag        string // in an OCI registry
 	MediaType  string // of the chart layer; "-": there is none
 	ConfigType string
-	Index      bool  // the tag is of an image index
-	Provenance bool  // there is a provenance layer
-	SizeLie    int64 // is added to the size of the layers in the manifest
+	Index      bool // the tag is of an image index
+	Provenance bool // there is a provenance layer
+	// ProvenanceFile is what is in that layer, which is there then, if it is to be something else than a few words.
+	ProvenanceFile []byte
+	SizeLie        int64 // is added to the size of the layers in the manifest
 }
 
 // ReadPublished reads what a directory has to offer: the charts in its subdirectories, whose path is the repository in

@@ -133,6 +133,9 @@ func (p *pass) findRemote(ctx context.Context, d *dependency) error {
 	if d.chosen.local {
 		d.archive, err = p.r.acquire(ctx, d.chosen)
 	}
+	if err == nil && p.r.o.VerifyDependencies {
+		err = p.r.verifyDependency(ctx, d)
+	}
 	return err
 }
 

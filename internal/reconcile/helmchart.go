@@ -59,6 +59,9 @@ type pick struct {
 	// fetch writes the archive.
 	fetch    func(ctx context.Context, dst fetch.Sink, limit int64) error
 	metadata map[string]string // of the artifact
+	// provenance writes the provenance file of the archive, which calls it file.
+	provenance func(ctx context.Context, dst fetch.Sink) error
+	file       string
 	// subject is what a signature has to be for, nil where there can be none.
 	subject *verify.Subject
 }

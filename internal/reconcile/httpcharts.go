@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -138,12 +140,19 @@ func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return c.repo.indexed.Archive(ctx, chosen, dst, limit)
 		},
+		provenance: func(ctx context.Context, dst fetch.Sink) error {
+			return c.repo.indexed.Provenance(ctx, chosen, dst)
+		},
+		file: archiveName(status.Build{Name: name, Version: chosen.Version}),
 	}
 	picked.id = fmt.Sprintf("%q %q", c.repo.identity, picked.entry)
 	if len(chosen.URLs) > 0 {
 		picked.url = auth.RedactURL(c.urlOf(chosen.URLs[0]))
 		if strings.HasPrefix(chosen.URLs[0], sourcev1.HelmRepositoryTypeOCI+"://") && !local {
 			picked.fetch = c.r.registryArchive(c.repo, chosen)
+			picked.provenance = c.r.registryProvenance(c.repo, chosen)
+		} else if u, err := url.Parse(chosen.URLs[0]); err == nil {
+			picked.file = path.Base(u.Path)
 		}
 	}
 	return picked

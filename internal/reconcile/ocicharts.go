@@ -156,6 +156,10 @@ func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return c.repo.registry.Archive(ctx, pinned, dst, limit)
 		},
+		provenance: func(ctx context.Context, dst fetch.Sink) error {
+			return c.repo.registry.ProvenanceFile(ctx, pinned, dst)
+		},
+		file: archiveName(status.Build{Name: name, Version: pinned.Version()}),
 	}
 }
 
@@ -164,18 +168,29 @@ func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
 // passCredentials; else the user's own logins are used.
 func (r *Reconciler) registryArchive(repo *repository, chosen resolve.Candidate) func(context.Context, fetch.Sink, int64) error {
 	return func(ctx context.Context, dst fetch.Sink, limit int64) error {
-		options := fetch.OCIOptions{Identity: repo.tls.WithoutCertificate()}
-		obj, ok := repo.object.Typed.(*sourcev1.HelmRepository)
-		pass := ok && obj.Spec.PassCredentials
-		if pass {
-			options.Identity = repo.tls
-		}
-		switch {
-		case pass && repo.basic != nil:
-			options.Logins = repo.basic
-		case r.o.Ambient:
-			options.Logins = r.logins.ambient()
-		}
-		return r.client.OCICandidate(ctx, chosen, r.o.digestPolicy(), options, dst, limit)
+		return r.client.OCICandidate(ctx, chosen, r.o.digestPolicy(), r.registryOptions(repo), dst, limit)
 	}
+}
+
+// registryProvenance fetches the provenance file of such an archive.
+func (r *Reconciler) registryProvenance(repo *repository, chosen resolve.Candidate) func(context.Context, fetch.Sink) error {
+	return func(ctx context.Context, dst fetch.Sink) error {
+		return r.client.OCIProvenance(ctx, chosen.URLs[0], chosen.Version, r.registryOptions(repo), dst)
+	}
+}
+
+func (r *Reconciler) registryOptions(repo *repository) fetch.OCIOptions {
+	options := fetch.OCIOptions{Identity: repo.tls.WithoutCertificate()}
+	obj, ok := repo.object.Typed.(*sourcev1.HelmRepository)
+	pass := ok && obj.Spec.PassCredentials
+	if pass {
+		options.Identity = repo.tls
+	}
+	switch {
+	case pass && repo.basic != nil:
+		options.Logins = repo.basic
+	case r.o.Ambient:
+		options.Logins = r.logins.ambient()
+	}
+	return options
 }

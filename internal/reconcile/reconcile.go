@@ -60,6 +60,12 @@ type Options struct {
 	// "" for none.
 	Trust      *Trust
 	TrustCache string
+	// Keyring has charts without spec.verify checked against their provenance
+	// files; VerifyDependencies those that packaged charts require, too.
+	Keyring            *Keyring
+	VerifyDependencies bool
+	// RequireVerification fails charts that nobody vouches for.
+	RequireVerification bool
 	// AdvertisedAddress is where the artifacts directory is served; empty means
 	// file:// URLs.
 	AdvertisedAddress string
@@ -166,16 +172,17 @@ type Reconciler struct {
 	limits    chart.Limits
 	progress  Progress
 
-	results memo[store.Key, *Result]
-	opened  memo[store.Key, *repository]
-	indexes memo[string, *indexFile]
-	stored  memo[store.Key, *indexFile] // indexes of earlier runs
-	tags    memo[chartKey, []string]
-	pinned  memo[chartKey, *fetch.Manifest]
-	signers memo[signatureKey, *verify.Signer]
-	roots   memo[string, *Trust]
-	trust   func() *Trust
-	plain   func() http.RoundTripper // to servers that get no credentials
+	results     memo[store.Key, *Result]
+	opened      memo[store.Key, *repository]
+	indexes     memo[string, *indexFile]
+	stored      memo[store.Key, *indexFile] // indexes of earlier runs
+	tags        memo[chartKey, []string]
+	pinned      memo[chartKey, *fetch.Manifest]
+	signers     memo[signatureKey, *verify.Signer]
+	roots       memo[string, *Trust]
+	provenances memo[string, *verify.Signer]
+	trust       func() *Trust
+	plain       func() http.RoundTripper // to servers that get no credentials
 
 	archives memo[string, *spool]         // of dependencies
 	trees    memo[store.Key, *sourceTree] // of Git repositories and buckets

@@ -25,6 +25,8 @@ type indexed interface {
 	Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error)
 	// Archive writes the archive of a candidate of that index to dst.
 	Archive(ctx context.Context, c resolve.Candidate, dst fetch.Sink, limit int64) error
+	// Provenance writes its provenance file.
+	Provenance(ctx context.Context, c resolve.Candidate, dst fetch.Sink) error
 }
 
 // repository is an opened HelmRepository: its place, reached with its

@@ -28,6 +28,9 @@ func (p *pass) treeChart(ctx context.Context, obj *sourcev1.HelmChart, result *R
 	if result.artifact != nil {
 		obj.Status.ObservedSourceArtifactRevision = result.artifact.Revision
 	}
+	if err := p.vouched(result); err != nil {
+		return err
+	}
 	fingerprint, err := p.treeFingerprint(obj, from)
 	if err != nil {
 		return err
@@ -70,6 +73,15 @@ func (p *pass) treeChart(ctx context.Context, obj *sourcev1.HelmChart, result *R
 // treeFingerprint is the fingerprint of a chart that needs nothing but its source.
 func (p *pass) treeFingerprint(obj *sourcev1.HelmChart, from *sourceTree) (string, error) {
 	return fingerprintOf(obj.Spec, p.out.Generation, from.revision, from.digest, p.r.entryTime(from.time))
+}
+
+// vouched refuses a chart from a tree that nobody signed, where that is asked for.
+func (p *pass) vouched(source *Result) error {
+	git, ok := source.Object.Typed.(*sourcev1.GitRepository)
+	if !p.r.o.RequireVerification || ok && git.Spec.Verification != nil {
+		return nil
+	}
+	return status.ChartVerificationError.Wrap(&unaskedError{"its source has no spec.verify"})
 }
 
 // treeRecipe is the recipe for a chart from a tree, nil for an archive that is

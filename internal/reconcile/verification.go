@@ -16,40 +16,34 @@ import (
 
 // The keys of artifact.metadata for a chart whose signature was verified.
 const (
-	metadataSignedBy = "helmsrc.dev/signed-by" // name of the key, or identity of the certificate
-	metadataIssuer   = "helmsrc.dev/signer-issuer"
-	metadataLogIndex = "helmsrc.dev/signature-log-index"
-	metadataSignedAt = "helmsrc.dev/signed-at"
+	metadataSignedBy  = "helmsrc.dev/signed-by"  // name of the key, or identity of the certificate
+	metadataSignerKey = "helmsrc.dev/signer-key" // fingerprint, where signed-by is a name in a PGP key
+	metadataIssuer    = "helmsrc.dev/signer-issuer"
+	metadataLogIndex  = "helmsrc.dev/signature-log-index"
+	metadataSignedAt  = "helmsrc.dev/signed-at"
 )
 
 // Signature is who signed a chart, as far as that was verified.
 type Signature = verify.Signer
 
-// verifyChart checks the signature of a chart, where one is asked for. It runs on
-// every run, also when the artifact is reused: who was trusted yesterday may not
-// be today.
+// verifyChart makes sure that somebody who is trusted signed the chart, where that
+// is asked for. It runs on every run, also when the artifact is reused: who was
+// trusted yesterday may not be today.
 func (p *pass) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick) (verified bool, err error) {
-	if obj.Spec.Verify == nil || p.r.o.ResolveOnly && !p.r.o.Verify {
-		return false, nil
-	}
-	if chosen.subject == nil {
-		return false, status.ChartVerificationError.Wrap(&unverifiableError{})
-	}
-	check, err := p.verifier(ctx, obj)
-	if err != nil {
-		return false, setupFailure(obj, err)
-	}
-	key := signatureKey{chosen.id, check.against}
-	signer, err := p.r.signers.do(ctx, key, func() (*verify.Signer, error) { return check.run(ctx, *chosen.subject) })
-	var settings *verify.SettingsError
+	var signer *verify.Signer
+	o := &p.r.o
 	switch {
-	case errors.As(err, &settings):
-		return false, setupFailure(obj, err)
-	case err != nil:
-		return false, signatureFailure(chosen, err)
-	case signer == nil:
-		p.warnf("the signature of %s was not verified: the trust policy does not ask for it", chosen.url)
+	case o.ResolveOnly && !o.Verify:
 		return false, nil
+	case obj.Spec.Verify != nil:
+		signer, err = p.verifySignature(ctx, obj, chosen)
+	case o.Keyring != nil:
+		signer, err = p.verifyProvenance(ctx, chosen)
+	case o.RequireVerification:
+		return false, status.ChartVerificationError.Wrap(&unaskedError{"it has no spec.verify"})
+	}
+	if err != nil || signer == nil {
+		return false, err
 	}
 	for _, w := range signer.Warnings {
 		p.warnf("%s", w)
@@ -57,6 +51,31 @@ func (p *pass) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen 
 	chosen.metadata = withSigner(chosen.metadata, signer)
 	p.result.Signature = signer
 	return true, nil
+}
+
+// verifySignature checks what spec.verify asks for.
+func (p *pass) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick) (*verify.Signer, error) {
+	if chosen.subject == nil {
+		return nil, status.ChartVerificationError.Wrap(&unverifiableError{})
+	}
+	check, err := p.verifier(ctx, obj)
+	if err != nil {
+		return nil, setupFailure(obj, err)
+	}
+	key := signatureKey{chosen.id, check.against}
+	signer, err := p.r.signers.do(ctx, key, func() (*verify.Signer, error) { return check.run(ctx, *chosen.subject) })
+	var settings *verify.SettingsError
+	switch {
+	case errors.As(err, &settings):
+		return nil, setupFailure(obj, err)
+	case err != nil:
+		return nil, signatureFailure(chosen, err)
+	case signer == nil && p.r.o.RequireVerification:
+		return nil, signatureFailure(chosen, &unaskedError{"the trust policy enforces nothing"})
+	case signer == nil:
+		p.warnf("the signature of %s was not verified: the trust policy does not enforce it", chosen.url)
+	}
+	return signer, nil
 }
 
 // signatureFailure is a signature that is missing, refused, or cannot be had.
@@ -90,15 +109,21 @@ func (*unverifiableError) Integrity() bool { return true }
 
 // Hint tells what can be verified.
 func (*unverifiableError) Hint() string {
-	return "spec.verify works only with charts from OCI registries"
+	return "spec.verify works only with charts from OCI registries; --keyring checks the provenance files of other charts"
 }
 
 // withSigner adds who signed to the metadata of an artifact.
 func withSigner(metadata map[string]string, s *verify.Signer) map[string]string {
 	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
 	metadata[metadataSignedBy] = s.Key
 	if s.Identity != "" {
 		metadata[metadataSignedBy] = s.Identity
+	}
+	if s.Identity != "" && s.Key != "" {
+		metadata[metadataSignerKey] = s.Key
 	}
 	if s.Issuer != "" {
 		metadata[metadataIssuer] = s.Issuer

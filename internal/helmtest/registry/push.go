@@ -117,6 +117,9 @@ func pushLayers(repo *remote.Repository, p *helmtest.Published) ([]ocispec.Descr
 	if p.Provenance {
 		layers[ProvenanceType] = fmt.Appendf(nil, "provenance of %s\n", p.Metadata.Name)
 	}
+	if p.ProvenanceFile != nil {
+		layers[ProvenanceType] = p.ProvenanceFile
+	}
 	var list []ocispec.Descriptor
 	for _, mediaType := range slices.Sorted(maps.Keys(layers)) {
 		d, err := push(repo, mediaType, layers[mediaType])

@@ -31,15 +31,27 @@ import (
 // is go-containerregistry's, else the CNCF distribution. Credentials are basic or tokens; the server of these is started
 // in the world, at the host of the realm.
 func Kind(w *helmtest.World, name, dir string, c *helmtest.Config) (http.Handler, error) {
-	return KindWith(func(*Registry, string) error { return nil })(w, name, dir, c)
+	return KindWith(Hooks{})(w, name, dir, c)
 }
 
-// KindWith is [Kind] with more to put into the registry: add gets it and the directory when the charts are there.
-func KindWith(add func(r *Registry, dir string) error) helmtest.Kind {
+// Hooks put more into a registry than the charts of a directory.
+type Hooks struct {
+	// Change gets the charts before they are pushed, Add the registry when they are there. Both may be nil.
+	Change func(charts []helmtest.Published, dir string) error
+	Add    func(r *Registry, dir string) error
+}
+
+// KindWith is [Kind] with hooks.
+func KindWith(hooks Hooks) helmtest.Kind {
 	return func(w *helmtest.World, name, dir string, c *helmtest.Config) (http.Handler, error) {
 		charts, err := helmtest.ReadPublished(dir)
 		if err != nil {
 			return nil, err
+		}
+		if hooks.Change != nil {
+			if err := hooks.Change(charts, dir); err != nil {
+				return nil, err
+			}
 		}
 		r, err := New(c)
 		if err != nil {
@@ -50,8 +62,10 @@ func KindWith(add func(r *Registry, dir string) error) helmtest.Kind {
 				return nil, fmt.Errorf("%s: %w", charts[i].Repository, err)
 			}
 		}
-		if err := add(r, dir); err != nil {
-			return nil, err
+		if hooks.Add != nil {
+			if err := hooks.Add(r, dir); err != nil {
+				return nil, err
+			}
 		}
 		err = r.startTokenServer(w, name)
 		return r.Handler, err

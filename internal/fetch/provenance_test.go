@@ -1,0 +1,136 @@
+package fetch
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+func TestProvenance(t *testing.T) {
+	good := files{"/foo.tgz.prov": "provenance"}
+	for _, tt := range []struct {
+		name          string
+		first, second http.Handler
+		want, wantErr string
+		absent        bool
+	}{
+		{"first", good, status(404), "provenance", "", false},
+		{"second", status(404), good, "provenance", "", false},
+		{"none", status(404), status(410), "", "provenance file 'foo.tgz.prov': file does not exist", true},
+		// Who could not be asked may have it: that is not "unsigned".
+		{"none and a failure", status(404), status(503), "", "503 Service Unavailable", false},
+		{"a failure and none", status(503), status(404), "", "503 Service Unavailable", false},
+		{"forbidden", status(403), good, "", "403 Forbidden", false},
+		{"too large", files{"/foo.tgz.prov": strings.Repeat("x", maxProvenanceBytes+1)}, good, "", "size exceeds '1048576' bytes limit", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.serve(t, "one.test:80", tt.first)
+			w.serve(t, "two.test:80", tt.second)
+			c := candidate("http://one.test/foo.tgz?key=canary", "http://two.test/foo.tgz")
+			var dst buffer
+			err := w.repository(t, "http://repo.test", nil, HTTPOptions{}).Provenance(t.Context(), c, &dst)
+			if tt.wantErr != "" {
+				wantError(t, err, tt.wantErr)
+			} else if err != nil || dst.String() != tt.want {
+				t.Errorf("got %q, %v", &dst, err)
+			}
+			if errors.Is(err, fs.ErrNotExist) != tt.absent {
+				t.Errorf("absent: %v", !tt.absent)
+			}
+			if strings.Contains(tt.wantErr, "503") != Transient(err) && err != nil {
+				t.Errorf("transient: %v", Transient(err))
+			}
+		})
+	}
+}
+
+func TestDirProvenance(t *testing.T) {
+	root := t.TempDir()
+	for name, content := range map[string]string{
+		"foo-1.0.0.tgz": "archive", "foo-1.0.0.tgz.prov": "provenance", "bar-1.0.0.tgz": "archive",
+		// It is not beside the archive that is used.
+		"charts/bar-1.0.0.tgz.prov": "provenance",
+	} {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := OpenDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var dst buffer
+	if err := d.Provenance(t.Context(), candidate("https://elsewhere.test/foo-1.0.0.tgz"), &dst); err != nil || dst.String() != "provenance" {
+		t.Errorf("got %q, %v", &dst, err)
+	}
+	for _, url := range []string{"charts/bar-1.0.0.tgz", "nowhere.tgz"} {
+		c := resolve.Candidate{Name: "bar", Version: "1.0.0", URLs: []string{url}}
+		if err := d.Provenance(t.Context(), c, &dst); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got %v", url, err)
+		}
+	}
+}
+
+// What others read from a registry is tried again, and given to them as it is where that is an answer.
+func TestReading(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		h             http.Handler
+		want, wantErr string
+		code          int
+		transient     bool
+	}{
+		{"good", files{"/v2/x": "signature"}, "signature", "", 200, false},
+		{"again", inTurn(status(503), http.HandlerFunc(short), files{"/v2/x": "signature"}), "signature", "", 200, false},
+		{"503", status(503), "", "503 Service Unavailable", 0, true},
+		{"cut short", http.HandlerFunc(short), "", "unexpected EOF", 0, true},
+		{"404", status(404), "", "", 404, false},
+		{"400", status(400), "", "", 400, false},
+		{"403", status(403), "", "", 403, false},
+		{"bounded", files{"/v2/x": strings.Repeat("x", maxMetadataBytes+100)}, strings.Repeat("x", maxMetadataBytes+1), "", 200, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.serve(t, "registry.test:80", tt.h)
+			o, err := w.client(t).OCI("oci://registry.test/charts", OCIOptions{Insecure: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://registry.test/v2/x", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := o.Reading().RoundTrip(req)
+			if tt.wantErr != "" {
+				wantError(t, err, tt.wantErr)
+				if Transient(err) != tt.transient {
+					t.Errorf("transient: %v", !tt.transient)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			var dst buffer
+			if _, err := dst.ReadFrom(answer.Body); err != nil {
+				t.Fatal(err)
+			}
+			if answer.StatusCode != tt.code || answer.StatusCode == 200 && dst.String() != tt.want {
+				t.Errorf("got %d, %.40q", answer.StatusCode, &dst)
+			}
+		})
+	}
+}

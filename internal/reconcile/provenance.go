@@ -1,0 +1,107 @@
+package reconcile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/verify"
+)
+
+// Keyring holds the PGP keys that provenance files may be signed with.
+type Keyring = verify.Keyring
+
+// ParseKeyring reads exported PGP keys.
+func ParseKeyring(content []byte) (*Keyring, error) { return verify.ParseKeyring(content) }
+
+// verifyProvenance checks the archive against the provenance file beside it. The
+// archive is downloaded for that, and then stored from where it was checked.
+func (p *pass) verifyProvenance(ctx context.Context, chosen *pick) (*verify.Signer, error) {
+	archive, err := p.r.acquire(ctx, chosen)
+	if err != nil {
+		return nil, acquireFailure(err)
+	}
+	signer, err := p.r.provenance(ctx, chosen, archive)
+	if err != nil {
+		return nil, signatureFailure(chosen, err)
+	}
+	chosen.fetch = archive.copyTo
+	return signer, nil
+}
+
+// acquireFailure attaches the reason to an archive that could not be acquired.
+func acquireFailure(err error) error {
+	var local *sinkError
+	var download *downloadError
+	switch {
+	case errors.As(err, &local):
+		return storageFailure(fmt.Errorf("unable to copy Helm chart to a temporary file: %w", local.err), status.ArchiveOperationFailed)
+	case errors.As(err, &download):
+		return pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", download.err))
+	}
+	return status.DirectoryCreationFailed.Wrap(err)
+}
+
+// provenance tells who signed an archive, once per run.
+func (r *Reconciler) provenance(ctx context.Context, chosen *pick, archive *spool) (*verify.Signer, error) {
+	return r.provenances.do(ctx, chosen.id, func() (*verify.Signer, error) {
+		var file memory
+		err := chosen.provenance(ctx, &file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		signer, err := verify.Provenance(sectionOf(archive, archive.digest.Size()), chosen.file, file.Bytes(), r.o.Keyring)
+		if err != nil {
+			return nil, err
+		}
+		return signer, nil
+	})
+}
+
+// verifyDependency checks the provenance of a chart that another one requires.
+func (r *Reconciler) verifyDependency(ctx context.Context, d *dependency) error {
+	archive, err := r.acquire(ctx, d.chosen)
+	if err != nil {
+		return err
+	}
+	if _, err := r.provenance(ctx, d.chosen, archive); err != nil {
+		return fmt.Errorf("failed to verify %s: %w", d.chosen.url, err)
+	}
+	return nil
+}
+
+// copyTo writes what was spooled. It has the form of a pick's fetch.
+func (s *spool) copyTo(_ context.Context, dst fetch.Sink, _ int64) error {
+	if err := dst.Reset(); err != nil {
+		return err
+	}
+	_, err := io.Copy(dst, sectionOf(s, s.digest.Size()))
+	return err
+}
+
+// memory is a sink for small files.
+type memory struct{ bytes.Buffer }
+
+// Reset forgets what was written.
+func (m *memory) Reset() error {
+	m.Buffer.Reset()
+	return nil
+}
+
+// unaskedError is a chart that nothing vouches for, where something has to.
+type unaskedError struct{ reason string }
+
+func (e *unaskedError) Error() string { return "nothing vouches for the chart: " + e.reason }
+
+// Integrity tells that the chart cannot be trusted.
+func (e *unaskedError) Integrity() bool { return true }
+
+// Hint tells what would help.
+func (e *unaskedError) Hint() string {
+	return "--require-verification wants spec.verify in the HelmChart of an OCI registry, --keyring for charts with provenance files, or spec.verify in the GitRepository"
+}
