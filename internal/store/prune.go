@@ -45,6 +45,11 @@ func (s *Store) Prune(ctx context.Context, keep func(Key) bool) ([]Key, error) {
 	var pruned []Key
 	var errs []error
 	for _, k := range known {
+		// What is left is not pruned, and the caller has to know.
+		if ctx.Err() != nil {
+			errs = append(errs, context.Cause(ctx))
+			break
+		}
 		if keep(k) {
 			continue
 		}
@@ -53,9 +58,6 @@ func (s *Store) Prune(ctx context.Context, keep func(Key) bool) ([]Key, error) {
 			errs = append(errs, err)
 		} else if present {
 			pruned = append(pruned, k)
-		}
-		if ctx.Err() != nil {
-			break
 		}
 	}
 	return pruned, errors.Join(errs...)
