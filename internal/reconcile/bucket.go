@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	godigest "github.com/opencontainers/go-digest"
 
@@ -185,5 +186,20 @@ func directoryFilter(t *fetch.Tree, obj *sourcev1.Bucket) (tree.Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return rules.Choose, nil
+	return tree.All(rules.Choose, prefixed(obj.Spec.Prefix)), nil
+}
+
+// prefixed keeps the files that a listing with this prefix has.
+func prefixed(prefix string) tree.Filter {
+	return func(name string, dir bool) tree.Choice {
+		switch {
+		case strings.HasPrefix(name, prefix), name == tree.IgnoreFile, dir && strings.HasPrefix(prefix, name+"/"):
+			return tree.Keep
+		case dir && strings.HasPrefix(name+"/", prefix):
+			return tree.Keep
+		case dir:
+			return tree.DropAll
+		}
+		return tree.Drop
+	}
 }

@@ -79,7 +79,10 @@ func (p *pass) gitTree(ctx context.Context, obj *sourcev1.GitRepository, include
 			return nil, verificationFailure(&directoryUnsignedError{})
 		}
 		t, err := p.openWorktree(ctx, dir, fetch.WorktreeOptions{RecurseSubmodules: obj.Spec.RecurseSubmodules})
-		return t, status.GitOperationFailed.Wrap(err)
+		if err == nil {
+			err = keepOnly(t, obj.Spec.SparseCheckout)
+		}
+		return t, gitFailure(err)
 	}
 	o, err := p.gitOptions(obj)
 	if err != nil {
