@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
 // The keys that the S3 server knows.
@@ -36,35 +38,45 @@ func StartS3() (*S3, error) {
 		return nil, err
 	}
 	s := &S3{}
-	if s.dir, err = os.MkdirTemp("", "helmtest-s3-*"); err != nil {
+	if err := s.start(program); err != nil {
+		s.Close()
 		return nil, err
+	}
+	return s, nil
+}
+
+func (s *S3) start(program string) (err error) {
+	if s.dir, err = os.MkdirTemp("", "helmtest-s3-*"); err != nil {
+		return err
 	}
 	for _, sub := range []string{"buckets", "meta"} {
 		if err := os.Mkdir(filepath.Join(s.dir, sub), 0o755); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	addr, err := freePort()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.cmd = exec.CommandContext(context.Background(), program, "--access", S3AccessKey, "--secret", S3SecretKey, "--port", addr,
 		"--region", "us-east-1", "--quiet", "posix", "--sidecar", filepath.Join(s.dir, "meta"), filepath.Join(s.dir, "buckets"))
 	if err := s.cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	// The name that the client has signed is in the Host header, which stays.
 	s.Handler = &httputil.ReverseProxy{
 		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", addr, r.In.Host },
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
-	return s, await(addr)
+	return await(addr)
 }
 
 // Close ends the server and forgets its buckets.
 func (s *S3) Close() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
+	if s.cmd != nil && s.cmd.Process != nil {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+	}
 	_ = os.RemoveAll(s.dir)
 }
 
@@ -98,7 +110,7 @@ func await(addr string) error {
 
 const s3Program = "github.com/versity/versitygw/cmd/versitygw"
 
-// buildS3 returns the program, which is built once for each version of it.
+// buildS3 returns the program, which is built once for each version of it, however many packages are tested at a time.
 func buildS3() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	module := filepath.Join(filepath.Dir(file), "s3server")
@@ -114,11 +126,16 @@ func buildS3() (string, error) {
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
-	if _, err := os.Stat(program); err == nil {
-		return program, nil
-	}
 	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
 		return "", err
+	}
+	unlock, err := lockedfile.MutexAt(program + ".lock").Lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
 	}
 	fresh := fmt.Sprintf("%s.%d", program, os.Getpid())
 	args := []string{"go", "build", "-trimpath", "-o", fresh, s3Program}
