@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,16 +29,23 @@ type signatories struct {
 	keys            map[string]*signing.Key
 	pgp             map[string]*signing.PGPKey
 	sigstore, other *signing.Sigstore
+	notation        map[string]*signing.Authority
 }
 
 // theSignatories are made when a script needs them.
 var theSignatories = sync.OnceValues(func() (*signatories, error) {
-	s := &signatories{keys: map[string]*signing.Key{}, pgp: map[string]*signing.PGPKey{}}
+	s := &signatories{keys: map[string]*signing.Key{}, pgp: map[string]*signing.PGPKey{}, notation: map[string]*signing.Authority{}}
 	for name, kind := range map[string]string{
 		"cosign": "ecdsa", "other": "ecdsa", "ecdsa384": "ecdsa384", "rsa": "rsa", "ed25519": "ed25519",
 	} {
 		var err error
 		if s.keys[name], err = signing.NewKey(kind); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"notation", "other-notation"} {
+		var err error
+		if s.notation[name], err = signing.NewAuthority(name); err != nil {
 			return nil, err
 		}
 	}
@@ -89,14 +97,16 @@ func signatures(dir string, each func(s *signatories, words []string) error) err
 	return nil
 }
 
-// sign signs what a registry has.
-func sign(r *registry.Registry, dir string) error {
-	return signatures(dir, func(s *signatories, words []string) error {
-		if s.pgp[words[1]] != nil {
-			return nil
-		}
-		return s.sign(r, words)
-	})
+// signIn signs what the registries of a world have.
+func signIn(w *helmtest.World) func(*registry.Registry, string) error {
+	return func(r *registry.Registry, dir string) error {
+		return signatures(dir, func(s *signatories, words []string) error {
+			if s.pgp[words[1]] != nil {
+				return nil
+			}
+			return s.sign(w, r, words)
+		})
+	}
 }
 
 // signArchives gives the charts for a registry their provenance files.
@@ -167,7 +177,7 @@ func signedRepository(kind helmtest.Kind) helmtest.Kind {
 	}
 }
 
-func (s *signatories) sign(r *registry.Registry, words []string) error {
+func (s *signatories) sign(w *helmtest.World, r *registry.Registry, words []string) error {
 	t, err := target(r, words[0])
 	if err != nil {
 		return err
@@ -187,6 +197,9 @@ func (s *signatories) sign(r *registry.Registry, words []string) error {
 	}
 	if words[1] == "keyless" {
 		return s.signKeyless(t, options)
+	}
+	if a := s.notation[words[1]]; a != nil {
+		return signNotation(w, a, t, options)
 	}
 	return s.signWithKey(t, words[1], options)
 }
@@ -260,6 +273,41 @@ func (s *signatories) signKeyless(t signing.Target, options map[string]string) e
 	return authority.Sign(t, k)
 }
 
+// signNotation knows the options cose, expired (the certificate was valid when it was signed), ocsp (the certificate names
+// a server, http://ocsp.test) and revoked.
+func signNotation(w *helmtest.World, a *signing.Authority, t signing.Target, options map[string]string) error {
+	has := func(key string) bool { _, ok := options[key]; return ok }
+	form, from, days, server := signing.JWS, time.Now().Add(-time.Hour), 30, ""
+	if has("cose") {
+		form = signing.COSE
+	}
+	if has("expired") {
+		from, days = time.Now().Add(-72*time.Hour), 1
+	}
+	if has("ocsp") || has("revoked") {
+		server = "http://ocsp.test"
+		if _, running := w.Servers["ocsp"]; !running {
+			if err := w.Serve("ocsp", &helmtest.Config{Addr: "ocsp.test:80"}, a.OCSP()); err != nil {
+				return err
+			}
+		}
+	}
+	n, err := a.Issue("signer", from, days, server)
+	if err != nil {
+		return err
+	}
+	if has("revoked") {
+		n.Revoke()
+	}
+	return n.SignAt(context.Background(), t, form, from.Add(time.Minute), time.Time{})
+}
+
+// policy is a trust policy of notation.
+func policy(level string) []byte {
+	return fmt.Appendf(nil, `{"version": "1.0", "trustPolicies": [{"name": "charts", "registryScopes": ["*"],
+		"signatureVerification": {"level": %q}, "trustStores": ["ca:charts"], "trustedIdentities": ["*"]}]}`, level)
+}
+
 // writeSigning writes what verifies the signatures of a script to signing/, if it has any.
 func writeSigning(work string) error {
 	needed, err := filepath.Glob(filepath.Join(work, "*", "signatures"))
@@ -301,6 +349,18 @@ func (s *signatories) files() (map[string][]byte, error) {
 		files[name+".json"] = root
 		secrets[name] = map[string][]byte{"trusted_root.json": root}
 	}
+	for _, level := range []string{"strict", "permissive", "audit", "skip"} {
+		secrets["notation-"+level] = map[string][]byte{
+			"trustpolicy.json": policy(level), "ca.crt": s.notation["notation"].Certificate,
+		}
+	}
+	secrets["notation-several"] = map[string][]byte{
+		"trustpolicy.json": policy("strict"), "a.crt": s.notation["other-notation"].Certificate, "b.pem": s.notation["notation"].Certificate,
+	}
+	secrets["other-notation"] = map[string][]byte{
+		"trustpolicy.json": policy("strict"), "ca.crt": s.notation["other-notation"].Certificate,
+	}
+	secrets["no-policy"] = map[string][]byte{"ca.crt": s.notation["notation"].Certificate}
 	for name, key := range s.pgp {
 		var err error
 		if files[name+".gpg"], err = key.Keyring(); err != nil {

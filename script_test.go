@@ -138,7 +138,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	w := helmtest.NewWorld(k)
-	w.Kinds["registry"] = registry.KindWith(registry.Hooks{Change: signArchives, Add: sign})
+	w.Kinds["registry"] = registry.KindWith(registry.Hooks{Change: signArchives, Add: signIn(w)})
 	w.Kinds["repo"] = signedRepository(w.Kinds["repo"])
 	env.Defer(w.Close)
 	if err := writeSigning(env.WorkDir); err != nil {
