@@ -69,6 +69,7 @@ func groups(o *options) []group {
 		{"index " + describe(o, 0), indexed(0, true)},
 		{"index " + describe(o, 1), indexed(1, false)},
 		{fmt.Sprintf("%d charts of one repository", scaleOf(o).Many), many()},
+		{fmt.Sprintf("an umbrella chart with %d dependencies", umbrellaRepositories*umbrellaCharts), umbrella()},
 		{"registry, exact version", registryPulls(exactVersion)},
 		{fmt.Sprintf("registry, newest of %d tags", scaleOf(o).Tags), registryPulls(anyVersion)},
 	}

@@ -28,9 +28,9 @@ type scale struct {
 
 func scaleOf(o *options) scale {
 	if o.smoke {
-		return scale{Indexes: []size{{"small", 3, 4}, {"large", 6, 8}}, Tags: 250, Many: 5}
+		return scale{Indexes: append([]size{{"small", 3, 4}, {"large", 6, 8}}, umbrellaSizes(6, 4)...), Tags: 250, Many: 5}
 	}
-	return scale{Indexes: []size{{"small", 120, 130}, {"large", 400, 500}}, Tags: 10_000, Many: 100}
+	return scale{Indexes: append([]size{{"small", 120, 130}, {"large", 400, 500}}, umbrellaSizes(100, 50)...), Tags: 10_000, Many: 100}
 }
 
 // chosen is the chart and version that is asked for: one in the middle.
