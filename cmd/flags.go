@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -63,6 +64,23 @@ func (o *storeOptions) addWriting(fs *pflag.FlagSet) {
 	fs.StringVar(&o.algorithm, "artifact-digest-algo", "sha256", "digest `algorithm` of artifacts: sha256, sha384, sha512")
 	fs.DurationVar(&o.ttl, "artifact-retention-ttl", time.Minute, "`age` from which earlier artifacts of an object are removed")
 	fs.IntVar(&o.records, "artifact-retention-records", 2, "`number` of artifacts that are kept for an object")
+}
+
+// check refuses values that no flag type can refuse by itself.
+func (o *storeOptions) check() error {
+	if info, err := os.Stat(o.dir); err == nil && !info.IsDir() {
+		return usagef("--artifacts-dir: %s is not a directory", o.dir)
+	}
+	switch {
+	case o.records < 0:
+		return usagef("--artifact-retention-records must not be negative, got %d", o.records)
+	case o.ttl < 0:
+		return usagef("--artifact-retention-ttl must not be negative, got %s", o.ttl)
+	case strings.ContainsAny(o.advertised, "@?#"):
+		// Nothing of it is quoted: it would be printed with every artifact.
+		return usagef("--storage-adv-addr must be a host and port, or a URL of scheme, host, port and path alone")
+	}
+	return nil
 }
 
 // fetchOptions say how sources are reached and what is accepted from them.

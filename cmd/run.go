@@ -114,6 +114,9 @@ func (a *app) openStore(o *storeOptions) (*store.Store, error) {
 	if err := oneOf("artifact-digest-algo", o.algorithm, "sha256", "sha384", "sha512"); err != nil {
 		return nil, err
 	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	st, err := store.Open(o.dir, store.Options{
 		Algorithm:        godigest.Algorithm(o.algorithm),
 		RetentionTTL:     o.ttl,

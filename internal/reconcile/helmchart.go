@@ -53,6 +53,8 @@ type pick struct {
 	entry any
 	// id is equal for two picks that have the same archive, within one run.
 	id string
+	// deprecated charts are told as soon as that is known, which may be now.
+	deprecated bool
 	// local archives are read anew on every run: nobody republishes a file.
 	local bool
 	time  time.Time // of its publication, zero if that is not known
@@ -254,7 +256,7 @@ func (p *pass) checkArchive(archive io.Reader, chosen *pick) error {
 // checkIdentity refuses a chart that is another one than what was asked for.
 func (r *Reconciler) checkIdentity(t teller, metadata *helmchart.Metadata, chosen *pick) error {
 	if chart.MatchName(metadata.Name, chosen.name) && chart.MatchVersion(metadata.Version, chosen.version) {
-		if metadata.Deprecated {
+		if metadata.Deprecated && !chosen.deprecated {
 			t.warnf("chart '%s' version '%s' is deprecated", chosen.name, chosen.version)
 		}
 		return nil

@@ -119,6 +119,9 @@ func (c *indexCharts) find(_ context.Context, t teller, name, version string) (*
 	if err != nil {
 		return nil, err
 	}
+	if chosen.Deprecated {
+		t.warnf("chart '%s' version '%s' is deprecated", name, chosen.Version)
+	}
 	if chosen.Removed {
 		t.warnf("chart '%s' version '%s' was removed by its publisher", name, chosen.Version)
 	}
@@ -135,7 +138,7 @@ func (e *entriesError) Unwrap() error { return e.err }
 func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
 	_, local := c.repo.indexed.(*fetch.Dir)
 	picked := &pick{
-		name: name, version: chosen.Version, digest: chosen.Digest, local: local, time: chosen.Created,
+		name: name, version: chosen.Version, digest: chosen.Digest, deprecated: chosen.Deprecated, local: local, time: chosen.Created,
 		entry: []any{c.repo.place, chosen.Name, chosen.Version, chosen.Digest, chosen.URLs, chosen.Created.Format(time.RFC3339Nano)},
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return c.repo.indexed.Archive(ctx, chosen, dst, limit)

@@ -242,7 +242,11 @@ func (p *pass) conclude() *Result {
 	now := p.r.now()
 	p.out.Artifact = *p.f.artifact
 	*p.f.conditions, *p.f.observedGeneration = status.Fold(p.kind.name, p.prev, p.out, now)
-	if err := p.remember(); err != nil {
+	switch err := p.remember(); {
+	case err != nil && p.out.Failure != nil:
+		// What went wrong first is what matters, and may well be the cause of this.
+		p.debugf("%v", err)
+	case err != nil:
 		return p.unremembered(err)
 	}
 	p.result.Events = status.Events(p.prev, p.out)
