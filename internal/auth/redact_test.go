@@ -56,7 +56,7 @@ func FuzzRedactURL(f *testing.F) {
 			RawQuery: "token=" + mark + url.QueryEscape(query), Fragment: mark + fragment}
 		for _, raw := range []string{u.String(), u.Redacted()} {
 			if strings.Contains(user+host+path, mark) {
-				t.Skip()
+				return
 			}
 			if got := RedactURL(raw); strings.Contains(got, mark) {
 				t.Errorf("RedactURL(%q) = %q", raw, got)
