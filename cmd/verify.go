@@ -78,7 +78,7 @@ func (a *app) printVerifications(o *outputOptions) func([]*reconcile.Result) err
 	return func(results []*reconcile.Result) error {
 		records := []verification{}
 		for _, r := range results {
-			if r.Resolution != nil {
+			if r.Resolution != nil || r.Failure != nil {
 				records = append(records, newVerification(r))
 			}
 		}
@@ -93,8 +93,10 @@ func newVerification(r *reconcile.Result) verification {
 	obj := r.Object.Object
 	record := verification{
 		Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name,
-		Chart: r.Resolution.Chart, Version: r.Resolution.Version, Digest: r.Resolution.Digest,
 		Result: resultUnasked,
+	}
+	if found := r.Resolution; found != nil {
+		record.Chart, record.Version, record.Digest = found.Chart, found.Version, found.Digest
 	}
 	if s := r.Signature; s != nil {
 		record.Result, record.Format, record.SignedBy = resultVerified, s.Format, s.Key
@@ -124,7 +126,7 @@ func (a *app) tabulateVerifications(records []verification) error {
 			index = strconv.FormatInt(*r.LogIndex, 10)
 		}
 		rows = append(rows, []string{
-			r.Namespace, r.Name, r.Chart, orNone(r.Version), r.Result,
+			r.Namespace, r.Name, orNone(r.Chart), orNone(r.Version), r.Result,
 			orNone(r.SignedBy), orNone(r.Issuer), orNone(index), orNone(r.SignedAt),
 		})
 	}

@@ -166,7 +166,7 @@ func (p *pass) stored() *meta.Artifact {
 // unchanged reports the stored artifact in the words of the run that built it.
 func (p *pass) unchanged(build status.Build) error {
 	p.out.Reused = true
-	*p.f.artifact = p.prev.Artifact
+	*p.f.artifact = p.resigned(p.prev.Artifact)
 	p.out.Stored = build.Stored()
 	if was := apimeta.FindStatusCondition(p.prev.Conditions, sourcev1.ArtifactInStorageCondition); was != nil {
 		p.out.Stored = &status.Observation{Reason: status.Reason(was.Reason), Message: was.Message}
@@ -177,7 +177,7 @@ func (p *pass) unchanged(build status.Build) error {
 // reuse reports the stored artifact.
 func (p *pass) reuse(obj *sourcev1.HelmChart, build status.Build) error {
 	p.out.Reused = true
-	*p.f.artifact = p.prev.Artifact
+	*p.f.artifact = p.resigned(p.prev.Artifact)
 	p.complete(obj, build)
 	return nil
 }
@@ -274,7 +274,9 @@ func (p *pass) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build 
 	p.saw(obj, build)
 	if p.same(p.stored(), pending, build) {
 		p.fingerprint = fingerprint
-		return p.reuse(obj, build)
+		err := p.reuse(obj, build)
+		(*p.f.artifact).Metadata = metadata // the same bytes may have been published anew
+		return err
 	}
 	stored, err := pending.Commit(archiveName(build), p.kind.link)
 	if err := p.tolerateLink(err); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -110,6 +111,22 @@ func (*unverifiableError) Integrity() bool { return true }
 // Hint tells what can be verified.
 func (*unverifiableError) Hint() string {
 	return "spec.verify works only with charts from OCI registries; --keyring checks the provenance files of other charts"
+}
+
+// resigned is a stored artifact with the signer of this run: who vouched for it
+// when it was stored may not be asked any more.
+func (p *pass) resigned(artifact *meta.Artifact) *meta.Artifact {
+	if p.r.o.ResolveOnly && !p.r.o.Verify {
+		return artifact
+	}
+	artifact = artifact.DeepCopy()
+	for _, key := range []string{metadataSignedBy, metadataSignerKey, metadataIssuer, metadataLogIndex, metadataSignedAt} {
+		delete(artifact.Metadata, key)
+	}
+	if s := p.result.Signature; s != nil {
+		artifact.Metadata = withSigner(artifact.Metadata, s)
+	}
+	return artifact
 }
 
 // withSigner adds who signed to the metadata of an artifact.
