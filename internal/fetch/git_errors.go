@@ -113,8 +113,9 @@ func missingRef(name string, refs []gitReference) *GitRefError {
 	e := &GitRefError{Message: fmt.Sprintf("couldn't find remote ref %q", name), absent: true}
 	short := strings.TrimPrefix(name, "refs/heads/")
 	tag := func(r gitReference) bool { return r.name == "refs/tags/"+short }
+	branch := strings.HasPrefix(name, "refs/heads/")
 	for _, r := range refs {
-		if r.name == "HEAD" && r.target != "" && r.target != name {
+		if branch && r.name == "HEAD" && r.target != "" && r.target != name {
 			e.hint = fmt.Sprintf("the default branch of the repository is %s: spec.ref.branch names the one to use",
 				oneLine(strings.TrimPrefix(r.target, "refs/heads/"), maxReason))
 		}

@@ -18,7 +18,7 @@ func keepOnly(t *fetch.Tree, directories []string) error {
 	for _, dir := range directories {
 		name := inRoot(dir)
 		if info, err := t.Root.Stat(name); err != nil || !info.IsDir() {
-			return &fetch.GitSparseError{Dir: strings.TrimPrefix(dir, "./")}
+			return &fetch.GitSparseError{Dir: dir}
 		}
 		s.wanted = append(s.wanted, name)
 	}
