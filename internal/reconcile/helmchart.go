@@ -355,7 +355,7 @@ func (e *MismatchError) Hint() string {
 func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Result, error) {
 	ref := obj.Spec.SourceRef
 	if !Supports(ref.Kind) {
-		return nil, status.SourceUnavailable.Wrap(fmt.Errorf("%s sources are not supported yet", ref.Kind))
+		return nil, unsupportedSource(ref.Kind)
 	}
 	adm, err := p.r.inventory.Find(ref.Kind, obj.Namespace, ref.Name)
 	if err != nil {
@@ -366,6 +366,18 @@ func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Resul
 		return nil, context.Cause(ctx)
 	}
 	return result, nil
+}
+
+// unsupportedSource is for objects that came past admission, which knows the kinds
+// of sources.
+func unsupportedSource(kind string) error {
+	var sources []string
+	for _, k := range kinds() {
+		if k.source {
+			sources = append(sources, k.name)
+		}
+	}
+	return status.UnsupportedSourceKind.Wrap(fmt.Errorf("unsupported source kind '%s', must be one of: %v", kind, sources))
 }
 
 // unavailableError is a source that cannot be used, in the words of an API
