@@ -76,6 +76,30 @@ func (in *input) wanted(obj *manifest.Object) bool {
 	return len(in.selectors) == 0 || slices.ContainsFunc(in.selectors, func(s selector) bool { return s.matches(obj) })
 }
 
+// replaceable are the objects that --source may name: those of the input, and the
+// sources beside it that the selected charts refer to.
+func (in *input) replaceable() []*manifest.Object {
+	objects := slices.Clone(in.set.Objects())
+	for _, obj := range in.set.Objects() {
+		if !in.wanted(obj) {
+			continue
+		}
+		adm, err := in.inventory.Admit(obj)
+		if err != nil {
+			continue // told later
+		}
+		kind, namespace, name, ok := reconcile.SourceRef(adm)
+		if !ok {
+			continue
+		}
+		source, err := in.inventory.Find(kind, namespace, name)
+		if err == nil && !slices.Contains(objects, source.Object) {
+			objects = append(objects, source.Object)
+		}
+	}
+	return objects
+}
+
 // check is the usage error for selectors without an object, and for a selection
 // that is empty.
 func (in *input) check(allowEmpty bool) error {

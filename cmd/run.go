@@ -139,7 +139,7 @@ func directoriesOf(in *input, sources []string) (map[store.Key]string, error) {
 			return nil, err
 		}
 		var found []string
-		for _, obj := range in.set.Objects() {
+		for _, obj := range in.replaceable() {
 			if s.matches(obj) {
 				found = append(found, obj.String())
 				absolute, err := filepath.Abs(dir)
