@@ -182,7 +182,7 @@ type Reconciler struct {
 	roots       memo[string, *Trust]
 	provenances memo[string, *verify.Signer]
 	trust       func() *Trust
-	plain       func() http.RoundTripper // to servers that get no credentials
+	reading     func() http.RoundTripper // to servers that get no credentials
 
 	archives memo[string, *spool]         // of dependencies
 	trees    memo[store.Key, *sourceTree] // of Git repositories and buckets
@@ -194,20 +194,21 @@ type Reconciler struct {
 
 // New returns the reconciler of one run. Close must be called after it.
 func New(inv *Inventory, st *store.Store, e Edges, o Options) *Reconciler {
-	plain := sync.OnceValue(newPlain(e))
+	client := fetch.NewClient(fetch.Config{
+		Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries,
+	})
+	reading := sync.OnceValue(client.Reading)
 	return &Reconciler{
 		inventory: inv,
 		store:     st,
-		client: fetch.NewClient(fetch.Config{
-			Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries,
-		}),
-		now:    e.Now,
-		getenv: e.Getenv,
-		logins: newLogins(e, o.RegistryConfig),
-		plain:  plain,
-		trust:  sync.OnceValue(newTrust(o, plain)),
-		o:      o,
-		limits: chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
+		client:    client,
+		now:       e.Now,
+		getenv:    e.Getenv,
+		logins:    newLogins(e, o.RegistryConfig),
+		reading:   reading,
+		trust:     sync.OnceValue(newTrust(o, reading)),
+		o:         o,
+		limits:    chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
 	}
 }
 

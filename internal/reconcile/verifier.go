@@ -7,7 +7,6 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
-	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -106,7 +105,7 @@ func (p *pass) notation(obj *sourcev1.HelmChart, secret *manifest.Secret) (run, 
 	if err != nil {
 		return nil, err
 	}
-	o := verify.NotationOptions{Policy: policy, Certificates: certificates, Transport: p.r.plain()}
+	o := verify.NotationOptions{Policy: policy, Certificates: certificates, Transport: p.r.reading()}
 	return func(ctx context.Context, s verify.Subject) (*verify.Signer, error) { return verify.Notation(ctx, s, o) }, nil
 }
 
@@ -119,18 +118,11 @@ func (r *Reconciler) trustIn(ctx context.Context, root []byte) (*Trust, error) {
 
 // newTrust is the trust that holds where no Secret says otherwise: nothing is
 // fetched before a keyless signature asks for it.
-func newTrust(o Options, plain func() http.RoundTripper) func() *Trust {
+func newTrust(o Options, reading func() http.RoundTripper) func() *Trust {
 	return func() *Trust {
 		if o.Trust != nil {
 			return o.Trust
 		}
-		return verify.PublicTrust(verify.PublicTrustOptions{CacheDir: o.TrustCache, Transport: plain()})
-	}
-}
-
-// newPlain reaches servers that nobody has credentials for.
-func newPlain(e Edges) func() http.RoundTripper {
-	return func() http.RoundTripper {
-		return auth.NewTransport(auth.TransportOptions{Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent})
+		return verify.PublicTrust(verify.PublicTrustOptions{CacheDir: o.TrustCache, Transport: reading()})
 	}
 }
