@@ -112,12 +112,12 @@ func (o *fetchOptions) add(fs *pflag.FlagSet) {
 	fs.Var(&o.chartMax, "helm-chart-max-size", "largest accepted chart archive, in `bytes` or as a quantity")
 	fs.Var(&o.chartFileMax, "helm-chart-file-max-size", "largest accepted file in a chart, in `bytes` or as a quantity")
 	fs.Var(&o.chartUnpackedMax, "helm-chart-max-unpacked-size", "largest accepted sum of the files of a chart, in `bytes` or as a quantity")
-	fs.StringVar(&o.indexDigest, "index-digest", "enforce", "when an archive differs from the digest in its index: `enforce`, warn or ignore")
+	fs.StringVar(&o.indexDigest, "index-digest", "enforce", "`policy` for an archive that differs from the digest in its index: enforce, warn, ignore")
 	fs.BoolVar(&o.allowNameMismatch, "allow-name-mismatch", false, "accept an archive whose name or version differs from its index entry or tag, with a warning")
 	fs.StringVar(&o.registryConfig, "registry-config", "", "`file` with registry logins (default: those of docker and helm)")
 	fs.StringVar(&o.repositoryConfig, "repository-config", "", "Helm's repositories.yaml `file` (default: Helm's own)")
 	fs.BoolVar(&o.ambient, "ambient-credentials", true, "use the logins of docker and helm where a manifest names no Secret")
-	fs.StringVar(&o.missingSecrets, "missing-secrets", "fail", "when a Secret is not in the input: `fail`, ambient or anonymous")
+	fs.StringVar(&o.missingSecrets, "missing-secrets", "fail", "`policy` for a Secret that is not in the input: fail, ambient, anonymous")
 }
 
 func (o *fetchOptions) addRefresh(fs *pflag.FlagSet) {
