@@ -141,7 +141,7 @@ func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
 		name: name, version: chosen.Version, digest: chosen.Digest, deprecated: chosen.Deprecated, local: local, time: chosen.Created,
 		entry: []any{c.repo.place, chosen.Name, chosen.Version, chosen.Digest, chosen.URLs, chosen.Created.Format(time.RFC3339Nano)},
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
-			return c.repo.indexed.Archive(ctx, chosen, dst, limit)
+			return c.archive(ctx, chosen, dst, limit)
 		},
 		provenance: func(ctx context.Context, dst fetch.Sink) error {
 			return c.repo.indexed.Provenance(ctx, chosen, dst)
@@ -159,6 +159,18 @@ func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
 		}
 	}
 	return picked
+}
+
+// archive fetches from the first place that has the archive. A server's URLs may
+// lead to a registry, after others that failed.
+func (c *indexCharts) archive(ctx context.Context, chosen resolve.Candidate, dst fetch.Sink, limit int64) error {
+	err := c.repo.indexed.Archive(ctx, chosen, dst, limit)
+	var elsewhere *fetch.OCIURLError
+	if errors.As(err, &elsewhere) {
+		chosen.URLs = []string{elsewhere.Reference()}
+		return c.r.registryArchive(c.repo, chosen)(ctx, dst, limit)
+	}
+	return err
 }
 
 // urlOf is where an archive is, as far as that can be told in one URL.
