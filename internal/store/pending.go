@@ -32,6 +32,8 @@ type Pending struct {
 	file  *os.File // nil after Commit or Discard
 	sum   *digest.Writer
 	err   error // the first failed write; sticks until Reset
+
+	flowing int64 // bytes that the system was asked to write to disk already
 }
 
 var errDone = errors.New("the artifact is already committed or discarded")
@@ -77,9 +79,16 @@ func (p *Pending) Write(b []byte) (int, error) {
 	}
 	n, err := p.file.Write(b)
 	_, _ = p.sum.Write(b[:n])
+	if size := p.sum.Size(); size-p.flowing >= writebackSize {
+		startWriteback(p.file, p.flowing, size-p.flowing)
+		p.flowing = size
+	}
 	p.err = inPlace(p.key.dir(), err)
 	return n, p.err
 }
+
+// writebackSize is large enough to be worth a system call.
+const writebackSize = 2 << 20
 
 // ReadAt reads what was written.
 func (p *Pending) ReadAt(b []byte, off int64) (int, error) {
@@ -104,7 +113,7 @@ func (p *Pending) Reset() error {
 		return inPlace(p.key.dir(), err)
 	}
 	p.sum.Reset()
-	p.err = nil
+	p.err, p.flowing = nil, 0
 	return nil
 }
 
