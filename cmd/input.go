@@ -161,11 +161,15 @@ func (a *app) targets(in *input) []*admission.Admitted {
 	chosen := map[*manifest.Object]*admission.Admitted{}
 	before := map[*manifest.Object]*admission.Admitted{} // source from outside the input, by the chart that brought it
 	inInput := map[*manifest.Object]bool{}
+	var wanted []*manifest.Object
 	for _, obj := range in.set.Objects() {
 		inInput[obj] = true
-		if !in.wanted(obj) {
-			continue
+		if in.wanted(obj) {
+			wanted = append(wanted, obj)
 		}
+	}
+	in.inventory.AdmitAll(wanted)
+	for _, obj := range wanted {
 		adm, err := in.inventory.Admit(obj)
 		if err != nil {
 			a.reject(in, obj, err)
