@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -12,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
 // Finding is a mistake in an object that shows without a network.
@@ -143,8 +145,8 @@ func (v *validation) helmChart(obj *sourcev1.HelmChart) {
 }
 
 func (v *validation) verification(obj *sourcev1.HelmChart, source *admission.Admitted) {
-	verify := obj.Spec.Verify
-	if verify == nil {
+	spec := obj.Spec.Verify
+	if spec == nil {
 		return
 	}
 	if source != nil {
@@ -152,39 +154,35 @@ func (v *validation) verification(obj *sourcev1.HelmChart, source *admission.Adm
 			v.fail(errors.New("spec.verify works only with charts from OCI registries: the source is an HTTP repository"), "spec", "verify")
 		}
 	}
+	for i, id := range spec.MatchOIDCIdentity {
+		_, err := regexp.Compile(id.Issuer)
+		v.fail(err, "spec", "verify", "matchOIDCIdentity", i, "issuer")
+		_, err = regexp.Compile(id.Subject)
+		v.fail(err, "spec", "verify", "matchOIDCIdentity", i, "subject")
+	}
 	r := &Reconciler{inventory: v.inv}
-	secret, err := r.secret(obj.Namespace, verify.SecretRef, "failed to get verification secret")
+	secret, err := r.secret(obj.Namespace, spec.SecretRef, "failed to get verification secret")
 	v.fail(err, "spec", "verify", "secretRef", "name")
 	if secret != nil {
-		v.fail(verificationKeys(verify.Provider, secret), "spec", "verify", "secretRef", "name")
+		v.fail(verificationKeys(spec.Provider, secret), "spec", "verify", "secretRef", "name")
 	}
-	if verify.Provider == "notation" && verify.SecretRef == nil {
+	if spec.Provider == "notation" && spec.SecretRef == nil {
 		v.fail(errors.New("notation needs spec.verify.secretRef: a Secret with trustpolicy.json and certificates"), "spec", "verify")
 	}
 }
 
-// verificationKeys tells which key of a verification Secret is missing.
+// verificationKeys tells what a verification Secret lacks.
 func verificationKeys(provider string, secret *manifest.Secret) error {
-	has := func(suffixes ...string) bool {
-		for key := range secret.Data {
-			for _, suffix := range suffixes {
-				if strings.HasSuffix(key, suffix) {
-					return true
-				}
-			}
-		}
-		return false
+	name := secretName(secret)
+	if provider != providerCosign {
+		_, _, err := verify.NotationSecret(name, secret.Data)
+		return err
 	}
-	name := secret.Namespace + "/" + secret.Name
-	switch {
-	case provider != "notation" && !has(".pub"):
-		return errors.New("no public keys found in secret '" + name + "'")
-	case provider == "notation" && secret.Data["trustpolicy.json"] == nil:
-		return errors.New("'trustpolicy.json' not found in secret '" + name + "'")
-	case provider == "notation" && !has(".crt", ".pem"):
-		return errors.New("no certificates found in secret '" + name + "'")
+	_, err := verify.CosignKeys(name, secret.Data)
+	if root, ok := secret.Data[trustedRootKey]; ok && err != nil {
+		_, err = verify.TrustedRoot(root)
 	}
-	return nil
+	return err
 }
 
 // unwrapped drops the reason from an error: a finding has no conditions.
