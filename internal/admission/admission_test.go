@@ -264,6 +264,7 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"HelmRepository", "", nil},
 		{"HelmRepository", "passCredentials: true", []string{"7:3: spec.passCredentials: true sends the credentials to every host that the index names"}},
+		{"HelmRepository", "url: oci://x\ntype: oci\npassCredentials: true", []string{"8:3: spec.passCredentials: true has no effect on a repository of type oci"}},
 		{"HelmRepository", "passCredentials: false", nil},
 		{"HelmRepository", "insecure: true\nprovider: aws", []string{"7:3: spec.insecure: true has no effect on a repository that is not of type oci", "8:3: spec.provider: aws has no effect on a repository that is not of type oci"}},
 		{"HelmRepository", "type: default\nprovider: azure", []string{"8:3: spec.provider: azure has no effect on a repository that is not of type oci"}},

@@ -31,10 +31,14 @@ func (r *review) warn(typed any) {
 }
 
 func (r *review) warnRepository(o *sourcev1.HelmRepository) {
-	if o.Spec.PassCredentials {
+	oci := o.Spec.Type == sourcev1.HelmRepositoryTypeOCI
+	switch {
+	case o.Spec.PassCredentials && oci:
+		r.warnAt("spec.passCredentials", "spec.passCredentials: true has no effect on a repository of type oci")
+	case o.Spec.PassCredentials:
 		r.warnAt("spec.passCredentials", "spec.passCredentials: true sends the credentials to every host that the index names")
 	}
-	if o.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
+	if oci {
 		return
 	}
 	if o.Spec.Provider != "" && o.Spec.Provider != sourcev1.GenericOCIProvider {
