@@ -148,6 +148,8 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("NOW", scriptTime)
+	// The race detector sleeps for a second at the end of each process, and the scripts have hundreds of them.
+	env.Setenv("GORACE", "atexit_sleep_ms=0")
 	for file, content := range k.Files() {
 		if err := writeFile(filepath.Join(env.WorkDir, "tls", file), content); err != nil {
 			return err
