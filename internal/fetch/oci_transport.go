@@ -53,7 +53,7 @@ func (t *readingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	var answer *http.Response
 	err := t.client.retry(r.Context(), func(ctx context.Context, _ int) (err error) {
-		answer, err = t.try(ctx, r)
+		answer, err = t.try(ctx, r) //nolint:bodyclose // the caller closes it
 		return err
 	})
 	return answer, err
