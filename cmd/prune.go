@@ -63,9 +63,9 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 	}
 	for _, k := range removed {
 		if dryRun {
-			a.console.info(subject{}, "would remove "+k.String())
+			a.console.info(subject{}, "would remove "+objectName(k))
 		} else {
-			a.console.info(subject{}, "removed "+k.String())
+			a.console.info(subject{}, "removed "+objectName(k))
 		}
 	}
 	if err != nil {
@@ -89,6 +89,14 @@ func (in *input) keys() map[store.Key]bool {
 		}
 	}
 	return present
+}
+
+// objectName names an object of the store as all other lines do.
+func objectName(k store.Key) string {
+	if kind, ok := reconcile.KindNamed(k.Kind); ok {
+		return subject{kind, k.Namespace, k.Name}.String()
+	}
+	return k.String()
 }
 
 // pruned is what Prune would remove.
