@@ -70,7 +70,7 @@ func inputCode(err error) int {
 
 // wanted tells whether an object is selected by namespace and arguments.
 func (in *input) wanted(obj *manifest.Object) bool {
-	if !reconcile.Supports(obj.Kind) || in.namespace != "" && in.namespace != obj.Namespace {
+	if !reconcile.Supports(obj) || in.namespace != "" && in.namespace != obj.Namespace {
 		return false
 	}
 	return len(in.selectors) == 0 || slices.ContainsFunc(in.selectors, func(s selector) bool { return s.matches(obj) })
@@ -227,7 +227,7 @@ func (a *app) tellNotes(in *input) {
 // when the chart is reconciled, one that is rejected is told here.
 func (a *app) sourceOf(in *input, adm *admission.Admitted) *admission.Admitted {
 	kind, namespace, name, ok := reconcile.SourceRef(adm)
-	if !ok || !reconcile.Supports(kind) {
+	if !ok || !reconcile.IsSource(kind) {
 		return nil
 	}
 	source, err := in.inventory.Find(kind, namespace, name)

@@ -126,5 +126,5 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string
 var errNeverFetched = errors.New("nothing is remembered of it: it was never fetched into this artifacts directory")
 
 func sameObject(a, b *manifest.Object) bool {
-	return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
+	return a.Group() == b.Group() && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
 }

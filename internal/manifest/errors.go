@@ -17,7 +17,7 @@ func (e *ParseError) Error() string { return e.Pos.String() + ": " + e.Msg }
 // Hint offers a way out where the mistake is a known one.
 func (e *ParseError) Hint() string { return e.hint }
 
-// KindError is an object of the source group whose kind does not exist there.
+// KindError is an object of one of Flux's groups whose kind does not exist there.
 type KindError struct {
 	Pos              Pos
 	APIVersion, Kind string

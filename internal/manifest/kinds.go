@@ -1,20 +1,27 @@
 package manifest
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
 var (
-	sourceKinds = []string{"HelmRepository", "HelmChart", "GitRepository", "Bucket"}
+	// keptKinds are the kinds whose objects are kept.
+	keptKinds = []groupKind{
+		{SourceGroup, "HelmRepository"},
+		{SourceGroup, "HelmChart"},
+		{SourceGroup, "GitRepository"},
+		{SourceGroup, "Bucket"},
+	}
 
 	// unsupportedKinds are named, with a count, until they work.
 	unsupportedKinds = map[groupKind]bool{
-		{SourceGroup, "OCIRepository"}:                   true,
-		{SourceGroup, "ExternalArtifact"}:                true,
-		{"helm.toolkit.fluxcd.io", "HelmRelease"}:        true,
-		{"kustomize.toolkit.fluxcd.io", "Kustomization"}: true,
+		{SourceGroup, "OCIRepository"}:    true,
+		{SourceGroup, "ExternalArtifact"}: true,
+		{ReleaseGroup, "HelmRelease"}:     true,
+		{KustomizeGroup, "Kustomization"}: true,
 	}
 )
 
@@ -25,26 +32,25 @@ const (
 	ours
 	secret
 	list
-	misnamed   // of the source group, but there is no such kind
+	misnamed   // of a group of ours, but there is no such kind
 	incomplete // one of apiVersion and kind tells that it was meant for Flux, the other is missing
 	noObject
 )
 
 func classify(apiVersion, kind string, n *yaml.Node) class {
 	group := groupOf(apiVersion)
-	ourKind := isSourceKind(kind)
 	switch {
-	case group == SourceGroup && ourKind:
+	case slices.Contains(keptKinds, groupKind{group, kind}):
 		return ours
 	case apiVersion == "v1" && kind == "Secret":
 		return secret
 	case strings.HasSuffix(kind, "List") && isList(group, n):
 		return list
-	case kind == "" && strings.HasSuffix(group, "toolkit.fluxcd.io"), apiVersion == "" && ourKind:
+	case kind == "" && strings.HasSuffix(group, "toolkit.fluxcd.io"), apiVersion == "" && isKeptKind(kind):
 		return incomplete
 	case apiVersion == "" || kind == "":
 		return noObject
-	case group == SourceGroup && !unsupportedKinds[groupKind{group, kind}]:
+	case isFluxGroup(group) && !unsupportedKinds[groupKind{group, kind}]:
 		return misnamed
 	}
 	return foreign
@@ -54,26 +60,49 @@ func classify(apiVersion, kind string, n *yaml.Node) class {
 func isList(group string, n *yaml.Node) bool {
 	items := resolve(at(n, "items"))
 	if items == nil || isNull(items) {
-		return group == SourceGroup || group == ""
+		return isFluxGroup(group) || group == ""
 	}
 	return items.Kind == yaml.SequenceNode
 }
 
-func isSourceKind(kind string) bool {
-	for _, k := range sourceKinds {
-		if k == kind {
-			return true
-		}
+// isFluxGroup is true of the API groups all of whose kinds are known here.
+func isFluxGroup(group string) bool {
+	switch group {
+	case SourceGroup, ReleaseGroup, KustomizeGroup:
+		return true
 	}
 	return false
 }
 
+func isKeptKind(kind string) bool {
+	return slices.ContainsFunc(keptKinds, func(k groupKind) bool { return k.kind == kind })
+}
+
 func kindError(o *Object) error {
 	e := &KindError{Pos: o.Pos, APIVersion: o.APIVersion, Kind: o.Kind}
-	if near, ok := Nearest(o.Kind, sourceKinds); ok {
+	if near, ok := Nearest(o.Kind, kindsOf(o.Group())); ok {
 		e.hint = "did you mean " + near + "?"
+	} else if i := slices.IndexFunc(keptKinds, func(k groupKind) bool { return k.kind == o.Kind }); i >= 0 {
+		e.hint = o.Kind + " is a kind of " + keptKinds[i].group
 	}
 	return e
+}
+
+// kindsOf lists the kinds of a group.
+func kindsOf(group string) []string {
+	var names []string
+	for _, k := range keptKinds {
+		if k.group == group {
+			names = append(names, k.kind)
+		}
+	}
+	for k := range unsupportedKinds {
+		if k.group == group {
+			names = append(names, k.kind)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // maxNearest is the longest name that Nearest looks at.

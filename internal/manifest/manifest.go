@@ -7,8 +7,12 @@ import (
 	"strings"
 )
 
-// SourceGroup is the API group of the objects that are kept. A kind name alone says nothing: k3s has a HelmChart too.
-const SourceGroup = "source.toolkit.fluxcd.io"
+// The API groups of the objects that are kept. A kind name alone says nothing: k3s has a HelmChart too.
+const (
+	SourceGroup    = "source.toolkit.fluxcd.io"
+	ReleaseGroup   = "helm.toolkit.fluxcd.io"
+	KustomizeGroup = "kustomize.toolkit.fluxcd.io"
+)
 
 // Pos is a place in a file. Line and Column count from 1, columns in characters.
 type Pos struct {
@@ -24,7 +28,7 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Object is one object of group source.toolkit.fluxcd.io as it was written.
+// Object is one object as it was written.
 type Object struct {
 	APIVersion, Kind, Namespace, Name string
 
@@ -76,7 +80,7 @@ func (o *Object) key() key {
 
 func groupOf(apiVersion string) string {
 	group, _, found := strings.Cut(apiVersion, "/")
-	if !found && group != SourceGroup {
+	if !found && !isFluxGroup(group) {
 		return ""
 	}
 	return group

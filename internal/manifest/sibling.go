@@ -93,7 +93,7 @@ func (s *Set) readSibling(name string) {
 		return
 	}
 	data, err := readRegular(name)
-	if err != nil || !bytes.Contains(data, []byte(SourceGroup)) && !bytes.Contains(data, []byte("Secret")) {
+	if err != nil || !bytes.Contains(data, []byte("toolkit.fluxcd.io")) && !bytes.Contains(data, []byte("Secret")) {
 		return
 	}
 	if err := s.siblings.addSized(name, data); err != nil {

@@ -21,6 +21,7 @@ import (
 
 func bucketKind() kind {
 	return kind{
+		group:  sourcev1.GroupVersion.Group,
 		name:   sourcev1.BucketKind,
 		plural: "buckets",
 		short:  "bucket",

@@ -16,6 +16,7 @@ import (
 
 func gitRepositoryKind() kind {
 	return kind{
+		group:  sourcev1.GroupVersion.Group,
 		name:   sourcev1.GitRepositoryKind,
 		plural: "gitrepositories",
 		short:  "gitrepo",

@@ -22,6 +22,7 @@ import (
 
 func helmChartKind() kind {
 	return kind{
+		group:  sourcev1.GroupVersion.Group,
 		name:   sourcev1.HelmChartKind,
 		plural: "helmcharts",
 		short:  "hc",
@@ -354,7 +355,7 @@ func (e *MismatchError) Hint() string {
 // in this run.
 func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Result, error) {
 	ref := obj.Spec.SourceRef
-	if !Supports(ref.Kind) {
+	if !IsSource(ref.Kind) {
 		return nil, unsupportedSource(ref.Kind)
 	}
 	adm, err := p.r.inventory.Find(ref.Kind, obj.Namespace, ref.Name)

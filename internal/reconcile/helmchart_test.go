@@ -25,7 +25,7 @@ func TestUnsupportedSource(t *testing.T) {
 		t.Errorf("message %q, want %q", f.Message, want)
 	}
 	for _, kind := range []string{"HelmRepository", "GitRepository", "Bucket"} {
-		if !strings.Contains(f.Message, kind) || !Supports(kind) {
+		if !strings.Contains(f.Message, kind) || !IsSource(kind) {
 			t.Errorf("%s is no source", kind)
 		}
 	}

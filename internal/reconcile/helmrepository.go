@@ -21,6 +21,7 @@ import (
 
 func helmRepositoryKind() kind {
 	return kind{
+		group:  sourcev1.GroupVersion.Group,
 		name:   sourcev1.HelmRepositoryKind,
 		plural: "helmrepositories",
 		short:  "helmrepo",

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -69,7 +68,7 @@ func placeInNamespace(adm *admission.Admitted) {
 // the input or in a file beside it. The error is a *manifest.NotFoundError, a
 // *manifest.DuplicateError or a *RejectedError.
 func (inv *Inventory) Find(kind, namespace, name string) (*admission.Admitted, error) {
-	obj, err := inv.set.Lookup(sourcev1.GroupVersion.Group, kind, namespace, name)
+	obj, err := inv.set.Lookup(groupOf(kind), kind, namespace, name)
 	if err != nil {
 		return nil, err
 	}

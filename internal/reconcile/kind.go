@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // kind is everything that the rest of the package knows about one kind of
 // object. A further kind is one file more, and one line in kinds.
 type kind struct {
+	group  string
 	name   string
 	plural string
 	short  string
@@ -52,13 +52,28 @@ func kinds() []kind {
 	return []kind{helmRepositoryKind(), gitRepositoryKind(), bucketKind(), helmChartKind()}
 }
 
-func kindOf(name string) (kind, bool) {
+// kindOf finds a kind by its API group and name: a name alone says nothing, k3s has
+// a HelmChart too.
+func kindOf(group, name string) (kind, bool) {
 	for _, k := range kinds() {
-		if k.name == name {
+		if k.group == group && k.name == name {
 			return k, true
 		}
 	}
 	return kind{}, false
+}
+
+func kindOfObject(obj *manifest.Object) (kind, bool) { return kindOf(obj.Group(), obj.Kind) }
+
+// groupOf is the API group of a kind that a reference names without one: no two of
+// the kinds here have the same name.
+func groupOf(name string) string {
+	for _, k := range kinds() {
+		if k.name == name {
+			return k.group
+		}
+	}
+	return manifest.SourceGroup
 }
 
 // Kinds are the names of the kinds that are reconciled.
@@ -70,23 +85,26 @@ func Kinds() []string {
 	return names
 }
 
-// Supports tells whether objects of this kind are reconciled.
-func Supports(name string) bool {
-	_, ok := kindOf(name)
+// Supports tells whether the object is of a kind that is reconciled.
+func Supports(obj *manifest.Object) bool {
+	_, ok := kindOfObject(obj)
 	return ok
 }
 
 // IsSource tells whether objects of this kind hold what charts are made of.
 func IsSource(name string) bool {
-	k, ok := kindOf(name)
+	k, ok := kindOf(groupOf(name), name)
 	return ok && k.source
 }
 
 // KindNamed finds a kind by its name, plural or short name, in any case, with or
 // without the API group.
 func KindNamed(text string) (string, bool) {
-	text = strings.TrimSuffix(strings.ToLower(text), "."+sourcev1.GroupVersion.Group)
+	text, group, qualified := strings.Cut(strings.ToLower(text), ".")
 	for _, k := range kinds() {
+		if qualified && group != k.group {
+			continue
+		}
 		if text == strings.ToLower(k.name) || text == k.plural || text == k.short {
 			return k.name, true
 		}
@@ -96,7 +114,7 @@ func KindNamed(text string) (string, bool) {
 
 // SourceRef names the source that an object refers to, in its own namespace.
 func SourceRef(adm *admission.Admitted) (kind, namespace, name string, ok bool) {
-	k, known := kindOf(adm.Object.Kind)
+	k, known := kindOfObject(adm.Object)
 	if !known || k.sourceRef == nil {
 		return "", "", "", false
 	}

@@ -75,7 +75,7 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 
 // begin prepares the pass of an object that was not looked at yet.
 func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*pass, error) {
-	k, ok := kindOf(adm.Object.Kind)
+	k, ok := kindOfObject(adm.Object)
 	p := &pass{r: r, kind: k, adm: adm, key: keyOf(adm), result: result, rebuild: r.o.Refresh}
 	if !ok {
 		return p, fmt.Errorf("kind %s is not supported", adm.Object.Kind)

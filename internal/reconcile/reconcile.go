@@ -275,7 +275,7 @@ func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, pro
 func sourcesFirst(objects []*admission.Admitted) []int {
 	var sources, others []int
 	for i, adm := range objects {
-		if k, ok := kindOf(adm.Object.Kind); ok && k.source {
+		if k, ok := kindOfObject(adm.Object); ok && k.source {
 			sources = append(sources, i)
 		} else {
 			others = append(others, i)

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -59,17 +58,16 @@ func (r *Reconciler) remembered(key store.Key) (*Result, error) {
 	if err := json.Unmarshal(record.Object, &content); err != nil {
 		return nil, fmt.Errorf("remembered object: %w", err)
 	}
-	name, _ := content["kind"].(string)
-	k, ok := kindOf(name)
+	obj := rememberedObject(key, content)
+	k, ok := kindOfObject(obj)
 	if !ok {
-		return nil, fmt.Errorf("remembered object: kind %q is not supported", name)
+		return nil, fmt.Errorf("remembered object: kind %q is not supported", obj.Kind)
 	}
 	typed := k.empty()
 	f := k.fields(typed)
 	if err := json.Unmarshal(record.Status, f.all); err != nil {
 		return nil, fmt.Errorf("remembered status: %w", err)
 	}
-	obj := &manifest.Object{APIVersion: sourcev1.GroupVersion.String(), Kind: name, Namespace: key.Namespace, Name: key.Name, Content: content}
 	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}, artifact: *f.artifact}
 	result.Failure = r.judge(f)
 	if result.Failure != nil {
@@ -78,6 +76,12 @@ func (r *Reconciler) remembered(key store.Key) (*Result, error) {
 	r.setURLs(f, k.link)
 	result.Status, err = status.Map(f.all)
 	return result, err
+}
+
+func rememberedObject(key store.Key, content map[string]any) *manifest.Object {
+	apiVersion, _ := content["apiVersion"].(string)
+	name, _ := content["kind"].(string)
+	return &manifest.Object{APIVersion: apiVersion, Kind: name, Namespace: key.Namespace, Name: key.Name, Content: content}
 }
 
 // judge is what is wrong with a remembered object, or nil.

@@ -195,7 +195,7 @@ func unwrapped(err error) error {
 
 // HasNoStatus tells whether an object has no status by design.
 func HasNoStatus(obj *manifest.Object) bool {
-	k, ok := kindOf(obj.Kind)
+	k, ok := kindOfObject(obj)
 	if !ok || k.static == nil {
 		return false
 	}
