@@ -24,6 +24,7 @@ var imports = map[string][]string{
 
 	"internal/admission": {"internal/manifest"},
 	"internal/auth":      {"internal/manifest"},
+	"internal/finding":   {"internal/manifest"},
 	"internal/chart":     {"internal/digest", "internal/tree"},
 	"internal/index":     {"internal/resolve"},
 	"internal/store":     {"internal/digest"},
@@ -34,11 +35,11 @@ var imports = map[string][]string{
 	},
 
 	"internal/reconcile": {
-		"internal/admission", "internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/index",
-		"internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/verify",
+		"internal/admission", "internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/finding",
+		"internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/verify",
 	},
 	"cmd": {
-		"internal/admission", "internal/manifest", "internal/reconcile", "internal/status", "internal/store",
+		"internal/admission", "internal/finding", "internal/manifest", "internal/reconcile", "internal/status", "internal/store",
 	},
 	"": {"cmd"},
 }

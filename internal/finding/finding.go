@@ -1,0 +1,116 @@
+// Package finding names what can be wrong, each kind of mistake by a stable code, and holds what is known about it. It
+// does not look for mistakes itself.
+package finding
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Code names a kind of mistake for ever: HS012. A code that is no longer used is not given to anything else.
+type Code string
+
+// Severity says what a finding does to the result of a run.
+type Severity string
+
+// The severities. Errors fail the run; warnings do with --strict; notes are only shown where more is asked for.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+	Note    Severity = "note"
+)
+
+// Rule is what is known about a kind of mistake.
+type Rule struct {
+	Code     Code
+	Name     string // a word or several with dashes
+	Group    string // the heading that it stands under in the catalogue
+	Severity Severity
+	Summary  string // one sentence, without a full stop
+	// Explanation says why it matters.
+	Explanation string
+	Fix         string // what to do, in general
+	Example     string // manifests that have the mistake; empty for what shows only while something is fetched
+	Better      string // the same without it
+	// Lasting mistakes cannot be silenced: nothing could be done with what they are about, or it is not to be trusted.
+	Lasting bool
+}
+
+// Finding is one mistake at one place.
+type Finding struct {
+	Code     Code
+	Severity Severity
+
+	Kind, Namespace, Name string // of the object, empty for what belongs to none
+
+	Pos    manifest.Pos
+	Length int    // of the offending text on that line in bytes, 0 if unknown
+	Line   string // the source line, redacted, "" if unknown
+
+	Message string
+	Fix     string // what to do about this very one
+	Related []manifest.Pos
+}
+
+// The headings of the catalogue, in its order.
+const (
+	groupInput        = "Input"
+	groupAdmission    = "What the API server refuses"
+	groupDeprecated   = "Deprecations"
+	groupReferences   = "References"
+	groupURLs         = "URLs"
+	groupCharts       = "Charts and versions"
+	groupSettings     = "Settings"
+	groupVerification = "Verification"
+	groupSecrets      = "Secrets"
+	groupIgnores      = "Comments that silence findings"
+	groupRun          = "While fetching"
+	groupIntegrity    = "Integrity"
+)
+
+// Rules lists all rules by code. They are put together when they are asked for: most runs have no use for them.
+func Rules() []Rule {
+	var all []Rule
+	for _, group := range []func() []Rule{
+		inputRules, admissionRules, deprecationRules, referenceRules, urlRules, chartRules, settingRules,
+		verificationRules, secretRules, ignoreRules, runRules, integrityRules,
+	} {
+		all = append(all, group()...)
+	}
+	slices.SortFunc(all, func(a, b Rule) int { return cmp.Compare(a.Code, b.Code) })
+	return all
+}
+
+// byCode is put together when a rule is first looked for.
+var byCode = sync.OnceValue(func() map[Code]Rule {
+	rules := map[Code]Rule{}
+	for _, r := range Rules() {
+		rules[r.Code] = r
+	}
+	return rules
+})
+
+// Lookup finds a rule by its code.
+func Lookup(code string) (Rule, bool) {
+	r, ok := byCode()[Code(code)]
+	return r, ok
+}
+
+// SeverityOf is the severity that a rule has by itself. A code without a rule is an error.
+func SeverityOf(code Code) Severity {
+	if r, ok := Lookup(string(code)); ok {
+		return r.Severity
+	}
+	return Error
+}
+
+// Groups are the headings of the catalogue, in its order.
+func Groups() []string {
+	return []string{
+		groupInput, groupAdmission, groupDeprecated, groupReferences, groupURLs, groupCharts, groupSettings,
+		groupVerification, groupSecrets, groupIgnores, groupRun, groupIntegrity,
+	}
+}

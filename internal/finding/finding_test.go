@@ -1,0 +1,48 @@
+package finding
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestRules holds the catalogue to its form: codes and names are unique, texts are sentences.
+func TestRules(t *testing.T) {
+	codes, names := map[Code]bool{}, map[string]bool{}
+	form, nameForm := regexp.MustCompile(`^HS[0-9]{3}$`), regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	for _, r := range Rules() {
+		if !form.MatchString(string(r.Code)) || codes[r.Code] {
+			t.Errorf("code %s is malformed or there twice", r.Code)
+		}
+		if !nameForm.MatchString(r.Name) || names[r.Name] {
+			t.Errorf("%s: name %q is malformed or there twice", r.Code, r.Name)
+		}
+		codes[r.Code], names[r.Name] = true, true
+		if r.Summary == "" || strings.HasSuffix(r.Summary, ".") {
+			t.Errorf("%s: summary %q", r.Code, r.Summary)
+		}
+		for _, text := range []string{r.Explanation, r.Fix} {
+			if !strings.HasSuffix(text, ".") {
+				t.Errorf("%s: no sentence: %q", r.Code, text)
+			}
+		}
+		if !slices.Contains([]Severity{Error, Warning, Note}, r.Severity) || !slices.Contains(Groups(), r.Group) {
+			t.Errorf("%s: severity %q, group %q", r.Code, r.Severity, r.Group)
+		}
+		if (r.Example == "") != (r.Better == "") {
+			t.Errorf("%s: an example and its correction go together", r.Code)
+		}
+	}
+}
+
+func TestLookup(t *testing.T) {
+	for _, r := range Rules() {
+		if got, ok := Lookup(string(r.Code)); !ok || got.Name != r.Name {
+			t.Errorf("Lookup(%s) = %v, %t", r.Code, got.Name, ok)
+		}
+	}
+	if _, ok := Lookup("HS000"); ok {
+		t.Error("HS000 was found")
+	}
+}

@@ -1,0 +1,175 @@
+package finding
+
+func inputRules() []Rule {
+	return []Rule{
+		{
+			Code: Unreadable, Name: "unreadable-input", Group: groupInput, Severity: Error, Lasting: true,
+			Summary:     "A file or directory cannot be read",
+			Explanation: "What was named with -f is not there, or may not be read by this user. Nothing of it takes part in the run, so that references into it lead nowhere.",
+			Fix:         "Name a file, directory or glob that exists, or - for standard input.",
+		},
+		{
+			Code: Syntax, Name: "syntax", Group: groupInput, Severity: Error, Lasting: true,
+			Summary:     "A file is not YAML or JSON that can be read as manifests",
+			Explanation: "Nothing of the file is used. A chart's templates are no manifests either: render them first.",
+			Fix:         "Mend the file at the line that is named.",
+			Example:     "apiVersion: " + sourceV1 + "\nkind: HelmRepository\n  metadata: {name: charts}\n",
+			Better:      repository(httpURL),
+		},
+		{
+			Code: UnknownKind, Name: "unknown-kind", Group: groupInput, Severity: Error, Lasting: true,
+			Summary:     "An object is of a kind that its API group does not have",
+			Explanation: "The API server would answer that it knows no such kind. It is nearly always a slip of the pen.",
+			Fix:         "Write the name of the kind as Flux does, capitals included.",
+			Example:     object(sourceV1, "HelmRepo", "charts", "interval: 10m\n"+httpURL),
+			Better:      repository(httpURL),
+		},
+		{
+			Code: DuplicateObject, Name: "duplicate-object", Group: groupInput, Severity: Error, Lasting: true,
+			Summary:     "An object is defined more than once",
+			Explanation: "In a cluster the one that is applied last wins, whichever that is. None of them is used here: which one was meant is not for a program to guess.",
+			Fix:         "Remove all definitions but one, or give them names or namespaces of their own.",
+			Example:     documents(repository(httpURL), repository(httpURL)),
+			Better:      repository(httpURL),
+		},
+	}
+}
+
+func admissionRules() []Rule {
+	return []Rule{
+		{
+			Code: InvalidValue, Name: "invalid-value", Group: groupAdmission, Severity: Error,
+			Summary:     "A value does not have the form that its field requires",
+			Explanation: "The schema of the kind restricts the field by a pattern, a length or a range. The API server refuses the object, and to Flux it does not exist.",
+			Fix:         "Write the value in the form that the message names.",
+			Example:     repository("url: charts.example.org\n"),
+			Better:      repository(httpURL),
+		},
+		{
+			Code: UnknownField, Name: "unknown-field", Group: groupAdmission, Severity: Error,
+			Summary:     "A field does not exist in the kind",
+			Explanation: "kubectl apply and Flux's server-side apply refuse unknown fields. Where they are let through, the setting is dropped without a word.",
+			Fix:         "Correct the name of the field, or move it to where it belongs.",
+			Example:     repository(httpURL + "intervall: 5m\n"),
+			Better:      repository(httpURL),
+		},
+		{
+			Code: MissingField, Name: "missing-field", Group: groupAdmission, Severity: Error,
+			Summary:     "A required field is not there",
+			Explanation: "The API server refuses an object that lacks a required field. One that begins with metadata.generateName has no name before it is created, and cannot be applied.",
+			Fix:         "Add the field.",
+			Example:     object(sourceV1, "HelmChart", "podinfo", "interval: 10m\nchart: podinfo\n"),
+			Better:      documents(repository(httpURL), helmChart("")),
+		},
+		{
+			Code: WrongType, Name: "wrong-type", Group: groupAdmission, Severity: Error,
+			Summary:     "A value is of another type than its field",
+			Explanation: "YAML reads 1.10 as a number and yes as a boolean. Where a string is wanted, that is refused; quotes make a string of anything.",
+			Fix:         "Put strings in quotes; write lists and maps where the field wants them.",
+			Example:     documents(repository(httpURL), helmChart("version: 6.5\n")),
+			Better:      documents(repository(httpURL), helmChart("version: \"6.5\"\n")),
+		},
+		{
+			Code: UnsupportedValue, Name: "unsupported-value", Group: groupAdmission, Severity: Error,
+			Summary:     "A value is none of those that its field knows",
+			Explanation: "The field is an enumeration. The API server refuses any other value, also one that differs in capitals only.",
+			Fix:         "Use one of the values that the message lists.",
+			Example:     documents(repository(httpURL), helmChart("reconcileStrategy: Always\n")),
+			Better:      documents(repository(httpURL), helmChart("reconcileStrategy: ChartVersion\n")),
+		},
+		{
+			Code: UnknownVersion, Name: "unknown-version", Group: groupAdmission, Severity: Error,
+			Summary:     "The API version is none that Flux ever served for the kind",
+			Explanation: "The API server would answer that there are no matches for the kind in that version.",
+			Fix:         "Use the version that the hint names.",
+			Example:     object("source.toolkit.fluxcd.io/v2", "HelmRepository", "charts", "interval: 10m\n"+httpURL),
+			Better:      repository(httpURL),
+		},
+		{
+			Code: InvalidMetadata, Name: "invalid-metadata", Group: groupAdmission, Severity: Error,
+			Summary:     "The name, namespace, a label or an annotation is not valid",
+			Explanation: "Names are lower case letters, digits, - and ., at most 253 characters. Labels and annotations have strings for values, and rules of their own.",
+			Fix:         "Choose a name that the rules allow; put values in quotes.",
+			Example:     object(sourceV1, "HelmRepository", "My_Charts", "interval: 10m\n"+httpURL),
+			Better:      object(sourceV1, "HelmRepository", "my-charts", "interval: 10m\n"+httpURL),
+		},
+		{
+			Code: InvalidDuration, Name: "invalid-duration", Group: groupAdmission, Severity: Error,
+			Summary:     "An interval or a timeout is no duration",
+			Explanation: "Durations are numbers with a unit: ms, s, m, h. A number alone, days or spaces are refused; a timeout has no hours either.",
+			Fix:         "Write the duration as in 90s or 10m.",
+			Example:     object(sourceV1, "HelmRepository", "charts", "interval: 10 minutes\n"+httpURL),
+			Better:      repository(httpURL),
+		},
+		{
+			Code: UnresolvedVariable, Name: "unresolved-variable", Group: groupAdmission, Severity: Error,
+			Summary:     "A ${VARIABLE} stands where its value should be",
+			Explanation: "A Flux Kustomization replaces variables after it has built the manifests. What is read here was not built, and the variable itself is no valid value.",
+			Fix:         "Run the manifests through flux build kustomization or flux envsubst first.",
+			Example:     object(sourceV1, "HelmRepository", "charts", "interval: ${interval}\n"+httpURL),
+			Better:      repository(httpURL),
+		},
+		{
+			Code: BrokenRule, Name: "broken-rule", Group: groupAdmission, Severity: Error,
+			Summary:     "Fields contradict each other",
+			Explanation: "The kind has rules about fields that exclude or require one another. The API server refuses what breaks one of them.",
+			Fix:         "Do what the message says.",
+			Example:     documents(git(""), helmChart("chart: ./charts/podinfo\nverify:\n  provider: cosign\nsourceRef:\n  kind: GitRepository\n  name: charts\n")),
+			Better:      documents(git(""), helmChart("chart: ./charts/podinfo\nsourceRef:\n  kind: GitRepository\n  name: charts\n")),
+		},
+	}
+}
+
+func deprecationRules() []Rule {
+	old := func(version, spec string) string {
+		return object("source.toolkit.fluxcd.io/"+version, "HelmRepository", "charts", "interval: 10m\n"+spec)
+	}
+	return []Rule{
+		{
+			Code: DeprecatedVersion, Name: "deprecated-version", Group: groupDeprecated, Severity: Warning,
+			Summary:     "The API version is deprecated",
+			Explanation: "Flux has removed v1beta1, and will remove v1beta2. The object is read as v1 here; a cluster with a newer Flux refuses it.",
+			Fix:         "Change apiVersion to source.toolkit.fluxcd.io/v1.",
+			Example:     old("v1beta2", httpURL),
+			Better:      old("v1", httpURL),
+		},
+		{
+			Code: RemovedField, Name: "removed-field", Group: groupDeprecated, Severity: Warning,
+			Summary:     "A field of an old API version does not exist any more",
+			Explanation: "The field was removed in v1. Most removed fields have no effect; spec.valuesFile is read as the first of spec.valuesFiles.",
+			Fix:         "Remove the field; move spec.valuesFile into spec.valuesFiles.",
+			Example: documents(repository(httpURL), object("source.toolkit.fluxcd.io/v1beta2", "HelmChart", "podinfo",
+				"interval: 10m\nchart: podinfo\nvaluesFile: values-prod.yaml\nsourceRef:\n  kind: HelmRepository\n  name: charts\n")),
+			Better: documents(repository(httpURL), helmChart("valuesFiles: [values-prod.yaml]\n")),
+		},
+		{
+			Code: DeprecatedSpelling, Name: "deprecated-spelling", Group: groupDeprecated, Severity: Warning,
+			Summary:     "A value is spelled as in a proposal, not as in the API",
+			Explanation: "The design document of OCI support wrote the types of a HelmRepository with capitals. The API has oci and default.",
+			Fix:         "Write the type in lower case.",
+			Example:     old("v1beta2", "type: OCI\n"+ociURL),
+			Better:      old("v1beta2", "type: oci\n"+ociURL),
+		},
+	}
+}
+
+func ignoreRules() []Rule {
+	return []Rule{
+		{
+			Code: UselessIgnore, Name: "useless-ignore", Group: groupIgnores, Severity: Note,
+			Summary:     "A comment silences nothing",
+			Explanation: "The mistake that it was written for is gone, or the comment stands at another place. Left there it would hide the next mistake of its kind. It is told with -v, and as a warning with --strict.",
+			Fix:         "Remove the comment, or the code from it.",
+			Example:     repository("url: https://charts.example.org # helmsrc:ignore HS061\n"),
+			Better:      repository(httpURL),
+		},
+		{
+			Code: UnknownCode, Name: "unknown-code", Group: groupIgnores, Severity: Warning,
+			Summary:     "A comment names a code that does not exist, or that cannot be silenced",
+			Explanation: "The comment has no effect. Integrity failures and input that cannot be used cannot be silenced.",
+			Fix:         "Take the code from the message that is to be silenced.",
+			Example:     repository("insecure: true # helmsrc:ignore HS999\n" + httpURL),
+			Better:      repository("insecure: true # helmsrc:ignore HS061\n" + httpURL),
+		},
+	}
+}

@@ -1,0 +1,197 @@
+package finding
+
+func runRules() []Rule {
+	return []Rule{
+		{
+			Code: Authentication, Name: "authentication", Group: groupRun, Severity: Error,
+			Summary:     "A server does not accept the login, or wants one",
+			Explanation: "It answered 401 or 403, or the login could not be made. What is asked for may also exist, but not for this user.",
+			Fix:         "Check the Secret that the source names, and what its user may read; without a Secret, log in with docker or helm.",
+		},
+		{
+			Code: Unreachable, Name: "unreachable", Group: groupRun, Severity: Error,
+			Summary:     "A server cannot be reached, or the connection broke",
+			Explanation: "The name does not resolve, nobody listens, or the connection ended early. It was tried several times.",
+			Fix:         "Check the URL, the network and the proxy settings, and try again.",
+		},
+		{
+			Code: Certificate, Name: "certificate", Group: groupRun, Severity: Error,
+			Summary:     "A TLS connection was refused",
+			Explanation: "The server's certificate is of an authority that is not trusted, for another name or expired; or the server wants a client certificate.",
+			Fix:         "Name a Secret with the authority's ca.crt in spec.certSecretRef.",
+		},
+		{
+			Code: ServerError, Name: "server-error", Group: groupRun, Severity: Error,
+			Summary:     "A server failed, or limits the rate of requests",
+			Explanation: "It answered with a status of 5xx, 408, 425 or 429, also after several attempts.",
+			Fix:         "Try again later; a login often raises a rate limit.",
+		},
+		{
+			Code: NotFound, Name: "not-found", Group: groupRun, Severity: Error,
+			Summary:     "What is asked for is not on the server",
+			Explanation: "The server answered 404 or 410. Some servers answer so too where a login is missing.",
+			Fix:         "Check the URL, the names of repository and chart, and the login.",
+		},
+		{
+			Code: RefusedRequest, Name: "refused-request", Group: groupRun, Severity: Error,
+			Summary:     "A server refused a request, or its answer makes no sense",
+			Explanation: "The status is one that no further attempt changes, a redirect leads somewhere forbidden, or a registry's answer is malformed.",
+			Fix:         "Check whether the URL is really that of a Helm repository or registry.",
+		},
+		{
+			Code: TimedOut, Name: "timed-out", Group: groupRun, Severity: Error,
+			Summary:     "Something took longer than its limit",
+			Explanation: "spec.timeout bounds one fetch with its retries, --timeout the whole run; a transfer that makes no progress is given up, too.",
+			Fix:         "Raise the limit that the message names, or try again.",
+		},
+		{
+			Code: TooLarge, Name: "too-large", Group: groupRun, Severity: Error,
+			Summary:     "Something is larger than its limit",
+			Explanation: "Indexes, archives, the files in them and what they unpack to are bounded, as in source-controller.",
+			Fix:         "Raise the limit with the flag --helm-…-max-size if the source is to be trusted.",
+		},
+		{
+			Code: InvalidIndex, Name: "invalid-index", Group: groupRun, Severity: Error,
+			Summary:     "What a repository serves is no Helm index",
+			Explanation: "The file is not YAML or JSON, lacks apiVersion, or has keys twice. Often it is an HTML page: that of a login or of a forge.",
+			Fix:         "Check whether URL/index.yaml is what helm repo add would accept.",
+		},
+		{
+			Code: UnknownChart, Name: "unknown-chart", Group: groupRun, Severity: Error,
+			Summary:     "The source has no such chart",
+			Explanation: "The index has no entry of that name, or the directory of the source is not there.",
+			Fix:         "Correct spec.chart; the hint has the nearest name that exists.",
+		},
+		{
+			Code: NoMatch, Name: "no-match", Group: groupRun, Severity: Error,
+			Summary:     "No published version matches",
+			Explanation: "Ranges leave out pre-releases, and tags with a v in front.",
+			Fix:         "Correct spec.version; the hint says what comes nearest.",
+		},
+		{
+			Code: InvalidArchive, Name: "invalid-archive", Group: groupRun, Severity: Error,
+			Summary:     "What was fetched is no chart that Helm could load",
+			Explanation: "The archive is broken, holds paths that lead out of it, or has no Chart.yaml that is valid.",
+			Fix:         "Have the chart published again, or ask for another version.",
+		},
+		{
+			Code: ValuesFiles, Name: "values-files", Group: groupRun, Severity: Error,
+			Summary:     "Values files cannot be merged",
+			Explanation: "A file of spec.valuesFiles is not in the chart or not YAML. Paths are relative to the chart, or to the root of a Git repository or bucket.",
+			Fix:         "Correct spec.valuesFiles, or set spec.ignoreMissingValuesFiles.",
+		},
+		{
+			Code: Dependencies, Name: "dependencies", Group: groupRun, Severity: Error,
+			Summary:     "A dependency of a chart cannot be had",
+			Explanation: "The charts that Chart.yaml names are fetched when a chart is packaged. Their repositories are the HelmRepositories of the namespace with the same URL, or are asked without a login.",
+			Fix:         "Add a HelmRepository with the URL of the dependency's repository, or run helm dependency update and commit the result.",
+		},
+		{
+			Code: Packaging, Name: "packaging", Group: groupRun, Severity: Error,
+			Summary:     "A chart cannot be packaged",
+			Explanation: "Its version cannot be read, or the chart in the source is not one that Helm accepts.",
+			Fix:         "Run helm lint on the chart.",
+		},
+		{
+			Code: SourceNotReady, Name: "source-not-ready", Group: groupRun, Severity: Error,
+			Summary:     "The source has nothing in storage",
+			Explanation: "It failed in this run and there is nothing from an earlier one, or it is suspended. Its own failure comes first.",
+			Fix:         "Mend the source first.",
+		},
+		{
+			Code: GitReference, Name: "git-reference", Group: groupRun, Severity: Error,
+			Summary:     "A Git repository has no such branch, tag or commit",
+			Explanation: "spec.ref names something that the server does not have, or the repository is empty.",
+			Fix:         "Correct spec.ref.",
+		},
+		{
+			Code: GitFailed, Name: "git-failed", Group: groupRun, Severity: Error,
+			Summary:     "A Git repository cannot be fetched",
+			Explanation: "The server or its answer is at fault, or a directory of spec.sparseCheckout is not there.",
+			Fix:         "Try git ls-remote with the URL.",
+		},
+		{
+			Code: BucketFailed, Name: "bucket-failed", Group: groupRun, Severity: Error,
+			Summary:     "A bucket cannot be fetched",
+			Explanation: "The bucket does not exist, or the storage service refused to list or hand out objects.",
+			Fix:         "Check spec.bucketName, spec.endpoint, spec.region and spec.provider.",
+		},
+		{
+			Code: NotSupported, Name: "not-supported", Group: groupRun, Severity: Error,
+			Summary:     "helmsrc cannot do this yet",
+			Explanation: "Nothing is wrong with the manifest.",
+			Fix:         "Replace the source by a local directory with --source.",
+		},
+		{
+			Code: Storage, Name: "storage", Group: groupRun, Severity: Error,
+			Summary:     "The artifacts directory cannot be written or read",
+			Explanation: "The disk is full, the directory belongs to somebody else, or another run holds the lock.",
+			Fix:         "Check the directory that --artifacts-dir names.",
+		},
+		{
+			Code: Interrupted, Name: "interrupted", Group: groupRun, Severity: Error,
+			Summary:     "The run ended before this object was done",
+			Explanation: "It was interrupted, or --timeout was over. What was stored before is as it was.",
+			Fix:         "Run it again; raise --timeout if that was the reason.",
+		},
+		{
+			Code: OddSource, Name: "odd-source", Group: groupRun, Severity: Warning,
+			Summary:     "Something about a source or chart is odd",
+			Explanation: "The run went on, but somebody should look at it: a deprecated chart, a malformed digest, a lock file that is out of date.",
+			Fix:         "See the message.",
+		},
+		{
+			Code: Unexpected, Name: "unexpected", Group: groupRun, Severity: Error,
+			Summary:     "A failure that has no code of its own",
+			Explanation: "It was not foreseen. An internal error is a mistake in helmsrc itself.",
+			Fix:         "See the message; report internal errors.",
+		},
+	}
+}
+
+func integrityRules() []Rule {
+	return []Rule{
+		{
+			Code: DigestMismatch, Name: "digest-mismatch", Group: groupIntegrity, Severity: Error, Lasting: true,
+			Summary:     "What was fetched does not have the digest that it should have",
+			Explanation: "The index or the registry's manifest says what the bytes have to be, and they are others. The archive was published again over the old one, damaged, or replaced. Nothing of it is stored.",
+			Fix:         "Find out who changed the archive; --index-digest=warn accepts it.",
+		},
+		{
+			Code: OtherChart, Name: "other-chart", Group: groupIntegrity, Severity: Error, Lasting: true,
+			Summary:     "An archive holds another chart or version than was asked for",
+			Explanation: "Its Chart.yaml names another chart or another version than the index or the tag.",
+			Fix:         "Have the chart published under its own name; --allow-name-mismatch accepts it.",
+		},
+		{
+			Code: Unsigned, Name: "unsigned", Group: groupIntegrity, Severity: Error, Lasting: true,
+			Summary:     "There is no signature where one is asked for",
+			Explanation: "spec.verify, --keyring or --require-verification asks for a signature, and the chart has none.",
+			Fix:         "Have the chart signed, or take a version that is.",
+		},
+		{
+			Code: SignatureFailed, Name: "signature-refused", Group: groupIntegrity, Severity: Error, Lasting: true,
+			Summary:     "No signature is by somebody who is trusted",
+			Explanation: "There are signatures, but none fits the keys, identities or authorities that were given, or they are about other bytes.",
+			Fix:         "Compare the keys and identities with those that the publisher announces.",
+		},
+		{
+			Code: Unverifiable, Name: "unverifiable", Group: groupIntegrity, Severity: Error, Lasting: true,
+			Summary:     "A verification is asked for that cannot be made",
+			Explanation: "The keys, certificates or policy are missing or cannot be read, or the source is of a kind that has no signatures.",
+			Fix:         "Mend the Secret that spec.verify names.",
+		},
+		{
+			Code: ArtifactAltered, Name: "artifact-altered", Group: groupIntegrity, Severity: Error, Lasting: true,
+			Summary:     "A stored artifact is not what was stored",
+			Explanation: "Its digest is another one than when it was written: the file was edited, damaged or replaced.",
+			Fix:         "Find out who changed it; fetch makes it again.",
+		},
+		{
+			Code: GitUnsigned, Name: "git-signature", Group: groupIntegrity, Severity: Error, Lasting: true,
+			Summary:     "A Git commit or tag is not signed by a key that is trusted",
+			Explanation: "spec.verify of the GitRepository asks for a PGP signature by one of the keys in its Secret.",
+			Fix:         "Have the commit or tag signed, or add the signer's public key to the Secret.",
+		},
+	}
+}

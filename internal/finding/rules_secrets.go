@@ -1,0 +1,156 @@
+package finding
+
+func verificationRules() []Rule {
+	chart := func(verify string, more ...string) string {
+		return documents(append([]string{ociRepository(""), helmChart("verify:\n" + indented(verify))}, more...)...)
+	}
+	const cosign = "provider: cosign\nsecretRef:\n  name: keys\n"
+	const notation = "provider: notation\nsecretRef:\n  name: policy\n"
+	const policy = "trustpolicy.json: '{\"version\": \"1.0\", \"trustPolicies\": []}'\n"
+	const identity = "matchOIDCIdentity:\n- issuer: ^https://token\\.actions\\.githubusercontent\\.com$\n  subject: ^https://github\\.com/example/charts\n"
+	key := secret("keys", block("cosign.pub", exampleKey))
+	trust := secret("policy", policy+block("ca.crt", exampleCA))
+	return []Rule{
+		{
+			Code: UselessVerify, Name: "useless-verify", Group: groupVerification, Severity: Error,
+			Summary:     "spec.verify asks for what cannot be verified",
+			Explanation: "Signatures are verified of charts from OCI registries. A chart from an HTTP repository with spec.verify never becomes ready.",
+			Fix:         "Remove spec.verify, or take the chart from a registry; --keyring checks provenance files.",
+			Example:     documents(repository(httpURL), helmChart("verify:\n"+indented(cosign)), key),
+			Better:      chart(cosign, key),
+		},
+		{
+			Code: VerifyAnyone, Name: "verify-anyone", Group: groupVerification, Severity: Warning,
+			Summary:     "Keyless verification accepts a signature of anyone",
+			Explanation: "Without keys and without identities every certificate of the public authority will do, and everybody with an e-mail address can have one.",
+			Fix:         "Say who may sign in spec.verify.matchOIDCIdentity, or name a Secret with keys.",
+			Example:     chart("provider: cosign\n"),
+			Better:      chart("provider: cosign\n" + identity),
+		},
+		{
+			Code: UselessIdentities, Name: "useless-identities", Group: groupVerification, Severity: Warning,
+			Summary:     "matchOIDCIdentity has no effect with notation, nor beside cosign keys",
+			Explanation: "Identities are matched in keyless verification only. What was meant as a restriction restricts nothing.",
+			Fix:         "Remove matchOIDCIdentity, or the keys.",
+			Example:     chart(notation+identity, trust),
+			Better:      chart(notation, trust),
+		},
+		{
+			Code: InvalidExpression, Name: "invalid-expression", Group: groupVerification, Severity: Error,
+			Summary:     "An issuer or subject is no regular expression",
+			Explanation: "Identities are matched by regular expressions of the RE2 kind. Nothing can be verified with one that cannot be read.",
+			Fix:         "Correct the expression; a literal bracket or dot has a backslash in front.",
+			Example:     chart("provider: cosign\nmatchOIDCIdentity:\n- issuer: .*\n  subject: \"(\"\n"),
+			Better:      chart("provider: cosign\n" + identity),
+		},
+		{
+			Code: NoVerificationKeys, Name: "no-verification-keys", Group: groupVerification, Severity: Error,
+			Summary:     "A Secret for cosign holds no key that would be used",
+			Explanation: "Only keys of the Secret whose names end in .pub are public keys to Flux, whatever the others hold.",
+			Fix:         "Store the public key under a name such as cosign.pub.",
+			Example:     chart(cosign, secret("keys", block("cosign.pem", exampleKey))),
+			Better:      chart(cosign, key),
+		},
+		{
+			Code: NoTrustPolicy, Name: "no-trust-policy", Group: groupVerification, Severity: Error,
+			Summary:     "A Secret for notation lacks trustpolicy.json or certificates",
+			Explanation: "Notation decides by a trust policy, and trusts the certificates beside it whose names end in .crt or .pem.",
+			Fix:         "Store the policy under the name trustpolicy.json, and the certificates under names that end in .crt or .pem.",
+			Example:     chart(notation, secret("policy", block("ca.crt", exampleCA))),
+			Better:      chart(notation, trust),
+		},
+		{
+			Code: NoVerificationInput, Name: "no-verification-secret", Group: groupVerification, Severity: Error,
+			Summary:     "spec.verify with notation names no Secret",
+			Explanation: "Notation has no keyless mode: without a trust policy there is nothing to verify with.",
+			Fix:         "Name a Secret with trustpolicy.json and certificates in spec.verify.secretRef.",
+			Example:     chart("provider: notation\n"),
+			Better:      chart(notation, trust),
+		},
+		{
+			Code: IgnoredKey, Name: "ignored-key", Group: groupVerification, Severity: Warning,
+			Summary:     "A Secret for verification holds a key or certificate that is not looked at",
+			Explanation: "Public keys have names that end in .pub, certificates names that end in .crt or .pem. What is called otherwise is ignored, and signatures made with it are refused.",
+			Fix:         "Rename the entry in the Secret.",
+			Example:     chart(cosign, secret("keys", block("cosign.pub", exampleKey)+block("next.pem", exampleKey))),
+			Better:      chart(cosign, secret("keys", block("cosign.pub", exampleKey)+block("next.pub", exampleKey))),
+		},
+	}
+}
+
+func secretRules() []Rule {
+	const login = "secretRef:\n  name: login\n"
+	const tls = "certSecretRef:\n  name: tls\n"
+	const credentials = "username: user\npassword: secret\n"
+	full := secret("login", credentials)
+	docker := func(host string) string {
+		return "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\ntype: kubernetes.io/dockerconfigjson\nstringData:\n" +
+			"  .dockerconfigjson: '{\"auths\": {\"" + host + "\": {\"username\": \"user\", \"password\": \"secret\"}}}'\n"
+	}
+	return []Rule{
+		{
+			Code: IncompleteLogin, Name: "incomplete-login", Group: groupSecrets, Severity: Error,
+			Summary:     "A Secret holds half a login",
+			Explanation: "A user name without a password, or the reverse, is refused by source-controller: nothing is fetched at all.",
+			Fix:         "Put both username and password into the Secret.",
+			Example:     documents(repository(httpURL+login), secret("login", "password: secret\n")),
+			Better:      documents(repository(httpURL+login), full),
+		},
+		{
+			Code: BrokenTLS, Name: "broken-tls", Group: groupSecrets, Severity: Error,
+			Summary:     "A Secret with TLS settings cannot be used",
+			Explanation: "A client certificate is tls.crt and tls.key together, an authority is ca.crt, each in PEM.",
+			Fix:         "Put the missing part into the Secret, in PEM.",
+			Example:     documents(repository(httpURL+tls), secret("tls", "ca.crt: not a certificate\n")),
+			Better:      documents(repository(httpURL+tls), secret("tls", block("ca.crt", exampleCA))),
+		},
+		{
+			Code: NoRegistryLogin, Name: "no-registry-login", Group: groupSecrets, Severity: Error,
+			Summary:     "A Secret holds no login for the registry",
+			Explanation: "A docker configuration has logins by host. The registry's own host has to be among them, written as in the URL.",
+			Fix:         "Add a login for the host of the URL.",
+			Example:     documents(ociRepository(login), docker("other.example.org")),
+			Better:      documents(ociRepository(login), docker("registry.example.org")),
+		},
+		{
+			Code: OddSecret, Name: "odd-secret", Group: groupSecrets, Severity: Warning,
+			Summary:     "A Secret is of an unusual type, or has keys that are outdated or ignored",
+			Explanation: "It may work, but not as it seems to, or not for ever: TLS settings belong into certSecretRef, under the names tls.crt, tls.key and ca.crt, in a Secret of type Opaque or kubernetes.io/tls.",
+			Fix:         "Change the Secret as the message says.",
+			Example:     documents(repository(httpURL+tls), secret("tls", block("caFile", exampleCA))),
+			Better:      documents(repository(httpURL+tls), secret("tls", block("ca.crt", exampleCA))),
+		},
+		{
+			Code: UselessSecret, Name: "useless-secret", Group: groupSecrets, Severity: Warning,
+			Summary:     "A Secret for a repository holds neither a login nor TLS settings",
+			Explanation: "Flux reads username and password. Other spellings are ignored, and the server is asked without a login.",
+			Fix:         "Name the keys username and password.",
+			Example:     documents(repository(httpURL+login), secret("login", "user: user\npass: secret\n")),
+			Better:      documents(repository(httpURL+login), full),
+		},
+		{
+			Code: GitSecret, Name: "git-secret", Group: groupSecrets, Severity: Error,
+			Summary:     "A Secret for a GitRepository cannot be used with its URL",
+			Explanation: "An ssh:// URL needs identity and known_hosts, an https:// URL username and password or bearerToken.",
+			Fix:         "Put the keys that the URL needs into the Secret.",
+			Example:     documents(object(sourceV1, "GitRepository", "charts", "interval: 10m\nurl: ssh://git@git.example.org/charts\n"+login), full),
+			Better:      documents(git(login), full),
+		},
+		{
+			Code: BucketSecret, Name: "bucket-secret", Group: groupSecrets, Severity: Error,
+			Summary:     "A Secret for a Bucket lacks keys, or its STS settings do not go together",
+			Explanation: "Buckets of the generic provider want accesskey and secretkey; LDAP logins want username and password.",
+			Fix:         "Put the keys that the message names into the Secret.",
+			Example:     documents(bucket(login), full),
+			Better:      documents(bucket(login), secret("login", "accesskey: key\nsecretkey: secret\n")),
+		},
+		{
+			Code: ProxySecret, Name: "proxy-secret", Group: groupSecrets, Severity: Error,
+			Summary:     "A Secret for a proxy cannot be used",
+			Explanation: "It holds the proxy's URL as address, and perhaps username and password.",
+			Fix:         "Store the URL under the name address, scheme included.",
+			Example:     documents(git("proxySecretRef:\n  name: proxy\n"), secret("proxy", "address: proxy.example.org\n")),
+			Better:      documents(git("proxySecretRef:\n  name: proxy\n"), secret("proxy", "address: http://proxy.example.org:3128\n")),
+		},
+	}
+}
