@@ -17,7 +17,7 @@ Flux's source-controller would give it.
 
 With no NAME every supported object is selected. A selected chart brings its
 source with it. A source or Secret that is not in the input is looked for beside
-the files given with -f.
+the files given with -f, then below the directories given with --lookup-dir.
 
 Exit codes: 0 all ready, 1 an object is not ready or was rejected, 2 wrong usage
 or unreadable input, 3 a digest or signature check failed, 5 nothing worse than
@@ -25,9 +25,11 @@ failures that a retry may help, 130 interrupted.`,
 		Example: `  helmsrc fetch -f helmchart.yaml
   helmsrc fetch -R -f clusters/ -o table
   helmsrc fetch -f . HelmChart/apps/podinfo
+  helmsrc fetch -f apps/podinfo/helmchart.yaml --lookup-dir .
   helmsrc fetch -f . --source HelmRepository/podinfo=./charts`,
 	}
 	o.input.add(c.Flags())
+	o.input.addLookup(c.Flags())
 	o.output.addFormat(c.Flags())
 	o.output.addEvents(c.Flags())
 	o.store.addDir(c.Flags())

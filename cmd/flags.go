@@ -13,6 +13,7 @@ import (
 // inputOptions say which objects a command works on.
 type inputOptions struct {
 	files            []string
+	lookupDirs       []string
 	recursive        bool
 	namespace        string
 	defaultNamespace string
@@ -27,6 +28,11 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 	fs.StringVar(&o.defaultNamespace, "default-namespace", "default", "`namespace` of objects that name none")
 	fs.BoolVar(&o.allowEmpty, "allow-empty", false, "succeed when nothing is selected")
 	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 also when an object failed")
+}
+
+// addLookup is for the commands that need what the objects refer to.
+func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.lookupDirs, "lookup-dir", nil, "`directory` where sources and Secrets are looked for that the input refers to, at every depth (repeatable)")
 }
 
 // outputOptions say how documents are printed.

@@ -32,21 +32,25 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 	if err != nil {
 		return nil, err
 	}
-	files = slices.Concat(o.files, files)
-	if len(files) == 0 {
+	if len(o.files)+len(files) == 0 {
 		return nil, &usageError{
 			err:  errors.New("no manifests to read"),
 			hint: "name files or directories with -f, or - for stdin",
 		}
 	}
 	set, failures := manifest.Load(ctx, manifest.Options{
-		Files:            files,
+		Files:            o.files,
+		Offered:          files,
+		LookupDirs:       o.lookupDirs,
 		Recursive:        o.recursive,
 		Stdin:            a.env.Stdin,
 		DefaultNamespace: o.defaultNamespace,
 		SkipDirs:         []string{artifactsDir},
 	})
 	in := &input{set: set, inventory: reconcile.NewInventory(set), selectors: selectors, namespace: o.namespace, told: map[*manifest.Object]bool{}, noted: map[string]bool{}}
+	for _, skip := range set.Skips() {
+		a.console.debug(subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
+	}
 	for _, err := range failures {
 		a.console.fail(err)
 		code := inputCode(err)

@@ -25,6 +25,7 @@ the status that a controller would show at that moment.`,
   helmsrc resolve -R -f clusters/ -o json`,
 	}
 	o.input.add(c.Flags())
+	o.input.addLookup(c.Flags())
 	o.output.addFormat(c.Flags())
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())

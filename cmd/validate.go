@@ -18,11 +18,15 @@ func newValidateCommand(a *app) *cobra.Command {
 they refer to and for the keys that these must have, and warn of what is
 deprecated or has no effect. No network is used and nothing is written.
 
-Files may also be given as arguments, as pre-commit passes them.`,
+Files may also be given as arguments, as pre-commit passes them. Those that are
+no manifests are skipped. What they refer to is looked for beside them, and below
+the directories given with --lookup-dir.`,
 		Example: `  helmsrc validate -R -f clusters/
-  helmsrc validate helmchart.yaml helmrepository.yaml`,
+  helmsrc validate helmchart.yaml helmrepository.yaml
+  helmsrc validate --lookup-dir . apps/podinfo/helmchart.yaml`,
 	}
 	o.add(c.Flags())
+	o.addLookup(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		return a.validate(ctx, &o, args)
 	})

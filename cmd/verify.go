@@ -29,6 +29,7 @@ artifact is altered.`,
   helmsrc verify -R -f clusters/ -o json`,
 	}
 	o.input.add(c.Flags())
+	o.input.addLookup(c.Flags())
 	o.output.format = "table"
 	c.Flags().StringVarP(&o.output.format, "output", "o", "table", "`format` of stdout: yaml, json, jsonl, table, wide, name")
 	o.store.addDir(c.Flags())

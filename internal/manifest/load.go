@@ -23,6 +23,8 @@ const stdinName = "<stdin>"
 // Options says what to read.
 type Options struct {
 	Files            []string // files, directories and globs; "-" is Stdin
+	Offered          []string // files that need not be manifests, as those that a directory holds
+	LookupDirs       []string // where Lookup and Secret look too, at every depth
 	Recursive        bool     // descend into directories
 	Stdin            io.Reader
 	DefaultNamespace string   // for objects without one; "default" if empty
@@ -41,6 +43,11 @@ func Load(ctx context.Context, o Options) (*Set, []error) {
 	for _, name := range o.Files {
 		l.argument(name)
 	}
+	for _, name := range o.Offered {
+		l.beside(name)
+		l.found(name)
+	}
+	l.lookupDirs(o.LookupDirs)
 	return l.set, append(l.errs, l.set.duplicates()...)
 }
 
@@ -125,11 +132,10 @@ func (l *loader) named(name string) {
 	case err != nil:
 		l.fail(err)
 	case info.IsDir():
+		l.set.roots = append(l.set.roots, name)
 		l.directory(name)
 	default:
-		if dir := filepath.Dir(name); !slices.Contains(l.set.dirs, dir) {
-			l.set.dirs = append(l.set.dirs, dir)
-		}
+		l.beside(name)
 		if l.set.files.first(info) {
 			data, err := read(l.ctx, name)
 			if err == nil {
@@ -137,6 +143,13 @@ func (l *loader) named(name string) {
 			}
 			l.judge(err)
 		}
+	}
+}
+
+// beside has siblings looked for in the directory of a file that was named.
+func (l *loader) beside(name string) {
+	if dir := filepath.Dir(name); !slices.Contains(l.set.dirs, dir) {
+		l.set.dirs = append(l.set.dirs, dir)
 	}
 }
 
@@ -154,7 +167,7 @@ func (l *loader) directory(dir string) {
 		}
 		name := filepath.Join(dir, e.Name())
 		switch {
-		case e.IsDir() && l.options.Recursive && !l.skipDir(e):
+		case e.IsDir() && l.options.Recursive && !skipDir(e, l.skip):
 			l.directory(name)
 		case !e.IsDir() && isManifestName(name):
 			l.found(name)
@@ -163,12 +176,12 @@ func (l *loader) directory(dir string) {
 }
 
 // skipDir leaves out .git and its like, and the directories that the caller said.
-func (l *loader) skipDir(e fs.DirEntry) bool {
+func skipDir(e fs.DirEntry, skip []os.FileInfo) bool {
 	if strings.HasPrefix(e.Name(), ".") {
 		return true
 	}
 	info, err := e.Info()
-	return err != nil || slices.ContainsFunc(l.skip, func(s os.FileInfo) bool { return os.SameFile(s, info) })
+	return err != nil || slices.ContainsFunc(skip, func(s os.FileInfo) bool { return os.SameFile(s, info) })
 }
 
 func isManifestName(name string) bool {

@@ -67,7 +67,7 @@ func TestBrokenSibling(t *testing.T) {
 	s, _ := load(t, Options{Files: []string{"chart.yaml"}})
 	_, err := s.Lookup(SourceGroup, "HelmRepository", "default", "podinfo")
 	var missing *NotFoundError
-	if !errors.As(err, &missing) || !strings.HasPrefix(missing.Hint(), "a file beside the input names it but cannot be read: repository.yaml:5:") {
+	if !errors.As(err, &missing) || !strings.HasPrefix(missing.Hint(), "a file that names it cannot be read: repository.yaml:5:") {
 		t.Errorf("error %v, hint %v", err, missing)
 	}
 	_, err = s.Lookup(SourceGroup, "HelmRepository", "default", "other")

@@ -26,11 +26,15 @@ type Set struct {
 
 	files *files
 	dirs  []string // of the files that were named: siblings are looked for there
+	roots []string // directories that were named
+	away  lookupDirs
 
-	mu       sync.Mutex
-	siblings *Set
-	broken   []brokenFile
-	notes    map[key]Note
+	mu           sync.Mutex
+	siblings     *Set
+	surroundings *Set
+	unread       bool // there are more surroundings than may be read
+	broken       []brokenFile
+	notes        map[key]Note
 }
 
 type groupKind struct{ group, kind string }

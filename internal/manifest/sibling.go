@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,10 +38,7 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.siblings == nil {
-		s.readSiblings()
-	}
-	o, err := one(in(s.siblings)[k])
+	o, err := s.nearby(k, in)
 	if o != nil {
 		s.notes[k] = Note{k.kind, k.namespace, k.name, o.Pos}
 	}
@@ -48,6 +46,20 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 		return o, err
 	}
 	return nil, &NotFoundError{k.group, k.kind, k.namespace, k.name, s.missingHint(k, in)}
+}
+
+// nearby looks beside the input first, then in the directories that were named for looking things up.
+func (s *Set) nearby(k key, in func(*Set) map[key][]*Object) (*Object, error) {
+	if s.siblings == nil {
+		s.readSiblings()
+	}
+	if o, err := one(in(s.siblings)[k]); o != nil || err != nil {
+		return o, err
+	}
+	if s.surroundings == nil {
+		s.readSurroundings()
+	}
+	return one(s.nearest(in(s.surroundings)[k]))
 }
 
 func one(same []*Object) (*Object, error) {
@@ -82,12 +94,13 @@ func (s *Set) readSiblings() {
 			if budget--; budget < 0 {
 				return
 			}
-			s.readSibling(name)
+			s.readInto(s.siblings, name)
 		}
 	}
 }
 
-func (s *Set) readSibling(name string) {
+// readInto adds a file to another set if it may hold what can be missing. It keeps what cannot be read for a hint.
+func (s *Set) readInto(other *Set, name string) {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() || !s.files.first(info) {
 		return
@@ -96,7 +109,7 @@ func (s *Set) readSibling(name string) {
 	if err != nil || !bytes.Contains(data, []byte("toolkit.fluxcd.io")) && !bytes.Contains(data, []byte("Secret")) {
 		return
 	}
-	if err := s.siblings.addSized(name, data); err != nil {
+	if err := other.addSized(name, data); err != nil {
 		s.broken = append(s.broken, brokenFile{err, data})
 	}
 }
@@ -105,11 +118,11 @@ func (s *Set) readSibling(name string) {
 func (s *Set) missingHint(k key, in func(*Set) map[key][]*Object) string {
 	for _, f := range s.broken {
 		if bytes.Contains(f.text, []byte(k.name)) {
-			return "a file beside the input names it but cannot be read: " + f.err.Error()
+			return "a file that names it cannot be read: " + f.err.Error()
 		}
 	}
 	var namespaces, names []string
-	for _, set := range []*Set{s, s.siblings} {
+	for _, set := range []*Set{s, s.siblings, s.surroundings} {
 		for other := range in(set) {
 			switch {
 			case other.group != k.group || other.kind != k.kind:
@@ -127,6 +140,9 @@ func (s *Set) missingHint(k key, in func(*Set) map[key][]*Object) string {
 	}
 	if near, ok := Nearest(k.name, names); ok {
 		return "did you mean " + near + "?"
+	}
+	if s.unread {
+		return fmt.Sprintf("only the first %d manifests of the directories to look in were read", maxSurroundings)
 	}
 	return "add the file that holds " + k.kind + " " + k.namespace + "/" + k.name + " with -f"
 }

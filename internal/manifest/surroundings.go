@@ -1,0 +1,118 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxSurroundings bounds how many manifests are looked at in the directories for looking things up. It stops a walk
+// through a home directory that was named by mistake.
+const maxSurroundings = 50_000
+
+// lookupDirs are directories with manifests that are not in the input but that it may refer to.
+type lookupDirs struct {
+	dirs []string
+	skip []os.FileInfo
+}
+
+// lookupDirs takes the directories, which must be there. They are walked when something is missing.
+func (l *loader) lookupDirs(dirs []string) {
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		switch {
+		case err != nil:
+			l.fail(err)
+		case !info.IsDir():
+			l.fail(fmt.Errorf("%s: not a directory to look in", dir))
+		default:
+			l.set.away.dirs = append(l.set.away.dirs, dir)
+		}
+	}
+	l.set.away.skip = l.skip
+}
+
+// readSurroundings reads what the lookup directories hold, at every depth. What cannot be read is no error: nobody asked
+// for it.
+func (s *Set) readSurroundings() {
+	s.surroundings = newSet(s.namespace, s.files)
+	budget := maxSurroundings
+	for _, dir := range s.away.dirs {
+		_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return nil
+			case e.IsDir() && name != dir && skipDir(e, s.away.skip):
+				return fs.SkipDir
+			case e.IsDir() || !isManifestName(name):
+				return nil
+			}
+			if budget--; budget < 0 {
+				s.unread = true
+				return fs.SkipAll
+			}
+			s.readInto(s.surroundings, name)
+			return nil
+		})
+	}
+}
+
+// nearest picks those of several definitions that are the fewest directories away from the input: a repository may hold
+// one for each cluster. The same text twice is one definition.
+func (s *Set) nearest(same []*Object) []*Object {
+	var near []*Object
+	least := math.MaxInt
+	for _, o := range same {
+		steps := s.stepsTo(filepath.Dir(o.Pos.File))
+		switch {
+		case steps < least:
+			near, least = []*Object{o}, steps
+		case steps == least && !slices.ContainsFunc(near, o.sameText):
+			near = append(near, o)
+		}
+	}
+	return near
+}
+
+// stepsTo counts the directories between the nearest of the input's and another one, up and down.
+func (s *Set) stepsTo(dir string) int {
+	least := math.MaxInt - 1
+	for _, from := range slices.Concat(s.dirs, s.roots) {
+		if steps, ok := stepsBetween(from, dir); ok {
+			least = min(least, steps)
+		}
+	}
+	return least
+}
+
+func stepsBetween(from, to string) (int, bool) {
+	if filepath.IsAbs(from) != filepath.IsAbs(to) {
+		var errs [2]error
+		from, errs[0] = filepath.Abs(from)
+		to, errs[1] = filepath.Abs(to)
+		if errs[0] != nil || errs[1] != nil {
+			return 0, false
+		}
+	}
+	rel, err := filepath.Rel(from, to)
+	if err != nil {
+		return 0, false
+	}
+	if rel == "." {
+		return 0, true
+	}
+	return strings.Count(filepath.ToSlash(rel), "/") + 1, true
+}
+
+// sameText tells whether two objects were written in the same words. An object in a List is only the same as itself.
+func (o *Object) sameText(other *Object) bool {
+	if o.at.doc == nil || other.at.doc == nil || len(o.at.path) > 0 || len(other.at.path) > 0 {
+		return false
+	}
+	return bytes.Equal(bytes.TrimSpace(o.at.doc.text), bytes.TrimSpace(other.at.doc.text))
+}
