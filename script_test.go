@@ -24,7 +24,10 @@ var update = flag.Bool("update", false, "rewrite the expected output in the scri
 
 // TestMain makes this test binary the helmsrc of the scripts.
 func TestMain(m *testing.M) {
-	testscript.Main(cleanup{m}, map[string]func(){"helmsrc": func() { os.Exit(helmsrc()) }})
+	testscript.Main(cleanup{m}, map[string]func(){
+		"helmsrc":      func() { os.Exit(helmsrc("helmsrc")) },
+		"flux-helmsrc": func() { os.Exit(helmsrc("flux helmsrc")) },
+	})
 }
 
 // TestScript runs testdata/script: see the README there.
@@ -48,7 +51,7 @@ const stateDir = ".helmtest"
 
 // helmsrc runs the program on the network of the script that it was called by. Its output is noted for the search for
 // canaries, and the script's directory is called $WORK in it.
-func helmsrc() int {
+func helmsrc(program string) int {
 	work := os.Getenv("WORK")
 	state := func(name string) string { return filepath.Join(work, stateDir, name) }
 	hosts, err := os.ReadFile(state("network"))
@@ -81,7 +84,7 @@ func helmsrc() int {
 		Getenv:  os.Getenv,
 		Now:     func() time.Time { return now },
 		Dial:    network.Dial,
-		Program: "helmsrc",
+		Program: program,
 	}, os.Exit)
 	stdout.flush()
 	stderr.flush()

@@ -46,7 +46,7 @@ func Main() int {
 		Getenv:   os.Getenv,
 		Now:      time.Now,
 		Dial:     (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
-		Program:  "helmsrc",
+		Program:  programName(os.Args[0]),
 	}
 	return Interruptible(context.Background(), env, os.Exit)
 }

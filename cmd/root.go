@@ -44,7 +44,7 @@ func Run(ctx context.Context, env *Env) int {
 
 func newRootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
-		Use:   a.env.Program,
+		Use:   "helmsrc",
 		Short: "Resolve, fetch and verify the Helm charts of Flux manifests, without a cluster",
 		Long: `helmsrc reads Flux HelmChart manifests and their sources (HelmRepository,
 GitRepository, Bucket, and the Secrets that they name), resolves versions, fetches,
@@ -72,6 +72,7 @@ It needs no cluster, no kubeconfig and no helm binary.`,
 		return &usageError{err: err, hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SuggestionsMinimumDistance = 2
 	addConsoleFlags(root.PersistentFlags())
 	root.AddCommand(
 		newFetchCommand(a),
@@ -83,6 +84,7 @@ It needs no cluster, no kubeconfig and no helm binary.`,
 		newVersionCommand(a),
 		newCompletionCommand(a),
 	)
+	callAs(root, a.env.Program)
 	return root
 }
 
