@@ -22,7 +22,7 @@ var imports = map[string][]string{
 	"internal/status":   {},
 	"internal/manifest": {},
 
-	"internal/admission": {"internal/manifest"},
+	"internal/admission": {"internal/finding", "internal/manifest"},
 	"internal/auth":      {"internal/manifest"},
 	"internal/finding":   {"internal/manifest"},
 	"internal/chart":     {"internal/digest", "internal/tree"},

@@ -8,7 +8,9 @@ import (
 	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -26,9 +28,11 @@ type Admitted struct {
 
 // Warning is something that is allowed but hardly meant.
 type Warning struct {
+	Code    finding.Code
 	Field   string
 	Message string
 	Pos     manifest.Pos
+	Path    []any
 }
 
 func (w Warning) String() string { return w.Pos.String() + ": " + w.Message }
@@ -72,6 +76,7 @@ type review struct {
 
 	valuesFile string // of the old versions
 	errs       []Cause
+	broken     field.ErrorList // what the rules say
 	found      []Warning
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -39,7 +40,7 @@ func (r *review) convert() {
 		return
 	}
 	r.content["apiVersion"] = v1
-	r.warnAt("apiVersion", "%s %s is deprecated, upgrade to v1", version(r.obj), r.obj.Kind)
+	r.warnAt(finding.DeprecatedVersion, "apiVersion", "%s %s is deprecated, upgrade to v1", version(r.obj), r.obj.Kind)
 	spec := r.spec()
 	for _, name := range removed[r.obj.Kind] {
 		v, ok := spec[name]
@@ -50,13 +51,13 @@ func (r *review) convert() {
 		if name == "valuesFile" {
 			r.convertValuesFile(v)
 		} else {
-			r.warnAt("spec."+name, "spec.%s was removed in v1 and is ignored", name)
+			r.warnAt(finding.RemovedField, "spec."+name, "spec.%s was removed in v1 and is ignored", name)
 		}
 	}
 	// RFC-0002 spells the types with capitals.
 	if t := spec["type"]; r.obj.Kind == "HelmRepository" && (t == "OCI" || t == "Default") {
 		spec["type"] = strings.ToLower(t.(string))
-		r.warnAt("spec.type", "spec.type: %s is written %s in v1", t, spec["type"])
+		r.warnAt(finding.DeprecatedSpelling, "spec.type", "spec.type: %s is written %s in v1", t, spec["type"])
 	}
 }
 
@@ -65,7 +66,7 @@ func (r *review) convertValuesFile(v any) {
 	case nil:
 	case string:
 		r.valuesFile = v
-		r.warnAt("spec.valuesFile", "spec.valuesFile was removed in v1: it goes in front of spec.valuesFiles")
+		r.warnAt(finding.RemovedField, "spec.valuesFile", "spec.valuesFile was removed in v1: it goes in front of spec.valuesFiles")
 	default:
 		name := jsonType(v)
 		detail := fmt.Sprintf("spec.valuesFile in body must be of type string: %q", name)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -20,10 +21,12 @@ type InvalidError struct {
 
 // Cause is one reason for a refusal.
 type Cause struct {
+	Code    finding.Code
 	Field   string // spec.sourceRef.kind; empty if the object as a whole is meant
 	Message string // of the API server, with the field
 	Hint    string
 	Pos     manifest.Pos
+	Path    []any
 }
 
 func (c Cause) String() string { return c.Pos.String() + ": " + c.Message }
@@ -44,7 +47,7 @@ func (e *InvalidError) Hint() string {
 func (r *review) noMatch() error {
 	msg := fmt.Sprintf("no matches for kind %q in version %q", r.obj.Kind, r.obj.APIVersion)
 	pos := r.obj.Position("apiVersion")
-	cause := Cause{Field: "apiVersion", Message: msg, Hint: "the version is " + v1, Pos: pos}
+	cause := Cause{Code: finding.UnknownVersion, Path: []any{"apiVersion"}, Field: "apiVersion", Message: msg, Hint: "the version is " + v1, Pos: pos}
 	return &InvalidError{r.obj, []Cause{cause}, msg}
 }
 
@@ -91,7 +94,9 @@ func (r *review) causes(errs field.ErrorList) []Cause {
 	var list []Cause
 	for _, e := range errs {
 		path := pathOf(r.obj.Content, e.Field)
-		c := Cause{Field: e.Field, Message: e.Error(), Pos: r.obj.Position(path...), Hint: r.hint(path, e)}
+		c := Cause{
+			Code: r.code(path, e), Field: e.Field, Message: e.Error(), Pos: r.obj.Position(path...), Path: path, Hint: r.hint(path, e),
+		}
 		if e.Field == "<nil>" {
 			c.Field = ""
 		}
@@ -100,4 +105,37 @@ func (r *review) causes(errs field.ErrorList) []Cause {
 		}
 	}
 	return list
+}
+
+// code says what kind of mistake is behind an error.
+func (r *review) code(path []any, e *field.Error) finding.Code {
+	text, _ := r.value(path).(string)
+	switch {
+	case len(manifest.Variables(text)) > 0:
+		return finding.UnresolvedVariable
+	case slices.Contains(r.broken, e):
+		return finding.BrokenRule
+	case e.Type == field.ErrorTypeRequired:
+		return finding.MissingField
+	case len(path) > 0 && path[0] == "metadata":
+		return finding.InvalidMetadata
+	case e.Type == field.ErrorTypeTypeInvalid:
+		return finding.WrongType
+	case e.Type == field.ErrorTypeNotSupported:
+		return finding.UnsupportedValue
+	case isDuration(path):
+		return finding.InvalidDuration
+	}
+	return finding.InvalidValue
+}
+
+func isDuration(path []any) bool {
+	if len(path) == 0 {
+		return false
+	}
+	switch path[len(path)-1] {
+	case "interval", "timeout", "retryInterval":
+		return true
+	}
+	return false
 }

@@ -21,6 +21,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // decode is the part of the API server that reads a request: unknown fields, metadata of wrong types, nulls, defaults.
@@ -47,14 +49,17 @@ func (r *review) decode() error {
 
 // metadataCause finds which field of the metadata has a wrong type, by reading them one by one.
 func (r *review) metadataCause(err error) Cause {
-	c := Cause{Field: "metadata", Message: err.Error(), Pos: r.obj.Position("metadata")}
+	c := Cause{Code: finding.InvalidMetadata, Path: []any{"metadata"}, Field: "metadata", Message: err.Error(), Pos: r.obj.Position("metadata")}
 	metadata, _ := r.content["metadata"].(map[string]any)
 	for name, v := range metadata {
 		_, _, err := objectmeta.GetObjectMeta(map[string]any{"metadata": map[string]any{name: v}}, false)
 		if err == nil {
 			continue
 		}
-		other := Cause{Field: "metadata." + name, Message: err.Error(), Pos: r.obj.Position("metadata", name)}
+		other := Cause{
+			Code: finding.InvalidMetadata, Field: "metadata." + name, Message: err.Error(),
+			Pos: r.obj.Position("metadata", name), Path: []any{"metadata", name},
+		}
 		if _, ok := v.(string); !ok && name == "name" || name == "namespace" {
 			other.Hint = quoteHint
 		}
@@ -79,6 +84,8 @@ func (r *review) unknownFields(paths []string) []Cause {
 	for _, text := range paths {
 		path := pathOf(r.obj.Content, text)
 		list = append(list, Cause{
+			Code:    finding.UnknownField,
+			Path:    path,
 			Field:   text,
 			Message: fmt.Sprintf("unknown field %q", text),
 			Pos:     r.obj.Position(path...),
@@ -124,8 +131,8 @@ func (r *review) validateRules(errs field.ErrorList) field.ErrorList {
 	if slices.ContainsFunc(errs, isBlocking) {
 		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
 	}
-	found, _ := r.schema.rules().Validate(context.Background(), nil, r.schema.structural, r.content, nil, celconfig.RuntimeCELCostBudget)
-	return found
+	r.broken, _ = r.schema.rules().Validate(context.Background(), nil, r.schema.structural, r.content, nil, celconfig.RuntimeCELCostBudget)
+	return r.broken
 }
 
 func isBlocking(e *field.Error) bool {
@@ -186,7 +193,7 @@ func (r *review) typed() (any, error) {
 		typed = &sourcev1.Bucket{}
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.content, typed); err != nil {
-		return nil, r.badRequest("", []Cause{{Message: err.Error(), Pos: r.obj.Pos}})
+		return nil, r.badRequest("", []Cause{{Code: finding.InvalidValue, Message: err.Error(), Pos: r.obj.Pos}})
 	}
 	return typed, nil
 }

@@ -6,11 +6,15 @@ import (
 	"slices"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-func (r *review) warnAt(field, format string, args ...any) {
-	pos := r.obj.Position(pathOf(r.obj.Content, field)...)
-	r.found = append(r.found, Warning{Field: field, Message: fmt.Sprintf(format, args...), Pos: pos})
+func (r *review) warnAt(code finding.Code, field, format string, args ...any) {
+	path := pathOf(r.obj.Content, field)
+	r.found = append(r.found, Warning{
+		Code: code, Field: field, Message: fmt.Sprintf(format, args...), Pos: r.obj.Position(path...), Path: path,
+	})
 }
 
 func (r *review) warnings() []Warning {
@@ -34,18 +38,18 @@ func (r *review) warnRepository(o *sourcev1.HelmRepository) {
 	oci := o.Spec.Type == sourcev1.HelmRepositoryTypeOCI
 	switch {
 	case o.Spec.PassCredentials && oci:
-		r.warnAt("spec.passCredentials", "spec.passCredentials: true has no effect on a repository of type oci")
+		r.warnAt(finding.UselessSetting, "spec.passCredentials", "spec.passCredentials: true has no effect on a repository of type oci")
 	case o.Spec.PassCredentials:
-		r.warnAt("spec.passCredentials", "spec.passCredentials: true sends the credentials to every host that the index names")
+		r.warnAt(finding.PassCredentials, "spec.passCredentials", "spec.passCredentials: true sends the credentials to every host that the index names")
 	}
 	if oci {
 		return
 	}
 	if o.Spec.Provider != "" && o.Spec.Provider != sourcev1.GenericOCIProvider {
-		r.warnAt("spec.provider", "spec.provider: %s has no effect on a repository that is not of type oci", o.Spec.Provider)
+		r.warnAt(finding.UselessSetting, "spec.provider", "spec.provider: %s has no effect on a repository that is not of type oci", o.Spec.Provider)
 	}
 	if o.Spec.Insecure {
-		r.warnAt("spec.insecure", "spec.insecure: true has no effect on a repository that is not of type oci")
+		r.warnAt(finding.UselessSetting, "spec.insecure", "spec.insecure: true has no effect on a repository that is not of type oci")
 	}
 }
 
@@ -53,8 +57,8 @@ func (r *review) warnVerification(v *sourcev1.HelmChartVerification) {
 	switch {
 	case v == nil:
 	case v.Provider == "notation" && len(v.MatchOIDCIdentity) > 0:
-		r.warnAt("spec.verify.matchOIDCIdentity", "spec.verify.matchOIDCIdentity has no effect with provider notation")
+		r.warnAt(finding.UselessIdentities, "spec.verify.matchOIDCIdentity", "spec.verify.matchOIDCIdentity has no effect with provider notation")
 	case v.Provider == "cosign" && v.SecretRef == nil && len(v.MatchOIDCIdentity) == 0:
-		r.warnAt("spec.verify", "spec.verify without secretRef and matchOIDCIdentity accepts a signature of anyone")
+		r.warnAt(finding.VerifyAnyone, "spec.verify", "spec.verify without secretRef and matchOIDCIdentity accepts a signature of anyone")
 	}
 }

@@ -10,6 +10,12 @@ type ParseError struct {
 	Pos  Pos
 	Msg  string
 	hint string
+	line Excerpt
+}
+
+// Excerpt is the line that cannot be read.
+func (e *ParseError) Excerpt() Excerpt {
+	return Excerpt{e.Pos, e.line.Before, e.line.Marked, e.line.After}
 }
 
 func (e *ParseError) Error() string { return e.Pos.String() + ": " + e.Msg }
@@ -22,7 +28,11 @@ type KindError struct {
 	Pos              Pos
 	APIVersion, Kind string
 	hint             string
+	line             Excerpt
 }
+
+// Excerpt is the line with the kind.
+func (e *KindError) Excerpt() Excerpt { return e.line }
 
 func (e *KindError) Error() string {
 	return fmt.Sprintf("%s: no matches for kind %q in version %q", e.Pos, e.Kind, e.APIVersion)
@@ -36,7 +46,12 @@ func (e *KindError) Hint() string { return e.hint }
 type DuplicateError struct {
 	Group, Kind, Namespace, Name string
 	Places                       []Pos
+
+	last *Object
 }
+
+// Excerpt is the line with the name of the last one.
+func (e *DuplicateError) Excerpt() Excerpt { return e.last.Excerpt("metadata", "name") }
 
 func (e *DuplicateError) Error() string {
 	places := make([]string, len(e.Places))

@@ -81,7 +81,7 @@ func newSet(namespace string, seen *files) *Set {
 func (s *Set) Add(file string, data []byte) error {
 	b := &batch{set: s, file: file, kinds: map[groupKind]int{}}
 	if err := b.read(data); err != nil {
-		return err
+		return quoted(err, data)
 	}
 	for _, o := range b.objects {
 		s.objects = append(s.objects, o)
@@ -94,8 +94,18 @@ func (s *Set) Add(file string, data []byte) error {
 		s.kinds[gk] += n
 	}
 	s.skips = append(s.skips, b.skips...)
-	s.faults = append(s.faults, b.faults...)
+	for _, err := range b.faults {
+		s.faults = append(s.faults, quoted(err, data))
+	}
 	return nil
+}
+
+// quoted gives an error the line that it is about.
+func quoted(err error, data []byte) error {
+	if parse, ok := errors.AsType[*ParseError](err); ok {
+		parse.line = lineOf(parse.Pos, data)
+	}
+	return err
 }
 
 // Objects lists HelmRepositories, HelmCharts, GitRepositories and Buckets in the order of the input. An object that is
@@ -147,6 +157,7 @@ func duplicate(same []*Object) *DuplicateError {
 	e := &DuplicateError{Group: k.group, Kind: k.kind, Namespace: k.namespace, Name: k.name}
 	for _, o := range same {
 		e.Places = append(e.Places, o.Pos)
+		e.last = o
 	}
 	return e
 }

@@ -1,0 +1,186 @@
+package manifest
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Excerpt is a line of a file, with the part of it that somebody complains about. It is never one that may hold a value
+// of a Secret: those have the place only.
+type Excerpt struct {
+	Pos                   Pos
+	Before, Marked, After string
+}
+
+// Excerpt finds the line of a field as Position finds its place. Marked is the key with its value if that stands on the
+// same line, and the key of the nearest parent if the field is not there.
+func (o *Object) Excerpt(path ...any) Excerpt {
+	if o.at.doc == nil {
+		return Excerpt{Pos: o.Pos}
+	}
+	root, err := o.at.doc.root()
+	if err != nil || root == nil {
+		return Excerpt{Pos: o.Pos}
+	}
+	full := append(append(make([]any, 0, len(o.at.path)+len(path)), o.at.path...), path...)
+	place, value := locateValue(root, full)
+	e := Excerpt{Pos: o.at.doc.pos(place)}
+	if o.Kind == "Secret" || !o.at.alone(root, o) {
+		return e
+	}
+	return o.at.doc.excerpt(e.Pos, place, value)
+}
+
+// alone tells whether the lines of an object hold nothing of another one. That is so in a document of its own, and in
+// a list whose items stand below each other. Values of a release may be passwords; they are not quoted from a line that
+// holds more than the one field.
+func (l location) alone(root *yaml.Node, o *Object) bool {
+	if o.Group() == ReleaseGroup && hasFlow(locate(root, l.path), root) {
+		return false
+	}
+	if len(l.path) == 0 {
+		return true
+	}
+	if !mentionsSecret(l.doc.text) {
+		return true
+	}
+	_, items := locateValue(root, l.path[:len(l.path)-1])
+	return !l.doc.json && items != nil && items.Style&yaml.FlowStyle == 0
+}
+
+// hasFlow tells whether an object, or its spec, is written in braces.
+func hasFlow(place, root *yaml.Node) bool {
+	if place.Kind == yaml.ScalarNode {
+		place = root
+	}
+	spec := resolve(at(place, "spec"))
+	return place.Style&yaml.FlowStyle != 0 || spec != nil && spec.Style&yaml.FlowStyle != 0
+}
+
+// mentionsSecret tells whether a text may hold an object of kind Secret. A field such as secretRef is none.
+func mentionsSecret(text []byte) bool {
+	for i := 0; ; {
+		n := bytes.Index(text[i:], []byte("Secret"))
+		if n < 0 {
+			return false
+		}
+		if i += n; i == 0 || !isLetter(text[i-1]) {
+			return true
+		}
+		i++
+	}
+}
+
+// locateValue is locate, with the value where the whole path is there.
+func locateValue(root *yaml.Node, path []any) (place, value *yaml.Node) {
+	place, value = root, root
+	for _, step := range path {
+		var k, v *yaml.Node
+		switch step := step.(type) {
+		case string:
+			k, v = entry(value, step)
+		case int:
+			v = element(value, step)
+			k = v
+		}
+		if v == nil {
+			return place, nil
+		}
+		place, value = k, v
+	}
+	return place, value
+}
+
+// excerpt cuts the line of a node.
+func (d *document) excerpt(pos Pos, place, value *yaml.Node) Excerpt {
+	e := Excerpt{Pos: pos}
+	if place.Line == 1 && d.col > 0 {
+		return e // the line begins in another document
+	}
+	line := string(lineText(d.text, place.Line))
+	start := byteOffset(line, place.Column)
+	end := start
+	if value != nil && value.Line == place.Line && value.Kind == yaml.ScalarNode {
+		from := byteOffset(line, value.Column)
+		if n := scalarLength(line[from:], value); n > 0 {
+			end = from + n
+		}
+	}
+	if end <= start {
+		end = start + keyLength(line[start:])
+	}
+	e.Before, e.Marked, e.After = line[:start], line[start:end], line[end:]
+	return e
+}
+
+// byteOffset is where the character of a column begins.
+func byteOffset(line string, column int) int {
+	at := 0
+	for ; column > 1 && at < len(line); column-- {
+		_, n := utf8.DecodeRuneInString(line[at:])
+		at += n
+	}
+	return at
+}
+
+// scalarLength is how much of a line a scalar takes up, 0 if that cannot be told.
+func scalarLength(text string, n *yaml.Node) int {
+	switch {
+	case n.Style&yaml.DoubleQuotedStyle != 0:
+		return quotedLength(text, '"', '\\')
+	case n.Style&yaml.SingleQuotedStyle != 0:
+		return quotedLength(text, '\'', '\'')
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 && n.Value != "" && strings.HasPrefix(text, n.Value):
+		return len(n.Value)
+	}
+	return 0
+}
+
+// quotedLength finds the closing quote. The escape character takes the one after it along; in single quotes it is the
+// quote itself, doubled.
+func quotedLength(text string, quote, escape byte) int {
+	if text == "" || text[0] != quote {
+		return 0
+	}
+	for i := 1; i < len(text); i++ {
+		switch {
+		case text[i] == escape && i+1 < len(text) && (escape != quote || text[i+1] == quote):
+			i++
+		case text[i] == quote:
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// keyLength is the length of the word that a line goes on with.
+func keyLength(text string) int {
+	if text == "" {
+		return 0
+	}
+	if n := quotedLength(text, '"', '\\'); n > 0 {
+		return n
+	}
+	if n := strings.IndexAny(text, ":,{}[] \t"); n > 0 {
+		return n
+	}
+	return min(1, len(text))
+}
+
+// lineOf is the excerpt of a place in a file that is no document, because it cannot be parsed.
+func lineOf(pos Pos, data []byte) Excerpt {
+	e := Excerpt{Pos: pos}
+	if pos.Line == 0 || mentionsSecret(data) {
+		return e
+	}
+	line := string(lineText(data, pos.Line))
+	if !utf8.ValidString(line) {
+		return e
+	}
+	start := byteOffset(line, pos.Column)
+	e.Before, e.Marked = line[:start], strings.TrimRight(line[start:], " \t")
+	return e
+}

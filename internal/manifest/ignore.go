@@ -1,0 +1,126 @@
+package manifest
+
+import (
+	"bytes"
+	"strings"
+)
+
+// ignoreMark begins what a comment says about findings: `# helmsrc:ignore HS012,HS013 why`.
+const ignoreMark = "helmsrc:ignore"
+
+// Ignore is a comment that asks for findings to be kept quiet.
+type Ignore struct {
+	Pos     Pos // of the comment
+	Excerpt Excerpt
+	Line    int // that it speaks for: its own, or the next one for a comment that stands alone
+	Whole   bool
+	Codes   []string
+}
+
+// Ignores lists the comments in an object. One that speaks for the line on which the object begins, or for that of its
+// name, speaks for the whole object.
+func (o *Object) Ignores() []Ignore {
+	d := o.at.doc
+	if d == nil || d.json || !bytes.Contains(d.text, []byte(ignoreMark)) {
+		return nil
+	}
+	first, last := o.at.lines(o.Pos.Line)
+	name := o.Position("metadata", "name")
+	var list []Ignore
+	for _, i := range d.ignores() {
+		if i.Line < first || i.Line >= last {
+			continue
+		}
+		i.Whole = i.Line == o.Pos.Line || i.Line == name.Line
+		list = append(list, i)
+	}
+	return list
+}
+
+// lines is the range of lines in the file that belong to an object: of the document, or up to the next item.
+func (l location) lines(begin int) (first, last int) {
+	const endless = 1 << 30
+	if len(l.path) == 0 {
+		return 0, endless
+	}
+	root, err := l.doc.root()
+	if err != nil {
+		return begin, endless
+	}
+	i, _ := l.path[len(l.path)-1].(int)
+	_, items := locateValue(root, l.path[:len(l.path)-1])
+	if next := element(items, i+1); next != nil {
+		return begin, l.doc.pos(next).Line
+	}
+	return begin, endless
+}
+
+// ignores reads the comments of a document, line by line. Comments that stand alone speak for the first line after them
+// that is no comment.
+func (d *document) ignores() []Ignore {
+	var all, waiting []Ignore
+	line := d.line
+	for text := range bytes.Lines(d.text) {
+		line++
+		content, comment := splitComment(string(bytes.TrimRight(text, "\r\n")))
+		alone := strings.TrimSpace(content) == ""
+		if rest, ok := ignoring(comment); ok {
+			pos := Pos{d.file, line, 1 + len([]rune(content))}
+			i := Ignore{Pos: pos, Line: line, Codes: ignoredCodes(rest), Excerpt: Excerpt{Pos: pos, Before: content, Marked: comment}}
+			if alone {
+				waiting = append(waiting, i)
+				continue
+			}
+			all = append(all, i)
+		}
+		if alone {
+			continue
+		}
+		for _, i := range waiting {
+			i.Line = line
+			all = append(all, i)
+		}
+		waiting = nil
+	}
+	return append(all, waiting...)
+}
+
+// splitComment cuts a line where its comment begins: at a # after a space, or at the start.
+func splitComment(line string) (content, comment string) {
+	for at := 0; at < len(line); {
+		n := strings.Index(line[at:], "#")
+		if n < 0 {
+			break
+		}
+		at += n
+		if at == 0 || line[at-1] == ' ' || line[at-1] == '\t' {
+			if _, ok := ignoring(line[at:]); ok || strings.TrimSpace(line[:at]) == "" {
+				return line[:at], line[at:]
+			}
+		}
+		at++
+	}
+	return line, ""
+}
+
+// ignoring tells whether a comment asks for something to be ignored, and what.
+func ignoring(comment string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(strings.TrimLeft(comment, "# \t"), ignoreMark)
+	return rest, ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
+}
+
+// ignoredCodes are the words up to the first that is none of a list: the rest is the reason.
+func ignoredCodes(text string) []string {
+	var codes []string
+	for field := range strings.FieldsSeq(text) {
+		for code := range strings.SplitSeq(field, ",") {
+			if code != "" {
+				codes = append(codes, code)
+			}
+		}
+		if !strings.HasSuffix(field, ",") {
+			break
+		}
+	}
+	return codes
+}
