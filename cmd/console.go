@@ -54,8 +54,10 @@ func addConsoleFlags(fs *pflag.FlagSet) {
 	fs.BoolP("quiet", "q", false, "print errors only")
 	fs.CountP("verbose", "v", "print more (repeatable)")
 	fs.String("log-format", "text", "`format` of stderr: text or json")
+	choices(fs, "log-format", "text", "json")
 	fs.Bool("no-progress", false, "no live rows on a terminal")
 	fs.String("color", "auto", "`when` to use colour: auto, always, never (NO_COLOR is honoured)")
+	choices(fs, "color", "auto", "always", "never")
 }
 
 // configure reads the flags of addConsoleFlags.

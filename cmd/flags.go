@@ -42,7 +42,12 @@ type outputOptions struct {
 }
 
 func (o *outputOptions) addFormat(fs *pflag.FlagSet) {
-	fs.StringVarP(&o.format, "output", "o", "yaml", "`format` of stdout: yaml, json, jsonl, table, wide, name")
+	o.addFormatDefault(fs, "yaml")
+}
+
+func (o *outputOptions) addFormatDefault(fs *pflag.FlagSet, format string) {
+	fs.StringVarP(&o.format, "output", "o", format, "`format` of stdout: yaml, json, jsonl, table, wide, name")
+	choices(fs, "output", "yaml", "json", "jsonl", "table", "wide", "name")
 }
 
 func (o *outputOptions) addEvents(fs *pflag.FlagSet) {
@@ -68,6 +73,7 @@ func (o *storeOptions) addAddress(fs *pflag.FlagSet) {
 
 func (o *storeOptions) addWriting(fs *pflag.FlagSet) {
 	fs.StringVar(&o.algorithm, "artifact-digest-algo", "sha256", "digest `algorithm` of artifacts: sha256, sha384, sha512")
+	choices(fs, "artifact-digest-algo", "sha256", "sha384", "sha512")
 	fs.DurationVar(&o.ttl, "artifact-retention-ttl", time.Minute, "`age` from which earlier artifacts of an object are removed")
 	fs.IntVar(&o.records, "artifact-retention-records", 2, "`number` of artifacts that are kept for an object")
 }
@@ -119,11 +125,13 @@ func (o *fetchOptions) add(fs *pflag.FlagSet) {
 	fs.Var(&o.chartFileMax, "helm-chart-file-max-size", "largest accepted file in a chart, in `bytes` or as a quantity")
 	fs.Var(&o.chartUnpackedMax, "helm-chart-max-unpacked-size", "largest accepted sum of the files of a chart, in `bytes` or as a quantity")
 	fs.StringVar(&o.indexDigest, "index-digest", "enforce", "`policy` for an archive that differs from the digest in its index: enforce, warn, ignore")
+	choices(fs, "index-digest", "enforce", "warn", "ignore")
 	fs.BoolVar(&o.allowNameMismatch, "allow-name-mismatch", false, "accept an archive whose name or version differs from its index entry or tag, with a warning")
 	fs.StringVar(&o.registryConfig, "registry-config", "", "`file` with registry logins (default: those of docker and helm)")
 	fs.StringVar(&o.repositoryConfig, "repository-config", "", "Helm's repositories.yaml `file` (default: Helm's own)")
 	fs.BoolVar(&o.ambient, "ambient-credentials", true, "use the logins of docker and helm where a manifest names no Secret")
 	fs.StringVar(&o.missingSecrets, "missing-secrets", "fail", "`policy` for a Secret that is not in the input: fail, ambient, anonymous")
+	choices(fs, "missing-secrets", "fail", "ambient", "anonymous")
 }
 
 func (o *fetchOptions) addRefresh(fs *pflag.FlagSet) {
@@ -144,6 +152,14 @@ func (o *fetchOptions) check() error {
 		return err
 	}
 	return oneOf("missing-secrets", o.missingSecrets, "fail", "ambient", "anonymous")
+}
+
+// choicesAnnotation holds the values of a flag that has only a few, for completions
+// and for the schema of the configuration file.
+const choicesAnnotation = "helmsrc.dev/choices"
+
+func choices(fs *pflag.FlagSet, flag string, values ...string) {
+	fs.Lookup(flag).Annotations = map[string][]string{choicesAnnotation: values}
 }
 
 // usagef is wrong usage in words.

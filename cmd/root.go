@@ -61,8 +61,8 @@ It needs no cluster, no kubeconfig and no helm binary.`,
 			cmd.SetOut(a.env.Stderr)
 			return cmd.Help()
 		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			if err := applyEnvironment(cmd.Flags(), a.env.Getenv); err != nil {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := a.configure(cmd, args); err != nil {
 				return err
 			}
 			return a.console.configure(cmd.Flags(), a.env)
@@ -74,6 +74,7 @@ It needs no cluster, no kubeconfig and no helm binary.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
 	addConsoleFlags(root.PersistentFlags())
+	addConfigFlags(root.PersistentFlags())
 	root.AddCommand(
 		newFetchCommand(a),
 		newResolveCommand(a),
@@ -81,9 +82,13 @@ It needs no cluster, no kubeconfig and no helm binary.`,
 		newValidateCommand(a),
 		newStatusCommand(a),
 		newPruneCommand(a),
+		newConfigCommand(a),
 		newVersionCommand(a),
 		newCompletionCommand(a),
 	)
+	for _, c := range root.Commands() {
+		c.SuggestionsMinimumDistance = root.SuggestionsMinimumDistance
+	}
 	callAs(root, a.env.Program)
 	return root
 }
@@ -117,7 +122,7 @@ func environmentName(flag string) string {
 
 // applyEnvironment gives every flag that was not set the value of its twin. A
 // list has one value per line.
-func applyEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
+func applyEnvironment(flags *pflag.FlagSet, getenv func(string) string, origins origins) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed || f.Name == "help" || failed != nil {
@@ -130,6 +135,7 @@ func applyEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 		if err := setFlag(flags, f, value); err != nil {
 			failed = &usageError{err: fmt.Errorf("%s: %w", environmentName(f.Name), err)}
 		}
+		origins[f.Name] = environmentName(f.Name)
 	})
 	return failed
 }

@@ -30,8 +30,7 @@ artifact is altered.`,
 	}
 	o.input.add(c.Flags())
 	o.input.addLookup(c.Flags())
-	o.output.format = "table"
-	c.Flags().StringVarP(&o.output.format, "output", "o", "table", "`format` of stdout: yaml, json, jsonl, table, wide, name")
+	o.output.addFormatDefault(c.Flags(), "table")
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())
 	o.store.algorithm = "sha256"

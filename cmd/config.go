@@ -1,0 +1,227 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	// configName is the file that is looked for from the working directory upwards.
+	configName = ".helmsrc.yaml"
+	// maxConfigBytes is far above what all flags together need.
+	maxConfigBytes = 1 << 20
+	// commandsKey is the key of the section with the settings of single commands.
+	commandsKey = "commands"
+)
+
+// configuration is a configuration file: values for flags, each with its place.
+type configuration struct {
+	path  string // for messages
+	dir   string // where its relative paths begin
+	found bool   // nobody named it: it may be a stranger's
+	// settings by command, "" for those of all commands, and by flag.
+	settings map[string]map[string]setting
+}
+
+// setting is a value for a flag. Lists have several.
+type setting struct {
+	values []string
+	line   int
+}
+
+// addConfigFlags adds the flags that say which file is read. They have twins in the
+// environment, but no keys in the file.
+func addConfigFlags(fs *pflag.FlagSet) {
+	fs.String("config", "", "`file` with values for flags (default: "+configName+", looked for upwards to the root of the repository)")
+	fs.Bool("no-config", false, "read no configuration file")
+}
+
+// usesConfiguration tells whether a command has use for the file: those that work on
+// manifests or artifacts have, and those that say so.
+func usesConfiguration(c *cobra.Command) bool {
+	return c.Flags().Lookup("filename") != nil || c.Annotations[configAnnotation] != ""
+}
+
+const configAnnotation = "helmsrc.dev/configuration"
+
+// readConfiguration reads the file that the flags ask for, or the one that is found.
+// Without any it returns nil.
+func readConfiguration(c *cobra.Command, origins origins) (*configuration, error) {
+	named, _ := c.Flags().GetString("config")
+	none, _ := c.Flags().GetBool("no-config")
+	if none && named != "" {
+		byFlag := origins["config"] == "--config"
+		if byFlag == (origins["no-config"] == "--no-config") {
+			return nil, usagef("--config and --no-config exclude each other")
+		}
+		none = !byFlag // what was typed wins over the environment
+	}
+	switch {
+	case none:
+		return nil, nil
+	case named != "":
+		return parseConfiguration(c.Root(), named, false)
+	}
+	path, err := findConfiguration()
+	if path == "" || err != nil {
+		return nil, err
+	}
+	return parseConfiguration(c.Root(), path, true)
+}
+
+// findConfiguration looks for the file in the working directory and those above it, up
+// to the root of the repository.
+func findConfiguration() (string, error) {
+	dir, err := os.Getwd()
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir) // so that .. is the directory above
+	}
+	if err != nil {
+		return "", &usageError{err: fmt.Errorf("working directory: %w", err)}
+	}
+	for up := ""; ; up = filepath.Join(up, "..") {
+		info, err := os.Lstat(filepath.Join(dir, configName))
+		path := filepath.Join(up, configName)
+		switch {
+		case err == nil && !info.Mode().IsRegular():
+			// A link would have the file of somebody else quoted in complaints.
+			return "", &usageError{err: fmt.Errorf("%s is no regular file", path), hint: "name it with --config if you trust it"}
+		case err == nil:
+			return path, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", &usageError{err: fmt.Errorf("configuration file: %w", err)}
+		}
+		parent := filepath.Dir(dir)
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || parent == dir {
+			return "", nil
+		}
+		dir = parent
+	}
+}
+
+func parseConfiguration(root *cobra.Command, path string, found bool) (*configuration, error) {
+	content, err := readConfigBytes(path)
+	if err != nil {
+		return nil, &usageError{err: fmt.Errorf("%s: %w", filepath.ToSlash(path), err)}
+	}
+	p := &configParser{
+		root: root,
+		file: &configuration{path: filepath.ToSlash(path), dir: filepath.Dir(path), found: found, settings: map[string]map[string]setting{}},
+	}
+	if err := p.parse(content); err != nil {
+		return nil, err
+	}
+	return p.file, nil
+}
+
+func readConfigBytes(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	if err == nil && len(content) > maxConfigBytes {
+		err = fmt.Errorf("a configuration file has at most %d bytes", maxConfigBytes)
+	}
+	return content, err
+}
+
+// setting finds the value of a flag: the command's own goes before that of all.
+func (c *configuration) setting(command, flag string) (setting, bool) {
+	if s, ok := c.settings[command][flag]; ok {
+		return s, true
+	}
+	s, ok := c.settings[""][flag]
+	return s, ok
+}
+
+// forget drops the values of a flag.
+func (c *configuration) forget(flag string) {
+	for _, settings := range c.settings {
+		delete(settings, flag)
+	}
+}
+
+// apply gives every flag of a command that has no value yet the one of the file.
+func (c *configuration) apply(command string, flags *pflag.FlagSet, origins origins) error {
+	var failed error
+	flags.VisitAll(func(f *pflag.Flag) {
+		s, ok := c.setting(command, f.Name)
+		if f.Changed || !ok || failed != nil {
+			return
+		}
+		for _, value := range s.values {
+			if err := flags.Set(f.Name, c.effective(f, value)); err != nil {
+				failed = c.refuse(s.line, fmt.Errorf("%s: %w", f.Name, err), "")
+				return
+			}
+		}
+		origins[f.Name] = c.place(s.line)
+	})
+	return failed
+}
+
+func (c *configuration) place(line int) string { return fmt.Sprintf("%s:%d", c.path, line) }
+
+// refuse is an error about a line of the file.
+func (c *configuration) refuse(line int, err error, hint string) error {
+	return &usageError{err: fmt.Errorf("%s: %w", c.place(line), err), hint: hint}
+}
+
+// origins says where the value of a flag comes from, for those that have not their
+// default.
+type origins map[string]string
+
+// configure gives the flags of a command their values: flag, environment, file,
+// default, the first that there is.
+func (a *app) configure(c *cobra.Command, args []string) (origins, error) {
+	from := origins{}
+	c.Flags().Visit(func(f *pflag.Flag) { from[f.Name] = "--" + f.Name })
+	if err := applyEnvironment(c.Flags(), a.env.Getenv, from); err != nil {
+		return nil, err
+	}
+	if !usesConfiguration(c) {
+		return from, nil
+	}
+	file, err := readConfiguration(c, from)
+	if file == nil || err != nil {
+		return from, err
+	}
+	// Files that are given as arguments were typed like those of -f: a hook that passes
+	// the changed files does not want all of them.
+	if files, _, err := splitArguments(args); err == nil && len(files) > 0 {
+		file.forget("filename")
+	}
+	return from, file.apply(c.Name(), c.Flags(), from)
+}
+
+// configParser turns the text of a file into settings.
+type configParser struct {
+	root *cobra.Command
+	file *configuration
+}
+
+func (p *configParser) parse(content []byte) error {
+	node, err := onlyDocument(content)
+	if err != nil {
+		return &usageError{err: fmt.Errorf("%s: %w", p.file.path, err)}
+	}
+	if node == nil {
+		return nil
+	}
+	return p.mapping(node, func(key, value *yaml.Node) error {
+		if key.Value == commandsKey {
+			return p.commands(value)
+		}
+		return p.setting("", key, value)
+	})
+}

@@ -1,0 +1,183 @@
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+func newConfigCommand(a *app) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "config",
+		Short: "Print the effective configuration, and where each value comes from",
+		Long: `Print the value that each flag of each command has here and now: by the
+environment, by the configuration file, or by default. The output is a configuration
+file itself; comments in it tell where a value comes from. What differs between
+commands is in the section of each.
+
+` + configName + ` is looked for in the working directory and those above it, up to the
+root of the repository. Its keys are the names of flags, and 'commands' has a section
+for each command with settings of its own. Relative paths in it begin where it is.`,
+		Example: `  helmsrc config
+  helmsrc config --config .helmsrc.yaml --json
+  helmsrc config schema > helmsrc.schema.json`,
+		Args:        noSubcommand,
+		Annotations: map[string]string{configAnnotation: "true"},
+	}
+	// Not --output: that one's twin in the environment is about other commands.
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return a.printConfiguration(cmd, asJSON) }
+	c.AddCommand(newConfigSchemaCommand(a))
+	return c
+}
+
+func newConfigSchemaCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "schema",
+		Short:   "Print the JSON Schema of configuration files",
+		Example: "  helmsrc config schema > helmsrc.schema.json",
+		Args:    noArguments,
+	}
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		encoder := json.NewEncoder(a.env.Stdout)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(configurationSchema(cmd.Root()))
+	}
+	return c
+}
+
+// effectiveValue is what a flag of a command is set to, and by what.
+type effectiveValue struct {
+	Value  any    `json:"value"`
+	Origin string `json:"origin"`
+}
+
+// effectiveValues are those of all commands: by command, "" for what is the same in
+// all of them, and by flag.
+func (a *app) effectiveValues(asked *cobra.Command) (map[string]map[string]effectiveValue, error) {
+	all := map[string]map[string]effectiveValue{"": {}}
+	several := map[string]bool{}
+	for _, c := range configurableCommands(asked.Root()) {
+		// What was typed for this command is typed for all.
+		inherited := c.InheritedFlags()
+		from, err := a.configure(c, nil)
+		if err != nil {
+			return nil, err
+		}
+		own := map[string]effectiveValue{}
+		for name, f := range configurableFlags(c.Root(), c.Name()) {
+			v := effectiveValue{typedValue(f), "default"}
+			if origin := from[name]; origin != "" {
+				v.Origin = origin
+			} else if g := inherited.Lookup(name); g != nil && asked.Flags().Changed(name) {
+				v.Origin = "--" + name
+			}
+			own[name] = v
+			if other, known := all[""][name]; known && fmt.Sprint(other) != fmt.Sprint(v) {
+				several[name] = true
+			}
+			all[""][name] = v
+		}
+		all[c.Name()] = own
+	}
+	for command, values := range all {
+		maps.DeleteFunc(values, func(name string, _ effectiveValue) bool { return several[name] == (command == "") })
+	}
+	return all, nil
+}
+
+// typedValue is the value of a flag as the configuration file would have it.
+func typedValue(f *pflag.Flag) any {
+	text := reconcile.RedactText(f.Value.String())
+	switch f.Value.Type() {
+	case "bool":
+		return text == "true"
+	case "int", "count":
+		if n, err := strconv.Atoi(text); err == nil {
+			return n
+		}
+	}
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		values := []string{}
+		for _, v := range list.GetSlice() {
+			values = append(values, reconcile.RedactText(v))
+		}
+		return values
+	}
+	return text
+}
+
+func (a *app) printConfiguration(c *cobra.Command, asJSON bool) error {
+	values, err := a.effectiveValues(c)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		encoder := json.NewEncoder(a.env.Stdout)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		commands := maps.Clone(values)
+		delete(commands, "")
+		return encoder.Encode(struct {
+			Values   map[string]effectiveValue            `json:"values"`
+			Commands map[string]map[string]effectiveValue `json:"commands"`
+		}{values[""], commands})
+	}
+	document, err := configurationNode(values)
+	if err != nil {
+		return err
+	}
+	encoder := yaml.NewEncoder(a.env.Stdout)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(document); err != nil {
+		return err
+	}
+	return encoder.Close()
+}
+
+// configurationNode is the document that would give the same values again.
+func configurationNode(values map[string]map[string]effectiveValue) (*yaml.Node, error) {
+	document, err := settingsNode(values[""])
+	if err != nil {
+		return nil, err
+	}
+	sections := &yaml.Node{Kind: yaml.MappingNode}
+	for _, command := range slices.Sorted(maps.Keys(values)) {
+		if command == "" || len(values[command]) == 0 {
+			continue
+		}
+		section, err := settingsNode(values[command])
+		if err != nil {
+			return nil, err
+		}
+		sections.Content = append(sections.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: command}, section)
+	}
+	document.Content = append(document.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: commandsKey}, sections)
+	return document, nil
+}
+
+func settingsNode(values map[string]effectiveValue) (*yaml.Node, error) {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		v := &yaml.Node{}
+		if err := v.Encode(values[name].Value); err != nil {
+			return nil, err
+		}
+		if v.Kind == yaml.SequenceNode {
+			v.Style = yaml.FlowStyle // a list on its line leaves room for the comment
+		}
+		v.LineComment = values[name].Origin
+		node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, v)
+	}
+	return node, nil
+}

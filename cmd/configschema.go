@@ -1,0 +1,97 @@
+package cmd
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// schemaID is where the schema is published.
+const schemaID = "https://raw.githubusercontent.com/helmsrc/helmsrc/main/schema/helmsrc.schema.json"
+
+// schema is as much of a JSON Schema as flags need.
+type schema struct {
+	Schema      string             `json:"$schema,omitempty"`
+	ID          string             `json:"$id,omitempty"`
+	Title       string             `json:"title,omitempty"`
+	Description string             `json:"description,omitempty"`
+	Type        any                `json:"type,omitempty"`
+	Enum        []string           `json:"enum,omitempty"`
+	Pattern     string             `json:"pattern,omitempty"`
+	Minimum     *int               `json:"minimum,omitempty"`
+	Items       *schema            `json:"items,omitempty"`
+	Default     any                `json:"default,omitempty"`
+	Properties  map[string]*schema `json:"properties,omitempty"`
+	Additional  *bool              `json:"additionalProperties,omitempty"`
+}
+
+// configurationSchema describes configuration files, from the flags of the commands.
+func configurationSchema(root *cobra.Command) *schema {
+	commands := objectSchema()
+	commands.Description = "settings of single commands, which go before those of all"
+	for _, c := range configurableCommands(root) {
+		own := flagsSchema(configurableFlags(root, c.Name()))
+		own.Description = c.Short
+		commands.Properties[c.Name()] = own
+	}
+	s := flagsSchema(configurableFlags(root, ""))
+	s.Schema = "https://json-schema.org/draft/2020-12/schema"
+	s.ID = schemaID
+	s.Title = "Configuration of helmsrc"
+	s.Description = "values for the flags of helmsrc, of every command that has them; an empty file is one, too"
+	s.Type = []string{"object", "null"}
+	s.Properties[commandsKey] = commands
+	return s
+}
+
+func objectSchema() *schema {
+	return &schema{Type: "object", Properties: map[string]*schema{}, Additional: new(bool)}
+}
+
+func flagsSchema(flags map[string]*pflag.Flag) *schema {
+	s := objectSchema()
+	for _, name := range slices.Sorted(maps.Keys(flags)) {
+		s.Properties[name] = flagSchema(flags[name])
+	}
+	return s
+}
+
+// flagSchema describes the value of a flag.
+func flagSchema(f *pflag.Flag) *schema {
+	s := &schema{}
+	_, s.Description = pflag.UnquoteUsage(f)
+	if choices := f.Annotations[choicesAnnotation]; choices != nil {
+		s.Enum = choices
+	}
+	switch f.Value.Type() {
+	case "bool":
+		s.Type, s.Default = "boolean", f.DefValue == "true"
+	case "int", "count":
+		s.Type, s.Minimum = "integer", new(int)
+		if n, err := strconv.Atoi(f.DefValue); err == nil {
+			s.Default = n
+		}
+	case "bytes":
+		s.Type, s.Default = []string{"integer", "string"}, f.DefValue
+	case "duration":
+		s.Type, s.Default = "string", f.DefValue
+		s.Pattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`
+	default:
+		s.Type = "string"
+		if f.DefValue != "" {
+			s.Default = f.DefValue
+		}
+	}
+	if !isList(f) {
+		return s
+	}
+	description := s.Description
+	s.Description, s.Default = "", nil
+	list := &schema{Description: strings.TrimSuffix(description, " (repeatable)"), Type: []string{"array", "string"}, Items: s}
+	list.Pattern, list.Enum = s.Pattern, nil
+	return list
+}

@@ -1,0 +1,319 @@
+package cmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// onlyDocument is the root of a file with one YAML document, nil if it is empty.
+func onlyDocument(content []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	var document, second yaml.Node
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one YAML document")
+	}
+	root := document.Content[0]
+	if root.Tag == "!!null" {
+		return nil, nil
+	}
+	return root, nil
+}
+
+// mapping visits the entries of a map, and refuses everything else.
+func (p *configParser) mapping(node *yaml.Node, visit func(key, value *yaml.Node) error) error {
+	if node.Kind != yaml.MappingNode {
+		return p.file.refuse(node.Line, errors.New("a map of flags and their values was expected"), "")
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Kind != yaml.ScalarNode || key.Tag != "!!str" {
+			return p.file.refuse(key.Line, errors.New("a key has to be the name of a flag"), "")
+		}
+		if seen[key.Value] {
+			return p.file.refuse(key.Line, fmt.Errorf("key %q is there twice", key.Value), "")
+		}
+		seen[key.Value] = true
+		if err := visit(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commands reads the section with the settings of single commands.
+func (p *configParser) commands(node *yaml.Node) error {
+	return p.mapping(node, func(key, value *yaml.Node) error {
+		names := configurableCommands(p.root)
+		if !slices.ContainsFunc(names, func(c *cobra.Command) bool { return c.Name() == key.Value }) {
+			return p.unknown(key, "command", commandNames(names))
+		}
+		return p.mapping(value, func(flag, value *yaml.Node) error { return p.setting(key.Value, flag, value) })
+	})
+}
+
+// setting reads the value of a flag, of one command or of all that have it.
+func (p *configParser) setting(command string, key, value *yaml.Node) error {
+	flags := configurableFlags(p.root, command)
+	f := flags[key.Value]
+	if f == nil {
+		names := make([]string, 0, len(flags))
+		for name := range flags {
+			names = append(names, name)
+		}
+		if command == "" {
+			names = append(names, commandsKey)
+		}
+		return p.unknown(key, "key", names)
+	}
+	if why := reserved(key.Value); p.file.found && why != "" {
+		return p.file.refuse(key.Line, fmt.Errorf("%s %s: a file that was found by itself may not set it", key.Value, why),
+			"set it by flag or environment, or name the file with --config if you trust it")
+	}
+	values, err := valuesOf(f, value)
+	if err != nil {
+		return p.file.refuse(value.Line, fmt.Errorf("%s: %w", key.Value, err), "")
+	}
+	for _, v := range values {
+		if err := p.file.confined(f, v); err != nil {
+			return p.file.refuse(value.Line, fmt.Errorf("%s: %w", key.Value, err), "name the file with --config if you trust it")
+		}
+	}
+	if p.file.settings[command] == nil {
+		p.file.settings[command] = map[string]setting{}
+	}
+	p.file.settings[command][key.Value] = setting{values, key.Line}
+	return nil
+}
+
+func (p *configParser) unknown(key *yaml.Node, what string, names []string) error {
+	hint := "'helmsrc config' prints all keys"
+	if near := nearest(key.Value, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return p.file.refuse(key.Line, fmt.Errorf("unknown %s %q", what, key.Value), hint)
+}
+
+// configurableCommands are those that have use for a configuration file, in the order
+// of their names.
+func configurableCommands(root *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(slices.Clone(root.Commands()), func(c *cobra.Command) bool {
+		return c.Hidden || c.Flags().Lookup("filename") == nil
+	})
+}
+
+func commandNames(commands []*cobra.Command) []string {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+// configurableFlags are the flags of a command by name, or those of all commands
+// together. What is called alike is of one type everywhere: a test looks.
+func configurableFlags(root *cobra.Command, command string) map[string]*pflag.Flag {
+	flags := map[string]*pflag.Flag{}
+	for _, c := range configurableCommands(root) {
+		if command != "" && c.Name() != command {
+			continue
+		}
+		for _, set := range []*pflag.FlagSet{c.LocalNonPersistentFlags(), root.PersistentFlags()} {
+			set.VisitAll(func(f *pflag.Flag) {
+				if _, known := flags[f.Name]; !known && !slices.Contains([]string{"help", "config", "no-config"}, f.Name) {
+					flags[f.Name] = f
+				}
+			})
+		}
+	}
+	return flags
+}
+
+// valuesOf are the values of a node in the form that the flag reads.
+func valuesOf(f *pflag.Flag, node *yaml.Node) ([]string, error) {
+	if !isList(f) {
+		text, err := scalar(f, node)
+		return []string{text}, err
+	}
+	items := []*yaml.Node{node}
+	if node.Kind == yaml.SequenceNode {
+		items = node.Content
+	}
+	values := []string{}
+	for _, item := range items {
+		text, err := scalar(f, item)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, text)
+	}
+	return values, nil
+}
+
+func isList(f *pflag.Flag) bool {
+	_, list := f.Value.(pflag.SliceValue)
+	return list
+}
+
+// scalar is a single value. YAML's guesses are not followed: what is no text, but
+// where text belongs, has to be quoted.
+func scalar(f *pflag.Flag, node *yaml.Node) (string, error) {
+	want, tags := "a string (quote it)", []string{"!!str"}
+	switch f.Value.Type() {
+	case "bool":
+		want, tags = "true or false", []string{"!!bool"}
+	case "int", "count":
+		want, tags = "a whole number", []string{"!!int"}
+	case "bytes":
+		want, tags = "a number of bytes or a quantity such as 50Mi", []string{"!!int", "!!str"}
+	}
+	switch {
+	case node.Kind == yaml.AliasNode || node.Anchor != "":
+		return "", errors.New("anchors and aliases are not understood here")
+	case node.Kind != yaml.ScalarNode || !slices.Contains(tags, node.Tag):
+		return "", fmt.Errorf("must be %s", want)
+	}
+	return node.Value, nil
+}
+
+// splitPath cuts a flag's value into what goes before the path in it, and the path. A
+// flag takes a path if the word for its value is file or directory, as its usage has
+// it, or something=PATH.
+func splitPath(f *pflag.Flag, value string) (before, path string, ok bool) {
+	word, _ := pflag.UnquoteUsage(f)
+	switch {
+	case word == "file" || word == "directory":
+		return "", value, value != "" && value != "-"
+	case strings.HasSuffix(word, "=PATH") || strings.HasSuffix(word, "=FILE"):
+		before, path, found := strings.Cut(value, "=")
+		return before + "=", path, found && path != "" && path != "-"
+	}
+	return "", "", false
+}
+
+// effective is a value as the flag needs it: paths of the file begin where the file is.
+func (c *configuration) effective(f *pflag.Flag, value string) string {
+	before, path, ok := splitPath(f, value)
+	if !ok || filepath.IsAbs(path) {
+		return value
+	}
+	return before + filepath.ToSlash(joinKeeping(c.dir, filepath.FromSlash(path)))
+}
+
+// joinKeeping joins paths, and keeps what people write at the end of a directory.
+func joinKeeping(dir, path string) string {
+	joined := filepath.Join(dir, path)
+	if strings.HasSuffix(path, string(filepath.Separator)) && !strings.HasSuffix(joined, string(filepath.Separator)) {
+		joined += string(filepath.Separator)
+	}
+	return joined
+}
+
+// confined refuses paths that lead out of the directory of a file that was found: it
+// comes with a repository, and has no business elsewhere.
+func (c *configuration) confined(f *pflag.Flag, value string) error {
+	_, path, ok := splitPath(f, value)
+	if !c.found || !ok {
+		return nil
+	}
+	outside := fmt.Errorf("%s is not below the directory of the file that was found", path)
+	local := filepath.Clean(filepath.FromSlash(path))
+	if !filepath.IsLocal(local) {
+		return outside
+	}
+	if slices.ContainsFunc(strings.Split(local, string(filepath.Separator)), isGit) {
+		return fmt.Errorf("%s is Git's own", path)
+	}
+	root, err := filepath.EvalSymlinks(c.dir)
+	if err != nil {
+		return err
+	}
+	// What is not there yet cannot be a link that leads away; what is above it can.
+	for ; local != "."; local = filepath.Dir(local) {
+		if _, err := os.Lstat(filepath.Join(c.dir, local)); err != nil {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(filepath.Join(c.dir, local))
+		if err != nil {
+			return outside // a link to nothing: whatever will be there
+		}
+		if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+			return outside
+		}
+		return nil
+	}
+	return nil
+}
+
+func isGit(element string) bool { return strings.EqualFold(element, ".git") }
+
+// reserved says what is wrong with a key in a file that nobody named: whoever can
+// write to a repository should not thereby decide about the logins of those who
+// check it, nor about what they believe, nor whether a failure is one. Keys that are
+// not known to be harmless are reserved.
+func reserved(key string) string {
+	switch key {
+	case "registry-config", "repository-config", "ambient-credentials", "missing-secrets":
+		return "decides which logins are used"
+	case "trusted-root", "keyring", "index-digest", "allow-name-mismatch":
+		return "decides what is believed"
+	case "exit-zero", "allow-empty":
+		return "hides failures"
+	case "filename", "lookup-dir", "recursive", "namespace", "default-namespace", "source", "output", "events",
+		"artifacts-dir", "storage-adv-addr", "artifact-digest-algo", "artifact-retention-ttl", "artifact-retention-records",
+		"concurrency", "timeout", "retries", "refresh",
+		"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
+		"require-verification", "verify-dependencies", "strict", "dry-run", "report", "no-github",
+		"quiet", "verbose", "log-format", "no-progress", "color":
+		return ""
+	}
+	return "is not known to be harmless"
+}
+
+// nearest is the name that was probably meant, or nothing.
+func nearest(word string, names []string) string {
+	best, least := "", 3 // further away than this is another word
+	slices.Sort(names)
+	for _, name := range names {
+		if d := editDistance(word, name); d < least && d < len(name) {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the insertions, removals and replacements between two words.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
