@@ -23,8 +23,9 @@ type NoMatchError struct {
 	Unreachable string // version without two dots that would match
 	PrefixedTag string // newest tag with a "v" in front that would match
 
-	text  string
-	wider string // a constraint that matches Prerelease, "" if there is no simple one
+	text     string
+	wider    string // a constraint that matches Prerelease, "" if there is no simple one
+	filtered int    // tags that a filter has left out, if it has left none
 }
 
 func (e *NoMatchError) Error() string { return e.text }
@@ -35,6 +36,8 @@ func (e *NoMatchError) Is(target error) bool { return target == ErrNoMatch }
 // Hint says what the user may have meant, "" if there is nothing to say.
 func (e *NoMatchError) Hint() string {
 	switch {
+	case e.filtered > 0:
+		return fmt.Sprintf("spec.ref.semverFilter matches none of the %d tags", e.filtered)
 	case e.PrefixedTag != "":
 		return fmt.Sprintf("only the tag %q matches, and ranges do not see tags that start with \"v\": ask for exactly %q",
 			e.PrefixedTag, e.PrefixedTag)

@@ -1,0 +1,82 @@
+package resolve
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A TagRange is what an OCIRepository asks for with spec.ref.semver.
+type TagRange struct {
+	text   string
+	filter *regexp.Regexp // nil keeps every tag
+	helm   bool
+}
+
+// NewTagRange reads spec.ref.semver and spec.ref.semverFilter. Helm tells that the tags are those of charts, in which a
+// "_" stands for a "+"; without it tags with a "_" are no versions. An error has source-controller's text.
+func NewTagRange(text, filter string, helm bool) (*TagRange, error) {
+	r := &TagRange{text: text, helm: helm}
+	if filter != "" {
+		var err error
+		if r.filter, err = regexp.Compile(filter); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := parseConstraint(text); err != nil {
+		return nil, &rangeError{text, err}
+	}
+	return r, nil
+}
+
+// rangeError keeps the hint of what it wraps.
+type rangeError struct {
+	text string
+	err  error
+}
+
+func (e *rangeError) Error() string {
+	return fmt.Sprintf("semver '%s' parse error: improper constraint: %s", e.text, e.text)
+}
+
+func (e *rangeError) Unwrap() error { return e.err }
+
+// Choose returns the tag with the highest version in the range. Other than among the tags of a HelmRepository, a "v" may
+// stand in front of a version. Tags of the same precedence are chosen from as versions of a chart are. An error is a
+// [*NoMatchError].
+func (r *TagRange) Choose(tags []string) (string, error) {
+	kept := tags
+	if r.filter != nil {
+		kept = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return !r.filter.MatchString(tag) })
+	}
+	constraint, err := parseConstraint(r.text)
+	if err != nil {
+		return "", err
+	}
+	cands := r.candidates(kept)
+	if i := highest(cands, live, constraint.Check); i >= 0 {
+		return cands[i].Tag, nil
+	}
+	noMatch := &NoMatchError{Version: r.text}
+	if len(cands) > 0 {
+		noMatch, _ = asNoMatch(explain(cands, r.text, constraint))
+	}
+	noMatch.text = "no match found for semver: " + r.text
+	if len(kept) == 0 && len(tags) > 0 {
+		noMatch.filtered = len(tags)
+	}
+	return "", noMatch
+}
+
+func (r *TagRange) candidates(tags []string) []Candidate {
+	cands := make([]Candidate, 0, len(tags))
+	for _, tag := range tags {
+		version := tag
+		if r.helm {
+			version = strings.ReplaceAll(tag, "_", "+")
+		}
+		cands = append(cands, Candidate{Version: version, Tag: tag})
+	}
+	return cands
+}
