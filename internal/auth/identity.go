@@ -42,6 +42,8 @@ type secrets struct {
 	ca        []byte // PEM, added to the system's authorities
 	cert, key []byte // PEM
 	pair      *tls.Certificate
+
+	unverified bool
 }
 
 // NewBasic returns an identity with a user name and a password and no TLS settings.
@@ -84,11 +86,19 @@ func (id *Identity) HasCA() bool { return len(id.reveal().ca) > 0 }
 // HasCertificate reports whether the identity has a client certificate.
 func (id *Identity) HasCertificate() bool { return id.reveal().pair != nil }
 
+// Unverified returns a copy of id that takes any server for the right one. It is for registries with which plain HTTP
+// would do as well.
+func (id *Identity) Unverified() *Identity {
+	s := id.reveal()
+	s.unverified = true
+	return newIdentity(s)
+}
+
 // TLSConfig returns a new client configuration: the system's authorities and the identity's own, and its client
-// certificate. Verification of the server cannot be turned off.
+// certificate. Only [Identity.Unverified] turns the verification of the server off.
 func (id *Identity) TLSConfig() *tls.Config {
 	s := id.reveal()
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.unverified} //nolint:gosec // see Unverified
 	if s.pair != nil {
 		config.Certificates = []tls.Certificate{*s.pair}
 	}
@@ -111,7 +121,8 @@ func rootsWith(ca []byte) *x509.CertPool {
 
 // withoutCertificate returns what may be used towards other hosts: the authorities, and nothing that identifies.
 func (id *Identity) withoutCertificate() *Identity {
-	return newIdentity(secrets{ca: id.reveal().ca})
+	s := id.reveal()
+	return newIdentity(secrets{ca: s.ca, unverified: s.unverified})
 }
 
 // reveal copies, so that what it returns can be changed.
@@ -127,7 +138,7 @@ func (id *Identity) reveal() secrets {
 func (id *Identity) Key() string {
 	s := id.reveal()
 	mac := hmac.New(sha256.New, processKey())
-	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), {flag(s.half)}, s.ca, s.cert, s.key} {
+	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), {flag(s.half), flag(s.unverified)}, s.ca, s.cert, s.key} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		mac.Write(length[:])

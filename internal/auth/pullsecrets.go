@@ -1,0 +1,184 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// The other type of Secrets with a docker configuration, and its key: that of before there was a config.json.
+const (
+	typeDockerCfg = "kubernetes.io/dockercfg"
+	keyDockerCfg  = ".dockercfg"
+)
+
+// PullSecrets are the logins in Secrets for pulling images, read as the kubelet reads them: a key is a host, in whose
+// labels globs may stand, or such a host with the beginning of a repository's name. It prints as REDACTED.
+type PullSecrets struct {
+	entries []pullEntry
+	names   []string // of the Secrets
+	key     string
+}
+
+type pullEntry struct {
+	host, path string
+	source     string
+	login      func() dockerLogin // a function for the reason that Credential has one
+}
+
+// NewPullSecrets reads the Secrets in their order. Those of a type that holds no docker configuration are passed over
+// and told; if no other is there, the result is nil.
+func NewPullSecrets(secrets []*manifest.Secret) (*PullSecrets, []string, error) {
+	p := &PullSecrets{}
+	var warnings []string
+	parts := []string{"pull"}
+	for _, secret := range secrets {
+		name := secret.Namespace + "/" + secret.Name
+		logins, data, err := pullLogins(secret)
+		switch {
+		case err != nil:
+			return nil, nil, &RegistrySecretError{Reason: fmt.Sprintf("Secret '%s': %v", name, err)}
+		case data == nil:
+			warnings = append(warnings, fmt.Sprintf("Secret '%s' is of type %s, which holds no login to a registry here: the type has to be %s",
+				name, printable(secret.Type), typeDockerConfig))
+			continue
+		}
+		p.names = append(p.names, name)
+		parts = append(parts, secret.Type, string(data))
+		p.add(name, logins)
+	}
+	if p.names == nil {
+		return nil, warnings, nil
+	}
+	// Of keys with the same beginning the longest comes first; of equal ones that of the first Secret.
+	slices.SortStableFunc(p.entries, func(a, b pullEntry) int {
+		return cmp.Compare(b.host+"/"+b.path, a.host+"/"+a.path)
+	})
+	p.key = fingerprint(parts...)
+	return p, warnings, nil
+}
+
+// pullLogins are the logins in a Secret by their keys, and the text that they are in, nil for another type of Secret.
+func pullLogins(secret *manifest.Secret) (map[string]dockerLogin, []byte, error) {
+	var file struct {
+		Auths map[string]dockerLogin `json:"auths"`
+	}
+	var into any
+	var data []byte
+	switch secret.Type {
+	case typeDockerConfig:
+		data, into = secret.Data[keyDockerConfig], &file
+	case typeDockerCfg:
+		data, into = secret.Data[keyDockerCfg], &file.Auths
+	default:
+		return nil, nil, nil
+	}
+	if len(data) > maxDockerConfigBytes {
+		return nil, nil, errDockerConfigSize
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return nil, nil, &dockerJSONError{err}
+	}
+	return file.Auths, data, nil
+}
+
+func (p *PullSecrets) add(secret string, logins map[string]dockerLogin) {
+	for _, key := range slices.Sorted(maps.Keys(logins)) {
+		login := logins[key]
+		host, path := splitPullKey(key)
+		p.entries = append(p.entries, pullEntry{
+			host: host, path: path, source: "Secret '" + secret + "'",
+			login: func() dockerLogin { return login },
+		})
+	}
+}
+
+// splitPullKey takes a scheme off a key, and what docker writes behind the host.
+func splitPullKey(key string) (host, repository string) {
+	for _, scheme := range []string{"https://", "http://"} {
+		key = strings.TrimPrefix(key, scheme)
+	}
+	host, repository, _ = strings.Cut(key, "/")
+	for _, version := range []string{"v1", "v2"} {
+		if first, rest, _ := strings.Cut(repository, "/"); first == version {
+			return RegistryHost(host), rest
+		}
+	}
+	return RegistryHost(host), repository
+}
+
+// Key is made of the content of the Secrets.
+func (p *PullSecrets) Key() string { return p.key }
+
+// Login returns that of the first key that fits. None is no error: the repository may be public.
+func (p *PullSecrets) Login(_ context.Context, host, repository string) (Login, error) {
+	for _, e := range p.entries {
+		if !e.fits(RegistryHost(host), repository) {
+			continue
+		}
+		login := Login{Source: e.source}
+		var err error
+		if login.Credential, err = e.login().credential(); err == nil {
+			err = e.login().check()
+		}
+		if errors.Is(err, errIncomplete) {
+			err = fmt.Errorf("username and password are needed: %w", err)
+		}
+		if err != nil {
+			return Login{}, &RegistrySecretError{Reason: fmt.Sprintf("%s: its entry for '%s': %v", e.source, printable(e.host), err)}
+		}
+		return login, nil
+	}
+	return Login{Problem: p.noEntry(host)}, nil
+}
+
+func (e pullEntry) fits(host, repository string) bool {
+	return strings.HasPrefix(repository, e.path) && globHost(e.host, host)
+}
+
+// globHost holds a host against one that may have globs in its labels, as *.example.com. The port has to be equal.
+func globHost(glob, host string) bool {
+	if glob == host {
+		return true
+	}
+	glob, globPort, _ := strings.Cut(glob, ":")
+	host, port, _ := strings.Cut(host, ":")
+	globs, labels := strings.Split(glob, "."), strings.Split(host, ".")
+	if globPort != port || len(globs) != len(labels) {
+		return false
+	}
+	for i := range globs {
+		if ok, err := path.Match(globs[i], labels[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// noEntry is for a hint, in case the registry then wants a login.
+func (p *PullSecrets) noEntry(host string) error {
+	var hosts []string
+	for _, e := range p.entries {
+		hosts = append(hosts, e.host)
+	}
+	slices.Sort(hosts)
+	text := fmt.Sprintf("no login for '%s' in Secret '%s'", host, strings.Join(p.names, "', '"))
+	if hosts = slices.Compact(hosts); len(hosts) > 0 {
+		text += ", only for: " + printable(strings.Join(hosts[:min(len(hosts), maxShownHosts)], ", "))
+	}
+	return errors.New(text)
+}
+
+const maxShownHosts = 5
+
+// Format keeps the logins out of every verb of the fmt package.
+func (p *PullSecrets) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
