@@ -27,6 +27,15 @@ const (
 // was unpacked so far stays. Nothing is ever written elsewhere. Links and devices are refused; of the modes only
 // whether a file can be executed is kept, and no times.
 func Unpack(ctx context.Context, r io.Reader, root *os.Root, l Limits) error {
+	return unpack(ctx, r, root, l, false)
+}
+
+// UnpackFiles is Unpack, but passes over symbolic links without a word, as Flux does in what it takes from registries.
+func UnpackFiles(ctx context.Context, r io.Reader, root *os.Root, l Limits) error {
+	return unpack(ctx, r, root, l, true)
+}
+
+func unpack(ctx context.Context, r io.Reader, root *os.Root, l Limits, skipLinks bool) error {
 	zr, err := gzip.NewReader(interrupted{ctx, r})
 	if err != nil {
 		return fmt.Errorf("requires gzip-compressed body: %w", err)
@@ -43,6 +52,8 @@ func Unpack(ctx context.Context, r io.Reader, root *os.Root, l Limits) error {
 		entries: newBudget(int64(l.Entries), tooMany),
 		dirs:    newBudget(int64(l.Entries), tooMany),
 		made:    map[string]bool{".": true},
+
+		skipLinks: skipLinks,
 	}
 	if err := u.all(); err != nil {
 		return err
@@ -81,6 +92,8 @@ type unpacker struct {
 	entries *budget
 	dirs    *budget // made, since an archive need not have entries for them
 	made    map[string]bool
+
+	skipLinks bool
 }
 
 func (u *unpacker) all() error {
@@ -119,6 +132,9 @@ func (u *unpacker) entry(h *tar.Header) error {
 	case tar.TypeReg, tar.TypeRegA, tar.TypeCont, tar.TypeGNUSparse: //nolint:staticcheck // old archives have TypeRegA
 		return u.makeFile(name, h)
 	case tar.TypeSymlink:
+		if u.skipLinks {
+			return nil
+		}
 		return fmt.Errorf("tar file entry %s is a symlink, which is not allowed in this context", name)
 	case tar.TypeLink:
 		return fmt.Errorf("tar file entry %s is a hard link, which is not allowed in this context", name)
