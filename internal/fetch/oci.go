@@ -22,12 +22,25 @@ const ociScheme = "oci://"
 // apply to OCI repositories.
 const DefaultNoProgress = 60 * time.Second
 
-// OCIOptions are the settings of one HelmRepository of type oci.
+// OCIOptions are the settings of one HelmRepository of type oci, or of one OCIRepository.
 type OCIOptions struct {
 	Identity   *auth.Identity // TLS settings; its user name and password are not used
 	Logins     auth.Logins    // nil is anonymous
 	Insecure   bool           // plain HTTP
 	NoProgress time.Duration  // 0 is DefaultNoProgress
+
+	// Only OCIRepositories have the rest.
+
+	Proxy   *Proxy        // of proxySecretRef; nil is the environment's
+	Timeout time.Duration // spec.timeout: of one list, digest, manifest or layer, with its retries; 0 is none
+}
+
+// getenv is where the proxy is looked for.
+func (o OCIOptions) getenv(c *Client) func(string) string {
+	if o.Proxy != nil {
+		return o.Proxy.getenv()
+	}
+	return c.config.Getenv
 }
 
 // OCI is a Helm repository in a registry: the namespace in which its charts are repositories. It is safe for use by many
@@ -159,6 +172,7 @@ func (c *Client) registryTransport(origin *url.URL, o OCIOptions) http.RoundTrip
 	if o.Logins != nil {
 		key += " " + o.Logins.Key()
 	}
+	key += " " + o.Proxy.Key()
 	r := &c.registries
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,7 +187,7 @@ func (c *Client) registryTransport(origin *url.URL, o OCIOptions) http.RoundTrip
 			Logins:    o.Logins,
 			Tokens:    r.tokens,
 			Dial:      c.config.Dial,
-			Getenv:    c.config.Getenv,
+			Getenv:    o.getenv(c),
 			UserAgent: c.config.UserAgent,
 		})
 		r.transports[key] = t
