@@ -10,6 +10,16 @@ func StoredRevision(revision string) *Observation {
 	return &Observation{Succeeded, "stored artifact for revision '" + revision + "'"}
 }
 
+// StoredDigest is the success of an OCIRepository, whose revision it calls a digest.
+func StoredDigest(revision string) *Observation {
+	return &Observation{Succeeded, "stored artifact for digest '" + revision + "'"}
+}
+
+// NewDigest is the sight of an artifact in a registry that is not the stored one. The name has a tag or a digest.
+func NewDigest(revision, name string) *Observation {
+	return &Observation{NewRevision, "new revision '" + revision + "' for '" + name + "'"}
+}
+
 // NewIndex is the sight of an index that is not the stored one.
 func NewIndex(revision string) *Observation {
 	return &Observation{NewRevision, "new index revision '" + revision + "'"}

@@ -44,6 +44,11 @@ const (
 
 	GitOperationFailed    = Reason(sourcev1.GitOperationFailedReason)
 	BucketOperationFailed = Reason(sourcev1.BucketOperationFailedReason)
+
+	// FeatureGateDisabled is the reason of Stalled only.
+	FeatureGateDisabled     = Reason(meta.FeatureGateDisabledReason)
+	OCIPullFailed           = Reason(sourcev1.OCIPullFailedReason)
+	OCILayerOperationFailed = Reason(sourcev1.OCILayerOperationFailedReason)
 )
 
 // Reasons that are no failures.
@@ -82,6 +87,8 @@ func treatmentOf(r Reason) treatment {
 		return treatment{prefix: "failed to get source: "}
 	case UnsupportedSourceKind:
 		return treatment{prefix: "failed to get source: ", stalls: true, reason: SourceUnavailable}
+	case FeatureGateDisabled:
+		return treatment{condition: meta.StalledCondition, stalls: true}
 	case VerificationError:
 		return treatment{unverifies: true}
 	case InvalidChartReference:

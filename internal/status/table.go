@@ -135,7 +135,11 @@ func (t *tables) columns(kind string) []column {
 			field("SOURCE KIND", "spec", "sourceRef", "kind"),
 			field("SOURCE NAME", "spec", "sourceRef", "name"))
 	}
-	columns = append(columns, column{"AGE", age}, readyColumn("READY", "status"), readyColumn("STATUS", "message"))
+	last := []column{{"AGE", age}, readyColumn("READY", "status"), readyColumn("STATUS", "message")}
+	if kind == sourcev1.OCIRepositoryKind {
+		last = append(last[1:], last[0]) // as in its CRD
+	}
+	columns = append(columns, last...)
 	if t.wide {
 		columns = append(columns,
 			field("REVISION", "status", "artifact", "revision"), field("PATH", "status", "artifact", "path"))
