@@ -20,7 +20,7 @@ import (
 type Admitted struct {
 	Object  *manifest.Object
 	Content map[string]any // version v1, with defaults and namespace
-	Typed   any            // *HelmRepository, *HelmChart, *GitRepository or *Bucket of source-controller's api/v1
+	Typed   any            // *HelmRepository, *HelmChart, *GitRepository, *Bucket or *OCIRepository of source-controller's api/v1
 
 	// Warnings are in the order of the file.
 	Warnings []Warning

@@ -222,6 +222,9 @@ func TestConversion(t *testing.T) {
 			[]string{"1:1: v1beta2 GitRepository is deprecated, upgrade to v1", "8:3: spec.gitImplementation was removed in v1 and is ignored", "9:3: spec.accessFrom was removed in v1 and is ignored"}},
 		{"of a Bucket", "v1beta1", "Bucket", bucketSpec + "accessFrom: {}\n", "timeout:60s", []string{"1:1: v1beta1 Bucket is deprecated, upgrade to v1", "9:3: spec.accessFrom was removed in v1 and is ignored"}},
 		{"accessFrom of a HelmRepository is still there", "v1beta2", "HelmRepository", repoSpec + "accessFrom: {namespaceSelectors: []}\n", "accessFrom:map[namespaceSelectors:[]]", []string{"1:1: v1beta2 HelmRepository is deprecated, upgrade to v1"}},
+		{"OCIRepository", "v1beta2", "OCIRepository", ociSpec + "ref: {semver: 1.x, semverFilter: a}\n", "ref:map[semver:1.x semverFilter:a]", []string{"1:1: v1beta2 OCIRepository is deprecated, upgrade to v1"}},
+		{"OCIRepositories are younger than v1beta1", "v1beta1", "OCIRepository", ociSpec,
+			`f.yaml:1:1: no matches for kind "OCIRepository" in version "source.toolkit.fluxcd.io/v1beta1"`, nil},
 		{"unknown in the old versions too", "v1beta2", "HelmChart", chartSpec + "valueFile: a\n",
 			`f.yaml:9:3: HelmChart in version "v1beta2" cannot be handled as a HelmChart: strict decoding error: unknown field "spec.valueFile"`, nil},
 	}
@@ -276,6 +279,18 @@ func TestWarnings(t *testing.T) {
 		{"HelmChart", "verify: {matchOIDCIdentity: []}", []string{"9:3: spec.verify without secretRef and matchOIDCIdentity accepts a signature of anyone"}},
 		{"HelmChart", "verify: {provider: notation, secretRef: {name: a}, matchOIDCIdentity: [{issuer: a, subject: b}]}", []string{"9:54: spec.verify.matchOIDCIdentity has no effect with provider notation"}},
 		{"HelmChart", "verify: {provider: notation, secretRef: {name: a}}", nil},
+		{"OCIRepository", "ref: {tag: a, digest: b}", nil},
+		{"OCIRepository", "ref: {semver: a, digest: b}", []string{"8:9: spec.ref.semver has no effect beside spec.ref.digest"}},
+		{"OCIRepository", "ref: {semver: a, tag: b}", []string{"8:20: spec.ref.tag has no effect beside spec.ref.semver"}},
+		{"OCIRepository", "ref: {semverFilter: a}", []string{"8:9: spec.ref.semverFilter has no effect without spec.ref.semver"}},
+		{"OCIRepository", "ignore: a\nlayerSelector: {operation: copy}", []string{"8:3: spec.ignore has no effect with spec.layerSelector.operation: copy"}},
+		{"OCIRepository", "ignore: a\nlayerSelector: {operation: extract}", nil},
+		{"OCIRepository", "provider: aws\nsecretRef: {name: a}", []string{"8:3: spec.provider: aws has no effect beside spec.secretRef"}},
+		{"OCIRepository", "provider: aws", nil},
+		{"OCIRepository", "verify: {}", []string{"8:3: spec.verify without secretRef and matchOIDCIdentity accepts a signature of anyone"}},
+		{"OCIRepository", "verify: {trustedRootSecretRef: {name: a}}", nil},
+		{"OCIRepository", "verify: {secretRef: {name: a}, trustedRootSecretRef: {name: a}}", []string{"8:34: spec.verify.trustedRootSecretRef has no effect beside spec.verify.secretRef, but its Secret has to be there"}},
+		{"OCIRepository", "verify: {provider: notation, secretRef: {name: a}, trustedRootSecretRef: {name: a}}", []string{"8:54: spec.verify.trustedRootSecretRef has no effect with provider notation"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.kind+"/"+tt.line, func(t *testing.T) {
@@ -293,7 +308,7 @@ func TestPlaceInAList(t *testing.T) {
 }
 
 func TestUnknownKind(t *testing.T) {
-	_, err := Admit(&manifest.Object{APIVersion: v1, Kind: "OCIRepository", Content: map[string]any{}})
+	_, err := Admit(&manifest.Object{APIVersion: v1, Kind: "ExternalArtifact", Content: map[string]any{}})
 	if err == nil || errors.As(err, new(*InvalidError)) {
 		t.Errorf("error %v", err)
 	}

@@ -18,11 +18,14 @@ func version(obj *manifest.Object) string {
 	return version
 }
 
-// servedVersion is true of the versions that some release of source-controller served.
+// servedVersion is true of the versions that some release of source-controller served. OCIRepositories are younger than
+// v1beta1.
 func servedVersion(obj *manifest.Object) bool {
 	switch obj.APIVersion {
-	case v1, manifest.SourceGroup + "/v1beta2", manifest.SourceGroup + "/v1beta1":
+	case v1, manifest.SourceGroup + "/v1beta2":
 		return true
+	case manifest.SourceGroup + "/v1beta1":
+		return obj.Kind != "OCIRepository"
 	}
 	return false
 }

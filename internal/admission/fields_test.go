@@ -125,6 +125,24 @@ func TestFields(t *testing.T) {
 			{"serviceAccountName: a\nprovider: aws", ""},
 			{"serviceAccountName: a\nprovider: aws\nsecretRef: {name: b}", `spec: Invalid value: cannot set both .spec.secretRef and .spec.serviceAccountName`},
 		},
+		"OCIRepository": {
+			{"url: oci://x", ""}, {"url: 'oci://'", ""}, {"url:", "spec.url: Required value"}, {"interval:", "spec.interval: Required value"},
+			{"url: https://x/y", mismatch("spec.url", "https://x/y", `'^oci://.*$'`)},
+			{"interval: 1d", mismatch("spec.interval", "1d", intervalPattern)}, {"timeout: 1h", mismatch("spec.timeout", "1h", timeoutPattern)},
+			{"ref: {}", ""}, {"ref: {digest: x, semver: '(', semverFilter: '(', tag: '!'}", ""},
+			{"ref: {tag: 1.0}", `spec.ref.tag: Invalid value: "integer": spec.ref.tag in body must be of type string: "integer"`},
+			{"layerSelector: {}", ""}, {"layerSelector: {mediaType: a, operation: copy}", ""}, {"layerSelector: {operation: extract}", ""},
+			{"layerSelector: {operation: unpack}", `spec.layerSelector.operation: Unsupported value: "unpack": supported values: "extract", "copy"`},
+			{"provider: generic", ""}, {"provider: aws", ""}, {"provider: azure", ""}, {"provider: gcp", ""},
+			{"provider: github", `spec.provider: Unsupported value: "github": supported values: "generic", "aws", "azure", "gcp"`},
+			{"secretRef: {}", "spec.secretRef.name: Required value"}, {"certSecretRef: {}", "spec.certSecretRef.name: Required value"},
+			{"proxySecretRef: {}", "spec.proxySecretRef.name: Required value"}, {"serviceAccountName: a", ""},
+			{"verify: {}", ""}, {"verify: {provider: notation}", ""}, {"verify: {trustedRootSecretRef: {name: a}}", ""},
+			{"verify: {provider: gpg}", `spec.verify.provider: Unsupported value: "gpg": supported values: "cosign", "notation"`},
+			{"verify: {trustedRootSecretRef: {}}", "spec.verify.trustedRootSecretRef.name: Required value"},
+			{"insecure: true\ncertSecretRef: {name: a}", ""}, {"ignore: ''", ""}, {"ignore: [a]", `spec.ignore: Invalid value: "array": spec.ignore in body must be of type string: "array"`},
+			{"suspend: true", ""},
+		},
 	}
 	for kind, list := range tests {
 		for _, tt := range list {
@@ -160,6 +178,8 @@ func TestDefaults(t *testing.T) {
 		{"HelmChart", "version: ''", "map[chart:podinfo interval:5m reconcileStrategy:ChartVersion sourceRef:map[kind:HelmRepository name:podinfo] version:]"},
 		{"GitRepository", "", "map[interval:1m timeout:60s url:https://example.com/repo]"},
 		{"GitRepository", "verify: {secretRef: {name: a}}", "map[interval:1m timeout:60s url:https://example.com/repo verify:map[mode:HEAD secretRef:map[name:a]]]"},
+		{"OCIRepository", "", "map[interval:1m provider:generic timeout:60s url:oci://example.com/org/app]"},
+		{"OCIRepository", "verify: {}\nlayerSelector: {}", "map[interval:1m layerSelector:map[] provider:generic timeout:60s url:oci://example.com/org/app verify:map[provider:cosign]]"},
 		{"Bucket", "", "map[bucketName:b endpoint:example.com interval:1m provider:generic timeout:60s]"},
 	}
 	for _, tt := range tests {

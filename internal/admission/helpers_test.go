@@ -45,9 +45,11 @@ const (
 	repoSpec   = "url: https://example.com\n"
 	gitSpec    = "url: https://example.com/repo\ninterval: 1m\n"
 	bucketSpec = "bucketName: b\nendpoint: example.com\ninterval: 1m\n"
+	ociSpec    = "url: oci://example.com/org/app\ninterval: 1m\n"
 )
 
-var specs = map[string]string{"HelmChart": chartSpec, "HelmRepository": repoSpec, "GitRepository": gitSpec, "Bucket": bucketSpec}
+var specs = map[string]string{"HelmChart": chartSpec, "HelmRepository": repoSpec, "GitRepository": gitSpec, "Bucket": bucketSpec,
+	"OCIRepository": ociSpec}
 
 // with adds to a spec, replacing fields of the same name.
 func with(spec, more string) string {

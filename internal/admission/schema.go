@@ -30,6 +30,7 @@ var schemas = map[string]func() (*schema, error){
 	"GitRepository":  lazySchema("GitRepository"),
 	"HelmChart":      lazySchema("HelmChart"),
 	"HelmRepository": lazySchema("HelmRepository"),
+	"OCIRepository":  lazySchema("OCIRepository"),
 }
 
 func lazySchema(kind string) func() (*schema, error) {

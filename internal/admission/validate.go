@@ -191,6 +191,8 @@ func (r *review) typed() (any, error) {
 		typed = &sourcev1.GitRepository{}
 	case "Bucket":
 		typed = &sourcev1.Bucket{}
+	case "OCIRepository":
+		typed = &sourcev1.OCIRepository{}
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.content, typed); err != nil {
 		return nil, r.badRequest("", []Cause{{Code: finding.InvalidValue, Message: err.Error(), Pos: r.obj.Pos}})

@@ -29,6 +29,8 @@ func (r *review) warn(typed any) {
 	switch o := typed.(type) {
 	case *sourcev1.HelmRepository:
 		r.warnRepository(o)
+	case *sourcev1.OCIRepository:
+		r.warnOCIRepository(o)
 	case *sourcev1.HelmChart:
 		r.warnVerification(o.Spec.Verify)
 	}
@@ -60,5 +62,42 @@ func (r *review) warnVerification(v *sourcev1.HelmChartVerification) {
 		r.warnAt(finding.UselessIdentities, "spec.verify.matchOIDCIdentity", "spec.verify.matchOIDCIdentity has no effect with provider notation")
 	case v.Provider == "cosign" && v.SecretRef == nil && len(v.MatchOIDCIdentity) == 0:
 		r.warnAt(finding.VerifyAnyone, "spec.verify", "spec.verify without secretRef and matchOIDCIdentity accepts a signature of anyone")
+	}
+}
+
+func (r *review) warnOCIRepository(o *sourcev1.OCIRepository) {
+	if ref := o.Spec.Reference; ref != nil {
+		r.warnReference(ref)
+	}
+	if o.Spec.Ignore != nil && o.GetLayerOperation() == sourcev1.OCILayerCopy {
+		r.warnAt(finding.UselessSetting, "spec.ignore", "spec.ignore has no effect with spec.layerSelector.operation: copy")
+	}
+	if o.Spec.Provider != "" && o.Spec.Provider != sourcev1.GenericOCIProvider && o.Spec.SecretRef != nil {
+		r.warnAt(finding.UselessSetting, "spec.provider", "spec.provider: %s has no effect beside spec.secretRef", o.Spec.Provider)
+	}
+	v := o.Spec.Verify
+	if v == nil {
+		return
+	}
+	switch rooted := v.TrustedRootSecretRef != nil; {
+	case rooted && v.Provider == "notation":
+		r.warnAt(finding.UselessSetting, "spec.verify.trustedRootSecretRef", "spec.verify.trustedRootSecretRef has no effect with provider notation")
+	case rooted && v.SecretRef != nil:
+		r.warnAt(finding.UselessSetting, "spec.verify.trustedRootSecretRef", "spec.verify.trustedRootSecretRef has no effect beside spec.verify.secretRef, but its Secret has to be there")
+	case rooted:
+		return // whose signatures count is known once the root is read
+	}
+	r.warnVerification(&sourcev1.HelmChartVerification{Provider: v.Provider, SecretRef: v.SecretRef, MatchOIDCIdentity: v.MatchOIDCIdentity})
+}
+
+// warnReference tells of fields that lose against others. A tag beside a digest is a note to readers, and common.
+func (r *review) warnReference(ref *sourcev1.OCIRepositoryRef) {
+	switch {
+	case ref.Digest != "" && ref.SemVer != "":
+		r.warnAt(finding.UselessSetting, "spec.ref.semver", "spec.ref.semver has no effect beside spec.ref.digest")
+	case ref.SemVer != "" && ref.Tag != "":
+		r.warnAt(finding.UselessSetting, "spec.ref.tag", "spec.ref.tag has no effect beside spec.ref.semver")
+	case ref.SemVer == "" && ref.SemverFilter != "":
+		r.warnAt(finding.UselessSetting, "spec.ref.semverFilter", "spec.ref.semverFilter has no effect without spec.ref.semver")
 	}
 }

@@ -14,11 +14,11 @@ var (
 		{SourceGroup, "HelmChart"},
 		{SourceGroup, "GitRepository"},
 		{SourceGroup, "Bucket"},
+		{SourceGroup, "OCIRepository"},
 	}
 
 	// unsupportedKinds are named, with a count, until they work.
 	unsupportedKinds = map[groupKind]bool{
-		{SourceGroup, "OCIRepository"}:    true,
 		{SourceGroup, "ExternalArtifact"}: true,
 		{ReleaseGroup, "HelmRelease"}:     true,
 		{KustomizeGroup, "Kustomization"}: true,
@@ -30,7 +30,7 @@ type class int
 const (
 	foreign class = iota
 	ours
-	secret
+	secret // or a ServiceAccount, which names Secrets
 	list
 	misnamed   // of a group of ours, but there is no such kind
 	incomplete // one of apiVersion and kind tells that it was meant for Flux, the other is missing
@@ -42,7 +42,7 @@ func classify(apiVersion, kind string, n *yaml.Node) class {
 	switch {
 	case slices.Contains(keptKinds, groupKind{group, kind}):
 		return ours
-	case apiVersion == "v1" && kind == "Secret":
+	case apiVersion == "v1" && (kind == "Secret" || kind == "ServiceAccount"):
 		return secret
 	case strings.HasSuffix(kind, "List") && isList(group, n):
 		return list

@@ -18,7 +18,7 @@ type Set struct {
 	namespace string // for objects without one
 
 	objects []*Object
-	secrets map[key][]*Object
+	secrets map[key][]*Object // and ServiceAccounts
 	byKey   map[key][]*Object
 	kinds   map[groupKind]int
 	skips   []Skip
@@ -108,7 +108,7 @@ func quoted(err error, data []byte) error {
 	return err
 }
 
-// Objects lists HelmRepositories, HelmCharts, GitRepositories and Buckets in the order of the input. An object that is
+// Objects lists the objects of the kinds that are kept in the order of the input. An object that is
 // there twice is not in the list.
 func (s *Set) Objects() []*Object {
 	var list []*Object

@@ -106,7 +106,8 @@ func (s *Set) readInto(other *Set, name string) {
 		return
 	}
 	data, err := readRegular(name)
-	if err != nil || !bytes.Contains(data, []byte("toolkit.fluxcd.io")) && !bytes.Contains(data, []byte("Secret")) {
+	if err != nil || !bytes.Contains(data, []byte("toolkit.fluxcd.io")) && !bytes.Contains(data, []byte("Secret")) &&
+		!bytes.Contains(data, []byte("ServiceAccount")) {
 		return
 	}
 	if err := other.addSized(name, data); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -355,7 +356,7 @@ func (e *MismatchError) Hint() string {
 // in this run.
 func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Result, error) {
 	ref := obj.Spec.SourceRef
-	if !IsSource(ref.Kind) {
+	if !slices.Contains(chartSources(), ref.Kind) {
 		return nil, unsupportedSource(ref.Kind)
 	}
 	adm, err := p.r.inventory.Find(ref.Kind, obj.Namespace, ref.Name)
@@ -372,13 +373,13 @@ func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Resul
 // unsupportedSource is for objects that came past admission, which knows the kinds
 // of sources.
 func unsupportedSource(kind string) error {
-	var sources []string
-	for _, k := range kinds() {
-		if k.source {
-			sources = append(sources, k.name)
-		}
-	}
-	return status.UnsupportedSourceKind.Wrap(fmt.Errorf("unsupported source kind '%s', must be one of: %v", kind, sources))
+	return status.UnsupportedSourceKind.Wrap(fmt.Errorf("unsupported source kind '%s', must be one of: %v", kind, chartSources()))
+}
+
+// chartSources are the kinds of sources that a HelmChart can have. An OCIRepository
+// is one of HelmReleases.
+func chartSources() []string {
+	return []string{sourcev1.HelmRepositoryKind, sourcev1.GitRepositoryKind, sourcev1.BucketKind}
 }
 
 // unavailableError is a source that cannot be used, in the words of an API

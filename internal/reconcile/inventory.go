@@ -84,6 +84,11 @@ func (inv *Inventory) Secret(namespace, name string) (*manifest.Secret, error) {
 	return inv.set.Secret(namespace, name)
 }
 
+// ServiceAccount returns a ServiceAccount of the input.
+func (inv *Inventory) ServiceAccount(namespace, name string) (*manifest.ServiceAccount, error) {
+	return inv.set.ServiceAccount(namespace, name)
+}
+
 // RejectedError says that an object is in the input, but the API server would
 // not have stored it. To a controller it does not exist.
 type RejectedError struct {

@@ -49,7 +49,7 @@ type fields struct {
 
 // kinds lists the kinds that helmsrc reconciles, sources first.
 func kinds() []kind {
-	return []kind{helmRepositoryKind(), gitRepositoryKind(), bucketKind(), helmChartKind()}
+	return []kind{helmRepositoryKind(), gitRepositoryKind(), bucketKind(), ociRepositoryKind(), helmChartKind()}
 }
 
 // kindOf finds a kind by its API group and name: a name alone says nothing, k3s has

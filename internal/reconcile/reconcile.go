@@ -16,6 +16,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -178,6 +179,9 @@ type Reconciler struct {
 	stored      memo[store.Key, *indexFile] // indexes of earlier runs
 	tags        memo[chartKey, []string]
 	pinned      memo[chartKey, *fetch.Manifest]
+	plain       memo[schemeKey, bool]
+	digests     memo[chartKey, digest.Digest]      // of tags of OCIRepositories
+	artifacts   memo[chartKey, *fetch.OCIArtifact] // by digest
 	signers     memo[signatureKey, *verify.Signer]
 	roots       memo[string, *Trust]
 	provenances memo[string, *verify.Signer]

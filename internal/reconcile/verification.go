@@ -59,16 +59,17 @@ func (p *pass) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, cho
 	if chosen.subject == nil {
 		return nil, status.ChartVerificationError.Wrap(&unverifiableError{})
 	}
-	check, err := p.verifier(ctx, obj)
+	spec := chartVerification(obj)
+	check, err := p.verifier(ctx, spec)
 	if err != nil {
-		return nil, setupFailure(obj, err)
+		return nil, setupFailure(spec, err)
 	}
 	key := signatureKey{chosen.id, check.against}
 	signer, err := p.r.signers.do(ctx, key, func() (*verify.Signer, error) { return check.run(ctx, *chosen.subject) })
 	var settings *verify.SettingsError
 	switch {
 	case errors.As(err, &settings):
-		return nil, setupFailure(obj, err)
+		return nil, setupFailure(spec, err)
 	case err != nil:
 		return nil, signatureFailure(chosen, err)
 	case signer == nil && p.r.o.RequireVerification:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -36,70 +37,122 @@ type verifier struct {
 	run     func(context.Context, verify.Subject) (*verify.Signer, error)
 }
 
-// setupFailure is a verification that cannot even begin.
-func setupFailure(obj *sourcev1.HelmChart, err error) error {
-	label := obj.Spec.Verify.Provider
-	if label == providerCosign && obj.Spec.Verify.SecretRef == nil {
-		label = labelKeyless
+// verification is what a spec.verify asks for.
+type verification struct {
+	provider   string
+	secret     *meta.LocalObjectReference
+	identities []sourcev1.OIDCIdentityMatch
+	// trustedRoot is a Secret that only OCIRepositories refer to.
+	trustedRoot *meta.LocalObjectReference
+	subject     string // for messages
+}
+
+func chartVerification(obj *sourcev1.HelmChart) verification {
+	spec := obj.Spec.Verify
+	return verification{provider: spec.Provider, secret: spec.SecretRef, identities: spec.MatchOIDCIdentity, subject: obj.Name}
+}
+
+// label is how messages call the provider.
+func (v verification) label() string {
+	if v.provider == providerCosign && v.secret == nil {
+		return labelKeyless
 	}
-	return status.VerificationError.Wrap(&setupError{label, err})
+	return v.provider
+}
+
+// setupFailure is a verification that cannot even begin.
+func setupFailure(v verification, err error) error {
+	return status.VerificationError.Wrap(&setupError{v.label(), err})
 }
 
 // verifier reads what spec.verify refers to.
-func (p *pass) verifier(ctx context.Context, obj *sourcev1.HelmChart) (*verifier, error) {
-	spec := obj.Spec.Verify
-	against, err := fingerprintOf(p.adm.Object.Namespace, spec)
+func (p *pass) verifier(ctx context.Context, spec verification) (*verifier, error) {
+	against, err := fingerprintOf(p.adm.Object.Namespace, spec.provider, spec.secret, spec.identities, spec.trustedRoot)
 	if err != nil {
 		return nil, err
 	}
+	// Although it means nothing to a public key, a root that is not there keeps Flux from verifying at all.
+	var root []byte
+	if spec.provider == providerCosign {
+		if root, err = p.r.trustedRoot(p.adm.Object.Namespace, spec.trustedRoot); err != nil {
+			return nil, err
+		}
+	}
 	var secret *manifest.Secret
-	if spec.SecretRef != nil {
-		if secret, err = p.r.inventory.Secret(p.adm.Object.Namespace, spec.SecretRef.Name); err != nil {
+	if spec.secret != nil {
+		if secret, err = p.r.inventory.Secret(p.adm.Object.Namespace, spec.secret.Name); err != nil {
 			return nil, err
 		}
 	}
 	v := &verifier{against: against}
-	if spec.Provider == providerCosign {
-		v.run, err = p.cosign(ctx, spec, secret)
+	if spec.provider == providerCosign {
+		v.run, err = p.cosign(ctx, spec, secret, root)
 	} else {
-		v.run, err = p.notation(obj, secret)
+		v.run, err = p.notation(spec, secret)
 	}
 	return v, err
+}
+
+// trustedRoot is the content of a trusted root in a Secret, nil for no reference.
+func (r *Reconciler) trustedRoot(namespace string, ref *meta.LocalObjectReference) ([]byte, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	name := namespace + "/" + ref.Name
+	secret, err := r.inventory.Secret(namespace, ref.Name)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read trusted root from secret '%s': %w", name, err)
+	}
+	root, ok := secret.Data[trustedRootKey]
+	if !ok {
+		return nil, fmt.Errorf("failed to read trusted root from secret '%s': '%s' not found in secret '%s'", name, trustedRootKey, name)
+	}
+	return root, nil
 }
 
 // run is a verification that only lacks the chart.
 type run = func(context.Context, verify.Subject) (*verify.Signer, error)
 
 // cosign verifies with the keys of the Secret, or else keyless.
-func (p *pass) cosign(ctx context.Context, spec *sourcev1.HelmChartVerification, secret *manifest.Secret) (run, error) {
-	o := verify.CosignOptions{Trust: p.r.trust()}
-	for _, id := range spec.MatchOIDCIdentity {
+func (p *pass) cosign(ctx context.Context, spec verification, secret *manifest.Secret, root []byte) (run, error) {
+	o := verify.CosignOptions{}
+	for _, id := range spec.identities {
 		o.Identities = append(o.Identities, verify.Identity{Issuer: id.Issuer, Subject: id.Subject})
 	}
 	if secret != nil {
 		keys, err := verify.CosignKeys(secretName(secret), secret.Data)
-		root, rooted := secret.Data[trustedRootKey]
+		own, rooted := secret.Data[trustedRootKey]
 		switch {
 		case err == nil:
 			o.Keys = keys
 		case !rooted:
 			return nil, err
 		default:
-			if o.Trust, err = p.r.trustIn(ctx, root); err != nil {
-				return nil, err
-			}
-			if len(o.Identities) == 0 {
-				p.warnf("spec.verify without matchOIDCIdentity accepts a signature of anyone with a certificate of that root")
-			}
+			root = own
+		}
+	}
+	return p.trusting(ctx, o, root)
+}
+
+// trusting adds what keyless signatures rest on.
+func (p *pass) trusting(ctx context.Context, o verify.CosignOptions, root []byte) (run, error) {
+	o.Trust = p.r.trust()
+	if root != nil && o.Keys == nil {
+		var err error
+		if o.Trust, err = p.r.trustIn(ctx, root); err != nil {
+			return nil, err
+		}
+		if len(o.Identities) == 0 {
+			p.warnf("spec.verify without matchOIDCIdentity accepts a signature of anyone with a certificate of that root")
 		}
 	}
 	return func(ctx context.Context, s verify.Subject) (*verify.Signer, error) { return verify.Cosign(ctx, s, o) }, nil
 }
 
 // notation verifies with the policy and the certificates of the Secret.
-func (p *pass) notation(obj *sourcev1.HelmChart, secret *manifest.Secret) (run, error) {
+func (p *pass) notation(spec verification, secret *manifest.Secret) (run, error) {
 	if secret == nil {
-		return nil, fmt.Errorf("verification secret cannot be empty: '%s'", obj.Name)
+		return nil, fmt.Errorf("verification secret cannot be empty: '%s'", spec.subject)
 	}
 	policy, certificates, err := verify.NotationSecret(secretName(secret), secret.Data)
 	if err != nil {

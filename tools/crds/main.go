@@ -24,7 +24,7 @@ const (
 	genModule = "sigs.k8s.io/controller-tools"
 )
 
-var kinds = []string{"Bucket", "GitRepository", "HelmChart", "HelmRepository"}
+var kinds = []string{"Bucket", "GitRepository", "HelmChart", "HelmRepository", "OCIRepository"}
 
 func main() {
 	if len(os.Args) != 2 {

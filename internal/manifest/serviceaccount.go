@@ -1,0 +1,75 @@
+package manifest
+
+import "fmt"
+
+// maxPullSecrets bounds the imagePullSecrets of one account. Each is a Secret to be read.
+const maxPullSecrets = 100
+
+// ServiceAccount is what an account says about pulling images; nothing else of it is read.
+type ServiceAccount struct {
+	Namespace, Name  string
+	ImagePullSecrets []string // names of Secrets in the same namespace
+	Pos              Pos
+}
+
+// ServiceAccountError is an account that the API server would refuse.
+type ServiceAccountError struct {
+	Namespace, Name string
+	Pos             Pos
+	Msg             string
+}
+
+func (e *ServiceAccountError) Error() string {
+	return fmt.Sprintf("%s: ServiceAccount %s/%s: %s", e.Pos, e.Namespace, e.Name, e.Msg)
+}
+
+// ServiceAccount finds an account that something refers to.
+func (s *Set) ServiceAccount(namespace, name string) (*ServiceAccount, error) {
+	accounts := func(s *Set) map[key][]*Object { return s.secrets }
+	o, err := s.find(key{"", "ServiceAccount", namespace, name}, accounts)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	root, err := o.at.doc.root()
+	if err != nil {
+		return nil, err
+	}
+	content, err := o.at.doc.object(root, o.at.path)
+	if err != nil {
+		return nil, err
+	}
+	return newServiceAccount(o, content)
+}
+
+func newServiceAccount(o *Object, content map[string]any) (*ServiceAccount, error) {
+	const field = "imagePullSecrets"
+	a := &ServiceAccount{Namespace: o.Namespace, Name: o.Name, Pos: o.Pos}
+	fail := func(msg string, path ...any) (*ServiceAccount, error) {
+		return nil, &ServiceAccountError{Namespace: o.Namespace, Name: o.Name, Pos: o.Position(path...), Msg: msg}
+	}
+	list, ok := content[field].([]any)
+	if !ok && content[field] != nil {
+		return fail(field+" must be a list", field)
+	}
+	if len(list) > maxPullSecrets {
+		return fail(fmt.Sprintf("%s has more than %d entries", field, maxPullSecrets), field)
+	}
+	for i, item := range list {
+		fields, ok := item.(map[string]any)
+		if !ok {
+			return fail(fmt.Sprintf("%s[%d] must be an object with a name", field, i), field, i)
+		}
+		switch name := fields["name"].(type) {
+		case nil: // the API server takes it, the kubelet passes over it
+		case string:
+			if name != "" {
+				a.ImagePullSecrets = append(a.ImagePullSecrets, name)
+			}
+		default:
+			return fail(fmt.Sprintf("%s[%d].name must be a string", field, i), field, i, "name")
+		}
+	}
+	return a, nil
+}

@@ -1,0 +1,273 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// maxLayer bounds a layer that is no chart. It is well above what is pushed for
+// Flux, and stops a registry that fills the disk.
+const maxLayer = 512 << 20
+
+// pullArtifact fetches the layer that the object selects, and stores it.
+func (p *pass) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
+	key := chartKey{at.identity, "", at.digest.String()}
+	artifact, err := p.r.artifacts.do(ctx, key, func() (*fetch.OCIArtifact, error) { return at.repo.Manifest(ctx, at.digest) })
+	if err != nil {
+		return ociFailure(status.OCIPullFailed, pullError(obj, err))
+	}
+	layer, err := artifact.Layer(obj.GetLayerMediaType())
+	if err != nil {
+		return status.OCILayerOperationFailed.Wrap(err)
+	}
+	if layer.First != "" {
+		p.warnf("the first layer of the artifact is of media type '%s': the chart is taken, for which Flux needs spec.layerSelector.mediaType: %s", layer.First, fetch.HelmChartType)
+	}
+	l := &layerPass{pass: p, obj: obj, at: at, artifact: artifact, layer: layer}
+	if obj.GetLayerOperation() == sourcev1.OCILayerCopy {
+		return l.copy(ctx)
+	}
+	return l.extract(ctx)
+}
+
+func pullError(obj *sourcev1.OCIRepository, err error) error {
+	return fmt.Errorf("failed to pull artifact from '%s': %w", auth.RedactURL(obj.Spec.URL), err)
+}
+
+// layerPass is the way of one layer into storage.
+type layerPass struct {
+	*pass
+	obj      *sourcev1.OCIRepository
+	at       *ociArtifact
+	artifact *fetch.OCIArtifact
+	layer    *fetch.OCILayer
+}
+
+// chart tells whether the layer is to be a Helm chart, for which there are limits.
+func (l *layerPass) chart() bool {
+	return l.artifact.IsChart() || l.layer.MediaType == fetch.HelmChartType
+}
+
+// copy stores the layer as it is.
+func (l *layerPass) copy(ctx context.Context) error {
+	pending, err := l.r.store.Create(l.key)
+	if err != nil {
+		return storageFailure(err, status.ArchiveOperationFailed)
+	}
+	defer l.discard(pending)
+	if err := l.download(ctx, pending); err != nil {
+		return err
+	}
+	return l.keep(pending, "unable to copy artifact to storage")
+}
+
+// download gets the layer into a sink, of this machine's failures with their own
+// reason.
+func (l *layerPass) download(ctx context.Context, dst fetch.Sink) error {
+	limit := int64(maxLayer)
+	if l.chart() {
+		limit = l.r.limits.Archive
+	}
+	sink := &watchedSink{Sink: dst}
+	err := l.at.repo.Pull(ctx, l.layer, sink, limit)
+	var shape *fetch.LayerError
+	switch {
+	case err == nil:
+		return nil
+	case sink.err != nil:
+		return storageFailure(fmt.Errorf("unable to copy artifact to storage: %w", sink.err), status.ArchiveOperationFailed)
+	case errors.As(err, &shape):
+		return status.OCILayerOperationFailed.Wrap(err)
+	}
+	return ociFailure(status.OCILayerOperationFailed, fmt.Errorf("%s: %w", l.failed(), err))
+}
+
+func (l *layerPass) failed() string {
+	if l.obj.GetLayerOperation() == sourcev1.OCILayerCopy {
+		return "failed to copy layer from artifact"
+	}
+	return "failed to extract layer contents from artifact"
+}
+
+// extract unpacks the layer and stores its files, but for those that are ignored.
+func (l *layerPass) extract(ctx context.Context) error {
+	root, remove, err := temporaryRoot()
+	if err != nil {
+		return temporaryFailure(err)
+	}
+	defer func() {
+		if err := remove(); err != nil {
+			l.debugf("temporary directory: %v", err)
+		}
+	}()
+	if err := l.unpack(ctx, root); err != nil {
+		return err
+	}
+	rules, err := tree.SourceRules(ctx, root, ignored(l.obj.Spec.Ignore), tree.Options{})
+	if err != nil {
+		return status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
+	}
+	dropped := &droppedFiles{}
+	pending, err := l.r.store.Create(l.key)
+	if err != nil {
+		return storageFailure(err, status.ArchiveOperationFailed)
+	}
+	defer l.discard(pending)
+	if err := tree.Archive(ctx, pending, root, tree.Options{Filter: dropped.watch(rules.Choose)}); err != nil {
+		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
+	}
+	if l.chart() && l.obj.Spec.Ignore == nil {
+		l.tellDropped(dropped)
+	}
+	return l.keep(pending, "unable to archive artifact to storage")
+}
+
+// unpack downloads the layer and, once all of it is known to be what the manifest
+// says, puts its files below root.
+func (l *layerPass) unpack(ctx context.Context, root *os.Root) error {
+	spool, err := newSpool()
+	if err != nil {
+		return temporaryFailure(err)
+	}
+	defer func() {
+		if err := spool.discard(); err != nil {
+			l.debugf("temporary file: %v", err)
+		}
+	}()
+	if err := l.download(ctx, spool); err != nil {
+		return err
+	}
+	var limits tree.Limits
+	if l.chart() {
+		limits = tree.Limits{File: l.r.limits.Unpacked, Total: l.r.limits.Unpacked}
+	}
+	err = tree.UnpackFiles(ctx, sectionOf(spool, l.layer.Size), root, limits)
+	if err != nil {
+		return status.OCILayerOperationFailed.Wrap(l.unpackError(err))
+	}
+	return nil
+}
+
+// unpackError explains a layer that cannot be unpacked.
+func (l *layerPass) unpackError(err error) error {
+	err = fmt.Errorf("%s: %w", l.failed(), err)
+	if strings.HasSuffix(l.layer.MediaType, ".prov") {
+		return &hintedError{err, "this is the provenance file of a chart: spec.layerSelector.mediaType: " + fetch.HelmChartType + " selects the chart"}
+	}
+	return err
+}
+
+// hintedError is an error with a way out.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+
+func (e *hintedError) Unwrap() error { return e.err }
+
+// Hint says what to do.
+func (e *hintedError) Hint() string { return e.hint }
+
+// temporaryRoot is an empty directory, with what removes it.
+func temporaryRoot() (*os.Root, func() error, error) {
+	dir, err := os.MkdirTemp("", "helmsrc-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return root, func() error { return errors.Join(root.Close(), os.RemoveAll(dir)) }, nil
+}
+
+// temporaryFailure has Flux's text, which is another one than that of a directory
+// in storage.
+func temporaryFailure(err error) error {
+	return &status.Failure{
+		Type: sourcev1.StorageOperationFailedCondition, Reason: status.DirectoryCreationFailed,
+		Message: "failed to create temporary working directory: " + err.Error(), Err: err,
+	}
+}
+
+// droppedFiles counts what a filter leaves out.
+type droppedFiles struct {
+	count int
+	first string
+}
+
+func (d *droppedFiles) watch(filter tree.Filter) tree.Filter {
+	return func(name string, dir bool) tree.Choice {
+		choice := filter(name, dir)
+		if choice == tree.DropAll || choice == tree.Drop && !dir {
+			if d.count++; d.count == 1 {
+				d.first = name
+			}
+		}
+		return choice
+	}
+}
+
+// tellDropped tells of a chart that is not whole any more.
+func (l *layerPass) tellDropped(d *droppedFiles) {
+	switch {
+	case d.count == 1:
+		l.warnf("%s is left out of the chart, as Flux does by default: spec.layerSelector.operation: copy keeps the chart as it was published", d.first)
+	case d.count > 1:
+		l.warnf("%s and %d more are left out of the chart, as Flux does by default: spec.layerSelector.operation: copy keeps the chart as it was published", d.first, d.count-1)
+	}
+}
+
+// keep stores what was written, unless it is what is stored already.
+func (l *layerPass) keep(pending *store.Pending, failed string) error {
+	metadata := maps.Clone(l.artifact.Annotations)
+	if len(metadata) == 0 {
+		metadata = nil
+	}
+	if s := l.result.Signature; s != nil {
+		metadata = withSigner(metadata, s)
+	}
+	return l.keepArtifact(l.obj, pending, l.at.revision, metadata, failed)
+}
+
+// keepArtifact stores what was written under the name that its revision has.
+func (p *pass) keepArtifact(obj *sourcev1.OCIRepository, pending *store.Pending, revision string, metadata map[string]string, failed string) error {
+	current := p.stored()
+	if current != nil && !p.r.o.Refresh && current.Revision == revision && current.Digest == pending.Digest().String() {
+		return p.keptArtifact(revision)
+	}
+	stored, err := pending.Commit(ociFile(revision), p.kind.link)
+	if err := p.tolerateLink(err); err != nil {
+		return storageFailure(fmt.Errorf("%s: %w", failed, err), status.ArchiveOperationFailed)
+	}
+	var artifact *meta.Artifact = p.artifact(stored, revision, metadata)
+	*p.f.artifact = artifact
+	p.out.Stored, p.out.Announce = status.StoredDigest(revision), announcement(artifact, obj)
+	return nil
+}
+
+// ociFile is the name of the file that an artifact of this revision has. To
+// Windows, what follows a colon is no part of a file's name.
+func ociFile(revision string) string {
+	name := revision[strings.LastIndexByte(revision, '@')+1:] + ".tar.gz"
+	if runtime.GOOS == "windows" {
+		name = strings.ReplaceAll(name, ":", "-")
+	}
+	return name
+}

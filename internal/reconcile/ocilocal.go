@@ -1,0 +1,149 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// localArtifact stores a directory or an archive in the place of what is in the
+// registry. Its revision is the digest of the content, as if it was asked for by
+// that.
+func (p *pass) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, place string) error {
+	p.result.Resolution = &Resolution{Chart: "directory " + place}
+	if obj.Spec.Verify != nil {
+		return verificationFailure(&directoryUnsignedError{})
+	}
+	info, err := os.Stat(place)
+	switch {
+	case err != nil:
+		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
+	case info.IsDir():
+		return p.localTree(ctx, obj, place)
+	case !strings.HasSuffix(place, ".tgz") && !strings.HasSuffix(place, ".tar.gz"):
+		return status.OCIPullFailed.Wrap(&hintedError{
+			fmt.Errorf("failed to read '%s': it is neither a directory nor a .tgz", place), "--source takes the directory of a chart, its archive, or a directory of manifests",
+		})
+	}
+	return p.localLayer(obj, place)
+}
+
+// withoutPath is the error without the name that is told already.
+func withoutPath(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// localLayer takes an archive as it is, as the operation copy does.
+func (p *pass) localLayer(obj *sourcev1.OCIRepository, place string) error {
+	file, err := os.Open(place)
+	if err != nil {
+		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
+	}
+	defer file.Close()
+	w := digest.NewWriter(godigest.SHA256)
+	n, err := io.Copy(w, io.LimitReader(file, p.r.limits.Archive+1))
+	switch {
+	case err != nil:
+		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
+	case n > p.r.limits.Archive:
+		return status.OCIPullFailed.Wrap(fmt.Errorf("'%s' has more than the limit of %d bytes", place, p.r.limits.Archive))
+	}
+	return p.keepLocal(obj, w.Digest().String(), func(pending io.Writer) error {
+		_, err := io.Copy(pending, io.NewSectionReader(file, 0, n))
+		return err
+	})
+}
+
+// localTree takes the files of a directory. That of a chart lies in another one of
+// its name, as in what Helm pushes.
+func (p *pass) localTree(ctx context.Context, obj *sourcev1.OCIRepository, dir string) error {
+	t, err := p.openWorktree(ctx, dir, fetch.WorktreeOptions{Plain: true})
+	if err != nil {
+		return status.OCIPullFailed.Wrap(err)
+	}
+	p.took(t)
+	if _, err := t.Root.Lstat("Chart.yaml"); err == nil {
+		if err := nest(t.Root, obj.Name); err != nil {
+			return temporaryFailure(err)
+		}
+	}
+	rules, err := tree.SourceRules(ctx, t.Root, ignored(obj.Spec.Ignore), tree.Options{})
+	if err != nil {
+		return status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
+	}
+	return p.keepLocal(obj, t.Revision, func(pending io.Writer) error {
+		return tree.Archive(ctx, pending, t.Root, tree.Options{Filter: rules.Choose})
+	})
+}
+
+// nest moves everything below root into a directory there.
+func nest(root *os.Root, name string) error {
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	// A name that a file of the chart has, too, would be in the way.
+	const aside = ".helmsrc-chart"
+	if err := root.Mkdir(aside, 0o700); err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := root.Rename(n, aside+"/"+n); err != nil {
+			return err
+		}
+	}
+	return root.Rename(aside, name)
+}
+
+// keepLocal stores what write writes, unless an artifact of the revision is there.
+func (p *pass) keepLocal(obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) error {
+	p.result.Resolution.Version, p.result.Resolution.Digest = "", revision
+	if current := p.stored(); current == nil || current.Revision != revision {
+		p.out.Seen = status.NewDigest(revision, p.result.Resolution.Chart)
+	}
+	fingerprint, err := fingerprintOf("local", revision, obj.Spec.Ignore)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.reusable(fingerprint), p.r.o.ResolveOnly && p.out.Seen == nil:
+		return p.keptArtifact(revision)
+	case p.r.o.ResolveOnly:
+		return nil
+	}
+	pending, err := p.r.store.Create(p.key)
+	if err != nil {
+		return storageFailure(err, status.ArchiveOperationFailed)
+	}
+	defer p.discard(pending)
+	if err := write(pending); err != nil {
+		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
+	}
+	if err := p.keepArtifact(obj, pending, revision, nil, "unable to archive artifact to storage"); err != nil {
+		return err
+	}
+	p.fingerprint = fingerprint
+	obj.Status.ObservedIgnore, obj.Status.ObservedLayerSelector = obj.Spec.Ignore, obj.Spec.LayerSelector
+	return nil
+}

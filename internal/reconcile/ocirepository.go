@@ -1,0 +1,256 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/verify"
+)
+
+// defaultTag is what an OCIRepository without spec.ref means.
+const defaultTag = "latest"
+
+func ociRepositoryKind() kind {
+	return kind{
+		group:  sourcev1.GroupVersion.Group,
+		name:   sourcev1.OCIRepositoryKind,
+		plural: "ocirepositories",
+		short:  "ocirepo",
+		source: true,
+		link:   store.LinkLatest,
+		empty:  func() any { return &sourcev1.OCIRepository{} },
+		clone:  func(typed any) any { return typed.(*sourcev1.OCIRepository).DeepCopy() },
+		fields: func(typed any) fields {
+			s := &typed.(*sourcev1.OCIRepository).Status
+			return fields{s, &s.ObservedGeneration, &s.Conditions, &s.Artifact, &s.URL, &s.LastHandledReconcileAt}
+		},
+		suspended: func(typed any) bool { return typed.(*sourcev1.OCIRepository).Spec.Suspend },
+		reconcile: reconcileOCIRepository,
+	}
+}
+
+// reconcileOCIRepository takes a layer of an artifact from its registry into
+// storage.
+func reconcileOCIRepository(ctx context.Context, p *pass) error {
+	obj := p.typed.(*sourcev1.OCIRepository)
+	p.out.Unverifiable = obj.Spec.Verify == nil
+	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
+	if dir, ok := p.r.o.Directories[p.key]; ok {
+		return p.localArtifact(ctx, obj, dir)
+	}
+	p.result.Resolution = ociResolution(obj)
+	at, err := p.findArtifact(ctx, obj)
+	if err != nil {
+		return err
+	}
+	if current := p.stored(); current == nil || current.Revision != at.revision {
+		p.out.Seen = status.NewDigest(at.revision, at.shown)
+	}
+	if err := p.verifyArtifact(ctx, obj, at); err != nil {
+		return err
+	}
+	fingerprint, err := ociFingerprint(obj, at.revision)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.reusable(fingerprint):
+		return p.keptArtifact(at.revision)
+	case p.r.o.ResolveOnly && p.out.Seen != nil:
+		return nil
+	case p.r.o.ResolveOnly:
+		return p.keptArtifact(at.revision)
+	}
+	if err := p.pullArtifact(ctx, obj, at); err != nil {
+		return err
+	}
+	p.fingerprint = fingerprint
+	obj.Status.ObservedIgnore = obj.Spec.Ignore
+	obj.Status.ObservedLayerSelector = obj.Spec.LayerSelector
+	return nil
+}
+
+// ociResolution is what is known before the registry is asked.
+func ociResolution(obj *sourcev1.OCIRepository) *Resolution {
+	ref := ociRef(obj)
+	return &Resolution{
+		Chart:      auth.RedactURL(obj.Spec.URL),
+		Constraint: cmp.Or(ref.Digest, ref.SemVer, ref.Tag, defaultTag),
+	}
+}
+
+func ociRef(obj *sourcev1.OCIRepository) sourcev1.OCIRepositoryRef {
+	if obj.Spec.Reference == nil {
+		return sourcev1.OCIRepositoryRef{}
+	}
+	return *obj.Spec.Reference
+}
+
+// ociFingerprint is equal for two artifacts with the same bytes: the revision
+// names the content, wherever it was found.
+func ociFingerprint(obj *sourcev1.OCIRepository, revision string) (string, error) {
+	return fingerprintOf(revision, obj.Spec.Ignore, obj.Spec.LayerSelector)
+}
+
+// ociArtifact is what an OCIRepository resolved to.
+type ociArtifact struct {
+	repo     *fetch.OCIRepository
+	identity string // of the repository
+	digest   digest.Digest
+	revision string
+	shown    string // host/repository:tag, or @digest
+}
+
+// findArtifact finds out which artifact the object asks for now.
+func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*ociArtifact, error) {
+	repo, identity, err := p.openOCIRepository(ctx, obj)
+	if err != nil {
+		return nil, err
+	}
+	at := &ociArtifact{repo: repo, identity: identity}
+	tag := ""
+	if ref := ociRef(obj); ref.Digest != "" {
+		at.digest, err = fetch.ParseOCIDigest(ref.Digest)
+		at.revision, at.shown = at.digest.String(), repo.At(at.digest.String())
+	} else {
+		if tag, err = p.ociTag(ctx, obj, at); err != nil {
+			return nil, ociFailure(status.ReadOperationFailed, fmt.Errorf("failed to determine the artifact tag for '%s': %w", auth.RedactURL(obj.Spec.URL), err))
+		}
+		at.digest, err = p.r.digests.do(ctx, chartKey{identity, "", tag}, func() (digest.Digest, error) { return repo.Digest(ctx, tag) })
+		at.revision, at.shown = tag+"@"+at.digest.String(), repo.Tagged(tag)
+	}
+	p.result.Resolution.Version = tag
+	if err != nil {
+		return nil, ociFailure(status.OCIPullFailed, fmt.Errorf("failed to determine artifact digest: %w", err))
+	}
+	p.result.Resolution.URL, p.result.Resolution.Digest = "oci://"+at.shown, at.digest.String()
+	return at, nil
+}
+
+// ociTag is the tag that spec.ref names, or the newest in its range.
+func (p *pass) ociTag(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) (string, error) {
+	ref := ociRef(obj)
+	if ref.SemVer == "" {
+		return cmp.Or(ref.Tag, defaultTag), nil
+	}
+	wanted, err := resolve.NewTagRange(ref.SemVer, ref.SemverFilter, obj.GetLayerMediaType() == fetch.HelmChartType)
+	if err != nil {
+		return "", err
+	}
+	tags, err := p.r.tags.do(ctx, chartKey{at.identity, "", ""}, func() ([]string, error) { return at.repo.Tags(ctx) })
+	if err != nil {
+		return "", err
+	}
+	return wanted.Choose(tags)
+}
+
+// ociFailure attaches the reason to what a registry answers.
+func ociFailure(reason status.Reason, err error) error {
+	if fetch.AuthFailure(err) {
+		reason = status.AuthenticationFailed
+	}
+	return reason.Wrap(err)
+}
+
+// keptArtifact reports the stored artifact.
+func (p *pass) keptArtifact(revision string) error {
+	p.out.Reused, p.out.Stored = true, status.StoredDigest(revision)
+	p.out.Announce = announcement(p.prev.Artifact, p.typed.(*sourcev1.OCIRepository))
+	*p.f.artifact = p.resigned(p.prev.Artifact)
+	return nil
+}
+
+// announcement is the text of the success event.
+func announcement(artifact *meta.Artifact, obj *sourcev1.OCIRepository) string {
+	text := fmt.Sprintf("stored artifact with revision '%s' from '%s'", artifact.Revision, auth.RedactURL(obj.Spec.URL))
+	source, revision := artifact.Metadata[annotationSource], artifact.Metadata[annotationRevision]
+	if source != "" && revision != "" {
+		text += fmt.Sprintf(", origin source '%s', origin revision '%s'", RedactText(source), RedactText(revision))
+	}
+	return text
+}
+
+// The annotations that name where an artifact was made of.
+const (
+	annotationSource   = "org.opencontainers.image.source"
+	annotationRevision = "org.opencontainers.image.revision"
+)
+
+// verifyArtifact makes sure that somebody who is trusted signed the digest, where
+// that is asked for. It runs on every run, as it does for charts.
+func (p *pass) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
+	spec := obj.Spec.Verify
+	switch {
+	case p.r.o.ResolveOnly && !p.r.o.Verify, spec == nil && !p.r.o.RequireVerification:
+		return nil
+	case spec == nil:
+		return verificationFailure(&unaskedError{"it has no spec.verify"})
+	}
+	v := verification{
+		provider: spec.Provider, secret: spec.SecretRef, identities: spec.MatchOIDCIdentity,
+		trustedRoot: spec.TrustedRootSecretRef, subject: at.repo.At(at.digest.String()),
+	}
+	signer, err := p.artifactSigner(ctx, v, at)
+	if err == nil && signer == nil && p.r.o.RequireVerification {
+		err = &unaskedError{"the trust policy enforces nothing"}
+	}
+	switch {
+	case err != nil:
+		return verificationFailure(fmt.Errorf("failed to verify the signature using provider '%s': %w", v.label(), err))
+	case signer == nil:
+		p.warnf("the signature of %s was not verified: the trust policy does not enforce it", v.subject)
+		return nil
+	}
+	for _, w := range signer.Warnings {
+		p.warnf("%s", w)
+	}
+	p.result.Signature = signer
+	p.out.Verified = "verified signature of revision " + at.revision
+	return nil
+}
+
+// artifactSigner looks for a signature, once per run and digest.
+func (p *pass) artifactSigner(ctx context.Context, v verification, at *ociArtifact) (*verify.Signer, error) {
+	check, err := p.verifier(ctx, v)
+	if err != nil {
+		return nil, &unusableError{err}
+	}
+	key := signatureKey{fmt.Sprintf("%q %s", at.identity, at.digest), check.against}
+	signer, err := p.r.signers.do(ctx, key, func() (*verify.Signer, error) {
+		return check.run(ctx, verify.Subject{
+			Repository: at.repo.Repository(),
+			Digest:     at.digest,
+			Insecure:   at.repo.Insecure(),
+			Transport:  at.repo.Reading(),
+			Timeout:    timeoutOf(p.typed.(*sourcev1.OCIRepository).Spec.Timeout),
+		})
+	})
+	var refused interface{ Integrity() bool }
+	if v.provider == providerCosign && v.secret != nil && errors.As(err, &refused) {
+		// Flux says no more than this of any failure.
+		err = fmt.Errorf("no matching signatures were found for '%s': %w", v.subject, err)
+	}
+	return signer, err
+}
+
+// unusableError is a verification that cannot even begin: a missing Secret is no
+// reason to trust anybody.
+type unusableError struct{ err error }
+
+func (e *unusableError) Error() string { return e.err.Error() }
+
+func (e *unusableError) Unwrap() error { return e.err }
+
+// Integrity tells that the artifact cannot be trusted.
+func (e *unusableError) Integrity() bool { return true }
