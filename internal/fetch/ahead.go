@@ -9,96 +9,122 @@ import (
 const (
 	aheadBytes  = 256 << 10
 	aheadPieces = 4
+	// aheadReads is how many reads may be waiting that did not fill a piece.
+	aheadReads = 64
 )
 
 // pumpAhead is pump with the transfer in a goroutine of its own: reading, writing and hashing an index takes about as
 // long as scanning it.
 func pumpAhead(b *body, dst io.Writer, consume func(io.Reader) error) error {
-	t := &tee{from: b, to: dst}
-	a := readAhead(t)
+	a := readAhead(b, dst)
 	defer a.halt(b.raw)
 	err := consume(a)
 	if err == nil {
 		err = a.drain()
 	}
 	switch {
-	case !a.failed(): // b and t are not ours to look at: they may be at it still
+	case !a.failed(): // b and a.written are not ours to look at: the transfer may go on
 		return err
 	case b.err != nil:
 		return b.err
 	default:
-		return fmt.Errorf("failed to write what is downloaded: %w", t.err)
+		return fmt.Errorf("failed to write what is downloaded: %w", a.written)
 	}
 }
 
-// ahead is a reader of what another goroutine reads, which is at most aheadPieces in front.
+// ahead is a reader of what another goroutine reads and writes, which is at most aheadPieces in front.
+//
+// What has come can be read at once: a server that stalls after a beginning that is no index need not be waited for.
+// But only whole pieces are written. They begin and end where pages do, which takes the system much less work than
+// pieces as a network cuts them.
 type ahead struct {
 	free chan []byte // room to read into
-	full chan piece  // in order; closed when the other goroutine is done
+	full chan read   // in order; closed when the other goroutine is done
 	stop chan struct{}
 
-	now  []byte // the piece that is being read
-	seen int    // how much of it was read
-	err  error  // what follows
+	written error // of the writer; only valid after it was received
+
+	now  read  // what is being read
+	seen int   // how much of it was read
+	err  error // what follows
 }
 
-type piece struct {
+// A read is a part of a piece.
+type read struct {
 	bytes []byte
+	room  []byte // the whole piece, if this is the last of it
 	err   error
 }
 
-func readAhead(r io.Reader) *ahead {
+func readAhead(from io.Reader, to io.Writer) *ahead {
 	a := &ahead{
-		// Neither ever blocks a sender: they have room for all pieces that there are.
-		free: make(chan []byte, aheadPieces),
-		full: make(chan piece, aheadPieces),
+		free: make(chan []byte, aheadPieces), // for all that there are: giving back never blocks
+		full: make(chan read, aheadReads),
 		stop: make(chan struct{}),
 	}
 	for range aheadPieces {
 		a.free <- make([]byte, aheadBytes)
 	}
-	go a.fill(r)
+	go a.transfer(from, to)
 	return a
 }
 
-func (a *ahead) fill(r io.Reader) {
+func (a *ahead) transfer(from io.Reader, to io.Writer) {
 	defer close(a.full)
 	for {
 		select {
 		case <-a.stop:
 			return
 		case room := <-a.free:
-			n, err := r.Read(room)
-			a.full <- piece{room[:n], err}
-			if err != nil {
+			if !a.fill(room, from, to) {
 				return
 			}
 		}
 	}
 }
 
+// fill transfers a piece. It says whether there may be more.
+func (a *ahead) fill(room []byte, from io.Reader, to io.Writer) bool {
+	for n := 0; n < len(room); {
+		got, err := from.Read(room[n:])
+		r := read{bytes: room[n : n+got], err: err}
+		n += got
+		if n == len(room) || err != nil {
+			r.room = room
+			if _, a.written = to.Write(room[:n]); a.written != nil {
+				r.bytes, r.err = nil, a.written
+			}
+		}
+		a.full <- r
+		if r.err != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // Read implements io.Reader.
 func (a *ahead) Read(p []byte) (int, error) {
-	for a.seen == len(a.now) {
+	for a.seen == len(a.now.bytes) {
 		if err := a.next(); err != nil {
 			return 0, err
 		}
 	}
-	n := copy(p, a.now[a.seen:])
+	n := copy(p, a.now.bytes[a.seen:])
 	a.seen += n
 	return n, nil
 }
 
-// next goes on to the next piece.
+// next goes on to what was read next.
 func (a *ahead) next() error {
 	if a.err != nil {
 		return a.err
 	}
-	if a.now != nil {
-		a.free <- a.now[:cap(a.now)]
+	if a.now.room != nil {
+		a.free <- a.now.room
 	}
-	p := <-a.full
-	a.now, a.seen, a.err = p.bytes, 0, p.err
+	a.now, a.seen = <-a.full, 0
+	a.err = a.now.err
 	return nil
 }
 

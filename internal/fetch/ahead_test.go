@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -71,10 +72,31 @@ func TestPump(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { pumped(t, all, func(io.Reader) error { return refuse }, is(refuse)) })
 }
 
+// TestAheadWritesWholePieces has a network that cuts what it carries as it likes.
+func TestAheadWritesWholePieces(t *testing.T) {
+	content := strings.Repeat("x", 2*aheadBytes+1)
+	b := &body{ctx: t.Context(), raw: iotest.HalfReader(strings.NewReader(content)), left: 64 << 20}
+	var w sizes
+	if err := pumpAhead(b, &w, func(io.Reader) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if want := (sizes{aheadBytes, aheadBytes, 1}); !slices.Equal(w, want) {
+		t.Errorf("wrote pieces of %v bytes, want %v", w, want)
+	}
+}
+
+// sizes is a writer that remembers how much it got each time.
+type sizes []int
+
+func (s *sizes) Write(b []byte) (int, error) {
+	*s = append(*s, len(b))
+	return len(b), nil
+}
+
 // TestAheadHasBounds reads nothing, and looks at how much was transferred.
 func TestAheadHasBounds(t *testing.T) {
 	r := &countingReader{}
-	a := readAhead(r)
+	a := readAhead(r, io.Discard)
 	if _, err := a.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
