@@ -27,6 +27,7 @@ var imports = map[string][]string{
 	"internal/finding":   {"internal/manifest"},
 	"internal/chart":     {"internal/digest", "internal/tree"},
 	"internal/index":     {"internal/resolve"},
+	"internal/report":    {"internal/finding", "internal/manifest"},
 	"internal/store":     {"internal/digest"},
 	"internal/tree":      {"internal/digest"},
 	"internal/verify":    {"internal/auth", "internal/digest"},
@@ -39,7 +40,8 @@ var imports = map[string][]string{
 		"internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/verify",
 	},
 	"cmd": {
-		"internal/admission", "internal/finding", "internal/manifest", "internal/reconcile", "internal/status", "internal/store",
+		"internal/admission", "internal/finding", "internal/manifest", "internal/reconcile", "internal/report", "internal/status",
+		"internal/store",
 	},
 	"": {"cmd"},
 }

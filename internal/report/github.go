@@ -1,0 +1,84 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
+
+// AnnotationsPerStep is how many annotations of one type GitHub keeps of a step.
+const AnnotationsPerStep = 10
+
+func writeGitHub(w io.Writer, run *Run) error {
+	_, err := Annotations(w, run, math.MaxInt)
+	return err
+}
+
+// Annotations writes findings as workflow commands, at most so many of each type, and returns how many it left out.
+func Annotations(w io.Writer, run *Run, most int) (left int, err error) {
+	run = run.bounded()
+	written := map[finding.Severity]int{}
+	left = run.omitted
+	for i := range run.Findings {
+		f := &run.Findings[i]
+		if written[f.Severity] >= most {
+			left++
+			continue
+		}
+		written[f.Severity]++
+		if _, err := io.WriteString(w, annotation(f)); err != nil {
+			return left, err
+		}
+	}
+	return left, nil
+}
+
+// annotation is the workflow command for a finding. What comes from manifests and servers is escaped: it cannot begin a
+// command of its own, nor another property of this one.
+func annotation(f *finding.Finding) string {
+	kind := "error"
+	switch f.Severity {
+	case finding.Warning:
+		kind = "warning"
+	case finding.Note:
+		kind = "notice"
+	}
+	var properties []string
+	property := func(name, value string) {
+		properties = append(properties, name+"="+escapeProperty(value))
+	}
+	if f.Pos.File != "" {
+		property("file", f.Pos.File)
+		if f.Pos.Line > 0 {
+			property("line", fmt.Sprint(f.Pos.Line))
+			property("endLine", fmt.Sprint(f.Pos.Line))
+		}
+		if f.Pos.Column > 0 {
+			property("col", fmt.Sprint(f.Pos.Column))
+		}
+		if end := endColumn(f); end > 0 {
+			property("endColumn", fmt.Sprint(end))
+		}
+	}
+	title := string(f.Code)
+	if r, ok := finding.Lookup(title); ok {
+		title += " " + r.Name
+	}
+	property("title", title)
+	text := headline(f)
+	if f.Fix != "" {
+		text += "\n" + f.Fix
+	}
+	return "::" + kind + " " + strings.Join(properties, ",") + "::" + escapeData(text) + "\n"
+}
+
+func escapeData(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+func escapeProperty(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
+}

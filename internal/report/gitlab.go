@@ -1,0 +1,54 @@
+package report
+
+import (
+	"cmp"
+	"io"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
+
+// gitlabIssue is an entry of a Code Quality report.
+type gitlabIssue struct {
+	Description string         `json:"description"`
+	Check       string         `json:"check_name"`
+	Fingerprint string         `json:"fingerprint"`
+	Severity    string         `json:"severity"`
+	Location    gitlabLocation `json:"location"`
+}
+
+type gitlabLocation struct {
+	Path  string      `json:"path"`
+	Lines gitlabLines `json:"lines"`
+}
+
+type gitlabLines struct {
+	Begin int `json:"begin"`
+}
+
+func writeGitLab(w io.Writer, run *Run) error {
+	issues := []gitlabIssue{}
+	prints := fingerprints(run.Findings)
+	for i := range run.Findings {
+		f := &run.Findings[i]
+		issues = append(issues, gitlabIssue{
+			Description: headline(f),
+			Check:       string(f.Code),
+			Fingerprint: prints[i],
+			Severity:    gitlabSeverity(f.Severity),
+			// GitLab demands a place also of what has none.
+			Location: gitlabLocation{cmp.Or(f.Pos.File, "."), gitlabLines{max(1, f.Pos.Line)}},
+		})
+	}
+	return encode(w, issues)
+}
+
+// gitlabSeverity is GitLab's word for a severity. Its "blocker" and "critical" are for somebody who knows the stakes.
+func gitlabSeverity(s finding.Severity) string {
+	switch s {
+	case finding.Warning:
+		return "minor"
+	case finding.Note:
+		return "info"
+	}
+	return "major"
+}

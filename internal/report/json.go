@@ -1,0 +1,123 @@
+package report
+
+import (
+	"io"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// jsonSchema is where the schema of these reports is published. A change that old readers do not understand gets another
+// name.
+const jsonSchema = "https://raw.githubusercontent.com/helmsrc/helmsrc/main/schema/report.schema.json"
+
+type (
+	jsonReport struct {
+		Schema   string        `json:"$schema"`
+		Version  string        `json:"version"`
+		Command  string        `json:"command"`
+		Started  string        `json:"started"`
+		Duration float64       `json:"durationSeconds"`
+		Summary  jsonSummary   `json:"summary"`
+		Findings []jsonFinding `json:"findings"`
+		Omitted  int           `json:"omittedFindings,omitempty"`
+		Objects  []jsonObject  `json:"objects"`
+	}
+	jsonSummary struct {
+		Ready    int `json:"ready"`
+		Failed   int `json:"failed"`
+		Skipped  int `json:"skipped"`
+		Errors   int `json:"errors"`
+		Warnings int `json:"warnings"`
+		Notes    int `json:"notes"`
+	}
+	jsonFinding struct {
+		Code        finding.Code     `json:"code"`
+		Rule        string           `json:"rule,omitempty"`
+		Severity    finding.Severity `json:"severity"`
+		Kind        string           `json:"kind,omitempty"`
+		Namespace   string           `json:"namespace,omitempty"`
+		Name        string           `json:"name,omitempty"`
+		Place       *jsonPlace       `json:"place,omitempty"`
+		Message     string           `json:"message"`
+		Fix         string           `json:"fix,omitempty"`
+		Related     []*jsonPlace     `json:"related,omitempty"`
+		Fingerprint string           `json:"fingerprint"`
+	}
+	jsonPlace struct {
+		File      string `json:"file"`
+		Line      int    `json:"line,omitempty"`
+		Column    int    `json:"column,omitempty"`
+		EndColumn int    `json:"endColumn,omitempty"`
+		Text      string `json:"text,omitempty"`
+	}
+	jsonObject struct {
+		APIVersion string     `json:"apiVersion"`
+		Kind       string     `json:"kind"`
+		Namespace  string     `json:"namespace,omitempty"`
+		Name       string     `json:"name"`
+		Place      *jsonPlace `json:"place,omitempty"`
+		State      string     `json:"state"`
+		Reason     string     `json:"reason,omitempty"`
+		Message    string     `json:"message,omitempty"`
+		Version    string     `json:"version,omitempty"`
+		Revision   string     `json:"revision,omitempty"`
+		Digest     string     `json:"digest,omitempty"`
+		Path       string     `json:"path,omitempty"`
+		Duration   float64    `json:"durationSeconds,omitempty"`
+	}
+)
+
+func writeJSON(w io.Writer, run *Run) error {
+	n := counts(run.Findings)
+	out := jsonReport{
+		Schema:   jsonSchema,
+		Version:  run.Version,
+		Command:  run.Command,
+		Started:  run.Started.UTC().Format(time.RFC3339),
+		Duration: milliseconds(run.Duration),
+		Summary:  jsonSummary{run.Ready, run.Failed, run.Skipped, n[finding.Error], n[finding.Warning], n[finding.Note]},
+		Findings: []jsonFinding{},
+		Omitted:  run.omitted,
+		Objects:  []jsonObject{},
+	}
+	prints := fingerprints(run.Findings)
+	for i := range run.Findings {
+		out.Findings = append(out.Findings, newJSONFinding(&run.Findings[i], prints[i]))
+	}
+	for _, o := range run.Objects {
+		out.Objects = append(out.Objects, jsonObject{
+			o.APIVersion, o.Kind, o.Namespace, o.Name, newJSONPlace(o.Pos), o.State, o.Reason, o.Message, o.Version, o.Revision,
+			o.Digest, o.Path, milliseconds(o.Duration),
+		})
+	}
+	return encode(w, out)
+}
+
+// milliseconds is a duration in seconds, without more digits than mean something.
+func milliseconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 }
+
+func newJSONFinding(f *finding.Finding, fingerprint string) jsonFinding {
+	out := jsonFinding{
+		Code: f.Code, Severity: f.Severity, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name,
+		Place: newJSONPlace(f.Pos), Message: f.Message, Fix: f.Fix, Fingerprint: fingerprint,
+	}
+	if r, ok := finding.Lookup(string(f.Code)); ok {
+		out.Rule = r.Name
+	}
+	if out.Place != nil {
+		out.Place.EndColumn, out.Place.Text = endColumn(f), f.Line
+	}
+	for _, pos := range f.Related {
+		out.Related = append(out.Related, newJSONPlace(pos))
+	}
+	return out
+}
+
+func newJSONPlace(pos manifest.Pos) *jsonPlace {
+	if pos.File == "" {
+		return nil
+	}
+	return &jsonPlace{File: pos.File, Line: pos.Line, Column: pos.Column}
+}

@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
+
+func writeMarkdown(w io.Writer, run *Run) error {
+	_, err := io.WriteString(w, markdown(run, math.MaxInt))
+	return err
+}
+
+// Summary is the Markdown page of a run in at most so many bytes; what has no place is counted.
+func Summary(run *Run, most int) string { return markdown(run.bounded(), most) }
+
+// reserve is what a page keeps free for telling what has no place in it.
+const reserve = 200
+
+func markdown(run *Run, most int) string {
+	p := &page{most: most - reserve}
+	n := counts(run.Findings)
+	p.add(fmt.Sprintf("## helmsrc %s\n\n", escapeMarkdown(run.Command)))
+	p.add(fmt.Sprintf("%d ready, %d failed, %d skipped; %d errors, %d warnings, %d notes; %.1fs\n",
+		run.Ready, run.Failed, run.Skipped, n[finding.Error], n[finding.Warning], n[finding.Note], run.Duration.Seconds()))
+	var rows []string
+	for i := range run.Findings {
+		rows = append(rows, findingRow(&run.Findings[i]))
+	}
+	p.table("Findings", "| | Code | Where | What |\n|---|---|---|---|\n", rows, run.omitted)
+	rows = nil
+	for i := range run.Objects {
+		rows = append(rows, objectRow(&run.Objects[i]))
+	}
+	p.table("Objects", "| | Object | Version | Message |\n|---|---|---|---|\n", rows, 0)
+	text := p.text.String()
+	if len(text) > most {
+		return ""
+	}
+	return text
+}
+
+// page is a text that does not grow beyond its limit.
+type page struct {
+	text strings.Builder
+	most int
+}
+
+func (p *page) add(s string) bool {
+	if p.text.Len()+len(s) > p.most {
+		return false
+	}
+	p.text.WriteString(s)
+	return true
+}
+
+// table adds as many rows as there is place for, and says how many are missing.
+func (p *page) table(title, header string, rows []string, missing int) {
+	if len(rows) == 0 || !p.add("\n### "+title+"\n\n"+header) {
+		return
+	}
+	for i, row := range rows {
+		if !p.add(row) {
+			missing += len(rows) - i
+			break
+		}
+	}
+	if missing > 0 {
+		fmt.Fprintf(&p.text, "\n… and %d more\n", missing)
+	}
+}
+
+func findingRow(f *finding.Finding) string {
+	where := escapeMarkdown(f.Pos.String())
+	if s := subject(f); s != "" {
+		where += "<br>" + escapeMarkdown(s)
+	}
+	what := escapeMarkdown(f.Message)
+	if f.Fix != "" {
+		what += "<br>" + escapeMarkdown(f.Fix)
+	}
+	return fmt.Sprintf("| %s | [%s](%s) | %s | %s |\n", severitySign(f.Severity), escapeMarkdown(string(f.Code)), ruleURL(f.Code), where, what)
+}
+
+// severitySign is a word besides a sign: not everybody sees colours.
+func severitySign(s finding.Severity) string {
+	switch s {
+	case finding.Warning:
+		return "⚠️ warning"
+	case finding.Note:
+		return "ℹ️ note"
+	}
+	return "❌ error"
+}
+
+func objectRow(o *Object) string {
+	sign := map[string]string{StateReady: "✅", StateFailed: "❌", StateSuspended: "⏸️", StateInterrupted: "⏹️"}[o.State]
+	return fmt.Sprintf("| %s %s | %s | %s | %s |\n", sign, o.State,
+		escapeMarkdown(objectName(o.Kind, o.Namespace, o.Name)), escapeMarkdown(o.Version), escapeMarkdown(o.Message))
+}
+
+// escapeMarkdown makes a text that stands for itself in a cell of a table: no markup, no links and pictures that somebody
+// who reads it would load, no rows of its own.
+func escapeMarkdown(s string) string {
+	var b strings.Builder
+	for _, r := range strings.TrimSpace(s) {
+		switch {
+		case r == '\n':
+			b.WriteString("<br>")
+		case strings.ContainsRune("\\`*_{}[]()#+!|~$@:", r):
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '<':
+			b.WriteString("&lt;")
+		case r == '>':
+			b.WriteString("&gt;")
+		case r == '&':
+			b.WriteString("&amp;")
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,216 @@
+// Package report writes what a run found in the formats of other programs: code scanning, test results, annotations,
+// pages for people. It judges nothing and opens no file.
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Run is what there is to tell about a run. Files are relative to the root of the repository, with forward slashes; those
+// outside of it are absolute. Nothing in it is secret.
+type Run struct {
+	Command, Version       string
+	Started                time.Time
+	Duration               time.Duration
+	Findings               []finding.Finding
+	Objects                []Object
+	Ready, Failed, Skipped int
+
+	omitted int // findings that were too many
+}
+
+// Object is what became of one object.
+type Object struct {
+	APIVersion, Kind, Namespace, Name string
+	Pos                               manifest.Pos
+	State                             string // one of the constants below
+	Reason, Message                   string
+	Version, Revision, Digest, Path   string
+	Duration                          time.Duration
+}
+
+// States of an object.
+const (
+	StateReady       = "ready"
+	StateFailed      = "failed"
+	StateSuspended   = "suspended"
+	StateInterrupted = "interrupted"
+)
+
+const (
+	// maxFindings is what GitHub shows of a SARIF file. Nobody mends more at a time.
+	maxFindings = 5000
+	// maxText bounds a single text, which may be the answer of a server.
+	maxText = 4 << 10
+	// home is where the program and its documentation are.
+	home = "https://github.com/helmsrc/helmsrc"
+)
+
+// format writes a run in one way. A further format is a file with a function, and a line in formats.
+type format struct {
+	name  string
+	write func(w io.Writer, run *Run) error
+}
+
+func formats() []format {
+	return []format{
+		{"github", writeGitHub},
+		{"gitlab", writeGitLab},
+		{"json", writeJSON},
+		{"junit", writeJUnit},
+		{"markdown", writeMarkdown},
+		{"sarif", writeSARIF},
+	}
+}
+
+// Formats are the names of the formats, sorted.
+func Formats() []string {
+	var names []string
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// Write writes a run in a format. The same run gives the same bytes.
+func Write(w io.Writer, format string, run *Run) error {
+	for _, f := range formats() {
+		if f.name != format {
+			continue
+		}
+		var buffer bytes.Buffer
+		if err := f.write(&buffer, run.bounded()); err != nil {
+			return err
+		}
+		_, err := w.Write(buffer.Bytes())
+		return err
+	}
+	return fmt.Errorf("%q is not one of the formats %s", format, strings.Join(Formats(), ", "))
+}
+
+// bounded is a run of a size that other programs take, and with text that every format can hold.
+func (r *Run) bounded() *Run {
+	b := *r
+	b.omitted = max(0, len(r.Findings)-maxFindings)
+	b.Findings = make([]finding.Finding, len(r.Findings)-b.omitted)
+	for i := range b.Findings {
+		f := r.Findings[i]
+		for _, text := range []*string{&f.Kind, &f.Namespace, &f.Name, &f.Pos.File, &f.Line, &f.Message, &f.Fix} {
+			*text = clean(*text)
+		}
+		b.Findings[i] = f
+	}
+	b.Objects = make([]Object, len(r.Objects))
+	for i, o := range r.Objects {
+		for _, text := range []*string{
+			&o.APIVersion, &o.Kind, &o.Namespace, &o.Name, &o.Pos.File, &o.Reason, &o.Message, &o.Version, &o.Revision, &o.Digest, &o.Path,
+		} {
+			*text = clean(*text)
+		}
+		b.Objects[i] = o
+	}
+	return &b
+}
+
+// clean drops what no format can hold (control characters, broken UTF-8) and shortens what is too long.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff:
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	if len(s) <= maxText {
+		return s
+	}
+	end := maxText
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+// subject names the object of a finding, as messages do.
+func subject(f *finding.Finding) string { return objectName(f.Kind, f.Namespace, f.Name) }
+
+func objectName(kind, namespace, name string) string {
+	switch {
+	case kind == "" && name == "":
+		return ""
+	case namespace == "":
+		return kind + " " + name
+	}
+	return kind + " " + namespace + "/" + name
+}
+
+// headline is a finding in one text: object and message.
+func headline(f *finding.Finding) string {
+	if s := subject(f); s != "" {
+		return s + ": " + f.Message
+	}
+	return f.Message
+}
+
+// endColumn is the column after the offending text, 0 if its length is not known. Columns count characters.
+func endColumn(f *finding.Finding) int {
+	if f.Length <= 0 || f.Pos.Column <= 0 {
+		return 0
+	}
+	rest := f.Line
+	for range f.Pos.Column - 1 {
+		_, n := utf8.DecodeRuneInString(rest)
+		rest = rest[n:]
+	}
+	if len(rest) < f.Length { // the line is not known, or was changed where something was redacted
+		return f.Pos.Column + f.Length
+	}
+	return f.Pos.Column + utf8.RuneCountInString(rest[:f.Length])
+}
+
+// fingerprints identify findings from one run to the next. Where in its file something stands is no part of it, so that
+// a line more above is no new finding; equal ones are counted.
+func fingerprints(findings []finding.Finding) []string {
+	seen := map[string]int{}
+	prints := make([]string, len(findings))
+	for i, f := range findings {
+		text := strings.TrimSpace(f.Line)
+		if text == "" {
+			text = f.Message
+		}
+		key := strings.Join([]string{string(f.Code), f.Pos.File, f.Kind, f.Namespace, f.Name, text}, "\x00")
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", key, seen[key]))
+		seen[key]++
+		prints[i] = hex.EncodeToString(sum[:])
+	}
+	return prints
+}
+
+// counts are the numbers of findings by severity.
+func counts(findings []finding.Finding) map[finding.Severity]int {
+	n := map[finding.Severity]int{}
+	for _, f := range findings {
+		n[f.Severity]++
+	}
+	return n
+}
+
+// omission says that there were more findings than are told, or nothing.
+func (r *Run) omission() string {
+	if r.omitted == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d more findings are not listed", r.omitted)
+}

@@ -1,0 +1,323 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// hostile is text that would be markup, a command or an end of something in one of the formats.
+const hostile = "a\r\n::error::x\n##[error]y\x1b[31m|`<b>&]]>%0A\u0000\uFFFF\xff,col=1:![p](http://x/)"
+
+func runs() map[string]*Run {
+	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
+	many := &Run{Command: "validate", Started: started}
+	for i := range maxFindings + 7 {
+		many.Findings = append(many.Findings, finding.Finding{
+			Code: "HS001", Severity: finding.Error, Pos: manifest.Pos{File: "a.yaml", Line: i + 1, Column: 1}, Message: "m", Line: "x",
+		})
+	}
+	return map[string]*Run{
+		"empty": {Command: "validate", Started: started},
+		"many":  many,
+		"usual": {
+			Command: "fetch", Version: "1.2.3", Started: started, Duration: 3400 * time.Millisecond, Ready: 1, Failed: 2, Skipped: 1,
+			Findings: []finding.Finding{
+				{
+					Code: finding.DuplicateObject, Severity: finding.Error, Kind: "HelmChart", Namespace: "apps", Name: "podinfo",
+					Pos: manifest.Pos{File: "clusters/a b.yaml", Line: 3, Column: 9}, Length: 6, Line: "  näme: pödinfo",
+					Message: "is defined 2 times", Fix: "remove one", Related: []manifest.Pos{{File: "/etc/b.yaml", Line: 1, Column: 1}},
+				},
+				{Code: finding.Syntax, Severity: finding.Error, Pos: manifest.Pos{File: "broken.yaml"}, Message: "is no YAML"},
+				{Code: "HS999", Severity: finding.Warning, Message: "belongs to nothing"},
+				{Code: finding.Syntax, Severity: finding.Note, Kind: "HelmRepository", Name: "x", Pos: manifest.Pos{File: "c.yaml", Line: 1, Column: 1}, Message: "n"},
+			},
+			Objects: []Object{
+				{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "HelmChart", Namespace: "apps", Name: "podinfo", State: StateFailed, Pos: manifest.Pos{File: "a.yaml", Line: 1, Column: 1}},
+				{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "HelmChart", Namespace: "apps", Name: "other", State: StateFailed, Reason: "ChartPullError", Message: "gone"},
+				{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "HelmChart", Namespace: "apps", Name: "asleep", State: StateSuspended},
+				{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "HelmChart", Namespace: "apps", Name: "cut", State: StateInterrupted},
+				{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "HelmChart", Namespace: "apps", Name: "good", State: StateReady, Version: "6.5.0", Digest: "sha256:0", Path: "helmchart/apps/good/good-6.5.0.tgz", Duration: time.Second},
+			},
+		},
+		"hostile": {
+			Command: "fetch", Version: hostile, Started: started,
+			Findings: []finding.Finding{{
+				Code: finding.Syntax, Severity: finding.Error, Kind: hostile, Namespace: hostile, Name: hostile,
+				Pos: manifest.Pos{File: hostile, Line: 1, Column: 70}, Length: 500, Line: hostile, Message: hostile, Fix: strings.Repeat("ö", maxText),
+			}},
+			Objects: []Object{{Kind: hostile, Namespace: hostile, Name: hostile, State: StateReady, Message: hostile, Version: hostile}},
+		},
+	}
+}
+
+func written(t *testing.T, format string, run *Run) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, format, run); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestFormats has laws for every format: the same bytes each time, in characters that everybody can read, whole lines.
+func TestFormats(t *testing.T) {
+	for _, format := range Formats() {
+		for name, run := range runs() {
+			t.Run(format+"/"+name, func(t *testing.T) {
+				text := written(t, format, run)
+				if again := written(t, format, run); again != text {
+					t.Error("two reports of one run differ")
+				}
+				if clean := strings.ToValidUTF8(text, "?"); clean != text {
+					t.Error("not UTF-8")
+				}
+				if text != "" && !strings.HasSuffix(text, "\n") {
+					t.Error("the last line has no end")
+				}
+				if strings.ContainsAny(text, "\x00\x1b\r") {
+					t.Errorf("control characters in\n%q", text)
+				}
+			})
+		}
+	}
+	if err := Write(&bytes.Buffer{}, "html", &Run{}); err == nil {
+		t.Error("a format that there is not")
+	}
+}
+
+// TestRunStaysAsItIs looks whether a report changed what it was about.
+func TestRunStaysAsItIs(t *testing.T) {
+	run := runs()["hostile"]
+	written(t, "json", run)
+	if run.Findings[0].Message != hostile || run.Objects[0].Message != hostile {
+		t.Error("the run was changed")
+	}
+}
+
+func compile(t *testing.T, path string) *jsonschema.Schema {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("schema.json", document); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestSchemas holds the JSON formats against their schemas, and looks whether these refuse anything.
+func TestSchemas(t *testing.T) {
+	for format, path := range map[string]string{
+		"sarif": filepath.Join("testdata", "sarif-schema-2.1.0.json"),
+		"json":  filepath.Join("..", "..", "schema", "report.schema.json"),
+	} {
+		s := compile(t, path)
+		for name, run := range runs() {
+			text := written(t, format, run)
+			value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Validate(value); err != nil {
+				t.Errorf("%s/%s: %v", format, name, err)
+			}
+		}
+		text := written(t, format, runs()["usual"])
+		for _, wrong := range []string{
+			strings.Replace(text, `"version"`, `"vershun"`, 1),
+			strings.ReplaceAll(text, `"error"`, `"terror"`),
+			strings.Replace(text, `: 3,`, `: "3",`, 1),
+		} {
+			value, err := jsonschema.UnmarshalJSON(strings.NewReader(wrong))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wrong == text || s.Validate(value) == nil {
+				t.Errorf("%s: the schema accepts a mistake", format)
+			}
+		}
+	}
+}
+
+func TestSARIF(t *testing.T) {
+	var log sarifLog
+	if err := json.Unmarshal([]byte(written(t, "sarif", runs()["usual"])), &log); err != nil {
+		t.Fatal(err)
+	}
+	run := log.Runs[0]
+	if n := len(run.Results); n != 3 {
+		t.Fatalf("%d results, want those with a file", n)
+	}
+	first := run.Results[0].Locations[0].Physical
+	if first.Artifact.URI != "clusters/a%20b.yaml" || first.Artifact.Base != sarifRoot {
+		t.Errorf("artifact %+v", first.Artifact)
+	}
+	if first.Region.StartColumn != 9 || first.Region.EndColumn != 14 { // five characters in six bytes
+		t.Errorf("region %+v", first.Region)
+	}
+	if related := run.Results[0].Related[0].Physical.Artifact; related.URI != "file:///etc/b.yaml" || related.Base != "" {
+		t.Errorf("related %+v", related)
+	}
+	for _, r := range run.Results {
+		if rule := run.Tool.Driver.Rules[r.RuleIndex]; rule.ID != r.RuleID || rule.Help == nil || rule.Help.Text == "" {
+			t.Errorf("rule of %s: %+v", r.RuleID, rule)
+		}
+	}
+	if n := run.Invocations[0].Notifications; len(n) != 1 || n[0].Message.Text != "belongs to nothing" {
+		t.Errorf("notifications %+v", n)
+	}
+	if run.Invocations[0].Successful {
+		t.Error("a run that was interrupted is called successful")
+	}
+}
+
+// TestFingerprints says what makes a finding another one.
+func TestFingerprints(t *testing.T) {
+	base := finding.Finding{Code: "HS001", Pos: manifest.Pos{File: "a.yaml", Line: 1}, Name: "x", Line: "  a: b", Message: "m"}
+	moved, told := base, base
+	moved.Pos.Line, moved.Line = 9, "a: b"
+	told.Message = "other words"
+	other, renamed, elsewhere := base, base, base
+	other.Code, renamed.Name, elsewhere.Pos.File = "HS002", "y", "b.yaml"
+	prints := fingerprints([]finding.Finding{base, other, renamed, elsewhere, base})
+	seen := map[string]bool{}
+	for _, p := range prints {
+		seen[p] = true
+	}
+	if len(seen) != len(prints) {
+		t.Errorf("different findings are one: %v", prints)
+	}
+	for _, same := range []finding.Finding{moved, told} {
+		if got := fingerprints([]finding.Finding{same})[0]; got != prints[0] {
+			t.Errorf("%+v is another finding than %+v", same, base)
+		}
+	}
+}
+
+func TestJUnitCounts(t *testing.T) {
+	var suites junitSuites
+	if err := xml.Unmarshal([]byte(written(t, "junit", runs()["usual"])), &suites); err != nil {
+		t.Fatal(err)
+	}
+	got := []int{suites.Tests, suites.Failures, suites.Errors, suites.Suite.Skipped}
+	// Five objects, one of which nobody asked for, a file, and what belongs to nothing.
+	if want := []int{8, 3, 1, 1}; !equal(got, want) {
+		t.Errorf("tests, failures, errors, skipped are %v, want %v", got, want)
+	}
+}
+
+func equal(a, b []int) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+func TestAnnotations(t *testing.T) {
+	var b bytes.Buffer
+	left, err := Annotations(&b, runs()["many"], AnnotationsPerStep)
+	if err != nil || left != maxFindings+7-AnnotationsPerStep || strings.Count(b.String(), "::error ") != AnnotationsPerStep {
+		t.Errorf("%d left, %v\n%s", left, err, b.String())
+	}
+	got := written(t, "github", runs()["usual"])
+	want := "::error file=clusters/a b.yaml,line=3,endLine=3,col=9,endColumn=14,title=" + string(finding.DuplicateObject) +
+		" duplicate-object::HelmChart apps/podinfo: is defined 2 times%0Aremove one\n"
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	// One line, one command: nothing of a manifest begins another, or sets a property.
+	got = written(t, "github", runs()["hostile"])
+	properties, _, _ := strings.Cut(strings.TrimPrefix(got, "::error "), "::")
+	if strings.Count(got, "\n") != 1 || strings.Count(properties, ",col=") != 1 {
+		t.Errorf("got\n%s", got)
+	}
+	for _, p := range strings.Split(properties, ",") {
+		if name, _, ok := strings.Cut(p, "="); !ok || !strings.Contains(" file line endLine col endColumn title ", " "+name+" ") {
+			t.Errorf("property %q", p)
+		}
+	}
+}
+
+func TestSummaryIsBounded(t *testing.T) {
+	many := runs()["many"]
+	many.Objects = runs()["usual"].Objects
+	for _, most := range []int{0, 100, 1000, 50_000, 1 << 20, math.MaxInt} {
+		text := Summary(many, most)
+		if len(text) > most {
+			t.Errorf("%d bytes, at most %d", len(text), most)
+		}
+		if most >= 1000 && !strings.Contains(text, "more\n") {
+			t.Errorf("%d: what is missing is not counted", most)
+		}
+	}
+}
+
+// TestMarkdownIsText looks whether what comes from manifests stays text.
+func TestMarkdownIsText(t *testing.T) {
+	text := written(t, "markdown", runs()["hostile"])
+	for _, markup := range []string{"<b>", "![p]", "](http://x", "http://x", "\n::error"} {
+		if strings.Contains(text, markup) {
+			t.Errorf("%q in\n%s", markup, text)
+		}
+	}
+	for i, line := range strings.Split(text, "\n") {
+		if cells := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"); cells != 0 && cells != 5 {
+			t.Errorf("line %d has %d bars: %s", i+1, cells, line)
+		}
+	}
+}
+
+func TestGitLab(t *testing.T) {
+	var issues []gitlabIssue
+	if err := json.Unmarshal([]byte(written(t, "gitlab", runs()["usual"])), &issues); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, i := range issues {
+		if i.Description == "" || i.Check == "" || i.Location.Path == "" || i.Location.Lines.Begin < 1 || seen[i.Fingerprint] {
+			t.Errorf("%+v", i)
+		}
+		if !strings.Contains(" info minor major critical blocker ", " "+i.Severity+" ") {
+			t.Errorf("severity %q", i.Severity)
+		}
+		seen[i.Fingerprint] = true
+	}
+	if got := written(t, "gitlab", runs()["empty"]); got != "[]\n" {
+		t.Errorf("nothing found is %q", got)
+	}
+}
+
+func TestCleanIsShort(t *testing.T) {
+	for n := maxText - 3; n < maxText+3; n++ {
+		s := clean(strings.Repeat("x", n) + "öö")
+		if len(s) > maxText+len("…") || !strings.HasSuffix(s, "…") && len(s) > maxText {
+			t.Errorf("%s: %d bytes", strconv.Itoa(n), len(s))
+		}
+	}
+}

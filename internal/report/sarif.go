@@ -1,0 +1,259 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// The parts of SARIF 2.1.0 that we write.
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool        sarifTool                 `json:"tool"`
+		Invocations []sarifInvocation         `json:"invocations"`
+		Bases       map[string]sarifBase      `json:"originalUriBaseIds"`
+		Results     []sarifResult             `json:"results"`
+		ColumnKind  string                    `json:"columnKind"`
+		Properties  map[string]sarifSummaries `json:"properties,omitempty"`
+	}
+	sarifSummaries struct {
+		Ready   int `json:"ready"`
+		Failed  int `json:"failed"`
+		Skipped int `json:"skipped"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name    string      `json:"name"`
+		Version string      `json:"version,omitempty"`
+		URI     string      `json:"informationUri"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID            string         `json:"id"`
+		Name          string         `json:"name,omitempty"`
+		Short         *sarifText     `json:"shortDescription,omitempty"`
+		Full          *sarifText     `json:"fullDescription,omitempty"`
+		Help          *sarifText     `json:"help,omitempty"`
+		HelpURI       string         `json:"helpUri,omitempty"`
+		Configuration sarifLevel     `json:"defaultConfiguration"`
+		Properties    map[string]any `json:"properties,omitempty"`
+	}
+	sarifText struct {
+		Text     string `json:"text"`
+		Markdown string `json:"markdown,omitempty"`
+	}
+	sarifLevel struct {
+		Level string `json:"level"`
+	}
+	sarifInvocation struct {
+		CommandLine   string              `json:"commandLine,omitempty"`
+		Successful    bool                `json:"executionSuccessful"`
+		Start         string              `json:"startTimeUtc"`
+		End           string              `json:"endTimeUtc"`
+		Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
+	}
+	sarifNotification struct {
+		Level   string    `json:"level"`
+		Message sarifText `json:"message"`
+	}
+	sarifBase struct {
+		Description sarifText `json:"description"`
+	}
+	sarifResult struct {
+		RuleID       string            `json:"ruleId"`
+		RuleIndex    int               `json:"ruleIndex"`
+		Level        string            `json:"level"`
+		Message      sarifText         `json:"message"`
+		Locations    []sarifLocation   `json:"locations"`
+		Related      []sarifLocation   `json:"relatedLocations,omitempty"`
+		Fingerprints map[string]string `json:"partialFingerprints"`
+	}
+	sarifLocation struct {
+		ID       int            `json:"id,omitempty"`
+		Physical sarifPhysical  `json:"physicalLocation"`
+		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   *sarifRegion  `json:"region,omitempty"`
+	}
+	sarifArtifact struct {
+		URI  string `json:"uri"`
+		Base string `json:"uriBaseId,omitempty"`
+	}
+	sarifRegion struct {
+		StartLine   int        `json:"startLine"`
+		StartColumn int        `json:"startColumn,omitempty"`
+		EndColumn   int        `json:"endColumn,omitempty"`
+		Snippet     *sarifText `json:"snippet,omitempty"`
+	}
+	sarifLogical struct {
+		Name     string `json:"name"`
+		FullName string `json:"fullyQualifiedName"`
+		Kind     string `json:"kind"`
+	}
+)
+
+const (
+	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+	sarifRoot   = "%SRCROOT%"
+)
+
+func writeSARIF(w io.Writer, run *Run) error {
+	out := sarifRun{
+		Tool: sarifTool{sarifDriver{Name: "helmsrc", Version: run.Version, URI: home, Rules: sarifRules(run.Findings)}},
+		// Where the root is on this machine is nobody's business, and would make two machines differ.
+		Bases:      map[string]sarifBase{sarifRoot: {sarifText{Text: "the root of the repository"}}},
+		Results:    []sarifResult{},
+		ColumnKind: "unicodeCodePoints",
+		Properties: map[string]sarifSummaries{"objects": {run.Ready, run.Failed, run.Skipped}},
+	}
+	invocation := sarifInvocation{
+		CommandLine: "helmsrc " + run.Command,
+		Successful:  !slices.ContainsFunc(run.Objects, func(o Object) bool { return o.State == StateInterrupted }),
+		Start:       run.Started.UTC().Format(time.RFC3339),
+		End:         run.Started.Add(run.Duration).UTC().Format(time.RFC3339),
+	}
+	prints := fingerprints(run.Findings)
+	for i := range run.Findings {
+		f := &run.Findings[i]
+		if f.Pos.File == "" { // code scanning takes no result without a file
+			invocation.Notifications = append(invocation.Notifications, sarifNotification{string(f.Severity), sarifText{Text: headline(f)}})
+			continue
+		}
+		result := newSARIFResult(f, prints[i])
+		result.RuleIndex = slices.IndexFunc(out.Tool.Driver.Rules, func(r sarifRule) bool { return r.ID == string(f.Code) })
+		out.Results = append(out.Results, result)
+	}
+	if text := run.omission(); text != "" {
+		invocation.Notifications = append(invocation.Notifications, sarifNotification{"warning", sarifText{Text: text}})
+	}
+	out.Invocations = []sarifInvocation{invocation}
+	return encode(w, sarifLog{sarifSchema, "2.1.0", []sarifRun{out}})
+}
+
+// encode writes a JSON document for programs and for people.
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// sarifRules describes the rules that were broken.
+func sarifRules(findings []finding.Finding) []sarifRule {
+	codes := map[finding.Code]bool{}
+	rules := []sarifRule{}
+	for _, f := range findings {
+		if codes[f.Code] {
+			continue
+		}
+		codes[f.Code] = true
+		rules = append(rules, newSARIFRule(f.Code))
+	}
+	slices.SortFunc(rules, func(a, b sarifRule) int { return cmp.Compare(a.ID, b.ID) })
+	return rules
+}
+
+func newSARIFRule(code finding.Code) sarifRule {
+	r, ok := finding.Lookup(string(code))
+	if !ok {
+		return sarifRule{ID: string(code), Configuration: sarifLevel{"error"}}
+	}
+	return sarifRule{
+		ID:            string(code),
+		Name:          r.Name,
+		Short:         &sarifText{Text: r.Summary},
+		Full:          &sarifText{Text: r.Explanation},
+		Help:          &sarifText{Text: r.Explanation + "\n\n" + r.Fix, Markdown: helpOf(r)},
+		HelpURI:       ruleURL(code),
+		Configuration: sarifLevel{string(r.Severity)},
+		Properties:    map[string]any{"tags": []string{"flux", "helm"}, "precision": "very-high", "problem.severity": problemSeverity(r.Severity)},
+	}
+}
+
+// problemSeverity is GitHub's word for a severity.
+func problemSeverity(s finding.Severity) string {
+	if s == finding.Note {
+		return "recommendation"
+	}
+	return string(s)
+}
+
+// ruleURL is the place of a rule in the catalogue.
+func ruleURL(code finding.Code) string {
+	return home + "/blob/main/docs/findings.md#" + strings.ToLower(string(code))
+}
+
+// helpOf is the long form of a rule in Markdown.
+func helpOf(r finding.Rule) string {
+	text := r.Explanation + "\n\n**Fix:** " + r.Fix + "\n"
+	if r.Example != "" {
+		text += "\nFound in:\n\n" + fenced(r.Example)
+	}
+	if r.Better != "" {
+		text += "\nNot in:\n\n" + fenced(r.Better)
+	}
+	return text
+}
+
+func fenced(text string) string { return "```yaml\n" + strings.TrimRight(text, "\n") + "\n```\n" }
+
+func newSARIFResult(f *finding.Finding, fingerprint string) sarifResult {
+	text := headline(f)
+	if f.Fix != "" {
+		text += "\n" + f.Fix
+	}
+	result := sarifResult{
+		RuleID:       string(f.Code),
+		Level:        string(f.Severity),
+		Message:      sarifText{Text: text},
+		Locations:    []sarifLocation{{Physical: sarifPlace(f.Pos)}},
+		Fingerprints: map[string]string{"helmsrc/v1": fingerprint},
+	}
+	first := &result.Locations[0]
+	if region := first.Physical.Region; region != nil {
+		region.EndColumn = endColumn(f)
+		if f.Line != "" {
+			region.Snippet = &sarifText{Text: f.Line}
+		}
+	}
+	if f.Name != "" {
+		first.Logical = []sarifLogical{{f.Name, path.Join(f.Kind, f.Namespace, f.Name), "object"}}
+	}
+	for i, pos := range f.Related {
+		result.Related = append(result.Related, sarifLocation{ID: i + 1, Physical: sarifPlace(pos)})
+	}
+	return result
+}
+
+func sarifPlace(pos manifest.Pos) sarifPhysical {
+	p := sarifPhysical{Artifact: sarifArtifact{URI: (&url.URL{Path: pos.File}).String(), Base: sarifRoot}}
+	if outside(pos.File) {
+		p.Artifact = sarifArtifact{URI: (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(pos.File, "/")}).String()}
+	}
+	if pos.Line > 0 {
+		p.Region = &sarifRegion{StartLine: pos.Line, StartColumn: pos.Column}
+	}
+	return p
+}
+
+// outside tells whether a file is not below the root of the repository: /etc/x, C:/x.
+func outside(file string) bool {
+	return strings.HasPrefix(file, "/") || len(file) > 1 && file[1] == ':'
+}
