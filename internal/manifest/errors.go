@@ -80,16 +80,16 @@ func (e *NotFoundError) Error() string {
 // Hint says where else something like it was seen.
 func (e *NotFoundError) Hint() string { return e.hint }
 
-// SecretError is a Secret that the API server would refuse. It names keys, never values.
+// SecretError is a Secret or ConfigMap that the API server would refuse. It names keys, never values.
 type SecretError struct {
-	Namespace, Name string
-	Pos             Pos
-	Msg             string
-	hint            string
+	Kind, Namespace, Name string
+	Pos                   Pos
+	Msg                   string
+	hint                  string
 }
 
 func (e *SecretError) Error() string {
-	return fmt.Sprintf("%s: Secret %s/%s: %s", e.Pos, e.Namespace, e.Name, e.Msg)
+	return fmt.Sprintf("%s: %s %s/%s: %s", e.Pos, e.Kind, e.Namespace, e.Name, e.Msg)
 }
 
 // Hint offers a way out where the mistake is a known one.

@@ -27,7 +27,7 @@ func FuzzAdd(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := NewSet("")
 		if err := s.Add("f.yaml", data); err != nil {
-			if len(s.objects)+len(s.secrets)+len(s.kinds)+len(s.byKey)+len(s.skips)+len(s.faults) > 0 {
+			if len(s.objects)+len(s.data)+len(s.kinds)+len(s.byKey)+len(s.skips)+len(s.faults) > 0 {
 				t.Errorf("error %v, yet something was added", err)
 			}
 			if _, ok := err.(*ParseError); !ok {
@@ -44,7 +44,7 @@ func FuzzAdd(f *testing.F) {
 		for _, o := range s.objects {
 			agree(t, o, lines)
 		}
-		for k := range s.secrets {
+		for k := range s.data {
 			s.Secret(k.namespace, k.name)
 		}
 	})

@@ -30,7 +30,7 @@ type class int
 const (
 	foreign class = iota
 	ours
-	secret // or a ServiceAccount, which names Secrets
+	data // Secrets, ConfigMaps and ServiceAccounts
 	list
 	misnamed   // of a group of ours, but there is no such kind
 	incomplete // one of apiVersion and kind tells that it was meant for Flux, the other is missing
@@ -42,8 +42,8 @@ func classify(apiVersion, kind string, n *yaml.Node) class {
 	switch {
 	case slices.Contains(keptKinds, groupKind{group, kind}):
 		return ours
-	case apiVersion == "v1" && (kind == "Secret" || kind == "ServiceAccount"):
-		return secret
+	case apiVersion == "v1" && (kind == "Secret" || kind == "ConfigMap" || kind == "ServiceAccount"):
+		return data
 	case strings.HasSuffix(kind, "List") && isList(group, n):
 		return list
 	case kind == "" && strings.HasSuffix(group, "toolkit.fluxcd.io"), apiVersion == "" && isKeptKind(kind):

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// maxSecretSize is the API server's bound on the values of one Secret together.
+// maxSecretSize is the API server's bound on the values of one Secret or ConfigMap together.
 const maxSecretSize = 1 << 20
 
 // Secret is a Secret as the API server would store it: data and stringData are one. It does not print what it holds.
@@ -23,26 +23,34 @@ type Secret struct {
 
 // Secret finds a Secret that something refers to. One that is encrypted with SOPS counts as missing.
 func (s *Set) Secret(namespace, name string) (*Secret, error) {
-	secrets := func(s *Set) map[key][]*Object { return s.secrets }
-	o, err := s.find(key{"", "Secret", namespace, name}, secrets)
+	o, content, err := s.datum("Secret", namespace, name)
 	if err != nil {
 		return nil, err
+	}
+	return newSecret(o, content)
+}
+
+// datum finds an object of a kind that is kept for references only. What it holds is read only now.
+func (s *Set) datum(kind, namespace, name string) (*Object, map[string]any, error) {
+	o, err := s.find(key{"", kind, namespace, name}, func(s *Set) map[key][]*Object { return s.data })
+	if err != nil {
+		return nil, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	root, err := o.at.doc.root()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	content, err := o.at.doc.object(root, o.at.path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if sops, ok := content["sops"].(map[string]any); ok && sops["mac"] != nil {
-		return nil, &NotFoundError{Kind: "Secret", Namespace: namespace, Name: name,
+		return nil, nil, &NotFoundError{Kind: kind, Namespace: namespace, Name: name,
 			hint: "the one at " + o.Pos.String() + " is encrypted with SOPS: decrypt it first"}
 	}
-	return newSecret(o, content)
+	return o, content, nil
 }
 
 func newSecret(o *Object, content map[string]any) (*Secret, error) {
@@ -58,7 +66,7 @@ func newSecret(o *Object, content map[string]any) (*Secret, error) {
 	if err := r.merge(s.Data, "data", decodeBase64); err != nil {
 		return nil, err
 	}
-	if err := r.merge(s.Data, "stringData", func(v string) ([]byte, error) { return []byte(v), nil }); err != nil {
+	if err := r.merge(s.Data, "stringData", plainText); err != nil {
 		return nil, err
 	}
 	return s, r.validate(s)
@@ -70,7 +78,7 @@ type secretReader struct {
 }
 
 func (r secretReader) fail(format string, args ...any) *SecretError {
-	return &SecretError{Namespace: r.object.Namespace, Name: r.object.Name, Pos: r.object.Pos,
+	return &SecretError{Kind: r.object.Kind, Namespace: r.object.Namespace, Name: r.object.Name, Pos: r.object.Pos,
 		Msg: fmt.Sprintf(format, args...)}
 }
 
@@ -133,18 +141,26 @@ var requiredKeys = map[string][]string{
 	"kubernetes.io/ssh-auth":         {"ssh-privatekey"},
 }
 
-func (r secretReader) validate(s *Secret) error {
+// check judges keys and size, which a ConfigMap and a Secret have the same rules for.
+func (r secretReader) check(data map[string][]byte) error {
 	size := 0
-	for _, k := range sortedKeys(s.Data) {
+	for _, k := range sortedKeys(data) {
 		if msgs := validation.IsConfigMapKey(k); len(msgs) > 0 {
 			e := r.fail("data[%s]: Invalid value: %q: %s", k, k, strings.Join(msgs, ", "))
 			e.Pos = r.position(k)
 			return e
 		}
-		size += len(s.Data[k])
+		size += len(data[k])
 	}
 	if size > maxSecretSize {
 		return r.fail("data: Too long: may not be more than %d bytes", maxSecretSize)
+	}
+	return nil
+}
+
+func (r secretReader) validate(s *Secret) error {
+	if err := r.check(s.Data); err != nil {
+		return err
 	}
 	for _, k := range requiredKeys[s.Type] {
 		if _, ok := s.Data[k]; !ok {

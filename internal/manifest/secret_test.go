@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 )
@@ -129,5 +130,42 @@ func TestSecretUnresolved(t *testing.T) {
 	s := Secret{Data: map[string][]byte{"b": []byte("${PASSWORD}"), "a": []byte("x${Y:-z}"), "c": []byte("plain")}}
 	if got := fmt.Sprint(s.Unresolved()); got != "[a b]" {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestConfigMap(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       map[string]string
+		wantErr    string
+	}{
+		{"data", "data: {a: x, b: \"\", c: null}", map[string]string{"a": "x", "b": "", "c": ""}, ""},
+		{"none", "", map[string]string{}, ""},
+		{"binary data is left out", "data: {a: x}\nbinaryData: {b: eA==}", map[string]string{"a": "x"}, ""},
+		{"a number", "data: {a: 1}", nil, "f.yaml:4:8: ConfigMap default/cm: data[a]: must be a string"},
+		{"a list", "data: [a]", nil, "f.yaml:4:1: ConfigMap default/cm: data must be a map"},
+		{"a bad key", "data: {a/b: x}", nil, `ConfigMap default/cm: data[a/b]: Invalid value: "a/b"`},
+		{"SOPS", "data: {a: ENC}\nsops: {mac: x}", nil, `configmaps "cm" not found`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := NewSet("")
+			if err := s.Add("f.yaml", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\n"+tt.text)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.ConfigMap("default", "cm")
+			if tt.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+					t.Errorf("error %v, want %q", err, tt.wantErr)
+				}
+				return
+			}
+			if err != nil || !maps.Equal(got.Data, tt.want) {
+				t.Errorf("got %v, %v, want %v", got, err, tt.want)
+			}
+		})
+	}
+	if _, err := NewSet("").ConfigMap("default", "cm"); err == nil || err.Error() != `configmaps "cm" not found` {
+		t.Errorf("missing: %v", err)
 	}
 }

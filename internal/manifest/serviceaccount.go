@@ -25,18 +25,7 @@ func (e *ServiceAccountError) Error() string {
 
 // ServiceAccount finds an account that something refers to.
 func (s *Set) ServiceAccount(namespace, name string) (*ServiceAccount, error) {
-	accounts := func(s *Set) map[key][]*Object { return s.secrets }
-	o, err := s.find(key{"", "ServiceAccount", namespace, name}, accounts)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	root, err := o.at.doc.root()
-	if err != nil {
-		return nil, err
-	}
-	content, err := o.at.doc.object(root, o.at.path)
+	o, content, err := s.datum("ServiceAccount", namespace, name)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ type Set struct {
 	namespace string // for objects without one
 
 	objects []*Object
-	secrets map[key][]*Object // and ServiceAccounts
+	data    map[key][]*Object // Secrets, ConfigMaps and ServiceAccounts
 	byKey   map[key][]*Object
 	kinds   map[groupKind]int
 	skips   []Skip
@@ -69,7 +69,7 @@ func newSet(namespace string, seen *files) *Set {
 	}
 	return &Set{
 		namespace: namespace,
-		secrets:   map[key][]*Object{},
+		data:      map[key][]*Object{},
 		byKey:     map[key][]*Object{},
 		kinds:     map[groupKind]int{},
 		files:     seen,
@@ -87,8 +87,8 @@ func (s *Set) Add(file string, data []byte) error {
 		s.objects = append(s.objects, o)
 		s.byKey[o.key()] = append(s.byKey[o.key()], o)
 	}
-	for _, o := range b.secrets {
-		s.secrets[o.key()] = append(s.secrets[o.key()], o)
+	for _, o := range b.data {
+		s.data[o.key()] = append(s.data[o.key()], o)
 	}
 	for gk, n := range b.kinds {
 		s.kinds[gk] += n
@@ -164,13 +164,13 @@ func duplicate(same []*Object) *DuplicateError {
 
 // batch collects the objects of one file until it is known that all of it can be read.
 type batch struct {
-	set              *Set
-	file             string
-	count            int
-	objects, secrets []*Object
-	kinds            map[groupKind]int
-	skips            []Skip
-	faults           []error
+	set           *Set
+	file          string
+	count         int
+	objects, data []*Object
+	kinds         map[groupKind]int
+	skips         []Skip
+	faults        []error
 }
 
 func (b *batch) read(data []byte) error {
@@ -238,9 +238,9 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 	switch classify(apiVersion, kind, n) {
 	case ours:
 		return b.keep(src, o)
-	case secret:
+	case data:
 		// Only remembered: one that nothing refers to may hold what it likes.
-		b.secrets = append(b.secrets, o)
+		b.data = append(b.data, o)
 	case list:
 		return b.list(src, n, o)
 	case misnamed:

@@ -107,7 +107,7 @@ func (s *Set) readInto(other *Set, name string) {
 	}
 	data, err := readRegular(name)
 	if err != nil || !bytes.Contains(data, []byte("toolkit.fluxcd.io")) && !bytes.Contains(data, []byte("Secret")) &&
-		!bytes.Contains(data, []byte("ServiceAccount")) {
+		!bytes.Contains(data, []byte("ServiceAccount")) && !bytes.Contains(data, []byte("ConfigMap")) {
 		return
 	}
 	if err := other.addSized(name, data); err != nil {

@@ -1,0 +1,31 @@
+package manifest
+
+// ConfigMap is a ConfigMap as the API server would store it. Its binary data is left out: nothing refers to that.
+type ConfigMap struct {
+	Namespace, Name string
+	Data            map[string]string
+	Pos             Pos
+}
+
+// ConfigMap finds a ConfigMap that something refers to. One that is encrypted with SOPS counts as missing.
+func (s *Set) ConfigMap(namespace, name string) (*ConfigMap, error) {
+	o, content, err := s.datum("ConfigMap", namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	values := map[string][]byte{}
+	r := secretReader{o, content}
+	if err := r.merge(values, "data", plainText); err != nil {
+		return nil, err
+	}
+	if err := r.check(values); err != nil {
+		return nil, err
+	}
+	c := &ConfigMap{Namespace: o.Namespace, Name: o.Name, Pos: o.Pos, Data: map[string]string{}}
+	for k, v := range values {
+		c.Data[k] = string(v)
+	}
+	return c, nil
+}
+
+func plainText(v string) ([]byte, error) { return []byte(v), nil }
