@@ -134,7 +134,7 @@ func (c cleanup) Run() int {
 var kit = sync.OnceValues(helmtest.NewKit)
 
 // setup starts a server for each directory whose name begins with an underscore, and writes the certificates of the
-// script to tls/.
+// script to tls/, and what is needed to log in to the servers to login/.
 func setup(env *testscript.Env) error {
 	k, err := kit()
 	if err != nil {
@@ -153,9 +153,11 @@ func setup(env *testscript.Env) error {
 	env.Setenv("NOW", scriptTime)
 	// The race detector sleeps for a second at the end of each process, and the scripts have hundreds of them.
 	env.Setenv("GORACE", "atexit_sleep_ms=0")
-	for file, content := range k.Files() {
-		if err := writeFile(filepath.Join(env.WorkDir, "tls", file), content); err != nil {
-			return err
+	for dir, files := range map[string]map[string][]byte{"tls": k.Files(), "login": w.Files} {
+		for file, content := range files {
+			if err := writeFile(filepath.Join(env.WorkDir, dir, file), content); err != nil {
+				return err
+			}
 		}
 	}
 	s := &scene{world: w, work: env.WorkDir}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func NewCloud(o CloudOptions) *Cloud {
 		providers: map[string]Provider{
 			"aws":   &awsProvider{client},
 			"azure": &azureProvider{client, o.Getenv},
-			"gcp":   &gcpProvider{client, o.Getenv, o.Now},
+			"gcp":   &gcpProvider{client, o.Getenv, o.Now, googleScope},
 		},
 		now:    o.Now,
 		logins: map[cloudKey]*cloudLogin{},
@@ -72,11 +73,12 @@ type CloudError struct {
 	Host     string
 	Err      error
 
+	what string // could not be done; empty is the login to a registry
 	hint string
 }
 
 func (e *CloudError) Error() string {
-	return "unable to get authentication data from OIDC: failed to get access token for artifact registry: " + cloudText(e.Err)
+	return cmp.Or(e.what, "unable to get authentication data from OIDC: failed to get access token for artifact registry") + ": " + cloudText(e.Err)
 }
 
 // Unwrap returns the library's error.
@@ -135,8 +137,13 @@ const maxCloudText = 600
 var longSecret = regexp.MustCompile(`[A-Za-z0-9+/_=.~-]{80,}`)
 
 func cloudText(err error) string {
-	text := printableUpTo(longSecret.ReplaceAllString(err.Error(), redacted), maxCloudText)
-	return strings.TrimSpace(text)
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if strings.Trim(line, "-=\n") != "" { // Azure's have rules between their parts
+			lines = append(lines, longSecret.ReplaceAllString(line, redacted))
+		}
+	}
+	return strings.TrimSpace(printableUpTo(strings.Join(lines, ""), maxCloudText))
 }
 
 type cloudKey struct{ provider, host string }

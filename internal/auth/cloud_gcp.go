@@ -40,6 +40,7 @@ type gcpProvider struct {
 	client *http.Client
 	getenv func(string) string
 	now    func() time.Time
+	scope  string
 }
 
 var (
@@ -53,14 +54,19 @@ func (p *gcpProvider) Login(ctx context.Context, host string) (Credential, time.
 	if !isGoogleRegistry(host) {
 		return Credential{}, time.Time{}, fmt.Errorf("invalid GCP registry: '%s' is neither gcr.io, nor below it, nor LOCATION-docker.pkg.dev", host)
 	}
-	token, err := p.fromFile(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		token, err = p.fromMetadata(ctx)
-	}
+	token, err := p.token(ctx)
 	if err != nil {
 		return Credential{}, time.Time{}, err
 	}
 	return BasicCredential(googleUser, token.AccessToken), token.Expiry, nil
+}
+
+func (p *gcpProvider) token(ctx context.Context) (*oauth2.Token, error) {
+	token, err := p.fromFile(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p.fromMetadata(ctx)
+	}
+	return token, err
 }
 
 // fromFile returns an fs.ErrNotExist if there is no file. One that was named has to exist.
@@ -81,7 +87,7 @@ func (p *gcpProvider) fromFile(ctx context.Context) (*oauth2.Token, error) {
 		return nil, err
 	}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, p.client)
-	credentials, err := google.CredentialsFromJSONWithType(ctx, data, credentialsType(data), googleScope)
+	credentials, err := google.CredentialsFromJSONWithType(ctx, data, credentialsType(data), p.scope)
 	if err != nil {
 		// The library's error may quote the file.
 		return nil, fmt.Errorf("%s: %w", path, errCredentialsFile)
@@ -134,7 +140,7 @@ func credentialsType(data []byte) google.CredentialsType {
 
 func (p *gcpProvider) fromMetadata(ctx context.Context) (*oauth2.Token, error) {
 	const path = "instance/service-accounts/default/token?scopes="
-	text, err := metadata.NewClient(p.client).GetWithContext(ctx, path+url.QueryEscape(googleScope))
+	text, err := metadata.NewClient(p.client).GetWithContext(ctx, path+url.QueryEscape(p.scope))
 	if err != nil {
 		return nil, fmt.Errorf("no application default credentials, and from the metadata server: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -13,8 +14,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/s3utils"
 	godigest "github.com/opencontainers/go-digest"
 	"golang.org/x/sync/errgroup"
 
@@ -25,7 +24,7 @@ import (
 
 // BucketOptions are the settings of one Bucket.
 type BucketOptions struct {
-	Provider string // generic or aws; others are not supported yet
+	Provider string // generic, aws, gcp or azure
 	Bucket   string
 	Endpoint string
 	Region   string
@@ -37,7 +36,7 @@ type BucketOptions struct {
 	STS      *BucketSTS     // nil is none
 	Identity *auth.Identity // TLS settings of certSecretRef
 	Proxy    *Proxy         // of proxySecretRef; nil is the environment's
-	// Ambient lets the provider aws use the credentials of the environment and of the machine.
+	// Ambient lets the clouds' providers use the credentials of the environment and of the machine.
 	Ambient bool
 	Timeout time.Duration // spec.timeout: of listing and download together, with their retries; 0 is none
 
@@ -53,6 +52,8 @@ type BucketOptions struct {
 const (
 	providerGeneric = "generic"
 	providerAWS     = "aws"
+	providerGoogle  = "gcp"
+	providerAzure   = "azure"
 
 	// maxDownloads is how many objects are asked for at the same time. The limit per host is the narrower one, unless
 	// it is raised.
@@ -62,11 +63,34 @@ const (
 	maxKeys = 5_000_000
 )
 
+// An objectStore is where one bucket is. It is safe for use by many goroutines. Errors are the library's; objectError
+// finds out what they mean.
+type objectStore interface {
+	// exists tells whether there is such a bucket.
+	exists(ctx context.Context) (bool, error)
+	// list visits the objects whose keys begin with the bucket's prefix, in no particular order, until a visit fails.
+	list(ctx context.Context, visit func(listedObject) error) error
+	// open begins to download an object, as it is now.
+	open(ctx context.Context, o listedObject) (*openObject, error)
+	hints() storeHints
+}
+
+// listedObject is an object as a listing has it.
+type listedObject struct {
+	key, etag  string
+	size       int64
+	generation int64 // 0 is not known
+}
+
+// openObject is an object on its way.
+type openObject struct {
+	body io.ReadCloser
+	etag string
+	size int64 // -1 is not known
+}
+
 // Bucket downloads a bucket. Errors have source-controller's texts.
 func (c *Client) Bucket(ctx context.Context, o BucketOptions) (*Tree, error) {
-	if o.Provider != "" && o.Provider != providerGeneric && o.Provider != providerAWS {
-		return nil, &NotSupportedError{What: "provider " + o.Provider + " of a Bucket"}
-	}
 	o.Limits = treeLimits(o.Limits).Limits
 	if o.Algorithm == "" {
 		o.Algorithm = godigest.SHA256
@@ -93,18 +117,50 @@ func (c *Client) Bucket(ctx context.Context, o BucketOptions) (*Tree, error) {
 // bucket is a bucket with the client to talk to it.
 type bucket struct {
 	BucketOptions
-	client  *minio.Client
+	store   objectStore
 	connect *bucketTransport
 	attempt int
 
 	mu    sync.Mutex
-	etags map[string]string // by key
+	found map[string]listedObject // by key
 	read  int64
 	left  int64
 }
 
+// openBucket makes the client, without asking the server anything.
+func (c *Client) openBucket(o BucketOptions) (*bucket, error) {
+	b := &bucket{BucketOptions: o, connect: c.bucketTransport(o.Proxy, o.Identity)}
+	var err error
+	switch o.Provider {
+	case "", providerGeneric, providerAWS:
+		b.store, err = c.openS3(o, b.connect)
+	case providerGoogle:
+		b.store, err = c.openGoogle(o, b.connect)
+	case providerAzure:
+		b.store, err = c.openAzure(o, b.connect)
+	default:
+		err = &NotSupportedError{What: "provider " + o.Provider + " of a Bucket"}
+	}
+	if err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// CheckBucket finds what is wrong with the settings of a bucket without asking anybody.
+func CheckBucket(o BucketOptions) error {
+	b, err := NewClient(Config{}).openBucket(o)
+	if err == nil {
+		b.close()
+	}
+	return err
+}
+
+func (b *bucket) close() { b.connect.CloseIdleConnections() }
+
 func (b *bucket) fetch(ctx context.Context) (*Tree, error) {
-	found, err := b.client.BucketExists(ctx, b.Bucket)
+	found, err := b.store.exists(ctx)
 	if err != nil {
 		return nil, b.failed(ctx, fmt.Sprintf("failed to confirm existence of '%s' bucket", b.Bucket), err)
 	}
@@ -135,47 +191,45 @@ func (b *bucket) fill(ctx context.Context, t *Tree) error {
 	if err := b.download(ctx, t); err != nil {
 		return err
 	}
-	t.Revision, t.Files = b.revision(), len(b.etags)
+	t.Revision, t.Files = b.revision(), len(b.found)
 	return nil
 }
 
 // revision is the digest of what objects there are, in source-controller's format.
 func (b *bucket) revision() string {
 	w := digest.NewWriter(b.Algorithm)
-	for _, key := range slices.Sorted(maps.Keys(b.etags)) {
-		_, _ = fmt.Fprintf(w, "%s %s\n", key, b.etags[key]) // a hash takes everything
+	for _, o := range b.sorted() {
+		_, _ = fmt.Fprintf(w, "%s %s\n", o.key, o.etag) // a hash takes everything
 	}
 	return w.Digest().String()
 }
 
+func (b *bucket) sorted() []listedObject {
+	return slices.SortedFunc(maps.Values(b.found), func(x, y listedObject) int { return strings.Compare(x.key, y.key) })
+}
+
 // list learns which objects there are. The bucket's own .sourceignore is in the tree, but not among them.
 func (b *bucket) list(ctx context.Context, t *Tree) error {
-	b.etags, b.left, b.read = map[string]string{}, b.Limits.Total, 0
+	b.found, b.left, b.read = map[string]listedObject{}, b.Limits.Total, 0
 	rules, err := b.rules(ctx, t)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the listing
 	seen := 0
-	for o := range b.client.ListObjects(ctx, b.Bucket, minio.ListObjectsOptions{
-		Prefix: b.Prefix, Recursive: true, MaxKeys: b.pageKeys, UseV1: s3utils.IsGoogleEndpoint(*b.client.EndpointURL()),
-	}) {
-		if o.Err != nil {
-			return b.failed(ctx, fmt.Sprintf("listing objects from bucket '%s' failed", b.Bucket), o.Err)
-		}
+	err = b.store.list(ctx, func(o listedObject) error {
 		if seen++; seen > maxKeys {
 			return b.tooLarge("number of objects", maxKeys)
 		}
-		if err := b.add(o, rules); err != nil {
-			return err
-		}
+		return b.add(o, rules)
+	})
+	if err != nil {
+		return b.failed(ctx, fmt.Sprintf("listing objects from bucket '%s' failed", b.Bucket), err)
 	}
 	return nil
 }
 
-func (b *bucket) add(o minio.ObjectInfo, rules *tree.Rules) error {
-	key := o.Key
+func (b *bucket) add(o listedObject, rules *tree.Rules) error {
+	key := o.key
 	if strings.HasSuffix(key, "/") || key == tree.IgnoreFile {
 		return nil
 	}
@@ -191,10 +245,10 @@ func (b *bucket) add(o minio.ObjectInfo, rules *tree.Rules) error {
 	if rules.Ignored(key, false) {
 		return nil
 	}
-	if o.Size > b.Limits.File {
+	if o.size > b.Limits.File {
 		return b.tooLarge("object '"+key+"'", b.Limits.File)
 	}
-	if b.etags[key] = o.ETag; len(b.etags) > b.Limits.Entries {
+	if b.found[key] = o; len(b.found) > b.Limits.Entries {
 		return b.tooLarge("number of objects", int64(b.Limits.Entries))
 	}
 	return nil
@@ -209,7 +263,7 @@ func validKey(key string) bool {
 // rules are those of the .sourceignore at the top of the bucket, wherever the prefix is, and of spec.ignore.
 func (b *bucket) rules(ctx context.Context, t *Tree) (*tree.Rules, error) {
 	own := ""
-	switch _, err := b.object(ctx, tree.IgnoreFile, t); {
+	switch _, err := b.object(ctx, listedObject{key: tree.IgnoreFile}, t); {
 	case err == nil:
 		text, err := t.Root.ReadFile(tree.IgnoreFile)
 		if err != nil {
@@ -227,22 +281,23 @@ func (b *bucket) rules(ctx context.Context, t *Tree) (*tree.Rules, error) {
 func (b *bucket) download(ctx context.Context, t *Tree) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxDownloads)
-	for _, key := range slices.Sorted(maps.Keys(b.etags)) {
+	for _, o := range b.sorted() {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			etag, err := b.object(ctx, key, t)
+			etag, err := b.object(ctx, o, t)
 			if err != nil && !notFound(err) {
-				return b.failed(ctx, fmt.Sprintf("fetch from bucket '%s' failed: object '%s'", b.Bucket, key), err)
+				return b.failed(ctx, fmt.Sprintf("fetch from bucket '%s' failed: object '%s'", b.Bucket, o.key), err)
 			}
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			if err != nil {
-				delete(b.etags, key)
+				delete(b.found, o.key)
 				return nil
 			}
-			b.etags[key] = etag
+			o.etag = etag
+			b.found[o.key] = o
 			return nil
 		})
 	}

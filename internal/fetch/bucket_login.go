@@ -1,19 +1,22 @@
 package fetch
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 )
 
-// BucketLogin is the key of a bucket. It prints as "REDACTED".
+// BucketLogin is what the Secret of a Bucket holds. It prints as "REDACTED".
 type BucketLogin struct {
-	keys func() (access, secret string) // a function cannot be printed, see auth.Identity
+	secret func() map[string][]byte // a function cannot be printed, see auth.Identity
+	hidden func() []string          // what no text from outside may repeat
 }
 
 // Format serves every verb of the fmt package.
@@ -24,21 +27,157 @@ func (l BucketLogin) MarshalText() ([]byte, error) { return []byte(redactedSecre
 
 const redactedSecret = "REDACTED"
 
-// NewBucketLogin reads the Secret of a Bucket of the providers generic and aws. The name is the Secret's.
-func NewBucketLogin(name string, data map[string][]byte) (*BucketLogin, error) {
-	access, hasAccess := data["accesskey"]
-	secret, hasSecret := data["secretkey"]
-	if !hasAccess || !hasSecret {
-		return nil, fmt.Errorf("invalid '%s' secret data: required fields 'accesskey' and 'secretkey'", name)
+// The keys of the Secrets of Buckets.
+const (
+	keyAccess         = "accesskey"
+	keySecret         = "secretkey"
+	keyServiceAccount = "serviceaccount"
+	keyAccountKey     = "accountKey"
+	keySAS            = "sasKey"
+	keyAuthorityHost  = "authorityHost"
+	keyClientID       = "clientId"
+	keyTenantID       = "tenantId"
+	keyClientSecret   = "clientSecret"
+	keyClientCert     = "clientCertificate"
+	keyClientCertPass = "clientCertificatePassword"
+)
+
+// NewBucketLogin reads the Secret of a Bucket with this provider and endpoint, and asks nobody. The name is the Secret's,
+// for the errors, which hold nothing from the values.
+func NewBucketLogin(provider, endpoint, name string, data map[string][]byte) (*BucketLogin, error) {
+	l := &BucketLogin{
+		secret: func() map[string][]byte { return data },
+		hidden: func() []string { return hiddenValues(data) },
 	}
-	return &BucketLogin{func() (string, string) { return string(access), string(secret) }}, nil
+	var err error
+	switch provider {
+	case providerGoogle:
+		err = checkGoogleSecret(name, data)
+	case providerAzure:
+		err = checkAzureSecret(endpoint, name, data)
+	default:
+		err = checkKeys(name, data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func checkKeys(name string, data map[string][]byte) error {
+	_, hasAccess := data[keyAccess]
+	_, hasSecret := data[keySecret]
+	if !hasAccess || !hasSecret {
+		return fmt.Errorf("invalid '%s' secret data: required fields '%s' and '%s'", name, keyAccess, keySecret)
+	}
+	return nil
+}
+
+func checkGoogleSecret(name string, data map[string][]byte) error {
+	key, found := data[keyServiceAccount]
+	if !found {
+		return fmt.Errorf("invalid '%s' secret data: required fields '%s'", name, keyServiceAccount)
+	}
+	if _, err := auth.NewGoogleStorage(auth.CloudOptions{}, "", key); err != nil {
+		return fmt.Errorf("failed to create Google credentials from secret '%s': %w", name, err)
+	}
+	return nil
+}
+
+// checkAzureSecret tries each way in, in the order in which they are taken.
+func checkAzureSecret(endpoint, name string, data map[string][]byte) error {
+	has := func(key string) bool { _, found := data[key]; return found }
+	if !slices.ContainsFunc([]string{keyClientID, keyAccountKey, keySAS, keyAuthorityHost}, has) {
+		return fmt.Errorf("invalid '%s' secret data: requires a '%s' or '%s' field, a combination of '%s', '%s' and '%s', or '%s', '%s' and '%s'",
+			name, keyClientID, keyAccountKey, keyTenantID, keyClientID, keyClientSecret, keyTenantID, keyClientID, keyClientCert)
+	}
+	u, err := azureEndpoint(endpoint)
+	if err != nil {
+		return nil // told when the bucket is opened
+	}
+	identity, err := auth.NewAzureStorage(auth.CloudOptions{}, u.Hostname(), data)
+	if err != nil {
+		return fmt.Errorf("failed to create token credential from '%s' Secret: %w", name, err)
+	}
+	if identity != nil {
+		return nil
+	}
+	if has(keyAccountKey) {
+		if _, err := sharedKey(u, string(data[keyAccountKey])); err != nil {
+			return fmt.Errorf("failed to create shared credential from '%s' Secret data: %w", name, err)
+		}
+		return nil
+	}
+	_, err = sasQuery(u, string(data[keySAS]))
+	return err
+}
+
+// sharedKey is the key of the account whose name is the first part of the host's.
+func sharedKey(u *url.URL, key string) (*azblob.SharedKeyCredential, error) {
+	account, rest, _ := strings.Cut(u.Hostname(), ".")
+	if !strings.Contains(rest, ".") {
+		return nil, fmt.Errorf("expected '%s' to be a subdomain", u.Hostname())
+	}
+	shared, err := azblob.NewSharedKeyCredential(account, key)
+	if err != nil {
+		return nil, fmt.Errorf("'%s' is not in base64", keyAccountKey)
+	}
+	return shared, nil
+}
+
+// sasQuery is the query of the endpoint with that of a shared access signature, which counts where both have something.
+func sasQuery(u *url.URL, sas string) (url.Values, error) {
+	query, err := url.ParseQuery(strings.TrimPrefix(strings.TrimSpace(sas), "?"))
+	if err != nil {
+		return nil, fmt.Errorf("unable to parse SAS token: '%s' is no query of a URL", keySAS)
+	}
+	for key, values := range u.Query() {
+		if !query.Has(key) {
+			query[key] = values
+		}
+	}
+	return query, nil
+}
+
+// hiddenValues are the secrets in a Secret, whole and in the parts that a server is shown.
+func hiddenValues(data map[string][]byte) []string {
+	var hidden []string
+	for _, key := range []string{keySecret, keyAccountKey, keySAS, keyClientSecret, keyClientCertPass} {
+		hidden = append(hidden, string(data[key]))
+	}
+	if query, err := url.ParseQuery(strings.TrimPrefix(string(data[keySAS]), "?")); err == nil {
+		hidden = append(hidden, query.Get("sig"))
+	}
+	var account struct {
+		PrivateKey   string `json:"private_key"`
+		RefreshToken string `json:"refresh_token"`
+		ClientSecret string `json:"client_secret"`
+	}
+	if json.Unmarshal(data[keyServiceAccount], &account) == nil {
+		hidden = append(hidden, account.PrivateKey, account.RefreshToken, account.ClientSecret)
+	}
+	return slices.DeleteFunc(hidden, func(s string) bool { return s == "" })
+}
+
+// reveal is one value of the Secret. A login that is not there has none.
+func (l *BucketLogin) reveal(key string) string { return string(l.all()[key]) }
+
+func (l *BucketLogin) all() map[string][]byte {
+	if l == nil {
+		return nil
+	}
+	return l.secret()
 }
 
 func (l *BucketLogin) scrub(text string) string {
 	if l == nil {
 		return text
 	}
-	return auth.NewBasic(l.keys()).Scrub(text)
+	text = auth.NewBasic(l.reveal(keyAccess), l.reveal(keySecret)).Scrub(text)
+	for _, secret := range l.hidden() {
+		text = auth.NewBasic("", secret).Scrub(text)
+	}
+	return text
 }
 
 // BucketSTS is spec.sts of a Bucket. It prints as "REDACTED".
@@ -72,73 +211,4 @@ func (s *BucketSTS) scrub(text string) string {
 		return text
 	}
 	return s.login.Scrub(text)
-}
-
-// openBucket makes the client, without asking the server anything.
-func (c *Client) openBucket(o BucketOptions) (*bucket, error) {
-	b := &bucket{BucketOptions: o, connect: c.bucketTransport(o.Proxy, o.Identity)}
-	var err error
-	b.client, err = minio.New(o.Endpoint, &minio.Options{
-		Creds:     c.bucketCredentials(o, b.connect),
-		Secure:    !o.Insecure,
-		Region:    o.Region,
-		Transport: b.connect,
-		// Retries are ours: they obey the user's settings.
-		MaxRetries: 1,
-	})
-	if err != nil {
-		return nil, &BucketError{text: "failed to construct S3 client: " + oneLine(err.Error(), maxErrorText)}
-	}
-	return b, nil
-}
-
-func (b *bucket) close() { b.connect.CloseIdleConnections() }
-
-// bucketCredentials decides as source-controller does: the Secret first, then STS, then, with aws, the machine's own.
-func (c *Client) bucketCredentials(o BucketOptions, connect http.RoundTripper) *credentials.Credentials {
-	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	switch {
-	case o.Login != nil:
-		access, secret := o.Login.keys()
-		if access == "" || secret == "" {
-			return nil
-		}
-		return credentials.NewStaticV4(access, secret, "")
-	case o.Provider == providerAWS && !o.Ambient:
-		return nil
-	case o.Provider == providerAWS:
-		iam := &credentials.IAM{Client: &http.Client{Transport: connect, CheckRedirect: noRedirect}, Region: o.Region}
-		if o.STS != nil {
-			iam.Endpoint = o.STS.endpoint
-		}
-		return c.awsCredentials(iam)
-	case o.STS != nil:
-		username, password, _ := o.STS.login.Basic()
-		return credentials.New(&credentials.LDAPIdentity{
-			Client:       &http.Client{Transport: &stsTransport{c, c.bucketTransport(o.Proxy, o.STS.identity), o.STS}, CheckRedirect: noRedirect},
-			STSEndpoint:  o.STS.endpoint,
-			LDAPUsername: username,
-			LDAPPassword: password,
-		})
-	}
-	return nil
-}
-
-// awsCredentials takes keys from the environment, or else what the machine is allowed to.
-func (c *Client) awsCredentials(iam *credentials.IAM) *credentials.Credentials {
-	getenv := c.config.Getenv
-	if getenv == nil {
-		getenv = func(string) string { return "" }
-	}
-	if access, secret := getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY"); access != "" && secret != "" {
-		return credentials.NewStaticV4(access, secret, getenv("AWS_SESSION_TOKEN"))
-	}
-	iam.Container.AuthorizationToken = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
-	iam.Container.AuthorizationTokenFile = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
-	iam.Container.CredentialsFullURI = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")
-	iam.Container.CredentialsRelativeURI = getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
-	iam.EKSIdentity.TokenFile = getenv("AWS_WEB_IDENTITY_TOKEN_FILE")
-	iam.EKSIdentity.RoleARN = getenv("AWS_ROLE_ARN")
-	iam.EKSIdentity.RoleSessionName = getenv("AWS_ROLE_SESSION_NAME")
-	return credentials.New(iam)
 }

@@ -63,7 +63,7 @@ func (w *bucketWorld) put(t *testing.T, key, content string) {
 
 func (w *bucketWorld) options(t *testing.T) BucketOptions {
 	t.Helper()
-	l, err := NewBucketLogin("keys", map[string][]byte{"accesskey": []byte(helmtest.S3AccessKey), "secretkey": []byte(helmtest.S3SecretKey)})
+	l, err := NewBucketLogin("generic", "s3.test", "keys", map[string][]byte{"accesskey": []byte(helmtest.S3AccessKey), "secretkey": []byte(helmtest.S3SecretKey)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestBucket(t *testing.T) {
 func TestBucketErrors(t *testing.T) {
 	w := newBucketWorld(t)
 	w.put(t, "a", "1")
-	wrong, err := NewBucketLogin("keys", map[string][]byte{"accesskey": []byte(helmtest.S3AccessKey), "secretkey": []byte("wr0ngsecret")})
+	wrong, err := NewBucketLogin("generic", "s3.test", "keys", map[string][]byte{"accesskey": []byte(helmtest.S3AccessKey), "secretkey": []byte("wr0ngsecret")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestBucketErrors(t *testing.T) {
 		{"no key", func(o *BucketOptions) { o.Login = nil }, "failed to confirm existence of 'charts' bucket: ", "the bucket may want credentials: refer with spec.secretRef to a Secret with accesskey and secretkey", true, false},
 		{"no host", func(o *BucketOptions) { o.Endpoint = "other.test" }, "failed to confirm existence of 'charts' bucket: ", "", false, true},
 		{"no endpoint", func(o *BucketOptions) { o.Endpoint = "http://x/y" }, "failed to construct S3 client: ", "", false, false},
-		{"gcp", func(o *BucketOptions) { o.Provider = "gcp" }, "provider gcp of a Bucket is not supported yet", "", false, false},
+		{"provider", func(o *BucketOptions) { o.Provider = "oracle" }, "provider oracle of a Bucket is not supported yet", "", false, false},
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			o := w.options(t)
@@ -365,11 +365,11 @@ func TestBucketSTS(t *testing.T) {
 }
 
 func TestNewBucketLogin(t *testing.T) {
-	_, err := NewBucketLogin("keys", map[string][]byte{"accesskey": []byte("a")})
+	_, err := NewBucketLogin("generic", "s3.test", "keys", map[string][]byte{"accesskey": []byte("a")})
 	if err == nil || err.Error() != "invalid 'keys' secret data: required fields 'accesskey' and 'secretkey'" {
 		t.Errorf("error %v", err)
 	}
-	l, err := NewBucketLogin("keys", map[string][]byte{"accesskey": []byte("acc3ss"), "secretkey": []byte("s3cret")})
+	l, err := NewBucketLogin("generic", "s3.test", "keys", map[string][]byte{"accesskey": []byte("acc3ss"), "secretkey": []byte("s3cret")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,8 @@ package fetch
 import (
 	"io"
 	"net/http"
-	"net/url"
+	"sync/atomic"
+	"time"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 )
@@ -11,10 +12,15 @@ import (
 // maxListing bounds answers that are read as a whole: a page of a listing has a thousand keys of a kilobyte.
 const maxListing = 64 << 20
 
-// bucketTransport keeps the limit per host, and bounds what the minio package reads without a limit.
+// bucketTransport keeps the limit per host, and bounds what the stores' packages read without a limit.
 type bucketTransport struct {
 	pool  *auth.Pool
 	limit *limiter
+	now   func() time.Time
+	// object tells the requests for an object from others, which are answered with listings and the like.
+	object func(*http.Request) bool
+
+	asked atomic.Int64 // nanoseconds, of the last Retry-After
 }
 
 func (c *Client) bucketTransport(p *Proxy, id *auth.Identity) *bucketTransport {
@@ -23,8 +29,20 @@ func (c *Client) bucketTransport(p *Proxy, id *auth.Identity) *bucketTransport {
 		getenv = p.getenv()
 	}
 	pool := auth.Connections(auth.TransportOptions{Identity: id, Dial: c.config.Dial, Getenv: getenv})
-	return &bucketTransport{pool: pool, limit: c.limit}
+	// In S3 the requests for objects have no query.
+	object := func(r *http.Request) bool { return r.URL.RawQuery == "" }
+	return &bucketTransport{pool: pool, limit: c.limit, now: c.config.Now, object: object}
 }
+
+// client follows no redirect: credentials are for the host that they were written for.
+func (t *bucketTransport) client() *http.Client {
+	return &http.Client{Transport: t, CheckRedirect: noRedirect}
+}
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// wait is how long the server has asked to wait, once; 0 is not.
+func (t *bucketTransport) wait() time.Duration { return time.Duration(t.asked.Swap(0)) }
 
 func (t *bucketTransport) CloseIdleConnections() { t.pool.CloseIdleConnections() }
 
@@ -39,8 +57,11 @@ func (t *bucketTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
+	if transientStatus(answer.StatusCode) {
+		t.asked.Store(int64(retryAfter(answer.Header, t.now())))
+	}
 	var body io.Reader = answer.Body
-	if answer.StatusCode != http.StatusOK || readWhole(r.URL) {
+	if answer.StatusCode != http.StatusOK || !t.object(r) {
 		body = io.LimitReader(answer.Body, maxListing)
 	}
 	answer.Body = readCloser{body, &releasingCloser{answer.Body, release}}
@@ -56,9 +77,6 @@ func (c *releasingCloser) Close() error {
 	defer c.release()
 	return c.Closer.Close()
 }
-
-// readWhole tells whether the answer is a listing, or another one in XML: the requests for objects have no query.
-func readWhole(u *url.URL) bool { return u.RawQuery != "" }
 
 // stsTransport makes refusals errors, before the credentials package looks for XML in them.
 type stsTransport struct {

@@ -67,9 +67,17 @@ func ReadConfig(name, dir string) (*Config, error) {
 	r.json("auth.json", &c.Auth)
 	r.json("faults.json", &c.Faults)
 	if c.Addr == "" {
-		c.Addr = name + ".test:" + c.port(name)
+		c.Addr = name + domain(name) + ":" + c.port(name)
 	}
 	return c, r.err
+}
+
+// domain is where the servers of a kind are: the name of an Azure account is the first of at least three parts.
+func domain(name string) string {
+	if strings.HasPrefix(name, "azure") {
+		return ".blob.test"
+	}
+	return ".test"
 }
 
 func (c *Config) port(name string) string {

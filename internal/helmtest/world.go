@@ -23,18 +23,25 @@ type World struct {
 	Realms map[string]string          // where the token server of a registry is
 	Issued map[string]func() []string // the tokens for a registry
 
+	// Files are what a test needs to log in: Secrets that are called as their file, and what else there is.
+	Files map[string][]byte
+
 	states  map[string]string // directories, by server
 	commits map[string]int
 	buckets map[string]*S3
+	gcs     map[string]*GCS
+	azure   map[string]*Azure
 }
 
 // NewWorld returns a world without servers that knows Helm repositories ("repo"), proxies ("proxy"), Git servers ("git")
-// and S3 servers ("bucket").
+// and object stores: S3 ("bucket"), Google's ("gcs"), Azure's ("azure").
 func NewWorld(kit *Kit) *World {
 	return &World{
 		Network: NewNetwork(),
 		Kit:     kit,
-		Kinds:   map[string]Kind{"repo": repositoryKind, "proxy": proxyKind, "git": gitKind, "bucket": bucketKind},
+		Kinds: map[string]Kind{
+			"repo": repositoryKind, "proxy": proxyKind, "git": gitKind, "bucket": bucketKind, "gcs": gcsKind, "azure": azureKind,
+		},
 		Servers: map[string]*Server{},
 		Configs: map[string]*Config{},
 		Realms:  map[string]string{},
@@ -42,6 +49,9 @@ func NewWorld(kit *Kit) *World {
 		states:  map[string]string{},
 		commits: map[string]int{},
 		buckets: map[string]*S3{},
+		gcs:     map[string]*GCS{},
+		azure:   map[string]*Azure{},
+		Files:   map[string][]byte{},
 	}
 }
 
@@ -130,6 +140,9 @@ func (w *World) Close() {
 		s.Close()
 	}
 	for _, s := range w.buckets {
+		s.Close()
+	}
+	for _, s := range w.gcs {
 		s.Close()
 	}
 }

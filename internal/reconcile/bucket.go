@@ -125,18 +125,13 @@ func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (fetch.BucketOptions, e
 	return o, err
 }
 
-// bucketLogin is what the bucket's Secret says, nil if it names none, or its
-// provider has another kind of Secret.
+// bucketLogin is what the bucket's Secret says, nil if it names none.
 func (r *Reconciler) bucketLogin(obj *sourcev1.Bucket) (*fetch.BucketLogin, error) {
 	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	switch obj.Spec.Provider {
-	case sourcev1.BucketProviderGoogle, sourcev1.BucketProviderAzure:
-		return nil, nil
-	}
-	return fetch.NewBucketLogin(secret.Name, secret.Data)
+	return fetch.NewBucketLogin(obj.Spec.Provider, obj.Spec.Endpoint, secret.Name, secret.Data)
 }
 
 // certificates are the TLS settings of a certSecretRef, none for no reference.

@@ -30,7 +30,11 @@ func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
 
 func (v *validation) bucket(obj *sourcev1.Bucket) {
 	r := &Reconciler{inventory: v.inv}
-	_, err := r.bucketLogin(obj)
+	err := fetch.CheckBucket(fetch.BucketOptions{
+		Provider: obj.Spec.Provider, Bucket: obj.Spec.BucketName, Endpoint: obj.Spec.Endpoint, Insecure: obj.Spec.Insecure, Region: obj.Spec.Region,
+	})
+	v.fail(err, "spec", "endpoint")
+	_, err = r.bucketLogin(obj)
 	v.fail(err, "spec", "secretRef", "name")
 	_, err = r.certificates(obj.Namespace, obj.Spec.CertSecretRef)
 	v.fail(err, "spec", "certSecretRef", "name")

@@ -1,0 +1,132 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+)
+
+// storageScope lets a token read objects and nothing else.
+const storageScope = "https://www.googleapis.com/auth/devstorage.read_only"
+
+// GoogleStorage gives the access tokens for Google's object store. It is safe for use by many goroutines.
+type GoogleStorage struct {
+	ask  func(context.Context) (*oauth2.Token, error)
+	host string
+	now  func() time.Time
+
+	turn  chan struct{} // held while a token is asked for
+	token *oauth2.Token
+}
+
+// NewGoogleStorage reads the key of a service account, or, if it is nil, takes the identity of this machine: the
+// application default credentials. That one goes to Google's own hosts only. Nobody is asked before the first token.
+func NewGoogleStorage(o CloudOptions, host string, key []byte) (*GoogleStorage, error) {
+	s := &GoogleStorage{host: host, now: o.Now, turn: make(chan struct{}, 1)}
+	client := cloudClient(o)
+	if key == nil {
+		p := &gcpProvider{client, o.Getenv, o.Now, storageScope}
+		s.ask = func(ctx context.Context) (*oauth2.Token, error) {
+			if !isGoogleStorage(host) {
+				return nil, &foreignStorageError{"gcp", host}
+			}
+			return p.token(ctx)
+		}
+		return s, nil
+	}
+	kind, err := checkGoogleKey(key)
+	if err != nil {
+		return nil, err
+	}
+	s.ask = func(ctx context.Context) (*oauth2.Token, error) {
+		ctx = context.WithValue(ctx, oauth2.HTTPClient, client)
+		credentials, err := google.CredentialsFromJSONWithType(ctx, key, kind, storageScope)
+		if err != nil {
+			return nil, errGoogleKey // the library's error may quote the key
+		}
+		return credentials.TokenSource.Token()
+	}
+	return s, nil
+}
+
+var errGoogleKey = errors.New("'serviceaccount' is no key of a service account that can be read")
+
+// checkGoogleKey finds out of what kind a key is. Kinds that make this program read other files, run programs or ask
+// other servers are for those whose machine it is, not for manifests.
+func checkGoogleKey(key []byte) (google.CredentialsType, error) {
+	var file struct {
+		Type       google.CredentialsType `json:"type"`
+		PrivateKey string                 `json:"private_key"`
+	}
+	if len(key) > maxCredentialsFile || json.Unmarshal(key, &file) != nil {
+		return "", errGoogleKey
+	}
+	switch file.Type {
+	case google.AuthorizedUser:
+		return file.Type, nil
+	case google.ServiceAccount:
+		if block, _ := pem.Decode([]byte(file.PrivateKey)); block == nil {
+			return "", errGoogleKey
+		}
+		return file.Type, nil
+	case google.ExternalAccount, google.ExternalAccountAuthorizedUser, google.ImpersonatedServiceAccount:
+		return "", fmt.Errorf("'serviceaccount' is of type %s, which is not used from a Secret: it may name files and programs of this machine", file.Type)
+	}
+	return "", errGoogleKey
+}
+
+// Token returns a token that is good for a while. An error is a *CloudError, or the context's.
+func (s *GoogleStorage) Token(ctx context.Context) (string, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	if s.token != nil && (s.token.Expiry.IsZero() || s.now().Before(s.token.Expiry.Add(-cloudLeeway))) {
+		return s.token.AccessToken, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
+	defer cancel()
+	token, err := s.ask(ctx)
+	if err != nil {
+		return "", storageFailure("gcp", s.host, err)
+	}
+	s.token = token
+	return token.AccessToken, nil
+}
+
+// isGoogleStorage knows the public name, those of regions, and those of private endpoints.
+func isGoogleStorage(host string) bool {
+	return strings.HasSuffix(strings.ToLower(host), ".googleapis.com")
+}
+
+// A foreignStorageError tells that this machine's identity was to be shown to somebody else.
+type foreignStorageError struct{ provider, host string }
+
+func (e *foreignStorageError) Error() string {
+	return fmt.Sprintf("'%s' is not a host of the provider %s: the identity of this machine is not shown to it", e.host, e.provider)
+}
+
+// storageFailure says why there is no token for an object store.
+func storageFailure(provider, host string, err error) error {
+	e := &CloudError{Provider: provider, Host: host, Err: err, what: "failed to get an access token"}
+	var foreign *foreignStorageError
+	switch code := cloudStatus(err); {
+	case errors.As(err, &foreign):
+		e.hint = "a Secret in spec.secretRef may hold credentials for it; with --ambient-credentials=false it is read without any"
+	case code == 0 || code >= 500:
+	case provider == "gcp":
+		e.hint = "the service account may have been disabled, or its key removed"
+	default:
+		e.hint = "tenantId, clientId, and the secret or certificate may be wrong or out of date"
+	}
+	return e
+}

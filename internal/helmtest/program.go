@@ -1,0 +1,140 @@
+package helmtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
+)
+
+// A program is a server in a process of its own.
+type program struct {
+	cmd *exec.Cmd
+	dir string // its own
+}
+
+// startProgram starts a server and waits until it listens. The arguments are given where it is to listen.
+func startProgram(module, name string, args func(addr, dir string) ([]string, error)) (*program, http.Handler, error) {
+	file, err := buildProgram(module, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &program{}
+	if p.dir, err = os.MkdirTemp("", "helmtest-*"); err != nil {
+		return nil, nil, err
+	}
+	addr, err := p.start(file, args)
+	if err != nil {
+		p.Close()
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	// The name that a client has signed is in the Host header, which stays.
+	return p, &httputil.ReverseProxy{
+		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", addr, r.In.Host },
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}, nil
+}
+
+func (p *program) start(file string, args func(addr, dir string) ([]string, error)) (string, error) {
+	addr, err := freePort()
+	if err != nil {
+		return "", err
+	}
+	list, err := args(addr, p.dir)
+	if err != nil {
+		return "", err
+	}
+	p.cmd = exec.CommandContext(context.Background(), file, list...)
+	if err := p.cmd.Start(); err != nil {
+		return "", err
+	}
+	return addr, await(addr)
+}
+
+// Close ends the server and forgets what it holds.
+func (p *program) Close() {
+	if p.cmd != nil && p.cmd.Process != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	}
+	_ = os.RemoveAll(p.dir)
+}
+
+func freePort() (string, error) {
+	l, err := listen("127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// await waits until a connection is accepted.
+func await(addr string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err == nil {
+			return c.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the server does not answer: %w", err)
+		case <-tick.C:
+		}
+	}
+}
+
+// buildProgram returns the program, a tool of the module in the directory beside this file, which is built once for each
+// version of it, however many packages are tested at a time.
+func buildProgram(module, name string) (string, error) {
+	_, file, _, _ := runtime.Caller(0)
+	module = filepath.Join(filepath.Dir(file), module)
+	sums, err := os.ReadFile(filepath.Join(module, "go.sum"))
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(cache, "helmsrc-test", fmt.Sprintf("%s-%s-%s-%x", path.Base(name), runtime.GOOS, runtime.GOARCH, sha256.Sum256(sums)))
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lockedfile.MutexAt(program + ".lock").Lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	fresh := fmt.Sprintf("%s.%d", program, os.Getpid())
+	args := []string{"go", "build", "-trimpath", "-o", fresh, name}
+	if _, err := exec.LookPath("nice"); err == nil {
+		args = append([]string{"nice"}, args...)
+	}
+	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...)
+	cmd.Dir = module
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w\n%s", name, err, out)
+	}
+	return program, os.Rename(fresh, program)
+}
