@@ -98,6 +98,9 @@ func newOCIName(parsed name.Repository) (OCIName, error) {
 // Host is the registry's host and port.
 func (n OCIName) Host() string { return n.ref.Registry }
 
+// Path is the repository in the registry.
+func (n OCIName) Path() string { return n.ref.Repository }
+
 // Tagged is the name with a tag, as Flux shows it.
 func (n OCIName) Tagged(tag string) string { return n.shown + ":" + tag }
 
@@ -185,7 +188,8 @@ func asFlux(err error) error {
 	if refused.Reason != "" {
 		text += ": " + refused.Reason
 	}
-	return &codedError{err, fmt.Sprintf("GET %s: %s", refused.URL, text)}
+	address, _, _ := strings.Cut(refused.URL, "?")
+	return &codedError{err, fmt.Sprintf("GET %s: %s", address, text)}
 }
 
 type codedError struct {
@@ -206,13 +210,26 @@ func (r *OCIRepository) Tags(ctx context.Context) (tags []string, err error) {
 	return tags, err
 }
 
+// CheckOCITag refuses what cannot be a tag.
+func CheckOCITag(tag string) error {
+	ref := registry.Reference{Reference: tag}
+	if ref.ValidateReferenceAsTag() == nil {
+		return nil
+	}
+	hint := ""
+	if strings.Contains(tag, "+") {
+		hint = "a tag cannot hold a \"+\": of a chart it has a \"_\" instead"
+	}
+	return withHint(fmt.Errorf("%q cannot be a tag", oneLine(tag, maxName)), hint)
+}
+
 // Digest asks what a tag names, which may be an image index. A HEAD request does, of which some registries have more to
 // give; if that fails, whatever the reason, a GET tells why.
 func (r *OCIRepository) Digest(ctx context.Context, tag string) (found digest.Digest, err error) {
 	err = r.operation(ctx, func(ctx context.Context, x *ociExchange) error {
 		x.ref.Reference = tag
-		if x.ref.ValidateReferenceAsTag() != nil {
-			return fmt.Errorf("%q cannot be a tag", oneLine(tag, maxName))
+		if err := CheckOCITag(tag); err != nil {
+			return err
 		}
 		if found, err = x.head(ctx, tag); err == nil {
 			return nil

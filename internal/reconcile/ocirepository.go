@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -131,6 +132,9 @@ func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*
 		at.revision, at.shown = tag+"@"+at.digest.String(), repo.Tagged(tag)
 	}
 	p.result.Resolution.Version = tag
+	if errors.Is(err, fs.ErrNotExist) && tag == defaultTag && ociRef(obj).Tag == "" {
+		err = &hintedError{err, "without spec.ref the tag is latest, which charts hardly have: name one with spec.ref.tag, or a range with spec.ref.semver"}
+	}
 	if err != nil {
 		return nil, ociFailure(status.OCIPullFailed, fmt.Errorf("failed to determine artifact digest: %w", err))
 	}

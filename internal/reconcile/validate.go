@@ -34,6 +34,8 @@ func (inv *Inventory) Validate(adm *admission.Admitted) []Finding {
 		v.gitRepository(obj)
 	case *sourcev1.Bucket:
 		v.bucket(obj)
+	case *sourcev1.OCIRepository:
+		v.ociRepository(obj)
 	case *sourcev1.HelmChart:
 		v.helmChart(obj)
 	}
