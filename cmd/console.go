@@ -46,6 +46,7 @@ type console struct {
 	verbosity int // -1 with -q, 0, 1 and more with -v
 	json      bool
 	color     bool
+	github    bool // lines are read by GitHub Actions
 }
 
 func newConsole(w io.Writer) *console { return &console{w: w} }
@@ -82,6 +83,7 @@ func (c *console) configure(fs *pflag.FlagSet, env *Env) error {
 	}
 	c.now = env.clock()
 	c.json = format == "json"
+	c.github = env.Getenv("GITHUB_ACTIONS") == "true"
 	_, terminal := env.Terminal()
 	c.color = color == "always" || color == "auto" && terminal && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb"
 	if terminal && !noProgress && !quiet && !c.json && env.Getenv("TERM") != "dumb" {
@@ -179,6 +181,9 @@ func (c *console) format(level string, s subject, text string) string {
 	if s != (subject{}) && level != levelHint {
 		text = s.String() + ": " + text
 	}
+	if c.github {
+		text = defuse(text)
+	}
 	return prefix + text + "\n"
 }
 
@@ -195,7 +200,18 @@ func (c *console) formatJSON(level string, s subject, text string) string {
 	if err != nil { // strings always marshal
 		return fmt.Sprintf("{%q:%q}\n", "msg", text)
 	}
-	return string(b) + "\n"
+	line := string(b)
+	if c.github {
+		line = strings.ReplaceAll(line, "##[", `##\u005b`) // see defuse
+	}
+	return line + "\n"
+}
+
+// verbatim writes whole lines that were made for somebody else than people.
+func (c *console) verbatim(lines string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = io.WriteString(c.w, lines)
 }
 
 func (c *console) paint(level string) string {

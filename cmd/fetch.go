@@ -30,6 +30,7 @@ failures that a retry may help, 130 interrupted.`,
 	}
 	o.input.add(c.Flags())
 	o.input.addLookup(c.Flags())
+	o.report.add(c.Flags())
 	o.output.addFormat(c.Flags())
 	o.output.addEvents(c.Flags())
 	o.store.addDir(c.Flags())

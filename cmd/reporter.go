@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -25,15 +26,18 @@ func (c *console) startProgress() (stop func()) {
 // same work look the same.
 type progress struct {
 	console *console
+	now     func() time.Time
 
 	mu       sync.Mutex
 	waiting  map[*manifest.Object]int // position of the objects that are not printed yet
 	finished map[int]*reconcile.Result
 	next     int
+	started  map[*manifest.Object]time.Time
+	took     map[*manifest.Object]time.Duration
 }
 
-func newProgress(c *console, targets []*admission.Admitted) *progress {
-	p := &progress{console: c, waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{}}
+func newProgress(c *console, now func() time.Time, targets []*admission.Admitted) *progress {
+	p := &progress{console: c, now: now, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{}, waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{}}
 	for i, t := range targets {
 		p.waiting[t.Object] = i
 	}
@@ -41,6 +45,9 @@ func newProgress(c *console, targets []*admission.Admitted) *progress {
 }
 
 func (p *progress) Started(adm *admission.Admitted) {
+	p.mu.Lock()
+	p.started[adm.Object] = p.now()
+	p.mu.Unlock()
 	if live := p.console.live; live != nil {
 		live.add(subjectOf(adm.Object))
 	}
@@ -69,6 +76,7 @@ func (p *progress) Finished(r *reconcile.Result) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.took[r.Object.Object] = p.now().Sub(p.started[r.Object.Object])
 	position, ok := p.waiting[r.Object.Object]
 	if !ok { // a source that was not selected
 		p.print(r)

@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // app is what the subcommands of one run share.
@@ -16,14 +19,20 @@ type app struct {
 	env     *Env
 	now     func() time.Time
 	started time.Time
+	began   time.Time // the same by the clock of the run
 	console *console
 	code    int // of the subcommand that ran, when it ended without an error
+
+	command string // the subcommand
+	found   []finding.Finding
+	took    map[*manifest.Object]time.Duration
 }
 
 // Run runs one command line and returns its exit code. It never exits the
 // process, and it reads nothing from it but what env holds.
 func Run(ctx context.Context, env *Env) int {
 	a := &app{env: env, now: env.clock(), started: env.Now()}
+	a.began = a.now()
 	a.console = newConsole(env.Stderr)
 	root := newRootCommand(a)
 	root.SetArgs(env.Args)
@@ -62,6 +71,7 @@ It needs no cluster, no kubeconfig and no helm binary.`,
 			return cmd.Help()
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			a.command = cmd.Name()
 			if _, err := a.configure(cmd, args); err != nil {
 				return err
 			}

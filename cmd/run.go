@@ -22,6 +22,7 @@ type passOptions struct {
 	store       storeOptions
 	fetch       fetchOptions
 	trust       trustOptions
+	report      reportOptions
 	resolveOnly bool
 	verify      bool
 }
@@ -29,6 +30,9 @@ type passOptions struct {
 // runPass reconciles what is selected and hands the results to print.
 func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print func([]*reconcile.Result) error) (int, error) {
 	if err := o.fetch.check(); err != nil {
+		return exitUsage, err
+	}
+	if err := o.report.check(true); err != nil {
 		return exitUsage, err
 	}
 	in, err := a.readInput(ctx, &o.input, args, o.store.dir)
@@ -66,7 +70,19 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if o.input.exitZero && code != exitInterrupted && code != exitUsage {
 		code = exitOK
 	}
-	return code, nil
+	return a.report(&o.report, a.newReport(a.reportObjects(in, results), in.unusable), o.outputs(), code), nil
+}
+
+// outputs are what a step of GitHub Actions wants to know besides what was found.
+func (o *passOptions) outputs() []githubOutput {
+	if o.resolveOnly {
+		return nil
+	}
+	dir, err := filepath.Abs(o.store.dir)
+	if err != nil {
+		dir = o.store.dir
+	}
+	return []githubOutput{{"artifacts-path", dir}}
 }
 
 // reconcileOptions are the flags that a run needs to know.
@@ -107,7 +123,9 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, timeout
 	stop := a.console.startProgress()
 	defer stop()
 	targets := a.targets(in)
-	return r.Run(ctx, targets, newProgress(a.console, targets))
+	progress := newProgress(a.console, a.now, targets)
+	a.took = progress.took
+	return r.Run(ctx, targets, progress)
 }
 
 func (a *app) openStore(o *storeOptions) (*store.Store, error) {

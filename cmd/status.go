@@ -10,11 +10,13 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
 )
 
 func newStatusCommand(a *app) *cobra.Command {
 	var in inputOptions
 	var out outputOptions
+	var reports reportOptions
 	storage := storeOptions{algorithm: "sha256"}
 	c := &cobra.Command{
 		Use:   "status [-f FILE...] [[KIND/][NAMESPACE/]NAME...]",
@@ -29,18 +31,22 @@ stored artifact is altered.`,
 	}
 	in.add(c.Flags())
 	out.addFormat(c.Flags())
+	reports.add(c.Flags())
 	storage.addDir(c.Flags())
 	storage.addAddress(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := out.check(); err != nil {
 			return exitUsage, err
 		}
-		return a.status(ctx, &in, &out, &storage, args)
+		if err := reports.check(true); err != nil {
+			return exitUsage, err
+		}
+		return a.status(ctx, &in, &out, &storage, &reports, args)
 	})
 	return c
 }
 
-func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, storage *storeOptions, args []string) (int, error) {
+func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, storage *storeOptions, reports *reportOptions, args []string) (int, error) {
 	st, err := a.openStore(storage)
 	if err != nil {
 		return exitUsage, err
@@ -66,7 +72,11 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
-	return code, nil
+	var objects []report.Object
+	for _, r := range results {
+		objects = append(objects, a.resultObject(r))
+	}
+	return a.report(reports, a.newReport(objects, 0), nil, code), nil
 }
 
 // selectRemembered keeps what the arguments, the namespace and the manifests ask

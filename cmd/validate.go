@@ -11,6 +11,7 @@ import (
 
 func newValidateCommand(a *app) *cobra.Command {
 	var o inputOptions
+	var reports reportOptions
 	c := &cobra.Command{
 		Use:   "validate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		Short: "Find mistakes in manifests without a network",
@@ -27,13 +28,17 @@ the directories given with --lookup-dir.`,
 	}
 	o.add(c.Flags())
 	o.addLookup(c.Flags())
+	reports.add(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		return a.validate(ctx, &o, args)
+		if err := reports.check(false); err != nil {
+			return exitUsage, err
+		}
+		return a.validate(ctx, &o, &reports, args)
 	})
 	return c
 }
 
-func (a *app) validate(ctx context.Context, o *inputOptions, args []string) (int, error) {
+func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, args []string) (int, error) {
 	in, err := a.readInput(ctx, o, args, "")
 	if err != nil {
 		return exitUsage, err
@@ -75,5 +80,5 @@ func (a *app) validate(ctx context.Context, o *inputOptions, args []string) (int
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
-	return code, nil
+	return a.report(reports, a.newReport(validatedObjects(in, targets, invalid), in.unusable), nil, code), nil
 }

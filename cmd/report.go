@@ -1,0 +1,303 @@
+package cmd
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
+)
+
+// reportOptions say where else goes what was found.
+type reportOptions struct {
+	reports  []string
+	noGitHub bool
+	targets  []reportTarget
+}
+
+// stdinFile is what standard input is called in positions.
+const stdinFile = "<stdin>"
+
+// reportTarget is one report: a format, and the file for it.
+type reportTarget struct{ format, file string }
+
+func (o *reportOptions) add(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.reports, "report", nil, "write a report, too: `FORMAT=FILE`, where the format is one of "+strings.Join(report.Formats(), ", ")+" (repeatable)")
+	fs.BoolVar(&o.noGitHub, "no-github", false, "under GitHub Actions, leave annotations, step summary and outputs alone")
+}
+
+// check reads the values, before anything is done. Standard output takes a report only
+// from commands that print nothing there.
+func (o *reportOptions) check(stdoutTaken bool) error {
+	for _, text := range o.reports {
+		format, file, _ := strings.Cut(text, "=")
+		if file == "" {
+			return usagef("--report %s: is not of the form FORMAT=FILE", text)
+		}
+		if !slices.Contains(report.Formats(), format) {
+			hint := "the formats are " + join(report.Formats())
+			if near := nearest(format, report.Formats()); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			return &usageError{err: fmt.Errorf("--report %s: unknown format %q", text, format), hint: hint}
+		}
+		if file == "-" && stdoutTaken {
+			return &usageError{err: fmt.Errorf("--report %s: the objects are printed there", text), hint: "name a file"}
+		}
+		same := func(t reportTarget) bool { return filepath.Clean(t.file) == filepath.Clean(file) }
+		if slices.ContainsFunc(o.targets, same) {
+			return usagef("--report %s: another report goes there, too", text)
+		}
+		o.targets = append(o.targets, reportTarget{format, file})
+	}
+	return nil
+}
+
+// report writes the reports of a run that is over, and tells GitHub. It returns the exit
+// code: a report that is missing is a failure, whatever else may be forgiven.
+func (a *app) report(o *reportOptions, run *report.Run, outputs []githubOutput, code int) int {
+	a.placeFiles(run)
+	for _, t := range o.targets {
+		if err := a.writeReport(t, run); err != nil {
+			a.console.fail(fmt.Errorf("--report %s=%s: %w", t.format, t.file, err))
+			code = worst(code, exitFailed)
+		}
+	}
+	if !o.noGitHub && a.env.Getenv("GITHUB_ACTIONS") == "true" {
+		a.tellGitHub(run, outputs)
+	}
+	return code
+}
+
+func (a *app) writeReport(t reportTarget, run *report.Run) error {
+	var content bytes.Buffer
+	if err := report.Write(&content, t.format, run); err != nil {
+		return err
+	}
+	if t.file == "-" {
+		_, err := a.env.Stdout.Write(content.Bytes())
+		return err
+	}
+	return writeWhole(t.file, content.Bytes())
+}
+
+// writeWhole writes a file completely or not at all. What is no regular file, a pipe or
+// a device, is written to as it is.
+func writeWhole(path string, content []byte) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return errors.New("is a directory")
+	case err == nil && !info.Mode().IsRegular():
+		return os.WriteFile(path, content, 0o666)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	temporary := path + "." + rand.Text()[:8] + ".tmp"
+	if err := writeNew(temporary, content); err != nil {
+		return errors.Join(err, ignoreMissing(os.Remove(temporary)))
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return errors.Join(err, ignoreMissing(os.Remove(temporary)))
+	}
+	return nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func writeNew(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// newReport describes a run that is over: what was found is in the app. Objects that are
+// unusable, because nobody can tell which one is meant, are only counted.
+func (a *app) newReport(objects []report.Object, unusable int) *report.Run {
+	run := &report.Run{
+		Command: a.command, Version: versionString(), Started: a.began, Duration: a.now().Sub(a.began),
+		Findings: a.found, Objects: objects, Failed: unusable,
+	}
+	for i := range objects {
+		o := &objects[i]
+		o.Message = reconcile.RedactText(o.Message)
+		switch o.State {
+		case report.StateReady:
+			run.Ready++
+		case report.StateSuspended:
+			run.Skipped++
+		case report.StateFailed:
+			run.Failed++
+		}
+	}
+	return run
+}
+
+// reportObjects are the results of a pass, and the objects that got none because they
+// were rejected.
+func (a *app) reportObjects(in *input, results []*reconcile.Result) []report.Object {
+	var objects []report.Object
+	for _, r := range results {
+		objects = append(objects, a.resultObject(r))
+	}
+	return append(objects, rejectedObjects(in)...)
+}
+
+func rejectedObjects(in *input) []report.Object {
+	var objects []report.Object
+	for _, obj := range in.set.Objects() {
+		if in.told[obj] {
+			o := newReportObject(obj)
+			o.State, o.Reason, o.Message = report.StateFailed, "Invalid", "the API server would reject it"
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}
+
+// validatedObjects are those that were judged, and those that were rejected.
+func validatedObjects(in *input, targets []*admission.Admitted, invalid map[*manifest.Object]bool) []report.Object {
+	var objects []report.Object
+	for _, adm := range targets {
+		o := newReportObject(adm.Object)
+		if invalid[adm.Object] {
+			o.State, o.Reason = report.StateFailed, "Invalid"
+		}
+		objects = append(objects, o)
+	}
+	return append(objects, rejectedObjects(in)...)
+}
+
+func newReportObject(obj *manifest.Object) report.Object {
+	return report.Object{
+		APIVersion: obj.APIVersion, Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name, Pos: obj.Pos, State: report.StateReady,
+	}
+}
+
+func (a *app) resultObject(r *reconcile.Result) report.Object {
+	o := newReportObject(r.Object.Object)
+	o.Message = r.Message()
+	o.Duration = a.took[r.Object.Object]
+	switch r.State {
+	case reconcile.Suspended:
+		o.State, o.Message = report.StateSuspended, "suspended, left as it is"
+	case reconcile.Interrupted:
+		o.State = report.StateInterrupted
+	case reconcile.Failed:
+		o.State = report.StateFailed
+	case reconcile.Resolved:
+		o.Message = resolvedMessage(r)
+	case reconcile.Static:
+		o.Message = "has no status by design"
+	}
+	conditions, _ := r.Status["conditions"].([]any)
+	for _, c := range conditions {
+		if fields, ok := c.(map[string]any); ok && fields["type"] == "Ready" {
+			o.Reason, _ = fields["reason"].(string)
+		}
+	}
+	if artifact, ok := r.Status["artifact"].(map[string]any); ok && r.State != reconcile.Failed {
+		o.Revision, _ = artifact["revision"].(string)
+		o.Digest, _ = artifact["digest"].(string)
+		o.Path, _ = artifact["path"].(string)
+	}
+	if found := r.Resolution; found != nil {
+		o.Version = found.Version
+		if o.Digest == "" {
+			o.Digest = found.Digest
+		}
+	}
+	return o
+}
+
+// placeFiles names the files of a report as those who read it see them: from the root of
+// the repository.
+func (a *app) placeFiles(run *report.Run) {
+	root := a.repositoryRoot()
+	place := func(p *manifest.Pos) { p.File = fileInRepository(root, p.File) }
+	run.Findings = slices.Clone(run.Findings)
+	for i := range run.Findings {
+		f := &run.Findings[i]
+		f.Related = slices.Clone(f.Related)
+		place(&f.Pos)
+		for j := range f.Related {
+			place(&f.Related[j])
+		}
+	}
+	for i := range run.Objects {
+		place(&run.Objects[i].Pos)
+	}
+}
+
+// repositoryRoot is the directory that the paths of reports begin in: what a CI system
+// checked out, or the repository that is worked in, or the working directory.
+func (a *app) repositoryRoot() string {
+	dir, err := os.Getwd()
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return ""
+	}
+	for _, name := range []string{"GITHUB_WORKSPACE", "CI_PROJECT_DIR"} {
+		if root, err := filepath.EvalSymlinks(a.env.Getenv(name)); err == nil && isBelow(root, dir) && filepath.IsAbs(root) {
+			return root
+		}
+	}
+	for up := dir; ; up = filepath.Dir(up) {
+		if _, err := os.Lstat(filepath.Join(up, ".git")); err == nil {
+			return up
+		}
+		if up == filepath.Dir(up) {
+			return dir
+		}
+	}
+}
+
+func isBelow(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// fileInRepository is a file as it is called from the root on, with forward slashes; one
+// that is elsewhere has its whole path.
+func fileInRepository(root, file string) string {
+	if file == "" || file == stdinFile {
+		return file
+	}
+	absolute, err := filepath.Abs(file)
+	if err != nil {
+		return filepath.ToSlash(file)
+	}
+	// The directory is looked at as it is, the file as it is called: a link is what was
+	// found, not what it leads to.
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(absolute)); err == nil {
+		absolute = filepath.Join(dir, filepath.Base(absolute))
+	}
+	if rel, err := filepath.Rel(root, absolute); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(absolute)
+}
