@@ -168,7 +168,7 @@ func globHost(glob, host string) bool {
 func (p *PullSecrets) noEntry(host string) error {
 	var hosts []string
 	for _, e := range p.entries {
-		hosts = append(hosts, e.host)
+		hosts = append(hosts, path.Join(e.host, e.path))
 	}
 	slices.Sort(hosts)
 	text := fmt.Sprintf("no login for '%s' in Secret '%s'", host, strings.Join(p.names, "', '"))

@@ -41,7 +41,7 @@ func TestPullSecrets(t *testing.T) {
 		{"URL without an end", config("https://ghcr.io/v1"), "ghcr.io", "org/app", "https://ghcr.io/v1", ""},
 		{"path", config("ghcr.io/org"), "ghcr.io", "org/app", "ghcr.io/org", ""},
 		{"the beginning of a path", config("ghcr.io/or"), "ghcr.io", "org/app", "ghcr.io/or", ""},
-		{"another path", config("ghcr.io/other"), "ghcr.io", "org/app", "", "no login for 'ghcr.io' in Secret 'apps/ghcr', only for: ghcr.io"},
+		{"another path", config("ghcr.io/other"), "ghcr.io", "org/app", "", "no login for 'ghcr.io' in Secret 'apps/ghcr', only for: ghcr.io/other"},
 		{"the longest", config("ghcr.io", "ghcr.io/org/app", "ghcr.io/org"), "ghcr.io", "org/app", "ghcr.io/org/app", ""},
 		{"port", config("r.test", "r.test:5000"), "r.test:5000", "app", "r.test:5000", ""},
 		{"no port", config("r.test:5000"), "r.test", "app", "", "no login for 'r.test' in Secret 'apps/ghcr', only for: r.test:5000"},

@@ -243,9 +243,18 @@ func (p *pass) artifactSigner(ctx context.Context, v verification, at *ociArtifa
 	var refused interface{ Integrity() bool }
 	if v.provider == providerCosign && v.secret != nil && errors.As(err, &refused) {
 		// Flux says no more than this of any failure.
-		err = fmt.Errorf("no matching signatures were found for '%s': %w", v.subject, err)
+		err = fmt.Errorf("no matching signatures were found for '%s': %w", v.subject, reasonOf(err))
 	}
 	return signer, err
+}
+
+// reasonOf leaves out of a refusal that nothing matches.
+func reasonOf(err error) error {
+	var refused *verify.RefusedError
+	if errors.As(err, &refused) && refused.Err != nil {
+		return refused.Err
+	}
+	return err
 }
 
 // unusableError is a verification that cannot even begin: a missing Secret is no
