@@ -103,6 +103,7 @@ func reconcileHelmChart(ctx context.Context, p *pass) error {
 	p.out.Unverifiable = obj.Spec.Verify == nil
 	p.result.Resolution = &Resolution{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version}
 	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
+	defer func() { p.prefetched.stop(p) }()
 	result, err := p.chartSource(ctx, obj)
 	if err != nil {
 		return err
@@ -221,12 +222,16 @@ func (p *pass) saw(obj *sourcev1.HelmChart, build status.Build) {
 
 // pull stores the archive as it was published.
 func (p *pass) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick, build status.Build, fingerprint string) error {
-	pending, err := p.r.store.Create(p.key)
-	if err != nil {
-		return storageFailure(err, status.ArchiveOperationFailed)
+	pending, err, prefetched := p.prefetched.take(p, chosen)
+	if !prefetched {
+		pending, err = p.r.store.Create(p.key)
+		if err != nil {
+			return storageFailure(err, status.ArchiveOperationFailed)
+		}
+		err = p.download(ctx, chosen, pending)
 	}
 	defer p.discard(pending)
-	if err := p.download(ctx, chosen, pending); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := p.checkArchive(sectionOf(pending, pending.Size()), chosen); err != nil {
@@ -363,6 +368,7 @@ func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Resul
 	if err != nil {
 		return nil, status.SourceUnavailable.Wrap(&unavailableError{ref.Kind, ref.Name, err})
 	}
+	p.prefetched = p.prefetch(ctx, obj, adm)
 	result := p.r.result(ctx, adm)
 	if result.State == Interrupted {
 		return nil, context.Cause(ctx)

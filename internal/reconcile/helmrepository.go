@@ -107,26 +107,46 @@ func (p *pass) fetchIndex(ctx context.Context, repo *repository) (*indexFile, er
 	if err != nil {
 		return nil, err
 	}
-	return p.keepIndex(pending, &indexFile{owner: p.key, offsets: offsets, revision: pending.Digest()})
+	file := &indexFile{owner: p.key, offsets: offsets, revision: pending.Digest()}
+	readers := &handover{from: pending}
+	p.r.arrival(p.key).announce(&indexFile{owner: p.key, offsets: offsets, file: readers})
+	err = p.keepIndex(pending, file, readers)
+	readers.during(func() io.ReaderAt { return file.file })
+	return file, err
 }
 
-// keepIndex commits a downloaded index, or goes on with the stored one if that
-// has the same bytes.
-func (p *pass) keepIndex(pending *store.Pending, file *indexFile) (*indexFile, error) {
+// keepIndex commits a downloaded index, which may be read meanwhile, or goes on
+// with the stored one if that has the same bytes.
+func (p *pass) keepIndex(pending *store.Pending, file *indexFile, readers *handover) error {
 	current, err := p.upToDate(pending)
 	if err != nil {
-		return nil, storageFailure(err, status.StatOperationFailed)
+		return storageFailure(err, status.StatOperationFailed)
 	}
 	if current {
 		file.artifact = p.prev.Artifact
-		return file, p.openIndex(file)
+		return p.openIndex(file)
 	}
+	if err := pending.Settle(); err != nil {
+		return unsavedIndex(err)
+	}
+	readers.during(func() io.ReaderAt {
+		err = p.commitIndex(pending, file)
+		return file.file
+	})
+	return err
+}
+
+func unsavedIndex(err error) error {
+	return storageFailure(fmt.Errorf("unable to save artifact to storage: %w", err), status.ArchiveOperationFailed)
+}
+
+func (p *pass) commitIndex(pending *store.Pending, file *indexFile) error {
 	stored, err := pending.Commit("index-"+file.revision.Encoded()+".yaml", p.kind.link)
 	if err := p.tolerateLink(err); err != nil {
-		return nil, storageFailure(fmt.Errorf("unable to save artifact to storage: %w", err), status.ArchiveOperationFailed)
+		return unsavedIndex(err)
 	}
 	file.artifact = p.artifact(stored, file.revision.String(), nil)
-	return file, p.openIndex(file)
+	return p.openIndex(file)
 }
 
 // upToDate tells whether the stored index has the same bytes as the fetched one.
@@ -158,7 +178,8 @@ func (p *pass) copyIndex(from *indexFile) (*indexFile, error) {
 	if err := from.writeTo(pending); err != nil {
 		return nil, status.ArchiveOperationFailed.Wrap(err)
 	}
-	return p.keepIndex(pending, &indexFile{owner: p.key, offsets: from.offsets, revision: from.revision})
+	file := &indexFile{owner: p.key, offsets: from.offsets, revision: from.revision}
+	return file, p.keepIndex(pending, file, &handover{})
 }
 
 // storedIndex reports the index in storage.
@@ -205,7 +226,7 @@ func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst in
 		}
 		return offsets, nil
 	case sink.err != nil:
-		return nil, storageFailure(fmt.Errorf("unable to save artifact to storage: %w", sink.err), status.ArchiveOperationFailed)
+		return nil, unsavedIndex(sink.err)
 	case errors.As(err, &invalid):
 		return nil, invalidIndex(invalid.Err)
 	case fetch.AuthFailure(err):

@@ -31,6 +31,8 @@ type pass struct {
 	rebuild     bool          // a new requestedAt, or --refresh: reuse nothing
 	out         status.Outcome
 	result      *Result
+
+	prefetched *prefetch // of a chart, nil if there is none
 }
 
 // reconcile takes one object through the run. It always returns a result: a bug

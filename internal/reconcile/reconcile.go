@@ -192,6 +192,9 @@ type Reconciler struct {
 	trees    memo[store.Key, *sourceTree] // of Git repositories and buckets
 	unpacked memo[store.Key, *os.Root]    // of those that were unpacked
 
+	mu       sync.Mutex
+	arrivals map[store.Key]*arrival // of indexes
+
 	logins  logins
 	closers closers
 }
@@ -293,6 +296,7 @@ func (r *Reconciler) result(ctx context.Context, adm *admission.Admitted) *Resul
 	result, err := r.results.do(ctx, keyOf(adm), func() (*Result, error) {
 		r.progress.Started(adm)
 		result := r.reconcile(ctx, adm)
+		r.arrival(keyOf(adm)).announce(nil) // for who waits for one that will not come
 		r.progress.Finished(result)
 		return result, nil
 	})

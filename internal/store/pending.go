@@ -23,7 +23,7 @@ type Artifact struct {
 }
 
 // A Pending is an artifact that is being written, in a temporary file beside its future place. It must end in Commit
-// or Discard. Only one goroutine may use it at a time.
+// or Discard. Only one goroutine may use it at a time, but for ReadAt during Settle.
 type Pending struct {
 	store *Store
 	root  *os.Root
@@ -34,6 +34,7 @@ type Pending struct {
 	err   error // the first failed write; sticks until Reset
 
 	flowing int64 // bytes that the system was asked to write to disk already
+	settled bool  // what was written is durable
 }
 
 var errDone = errors.New("the artifact is already committed or discarded")
@@ -77,6 +78,7 @@ func (p *Pending) Write(b []byte) (int, error) {
 	if p.err != nil {
 		return 0, p.err
 	}
+	p.settled = false
 	n, err := p.file.Write(b)
 	_, _ = p.sum.Write(b[:n])
 	if size := p.sum.Size(); size-p.flowing >= writebackSize {
@@ -113,7 +115,7 @@ func (p *Pending) Reset() error {
 		return inPlace(p.key.dir(), err)
 	}
 	p.sum.Reset()
-	p.err, p.flowing = nil, 0
+	p.err, p.flowing, p.settled = nil, 0, false
 	return nil
 }
 
@@ -168,9 +170,12 @@ func (p *Pending) commit(file, link string) (Artifact, error) {
 		Size:           p.Size(),
 		LastUpdateTime: p.store.options.Now().UTC().Truncate(time.Second),
 	}
-	if err := p.settle(a.LastUpdateTime); err != nil {
+	if err := p.Settle(); err != nil {
 		return Artifact{}, err
 	}
+	// Retention goes by this time, and it should be the clock's that the artifact's lastUpdateTime is from. A file
+	// system that cannot set it has about the same.
+	_ = p.root.Chtimes(p.temp, a.LastUpdateTime, a.LastUpdateTime)
 	if err := announce(p.root, p.key, a); err != nil {
 		return Artifact{}, err
 	}
@@ -180,18 +185,21 @@ func (p *Pending) commit(file, link string) (Artifact, error) {
 	return a, nil
 }
 
-// settle makes the bytes durable. The name must not be durable before them, or a power failure leaves an artifact
-// that is empty.
-func (p *Pending) settle(at time.Time) error {
-	if p.err != nil {
+// Settle makes the bytes durable, as Commit does first of all: the name must not be durable before them, or a power
+// failure leaves an artifact that is empty. Other goroutines may read the artifact meanwhile.
+func (p *Pending) Settle() error {
+	switch {
+	case p.file == nil:
+		return errDone
+	case p.err != nil:
 		return fmt.Errorf("artifact is incomplete: %w", p.err)
+	case p.settled:
+		return nil
 	}
 	if err := p.file.Sync(); err != nil {
 		return inPlace(p.key.dir(), err)
 	}
-	// Retention goes by this time, and it should be the clock's that the artifact's lastUpdateTime is from. A file
-	// system that cannot set it has about the same.
-	_ = p.root.Chtimes(p.temp, at, at)
+	p.settled = true
 	return nil
 }
 
