@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/helmsrc/helmsrc/cmd"
+)
+
+// TestHelp runs every example of the help texts, each in the world of testdata/help.txtar: whatever an example names has to
+// be there.
+func TestHelp(t *testing.T) {
+	world, err := txtar.ParseFile(filepath.Join("testdata", "help.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for path, examples := range helpExamples(t) {
+		if len(examples) == 0 {
+			t.Errorf("%s has no example", path)
+		}
+		for i, example := range examples {
+			script := *world
+			script.Comment = fmt.Appendf(nil, "%s\n# %s\n%s\n", world.Comment, example, exampleCommand(t, example))
+			name := fmt.Sprintf("%s_%d.txtar", strings.ReplaceAll(path, " ", "_"), i+1)
+			if err := os.WriteFile(filepath.Join(dir, name), txtar.Format(&script), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: dir, Setup: setup, Cmds: scriptCommands, Condition: condition, RequireExplicitExec: true,
+	})
+}
+
+// exampleCommand is the line of a script for an example. Where its output goes is left out.
+func exampleCommand(t *testing.T, example string) string {
+	t.Helper()
+	command, _, _ := strings.Cut(example, " > ")
+	command, _, _ = strings.Cut(command, " | ")
+	if !strings.HasPrefix(command, "helmsrc ") && !strings.HasPrefix(command, "HELMSRC_") {
+		t.Errorf("the example %q begins with something that no test can run", example)
+	}
+	line := "exec " + command
+	for strings.HasPrefix(command, "HELMSRC_") {
+		variable, rest, _ := strings.Cut(command, " ")
+		command = rest
+		line = "env " + variable + "\nexec " + command
+	}
+	return line
+}
+
+// helpExamples are the examples of all commands, by command.
+func helpExamples(t *testing.T) map[string][]string {
+	t.Helper()
+	examples := map[string][]string{}
+	var visit func(path []string)
+	visit = func(path []string) {
+		text := help(t, path)
+		examples[strings.Join(append([]string{"helmsrc"}, path...), " ")] = section(text, "Examples:")
+		for _, line := range section(text, "Available Commands:") {
+			if name, _, _ := strings.Cut(line, " "); name != "help" {
+				visit(append(path[:len(path):len(path)], name))
+			}
+		}
+	}
+	visit(nil)
+	return examples
+}
+
+func help(t *testing.T, path []string) string {
+	t.Helper()
+	var out bytes.Buffer
+	code := cmd.Run(t.Context(), &cmd.Env{
+		Args: append(path, "--help"), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
+		Terminal: func() (int, bool) { return 0, false },
+		Getenv:   func(string) string { return "" },
+		Now:      time.Now,
+		Program:  "helmsrc",
+	})
+	if code != 0 {
+		t.Fatalf("help of %v: exit code %d\n%s", path, code, out.String())
+	}
+	return out.String()
+}
+
+// section are the lines of a help text below a heading, up to the next empty one. Comments and lines that go on are no
+// commands of their own.
+func section(text, heading string) []string {
+	_, rest, found := strings.Cut(text, "\n"+heading+"\n")
+	if !found {
+		return nil
+	}
+	body, _, _ := strings.Cut(rest, "\n\n")
+	var lines []string
+	for line := range strings.Lines(strings.ReplaceAll(body, "\\\n", " ")) {
+		line = strings.Join(strings.Fields(line), " ")
+		if line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
