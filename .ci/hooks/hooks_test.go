@@ -33,6 +33,7 @@ func newSite(t *testing.T) *site {
 		"GOCACHE="+output(t, "", nil, "go", "env", "GOCACHE"), "GOMODCACHE="+output(t, "", nil, "go", "env", "GOMODCACHE"),
 		"GOPROXY=off", "GOFLAGS=-mod=mod -buildvcs=false",
 	)
+	output(t, top, nil, "go", "mod", "download")
 	output(t, top, nil, "go", "build", "-o", filepath.Join(bin, "helmsrc"), ".")
 	for name := range strings.SplitSeq(strings.TrimRight(output(t, top, nil, "git", "ls-files", "-coz", "--exclude-standard"), "\x00"), "\x00") {
 		copyFile(t, filepath.Join(top, name), filepath.Join(s.hooks, name))

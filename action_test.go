@@ -1,0 +1,177 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// action is what a test needs to know of an action.yml.
+type action struct {
+	Inputs map[string]struct {
+		Description, Default string
+	}
+	Outputs map[string]struct{ Description, Value string }
+	Runs    struct{ Steps []map[string]any }
+}
+
+func readAction(t *testing.T, file string) *action {
+	t.Helper()
+	var a action
+	readYAML(t, file, &a)
+	return &a
+}
+
+func readYAML(t *testing.T, file string, v any) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(b, v); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+var (
+	tableRow   = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (.*?) ?\\|(?: (.*) \\|)?$")
+	expression = regexp.MustCompile(`\$\{\{`)
+	anAction   = regexp.MustCompile(`^(\./.*|[\w.-]+/[\w./-]+@[0-9a-f]{40})$`)
+)
+
+// TestActionInputs holds the tables of docs/guides/ci.md against the inputs and outputs of the actions.
+func TestActionInputs(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join("docs", "guides", "ci.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"action.yml", "actions/setup/action.yml"} {
+		a := readAction(t, file)
+		_, section, _ := strings.Cut(string(b), "<!-- inputs of "+file+" -->")
+		section, _, _ = strings.Cut(section, "<!-- end -->")
+		inputs, outputs, _ := strings.Cut(section, "| output |")
+		documented := map[string]string{}
+		for _, row := range tableRow.FindAllStringSubmatch(inputs, -1) {
+			documented[row[1]] = strings.Trim(row[2], "`")
+			text := strings.ReplaceAll(strings.ToLower(a.Inputs[row[1]].Description), ". without", "; without")
+			text, _, _ = strings.Cut(text, ".")
+			if plain := strings.ToLower(strings.ReplaceAll(row[3], "`", "")); !strings.HasPrefix(plain, strings.TrimSuffix(text, ".")) {
+				t.Errorf("%s: input %s is said to be %q and %q", file, row[1], a.Inputs[row[1]].Description, row[3])
+			}
+		}
+		for name, input := range a.Inputs {
+			want := strings.Replace(input.Default, "${{ github.token }}", "the job's", 1)
+			if got, ok := documented[name]; !ok || got != want {
+				t.Errorf("%s: the default of input %s is %q, documented is %q (%v)", file, name, want, got, ok)
+			}
+			delete(documented, name)
+		}
+		for name := range documented {
+			t.Errorf("%s has no input %s", file, name)
+		}
+		var names []string
+		for _, row := range tableRow.FindAllStringSubmatch(outputs, -1) {
+			names = append(names, row[1])
+		}
+		slices.Sort(names)
+		if want := slices.Sorted(maps.Keys(a.Outputs)); !slices.Equal(names, want) {
+			t.Errorf("%s: documented are the outputs %q, there are %q", file, names, want)
+		}
+	}
+}
+
+// TestActionSafety: what comes from outside reaches shells through the environment, never through their text, and other
+// actions are those of a commit.
+func TestActionSafety(t *testing.T) {
+	t.Parallel()
+	workflows, err := filepath.Glob(".github/workflows/*.yml")
+	if err != nil || len(workflows) == 0 {
+		t.Fatal("no workflows", err)
+	}
+	for _, file := range append(workflows, "action.yml", "actions/setup/action.yml") {
+		var all any
+		readYAML(t, file, &all)
+		for _, step := range steps(all) {
+			if run, ok := step["run"].(string); ok && expression.MatchString(run) {
+				t.Errorf("%s: an expression becomes part of a script: %s", file, run)
+			}
+			if uses, ok := step["uses"].(string); ok && !anAction.MatchString(uses) {
+				t.Errorf("%s: %s is not pinned to a commit", file, uses)
+			}
+		}
+	}
+	for _, script := range []string{"actions/run.sh", "actions/setup/install.sh"} {
+		b, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(b), "\nset -euo pipefail\n") || strings.Contains(string(b), "eval") && !strings.Contains(string(b), "evaluated") {
+			t.Errorf("%s does not begin as it should, or evaluates", script)
+		}
+	}
+}
+
+// steps finds everything in a workflow or action that runs or uses something.
+func steps(v any) (found []map[string]any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if v["run"] != nil || v["uses"] != nil {
+			found = append(found, v)
+		}
+		for _, inner := range v {
+			found = append(found, steps(inner)...)
+		}
+	case []any:
+		for _, inner := range v {
+			found = append(found, steps(inner)...)
+		}
+	}
+	return found
+}
+
+// TestCIExamples: the workflows in the documentation use inputs that there are, with flags that there are.
+func TestCIExamples(t *testing.T) {
+	t.Parallel()
+	actions := map[string]*action{"helmsrc/helmsrc": readAction(t, "action.yml"), "helmsrc/helmsrc/actions/setup": readAction(t, "actions/setup/action.yml")}
+	used := 0
+	for _, file := range []string{"examples/ci/github.yml", ".github/workflows/action.yml"} {
+		var workflow any
+		readYAML(t, file, &workflow)
+		for _, step := range steps(workflow) {
+			uses, _ := step["uses"].(string)
+			name, _, _ := strings.Cut(strings.Replace(uses, "./", "helmsrc/helmsrc/", 1), "@")
+			a := actions[strings.TrimSuffix(name, "/")]
+			if a == nil {
+				continue
+			}
+			used++
+			with, _ := step["with"].(map[string]any)
+			for input := range with {
+				if _, ok := a.Inputs[input]; !ok {
+					t.Errorf("%s: %s has no input %s", file, uses, input)
+				}
+			}
+		}
+	}
+	if used < 4 {
+		t.Errorf("the examples use the actions %d times", used)
+	}
+	var gitlab map[string]struct {
+		Script       []string
+		BeforeScript []string `json:"before_script"`
+		Extends      string
+	}
+	readYAML(t, "examples/ci/gitlab-ci.yml", &gitlab)
+	for _, job := range []string{"validate", "fetch"} {
+		if j := gitlab[job]; len(j.Script) == 0 || len(gitlab[j.Extends].BeforeScript) == 0 {
+			t.Errorf("examples/ci/gitlab-ci.yml: job %s is %+v", job, j)
+		}
+	}
+}

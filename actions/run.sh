@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Runs helmsrc for the action, also with the bash 3.2 of macOS. The inputs come in through the environment, lists with one
+# value per line, and reach the program as arguments of its command line: nothing is evaluated.
+set -euo pipefail
+
+fail() {
+	printf '::error title=helmsrc::%s\n' "$1" >&2
+	exit 2
+}
+
+# each PREFIX LIST appends an argument for each line that is not empty.
+each() {
+	local line
+	while IFS= read -r line || [[ -n $line ]]; do
+		line=${line%$'\r'}
+		if [[ -n $line ]]; then arguments+=("$1$line"); fi
+	done <<<"$2"
+}
+
+case ${COMMAND:-} in
+validate | fetch | resolve | verify) ;;
+*) fail "the input command is not one of validate, fetch, resolve, verify" ;;
+esac
+for pair in "recursive=${RECURSIVE:-}" "sarif=${SARIF:-}"; do
+	case ${pair#*=} in
+	true | false) ;;
+	*) fail "the input ${pair%%=*} is neither true nor false" ;;
+	esac
+done
+
+arguments=()
+if [[ $RECURSIVE == true ]]; then arguments+=(--recursive); fi
+each --filename= "${FILES:-}"
+each --report= "${REPORTS:-}"
+sarif=
+if [[ $SARIF == true ]]; then
+	sarif=$RUNNER_TEMP/helmsrc.sarif
+	rm -f "$sarif"
+	arguments+=("--report=sarif=$sarif")
+fi
+each '' "${ARGS:-}"
+arguments+=(--)
+each '' "${OBJECTS:-}"
+
+code=0
+helmsrc "$COMMAND" "${arguments[@]}" || code=$?
+{
+	printf 'exit-code=%s\n' "$code"
+	if [[ -n $sarif && -s $sarif ]]; then printf 'sarif-file=%s\n' "$sarif"; fi
+} >>"$GITHUB_OUTPUT"
+exit "$code"
