@@ -28,13 +28,14 @@ import (
 type signatories struct {
 	keys            map[string]*signing.Key
 	pgp             map[string]*signing.PGPKey
+	ssh             map[string]*signing.SSHKey
 	sigstore, other *signing.Sigstore
 	notation        map[string]*signing.Authority
 }
 
 // theSignatories are made when a script needs them.
 var theSignatories = sync.OnceValues(func() (*signatories, error) {
-	s := &signatories{keys: map[string]*signing.Key{}, pgp: map[string]*signing.PGPKey{}, notation: map[string]*signing.Authority{}}
+	s := &signatories{keys: map[string]*signing.Key{}, pgp: map[string]*signing.PGPKey{}, ssh: map[string]*signing.SSHKey{}, notation: map[string]*signing.Authority{}}
 	for name, kind := range map[string]string{
 		"cosign": "ecdsa", "other": "ecdsa", "ecdsa384": "ecdsa384", "rsa": "rsa", "ed25519": "ed25519",
 	} {
@@ -51,11 +52,16 @@ var theSignatories = sync.OnceValues(func() (*signatories, error) {
 	}
 	for _, name := range []string{"pgp", "other-pgp"} {
 		var err error
-		if s.pgp[name], err = signing.NewPGPKey("The "+name+" key", name+"@example.org", nil); err != nil {
+		if s.pgp[name], err = signing.NewPGPKey("The "+name+" key", name+"@example.org", signing.Earlier()); err != nil {
 			return nil, err
 		}
 	}
 	var err error
+	for _, name := range []string{"ssh", "other-ssh"} {
+		if s.ssh[name], err = signing.NewSSHKey(); err != nil {
+			return nil, err
+		}
+	}
 	if s.sigstore, err = signing.NewSigstore(); err != nil {
 		return nil, err
 	}
@@ -175,6 +181,39 @@ func signedRepository(kind helmtest.Kind) helmtest.Kind {
 		}
 		return kind(w, name, dir, c)
 	}
+}
+
+// signGit signs the commit and makes the signed tags of a Git repository. WHAT is `commit`, or the name of a tag; WHO a
+// PGP or SSH key, or `nobody` for an annotated tag alone. The option `forged` makes the signature of a commit one of
+// something else, `as=NAME` signs a tag under another name.
+func signGit(g *helmtest.Git, dir string) error {
+	return signatures(dir, func(s *signatories, words []string) error {
+		signer, err := s.gitSigner(words[1])
+		if err != nil {
+			return err
+		}
+		name, option := words[0], strings.Join(words[2:], " ")
+		if name == "commit" {
+			return g.SignCommit(signer, option == "forged")
+		}
+		signed, found := strings.CutPrefix(option, "as=")
+		if !found {
+			signed = name
+		}
+		return g.SignTag(name, signed, signer)
+	})
+}
+
+func (s *signatories) gitSigner(who string) (helmtest.GitSigner, error) {
+	switch {
+	case who == "nobody":
+		return nil, nil
+	case s.pgp[who] != nil:
+		return s.pgp[who], nil
+	case s.ssh[who] != nil:
+		return s.ssh[who], nil
+	}
+	return nil, fmt.Errorf("nobody is called %q", who)
 }
 
 func (s *signatories) sign(w *helmtest.World, r *registry.Registry, words []string) error {
@@ -367,8 +406,30 @@ func (s *signatories) files() (map[string][]byte, error) {
 			return nil, err
 		}
 	}
+	if err := s.gitKeys(secrets); err != nil {
+		return nil, err
+	}
 	for name, values := range secrets {
 		files[name+".yaml"] = helmtest.Secret(name, values)
 	}
 	return files, nil
+}
+
+// gitKeys are the Secrets for signatures of commits and tags: one for each key, and `git`, which has two.
+func (s *signatories) gitKeys(secrets map[string]map[string][]byte) error {
+	secrets["git"] = map[string][]byte{}
+	for name, key := range s.pgp {
+		armored, err := key.Armored()
+		if err != nil {
+			return err
+		}
+		secrets[name] = map[string][]byte{name + ".asc": armored}
+	}
+	for name, key := range s.ssh {
+		secrets[name] = map[string][]byte{name + ".sshpub": key.Authorized()}
+	}
+	for _, name := range []string{"pgp", "ssh"} {
+		maps.Copy(secrets["git"], secrets[name])
+	}
+	return nil
 }

@@ -143,6 +143,7 @@ func setup(env *testscript.Env) error {
 	w := helmtest.NewWorld(k)
 	w.Kinds["registry"] = registry.KindWith(registry.Hooks{Change: signArchives, Add: signIn(w)})
 	w.Kinds["repo"] = signedRepository(w.Kinds["repo"])
+	w.SignGit = signGit
 	env.Defer(w.Close)
 	if err := writeSigning(env.WorkDir); err != nil {
 		return err

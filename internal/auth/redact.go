@@ -134,7 +134,9 @@ var errMalformedURL = errors.New("malformed user, password, host or port")
 // ScrubURL replaces the password and the query values of a URL in a text from outside. Servers and proxies like to quote
 // what they were asked for.
 func ScrubURL(text string, u *url.URL) string {
-	text = (*Identity)(nil).WithUserinfo(u.User).Scrub(text)
+	if _, has := u.User.Password(); has || !publicUsername(u.Scheme+"://", u.User.Username()) {
+		text = (*Identity)(nil).WithUserinfo(u.User).Scrub(text)
+	}
 	for _, param := range strings.Split(u.RawQuery, "&") {
 		_, value, found := strings.Cut(param, "=")
 		if !found {

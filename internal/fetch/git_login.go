@@ -162,7 +162,9 @@ func (l *GitLogin) authorize(r *http.Request) {
 
 func (l *GitLogin) scrub(text string) string {
 	s := l.reveal()
-	text = auth.NewBasic(s.username, s.password).Scrub(text)
+	if s.signer == nil { // over SSH the user is no secret, and mostly "git"
+		text = auth.NewBasic(s.username, s.password).Scrub(text)
+	}
 	return auth.NewBasic("", s.bearer).Scrub(text)
 }
 

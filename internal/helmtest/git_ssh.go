@@ -19,6 +19,7 @@ import (
 // GitSSH is an SSH server that lets one key read the repositories below a directory.
 type GitSSH struct {
 	Identity   []byte // PEM, of the key that may
+	Encrypted  []byte // the same, which SSHPassphrase opens
 	KnownHosts []byte // a line for known_hosts
 	User       string // who logged in last
 
@@ -35,11 +36,22 @@ func ServeGitSSH(n *Network, addr, root string, version2 bool) (*GitSSH, error) 
 	if err != nil {
 		return nil, err
 	}
-	identity, client, err := NewSSHKey("")
+	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	s := &GitSSH{root: root, version2: version2, Identity: identity}
+	client, err := ssh.NewSignerFromKey(key)
+	if err != nil {
+		return nil, err
+	}
+	s := &GitSSH{root: root, version2: version2}
+	for into, passphrase := range map[*[]byte]string{&s.Identity: "", &s.Encrypted: SSHPassphrase} {
+		block, err := marshalKey(key, passphrase)
+		if err != nil {
+			return nil, err
+		}
+		*into = pem.EncodeToMemory(block)
+	}
 	s.KnownHosts = []byte(knownHost(addr) + " " + string(ssh.MarshalAuthorizedKey(host.PublicKey())))
 	s.config = &ssh.ServerConfig{PublicKeyCallback: func(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 		s.User = c.User()
@@ -54,6 +66,18 @@ func ServeGitSSH(n *Network, addr, root string, version2 bool) (*GitSSH, error) 
 	}
 	go s.serve()
 	return s, nil
+}
+
+// SSHPassphrase opens the encrypted identities.
+const SSHPassphrase = "ssh-passphrase-of-the-tests"
+
+// unknownHost is a line for known_hosts that names another key for a host.
+func unknownHost(host string) ([]byte, error) {
+	_, key, err := NewSSHKey("")
+	if err != nil {
+		return nil, err
+	}
+	return []byte(host + " " + string(ssh.MarshalAuthorizedKey(key.PublicKey()))), nil
 }
 
 // Close ends the server.

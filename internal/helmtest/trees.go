@@ -15,7 +15,8 @@ import (
 )
 
 // gitKind serves the repository charts.git, whose branch main has the files of the directory. A further directory for
-// the same server is a further commit. Each line of `tags` is a tag of the new commit.
+// the same server is a further commit. Each line of `tags` is a tag of the new commit. With a file `ssh` it is served over
+// SSH as well, at ssh://git@NAME.test/charts.git; NAME.yaml is the Secret for that.
 func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 	root := w.state(name, dir)
 	g, err := NewGit(filepath.Join(root, "charts.git"))
@@ -39,11 +40,19 @@ func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := w.serveSSH(name, root, dir); err != nil {
+		return nil, err
+	}
 	if _, err := os.Stat(filepath.Join(dir, "empty")); err == nil {
 		return GitHTTP(root, c.Auth.Basic)
 	}
 	if _, err := g.Commit("Commit "+filepath.Base(dir), nil); err != nil {
 		return nil, err
+	}
+	if w.SignGit != nil {
+		if err := w.SignGit(g, dir); err != nil {
+			return nil, err
+		}
 	}
 	for _, tag := range tags {
 		if _, err := g.Run("tag", tag); err != nil {
@@ -51,6 +60,36 @@ func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 		}
 	}
 	return GitHTTP(root, c.Auth.Basic)
+}
+
+// serveSSH starts an SSH server for a repository, if its directory asks for one and there is none yet.
+func (w *World) serveSSH(name, root, dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, "ssh")); err != nil || w.ssh[name] != nil {
+		return nil
+	}
+	s, err := ServeGitSSH(w.Network, name+".test:22", root, true)
+	if err != nil {
+		return err
+	}
+	other, _, err := NewSSHKey("")
+	if err != nil {
+		return err
+	}
+	wrong, err := unknownHost(name + ".test")
+	if err != nil {
+		return err
+	}
+	w.ssh[name] = s
+	for secret, values := range map[string]map[string][]byte{
+		name:                {"identity": s.Identity, "known_hosts": s.KnownHosts},
+		name + "-other":     {"identity": other, "known_hosts": s.KnownHosts},
+		name + "-host":      {"identity": s.Identity, "known_hosts": wrong},
+		name + "-encrypted": {"identity": s.Encrypted, "password": []byte(SSHPassphrase), "known_hosts": s.KnownHosts},
+		name + "-locked":    {"identity": s.Encrypted, "known_hosts": s.KnownHosts},
+	} {
+		w.Files[secret+".yaml"] = Secret(secret, values)
+	}
+	return nil
 }
 
 // bucketKind serves an S3 server whose bucket charts has the files of the directory. A further directory for the same
@@ -103,7 +142,7 @@ func (w within) RoundTrip(r *http.Request) (*http.Response, error) {
 func eachFile(dir string, visit func(file string, data []byte) error) error {
 	root := os.DirFS(dir)
 	return fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || isConfiguration(file) || file == "empty" {
+		if err != nil || d.IsDir() || isConfiguration(file) || file == "empty" || file == "ssh" {
 			return err
 		}
 		data, err := fs.ReadFile(root, file)

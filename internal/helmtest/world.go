@@ -23,6 +23,8 @@ type World struct {
 	Realms map[string]string          // where the token server of a registry is
 	Issued map[string]func() []string // the tokens for a registry
 
+	// SignGit, if it is there, signs what a Git repository has just got from a directory.
+	SignGit func(g *Git, dir string) error
 	// Files are what a test needs to log in: Secrets that are called as their file, and what else there is.
 	Files map[string][]byte
 
@@ -31,6 +33,7 @@ type World struct {
 	buckets map[string]*S3
 	gcs     map[string]*GCS
 	azure   map[string]*Azure
+	ssh     map[string]*GitSSH
 }
 
 // NewWorld returns a world without servers that knows Helm repositories ("repo"), proxies ("proxy"), Git servers ("git")
@@ -51,6 +54,7 @@ func NewWorld(kit *Kit) *World {
 		buckets: map[string]*S3{},
 		gcs:     map[string]*GCS{},
 		azure:   map[string]*Azure{},
+		ssh:     map[string]*GitSSH{},
 		Files:   map[string][]byte{},
 	}
 }
@@ -143,6 +147,9 @@ func (w *World) Close() {
 		s.Close()
 	}
 	for _, s := range w.gcs {
+		s.Close()
+	}
+	for _, s := range w.ssh {
 		s.Close()
 	}
 }
