@@ -53,7 +53,11 @@ func coveringTests(t *testing.T, place, line string) (sources []string, names in
 	for _, m := range coveredTest.FindAllStringSubmatch(line, -1) {
 		names++
 		dir := "."
-		if m[1] != "" {
+		switch m[1] {
+		case "":
+		case "cmd":
+			dir = m[1]
+		default:
 			dir = filepath.Join("internal", m[1])
 		}
 		source := sourceOfTest(t, dir, m[2])
