@@ -119,6 +119,9 @@ func resolvedMessage(r *reconcile.Result) string {
 	if r.Resolution == nil {
 		return "the stored artifact is outdated"
 	}
+	if reconcile.IsSource(r.Object.Object.Kind) {
+		return fmt.Sprintf("resolved '%s' to '%s'", r.Resolution.Chart, r.Resolution.Version)
+	}
 	return fmt.Sprintf("resolved '%s' chart to version '%s'", r.Resolution.Chart, r.Resolution.Version)
 }
 

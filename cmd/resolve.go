@@ -87,6 +87,7 @@ func newResolution(r *reconcile.Result) resolution {
 		Chart: r.Resolution.Chart, Constraint: r.Resolution.Constraint, Version: r.Resolution.Version,
 		URL: r.Resolution.URL, Digest: r.Resolution.Digest,
 	}
+	record.Source = sourceRef{obj.Kind, obj.Namespace, obj.Name} // of a source, it is itself
 	if kind, namespace, name, ok := reconcile.SourceRef(r.Object); ok {
 		record.Source = sourceRef{kind, namespace, name}
 	}

@@ -131,7 +131,7 @@ func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*
 		at.digest, err = p.r.digests.do(ctx, chartKey{identity, "", tag}, func() (digest.Digest, error) { return repo.Digest(ctx, tag) })
 		at.revision, at.shown = tag+"@"+at.digest.String(), repo.Tagged(tag)
 	}
-	p.result.Resolution.Version = tag
+	p.result.Resolution.Version = cmp.Or(tag, string(at.digest))
 	if errors.Is(err, fs.ErrNotExist) && tag == defaultTag && ociRef(obj).Tag == "" {
 		err = &hintedError{err, "without spec.ref the tag is latest, which charts hardly have: name one with spec.ref.tag, or a range with spec.ref.semver"}
 	}
