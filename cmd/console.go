@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
@@ -22,6 +23,7 @@ const (
 	levelError = "error"
 	levelHint  = "hint"
 	levelWarn  = "warning"
+	levelNote  = "note"
 	levelInfo  = "info"
 	levelDebug = "debug"
 )
@@ -46,7 +48,11 @@ type console struct {
 	verbosity int // -1 with -q, 0, 1 and more with -v
 	json      bool
 	color     bool
-	github    bool // lines are read by GitHub Actions
+	github    bool               // lines are read by GitHub Actions
+	width     func() (int, bool) // of the terminal, if there is one
+
+	findings []finding.Finding     // that were told
+	advised  map[finding.Code]bool // codes whose general advice was given
 }
 
 func newConsole(w io.Writer) *console { return &console{w: w} }
@@ -82,8 +88,8 @@ func (c *console) configure(fs *pflag.FlagSet, env *Env) error {
 		c.verbosity = -1
 	}
 	c.now = env.clock()
-	c.json = format == "json"
 	c.github = env.Getenv("GITHUB_ACTIONS") == "true"
+	c.json, c.width = format == "json", env.Terminal
 	_, terminal := env.Terminal()
 	c.color = color == "always" || color == "auto" && terminal && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb"
 	if terminal && !noProgress && !quiet && !c.json && env.Getenv("TERM") != "dumb" {
@@ -92,44 +98,13 @@ func (c *console) configure(fs *pflag.FlagSet, env *Env) error {
 	return nil
 }
 
-// hinter is an error that knows what to do about it.
-type hinter interface{ Hint() string }
-
-// hints collects the hints of an error's whole chain, outermost first, each once.
-func hints(err error) []string {
-	var found []string
-	seen := map[string]bool{}
-	var walk func(error)
-	walk = func(err error) {
-		if err == nil {
-			return
-		}
-		if h, ok := err.(hinter); ok {
-			if text := h.Hint(); text != "" && !seen[text] {
-				seen[text] = true
-				found = append(found, text)
-			}
-		}
-		switch u := err.(type) { //nolint:errorlint // this is the walk that errors.As does
-		case interface{ Unwrap() error }:
-			walk(u.Unwrap())
-		case interface{ Unwrap() []error }:
-			for _, inner := range u.Unwrap() {
-				walk(inner)
-			}
-		}
-	}
-	walk(err)
-	return found
-}
-
 // fail prints an error that belongs to no object, with its hints.
 func (c *console) fail(err error) { c.failObject(subject{}, err) }
 
 // failObject prints an error of an object, with its hints.
 func (c *console) failObject(s subject, err error) {
 	c.line(levelError, s, err.Error())
-	for _, h := range hints(err) {
+	for _, h := range finding.Hints(err) {
 		c.line(levelHint, s, h)
 	}
 }
@@ -144,7 +119,7 @@ func (c *console) shown(level string) bool {
 	switch level {
 	case levelError, levelHint:
 		return true
-	case levelDebug:
+	case levelDebug, levelNote:
 		return c.verbosity > 0
 	default:
 		return c.verbosity >= 0
@@ -159,17 +134,16 @@ func (c *console) line(level string, s subject, text string) {
 	defer c.mu.Unlock()
 	// Whoever made the text has redacted it where that was known to matter. This is
 	// for values that are quoted from a manifest, as in a rejection.
-	line := c.format(level, s, reconcile.RedactText(text))
-	if c.live != nil {
-		c.live.above(line)
-		return
-	}
-	_, _ = io.WriteString(c.w, line)
+	c.write(c.format(level, s, reconcile.RedactText(text), finding.Finding{}))
 }
 
-func (c *console) format(level string, s subject, text string) string {
+// format writes a line; the finding is that which it is about, if any.
+func (c *console) format(level string, s subject, text string, f finding.Finding) string {
 	if c.json {
-		return c.formatJSON(level, s, text)
+		return c.formatJSON(level, s, text, f)
+	}
+	if level != levelHint {
+		text = coded(text, f.Code)
 	}
 	// A message may hold newlines (a YAML error, a server's answer). They are
 	// indented, so that a line that starts with a level is always one of ours.
@@ -187,7 +161,7 @@ func (c *console) format(level string, s subject, text string) string {
 	return prefix + text + "\n"
 }
 
-func (c *console) formatJSON(level string, s subject, text string) string {
+func (c *console) formatJSON(level string, s subject, text string, f finding.Finding) string {
 	record := struct {
 		Time      string `json:"time"`
 		Level     string `json:"level"`
@@ -195,7 +169,14 @@ func (c *console) formatJSON(level string, s subject, text string) string {
 		Kind      string `json:"kind,omitempty"`
 		Namespace string `json:"namespace,omitempty"`
 		Name      string `json:"name,omitempty"`
-	}{c.now().UTC().Format(time.RFC3339), level, text, s.kind, s.namespace, s.name}
+		Code      string `json:"code,omitempty"`
+		File      string `json:"file,omitempty"`
+		Line      int    `json:"line,omitempty"`
+		Column    int    `json:"column,omitempty"`
+	}{
+		c.now().UTC().Format(time.RFC3339), level, text, s.kind, s.namespace, s.name,
+		string(f.Code), f.Pos.File, f.Pos.Line, f.Pos.Column,
+	}
 	b, err := json.Marshal(record)
 	if err != nil { // strings always marshal
 		return fmt.Sprintf("{%q:%q}\n", "msg", text)
@@ -219,8 +200,12 @@ func (c *console) paint(level string) string {
 	if !c.color {
 		return label
 	}
-	code := map[string]string{levelError: "31;1", levelHint: "36", levelWarn: "33", levelDebug: "2"}[level]
-	return "\x1b[" + code + "m" + label + "\x1b[0m"
+	return "\x1b[" + colorOf(level) + "m" + label + "\x1b[0m"
+}
+
+// colorOf is the escape code of a level.
+func colorOf(level string) string {
+	return map[string]string{levelError: "31;1", levelHint: "36", levelWarn: "33", levelNote: "36", levelDebug: "2"}[level]
 }
 
 // printable drops control characters (a server's answer could hold terminal

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
@@ -23,6 +24,10 @@ type input struct {
 	unusable  int                       // objects that cannot be told apart, or are of no kind
 	noted     map[string]bool           // files beside the input that were named
 	code      int                       // of what went wrong while reading and judging
+
+	ignores    finding.Ignores
+	validating bool              // rejections and warnings are findings like others
+	rejected   []finding.Finding // then
 }
 
 // readInput reads the manifests of -f and of the arguments. What cannot be read
@@ -52,7 +57,7 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 		a.console.debug(subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
 	}
 	for _, err := range failures {
-		a.console.fail(err)
+		a.console.tellUnreadable(err)
 		code := inputCode(err)
 		if code == exitFailed {
 			in.unusable++
@@ -205,7 +210,9 @@ func (a *app) targets(in *input) []*admission.Admitted {
 		}
 	}
 	for _, t := range targets {
-		a.tellWarnings(t)
+		if !in.validating {
+			a.tellWarnings(in, t)
+		}
 	}
 	a.tellNotes(in)
 	return targets
@@ -251,13 +258,21 @@ func (a *app) reject(in *input, obj *manifest.Object, err error) {
 		return
 	}
 	in.told[obj] = true
+	if in.validating {
+		in.rejected = append(in.rejected, reconcile.Rejected(obj, err)...)
+		in.ignores.Add(obj)
+		return
+	}
 	in.code = worst(in.code, exitFailed)
-	a.console.failObject(subjectOf(obj), err)
+	a.console.tellRejection(obj, err)
 }
 
-func (a *app) tellWarnings(adm *admission.Admitted) {
-	for _, w := range adm.Warnings {
-		a.console.warn(subjectOf(adm.Object), w.String())
+func (a *app) tellWarnings(in *input, adm *admission.Admitted) {
+	in.ignores.Add(adm.Object)
+	for _, f := range reconcile.Warned(adm) {
+		if !in.ignores.Silences(f) {
+			a.console.tellAs(f, telling{at: subjectOf(adm.Object), placed: true, brief: true})
+		}
 	}
 }
 

@@ -138,7 +138,7 @@ func writeNew(path string, content []byte) error {
 func (a *app) newReport(objects []report.Object, unusable int) *report.Run {
 	run := &report.Run{
 		Command: a.command, Version: versionString(), Started: a.began, Duration: a.now().Sub(a.began),
-		Findings: a.found, Objects: objects, Failed: unusable,
+		Findings: a.findings(), Objects: objects, Failed: unusable,
 	}
 	for i := range objects {
 		o := &objects[i]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
@@ -27,6 +28,7 @@ func (c *console) startProgress() (stop func()) {
 type progress struct {
 	console *console
 	now     func() time.Time
+	ignores *finding.Ignores // comments about warnings; guarded by mu
 
 	mu       sync.Mutex
 	waiting  map[*manifest.Object]int // position of the objects that are not printed yet
@@ -36,8 +38,11 @@ type progress struct {
 	took     map[*manifest.Object]time.Duration
 }
 
-func newProgress(c *console, now func() time.Time, targets []*admission.Admitted) *progress {
-	p := &progress{console: c, now: now, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{}, waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{}}
+func newProgress(c *console, now func() time.Time, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
+	p := &progress{
+		console: c, now: now, ignores: ignores, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
+		waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{},
+	}
 	for i, t := range targets {
 		p.waiting[t.Object] = i
 	}
@@ -95,7 +100,9 @@ func (p *progress) print(r *reconcile.Result) {
 		p.console.debug(s, text)
 	}
 	for _, text := range r.Warnings {
-		p.console.warn(s, text)
+		if f := r.Warning(text); !p.ignores.Silences(f) {
+			p.console.tellAs(f, telling{at: s, brief: true})
+		}
 	}
 	switch r.State {
 	case reconcile.Ready:
@@ -107,10 +114,24 @@ func (p *progress) print(r *reconcile.Result) {
 	case reconcile.Suspended:
 		p.console.info(s, "suspended, left as it is")
 	case reconcile.Interrupted:
-		p.console.warn(s, "not finished: "+r.Message())
+		p.tellInterruption(r)
 	case reconcile.Failed:
-		p.console.failObject(s, r.Failure)
+		p.tellFailure(r)
 		p.console.hintUnresolved(r.Object.Object)
+	}
+}
+
+// tellFailure prints what went wrong, and the line of the manifest that it is about.
+func (p *progress) tellFailure(r *reconcile.Result) {
+	f, _ := r.FailureFinding()
+	p.console.tellAs(f, telling{at: subjectOf(r.Object.Object)})
+}
+
+// tellInterruption is a warning, but a failure to whoever reads a report.
+func (p *progress) tellInterruption(r *reconcile.Result) {
+	p.console.warn(subjectOf(r.Object.Object), "not finished: "+r.Message())
+	if f, ok := r.FailureFinding(); ok {
+		p.console.keep(f)
 	}
 }
 

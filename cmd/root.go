@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -24,7 +23,6 @@ type app struct {
 	code    int // of the subcommand that ran, when it ended without an error
 
 	command string // the subcommand
-	found   []finding.Finding
 	took    map[*manifest.Object]time.Duration
 }
 

@@ -123,7 +123,7 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, timeout
 	stop := a.console.startProgress()
 	defer stop()
 	targets := a.targets(in)
-	progress := newProgress(a.console, a.now, targets)
+	progress := newProgress(a.console, a.now, &in.ignores, targets)
 	a.took = progress.took
 	return r.Run(ctx, targets, progress)
 }

@@ -62,7 +62,9 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	}
 	for _, r := range results {
 		if r.State == reconcile.Failed {
-			a.console.failObject(subjectOf(r.Object.Object), r.Failure)
+			if f, ok := r.FailureFinding(); ok {
+				a.console.tellAs(f, telling{at: subjectOf(r.Object.Object)})
+			}
 		}
 		code = worst(code, codeOf(r))
 	}

@@ -1,17 +1,22 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 func newValidateCommand(a *app) *cobra.Command {
 	var o inputOptions
 	var reports reportOptions
+	var strict bool
 	c := &cobra.Command{
 		Use:   "validate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		Short: "Find mistakes in manifests without a network",
@@ -29,56 +34,124 @@ the directories given with --lookup-dir.`,
 	o.add(c.Flags())
 	o.addLookup(c.Flags())
 	reports.add(c.Flags())
+	c.Flags().BoolVar(&strict, "strict", false, "fail on warnings; warn of charts that follow every version, and of comments that silence nothing")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := reports.check(false); err != nil {
 			return exitUsage, err
 		}
-		return a.validate(ctx, &o, &reports, args)
+		return a.validate(ctx, &o, &reports, strict, args)
 	})
 	return c
 }
 
-func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, args []string) (int, error) {
+func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, strict bool, args []string) (int, error) {
 	in, err := a.readInput(ctx, o, args, "")
 	if err != nil {
 		return exitUsage, err
 	}
+	in.validating = true
 	a.tellSkipped(in)
 	// Nothing to judge is fine: a hook runs on whatever files were changed.
 	if err := in.check(true); err != nil {
 		return exitUsage, err
 	}
-	valid, invalid, warned := 0, map[*manifest.Object]bool{}, 0
 	targets := a.targets(in)
-	for obj := range in.told {
-		invalid[obj] = true
-	}
+	all := in.rejected
 	for _, adm := range targets {
-		warned += len(adm.Warnings)
-		for _, f := range in.inventory.Validate(adm) {
-			text := fmt.Sprintf("%s: %v", f.Pos, f.Err)
-			if f.Warning {
-				warned++
-				a.console.warn(subjectOf(adm.Object), text)
-				continue
-			}
-			invalid[adm.Object] = true
-			a.console.line(levelError, subjectOf(adm.Object), text)
-			for _, h := range hints(f.Err) {
-				a.console.hint(subjectOf(adm.Object), h)
-			}
-		}
-		if !invalid[adm.Object] {
-			valid++
-		}
+		in.ignores.Add(adm.Object)
+		all = append(all, in.inventory.Validate(adm)...)
+	}
+	a.tellNotes(in)
+	v := &verdict{strict: strict, invalid: map[subject]bool{}}
+	v.judge(in, all)
+	for _, f := range v.told {
+		a.console.tell(f)
 	}
 	code := in.code
-	if len(invalid) > 0 {
+	if v.failed() {
 		code = worst(code, exitFailed)
 	}
-	a.console.info(subject{}, fmt.Sprintf("%d valid, %d invalid, %d warnings", valid, len(invalid), warned))
+	a.console.info(subject{}, v.summary(len(targets)+len(in.told)))
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
-	return a.report(reports, a.newReport(validatedObjects(in, targets, invalid), in.unusable), nil, code), nil
+	return a.report(reports, a.newReport(validatedObjects(in, targets, v.objects(in, targets)), in.unusable), nil, code), nil
+}
+
+// verdict is what validate makes of the findings.
+type verdict struct {
+	strict   bool
+	told     []finding.Finding // in the order of the input
+	invalid  map[subject]bool
+	warnings int
+	silenced int
+}
+
+// judge leaves out what comments silence, and adds the comments that silence
+// nothing.
+func (v *verdict) judge(in *input, all []finding.Finding) {
+	for _, f := range all {
+		if in.ignores.Silences(f) {
+			v.silenced++
+			continue
+		}
+		v.add(f)
+	}
+	for _, f := range in.ignores.Findings() {
+		v.add(f)
+	}
+	sortFindings(v.told)
+}
+
+func (v *verdict) add(f finding.Finding) {
+	if v.strict && f.Severity == finding.Note {
+		f.Severity = finding.Warning
+	}
+	switch f.Severity {
+	case finding.Error:
+		v.invalid[subject{f.Kind, f.Namespace, f.Name}] = true
+	case finding.Warning:
+		v.warnings++
+	}
+	v.told = append(v.told, f)
+}
+
+// objects are those that have an error. A rejection all of whose causes are silenced
+// is none.
+func (v *verdict) objects(in *input, targets []*admission.Admitted) map[*manifest.Object]bool {
+	invalid := map[*manifest.Object]bool{}
+	for _, adm := range targets {
+		invalid[adm.Object] = v.invalid[subjectOf(adm.Object)]
+	}
+	for obj := range in.told {
+		if !v.invalid[subjectOf(obj)] {
+			delete(in.told, obj)
+		}
+	}
+	return invalid
+}
+
+func (v *verdict) failed() bool { return len(v.invalid) > 0 || v.strict && v.warnings > 0 }
+
+func (v *verdict) summary(objects int) string {
+	text := fmt.Sprintf("%d valid, %d invalid, %d warnings", objects-len(v.invalid), len(v.invalid), v.warnings)
+	if v.silenced > 0 {
+		text += fmt.Sprintf(", %d silenced", v.silenced)
+	}
+	return text
+}
+
+// sortFindings makes the order that of the files, each as it was first met.
+func sortFindings(found []finding.Finding) {
+	files := map[string]int{}
+	for _, f := range found {
+		if _, ok := files[f.Pos.File]; !ok {
+			files[f.Pos.File] = len(files)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b finding.Finding) int {
+		return cmp.Or(
+			cmp.Compare(files[a.Pos.File], files[b.Pos.File]),
+			cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
 }

@@ -72,7 +72,7 @@ func (rd *reading) keepMetadata(name string, size int64, body io.Reader) (*loade
 		return nil, nil
 	}
 	if rd.yaml -= size; rd.yaml < 0 {
-		return nil, fmt.Errorf("metadata and values of chart exceed '%d' bytes limit", rd.limits.yaml())
+		return nil, limitError("metadata and values of chart exceed '%d' bytes limit", rd.limits.yaml())
 	}
 	data, err := readFile(size, body)
 	if err != nil {

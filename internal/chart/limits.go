@@ -80,19 +80,29 @@ func (l Limits) yaml() int64 {
 
 func (l Limits) archiveError() error {
 	if l.Name == "" {
-		return fmt.Errorf("size of chart exceeds '%d' bytes limit", l.Archive)
+		return limitError("size of chart exceeds '%d' bytes limit", l.Archive)
 	}
-	return fmt.Errorf("size of chart '%s' exceeds '%d' bytes limit", l.Name, l.Archive)
+	return limitError("size of chart '%s' exceeds '%d' bytes limit", l.Name, l.Archive)
 }
 
 func (l Limits) fileError(name string) error {
-	return fmt.Errorf("size of '%s' exceeds '%d' bytes limit", printable(name), l.File)
+	return limitError("size of '%s' exceeds '%d' bytes limit", printable(name), l.File)
 }
 
 func (l Limits) unpackedError() error {
-	return fmt.Errorf("unpacked size of chart exceeds '%d' bytes limit", l.Unpacked)
+	return limitError("unpacked size of chart exceeds '%d' bytes limit", l.Unpacked)
 }
 
 func (l Limits) entriesError() error {
-	return fmt.Errorf("archive has more than %d entries", l.Entries)
+	return limitError("archive has more than %d entries", l.Entries)
 }
+
+// limitError tells that a chart is larger than it may be. It is a type of its own because options can raise limits.
+func limitError(format string, args ...any) error { return &sizeError{fmt.Sprintf(format, args...)} }
+
+type sizeError struct{ text string }
+
+func (e *sizeError) Error() string { return e.text }
+
+// TooLarge is true.
+func (e *sizeError) TooLarge() bool { return true }

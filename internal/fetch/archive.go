@@ -141,7 +141,7 @@ func (e urlsError) Transient() bool {
 }
 
 func tooLargeArchive(file string, limit int64) error {
-	return fmt.Errorf("size of chart '%s' exceeds '%d' bytes limit", file, limit)
+	return &SizeError{fmt.Sprintf("size of chart '%s' exceeds '%d' bytes limit", file, limit)}
 }
 
 // archiveName returns what to call an archive in messages.

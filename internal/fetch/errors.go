@@ -162,3 +162,14 @@ func (e *canceledError) Error() string { return e.cause.Error() }
 func (e *canceledError) Unwrap() error { return e.cause }
 
 func (e *canceledError) Is(target error) bool { return target == context.Canceled }
+
+// A SizeError tells that something is larger than it may be.
+type SizeError struct{ text string }
+
+func (e *SizeError) Error() string { return e.text }
+
+// TooLarge is true: an option can raise the limit.
+func (e *SizeError) TooLarge() bool { return true }
+
+// TLSFailure tells whether a certificate is the reason, or another failure of a handshake.
+func TLSFailure(err error) bool { return certificateFailure(err) || tlsAlert(err) }

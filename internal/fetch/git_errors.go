@@ -101,6 +101,9 @@ func (e *gitLimitError) Error() string {
 
 func (e *gitLimitError) Transient() bool { return false }
 
+// TooLarge is true.
+func (e *gitLimitError) TooLarge() bool { return true }
+
 // gitCutShortError tells that a server stopped in the middle of its answer.
 type gitCutShortError struct{}
 

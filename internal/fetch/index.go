@@ -35,7 +35,7 @@ func (h *HTTP) Index(ctx context.Context, dst Sink, limit int64) (*index.Offsets
 }
 
 func tooLargeIndex(limit int64) error {
-	return fmt.Errorf("index exceeds the maximum index file size of %d bytes", limit)
+	return &SizeError{fmt.Sprintf("index exceeds the maximum index file size of %d bytes", limit)}
 }
 
 // indexScan reads an index while it passes by.

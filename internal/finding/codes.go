@@ -73,6 +73,10 @@ const (
 	UselessIgnore Code = "HS090"
 	UnknownCode   Code = "HS091"
 
+	InvalidReference Code = "HS100"
+	OddMediaType     Code = "HS101"
+	ServiceAccount   Code = "HS102"
+
 	Authentication  Code = "HS201"
 	Unreachable     Code = "HS202"
 	Certificate     Code = "HS203"

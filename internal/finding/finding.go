@@ -5,7 +5,9 @@ package finding
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -75,7 +77,7 @@ const (
 func Rules() []Rule {
 	var all []Rule
 	for _, group := range []func() []Rule{
-		inputRules, admissionRules, deprecationRules, referenceRules, urlRules, chartRules, settingRules,
+		inputRules, admissionRules, deprecationRules, referenceRules, urlRules, chartRules, settingRules, ociRules,
 		verificationRules, secretRules, ignoreRules, runRules, integrityRules,
 	} {
 		all = append(all, group()...)
@@ -113,4 +115,13 @@ func Groups() []string {
 		groupInput, groupAdmission, groupDeprecated, groupReferences, groupURLs, groupCharts, groupSettings,
 		groupVerification, groupSecrets, groupIgnores, groupRun, groupIntegrity,
 	}
+}
+
+// Hint is the fix as a hint is written: in lower case, without a full stop.
+func (r Rule) Hint() string {
+	text := strings.TrimSuffix(r.Fix, ".")
+	if len(text) > 1 && !unicode.IsUpper(rune(text[1])) {
+		return strings.ToLower(text[:1]) + text[1:]
+	}
+	return text
 }

@@ -5,6 +5,16 @@ import (
 	"strings"
 )
 
+// FileError is a file or directory that cannot be read at all.
+type FileError struct {
+	Name string
+	Err  error
+}
+
+func (e *FileError) Error() string { return e.Name + ": " + e.Err.Error() }
+
+func (e *FileError) Unwrap() error { return e.Err }
+
 // ParseError is a file that cannot be read as manifests. Nothing of that file is used.
 type ParseError struct {
 	Pos  Pos

@@ -79,7 +79,8 @@ func isKeptKind(kind string) bool {
 }
 
 func kindError(o *Object) error {
-	e := &KindError{Pos: o.Pos, APIVersion: o.APIVersion, Kind: o.Kind, line: o.Excerpt("kind")}
+	line := o.Excerpt("kind")
+	e := &KindError{Pos: line.Pos, APIVersion: o.APIVersion, Kind: o.Kind, line: line}
 	if near, ok := Nearest(o.Kind, kindsOf(o.Group())); ok {
 		e.hint = "did you mean " + near + "?"
 	} else if i := slices.IndexFunc(keptKinds, func(k groupKind) bool { return k.kind == o.Kind }); i >= 0 {

@@ -63,7 +63,7 @@ type loader struct {
 // fail takes the name of the system call out of an error: the file and the reason say it all.
 func (l *loader) fail(err error) {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		err = fmt.Errorf("%s: %w", pathErr.Path, pathErr.Err)
+		err = &FileError{pathErr.Path, pathErr.Err}
 	}
 	l.errs = append(l.errs, err)
 }

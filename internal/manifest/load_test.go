@@ -284,8 +284,8 @@ func TestOtherKinds(t *testing.T) {
 		t.Errorf("kinds %v", s.Kinds())
 	}
 	wantErrs := []string{
-		`f.yaml:38:1: no matches for kind "HelmChrt" in version "source.toolkit.fluxcd.io/v1"`,
-		`f.yaml:42:1: no matches for kind "Whatever" in version "source.toolkit.fluxcd.io/v1"`,
+		`f.yaml:39:1: no matches for kind "HelmChrt" in version "source.toolkit.fluxcd.io/v1"`,
+		`f.yaml:43:1: no matches for kind "Whatever" in version "source.toolkit.fluxcd.io/v1"`,
 		"f.yaml:46:1: apiVersion not set", "f.yaml:49:1: kind not set",
 	}
 	if fmt.Sprint(errs) != fmt.Sprint(wantErrs) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -131,7 +132,8 @@ func (r *Reconciler) bucketLogin(obj *sourcev1.Bucket) (*fetch.BucketLogin, erro
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	return fetch.NewBucketLogin(obj.Spec.Provider, obj.Spec.Endpoint, secret.Name, secret.Data)
+	login, err := fetch.NewBucketLogin(obj.Spec.Provider, obj.Spec.Endpoint, secret.Name, secret.Data)
+	return login, withCode(finding.BucketSecret, err)
 }
 
 // certificates are the TLS settings of a certSecretRef, none for no reference.
@@ -140,7 +142,7 @@ func (r *Reconciler) certificates(namespace string, ref *meta.LocalObjectReferen
 	if err != nil {
 		return nil, err
 	}
-	identity, _, err := auth.FromSecrets(nil, cert)
+	identity, _, err := identityOf(nil, cert)
 	return identity, err
 }
 
@@ -163,7 +165,8 @@ func (r *Reconciler) bucketSTS(obj *sourcev1.Bucket) (*fetch.BucketSTS, error) {
 	if secret != nil {
 		name, data = secret.Name, secret.Data
 	}
-	return fetch.NewBucketSTS(sts.Provider, sts.Endpoint, name, data, identity)
+	made, err := fetch.NewBucketSTS(sts.Provider, sts.Endpoint, name, data, identity)
+	return made, withCode(finding.BucketSecret, err)
 }
 
 // bucketFingerprint is equal for two artifacts with the same files.

@@ -10,6 +10,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
@@ -135,7 +136,7 @@ func (r *Reconciler) gitLogin(obj *sourcev1.GitRepository) (*fetch.GitLogin, err
 	}
 	login, err := fetch.NewGitLogin(obj.Spec.URL, secret.Namespace+"/"+secret.Name, secret.Data)
 	if err != nil {
-		return nil, fmt.Errorf("failed to configure authentication options: %w", err)
+		return nil, withCode(finding.GitSecret, fmt.Errorf("failed to configure authentication options: %w", err))
 	}
 	return login, nil
 }
@@ -148,7 +149,7 @@ func (r *Reconciler) proxy(namespace string, ref *meta.LocalObjectReference) (*f
 	}
 	proxy, err := fetch.NewProxy(secret.Namespace+"/"+secret.Name, secret.Data)
 	if err != nil {
-		return nil, fmt.Errorf("failed to configure proxy options: %w", err)
+		return nil, withCode(finding.ProxySecret, fmt.Errorf("failed to configure proxy options: %w", err))
 	}
 	return proxy, nil
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -22,10 +23,17 @@ type Inventory struct {
 
 	placesOnce sync.Once
 	places     map[place]*admission.Admitted // HelmRepositories
+
+	judge func() *fetch.Client // of URLs; it opens no connection
 }
 
 // NewInventory returns the inventory of a set of manifests.
-func NewInventory(set *manifest.Set) *Inventory { return &Inventory{set: set} }
+func NewInventory(set *manifest.Set) *Inventory {
+	return &Inventory{
+		set:   set,
+		judge: sync.OnceValue(func() *fetch.Client { return fetch.NewClient(fetch.Config{}) }),
+	}
+}
 
 // Admit judges an object. The error is an *admission.InvalidError.
 func (inv *Inventory) Admit(obj *manifest.Object) (*admission.Admitted, error) {

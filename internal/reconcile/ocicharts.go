@@ -36,7 +36,7 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
-	identity, warnings, err := auth.FromSecrets(withoutLogin(secret), cert)
+	identity, warnings, err := identityOf(withoutLogin(secret), cert)
 	repo.warnings = append(repo.warnings, warnings...)
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -138,9 +139,21 @@ func (r *Reconciler) identity(repo *repository, obj *sourcev1.HelmRepository) (*
 	if obj.Spec.SecretRef != nil && secret == nil && ambient {
 		return r.helmIdentity(repo, obj.Spec.URL)
 	}
-	identity, warnings, err := auth.FromSecrets(secret, cert)
+	identity, warnings, err := identityOf(secret, cert)
 	repo.warnings = append(repo.warnings, warnings...)
 	return identity, err
+}
+
+// identityOf is auth.FromSecrets with errors that know which Secret they are about.
+func identityOf(secret, cert *manifest.Secret) (*auth.Identity, []string, error) {
+	identity, warnings, err := auth.FromSecrets(secret, cert)
+	if err == nil {
+		return identity, warnings, nil
+	}
+	if _, _, broken := auth.FromSecrets(nil, cert); broken != nil {
+		return nil, warnings, withCode(finding.BrokenTLS, err)
+	}
+	return nil, warnings, withCode(finding.IncompleteLogin, err)
 }
 
 // helmIdentity is the login that Helm itself has for the repository.

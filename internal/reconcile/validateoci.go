@@ -11,6 +11,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -18,17 +19,18 @@ import (
 
 func (v *validation) ociRepository(obj *sourcev1.OCIRepository) {
 	name, err := ociName(obj)
-	v.fail(unwrapped(err), "spec", "url")
+	v.fail(finding.InvalidURL, unwrapped(err), "spec", "url")
+	v.loginInURL(obj.Spec.URL)
 	v.ociReference(obj)
 	v.ociLayer(obj.GetLayerMediaType())
 	v.ociLogin(obj, name, err == nil)
 	r := &Reconciler{inventory: v.inv}
 	_, err = r.ociProxy(obj)
-	v.fail(err, "spec", "proxySecretRef", "name")
+	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
 	_, err = r.ociCertificates(obj)
-	v.fail(err, "spec", "certSecretRef", "name")
+	v.fail(finding.BrokenTLS, err, "spec", "certSecretRef", "name")
 	if obj.Spec.Insecure && obj.Spec.CertSecretRef != nil {
-		v.warn("spec.insecure: true lets the registry be reached without TLS, although spec.certSecretRef names certificates", "spec", "insecure")
+		v.warn(finding.UselessSetting, "spec.insecure: true lets the registry be reached without TLS, although spec.certSecretRef names certificates", "spec", "insecure")
 	}
 	v.ociVerification(obj)
 }
@@ -38,14 +40,14 @@ func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
 	switch ref := ociRef(obj); {
 	case ref.Digest != "":
 		_, err := fetch.ParseOCIDigest(ref.Digest)
-		v.fail(err, "spec", "ref", "digest")
+		v.fail(finding.InvalidReference, err, "spec", "ref", "digest")
 	case ref.SemVer != "":
 		_, err := resolve.NewTagRange(ref.SemVer, "", false)
-		v.fail(err, "spec", "ref", "semver")
+		v.fail(finding.MalformedVersion, err, "spec", "ref", "semver")
 		_, err = resolve.NewTagRange("*", ref.SemverFilter, false)
-		v.fail(err, "spec", "ref", "semverFilter")
+		v.fail(finding.InvalidExpression, err, "spec", "ref", "semverFilter")
 	case ref.Tag != "":
-		v.fail(fetch.CheckOCITag(ref.Tag), "spec", "ref", "tag")
+		v.fail(finding.InvalidReference, fetch.CheckOCITag(ref.Tag), "spec", "ref", "tag")
 	}
 }
 
@@ -58,11 +60,11 @@ func (v *validation) ociLayer(mediaType string) {
 	parsed, params, err := mime.ParseMediaType(mediaType)
 	switch near, ok := manifest.Nearest(mediaType, knownLayers()); {
 	case err != nil || !strings.Contains(parsed, "/") || len(params) > 0:
-		v.warn(fmt.Sprintf("%q is not a media type, so no layer has it", mediaType), path...)
+		v.warn(finding.OddMediaType, fmt.Sprintf("%q is not a media type, so no layer has it", mediaType), path...)
 	case strings.Contains(mediaType, ".config."):
-		v.warn(fmt.Sprintf("%s is the media type of a config, which is no layer", mediaType), path...)
+		v.warn(finding.OddMediaType, fmt.Sprintf("%s is the media type of a config, which is no layer", mediaType), path...)
 	case ok && near != mediaType:
-		v.warn(fmt.Sprintf("no layer may have the media type %s: did you mean %s?", mediaType, near), path...)
+		v.warn(finding.OddMediaType, fmt.Sprintf("no layer may have the media type %s: did you mean %s?", mediaType, near), path...)
 	}
 }
 
@@ -82,25 +84,25 @@ func (v *validation) ociLogin(obj *sourcev1.OCIRepository, name fetch.OCIName, k
 	bySecret, byAccount := obj.DeepCopy(), obj.DeepCopy()
 	bySecret.Spec.ServiceAccountName, byAccount.Spec.SecretRef = "", nil
 	one, err := r.pullSecrets(bySecret)
-	v.fail(err, "spec", "secretRef", "name")
+	v.fail(finding.NoRegistryLogin, err, "spec", "secretRef", "name")
 	v.told(one, "spec", "secretRef", "name")
 	other, failed := r.pullSecrets(byAccount)
-	v.fail(failed, "spec", "serviceAccountName")
+	v.fail(finding.ServiceAccount, failed, "spec", "serviceAccountName")
 	v.told(other, "spec", "serviceAccountName")
 	all, broken := r.pullSecrets(obj)
 	if err != nil || failed != nil || broken != nil || !known {
 		return
 	}
 	if cloud := obj.Spec.Provider != "" && obj.Spec.Provider != sourcev1.GenericOCIProvider; cloud && all.logins == nil && obj.Spec.ServiceAccountName != "" {
-		v.fail(featureGateError{}, "spec", "serviceAccountName")
+		v.fail(finding.ServiceAccount, featureGateError{}, "spec", "serviceAccountName")
 	}
 	if all.logins == nil {
 		return
 	}
 	login, err := all.logins.Login(context.Background(), name.Host(), name.Path())
-	v.fail(err, "spec")
+	v.fail(finding.NoRegistryLogin, err, "spec")
 	if login.Problem != nil {
-		v.warn(login.Problem.Error(), "spec")
+		v.warn(finding.OddSecret, login.Problem.Error(), "spec")
 	}
 }
 
@@ -109,7 +111,7 @@ func (v *validation) told(p *pulled, path ...any) {
 		return
 	}
 	for _, w := range p.warnings {
-		v.warn(w, path...)
+		v.warn(finding.OddSecret, w, path...)
 	}
 }
 
@@ -120,9 +122,9 @@ func (v *validation) ociVerification(obj *sourcev1.OCIRepository) {
 	}
 	for i, id := range spec.MatchOIDCIdentity {
 		_, err := regexp.Compile(id.Issuer)
-		v.fail(err, "spec", "verify", "matchOIDCIdentity", i, "issuer")
+		v.fail(finding.InvalidExpression, err, "spec", "verify", "matchOIDCIdentity", i, "issuer")
 		_, err = regexp.Compile(id.Subject)
-		v.fail(err, "spec", "verify", "matchOIDCIdentity", i, "subject")
+		v.fail(finding.InvalidExpression, err, "spec", "verify", "matchOIDCIdentity", i, "subject")
 	}
 	r := &Reconciler{inventory: v.inv}
 	if spec.Provider == providerCosign {
@@ -130,14 +132,14 @@ func (v *validation) ociVerification(obj *sourcev1.OCIRepository) {
 		if root != nil {
 			_, err = verify.TrustedRoot(root)
 		}
-		v.fail(err, "spec", "verify", "trustedRootSecretRef", "name")
+		v.fail(finding.NoVerificationKeys, err, "spec", "verify", "trustedRootSecretRef", "name")
 	}
 	secret, err := r.secret(obj.Namespace, spec.SecretRef, "failed to get verification secret")
-	v.fail(err, "spec", "verify", "secretRef", "name")
+	v.fail(finding.MissingSecret, err, "spec", "verify", "secretRef", "name")
 	if secret != nil {
-		v.fail(verificationKeys(spec.Provider, secret), "spec", "verify", "secretRef", "name")
+		v.verificationSecret(spec.Provider, spec.MatchOIDCIdentity, secret)
 	}
 	if spec.Provider != providerCosign && spec.SecretRef == nil {
-		v.fail(errors.New("notation needs spec.verify.secretRef: a Secret with trustpolicy.json and certificates"), "spec", "verify")
+		v.fail(finding.NoVerificationInput, errors.New("notation needs spec.verify.secretRef: a Secret with trustpolicy.json and certificates"), "spec", "verify")
 	}
 }

@@ -6,24 +6,27 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
 	r := &Reconciler{inventory: v.inv}
 	_, err := r.gitLogin(obj)
 	v.supported(err, "spec", "secretRef", "name")
+	v.loginInURL(obj.Spec.URL)
+	v.reference(obj.Spec.Reference)
 	_, err = r.proxy(obj.Namespace, obj.Spec.ProxySecretRef)
-	v.fail(err, "spec", "proxySecretRef", "name")
+	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
 	_, err = r.gitVerify(obj)
-	v.fail(unwrapped(err), "spec", "verify", "secretRef", "name")
+	v.fail(finding.MissingSecret, unwrapped(err), "spec", "verify", "secretRef", "name")
 	for i, include := range obj.Spec.Include {
 		name := include.GitRepositoryRef.Name
 		adm, err := v.inv.Find(sourcev1.GitRepositoryKind, obj.Namespace, name)
 		switch {
 		case err != nil:
-			v.fail(&unavailableError{sourcev1.GitRepositoryKind, name, err}, "spec", "include", i, "repository", "name")
+			v.fail(finding.MissingSource, &unavailableError{sourcev1.GitRepositoryKind, name, err}, "spec", "include", i, "repository", "name")
 		case v.inv.includesItself(obj.Namespace, obj.Name, adm):
-			v.fail(&includeCycleError{}, "spec", "include", i, "repository", "name")
+			v.fail(finding.IncludeCycle, &includeCycleError{}, "spec", "include", i, "repository", "name")
 		}
 	}
 }
@@ -33,15 +36,15 @@ func (v *validation) bucket(obj *sourcev1.Bucket) {
 	err := fetch.CheckBucket(fetch.BucketOptions{
 		Provider: obj.Spec.Provider, Bucket: obj.Spec.BucketName, Endpoint: obj.Spec.Endpoint, Insecure: obj.Spec.Insecure, Region: obj.Spec.Region,
 	})
-	v.fail(err, "spec", "endpoint")
+	v.fail(finding.InvalidURL, err, "spec", "endpoint")
 	_, err = r.bucketLogin(obj)
-	v.fail(err, "spec", "secretRef", "name")
+	v.fail(finding.BucketSecret, err, "spec", "secretRef", "name")
 	_, err = r.certificates(obj.Namespace, obj.Spec.CertSecretRef)
-	v.fail(err, "spec", "certSecretRef", "name")
+	v.fail(finding.BrokenTLS, err, "spec", "certSecretRef", "name")
 	_, err = r.proxy(obj.Namespace, obj.Spec.ProxySecretRef)
-	v.fail(err, "spec", "proxySecretRef", "name")
+	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
 	_, err = r.bucketSTS(obj)
-	v.fail(err, "spec", "sts")
+	v.fail(finding.BucketSecret, err, "spec", "sts")
 }
 
 // supported only warns of what Flux can do and this program cannot yet: nothing
@@ -49,8 +52,29 @@ func (v *validation) bucket(obj *sourcev1.Bucket) {
 func (v *validation) supported(err error, path ...any) {
 	var unsupported *fetch.NotSupportedError
 	if errors.As(err, &unsupported) {
-		v.warn(unsupported.Error(), "spec", "provider")
+		v.warn(finding.UnsupportedProvider, unsupported.Error(), "spec", "provider")
 		return
 	}
-	v.fail(err, path...)
+	v.fail(finding.GitSecret, err, path...)
+}
+
+// reference finds what is named beside something that counts instead of it.
+func (v *validation) reference(ref *sourcev1.GitRepositoryRef) {
+	if ref == nil {
+		return
+	}
+	fields := []struct{ name, value string }{
+		{"commit", ref.Commit}, {"name", ref.Name}, {"semver", ref.SemVer}, {"tag", ref.Tag}, {"branch", ref.Branch},
+	}
+	counts := ""
+	for _, f := range fields {
+		switch {
+		case f.value == "":
+		case counts == "":
+			counts = f.name
+		case counts == "commit" && f.name == "branch": // where to look for the commit
+		default:
+			v.warn(finding.UselessSetting, "spec.ref."+f.name+" has no effect beside spec.ref."+counts, "spec", "ref", f.name)
+		}
+	}
 }

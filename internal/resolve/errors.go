@@ -11,7 +11,16 @@ import (
 // ErrNoMatch is matched by every [*NoMatchError].
 var ErrNoMatch = errors.New("no chart version matches")
 
-var errNoName = errors.New("no name set for remote chart reference")
+// A NameError is a chart name that nobody is asked for.
+type NameError struct{ Name string }
+
+func (e *NameError) Error() string {
+	if e.Name == "" {
+		return "no name set for remote chart reference"
+	}
+	return fmt.Sprintf("invalid chart name '%s': a valid name must be lower case letters and numbers "+
+		"and MAY be separated with dashes (-), slashes (/) or periods (.)", e.Name)
+}
 
 // A NoMatchError tells that no published version is the one asked for, and what came nearest.
 type NoMatchError struct {

@@ -80,11 +80,10 @@ var nameForm = regexp.MustCompile(`^([-a-z0-9]+/?\.?)+$`)
 // ValidateName checks a chart name that is looked up in a repository, before anyone is asked for it.
 func ValidateName(name string) error {
 	if name == "" {
-		return errNoName
+		return &NameError{}
 	}
 	if !nameForm.MatchString(name) {
-		return fmt.Errorf("invalid chart name '%s': a valid name must be lower case letters and numbers "+
-			"and MAY be separated with dashes (-), slashes (/) or periods (.)", name)
+		return &NameError{name}
 	}
 	return nil
 }

@@ -50,6 +50,9 @@ type LimitError struct{ message string }
 
 func (e *LimitError) Error() string { return e.message }
 
+// TooLarge is true: an option can raise the limit.
+func (e *LimitError) TooLarge() bool { return true }
+
 func limitError(format string, args ...any) error { return &LimitError{fmt.Sprintf(format, args...)} }
 
 // A Choice is what becomes of a file or a directory.

@@ -42,6 +42,15 @@ func keyHint(data map[string][]byte) string {
 	return ""
 }
 
+// PublicKey tells whether content is a public key that CosignKeys leaves out because of its name.
+func PublicKey(name string, content []byte) bool {
+	if strings.HasSuffix(name, KeySuffix) {
+		return false
+	}
+	_, err := cryptoutils.UnmarshalPEMToPublicKey(content)
+	return err == nil
+}
+
 // A publicKey is one with which signatures are compared.
 type publicKey struct {
 	name      string

@@ -68,6 +68,15 @@ func NotationSecret(secret string, data map[string][]byte) (policy []byte, certi
 	return policy, certificates, nil
 }
 
+// Certificate tells whether content is a certificate that NotationSecret leaves out because of its name.
+func Certificate(name string, content []byte) bool {
+	if strings.HasSuffix(name, ".crt") || strings.HasSuffix(name, ".pem") {
+		return false
+	}
+	_, err := parseCertificate(content)
+	return err == nil
+}
+
 // parseCertificate reads DER, or the first block of PEM.
 func parseCertificate(content []byte) (*x509.Certificate, error) {
 	if block, _ := pem.Decode(content); block != nil {

@@ -1,0 +1,143 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// telling says how a finding is printed.
+type telling struct {
+	text string  // instead of the finding's own message
+	at   subject // that the line begins with
+	// placed puts the place in front of the message; else it is a line of its own.
+	placed bool
+	// brief leaves out the line of the file, and what to do in general.
+	brief bool
+}
+
+// tell prints a finding and keeps it for the reports.
+func (c *console) tell(f finding.Finding) {
+	c.tellAs(f, telling{at: subject{f.Kind, f.Namespace, f.Name}, placed: true})
+}
+
+// tellAs prints a finding in one of several ways, with what to do about it.
+func (c *console) tellAs(f finding.Finding, t telling) {
+	level := levelOf(f.Severity)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.Severity != finding.Note || c.shown(level) {
+		c.findings = append(c.findings, f)
+	}
+	if !c.shown(level) {
+		return
+	}
+	if t.text == "" {
+		t.text = f.Message
+	}
+	text := c.format(level, t.at, reconcile.RedactText(t.line(f)), f)
+	if !c.json && !t.brief {
+		if !t.placed && f.Pos.Line > 0 {
+			text += "  at " + f.Pos.String() + "\n"
+		}
+		text += c.excerpt(f, level)
+	}
+	if hint := c.hintOf(f, t.brief); hint != "" {
+		text += c.format(levelHint, t.at, reconcile.RedactText(hint), f)
+	}
+	c.write(text)
+}
+
+func (t telling) line(f finding.Finding) string {
+	if t.placed && f.Pos.File != "" {
+		return f.Pos.String() + ": " + t.text
+	}
+	return t.text
+}
+
+// hintOf is what to do. What would be said of every finding with this code is said
+// once.
+func (c *console) hintOf(f finding.Finding, brief bool) string {
+	rule, _ := finding.Lookup(string(f.Code))
+	if f.Fix != rule.Hint() {
+		return f.Fix
+	}
+	if brief || c.advised[f.Code] {
+		return ""
+	}
+	if c.advised == nil {
+		c.advised = map[finding.Code]bool{}
+	}
+	c.advised[f.Code] = true
+	return f.Fix
+}
+
+func (c *console) write(text string) {
+	if c.live != nil {
+		c.live.above(text)
+		return
+	}
+	_, _ = io.WriteString(c.w, text)
+}
+
+func levelOf(s finding.Severity) string {
+	switch s {
+	case finding.Warning:
+		return levelWarn
+	case finding.Note:
+		return levelNote
+	}
+	return levelError
+}
+
+// findings are all that this run has told, in the order in which it did.
+func (a *app) findings() []finding.Finding {
+	a.console.mu.Lock()
+	defer a.console.mu.Unlock()
+	return a.console.findings
+}
+
+// keep takes up a finding that is told in other words.
+func (c *console) keep(f finding.Finding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.findings = append(c.findings, f)
+}
+
+// tellUnreadable prints a file, or an object in it, that cannot be used.
+func (c *console) tellUnreadable(err error) {
+	f := reconcile.Unreadable(err)
+	text, placed := strings.CutPrefix(err.Error(), f.Pos.String()+": ")
+	c.tellAs(f, telling{text: text, placed: placed})
+}
+
+// tellRejection prints what the API server would have said: all causes in one line,
+// shown at the first of them.
+func (c *console) tellRejection(obj *manifest.Object, err error) {
+	all := reconcile.Rejected(obj, err)
+	if len(all) == 0 {
+		c.failObject(subjectOf(obj), err)
+		return
+	}
+	first := all[0]
+	first.Fix = strings.Join(finding.Hints(err), "; ")
+	if first.Fix == "" {
+		first.Fix = all[0].Fix
+	}
+	c.tellAs(first, telling{at: subjectOf(obj), text: strings.TrimPrefix(err.Error(), first.Pos.String()+": "), placed: true})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.findings = append(c.findings[:len(c.findings)-1], all...)
+}
+
+// coded puts the code behind a message.
+func coded(text string, code finding.Code) string {
+	if code == "" {
+		return text
+	}
+	return fmt.Sprintf("%s [%s]", strings.TrimRight(text, "\n"), code)
+}

@@ -1,0 +1,101 @@
+package finding
+
+import (
+	"fmt"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Ignores are the comments that ask for findings to be kept quiet. The zero value has none.
+type Ignores struct {
+	list []*ignore
+	seen map[manifest.Pos]bool
+}
+
+// ignore is one comment in one object.
+type ignore struct {
+	manifest.Ignore
+	object *manifest.Object
+	used   map[Code]bool
+}
+
+// Add takes up the comments of an object.
+func (s *Ignores) Add(obj *manifest.Object) {
+	for _, i := range obj.Ignores() {
+		if s.seen[i.Pos] {
+			continue
+		}
+		if s.seen == nil {
+			s.seen = map[manifest.Pos]bool{}
+		}
+		s.seen[i.Pos] = true
+		s.list = append(s.list, &ignore{i, obj, map[Code]bool{}})
+	}
+}
+
+// Silences tells whether a comment asks for a finding to be kept quiet, and remembers that it did.
+func (s *Ignores) Silences(f Finding) bool {
+	if len(s.list) == 0 {
+		return false
+	}
+	if rule, ok := Lookup(string(f.Code)); !ok || rule.Lasting {
+		return false
+	}
+	silenced := false
+	for _, i := range s.list {
+		if i.covers(f) && i.names(f.Code) {
+			i.used[f.Code], silenced = true, true
+		}
+	}
+	return silenced
+}
+
+func (i *ignore) covers(f Finding) bool {
+	if i.Pos.File != f.Pos.File {
+		return false
+	}
+	if i.Line == f.Pos.Line {
+		return true
+	}
+	return i.Whole && f.Kind == i.object.Kind && f.Namespace == i.object.Namespace && f.Name == i.object.Name
+}
+
+func (i *ignore) names(code Code) bool {
+	for _, c := range i.Codes {
+		if c == string(code) {
+			return true
+		}
+	}
+	return false
+}
+
+// Findings are the comments that have no effect. All findings must have been asked for before.
+func (s *Ignores) Findings() []Finding {
+	var found []Finding
+	for _, i := range s.list {
+		if len(i.Codes) == 0 {
+			found = append(found, i.finding(UnknownCode, "the comment names no code"))
+		}
+		for _, c := range i.Codes {
+			rule, known := Lookup(c)
+			switch {
+			case !known:
+				found = append(found, i.finding(UnknownCode, fmt.Sprintf("there is no code %q", c)))
+			case rule.Lasting:
+				found = append(found, i.finding(UnknownCode, c+" cannot be silenced"))
+			case rule.Example != "" && !i.used[rule.Code]:
+				found = append(found, i.finding(UselessIgnore, "there is no "+c+" here to be silenced"))
+			}
+		}
+	}
+	return found
+}
+
+func (i *ignore) finding(code Code, message string) Finding {
+	rule, _ := Lookup(string(code))
+	return Finding{
+		Code: code, Severity: rule.Severity, Message: message, Fix: rule.Hint(),
+		Kind: i.object.Kind, Namespace: i.object.Namespace, Name: i.object.Name,
+		Pos: i.Pos, Length: len(i.Excerpt.Marked),
+	}
+}

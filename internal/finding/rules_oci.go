@@ -1,0 +1,34 @@
+package finding
+
+func ociRules() []Rule {
+	source := func(spec string) string {
+		return object(sourceV1, "OCIRepository", "podinfo", "interval: 10m\nurl: oci://registry.example.org/charts/podinfo\n"+spec)
+	}
+	account := "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: puller\n"
+	return []Rule{
+		{
+			Code: InvalidReference, Name: "invalid-reference", Group: groupURLs, Severity: Error,
+			Summary:     "A tag or digest is one that no registry has",
+			Explanation: "Tags are letters, digits, _, . and -, at most 128 of them; a digest is an algorithm, a colon and hexadecimal digits in lower case.",
+			Fix:         "Write the tag or digest as the registry shows it.",
+			Example:     source("ref:\n  tag: 6.5.0+build\n"),
+			Better:      source("ref:\n  tag: 6.5.0\n"),
+		},
+		{
+			Code: OddMediaType, Name: "odd-media-type", Group: groupSettings, Severity: Warning,
+			Summary:     "A layer is selected by a media type that none may have",
+			Explanation: "spec.layerSelector.mediaType is compared letter by letter with the types of the layers. One that is misspelled, or that of a config, selects nothing.",
+			Fix:         "Write the media type of the layer: for charts application/vnd.cncf.helm.chart.content.v1.tar+gzip.",
+			Example:     source("layerSelector:\n  mediaType: application/vnd.cncf.helm.config.v1+json\n  operation: copy\n"),
+			Better:      source("layerSelector:\n  mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip\n  operation: copy\n"),
+		},
+		{
+			Code: ServiceAccount, Name: "service-account", Group: groupSecrets, Severity: Error,
+			Summary:     "A service account gives no login",
+			Explanation: "The service account is not in the input, one of its pull secrets cannot be used, or it is to log in to a cloud, which needs a feature gate of source-controller.",
+			Fix:         "Add the ServiceAccount and its imagePullSecrets, or use spec.secretRef.",
+			Example:     source("serviceAccountName: puller\n"),
+			Better:      documents(source("serviceAccountName: puller\n"), account),
+		},
+	}
+}

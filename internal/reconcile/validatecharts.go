@@ -1,0 +1,161 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/verify"
+)
+
+func (v *validation) helmChart(obj *sourcev1.HelmChart) {
+	ref := obj.Spec.SourceRef
+	source, err := v.inv.Find(ref.Kind, obj.Namespace, ref.Name)
+	if err != nil {
+		v.fail(finding.MissingSource, &unavailableError{ref.Kind, ref.Name, err}, "spec", "sourceRef", "name")
+	}
+	if !obj.Spec.Suspend {
+		v.suspendedSource(source, "spec", "sourceRef", "name")
+	}
+	if ref.Kind == sourcev1.HelmRepositoryKind {
+		v.publishedChart(obj, source)
+	} else if version := obj.Spec.Version; version != "" && version != "*" {
+		v.warn(finding.UselessVersion, "spec.version has no effect on a chart from a "+ref.Kind, "spec", "version")
+	}
+	v.verification(obj, source)
+}
+
+// suspendedSource warns that what is live waits for what is not.
+func (v *validation) suspendedSource(source *admission.Admitted, path ...any) {
+	if source == nil {
+		return
+	}
+	k, ok := kindOfObject(source.Object)
+	if ok && k.suspended(source.Typed) {
+		v.warn(finding.SuspendedSource, fmt.Sprintf("its source %s is suspended", source.Object), path...)
+		v.related(source.Object.Position("spec", "suspend"))
+	}
+}
+
+// related adds a place to the last finding.
+func (v *validation) related(pos manifest.Pos) {
+	last := &v.findings[len(v.findings)-1]
+	last.Related = append(last.Related, pos)
+}
+
+// publishedChart judges how a chart is chosen from a Helm repository.
+func (v *validation) publishedChart(obj *sourcev1.HelmChart, source *admission.Admitted) {
+	v.fail(finding.InvalidChartName, resolve.ValidateName(obj.Spec.Chart), "spec", "chart")
+	v.version(obj.Spec.Chart, obj.Spec.Version, "spec", "version")
+	v.chartInURL(obj.Spec.Chart, source, "spec", "chart")
+	if obj.Spec.ReconcileStrategy == sourcev1.ReconcileStrategyRevision {
+		v.warn(finding.UselessStrategy, "spec.reconcileStrategy: Revision has no effect on a chart from a HelmRepository", "spec", "reconcileStrategy")
+	}
+}
+
+// version judges what a chart's version asks for.
+func (v *validation) version(chart, version string, path ...any) {
+	err := resolve.ValidateVersion(version)
+	switch {
+	case err != nil:
+		v.fail(finding.MalformedVersion, err, path...)
+	case !resolve.Satisfiable(version):
+		v.fail(finding.ImpossibleRange, fmt.Errorf("no version can match %q", version), path...)
+	case resolve.Unbounded(version):
+		if version == "" {
+			path[len(path)-1] = "chart"
+		}
+		v.warn(finding.UnpinnedVersion, fmt.Sprintf("chart %q follows every new version", chart), path...)
+	}
+}
+
+// chartInURL finds the name of a chart at the end of the URL that it is appended
+// to. A registry whose only namespace is the chart's name has charts like that.
+func (v *validation) chartInURL(chart string, source *admission.Admitted, path ...any) {
+	if source == nil {
+		return
+	}
+	repo, ok := source.Typed.(*sourcev1.HelmRepository)
+	if !ok || repo.Spec.Type != sourcev1.HelmRepositoryTypeOCI {
+		return
+	}
+	url, ok := strings.CutPrefix(strings.TrimRight(repo.Spec.URL, "/"), sourcev1.HelmRepositoryTypeOCI+"://")
+	parent, ok := strings.CutSuffix(url, "/"+chart)
+	if !ok || !strings.Contains(parent, "/") {
+		return
+	}
+	v.findings = append(v.findings, newFinding(v.adm.Object, finding.ChartInURL,
+		fmt.Sprintf("the URL of %s ends in the chart's name, which is appended to it: %s/%s", source.Object, auth.RedactURL(repo.Spec.URL), chart),
+		[]string{fmt.Sprintf("change the URL of %s to %s", source.Object, auth.RedactURL(sourcev1.HelmRepositoryTypeOCI+"://"+parent))}, path...))
+	v.related(source.Object.Position("spec", "url"))
+}
+
+func (v *validation) verification(obj *sourcev1.HelmChart, source *admission.Admitted) {
+	spec := obj.Spec.Verify
+	if spec == nil {
+		return
+	}
+	if source != nil {
+		if repo, ok := source.Typed.(*sourcev1.HelmRepository); ok && repo.Spec.Type != sourcev1.HelmRepositoryTypeOCI {
+			v.fail(finding.UselessVerify, errors.New("spec.verify works only with charts from OCI registries: the source is an HTTP repository"), "spec", "verify")
+		}
+	}
+	for i, id := range spec.MatchOIDCIdentity {
+		_, err := regexp.Compile(id.Issuer)
+		v.fail(finding.InvalidExpression, err, "spec", "verify", "matchOIDCIdentity", i, "issuer")
+		_, err = regexp.Compile(id.Subject)
+		v.fail(finding.InvalidExpression, err, "spec", "verify", "matchOIDCIdentity", i, "subject")
+	}
+	r := &Reconciler{inventory: v.inv}
+	secret, err := r.secret(obj.Namespace, spec.SecretRef, "failed to get verification secret")
+	v.fail(finding.MissingSecret, err, "spec", "verify", "secretRef", "name")
+	if secret != nil {
+		v.verificationSecret(spec.Provider, spec.MatchOIDCIdentity, secret)
+	}
+	if spec.Provider == "notation" && spec.SecretRef == nil {
+		v.fail(finding.NoVerificationInput, errors.New("notation needs spec.verify.secretRef: a Secret with trustpolicy.json and certificates"), "spec", "verify")
+	}
+}
+
+// verificationSecret judges what a verification rests on.
+func (v *validation) verificationSecret(provider string, identities []sourcev1.OIDCIdentityMatch, secret *manifest.Secret) {
+	path := []any{"spec", "verify", "secretRef", "name"}
+	if provider != providerCosign {
+		_, _, err := verify.NotationSecret(secretName(secret), secret.Data)
+		v.fail(finding.NoTrustPolicy, err, path...)
+		v.ignoredKeys(secret, err, verify.Certificate, path)
+		return
+	}
+	keys, err := verify.CosignKeys(secretName(secret), secret.Data)
+	if root, ok := secret.Data[trustedRootKey]; ok && err != nil {
+		_, err = verify.TrustedRoot(root)
+	}
+	v.fail(finding.NoVerificationKeys, err, path...)
+	v.ignoredKeys(secret, err, verify.PublicKey, path)
+	if len(keys) > 0 && len(identities) > 0 {
+		v.warn(finding.UselessIdentities, "spec.verify.matchOIDCIdentity has no effect beside the public keys of Secret "+secretName(secret), "spec", "verify", "matchOIDCIdentity")
+	}
+}
+
+// ignoredKeys finds what was meant to be trusted but is not called so that it
+// would be. If nothing at all can be used, that was told already.
+func (v *validation) ignoredKeys(secret *manifest.Secret, err error, ignored func(name string, content []byte) bool, path []any) {
+	if err != nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(secret.Data)) {
+		if ignored(name, secret.Data[name]) {
+			v.warn(finding.IgnoredKey, fmt.Sprintf("%q in Secret %s is not looked at because of its name", name, secretName(secret)), path...)
+		}
+	}
+}

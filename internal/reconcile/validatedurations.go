@@ -1,0 +1,45 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
+
+// What is outside of these was hardly meant.
+const (
+	shortestInterval = time.Minute
+	longestInterval  = 366 * 24 * time.Hour
+	shortestTimeout  = time.Second
+)
+
+// durations judges the intervals and timeouts that are written down; defaults are
+// nobody's mistake.
+func (v *validation) durations() {
+	interval, given := v.duration("interval")
+	switch {
+	case given && interval < shortestInterval:
+		v.warn(finding.ShortInterval, fmt.Sprintf("spec.interval of %s is shorter than a minute", interval), "spec", "interval")
+	case given && interval > longestInterval:
+		v.warn(finding.LongInterval, fmt.Sprintf("spec.interval of %s is longer than a year", interval), "spec", "interval")
+	}
+	timeout, limited := v.duration("timeout")
+	k, _ := kindOfObject(v.adm.Object)
+	switch {
+	case limited && timeout < shortestTimeout:
+		v.warn(finding.OddTimeout, fmt.Sprintf("spec.timeout of %s is shorter than a second", timeout), "spec", "timeout")
+	case limited && given && k.source && timeout > interval:
+		v.warn(finding.OddTimeout, fmt.Sprintf("spec.timeout of %s is longer than spec.interval of %s", timeout, interval), "spec", "timeout")
+	}
+}
+
+// duration is one that the object itself has.
+func (v *validation) duration(field string) (time.Duration, bool) {
+	text, ok := valueAt(v.adm.Object.Content, []any{"spec", field}).(string)
+	if !ok {
+		return 0, false
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil
+}
