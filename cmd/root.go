@@ -97,6 +97,9 @@ It needs no cluster, no kubeconfig and no helm binary.`,
 	for _, c := range root.Commands() {
 		c.SuggestionsMinimumDistance = root.SuggestionsMinimumDistance
 	}
+	if completing(a.env.Args) {
+		a.addCompletions(root)
+	}
 	callAs(root, a.env.Program)
 	return root
 }

@@ -1,0 +1,97 @@
+package cmd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
+)
+
+// completing tells whether a shell asks what may be typed next. Nobody else needs to know.
+func completing(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
+// addCompletions says for each command what its flags and arguments may be.
+func (a *app) addCompletions(root *cobra.Command) {
+	addFlagCompletions(root, root.PersistentFlags())
+	for _, c := range root.Commands() {
+		addFlagCompletions(c, c.LocalNonPersistentFlags())
+		switch {
+		case c.ValidArgs != nil:
+		case c.Flags().Lookup("filename") != nil && c.Args == nil:
+			c.ValidArgsFunction = a.completeObjects
+		default:
+			c.ValidArgsFunction = cobra.NoFileCompletions
+		}
+	}
+}
+
+func addFlagCompletions(c *cobra.Command, flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if complete := flagCompletion(f); complete != nil {
+			_ = c.RegisterFlagCompletionFunc(f.Name, complete) // fails for a flag that there is not
+		}
+	})
+}
+
+// flagCompletion is what may follow a flag, nil for a file.
+func flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
+	word, _ := pflag.UnquoteUsage(f)
+	switch {
+	case f.Annotations[choicesAnnotation] != nil:
+		return cobra.FixedCompletions(f.Annotations[choicesAnnotation], cobra.ShellCompDirectiveNoFileComp)
+	case word == "directory":
+		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
+	case f.Name == "report":
+		var formats []string
+		for _, format := range report.Formats() {
+			formats = append(formats, format+"=")
+		}
+		return cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
+	case word == "file" || f.NoOptDefVal != "":
+		return nil
+	}
+	return cobra.NoFileCompletions
+}
+
+// completeObjects names the objects of the files that are given already, and files as
+// long as there are none.
+func (a *app) completeObjects(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if _, err := a.configure(c, args); err != nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	files, _, err := splitArguments(args)
+	if err != nil {
+		files = nil
+	}
+	named, _ := c.Flags().GetStringArray("filename")
+	files = slices.DeleteFunc(append(files, named...), func(file string) bool { return file == "-" })
+	if len(files) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	recursive, _ := c.Flags().GetBool("recursive")
+	namespace, _ := c.Flags().GetString("default-namespace")
+	set, _ := manifest.Load(c.Context(), manifest.Options{Files: files, Recursive: recursive, DefaultNamespace: namespace})
+	var found []cobra.Completion
+	for _, obj := range set.Objects() {
+		if name := objectArgument(obj, begun); strings.HasPrefix(name, begun) && reconcile.Supports(obj) {
+			found = append(found, cobra.CompletionWithDesc(name, obj.Pos.String()))
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// objectArgument is an object as an argument, in small letters if they were begun with.
+func objectArgument(obj *manifest.Object, begun string) string {
+	kind := obj.Kind
+	if begun != "" && strings.ToLower(begun) == begun {
+		kind = strings.ToLower(kind)
+	}
+	return kind + "/" + obj.Namespace + "/" + obj.Name
+}
