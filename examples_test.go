@@ -13,7 +13,7 @@ import (
 // TestExamples runs the README's first command, on a network without a single host.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	s := &stage{t, t.TempDir()}
+	s := &stage{t: t, dir: t.TempDir()}
 	s.write(stateDir+"/network", helmtest.NewNetwork().String())
 	examples, err := filepath.Abs("examples")
 	if err != nil {

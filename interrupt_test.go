@@ -21,7 +21,7 @@ import (
 // finish, the second one does not ask. The first may be SIGTERM as well as SIGINT.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
-	s := &stage{t, t.TempDir()}
+	s := &stage{t: t, dir: t.TempDir()}
 	s.write("repo/charts", "podinfo 6.5.0\n")
 	s.write("repo/faults.json", `{"/podinfo-6.5.0.tgz": {"hang": true}}`)
 	w := helmtest.NewWorld(nil)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,17 +71,85 @@ spec: {interval: 5m, chart: podinfo, version: %s, sourceRef: {kind: HelmReposito
 	}
 }
 
+// TestKillScratch ends runs that have files in the system's temporary directory. The next run removes them, but not those
+// of a run that still goes on.
+func TestKillScratch(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "podinfo 6.5.0\n")
+	s.write("git/app/Chart.yaml", "{apiVersion: v2, name: app, version: 1.0.0}\n")
+	s.write("git/faults.json", `{"POST /charts.git/git-upload-pack": [{}, {"hang": true}, {}, {"hang": true}]}`)
+	if err := s.world.Start("git", filepath.Join(s.dir, "git")); err != nil {
+		t.Fatal(err)
+	}
+	s.write(stateDir+"/network", s.world.Network.String())
+	s.write("git.yaml", `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: git}
+spec: {interval: 5m, url: "http://git.test/charts.git", ref: {branch: main}}
+`)
+	temp := t.TempDir()
+	left := func() []string {
+		entries, err := os.ReadDir(temp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	start := func() *exec.Cmd {
+		before := len(s.world.Servers["git"].Log.All())
+		cmd := s.command("fetch", "-f", "git.yaml", "-d", rand.Text())
+		cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// The references are asked for, and then the files, for which the server lets it wait.
+		s.world.Servers["git"].Log.AwaitCount(before + 3)
+		return cmd
+	}
+	killed := start()
+	_ = killed.Process.Kill()
+	_ = killed.Wait()
+	if len(left()) == 0 {
+		t.Fatal("the killed run had nothing in the temporary directory")
+	}
+	abandoned := left()
+	living := start()
+	now := left()
+	for _, name := range abandoned {
+		if slices.Contains(now, name) {
+			t.Errorf("%s is still there", name)
+		}
+	}
+	whole := s.command("fetch", "-f", "git.yaml")
+	whole.Env = append(whole.Env, "TMPDIR="+temp)
+	if out, err := whole.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if got := left(); !slices.Equal(got, now) {
+		t.Errorf("beside a living run there are %q, want %q", got, now)
+	}
+	_ = living.Process.Kill()
+	_ = living.Wait()
+}
+
 // stage is a directory with a server, in which a test runs the program.
 type stage struct {
-	t   *testing.T
-	dir string
+	t     *testing.T
+	dir   string
+	world *helmtest.World
 }
 
 func newStage(t *testing.T, charts string) *stage {
 	t.Helper()
-	s := &stage{t, t.TempDir()}
+	s := &stage{t: t, dir: t.TempDir()}
 	s.write("repo/charts", charts)
 	w := helmtest.NewWorld(nil)
+	s.world = w
 	t.Cleanup(w.Close)
 	if err := w.Start("repo", filepath.Join(s.dir, "repo")); err != nil {
 		t.Fatal(err)

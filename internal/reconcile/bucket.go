@@ -90,6 +90,9 @@ func (p *pass) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tre
 			o.Unless = current.Revision
 		}
 	}
+	if o.TempDir, err = p.r.temp.Dir(); err != nil {
+		return nil, temporaryFailure(err)
+	}
 	t, err := p.r.client.Bucket(ctx, o)
 	if fetch.AuthFailure(err) {
 		return nil, status.AuthenticationFailed.Wrap(err)

@@ -99,6 +99,9 @@ func (p *pass) gitTree(ctx context.Context, obj *sourcev1.GitRepository, include
 			o.Unless = current.Revision
 		}
 	}
+	if o.TempDir, err = p.r.temp.Dir(); err != nil {
+		return nil, temporaryFailure(err)
+	}
 	t, err := p.r.client.Git(ctx, o)
 	return t, gitFailure(err)
 }

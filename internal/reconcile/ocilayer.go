@@ -105,12 +105,12 @@ func (l *layerPass) failed() string {
 
 // extract unpacks the layer and stores its files, but for those that are ignored.
 func (l *layerPass) extract(ctx context.Context) error {
-	root, remove, err := temporaryRoot()
+	root, err := l.r.temporaryRoot()
 	if err != nil {
 		return temporaryFailure(err)
 	}
 	defer func() {
-		if err := remove(); err != nil {
+		if err := errors.Join(root.Close(), os.RemoveAll(root.Name())); err != nil {
 			l.debugf("temporary directory: %v", err)
 		}
 	}()
@@ -183,19 +183,6 @@ func (e *hintedError) Unwrap() error { return e.err }
 
 // Hint says what to do.
 func (e *hintedError) Hint() string { return e.hint }
-
-// temporaryRoot is an empty directory, with what removes it.
-func temporaryRoot() (*os.Root, func() error, error) {
-	dir, err := os.MkdirTemp("", "helmsrc-*")
-	if err != nil {
-		return nil, nil, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return root, func() error { return errors.Join(root.Close(), os.RemoveAll(dir)) }, nil
-}
 
 // temporaryFailure has Flux's text, which is another one than that of a directory
 // in storage.

@@ -197,6 +197,7 @@ type Reconciler struct {
 
 	logins  logins
 	closers closers
+	temp    store.Scratch // for what goes when the run ends
 }
 
 // New returns the reconciler of one run. Close must be called after it.
@@ -263,7 +264,7 @@ func ClassOf(err error) Class {
 // Close lets go of the files and connections that the run kept open.
 func (r *Reconciler) Close() error {
 	r.client.CloseIdleConnections()
-	return r.closers.close()
+	return errors.Join(r.closers.close(), r.temp.Close())
 }
 
 // Run reconciles the objects and returns their results in the same order.

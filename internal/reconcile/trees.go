@@ -73,17 +73,24 @@ func (r *Reconciler) unpack(ctx context.Context, artifact string) (*os.Root, err
 
 // scratch is an empty directory that goes when the run ends.
 func (r *Reconciler) scratch() (*os.Root, error) {
-	dir, err := os.MkdirTemp("", "helmsrc-*")
+	root, err := r.temporaryRoot()
+	if err == nil {
+		r.closers.add(root)
+	}
+	return root, err
+}
+
+// temporaryRoot is an empty directory, which has to be closed before the run ends.
+func (r *Reconciler) temporaryRoot() (*os.Root, error) {
+	parent, err := r.temp.Dir()
 	if err != nil {
 		return nil, err
 	}
-	r.closers.addFunc(func() error { return os.RemoveAll(dir) })
-	root, err := os.OpenRoot(dir)
+	dir, err := os.MkdirTemp(parent, "")
 	if err != nil {
 		return nil, err
 	}
-	r.closers.add(root)
-	return root, nil
+	return os.OpenRoot(dir)
 }
 
 // fetched is a tree on its way into storage.
@@ -173,6 +180,10 @@ func revisionHash(revision string) string {
 func (p *pass) openWorktree(ctx context.Context, dir string, o fetch.WorktreeOptions) (*fetch.Tree, error) {
 	o.SkipDirs = []string{p.r.store.Dir()}
 	o.Getenv = p.r.getenv
+	var err error
+	if o.TempDir, err = p.r.temp.Dir(); err != nil {
+		return nil, fmt.Errorf("failed to create temporary working directory: %w", err)
+	}
 	return fetch.OpenWorktree(ctx, dir, o)
 }
 

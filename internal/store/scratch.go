@@ -1,0 +1,154 @@
+package store
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+const (
+	scratchPrefix = "helmsrc-"
+	scratchLock   = ".lock"
+
+	// maxScratchRaces bounds how often another process may take our new lock for an abandoned one.
+	maxScratchRaces = 10
+	// maxScratchNames bounds how much of a crowded temporary directory is looked through.
+	maxScratchNames = 100_000
+)
+
+// A Scratch is a directory for what is not to outlive the process, in the system's directory for such. Beside it is a lock
+// that this process holds while it lives: a later one that can have the lock removes what was left behind. The zero value
+// is ready for use, by many goroutines.
+type Scratch struct {
+	Parent string // empty is the system's
+
+	mu   sync.Mutex
+	root *os.Root // of the parent; nil before the directory is needed
+	name string
+	lock *os.File // nil where the file system has no locks
+}
+
+// Dir returns the directory, which is made when it is asked for first.
+func (s *Scratch) Dir() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Parent == "" {
+		s.Parent = os.TempDir()
+	}
+	if s.root == nil {
+		if err := s.make(); err != nil {
+			return "", err
+		}
+	}
+	return filepath.Join(s.Parent, s.name), nil
+}
+
+func (s *Scratch) make() error {
+	root, err := os.OpenRoot(s.Parent)
+	if err != nil {
+		return err
+	}
+	collectScratch(root)
+	name, lock, err := lockScratch(root)
+	if err == nil {
+		err = root.Mkdir(name, dirMode)
+	}
+	if err != nil {
+		releaseScratch(root, name, lock)
+		return errors.Join(err, root.Close())
+	}
+	s.root, s.name, s.lock = root, name, lock
+	return nil
+}
+
+// lockScratch finds a name that nobody has.
+func lockScratch(root *os.Root) (string, *os.File, error) {
+	for range maxScratchRaces {
+		name := scratchPrefix + rand.Text()
+		f, err := root.OpenFile(name+scratchLock, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+		if err != nil {
+			return "", nil, err
+		}
+		ok, err := tryLock(f)
+		if err != nil {
+			// A file system without locks: nobody will be able to tell whether the directory is in use.
+			return name, nil, errors.Join(f.Close(), root.Remove(name+scratchLock))
+		}
+		if ok {
+			ok, err = isCurrent(root, name+scratchLock, f)
+		}
+		if ok {
+			return name, f, nil
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			return "", nil, err
+		}
+	}
+	return "", nil, fmt.Errorf("no lock can be had in '%s'", root.Name())
+}
+
+func releaseScratch(root *os.Root, name string, lock *os.File) {
+	if lock != nil {
+		_ = root.Remove(name + scratchLock)
+		_ = lock.Close()
+		_ = root.Remove(name + scratchLock) // where an open file cannot be removed
+	}
+}
+
+// Close removes the directory, if there is one.
+func (s *Scratch) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.root == nil {
+		return nil
+	}
+	err := s.root.RemoveAll(s.name)
+	releaseScratch(s.root, s.name, s.lock)
+	err = errors.Join(err, s.root.Close())
+	s.root, s.lock = nil, nil
+	return err
+}
+
+// collectScratch removes what processes left behind that were killed. What cannot be removed does no harm but to take
+// room.
+func collectScratch(root *os.Root) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return
+	}
+	defer func() { _ = dir.Close() }()
+	names, _ := dir.Readdirnames(maxScratchNames)
+	for _, file := range names {
+		if name, ok := strings.CutSuffix(file, scratchLock); ok && strings.HasPrefix(name, scratchPrefix) {
+			collectAbandoned(root, name)
+		}
+	}
+}
+
+func collectAbandoned(root *os.Root, name string) {
+	// Anybody may put something into a directory for temporary files, and opening a pipe takes for ever.
+	if fi, err := root.Lstat(name + scratchLock); err != nil || !fi.Mode().IsRegular() {
+		return
+	}
+	f, err := root.OpenFile(name+scratchLock, os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	ok, err := tryLock(f)
+	if err == nil && ok {
+		ok, err = isCurrent(root, name+scratchLock, f)
+	}
+	if err != nil || !ok {
+		_ = f.Close()
+		return
+	}
+	if root.RemoveAll(name) != nil {
+		_ = f.Close()
+		return
+	}
+	releaseScratch(root, name, f)
+}
