@@ -155,9 +155,6 @@ func (c *console) format(level string, s subject, text string, f finding.Finding
 	if s != (subject{}) && level != levelHint {
 		text = s.String() + ": " + text
 	}
-	if c.github {
-		text = defuse(text)
-	}
 	return prefix + text + "\n"
 }
 

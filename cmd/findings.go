@@ -77,6 +77,9 @@ func (c *console) hintOf(f finding.Finding, brief bool) string {
 }
 
 func (c *console) write(text string) {
+	if c.github && !c.json {
+		text = defuse(text)
+	}
 	if c.live != nil {
 		c.live.above(text)
 		return

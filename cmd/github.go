@@ -90,7 +90,8 @@ func runOutputs(run *report.Run) []githubOutput {
 	var failed []string
 	for _, o := range run.Objects {
 		if o.State == report.StateFailed && len(failed) < maxNamedFailures {
-			failed = append(failed, subject{o.Kind, o.Namespace, o.Name}.String())
+			name := subject{o.Kind, o.Namespace, o.Name}.String()
+			failed = append(failed, strings.Join(strings.Fields(name), " ")) // a name is a line
 		}
 	}
 	return []githubOutput{

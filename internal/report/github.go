@@ -75,10 +75,11 @@ func annotation(f *finding.Finding) string {
 	return "::" + kind + " " + strings.Join(properties, ",") + "::" + escapeData(text) + "\n"
 }
 
+// The old form of a command, ##[name]value, counts wherever it is in a line, and has no way to be escaped.
 func escapeData(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", "##[", "## [").Replace(s)
 }
 
 func escapeProperty(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(escapeData(s))
 }

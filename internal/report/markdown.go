@@ -24,8 +24,9 @@ func markdown(run *Run, most int) string {
 	p := &page{most: most - reserve}
 	n := counts(run.Findings)
 	p.add(fmt.Sprintf("## helmsrc %s\n\n", escapeMarkdown(run.Command)))
-	p.add(fmt.Sprintf("%d ready, %d failed, %d skipped; %d errors, %d warnings, %d notes; %.1fs\n",
-		run.Ready, run.Failed, run.Skipped, n[finding.Error], n[finding.Warning], n[finding.Note], run.Duration.Seconds()))
+	p.add(fmt.Sprintf("%d ready, %d failed, %d skipped; %s, %s, %s; %.1fs\n",
+		run.Ready, run.Failed, run.Skipped, counted(n[finding.Error], "error"), counted(n[finding.Warning], "warning"),
+		counted(n[finding.Note], "note"), run.Duration.Seconds()))
 	var rows []string
 	for i := range run.Findings {
 		rows = append(rows, findingRow(&run.Findings[i]))
@@ -41,6 +42,13 @@ func markdown(run *Run, most int) string {
 		return ""
 	}
 	return text
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // page is a text that does not grow beyond its limit.
