@@ -127,6 +127,11 @@ func (c *console) shown(level string) bool {
 }
 
 func (c *console) line(level string, s subject, text string) {
+	c.about(level, s, text, finding.Finding{})
+}
+
+// about prints a line about a finding.
+func (c *console) about(level string, s subject, text string, f finding.Finding) {
 	if !c.shown(level) {
 		return
 	}
@@ -134,7 +139,7 @@ func (c *console) line(level string, s subject, text string) {
 	defer c.mu.Unlock()
 	// Whoever made the text has redacted it where that was known to matter. This is
 	// for values that are quoted from a manifest, as in a rejection.
-	c.write(c.format(level, s, reconcile.RedactText(text), finding.Finding{}))
+	c.write(c.format(level, s, reconcile.RedactText(text), f))
 }
 
 // format writes a line; the finding is that which it is about, if any.

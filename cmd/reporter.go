@@ -129,10 +129,11 @@ func (p *progress) tellFailure(r *reconcile.Result) {
 
 // tellInterruption is a warning, but a failure to whoever reads a report.
 func (p *progress) tellInterruption(r *reconcile.Result) {
-	p.console.warn(subjectOf(r.Object.Object), "not finished: "+r.Message())
-	if f, ok := r.FailureFinding(); ok {
+	f, ok := r.FailureFinding()
+	if ok {
 		p.console.keep(f)
 	}
+	p.console.about(levelWarn, subjectOf(r.Object.Object), "not finished: "+r.Message(), f)
 }
 
 // resolvedMessage is what a run that stops there found out.

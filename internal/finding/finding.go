@@ -73,6 +73,8 @@ const (
 	groupIntegrity    = "Integrity"
 )
 
+//go:generate go test -run TestPage -update .
+
 // Rules lists all rules by code. They are put together when they are asked for: most runs have no use for them.
 func Rules() []Rule {
 	var all []Rule

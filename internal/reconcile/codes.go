@@ -91,6 +91,8 @@ func inputCode(err error) finding.Code {
 		return finding.InvalidSecret
 	case errors.As(err, &missing) && missing.Kind == "Secret":
 		return finding.MissingSecret
+	case errors.As(err, &missing) && missing.Kind == "ServiceAccount":
+		return finding.ServiceAccount
 	case errors.As(err, &missing):
 		return finding.MissingSource
 	case is[*includeCycleError](err):

@@ -1,0 +1,190 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+func newExplainCommand(a *app) *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use:   "explain [CODE...]",
+		Short: "Explain the codes of findings",
+		Long: `Say why a finding matters and what to do about it, with a manifest that has the
+mistake and one that does not. The code stands in brackets behind a message. With
+no CODE all of them are listed. A name, such as chart-in-url, will do as well.`,
+		Example: `  helmsrc explain
+  helmsrc explain HS044`,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var codes []string
+			for _, r := range finding.Rules() {
+				codes = append(codes, string(r.Code)+"\t"+r.Summary)
+			}
+			return codes, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	c.Flags().StringVarP(&format, "output", "o", "text", "`format` of stdout: text, json")
+	choices(c.Flags(), "output", "text", "json")
+	c.RunE = a.runner(func(_ context.Context, args []string) (int, error) {
+		if err := oneOf("output", format, "text", "json"); err != nil {
+			return exitUsage, err
+		}
+		if err := explain(a.env.Stdout, format, args); err != nil {
+			return exitUsage, err
+		}
+		return exitOK, nil
+	})
+	return c
+}
+
+func explain(w io.Writer, format string, args []string) error {
+	rules, err := rulesNamed(args)
+	switch {
+	case err != nil:
+		return err
+	case format == "json":
+		return explainJSON(w, rules)
+	case len(args) == 0:
+		return listRules(w, rules)
+	}
+	for i, r := range rules {
+		if err := explainRule(w, r, i > 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rulesNamed finds rules by code or name, in any case.
+func rulesNamed(args []string) ([]finding.Rule, error) {
+	all := finding.Rules()
+	if len(args) == 0 {
+		return all, nil
+	}
+	var rules []finding.Rule
+	for _, arg := range args {
+		r, ok := ruleNamed(all, arg)
+		if !ok {
+			return nil, unknownCode(all, arg)
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+func ruleNamed(all []finding.Rule, name string) (finding.Rule, bool) {
+	name = strings.Trim(name, "[]")
+	for _, r := range all {
+		if strings.EqualFold(name, string(r.Code)) || strings.EqualFold(name, r.Name) {
+			return r, true
+		}
+	}
+	return finding.Rule{}, false
+}
+
+func unknownCode(all []finding.Rule, name string) error {
+	var names []string
+	for _, r := range all {
+		names = append(names, r.Name)
+	}
+	hint := "'helmsrc explain' lists all codes"
+	if near, ok := manifest.Nearest(name, names); ok {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return &usageError{err: fmt.Errorf("no code %q", name), hint: hint}
+}
+
+func listRules(w io.Writer, rules []finding.Rule) error {
+	var rows [][]string
+	for _, r := range rules {
+		rows = append(rows, []string{string(r.Code), string(r.Severity), r.Name, r.Summary})
+	}
+	return status.WriteTable(w, []string{"CODE", "SEVERITY", "NAME", "SUMMARY"}, rows)
+}
+
+// proseColumns is the width of running text.
+const proseColumns = 80
+
+func explainRule(w io.Writer, r finding.Rule, further bool) error {
+	var b strings.Builder
+	if further {
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "%s %s (%s)\n\n%s\n\n%s\n\n", r.Code, r.Name, r.Severity,
+		wrapped(r.Summary+".", proseColumns), wrapped(r.Explanation, proseColumns))
+	fmt.Fprintf(&b, "What to do:\n%s\n", wrapped(r.Fix, proseColumns))
+	if r.Lasting {
+		b.WriteString("\nIt cannot be silenced.\n")
+	} else {
+		fmt.Fprintf(&b, "\nTo silence it, on its line or the one before:\n  # helmsrc:ignore %s and why\n", r.Code)
+	}
+	if r.Example != "" {
+		fmt.Fprintf(&b, "\nAn example:\n\n%s\nBetter:\n\n%s", shifted(r.Example), shifted(r.Better))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// wrapped breaks a text into lines.
+func wrapped(text string, columns int) string {
+	var b strings.Builder
+	column := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case column == 0:
+		case column+1+len(word) > columns:
+			b.WriteString("\n")
+			column = 0
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}
+
+func shifted(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("  " + line)
+	}
+	return b.String()
+}
+
+// explained is a rule as -o json prints it. Its fields are part of the contract.
+type explained struct {
+	Code        finding.Code     `json:"code"`
+	Name        string           `json:"name"`
+	Group       string           `json:"group"`
+	Severity    finding.Severity `json:"severity"`
+	Summary     string           `json:"summary"`
+	Explanation string           `json:"explanation"`
+	Fix         string           `json:"fix"`
+	Example     string           `json:"example,omitempty"`
+	Better      string           `json:"better,omitempty"`
+	Silenceable bool             `json:"silenceable"`
+}
+
+func explainJSON(w io.Writer, rules []finding.Rule) error {
+	records := []explained{}
+	for _, r := range rules {
+		records = append(records, explained{
+			r.Code, r.Name, r.Group, r.Severity, r.Summary, r.Explanation, r.Fix, r.Example, r.Better, !r.Lasting,
+		})
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(records)
+}
