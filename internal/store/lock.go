@@ -43,7 +43,7 @@ func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err err
 	case <-ctx.Done():
 		return nil, lockError(key, context.Cause(ctx))
 	}
-	f, err := waitForLock(ctx, root, key)
+	f, err := s.waitForLock(ctx, root, key)
 	if err != nil {
 		<-turn
 		return nil, lockError(key, err)
@@ -93,10 +93,10 @@ func (s *Store) locked(key Key) (Key, *os.Root, error) {
 	return key, s.root, nil
 }
 
-func waitForLock(ctx context.Context, root *os.Root, key Key) (*os.File, error) {
+func (s *Store) waitForLock(ctx context.Context, root *os.Root, key Key) (*os.File, error) {
 	races := 0
 	for wait := minLockWait; ; wait = min(2*wait, maxLockWait) {
-		f, err := tryLockFile(root, key)
+		f, err := s.tryLockFile(root, key)
 		if f != nil {
 			return f, nil
 		}
@@ -124,8 +124,8 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // tryLockFile returns no file and no error when somebody else has the lock.
-func tryLockFile(root *os.Root, key Key) (*os.File, error) {
-	if err := makeDir(root, path.Dir(key.lock())); err != nil {
+func (s *Store) tryLockFile(root *os.Root, key Key) (*os.File, error) {
+	if err := s.names.makeDir(root, path.Dir(key.lock())); err != nil {
 		return nil, err
 	}
 	f, err := openLock(root, key.lock())

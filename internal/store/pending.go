@@ -46,7 +46,7 @@ func (s *Store) Create(key Key) (*Pending, error) {
 		return nil, err
 	}
 	temp := path.Join(key.dir(), tempPrefix+rand.Text())
-	f, err := createIn(root, temp)
+	f, err := s.createIn(root, temp)
 	var dirError *DirectoryError
 	if errors.As(err, &dirError) {
 		return nil, err
@@ -58,9 +58,9 @@ func (s *Store) Create(key Key) (*Pending, error) {
 }
 
 // createIn tries again when a prune elsewhere has just removed an empty directory above.
-func createIn(root *os.Root, name string) (f *os.File, err error) {
+func (s *Store) createIn(root *os.Root, name string) (f *os.File, err error) {
 	for range maxLockRaces {
-		if err = makeDir(root, path.Dir(name)); err == nil {
+		if err = s.names.makeDir(root, path.Dir(name)); err == nil {
 			f, err = root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -151,7 +151,7 @@ func (p *Pending) Commit(file, link string) (Artifact, error) {
 		err = relink(p.root, p.key.dir(), file, link)
 	}
 	// Once for both names: what refers to the artifact, the remembered status, is written after it.
-	if err := syncDir(p.root, p.key.dir()); err != nil {
+	if err := p.store.names.settle(p.root, p.key.dir()); err != nil {
 		return Artifact{}, err
 	}
 	if err != nil {
@@ -176,7 +176,7 @@ func (p *Pending) commit(file, link string) (Artifact, error) {
 	// Retention goes by this time, and it should be the clock's that the artifact's lastUpdateTime is from. A file
 	// system that cannot set it has about the same.
 	_ = p.root.Chtimes(p.temp, a.LastUpdateTime, a.LastUpdateTime)
-	if err := announce(p.root, p.key, a); err != nil {
+	if err := p.store.announce(p.root, p.key, a); err != nil {
 		return Artifact{}, err
 	}
 	if err := p.rename(a); err != nil {
@@ -229,7 +229,7 @@ type replacement struct {
 	Digest string `json:"digest"`
 }
 
-func announce(root *os.Root, key Key, a Artifact) error {
+func (s *Store) announce(root *os.Root, key Key, a Artifact) error {
 	_, err := root.Lstat(a.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -241,7 +241,7 @@ func announce(root *os.Root, key Key, a Artifact) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(root, key.next(), data)
+	return s.writeFile(root, key.next(), data)
 }
 
 // A LinkError tells that an artifact was stored, but the link to the newest one could not be set. It is a type of its

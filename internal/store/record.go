@@ -51,7 +51,7 @@ func (s *Store) Remember(key Key, r *Record) error {
 		return fmt.Errorf("remember %s: %w", key, err)
 	}
 	if old, err := readState(root, key.record()); err != nil || !bytes.Equal(old, data) {
-		if err := writeFile(root, key.record(), data); err != nil {
+		if err := s.writeFile(root, key.record(), data); err != nil {
 			return fmt.Errorf("remember %s: %w", key, err)
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +49,8 @@ type Store struct {
 	dir     string
 	options Options
 
+	names names
+
 	mu    sync.Mutex
 	root  *os.Root              // nil until the directory is there
 	turns map[Key]chan struct{} // one token per object: who has it may try for the file lock
@@ -79,6 +80,7 @@ func (s *Store) Dir() string { return s.dir }
 
 // Close lets go of the directory.
 func (s *Store) Close() error {
+	s.names.running.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.root == nil {
@@ -152,26 +154,6 @@ func isDir(root *os.Root, dir string) (bool, error) {
 	return true, nil
 }
 
-// makeDir creates dir and what is missing above it, durably.
-func makeDir(root *os.Root, dir string) error {
-	missing, err := missingDirs(root, dir)
-	if err != nil {
-		return &DirectoryError{err}
-	}
-	for _, d := range slices.Backward(missing) {
-		if err := root.Mkdir(d, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
-			return &DirectoryError{err}
-		}
-	}
-	// Only now: most file systems write all that waits for the first of these, and have nothing to do for the others.
-	for _, d := range missing {
-		if err := syncDir(root, path.Dir(d)); err != nil {
-			return &DirectoryError{err}
-		}
-	}
-	return nil
-}
-
 // missingDirs lists what is not there of dir and the directories above it, the deepest first.
 func missingDirs(root *os.Root, dir string) ([]string, error) {
 	var missing []string
@@ -230,8 +212,8 @@ func removeFile(root *os.Root, name string) error {
 
 // writeFile puts data at name: all of it or, whatever happens, what was there before. Only who holds the object's
 // lock may call it, since the temporary name is always the same.
-func writeFile(root *os.Root, name string, data []byte) error {
-	if err := makeDir(root, path.Dir(name)); err != nil {
+func (s *Store) writeFile(root *os.Root, name string, data []byte) error {
+	if err := s.names.makeDir(root, path.Dir(name)); err != nil {
 		return err
 	}
 	temp := name + tempSuffix
@@ -243,7 +225,7 @@ func writeFile(root *os.Root, name string, data []byte) error {
 		_ = root.Remove(temp) // what stays is swept by the next lock
 		return inPlace(name, err)
 	}
-	return syncDir(root, path.Dir(name))
+	return s.names.settle(root, path.Dir(name))
 }
 
 func writeTemp(root *os.Root, temp string, data []byte) error {
