@@ -267,3 +267,35 @@ func TestConfigurationIsBounded(t *testing.T) {
 		t.Errorf("version reads it: exit code %d\n%s", code, log)
 	}
 }
+
+// TestConfigurationsInTheDocs has the examples that people copy judged by the program and by the schema.
+func TestConfigurationsInTheDocs(t *testing.T) {
+	compiled := configSchema(t)
+	var examples []string
+	for _, page := range []string{filepath.Join("..", "README.md"), filepath.Join("..", "docs", "configuration.md")} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "```yaml\n")
+		for _, block := range blocks[1:] {
+			block, _, _ = strings.Cut(block, "\n```")
+			if strings.Contains(block, "filename:") {
+				examples = append(examples, block)
+			}
+		}
+	}
+	if len(examples) < 2 {
+		t.Fatalf("%d examples", len(examples))
+	}
+	t.Chdir(t.TempDir())
+	for _, example := range examples {
+		if err := compiled.Validate(yamlValue(t, example)); err != nil {
+			t.Errorf("%v in\n%s", err, example)
+		}
+		write(t, configName, example)
+		if code, _, log := run(t, "config"); code != exitOK {
+			t.Errorf("exit code %d in\n%s\n%s", code, example, log)
+		}
+	}
+}

@@ -80,6 +80,13 @@ func (a *app) report(o *reportOptions, run *report.Run, outputs []githubOutput, 
 	return code
 }
 
+// reportInput reports what is wrong with an input that nothing could be made of.
+func (a *app) reportInput(o *reportOptions, in *input) {
+	if run := a.newReport(rejectedObjects(in), in.unusable); len(run.Findings) > 0 {
+		a.report(o, run, nil, exitUsage)
+	}
+}
+
 func (a *app) writeReport(t reportTarget, run *report.Run) error {
 	var content bytes.Buffer
 	if err := report.Write(&content, t.format, run); err != nil {

@@ -58,7 +58,10 @@ GitRepository, Bucket, and the Secrets that they name), resolves versions, fetch
 packages and checks the charts into a local artifacts directory, and prints each
 object with the status that Flux's source-controller would give it.
 
-It needs no cluster, no kubeconfig and no helm binary.`,
+It needs no cluster, no kubeconfig and no helm binary.
+
+Every flag has a twin in the environment (--artifacts-dir is HELMSRC_ARTIFACTS_DIR),
+and may be set in a file `+configName+`: see 'helmsrc config --help'.`,
 		Example:       "  helmsrc fetch -f helmchart.yaml\n  helmsrc validate -R -f clusters/",
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -1,0 +1,136 @@
+package cmd
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestWriteWhole(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a", "b", "report")
+	for _, text := range []string{"first, which is longer", "second"} {
+		if err := writeWhole(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if err := writeWhole(filepath.Dir(path), nil); err == nil {
+		t.Error("a directory was written")
+	}
+	if err := writeWhole(filepath.Join(path, "below"), nil); err == nil {
+		t.Error("below a file there is none")
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("something was left behind: %v, %v", entries, err)
+	}
+	if runtime.GOOS != "windows" {
+		if err := writeWhole("/dev/null", []byte("x")); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Stat("/dev/null"); err != nil || info.Mode().IsRegular() {
+			t.Fatalf("/dev/null was replaced: %v, %v", info, err)
+		}
+	}
+}
+
+func TestFileInRepository(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "sub", "a.yaml"), "")
+	if err := os.Symlink(filepath.Join(root, "sub"), filepath.Join(elsewhere, "link")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(root, "sub"))
+	for file, want := range map[string]string{
+		"":                            "",
+		stdinFile:                     stdinFile,
+		"a.yaml":                      "sub/a.yaml",
+		filepath.Join("..", "b.yaml"): "b.yaml",
+		filepath.Join(root, "c.yaml"): "c.yaml",
+		filepath.Join(elsewhere, "link", "a.yaml"): "sub/a.yaml",
+		filepath.Join(elsewhere, "x.yaml"):         filepath.ToSlash(filepath.Join(elsewhere, "x.yaml")),
+		filepath.Join("..", "..", "none.yaml"):     filepath.ToSlash(filepath.Join(filepath.Dir(root), "none.yaml")),
+	} {
+		if got := fileInRepository(root, file); got != want {
+			t.Errorf("%s is %s, want %s", file, got, want)
+		}
+	}
+}
+
+func TestRepositoryRoot(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, "repository", ".git"), "")
+	write(t, filepath.Join(root, "repository", "sub", "a"), "")
+	t.Chdir(filepath.Join(root, "repository", "sub"))
+	for _, test := range []struct{ variable, value, want string }{
+		{"", "", "repository"},
+		{"GITHUB_WORKSPACE", root, ""},
+		{"CI_PROJECT_DIR", filepath.Join(root, "repository", "sub"), "repository/sub"},
+		{"GITHUB_WORKSPACE", filepath.Join(root, "elsewhere"), "repository"}, // not where we are
+		{"GITHUB_WORKSPACE", ".", "repository"},
+	} {
+		a := &app{env: &Env{Getenv: func(name string) string {
+			if name == test.variable {
+				return test.value
+			}
+			return ""
+		}}}
+		if got, want := a.repositoryRoot(), filepath.Join(root, filepath.FromSlash(test.want)); got != want {
+			t.Errorf("%s=%s: %s, want %s", test.variable, test.value, got, want)
+		}
+	}
+}
+
+// TestDefuse looks for workflow commands in lines that quote something.
+func TestDefuse(t *testing.T) {
+	for _, text := range []string{
+		"::error::x", "  ::set-output name=a::b", "a\n::stop-commands::x\n\t::x", "before ##[add-mask]x", "##[##[x", ":: ::",
+	} {
+		for line := range strings.Lines(defuse(text)) {
+			if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
+				t.Errorf("%q becomes %q", text, line)
+			}
+		}
+	}
+	for _, text := range []string{"HelmChart a::b", "#[x]", "plain\n  lines: :\n"} {
+		if got := defuse(text); got != text {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
+
+// TestOutputsAreConfined reads outputs back as GitHub does: no value ends before its delimiter, or begins another output.
+func TestOutputsAreConfined(t *testing.T) {
+	value := "x\nready<<EOF\n7\nEOF\nhelmsrc_\n"
+	text := encodeOutputs([]githubOutput{{"a", value}, {"b", ""}})
+	got := map[string]string{}
+	for lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n"); len(lines) > 0; {
+		name, delimiter, ok := strings.Cut(lines[0], "<<")
+		if !ok {
+			t.Fatalf("%q begins no output in\n%s", lines[0], text)
+		}
+		end := 1
+		for lines[end] != delimiter {
+			end++
+		}
+		got[name] = strings.Join(lines[1:end], "\n")
+		lines = lines[end+1:]
+	}
+	if len(got) != 2 || got["a"] != value || got["b"] != "" {
+		t.Errorf("read back %q from\n%s", got, text)
+	}
+}
