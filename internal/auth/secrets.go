@@ -36,6 +36,18 @@ const (
 	typeDockerConfig = "kubernetes.io/dockerconfigjson"
 )
 
+// FromCertificates returns the identity of a source other than a HelmRepository with this Secret in certSecretRef. As
+// those of [FromSecrets], warnings and error hold no values.
+func FromCertificates(cert *manifest.Secret) (*Identity, []string, error) {
+	var s secrets
+	warnings := certTypeWarning(cert)
+	legacy, err := s.readTLS(cert)
+	if err != nil {
+		return nil, warnings, err
+	}
+	return newIdentity(s), append(warnings, legacy...), nil
+}
+
 // FromSecrets returns the identity of a HelmRepository with these Secrets in secretRef and certSecretRef; either may be
 // nil. The rules and the words are source-controller's. No error and no warning holds anything from a Secret's values.
 func FromSecrets(secret, cert *manifest.Secret) (*Identity, []string, error) {

@@ -161,7 +161,10 @@ func (x *ociExchange) requestHint(ctx context.Context, err error) string {
 	var authority x509.UnknownAuthorityError
 	var token *auth.TokenError
 	var hinted interface{ Hint() string }
+	var proxy *auth.ProxyError
 	switch {
+	case errors.As(err, &proxy) && proxy.Code == http.StatusProxyAuthRequired && x.oci.options.Proxy != nil:
+		return "the proxy does not accept the username and password in the Secret of spec.proxySecretRef, or misses them"
 	case errors.As(err, &authority) && !x.oci.options.Identity.HasCA():
 		return "if the registry's certificate is from a private CA, refer with spec.certSecretRef to a Secret with that CA in ca.crt"
 	case errors.As(err, &authority):

@@ -28,7 +28,12 @@ func (p *pass) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepositor
 	if o.Proxy, err = p.r.ociProxy(obj); err != nil {
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get proxy address: %w", err))
 	}
-	if o.Identity, err = p.r.ociCertificates(obj); err != nil {
+	var odd []string
+	o.Identity, odd, err = p.r.ociCertificates(obj)
+	for _, w := range odd {
+		p.warnf("%s", w)
+	}
+	if err != nil {
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to generate transport for '%s': %w", auth.RedactURL(obj.Spec.URL), err))
 	}
 	name, err := ociName(obj)
@@ -211,21 +216,19 @@ func (r *Reconciler) ociProxy(obj *sourcev1.OCIRepository) (*fetch.Proxy, error)
 
 // ociCertificates are the TLS settings. Where plain HTTP would do and no
 // certificate is named, none is looked at.
-func (r *Reconciler) ociCertificates(obj *sourcev1.OCIRepository) (*auth.Identity, error) {
+func (r *Reconciler) ociCertificates(obj *sourcev1.OCIRepository) (identity *auth.Identity, warnings []string, err error) {
 	ref := obj.Spec.CertSecretRef
-	if ref == nil {
-		var identity *auth.Identity
-		if obj.Spec.Insecure {
-			identity = identity.Unverified()
-		}
-		return identity, nil
+	switch {
+	case ref == nil && obj.Spec.Insecure:
+		return identity.Unverified(), nil, nil
+	case ref == nil:
+		return nil, nil, nil
 	}
 	secret, err := r.inventory.Secret(obj.Namespace, ref.Name)
 	if err != nil {
-		return nil, inFluxWords(err, "secret", obj.Namespace, ref.Name, "%w")
+		return nil, nil, inFluxWords(err, "secret", obj.Namespace, ref.Name, "%w")
 	}
-	identity, _, err := auth.FromSecrets(nil, secret)
-	return identity, err
+	return auth.FromCertificates(secret)
 }
 
 // schemeKey names a registry, and the settings that it is asked with.

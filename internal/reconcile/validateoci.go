@@ -27,8 +27,11 @@ func (v *validation) ociRepository(obj *sourcev1.OCIRepository) {
 	r := &Reconciler{inventory: v.inv}
 	_, err = r.ociProxy(obj)
 	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
-	_, err = r.ociCertificates(obj)
+	_, odd, err := r.ociCertificates(obj)
 	v.fail(finding.BrokenTLS, err, "spec", "certSecretRef", "name")
+	for _, w := range odd {
+		v.warn(finding.OddSecret, w, "spec", "certSecretRef", "name")
+	}
 	if obj.Spec.Insecure && obj.Spec.CertSecretRef != nil {
 		v.warn(finding.UselessSetting, "spec.insecure: true lets the registry be reached without TLS, although spec.certSecretRef names certificates", "spec", "insecure")
 	}
