@@ -41,6 +41,7 @@ func readYAML(t *testing.T, file string, v any) {
 
 var (
 	tableRow   = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (.*?) ?\\|(?: (.*) \\|)?$")
+	outputRow  = regexp.MustCompile("(?m)^\\| ((?:`[a-z-]+`(?:, )?)+) \\|")
 	expression = regexp.MustCompile(`\$\{\{`)
 	anAction   = regexp.MustCompile(`^(\./.*|[\w.-]+/[\w./-]+@[0-9a-f]{40})$`)
 )
@@ -77,8 +78,10 @@ func TestActionInputs(t *testing.T) {
 			t.Errorf("%s has no input %s", file, name)
 		}
 		var names []string
-		for _, row := range tableRow.FindAllStringSubmatch(outputs, -1) {
-			names = append(names, row[1])
+		for _, row := range outputRow.FindAllStringSubmatch(outputs, -1) {
+			for _, name := range strings.Split(row[1], ", ") {
+				names = append(names, strings.Trim(name, "`"))
+			}
 		}
 		slices.Sort(names)
 		if want := slices.Sorted(maps.Keys(a.Outputs)); !slices.Equal(names, want) {

@@ -1,0 +1,73 @@
+package action
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestProgram runs the program of this repository in the action, on the example that needs no network.
+func TestProgram(t *testing.T) {
+	top, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "helmsrc")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build.Dir = top
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	start := func(t *testing.T) *runner {
+		r := newRunner(t)
+		inputs(r)
+		r.check(os.Symlink(program, r.dir+"/bin/helmsrc"))
+		r.check(os.CopyFS(r.dir+"/work", os.DirFS(filepath.Join(top, "examples"))))
+		r.env["GITHUB_ACTIONS"], r.env["GITHUB_STEP_SUMMARY"], r.env["GITHUB_WORKSPACE"] = "true", r.dir+"/summary", r.dir+"/work"
+		return r
+	}
+
+	t.Run("fetch", func(t *testing.T) {
+		r := start(t)
+		for k, v := range map[string]string{
+			"COMMAND": "fetch", "FILES": "podinfo", "OBJECTS": "HelmChart/podinfo", "SARIF": "true", "REPORTS": "junit=junit.xml",
+			"ARGS": "--source=HelmRepository/podinfo=charts\n--output=name", "HELMSRC_ARTIFACTS_DIR": r.dir + "/temp/helmsrc/artifacts",
+		} {
+			r.env[k] = v
+		}
+		r.holds(r.run("run.sh", 0), "helmchart.source.toolkit.fluxcd.io/podinfo")
+		r.holds(r.read("temp/helmsrc.sarif"), `"2.1.0"`)
+		r.holds(r.read("work/junit.xml"), "<testsuite")
+		r.holds(r.read("summary"), "podinfo")
+		if _, err := os.Stat(r.dir + "/temp/helmsrc/artifacts/helmchart/default/podinfo/podinfo-6.9.2.tgz"); err != nil {
+			t.Error(err)
+		}
+		b, err := os.ReadFile(filepath.Join(top, "action.yml"))
+		r.check(err)
+		output := regexp.MustCompile(`(?m)^([a-z-]+)(?:=|<<)`)
+		var names []string
+		for _, m := range output.FindAllStringSubmatch(r.read("output"), -1) {
+			names = append(names, m[1])
+		}
+		for _, m := range regexp.MustCompile(`value: \$\{\{ steps\.run\.outputs\.([a-z-]+) \}\}`).FindAllStringSubmatch(string(b), -1) {
+			if !slices.Contains(names, m[1]) {
+				t.Errorf("nothing writes the output %s", m[1])
+			}
+		}
+	})
+
+	t.Run("validate", func(t *testing.T) {
+		r := start(t)
+		chart, err := os.ReadFile(r.dir + "/work/podinfo/helmchart.yaml")
+		r.check(err)
+		r.check(os.WriteFile(r.dir+"/work/podinfo/helmchart.yaml", []byte(strings.Replace(string(chart), "chart:", "chrat:", 1)), 0o600))
+		r.env["FILES"], r.env["SARIF"] = "podinfo", "true"
+		r.holds(r.run("run.sh", 1), "podinfo/helmchart.yaml:", "chrat")
+		r.holds(r.read("output"), "exit-code=1\n", "sarif-file="+r.dir+"/temp/helmsrc.sarif\n")
+		r.holds(r.read("temp/helmsrc.sarif"), `"2.1.0"`)
+	})
+}
