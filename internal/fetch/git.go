@@ -24,11 +24,10 @@ type GitOptions struct {
 	Timeout time.Duration // spec.timeout: of the whole clone, with its retries; 0 is none
 
 	RecurseSubmodules bool
-	SparseCheckout    []string
-	// Paths are the directories and files that are needed; nil is the whole repository. Where the server allows, nothing
+	// SparseCheckout are the directories that are wanted; nil is the whole repository. Where the server allows, nothing
 	// else is downloaded.
-	Paths  []string
-	Verify *GitVerify
+	SparseCheckout []string
+	Verify         *GitVerify
 
 	// Unless is the revision of an artifact that is there already: if it is still the right one, nothing is fetched.
 	// It does not count where something is to be verified.

@@ -42,7 +42,7 @@ func BenchmarkGit(b *testing.B) {
 	for name, paths := range map[string][]string{"whole": nil, "chart": {"charts/7"}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				tree, err := c.Git(b.Context(), GitOptions{URL: gitURL, Ref: GitRef{Branch: "main"}, Paths: paths, TempDir: b.TempDir()})
+				tree, err := c.Git(b.Context(), GitOptions{URL: gitURL, Ref: GitRef{Branch: "main"}, SparseCheckout: paths, TempDir: b.TempDir()})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -20,36 +20,25 @@ import (
 // maxGitDepth bounds how deep directories are nested: every access to a file costs a step for each directory above it.
 const maxGitDepth = 128
 
-// A selection says which paths of a repository are wanted: those that are in every one of its lists, where an empty list
-// has all.
-type selection struct{ lists [][]string }
+// A selection lists the paths of a repository that are wanted. An empty one has all.
+type selection []string
 
-func newSelection(sparse, paths []string) *selection {
-	s := &selection{}
-	for _, list := range [][]string{sparse, paths} {
-		var clean []string
-		for _, name := range list {
-			clean = append(clean, path.Clean(strings.TrimPrefix(name, "./")))
-		}
-		if len(clean) > 0 {
-			s.lists = append(s.lists, clean)
-		}
+func newSelection(sparse []string) selection {
+	var s selection
+	for _, name := range sparse {
+		s = append(s, path.Clean(strings.TrimPrefix(name, "./")))
 	}
 	return s
 }
 
 // partial tells whether not everything is wanted.
-func (s *selection) partial() bool { return len(s.lists) > 0 }
+func (s selection) partial() bool { return len(s) > 0 }
 
 // file tells whether a file is wanted: it is listed, or is in a directory that is.
-func (s *selection) file(name string) bool {
-	for _, list := range s.lists {
-		if !within(name, list) {
-			return false
-		}
-	}
-	return true
-}
+func (s selection) file(name string) bool { return !s.partial() || within(name, s) }
+
+// dir tells whether something in a directory may be wanted.
+func (s selection) dir(name string) bool { return s.file(name) || above(name, s) }
 
 func within(name string, list []string) bool {
 	for _, wanted := range list {
@@ -58,16 +47,6 @@ func within(name string, list []string) bool {
 		}
 	}
 	return false
-}
-
-// dir tells whether something in a directory may be wanted.
-func (s *selection) dir(name string) bool {
-	for _, list := range s.lists {
-		if !within(name, list) && !above(name, list) {
-			return false
-		}
-	}
-	return true
 }
 
 func above(name string, list []string) bool {
@@ -80,7 +59,7 @@ func above(name string, list []string) bool {
 }
 
 // walk visits what is selected below a tree. Directories come before what is in them.
-func (s *gitStore) walk(ctx context.Context, hash plumbing.Hash, selected *selection, visit func(name string, e object.TreeEntry) error) error {
+func (s *gitStore) walk(ctx context.Context, hash plumbing.Hash, selected selection, visit func(name string, e object.TreeEntry) error) error {
 	w := &gitWalk{ctx: ctx, store: s, selected: selected, visit: visit, left: s.limits.Files}
 	return w.tree(hash, "", 0)
 }
@@ -88,7 +67,7 @@ func (s *gitStore) walk(ctx context.Context, hash plumbing.Hash, selected *selec
 type gitWalk struct {
 	ctx      context.Context
 	store    *gitStore
-	selected *selection
+	selected selection
 	visit    func(string, object.TreeEntry) error
 	left     int
 }
@@ -140,7 +119,7 @@ func checkEntryName(name string) error {
 }
 
 // blobs lists the files that are selected.
-func (s *gitStore) blobs(ctx context.Context, hash plumbing.Hash, selected *selection) ([]plumbing.Hash, error) {
+func (s *gitStore) blobs(ctx context.Context, hash plumbing.Hash, selected selection) ([]plumbing.Hash, error) {
 	var list []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
 	err := s.walk(ctx, hash, selected, func(_ string, e object.TreeEntry) error {
@@ -154,7 +133,7 @@ func (s *gitStore) blobs(ctx context.Context, hash plumbing.Hash, selected *sele
 }
 
 // checkout writes the selected files of a commit, and of its submodules.
-func (c *clone) checkout(ctx context.Context, u *url.URL, store *gitStore, commit *object.Commit, s *selection, into *Tree) error {
+func (c *clone) checkout(ctx context.Context, u *url.URL, store *gitStore, commit *object.Commit, s selection, into *Tree) error {
 	k := &checkout{store: store, root: into.Root, left: c.options.Limits.Unpacked}
 	if err := store.walk(ctx, commit.TreeHash, s, k.entry); err != nil {
 		return err

@@ -55,7 +55,7 @@ func (c *clone) run(ctx context.Context, u *url.URL) (*Tree, error) {
 
 // fetch gets the objects that the target needs, and writes its files.
 func (c *clone) fetch(ctx context.Context, u *url.URL, remote *gitRemote, store *gitStore, target *gitTarget) (*Tree, error) {
-	selected := newSelection(c.options.SparseCheckout, c.options.Paths)
+	selected := newSelection(c.options.SparseCheckout)
 	if err := c.fetchObjects(ctx, remote, store, target, selected); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (t *gitTarget) revision() string {
 }
 
 // fetchObjects asks for as little as the server lets it.
-func (c *clone) fetchObjects(ctx context.Context, remote *gitRemote, store *gitStore, target *gitTarget, s *selection) error {
+func (c *clone) fetchObjects(ctx context.Context, remote *gitRemote, store *gitStore, target *gitTarget, s selection) error {
 	partial := s.partial() && remote.filters()
 	q := packRequest{wants: []plumbing.Hash{target.object}, shallow: true, noFiles: partial}
 	if len(target.wants) > 0 {
