@@ -2,7 +2,9 @@ package cmd
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,11 +19,13 @@ func newVerifyCommand(a *app) *cobra.Command {
 		Use:   "verify -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		Short: "Check the signatures of what the charts resolve to, and the stored artifacts",
 		Long: `Resolve the selected charts, check the signatures that their spec.verify asks
-for, and tell who signed. What the artifacts directory holds of the objects is
-compared with the digests of when it was stored. Nothing is fetched into it.
+for, and tell who signed; likewise the commits and tags of the GitRepositories
+with spec.verify. What the artifacts directory holds of the objects is compared
+with the digests of when it was stored. Nothing is fetched into it.
 
 With --keyring the charts without spec.verify are checked against their
-provenance files, as 'helm verify' does.
+provenance files, as 'helm verify' does; with --verify-dependencies so are the
+charts that charts from Git repositories and buckets require.
 
 Exit code 3 tells that a signature was refused or missing, or that a stored
 artifact is altered.`,
@@ -37,6 +41,7 @@ artifact is altered.`,
 	o.store.algorithm = "sha256"
 	o.fetch.add(c.Flags())
 	o.trust.add(c.Flags())
+	o.trust.addDependencies(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(); err != nil {
 			return exitUsage, err
@@ -62,6 +67,15 @@ type verification struct {
 	LogIndex  *int64 `json:"logIndex,omitempty"`
 	SignedAt  string `json:"signedAt,omitempty"`
 	Error     string `json:"error,omitempty"`
+
+	Signatures []gitSignature `json:"signatures,omitempty"` // of a GitRepository, whose version is its revision
+}
+
+type gitSignature struct {
+	Object string `json:"object"`
+	Name   string `json:"name"`
+	Format string `json:"format"`
+	Key    string `json:"key"`
 }
 
 // The results of a verification.
@@ -79,7 +93,7 @@ func (a *app) printVerifications(o *outputOptions) func([]*reconcile.Result) err
 	return func(results []*reconcile.Result) error {
 		records := []verification{}
 		for _, r := range results {
-			if r.Resolution != nil || r.Failure != nil {
+			if r.Resolution != nil || r.Failure != nil || r.Signed != nil {
 				records = append(records, newVerification(r))
 			}
 		}
@@ -109,10 +123,24 @@ func newVerification(r *reconcile.Result) verification {
 			record.SignedAt = s.Time.UTC().Format(time.RFC3339)
 		}
 	}
+	if r.Signed != nil {
+		record.gitSignatures(r.Signed)
+	}
 	if r.Failure != nil {
 		record.Result, record.Error = resultFailed, r.Failure.Message
 	}
 	return record
+}
+
+// gitSignatures names the keys of all signatures, in their order, each once.
+func (v *verification) gitSignatures(signed *reconcile.SignedRevision) {
+	v.Result, v.Version = resultVerified, signed.Revision
+	var formats, keys []string
+	for _, s := range signed.Signatures {
+		v.Signatures = append(v.Signatures, gitSignature{s.Object, s.Name, s.Format, s.Key})
+		formats, keys = append(formats, s.Format), append(keys, s.Key)
+	}
+	v.Format, v.SignedBy = strings.Join(slices.Compact(formats), ", "), strings.Join(slices.Compact(keys), ", ")
 }
 
 func (a *app) tabulateVerifications(records []verification) error {

@@ -71,7 +71,8 @@ func (c *clone) fetch(ctx context.Context, u *url.URL, remote *gitRemote, store 
 	if err != nil {
 		return nil, err
 	}
-	tree.Revision, tree.Time, tree.Verified = target.revision(), commit.Committer.When, verified
+	tree.Revision, tree.Time = target.revision(), commit.Committer.When
+	tree.Signatures, tree.Verified = verified, verifiedText(verified)
 	tree.Subject, _, _ = strings.Cut(commit.Message, "\n")
 	if err := c.checkout(ctx, u, store, commit, selected, tree); err != nil {
 		return nil, errors.Join(err, tree.Close())

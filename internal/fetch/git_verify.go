@@ -42,6 +42,33 @@ func (e *GitVerifyError) Transient() bool { return false }
 // Integrity is true: what was fetched is not what somebody trusted has published.
 func (e *GitVerifyError) Integrity() bool { return true }
 
+// GitSignature is a signature of a commit or a tag that was verified.
+type GitSignature struct {
+	Object string // commit or tag
+	Name   string // the hash, or NAME@sha1:HASH of a tag
+	Key    string // its ID, or the fingerprint of an SSH key
+	Format string
+}
+
+// The formats of signatures.
+const (
+	formatPGP = "OpenPGP signature"
+	formatSSH = "SSH signature"
+)
+
+// verifiedText is what source-controller says about signatures that are right.
+func verifiedText(signatures []GitSignature) string {
+	if len(signatures) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("verified signature of")
+	for _, s := range signatures {
+		fmt.Fprintf(&b, "\n\t- %s '%s' with key '%s'", s.Object, s.Name, s.Key)
+	}
+	return b.String()
+}
+
 const (
 	modeTag        = "Tag"
 	modeTagAndHEAD = "TagAndHEAD"
@@ -49,60 +76,60 @@ const (
 	sshKeySuffix = ".sshpub"
 )
 
-// check returns what source-controller says about the signatures that are right.
-func (v *GitVerify) check(store *gitStore, target *gitTarget, commit *object.Commit, now func() time.Time) (string, error) {
+// check returns the signatures that were asked for, if all of them are right.
+func (v *GitVerify) check(store *gitStore, target *gitTarget, commit *object.Commit, now func() time.Time) ([]GitSignature, error) {
 	if v == nil {
-		return "", nil
+		return nil, nil
 	}
-	message := "verified signature of"
+	var list []GitSignature
 	keys := &gitKeys{now: now}
 	if err := keys.read(v.Keys); err != nil {
-		return "", &GitVerifyError{Reason: "VerificationError", Message: err.Error()}
+		return nil, &GitVerifyError{Reason: "VerificationError", Message: err.Error()}
 	}
 	if v.Mode == modeTag || v.Mode == modeTagAndHEAD {
-		line, err := keys.checkTag(store, target)
+		signature, err := keys.checkTag(store, target)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		message += line
+		list = append(list, signature)
 	}
 	if v.Mode != modeTag {
-		id, err := keys.verify(commit.PGPSignature, commit)
+		id, format, err := keys.verify(commit.PGPSignature, commit)
 		if err != nil {
-			return "", &GitVerifyError{Reason: "InvalidCommitSignature", Message: fmt.Sprintf(
+			return nil, &GitVerifyError{Reason: "InvalidCommitSignature", Message: fmt.Sprintf(
 				"signature verification of commit '%s' failed: unable to verify Git commit: %v", commit.Hash, err)}
 		}
-		message += fmt.Sprintf("\n\t- commit '%s' with key '%s'", commit.Hash, id)
+		list = append(list, GitSignature{"commit", commit.Hash.String(), id, format})
 	}
-	return message, nil
+	return list, nil
 }
 
-func (k *gitKeys) checkTag(store *gitStore, target *gitTarget) (string, error) {
+func (k *gitKeys) checkTag(store *gitStore, target *gitTarget) (GitSignature, error) {
 	name, isTag := strings.CutPrefix(target.name, tagPrefix)
 	if !isTag {
-		return "", &GitVerifyError{Reason: "InvalidVerificationMode", Stalled: true,
+		return GitSignature{}, &GitVerifyError{Reason: "InvalidVerificationMode", Stalled: true,
 			Message: "cannot verify tag object's signature if a tag reference is not specified"}
 	}
 	full := fmt.Sprintf("%s@sha1:%s", name, target.object)
 	tag, err := object.GetTag(store.objects, target.object)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return "", &GitVerifyError{Reason: "InvalidGitObject",
+		return GitSignature{}, &GitVerifyError{Reason: "InvalidGitObject",
 			Message: fmt.Sprintf("cannot verify signature of tag '%s' since it is not annotated", full)}
 	}
 	if err != nil {
-		return "", err
+		return GitSignature{}, err
 	}
 	// A tag is signed together with its own name: that of another one may have been moved here.
 	if tag.Name != name {
-		return "", &GitVerifyError{Reason: "InvalidTagSignature",
+		return GitSignature{}, &GitVerifyError{Reason: "InvalidTagSignature",
 			Message: fmt.Sprintf("signature verification of tag '%s' failed: it is signed as tag '%s'", full, oneLine(tag.Name, maxReason))}
 	}
-	id, err := k.verify(tag.PGPSignature, tag)
+	id, format, err := k.verify(tag.PGPSignature, tag)
 	if err != nil {
-		return "", &GitVerifyError{Reason: "InvalidTagSignature",
+		return GitSignature{}, &GitVerifyError{Reason: "InvalidTagSignature",
 			Message: fmt.Sprintf("signature verification of tag '%s' failed: unable to verify Git tag: %v", full, err)}
 	}
-	return fmt.Sprintf("\n\t- tag '%s' with key '%s'", full, id), nil
+	return GitSignature{"tag", full, id, format}, nil
 }
 
 // gitKeys are the keys that are trusted.
@@ -148,36 +175,37 @@ type signed interface {
 
 const sshSignature = "SSH SIGNATURE"
 
-// verify returns the key whose signature it is.
-func (k *gitKeys) verify(signature string, of signed) (string, error) {
+// verify returns the key whose signature it is, and of what format that is.
+func (k *gitKeys) verify(signature string, of signed) (id, format string, err error) {
 	switch strings.Count(signature, "-----BEGIN ") {
 	case 0:
-		return "", errors.New("unable to verify payload as the provided signature is empty")
+		return "", "", errors.New("unable to verify payload as the provided signature is empty")
 	case 1:
 	default:
-		return "", errors.New("there is more than one signature")
+		return "", "", errors.New("there is more than one signature")
 	}
 	encoded := &plumbing.MemoryObject{}
 	if err := of.EncodeWithoutSignature(encoded); err != nil {
-		return "", err
+		return "", "", err
 	}
 	r, err := encoded.Reader()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	payload, err := io.ReadAll(r)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if strings.HasPrefix(strings.TrimSpace(signature), "-----BEGIN "+sshSignature) {
-		return k.verifySSH(signature, payload)
+		id, err = k.verifySSH(signature, payload)
+		return id, formatSSH, err
 	}
 	signer, err := openpgp.CheckArmoredDetachedSignature(k.pgp, bytes.NewReader(payload), strings.NewReader(signature),
 		&packet.Config{Time: k.now})
 	if err != nil {
-		return "", errors.New("unable to verify payload with any of the given key rings")
+		return "", "", errors.New("unable to verify payload with any of the given key rings")
 	}
-	return signer.PrimaryKey.KeyIdString(), nil
+	return signer.PrimaryKey.KeyIdString(), formatPGP, nil
 }
 
 // sshBlob is a signature as the SSHSIG format has it, after its magic word.

@@ -16,10 +16,11 @@ type Tree struct {
 	// Unchanged tells that the revision is the one that need not be fetched again.
 	Unchanged bool
 
-	Subject  string // the first line of the commit's message
-	Verified string // whose signatures were verified, in several lines, as source-controller says it
-	Files    int
-	Warnings []string
+	Subject    string         // the first line of the commit's message
+	Signatures []GitSignature // that were verified
+	Verified   string         // whose signatures were verified, in several lines, as source-controller says it
+	Files      int
+	Warnings   []string
 
 	dir string
 }

@@ -217,6 +217,12 @@ func (*directoryUnsignedError) Error() string {
 // Integrity tells that the source cannot be trusted.
 func (*directoryUnsignedError) Integrity() bool { return true }
 
+// SignedRevision is a revision of a Git repository whose signatures are right.
+type SignedRevision struct {
+	Revision   string
+	Signatures []fetch.GitSignature
+}
+
 // gitVerified reports the signatures that were checked in this run.
 func (p *pass) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tree) {
 	obj.Status.SourceVerificationMode = nil
@@ -226,6 +232,7 @@ func (p *pass) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tree) {
 	mode := obj.Spec.Verification.GetMode()
 	obj.Status.SourceVerificationMode = &mode
 	p.out.Verified = t.Verified
+	p.result.Signed = &SignedRevision{t.Revision, t.Signatures}
 }
 
 // gitFingerprint is equal for two artifacts with the same files.

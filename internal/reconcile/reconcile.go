@@ -134,6 +134,8 @@ type Result struct {
 	Resolution *Resolution
 	// Signature is who signed the chart, nil if nothing was verified.
 	Signature *Signature
+	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
+	Signed *SignedRevision
 
 	artifact *meta.Artifact // in storage now
 	index    *indexFile     // of a repository, if it was fetched in this run

@@ -62,6 +62,11 @@ func (p *pass) treeChart(ctx context.Context, obj *sourcev1.HelmChart, result *R
 	}
 	p.result.Resolution.Version = build.Version
 	switch {
+	case p.r.o.ResolveOnly && p.r.o.VerifyDependencies && found.Dir:
+		if err := p.checkDependencies(ctx, source, found); err != nil {
+			return err
+		}
+		return p.compare(obj, build, recipe)
 	case p.r.o.ResolveOnly:
 		return p.compare(obj, build, recipe)
 	case recipe == nil:
@@ -164,6 +169,19 @@ func (p *pass) buildChart(ctx context.Context, obj *sourcev1.HelmChart, source c
 		return err
 	}
 	return p.packageChart(obj, c, build, recipe.Time, fingerprint, nil)
+}
+
+// checkDependencies gathers what a chart depends on, which verifies it, and keeps nothing of it.
+func (p *pass) checkDependencies(ctx context.Context, source chart.Source, found *chart.Found) error {
+	c, err := source.Load(found.Path)
+	if err != nil {
+		return status.ChartPackageError.Wrap(err)
+	}
+	dependencies, err := p.findDependencies(ctx, c)
+	if err != nil {
+		return err
+	}
+	return p.fetchDependencies(ctx, source, found.Path, c, dependencies)
 }
 
 // loadChart reads a chart of the tree and gives it its version and values.
