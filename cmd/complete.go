@@ -23,7 +23,7 @@ func (a *app) addCompletions(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		addFlagCompletions(c, c.LocalNonPersistentFlags())
 		switch {
-		case c.ValidArgs != nil:
+		case c.ValidArgs != nil || c.ValidArgsFunction != nil:
 		case c.Flags().Lookup("filename") != nil && c.Args == nil:
 			c.ValidArgsFunction = a.completeObjects
 		default:

@@ -195,6 +195,20 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
+// TestRulesAreLinked looks for the heading that each rule's address leads to.
+func TestRulesAreLinked(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "findings.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range finding.Rules() {
+		_, anchor, _ := strings.Cut(ruleURL(r.Code), "#")
+		if !strings.Contains(strings.ToLower(string(page)), "\n### "+strings.Replace(anchor, "-", " ", 1)+"\n") {
+			t.Errorf("no heading for %s", anchor)
+		}
+	}
+}
+
 // TestFingerprints says what makes a finding another one.
 func TestFingerprints(t *testing.T) {
 	base := finding.Finding{Code: "HS001", Pos: manifest.Pos{File: "a.yaml", Line: 1}, Name: "x", Line: "  a: b", Message: "m"}

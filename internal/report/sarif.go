@@ -197,7 +197,11 @@ func problemSeverity(s finding.Severity) string {
 
 // ruleURL is the place of a rule in the catalogue.
 func ruleURL(code finding.Code) string {
-	return home + "/blob/main/docs/findings.md#" + strings.ToLower(string(code))
+	page := home + "/blob/main/docs/findings.md"
+	if r, ok := finding.Lookup(string(code)); ok {
+		page += "#" + strings.ToLower(string(code)) + "-" + r.Name
+	}
+	return page
 }
 
 // helpOf is the long form of a rule in Markdown.
