@@ -127,3 +127,7 @@ func (r Rule) Hint() string {
 	}
 	return text
 }
+
+// Silenceable tells whether a comment can silence a finding: not where nothing could be done with what it is about, and
+// not a failure of a run.
+func (r Rule) Silenceable() bool { return !r.Lasting && (r.Example != "" || r.Severity != Error) }

@@ -38,7 +38,7 @@ func (s *Ignores) Silences(f Finding) bool {
 	if len(s.list) == 0 {
 		return false
 	}
-	if rule, ok := Lookup(string(f.Code)); !ok || rule.Lasting {
+	if rule, ok := Lookup(string(f.Code)); !ok || !rule.Silenceable() {
 		return false
 	}
 	silenced := false
@@ -81,7 +81,7 @@ func (s *Ignores) Findings() []Finding {
 			switch {
 			case !known:
 				found = append(found, i.finding(UnknownCode, fmt.Sprintf("there is no code %q", c)))
-			case rule.Lasting:
+			case !rule.Silenceable():
 				found = append(found, i.finding(UnknownCode, c+" cannot be silenced"))
 			case rule.Example != "" && !i.used[rule.Code]:
 				found = append(found, i.finding(UselessIgnore, "there is no "+c+" here to be silenced"))

@@ -84,7 +84,7 @@ func anchor(r Rule) string { return strings.ToLower(string(r.Code)) + "-" + r.Na
 
 func writeRule(b *bytes.Buffer, r Rule) {
 	fmt.Fprintf(b, "\n### %s %s\n\n%s. %s\n\n%s", r.Code, r.Name, r.Summary, r.Explanation, r.Fix)
-	if r.Lasting {
+	if !r.Silenceable() {
 		b.WriteString(" It cannot be silenced.")
 	}
 	b.WriteString("\n")

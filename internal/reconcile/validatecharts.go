@@ -72,7 +72,7 @@ func (v *validation) version(chart, version string, path ...any) {
 	case !resolve.Satisfiable(version):
 		v.fail(finding.ImpossibleRange, fmt.Errorf("no version can match %q", version), path...)
 	case resolve.Unbounded(version):
-		if version == "" {
+		if valueAt(v.adm.Object.Content, path) == nil {
 			path[len(path)-1] = "chart"
 		}
 		v.warn(finding.UnpinnedVersion, fmt.Sprintf("chart %q follows every new version", chart), path...)
