@@ -125,16 +125,20 @@ func (a *OCIArtifact) fill(d digest.Digest, doc *manifestDocument) {
 	}
 }
 
-// A LayerError tells that an artifact has no layer like the one asked for.
+// A LayerError tells that an artifact has no layer like the one asked for, or that it is too large.
 type LayerError struct {
-	Reason string
-	hint   string
+	Reason   string
+	hint     string
+	tooLarge bool
 }
 
 func (e *LayerError) Error() string { return e.Reason }
 
 // Hint tells what there is, or is empty.
 func (e *LayerError) Hint() string { return e.hint }
+
+// TooLarge tells whether there is such a layer, but with more bytes than it may have.
+func (e *LayerError) TooLarge() bool { return e.tooLarge }
 
 // An OCILayer is one layer of an artifact.
 type OCILayer struct {
@@ -200,7 +204,7 @@ func (a *OCIArtifact) mediaTypes() string {
 // Pull downloads a layer into dst, at most limit bytes, and checks it while it is read.
 func (r *OCIRepository) Pull(ctx context.Context, l *OCILayer, dst Sink, limit int64) error {
 	if l.Size > limit {
-		return &LayerError{Reason: fmt.Sprintf("layer %s has %d bytes, more than the limit of %d", l.Digest, l.Size, limit)}
+		return &LayerError{Reason: fmt.Sprintf("layer %s has %d bytes, more than the limit of %d", l.Digest, l.Size, limit), tooLarge: true}
 	}
 	b := &blob{desc: l.desc, dst: dst, limit: limit}
 	return r.operation(ctx, func(ctx context.Context, x *ociExchange) error {

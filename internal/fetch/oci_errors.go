@@ -146,9 +146,31 @@ func (x *ociExchange) authHint(ctx context.Context, e *RegistryError) string {
 // requestError describes a request for u that got no answer from where it was redirected to.
 func (x *ociExchange) requestError(ctx context.Context, u, at *url.URL, err error) error {
 	e := newRequestError(ctx, shownURL(u), err)
+	if proxy := (*auth.ProxyError)(nil); errors.As(err, &proxy) && x.oci.options.Proxy != nil {
+		e.Err = &ownProxyError{code: proxy.Code, text: e.Err.Error()}
+	}
 	e.text = oneLine(x.scrubber(at)(e.Err.Error()), maxErrorText)
 	e.hint = x.requestHint(ctx, e.Err)
 	return e
+}
+
+// ownProxyError is the refusal of a proxy that the object names: an [auth.ProxyError] would point to the environment.
+type ownProxyError struct {
+	code int
+	text string
+}
+
+func (e *ownProxyError) Error() string { return e.text }
+
+// Transient tells whether asking again may help.
+func (e *ownProxyError) Transient() bool { return transientStatus(e.code) }
+
+// Hint tells what to do.
+func (e *ownProxyError) Hint() string {
+	if e.code == http.StatusProxyAuthRequired {
+		return "the proxy wants other credentials: username and password stand in the Secret of spec.proxySecretRef"
+	}
+	return ""
 }
 
 // notTLS tells whether a server answered a TLS handshake with plain HTTP.
@@ -161,10 +183,7 @@ func (x *ociExchange) requestHint(ctx context.Context, err error) string {
 	var authority x509.UnknownAuthorityError
 	var token *auth.TokenError
 	var hinted interface{ Hint() string }
-	var proxy *auth.ProxyError
 	switch {
-	case errors.As(err, &proxy) && proxy.Code == http.StatusProxyAuthRequired && x.oci.options.Proxy != nil:
-		return "the proxy does not accept the username and password in the Secret of spec.proxySecretRef, or misses them"
 	case errors.As(err, &authority) && !x.oci.options.Identity.HasCA():
 		return "if the registry's certificate is from a private CA, refer with spec.certSecretRef to a Secret with that CA in ca.crt"
 	case errors.As(err, &authority):

@@ -226,11 +226,11 @@ func CheckOCITag(tag string) error {
 // Digest asks what a tag names, which may be an image index. A HEAD request does, of which some registries have more to
 // give; if that fails, whatever the reason, a GET tells why.
 func (r *OCIRepository) Digest(ctx context.Context, tag string) (found digest.Digest, err error) {
+	if err := CheckOCITag(tag); err != nil {
+		return "", err
+	}
 	err = r.operation(ctx, func(ctx context.Context, x *ociExchange) error {
 		x.ref.Reference = tag
-		if err := CheckOCITag(tag); err != nil {
-			return err
-		}
 		if found, err = x.head(ctx, tag); err == nil {
 			return nil
 		}

@@ -97,6 +97,7 @@ const (
 	GitFailed       Code = "HS222"
 	BucketFailed    Code = "HS223"
 	NotSupported    Code = "HS224"
+	UnusableLayer   Code = "HS225"
 	Storage         Code = "HS230"
 	Interrupted     Code = "HS240"
 	OddSource       Code = "HS250"

@@ -135,6 +135,12 @@ func runRules() []Rule {
 			Fix:         "Run it again; raise --timeout if that was the reason.",
 		},
 		{
+			Code: UnusableLayer, Name: "unusable-layer", Group: groupRun, Severity: Error,
+			Summary:     "A layer of an artifact in a registry is not there or cannot be used",
+			Explanation: "No layer has the media type that spec.layerSelector names, or the layer is not a gzip-compressed tar archive, or holds entries that must not be unpacked.",
+			Fix:         "Select the layer by its media type; spec.layerSelector.operation: copy stores one as it is.",
+		},
+		{
 			Code: OddSource, Name: "odd-source", Group: groupRun, Severity: Warning,
 			Summary:     "Something about a source or chart is odd",
 			Explanation: "The run went on, but somebody should look at it: a deprecated chart, a malformed digest, a lock file that is out of date.",

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"regexp/syntax"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
@@ -91,6 +92,8 @@ func inputCode(err error) finding.Code {
 		return finding.InvalidSecret
 	case errors.As(err, &missing) && missing.Kind == "Secret":
 		return finding.MissingSecret
+	case errors.As(err, &missing) && missing.Kind == "ServiceAccount", is[*manifest.ServiceAccountError](err), is[featureGateError](err):
+		return finding.ServiceAccount
 	case errors.As(err, &missing) && missing.Kind == "ServiceAccount":
 		return finding.ServiceAccount
 	case errors.As(err, &missing):
@@ -109,6 +112,8 @@ func inputCode(err error) finding.Code {
 		return finding.NoRegistryLogin
 	case is[*resolve.ConstraintError](err):
 		return finding.MalformedVersion
+	case is[*syntax.Error](err):
+		return finding.InvalidExpression
 	case is[*resolve.NameError](err):
 		return finding.InvalidChartName
 	case is[*fetch.NotSupportedError](err):
@@ -135,6 +140,8 @@ func answerCode(err error) finding.Code {
 		return finding.GitReference
 	case is[*fetch.ManifestError](err):
 		return finding.InvalidArchive
+	case is[*fetch.LayerError](err):
+		return finding.UnusableLayer
 	}
 	return networkCode(err)
 }
@@ -216,6 +223,10 @@ func reasonCode(r status.Reason) finding.Code {
 		return finding.GitFailed
 	case status.BucketOperationFailed:
 		return finding.BucketFailed
+	case status.OCIPullFailed:
+		return finding.InvalidArchive
+	case status.OCILayerOperationFailed:
+		return finding.UnusableLayer
 	case status.DirectoryCreationFailed, status.AcquireLockFailed, status.ArchiveOperationFailed,
 		status.StatOperationFailed, status.ReadOperationFailed:
 		return finding.Storage

@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -123,12 +124,18 @@ func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*
 	tag := ""
 	if ref := ociRef(obj); ref.Digest != "" {
 		at.digest, err = fetch.ParseOCIDigest(ref.Digest)
+		err = withCode(finding.InvalidReference, err)
 		at.revision, at.shown = at.digest.String(), repo.At(at.digest.String())
 	} else {
 		if tag, err = p.ociTag(ctx, obj, at); err != nil {
 			return nil, ociFailure(status.ReadOperationFailed, fmt.Errorf("failed to determine the artifact tag for '%s': %w", auth.RedactURL(obj.Spec.URL), err))
 		}
-		at.digest, err = p.r.digests.do(ctx, chartKey{identity, "", tag}, func() (digest.Digest, error) { return repo.Digest(ctx, tag) })
+		at.digest, err = p.r.digests.do(ctx, chartKey{identity, "", tag}, func() (digest.Digest, error) {
+			if err := fetch.CheckOCITag(tag); err != nil {
+				return "", withCode(finding.InvalidReference, err)
+			}
+			return repo.Digest(ctx, tag)
+		})
 		at.revision, at.shown = tag+"@"+at.digest.String(), repo.Tagged(tag)
 	}
 	p.result.Resolution.Version = cmp.Or(tag, string(at.digest))
