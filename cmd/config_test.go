@@ -299,3 +299,44 @@ func TestConfigurationsInTheDocs(t *testing.T) {
 		}
 	}
 }
+
+// TestReservedKeysAreDocumented looks for the keys that a found file may not have on the page about it.
+func TestReservedKeysAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "configuration.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
+	for name := range configurableFlags(root, "") {
+		if reserved(name) != "" && !bytes.Contains(page, []byte("`"+name+"`")) {
+			t.Errorf("%s is reserved, and docs/configuration.md does not say so", name)
+		}
+	}
+}
+
+// FuzzConfiguration reads files that anybody could have written: a mistake is told with the name of the file.
+func FuzzConfiguration(f *testing.F) {
+	for _, seed := range []string{
+		"", "timeout: 5m", "commands: {fetch: {output: table}}", "filename: [a, b]", "source: [HelmRepository/a=b]", "a: &a [*a]", "? {}", "- a",
+		"artifacts-dir: ../x", "verbose: 0x10", "!!binary x: y", "---\n---\n", "timeout: !!str 5", "\xff",
+	} {
+		f.Add([]byte(seed))
+	}
+	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
+	f.Fuzz(func(t *testing.T, content []byte) {
+		p := &configParser{root: root, file: &configuration{path: "c.yaml", dir: ".", found: true, settings: map[string]map[string]setting{}}}
+		if err := p.parse(content); err != nil {
+			if !strings.HasPrefix(err.Error(), "c.yaml") {
+				t.Errorf("%q does not name the file", err)
+			}
+			return
+		}
+		for command, settings := range p.file.settings {
+			for flag, s := range settings {
+				if configurableFlags(root, command)[flag] == nil || reserved(flag) != "" || s.line < 1 {
+					t.Errorf("%s %s: %+v", command, flag, s)
+				}
+			}
+		}
+	})
+}

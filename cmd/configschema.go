@@ -64,6 +64,9 @@ func flagsSchema(flags map[string]*pflag.Flag) *schema {
 func flagSchema(f *pflag.Flag) *schema {
 	s := &schema{}
 	_, s.Description = pflag.UnquoteUsage(f)
+	if reserved(f.Name) != "" {
+		s.Description += "; only in a file that is named with --config"
+	}
 	if choices := f.Annotations[choicesAnnotation]; choices != nil {
 		s.Enum = choices
 	}

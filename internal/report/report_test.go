@@ -335,3 +335,30 @@ func TestCleanIsShort(t *testing.T) {
 		}
 	}
 }
+
+// FuzzAnnotation has GitHub's reading of a command be what was meant: one line, and the text as it was but for what no
+// format holds.
+func FuzzAnnotation(f *testing.F) {
+	f.Add("a.yaml", "message", "fix")
+	f.Add(hostile, hostile, hostile)
+	f.Add("%25", "%0A", "\r\n")
+	unescape := strings.NewReplacer("%3A", ":", "%2C", ",", "%0D", "\r", "%0A", "\n", "%25", "%")
+	f.Fuzz(func(t *testing.T, file, message, fix string) {
+		run := &Run{Findings: []finding.Finding{{Code: "HS999", Severity: finding.Error, Pos: manifest.Pos{File: "x" + file}, Message: message, Fix: fix}}}
+		line := written(t, "github", run)
+		rest, ok := strings.CutPrefix(line, "::error file=")
+		if !ok || strings.Count(line, "\n") != 1 || strings.ContainsAny(line, "\r") || strings.Contains(line, "##[") {
+			t.Fatalf("%q", line)
+		}
+		properties, data, _ := strings.Cut(strings.TrimSuffix(rest, "\n"), "::")
+		gotFile, title, _ := strings.Cut(properties, ",")
+		whole := func(s string) string { return strings.ReplaceAll(clean(s), "##[", "## [") }
+		want := whole(message)
+		if clean(fix) != "" {
+			want += "\n" + whole(fix)
+		}
+		if unescape.Replace(gotFile) != whole("x"+file) || title != "title=HS999" || unescape.Replace(data) != want {
+			t.Errorf("%q is read as file %q, %q, text %q", line, gotFile, title, data)
+		}
+	})
+}
