@@ -26,6 +26,7 @@ func (p *pass) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, p
 	if obj.Spec.Verify != nil {
 		return verificationFailure(&directoryUnsignedError{})
 	}
+	p.out.Unverifiable = true
 	info, err := os.Stat(place)
 	switch {
 	case err != nil:

@@ -46,7 +46,6 @@ func ociRepositoryKind() kind {
 // storage.
 func reconcileOCIRepository(ctx context.Context, p *pass) error {
 	obj := p.typed.(*sourcev1.OCIRepository)
-	p.out.Unverifiable = obj.Spec.Verify == nil
 	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		return p.localArtifact(ctx, obj, dir)
@@ -56,6 +55,7 @@ func reconcileOCIRepository(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
+	p.out.Unverifiable = obj.Spec.Verify == nil
 	if current := p.stored(); current == nil || current.Revision != at.revision {
 		p.out.Seen = status.NewDigest(at.revision, at.shown)
 	}

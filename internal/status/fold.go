@@ -134,7 +134,9 @@ func begin(prev Previous, o Outcome) *conditions {
 	}
 	c.verification(o)
 	if o.Seen != nil {
-		c.remove(fetchFailed)
+		if o.Failure == nil || o.Failure.Type != sourceVerified {
+			c.remove(fetchFailed) // a signature is looked for before the rest is fetched
+		}
 		if prev.stored() {
 			c.setTrue(artifactOutdated, o.Seen.Reason, o.Seen.Message)
 		}

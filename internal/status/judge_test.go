@@ -20,11 +20,15 @@ type fluxObject interface {
 }
 
 // judge goes through a run step by step as source-controller's reconcilers do, with Flux's own condition code, and
-// returns the conditions and the observed generation that are left. It holds for HelmRepository and HelmChart.
+// returns the conditions and the observed generation that are left. It holds for HelmRepository, HelmChart and
+// OCIRepository.
 func judge(kind string, prev status.Previous, o status.Outcome) ([]metav1.Condition, int64) {
 	var obj fluxObject = &sourcev1.HelmRepository{}
-	if kind == sourcev1.HelmChartKind {
+	switch kind {
+	case sourcev1.HelmChartKind:
 		obj = &sourcev1.HelmChart{}
+	case sourcev1.OCIRepositoryKind:
+		obj = &sourcev1.OCIRepository{}
 	}
 	obj.SetGeneration(o.Generation)
 	obj.SetConditions(append([]metav1.Condition(nil), prev.Conditions...))
@@ -66,8 +70,8 @@ func judgeStorage(obj fluxObject, prev status.Previous, hasArtifact bool) {
 }
 
 func judgeSource(kind string, obj fluxObject, o status.Outcome, hasArtifact bool) error {
-	chart := kind == sourcev1.HelmChartKind
-	if chart && fluxconditions.IsFalse(obj, sourcev1.SourceVerifiedCondition) {
+	chart, oci := kind == sourcev1.HelmChartKind, kind == sourcev1.OCIRepositoryKind
+	if (chart || oci) && fluxconditions.IsFalse(obj, sourcev1.SourceVerifiedCondition) {
 		fluxconditions.Delete(obj, sourcev1.SourceVerifiedCondition)
 	}
 	failed := o.Failure
@@ -76,17 +80,18 @@ func judgeSource(kind string, obj fluxObject, o status.Outcome, hasArtifact bool
 	}
 	if failed == nil {
 		fluxconditions.Delete(obj, sourcev1.FetchFailedCondition)
-		if o.Seen != nil {
-			if hasArtifact {
-				fluxconditions.MarkTrue(obj, sourcev1.ArtifactOutdatedCondition, string(o.Seen.Reason), "%s", o.Seen.Message)
-			}
-			judgeProgress(obj, true, "building artifact: "+o.Seen.Message)
-		}
 	}
-	if chart {
-		if failed == nil {
-			fluxconditions.Delete(obj, sourcev1.BuildFailedCondition)
+	// An OCIRepository knows the revision before most of what can fail.
+	if o.Seen != nil && (failed == nil || oci) {
+		if hasArtifact {
+			fluxconditions.MarkTrue(obj, sourcev1.ArtifactOutdatedCondition, string(o.Seen.Reason), "%s", o.Seen.Message)
 		}
+		judgeProgress(obj, true, "building artifact: "+o.Seen.Message)
+	}
+	if chart && failed == nil {
+		fluxconditions.Delete(obj, sourcev1.BuildFailedCondition)
+	}
+	if chart || oci {
 		if o.Verified != "" {
 			fluxconditions.MarkTrue(obj, sourcev1.SourceVerifiedCondition, meta.SucceededReason, "%s", o.Verified)
 		}
@@ -96,6 +101,10 @@ func judgeSource(kind string, obj fluxObject, o status.Outcome, hasArtifact bool
 	}
 	if failed == nil {
 		return nil
+	}
+	if failed.Type == sourcev1.SourceVerifiedCondition {
+		fluxconditions.MarkFalse(obj, failed.Type, string(failed.Reason), "%s", failed.Message)
+		return failed
 	}
 	switch failed.Type {
 	case sourcev1.FetchFailedCondition:
@@ -151,14 +160,15 @@ func judgeResult(kind string, obj fluxObject, err error, observed int64) ([]meta
 		negative = append(negative, sourcev1.BuildFailedCondition)
 	}
 	summarize = append(summarize, sourcev1.ArtifactOutdatedCondition, sourcev1.ArtifactInStorageCondition)
-	if kind == sourcev1.HelmChartKind {
+	verified := kind == sourcev1.HelmChartKind || kind == sourcev1.OCIRepositoryKind
+	if verified {
 		summarize = append(summarize, sourcev1.SourceVerifiedCondition)
 	}
 	summarize = append(summarize, meta.StalledCondition, meta.ReconcilingCondition)
 	negative = append(negative, sourcev1.ArtifactOutdatedCondition, meta.StalledCondition, meta.ReconcilingCondition)
 	fluxconditions.SetSummary(obj, meta.ReadyCondition,
 		fluxconditions.WithConditions(summarize...), fluxconditions.WithNegativePolarityConditions(negative...))
-	if kind == sourcev1.HelmChartKind && fluxconditions.IsFalse(obj, sourcev1.SourceVerifiedCondition) {
+	if verified && fluxconditions.IsFalse(obj, sourcev1.SourceVerifiedCondition) {
 		bipolar := fluxconditions.Get(obj, sourcev1.SourceVerifiedCondition)
 		fluxconditions.MarkFalse(obj, meta.ReadyCondition, bipolar.Reason, "%s", bipolar.Message)
 	}

@@ -17,6 +17,7 @@ import (
 const (
 	repository = sourcev1.HelmRepositoryKind
 	chart      = sourcev1.HelmChartKind
+	oci        = sourcev1.OCIRepositoryKind
 )
 
 var (
@@ -64,12 +65,18 @@ func seen(kind, revision string) *status.Observation {
 	if kind == chart {
 		return build(revision, status.Pulled).Seen()
 	}
+	if kind == oci {
+		return status.NewDigest(revision, "ghcr.io/org/podinfo:"+revision)
+	}
 	return status.NewIndex(revision)
 }
 
 func stored(kind, revision string) *status.Observation {
 	if kind == chart {
 		return build(revision, status.Pulled).Stored()
+	}
+	if kind == oci {
+		return status.StoredDigest(revision)
 	}
 	return status.StoredRevision(revision)
 }
@@ -109,6 +116,13 @@ func previous(kind string) map[string]status.Previous {
 	gone := all["ready"]
 	gone.Disappeared = true
 	all["disappeared"] = gone
+	if kind == oci {
+		all["verified"] = status.Previous{Conditions: list(ready, inStorage,
+			isTrue("SourceVerified", "Succeeded", "verified signature of revision 5.2.1")),
+			ObservedGeneration: 1, Artifact: artifact(oldRevision)}
+		all["refused"] = status.Previous{Conditions: list(retrying, isFalse("Ready", "VerificationError", "unsigned"),
+			isFalse("SourceVerified", "VerificationError", "unsigned")), ObservedGeneration: -1}
+	}
 	if kind == chart {
 		all["verified"] = status.Previous{Conditions: list(ready, inStorage,
 			isTrue("SourceVerified", "Succeeded", "verified signature of version 5.2.1")),
@@ -135,8 +149,12 @@ func outcomes(kind string) map[string]status.Outcome {
 		"cut":      failure(status.Failed.Wrap(errors.New(strings.Repeat("x", 40_000)))),
 		"unmapped": failure(boom),
 	}
-	if kind == repository {
+	switch kind {
+	case repository:
 		all["index"] = failure(status.IndexationFailed.Wrap(boom))
+		return all
+	case oci:
+		ociOutcomes(all)
 		return all
 	}
 	all["no source"] = failure(status.NoSource("HelmRepository", "podinfo", nil))
@@ -159,6 +177,26 @@ func outcomes(kind string) map[string]status.Outcome {
 	return all
 }
 
+// ociOutcomes adds what may happen to an OCIRepository only.
+func ociOutcomes(all map[string]status.Outcome) {
+	boom := errors.New("boom")
+	refused := &status.Failure{Type: sourcev1.SourceVerifiedCondition, Reason: status.VerificationError, Message: "unsigned", Err: boom}
+	pull, layer := status.AsFailure(status.OCIPullFailed.Wrap(boom)), status.AsFailure(status.OCILayerOperationFailed.Wrap(boom))
+	all["no digest"] = status.Outcome{Failure: pull}
+	all["no tag"] = status.Outcome{Failure: status.AsFailure(status.ReadOperationFailed.Wrap(boom))}
+	all["gate"] = status.Outcome{Failure: status.AsFailure(status.FeatureGateDisabled.Wrap(boom))}
+	all["refused"] = status.Outcome{Seen: seen(oci, newRevision), Failure: refused}
+	all["refused again"] = status.Outcome{Failure: refused}
+	all["pull"] = status.Outcome{Seen: seen(oci, newRevision), Failure: pull}
+	all["layer"] = status.Outcome{Seen: seen(oci, newRevision), Failure: layer}
+	for _, name := range []string{"new", "reused", "pull"} {
+		verified, unverifiable := all[name], all[name]
+		verified.Verified = "verified signature of revision"
+		unverifiable.Unverifiable = true
+		all[name+", verified"], all[name+", nothing to verify"] = verified, unverifiable
+	}
+}
+
 // A scenario is a combination of the two.
 type scenario struct {
 	name      string
@@ -170,7 +208,7 @@ type scenario struct {
 
 func scenarios() []scenario {
 	var all []scenario
-	for _, kind := range []string{repository, chart} {
+	for _, kind := range []string{repository, chart, oci} {
 		prevs, nexts := previous(kind), outcomes(kind)
 		for _, was := range sortedKeys(prevs) {
 			for _, is := range sortedKeys(nexts) {
