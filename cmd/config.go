@@ -196,6 +196,7 @@ func (a *app) configure(c *cobra.Command, args []string) (origins, error) {
 	if file == nil || err != nil {
 		return from, err
 	}
+	a.file = file.path
 	// Files that are given as arguments were typed like those of -f: a hook that passes
 	// the changed files does not want all of them.
 	if files, _, err := splitArguments(args); err == nil && len(files) > 0 {

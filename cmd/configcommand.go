@@ -3,9 +3,11 @@ package cmd
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -129,12 +131,20 @@ func (a *app) printConfiguration(c *cobra.Command, asJSON bool) error {
 		commands := maps.Clone(values)
 		delete(commands, "")
 		return encoder.Encode(struct {
+			File     string                               `json:"file,omitempty"`
 			Values   map[string]effectiveValue            `json:"values"`
 			Commands map[string]map[string]effectiveValue `json:"commands"`
-		}{values[""], commands})
+		}{a.file, values[""], commands})
 	}
 	document, err := configurationNode(values)
 	if err != nil {
+		return err
+	}
+	head := "# no configuration file\n"
+	if a.file != "" {
+		head = "# " + strings.Join(strings.Fields(a.file), " ") + "\n"
+	}
+	if _, err := io.WriteString(a.env.Stdout, head); err != nil {
 		return err
 	}
 	encoder := yaml.NewEncoder(a.env.Stdout)

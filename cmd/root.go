@@ -23,6 +23,7 @@ type app struct {
 	code    int // of the subcommand that ran, when it ended without an error
 
 	command string // the subcommand
+	file    string // with the configuration, "" for none
 	took    map[*manifest.Object]time.Duration
 }
 
@@ -61,7 +62,7 @@ object with the status that Flux's source-controller would give it.
 It needs no cluster, no kubeconfig and no helm binary.
 
 Every flag has a twin in the environment (--artifacts-dir is HELMSRC_ARTIFACTS_DIR),
-and may be set in a file `+configName+`: see 'helmsrc config --help'.`,
+and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 		Example:       "  helmsrc fetch -f helmchart.yaml\n  helmsrc validate -R -f clusters/",
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -28,6 +28,7 @@ type (
 		Ready    int `json:"ready"`
 		Failed   int `json:"failed"`
 		Skipped  int `json:"skipped"`
+		Cut      int `json:"interrupted"`
 		Errors   int `json:"errors"`
 		Warnings int `json:"warnings"`
 		Notes    int `json:"notes"`
@@ -77,7 +78,7 @@ func writeJSON(w io.Writer, run *Run) error {
 		Command:  run.Command,
 		Started:  run.Started.UTC().Format(time.RFC3339),
 		Duration: milliseconds(run.Duration),
-		Summary:  jsonSummary{run.Ready, run.Failed, run.Skipped, n[finding.Error], n[finding.Warning], n[finding.Note]},
+		Summary:  jsonSummary{run.Ready, run.Failed, run.Skipped, run.interrupted(), n[finding.Error], n[finding.Warning], n[finding.Note]},
 		Findings: []jsonFinding{},
 		Omitted:  run.omitted,
 		Objects:  []jsonObject{},

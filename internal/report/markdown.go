@@ -24,8 +24,11 @@ func markdown(run *Run, most int) string {
 	p := &page{most: most - reserve}
 	n := counts(run.Findings)
 	p.add(fmt.Sprintf("## helmsrc %s\n\n", escapeMarkdown(run.Command)))
-	p.add(fmt.Sprintf("%d ready, %d failed, %d skipped; %s, %s, %s; %.1fs\n",
-		run.Ready, run.Failed, run.Skipped, counted(n[finding.Error], "error"), counted(n[finding.Warning], "warning"),
+	objects := fmt.Sprintf("%d ready, %d failed, %d skipped", run.Ready, run.Failed, run.Skipped)
+	if cut := run.interrupted(); cut > 0 {
+		objects += fmt.Sprintf(", %d not finished", cut)
+	}
+	p.add(fmt.Sprintf("%s; %s, %s, %s; %.1fs\n", objects, counted(n[finding.Error], "error"), counted(n[finding.Warning], "warning"),
 		counted(n[finding.Note], "note"), run.Duration.Seconds()))
 	var rows []string
 	for i := range run.Findings {

@@ -207,6 +207,17 @@ func counts(findings []finding.Finding) map[finding.Severity]int {
 	return n
 }
 
+// interrupted is the number of objects that were not finished.
+func (r *Run) interrupted() int {
+	n := 0
+	for _, o := range r.Objects {
+		if o.State == StateInterrupted {
+			n++
+		}
+	}
+	return n
+}
+
 // omission says that there were more findings than are told, or nothing.
 func (r *Run) omission() string {
 	if r.omitted == 0 {

@@ -125,7 +125,7 @@ func writeSARIF(w io.Writer, run *Run) error {
 	}
 	invocation := sarifInvocation{
 		CommandLine: "helmsrc " + run.Command,
-		Successful:  !slices.ContainsFunc(run.Objects, func(o Object) bool { return o.State == StateInterrupted }),
+		Successful:  run.interrupted() == 0,
 		Start:       run.Started.UTC().Format(time.RFC3339),
 		End:         run.Started.Add(run.Duration).UTC().Format(time.RFC3339),
 	}
