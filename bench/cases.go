@@ -66,6 +66,7 @@ func groups(o *options) []group {
 			{name: "helmsrc version (before)", tool: "before", args: words("version")},
 			{name: "helm version", tool: "helm", args: words("version")},
 		}},
+		{fmt.Sprintf("validate, %d objects", scaleOf(o).Objects), validated()},
 		{"index " + describe(o, 0), indexed(0, true)},
 		{"index " + describe(o, 1), indexed(1, false)},
 		{fmt.Sprintf("%d charts of one repository", scaleOf(o).Many), many()},

@@ -24,13 +24,14 @@ type scale struct {
 	Indexes []size
 	Tags    int
 	Many    int // charts that are fetched in one run
+	Objects int // that are validated
 }
 
 func scaleOf(o *options) scale {
 	if o.smoke {
-		return scale{Indexes: append([]size{{"small", 3, 4}, {"large", 6, 8}}, umbrellaSizes(6, 4)...), Tags: 250, Many: 5}
+		return scale{Indexes: append([]size{{"small", 3, 4}, {"large", 6, 8}}, umbrellaSizes(6, 4)...), Tags: 250, Many: 5, Objects: 20}
 	}
-	return scale{Indexes: append([]size{{"small", 120, 130}, {"large", 400, 500}}, umbrellaSizes(100, 50)...), Tags: 10_000, Many: 100}
+	return scale{Indexes: append([]size{{"small", 120, 130}, {"large", 400, 500}}, umbrellaSizes(100, 50)...), Tags: 10_000, Many: 100, Objects: 500}
 }
 
 // chosen is the chart and version that is asked for: one in the middle.
