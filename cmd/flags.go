@@ -148,6 +148,12 @@ func (o *fetchOptions) check() error {
 	case o.timeout <= 0:
 		return usagef("--timeout must be positive, got %s", o.timeout)
 	}
+	// Without the flags the files need not be there. One that was named and cannot be had is a slip.
+	for flag, file := range map[string]string{"registry-config": o.registryConfig, "repository-config": o.repositoryConfig} {
+		if err := named(flag, file); err != nil {
+			return err
+		}
+	}
 	if err := oneOf("index-digest", o.indexDigest, "enforce", "warn", "ignore"); err != nil {
 		return err
 	}
@@ -160,6 +166,21 @@ const choicesAnnotation = "helmsrc.dev/choices"
 
 func choices(fs *pflag.FlagSet, flag string, values ...string) {
 	fs.Lookup(flag).Annotations = map[string][]string{choicesAnnotation: values}
+}
+
+// named refuses the name of a file that is not there.
+func named(flag, file string) error {
+	if file == "" {
+		return nil
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return &usageError{err: fmt.Errorf("--%s: %w", flag, err)}
+	case info.IsDir():
+		return usagef("--%s: %s is a directory", flag, file)
+	}
+	return nil
 }
 
 // usagef is wrong usage in words.

@@ -92,20 +92,36 @@ func (x *exchange) tryEach(ctx context.Context, targets []*target, try func(*tar
 			return nil
 		}
 		failed = append(failed, err)
-		if !tryNext(err) || ctx.Err() != nil {
+		if !NextPlace(err) || ctx.Err() != nil {
 			break
 		}
 		if !Transient(err) {
 			t.err = err
 		}
 	}
+	return JoinPlaces(failed)
+}
+
+// JoinPlaces is the failure of all places of an archive that were tried.
+func JoinPlaces(failed []error) error {
 	if len(failed) == 1 {
 		return failed[0]
 	}
-	return failed
+	return urlsError(failed)
 }
 
-func tryNext(err error) bool {
+// FailedBefore are the failures of the places that were tried before the last one.
+func FailedBefore(err error) []error {
+	var all urlsError
+	if !errors.As(err, &all) {
+		return nil
+	}
+	return all[:len(all)-1]
+}
+
+// NextPlace tells whether a failure is one after which the next place of an archive is tried: of the network, 404, 410 or
+// 5xx.
+func NextPlace(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {
 		return status.Code == http.StatusNotFound || status.Code == http.StatusGone || status.Code >= 500
@@ -129,7 +145,7 @@ func (e urlsError) Unwrap() []error { return e }
 // Transient is true if one of them may come back, unless the last one was worth stopping for.
 func (e urlsError) Transient() bool {
 	last := e[len(e)-1]
-	if !tryNext(last) {
+	if !NextPlace(last) {
 		return Transient(last)
 	}
 	for _, err := range e {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,8 +153,7 @@ func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
 	if len(chosen.URLs) > 0 {
 		picked.url = auth.RedactURL(c.urlOf(chosen.URLs[0]))
 		if strings.HasPrefix(chosen.URLs[0], sourcev1.HelmRepositoryTypeOCI+"://") && !local {
-			picked.fetch = c.r.registryArchive(c.repo, chosen)
-			picked.provenance = c.r.registryProvenance(c.repo, chosen)
+			picked.provenance = c.registryProvenance(chosen)
 		} else if u, err := url.Parse(chosen.URLs[0]); err == nil {
 			picked.file = path.Base(u.Path)
 		}
@@ -162,15 +162,40 @@ func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
 }
 
 // archive fetches from the first place that has the archive. A server's URLs may
-// lead to a registry, after others that failed.
+// lead to a registry, and from there to further servers.
 func (c *indexCharts) archive(ctx context.Context, chosen resolve.Candidate, dst fetch.Sink, limit int64) error {
-	err := c.repo.indexed.Archive(ctx, chosen, dst, limit)
-	var elsewhere *fetch.OCIURLError
-	if errors.As(err, &elsewhere) {
-		chosen.URLs = []string{elsewhere.Reference()}
-		return c.r.registryArchive(c.repo, chosen)(ctx, dst, limit)
+	var failed []error
+	for {
+		err := c.repo.indexed.Archive(ctx, chosen, dst, limit)
+		var elsewhere *fetch.OCIURLError
+		if errors.As(err, &elsewhere) {
+			failed = append(failed, fetch.FailedBefore(err)...)
+			ref := elsewhere.Reference()
+			chosen.URLs = chosen.URLs[max(slices.Index(chosen.URLs, ref), 0)+1:]
+			err = c.r.registryArchive(c.repo, ref, chosen)(ctx, dst, limit)
+		}
+		if err == nil {
+			return nil
+		}
+		failed = append(failed, err)
+		if elsewhere == nil || len(chosen.URLs) == 0 || !fetch.NextPlace(err) || ctx.Err() != nil {
+			return fetch.JoinPlaces(failed)
+		}
 	}
-	return err
+}
+
+// registryProvenance fetches the provenance file of an archive whose first place
+// is a registry.
+func (c *indexCharts) registryProvenance(chosen resolve.Candidate) func(context.Context, fetch.Sink) error {
+	return func(ctx context.Context, dst fetch.Sink) error {
+		err := c.r.registryProvenance(c.repo, chosen)(ctx, dst)
+		if err != nil && fetch.NextPlace(err) && len(chosen.URLs) > 1 {
+			further := chosen
+			further.URLs = chosen.URLs[1:]
+			return c.repo.indexed.Provenance(ctx, further, dst)
+		}
+		return err
+	}
 }
 
 // urlOf is where an archive is, as far as that can be told in one URL.

@@ -166,7 +166,8 @@ func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
 // registryArchive fetches an archive that an HTTP index keeps in a registry. The
 // repository's credentials are for another host, so they only go along with
 // passCredentials; else the user's own logins are used.
-func (r *Reconciler) registryArchive(repo *repository, chosen resolve.Candidate) func(context.Context, fetch.Sink, int64) error {
+func (r *Reconciler) registryArchive(repo *repository, ref string, chosen resolve.Candidate) func(context.Context, fetch.Sink, int64) error {
+	chosen.URLs = []string{ref}
 	return func(ctx context.Context, dst fetch.Sink, limit int64) error {
 		return r.client.OCICandidate(ctx, chosen, r.o.digestPolicy(), r.registryOptions(repo), dst, limit)
 	}
