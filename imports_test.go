@@ -30,6 +30,7 @@ var imports = map[string][]string{
 	"internal/report":    {"internal/finding", "internal/manifest"},
 	"internal/store":     {"internal/digest"},
 	"internal/tree":      {"internal/digest"},
+	"internal/values":    {},
 	"internal/verify":    {"internal/auth", "internal/digest"},
 	"internal/fetch": {
 		"internal/auth", "internal/chart", "internal/digest", "internal/index", "internal/resolve", "internal/tree",
@@ -37,7 +38,8 @@ var imports = map[string][]string{
 
 	"internal/reconcile": {
 		"internal/admission", "internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/finding",
-		"internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/verify",
+		"internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree",
+		"internal/values", "internal/verify",
 	},
 	"cmd": {
 		"internal/admission", "internal/finding", "internal/manifest", "internal/reconcile", "internal/report", "internal/status",

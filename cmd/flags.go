@@ -19,6 +19,7 @@ type inputOptions struct {
 	defaultNamespace string
 	allowEmpty       bool
 	exitZero         bool
+	sameNamespace    bool
 }
 
 func (o *inputOptions) add(fs *pflag.FlagSet) {
@@ -28,6 +29,7 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 	fs.StringVar(&o.defaultNamespace, "default-namespace", "default", "`namespace` of objects that name none")
 	fs.BoolVar(&o.allowEmpty, "allow-empty", false, "succeed when nothing is selected")
 	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 also when an object failed")
+	fs.BoolVar(&o.sameNamespace, "no-cross-namespace-refs", false, "refuse references of HelmReleases into other namespaces, as helm-controller's flag does")
 }
 
 // addLookup is for the commands that need what the objects refer to.

@@ -52,7 +52,11 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 		DefaultNamespace: o.defaultNamespace,
 		SkipDirs:         []string{artifactsDir},
 	})
-	in := &input{set: set, inventory: reconcile.NewInventory(set), selectors: selectors, namespace: o.namespace, told: map[*manifest.Object]bool{}, noted: map[string]bool{}}
+	inventory := reconcile.NewInventory(set)
+	if o.sameNamespace {
+		inventory.DenyCrossNamespace()
+	}
+	in := &input{set: set, inventory: inventory, selectors: selectors, namespace: o.namespace, told: map[*manifest.Object]bool{}, noted: map[string]bool{}}
 	for _, skip := range set.Skips() {
 		a.console.debug(subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
 	}
@@ -88,8 +92,8 @@ func (in *input) wanted(obj *manifest.Object) bool {
 // replaceable are the objects that --source may name: those of the input, and the
 // sources beside it that the selected charts refer to.
 func (in *input) replaceable() []*manifest.Object {
-	objects := slices.Clone(in.set.Objects())
-	for _, obj := range in.set.Objects() {
+	objects := slices.Clone(in.inventory.Objects())
+	for _, obj := range in.inventory.Objects() {
 		if !in.wanted(obj) {
 			continue
 		}
@@ -97,13 +101,10 @@ func (in *input) replaceable() []*manifest.Object {
 		if err != nil {
 			continue // told later
 		}
-		kind, namespace, name, ok := reconcile.SourceRef(adm)
-		if !ok {
-			continue
-		}
-		source, err := in.inventory.Find(kind, namespace, name)
-		if err == nil && !slices.Contains(objects, source.Object) {
-			objects = append(objects, source.Object)
+		for _, source := range in.sourcesOf(adm, func(*reconcile.RejectedError) {}) {
+			if !slices.Contains(objects, source.Object) {
+				objects = append(objects, source.Object)
+			}
 		}
 	}
 	return objects
@@ -112,7 +113,7 @@ func (in *input) replaceable() []*manifest.Object {
 // check is the usage error for selectors without an object, and for a selection
 // that is empty.
 func (in *input) check(allowEmpty bool) error {
-	objects := in.set.Objects()
+	objects := in.inventory.Objects()
 	for _, s := range in.selectors {
 		if !slices.ContainsFunc(objects, s.matches) {
 			return usagef("%s: no such object in the input", s.text)
@@ -163,15 +164,15 @@ func (a *app) tellSkipped(in *input) {
 	}
 }
 
-// targets admits the selected objects, in input order, each chart with its
-// source before it where the source was not selected itself. Rejected objects
+// targets admits the selected objects, in input order, each with the sources that
+// it needs before it where these were not selected themselves. Rejected objects
 // are told and left out.
 func (a *app) targets(in *input) []*admission.Admitted {
 	chosen := map[*manifest.Object]*admission.Admitted{}
-	before := map[*manifest.Object]*admission.Admitted{} // source from outside the input, by the chart that brought it
+	before := map[*manifest.Object][]*admission.Admitted{} // sources from outside the input, by what brought them
 	inInput := map[*manifest.Object]bool{}
 	var wanted []*manifest.Object
-	for _, obj := range in.set.Objects() {
+	for _, obj := range in.inventory.Objects() {
 		inInput[obj] = true
 		if in.wanted(obj) {
 			wanted = append(wanted, obj)
@@ -186,25 +187,23 @@ func (a *app) targets(in *input) []*admission.Admitted {
 		}
 		chosen[obj] = adm
 	}
-	for _, obj := range in.set.Objects() {
-		adm := chosen[obj]
-		if adm == nil {
+	for _, obj := range wanted {
+		if chosen[obj] == nil {
 			continue
 		}
-		source := a.sourceOf(in, adm)
-		if source == nil || chosen[source.Object] != nil {
-			continue
-		}
-		chosen[source.Object] = source
-		if !inInput[source.Object] {
-			before[obj] = source
+		for _, source := range in.sourcesOf(chosen[obj], func(r *reconcile.RejectedError) { a.rejectSource(in, r) }) {
+			if chosen[source.Object] != nil {
+				continue
+			}
+			chosen[source.Object] = source
+			if !inInput[source.Object] {
+				before[obj] = append(before[obj], source)
+			}
 		}
 	}
 	var targets []*admission.Admitted
-	for _, obj := range in.set.Objects() {
-		if source := before[obj]; source != nil {
-			targets = append(targets, source)
-		}
+	for _, obj := range in.inventory.Objects() {
+		targets = append(targets, before[obj]...)
 		if adm := chosen[obj]; adm != nil {
 			targets = append(targets, adm)
 		}
@@ -234,22 +233,39 @@ func (a *app) tellNotes(in *input) {
 	}
 }
 
-// sourceOf is the source of a chart, or nil: a source that is missing is told
-// when the chart is reconciled, one that is rejected is told here.
-func (a *app) sourceOf(in *input, adm *admission.Admitted) *admission.Admitted {
-	kind, namespace, name, ok := reconcile.SourceRef(adm)
-	if !ok || !reconcile.IsSource(kind) {
-		return nil
+// maxSources bounds the way from an object to where it comes from: a HelmRelease has
+// a HelmChart, and that a source.
+const maxSources = 4
+
+// sourcesOf lists what an object comes from, the farthest first. A source that is
+// missing is told when the object is reconciled.
+func (in *input) sourcesOf(adm *admission.Admitted, rejected func(*reconcile.RejectedError)) []*admission.Admitted {
+	var sources []*admission.Admitted
+	for range maxSources {
+		kind, namespace, name, ok := reconcile.SourceRef(adm)
+		if !ok {
+			break
+		}
+		source, err := in.inventory.Find(kind, namespace, name)
+		var refused *reconcile.RejectedError
+		if errors.As(err, &refused) {
+			rejected(refused)
+		}
+		if err != nil {
+			break
+		}
+		sources = append(sources, source)
+		adm = source
 	}
-	source, err := in.inventory.Find(kind, namespace, name)
-	var rejected *reconcile.RejectedError
-	if errors.As(err, &rejected) && !in.wanted(rejected.Object) {
-		a.reject(in, rejected.Object, rejected.Err)
+	slices.Reverse(sources)
+	return sources
+}
+
+// rejectSource tells of a source that is rejected, unless that is told of it anyway.
+func (a *app) rejectSource(in *input, r *reconcile.RejectedError) {
+	if !in.wanted(r.Object) {
+		a.reject(in, r.Object, r.Err)
 	}
-	if err != nil {
-		return nil
-	}
-	return source
 }
 
 // reject tells what the API server would have said, a line per cause.

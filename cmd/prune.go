@@ -78,8 +78,13 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 // charts refer to.
 func (in *input) keys() map[store.Key]bool {
 	present := map[store.Key]bool{}
-	for _, obj := range in.set.Objects() {
+	for _, obj := range in.inventory.Objects() {
 		present[store.NewKey(obj.Kind, obj.Namespace, obj.Name)] = true
+		// What is suspended, rejected or in somebody's way today makes its HelmChart
+		// again tomorrow.
+		if chart, ok := reconcile.DerivedKey(obj); ok {
+			present[chart] = true
+		}
 		adm, err := in.inventory.Admit(obj)
 		if err != nil {
 			continue // a rejected object may be mended tomorrow: what it has stays

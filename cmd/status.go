@@ -119,7 +119,7 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string
 	}
 	var results []*reconcile.Result
 	code := in.code
-	for _, obj := range in.set.Objects() {
+	for _, obj := range in.inventory.Objects() {
 		if !in.wanted(obj) {
 			continue
 		}

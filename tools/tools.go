@@ -4,4 +4,7 @@
 // are read as source.
 package tools
 
-import _ "github.com/fluxcd/source-controller/api/v1"
+import (
+	_ "github.com/fluxcd/helm-controller/api/v2"
+	_ "github.com/fluxcd/source-controller/api/v1"
+)

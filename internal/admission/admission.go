@@ -1,5 +1,5 @@
 // Package admission answers what the API server would say to an object: it converts, defaults and validates with the
-// API server's own code, over schemas generated from source-controller's types. It knows nothing of references between
+// API server's own code, over schemas generated from the controllers' own types. It knows nothing of references between
 // objects, and does not look at a status.
 package admission
 
@@ -19,8 +19,8 @@ import (
 // Admitted is an object as a controller would see it, but for the status.
 type Admitted struct {
 	Object  *manifest.Object
-	Content map[string]any // version v1, with defaults and namespace
-	Typed   any            // *HelmRepository, *HelmChart, *GitRepository, *Bucket or *OCIRepository of source-controller's api/v1
+	Content map[string]any // of the stored version, with defaults and namespace
+	Typed   any            // *HelmRepository, *HelmChart, *GitRepository, *Bucket or *OCIRepository of source-controller's api/v1, *HelmRelease of helm-controller's api/v2
 
 	// Warnings are in the order of the file.
 	Warnings []Warning

@@ -321,14 +321,18 @@ func TestSchemasAreOfThisVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(mod), "github.com/fluxcd/source-controller/api ")
-	version := strings.Fields(rest)[0]
 	for kind := range schemas {
+		module := "github.com/fluxcd/source-controller/api "
+		if kind == "HelmRelease" {
+			module = "github.com/fluxcd/helm-controller/api "
+		}
+		_, rest, _ := strings.Cut(string(mod), module)
+		version := strings.Fields(rest)[0]
 		data, err := crds.ReadFile("crds/" + kind + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(data), "github.com/fluxcd/source-controller/api "+version+",") {
+		if !strings.Contains(string(data), module+version+",") {
 			t.Errorf("the schema of %s is not of %s: run go generate ./internal/admission", kind, version)
 		}
 	}

@@ -10,15 +10,28 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// v1 is the one version that schemas exist for.
+// v1 is the one version of source-controller's kinds that schemas exist for.
 const v1 = manifest.SourceGroup + "/v1"
+
+// stored is the one version of a kind that a schema exists for.
+func stored(obj *manifest.Object) string {
+	if obj.Kind == releaseKind {
+		return releaseV2
+	}
+	return v1
+}
+
+func storedVersion(obj *manifest.Object) string {
+	_, version, _ := strings.Cut(stored(obj), "/")
+	return version
+}
 
 func version(obj *manifest.Object) string {
 	_, version, _ := strings.Cut(obj.APIVersion, "/")
 	return version
 }
 
-// servedVersion is true of the versions that some release of source-controller served. OCIRepositories are younger than
+// servedVersion is true of the versions that some release of the controllers served. OCIRepositories are younger than
 // v1beta1.
 func servedVersion(obj *manifest.Object) bool {
 	switch obj.APIVersion {
@@ -26,6 +39,8 @@ func servedVersion(obj *manifest.Object) bool {
 		return true
 	case manifest.SourceGroup + "/v1beta1":
 		return obj.Kind != "OCIRepository"
+	case releaseV2, manifest.ReleaseGroup + "/v2beta2", manifest.ReleaseGroup + "/v2beta1":
+		return true
 	}
 	return false
 }
@@ -37,13 +52,17 @@ var removed = map[string][]string{
 	"Bucket":        {"accessFrom"},
 }
 
-// convert makes an object of an old version one of v1.
+// convert makes an object of an old version one of the stored version.
 func (r *review) convert() {
-	if r.obj.APIVersion == v1 {
+	if r.obj.APIVersion == stored(r.obj) {
 		return
 	}
-	r.content["apiVersion"] = v1
-	r.warnAt(finding.DeprecatedVersion, "apiVersion", "%s %s is deprecated, upgrade to v1", version(r.obj), r.obj.Kind)
+	r.content["apiVersion"] = stored(r.obj)
+	r.warnAt(finding.DeprecatedVersion, "apiVersion", "%s %s is deprecated, upgrade to %s", version(r.obj), r.obj.Kind, storedVersion(r.obj))
+	if r.obj.Kind == releaseKind {
+		r.convertRelease()
+		return
+	}
 	spec := r.spec()
 	for _, name := range removed[r.obj.Kind] {
 		v, ok := spec[name]
@@ -52,7 +71,7 @@ func (r *review) convert() {
 		}
 		delete(spec, name)
 		if name == "valuesFile" {
-			r.convertValuesFile(v)
+			r.convertValuesFile(v, "spec")
 		} else {
 			r.warnAt(finding.RemovedField, "spec."+name, "spec.%s was removed in v1 and is ignored", name)
 		}
@@ -64,16 +83,17 @@ func (r *review) convert() {
 	}
 }
 
-func (r *review) convertValuesFile(v any) {
+// convertValuesFile takes up the old valuesFile of the fields at a path.
+func (r *review) convertValuesFile(v any, at string) {
 	switch v := v.(type) {
 	case nil:
 	case string:
 		r.valuesFile = v
-		r.warnAt(finding.RemovedField, "spec.valuesFile", "spec.valuesFile was removed in v1: it goes in front of spec.valuesFiles")
+		r.warnAt(finding.RemovedField, at+".valuesFile", "%s.valuesFile was removed in %s: it goes in front of %[1]s.valuesFiles", at, storedVersion(r.obj))
 	default:
 		name := jsonType(v)
-		detail := fmt.Sprintf("spec.valuesFile in body must be of type string: %q", name)
-		r.errs = append(r.errs, r.causes(field.ErrorList{field.TypeInvalid(field.NewPath("spec", "valuesFile"), name, detail)})...)
+		detail := fmt.Sprintf("%s.valuesFile in body must be of type string: %q", at, name)
+		r.errs = append(r.errs, r.causes(field.ErrorList{field.TypeInvalid(field.NewPath(at).Child("valuesFile"), name, detail)})...)
 	}
 }
 
@@ -83,8 +103,12 @@ func (r *review) finishConversion() {
 	if r.valuesFile == "" {
 		return
 	}
-	files, _ := r.spec()["valuesFiles"].([]any)
-	r.spec()["valuesFiles"] = append([]any{r.valuesFile}, files...)
+	spec := r.spec()
+	if r.obj.Kind == releaseKind {
+		spec = templateSpec(spec)
+	}
+	files, _ := spec["valuesFiles"].([]any)
+	spec["valuesFiles"] = append([]any{r.valuesFile}, files...)
 }
 
 func jsonType(v any) string {

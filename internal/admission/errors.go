@@ -47,7 +47,7 @@ func (e *InvalidError) Hint() string {
 func (r *review) noMatch() error {
 	msg := fmt.Sprintf("no matches for kind %q in version %q", r.obj.Kind, r.obj.APIVersion)
 	pos := r.obj.Position("apiVersion")
-	cause := Cause{Code: finding.UnknownVersion, Path: []any{"apiVersion"}, Field: "apiVersion", Message: msg, Hint: "the version is " + v1, Pos: pos}
+	cause := Cause{Code: finding.UnknownVersion, Path: []any{"apiVersion"}, Field: "apiVersion", Message: msg, Hint: "the version is " + stored(r.obj), Pos: pos}
 	return &InvalidError{r.obj, []Cause{cause}, msg}
 }
 
@@ -67,7 +67,7 @@ func (r *review) invalid(causes []Cause) error {
 	if len(causes) > 1 {
 		text = "[" + text + "]"
 	}
-	msg := fmt.Sprintf("%s.%s %q is invalid: %s", r.obj.Kind, manifest.SourceGroup, r.obj.Name, text)
+	msg := fmt.Sprintf("%s.%s %q is invalid: %s", r.obj.Kind, r.obj.Group(), r.obj.Name, text)
 	return &InvalidError{r.obj, causes, msg}
 }
 

@@ -22,11 +22,13 @@ func (r *review) hint(path []any, e *field.Error) string {
 		return fmt.Sprintf("${%s} was not substituted: run the manifests through flux build or envsubst first", names[0])
 	}
 	switch {
+	case r.obj.Kind == releaseKind && r.releaseHint(value, e) != "":
+		return r.releaseHint(value, e)
 	case value == nil:
 		return ""
 	case e.Field == "spec.timeout" && strings.Contains(text, "h"):
 		return "a timeout has no hours: write 60m for 1h"
-	case e.Field == "spec.interval" || e.Field == "spec.timeout":
+	case isDuration(path):
 		return "a duration has a unit, as in 90s or 10m"
 	case e.Field == "spec.url" && isText && !strings.Contains(text, "://"):
 		return "a URL begins with a scheme, as in https://"
@@ -84,9 +86,12 @@ func (r *review) unknownHint(path []any) string {
 	name, _ := path[len(path)-1].(string)
 	if len(parent) == 1 && parent[0] == "spec" && slices.Contains(removed[r.obj.Kind], name) {
 		if name == "valuesFile" {
-			return "v1 has no spec.valuesFile: put the file first in spec.valuesFiles"
+			return storedVersion(r.obj) + " has no spec.valuesFile: put the file first in spec.valuesFiles"
 		}
-		return "v1 has no spec." + name + ": leave it out"
+		return storedVersion(r.obj) + " has no spec." + name + ": leave it out"
+	}
+	if r.obj.Kind == releaseKind && name == "valuesFile" {
+		return "v2 has no spec.chart.spec.valuesFile: put the file first in spec.chart.spec.valuesFiles"
 	}
 	known := metadataFields
 	if len(parent) == 0 || parent[0] != "metadata" {

@@ -21,7 +21,7 @@ func rulesMatter(s *structural.Structural, v any) bool {
 	}
 	fields, _ := v.(map[string]any)
 	for _, rule := range s.XValidations {
-		if !holdsWithout(rule.Rule, fields) {
+		if !holdsWithout(rule.Rule, fields) && !holdsByPresence(rule.Rule, fields) {
 			return true
 		}
 	}

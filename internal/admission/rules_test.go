@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -22,7 +23,9 @@ func TestEveryRuleHasGuards(t *testing.T) {
 		"OCIRepository":  "[]",
 		"HelmChart":      "[[verify]]",
 		"GitRepository":  "[[serviceAccountName]]",
-		"Bucket":         "[[sts] [sts] [sts] [sts] [sts] [serviceAccountName] [secretRef serviceAccountName]]",
+		// The rules without guards are about which fields are there: see holdsByPresence.
+		"HelmRelease": "[[] [] [configMapRef secretRef] [retryInterval] [retryInterval]]",
+		"Bucket":      "[[secretRef serviceAccountName] [serviceAccountName] [sts] [sts] [sts] [sts] [sts]]",
 	}
 	for kind := range schemas {
 		s, err := schemaOf(kind)
@@ -35,6 +38,7 @@ func TestEveryRuleHasGuards(t *testing.T) {
 				got = append(got, guards(rule.Rule))
 			}
 		})
+		slices.SortFunc(got, func(a, b []string) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		if fmt.Sprint(got) != want[kind] {
 			t.Errorf("%s: %v, want %s", kind, got, want[kind])
 		}
@@ -59,6 +63,27 @@ func hasRules(s *schema) bool {
 	found := false
 	walk(s.structural, func(s *structural.Structural) { found = found || len(s.XValidations) > 0 })
 	return found
+}
+
+func TestHoldsByPresence(t *testing.T) {
+	fields := map[string]any{"a": 1, "n": nil}
+	tests := []struct {
+		rule string
+		want bool
+	}{
+		{"has(self.a)", true}, {"!has(self.a)", false}, {"has(self.b)", false}, {"!has(self.b)", true},
+		{"has(self.a) && !has(self.b)", true}, {"has(self.b)||has(self.a)", true}, {"!(has(self.a) || has(self.b))", false},
+		{"(has(self.a) && !has(self.b)) || (!has(self.a) && has(self.b))", true},
+		{"has(self.a) || has(self.b) && has(self.c)", true}, {"!has(self.b) && has(self.b) || has(self.b)", false},
+		{"has(self.n)", false}, {"has(self.a) || has(self.n)", false}, // null is not for us to judge
+		{"has(self.a) || self.b", false}, {"has(self.a.b)", false}, {"has(self.a", false}, {"(has(self.a)", false},
+		{"has(self.a))", false}, {"has(self.a) ? true : false", false}, {"has(self.a) &&", false}, {"", false},
+	}
+	for _, tt := range tests {
+		if got := holdsByPresence(tt.rule, fields); got != tt.want {
+			t.Errorf("%s: %t, want %t", tt.rule, got, tt.want)
+		}
+	}
 }
 
 func TestGuards(t *testing.T) {

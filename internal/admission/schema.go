@@ -29,6 +29,7 @@ var schemas = map[string]func() (*schema, error){
 	"Bucket":         lazySchema("Bucket"),
 	"GitRepository":  lazySchema("GitRepository"),
 	"HelmChart":      lazySchema("HelmChart"),
+	"HelmRelease":    lazySchema("HelmRelease"),
 	"HelmRepository": lazySchema("HelmRepository"),
 	"OCIRepository":  lazySchema("OCIRepository"),
 }

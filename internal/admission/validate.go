@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -166,9 +167,9 @@ func (r *review) isForeignScheme(e *field.Error) bool {
 // durations refuses what matches the pattern but is no duration, which the controllers could not even read.
 func (r *review) durations(errs field.ErrorList) field.ErrorList {
 	var found field.ErrorList
-	for _, name := range []string{"interval", "timeout"} {
-		path := field.NewPath("spec", name)
-		text, ok := r.spec()[name].(string)
+	for _, steps := range durationFields(r.obj.Kind) {
+		path := field.NewPath("spec", steps...)
+		text, ok := r.text(steps)
 		if !ok || slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Field == path.String() }) {
 			continue
 		}
@@ -179,7 +180,29 @@ func (r *review) durations(errs field.ErrorList) field.ErrorList {
 	return found
 }
 
-// typed reads the content into source-controller's own type.
+// durationFields are below the spec.
+func durationFields(kind string) [][]string {
+	fields := [][]string{{"interval"}, {"timeout"}}
+	if kind == releaseKind {
+		fields = append(fields, []string{"chart", "spec", "interval"})
+		for _, action := range []string{"install", "upgrade", "rollback", "uninstall", "test"} {
+			fields = append(fields, []string{action, "timeout"})
+		}
+	}
+	return fields
+}
+
+// text is a string below the spec.
+func (r *review) text(steps []string) (string, bool) {
+	var v any = r.spec()
+	for _, step := range steps {
+		v = child(v, step)
+	}
+	text, ok := v.(string)
+	return text, ok
+}
+
+// typed reads the content into the controller's own type.
 func (r *review) typed() (any, error) {
 	var typed any
 	switch r.obj.Kind {
@@ -191,6 +214,8 @@ func (r *review) typed() (any, error) {
 		typed = &sourcev1.GitRepository{}
 	case "Bucket":
 		typed = &sourcev1.Bucket{}
+	case releaseKind:
+		typed = &helmv2.HelmRelease{}
 	case "OCIRepository":
 		typed = &sourcev1.OCIRepository{}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -32,7 +33,11 @@ func (r *review) warn(typed any) {
 	case *sourcev1.OCIRepository:
 		r.warnOCIRepository(o)
 	case *sourcev1.HelmChart:
-		r.warnVerification(o.Spec.Verify)
+		if r.obj.Origin == nil { // else the release was warned of
+			r.warnVerification(o.Spec.Verify)
+		}
+	case *helmv2.HelmRelease:
+		r.warnRelease(o)
 	}
 }
 

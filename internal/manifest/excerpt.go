@@ -18,6 +18,9 @@ type Excerpt struct {
 // Excerpt finds the line of a field as Position finds its place. Marked is the key with its value if that stands on the
 // same line, and the key of the nearest parent if the field is not there.
 func (o *Object) Excerpt(path ...any) Excerpt {
+	if o.Origin != nil {
+		return o.Origin.Excerpt(o.place(path)...)
+	}
 	if o.at.doc == nil {
 		return Excerpt{Pos: o.Pos}
 	}

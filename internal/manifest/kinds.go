@@ -12,6 +12,7 @@ var (
 	keptKinds = []groupKind{
 		{SourceGroup, "HelmRepository"},
 		{SourceGroup, "HelmChart"},
+		{ReleaseGroup, "HelmRelease"},
 		{SourceGroup, "GitRepository"},
 		{SourceGroup, "Bucket"},
 		{SourceGroup, "OCIRepository"},
@@ -20,7 +21,6 @@ var (
 	// unsupportedKinds are named, with a count, until they work.
 	unsupportedKinds = map[groupKind]bool{
 		{SourceGroup, "ExternalArtifact"}: true,
-		{ReleaseGroup, "HelmRelease"}:     true,
 		{KustomizeGroup, "Kustomization"}: true,
 	}
 )

@@ -265,19 +265,18 @@ func TestOtherKinds(t *testing.T) {
 	}
 	write(t, "-- f.yaml --\n"+
 		doc("source.toolkit.fluxcd.io/v1", "OCIRepository")+doc("source.toolkit.fluxcd.io/v1", "ExternalArtifact")+
-		doc("helm.toolkit.fluxcd.io/v2", "HelmRelease")+doc("helm.toolkit.fluxcd.io/v2beta1", "HelmRelease")+
+		doc("helm.toolkit.fluxcd.io/v2", "HelmRelease")+doc("kustomize.toolkit.fluxcd.io/v1beta2", "Kustomization")+
 		doc("kustomize.toolkit.fluxcd.io/v1", "Kustomization")+doc("kustomize.config.k8s.io/v1beta1", "Kustomization")+
 		doc("helm.cattle.io/v1", "HelmChart")+doc("v1", "Secret")+doc("apps/v1", "Deployment")+
 		doc("source.toolkit.fluxcd.io/v1", "HelmChrt")+doc("source.toolkit.fluxcd.io/v1", "Whatever")+
 		"---\nkind: HelmChart\nmetadata: {name: x}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nmetadata: {name: x}\n"+
 		doc("source.toolkit.fluxcd.io", "Bucket")+doc("example.com/v1", "AllowList")+"items: 5\n")
 	s, errs := load(t, Options{Files: []string{"f.yaml"}})
-	want := []KindCount{{SourceGroup, "ExternalArtifact", 1}, {"helm.toolkit.fluxcd.io", "HelmRelease", 2},
-		{"kustomize.toolkit.fluxcd.io", "Kustomization", 1}}
+	want := []KindCount{{SourceGroup, "ExternalArtifact", 1}, {"kustomize.toolkit.fluxcd.io", "Kustomization", 2}}
 	if got := s.Skipped(); !slices.Equal(got, want) {
 		t.Errorf("skipped %v, want %v", got, want)
 	}
-	if got := s.Objects(); len(got) != 2 || got[0].Kind != "OCIRepository" || got[1].Kind != "Bucket" {
+	if got := s.Objects(); len(got) != 3 || got[0].Kind != "OCIRepository" || got[1].Kind != "HelmRelease" || got[2].Kind != "Bucket" {
 		t.Errorf("objects %v", got)
 	}
 	if !slices.Contains(s.Kinds(), KindCount{"apps", "Deployment", 1}) || !slices.Contains(s.Kinds(), KindCount{"", "Secret", 1}) {

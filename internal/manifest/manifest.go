@@ -39,11 +39,23 @@ type Object struct {
 	// Pos is where the object begins.
 	Pos Pos
 
-	at location
+	// Origin is the object that this one follows from, nil for an object that stands in a file. See Derive.
+	Origin *Object
+
+	at    location
+	place func(path []any) []any
 }
 
 // String names the object as messages do: HelmChart apps/podinfo.
 func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
+
+// Derive returns an object that stands in no file, but follows from this one, as a HelmChart does from a HelmRelease.
+// Its places are this one's: place tells which field of this one a field of it comes from.
+func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
+	derived.Origin, derived.place = o, place
+	derived.Pos = o.Position(place(nil)...)
+	return &derived
+}
 
 // Group is the part of the apiVersion before the slash.
 func (o *Object) Group() string { return groupOf(o.APIVersion) }
@@ -52,6 +64,9 @@ func (o *Object) Group() string { return groupOf(o.APIVersion) }
 // A field that is not there has the position of the nearest parent that is. The file is parsed again when it is first
 // asked for, so that objects without complaints cost nothing.
 func (o *Object) Position(path ...any) Pos {
+	if o.Origin != nil {
+		return o.Origin.Position(o.place(path)...)
+	}
 	if p, ok := o.at.find(path); ok {
 		return p
 	}

@@ -35,9 +35,9 @@ func helmChartKind() kind {
 			return fields{s, &s.ObservedGeneration, &s.Conditions, &s.Artifact, &s.URL, &s.LastHandledReconcileAt}
 		},
 		suspended: func(typed any) bool { return typed.(*sourcev1.HelmChart).Spec.Suspend },
-		sourceRef: func(typed any) (string, string) {
+		sourceRef: func(typed any) (kind, namespace, name string) {
 			ref := typed.(*sourcev1.HelmChart).Spec.SourceRef
-			return ref.Kind, ref.Name
+			return ref.Kind, "", ref.Name
 		},
 		reconcile: reconcileHelmChart,
 	}

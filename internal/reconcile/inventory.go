@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // Inventory hands out the objects of the input as the API server would have
@@ -20,6 +21,12 @@ import (
 type Inventory struct {
 	set      *manifest.Set
 	admitted memo[*manifest.Object, *admission.Admitted]
+
+	deriveOnce  sync.Once
+	derivations *derivations
+
+	// sameNamespace refuses references of releases into other namespaces.
+	sameNamespace bool
 
 	placesOnce sync.Once
 	places     map[place]*admission.Admitted // HelmRepositories
@@ -33,6 +40,24 @@ func NewInventory(set *manifest.Set) *Inventory {
 		set:   set,
 		judge: sync.OnceValue(func() *fetch.Client { return fetch.NewClient(fetch.Config{}) }),
 	}
+}
+
+// DenyCrossNamespace is --no-cross-namespace-refs. It comes before anything else.
+func (inv *Inventory) DenyCrossNamespace() { inv.sameNamespace = true }
+
+// access refuses what --no-cross-namespace-refs forbids.
+func (inv *Inventory) access(from, kind, namespace, name string) error {
+	if inv.sameNamespace && namespace != from {
+		return &accessError{kind, namespace, name}
+	}
+	return nil
+}
+
+// accessError is a reference that is not allowed.
+type accessError struct{ kind, namespace, name string }
+
+func (e *accessError) Error() string {
+	return fmt.Sprintf("cross-namespace references are not allowed: cannot access %s %s/%s", e.kind, e.namespace, e.name)
 }
 
 // Admit judges an object. The error is an *admission.InvalidError.
@@ -76,9 +101,12 @@ func placeInNamespace(adm *admission.Admitted) {
 // the input or in a file beside it. The error is a *manifest.NotFoundError, a
 // *manifest.DuplicateError or a *RejectedError.
 func (inv *Inventory) Find(kind, namespace, name string) (*admission.Admitted, error) {
-	obj, err := inv.set.Lookup(groupOf(kind), kind, namespace, name)
-	if err != nil {
-		return nil, err
+	obj := inv.derived().byKey[store.NewKey(kind, namespace, name)]
+	if obj == nil {
+		var err error
+		if obj, err = inv.set.Lookup(groupOf(kind), kind, namespace, name); err != nil {
+			return nil, err
+		}
 	}
 	adm, err := inv.Admit(obj)
 	if err != nil {

@@ -1,14 +1,17 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/status"
 )
 
 // kind is everything that the rest of the package knows about one kind of
@@ -33,8 +36,15 @@ type kind struct {
 	reconcile func(ctx context.Context, p *pass) error
 	// static tells that an object has no status by design; nil means never.
 	static func(typed any) bool
-	// sourceRef names the source of an object, if its kind has one.
-	sourceRef func(typed any) (kind, name string)
+	// sourceRef names the source of an object, if its kind has one. An empty namespace
+	// is the object's own, an empty kind no source at all.
+	sourceRef func(typed any) (kind, namespace, name string)
+	// fold and events make conditions and events of an outcome where source-controller's
+	// way is not the kind's.
+	fold   func(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
+	events func(status.Previous, status.Outcome) []status.Event
+	// waits tells that an object is well as long as it waits for a cluster.
+	waits bool
 }
 
 // fields is the part of a status that all kinds share. All points to the whole.
@@ -49,7 +59,7 @@ type fields struct {
 
 // kinds lists the kinds that helmsrc reconciles, sources first.
 func kinds() []kind {
-	return []kind{helmRepositoryKind(), gitRepositoryKind(), bucketKind(), ociRepositoryKind(), helmChartKind()}
+	return []kind{helmRepositoryKind(), gitRepositoryKind(), bucketKind(), ociRepositoryKind(), helmChartKind(), helmReleaseKind()}
 }
 
 // kindOf finds a kind by its API group and name: a name alone says nothing, k3s has
@@ -112,12 +122,12 @@ func KindNamed(text string) (string, bool) {
 	return "", false
 }
 
-// SourceRef names the source that an object refers to, in its own namespace.
+// SourceRef names the source that an object refers to.
 func SourceRef(adm *admission.Admitted) (kind, namespace, name string, ok bool) {
 	k, known := kindOfObject(adm.Object)
 	if !known || k.sourceRef == nil {
 		return "", "", "", false
 	}
-	kind, name = k.sourceRef(adm.Typed)
-	return kind, adm.Object.Namespace, name, true
+	kind, namespace, name = k.sourceRef(adm.Typed)
+	return kind, cmp.Or(namespace, adm.Object.Namespace), name, kind != ""
 }

@@ -83,6 +83,9 @@ func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*pass, erro
 		return p, fmt.Errorf("kind %s is not supported", adm.Object.Kind)
 	}
 	p.typed = k.clone(adm.Typed)
+	if adm.Object.Origin != nil {
+		result.note(status.OriginAnnotation, originText(adm.Object))
+	}
 	p.f = k.fields(p.typed)
 	p.out.Generation = generationOf(p.typed)
 	return p, nil
@@ -233,17 +236,42 @@ func (p *pass) succeeded() *Result {
 	p.result.State = Ready
 	if p.out.Stored == nil {
 		p.result.State = Resolved
-		*p.f.conditions, *p.f.observedGeneration = status.Midway(p.prev, p.out, p.r.now())
+		*p.f.conditions, *p.f.observedGeneration = p.midway()
 		return p.finish()
 	}
 	return p.conclude()
 }
 
+// midway is what an observer would see before anything is stored.
+func (p *pass) midway() ([]metav1.Condition, int64) {
+	if p.kind.fold != nil {
+		return p.kind.fold(p.prev, p.out, p.r.now())
+	}
+	return status.Midway(p.prev, p.out, p.r.now())
+}
+
+// fold is what the outcome makes of the conditions.
+func (p *pass) fold() {
+	now := p.r.now()
+	if p.kind.fold != nil {
+		*p.f.conditions, *p.f.observedGeneration = p.kind.fold(p.prev, p.out, now)
+		return
+	}
+	*p.f.conditions, *p.f.observedGeneration = status.Fold(p.kind.name, p.prev, p.out, now)
+}
+
+// events are those of the outcome.
+func (p *pass) events() []status.Event {
+	if p.kind.events != nil {
+		return p.kind.events(p.prev, p.out)
+	}
+	return status.Events(p.prev, p.out)
+}
+
 // conclude folds the outcome into the status and remembers it.
 func (p *pass) conclude() *Result {
-	now := p.r.now()
 	p.out.Artifact = *p.f.artifact
-	*p.f.conditions, *p.f.observedGeneration = status.Fold(p.kind.name, p.prev, p.out, now)
+	p.fold()
 	switch err := p.remember(); {
 	case err != nil && p.out.Failure != nil:
 		// What went wrong first is what matters, and may well be the cause of this.
@@ -251,7 +279,7 @@ func (p *pass) conclude() *Result {
 	case err != nil:
 		return p.unremembered(err)
 	}
-	p.result.Events = status.Events(p.prev, p.out)
+	p.result.Events = p.events()
 	return p.finish()
 }
 
@@ -261,8 +289,8 @@ func (p *pass) unremembered(err error) *Result {
 	p.result.State = Failed
 	p.out.Failure = status.AsFailure(storageFailure(err, status.ArchiveOperationFailed))
 	p.result.Failure = p.out.Failure
-	*p.f.conditions, *p.f.observedGeneration = status.Fold(p.kind.name, p.prev, p.out, p.r.now())
-	p.result.Events = status.Events(p.prev, p.out)
+	p.fold()
+	p.result.Events = p.events()
 	return p.finish()
 }
 
@@ -279,7 +307,7 @@ func (p *pass) remember() error {
 	if err := p.r.store.Remember(p.key, record); err != nil {
 		return fmt.Errorf("unable to remember the status: %w", err)
 	}
-	if p.out.Failure == nil {
+	if p.out.Failure == nil && *p.f.artifact != nil {
 		p.collect()
 	}
 	return nil

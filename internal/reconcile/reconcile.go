@@ -132,14 +132,17 @@ type Result struct {
 	Debug    []string
 	// Resolution is what a chart resolved to, as far as it got.
 	Resolution *Resolution
+	// Summary says in words what became of an object that its conditions do not tell.
+	Summary string
 	// Signature is who signed the chart, nil if nothing was verified.
 	Signature *Signature
 	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
 	Signed *SignedRevision
 
-	artifact *meta.Artifact // in storage now
-	index    *indexFile     // of a repository, if it was fetched in this run
-	tree     *sourceTree    // of a Git repository or a bucket, likewise
+	notes    map[string]string // annotations of the document
+	artifact *meta.Artifact    // in storage now
+	index    *indexFile        // of a repository, if it was fetched in this run
+	tree     *sourceTree       // of a Git repository or a bucket, likewise
 }
 
 // Resolution says which published chart an object asks for.
@@ -153,6 +156,9 @@ type Resolution struct {
 func (r *Result) Message() string {
 	if r.Failure != nil {
 		return r.Failure.Message
+	}
+	if r.Summary != "" {
+		return r.Summary
 	}
 	conditions, _ := r.Status["conditions"].([]any)
 	for _, c := range conditions {

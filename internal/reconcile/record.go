@@ -37,7 +37,7 @@ func (p *pass) record() (*store.Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}
-	object, err := json.Marshal(Redacted(p.adm.Content))
+	object, err := json.Marshal(p.result.content())
 	if err != nil {
 		return nil, fmt.Errorf("object: %w", err)
 	}
@@ -97,8 +97,33 @@ func slashed(dir string) string {
 // Document is the whole object as it is printed: what was given, with defaults,
 // and its status. URLs are redacted wherever they stand.
 func (r *Result) Document() (map[string]any, error) {
+	return status.Document(r.content(), r.Status)
+}
+
+// note adds an annotation to the document.
+func (r *Result) note(key, value string) {
+	if r.notes == nil {
+		r.notes = map[string]string{}
+	}
+	r.notes[key] = value
+}
+
+// content is the object as it is printed and remembered.
+func (r *Result) content() map[string]any {
 	content, _ := Redacted(r.Object.Content).(map[string]any)
-	return status.Document(content, r.Status)
+	metadata, ok := content["metadata"].(map[string]any)
+	if len(r.notes) == 0 || !ok {
+		return content
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotations == nil {
+		annotations = map[string]any{}
+		metadata["annotations"] = annotations
+	}
+	for key, value := range r.notes {
+		annotations[key] = RedactText(value)
+	}
+	return content
 }
 
 // Redacted copies a value with every URL in its strings redacted. Annotations may

@@ -69,7 +69,7 @@ func (r *Reconciler) remembered(key store.Key) (*Result, error) {
 		return nil, fmt.Errorf("remembered status: %w", err)
 	}
 	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}, artifact: *f.artifact}
-	result.Failure = r.judge(f)
+	result.Failure = r.judge(k, f)
 	if result.Failure != nil {
 		result.State = Failed
 	}
@@ -85,13 +85,16 @@ func rememberedObject(key store.Key, content map[string]any) *manifest.Object {
 }
 
 // judge is what is wrong with a remembered object, or nil.
-func (r *Reconciler) judge(f fields) *status.Failure {
+func (r *Reconciler) judge(k kind, f fields) *status.Failure {
 	if artifact := *f.artifact; artifact != nil {
 		if err := r.store.Verify(artifact.Path, artifact.Digest); err != nil {
 			return storedFailure(artifact, err)
 		}
 	}
 	ready := apimeta.FindStatusCondition(*f.conditions, meta.ReadyCondition)
+	if k.waits && ready != nil && ready.Status == metav1.ConditionUnknown {
+		return nil
+	}
 	if ready == nil || ready.Status != metav1.ConditionTrue {
 		message := "not ready"
 		if ready != nil {

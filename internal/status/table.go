@@ -122,6 +122,9 @@ func (t *tables) columns(kind string) []column {
 	if kind == "Event" {
 		return eventColumns()
 	}
+	if kind == releaseKind {
+		return t.releaseColumns()
+	}
 	columns := []column{field("NAME", "metadata", "name")}
 	switch kind {
 	case sourcev1.HelmRepositoryKind, sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind:
@@ -143,6 +146,26 @@ func (t *tables) columns(kind string) []column {
 	if t.wide {
 		columns = append(columns,
 			field("REVISION", "status", "artifact", "revision"), field("PATH", "status", "artifact", "path"))
+	}
+	return columns
+}
+
+const releaseKind = "HelmRelease"
+
+// releaseColumns say which chart a release has; kubectl has but its age and readiness.
+func (t *tables) releaseColumns() []column {
+	columns := []column{
+		field("NAME", "metadata", "name"),
+		field("CHART", "metadata", "annotations", ChartAnnotation),
+		field("VERSION", "metadata", "annotations", VersionAnnotation),
+		field("ARTIFACT", "metadata", "annotations", ArtifactAnnotation),
+		readyColumn("READY", "status"),
+		readyColumn("STATUS", "message"),
+	}
+	if t.wide {
+		columns = append(columns, column{"AGE", age},
+			field("REVISION DIGEST", "status", "lastAttemptedRevisionDigest"),
+			field("CONFIG DIGEST", "status", "lastAttemptedConfigDigest"))
 	}
 	return columns
 }

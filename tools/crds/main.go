@@ -1,5 +1,5 @@
 // Command crds generates the schemas that package admission embeds. It runs controller-gen's own generator over the API
-// types of source-controller and writes one JSON schema per kind, without the status, which nobody judges.
+// types of Flux's controllers and writes one JSON schema per kind, without the status, which nobody judges.
 package main
 
 import (
@@ -19,12 +19,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const (
-	apiModule = "github.com/fluxcd/source-controller/api"
-	genModule = "sigs.k8s.io/controller-tools"
-)
+const genModule = "sigs.k8s.io/controller-tools"
 
-var kinds = []string{"Bucket", "GitRepository", "HelmChart", "HelmRepository", "OCIRepository"}
+// api is a module of API types, the version of it that is stored, and the kinds of it that are embedded.
+type api struct {
+	module, version string
+	kinds           []string
+}
+
+var apis = []api{
+	{"github.com/fluxcd/source-controller/api", "v1", []string{"Bucket", "GitRepository", "HelmChart", "HelmRepository", "OCIRepository"}},
+	{"github.com/fluxcd/helm-controller/api", "v2", []string{"HelmRelease"}},
+}
 
 func main() {
 	if len(os.Args) != 2 {
@@ -52,30 +58,39 @@ func write(dir string) error {
 
 // generate gives the content of each file by its name.
 func generate() (map[string][]byte, error) {
-	comment, err := provenance()
-	if err != nil {
-		return nil, err
-	}
-	crds, err := controllerGen()
-	if err != nil {
-		return nil, err
-	}
 	files := map[string][]byte{}
-	for _, kind := range kinds {
-		schema, err := storedSchema(crds, kind)
-		if err != nil {
-			return nil, err
-		}
-		if files[kind+".json"], err = render(comment, schema); err != nil {
+	for _, a := range apis {
+		if err := a.generate(files); err != nil {
 			return nil, err
 		}
 	}
 	return files, nil
 }
 
+func (a api) generate(files map[string][]byte) error {
+	comment, err := a.provenance()
+	if err != nil {
+		return err
+	}
+	crds, err := a.controllerGen()
+	if err != nil {
+		return err
+	}
+	for _, kind := range a.kinds {
+		schema, err := a.storedSchema(crds, kind)
+		if err != nil {
+			return err
+		}
+		if files[kind+".json"], err = render(comment, schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // provenance says what the schemas were made from. A test of package admission compares it with go.mod.
-func provenance() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.Version}}", apiModule, genModule).Output()
+func (a api) provenance() (string, error) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Path}} {{.Version}}", a.module, genModule).Output()
 	if err != nil {
 		return "", fmt.Errorf("go list: %w", err)
 	}
@@ -83,10 +98,10 @@ func provenance() (string, error) {
 }
 
 // controllerGen runs `controller-gen crd:maxDescLen=0 paths=.../api/v1` in this process.
-func controllerGen() ([]apiextensionsv1.CustomResourceDefinition, error) {
+func (a api) controllerGen() ([]apiextensionsv1.CustomResourceDefinition, error) {
 	none := 0
 	var gen genall.Generator = crd.Generator{MaxDescLen: &none}
-	runtime, err := (&genall.Generators{&gen}).ForRoots(apiModule + "/v1")
+	runtime, err := (&genall.Generators{&gen}).ForRoots(a.module + "/" + a.version)
 	if err != nil {
 		return nil, err
 	}
@@ -106,18 +121,18 @@ func controllerGen() ([]apiextensionsv1.CustomResourceDefinition, error) {
 	return crds, nil
 }
 
-func storedSchema(crds []apiextensionsv1.CustomResourceDefinition, kind string) (*apiextensionsv1.JSONSchemaProps, error) {
+func (a api) storedSchema(crds []apiextensionsv1.CustomResourceDefinition, kind string) (*apiextensionsv1.JSONSchemaProps, error) {
 	for _, c := range crds {
 		if c.Spec.Names.Kind != kind {
 			continue
 		}
 		for _, v := range c.Spec.Versions {
-			if v.Storage && v.Name == "v1" {
+			if v.Storage && v.Name == a.version {
 				return v.Schema.OpenAPIV3Schema, nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("no CRD for %s v1", kind)
+	return nil, fmt.Errorf("no CRD for %s %s", kind, a.version)
 }
 
 func render(comment string, schema *apiextensionsv1.JSONSchemaProps) ([]byte, error) {

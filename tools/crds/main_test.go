@@ -37,8 +37,8 @@ func TestCommittedSchemas(t *testing.T) {
 
 // The schemas are made from the types that the program is built with.
 func TestSameVersion(t *testing.T) {
-	version := func(dir string) string {
-		cmd := exec.Command("go", "list", "-m", "-f", "{{.Version}}", apiModule)
+	version := func(dir, module string) string {
+		cmd := exec.Command("go", "list", "-m", "-f", "{{.Version}}", module)
 		cmd.Dir = dir
 		out, err := cmd.Output()
 		if err != nil {
@@ -46,7 +46,9 @@ func TestSameVersion(t *testing.T) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	if here, main := version("."), version("../.."); here != main {
-		t.Errorf("%s is %s here and %s in the main module", apiModule, here, main)
+	for _, a := range apis {
+		if here, main := version(".", a.module), version("../..", a.module); here != main {
+			t.Errorf("%s is %s here and %s in the main module", a.module, here, main)
+		}
 	}
 }

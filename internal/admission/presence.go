@@ -1,0 +1,74 @@
+package admission
+
+import "strings"
+
+// holdsByPresence is true of a rule that asks for nothing but which fields are there, has(self.a) with !, &&, || and
+// parentheses, and that holds. Of any other rule it is false.
+func holdsByPresence(rule string, fields map[string]any) bool {
+	p := &presence{text: rule, fields: fields}
+	holds := p.or()
+	return holds && !p.unknown && p.rest() == ""
+}
+
+// presence evaluates such a rule as it reads it.
+type presence struct {
+	text    string
+	pos     int
+	fields  map[string]any
+	unknown bool // something else stands there
+}
+
+func (p *presence) rest() string { return strings.TrimLeft(p.text[p.pos:], " ") }
+
+// accept reads one token.
+func (p *presence) accept(token string) bool {
+	rest := p.rest()
+	if !strings.HasPrefix(rest, token) {
+		return false
+	}
+	p.pos = len(p.text) - len(rest) + len(token)
+	return true
+}
+
+func (p *presence) or() bool {
+	holds := p.and()
+	for p.accept("||") {
+		holds = p.and() || holds
+	}
+	return holds
+}
+
+func (p *presence) and() bool {
+	holds := p.operand()
+	for p.accept("&&") {
+		holds = p.operand() && holds
+	}
+	return holds
+}
+
+func (p *presence) operand() bool {
+	switch {
+	case p.accept("!"):
+		return !p.operand()
+	case p.accept("has(self."):
+		return p.field()
+	case p.accept("("):
+		holds := p.or()
+		p.unknown = !p.accept(")") || p.unknown
+		return holds
+	}
+	p.unknown = true
+	return false
+}
+
+func (p *presence) field() bool {
+	name, _, closed := strings.Cut(p.rest(), ")")
+	if !closed || strings.ContainsAny(name, " .[(") {
+		p.unknown = true
+		return false
+	}
+	p.accept(name + ")")
+	v, there := p.fields[name]
+	p.unknown = p.unknown || there && v == nil // whether null counts as there is for CEL to say
+	return there
+}

@@ -1,0 +1,72 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+const (
+	releaseKind = helmv2.HelmReleaseKind
+	releaseV2   = manifest.ReleaseGroup + "/v2"
+)
+
+// templateSpec is spec.chart.spec of a HelmRelease.
+func templateSpec(spec map[string]any) map[string]any {
+	chart, _ := spec["chart"].(map[string]any)
+	inner, _ := chart["spec"].(map[string]any)
+	return inner
+}
+
+// convertRelease makes a HelmRelease of an old version one of v2.
+func (r *review) convertRelease() {
+	spec := templateSpec(r.spec())
+	if v, ok := spec["valuesFile"]; ok {
+		delete(spec, "valuesFile")
+		r.convertValuesFile(v, "spec.chart.spec")
+	}
+	renderers, _ := r.spec()["postRenderers"].([]any)
+	for i, renderer := range renderers {
+		kustomize, _ := child(renderer, "kustomize").(map[string]any)
+		for _, name := range []string{"patchesStrategicMerge", "patchesJson6902"} {
+			if _, ok := kustomize[name]; ok {
+				delete(kustomize, name)
+				at := fmt.Sprintf("spec.postRenderers[%d].kustomize.%s", i, name)
+				r.warnAt(finding.RemovedField, at, "%s was removed in v2 and is ignored: write it as patches", at)
+			}
+		}
+	}
+}
+
+// releaseHint recognises mistakes that are particular to HelmReleases.
+func (r *review) releaseHint(value any, e *field.Error) string {
+	_, chart := r.spec()["chart"]
+	_, ref := r.spec()["chartRef"]
+	switch {
+	case slices.Contains(r.broken, e) && e.Field == "spec" && chart && ref:
+		return "keep spec.chart for a chart of a HelmRepository, GitRepository or Bucket, or spec.chartRef for an OCIRepository or HelmChart"
+	case slices.Contains(r.broken, e) && e.Field == "spec" && !chart && !ref:
+		return "add spec.chart for a chart of a HelmRepository, GitRepository or Bucket, or spec.chartRef for an OCIRepository or HelmChart"
+	case e.Field == "spec.chart.spec.sourceRef.kind" && (value == "OCIRepository" || value == "HelmChart"):
+		return fmt.Sprintf("a HelmRelease names the %s with spec.chartRef, in the place of spec.chart", value)
+	case e.Field == "spec.chartRef.kind" && (value == "HelmRepository" || value == "GitRepository" || value == "Bucket"):
+		return fmt.Sprintf("a HelmRelease names the %s with spec.chart.spec.sourceRef, beside the chart to take from it", value)
+	}
+	return ""
+}
+
+// warnRelease tells that a HelmRelease cannot say whose signature it wants.
+func (r *review) warnRelease(o *helmv2.HelmRelease) {
+	if o.Spec.Chart == nil {
+		return
+	}
+	if v := o.Spec.Chart.Spec.Verify; v != nil && v.Provider == "cosign" && v.SecretRef == nil {
+		r.warnAt(finding.VerifyAnyone, "spec.chart.spec.verify",
+			"spec.chart.spec.verify without secretRef accepts a signature of anyone, and a HelmRelease cannot say whose it wants")
+	}
+}

@@ -1,0 +1,95 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// warnDependencies tells of dependencies that no cluster would ever fulfil. They
+// have no influence on fetching: helm-controller makes the HelmChart before it looks
+// at them.
+func (p *pass) warnDependencies(hr *helmv2.HelmRelease) {
+	for _, text := range p.r.inventory.dependencyWarnings(p.adm.Object, hr) {
+		p.warnf("%s", text.message)
+	}
+}
+
+// dependencyWarning is what is wrong with an element of spec.dependsOn.
+type dependencyWarning struct {
+	index   int
+	message string
+}
+
+func (inv *Inventory) dependencyWarnings(obj *manifest.Object, hr *helmv2.HelmRelease) []dependencyWarning {
+	var found []dependencyWarning
+	for i, name := range dependencies(hr) {
+		dep, err := inv.set.Lookup(manifest.ReleaseGroup, helmv2.HelmReleaseKind, name.namespace, name.name)
+		if err != nil {
+			found = append(found, dependencyWarning{i, fmt.Sprintf("unable to get '%s/%s' dependency: %v", name.namespace, name.name, err)})
+			continue
+		}
+		if way := inv.wayBack(dep, obj, nil); way != nil {
+			found = append(found, dependencyWarning{i, "dependsOn goes round in a circle, so none of these is ever installed: " + circle(obj, way)})
+		}
+	}
+	return found
+}
+
+type releaseName struct{ namespace, name string }
+
+func dependencies(hr *helmv2.HelmRelease) []releaseName {
+	var names []releaseName
+	for _, d := range hr.Spec.DependsOn {
+		namespace := d.Namespace
+		if namespace == "" {
+			namespace = hr.Namespace
+		}
+		names = append(names, releaseName{namespace, d.Name})
+	}
+	return names
+}
+
+// maxReleases bounds how many releases a circle is looked for among.
+const maxReleases = 1000
+
+// wayBack is a way along dependsOn from one release to another, or nil.
+func (inv *Inventory) wayBack(from, to *manifest.Object, seen map[*manifest.Object]bool) []*manifest.Object {
+	if from == to {
+		return []*manifest.Object{to}
+	}
+	if seen == nil {
+		seen = map[*manifest.Object]bool{}
+	}
+	if seen[from] || len(seen) >= maxReleases {
+		return nil
+	}
+	seen[from] = true
+	adm, err := inv.Admit(from)
+	if err != nil {
+		return nil
+	}
+	for _, name := range dependencies(adm.Typed.(*helmv2.HelmRelease)) {
+		next, err := inv.set.Lookup(manifest.ReleaseGroup, helmv2.HelmReleaseKind, name.namespace, name.name)
+		if err != nil {
+			continue
+		}
+		if way := inv.wayBack(next, to, seen); way != nil {
+			return append([]*manifest.Object{from}, way...)
+		}
+	}
+	return nil
+}
+
+// circle writes the way with its beginning in front.
+func circle(obj *manifest.Object, way []*manifest.Object) string {
+	var names []string
+	for _, o := range slices.Insert(slices.Clone(way), 0, obj) {
+		names = append(names, o.Namespace+"/"+o.Name)
+	}
+	return strings.Join(names, " → ")
+}

@@ -1,0 +1,278 @@
+package reconcile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// The labels by which a HelmChart says which HelmRelease it was made for.
+const (
+	ownerNameLabel      = manifest.ReleaseGroup + "/name"
+	ownerNamespaceLabel = manifest.ReleaseGroup + "/namespace"
+)
+
+// chartOf is the HelmChart that helm-controller creates for a release with a chart
+// template.
+func chartOf(hr *helmv2.HelmRelease) *sourcev1.HelmChart {
+	template := hr.Spec.Chart
+	chart := &sourcev1.HelmChart{
+		TypeMeta: metav1.TypeMeta{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.HelmChartKind},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      hr.GetHelmChartName(),
+			Namespace: template.GetNamespace(hr.Namespace),
+			Labels:    map[string]string{},
+		},
+		Spec: sourcev1.HelmChartSpec{
+			Chart:   template.Spec.Chart,
+			Version: template.Spec.Version,
+			SourceRef: sourcev1.LocalHelmChartSourceReference{
+				Kind: template.Spec.SourceRef.Kind,
+				Name: template.Spec.SourceRef.Name,
+			},
+			Interval:                 template.GetInterval(hr.Spec.Interval),
+			ReconcileStrategy:        template.Spec.ReconcileStrategy,
+			ValuesFiles:              template.Spec.ValuesFiles,
+			IgnoreMissingValuesFiles: template.Spec.IgnoreMissingValuesFiles,
+		},
+	}
+	if verify := template.Spec.Verify; verify != nil {
+		chart.Spec.Verify = &sourcev1.HelmChartVerification{Provider: verify.Provider, SecretRef: verify.SecretRef}
+	}
+	if template.ObjectMeta != nil {
+		maps.Copy(chart.Labels, template.ObjectMeta.Labels)
+		chart.Annotations = template.ObjectMeta.Annotations
+	}
+	chart.Labels[ownerNameLabel], chart.Labels[ownerNamespaceLabel] = hr.Name, hr.Namespace
+	return chart
+}
+
+// derive makes a manifest of the HelmChart, whose places are the release's.
+func derive(release *manifest.Object, chart *sourcev1.HelmChart) (*manifest.Object, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(chart)
+	if err != nil {
+		return nil, fmt.Errorf("HelmChart of HelmRelease %s/%s: %w", release.Namespace, release.Name, err)
+	}
+	delete(content, "status")
+	metadata, _ := content["metadata"].(map[string]any)
+	delete(metadata, "creationTimestamp")
+	return release.Derive(manifest.Object{
+		APIVersion: chart.APIVersion, Kind: chart.Kind, Namespace: chart.Namespace, Name: chart.Name, Content: content,
+	}, placeInTemplate), nil
+}
+
+// placeInTemplate is the field of a HelmRelease that a field of its HelmChart comes
+// from.
+func placeInTemplate(path []any) []any {
+	switch {
+	case len(path) == 0:
+		return []any{"spec", "chart"}
+	case path[0] == "spec":
+		return append([]any{"spec", "chart"}, path...)
+	case path[0] != "metadata" || len(path) == 1:
+		return []any{"spec", "chart"}
+	case path[1] == "namespace":
+		return []any{"spec", "chart", "spec", "sourceRef", "namespace"}
+	case path[1] == "annotations":
+		return append([]any{"spec", "chart"}, path...)
+	case path[1] == "labels" && len(path) > 2 && path[2] != ownerNameLabel && path[2] != ownerNamespaceLabel:
+		return append([]any{"spec", "chart"}, path...)
+	}
+	return []any{"metadata", "name"}
+}
+
+// originText says where a derived object comes from.
+func originText(obj *manifest.Object) string {
+	return fmt.Sprintf("%s at %s", obj.Origin, obj.Pos)
+}
+
+// derivation is what became of a release's HelmChart.
+type derivation struct {
+	key   store.Key // of the HelmChart
+	chart *manifest.Object
+	err   error // why there is none
+}
+
+// derivations are the HelmCharts that the releases of the input make.
+type derivations struct {
+	objects []*manifest.Object // of the input, each HelmChart before its release
+	of      map[*manifest.Object]*derivation
+	byKey   map[store.Key]*manifest.Object
+}
+
+// Objects lists the objects of the input, and before each HelmRelease the HelmChart
+// that helm-controller makes of it.
+func (inv *Inventory) Objects() []*manifest.Object { return inv.derived().objects }
+
+// Derived is the HelmChart of a release, nil if it makes none.
+func (inv *Inventory) Derived(release *manifest.Object) *manifest.Object {
+	if d := inv.derived().of[release]; d != nil {
+		return d.chart
+	}
+	return nil
+}
+
+// derived makes the HelmCharts when they are first asked for.
+func (inv *Inventory) derived() *derivations {
+	inv.deriveOnce.Do(func() { inv.derivations = inv.deriveAll() })
+	return inv.derivations
+}
+
+func (inv *Inventory) deriveAll() *derivations {
+	all := &derivations{objects: inv.set.Objects(), of: map[*manifest.Object]*derivation{}, byKey: map[store.Key]*manifest.Object{}}
+	var releases, charts []*manifest.Object
+	makers := map[store.Key][]*manifest.Object{}
+	for _, obj := range all.objects {
+		switch {
+		case isRelease(obj):
+			releases = append(releases, obj)
+		case obj.Group() == manifest.SourceGroup && obj.Kind == sourcev1.HelmChartKind:
+			makers[keyOfObject(obj)] = append(makers[keyOfObject(obj)], obj)
+		}
+	}
+	if len(releases) == 0 {
+		return all
+	}
+	inv.AdmitAll(releases)
+	for _, obj := range releases {
+		d := inv.derive(obj)
+		if d == nil {
+			continue
+		}
+		all.of[obj] = d
+		if d.err == nil {
+			makers[d.key] = append(slices.DeleteFunc(makers[d.key], func(other *manifest.Object) bool { return madeFor(other, obj) }), obj)
+			charts = append(charts, d.chart)
+		}
+	}
+	inv.AdmitAll(charts)
+	for _, d := range all.of {
+		inv.settle(d, makers[d.key])
+	}
+	all.place()
+	return all
+}
+
+// derive makes the HelmChart of one release, if the API server takes the release
+// and nothing holds helm-controller off.
+func (inv *Inventory) derive(obj *manifest.Object) *derivation {
+	adm, err := inv.Admit(obj)
+	if err != nil {
+		return nil
+	}
+	hr := adm.Typed.(*helmv2.HelmRelease)
+	if hr.Spec.Suspend || hr.Spec.Chart == nil {
+		return nil
+	}
+	chart := chartOf(hr)
+	d := &derivation{key: store.NewKey(chart.Kind, chart.Namespace, chart.Name)}
+	if d.err = inv.access(obj.Namespace, chart.Kind, chart.Namespace, chart.Name); d.err == nil {
+		d.chart, d.err = derive(obj, chart)
+	}
+	return d
+}
+
+// settle refuses a HelmChart that somebody else makes as well, or that the API
+// server would not take.
+func (inv *Inventory) settle(d *derivation, makers []*manifest.Object) {
+	if d.err == nil && len(makers) > 1 {
+		d.err = &clashError{key: d.key, makers: makers}
+	}
+	if d.err == nil {
+		if _, err := inv.Admit(d.chart); err != nil {
+			d.err = fmt.Errorf("failed to run server-side apply: %w", err)
+		}
+	}
+	if d.err != nil {
+		d.chart = nil
+	}
+}
+
+// place puts the HelmCharts into the list of objects. One that was read from a
+// cluster gives way to what helm-controller would make of it now.
+func (all *derivations) place() {
+	for _, d := range all.of {
+		if d.chart != nil {
+			all.byKey[d.key] = d.chart
+		}
+	}
+	var placed []*manifest.Object
+	for _, obj := range all.objects {
+		if d := all.of[obj]; d != nil && d.chart != nil {
+			placed = append(placed, d.chart)
+		}
+		if chart := all.byKey[keyOfObject(obj)]; chart == nil || !madeFor(obj, chart.Origin) {
+			placed = append(placed, obj)
+		}
+	}
+	all.objects = placed
+}
+
+// madeFor tells whether a HelmChart carries the labels that helm-controller gives
+// to the one of this release.
+func madeFor(obj, release *manifest.Object) bool {
+	metadata, _ := obj.Content["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	return obj.Kind == sourcev1.HelmChartKind && labels[ownerNameLabel] == release.Name && labels[ownerNamespaceLabel] == release.Namespace
+}
+
+func isRelease(obj *manifest.Object) bool {
+	return obj.Group() == manifest.ReleaseGroup && obj.Kind == helmv2.HelmReleaseKind
+}
+
+func keyOfObject(obj *manifest.Object) store.Key {
+	return store.NewKey(obj.Kind, obj.Namespace, obj.Name)
+}
+
+// DerivedKey is the key of the HelmChart that a release makes, or would make if it
+// were not suspended or rejected.
+func DerivedKey(release *manifest.Object) (store.Key, bool) {
+	if !isRelease(release) {
+		return store.Key{}, false
+	}
+	spec, _ := release.Content["spec"].(map[string]any)
+	chart, ok := spec["chart"].(map[string]any)
+	if !ok {
+		return store.Key{}, false
+	}
+	namespace := release.Namespace
+	inner, _ := chart["spec"].(map[string]any)
+	ref, _ := inner["sourceRef"].(map[string]any)
+	if other, _ := ref["namespace"].(string); other != "" {
+		namespace = other
+	}
+	return store.NewKey(sourcev1.HelmChartKind, namespace, release.Namespace+"-"+release.Name), true
+}
+
+// clashError is a HelmChart that several objects of the input make.
+type clashError struct {
+	key    store.Key
+	makers []*manifest.Object
+}
+
+func (e *clashError) Error() string {
+	names := make([]string, len(e.makers))
+	for i, m := range e.makers {
+		names[i] = fmt.Sprintf("%s (%s)", m, m.Pos)
+	}
+	slices.Sort(names)
+	last := len(names) - 1
+	text := names[last]
+	for _, name := range slices.Backward(names[:last]) {
+		text = name + " and " + text
+	}
+	return fmt.Sprintf("HelmChart %s/%s comes from %s: only one of them can have it", e.key.Namespace, e.key.Name, text)
+}
+
+// Hint tells where the name of a HelmChart comes from.
+func (e *clashError) Hint() string {
+	return "the HelmChart of a HelmRelease is called NAMESPACE-NAME and lies beside its source: rename one of them"
+}

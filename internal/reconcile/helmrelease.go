@@ -1,0 +1,369 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+func helmReleaseKind() kind {
+	return kind{
+		group:  helmv2.GroupVersion.Group,
+		name:   helmv2.HelmReleaseKind,
+		plural: "helmreleases",
+		short:  "hr",
+		empty:  func() any { return &helmv2.HelmRelease{} },
+		clone:  func(typed any) any { return typed.(*helmv2.HelmRelease).DeepCopy() },
+		fields: func(typed any) fields {
+			s := &typed.(*helmv2.HelmRelease).Status
+			// A release has no artifact of its own.
+			return fields{s, &s.ObservedGeneration, &s.Conditions, new(*meta.Artifact), nil, &s.LastHandledReconcileAt}
+		},
+		suspended: func(typed any) bool { return typed.(*helmv2.HelmRelease).Spec.Suspend },
+		sourceRef: releaseSource,
+		reconcile: reconcileHelmRelease,
+		fold:      status.FoldRelease,
+		events:    func(_ status.Previous, o status.Outcome) []status.Event { return status.ReleaseEvents(o) },
+		waits:     true,
+	}
+}
+
+// releaseSource is what a release takes its chart from: the HelmChart that is made
+// for it, or what it names itself.
+func releaseSource(typed any) (kind, namespace, name string) {
+	hr := typed.(*helmv2.HelmRelease)
+	switch ref := hr.Spec.ChartRef; {
+	case ref != nil:
+		return ref.Kind, ref.Namespace, ref.Name
+	case hr.Spec.Chart != nil:
+		return sourcev1.HelmChartKind, hr.Spec.Chart.GetNamespace(hr.Namespace), hr.GetHelmChartName()
+	}
+	return "", "", ""
+}
+
+// externalArtifact is the kind that only other controllers can fill.
+const externalArtifact = sourcev1.ExternalArtifactKind
+
+// reconcileHelmRelease goes as far as helm-controller does before it needs a
+// cluster: to a chart and its values.
+func reconcileHelmRelease(ctx context.Context, p *pass) error {
+	hr := p.typed.(*helmv2.HelmRelease)
+	p.warnDependencies(hr)
+	source, err := p.releaseSource(ctx, hr)
+	if err != nil {
+		return err
+	}
+	digest, err := p.composeValues(hr)
+	if err != nil {
+		return err
+	}
+	if !p.r.o.Verify {
+		p.result.Resolution = releaseResolution(source)
+	}
+	if source.State == Resolved || source.artifact == nil { // known to a version only
+		return nil
+	}
+	metadata, err := p.loadedChart(source)
+	if err != nil {
+		return err
+	}
+	version, revision, err := mutateVersion(metadata.Version, source)
+	if err != nil {
+		return status.ChartMutateError.Wrap(err)
+	}
+	hr.Status.LastAttemptedRevision = version
+	hr.Status.LastAttemptedRevisionDigest = revision
+	hr.Status.LastAttemptedConfigDigest = digest
+	p.result.note(status.ChartAnnotation, metadata.Name)
+	p.result.note(status.VersionAnnotation, version)
+	p.result.note(status.ArtifactAnnotation, source.artifact.Path)
+	p.result.Summary = fmt.Sprintf("chart '%s' with version '%s' from %s", metadata.Name, version, source.Object.Object)
+	p.out.Stored = status.Fulfilled()
+	return nil
+}
+
+// releaseSource reconciles what the release takes its chart from, and refuses one
+// that is not ready.
+func (p *pass) releaseSource(ctx context.Context, hr *helmv2.HelmRelease) (*Result, error) {
+	adm, err := p.findSource(hr)
+	if err != nil {
+		return nil, err
+	}
+	if hr.Spec.Chart != nil {
+		hr.Status.HelmChart = adm.Object.Namespace + "/" + adm.Object.Name
+	} else {
+		hr.Status.HelmChart = ""
+	}
+	result := p.r.result(ctx, adm)
+	if result.State == Interrupted {
+		return nil, context.Cause(ctx)
+	}
+	if why := p.notReady(result); why != "" {
+		return nil, sourceNotReady(result, why)
+	}
+	return result, nil
+}
+
+// findSource finds the object that the release takes its chart from.
+func (p *pass) findSource(hr *helmv2.HelmRelease) (*admission.Admitted, error) {
+	if hr.Spec.Chart != nil {
+		return p.madeChart()
+	}
+	kind, namespace, name := releaseSource(hr)
+	if namespace == "" {
+		namespace = hr.Namespace
+	}
+	if kind == "" { // admission lets an object without a spec pass
+		return nil, requeued(status.ArtifactFailed.Wrap(errors.New("invalid Chart reference: either chart or chartRef must be set")))
+	}
+	if err := p.r.inventory.access(hr.Namespace, kind, namespace, name); err != nil {
+		return nil, status.AccessDenied.Stall(err)
+	}
+	if kind == externalArtifact {
+		return nil, status.AccessDenied.Stall(&gateError{namespace, name})
+	}
+	adm, err := p.r.inventory.Find(kind, namespace, name)
+	if err != nil {
+		return nil, noSourceObject(kind, name, err)
+	}
+	return adm, nil
+}
+
+// madeChart is the HelmChart of a release with a template.
+func (p *pass) madeChart() (*admission.Admitted, error) {
+	d := p.r.inventory.derived().of[p.adm.Object]
+	if d == nil { // of an object that is not in the input
+		return nil, status.ArtifactFailed.Wrap(errors.New("only a HelmRelease of the input has a HelmChart"))
+	}
+	var denied *accessError
+	switch {
+	case errors.As(d.err, &denied):
+		return nil, status.AccessDenied.Stall(d.err)
+	case d.err != nil:
+		return nil, requeued(status.ArtifactFailed.Wrap(d.err))
+	}
+	return p.r.inventory.Admit(d.chart)
+}
+
+// gateError is a chart of a kind that helm-controller does not read by default.
+type gateError struct{ namespace, name string }
+
+func (e *gateError) Error() string {
+	return fmt.Sprintf("can't access '%s/%s/%s', %[1]s feature gate is disabled", externalArtifact, e.namespace, e.name)
+}
+
+// Hint says why no flag opens that gate here.
+func (e *gateError) Hint() string {
+	return "an ExternalArtifact is filled by a controller of its own: there is nothing that helmsrc could fetch it from"
+}
+
+func noSourceObject(kind, name string, err error) error {
+	return requeued(status.ArtifactFailed.Wrap(fmt.Errorf("could not get Source object: %w", &unavailableError{kind, name, err})))
+}
+
+// requeued is a failure that helm-controller waits out in silence.
+func requeued(err error) error {
+	failure := *status.AsFailure(err)
+	failure.Requeue = true
+	return &failure
+}
+
+// sourceNotReady inherits the class of what went wrong with the source.
+func sourceNotReady(source *Result, why string) error {
+	obj := source.Object.Object
+	failure := &status.Failure{
+		Type:    meta.ReadyCondition,
+		Reason:  status.SourceNotReady,
+		Message: fmt.Sprintf("%s '%s/%s' is not ready: %s", obj.Kind, obj.Namespace, obj.Name, why),
+		Requeue: true,
+	}
+	if source.Failure != nil {
+		failure.Err = source.Failure.Err
+	}
+	return failure
+}
+
+// notReady says why a source cannot be used, "" if it can. It need not be Ready:
+// one that failed now, but holds an artifact of the same generation, is used.
+func (p *pass) notReady(source *Result) string {
+	if source.State == Resolved {
+		return ""
+	}
+	observed, _ := source.Status["observedGeneration"].(int64)
+	ready := conditionOf(source.Status, meta.ReadyCondition)
+	switch stalled := conditionOf(source.Status, meta.StalledCondition); {
+	case generationOf(source.Object.Typed) != observed && ready["status"] == "False":
+		return textOf(ready["message"])
+	case generationOf(source.Object.Typed) != observed:
+		return "latest generation of object has not been reconciled"
+	case stalled["status"] == "True":
+		return textOf(stalled["message"])
+	case source.artifact == nil && p.r.o.ResolveOnly && source.Failure == nil && source.State != Suspended:
+		return ""
+	case source.artifact == nil:
+		return "does not have an artifact"
+	}
+	return ""
+}
+
+func conditionOf(statusFields map[string]any, typ string) map[string]any {
+	list, _ := statusFields["conditions"].([]any)
+	for _, item := range list {
+		if condition, ok := item.(map[string]any); ok && condition["type"] == typ {
+			return condition
+		}
+	}
+	return nil
+}
+
+func textOf(v any) string {
+	text, _ := v.(string)
+	return text
+}
+
+// releaseResolution is the source's: a release chooses nothing by itself.
+func releaseResolution(source *Result) *Resolution {
+	if source.Resolution == nil {
+		return &Resolution{Chart: source.Object.Object.String()}
+	}
+	resolution := *source.Resolution
+	return &resolution
+}
+
+// composeValues merges the values of the release and returns their digest. They go
+// nowhere: who renders the chart needs a cluster.
+func (p *pass) composeValues(hr *helmv2.HelmRelease) (string, error) {
+	inline, err := inlineValues(hr)
+	if err != nil {
+		return "", status.ValuesError.Wrap(err)
+	}
+	forgiven := func(err error) { p.debugf("%v", err) }
+	composed, err := values.Compose(hr.Namespace, hr.Spec.ValuesFrom, inline, p.r.inventory.valuesOf(hr.Namespace), forgiven)
+	if err != nil {
+		return "", status.ValuesError.Wrap(err)
+	}
+	digest, err := values.Digest(composed)
+	if err != nil {
+		return "", status.ValuesError.Wrap(err)
+	}
+	return digest.String(), nil
+}
+
+// inlineValues refuses what helm-controller would take for no values at all.
+func inlineValues(hr *helmv2.HelmRelease) (map[string]any, error) {
+	inline := hr.GetValues()
+	if raw := hr.Spec.Values; raw != nil && inline == nil && len(raw.Raw) > 0 && string(raw.Raw) != "null" {
+		return nil, errors.New("spec.values is not a map: helm-controller would ignore it without a word")
+	}
+	return inline, nil
+}
+
+// valuesOf looks up what values come from, in one namespace.
+func (inv *Inventory) valuesOf(namespace string) values.Lookup {
+	return func(kind, name string) (map[string][]byte, error) {
+		if kind == "Secret" {
+			secret, err := inv.Secret(namespace, name)
+			if err != nil {
+				return nil, missing(err)
+			}
+			return secret.Data, nil
+		}
+		config, err := inv.set.ConfigMap(namespace, name)
+		if err != nil {
+			return nil, missing(err)
+		}
+		data := make(map[string][]byte, len(config.Data))
+		for k, v := range config.Data {
+			data[k] = []byte(v)
+		}
+		return data, nil
+	}
+}
+
+// missingError is an object that an optional reference need not have.
+type missingError struct{ error }
+
+func (e *missingError) Unwrap() error { return e.error }
+
+func (e *missingError) Is(target error) bool { return target == fs.ErrNotExist }
+
+func missing(err error) error {
+	var notFound *manifest.NotFoundError
+	if errors.As(err, &notFound) {
+		return &missingError{err}
+	}
+	return err
+}
+
+// loadedChart reads which chart an artifact holds. What a HelmChart has in storage
+// was loaded when it was put there; a layer of an OCI artifact may be anything.
+func (p *pass) loadedChart(source *Result) (*helmchart.Metadata, error) {
+	file, err := p.r.store.OpenArtifact(source.artifact.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, requeued(status.ArtifactFailed.Wrap(errors.New("Source not ready: artifact not found. Retrying in 30s"))) //nolint:staticcheck // helm-controller's words
+	case err != nil:
+		return nil, status.ArtifactFailed.Wrap(fmt.Errorf("Could not load chart: %w", err)) //nolint:staticcheck // helm-controller's words
+	}
+	defer file.Close()
+	limits := p.r.limits
+	limits.Name = path.Base(source.artifact.Path)
+	if source.Object.Object.Kind == sourcev1.HelmChartKind {
+		metadata, err := chart.Metadata(file, limits)
+		return metadata, notLoaded(err)
+	}
+	metadata, warnings, err := chart.Check(file, limits)
+	for _, w := range warnings {
+		p.warnf("%s", w)
+	}
+	if err != nil {
+		return nil, notLoaded(&loadError{source.Object.Object, err})
+	}
+	p.warnName(source, metadata)
+	return metadata, nil
+}
+
+func notLoaded(err error) error {
+	if err == nil {
+		return nil
+	}
+	return status.ArtifactFailed.Wrap(fmt.Errorf("Could not load chart: %w", err)) //nolint:staticcheck // helm-controller's words
+}
+
+// loadError is an artifact that holds no chart.
+type loadError struct {
+	source *manifest.Object
+	err    error
+}
+
+func (e *loadError) Error() string { return e.err.Error() }
+
+func (e *loadError) Unwrap() error { return e.err }
+
+// Hint names the field that chooses among the layers of an artifact.
+func (e *loadError) Hint() string {
+	return "spec.layerSelector of " + e.source.String() + " chooses the layer: a chart's has mediaType application/vnd.cncf.helm.chart.content.v1.tar+gzip and operation copy"
+}
+
+// warnName tells of a chart that is called otherwise than the repository it lies in.
+// Nothing compares them: a release installs whatever lies there.
+func (p *pass) warnName(source *Result, metadata *helmchart.Metadata) {
+	repo, ok := source.Object.Typed.(*sourcev1.OCIRepository)
+	if !ok || chart.MatchName(metadata.Name, path.Base(repo.Spec.URL)) {
+		return
+	}
+	p.warnf("%s holds a chart called '%s', not '%s' as its URL ends: nothing else tells whether it is the right one", source.Object.Object, metadata.Name, path.Base(repo.Spec.URL))
+}

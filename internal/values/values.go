@@ -1,0 +1,175 @@
+// Package values composes the values of a release as helm-controller does, and makes the digest by which it tells one
+// composition from another. It does not know where ConfigMaps and Secrets come from, and puts no value of a Secret into
+// an error.
+package values
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"helm.sh/helm/v3/pkg/strvals"
+	"sigs.k8s.io/yaml"
+)
+
+const kindSecret = "Secret"
+
+// Lookup returns what an object of a kind, Secret or ConfigMap, holds. An optional reference forgives an error that
+// matches fs.ErrNotExist.
+type Lookup func(kind, name string) (map[string][]byte, error)
+
+// A Reference is where values come from, in words.
+type Reference struct {
+	Namespace string
+	meta.ValuesReference
+}
+
+func (r Reference) String() string {
+	return fmt.Sprintf("%s chart values reference '%s/%s' with key '%s'", r.Kind, r.Namespace, r.Name, r.GetValuesKey())
+}
+
+// Error is a reference that gives no values.
+type Error struct {
+	Reference Reference
+	Index     int // in the list of references
+	Err       error
+
+	hint string
+}
+
+func (e *Error) Error() string {
+	optional := ""
+	if e.Reference.Optional {
+		optional = " optional"
+	}
+	return fmt.Sprintf("could not resolve%s %s: %v", optional, e.Reference, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint offers a way out where the mistake is a known one.
+func (e *Error) Hint() string { return e.hint }
+
+var errKeyNotFound = errors.New("key not found")
+
+// Compose merges the values of the references in their order, and the inline values over them. An optional reference may
+// name an object or a key that is not there, which forgiven is told of. Inline values may be changed.
+func Compose(namespace string, refs []meta.ValuesReference, inline map[string]any, lookup Lookup, forgiven func(error)) (map[string]any, error) {
+	c := &composition{namespace: namespace, inline: inline, lookup: lookup, result: map[string]any{}, objects: map[[2]string]object{}}
+	for i, ref := range refs {
+		r := Reference{namespace, ref}
+		data, found, err := c.data(r)
+		switch {
+		case err != nil && !found && ref.Optional:
+			forgiven(&Error{Reference: r, Index: i, Err: err})
+			continue
+		case err == nil:
+			err = c.add(r, data)
+		}
+		if err != nil {
+			return nil, &Error{Reference: r, Index: i, Err: err, hint: hint(r, err)}
+		}
+	}
+	return merge(c.result, inline), nil
+}
+
+// composition is on the way from references to values.
+type composition struct {
+	namespace string
+	inline    map[string]any
+	lookup    Lookup
+	result    map[string]any
+	objects   map[[2]string]object // each is read once
+}
+
+type object struct {
+	data map[string][]byte
+	err  error
+}
+
+// data is what a reference names. Found is false if it is not there, which is an error too.
+func (c *composition) data(r Reference) (data []byte, found bool, err error) {
+	id := [2]string{r.Kind, r.Name}
+	o, known := c.objects[id]
+	if !known {
+		o.data, o.err = c.lookup(r.Kind, r.Name)
+		c.objects[id] = o
+	}
+	if o.err != nil {
+		return nil, !errors.Is(o.err, fs.ErrNotExist), o.err
+	}
+	data, ok := o.data[r.GetValuesKey()]
+	if !ok {
+		return nil, false, errKeyNotFound
+	}
+	return data, true, nil
+}
+
+// add takes one reference's data into the result.
+//
+// A target path is set over the inline values, and its value reaches into the maps that the result then shares with
+// them. So it wins over inline values where its parent is a map of theirs alone, and loses where the last merge copies:
+// helm-controller does the same.
+func (c *composition) add(r Reference, data []byte) error {
+	if r.TargetPath != "" {
+		c.result = merge(c.result, c.inline)
+		return concealed(r, "cannot be set at its target path", set(c.result, r, string(data)))
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(data, &values); err != nil {
+		return concealed(r, "is no YAML map", err)
+	}
+	c.result = merge(c.result, values)
+	return nil
+}
+
+// set puts a value at a path by the rules of Helm's --set, of --set-string if it is in quotes, or literally.
+func set(values map[string]any, r Reference, value string) error {
+	if r.Literal {
+		return strvals.ParseLiteralInto(r.TargetPath+"="+value, values)
+	}
+	for _, quote := range []string{"'", `"`} {
+		if strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
+			return strvals.ParseIntoString(r.TargetPath+"="+strings.Trim(value, `'"`), values)
+		}
+	}
+	return strvals.ParseInto(r.TargetPath+"="+value, values)
+}
+
+// concealed keeps what a parser quotes of a Secret out of the error.
+func concealed(r Reference, what string, err error) error {
+	if err == nil || r.Kind != kindSecret {
+		return err
+	}
+	return fmt.Errorf("the value %s", what)
+}
+
+func hint(r Reference, err error) string {
+	switch {
+	case errors.Is(err, errKeyNotFound) && r.ValuesKey == "":
+		return "without valuesKey the key is values.yaml"
+	case r.TargetPath != "" && !r.Literal:
+		return "with a targetPath the value is read as by helm --set: literal: true takes it as it is"
+	}
+	return ""
+}
+
+// merge returns a with b over it: maps are merged, everything else is replaced. Maps that only one of them has are
+// shared with the result.
+func merge(a, b map[string]any) map[string]any {
+	merged := make(map[string]any, len(a)+len(b))
+	for k, v := range a {
+		merged[k] = v
+	}
+	for k, v := range b {
+		over, isMap := v.(map[string]any)
+		under, wasMap := merged[k].(map[string]any)
+		if isMap && wasMap {
+			v = merge(under, over)
+		}
+		merged[k] = v
+	}
+	return merged
+}
