@@ -110,7 +110,7 @@ func (c *console) failObject(s subject, err error) {
 }
 
 func (c *console) hint(s subject, text string)  { c.line(levelHint, s, text) }
-func (c *console) warn(s subject, text string)  { c.line(levelWarn, s, text) }
+func (c *console) warn(text string)             { c.line(levelWarn, subject{}, text) }
 func (c *console) info(s subject, text string)  { c.line(levelInfo, s, text) }
 func (c *console) debug(s subject, text string) { c.line(levelDebug, s, text) }
 

@@ -54,7 +54,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	defer st.Close()
 	results, failures := reconcile.Remembered(st, storage.advertised)
 	for _, err := range failures {
-		a.console.warn(subject{}, err.Error())
+		a.console.warn(err.Error())
 	}
 	results, code, err := a.selectRemembered(ctx, o, storage.dir, results, args)
 	if err != nil {
