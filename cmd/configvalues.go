@@ -262,6 +262,8 @@ func (c *configuration) confined(f *pflag.Flag, value string) error {
 
 func isGit(element string) bool { return strings.EqualFold(element, ".git") }
 
+const unknownHarm = "is not known to be harmless"
+
 // reserved says what is wrong with a key in a file that nobody named: whoever can
 // write to a repository should not thereby decide about the logins of those who
 // check it, nor about what they believe, nor whether a failure is one. Keys that are
@@ -278,11 +280,11 @@ func reserved(key string) string {
 		"artifacts-dir", "storage-adv-addr", "artifact-digest-algo", "artifact-retention-ttl", "artifact-retention-records",
 		"concurrency", "timeout", "retries", "refresh",
 		"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
-		"require-verification", "verify-dependencies", "strict", "dry-run", "report", "no-github",
+		"require-verification", "verify-dependencies", "strict", "no-cross-namespace-refs", "dry-run", "report", "no-github",
 		"quiet", "verbose", "log-format", "no-progress", "color":
 		return ""
 	}
-	return "is not known to be harmless"
+	return unknownHarm
 }
 
 // nearest is the name that was probably meant, or nothing.
