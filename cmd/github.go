@@ -32,12 +32,12 @@ func (a *app) tellGitHub(run *report.Run, outputs []githubOutput) {
 	}
 	if path := a.env.Getenv("GITHUB_STEP_SUMMARY"); path != "" {
 		if err := appendSummary(path, run); err != nil {
-			a.console.warn("GITHUB_STEP_SUMMARY: "+err.Error())
+			a.console.warn("GITHUB_STEP_SUMMARY: " + err.Error())
 		}
 	}
 	if path := a.env.Getenv("GITHUB_OUTPUT"); path != "" {
 		if err := appendFile(path, encodeOutputs(append(runOutputs(run), outputs...))); err != nil {
-			a.console.warn("GITHUB_OUTPUT: "+err.Error())
+			a.console.warn("GITHUB_OUTPUT: " + err.Error())
 		}
 	}
 }

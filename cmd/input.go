@@ -160,7 +160,7 @@ func (a *app) tellSkipped(in *input) {
 		parts = append(parts, fmt.Sprintf("%d %s", s.Count, s.Kind))
 	}
 	if len(parts) > 0 {
-		a.console.warn("skipped "+strings.Join(parts, ", ")+": not supported yet")
+		a.console.warn("skipped " + strings.Join(parts, ", ") + ": not supported yet")
 	}
 }
 
