@@ -55,8 +55,8 @@ func newRootCommand(a *app) *cobra.Command {
 		Use:   "helmsrc",
 		Short: "Resolve, fetch and verify the Helm charts of Flux manifests, without a cluster",
 		Long: `helmsrc reads Flux HelmChart manifests and their sources (HelmRepository,
-GitRepository, Bucket, and the Secrets that they name), resolves versions, fetches,
-packages and checks the charts into a local artifacts directory, and prints each
+GitRepository, Bucket, OCIRepository, and the Secrets that they name), resolves
+versions, fetches, packages and checks the charts into a local artifacts directory, and prints each
 object with the status that Flux's source-controller would give it.
 
 It needs no cluster, no kubeconfig and no helm binary.

@@ -337,3 +337,28 @@ func checkUnpacked(t *testing.T, top string, l Limits) {
 		t.Errorf("target %q, %d files with %d bytes", files["target"], len(files), total)
 	}
 }
+
+// What Flux leaves out of layers is left out, but nothing can be written through it.
+func TestUnpackFiles(t *testing.T) {
+	link := func(name, target string) entry {
+		e := special(tar.TypeSymlink, name)
+		e.Linkname = target
+		return e
+	}
+	top := t.TempDir()
+	plant(t, top, map[string]string{"in/": "", "target": "do not touch"})
+	root := rootOf(t, filepath.Join(top, "in"))
+	data := pack(t, link("passwd", "/etc/passwd"), link("up", ".."), file("up/target", "written"), link("a/b", "../../target"), file("c", "1"))
+	if err := UnpackFiles(t.Context(), bytes.NewReader(data), root, Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	got := contents(t, top)
+	if got["target"] != "do not touch" || got["in/up/target"] != "written" || got["in/c"] != "1" || len(got) != 3 {
+		t.Errorf("got %q", got)
+	}
+	for _, e := range []entry{link("../a", "x"), special(tar.TypeLink, "hard"), special(tar.TypeFifo, "pipe")} {
+		if err := UnpackFiles(t.Context(), bytes.NewReader(pack(t, e)), rootOf(t, t.TempDir()), Limits{}); err == nil {
+			t.Errorf("%s is unpacked", e.Name)
+		}
+	}
+}
