@@ -44,12 +44,25 @@ func (c *console) tellAs(f finding.Finding, t telling) {
 		if !t.placed && f.Pos.Line > 0 {
 			text += "  at " + f.Pos.String() + "\n"
 		}
-		text += c.excerpt(f, level)
+		text += c.excerpt(f, level) + seeAlso(f)
 	}
 	if hint := c.hintOf(f, t.brief); hint != "" {
 		text += c.format(levelHint, t.at, reconcile.RedactText(hint), f)
 	}
 	c.write(text)
+}
+
+// seeAlso are the other places that a finding is about. A message about definitions
+// names all of them itself.
+func seeAlso(f finding.Finding) string {
+	if len(f.Related) == 0 || f.Code == finding.DuplicateObject {
+		return ""
+	}
+	var places []string
+	for _, pos := range f.Related {
+		places = append(places, pos.String())
+	}
+	return "  see " + join(places) + "\n"
 }
 
 func (t telling) line(f finding.Finding) string {

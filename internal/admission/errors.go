@@ -85,7 +85,8 @@ func sortCauses(causes []Cause) {
 		if a.Field == "" || b.Field == "" {
 			return len(b.Field) - len(a.Field)
 		}
-		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column), cmp.Compare(a.Field, b.Field))
+		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column),
+			cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
 	})
 }
 

@@ -83,13 +83,14 @@ func integrityCode(err error) finding.Code {
 func inputCode(err error) finding.Code {
 	var missing *manifest.NotFoundError
 	var coded *codedError
+	var duplicate *manifest.DuplicateError
 	switch {
 	case errors.As(err, &coded):
 		return coded.code
-	case is[*RejectedError](err), is[*manifest.DuplicateError](err):
-		return finding.UnusableSource
-	case is[*manifest.SecretError](err):
+	case errors.As(err, &duplicate) && duplicate.Kind == "Secret", is[*manifest.SecretError](err):
 		return finding.InvalidSecret
+	case is[*RejectedError](err), duplicate != nil:
+		return finding.UnusableSource
 	case errors.As(err, &missing) && missing.Kind == "Secret":
 		return finding.MissingSecret
 	case errors.As(err, &missing) && missing.Kind == "ServiceAccount", is[*manifest.ServiceAccountError](err), is[featureGateError](err):

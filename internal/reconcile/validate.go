@@ -51,7 +51,11 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	if own := inputCode(err); own != "" {
 		code = own
 	}
-	v.findings = append(v.findings, newFinding(v.adm.Object, code, err.Error(), finding.Hints(err), path...))
+	hints := finding.Hints(err)
+	if text, _ := valueAt(v.adm.Object.Content, path).(string); len(manifest.Variables(text)) > 0 {
+		code, hints = finding.UnresolvedVariable, nil
+	}
+	v.findings = append(v.findings, newFinding(v.adm.Object, code, err.Error(), hints, path...))
 }
 
 // warn takes down what is known by its code alone.

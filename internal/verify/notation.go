@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -47,7 +48,7 @@ func NotationSecret(secret string, data map[string][]byte) (policy []byte, certi
 	if !ok {
 		return nil, nil, &SettingsError{
 			Message: fmt.Sprintf("'%s' not found in secret '%s'", PolicyName, secret),
-			hint:    fmt.Sprintf("notation needs a trust policy: put one into the Secret under the name %s", PolicyName),
+			hint:    policyHint(data),
 		}
 	}
 	certificates = map[string][]byte{}
@@ -66,6 +67,16 @@ func NotationSecret(secret string, data map[string][]byte) (policy []byte, certi
 		return nil, nil, &SettingsError{Message: fmt.Sprintf("no certificates found in secret '%s'", secret), hint: hint}
 	}
 	return policy, certificates, nil
+}
+
+// policyHint finds a policy that is called otherwise.
+func policyHint(data map[string][]byte) string {
+	for _, name := range sortedNames(data) {
+		if bytes.Contains(data[name], []byte(`"trustPolicies"`)) {
+			return fmt.Sprintf("%q holds a trust policy, but only the name %s is looked at", name, PolicyName)
+		}
+	}
+	return fmt.Sprintf("notation needs a trust policy: put one into the Secret under the name %s", PolicyName)
 }
 
 // Certificate tells whether content is a certificate that NotationSecret leaves out because of its name.
