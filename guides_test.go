@@ -67,7 +67,8 @@ func TestGuides(t *testing.T) {
 // guide is the reader of a page: a directory with its files, on a network with its servers.
 type guide struct {
 	stage
-	code int // of the last command
+	code int      // of the last command
+	env  []string // of all commands
 	here *strings.Replacer
 	back *strings.Replacer
 }
@@ -114,7 +115,7 @@ func (g *guide) dialogue(block string) string {
 		if want != "" {
 			want = strings.TrimSuffix(want, "\n") + "\n"
 		}
-		got := longDigest.ReplaceAllString(g.back.Replace(g.answer(g.here.Replace(command))), "$1…")
+		got := g.answer(command)
 		switch {
 		case matches(want, got):
 			got = want
@@ -126,13 +127,13 @@ func (g *guide) dialogue(block string) string {
 	return all.String()
 }
 
-// answer is what a command prints, on both streams.
+// answer is what a command prints, on both streams, as the pages show it.
 func (g *guide) answer(command string) string {
 	g.t.Helper()
 	if command == "echo $?" {
 		return strconv.Itoa(g.code) + "\n"
 	}
-	words := quoted.FindAllString(command, -1)
+	words := quoted.FindAllString(g.here.Replace(command), -1)
 	for i, word := range words {
 		words[i] = strings.Trim(word, `'"`)
 	}
@@ -140,7 +141,7 @@ func (g *guide) answer(command string) string {
 		g.t.Fatalf("a dialogue with %s: only helmsrc is run", words[0])
 	}
 	cmd := g.command(words[1:]...)
-	cmd.Env = append(cmd.Env, "HELMSRC_CONCURRENCY=1") // one after the other is the same each time
+	cmd.Env = append(append(cmd.Env, "HELMSRC_CONCURRENCY=1"), g.env...) // one after the other is the same each time
 	out, err := cmd.CombinedOutput()
 	g.code = 0
 	var exit *exec.ExitError
@@ -149,7 +150,7 @@ func (g *guide) answer(command string) string {
 	} else if err != nil {
 		g.t.Fatal(err)
 	}
-	return string(out)
+	return longDigest.ReplaceAllString(g.back.Replace(string(out)), "$1…")
 }
 
 // matches compares what is printed with what a page says, where a line of three dots stands for any lines.
