@@ -15,7 +15,7 @@ import (
 )
 
 func newExplainCommand(a *app) *cobra.Command {
-	var format string
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "explain [CODE...]",
 		Short: "Explain the codes of findings",
@@ -32,13 +32,10 @@ no CODE all of them are listed. A name, such as chart-in-url, will do as well.`,
 			return codes, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	c.Flags().StringVarP(&format, "output", "o", "text", "`format` of stdout: text, json")
-	choices(c.Flags(), "output", "text", "json")
+	// Not --output: that one's twin in the environment is about other commands.
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = a.runner(func(_ context.Context, args []string) (int, error) {
-		if err := oneOf("output", format, "text", "json"); err != nil {
-			return exitUsage, err
-		}
-		if err := explain(a.env.Stdout, format, args); err != nil {
+		if err := explain(a.env.Stdout, asJSON, args); err != nil {
 			return exitUsage, err
 		}
 		return exitOK, nil
@@ -46,12 +43,12 @@ no CODE all of them are listed. A name, such as chart-in-url, will do as well.`,
 	return c
 }
 
-func explain(w io.Writer, format string, args []string) error {
+func explain(w io.Writer, asJSON bool, args []string) error {
 	rules, err := rulesNamed(args)
 	switch {
 	case err != nil:
 		return err
-	case format == "json":
+	case asJSON:
 		return explainJSON(w, rules)
 	case len(args) == 0:
 		return listRules(w, rules)
@@ -162,7 +159,7 @@ func shifted(text string) string {
 	return b.String()
 }
 
-// explained is a rule as -o json prints it. Its fields are part of the contract.
+// explained is a rule as --json prints it. Its fields are part of the contract.
 type explained struct {
 	Code        finding.Code     `json:"code"`
 	Name        string           `json:"name"`
