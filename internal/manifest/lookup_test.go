@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -189,6 +190,61 @@ func TestNearest(t *testing.T) {
 	} {
 		if got, _ := Nearest(name, known); got != want {
 			t.Errorf("nearest to %.20s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestSurroundings(t *testing.T) {
+	inList := func(s string) string {
+		return "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ") + "\n"
+	}
+	write(t, "-- apps/a/chart.yaml --\n"+named("chart")+
+		"-- apps/a/repository.yaml --\n"+repository("beside")+
+		"-- infra/beside.yaml --\n"+repository("beside")+
+		"-- infra/deep/er/repository.yaml --\n"+repository("deep")+
+		"-- apps/near/repository.yaml --\n"+repository("several")+
+		"-- infra/far/off/repository.yaml --\n"+repository("several")+"# another\n"+
+		"-- infra/x/same.yaml --\n"+repository("same")+
+		"-- infra/y/same.yaml --\n# first\n---\n"+repository("same")+
+		"-- infra/x/differs.yaml --\n"+repository("differs")+
+		"-- infra/y/differs.yaml --\n"+repository("differs")+"  labels: {a: b}\n"+
+		"-- infra/x/listed.yaml --\n"+inList(repository("listed"))+
+		"-- infra/y/listed.yaml --\n"+inList(repository("listed"))+
+		"-- infra/.hidden/repository.yaml --\n"+repository("hidden")+
+		"-- skipped/repository.yaml --\n"+repository("skipped")+
+		"-- secrets/s.yaml --\n"+secretDoc("token", "stringData: {a: b}"))
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, root := range []string{".", here} {
+		s, errs := load(t, Options{Files: []string{"apps/a/chart.yaml"}, LookupDirs: []string{root}, SkipDirs: []string{"skipped"}})
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		for _, tt := range []struct{ name, file, err string }{
+			{"beside", "apps/a/repository.yaml", ""},
+			{"deep", "infra/deep/er/repository.yaml", ""},
+			{"several", "apps/near/repository.yaml", ""},
+			{"same", "infra/x/same.yaml", ""},
+			{"differs", "", "is defined 2 times"},
+			{"listed", "", "is defined 2 times"},
+			{"hidden", "", "not found"},
+			{"skipped", "", "not found"},
+		} {
+			o, err := s.Lookup(SourceGroup, "HelmRepository", "default", tt.name)
+			switch {
+			case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
+				t.Errorf("%s from %s: found %v, error %v", tt.name, root, o, err)
+			case tt.err == "" && (err != nil || !strings.HasSuffix(filepath.ToSlash(o.Pos.File), tt.file)):
+				t.Errorf("%s from %s: found %v, error %v", tt.name, root, o, err)
+			}
+		}
+		if secret, err := s.Secret("default", "token"); err != nil || string(secret.Data["a"]) != "b" {
+			t.Errorf("Secret %v, error %v", secret, err)
+		}
+		if got, want := names(s), "chart"; got != want {
+			t.Errorf("the input has changed: %s, want %s", got, want)
 		}
 	}
 }
