@@ -87,15 +87,18 @@ func findConfiguration() (string, error) {
 	if err != nil {
 		return "", &usageError{err: fmt.Errorf("working directory: %w", err)}
 	}
+	work, err := os.Stat(dir)
+	if err != nil {
+		return "", &usageError{err: fmt.Errorf("working directory: %w", err)}
+	}
 	for up := ""; ; up = filepath.Join(up, "..") {
 		info, err := os.Lstat(filepath.Join(dir, configName))
 		path := filepath.Join(up, configName)
 		switch {
-		case err == nil && !info.Mode().IsRegular():
-			// A link would have the file of somebody else quoted in complaints.
-			return "", &usageError{err: fmt.Errorf("%s is no regular file", path), hint: "name it with --config if you trust it"}
 		case err == nil:
-			return path, nil
+			return path, checkFound(path, info, work)
+		case up != "" && errors.Is(err, fs.ErrPermission): // we are let in here, but not above
+			return "", nil
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", &usageError{err: fmt.Errorf("configuration file: %w", err)}
 		}
@@ -105,6 +108,26 @@ func findConfiguration() (string, error) {
 		}
 		dir = parent
 	}
+}
+
+// checkFound refuses what others may have put in our way: a link, which would have
+// somebody's file quoted in complaints, and the file of another user in a directory that
+// everybody can write to, such as the one for temporary files.
+func checkFound(path string, file, work fs.FileInfo) error {
+	const hint = "name it with --config if you trust it, or leave it with --no-config"
+	switch {
+	case !file.Mode().IsRegular():
+		return &usageError{err: fmt.Errorf("%s is no regular file", path), hint: hint}
+	case !ours(ownerOf(file), ownerOf(work), os.Geteuid()):
+		return &usageError{err: fmt.Errorf("%s belongs to another user", path), hint: hint}
+	}
+	return nil
+}
+
+// ours tells whether a file is of somebody whose word counts here anyway: who runs the
+// program, who owns the working directory, and root. A negative owner is not known.
+func ours(file, work, self int) bool {
+	return file < 0 || file == 0 || file == work || file == self
 }
 
 func parseConfiguration(root *cobra.Command, path string, found bool) (*configuration, error) {

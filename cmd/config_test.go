@@ -236,6 +236,33 @@ func TestFoundConfigurationIsConfined(t *testing.T) {
 	}
 }
 
+// TestOwnerOfConfiguration says whose files count when they are found.
+func TestOwnerOfConfiguration(t *testing.T) {
+	const self, other, third = 1000, 1001, 1002
+	for _, test := range []struct {
+		file, work int
+		want       bool
+	}{
+		{self, self, true}, {0, self, true}, {self, other, true},
+		{other, other, true}, // somebody's checkout, as in a container
+		{other, self, false}, {other, 0, false}, {other, third, false},
+		{-1, -1, true},
+	} {
+		if got := ours(test.file, test.work, self); got != test.want {
+			t.Errorf("the file of %d in the directory of %d: %v", test.file, test.work, got)
+		}
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "x"), "")
+	info, err := os.Stat(filepath.Join(dir, "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := ownerOf(info); owner != os.Geteuid() && owner != -1 {
+		t.Errorf("our own file belongs to %d", owner)
+	}
+}
+
 // TestConfigurationIsBounded refuses files that nobody writes.
 func TestConfigurationIsBounded(t *testing.T) {
 	t.Chdir(t.TempDir())
