@@ -58,6 +58,27 @@ func (r *OCIRepository) Manifest(ctx context.Context, d digest.Digest) (*OCIArti
 	return a, nil
 }
 
+// Pin is Digest for those who are about to get the manifest anyhow: it comes with the digest. It is nil where more than
+// one answer is needed, or where what came cannot be read, which Manifest then tells.
+func (r *OCIRepository) Pin(ctx context.Context, tag string) (found digest.Digest, a *OCIArtifact, err error) {
+	if err := CheckOCITag(tag); err != nil {
+		return "", nil, err
+	}
+	err = r.operation(ctx, func(ctx context.Context, x *ociExchange) error {
+		content, err := x.manifest(ctx, tag)
+		if err != nil {
+			return err
+		}
+		found = x.digest
+		if doc, err := parseManifest(content); err == nil && !doc.isIndex() {
+			a = &OCIArtifact{}
+			a.fill(found, doc)
+		}
+		return nil
+	})
+	return found, a, err
+}
+
 // artifact fills in what is at the end of the way from a digest.
 func (x *ociExchange) artifact(ctx context.Context, d digest.Digest, a *OCIArtifact, depth int) error {
 	doc, err := x.document(ctx, d)

@@ -154,6 +154,30 @@ func TestOCIArtifactDigest(t *testing.T) {
 	wantError(t, err, `"a/../b" cannot be a tag`)
 }
 
+func TestOCIArtifactPin(t *testing.T) {
+	const manifest = `{"config": {"mediaType": "application/vnd.cncf.helm.config.v1+json"}, "layers": [{"mediaType": "a/a"}]}`
+	for body, want := range map[string]bool{manifest: true, `{"manifests": []}`: false, "hello": false} {
+		repo, s := artifactRegistry(t, &manifests{map[string]string{"v1": body}, true}, fetch.OCIOptions{})
+		d, a, err := repo.Pin(t.Context(), "v1")
+		if err != nil || d != godigest.FromString(body) || (a != nil) != want {
+			t.Errorf("%s: %s, %+v, %v", body, d, a, err)
+		}
+		if want && (a.Digest != d || !a.IsChart() || len(a.Layers) != 1) {
+			t.Errorf("%+v", a)
+		}
+		if got := paths(s); !slices.Equal(got, []string{"GET /v2/org/app/manifests/v1 200"}) {
+			t.Errorf("requests %q", got)
+		}
+	}
+	repo, _ := artifactRegistry(t, &manifests{nil, true}, fetch.OCIOptions{})
+	if _, _, err := repo.Pin(t.Context(), "v1"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := repo.Pin(t.Context(), "a/b"); err == nil {
+		t.Error("a/b is a tag")
+	}
+}
+
 // QR20: of an index Flux takes linux/amd64.
 func TestOCIArtifactOfAnIndex(t *testing.T) {
 	m := &manifests{map[string]string{}, true}

@@ -25,8 +25,7 @@ const maxLayer = 512 << 20
 
 // pullArtifact fetches the layer that the object selects, and stores it.
 func (p *pass) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
-	key := chartKey{at.identity, "", at.digest.String()}
-	artifact, err := p.r.artifacts.do(ctx, key, func() (*fetch.OCIArtifact, error) { return at.repo.Manifest(ctx, at.digest) })
+	artifact, err := p.r.manifestOf(ctx, at)
 	if err != nil {
 		return ociFailure(status.OCIPullFailed, pullError(obj, err))
 	}
@@ -42,6 +41,15 @@ func (p *pass) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at
 		return l.copy(ctx)
 	}
 	return l.extract(ctx)
+}
+
+// manifestOf is the manifest of a digest, asked for once per run.
+func (r *Reconciler) manifestOf(ctx context.Context, at *ociArtifact) (*fetch.OCIArtifact, error) {
+	if at.artifact != nil {
+		return at.artifact, nil
+	}
+	key := chartKey{at.identity, "", at.digest.String()}
+	return r.artifacts.do(ctx, key, func() (*fetch.OCIArtifact, error) { return at.repo.Manifest(ctx, at.digest) })
 }
 
 func pullError(obj *sourcev1.OCIRepository, err error) error {

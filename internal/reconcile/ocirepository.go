@@ -110,6 +110,7 @@ type ociArtifact struct {
 	repo     *fetch.OCIRepository
 	identity string // of the repository
 	digest   digest.Digest
+	artifact *fetch.OCIArtifact // nil if the registry was not asked for it yet
 	revision string
 	shown    string // host/repository:tag, or @digest
 }
@@ -130,12 +131,9 @@ func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*
 		if tag, err = p.ociTag(ctx, obj, at); err != nil {
 			return nil, ociFailure(status.ReadOperationFailed, fmt.Errorf("failed to determine the artifact tag for '%s': %w", auth.RedactURL(obj.Spec.URL), err))
 		}
-		at.digest, err = p.r.digests.do(ctx, chartKey{identity, "", tag}, func() (digest.Digest, error) {
-			if err := fetch.CheckOCITag(tag); err != nil {
-				return "", withCode(finding.InvalidReference, err)
-			}
-			return repo.Digest(ctx, tag)
-		})
+		var pinned pinnedTag
+		pinned, err = p.r.moving.do(ctx, chartKey{identity, "", tag}, func() (pinnedTag, error) { return p.pinTag(ctx, repo, tag) })
+		at.digest, at.artifact = pinned.digest, pinned.artifact
 		at.revision, at.shown = tag+"@"+at.digest.String(), repo.Tagged(tag)
 	}
 	p.result.Resolution.Version = cmp.Or(tag, string(at.digest))
@@ -147,6 +145,26 @@ func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*
 	}
 	p.result.Resolution.URL, p.result.Resolution.Digest = "oci://"+at.shown, at.digest.String()
 	return at, nil
+}
+
+// pinnedTag is what a tag names for the rest of the run.
+type pinnedTag struct {
+	digest   digest.Digest
+	artifact *fetch.OCIArtifact // nil if only the digest was asked for
+}
+
+// pinTag asks what a tag names. Where nothing is stored, it asks at once for what
+// is needed next.
+func (p *pass) pinTag(ctx context.Context, repo *fetch.OCIRepository, tag string) (pinned pinnedTag, err error) {
+	if err := fetch.CheckOCITag(tag); err != nil {
+		return pinned, withCode(finding.InvalidReference, err)
+	}
+	if p.stored() != nil || p.r.o.ResolveOnly {
+		pinned.digest, err = repo.Digest(ctx, tag)
+		return pinned, err
+	}
+	pinned.digest, pinned.artifact, err = repo.Pin(ctx, tag)
+	return pinned, err
 }
 
 // ociTag is the tag that spec.ref names, or the newest in its range.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
-	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -188,7 +187,7 @@ type Reconciler struct {
 	tags        memo[chartKey, []string]
 	pinned      memo[chartKey, *fetch.Manifest]
 	plain       memo[schemeKey, bool]
-	digests     memo[chartKey, digest.Digest]      // of tags of OCIRepositories
+	moving      memo[chartKey, pinnedTag]          // tags of OCIRepositories
 	artifacts   memo[chartKey, *fetch.OCIArtifact] // by digest
 	signers     memo[signatureKey, *verify.Signer]
 	roots       memo[string, *Trust]
