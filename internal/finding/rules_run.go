@@ -147,6 +147,24 @@ func runRules() []Rule {
 			Fix:         "See the message.",
 		},
 		{
+			Code: DeprecatedChart, Name: "deprecated-chart", Group: groupRun, Severity: Warning,
+			Summary:     "A chart is deprecated, or its version was removed by its publisher",
+			Explanation: "It still works, but gets no corrections any more.",
+			Fix:         "Look for its successor, which its README often names.",
+		},
+		{
+			Code: NotVerified, Name: "not-verified", Group: groupRun, Severity: Warning,
+			Summary:     "A signature was asked for, but the trust policy enforces nothing",
+			Explanation: "Notation's levels audit, permissive and skip let charts through that nobody trusted has signed.",
+			Fix:         "Use the level strict in trustpolicy.json, or --require-verification.",
+		},
+		{
+			Code: AcceptedChart, Name: "accepted-chart", Group: groupRun, Severity: Warning,
+			Summary:     "An archive holds another chart or version than was asked for, and was accepted",
+			Explanation: "--allow-name-mismatch says so. Without it this is an integrity failure.",
+			Fix:         "Have the chart published under its own name.",
+		},
+		{
 			Code: Unexpected, Name: "unexpected", Group: groupRun, Severity: Error,
 			Summary:     "A failure that has no code of its own",
 			Explanation: "It was not foreseen. An internal error is a mistake in helmsrc itself.",

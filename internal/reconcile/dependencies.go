@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
@@ -30,10 +31,23 @@ type dependency struct {
 }
 
 // notes keeps what there is to tell until somebody's turn has come.
-type notes struct{ warnings, debug []string }
+type notes struct {
+	warnings, debug []string
+	codes           map[string]finding.Code // of warnings that have one of their own
+}
 
-func (n *notes) warnf(format string, args ...any) {
-	n.warnings = append(n.warnings, fmt.Sprintf(format, args...))
+func (n *notes) warnf(format string, args ...any) { n.warnAs("", format, args...) }
+
+func (n *notes) warnAs(code finding.Code, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	n.warnings = append(n.warnings, text)
+	if code == "" {
+		return
+	}
+	if n.codes == nil {
+		n.codes = map[string]finding.Code{}
+	}
+	n.codes[text] = code
 }
 
 func (n *notes) debugf(format string, args ...any) {
@@ -76,7 +90,9 @@ func (p *pass) eachDependency(ctx context.Context, list []*dependency, work func
 		d.err = work(fetch.WithWarnings(ctx, func(text string) { d.notes.warnf("%s", text) }), d)
 	})
 	for _, d := range list {
-		p.result.Warnings = append(p.result.Warnings, d.notes.warnings...)
+		for _, text := range d.notes.warnings {
+			p.warnAs(d.notes.codes[text], "%s", text)
+		}
 		p.result.Debug = append(p.result.Debug, d.notes.debug...)
 		d.notes = notes{}
 	}

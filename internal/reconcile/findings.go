@@ -116,7 +116,7 @@ func Warned(adm *admission.Admitted) []finding.Finding {
 func (r *Result) Findings() []finding.Finding {
 	var found []finding.Finding
 	for _, text := range r.Warnings {
-		found = append(found, r.finding(finding.OddSource, text, nil))
+		found = append(found, r.Warning(text))
 	}
 	if f, ok := r.FailureFinding(); ok {
 		found = append(found, f)
@@ -126,7 +126,11 @@ func (r *Result) Findings() []finding.Finding {
 
 // Warning is a warning of the run.
 func (r *Result) Warning(text string) finding.Finding {
-	return r.finding(finding.OddSource, text, nil)
+	code := finding.OddSource
+	if own, ok := r.codes[text]; ok {
+		code = own
+	}
+	return r.finding(code, text, nil)
 }
 
 // FailureFinding is the failure of an object, false if it has none.

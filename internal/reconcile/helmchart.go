@@ -15,6 +15,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -82,6 +83,7 @@ type charts interface {
 // teller takes what the user should know of an object although it is no failure.
 type teller interface {
 	warnf(format string, args ...any)
+	warnAs(code finding.Code, format string, args ...any)
 	debugf(format string, args ...any)
 }
 
@@ -264,13 +266,13 @@ func (p *pass) checkArchive(archive io.Reader, chosen *pick) error {
 func (r *Reconciler) checkIdentity(t teller, metadata *helmchart.Metadata, chosen *pick) error {
 	if chart.MatchName(metadata.Name, chosen.name) && chart.MatchVersion(metadata.Version, chosen.version) {
 		if metadata.Deprecated && !chosen.deprecated {
-			t.warnf("chart '%s' version '%s' is deprecated", chosen.name, chosen.version)
+			t.warnAs(finding.DeprecatedChart, "chart '%s' version '%s' is deprecated", chosen.name, chosen.version)
 		}
 		return nil
 	}
 	mismatch := &MismatchError{Name: chosen.name, Version: chosen.version, GotName: metadata.Name, GotVersion: metadata.Version}
 	if r.o.AllowNameMismatch {
-		t.warnf("%v", mismatch)
+		t.warnAs(finding.AcceptedChart, "%v", mismatch)
 		return nil
 	}
 	return mismatch

@@ -15,6 +15,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -121,10 +122,10 @@ func (c *indexCharts) find(_ context.Context, t teller, name, version string) (*
 		return nil, err
 	}
 	if chosen.Deprecated {
-		t.warnf("chart '%s' version '%s' is deprecated", name, chosen.Version)
+		t.warnAs(finding.DeprecatedChart, "chart '%s' version '%s' is deprecated", name, chosen.Version)
 	}
 	if chosen.Removed {
-		t.warnf("chart '%s' version '%s' was removed by its publisher", name, chosen.Version)
+		t.warnAs(finding.DeprecatedChart, "chart '%s' version '%s' was removed by its publisher", name, chosen.Version)
 	}
 	return c.pick(name, chosen), nil
 }

@@ -238,7 +238,7 @@ func (p *pass) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, 
 	case err != nil:
 		return verificationFailure(fmt.Errorf("failed to verify the signature using provider '%s': %w", v.label(), err))
 	case signer == nil:
-		p.warnf("the signature of %s was not verified: the trust policy does not enforce it", v.subject)
+		p.warnAs(finding.NotVerified, "the signature of %s was not verified: the trust policy does not enforce it", v.subject)
 		return nil
 	}
 	for _, w := range signer.Warnings {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -369,8 +370,19 @@ func (p *pass) still(ctx context.Context) *Result {
 	return p.result
 }
 
-func (p *pass) warnf(format string, args ...any) {
-	p.result.Warnings = append(p.result.Warnings, fmt.Sprintf(format, args...))
+func (p *pass) warnf(format string, args ...any) { p.warnAs("", format, args...) }
+
+// warnAs is for what people may want to silence by itself.
+func (p *pass) warnAs(code finding.Code, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	p.result.Warnings = append(p.result.Warnings, text)
+	if code == "" {
+		return
+	}
+	if p.result.codes == nil {
+		p.result.codes = map[string]finding.Code{}
+	}
+	p.result.codes[text] = code
 }
 
 func (p *pass) debugf(format string, args ...any) {

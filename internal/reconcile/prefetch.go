@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -107,8 +108,9 @@ func (f *prefetch) stop(p *pass) {
 // silent is for what will be told by somebody else.
 type silent struct{}
 
-func (silent) warnf(string, ...any)  {}
-func (silent) debugf(string, ...any) {}
+func (silent) warnf(string, ...any)                {}
+func (silent) warnAs(finding.Code, string, ...any) {}
+func (silent) debugf(string, ...any)               {}
 
 // An arrival is the moment when an index has been downloaded and read, but not yet
 // stored.

@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -138,10 +139,11 @@ type Result struct {
 	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
 	Signed *SignedRevision
 
-	notes    map[string]string // annotations of the document
-	artifact *meta.Artifact    // in storage now
-	index    *indexFile        // of a repository, if it was fetched in this run
-	tree     *sourceTree       // of a Git repository or a bucket, likewise
+	notes    map[string]string       // annotations of the document
+	codes    map[string]finding.Code // of warnings that have one of their own
+	artifact *meta.Artifact          // in storage now
+	index    *indexFile              // of a repository, if it was fetched in this run
+	tree     *sourceTree             // of a Git repository or a bucket, likewise
 }
 
 // Resolution says which published chart an object asks for.

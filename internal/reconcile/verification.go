@@ -11,6 +11,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
@@ -75,7 +76,7 @@ func (p *pass) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, cho
 	case signer == nil && p.r.o.RequireVerification:
 		return nil, signatureFailure(chosen, &unaskedError{"the trust policy enforces nothing"})
 	case signer == nil:
-		p.warnf("the signature of %s was not verified: the trust policy does not enforce it", chosen.url)
+		p.warnAs(finding.NotVerified, "the signature of %s was not verified: the trust policy does not enforce it", chosen.url)
 	}
 	return signer, nil
 }
