@@ -25,6 +25,10 @@ type clone struct {
 }
 
 func (c *clone) run(ctx context.Context, u *url.URL) (*Tree, error) {
+	var err error
+	if c.options.Login, err = c.login(ctx, c.options.Login); err != nil {
+		return nil, err
+	}
 	conn, err := c.open(ctx, u, c.options.Login)
 	if err != nil {
 		return nil, c.failed(u, err)

@@ -26,6 +26,8 @@ type gitSecrets struct {
 
 	signer     ssh.Signer
 	knownHosts []byte
+
+	app *githubApp // which is asked for the user and the password
 }
 
 // Format serves every verb of the fmt package.
@@ -148,7 +150,7 @@ func (l *GitLogin) withUserinfo(u *url.Userinfo) *GitLogin {
 // any tells whether there is something to log in with.
 func (l *GitLogin) any() bool {
 	s := l.reveal()
-	return s.username != "" || s.bearer != "" || s.tls.HasCertificate() || s.signer != nil
+	return s.username != "" || s.bearer != "" || s.tls.HasCertificate() || s.signer != nil || s.app != nil
 }
 
 func (l *GitLogin) authorize(r *http.Request) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,7 +17,8 @@ import (
 
 // gitKind serves the repository charts.git, whose branch main has the files of the directory. A further directory for
 // the same server is a further commit. Each line of `tags` is a tag of the new commit. With a file `ssh` it is served over
-// SSH as well, at ssh://git@NAME.test/charts.git; NAME.yaml is the Secret for that.
+// SSH as well, at ssh://git@NAME.test/charts.git; NAME.yaml is the Secret for that. With a file `github` it is open to a GitHub App alone,
+// whose interface is at https://api.NAME.test.
 func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 	root := w.state(name, dir)
 	g, err := NewGit(filepath.Join(root, "charts.git"))
@@ -46,6 +48,10 @@ func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 	if _, err := os.Stat(filepath.Join(dir, "empty")); err == nil {
 		return GitHTTP(root, c.Auth.Basic)
 	}
+	door, err := w.githubDoor(name, dir)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := g.Commit("Commit "+filepath.Base(dir), nil); err != nil {
 		return nil, err
 	}
@@ -59,7 +65,31 @@ func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 			return nil, err
 		}
 	}
-	return GitHTTP(root, c.Auth.Basic)
+	h, err := GitHTTP(root, c.Auth.Basic)
+	if err != nil {
+		return nil, err
+	}
+	return door(h), nil
+}
+
+// githubDoor is what stands before a repository: nothing, if its directory says nothing of GitHub.
+func (w *World) githubDoor(name, dir string) (func(http.Handler) http.Handler, error) {
+	if _, err := os.Stat(filepath.Join(dir, "github")); err == nil && w.github[name] == nil {
+		g, err := NewGitHub()
+		if err != nil {
+			return nil, err
+		}
+		host := "api." + name + ".test"
+		w.github[name], w.Issued[name] = g, g.Issued
+		maps.Copy(w.Files, g.Secrets(name, "https://"+host, w.Kit.CA.Cert))
+		if err := w.Serve(name+"-api", &Config{Addr: host + ":443", TLS: true}, g); err != nil {
+			return nil, err
+		}
+	}
+	if g := w.github[name]; g != nil {
+		return g.Door, nil
+	}
+	return func(h http.Handler) http.Handler { return h }, nil
 }
 
 // serveSSH starts an SSH server for a repository, if its directory asks for one and there is none yet.
@@ -142,7 +172,7 @@ func (w within) RoundTrip(r *http.Request) (*http.Response, error) {
 func eachFile(dir string, visit func(file string, data []byte) error) error {
 	root := os.DirFS(dir)
 	return fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || isConfiguration(file) || file == "empty" || file == "ssh" {
+		if err != nil || d.IsDir() || isConfiguration(file) || file == "empty" || file == "ssh" || file == "github" {
 			return err
 		}
 		data, err := fs.ReadFile(root, file)

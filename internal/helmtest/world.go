@@ -34,6 +34,7 @@ type World struct {
 	gcs     map[string]*GCS
 	azure   map[string]*Azure
 	ssh     map[string]*GitSSH
+	github  map[string]*GitHub
 }
 
 // NewWorld returns a world without servers that knows Helm repositories ("repo"), proxies ("proxy"), Git servers ("git")
@@ -55,6 +56,7 @@ func NewWorld(kit *Kit) *World {
 		gcs:     map[string]*GCS{},
 		azure:   map[string]*Azure{},
 		ssh:     map[string]*GitSSH{},
+		github:  map[string]*GitHub{},
 		Files:   map[string][]byte{},
 	}
 }

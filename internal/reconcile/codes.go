@@ -119,6 +119,8 @@ func inputCode(err error) finding.Code {
 		return finding.InvalidChartName
 	case is[*fetch.NotSupportedError](err):
 		return finding.NotSupported
+	case is[*providerError](err):
+		return finding.GitSecret
 	}
 	return ""
 }

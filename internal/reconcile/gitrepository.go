@@ -119,7 +119,7 @@ func (p *pass) gitOptions(obj *sourcev1.GitRepository) (fetch.GitOptions, error)
 	}
 	var err error
 	if o.Login, err = p.r.gitLogin(obj); err != nil {
-		return o, status.AuthenticationFailed.Wrap(err)
+		return o, loginFailure(err)
 	}
 	if o.Proxy, err = p.r.proxy(obj.Namespace, obj.Spec.ProxySecretRef); err != nil {
 		return o, status.AuthenticationFailed.Wrap(err)
@@ -130,18 +130,61 @@ func (p *pass) gitOptions(obj *sourcev1.GitRepository) (fetch.GitOptions, error)
 
 // gitLogin is what the repository's Secret says, nil if it names none.
 func (r *Reconciler) gitLogin(obj *sourcev1.GitRepository) (*fetch.GitLogin, error) {
-	if provider := obj.Spec.Provider; provider != "" && provider != sourcev1.GitProviderGeneric {
+	provider := obj.Spec.Provider
+	app := provider == sourcev1.GitProviderGitHub
+	switch {
+	case app && obj.Spec.SecretRef == nil:
+		return nil, &providerError{text: noAppData, hint: makeAppData, stalled: true}
+	case provider != "" && provider != sourcev1.GitProviderGeneric && !app:
 		return nil, fmt.Errorf("failed to configure authentication options: %w", &fetch.NotSupportedError{What: "provider " + provider + " of a GitRepository"})
 	}
 	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	login, err := fetch.NewGitLogin(obj.Spec.URL, secret.Namespace+"/"+secret.Name, secret.Data)
+	name, read := secret.Namespace+"/"+secret.Name, fetch.NewGitLogin
+	switch {
+	case app && !fetch.HasGitHubApp(secret.Data):
+		return nil, &providerError{text: noAppData, hint: makeAppData}
+	case app:
+		read = fetch.NewGitHubLogin
+	case fetch.HasGitHubApp(secret.Data):
+		return nil, &providerError{text: "secretRef '" + name + "' has github app data but provider is not set to github", hint: "spec.provider should be github"}
+	}
+	login, err := read(obj.Spec.URL, name, secret.Data)
 	if err != nil {
-		return nil, withCode(finding.GitSecret, fmt.Errorf("failed to configure authentication options: %w", err))
+		return nil, fmt.Errorf("failed to configure authentication options: %w", err)
 	}
 	return login, nil
+}
+
+const (
+	noAppData   = "secretRef with github app data must be specified when provider is set to github"
+	makeAppData = "'flux create secret githubapp' makes such a Secret"
+)
+
+// providerError is a provider that does not fit the Secret.
+type providerError struct {
+	text, hint string
+	stalled    bool
+}
+
+func (e *providerError) Error() string { return e.text }
+
+// Hint tells what to do, or is empty.
+func (e *providerError) Hint() string { return e.hint }
+
+// loginFailure attaches the reason to a Secret that cannot be used.
+func loginFailure(err error) error {
+	const reason = status.Reason(sourcev1.InvalidProviderConfigurationReason)
+	var provider *providerError
+	switch {
+	case !errors.As(err, &provider):
+		return status.AuthenticationFailed.Wrap(err)
+	case provider.stalled:
+		return reason.Stall(err)
+	}
+	return reason.Wrap(err)
 }
 
 // proxy is what a proxySecretRef names, nil for no reference.

@@ -1,0 +1,147 @@
+package helmtest
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What GitHub knows of the App of the tests.
+const (
+	GitHubAppID        = "12345"
+	GitHubInstallation = "678"
+	GitHubOwner        = "someone"
+)
+
+// GitHub is the part of GitHub's interface that gives an App the tokens of its installation, and a door for repositories
+// that only these open.
+type GitHub struct {
+	Key, Other []byte // PEM, of the App, and of another one
+
+	public *rsa.PublicKey
+	mu     sync.Mutex
+	issued []string
+}
+
+// NewGitHub makes an App.
+func NewGitHub() (*GitHub, error) {
+	g := &GitHub{}
+	for _, into := range []*[]byte{&g.Other, &g.Key} {
+		key, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			return nil, err
+		}
+		g.public = &key.PublicKey
+		*into = pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	}
+	return g, nil
+}
+
+// Issued lists the tokens so far.
+func (g *GitHub) Issued() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.issued)
+}
+
+// ServeHTTP is the interface.
+func (g *GitHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := g.claim(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")); err != nil {
+		w.WriteHeader(http.StatusUnauthorized)
+		_ = json.NewEncoder(w).Encode(map[string]string{"message": err.Error()})
+		return
+	}
+	switch r.Method + " " + r.URL.Path {
+	case "GET /users/" + GitHubOwner + "/installation":
+		fmt.Fprintf(w, `{"id": %s}`, GitHubInstallation)
+	case "POST /app/installations/" + GitHubInstallation + "/access_tokens":
+		token := "ghs_" + rand.Text()
+		g.mu.Lock()
+		g.issued = append(g.issued, token)
+		g.mu.Unlock()
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `{"token": %q, "expires_at": %q}`, token, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	default:
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"message": "Not Found"}`)
+	}
+}
+
+// claim says why a claim to be the App is none.
+func (g *GitHub) claim(token string) error {
+	text, signature, _ := cutLast(token, ".")
+	_, payload, _ := strings.Cut(text, ".")
+	raw, err := base64.RawURLEncoding.DecodeString(signature)
+	sum := sha256.Sum256([]byte(text))
+	if err != nil || rsa.VerifyPKCS1v15(g.public, crypto.SHA256, sum[:], raw) != nil {
+		return fmt.Errorf("A JSON web token could not be decoded")
+	}
+	var claims struct {
+		Iss      string
+		Iat, Exp int64
+	}
+	plain, err := base64.RawURLEncoding.DecodeString(payload)
+	now := time.Now().Unix()
+	switch {
+	case err != nil || json.Unmarshal(plain, &claims) != nil || claims.Iss != GitHubAppID:
+		return fmt.Errorf("'Issuer' claim ('iss') must be an Integer")
+	case claims.Exp <= now || claims.Exp > now+600 || claims.Iat > now:
+		return fmt.Errorf("'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires")
+	}
+	return nil
+}
+
+// Door lets in who has a token.
+func (g *GitHub) Door(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "x-access-token" || !slices.Contains(g.Issued(), password) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="GitHub"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// data is what a Secret with an App's data holds.
+func (g *GitHub) data(api string, ca []byte) map[string][]byte {
+	return map[string][]byte{
+		"githubAppID": []byte(GitHubAppID), "githubAppInstallationID": []byte(GitHubInstallation),
+		"githubAppPrivateKey": g.Key, "githubAppBaseURL": []byte(api), "ca.crt": ca,
+	}
+}
+
+// Secrets are those of the App by its name: `NAME-app`; with the owner of the installation, `NAME-owner`; and some that are
+// refused.
+func (g *GitHub) Secrets(name, api string, ca []byte) map[string][]byte {
+	files := map[string][]byte{}
+	add := func(suffix string, change func(map[string][]byte)) {
+		data := g.data(api, ca)
+		change(data)
+		files[name+suffix+".yaml"] = Secret(name+suffix, data)
+	}
+	add("-app", func(map[string][]byte) {})
+	add("-owner", func(d map[string][]byte) {
+		delete(d, "githubAppInstallationID")
+		d["githubAppInstallationOwner"] = []byte(GitHubOwner)
+	})
+	add("-nobody", func(d map[string][]byte) {
+		delete(d, "githubAppInstallationID")
+		d["githubAppInstallationOwner"] = []byte("nobody")
+	})
+	add("-key", func(d map[string][]byte) { d["githubAppPrivateKey"] = g.Other })
+	add("-both", func(d map[string][]byte) { d["githubAppInstallationOwner"] = []byte(GitHubOwner) })
+	return files
+}
