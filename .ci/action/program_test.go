@@ -66,8 +66,8 @@ func TestProgram(t *testing.T) {
 		r.check(err)
 		r.check(os.WriteFile(r.dir+"/work/podinfo/helmchart.yaml", []byte(strings.Replace(string(chart), "chart:", "chrat:", 1)), 0o600))
 		r.env["FILES"], r.env["SARIF"] = "podinfo", "true"
-		r.holds(r.run("run.sh", 1), "podinfo/helmchart.yaml:", "chrat")
+		r.holds(r.run("run.sh", 1), "::error file=podinfo/helmchart.yaml,line=", "chrat")
 		r.holds(r.read("output"), "exit-code=1\n", "sarif-file="+r.dir+"/temp/helmsrc.sarif\n")
-		r.holds(r.read("temp/helmsrc.sarif"), `"2.1.0"`)
+		r.holds(r.read("temp/helmsrc.sarif"), "podinfo/helmchart.yaml")
 	})
 }
