@@ -6,6 +6,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/report"
 )
 
 func TestWriteWhole(t *testing.T) {
@@ -132,5 +135,32 @@ func TestOutputsAreConfined(t *testing.T) {
 	}
 	if len(got) != 2 || got["a"] != value || got["b"] != "" {
 		t.Errorf("read back %q from\n%s", got, text)
+	}
+}
+
+// TestSummariesOfAStep fills the file that all programs of a step share.
+func TestSummariesOfAStep(t *testing.T) {
+	run := &report.Run{Command: "fetch"}
+	for range 5000 {
+		run.Findings = append(run.Findings, finding.Finding{Code: "HS001", Severity: finding.Error, Message: strings.Repeat("x", 300)})
+	}
+	for _, there := range []int{0, 1000, maxStepSummary / 2, maxStepSummary - 1000, maxStepSummary - 10, maxStepSummary, 2 * maxStepSummary} {
+		path := filepath.Join(t.TempDir(), "summary")
+		write(t, path, strings.Repeat("y", there))
+		err := appendSummary(path, run)
+		info, statErr := os.Stat(path)
+		if statErr != nil {
+			t.Fatal(statErr)
+		}
+		size := int(info.Size())
+		if size > maxStepSummary && size > there {
+			t.Errorf("%d bytes became %d", there, size)
+		}
+		if (err == nil) != (size > there) {
+			t.Errorf("%d bytes became %d: %v", there, size, err)
+		}
+		if there <= maxStepSummary-1000 && err != nil {
+			t.Errorf("%d bytes: %v", there, err)
+		}
 	}
 }

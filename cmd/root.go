@@ -38,11 +38,12 @@ func Run(ctx context.Context, env *Env) int {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	err := root.ExecuteContext(ctx)
+	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return a.code
 	}
 	a.console.fail(err)
+	a.annotateFailure(c, err)
 	var usage *usageError
 	if errors.As(err, &usage) {
 		return exitUsage

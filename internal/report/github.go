@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -63,7 +64,7 @@ func annotation(f *finding.Finding) string {
 			property("endColumn", fmt.Sprint(end))
 		}
 	}
-	title := string(f.Code)
+	title := cmp.Or(string(f.Code), "helmsrc")
 	if r, ok := finding.Lookup(title); ok {
 		title += " " + r.Name
 	}
