@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"strings"
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -22,9 +22,28 @@ import (
 // The keys of artifact.metadata for charts from a registry. The annotations of
 // the manifest stand beside them under their own names.
 const (
+	metadataPrefix = "helmsrc.dev/"
+
 	metadataTag    = "helmsrc.dev/tag"
 	metadataDigest = "helmsrc.dev/digest"
 )
+
+// annotationsOf are the annotations of a manifest as metadata of an artifact, nil
+// for none. What is said here about an artifact, who signed it for one, is not for
+// whoever pushed it to say.
+func annotationsOf(annotations map[string]string) map[string]string {
+	var metadata map[string]string
+	for key, value := range annotations {
+		if strings.HasPrefix(key, metadataPrefix) {
+			continue
+		}
+		if metadata == nil {
+			metadata = map[string]string{}
+		}
+		metadata[key] = RedactText(value)
+	}
+	return metadata
+}
 
 // openRegistry opens an OCI HelmRepository.
 func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) error {
@@ -131,7 +150,7 @@ func (c *registryCharts) tag(ctx context.Context, name, version string) (string,
 }
 
 func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
-	metadata := maps.Clone(pinned.Annotations)
+	metadata := annotationsOf(pinned.Annotations)
 	if metadata == nil {
 		metadata = map[string]string{}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"runtime"
 	"strings"
@@ -231,10 +230,7 @@ func (l *layerPass) tellDropped(d *droppedFiles) {
 
 // keep stores what was written, unless it is what is stored already.
 func (l *layerPass) keep(pending *store.Pending, failed string) error {
-	metadata := maps.Clone(l.artifact.Annotations)
-	if len(metadata) == 0 {
-		metadata = nil
-	}
+	metadata := annotationsOf(l.artifact.Annotations)
 	if s := l.result.Signature; s != nil {
 		metadata = withSigner(metadata, s)
 	}
