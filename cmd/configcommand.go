@@ -110,8 +110,12 @@ func typedValue(f *pflag.Flag) any {
 		}
 	}
 	if list, ok := f.Value.(pflag.SliceValue); ok {
+		word, _ := pflag.UnquoteUsage(f)
 		values := []string{}
 		for _, v := range list.GetSlice() {
+			if key, _, found := strings.Cut(v, "="); found && word == "KEY=VALUE" {
+				v = key + "=REDACTED" // of the manifests' variables some are secret
+			}
 			values = append(values, reconcile.RedactText(v))
 		}
 		return values

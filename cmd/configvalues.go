@@ -280,7 +280,8 @@ func reserved(key string) string {
 		"artifacts-dir", "storage-adv-addr", "artifact-digest-algo", "artifact-retention-ttl", "artifact-retention-records",
 		"concurrency", "timeout", "retries", "refresh",
 		"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
-		"require-verification", "verify-dependencies", "strict", "no-cross-namespace-refs", "dry-run", "report", "no-github",
+		"require-verification", "verify-dependencies", "strict", "no-cross-namespace-refs",
+		"substitute", "substitute-strict", "dry-run", "report", "no-github",
 		"quiet", "verbose", "log-format", "no-progress", "color":
 		return ""
 	}
