@@ -42,7 +42,7 @@ func (c *console) tellAs(f finding.Finding, t telling) {
 	text := c.format(level, t.at, reconcile.RedactText(t.line(f)), f)
 	if !c.json && !t.brief {
 		if !t.placed && f.Pos.Line > 0 {
-			text += "  at " + f.Pos.String() + "\n"
+			text += "  at " + oneLine(f.Pos.String()) + "\n"
 		}
 		text += c.excerpt(f, level) + seeAlso(f)
 	}
@@ -60,9 +60,14 @@ func seeAlso(f finding.Finding) string {
 	}
 	var places []string
 	for _, pos := range f.Related {
-		places = append(places, pos.String())
+		places = append(places, oneLine(pos.String()))
 	}
 	return "  see " + join(places) + "\n"
+}
+
+// oneLine makes the name of a file fit to be printed.
+func oneLine(name string) string {
+	return strings.NewReplacer("\n", " ", "\t", " ").Replace(printable(name))
 }
 
 func (t telling) line(f finding.Finding) string {
