@@ -1,0 +1,391 @@
+package sops
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+const (
+	metadataKey = "sops"
+	flatPrefix  = "sops_"
+
+	// maxList bounds the index of a list in flat metadata.
+	maxList = 1000
+)
+
+// parse reads encrypted text into trees, one a document.
+func parse(data []byte, f Format) ([]*tree, error) {
+	var roots []*yaml.Node
+	var err error
+	switch f {
+	case YAML:
+		roots, err = parseYAML(data)
+	case JSON, Binary:
+		roots, err = parseJSON(data)
+	case Dotenv:
+		return parseDotenv(data)
+	default:
+		return nil, fmt.Errorf("sops: the format %s is not supported", f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var trees []*tree
+	for _, root := range roots {
+		t, err := newTree(root)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, t)
+	}
+	if len(trees) == 0 {
+		return nil, errors.New("sops: an empty file")
+	}
+	return trees, nil
+}
+
+func parseYAML(data []byte) ([]*yaml.Node, error) {
+	var roots []*yaml.Node
+	for dec := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+			return roots, nil
+		} else if err != nil {
+			return nil, errors.New("sops: not YAML")
+		}
+		if doc.Kind == yaml.DocumentNode && len(doc.Content) == 1 && doc.Content[0].Tag != "!!null" {
+			roots = append(roots, doc.Content[0])
+		}
+	}
+}
+
+func parseJSON(data []byte) ([]*yaml.Node, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	root, err := jsonNode(dec, 0)
+	if err != nil {
+		return nil, errors.New("sops: not JSON")
+	}
+	return []*yaml.Node{root}, nil
+}
+
+// jsonNode reads one value. Unlike YAML's own reading of JSON it knows all escapes.
+func jsonNode(dec *json.Decoder, depth int) (*yaml.Node, error) {
+	if depth > maxDepth {
+		return nil, errors.New("nested too deep")
+	}
+	token, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	n := &yaml.Node{Kind: yaml.ScalarNode}
+	switch t := token.(type) {
+	case json.Delim:
+		n.Kind, n.Tag = yaml.MappingNode, "!!map"
+		if t == '[' {
+			n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
+		}
+		for dec.More() {
+			child, err := jsonNode(dec, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			n.Content = append(n.Content, child)
+		}
+		_, err = dec.Token()
+	case string:
+		n.Tag, n.Value, n.Style = "!!str", t, yaml.DoubleQuotedStyle
+	case nil:
+		n.Tag, n.Value = "!!null", "null"
+	case bool:
+		n.Tag, n.Value = "!!bool", strconv.FormatBool(t)
+	default:
+		n.Value = fmt.Sprint(t)
+	}
+	return n, err
+}
+
+// newTree takes the metadata out of a document.
+func newTree(root *yaml.Node) (*tree, error) {
+	if root.Kind != yaml.MappingNode {
+		return nil, errors.New("sops: not a map")
+	}
+	t := &tree{root: root}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value != metadataKey {
+			continue
+		}
+		v, err := plain(root.Content[i+1], 0)
+		if err != nil {
+			return nil, err
+		}
+		if t.meta, err = decodeMetadata(v); err != nil {
+			return nil, err
+		}
+		root.Content = append(root.Content[:i:i], root.Content[i+2:]...)
+		break
+	}
+	return t, nil
+}
+
+// plain is a node in the types of JSON, scalars as text: for metadata.
+func plain(n *yaml.Node, depth int) (any, error) {
+	if depth > maxDepth {
+		return nil, errors.New("sops: nested too deep")
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return nil, errors.New("sops: an alias in the metadata")
+	case yaml.MappingNode:
+		m := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			v, err := plain(n.Content[i+1], depth+1)
+			if err != nil {
+				return nil, err
+			}
+			m[n.Content[i].Value] = v
+		}
+		return m, nil
+	case yaml.SequenceNode:
+		list := []any{}
+		for _, c := range n.Content {
+			v, err := plain(c, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return nil, nil
+	case "!!bool":
+		return n.Value == "true", nil
+	case "!!int":
+		if i, err := strconv.Atoi(n.Value); err == nil {
+			return i, nil
+		}
+	}
+	return n.Value, nil
+}
+
+// object is the document in the types that kubectl would give it.
+func (t *tree) object() (map[string]any, error) {
+	text, err := yaml.Marshal(t.root)
+	if err != nil {
+		return nil, errors.New("sops: the decrypted document cannot be written")
+	}
+	if text, err = sigsyaml.YAMLToJSON(text); err != nil {
+		return nil, errors.New("sops: the decrypted document is not an object")
+	}
+	var m map[string]any
+	if err := utiljson.Unmarshal(text, &m); err != nil {
+		return nil, errors.New("sops: the decrypted document is not an object")
+	}
+	return m, nil
+}
+
+// emit writes decrypted trees.
+func emit(trees []*tree, f Format) ([]byte, error) {
+	switch f {
+	case YAML:
+		var out bytes.Buffer
+		enc := yaml.NewEncoder(&out)
+		for _, t := range trees {
+			if err := enc.Encode(t.root); err != nil {
+				return nil, errors.New("sops: the decrypted document cannot be written")
+			}
+		}
+		err := enc.Close()
+		return out.Bytes(), err
+	case JSON:
+		m, err := trees[0].object()
+		if err != nil {
+			return nil, err
+		}
+		return json.MarshalIndent(m, "", "\t")
+	case Dotenv:
+		return emitDotenv(trees[0].root)
+	case Binary:
+		root := trees[0].root
+		for i := 0; i+1 < len(root.Content); i += 2 {
+			if v := root.Content[i+1]; root.Content[i].Value == "data" && v.Kind == yaml.ScalarNode {
+				return []byte(v.Value), nil
+			}
+		}
+		return nil, errors.New("sops: no binary data found in tree")
+	}
+	return nil, fmt.Errorf("sops: the format %s is not supported", f)
+}
+
+// parseDotenv reads NAME=VALUE lines. The metadata are lines too, with a path as their name.
+func parseDotenv(data []byte) ([]*tree, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	flat := map[string]string{}
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		name, v, found := strings.Cut(line, "=")
+		if !found {
+			return nil, errors.New("sops: not a dotenv file")
+		}
+		v = strings.ReplaceAll(v, `\n`, "\n")
+		if path, meta := strings.CutPrefix(name, flatPrefix); meta {
+			flat[path] = v
+			continue
+		}
+		root.Content = append(root.Content, stringNode(name), stringNode(v))
+	}
+	v, err := unflatten(flat)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := decodeMetadata(v)
+	if err != nil {
+		return nil, err
+	}
+	return []*tree{{root: root, meta: meta}}, nil
+}
+
+func stringNode(text string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(text)
+	return n
+}
+
+func emitDotenv(root *yaml.Node) ([]byte, error) {
+	var out bytes.Buffer
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		v := root.Content[i+1]
+		if v.Kind != yaml.ScalarNode {
+			return nil, errors.New("sops: cannot use a complex value in a dotenv file")
+		}
+		fmt.Fprintf(&out, "%s=%s\n", root.Content[i].Value, strings.ReplaceAll(v.Value, "\n", `\n`))
+	}
+	return out.Bytes(), nil
+}
+
+// unflatten builds metadata from lines such as age__list_0__map_enc.
+func unflatten(flat map[string]string) (map[string]any, error) {
+	root := map[string]any{}
+	for path, v := range flat {
+		var at any = root
+		steps, err := flatSteps(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := put(&at, steps, flatValue(path, v)); err != nil {
+			return nil, err
+		}
+	}
+	return dense(root).(map[string]any), nil
+}
+
+// flatValue gives the few fields that are no strings their type.
+func flatValue(path, v string) any {
+	switch path {
+	case "mac_only_encrypted":
+		return v == "true"
+	case "shamir_threshold":
+		n, _ := strconv.Atoi(v)
+		return n
+	}
+	return v
+}
+
+// flatSteps cuts a path into names and indexes.
+func flatSteps(path string) ([]any, error) {
+	var steps []any
+	for i, part := range strings.Split(strings.ReplaceAll(path, "__list_", "\x00\x01"), "\x00") {
+		index, isIndex := strings.CutPrefix(part, "\x01")
+		names := strings.Split(index, "__map_")
+		if i > 0 && isIndex {
+			n, err := strconv.Atoi(names[0])
+			if err != nil || n < 0 || n > maxList {
+				return nil, errors.New("sops metadata cannot be read")
+			}
+			steps, names = append(steps, n), names[1:]
+		}
+		for _, name := range names {
+			steps = append(steps, name)
+		}
+	}
+	return steps, nil
+}
+
+// put sets the value at a path of maps; a list is a map with numbers for keys until it is complete.
+func put(at *any, steps []any, v any) error {
+	for i, step := range steps {
+		switch m := (*at).(type) {
+		case map[string]any:
+			name, ok := step.(string)
+			if !ok {
+				return errors.New("sops metadata cannot be read")
+			}
+			if i == len(steps)-1 {
+				m[name] = v
+				return nil
+			}
+			if m[name] == nil {
+				m[name] = container(steps[i+1])
+			}
+			next := m[name]
+			at = &next
+		case map[int]any:
+			index, ok := step.(int)
+			if !ok {
+				return errors.New("sops metadata cannot be read")
+			}
+			if i == len(steps)-1 {
+				m[index] = v
+				return nil
+			}
+			if m[index] == nil {
+				m[index] = container(steps[i+1])
+			}
+			next := m[index]
+			at = &next
+		default:
+			return errors.New("sops metadata cannot be read")
+		}
+	}
+	return nil
+}
+
+func container(step any) any {
+	if _, isIndex := step.(int); isIndex {
+		return map[int]any{}
+	}
+	return map[string]any{}
+}
+
+// dense turns the maps with numbers into lists.
+func dense(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = dense(v[k])
+		}
+		return v
+	case map[int]any:
+		list := []any{}
+		for i := 0; i <= maxList && len(list) < len(v); i++ {
+			if e, ok := v[i]; ok {
+				list = append(list, dense(e))
+			}
+		}
+		return list
+	}
+	return v
+}

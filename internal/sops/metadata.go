@@ -1,0 +1,213 @@
+package sops
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+	"github.com/ProtonMail/go-crypto/openpgp"
+	pgparmor "github.com/ProtonMail/go-crypto/openpgp/armor"
+)
+
+// maxDataKey bounds a decrypted data key or a share of it. Keys have 32 bytes, shares one more.
+const maxDataKey = 1 << 10
+
+// metadata is what SOPS adds to a file.
+type metadata struct {
+	group
+	KeyGroups       []group `json:"key_groups"`
+	ShamirThreshold int     `json:"shamir_threshold"`
+
+	LastModified      string `json:"lastmodified"`
+	MAC               string `json:"mac"`
+	MACOnlyEncrypted  bool   `json:"mac_only_encrypted"`
+	UnencryptedSuffix string `json:"unencrypted_suffix"`
+	EncryptedSuffix   string `json:"encrypted_suffix"`
+	UnencryptedRegex  string `json:"unencrypted_regex"`
+	EncryptedRegex    string `json:"encrypted_regex"`
+
+	UnencryptedCommentRegex string `json:"unencrypted_comment_regex"`
+	EncryptedCommentRegex   string `json:"encrypted_comment_regex"`
+}
+
+// group is a set of keys each of which encrypts the same.
+type group struct {
+	Age []struct {
+		Recipient string `json:"recipient"`
+		Enc       string `json:"enc"`
+	} `json:"age"`
+	PGP []struct {
+		Fingerprint string `json:"fp"`
+		Enc         string `json:"enc"`
+	} `json:"pgp"`
+	KMS   []any `json:"kms"`
+	GCP   []any `json:"gcp_kms"`
+	Azure []any `json:"azure_kv"`
+	Vault []any `json:"hc_vault"`
+	Cloud []any `json:"hckms"`
+}
+
+func (g *group) recipients() []string {
+	var list []string
+	for _, a := range g.Age {
+		list = append(list, a.Recipient)
+	}
+	for _, p := range g.PGP {
+		list = append(list, "PGP key "+p.Fingerprint)
+	}
+	for _, s := range []struct {
+		name string
+		n    int
+	}{{"AWS KMS", len(g.KMS)}, {"Google Cloud KMS", len(g.GCP)}, {"Azure Key Vault", len(g.Azure)}, {"HashiCorp Vault", len(g.Vault)}, {"Huawei Cloud KMS", len(g.Cloud)}} {
+		if s.n > 0 {
+			list = append(list, s.name)
+		}
+	}
+	return list
+}
+
+func (m *metadata) recipients() []string {
+	list := m.group.recipients()
+	for i := range m.KeyGroups {
+		list = append(list, m.KeyGroups[i].recipients()...)
+	}
+	return unique(list)
+}
+
+// KeyError is text that none of the keys at hand decrypts.
+type KeyError struct {
+	Recipients []string
+	causes     []error
+}
+
+func (e *KeyError) Error() string {
+	text := "cannot get sops data key: none of the keys at hand is that of " + join(e.Recipients)
+	if len(e.causes) > 0 {
+		text += ": " + e.causes[0].Error()
+	}
+	return text
+}
+
+// Hint says where a key is looked for.
+func (e *KeyError) Hint() string {
+	age, pgp, service := false, false, false
+	for _, r := range e.Recipients {
+		switch {
+		case strings.HasPrefix(r, "age"):
+			age = true
+		case strings.HasPrefix(r, "PGP"):
+			pgp = true
+		default:
+			service = true
+		}
+	}
+	switch {
+	case age:
+		return "set SOPS_AGE_KEY_FILE or SOPS_AGE_KEY to a private key of " + join(e.Recipients)
+	case pgp:
+		return "set SOPS_PGP_KEY_FILE to an armoured private key of " + join(e.Recipients)
+	case service:
+		return "keys in " + join(e.Recipients) + " cannot be used: decrypt the file first, or encrypt it for an age key too"
+	}
+	return ""
+}
+
+func join(list []string) string {
+	if len(list) == 0 {
+		return "nobody"
+	}
+	return strings.Join(list, ", ")
+}
+
+// dataKey recovers the key that the values are encrypted with.
+func (k *Keys) dataKey(m *metadata) ([]byte, error) {
+	e := &KeyError{Recipients: m.recipients()}
+	if len(m.KeyGroups) == 0 {
+		return k.part(&m.group, e)
+	}
+	var parts [][]byte
+	for i := range m.KeyGroups {
+		if part, err := k.part(&m.KeyGroups[i], e); err == nil {
+			parts = append(parts, part)
+		}
+	}
+	switch {
+	case len(m.KeyGroups) == 1 && len(parts) == 1:
+		return parts[0], nil
+	case len(parts) == 0, len(m.KeyGroups) == 1, len(parts) < m.ShamirThreshold:
+		return nil, e
+	}
+	return combine(parts)
+}
+
+// part decrypts what the keys of one group encrypt.
+func (k *Keys) part(g *group, e *KeyError) ([]byte, error) {
+	for _, a := range g.Age {
+		if len(k.age) == 0 {
+			break
+		}
+		part, err := k.openAge(a.Enc)
+		if err == nil {
+			return part, nil
+		}
+		var none *age.NoIdentityMatchError
+		if !errors.As(err, &none) {
+			e.causes = append(e.causes, fmt.Errorf("age: %w", err))
+		}
+	}
+	for _, p := range g.PGP {
+		if len(k.pgp) == 0 {
+			break
+		}
+		part, err := k.openPGP(p.Enc)
+		if err == nil {
+			return part, nil
+		}
+	}
+	return nil, e
+}
+
+func (k *Keys) openAge(enc string) ([]byte, error) {
+	r, err := age.Decrypt(armor.NewReader(strings.NewReader(enc)), k.age...)
+	if err != nil {
+		return nil, err
+	}
+	return readKey(r)
+}
+
+func (k *Keys) openPGP(enc string) ([]byte, error) {
+	block, err := pgparmor.Decode(strings.NewReader(enc))
+	if err != nil {
+		return nil, err
+	}
+	message, err := openpgp.ReadMessage(block.Body, k.pgp, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return readKey(message.UnverifiedBody)
+}
+
+// decodeMetadata reads metadata in the types of JSON.
+func decodeMetadata(v any) (*metadata, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, errors.New("sops metadata cannot be read")
+	}
+	m := &metadata{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, errors.New("sops metadata cannot be read")
+	}
+	set := 0
+	for _, s := range []string{m.UnencryptedSuffix, m.EncryptedSuffix, m.UnencryptedRegex, m.EncryptedRegex, m.UnencryptedCommentRegex, m.EncryptedCommentRegex} {
+		if s != "" {
+			set++
+		}
+	}
+	if set == 0 {
+		m.UnencryptedSuffix = "_unencrypted"
+	}
+	return m, nil
+}

@@ -1,0 +1,227 @@
+// Package sops decrypts what SOPS encrypted, with age and PGP keys that are at hand. It does not look for keys, asks no
+// key service, and encrypts nothing.
+package sops
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxSize bounds one file or value, as kustomize-controller does.
+const MaxSize = 5 << 20
+
+// Format is how the tree of values is written.
+type Format string
+
+// The formats that SOPS has. INI is recognised, not read.
+const (
+	Binary Format = "binary"
+	Dotenv Format = "dotenv"
+	INI    Format = "ini"
+	JSON   Format = "json"
+	YAML   Format = "yaml"
+)
+
+// FormatOf is the format that a file name asks for.
+func FormatOf(name string) Format {
+	switch ext := path.Ext(name); {
+	case strings.HasSuffix(name, ".dockerconfigjson"):
+		return JSON
+	case ext == ".yaml", ext == ".yml":
+		return YAML
+	case ext == ".json":
+		return JSON
+	case ext == ".env":
+		return Dotenv
+	case ext == ".ini":
+		return INI
+	}
+	return Binary
+}
+
+// Detect tells the format of encrypted text by what SOPS writes into each of them, and whether it is encrypted at all.
+func Detect(data []byte) (Format, bool) {
+	for _, m := range []struct {
+		format Format
+		marker string
+	}{{Dotenv, "sops_mac=ENC["}, {INI, "[sops]"}, {JSON, `"mac": "ENC[`}, {JSON, `"mac":"ENC[`}, {YAML, "mac: ENC["}, {YAML, `mac: "ENC[`}, {YAML, "mac: 'ENC["}} {
+		if bytes.Contains(data, []byte(m.marker)) {
+			return m.format, true
+		}
+	}
+	return "", false
+}
+
+// Encrypted tells whether an object was encrypted: it says so itself.
+func Encrypted(content map[string]any) bool {
+	meta, ok := content["sops"].(map[string]any)
+	return ok && meta["mac"] != nil && meta["mac"] != ""
+}
+
+// SizeError is text that is too large to be decrypted.
+type SizeError struct{ Size int }
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("cannot decrypt file with size (%d bytes) exceeding limit (%d)", e.Size, MaxSize)
+}
+
+// MACError is text that was changed after it was encrypted.
+type MACError struct{ missing bool }
+
+func (e *MACError) Error() string {
+	if e.missing {
+		return "sops: the file holds no MAC: it cannot be told whether it was changed"
+	}
+	return "sops: MAC mismatch: the file was changed after it was encrypted"
+}
+
+// Hint says how that happens.
+func (e *MACError) Hint() string { return "edit encrypted files with sops, not by hand" }
+
+// Integrity marks the error as bytes that are not what they should be.
+func (e *MACError) Integrity() bool { return true }
+
+// Text decrypts a file that nothing has changed since it was encrypted, which its MAC proves. The result is in the format
+// out.
+func (k *Keys) Text(data []byte, in, out Format) ([]byte, error) {
+	if len(data) > MaxSize {
+		return nil, &SizeError{len(data)}
+	}
+	trees, err := parse(data, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.open(trees, true); err != nil {
+		return nil, err
+	}
+	return emit(trees, out)
+}
+
+// Documents decrypts a YAML or JSON file of one or more documents and checks its MAC, which is one for all of them. The
+// answer has an element for each document.
+func (k *Keys) Documents(data []byte) ([]map[string]any, error) {
+	if len(data) > MaxSize {
+		return nil, &SizeError{len(data)}
+	}
+	trees, err := parse(data, YAML)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.open(trees, true); err != nil {
+		return nil, err
+	}
+	var list []map[string]any
+	for _, t := range trees {
+		m, err := t.object()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// Object decrypts an object in the types of JSON. Its MAC is not checked: whatever built the object may have changed
+// values that are not encrypted, as kustomizations do.
+func (k *Keys) Object(content map[string]any) (map[string]any, error) {
+	text, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > MaxSize {
+		return nil, &SizeError{len(text)}
+	}
+	trees, err := parse(text, JSON)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.open(trees, false); err != nil {
+		return nil, err
+	}
+	return trees[0].object()
+}
+
+// open decrypts all values of the trees, which are the documents of one file.
+func (k *Keys) open(trees []*tree, mac bool) error {
+	var main *tree
+	for _, t := range trees {
+		if t.meta != nil {
+			main = t
+			break
+		}
+	}
+	if main == nil {
+		return errors.New("sops metadata not found")
+	}
+	key, err := k.dataKey(main.meta)
+	if err != nil {
+		return err
+	}
+	w, err := newWalker(main.meta, key)
+	if err != nil {
+		return err
+	}
+	for _, t := range trees {
+		if err := w.walk(t.root, nil); err != nil {
+			return err
+		}
+	}
+	if !mac {
+		return nil
+	}
+	return w.check()
+}
+
+// check compares the MAC of what was read with the one in the metadata.
+func (w *walker) check() error {
+	if w.meta.MAC == "" {
+		return &MACError{missing: true}
+	}
+	want, err := w.decrypt(w.meta.MAC, w.meta.LastModified)
+	if err != nil {
+		return &MACError{}
+	}
+	got := fmt.Sprintf("%X", w.hash.Sum(nil))
+	if subtle.ConstantTimeCompare([]byte(want.text), []byte(got)) != 1 {
+		return &MACError{}
+	}
+	return nil
+}
+
+// tree is one document, without its metadata.
+type tree struct {
+	root *yaml.Node // a mapping
+	meta *metadata
+}
+
+// Recipients names whom a file is encrypted for, in the order of the file: age recipients, PGP fingerprints, and keys of
+// services.
+func Recipients(content map[string]any) []string {
+	text, err := json.Marshal(content["sops"])
+	if err != nil {
+		return nil
+	}
+	var meta metadata
+	if err := json.Unmarshal(text, &meta); err != nil {
+		return nil
+	}
+	return meta.recipients()
+}
+
+func unique(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if s != "" && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
