@@ -17,6 +17,7 @@ const module = "github.com/helmsrc/helmsrc/"
 // is that way. A new package needs a line here and a page in docs/design; only those for tests and measurements, which no
 // line names, do without.
 var imports = map[string][]string{
+	"internal/sops":     {},
 	"internal/resolve":  {},
 	"internal/digest":   {},
 	"internal/status":   {},
@@ -29,6 +30,7 @@ var imports = map[string][]string{
 	"internal/index":     {"internal/resolve"},
 	"internal/report":    {"internal/finding", "internal/manifest"},
 	"internal/store":     {"internal/digest"},
+	"internal/render":    {"internal/manifest", "internal/sops"},
 	"internal/tree":      {"internal/digest"},
 	"internal/values":    {},
 	"internal/verify":    {"internal/auth", "internal/digest"},
@@ -42,7 +44,7 @@ var imports = map[string][]string{
 		"internal/values", "internal/verify",
 	},
 	"cmd": {
-		"internal/admission", "internal/finding", "internal/manifest", "internal/reconcile", "internal/report", "internal/status",
+		"internal/admission", "internal/finding", "internal/manifest", "internal/reconcile", "internal/render", "internal/report", "internal/status",
 		"internal/store",
 	},
 	"": {"cmd"},

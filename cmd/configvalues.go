@@ -274,14 +274,14 @@ func reserved(key string) string {
 		return "decides which logins are used"
 	case "trusted-root", "keyring", "index-digest", "allow-name-mismatch":
 		return "decides what is believed"
-	case "exit-zero", "allow-empty":
+	case "exit-zero", "allow-empty", "substitute-strict":
 		return "hides failures"
 	case "filename", "lookup-dir", "recursive", "namespace", "default-namespace", "source", "output", "events",
 		"artifacts-dir", "storage-adv-addr", "artifact-digest-algo", "artifact-retention-ttl", "artifact-retention-records",
 		"concurrency", "timeout", "retries", "refresh",
 		"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
 		"require-verification", "verify-dependencies", "strict", "no-cross-namespace-refs",
-		"substitute", "substitute-strict", "dry-run", "report", "no-github",
+		"substitute", "dry-run", "report", "no-github",
 		"quiet", "verbose", "log-format", "no-progress", "color":
 		return ""
 	}

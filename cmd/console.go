@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
@@ -42,6 +43,7 @@ func (s subject) String() string {
 type console struct {
 	mu   sync.Mutex
 	w    io.Writer
+	hide *concealing // what w writes to
 	now  func() time.Time
 	live *liveRows // nil when rows are not repainted
 
@@ -55,7 +57,41 @@ type console struct {
 	advised  map[finding.Code]bool // codes whose general advice was given
 }
 
-func newConsole(w io.Writer) *console { return &console{w: w} }
+func newConsole(w io.Writer) *console {
+	hide := &concealing{w: w}
+	return &console{w: hide, hide: hide}
+}
+
+// concealing keeps what comes from Secrets out of whole lines.
+type concealing struct {
+	w        io.Writer
+	replacer *strings.Replacer // nil for nothing
+}
+
+func (c *concealing) Write(p []byte) (int, error) {
+	if c.replacer == nil {
+		return c.w.Write(p)
+	}
+	_, err := io.WriteString(c.w, c.replacer.Replace(string(p)))
+	return len(p), err
+}
+
+// conceal keeps texts out of everything that is written from now on.
+func (c *console) conceal(texts []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(texts) > 0 {
+		c.hide.replacer = manifest.Concealer(texts)
+	}
+}
+
+// concealed is a text as it may be written anywhere.
+func (c *console) concealed(text string) string {
+	if c.hide.replacer == nil {
+		return text
+	}
+	return c.hide.replacer.Replace(text)
+}
 
 func addConsoleFlags(fs *pflag.FlagSet) {
 	fs.BoolP("quiet", "q", false, "print errors only")

@@ -30,6 +30,7 @@ func (c *console) tellAs(f finding.Finding, t telling) {
 	level := levelOf(f.Severity)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	f.Message, f.Fix = c.concealed(f.Message), c.concealed(f.Fix)
 	if f.Severity != finding.Note || c.shown(level) {
 		c.findings = append(c.findings, f)
 	}

@@ -20,6 +20,7 @@ type inputOptions struct {
 	allowEmpty       bool
 	exitZero         bool
 	sameNamespace    bool
+	render           renderOptions
 }
 
 func (o *inputOptions) add(fs *pflag.FlagSet) {
@@ -30,6 +31,7 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.allowEmpty, "allow-empty", false, "succeed when nothing is selected")
 	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 also when an object failed")
 	fs.BoolVar(&o.sameNamespace, "no-cross-namespace-refs", false, "refuse references of HelmReleases into other namespaces, as helm-controller's flag does")
+	o.render.add(fs)
 }
 
 // addLookup is for the commands that need what the objects refer to.

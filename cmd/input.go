@@ -11,12 +11,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/render"
 )
 
 // input is what a command works on: the manifests, and those of their objects
 // that the arguments select.
 type input struct {
 	set       *manifest.Set
+	renderer  *render.Renderer
 	inventory *reconcile.Inventory
 	selectors []selector
 	namespace string
@@ -43,6 +45,11 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 			hint: "name files or directories with -f, or - for stdin",
 		}
 	}
+	skip := []string{artifactsDir}
+	renderer, err := a.renderer(ctx, o, skip)
+	if err != nil {
+		return nil, err
+	}
 	set, failures := manifest.Load(ctx, manifest.Options{
 		Files:            o.files,
 		Offered:          files,
@@ -50,13 +57,17 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 		Recursive:        o.recursive,
 		Stdin:            a.env.Stdin,
 		DefaultNamespace: o.defaultNamespace,
-		SkipDirs:         []string{artifactsDir},
+		SkipDirs:         skip,
+		Open:             renderer.Open,
+		Build:            renderer.Build,
 	})
+	a.console.conceal(set.Confidential())
+	a.tellRendered(renderer)
 	inventory := reconcile.NewInventory(set)
 	if o.sameNamespace {
 		inventory.DenyCrossNamespace()
 	}
-	in := &input{set: set, inventory: inventory, selectors: selectors, namespace: o.namespace, told: map[*manifest.Object]bool{}, noted: map[string]bool{}}
+	in := &input{set: set, renderer: renderer, inventory: inventory, selectors: selectors, namespace: o.namespace, told: map[*manifest.Object]bool{}, noted: map[string]bool{}}
 	for _, skip := range set.Skips() {
 		a.console.debug(subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
 	}
@@ -75,7 +86,8 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 func inputCode(err error) int {
 	var duplicate *manifest.DuplicateError
 	var kind *manifest.KindError
-	if errors.As(err, &duplicate) || errors.As(err, &kind) {
+	var object *manifest.ObjectError
+	if errors.As(err, &duplicate) || errors.As(err, &kind) || errors.As(err, &object) {
 		return exitFailed
 	}
 	return exitUsage
@@ -157,6 +169,10 @@ func (in *input) found() string {
 func (a *app) tellSkipped(in *input) {
 	var parts []string
 	for _, s := range in.set.Skipped() {
+		if s.Group == manifest.KustomizeGroup {
+			a.console.warn(fmt.Sprintf("skipped %d %s: only those in directories are built, name one with -f", s.Count, s.Kind))
+			continue
+		}
 		parts = append(parts, fmt.Sprintf("%d %s", s.Count, s.Kind))
 	}
 	if len(parts) > 0 {

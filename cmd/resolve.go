@@ -84,8 +84,8 @@ func newResolution(r *reconcile.Result) resolution {
 	obj := r.Object.Object
 	record := resolution{
 		Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name,
-		Chart: r.Resolution.Chart, Constraint: r.Resolution.Constraint, Version: r.Resolution.Version,
-		URL: r.Resolution.URL, Digest: r.Resolution.Digest,
+		Chart: r.Resolution.Chart, Constraint: obj.ConcealText(r.Resolution.Constraint), Version: r.Resolution.Version,
+		URL: obj.ConcealText(r.Resolution.URL), Digest: r.Resolution.Digest,
 	}
 	record.Source = sourceRef{obj.Kind, obj.Namespace, obj.Name} // of a source, it is itself
 	if kind, namespace, name, ok := reconcile.SourceRef(r.Object); ok {

@@ -11,6 +11,7 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/render"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -35,6 +36,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err := o.report.check(true); err != nil {
 		return exitUsage, err
 	}
+	o.input.render.sources = o.fetch.sources
 	in, err := a.readInput(ctx, &o.input, args, o.store.dir)
 	if err != nil {
 		return exitUsage, err
@@ -169,6 +171,8 @@ func directoriesOf(in *input, sources []string) (map[store.Key]string, error) {
 			}
 		}
 		switch {
+		case len(found) == 0 && in.renderer.Used(render.Source{Kind: s.kind, Namespace: s.namespace, Name: s.name, Dir: dir}):
+			// It is where Kustomizations are.
 		case len(found) == 0:
 			return nil, usagef("--source %s: no such object in the input", text)
 		case len(found) > 1:

@@ -8,6 +8,8 @@ const (
 	Syntax          Code = "HS002"
 	UnknownKind     Code = "HS003"
 	DuplicateObject Code = "HS004"
+	NotBuilt        Code = "HS005"
+	NotReady        Code = "HS006"
 
 	InvalidValue       Code = "HS010"
 	UnknownField       Code = "HS011"

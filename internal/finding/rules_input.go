@@ -32,6 +32,18 @@ func inputRules() []Rule {
 			Example:     documents(repository(httpURL), repository(httpURL)),
 			Better:      repository(httpURL),
 		},
+		{
+			Code: NotBuilt, Name: "not-built", Group: groupInput, Severity: Error, Lasting: true,
+			Summary:     "A kustomization cannot be built",
+			Explanation: "kustomize refuses what a kustomization file or a Kustomization of Flux asks for. In a cluster none of its objects would be applied; here none of them takes part in the run.",
+			Fix:         "Mend the kustomization file, or the file that the message names.",
+		},
+		{
+			Code: NotReady, Name: "not-ready-for-admission", Group: groupInput, Severity: Error, Lasting: true,
+			Summary:     "An object is not what the API server could be given",
+			Explanation: "It comes from a kustomization and has no namespace, or it is encrypted and no key at hand decrypts it, or its Kustomization says something that Flux refuses. It does not take part in the run.",
+			Fix:         "Mend what the message names.",
+		},
 	}
 }
 

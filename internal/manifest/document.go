@@ -31,6 +31,8 @@ type document struct {
 	text      []byte
 	line, col int // of the first byte, counted from 0
 	json      bool
+	whole     []byte // the text of the file
+	index     int    // of the document in it
 
 	// root is the tree with positions, parsed again when it is first asked for.
 	root func() (*yaml.Node, error)

@@ -29,12 +29,19 @@ type Options struct {
 	Stdin            io.Reader
 	DefaultNamespace string   // for objects without one; "default" if empty
 	SkipDirs         []string // directories that are never descended into
+
+	// Open makes objects ready that were read from files, nil for those that are.
+	Open Opener
+	// Build is called once, when everything is read, if there are kustomizations in the directories of the input; nil
+	// reads them as any other file.
+	Build func(context.Context, *Input) *Build
 }
 
 // Load reads everything that the options name. The set holds what could be read; each error stands for a file or an
 // object that is not in it.
 func Load(ctx context.Context, o Options) (*Set, []error) {
 	l := &loader{ctx: ctx, options: o, set: newSet(o.DefaultNamespace, &files{})}
+	l.set.open = o.Open
 	for _, dir := range o.SkipDirs {
 		if info, err := os.Stat(dir); err == nil {
 			l.skip = append(l.skip, info)
@@ -45,10 +52,11 @@ func Load(ctx context.Context, o Options) (*Set, []error) {
 	}
 	for _, name := range o.Offered {
 		l.beside(name)
-		l.found(name)
+		l.found(name, false)
 	}
 	l.lookupDirs(o.LookupDirs)
-	return l.set, append(l.errs, l.set.duplicates()...)
+	errs := l.finish(ctx)
+	return l.set, append(errs, l.set.duplicates()...)
 }
 
 type loader struct {
@@ -57,7 +65,8 @@ type loader struct {
 	set     *Set
 	skip    []os.FileInfo
 	stdin   bool // has been read
-	errs    []error
+	read    []*File
+	dirs    []string // with a kustomization file
 }
 
 // fail takes the name of the system call out of an error: the file and the reason say it all.
@@ -65,7 +74,7 @@ func (l *loader) fail(err error) {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = &FileError{pathErr.Path, pathErr.Err}
 	}
-	l.errs = append(l.errs, err)
+	l.read = append(l.read, &File{errs: []error{err}})
 }
 
 // argument reads what one -f names.
@@ -111,18 +120,25 @@ func (l *loader) readStdin() {
 		return
 	}
 	data, err := readInBackground(l.ctx, l.options.Stdin)
-	if err == nil {
-		err = l.set.addSized(stdinName, data)
-	}
-	l.judge(err)
-}
-
-func (l *loader) judge(err error) {
 	if err != nil {
 		l.fail(err)
+		return
 	}
-	l.errs = append(l.errs, l.set.faults...)
-	l.set.faults = nil
+	l.add(&File{Name: stdinName}, data)
+}
+
+// add parses a file. Only what was found in a directory may be something else than a manifest.
+func (l *loader) add(f *File, data []byte) {
+	b, err := l.set.parseSized(f.Name, data)
+	switch {
+	case err == nil:
+		f.batch = b
+	case f.offered && !bytes.Contains(data, []byte("toolkit.fluxcd.io")):
+		f.skips = append(f.skips, Skip{f.Name, err.Error()})
+	default:
+		f.errs = append(f.errs, err)
+	}
+	l.read = append(l.read, f)
 }
 
 // named reads a file or directory that the user named, whatever its extension.
@@ -138,10 +154,11 @@ func (l *loader) named(name string) {
 		l.beside(name)
 		if l.set.files.first(info) {
 			data, err := read(l.ctx, name)
-			if err == nil {
-				err = l.set.addSized(name, data)
+			if err != nil {
+				l.fail(err)
+				return
 			}
-			l.judge(err)
+			l.add(&File{Name: name}, data)
 		}
 	}
 }
@@ -160,6 +177,7 @@ func (l *loader) directory(dir string) {
 		l.fail(err)
 		return
 	}
+	l.enter(dir, entries)
 	for _, e := range entries {
 		if l.ctx.Err() != nil {
 			l.fail(l.ctx.Err())
@@ -170,7 +188,7 @@ func (l *loader) directory(dir string) {
 		case e.IsDir() && l.options.Recursive && !skipDir(e, l.skip):
 			l.directory(name)
 		case !e.IsDir() && isManifestName(name):
-			l.found(name)
+			l.found(name, true)
 		}
 	}
 }
@@ -194,7 +212,7 @@ func isManifestName(name string) bool {
 
 // found reads a file that nobody named. It need not be a manifest at all: a directory with a Helm chart is full of
 // templates that only look like YAML.
-func (l *loader) found(name string) {
+func (l *loader) found(name string, walked bool) {
 	info, err := os.Stat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.fail(err)
@@ -202,7 +220,7 @@ func (l *loader) found(name string) {
 	}
 	if err != nil || !info.Mode().IsRegular() {
 		// Editors leave links to nowhere as locks.
-		l.set.skips = append(l.set.skips, Skip{name, "not a regular file"})
+		l.read = append(l.read, &File{skips: []Skip{{name, "not a regular file"}}})
 		return
 	}
 	if !l.set.files.first(info) {
@@ -213,20 +231,23 @@ func (l *loader) found(name string) {
 		l.fail(err)
 		return
 	}
-	err = l.set.addSized(name, data)
-	if err != nil && !bytes.Contains(data, []byte("toolkit.fluxcd.io")) {
-		l.set.skips = append(l.set.skips, Skip{name, err.Error()})
-		return
-	}
-	l.judge(err)
+	l.add(&File{Name: name, Walked: walked, offered: true}, data)
 }
 
 // addSized adds a file that was read up to one byte more than is allowed.
 func (s *Set) addSized(name string, data []byte) error {
-	if len(data) > maxFileSize {
-		return &ParseError{Pos: Pos{File: name}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
+	b, err := s.parseSized(name, data)
+	if err == nil {
+		s.commit(b)
 	}
-	return s.Add(name, data)
+	return err
+}
+
+func (s *Set) parseSized(name string, data []byte) (*batch, error) {
+	if len(data) > maxFileSize {
+		return nil, &ParseError{Pos: Pos{File: name}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
+	}
+	return s.parse(name, data)
 }
 
 // read reads one byte more than is allowed, so that the excess shows.

@@ -39,6 +39,17 @@ type Object struct {
 	// Pos is where the object begins.
 	Pos Pos
 
+	// Built names the Kustomization that the object was built by, or the file. It is empty for one that is as it was
+	// written.
+	Built string
+
+	// Sealed says what would decrypt an object that was built but is still encrypted.
+	Sealed string
+
+	// confidential are parts of the object that come from Secrets or were encrypted, shown is the object without them.
+	confidential []string
+	shown        map[string]any
+
 	// Origin is the object that this one follows from, nil for an object that stands in a file. See Derive.
 	Origin *Object
 
@@ -53,6 +64,7 @@ func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.N
 // Its places are this one's: place tells which field of this one a field of it comes from.
 func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
 	derived.Origin, derived.place = o, place
+	derived.Built, derived.confidential = o.Built, o.confidential
 	derived.Pos = o.Position(place(nil)...)
 	return &derived
 }

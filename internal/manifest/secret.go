@@ -1,8 +1,10 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -38,19 +40,35 @@ func (s *Set) datum(kind, namespace, name string) (*Object, map[string]any, erro
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	content, err := s.contentOf(o)
+	hint := o.Sealed
+	if sealed, ok := errors.AsType[*SealedError](err); ok {
+		hint, err = cmp.Or(sealed.Reason, "decrypt it first"), nil
+	}
+	if sops, ok := content["sops"].(map[string]any); ok && sops["mac"] != nil && hint == "" {
+		hint = "decrypt it first"
+	}
+	if hint != "" {
+		return nil, nil, &NotFoundError{Kind: kind, Namespace: namespace, Name: name,
+			hint: "the one at " + o.Pos.String() + " is encrypted with SOPS: " + hint}
+	}
+	return o, content, err
+}
+
+// contentOf reads an object that is kept for references.
+func (s *Set) contentOf(o *Object) (map[string]any, error) {
+	if o.Content != nil {
+		return o.Content, nil
+	}
 	root, err := o.at.doc.root()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	content, err := o.at.doc.object(root, o.at.path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if sops, ok := content["sops"].(map[string]any); ok && sops["mac"] != nil {
-		return nil, nil, &NotFoundError{Kind: kind, Namespace: namespace, Name: name,
-			hint: "the one at " + o.Pos.String() + " is encrypted with SOPS: decrypt it first"}
-	}
-	return o, content, nil
+	return s.opened(o, content)
 }
 
 func newSecret(o *Object, content map[string]any) (*Secret, error) {

@@ -24,6 +24,9 @@ type Set struct {
 	skips   []Skip
 	faults  []error // of single objects: the others of the file are used
 
+	open  Opener
+	built bool // something was: Kustomizations are not left out
+
 	files *files
 	dirs  []string // of the files that were named: siblings are looked for there
 	roots []string // directories that were named
@@ -79,10 +82,23 @@ func newSet(namespace string, seen *files) *Set {
 
 // Add reads all documents of one file. On an error nothing of it is added.
 func (s *Set) Add(file string, data []byte) error {
-	b := &batch{set: s, file: file, kinds: map[groupKind]int{}}
-	if err := b.read(data); err != nil {
-		return quoted(err, data)
+	b, err := s.parse(file, data)
+	if err == nil {
+		s.commit(b)
 	}
+	return err
+}
+
+func (s *Set) parse(file string, data []byte) (*batch, error) {
+	b := &batch{set: s, file: file, text: data, kinds: map[groupKind]int{}}
+	if err := b.read(data); err != nil {
+		return nil, quoted(err, data)
+	}
+	return b, nil
+}
+
+// commit adds what was read from a file.
+func (s *Set) commit(b *batch) {
 	for _, o := range b.objects {
 		s.objects = append(s.objects, o)
 		s.byKey[o.key()] = append(s.byKey[o.key()], o)
@@ -95,9 +111,8 @@ func (s *Set) Add(file string, data []byte) error {
 	}
 	s.skips = append(s.skips, b.skips...)
 	for _, err := range b.faults {
-		s.faults = append(s.faults, quoted(err, data))
+		s.faults = append(s.faults, quoted(err, b.text))
 	}
-	return nil
 }
 
 // quoted gives an error the line that it is about.
@@ -122,7 +137,9 @@ func (s *Set) Objects() []*Object {
 
 // Skipped counts the Flux objects that are known but not supported yet, by name.
 func (s *Set) Skipped() []KindCount {
-	return slices.DeleteFunc(s.Kinds(), func(k KindCount) bool { return !unsupportedKinds[groupKind{k.Group, k.Kind}] })
+	return slices.DeleteFunc(s.Kinds(), func(k KindCount) bool {
+		return !unsupportedKinds[groupKind{k.Group, k.Kind}] || s.built && k.Group == KustomizeGroup
+	})
 }
 
 // Kinds counts all objects that were seen, of whatever kind, by name.
@@ -164,13 +181,16 @@ func duplicate(same []*Object) *DuplicateError {
 
 // batch collects the objects of one file until it is known that all of it can be read.
 type batch struct {
-	set           *Set
-	file          string
-	count         int
-	objects, data []*Object
-	kinds         map[groupKind]int
-	skips         []Skip
-	faults        []error
+	set            *Set
+	file           string
+	text           []byte
+	documents      int
+	count          int
+	objects, data  []*Object
+	kustomizations []*Object
+	kinds          map[groupKind]int
+	skips          []Skip
+	faults         []error
 }
 
 func (b *batch) read(data []byte) error {
@@ -178,6 +198,7 @@ func (b *batch) read(data []byte) error {
 	if err != nil {
 		return err
 	}
+	b.text = data
 	for c := range split(data) {
 		for d := range documents(b.file, c) {
 			if err := b.document(d); err != nil {
@@ -196,6 +217,8 @@ func (b *batch) document(d *document) error {
 	if root == nil || isNull(root) {
 		return nil
 	}
+	d.whole, d.index = b.text, b.documents
+	b.documents++
 	return b.object(source{d, root}, root, nil, "", "")
 }
 
@@ -252,6 +275,20 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 		return nil
 	}
 	b.kinds[groupKind{o.Group(), kind}]++
+	if o.Group() == KustomizeGroup && kind == "Kustomization" {
+		return b.kustomization(src, o)
+	}
+	return nil
+}
+
+// kustomization keeps a Kustomization for whoever builds it.
+func (b *batch) kustomization(src source, o *Object) error {
+	content, err := src.object(src.tree, o.at.path)
+	if err != nil {
+		return err
+	}
+	o.Content = content
+	b.kustomizations = append(b.kustomizations, o)
 	return nil
 }
 
@@ -281,6 +318,11 @@ func (b *batch) keep(src source, o *Object) error {
 	content, err := src.object(src.tree, o.at.path)
 	if err != nil {
 		return err
+	}
+	if content, err = b.set.opened(o, content); err != nil {
+		b.faults = append(b.faults, Fault(o, err))
+		b.kinds[groupKind{o.Group(), o.Kind}]++
+		return nil
 	}
 	content["apiVersion"], content["kind"] = o.APIVersion, o.Kind
 	o.Content = content

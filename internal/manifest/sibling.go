@@ -80,6 +80,7 @@ type brokenFile struct {
 // readSiblings reads the manifests beside the named files. What cannot be read is no error: nobody asked for it.
 func (s *Set) readSiblings() {
 	s.siblings = newSet(s.namespace, s.files)
+	s.siblings.open = s.open
 	budget := maxSiblings
 	for _, dir := range s.dirs {
 		entries, err := os.ReadDir(dir)

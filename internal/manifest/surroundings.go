@@ -41,6 +41,7 @@ func (l *loader) lookupDirs(dirs []string) {
 // for it.
 func (s *Set) readSurroundings() {
 	s.surroundings = newSet(s.namespace, s.files)
+	s.surroundings.open = s.open
 	budget := maxSurroundings
 	for _, dir := range s.away.dirs {
 		_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {

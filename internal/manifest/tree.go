@@ -142,17 +142,30 @@ func (d *document) check(root *yaml.Node) error {
 	if d.checked {
 		return d.checkErr
 	}
-	// Without aliases no value counts more than twice its text, so only aliases can go past this limit.
-	c := &checker{doc: d, limit: 2*len(d.text) + maxExpansion, sizes: map[*yaml.Node]int{}}
+	c := d.newChecker()
 	_, d.checkErr = c.visit(root, 0)
 	d.checked = true
 	return d.checkErr
 }
 
+// expansion is check without a look at the keys.
+func (d *document) expansion(root *yaml.Node) error {
+	c := d.newChecker()
+	c.anyKeys = true
+	_, err := c.visit(root, 0)
+	return err
+}
+
+func (d *document) newChecker() *checker {
+	// Without aliases no value counts more than twice its text, so only aliases can go past this limit.
+	return &checker{doc: d, limit: 2*len(d.text) + maxExpansion, sizes: map[*yaml.Node]int{}}
+}
+
 type checker struct {
-	doc   *document
-	limit int
-	sizes map[*yaml.Node]int // of anchored nodes; 0 while one is being visited
+	doc     *document
+	limit   int
+	anyKeys bool               // duplicate ones too
+	sizes   map[*yaml.Node]int // of anchored nodes; 0 while one is being visited
 }
 
 // visit answers how large a value is once its aliases are expanded.
@@ -169,7 +182,7 @@ func (c *checker) visit(n *yaml.Node, depth int) (int, error) {
 		}
 		c.sizes[n] = 0
 	}
-	if n.Kind == yaml.MappingNode {
+	if n.Kind == yaml.MappingNode && !c.anyKeys {
 		if err := c.keys(n); err != nil {
 			return 0, err
 		}

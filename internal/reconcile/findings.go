@@ -63,6 +63,7 @@ func Unreadable(err error) finding.Finding {
 	var kind *manifest.KindError
 	var duplicate *manifest.DuplicateError
 	var file *manifest.FileError
+	var object *manifest.ObjectError
 	f, e := finding.Finding{}, manifest.Excerpt{}
 	if errors.As(err, &excerpt) {
 		e = excerpt.Excerpt()
@@ -77,10 +78,26 @@ func Unreadable(err error) finding.Finding {
 		code = finding.DuplicateObject
 		f.Kind, f.Namespace, f.Name = duplicate.Kind, duplicate.Namespace, duplicate.Name
 		f.Related = duplicate.Places[:len(duplicate.Places)-1]
+	case errors.As(err, &object):
+		code = codeOfObject(err)
+		f.Kind, f.Namespace, f.Name = object.Kind, object.Namespace, object.Name
+	case errors.As(err, new(interface{ NotBuilt() bool })):
+		code = finding.NotBuilt
 	case errors.As(err, &file):
 		e.Pos.File = file.Name
 	}
 	return complete(f, code, strings.TrimPrefix(err.Error(), e.Pos.String()+": "), finding.Hints(err), e)
+}
+
+// codeOfObject tells why an object was not made ready for admission.
+func codeOfObject(err error) finding.Code {
+	switch {
+	case errors.As(err, new(interface{ Variable() string })):
+		return finding.UnresolvedVariable
+	case errors.As(err, new(interface{ NotBuilt() bool })):
+		return finding.NotBuilt
+	}
+	return finding.NotReady
 }
 
 // Rejected are the causes for which the API server would not store an object.

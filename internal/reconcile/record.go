@@ -110,7 +110,7 @@ func (r *Result) note(key, value string) {
 
 // content is the object as it is printed and remembered.
 func (r *Result) content() map[string]any {
-	content, _ := Redacted(r.Object.Content).(map[string]any)
+	content, _ := Redacted(r.Object.Object.Conceal(r.Object.Content)).(map[string]any)
 	metadata, ok := content["metadata"].(map[string]any)
 	if len(r.notes) == 0 || !ok {
 		return content

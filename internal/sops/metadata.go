@@ -107,6 +107,8 @@ func (e *KeyError) Hint() string {
 	switch {
 	case age:
 		return "set SOPS_AGE_KEY_FILE or SOPS_AGE_KEY to a private key of " + join(e.Recipients)
+	case len(e.Recipients) == 0:
+		return "it names no key that would decrypt it: encrypt it again"
 	case pgp:
 		return "set SOPS_PGP_KEY_FILE to an armoured private key of " + join(e.Recipients)
 	case service:

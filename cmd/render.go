@@ -1,0 +1,70 @@
+package cmd
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/render"
+)
+
+// renderOptions say what kustomizations and variables become.
+type renderOptions struct {
+	substitute []string
+	strict     bool
+	sources    []string // those of --source, for commands that have it
+}
+
+func (o *renderOptions) add(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.substitute, "substitute", nil, "value of a variable ${KEY} in the manifests: `KEY=VALUE` (repeatable); wins over spec.postBuild")
+	fs.BoolVar(&o.strict, "substitute-strict", true, "a variable without a value is an error; false makes it empty")
+}
+
+// renderer builds the kustomizations of one run.
+func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string) (*render.Renderer, error) {
+	variables := map[string]string{}
+	for _, text := range o.render.substitute {
+		key, value, found := strings.Cut(text, "=")
+		if !found || !render.ValidName(key) {
+			// The value may be a password and is not printed.
+			return nil, usagef("--substitute: not of the form KEY=VALUE, with letters, digits and _ in the key")
+		}
+		variables[key] = value
+	}
+	var sources []render.Source
+	for _, text := range o.render.sources {
+		s, dir, err := parseSource(text)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, render.Source{Kind: s.kind, Namespace: s.namespace, Name: s.name, Dir: dir})
+	}
+	return render.New(ctx, render.Options{
+		Variables: variables,
+		Lenient:   !o.render.strict,
+		Sources:   sources,
+		Namespace: o.defaultNamespace,
+		SkipDirs:  skip,
+		Getenv:    a.env.Getenv,
+	}), nil
+}
+
+// tellRendered prints what the renderer has to say.
+func (a *app) tellRendered(r *render.Renderer) {
+	for _, n := range r.Notices() {
+		at := subject{n.Kind, n.Namespace, n.Name}
+		switch {
+		case n.Debug:
+			a.console.debug(at, n.Text)
+			continue
+		case n.Warning:
+			a.console.line(levelWarn, at, n.Text)
+		default:
+			a.console.info(at, n.Text)
+		}
+		if n.Hint != "" {
+			a.console.hint(at, n.Hint)
+		}
+	}
+}

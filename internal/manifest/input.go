@@ -1,0 +1,424 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// File is a file of the input that was read, before its objects are in a set.
+type File struct {
+	Name   string // as positions say it
+	Walked bool   // found in a directory: nobody named the file itself
+
+	offered bool // need not be a manifest
+
+	batch *batch
+	skips []Skip
+	errs  []error
+}
+
+// Objects lists what may matter to whoever builds kustomizations: the objects that are kept, Kustomizations, and those
+// that are kept for references.
+func (f *File) Objects() []*Object {
+	if f.batch == nil {
+		return nil
+	}
+	var list []*Object
+	list = append(list, f.batch.kustomizations...)
+	list = append(list, f.batch.objects...)
+	return append(list, f.batch.data...)
+}
+
+// Kustomizations lists the Kustomizations of Flux.
+func (f *File) Kustomizations() []*Object {
+	if f.batch == nil {
+		return nil
+	}
+	return f.batch.kustomizations
+}
+
+// Mentions tells whether a word is in the text of the file, or may be: it cannot be read.
+func (f *File) Mentions(word string) bool {
+	return len(f.errs) > 0 || f.batch != nil && bytes.Contains(f.batch.text, []byte(word))
+}
+
+// Origin finds the object from which one was built that may have got another name and namespace since. It is nil if
+// there is none.
+func (f *File) Origin(group, kind, name string) *Object {
+	var like *Object
+	count := 0
+	for _, o := range f.Objects() {
+		if o.Group() != group || o.Kind != kind {
+			continue
+		}
+		if o.Name == name {
+			return o
+		}
+		count++
+		if o.Name != "" && bytes.Contains([]byte(name), []byte(o.Name)) && (like == nil || len(like.Name) < len(o.Name)) {
+			like = o
+		} else if like == nil && count == 1 {
+			like = o
+		}
+	}
+	return like
+}
+
+// ParseFile reads a file that is not in the input: a kustomization leads to it.
+func ParseFile(name string, data []byte) (*File, error) {
+	if len(data) > maxFileSize {
+		return nil, &ParseError{Pos: Pos{File: name}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
+	}
+	b, err := newSet("", &files{}).parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Name: name, batch: b}, nil
+}
+
+// NoObjects is the error of a file that holds something else than objects, nil for one that does not.
+func (f *File) NoObjects() error {
+	switch {
+	case len(f.errs) > 0:
+		return f.errs[0]
+	case len(f.skips) > 0:
+		return errors.New(f.skips[0].Reason)
+	case f.batch != nil && len(f.batch.skips) > 0:
+		return fmt.Errorf("%s: %s", f.batch.skips[0].File, f.batch.skips[0].Reason)
+	}
+	return nil
+}
+
+// CheckExpansion refuses YAML whose aliases expand to too much, or that contains itself. Other mistakes are for whoever
+// reads it.
+func CheckExpansion(name string, data []byte) error {
+	if len(data) > maxFileSize {
+		return &ParseError{Pos: Pos{File: name}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
+	}
+	if !bytes.Contains(data, []byte("&")) || !bytes.Contains(data, []byte("*")) {
+		return nil
+	}
+	for c := range split(data) {
+		d := newDocument(name, c.text, c.line, 0, false)
+		root, err := d.parse()
+		if err != nil || root == nil {
+			continue
+		}
+		if err := d.expansion(root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Locate finds the place of a field in the first document of a file, as Object.Position does.
+func Locate(name string, data []byte, path ...any) Pos {
+	d := newDocument(name, data, 0, 0, false)
+	for c := range split(data) {
+		d = newDocument(name, c.text, c.line, 0, false)
+		break
+	}
+	root, err := d.root()
+	if err != nil || root == nil {
+		return Pos{File: name}
+	}
+	return d.pos(locate(root, path))
+}
+
+// Input is everything that was read, for whoever builds kustomizations.
+type Input struct {
+	Files []*File  // in the order of the input
+	Dirs  []string // directories with a kustomization file, in the order of the walk
+	Roots []string // directories that were named
+}
+
+// kustomized tells whether there is anything to build. Kustomizations in files that were named, or that came through
+// standard input, are not: there is no directory that their paths are in.
+func (in *Input) kustomized() bool {
+	if len(in.Dirs) > 0 {
+		return true
+	}
+	for _, f := range in.Files {
+		if f.Walked && len(f.Kustomizations()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Build is what became of an input.
+type Build struct {
+	Claimed map[*File]bool // files that are part of what was built: they are not read by themselves
+	Objects []*Object
+	Errors  []error
+}
+
+// NewBuilt is an object that was built. Its fields are looked for where it came from; one that came from no object is at
+// pos.
+func NewBuilt(content map[string]any, from *Object, pos Pos) *Object {
+	text := func(v any) string { s, _ := v.(string); return s }
+	meta, _ := content["metadata"].(map[string]any)
+	o := &Object{
+		APIVersion: text(content["apiVersion"]),
+		Kind:       text(content["kind"]),
+		Namespace:  text(meta["namespace"]),
+		Name:       text(meta["name"]),
+		Content:    content,
+		Pos:        pos,
+	}
+	if from != nil {
+		o.Pos, o.at = from.Pos, from.at
+	}
+	return o
+}
+
+// AddBuilt adds objects that were built. Two that are the same in every field are one.
+func (s *Set) AddBuilt(objects ...*Object) {
+	for _, o := range objects {
+		if o.Namespace == "" {
+			o.Namespace = s.namespace
+		}
+		same := func(other *Object) bool { return other.Built != "" && equal(other.Content, o.Content) }
+		switch classify(o.APIVersion, o.Kind, nil) {
+		case ours:
+			if contains(s.byKey[o.key()], same) {
+				continue
+			}
+			s.objects = append(s.objects, o)
+			s.byKey[o.key()] = append(s.byKey[o.key()], o)
+		case data:
+			if contains(s.data[o.key()], same) {
+				continue
+			}
+			s.data[o.key()] = append(s.data[o.key()], o)
+		case misnamed:
+			s.faults = append(s.faults, kindError(o))
+		}
+		s.kinds[groupKind{o.Group(), o.Kind}]++
+	}
+}
+
+// ObjectError is an object that cannot be used: it was not made ready for admission.
+type ObjectError struct {
+	Pos                          Pos
+	Kind, Namespace, Name, Built string
+	Err                          error
+	line                         Excerpt
+}
+
+// Fault is the error of an object, at one of its fields.
+func Fault(o *Object, err error, path ...any) *ObjectError {
+	return &ObjectError{Pos: o.Position(path...), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Built: o.Built, Err: err, line: o.Excerpt(path...)}
+}
+
+func (e *ObjectError) Error() string {
+	of := ""
+	if e.Built != "" {
+		of = " of " + e.Built
+	}
+	name := e.Name
+	if e.Namespace != "" {
+		name = e.Namespace + "/" + name
+	}
+	return fmt.Sprintf("%s: %s %s%s: %v", e.Pos, e.Kind, name, of, e.Err)
+}
+
+func (e *ObjectError) Unwrap() error { return e.Err }
+
+// Excerpt is the line with the mistake.
+func (e *ObjectError) Excerpt() Excerpt { return e.line }
+
+// Raw is an object as a file holds it, before it is decrypted and before variables are substituted.
+type Raw struct {
+	*Object
+	Value    map[string]any // what is in the file; shared: copy before changing it
+	Document []byte         // the text of its document
+	Whole    []byte         // the text of the file
+	Index    int            // of the document in the file
+	Item     bool           // one of a list: its document holds others too
+}
+
+// Opener makes an object ready that was read from a file: it decrypts it, and substitutes variables. The value it
+// answers is the object's from then on.
+type Opener func(*Raw) (map[string]any, error)
+
+// SealedError is an object that is encrypted, and that no key at hand opens. It counts as missing.
+type SealedError struct{ Reason string }
+
+func (e *SealedError) Error() string { return "encrypted with SOPS" }
+
+// Hint says what would open it.
+func (e *SealedError) Hint() string { return e.Reason }
+
+// Raw is the object as its file holds it.
+func (o *Object) Raw() (*Raw, error) {
+	d := o.at.doc
+	root, err := d.root()
+	if err != nil {
+		return nil, err
+	}
+	value, err := d.object(root, o.at.path)
+	if err != nil {
+		return nil, err
+	}
+	return &Raw{Object: o, Value: value, Document: d.text, Whole: d.whole, Index: d.index, Item: len(o.at.path) > 0}, nil
+}
+
+// NoNamespace tells whether the object was written without a namespace.
+func (o *Object) NoNamespace() bool {
+	root, err := o.at.root()
+	return err == nil && scalar(locateRoot(root, o.at.path), "metadata", "namespace") == ""
+}
+
+// PathOf is the path of the first value that holds a text, as the object was written.
+func (o *Object) PathOf(text string) []any {
+	root, err := o.at.root()
+	if err != nil {
+		return nil
+	}
+	return pathOf(locateRoot(root, o.at.path), text, 0)
+}
+
+func (l location) root() (*yaml.Node, error) {
+	if l.doc == nil {
+		return nil, errNoText
+	}
+	return l.doc.root()
+}
+
+var errNoText = errors.New("not in a file")
+
+// locateRoot is the value at a path.
+func locateRoot(root *yaml.Node, path []any) *yaml.Node {
+	_, value := locateValue(root, path)
+	return resolve(value)
+}
+
+func pathOf(n *yaml.Node, text string, depth int) []any {
+	if n == nil || depth > maxDepth {
+		return nil
+	}
+	for i, c := range n.Content {
+		step := any(i)
+		if n.Kind == yaml.MappingNode {
+			if i%2 == 0 {
+				continue
+			}
+			step = n.Content[i-1].Value
+		}
+		if c.Kind == yaml.ScalarNode && strings.Contains(c.Value, text) {
+			return []any{step}
+		}
+		if below := pathOf(c, text, depth+1); below != nil {
+			return append([]any{step}, below...)
+		}
+	}
+	return nil
+}
+
+// opened asks the opener, if there is one.
+func (s *Set) opened(o *Object, value map[string]any) (map[string]any, error) {
+	if s.open == nil || o.Built != "" {
+		return value, nil
+	}
+	d := o.at.doc
+	return s.open(&Raw{Object: o, Value: value, Document: d.text, Whole: d.whole, Index: d.index, Item: len(o.at.path) > 0})
+}
+
+// enter remembers a directory that has a kustomization file.
+func (l *loader) enter(dir string, entries []os.DirEntry) {
+	if l.options.Build == nil {
+		return
+	}
+	for _, e := range entries {
+		if !e.IsDir() && IsKustomizationFile(e.Name()) {
+			l.dirs = append(l.dirs, dir)
+			return
+		}
+	}
+}
+
+// IsKustomizationFile tells whether a file of this name says how its directory is built.
+func IsKustomizationFile(name string) bool {
+	switch filepath.Base(name) {
+	case "kustomization.yaml", "kustomization.yml", "Kustomization":
+		return true
+	}
+	return false
+}
+
+// finish adds what was read to the set, or what was built of it.
+func (l *loader) finish(ctx context.Context) []error {
+	in := &Input{Files: l.read, Dirs: l.dirs, Roots: l.set.roots}
+	built := &Build{}
+	if l.options.Build != nil && in.kustomized() {
+		built = l.options.Build(ctx, in)
+		l.set.built = true
+	}
+	var errs []error
+	for _, f := range l.read {
+		if built.Claimed[f] {
+			continue
+		}
+		errs = append(errs, f.errs...)
+		l.set.skips = append(l.set.skips, f.skips...)
+		if f.batch != nil {
+			l.set.commit(f.batch)
+		}
+		errs = append(errs, l.set.takeFaults()...)
+	}
+	l.set.AddBuilt(built.Objects...)
+	errs = append(errs, built.Errors...)
+	return append(errs, l.set.takeFaults()...)
+}
+
+func (s *Set) takeFaults() []error {
+	faults := s.faults
+	s.faults = nil
+	return faults
+}
+
+// equal compares values in the types of JSON.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for k, v := range a {
+			if other, ok := b[k]; !ok || !equal(v, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !equal(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return a == b
+}
+
+func contains(list []*Object, match func(*Object) bool) bool {
+	for _, o := range list {
+		if match(o) {
+			return true
+		}
+	}
+	return false
+}

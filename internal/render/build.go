@@ -1,0 +1,166 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/types"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+const (
+	// originAnnotation says where kustomize took an object from.
+	originAnnotation = "config.kubernetes.io/origin"
+
+	// maxObjects bounds what one build may give.
+	maxObjects = 50_000
+)
+
+// built is an object as kustomize gives it, and the file that it comes from.
+type built struct {
+	content map[string]any
+	file    string // absolute; the kustomization file of what a generator made
+}
+
+// panicError is a bug of a library in one build. It must not cost the others theirs.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("internal error: %v", e.value) }
+
+// build runs kustomize on a directory with the kustomization given, in place of the file there.
+func (r *repository) build(ctx context.Context, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
+	keep := slices.Contains(k.BuildMetadata, types.OriginAnnotations)
+	if !keep {
+		k.BuildMetadata = append(slices.Clone(k.BuildMetadata), types.OriginAnnotations)
+	}
+	text, err := sigsyaml.Marshal(k)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{file: text}
+	for path, data := range replace {
+		files[path] = data
+	}
+	m, err := run(ctx, r.fileSystem(ctx, files), dir)
+	if err != nil {
+		return nil, r.plainError(err)
+	}
+	if m.Size() > maxObjects {
+		return nil, fmt.Errorf("more than %d objects", maxObjects)
+	}
+	var objects []built
+	for _, res := range m.Resources() {
+		text, err := res.MarshalJSON()
+		if err != nil {
+			return nil, r.plainError(err)
+		}
+		var content map[string]any
+		if err := utiljson.Unmarshal(text, &content); err != nil {
+			return nil, err
+		}
+		objects = append(objects, built{content, originOf(content, dir, keep)})
+	}
+	return objects, nil
+}
+
+// run is kustomize's own build. It cannot be stopped, but its file system ends with the context; a panic of it is an
+// error of this build.
+func run(ctx context.Context, fs *confined, dir string) (resmap.ResMap, error) {
+	type result struct {
+		m   resmap.ResMap
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		var got result
+		defer func() {
+			if p := recover(); p != nil {
+				got = result{err: &panicError{p, debug.Stack()}}
+			}
+			done <- got
+		}()
+		options := krusty.MakeDefaultOptions()
+		options.LoadRestrictions = types.LoadRestrictionsNone // the file system has its own
+		options.PluginConfig = types.DisabledPluginConfig()
+		options.Reorder = krusty.ReorderOptionNone
+		got.m, got.err = krusty.MakeKustomizer(options).Run(fs, dir)
+	}()
+	select {
+	case got := <-done:
+		return got.m, got.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// originOf reads the annotation that tells the file, and takes it away unless the kustomization asks for it.
+func originOf(content map[string]any, dir string, keep bool) string {
+	meta, _ := content["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	text, _ := annotations[originAnnotation].(string)
+	var origin struct {
+		Path         string `json:"path"`
+		ConfiguredIn string `json:"configuredIn"`
+	}
+	if err := sigsyaml.Unmarshal([]byte(text), &origin); err != nil {
+		return ""
+	}
+	if !keep && annotations != nil {
+		delete(annotations, originAnnotation)
+		if len(annotations) == 0 {
+			delete(meta, "annotations")
+		}
+	}
+	switch {
+	case origin.Path != "":
+		return join(dir, origin.Path)
+	case origin.ConfiguredIn != "":
+		return join(dir, origin.ConfiguredIn)
+	}
+	return ""
+}
+
+// plainError shows paths as the user knows them.
+func (r *repository) plainError(err error) error {
+	if _, ok := errors.AsType[*panicError](err); ok {
+		return err
+	}
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if shown := r.display(r.root); shown != r.root {
+		prefix := shown + string(filepath.Separator)
+		if shown == "." {
+			prefix = ""
+		}
+		text = strings.ReplaceAll(text, r.root+string(filepath.Separator), prefix)
+		text = strings.ReplaceAll(text, r.root, shown)
+	}
+	if len(text) > maxMessage {
+		text = text[:maxMessage] + " …"
+	}
+	return errors.New(text)
+}
+
+// maxMessage bounds the message of a build. kustomize quotes whole objects.
+const maxMessage = 1000
+
+// clone copies a kustomization that is about to be changed.
+func clone(k *types.Kustomization) (*types.Kustomization, error) {
+	text, err := json.Marshal(k)
+	if err != nil {
+		return nil, err
+	}
+	c := &types.Kustomization{}
+	return c, json.Unmarshal(text, c)
+}

@@ -1,0 +1,425 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// builder is one build of an input.
+type builder struct {
+	*Renderer
+	in      *manifest.Input
+	named   map[string]string // directories of the input: real path → as it was written
+	display func(string) string
+	skip    []os.FileInfo
+	byPath  map[string]*manifest.File
+	paths   []string // of the files, in the order of the input
+
+	repositories []*repository
+
+	all            []*node                     // everything that may be built
+	claimed        map[string]bool             // real paths of files that are part of a build
+	kustomizations map[string]*manifest.Object // Kustomizations that were met, by namespace and name
+	waiting        []*flux                     // built, but their variables are not all known
+	found          map[string]*datum           // ConfigMaps and Secrets, by kind, namespace and name
+	objects        []*manifest.Object
+}
+
+// node is a Kustomization as it lies in a file, or a directory with a kustomization file.
+type node struct {
+	object *manifest.Object
+	file   string // real path of the file that it is in
+	dir    string
+	claims *closure
+
+	abandoned bool
+}
+
+// roots finds what nothing else builds, and builds it.
+func (b *builder) roots() {
+	nodes := b.nodes()
+	b.all = nodes
+	claimers := map[string][]int{}
+	for i, n := range nodes {
+		for path := range n.claims.files {
+			claimers[path] = append(claimers[path], i)
+		}
+	}
+	reached := make([]bool, len(nodes))
+	var reach func(i int)
+	reach = func(i int) {
+		if reached[i] {
+			return
+		}
+		reached[i] = true
+		for j, n := range nodes {
+			if nodes[i].claims.files[n.file] {
+				reach(j)
+			}
+		}
+	}
+	start := func(i int) {
+		if reached[i] {
+			return
+		}
+		reach(i)
+		b.start(nodes[i])
+	}
+	for i, n := range nodes {
+		if !slices.ContainsFunc(claimers[n.file], func(j int) bool { return j != i }) {
+			start(i)
+		}
+	}
+	// What is left builds each other in circles: the first of them begins.
+	for i := range nodes {
+		start(i)
+	}
+}
+
+// nodes lists everything that can be built, Kustomizations first, in the order of the input.
+func (b *builder) nodes() []*node {
+	var nodes []*node
+	for _, path := range b.paths {
+		for _, o := range b.byPath[path].Kustomizations() {
+			n := &node{object: o, file: path, claims: newClosure()}
+			if f, _ := b.locate(o); f != nil {
+				_, _, _ = f.kustomization(n.claims)
+			}
+			nodes = append(nodes, n)
+		}
+	}
+	for _, dir := range b.in.Dirs {
+		real, err := absolute(dir)
+		if err != nil {
+			continue
+		}
+		r := b.repository(real)
+		d := r.directory(real)
+		if d == nil || d.flux || d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
+			continue
+		}
+		n := &node{dir: real, file: d.file, claims: newClosure()}
+		_ = n.claims.add(r, real, nil)
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+func (b *builder) start(n *node) {
+	if n.object != nil {
+		b.kustomization(n.object)
+		return
+	}
+	b.plainDirectory(n.dir)
+}
+
+// plainDirectory builds a directory that no Kustomization leads to, as kubectl apply -k would.
+func (b *builder) plainDirectory(dir string) {
+	r := b.repository(dir)
+	d := r.directory(dir)
+	c := newClosure()
+	err := c.add(r, dir, nil)
+	b.claim(c)
+	var objects []built
+	if err == nil {
+		var k *types.Kustomization
+		if k, err = clone(d.kustomization); err == nil {
+			objects, err = r.build(b.ctx, dir, d.file, k, nil)
+		}
+	}
+	if err != nil {
+		b.directoryFailed(r, d, c, err)
+		return
+	}
+	b.tellRemote(c)
+	by := r.display(d.file)
+	dec := &decrypter{keys: nil}
+	for _, o := range objects {
+		b.finishPlain(r, d, o, by, dec)
+	}
+}
+
+// directoryFailed tells what is wrong with a directory, unless nothing of Flux is in it: then it is not for us to judge.
+func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err error) {
+	b.abandon(c)
+	err = &buildError{manifest.Pos{File: r.display(d.file)}, err}
+	_, outside := errors.AsType[*outsideError](err)
+	if b.ctx.Err() == nil && !outside && !b.ours(r, c) {
+		b.notice(Notice{Text: err.Error(), Debug: true})
+		return
+	}
+	b.errs = append(b.errs, err)
+}
+
+// abandon claims what a build that failed would have led to: by itself it would be something else.
+func (b *builder) abandon(c *closure) {
+	for _, n := range b.all {
+		if n.abandoned || !c.files[n.file] {
+			continue
+		}
+		n.abandoned = true
+		b.claim(n.claims)
+		b.abandon(n.claims)
+	}
+}
+
+// ours tells whether a file of a build mentions Flux.
+func (b *builder) ours(r *repository, c *closure) bool {
+	for path := range c.files {
+		f, err := r.file(path)
+		if err != nil || f.Mentions("toolkit.fluxcd.io") {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *builder) finishPlain(r *repository, d *directory, o built, by string, dec *decrypter) {
+	content := o.content
+	obj := b.origin(r, d.file, content, o.file, by)
+	if sealed(content) {
+		dec.keys = b.ambient()
+		opened, err := dec.object(content)
+		if err != nil {
+			b.sealedObject(obj, err)
+			return
+		}
+		obj.Confide(secretsIn(content, opened))
+		content = opened
+	}
+	substituted, _, err := b.plain.object(b.ctx, content)
+	if err != nil {
+		b.fault(obj, err)
+		return
+	}
+	b.emit(obj, substituted)
+}
+
+func (b *builder) claim(c *closure) {
+	for path := range c.files {
+		b.claimed[path] = true
+	}
+}
+
+func (b *builder) tellRemote(c *closure) {
+	for i := range c.remote {
+		b.notice(Notice{Text: c.remote[i].Error(), Warning: true, Hint: "put a copy of it into the repository if objects of Flux are in it"})
+	}
+}
+
+// rest builds the directories that nothing led to after all: the Kustomization that should have is gone from what was
+// built.
+func (b *builder) rest() {
+	for _, dir := range b.in.Dirs {
+		real, err := absolute(dir)
+		if err != nil {
+			continue
+		}
+		d := b.repository(real).directory(real)
+		if d == nil || d.flux || b.claimed[d.file] || d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
+			continue
+		}
+		b.plainDirectory(real)
+	}
+	b.settle()
+}
+
+// locate finds the files of a Kustomization. It answers nil and why if they are not to be had.
+func (b *builder) locate(o *manifest.Object) (*flux, error) {
+	spec, err := decode(o)
+	if err != nil {
+		return nil, err
+	}
+	f := &flux{object: o, spec: *spec}
+	root, err := b.sourceRoot(o, f)
+	if err != nil {
+		return nil, err
+	}
+	f.repo = b.at(root)
+	path := strings.TrimPrefix(filepath.ToSlash(filepath.Clean("/"+filepath.FromSlash(spec.Path))), "/")
+	real, err := within(root, join(root, path))
+	if err == nil {
+		var info os.FileInfo
+		if info, err = os.Stat(real); err == nil && !info.IsDir() {
+			err = errors.New("not a directory")
+		}
+	}
+	if err != nil {
+		return nil, manifest.Fault(o, pathError(spec.Path, err), "spec", "path")
+	}
+	f.path = real
+	return f, nil
+}
+
+// elsewhereError is a source that is not at hand. Nothing of it is built.
+type elsewhereError struct{ kind, namespace, name string }
+
+func (e *elsewhereError) Error() string {
+	return fmt.Sprintf("its source %s %s/%s is not this repository: it is not built, and the files at its path are read as they are", e.kind, e.namespace, e.name)
+}
+
+func (e *elsewhereError) Hint() string {
+	return fmt.Sprintf("name a checkout of it with --source %s/%s/%s=PATH", e.kind, e.namespace, e.name)
+}
+
+// sourceRoot is where the source of a Kustomization lies: a directory that stands in for it, or the repository that the
+// Kustomization itself is in.
+func (b *builder) sourceRoot(o *manifest.Object, f *flux) (string, error) {
+	ref := f.spec.SourceRef
+	namespace := ref.Namespace
+	if namespace == "" {
+		namespace = o.Namespace
+	}
+	for _, s := range b.o.Sources {
+		if s.Kind == ref.Kind && s.Name == ref.Name && (s.Namespace == "" || s.Namespace == namespace) {
+			root, err := absolute(s.Dir)
+			if err != nil {
+				return "", fmt.Errorf("--source: %s: %w", s.Dir, plainPathError(err))
+			}
+			b.used[s] = true
+			return root, nil
+		}
+	}
+	root := b.homeOf(o)
+	if !b.isHome(ref.Kind, namespace, ref.Name, root, f.spec.Path) {
+		return "", &elsewhereError{ref.Kind, namespace, ref.Name}
+	}
+	return root, nil
+}
+
+// homeOf is the root of the repository that an object was read from.
+func (b *builder) homeOf(o *manifest.Object) string {
+	if dir, err := absolute(filepath.Dir(o.Pos.File)); err == nil {
+		return b.repository(dir).root
+	}
+	return b.repositories[0].root
+}
+
+// kustomization builds a Kustomization. What comes out waits for its variables.
+func (b *builder) kustomization(o *manifest.Object) {
+	key := o.Namespace + "/" + o.Name
+	if first, met := b.kustomizations[key]; met {
+		if first.Pos != o.Pos && !sameSpec(first, o) {
+			b.errs = append(b.errs, &twiceError{key, first.Pos, o.Pos})
+		}
+		return
+	}
+	b.kustomizations[key] = o
+	f, err := b.locate(o)
+	if err != nil {
+		b.unbuilt(o, err)
+		return
+	}
+	c := newClosure()
+	file, k, err := f.kustomization(c)
+	b.claim(c)
+	var replace map[string][]byte
+	if err == nil && f.spec.Decryption != nil {
+		replace, err = b.keysOf(f).replacements(c, b.display)
+	}
+	if err == nil {
+		f.objects, err = f.repo.build(b.ctx, f.path, file, k, replace)
+	}
+	if err != nil {
+		b.abandon(c)
+		b.failed(f, err)
+		return
+	}
+	b.tellRemote(c)
+	if f.spec.Suspend {
+		b.notice(Notice{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Text: "suspended: built all the same"})
+	}
+	b.waiting = append(b.waiting, f)
+}
+
+// failed tells that a Kustomization cannot be built.
+func (b *builder) failed(f *flux, err error) {
+	if _, told := errors.AsType[*manifest.ObjectError](err); told {
+		b.errs = append(b.errs, err)
+		return
+	}
+	b.errs = append(b.errs, manifest.Fault(f.object, &buildError{err: err}, "spec", "path"))
+}
+
+// buildError is a kustomization that cannot be built.
+type buildError struct {
+	pos manifest.Pos
+	err error
+}
+
+func (e *buildError) Error() string {
+	text := "kustomize build failed: " + e.err.Error()
+	if e.pos.File != "" {
+		text = e.pos.String() + ": " + text
+	}
+	return text
+}
+
+func (e *buildError) Unwrap() error { return e.err }
+
+// Excerpt is the file.
+func (e *buildError) Excerpt() manifest.Excerpt { return manifest.Excerpt{Pos: e.pos} }
+
+// NotBuilt tells this error from others.
+func (e *buildError) NotBuilt() bool { return true }
+
+func (b *builder) unbuilt(o *manifest.Object, err error) {
+	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
+		b.notice(Notice{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Text: elsewhere.Error(), Hint: elsewhere.Hint(), Warning: true})
+		return
+	}
+	if _, told := errors.AsType[*manifest.ObjectError](err); !told {
+		err = manifest.Fault(o, err, "spec")
+	}
+	b.errs = append(b.errs, err)
+}
+
+// twiceError is a Kustomization that two places define differently. The first one counts.
+type twiceError struct {
+	name          string
+	first, second manifest.Pos
+}
+
+func (e *twiceError) Error() string {
+	return fmt.Sprintf("Kustomization %s is defined 2 times: %s and %s", e.name, e.first, e.second)
+}
+
+func (e *twiceError) Hint() string {
+	return "one run is about one cluster: name the directory of one with -f"
+}
+
+// origin makes the object of what was built, which remembers where it was written.
+func (b *builder) origin(r *repository, fallback string, content map[string]any, file, by string) *manifest.Object {
+	apiVersion, kind, _, name := identify(content)
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		group = ""
+	}
+	var from *manifest.Object
+	pos := manifest.Pos{File: b.display(fallback)}
+	if file != "" {
+		pos.File = b.display(file)
+		if f, err := r.file(file); err == nil && !manifest.IsKustomizationFile(file) {
+			from = f.Origin(group, kind, name)
+		}
+	}
+	o := manifest.NewBuilt(content, from, pos)
+	o.Built = by
+	return o
+}
+
+func (b *builder) fault(o *manifest.Object, err error) {
+	var path []any
+	if unset, ok := errors.AsType[*unsetError](err); ok {
+		path = o.PathOf("${" + unset.name)
+	}
+	b.errs = append(b.errs, manifest.Fault(o, err, path...))
+}

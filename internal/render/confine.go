@@ -1,0 +1,198 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+const (
+	// maxFileSize bounds one file that a kustomization reads, maxBuildBytes and maxBuildReads all of one build. Bases that
+	// are used in many ways are read as often.
+	maxFileSize   = 32 << 20
+	maxBuildBytes = 128 << 20
+	maxBuildReads = 50_000
+)
+
+// errReadOnly answers what only a program that edits kustomizations would ask for.
+var errReadOnly = errors.New("read only")
+
+// confined is the file system that kustomize sees: the files below one directory, links followed as long as they stay
+// there, with some files replaced. It counts what is read and ends with its context.
+type confined struct {
+	ctx     context.Context
+	root    string // absolute, without links
+	replace map[string][]byte
+	display func(string) string
+	load    func(path string) ([]byte, bool, error) // kustomization files, as they are to be read
+
+	reads, bytes int
+}
+
+// real is where a path leads. What leads out of the root is not there.
+func (c *confined) real(path string) (string, error) {
+	if _, ok := c.replace[filepath.Clean(path)]; ok {
+		return filepath.Clean(path), nil
+	}
+	return within(c.root, path)
+}
+
+// within follows the links of an absolute path and refuses to leave the root.
+func within(root, path string) (string, error) {
+	path = filepath.Clean(path)
+	if !inside(root, path) {
+		return "", &outsideError{path}
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", plainPathError(err)
+	}
+	if !inside(root, real) {
+		return "", &outsideError{path}
+	}
+	return real, nil
+}
+
+func inside(root, path string) bool {
+	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
+}
+
+// outsideError is a path that leads out of the repository.
+type outsideError struct{ path string }
+
+func (e *outsideError) Error() string { return "leads out of the repository" }
+
+// plainPathError is the reason alone: whoever asked knows the path.
+func plainPathError(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+func (c *confined) ReadFile(path string) ([]byte, error) {
+	if err := c.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if c.reads++; c.reads > maxBuildReads {
+		return nil, fmt.Errorf("a build reads more than %d files", maxBuildReads)
+	}
+	data, err := c.read(filepath.Clean(path))
+	if err != nil {
+		return nil, err
+	}
+	if c.bytes += len(data); c.bytes > maxBuildBytes {
+		return nil, fmt.Errorf("a build reads more than %d MiB", maxBuildBytes>>20)
+	}
+	return data, nil
+}
+
+func (c *confined) read(path string) ([]byte, error) {
+	if data, ok := c.replace[path]; ok {
+		return data, nil
+	}
+	real, err := within(c.root, path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.display(path), err)
+	}
+	if manifest.IsKustomizationFile(real) {
+		if data, ok, err := c.load(real); ok || err != nil {
+			return data, err
+		}
+	}
+	data, err := readFile(real)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.display(path), err)
+	}
+	return data, manifest.CheckExpansion(c.display(path), data)
+}
+
+// readFile reads a regular file up to the limit.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, plainPathError(err)
+	case info.IsDir():
+		return nil, errors.New("is a directory")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a regular file")
+	case info.Size() > maxFileSize:
+		return nil, fmt.Errorf("larger than %d MiB", maxFileSize>>20)
+	}
+	data, err := os.ReadFile(path)
+	return data, plainPathError(err)
+}
+
+func (c *confined) IsDir(path string) bool {
+	real, err := c.real(path)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(real)
+	return err == nil && info.IsDir()
+}
+
+func (c *confined) Exists(path string) bool {
+	real, err := c.real(path)
+	if err != nil {
+		return false
+	}
+	if _, ok := c.replace[real]; ok {
+		return true
+	}
+	_, err = os.Stat(real)
+	return err == nil
+}
+
+func (c *confined) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
+	real, err := c.real(path)
+	if err != nil {
+		return "", "", fmt.Errorf("%s: %w", c.display(path), err)
+	}
+	if c.IsDir(real) {
+		return filesys.ConfirmedDir(real), "", nil
+	}
+	return filesys.ConfirmedDir(filepath.Dir(real)), filepath.Base(real), nil
+}
+
+func (c *confined) ReadDir(path string) ([]string, error) {
+	real, err := c.real(path)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(real)
+	if err != nil {
+		return nil, plainPathError(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
+func (c *confined) Glob(pattern string) ([]string, error) {
+	if !inside(c.root, filepath.Clean(pattern)) {
+		return nil, nil
+	}
+	found, err := filepath.Glob(pattern)
+	return slices.DeleteFunc(found, func(name string) bool { return !c.Exists(name) }), err
+}
+
+func (c *confined) Walk(string, filepath.WalkFunc) error { return errReadOnly }
+func (c *confined) Open(string) (filesys.File, error)    { return nil, errReadOnly }
+func (c *confined) Create(string) (filesys.File, error)  { return nil, errReadOnly }
+func (c *confined) Mkdir(string) error                   { return errReadOnly }
+func (c *confined) MkdirAll(string) error                { return errReadOnly }
+func (c *confined) RemoveAll(string) error               { return errReadOnly }
+func (c *confined) WriteFile(string, []byte) error       { return errReadOnly }

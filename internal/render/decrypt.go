@@ -1,0 +1,279 @@
+package render
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/sops"
+)
+
+const (
+	decryptMark = manifest.KustomizeGroup + "/decrypt"
+
+	maxKeyFile = 1 << 20
+)
+
+// ambientKeys are the keys of the user, as the sops program finds them, and armoured PGP keys. An error is a file that
+// was named but cannot be used; it does not say what is in it.
+func ambientKeys(getenv func(string) string) (*sops.Keys, []error) {
+	keys := &sops.Keys{}
+	var errs []error
+	add := func(name string, text []byte, err error, parse func([]byte) error) {
+		if err == nil {
+			err = parse(text)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	if text := getenv("SOPS_AGE_KEY"); text != "" {
+		add("SOPS_AGE_KEY", []byte(text), nil, keys.AddAge)
+	}
+	if path := getenv("SOPS_AGE_KEY_FILE"); path != "" {
+		text, err := readKeyFile(path)
+		add("SOPS_AGE_KEY_FILE", text, err, keys.AddAge)
+	}
+	if path := getenv("SOPS_PGP_KEY_FILE"); path != "" {
+		text, err := readKeyFile(path)
+		add("SOPS_PGP_KEY_FILE", text, err, keys.AddPGP)
+	}
+	if path := defaultKeyFile(getenv); path != "" {
+		if text, err := readKeyFile(path); err == nil {
+			add(path, text, nil, keys.AddAge)
+		}
+	}
+	return keys, errs
+}
+
+func readKeyFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, plainPathError(err)
+	case !info.Mode().IsRegular() || info.Size() > maxKeyFile:
+		return nil, errors.New("not a file with keys")
+	}
+	text, err := os.ReadFile(path)
+	return text, plainPathError(err)
+}
+
+// defaultKeyFile is where sops looks without being told.
+func defaultKeyFile(getenv func(string) string) string {
+	dir := getenv("XDG_CONFIG_HOME")
+	switch {
+	case dir != "":
+	case runtime.GOOS == "windows":
+		dir = getenv("AppData")
+	case getenv("HOME") == "":
+	case runtime.GOOS == "darwin":
+		dir = filepath.Join(getenv("HOME"), "Library", "Application Support")
+	default:
+		dir = filepath.Join(getenv("HOME"), ".config")
+	}
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "sops", "age", "keys.txt")
+}
+
+// addSecret adds the keys of a Secret that spec.decryption.secretRef names. Keys of services are left out.
+func addSecret(keys *sops.Keys, name string, data map[string][]byte) error {
+	for _, k := range sortedKeys(data) {
+		var err error
+		switch filepath.Ext(k) {
+		case ".agekey":
+			err = keys.AddAge(data[k])
+		case ".asc":
+			err = keys.AddPGP(data[k])
+		}
+		if err != nil {
+			return fmt.Errorf("failed to import '%s' data from sops decryption Secret '%s': %w", k, name, err)
+		}
+	}
+	return nil
+}
+
+// decrypter decrypts objects with a set of keys.
+type decrypter struct {
+	keys *sops.Keys
+	hint string // why there may be too few
+}
+
+// object decrypts a built object, and the values of a Secret that are encrypted one by one. It answers what was
+// decrypted, so that it is not printed.
+func (d *decrypter) object(content map[string]any) (map[string]any, error) {
+	if marked(content, decryptMark, disabled) {
+		return content, nil
+	}
+	if sops.Encrypted(content) {
+		got, err := d.keys.Object(content)
+		if err != nil {
+			return nil, d.failure(err)
+		}
+		content = got
+	}
+	return d.values(content)
+}
+
+// values decrypts the values of a Secret that hold text that SOPS encrypted.
+func (d *decrypter) values(content map[string]any) (map[string]any, error) {
+	if _, kind, _, _ := identify(content); kind != "Secret" {
+		return content, nil
+	}
+	data, _ := content["data"].(map[string]any)
+	var changed map[string]any
+	for _, k := range sortedKeys(data) {
+		encoded, ok := data[k].(string)
+		if !ok {
+			continue
+		}
+		text, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			continue // told when the Secret is used
+		}
+		in, found := sops.Detect(text)
+		if !found {
+			continue
+		}
+		plain, err := d.keys.Text(text, in, sops.FormatOf(k))
+		if err != nil {
+			return nil, d.failure(fmt.Errorf("failed to decrypt and format data[%s]: %w", k, err))
+		}
+		if changed == nil {
+			changed = copyMap(data)
+		}
+		changed[k] = base64.StdEncoding.EncodeToString(plain)
+	}
+	if changed == nil {
+		return content, nil
+	}
+	content = copyMap(content)
+	content["data"] = changed
+	return content, nil
+}
+
+// failure turns the want of a key into an object that is sealed.
+func (d *decrypter) failure(err error) error {
+	if missing, ok := errors.AsType[*sops.KeyError](err); ok {
+		hint := missing.Hint()
+		if d.hint != "" {
+			hint = d.hint + "; " + hint
+		}
+		return &manifest.SealedError{Reason: hint}
+	}
+	return err
+}
+
+// raw decrypts an object as its file holds it, and checks its MAC: nothing has changed it since.
+func (d *decrypter) raw(o *manifest.Raw) (map[string]any, error) {
+	if !sops.Encrypted(o.Value) || o.Item {
+		return d.object(o.Value)
+	}
+	content, err := d.document(o.Document, 0)
+	var mac interface{ Integrity() bool }
+	if err != nil && errors.As(err, &mac) && len(o.Whole) > len(o.Document) {
+		// One MAC is for all documents of a file.
+		content, err = d.document(o.Whole, o.Index)
+	}
+	if err != nil {
+		return nil, d.failure(err)
+	}
+	return d.values(content)
+}
+
+func (d *decrypter) document(text []byte, index int) (map[string]any, error) {
+	docs, err := d.keys.Documents(text)
+	if err != nil {
+		return nil, err
+	}
+	if index >= len(docs) {
+		return nil, errors.New("sops: the document is not in the file any more")
+	}
+	return docs[index], nil
+}
+
+// replacements are the files of a build that are decrypted before it: those of Secret generators, and patches.
+func (d *decrypter) replacements(c *closure, display func(string) string) (map[string][]byte, error) {
+	replace := map[string][]byte{}
+	for _, dir := range c.dirs {
+		for _, f := range dir.sealed {
+			text, err := readFile(f.path)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", display(f.path), err)
+			}
+			in, found := sops.Detect(text)
+			if !found {
+				continue
+			}
+			out := sops.FormatOf(f.shape)
+			if f.env && out == sops.Binary {
+				out = sops.Dotenv
+			}
+			plain, err := d.keys.Text(text, in, out)
+			if missing, ok := errors.AsType[*sops.KeyError](err); ok {
+				// The build is still worth having: only what is in this file is not.
+				_ = missing
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("error decrypting sources: %s: %w", display(f.path), err)
+			}
+			replace[f.path] = plain
+		}
+	}
+	return replace, nil
+}
+
+func copyMap(m map[string]any) map[string]any {
+	c := make(map[string]any, len(m))
+	for k, v := range m {
+		c[k] = v
+	}
+	return c
+}
+
+// secretsIn lists the strings that a decrypted object holds and the encrypted one does not, and the object without them.
+func secretsIn(before, after map[string]any) (texts []string, shown map[string]any) {
+	if !sops.Encrypted(before) {
+		return nil, nil // a Secret whose values were encrypted: it is never printed
+	}
+	m, _ := withoutSecrets(before, after, &texts).(map[string]any)
+	return texts, m
+}
+
+func withoutSecrets(before, after any, texts *[]string) any {
+	text, was := before.(string)
+	if was && strings.HasPrefix(text, "ENC[") {
+		if plain, ok := after.(string); ok {
+			*texts = append(*texts, plain)
+		}
+		return "REDACTED"
+	}
+	switch after := after.(type) {
+	case map[string]any:
+		b, _ := before.(map[string]any)
+		m := make(map[string]any, len(after))
+		for k, v := range after {
+			m[k] = withoutSecrets(b[k], v, texts)
+		}
+		return m
+	case []any:
+		b, _ := before.([]any)
+		list := make([]any, len(after))
+		for i, v := range after {
+			var other any
+			if i < len(b) {
+				other = b[i]
+			}
+			list[i] = withoutSecrets(other, v, texts)
+		}
+		return list
+	}
+	return after
+}

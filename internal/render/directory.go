@@ -1,0 +1,507 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/types"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// maxDepth bounds how many kustomizations include each other.
+const maxDepth = 100
+
+// directory is a directory with a kustomization file, with everything that the file names made certain: it is there, in
+// the repository, and no address.
+type directory struct {
+	path string // absolute, without links
+	file string // its kustomization file
+	text []byte // of the file
+
+	kustomization *types.Kustomization
+	err           error
+
+	files  []string      // that it names, absolute and without links
+	dirs   []string      // that it includes
+	sealed []sealedFile  // that may be encrypted
+	remote []remoteError // what was left out
+	flux   bool          // the file holds an object of Flux
+}
+
+// sealedFile is a file that is decrypted before a build.
+type sealedFile struct {
+	path, shape string // shape is the name whose ending says what comes out
+	env         bool
+}
+
+// remoteError is something that a kustomization takes from elsewhere.
+type remoteError struct {
+	pos          manifest.Pos
+	field, entry string
+}
+
+func (e *remoteError) Error() string {
+	return fmt.Sprintf("%s: %s: %s is left out: only files of the repository are read", e.pos, e.field, redacted(e.entry))
+}
+
+// redacted cuts from an address what may be a secret.
+func redacted(entry string) string {
+	entry, _, _ = strings.Cut(entry, "?")
+	scheme, rest, ok := strings.Cut(entry, "://")
+	if !ok {
+		return entry
+	}
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		rest = "REDACTED@" + rest[at+1:]
+	}
+	return scheme + "://" + rest
+}
+
+// kustomizationFile finds the file of a directory that says how it is built.
+func kustomizationFile(dir string) string {
+	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
+}
+
+// directory reads the kustomization of a directory, once. It is nil if there is none.
+func (r *repository) directory(path string) *directory {
+	if d, ok := r.dirs[path]; ok {
+		return d
+	}
+	var d *directory
+	if file := kustomizationFile(path); file != "" {
+		d = &directory{path: path, file: file}
+		if d.err = d.read(r); d.err == nil {
+			d.err = d.resolve(r)
+		}
+	}
+	r.dirs[path] = d
+	return d
+}
+
+func (d *directory) read(r *repository) error {
+	real, err := within(r.root, d.file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.display(d.file), err)
+	}
+	if d.text, err = readFile(real); err != nil {
+		return fmt.Errorf("%s: %w", r.display(d.file), err)
+	}
+	if err := manifest.CheckExpansion(r.display(d.file), d.text); err != nil {
+		return err
+	}
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+	}
+	if err := sigsyaml.Unmarshal(d.text, &head); err == nil && strings.HasPrefix(head.APIVersion, manifest.KustomizeGroup+"/") {
+		d.flux = true
+		return fmt.Errorf("%s: a Kustomization of Flux in a file of this name: kustomize would take it for its own", r.display(d.file))
+	}
+	k := &types.Kustomization{}
+	if err := k.Unmarshal(d.text); err != nil {
+		return fmt.Errorf("%s: %w", r.display(d.file), flat(err))
+	}
+	k.FixKustomization()
+	d.kustomization = k
+	return nil
+}
+
+// flat is an error on one line.
+func flat(err error) error {
+	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
+}
+
+// pos is the place of a field in the kustomization file.
+func (d *directory) pos(r *repository, path ...any) manifest.Pos {
+	return manifest.Locate(r.display(d.file), d.text, path...)
+}
+
+// resolve makes every path of the kustomization certain. Deprecated fields about which kustomize would write to the
+// process's stderr become the ones that took their place.
+func (d *directory) resolve(r *repository) error {
+	k, p := d.kustomization, &pathResolver{d: d, r: r}
+	k.Resources = p.list("resources", k.Resources, anything)
+	k.Components = p.list("components", k.Components, directories)
+	k.Crds = p.list("crds", k.Crds, files)
+	k.Configurations = p.list("configurations", k.Configurations, files)
+	k.Generators = p.plugins("generators", k.Generators)
+	k.Transformers = p.plugins("transformers", k.Transformers)
+	k.Validators = p.plugins("validators", k.Validators)
+	if path, ok := k.OpenAPI["path"]; ok {
+		if path, ok = p.one(path, files, "openapi", "path"); ok {
+			k.OpenAPI["path"] = path
+		} else {
+			delete(k.OpenAPI, "path")
+		}
+	}
+	k.Patches = p.patches("patches", k.Patches)
+	k.PatchesJson6902 = p.patches("patchesJson6902", k.PatchesJson6902)
+	k.Patches = append(p.merges(k.PatchesStrategicMerge), k.Patches...)
+	k.PatchesStrategicMerge = nil
+	p.replacements(k)
+	for i := range k.ConfigMapGenerator {
+		g := &k.ConfigMapGenerator[i]
+		g.FileSources = p.sources(g.FileSources, false, "configMapGenerator", i, "files")
+		g.EnvSources = p.envs(g.EnvSources, false, "configMapGenerator", i, "envs")
+	}
+	for i := range k.SecretGenerator {
+		g := &k.SecretGenerator[i]
+		g.FileSources = p.sources(g.FileSources, true, "secretGenerator", i, "files")
+		g.EnvSources = p.envs(g.EnvSources, true, "secretGenerator", i, "envs")
+	}
+	if len(k.CommonLabels) > 0 {
+		k.Labels = append(k.Labels, types.Label{Pairs: k.CommonLabels, IncludeSelectors: true})
+		k.CommonLabels = nil
+	}
+	if len(d.remote) > 0 && len(k.BuildMetadata) == 0 {
+		k.BuildMetadata = []string{types.OriginAnnotations} // without it, it might count as empty
+	}
+	return p.err
+}
+
+// want says what a path may lead to.
+type want int
+
+const (
+	anything want = iota
+	files
+	directories
+)
+
+// pathResolver goes through the paths of one kustomization. The first mistake is kept.
+type pathResolver struct {
+	d   *directory
+	r   *repository
+	err error
+}
+
+func (p *pathResolver) fail(err error, path ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%s: %w", p.d.pos(p.r, path...), err)
+	}
+}
+
+func (p *pathResolver) list(field string, entries []string, w want) []string {
+	var kept []string
+	for i, entry := range entries {
+		if path, ok := p.one(entry, w, field, i); ok {
+			kept = append(kept, path)
+		}
+	}
+	return kept
+}
+
+// one resolves a path. It answers false for one that is left out.
+func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
+	name := fieldName(field)
+	if entry == "" {
+		p.fail(fmt.Errorf("%s: an empty path", name), field...)
+		return "", false
+	}
+	if filepath.IsAbs(filepath.FromSlash(entry)) {
+		p.fail(fmt.Errorf("%s: %s: an absolute path", name, entry), field...)
+		return "", false
+	}
+	real, err := within(p.r.root, join(p.d.path, entry))
+	if err != nil && looksRemote(entry) {
+		p.d.remote = append(p.d.remote, remoteError{p.d.pos(p.r, field...), name, entry})
+		return "", false
+	}
+	if err != nil {
+		p.fail(fmt.Errorf("%s: %s: %w", name, entry, err), field...)
+		return "", false
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		p.fail(fmt.Errorf("%s: %s: %w", name, entry, plainPathError(err)), field...)
+		return "", false
+	case info.IsDir() && w == files:
+		p.fail(fmt.Errorf("%s: %s: is a directory", name, entry), field...)
+		return "", false
+	case !info.IsDir() && w == directories:
+		p.fail(fmt.Errorf("%s: %s: not a directory", name, entry), field...)
+		return "", false
+	case info.IsDir():
+		p.d.dirs = append(p.d.dirs, real)
+	default:
+		p.d.files = append(p.d.files, real)
+	}
+	return relative(entry), true
+}
+
+// fieldName is a field as messages name it: resources[2].
+func fieldName(path []any) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		default:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			fmt.Fprint(&b, step)
+		}
+	}
+	return b.String()
+}
+
+// looksRemote tells an address from a path that is not there.
+func looksRemote(entry string) bool {
+	lower := strings.ToLower(entry)
+	for _, prefix := range []string{"git::", "git@", "github.com/", "github.com:", "http:", "https:", "ssh:"} {
+		if strings.HasPrefix(lower, prefix) {
+			return true
+		}
+	}
+	return strings.Contains(entry, "://") || strings.Contains(entry, "?ref=") || strings.Contains(entry, ".git//")
+}
+
+// plugins resolves generators, transformers and validators: files, or configurations in place. What these refer to in
+// turn must be no address either.
+func (p *pathResolver) plugins(field string, entries []string) []string {
+	var kept []string
+	for i, entry := range entries {
+		if strings.ContainsAny(entry, "\n{") {
+			p.fail2(checkPlugin([]byte(entry)), field, i)
+			kept = append(kept, entry)
+			continue
+		}
+		before := len(p.d.files)
+		path, ok := p.one(entry, files, field, i)
+		if !ok {
+			continue
+		}
+		text, err := readFile(p.d.files[before])
+		if err == nil {
+			err = checkPlugin(text)
+		}
+		p.fail2(err, field, i)
+		kept = append(kept, path)
+	}
+	return kept
+}
+
+func (p *pathResolver) fail2(err error, path ...any) {
+	if err != nil {
+		p.fail(fmt.Errorf("%s: %w", fieldName(path), err), path...)
+	}
+}
+
+// checkPlugin refuses a configuration that names an address where a path belongs.
+func checkPlugin(text []byte) error {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	for range 1000 {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); err != nil {
+			return nil // kustomize tells what is wrong with it
+		}
+		if n := addressIn(&doc, false, 0); n != nil {
+			return fmt.Errorf("%s: only files of the repository are read", redacted(n.Value))
+		}
+	}
+	return errors.New("too many documents")
+}
+
+// addressIn finds a value that kustomize would download. Everything below a field that may hold paths counts.
+func addressIn(n *yaml.Node, paths bool, depth int) *yaml.Node {
+	if depth > maxDepth {
+		return n
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return addressIn(n.Alias, paths, depth+1)
+	case yaml.ScalarNode:
+		_, path, found := strings.Cut(n.Value, "=")
+		if paths && (isAddress(n.Value) || found && isAddress(path)) {
+			return n
+		}
+		return nil
+	}
+	for i, c := range n.Content {
+		below := paths
+		if n.Kind == yaml.MappingNode {
+			if i%2 == 0 {
+				continue
+			}
+			below = paths || pathField(n.Content[i-1].Value)
+		}
+		if bad := addressIn(c, below, depth+1); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+func pathField(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "path") || strings.Contains(name, "file") || strings.Contains(name, "env") || name == "resources"
+}
+
+func isAddress(text string) bool {
+	lower := strings.ToLower(strings.TrimSpace(text))
+	return strings.HasPrefix(lower, "http:") || strings.HasPrefix(lower, "https:")
+}
+
+func (p *pathResolver) patches(field string, patches []types.Patch) []types.Patch {
+	var kept []types.Patch
+	for i, patch := range patches {
+		if patch.Path != "" {
+			before := len(p.d.files)
+			path, ok := p.one(patch.Path, files, field, i, "path")
+			if !ok {
+				continue
+			}
+			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: patch.Path})
+			patch.Path = path
+		}
+		kept = append(kept, patch)
+	}
+	return kept
+}
+
+// merges turns patchesStrategicMerge into patches: a path, or a patch in place.
+func (p *pathResolver) merges(entries []types.PatchStrategicMerge) []types.Patch {
+	var kept []types.Patch
+	for i, entry := range entries {
+		if strings.ContainsAny(string(entry), "\n{") {
+			kept = append(kept, types.Patch{Patch: string(entry)})
+			continue
+		}
+		before := len(p.d.files)
+		if path, ok := p.one(string(entry), files, "patchesStrategicMerge", i); ok {
+			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: string(entry)})
+			kept = append(kept, types.Patch{Path: path})
+		}
+	}
+	return kept
+}
+
+func (p *pathResolver) replacements(k *types.Kustomization) {
+	k.Replacements = slices.Clone(k.Replacements)
+	for i := range k.Replacements {
+		if path := k.Replacements[i].Path; path != "" {
+			if path, ok := p.one(path, files, "replacements", i, "path"); ok {
+				k.Replacements[i].Path = path
+			}
+		}
+	}
+}
+
+// sources resolves the files of a generator, each perhaps with the key before it.
+func (p *pathResolver) sources(entries []string, secret bool, field ...any) []string {
+	var kept []string
+	for i, entry := range entries {
+		key, path, found := strings.Cut(entry, "=")
+		if !found {
+			key, path = "", entry
+		}
+		before := len(p.d.files)
+		resolved, ok := p.one(path, files, append(slices.Clone(field), i)...)
+		if !ok {
+			continue
+		}
+		if key == "" {
+			key = filepath.Base(filepath.FromSlash(path))
+		}
+		if secret {
+			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: key})
+		}
+		kept = append(kept, key+"="+resolved)
+	}
+	return kept
+}
+
+func (p *pathResolver) envs(entries []string, secret bool, field ...any) []string {
+	var kept []string
+	for i, entry := range entries {
+		before := len(p.d.files)
+		resolved, ok := p.one(entry, files, append(slices.Clone(field), i)...)
+		if !ok {
+			continue
+		}
+		if secret {
+			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: entry, env: true})
+		}
+		kept = append(kept, resolved)
+	}
+	return kept
+}
+
+// kustomizationText is a kustomization file as kustomize is to read it.
+func (r *repository) kustomizationText(path string) ([]byte, bool, error) {
+	d := r.directory(filepath.Dir(path))
+	if d == nil || d.file != path {
+		return nil, false, nil
+	}
+	if d.err != nil {
+		return nil, true, d.err
+	}
+	text, err := sigsyaml.Marshal(d.kustomization)
+	return text, true, err
+}
+
+// closure is everything that a build of directories reads.
+type closure struct {
+	files  map[string]bool
+	dirs   []*directory // in the order in which they are met
+	remote []remoteError
+	seen   map[string]bool
+}
+
+// add follows a directory and all that it includes. The error names the way back for a cycle.
+func (c *closure) add(r *repository, path string, way []string) error {
+	if i := slices.Index(way, path); i >= 0 {
+		var names []string
+		for _, w := range append(way[i:len(way):len(way)], path) {
+			names = append(names, r.display(w))
+		}
+		return fmt.Errorf("cycle: %s", strings.Join(names, " includes "))
+	}
+	if len(way) > maxDepth {
+		return fmt.Errorf("%s: more than %d kustomizations include each other", r.display(path), maxDepth)
+	}
+	if c.seen[path] {
+		return nil
+	}
+	d := r.directory(path)
+	if d == nil {
+		return fmt.Errorf("%s: no kustomization file in it", r.display(path))
+	}
+	c.files[d.file] = true
+	c.dirs = append(c.dirs, d)
+	for _, f := range d.files {
+		c.files[f] = true
+	}
+	var failed error
+	for _, sub := range d.dirs {
+		if err := c.add(r, sub, append(way[:len(way):len(way)], path)); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	// Only now: a cycle is met again on the way down.
+	c.seen[path] = true
+	c.remote = append(c.remote, d.remote...)
+	if d.err != nil {
+		return d.err
+	}
+	return failed
+}
+
+func newClosure() *closure {
+	return &closure{files: map[string]bool{}, seen: map[string]bool{}}
+}

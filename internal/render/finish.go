@@ -1,0 +1,405 @@
+package render
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/sops"
+)
+
+// datum is a ConfigMap or a Secret that variables or keys may come from.
+type datum struct {
+	values map[string]string
+	sealed string // what would decrypt it
+}
+
+func datumKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// settle finishes what waits for variables: first those all of whose ConfigMaps and Secrets are there. When all that are
+// left wait for something, the first goes on with what there is.
+func (b *builder) settle() {
+	for len(b.waiting) > 0 {
+		if b.ctx.Err() != nil {
+			b.waiting = nil
+			return
+		}
+		pending := b.waiting
+		b.waiting = nil
+		var later []*flux
+		for _, f := range pending {
+			if b.complete(f, true) {
+				b.finish(f)
+			} else {
+				later = append(later, f)
+			}
+		}
+		if len(later) == len(pending) {
+			first := max(0, slices.IndexFunc(later, func(f *flux) bool { return b.complete(f, false) }))
+			f := later[first]
+			later = slices.Delete(later, first, first+1)
+			b.waiting = later
+			b.borrow(f)
+			b.finish(f)
+			later, b.waiting = b.waiting, nil
+		}
+		b.waiting = append(later, b.waiting...)
+	}
+}
+
+// complete tells whether the ConfigMaps and Secrets of a Kustomization are there; optional ones count only on demand.
+func (b *builder) complete(f *flux, optional bool) bool {
+	if f.spec.PostBuild == nil {
+		return true
+	}
+	for _, ref := range f.spec.PostBuild.SubstituteFrom {
+		if ref.Optional && !optional {
+			continue
+		}
+		if b.lookup(ref.Kind, f.object.Namespace, ref.Name) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// lookup finds a ConfigMap or Secret among what was built, then among the plain files.
+func (b *builder) lookup(kind, namespace, name string) *datum {
+	key := datumKey(kind, namespace, name)
+	if d, ok := b.found[key]; ok {
+		return d
+	}
+	for _, path := range b.paths {
+		if b.claimed[path] {
+			continue
+		}
+		for _, o := range b.byPath[path].Objects() {
+			if o.Kind == kind && o.Name == name && o.Namespace == namespace && o.Group() == "" {
+				d := b.plainDatum(o)
+				b.found[key] = d
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// plainDatum reads a ConfigMap or Secret of a plain file.
+func (b *builder) plainDatum(o *manifest.Object) *datum {
+	raw, err := o.Raw()
+	if err != nil {
+		return &datum{sealed: err.Error()}
+	}
+	content, err := b.Open(raw)
+	if err != nil {
+		return &datum{sealed: sealedReason(err)}
+	}
+	return datumOf(content)
+}
+
+func sealedReason(err error) string {
+	if sealed, ok := errors.AsType[*manifest.SealedError](err); ok {
+		return sealed.Reason
+	}
+	return err.Error()
+}
+
+// datumOf takes the values out of a ConfigMap or Secret.
+func datumOf(content map[string]any) *datum {
+	d := &datum{values: map[string]string{}}
+	secret := content["kind"] == "Secret"
+	for _, field := range []string{"data", "stringData"} {
+		values, _ := content[field].(map[string]any)
+		for k, v := range values {
+			text, ok := v.(string)
+			if !ok {
+				continue
+			}
+			if secret && field == "data" {
+				plain, err := base64.StdEncoding.DecodeString(text)
+				if err != nil {
+					continue
+				}
+				text = string(plain)
+			}
+			d.values[k] = text
+		}
+	}
+	return d
+}
+
+// borrow looks for the variables of a Kustomization among what is built but waits itself, its own objects included: in a
+// cluster they would come with the next reconcile.
+func (b *builder) borrow(f *flux) {
+	if f.spec.PostBuild == nil {
+		return
+	}
+	for _, ref := range f.spec.PostBuild.SubstituteFrom {
+		if b.lookup(ref.Kind, f.object.Namespace, ref.Name) != nil {
+			continue
+		}
+		for _, other := range append([]*flux{f}, b.waiting...) {
+			for _, o := range other.objects {
+				_, kind, namespace, name := identify(o.content)
+				if kind != ref.Kind || name != ref.Name || namespace != f.object.Namespace {
+					continue
+				}
+				b.found[datumKey(kind, namespace, name)] = b.builtDatum(other, o.content)
+			}
+		}
+	}
+}
+
+func (b *builder) builtDatum(f *flux, content map[string]any) *datum {
+	content, err := b.decrypted(f, content)
+	if err != nil {
+		return &datum{sealed: sealedReason(err)}
+	}
+	return datumOf(content)
+}
+
+// variablesOf gathers what ${…} may name in the objects of a Kustomization; nil for one without a post build.
+func (b *builder) variablesOf(f *flux) *variables {
+	post := f.spec.PostBuild
+	if post == nil {
+		return nil
+	}
+	v := newVariables(!b.o.Lenient)
+	v.always = post.SubstituteStrategy == kustomizev1.SubstituteStrategy("Always")
+	for _, ref := range post.SubstituteFrom {
+		d := b.lookup(ref.Kind, f.object.Namespace, ref.Name)
+		if d != nil && d.sealed == "" {
+			v.set(d.values, ref.Kind == "Secret")
+			continue
+		}
+		missing := b.missing(f, ref, d)
+		if d == nil && ref.Optional {
+			continue
+		}
+		// In a cluster it may be there all the same. What is not set is told where it is used.
+		v.always = true
+		v.hint = missing.hint
+		b.notice(Notice{Kind: f.object.Kind, Namespace: f.object.Namespace, Name: f.object.Name, Text: missing.Error(), Hint: missing.hint, Warning: true})
+	}
+	v.set(post.Substitute, false)
+	v.set(b.o.Variables, false)
+	return v
+}
+
+func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum) *missingError {
+	if d != nil {
+		return &missingError{ref, errors.New("encrypted with SOPS"), d.sealed + "; or set its variables with --substitute"}
+	}
+	return &missingError{ref, fmt.Errorf("%ss %q not found", strings.ToLower(ref.Kind), ref.Name),
+		fmt.Sprintf("add the file that holds %s %s/%s with -f, or set its variables with --substitute", ref.Kind, f.object.Namespace, ref.Name)}
+}
+
+// keysOf are the keys for the objects of a Kustomization: those of its Secret, and the user's own.
+func (b *builder) keysOf(f *flux) *decrypter {
+	d := &decrypter{keys: b.ambient()}
+	spec := f.spec.Decryption
+	if spec == nil || spec.SecretRef == nil {
+		return d
+	}
+	secret := b.lookup("Secret", f.object.Namespace, spec.SecretRef.Name)
+	if secret == nil {
+		return d
+	}
+	data := map[string][]byte{}
+	for k, v := range secret.values {
+		data[k] = []byte(v)
+	}
+	keys := &sops.Keys{}
+	if err := addSecret(keys, f.object.Namespace+"/"+spec.SecretRef.Name, data); err != nil {
+		b.warn(f.object, err.Error())
+	}
+	d.keys = d.keys.With(keys)
+	return d
+}
+
+// decrypted decrypts an object of a Kustomization, if that says so.
+func (b *builder) decrypted(f *flux, content map[string]any) (map[string]any, error) {
+	if f.spec.Decryption != nil {
+		if !sealed(content) {
+			return content, nil
+		}
+		return b.keysOf(f).object(content)
+	}
+	if sops.Encrypted(content) && content["kind"] == "Secret" {
+		return nil, &manifest.SealedError{Reason: f.name() + " has no spec.decryption, without which the cluster refuses it"}
+	}
+	return content, nil
+}
+
+// finish takes the objects of a Kustomization through what comes after the build.
+func (b *builder) finish(f *flux) {
+	v := b.variablesOf(f)
+	for _, o := range f.objects {
+		if b.ctx.Err() != nil {
+			return
+		}
+		b.finishObject(f, o, v)
+	}
+}
+
+func (b *builder) finishObject(f *flux, o built, v *variables) {
+	content := o.content
+	apiVersion, kind, _, name := identify(content)
+	obj := b.origin(f.repo, o.file, content, o.file, f.name())
+	if apiVersion == "" || kind == "" || name == "" {
+		b.fault(obj, errors.New("failed to decode Kubernetes apiVersion, kind and name"))
+		return
+	}
+	if strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") && (kind == types.KustomizationKind || kind == types.ComponentKind) {
+		return
+	}
+	opened, err := b.decrypted(f, content)
+	if err != nil {
+		b.sealedObject(obj, err)
+		return
+	}
+	obj.Confide(secretsIn(content, opened))
+	content, used, err := v.object(b.ctx, opened)
+	if err != nil {
+		b.unsubstituted(f, obj, opened, err)
+		return
+	}
+	if texts := v.secretsAmong(used); len(texts) > 0 {
+		obj.Confide(texts, v.shown(b.ctx, obj.Shown(opened)))
+	}
+	content = owned(f, content)
+	if shown := obj.Shown(nil); shown != nil {
+		obj.Confide(nil, owned(f, shown))
+	}
+	if b.leftOut(obj, content) {
+		return
+	}
+	b.emit(obj, content)
+}
+
+// sealedObject keeps a Secret that cannot be decrypted: it counts as missing when something refers to it. Any other
+// object cannot be used.
+func (b *builder) sealedObject(obj *manifest.Object, err error) {
+	sealed, ok := errors.AsType[*manifest.SealedError](err)
+	if !ok {
+		group := ""
+		if g := obj.Group(); g != "" {
+			group = "." + g
+		}
+		b.fault(obj, fmt.Errorf("decryption failed for '%s%s/%s': %w", obj.Kind, group, obj.Name, err))
+		return
+	}
+	if obj.Kind != "Secret" {
+		b.fault(obj, sealed)
+		return
+	}
+	obj.Sealed = sealed.Reason
+	b.emit(obj, obj.Content)
+}
+
+// unsubstituted tells of an object whose variables are not known. It is an error for what this program works on. The
+// rest is told, because the Kustomization as a whole would fail.
+func (b *builder) unsubstituted(f *flux, obj *manifest.Object, content map[string]any, err error) {
+	if strings.HasSuffix(obj.Group(), "toolkit.fluxcd.io") || b.ctx.Err() != nil {
+		b.fault(obj, err)
+		return
+	}
+	fault := manifest.Fault(obj, err)
+	n := Notice{Kind: f.object.Kind, Namespace: f.object.Namespace, Name: f.object.Name, Text: fault.Error(), Warning: true}
+	if unset, ok := errors.AsType[*unsetError](err); ok {
+		n.Hint = unset.Hint()
+	}
+	b.notice(n)
+	b.emit(obj, content)
+}
+
+// owned adds the labels by which the controller knows its objects again, and the metadata of the Kustomization. The
+// latter is not substituted.
+func owned(f *flux, content map[string]any) map[string]any {
+	content = copyMap(content)
+	meta, _ := content["metadata"].(map[string]any)
+	meta = copyMap(meta)
+	content["metadata"] = meta
+	labels := map[string]string{
+		manifest.KustomizeGroup + "/name":      f.object.Name,
+		manifest.KustomizeGroup + "/namespace": f.object.Namespace,
+	}
+	annotations := map[string]string{}
+	if common := f.spec.CommonMetadata; common != nil {
+		maps.Copy(labels, common.Labels)
+		maps.Copy(annotations, common.Annotations)
+	}
+	add := func(field string, values map[string]string) {
+		if len(values) == 0 {
+			return
+		}
+		old, _ := meta[field].(map[string]any)
+		m := copyMap(old)
+		for k, v := range values {
+			m[k] = v
+		}
+		meta[field] = m
+	}
+	add("labels", labels)
+	add("annotations", annotations)
+	return content
+}
+
+// leftOut tells whether an object never reaches the cluster.
+func (b *builder) leftOut(obj *manifest.Object, content map[string]any) bool {
+	for _, m := range []struct{ key, value string }{
+		{manifest.KustomizeGroup + "/reconcile", disabled},
+		{manifest.KustomizeGroup + "/ssa", "ignore"},
+	} {
+		if marked(content, m.key, m.value) {
+			b.notice(Notice{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name, Text: fmt.Sprintf("left out: %s: %s keeps it from the cluster", m.key, m.value)})
+			return true
+		}
+	}
+	return false
+}
+
+// emit adds an object to what was built.
+func (b *builder) emit(obj *manifest.Object, content map[string]any) {
+	obj.Content = content
+	obj.APIVersion, obj.Kind, obj.Namespace, obj.Name = identify(content)
+	flux := strings.HasSuffix(obj.Group(), "toolkit.fluxcd.io")
+	ref := obj.Group() == "" && (obj.Kind == "Secret" || obj.Kind == "ConfigMap" || obj.Kind == "ServiceAccount")
+	if obj.Namespace == "" && (flux || ref) {
+		if strings.HasPrefix(obj.Built, "Kustomization ") {
+			b.fault(obj, &namespaceError{obj.Built})
+			return
+		}
+		if flux {
+			b.warn(obj, fmt.Sprintf("%s: no namespace, and no kustomization gives it one: taken to be in %s", obj.Pos, b.o.Namespace))
+		}
+		obj.Namespace = b.o.Namespace
+	}
+	switch {
+	case ref && obj.Kind != "ServiceAccount":
+		d := &datum{sealed: obj.Sealed}
+		if obj.Sealed == "" {
+			d = datumOf(content)
+		}
+		b.found[datumKey(obj.Kind, obj.Namespace, obj.Name)] = d
+	case obj.Group() == manifest.KustomizeGroup && obj.Kind == "Kustomization":
+		b.kustomization(obj)
+	}
+	b.objects = append(b.objects, obj)
+}
+
+// namespaceError is an object that the cluster has no place for.
+type namespaceError struct{ built string }
+
+func (e *namespaceError) Error() string { return "namespace not specified" }
+
+func (e *namespaceError) Hint() string {
+	return "set metadata.namespace, namespace in a kustomization.yaml, or spec.targetNamespace of " + e.built
+}

@@ -1,0 +1,278 @@
+package render
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// maxWalk bounds the entries of a directory that a kustomization is generated for.
+const maxWalk = 100_000
+
+// flux is a Kustomization of Flux that is built.
+type flux struct {
+	object *manifest.Object
+	spec   kustomizev1.KustomizationSpec
+	repo   *repository
+	path   string // absolute, without links
+
+	objects   []built
+	variables *variables
+}
+
+func (f *flux) name() string { return "Kustomization " + f.object.Namespace + "/" + f.object.Name }
+
+// decode reads the spec. What the API server would refuse is an error here too.
+func decode(o *manifest.Object) (*kustomizev1.KustomizationSpec, error) {
+	text, err := json.Marshal(o.Content)
+	if err != nil {
+		return nil, err
+	}
+	var k kustomizev1.Kustomization
+	if err := json.Unmarshal(text, &k); err != nil {
+		return nil, manifest.Fault(o, fmt.Errorf("spec cannot be read: %w", err))
+	}
+	refuse := func(msg string, path ...any) error { return manifest.Fault(o, errors.New(msg), path...) }
+	ref := k.Spec.SourceRef
+	kinds := []string{"OCIRepository", "GitRepository", "Bucket", "ExternalArtifact"}
+	switch {
+	case o.Name == "":
+		return nil, refuse("metadata.name: Required value", "metadata")
+	case ref.Kind == "" || ref.Name == "":
+		return nil, refuse("spec.sourceRef: Required value: kind and name of the source", "spec", "sourceRef")
+	case !slices.Contains(kinds, ref.Kind):
+		return nil, refuse(fmt.Sprintf("spec.sourceRef.kind: Unsupported value: %q: supported values: %q", ref.Kind, kinds), "spec", "sourceRef", "kind")
+	case k.Spec.Decryption != nil && k.Spec.Decryption.Provider != "sops":
+		return nil, refuse(fmt.Sprintf("spec.decryption.provider: Unsupported value: %q: supported values: %q", k.Spec.Decryption.Provider, []string{"sops"}), "spec", "decryption", "provider")
+	}
+	return &k.Spec, nil
+}
+
+// kustomization is what the path of a Kustomization is built from: the file that is there, or one that names everything
+// in it, with the fields of the spec written into it.
+func (f *flux) kustomization(c *closure) (file string, k *types.Kustomization, err error) {
+	if d := f.repo.directory(f.path); d != nil {
+		if err := c.add(f.repo, f.path, nil); err != nil {
+			return "", nil, err
+		}
+		if k, err = clone(d.kustomization); err != nil {
+			return "", nil, err
+		}
+		file = d.file
+	} else {
+		file = filepath.Join(f.path, "kustomization.yaml")
+		if k, err = f.generate(c); err != nil {
+			return "", nil, err
+		}
+	}
+	return file, k, f.edit(k, c)
+}
+
+// generate names every manifest below the path. A directory with a kustomization of its own is one resource.
+func (f *flux) generate(c *closure) (*types.Kustomization, error) {
+	k := &types.Kustomization{}
+	k.APIVersion, k.Kind = types.KustomizationVersion, types.KustomizationKind
+	g := &generator{f: f, c: c, k: k}
+	g.walk(f.path, 0)
+	if g.err != nil {
+		return nil, g.err
+	}
+	if len(k.Resources) == 0 {
+		k.Namespace = "_placeholder"
+	}
+	return k, nil
+}
+
+type generator struct {
+	f     *flux
+	c     *closure
+	k     *types.Kustomization
+	count int
+	err   error // the first one; the walk goes on, so that all files are known
+}
+
+func (g *generator) fail(err error) {
+	if g.err == nil {
+		g.err = err
+	}
+}
+
+func (g *generator) walk(dir string, depth int) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		g.fail(fmt.Errorf("%s: %w", g.f.repo.display(dir), plainPathError(err)))
+	}
+	if depth > maxDepth {
+		g.fail(fmt.Errorf("%s: nested too deep", g.f.repo.display(dir)))
+		return
+	}
+	for _, e := range entries {
+		if g.count++; g.count > maxWalk {
+			g.fail(fmt.Errorf("%s: more than %d files", g.f.repo.display(g.f.path), maxWalk))
+			return
+		}
+		g.entry(filepath.Join(dir, e.Name()), e, depth)
+	}
+}
+
+func (g *generator) entry(path string, e fs.DirEntry, depth int) {
+	if e.IsDir() {
+		info, err := e.Info()
+		if err != nil || g.f.repo.skips(info) || ignored(e.Name(), true) {
+			return
+		}
+		if kustomizationFile(path) == "" {
+			g.walk(path, depth+1)
+			return
+		}
+		if err := g.c.add(g.f.repo, path, []string{g.f.path}); err != nil {
+			g.fail(err)
+		}
+		g.resource(path)
+		return
+	}
+	ext := filepath.Ext(path)
+	if ext != ".yaml" && ext != ".yml" || !e.Type().IsRegular() || ignored(e.Name(), false) {
+		return
+	}
+	if err := g.check(path); err != nil {
+		g.fail(err)
+	}
+	g.c.files[path] = true
+	g.resource(path)
+}
+
+func (g *generator) resource(path string) {
+	rel, err := filepath.Rel(g.f.path, path)
+	if err != nil {
+		g.fail(err)
+	}
+	g.k.Resources = append(g.k.Resources, relative(rel))
+}
+
+// check refuses a file that is no manifest, as the controller does: one such file fails all.
+func (g *generator) check(path string) error {
+	f, err := g.f.repo.file(path)
+	if err == nil {
+		err = f.NoObjects()
+	}
+	if err != nil {
+		return &decodeError{g.f.repo.display(path), err}
+	}
+	return nil
+}
+
+// decodeError is a file without objects where only manifests may be.
+type decodeError struct {
+	file string
+	err  error
+}
+
+func (e *decodeError) Error() string {
+	return fmt.Sprintf("failed to decode Kubernetes YAML from %s: %v", e.file, e.err)
+}
+
+func (e *decodeError) Unwrap() error { return e.err }
+
+func (e *decodeError) Hint() string {
+	return "every .yaml file below spec.path is applied: move other files away, or write a kustomization.yaml that names the manifests"
+}
+
+// ignored tells what is no part of a source's artifact by default.
+func ignored(name string, dir bool) bool {
+	if dir {
+		return name == ".git" || name == ".github" || name == ".circleci"
+	}
+	switch name {
+	case ".travis.yml", ".gitlab-ci.yml", "appveyor.yml", ".drone.yml", "cloudbuild.yaml", "codeship-services.yml",
+		"codeship-steps.yml", ".goreleaser.yml", ".sops.yaml", ".flux.yaml":
+		return true
+	}
+	return false
+}
+
+// edit writes the fields of the spec into a kustomization, as the controller does.
+func (f *flux) edit(k *types.Kustomization, c *closure) error {
+	s := f.spec
+	if s.TargetNamespace != "" {
+		k.Namespace = s.TargetNamespace
+	}
+	if s.NamePrefix != "" {
+		k.NamePrefix = s.NamePrefix
+	}
+	if s.NameSuffix != "" {
+		k.NameSuffix = s.NameSuffix
+	}
+	for _, p := range s.Patches {
+		patch := types.Patch{Patch: p.Patch}
+		if t := p.Target; t != nil {
+			patch.Target = &types.Selector{AnnotationSelector: t.AnnotationSelector, LabelSelector: t.LabelSelector}
+			patch.Target.Group, patch.Target.Version, patch.Target.Kind = t.Group, t.Version, t.Kind
+			patch.Target.Name, patch.Target.Namespace = t.Name, t.Namespace
+		}
+		k.Patches = append(k.Patches, patch)
+	}
+	for _, i := range s.Images {
+		image := types.Image{Name: i.Name, NewName: i.NewName, NewTag: i.NewTag, Digest: i.Digest}
+		at := slices.IndexFunc(k.Images, func(other types.Image) bool { return other.Name == i.Name })
+		if at < 0 {
+			k.Images = append(k.Images, image)
+			continue
+		}
+		if image.NewName == "" {
+			image.NewName = k.Images[at].NewName
+		}
+		if image.NewTag == "" && image.Digest == "" {
+			image.NewTag, image.Digest = k.Images[at].NewTag, k.Images[at].Digest
+		}
+		k.Images[at] = image
+	}
+	if len(s.BuildMetadata) > 0 {
+		k.BuildMetadata = nil
+		for _, option := range s.BuildMetadata {
+			k.BuildMetadata = append(k.BuildMetadata, string(option))
+		}
+	}
+	return f.components(k, c)
+}
+
+func (f *flux) components(k *types.Kustomization, c *closure) error {
+	for i, path := range f.spec.Components {
+		if filepath.IsAbs(filepath.FromSlash(path)) || looksRemote(path) {
+			return manifest.Fault(f.object, fmt.Errorf("component path '%s' must be local and relative", path), "spec", "components", i)
+		}
+		real, err := within(f.repo.root, join(f.path, path))
+		if err == nil && f.repo.directory(real) == nil {
+			err = errors.New("no kustomization file in it")
+		}
+		if err != nil && f.spec.IgnoreMissingComponents {
+			continue
+		}
+		if err == nil {
+			err = c.add(f.repo, real, []string{f.path})
+		}
+		if err != nil {
+			return manifest.Fault(f.object, fmt.Errorf("component %s: %w", path, err), "spec", "components", i)
+		}
+		k.Components = append(k.Components, relative(path))
+	}
+	return nil
+}
+
+// pathError is a spec.path that leads nowhere.
+func pathError(path string, err error) error {
+	if _, outside := errors.AsType[*outsideError](err); outside {
+		return fmt.Errorf("kustomization path not found: %s: %w", path, err)
+	}
+	return fmt.Errorf("kustomization path not found: stat %s: no such file or directory", strings.TrimSuffix(path, "/"))
+}

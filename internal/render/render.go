@@ -1,0 +1,226 @@
+// Package render turns directories into the objects that Flux would apply: it builds kustomization files and Flux
+// Kustomizations, decrypts what SOPS encrypted, and substitutes variables. It opens no connection, runs no program, and
+// reads nothing outside of the repositories that the input is in.
+package render
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/sops"
+)
+
+// Options are the choices of one run.
+type Options struct {
+	// Variables are substituted everywhere, and win over those of a Kustomization.
+	Variables map[string]string
+	// Lenient makes a variable that nobody sets empty.
+	Lenient bool
+	// Sources are directories that stand in for sources.
+	Sources []Source
+	// Namespace is that of plain manifests without one.
+	Namespace string
+	// SkipDirs are directories that are no part of any repository.
+	SkipDirs []string
+	// Getenv reads the environment, for keys.
+	Getenv func(string) string
+}
+
+// Source is a directory in place of a source. An empty namespace matches all.
+type Source struct{ Kind, Namespace, Name, Dir string }
+
+// Notice is something that a run should say about an object, or about none.
+type Notice struct {
+	Kind, Namespace, Name string
+	Text                  string
+	Warning               bool
+	Debug                 bool
+	Hint                  string
+}
+
+// Renderer builds kustomizations and opens objects for one run.
+type Renderer struct {
+	o       Options
+	ctx     context.Context
+	ambient func() *sops.Keys
+	plain   *variables
+
+	mu      sync.Mutex
+	notices []Notice
+	errs    []error
+	used    map[Source]bool
+}
+
+// New is a renderer of one run. The context ends what it does.
+func New(ctx context.Context, o Options) *Renderer {
+	r := &Renderer{o: o, ctx: ctx, used: map[Source]bool{}}
+	r.ambient = sync.OnceValue(func() *sops.Keys {
+		keys, errs := ambientKeys(o.Getenv)
+		for _, err := range errs {
+			r.notice(Notice{Text: "SOPS keys: " + err.Error(), Warning: true})
+		}
+		return keys
+	})
+	if len(o.Variables) > 0 {
+		r.plain = newVariables(!o.Lenient)
+		r.plain.set(o.Variables, false)
+	}
+	return r
+}
+
+// Notices are what was not told yet.
+func (r *Renderer) Notices() []Notice {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.notices
+	r.notices = nil
+	return list
+}
+
+// Used tells whether a source stood in for that of a Kustomization.
+func (r *Renderer) Used(s Source) bool { return r.used[s] }
+
+func (r *Renderer) notice(n Notice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.notices, n) {
+		r.notices = append(r.notices, n)
+	}
+}
+
+func (r *Renderer) warn(o *manifest.Object, text string) {
+	r.notice(Notice{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Text: text, Warning: true})
+}
+
+// Open makes an object ready that was read as it lies in a file.
+func (r *Renderer) Open(o *manifest.Raw) (map[string]any, error) {
+	content := o.Value
+	if sealed(content) {
+		d := &decrypter{keys: r.ambient()}
+		opened, err := d.raw(o)
+		if err != nil {
+			return nil, err
+		}
+		content = opened
+		o.Confide(secretsIn(o.Value, opened))
+	}
+	if r.plain == nil {
+		return content, nil
+	}
+	substituted, _, err := r.plain.object(r.ctx, content)
+	return substituted, err
+}
+
+// sealed tells whether any of an object may be encrypted. Most are not, and nothing is paid for them.
+func sealed(content map[string]any) bool {
+	if sops.Encrypted(content) {
+		return true
+	}
+	if kind, _ := content["kind"].(string); kind != "Secret" {
+		return false
+	}
+	data, _ := content["data"].(map[string]any)
+	return len(data) > 0
+}
+
+// Build builds what is in the directories of an input.
+func (r *Renderer) Build(_ context.Context, in *manifest.Input) *manifest.Build {
+	b := &builder{Renderer: r, in: in, byPath: map[string]*manifest.File{}, claimed: map[string]bool{}, named: map[string]string{},
+		kustomizations: map[string]*manifest.Object{}, found: map[string]*datum{}}
+	b.prepare()
+	b.roots()
+	b.settle()
+	b.rest()
+	return b.result()
+}
+
+// prepare finds out where everything is.
+func (b *builder) prepare() {
+	for _, dir := range b.in.Roots {
+		if real, err := absolute(dir); err == nil {
+			b.named[real] = dir
+		}
+	}
+	b.display = displays(b.named)
+	for _, dir := range b.o.SkipDirs {
+		if info, err := os.Stat(dir); err == nil {
+			b.skip = append(b.skip, info)
+		}
+	}
+	for _, f := range b.in.Files {
+		if !f.Walked {
+			continue
+		}
+		if real, err := absolute(f.Name); err == nil {
+			b.byPath[real] = f
+			b.paths = append(b.paths, real)
+		}
+	}
+}
+
+// repository is the one that a directory is in.
+func (b *builder) repository(dir string) *repository { return b.at(repositoryRoot(dir, b.rootOf(dir))) }
+
+// at is the repository with a root.
+func (b *builder) at(root string) *repository {
+	for _, r := range b.repositories {
+		if r.root == root {
+			return r
+		}
+	}
+	r := &repository{root: root, display: b.display, skip: b.skip, dirs: map[string]*directory{}, parsed: b.parsed()}
+	b.repositories = append(b.repositories, r)
+	return r
+}
+
+// rootOf is the directory that was named and that a path is in.
+func (b *builder) rootOf(path string) string {
+	best := ""
+	for real := range b.named {
+		if inside(real, path) && (best == "" || len(real) < len(best)) {
+			best = real
+		}
+	}
+	if best == "" {
+		return path
+	}
+	return best
+}
+
+func (b *builder) parsed() map[string]*manifest.File {
+	files := make(map[string]*manifest.File, len(b.byPath))
+	for path, f := range b.byPath {
+		files[path] = f
+	}
+	return files
+}
+
+// result is what became of the files.
+func (b *builder) result() *manifest.Build {
+	claimed := map[*manifest.File]bool{}
+	for path := range b.claimed {
+		if f := b.byPath[path]; f != nil {
+			claimed[f] = true
+		}
+	}
+	b.tellNamespaces(claimed)
+	return &manifest.Build{Claimed: claimed, Objects: b.objects, Errors: b.errs}
+}
+
+// tellNamespaces warns of plain manifests without a namespace: in a repository this is seldom meant.
+func (b *builder) tellNamespaces(claimed map[*manifest.File]bool) {
+	for _, f := range b.in.Files {
+		if !f.Walked || claimed[f] {
+			continue
+		}
+		for _, o := range f.Objects() {
+			if o.NoNamespace() && o.Kind != "Secret" && o.Kind != "ConfigMap" && o.Kind != "ServiceAccount" {
+				b.warn(o, fmt.Sprintf("%s: no namespace, and no kustomization gives it one: taken to be in %s", o.Pos, o.Namespace))
+			}
+		}
+	}
+}

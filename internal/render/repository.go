@@ -1,0 +1,125 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// maxParents bounds how far up a repository is looked for.
+const maxParents = 100
+
+// repository is the tree of files that paths are in: a checkout, or what stands in for one.
+type repository struct {
+	root    string // absolute, without links
+	display func(string) string
+	skip    []os.FileInfo // directories that are no part of it
+
+	dirs   map[string]*directory
+	parsed map[string]*manifest.File // by absolute path without links; those of the input too
+}
+
+// file reads a file of manifests, once.
+func (r *repository) file(path string) (*manifest.File, error) {
+	if f, ok := r.parsed[path]; ok {
+		return f, nil
+	}
+	data, err := readFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.display(path), err)
+	}
+	f, err := manifest.ParseFile(r.display(path), data)
+	if err == nil {
+		r.parsed[path] = f
+	}
+	return f, err
+}
+
+// repositoryRoot is the nearest parent of a directory that Git knows, if there is one.
+func repositoryRoot(dir, otherwise string) string {
+	at := dir
+	for range maxParents {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			break
+		}
+		at = parent
+	}
+	return otherwise
+}
+
+// absolute is the absolute path of a directory without links.
+func absolute(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// displays makes the function that shows paths as the user wrote them: below the directories that were named, else
+// relative to where the program runs, if that is not longer.
+func displays(named map[string]string) func(string) string {
+	cwd, err := os.Getwd()
+	if err == nil {
+		if real, err := filepath.EvalSymlinks(cwd); err == nil {
+			cwd = real
+		}
+	}
+	return func(path string) string {
+		best, bestLength := "", -1
+		for real, name := range named {
+			if inside(real, path) && len(real) > bestLength {
+				rel, err := filepath.Rel(real, path)
+				if err != nil {
+					continue
+				}
+				best, bestLength = filepath.Join(name, rel), len(real)
+			}
+		}
+		if bestLength >= 0 {
+			return best
+		}
+		if rel, err := filepath.Rel(cwd, path); cwd != "" && err == nil && len(rel) < len(path) {
+			return rel
+		}
+		return path
+	}
+}
+
+// skips tells whether a directory is no part of the repository.
+func (r *repository) skips(info os.FileInfo) bool {
+	if info.Name() == ".git" {
+		return true
+	}
+	for _, s := range r.skip {
+		if os.SameFile(s, info) {
+			return true
+		}
+	}
+	return false
+}
+
+// fileSystem is what kustomize sees of the repository in one build.
+func (r *repository) fileSystem(ctx context.Context, replace map[string][]byte) *confined {
+	return &confined{ctx: ctx, root: r.root, replace: replace, display: r.display, load: r.kustomizationText}
+}
+
+// join is a path of the repository as it stands in a file: with slashes, relative to a directory.
+func join(dir, path string) string { return filepath.Join(dir, filepath.FromSlash(path)) }
+
+// relative is a path as it stands in a kustomization file: it never looks like an address.
+func relative(path string) string {
+	path = filepath.ToSlash(filepath.Clean(filepath.FromSlash(path)))
+	if path == ".." || strings.HasPrefix(path, "../") {
+		return path
+	}
+	return "./" + path
+}

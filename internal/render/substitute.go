@@ -1,0 +1,296 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/envsubst"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+const (
+	substituteMark = manifest.KustomizeGroup + "/substitute"
+	disabled       = "disabled"
+
+	// maxExpressions and maxNesting bound what the library takes apart by calling itself. maxSubstituted bounds what
+	// comes out.
+	maxExpressions = 100_000
+	maxNesting     = 100
+	maxSubstituted = 32 << 20
+
+	namePattern = `^[_[:alpha:]][_[:alpha:][:digit:]]*$`
+)
+
+// variables are what ${…} may name.
+type variables struct {
+	values map[string]string
+	secret map[string]bool // that come from a Secret
+	strict bool
+	always bool   // substitute although no variable is known
+	hint   string // why some may be missing
+}
+
+func newVariables(strict bool) *variables {
+	return &variables{values: map[string]string{}, secret: map[string]bool{}, strict: strict}
+}
+
+// set adds variables. A later one wins. Line breaks are removed, as in the controller.
+func (v *variables) set(values map[string]string, secret bool) {
+	for name, value := range values {
+		v.values[name] = strings.ReplaceAll(value, "\n", "")
+		v.secret[name] = secret
+	}
+}
+
+// check refuses names that could not be substituted: one of them fails every object.
+func (v *variables) check() error {
+	for _, name := range slices.Sorted(maps.Keys(v.values)) {
+		if !ValidName(name) {
+			return fmt.Errorf("'%s' var name is invalid, must match '%s'", name, namePattern)
+		}
+	}
+	return nil
+}
+
+// ValidName tells whether a variable may be called so.
+func ValidName(name string) bool {
+	for i, c := range name {
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// substitutes tells whether a post build does anything at all.
+func (v *variables) substitutes() bool { return v != nil && (len(v.values) > 0 || v.always) }
+
+// unset is a variable that nobody gives a value.
+type unsetError struct {
+	text, name, hint string
+}
+
+func (e *unsetError) Error() string { return e.text }
+
+// Variable is its name.
+func (e *unsetError) Variable() string { return e.name }
+
+// Hint says how to give it one.
+func (e *unsetError) Hint() string {
+	if e.hint != "" {
+		return e.hint
+	}
+	return "set it with --substitute " + e.name + "=…, or write ${" + e.name + ":=default}; --substitute-strict=false makes it empty"
+}
+
+// object substitutes the variables in an object. Its text as YAML is what is substituted, keys and all.
+func (v *variables) object(ctx context.Context, content map[string]any) (map[string]any, []string, error) {
+	if !v.substitutes() || marked(content, substituteMark, disabled) {
+		return content, nil, nil
+	}
+	text, err := sigsyaml.Marshal(content)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !strings.Contains(string(text), "$") {
+		return content, nil, v.check()
+	}
+	out, used, err := v.text(ctx, string(text))
+	if err != nil {
+		return nil, nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
+	}
+	result, err := parseObject(out)
+	if err != nil {
+		return nil, nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
+	}
+	return result, used, nil
+}
+
+// secretsAmong are the values of those variables that come from Secrets.
+func (v *variables) secretsAmong(names []string) []string {
+	var texts []string
+	for _, name := range names {
+		if v.secret[name] {
+			texts = append(texts, v.values[name])
+		}
+	}
+	return texts
+}
+
+// shown substitutes an object for people: without what comes from Secrets. It is nil if that is not possible.
+func (v *variables) shown(ctx context.Context, content map[string]any) map[string]any {
+	public := &variables{values: maps.Clone(v.values), secret: v.secret, strict: v.strict, always: v.always}
+	for name := range v.secret {
+		if v.secret[name] {
+			public.values[name] = "REDACTED"
+		}
+	}
+	result, _, err := public.object(ctx, content)
+	if err != nil {
+		return nil
+	}
+	return result
+}
+
+func parseObject(text string) (map[string]any, error) {
+	data, err := sigsyaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		return nil, &brokenError{}
+	}
+	var content map[string]any
+	if err := utiljson.Unmarshal(data, &content); err != nil || content == nil {
+		return nil, &brokenError{}
+	}
+	return content, nil
+}
+
+// brokenError is text that is YAML no more. The library's message would quote values.
+type brokenError struct{}
+
+func (e *brokenError) Error() string {
+	return "YAMLToJSON: the object is not YAML after the substitution"
+}
+
+func (e *brokenError) Hint() string {
+	return "quote the place where a variable holds a colon, a brace or a quote; quotes around ${…} are gone before it is substituted"
+}
+
+// text substitutes the variables in a text. It answers the names of those that were used.
+func (v *variables) text(ctx context.Context, text string) (string, []string, error) {
+	if err := v.check(); err != nil {
+		return "", nil, err
+	}
+	if err := v.bounded(text); err != nil {
+		return "", nil, err
+	}
+	type result struct {
+		out string
+		err error
+	}
+	done := make(chan result, 1)
+	used := map[string]bool{}
+	missing, size := "", 0
+	go func() {
+		var got result
+		defer func() {
+			if p := recover(); p != nil {
+				got.err = &panicError{value: p}
+			}
+			done <- got
+		}()
+		got.out, got.err = envsubst.Eval(text, func(name string) (string, bool) {
+			value, ok := v.values[name]
+			if size += len(value); size > maxSubstituted {
+				return "", true
+			}
+			if ok {
+				used[name] = true
+			} else {
+				missing = name
+			}
+			return value, ok || !v.strict
+		})
+	}()
+	select {
+	case <-ctx.Done():
+		return "", nil, context.Cause(ctx)
+	case got := <-done:
+		if got.err == nil && (size > maxSubstituted || len(got.out) > maxSubstituted) {
+			got.err = fmt.Errorf("more than %d MiB", maxSubstituted>>20)
+		}
+		if got.err != nil {
+			got.err = v.failure(got.err, missing)
+		}
+		return got.out, slices.Sorted(maps.Keys(used)), got.err
+	}
+}
+
+// failure knows a variable that is not set from a mistake in an expression: the library has no type for it, but asked for
+// the variable last.
+func (v *variables) failure(err error, missing string) error {
+	text := fmt.Sprintf("variable substitution failed: %v", err)
+	if missing != "" && v.strict && strings.HasSuffix(err.Error(), fmt.Sprintf("%q", missing)) {
+		return &unsetError{text: text, name: missing, hint: v.hint}
+	}
+	return errors.New(text)
+}
+
+// bounded refuses text that the library would take apart for ever, or blow up.
+func (v *variables) bounded(text string) error {
+	longest := 0
+	for _, value := range v.values {
+		longest = max(longest, len(value))
+	}
+	depth, count := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '}' && depth > 0:
+			depth--
+		case strings.HasPrefix(text[i:], "${"):
+			depth++
+			if count++; count > maxExpressions || depth > maxNesting {
+				return errors.New("too many variables, or too deeply nested")
+			}
+			rest := strings.TrimLeft(text[i+2:], "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+			if strings.HasPrefix(rest, "//") && longest*len(text) > 8*maxSubstituted {
+				return errors.New("the values are too long to replace in them")
+			}
+		}
+	}
+	return nil
+}
+
+// longName is how the controller names an object in its messages.
+func longName(content map[string]any) string {
+	apiVersion, kind, _, name := identify(content)
+	group, version, found := strings.Cut(apiVersion, "/")
+	if !found {
+		group, version = "", apiVersion
+	}
+	if group == "" {
+		return fmt.Sprintf("%s.%s/%s", kind, version, name)
+	}
+	return fmt.Sprintf("%s.%s.%s/%s", kind, version, group, name)
+}
+
+func identify(content map[string]any) (apiVersion, kind, namespace, name string) {
+	text := func(v any) string { s, _ := v.(string); return s }
+	meta, _ := content["metadata"].(map[string]any)
+	return text(content["apiVersion"]), text(content["kind"]), text(meta["namespace"]), text(meta["name"])
+}
+
+// marked tells whether a label or an annotation has a value.
+func marked(content map[string]any, key, value string) bool {
+	meta, _ := content["metadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations"} {
+		m, _ := meta[field].(map[string]any)
+		if text, ok := m[key].(string); ok && strings.EqualFold(text, value) {
+			return true
+		}
+	}
+	return false
+}
+
+// missingError is a ConfigMap or Secret that variables should come from.
+type missingError struct {
+	ref  kustomizev1.SubstituteReference
+	err  error
+	hint string
+}
+
+func (e *missingError) Error() string {
+	return fmt.Sprintf("substitute from '%s/%s' error: %v", e.ref.Kind, e.ref.Name, e.err)
+}
+
+func (e *missingError) Unwrap() error { return e.err }
+
+func (e *missingError) Hint() string { return e.hint }
