@@ -81,7 +81,7 @@ func help(t *testing.T, path []string) string {
 	var out bytes.Buffer
 	code := cmd.Run(t.Context(), &cmd.Env{
 		Args: append(path, "--help"), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out,
-		Terminal: func() (int, bool) { return 0, false },
+		Terminal: func() (int, int, bool) { return 0, 0, false },
 		Getenv:   func(string) string { return "" },
 		Now:      time.Now,
 		Program:  "helmsrc",

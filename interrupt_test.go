@@ -55,6 +55,68 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
+// TestCursorComesBack has a run end that repaints rows: after one signal and after two of them, and whoever looks at the
+// terminal then has a cursor again.
+func TestCursorComesBack(t *testing.T) {
+	t.Parallel()
+	const hidden, shown = "\x1b[?25l", "\x1b[?25h"
+	for _, signals := range []int{1, 2} {
+		t.Run(fmt.Sprint(signals), func(t *testing.T) {
+			t.Parallel()
+			s := &stage{t: t, dir: t.TempDir()}
+			s.write("repo/charts", "podinfo 6.5.0\n")
+			s.write("repo/faults.json", `{"/podinfo-6.5.0.tgz": {"hang": true}}`)
+			w := helmtest.NewWorld(nil)
+			t.Cleanup(w.Close)
+			if err := w.Start("repo", filepath.Join(s.dir, "repo")); err != nil {
+				t.Fatal(err)
+			}
+			s.remove("repo")
+			s.write(stateDir+"/network", w.Network.String())
+			s.write("all.yaml", manyCharts(500))
+
+			cmd := s.command("fetch", "-f", "all.yaml", "-j", "1")
+			cmd.Env = append(cmd.Env, "TERMINAL=80x24", "TERM=xterm")
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			terminal, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+			var painted strings.Builder
+			for one := make([]byte, 1); !strings.Contains(painted.String(), hidden); painted.Write(one) {
+				if _, err := io.ReadFull(terminal, one); err != nil {
+					t.Fatalf("no rows in %q", painted.String())
+				}
+			}
+			s.signal(cmd, os.Interrupt)
+			if signals == 2 { // the run waits for a reader of its documents
+				if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil {
+					t.Fatal(err)
+				}
+				s.signal(cmd, os.Interrupt)
+			} else {
+				go func() { _, _ = io.Copy(io.Discard, stdout) }()
+			}
+			rest, err := io.ReadAll(terminal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // how it ends is TestSecondSignal's
+			all := painted.String() + string(rest)
+			if strings.LastIndex(all, shown) < strings.LastIndex(all, hidden) {
+				t.Errorf("the cursor is hidden after %q", all)
+			}
+		})
+	}
+}
+
 func (s *stage) signal(cmd *exec.Cmd, sig os.Signal) {
 	s.t.Helper()
 	if err := cmd.Process.Signal(sig); err != nil {

@@ -27,7 +27,7 @@ func BenchmarkRun(b *testing.B) {
 				Stdin:    bytes.NewReader(nil),
 				Stdout:   new(bytes.Buffer),
 				Stderr:   &stderr,
-				Terminal: func() (int, bool) { return 0, false },
+				Terminal: func() (int, int, bool) { return 0, 0, false },
 				Getenv:   func(string) string { return "" },
 				Now:      time.Now,
 				Dial:     network.Dial,

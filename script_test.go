@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -77,9 +78,10 @@ func helmsrc(program string) int {
 		Stdin:  os.Stdin,
 		Stdout: stdout,
 		Stderr: stderr,
-		Terminal: func() (int, bool) {
-			width, err := strconv.Atoi(os.Getenv("TERMINAL"))
-			return width, err == nil
+		Terminal: func() (int, int, bool) {
+			var width, height int
+			_, err := fmt.Sscanf(os.Getenv("TERMINAL"), "%dx%d", &width, &height)
+			return width, height, err == nil
 		},
 		Getenv:  os.Getenv,
 		Now:     func() time.Time { return now },

@@ -22,7 +22,7 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	var out, log bytes.Buffer
 	code = Run(t.Context(), &Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &log,
-		Terminal: func() (int, bool) { return 0, false },
+		Terminal: func() (int, int, bool) { return 0, 0, false },
 		Getenv:   func(string) string { return "" },
 		Now:      func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		Program:  "helmsrc",

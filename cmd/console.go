@@ -50,8 +50,8 @@ type console struct {
 	verbosity int // -1 with -q, 0, 1 and more with -v
 	json      bool
 	color     bool
-	github    bool               // lines are read by GitHub Actions
-	width     func() (int, bool) // of the terminal, if there is one
+	github    bool                    // lines are read by GitHub Actions
+	width     func() (int, int, bool) // of the terminal, if there is one
 
 	findings []finding.Finding     // that were told
 	advised  map[finding.Code]bool // codes whose general advice was given
@@ -126,10 +126,10 @@ func (c *console) configure(fs *pflag.FlagSet, env *Env) error {
 	c.now = env.clock()
 	c.github = env.Getenv("GITHUB_ACTIONS") == "true"
 	c.json, c.width = format == "json", env.Terminal
-	_, terminal := env.Terminal()
+	_, _, terminal := env.Terminal()
 	c.color = color == "always" || color == "auto" && terminal && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb"
 	if terminal && !noProgress && !quiet && !c.json && env.Getenv("TERM") != "dumb" {
-		c.live = newLiveRows(c.w, env.Terminal, env.Now)
+		c.live = newLiveRows(c.w, env.Terminal, env.Now, c.color)
 	}
 	return nil
 }

@@ -25,9 +25,9 @@ type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	// Terminal reports the width of the terminal behind Stderr in columns, and
-	// whether there is one.
-	Terminal func() (width int, ok bool)
+	// Terminal reports how many columns and lines the terminal behind Stderr has,
+	// and whether there is one. It is asked again and again: windows change.
+	Terminal func() (width, height int, ok bool)
 	// Getenv reads the environment; proxies, logins and flags go through it too.
 	Getenv func(string) string
 	Now    func() time.Time
@@ -45,7 +45,7 @@ func Main() int {
 		Stdin:    os.Stdin,
 		Stdout:   os.Stdout,
 		Stderr:   os.Stderr,
-		Terminal: stderrTerminal,
+		Terminal: func() (int, int, bool) { return terminalSize(os.Stderr) },
 		Getenv:   os.Getenv,
 		Now:      time.Now,
 		Dial:     (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
@@ -94,6 +94,7 @@ func Interruptible(ctx context.Context, env *Env, exit func(int)) int {
 		}
 		select {
 		case <-signals:
+			env.restoreTerminal()
 			exit(exitInterrupted)
 		case <-done:
 		}
@@ -101,16 +102,24 @@ func Interruptible(ctx context.Context, env *Env, exit func(int)) int {
 	return Run(ctx, env)
 }
 
-func stderrTerminal() (int, bool) {
-	fd := int(os.Stderr.Fd())
-	if !term.IsTerminal(fd) {
-		return 0, false
+// terminalSize is Env.Terminal of a file.
+func terminalSize(f *os.File) (width, height int, ok bool) {
+	fd := int(f.Fd())
+	if !term.IsTerminal(fd) || !understandsEscapes(fd) {
+		return 0, 0, false
 	}
-	width, _, err := term.GetSize(fd)
-	if err != nil || width <= 0 {
-		return 80, true
+	width, height, err := term.GetSize(fd)
+	if err != nil || width <= 0 || height <= 0 {
+		return defaultColumns, defaultLines, true
 	}
-	return width, true
+	return width, height, true
+}
+
+// restoreTerminal shows the cursor that a run without end has hidden.
+func (e *Env) restoreTerminal() {
+	if _, _, ok := e.Terminal(); ok && e.Getenv("TERM") != "dumb" {
+		_, _ = io.WriteString(e.Stderr, showCursor)
+	}
 }
 
 // clock is the run's clock: SOURCE_DATE_EPOCH (seconds since 1970) stops it, so

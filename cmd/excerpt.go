@@ -37,7 +37,7 @@ func (c *console) excerpt(f finding.Finding, level string) string {
 // columns is the width that lines may have.
 func (c *console) columns() int {
 	if c.width != nil {
-		if width, ok := c.width(); ok {
+		if width, _, ok := c.width(); ok {
 			return width
 		}
 	}

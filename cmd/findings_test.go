@@ -25,7 +25,7 @@ func validateCodes(t *testing.T, text string, args ...string) map[string]bool {
 	var stderr bytes.Buffer
 	Run(t.Context(), &Env{
 		Args: append([]string{"validate", "-f", file, "--log-format", "json", "-v"}, args...), Stdin: strings.NewReader(""),
-		Stdout: io.Discard, Stderr: &stderr, Terminal: func() (int, bool) { return 0, false },
+		Stdout: io.Discard, Stderr: &stderr, Terminal: func() (int, int, bool) { return 0, 0, false },
 		Getenv: func(string) string { return "" }, Now: time.Now, Program: "helmsrc",
 		Dial: func(context.Context, string, string) (net.Conn, error) {
 			t.Error("validate opened a connection")

@@ -1,52 +1,77 @@
 package cmd
 
 import (
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 )
 
 const (
-	// repaintEvery is often enough to look alive and seldom enough not to flicker.
+	// repaintEvery is often enough to look alive and seldom enough not to cost
+	// anything.
 	repaintEvery = 100 * time.Millisecond
-	// maxLiveRows keeps the picture smaller than the smallest usual terminal: rows
-	// that scrolled away could not be repainted.
-	maxLiveRows = 10
+	// speedOver is the time over which speed is measured.
+	speedOver = 5 * time.Second
+	// sampleEvery is how often the bytes of a row are noted for that.
+	sampleEvery = 250 * time.Millisecond
+
+	defaultColumns, defaultLines = 80, 24
 )
 
 // liveRows repaints one row per object in flight at the bottom of a terminal.
 // Lines that stay are printed above the rows. The console's lock guards above;
 // the rows have their own, since the network reports bytes from many goroutines.
 type liveRows struct {
-	w        io.Writer
-	terminal func() (int, bool)
+	terminal func() (width, height int, ok bool)
 	now      func() time.Time
+	color    bool
 
 	mu      sync.Mutex
+	screen  screen
+	running bool
 	rows    []*liveRow
-	painted int // rows on the screen now
+	sum     summary
+	width   int // of the last frame
+	names   int // columns of the widest name in that width so far, so that what follows stays where it is
+
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
 
+// liveRow is an object in flight.
 type liveRow struct {
 	subject     subject
 	began       time.Time
 	done, total int64
+	samples     []sample
 	waitUntil   time.Time
-	waitReason  string
+	rateLimited bool
 }
 
-func newLiveRows(w io.Writer, terminal func() (int, bool), now func() time.Time) *liveRows {
-	return &liveRows{w: w, terminal: terminal, now: now}
+// sample is how many bytes there were at a time.
+type sample struct {
+	at   time.Time
+	done int64
+}
+
+// summary counts the objects of a run.
+type summary struct {
+	began             time.Time
+	all, done, failed int
+	transferred       int64 // bytes, by those that are done
+}
+
+func newLiveRows(w io.Writer, terminal func() (int, int, bool), now func() time.Time, color bool) *liveRows {
+	return &liveRows{terminal: terminal, now: now, color: color, screen: screen{w: w}}
 }
 
 // start begins repainting; the returned function ends it and clears the rows.
 func (l *liveRows) start() (stop func()) {
+	l.mu.Lock()
+	l.running = true
+	l.sum.began = l.now()
+	l.mu.Unlock()
 	l.stop = make(chan struct{})
 	l.stopped.Go(func() {
 		tick := time.NewTicker(repaintEvery)
@@ -64,22 +89,42 @@ func (l *liveRows) start() (stop func()) {
 		close(l.stop)
 		l.stopped.Wait()
 		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.rows = nil
-		l.paint("")
+		l.running, l.rows = false, nil
+		l.mu.Unlock()
+		l.repaint("")
 	}
+}
+
+// expect says how many objects the run will finish.
+func (l *liveRows) expect(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sum.all = n
 }
 
 func (l *liveRows) add(s subject) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rows = append(l.rows, &liveRow{subject: s, began: l.now(), total: -1})
+	now := l.now()
+	l.rows = append(l.rows, &liveRow{subject: s, began: now, total: -1, samples: []sample{{now, 0}}})
 }
 
-func (l *liveRows) remove(s subject) {
+// remove ends a row. Only an object that was expected counts.
+func (l *liveRows) remove(s subject, expected, failed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rows = slices.DeleteFunc(l.rows, func(r *liveRow) bool { return r.subject == s })
+	l.rows = slices.DeleteFunc(l.rows, func(r *liveRow) bool {
+		if r.subject == s {
+			l.sum.transferred += r.done
+		}
+		return r.subject == s
+	})
+	if expected {
+		l.sum.done++
+	}
+	if expected && failed {
+		l.sum.failed++
+	}
 }
 
 func (l *liveRows) update(s subject, change func(*liveRow)) {
@@ -92,80 +137,46 @@ func (l *liveRows) update(s subject, change func(*liveRow)) {
 	}
 }
 
-// above prints a line that stays, over the rows.
-func (l *liveRows) above(line string) { l.repaint(line) }
+// above prints text that stays, over the rows.
+func (l *liveRows) above(text string) { l.repaint(text) }
 
-func (l *liveRows) repaint(line string) {
+func (l *liveRows) repaint(stays string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.paint(line)
+	width, height, ok := l.terminal()
+	if !ok || width <= 0 {
+		width = defaultColumns
+	}
+	if !ok || height <= 0 {
+		height = defaultLines
+	}
+	var lines []string
+	if l.running {
+		lines = l.frame(width, height)
+	}
+	l.screen.paint(stays, lines, width)
 }
 
-// paint writes everything in one call, so that no half-painted picture shows.
-func (l *liveRows) paint(line string) {
-	var b strings.Builder
-	if l.painted > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", l.painted)
+// transfer notes how far a transfer has come. A new attempt begins from nothing.
+func (r *liveRow) transfer(done, total int64, now time.Time) {
+	if done < r.done {
+		r.samples = append(r.samples[:0], sample{now, done})
 	}
-	b.WriteString("\r\x1b[J")
-	b.WriteString(line)
-	width, _ := l.terminal()
-	shown := l.rows[:min(len(l.rows), maxLiveRows)]
-	for _, r := range shown {
-		b.WriteString(truncate(r.text(l.now()), width-1))
-		b.WriteByte('\n')
-	}
-	l.painted = len(shown)
-	if more := len(l.rows) - len(shown); more > 0 {
-		b.WriteString(truncate(fmt.Sprintf("… and %d more", more), width-1))
-		b.WriteByte('\n')
-		l.painted++
-	}
-	_, _ = io.WriteString(l.w, b.String())
+	r.done, r.total = done, total
 }
 
-func (r *liveRow) text(now time.Time) string {
-	text := r.subject.String()
-	switch {
-	case r.waitUntil.After(now):
-		text += fmt.Sprintf("  waiting %s: %s", r.waitUntil.Sub(now).Round(time.Second), r.waitReason)
-	case r.done > 0 && r.total > 0:
-		text += fmt.Sprintf("  %s of %s, %s/s", humanBytes(r.done), humanBytes(r.total), humanBytes(r.speed(now)))
-	case r.done > 0:
-		text += fmt.Sprintf("  %s, %s/s", humanBytes(r.done), humanBytes(r.speed(now)))
-	default:
-		text += "  …"
-	}
-	return text
-}
-
-// speed is the average since the row began, in bytes per second.
+// speed is that of the last seconds, in bytes per second.
 func (r *liveRow) speed(now time.Time) int64 {
-	elapsed := now.Sub(r.began)
-	if elapsed < repaintEvery {
-		elapsed = repaintEvery
+	for len(r.samples) > 1 && now.Sub(r.samples[1].at) >= speedOver {
+		r.samples = r.samples[1:]
 	}
-	return int64(float64(r.done) / elapsed.Seconds())
+	if last := r.samples[len(r.samples)-1]; now.Sub(last.at) >= sampleEvery {
+		r.samples = append(r.samples, sample{now, r.done})
+	}
+	first := r.samples[0]
+	elapsed := max(now.Sub(first.at), repaintEvery)
+	return int64(float64(r.done-first.done) / elapsed.Seconds())
 }
 
-// truncate cuts text to a number of columns, with an ellipsis.
-func truncate(text string, columns int) string {
-	if columns < 1 || utf8.RuneCountInString(text) <= columns {
-		return text
-	}
-	runes := []rune(text)
-	return string(runes[:columns-1]) + "…"
-}
-
-func humanBytes(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, exponent := float64(n)/unit, 0
-	for value >= unit && exponent < 3 {
-		value /= unit
-		exponent++
-	}
-	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[exponent])
-}
+// active tells rows where something happens from those that wait for others.
+func (r *liveRow) active(now time.Time) bool { return r.done > 0 || r.waitUntil.After(now) }

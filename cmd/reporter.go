@@ -46,6 +46,9 @@ func newProgress(c *console, now func() time.Time, ignores *finding.Ignores, tar
 	for i, t := range targets {
 		p.waiting[t.Object] = i
 	}
+	if c.live != nil {
+		c.live.expect(len(targets))
+	}
 	return p
 }
 
@@ -64,23 +67,19 @@ func (p *progress) Transferred(adm *admission.Admitted, t reconcile.Transfer) {
 		return
 	}
 	live.update(subjectOf(adm.Object), func(row *liveRow) {
-		row.done, row.total = t.Read, t.Total
-		if t.Wait > 0 {
-			row.waitUntil = live.now().Add(t.Wait)
-			row.waitReason = "to try again"
-			if t.RateLimited {
-				row.waitReason = "rate limited by the server"
-			}
-		}
+		now := live.now()
+		row.transfer(t.Read, t.Total, now)
+		row.waitUntil, row.rateLimited = now.Add(t.Wait), t.RateLimited
 	})
 }
 
 func (p *progress) Finished(r *reconcile.Result) {
-	if live := p.console.live; live != nil {
-		live.remove(subjectOf(r.Object.Object))
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if live := p.console.live; live != nil {
+		_, expected := p.waiting[r.Object.Object]
+		live.remove(subjectOf(r.Object.Object), expected, r.State == reconcile.Failed)
+	}
 	p.took[r.Object.Object] = p.now().Sub(p.started[r.Object.Object])
 	position, ok := p.waiting[r.Object.Object]
 	if !ok { // a source that was not selected
