@@ -288,7 +288,7 @@ func (b *bucket) download(ctx context.Context, t *Tree) error {
 			}
 			etag, err := b.object(ctx, o, t)
 			if err != nil && !notFound(err) {
-				return b.failed(ctx, fmt.Sprintf("fetch from bucket '%s' failed: object '%s'", b.Bucket, o.key), err)
+				return b.failed(ctx, fmt.Sprintf("fetch from bucket '%s' failed: failed to get '%s' object", b.Bucket, o.key), err)
 			}
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -84,8 +84,9 @@ func (b *bucket) failed(ctx context.Context, what string, err error) error {
 	var cloud *auth.CloudError
 	if errors.As(err, &cloud) {
 		err = cloud // the request around it was not sent
+	} else {
+		err = auth.RedactURLError(err)
 	}
-	err = auth.RedactURLError(err)
 	e := &BucketError{err: err}
 	e.text = what + ": " + oneLine(b.Login.scrub(b.STS.scrub(err.Error())), maxErrorText)
 	if e.Transient() {

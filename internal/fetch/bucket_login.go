@@ -194,7 +194,7 @@ func (s BucketSTS) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redact
 func NewBucketSTS(provider, endpoint, name string, data map[string][]byte, id *auth.Identity) (*BucketSTS, error) {
 	s := &BucketSTS{provider: provider, endpoint: endpoint, identity: id}
 	if _, err := auth.ParseURL(endpoint); err != nil {
-		return nil, err
+		return nil, &STSEndpointError{URL: auth.RedactURL(endpoint), err: err}
 	}
 	if provider != "ldap" || data == nil {
 		return s, nil
@@ -212,3 +212,18 @@ func (s *BucketSTS) scrub(text string) string {
 	}
 	return s.login.Scrub(text)
 }
+
+// A STSEndpointError tells that the endpoint of spec.sts is no URL.
+type STSEndpointError struct {
+	URL string // redacted
+	err error
+}
+
+func (e *STSEndpointError) Error() string {
+	return fmt.Sprintf("failed to parse STS endpoint '%s': %v", e.URL, e.err)
+}
+
+func (e *STSEndpointError) Unwrap() error { return e.err }
+
+// Transient is false.
+func (e *STSEndpointError) Transient() bool { return false }

@@ -75,8 +75,14 @@ func (p *pass) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tre
 		return t, status.BucketOperationFailed.Wrap(err)
 	}
 	o, err := p.r.bucketOptions(obj)
-	if err != nil {
+	var endpoint *fetch.STSEndpointError
+	switch {
+	case errors.As(err, &endpoint):
+		return nil, status.URLInvalid.Wrap(err)
+	case err != nil:
 		return nil, status.AuthenticationFailed.Wrap(err)
+	case obj.Spec.ServiceAccountName != "":
+		return nil, status.FeatureGateDisabled.Wrap(featureGateError{})
 	}
 	if current := p.stored(); current != nil {
 		fingerprint, err := bucketFingerprint(obj, current.Revision)

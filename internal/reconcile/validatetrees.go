@@ -45,6 +45,9 @@ func (v *validation) bucket(obj *sourcev1.Bucket) {
 	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
 	_, err = r.bucketSTS(obj)
 	v.fail(finding.BucketSecret, err, "spec", "sts")
+	if obj.Spec.ServiceAccountName != "" {
+		v.fail(finding.ServiceAccount, featureGateError{}, "spec", "serviceAccountName")
+	}
 }
 
 // supported only warns of what Flux can do and this program cannot yet: nothing
