@@ -79,6 +79,15 @@ const (
 	OddMediaType     Code = "HS101"
 	ServiceAccount   Code = "HS102"
 
+	ChartClash         Code = "HS120"
+	MissingValues      Code = "HS121"
+	InvalidValues      Code = "HS122"
+	ForbiddenReference Code = "HS123"
+	ChartTag           Code = "HS124"
+	MissingDependency  Code = "HS125"
+	DependencyCycle    Code = "HS126"
+	RefusedChart       Code = "HS127"
+
 	Authentication  Code = "HS201"
 	Unreachable     Code = "HS202"
 	Certificate     Code = "HS203"

@@ -79,7 +79,7 @@ const (
 func Rules() []Rule {
 	var all []Rule
 	for _, group := range []func() []Rule{
-		inputRules, admissionRules, deprecationRules, referenceRules, urlRules, chartRules, settingRules, ociRules,
+		inputRules, admissionRules, deprecationRules, referenceRules, urlRules, chartRules, settingRules, ociRules, releaseRules,
 		verificationRules, secretRules, ignoreRules, runRules, integrityRules,
 	} {
 		all = append(all, group()...)

@@ -40,7 +40,7 @@ func CodeOf(err error) finding.Code {
 // failureCode is CodeOf with the failures whose reason says more than their errors.
 func failureCode(f *status.Failure, err error) (finding.Code, bool) {
 	switch f.Reason {
-	case status.NoSourceArtifact:
+	case status.NoSourceArtifact, status.SourceNotReady:
 		return finding.SourceNotReady, true
 	case status.DependencyBuildError, status.ValuesFilesError:
 		if code := integrityCode(err); code != "" {
@@ -88,6 +88,11 @@ func inputCode(err error) finding.Code {
 	case errors.As(err, &coded):
 		return coded.code
 	case errors.As(err, &duplicate) && duplicate.Kind == "Secret", is[*manifest.SecretError](err):
+	case releaseCode(err) != "":
+		return releaseCode(err)
+	case is[*RejectedError](err), is[*manifest.DuplicateError](err):
+		return finding.UnusableSource
+	case is[*manifest.SecretError](err):
 		return finding.InvalidSecret
 	case is[*RejectedError](err), duplicate != nil:
 		return finding.UnusableSource
@@ -199,6 +204,9 @@ func statusCode(code int) finding.Code {
 
 // reasonCode is what is left to say where the errors themselves have no type.
 func reasonCode(r status.Reason) finding.Code {
+	if code := releaseReasonCode(r); code != "" {
+		return code
+	}
 	switch r {
 	case status.URLInvalid:
 		return finding.InvalidURL

@@ -7,6 +7,7 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -21,6 +22,7 @@ func (p *pass) warnDependencies(hr *helmv2.HelmRelease) {
 
 // dependencyWarning is what is wrong with an element of spec.dependsOn.
 type dependencyWarning struct {
+	code    finding.Code
 	index   int
 	message string
 }
@@ -30,11 +32,11 @@ func (inv *Inventory) dependencyWarnings(obj *manifest.Object, hr *helmv2.HelmRe
 	for i, name := range dependencies(hr) {
 		dep, err := inv.set.Lookup(manifest.ReleaseGroup, helmv2.HelmReleaseKind, name.namespace, name.name)
 		if err != nil {
-			found = append(found, dependencyWarning{i, fmt.Sprintf("unable to get '%s/%s' dependency: %v", name.namespace, name.name, err)})
+			found = append(found, dependencyWarning{finding.MissingDependency, i, fmt.Sprintf("unable to get '%s/%s' dependency: %v", name.namespace, name.name, err)})
 			continue
 		}
 		if way := inv.wayBack(dep, obj, nil); way != nil {
-			found = append(found, dependencyWarning{i, "dependsOn goes round in a circle, so none of these is ever installed: " + circle(obj, way)})
+			found = append(found, dependencyWarning{finding.DependencyCycle, i, "dependsOn goes round in a circle, so none of these is ever installed: " + circle(obj, way)})
 		}
 	}
 	return found

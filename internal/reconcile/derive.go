@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -174,7 +176,10 @@ func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 	}
 	chart := chartOf(hr)
 	d := &derivation{key: store.NewKey(chart.Kind, chart.Namespace, chart.Name)}
-	if d.err = inv.access(obj.Namespace, chart.Kind, chart.Namespace, chart.Name); d.err == nil {
+	if err := inv.access(obj.Namespace, chart.Kind, chart.Namespace, chart.Name); err != nil {
+		err.made = true
+		d.err = err
+	} else {
 		d.chart, d.err = derive(obj, chart)
 	}
 	return d
@@ -187,8 +192,10 @@ func (inv *Inventory) settle(d *derivation, makers []*manifest.Object) {
 		d.err = &clashError{key: d.key, makers: makers}
 	}
 	if d.err == nil {
-		if _, err := inv.Admit(d.chart); err != nil {
-			d.err = fmt.Errorf("failed to run server-side apply: %w", err)
+		_, err := inv.Admit(d.chart)
+		var invalid *admission.InvalidError
+		if d.err = err; errors.As(err, &invalid) {
+			d.err = &applyError{invalid}
 		}
 	}
 	if d.err != nil {

@@ -46,15 +46,18 @@ func NewInventory(set *manifest.Set) *Inventory {
 func (inv *Inventory) DenyCrossNamespace() { inv.sameNamespace = true }
 
 // access refuses what --no-cross-namespace-refs forbids.
-func (inv *Inventory) access(from, kind, namespace, name string) error {
+func (inv *Inventory) access(from, kind, namespace, name string) *accessError {
 	if inv.sameNamespace && namespace != from {
-		return &accessError{kind, namespace, name}
+		return &accessError{kind: kind, namespace: namespace, name: name}
 	}
 	return nil
 }
 
 // accessError is a reference that is not allowed.
-type accessError struct{ kind, namespace, name string }
+type accessError struct {
+	kind, namespace, name string
+	made                  bool // of a HelmChart that a release makes
+}
 
 func (e *accessError) Error() string {
 	return fmt.Sprintf("cross-namespace references are not allowed: cannot access %s %s/%s", e.kind, e.namespace, e.name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -30,6 +31,8 @@ func (inv *Inventory) Validate(adm *admission.Admitted) []finding.Finding {
 		v.ociRepository(obj)
 	case *sourcev1.HelmChart:
 		v.helmChart(obj)
+	case *helmv2.HelmRelease:
+		v.helmRelease(obj)
 	}
 	v.durations()
 	found := append(Warned(adm), v.findings...)

@@ -49,6 +49,11 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// Missing tells that the object or the key is not there.
+func (e *Error) Missing() bool {
+	return errors.Is(e.Err, errKeyNotFound) || errors.Is(e.Err, fs.ErrNotExist)
+}
+
 // Hint offers a way out where the mistake is a known one.
 func (e *Error) Hint() string { return e.hint }
 

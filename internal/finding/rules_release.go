@@ -1,0 +1,93 @@
+package finding
+
+const releaseV2 = "helm.toolkit.fluxcd.io/v2"
+
+// release is a HelmRelease with a chart of the repository that is called charts.
+func release(name, spec string) string {
+	return object(releaseV2, "HelmRelease", name, "interval: 10m\n"+releaseChart("")+spec)
+}
+
+func releaseChart(ref string) string {
+	return "chart:\n  spec:\n    chart: podinfo\n    version: 6.5.0\n    sourceRef:\n      kind: HelmRepository\n      name: charts\n" + ref
+}
+
+// referringRelease is one that takes its chart from an object of its own.
+func referringRelease(kind, name string) string {
+	return object(releaseV2, "HelmRelease", "podinfo", "interval: 10m\nchartRef:\n  kind: "+kind+"\n  name: "+name+"\n")
+}
+
+func configMap(data string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: values\ndata:\n" + indented(data)
+}
+
+func releaseRules() []Rule {
+	repo := repository(httpURL)
+	from := "valuesFrom:\n- kind: ConfigMap\n  name: values\n"
+	pinned := object(sourceV1, "HelmChart", "default-podinfo", "interval: 10m\nchart: podinfo\nversion: 6.5.0\nsourceRef:\n  kind: HelmRepository\n  name: charts\n")
+	long := "podinfo-for-the-customers-of-the-other-side-of-the-river-and-more"
+	return []Rule{
+		{
+			Code: ChartClash, Name: "chart-clash", Group: groupReferences, Severity: Error,
+			Summary:     "Two objects make the same HelmChart",
+			Explanation: "The HelmChart of a HelmRelease is called NAMESPACE-NAME and lies in the namespace of its source. helm-controller would overwrite one with the other, again and again.",
+			Fix:         "Rename one of them, or give its source another namespace.",
+			Example:     documents(repo, pinned, release("podinfo", "")),
+			Better:      documents(repo, release("podinfo", "")),
+		},
+		{
+			Code: MissingValues, Name: "missing-values", Group: groupReferences, Severity: Error,
+			Summary:     "Values come from an object or a key that is nowhere",
+			Explanation: "helm-controller installs nothing until the ConfigMap or Secret is there, in the namespace of the HelmRelease, with the key. Without valuesKey the key is values.yaml.",
+			Fix:         "Add the file that holds it with -f, or mark the reference as optional.",
+			Example:     documents(repo, release("podinfo", from)),
+			Better:      documents(repo, release("podinfo", from), configMap("values.yaml: \"replicas: 2\"\n")),
+		},
+		{
+			Code: InvalidValues, Name: "invalid-values", Group: groupSettings, Severity: Error,
+			Summary:     "Values cannot be read",
+			Explanation: "Without a targetPath a value is a YAML map, with one it is read as by helm --set. Values that are no map at all are ignored by helm-controller without a word.",
+			Fix:         "Write a map, or set literal: true for a text that is to be taken as it is.",
+			Example:     documents(repo, release("podinfo", "values: replicas=2\n")),
+			Better:      documents(repo, release("podinfo", "values:\n  replicas: 2\n")),
+		},
+		{
+			Code: ForbiddenReference, Name: "forbidden-reference", Group: groupReferences, Severity: Error,
+			Summary:     "A HelmRelease refers to what helm-controller does not let it use",
+			Explanation: "ExternalArtifacts are behind a feature gate that is closed by default, and nothing here could fetch them. References to other namespaces are refused with --no-cross-namespace-refs.",
+			Fix:         "Use an OCIRepository or HelmChart of the same namespace.",
+			Example:     referringRelease("ExternalArtifact", "podinfo"),
+			Better: documents(referringRelease("OCIRepository", "podinfo"),
+				object(sourceV1, "OCIRepository", "podinfo", "interval: 10m\nurl: oci://registry.example.org/charts/podinfo\nref:\n  tag: 6.5.0\n")),
+		},
+		{
+			Code: ChartTag, Name: "chart-tag", Group: groupRun, Severity: Error,
+			Summary:     "A tag that reads as a version is not the version of its chart",
+			Explanation: "helm-controller compares them, and takes 1, 1.2 and 20240101 for versions as well. Tags such as latest are not compared.",
+			Fix:         "Name the chart's own tag in spec.ref of the OCIRepository, or use spec.ref.semver.",
+		},
+		{
+			Code: MissingDependency, Name: "missing-dependency", Group: groupReferences, Severity: Warning,
+			Summary:     "A HelmRelease depends on one that is nowhere",
+			Explanation: "helm-controller waits for it before it installs anything. The chart is fetched all the same.",
+			Fix:         "Add the file that holds it with -f, or correct the reference.",
+			Example:     documents(repo, release("podinfo", "dependsOn:\n- name: redis\n")),
+			Better:      documents(repo, release("podinfo", "dependsOn:\n- name: redis\n"), release("redis", "")),
+		},
+		{
+			Code: DependencyCycle, Name: "dependency-cycle", Group: groupReferences, Severity: Warning,
+			Summary:     "HelmReleases depend on each other",
+			Explanation: "Each waits for the other to be ready, for ever; helm-controller does not notice.",
+			Fix:         "Remove one of the dependencies.",
+			Example:     documents(repo, release("podinfo", "dependsOn:\n- name: redis\n"), release("redis", "dependsOn:\n- name: podinfo\n")),
+			Better:      documents(repo, release("podinfo", "dependsOn:\n- name: redis\n"), release("redis", "")),
+		},
+		{
+			Code: RefusedChart, Name: "refused-chart", Group: groupReferences, Severity: Error,
+			Summary:     "The HelmChart of a HelmRelease is one that the API server refuses",
+			Explanation: "Its labels hold the HelmRelease's name, and labels end at 63 characters. helm-controller tries again for ever, and says so nowhere but in its log.",
+			Fix:         "Choose a shorter name, or mend spec.chart.metadata.",
+			Example:     documents(repo, release(long, "")),
+			Better:      documents(repo, release("podinfo", "")),
+		},
+	}
+}

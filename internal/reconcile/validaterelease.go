@@ -1,0 +1,121 @@
+package reconcile
+
+import (
+	"errors"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// helmRelease judges what a release refers to. Its HelmChart is judged by itself.
+func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
+	for _, w := range v.inv.dependencyWarnings(v.adm.Object, hr) {
+		v.warn(w.code, w.message, "spec", "dependsOn", w.index, "name")
+	}
+	if hr.Spec.Chart != nil {
+		if d := v.inv.derived().of[v.adm.Object]; d != nil && d.err != nil {
+			v.fail(finding.RefusedChart, d.err, releasePlace(d.err)...)
+		}
+	} else {
+		v.chartRef(hr)
+	}
+	v.releaseValues(hr)
+}
+
+func (v *validation) chartRef(hr *helmv2.HelmRelease) {
+	p := &pass{r: &Reconciler{inventory: v.inv}, adm: v.adm}
+	source, err := p.findSource(hr)
+	if err != nil {
+		v.fail(finding.MissingSource, unwrapped(err), releasePlace(err)...)
+		return
+	}
+	if !hr.Spec.Suspend {
+		v.suspendedSource(source, "spec", "chartRef", "name")
+	}
+}
+
+// releaseValues composes the values, which shows everything that can be wrong with
+// them.
+func (v *validation) releaseValues(hr *helmv2.HelmRelease) {
+	inline, err := inlineValues(hr)
+	if err != nil {
+		v.fail(finding.InvalidValues, err, "spec", "values")
+		return
+	}
+	_, err = values.Compose(hr.Namespace, hr.Spec.ValuesFrom, inline, v.inv.valuesOf(hr.Namespace), func(error) {})
+	v.fail(finding.InvalidValues, err, releasePlace(err)...)
+}
+
+// applyError is a HelmChart that the API server would not take from helm-controller.
+type applyError struct{ err *admission.InvalidError }
+
+func (e *applyError) Error() string { return "failed to run server-side apply: " + e.err.Message }
+
+func (e *applyError) Unwrap() error { return e.err }
+
+// releaseCode is the code of what only a HelmRelease can have wrong, "" for
+// everything else.
+func releaseCode(err error) finding.Code {
+	var value *values.Error
+	switch {
+	case errors.As(err, &value) && value.Missing():
+		return finding.MissingValues
+	case errors.As(err, &value):
+		return finding.InvalidValues
+	case is[*clashError](err):
+		return finding.ChartClash
+	case is[*applyError](err):
+		return finding.RefusedChart
+	case is[*accessError](err), is[*gateError](err):
+		return finding.ForbiddenReference
+	case is[*tagError](err):
+		return finding.ChartTag
+	case is[*loadError](err):
+		return finding.InvalidArchive
+	}
+	return ""
+}
+
+// releaseReasonCode is for failures of releases whose errors have no type.
+func releaseReasonCode(r status.Reason) finding.Code {
+	switch r {
+	case status.SourceNotReady:
+		return finding.SourceNotReady
+	case status.ValuesError:
+		return finding.InvalidValues
+	case status.ChartMutateError:
+		return finding.ChartTag
+	case status.ArtifactFailed:
+		return finding.InvalidArchive
+	}
+	return ""
+}
+
+// releasePlace is the field of a HelmRelease that such an error is about, nil if
+// the error does not tell.
+func releasePlace(err error) []any {
+	var value *values.Error
+	var denied *accessError
+	var apply *applyError
+	switch {
+	case errors.As(err, &value):
+		return []any{"spec", "valuesFrom", value.Index, "name"}
+	case errors.As(err, &apply):
+		return placeInTemplate(apply.err.Causes[0].Path)
+	case errors.As(err, &denied) && denied.made:
+		return []any{"spec", "chart", "spec", "sourceRef", "namespace"}
+	case errors.As(err, &denied):
+		return []any{"spec", "chartRef", "namespace"}
+	case is[*clashError](err):
+		return []any{"metadata", "name"}
+	case is[*gateError](err):
+		return []any{"spec", "chartRef", "kind"}
+	case is[*unavailableError](err):
+		return []any{"spec", "chartRef", "name"}
+	}
+	return nil
+}
