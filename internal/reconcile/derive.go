@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -266,20 +267,20 @@ type clashError struct {
 }
 
 func (e *clashError) Error() string {
-	names := make([]string, len(e.makers))
-	for i, m := range e.makers {
-		names[i] = fmt.Sprintf("%s (%s)", m, m.Pos)
-	}
-	slices.Sort(names)
-	last := len(names) - 1
-	text := names[last]
-	for _, name := range slices.Backward(names[:last]) {
-		text = name + " and " + text
-	}
-	return fmt.Sprintf("HelmChart %s/%s comes from %s: only one of them can have it", e.key.Namespace, e.key.Name, text)
+	return fmt.Sprintf("HelmChart %s/%s comes from %s: only one of them can have it", e.key.Namespace, e.key.Name, e.list((*manifest.Object).String))
 }
 
-// Hint tells where the name of a HelmChart comes from.
+func (e *clashError) list(name func(*manifest.Object) string) string {
+	names := make([]string, len(e.makers))
+	for i, m := range e.makers {
+		names[i] = name(m)
+	}
+	slices.Sort(names)
+	return strings.Join(names, " and ")
+}
+
+// Hint tells where the name of a HelmChart comes from, and where it is taken.
 func (e *clashError) Hint() string {
-	return "the HelmChart of a HelmRelease is called NAMESPACE-NAME and lies beside its source: rename one of them"
+	places := e.list(func(m *manifest.Object) string { return fmt.Sprintf("%s at %s", m, m.Pos) })
+	return "the HelmChart of a HelmRelease is called NAMESPACE-NAME and lies beside its source: rename one of " + places
 }

@@ -169,7 +169,7 @@ func (r *Result) finding(code finding.Code, message string, err error) finding.F
 // placeOf is the field of an object that a failure is about: the first of those
 // that come into question that is there.
 func placeOf(obj *manifest.Object, code finding.Code, err error) []any {
-	if isRelease(obj) && releasePlace(err) != nil {
+	if isRelease(obj) && code != finding.SourceNotReady && releasePlace(err) != nil {
 		return releasePlace(err)
 	}
 	if path := referencePlace(obj, err); path != nil {

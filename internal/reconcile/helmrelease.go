@@ -14,6 +14,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/values"
@@ -127,7 +128,7 @@ func (p *pass) findSource(hr *helmv2.HelmRelease) (*admission.Admitted, error) {
 		namespace = hr.Namespace
 	}
 	if kind == "" { // admission lets an object without a spec pass
-		return nil, requeued(status.ArtifactFailed.Wrap(errors.New("invalid Chart reference: either chart or chartRef must be set")))
+		return nil, requeued(status.ArtifactFailed.Wrap(withCode(finding.BrokenRule, errors.New("invalid Chart reference: either chart or chartRef must be set"))))
 	}
 	if err := p.r.inventory.access(hr.Namespace, kind, namespace, name); err != nil {
 		return nil, status.AccessDenied.Stall(err)
@@ -266,9 +267,16 @@ func (p *pass) composeValues(hr *helmv2.HelmRelease) (string, error) {
 func inlineValues(hr *helmv2.HelmRelease) (map[string]any, error) {
 	inline := hr.GetValues()
 	if raw := hr.Spec.Values; raw != nil && inline == nil && len(raw.Raw) > 0 && string(raw.Raw) != "null" {
-		return nil, errors.New("spec.values is not a map: helm-controller would ignore it without a word")
+		return nil, &valuesTypeError{}
 	}
 	return inline, nil
+}
+
+// valuesTypeError is a scalar or a list where values belong.
+type valuesTypeError struct{}
+
+func (*valuesTypeError) Error() string {
+	return "spec.values is not a map: helm-controller would ignore it without a word"
 }
 
 // valuesOf looks up what values come from, in one namespace.

@@ -183,6 +183,7 @@ func (p *pass) interrupted(cause error) *Result {
 	p.result.Failure = &status.Failure{Reason: status.Unknown, Message: cause.Error(), Err: cause}
 	if p.remembered != nil {
 		p.restore()
+		p.recallNotes()
 		return p.finish()
 	}
 	resetStatus(p.f)
@@ -207,7 +208,23 @@ func (p *pass) suspended() *Result {
 		p.result.Status = inputStatus(p.adm)
 		return p.result
 	}
+	p.recallNotes()
 	return p.finish()
+}
+
+// recallNotes takes up what the last document said of the object.
+func (p *pass) recallNotes() {
+	var last struct {
+		Metadata struct{ Annotations map[string]string } `json:"metadata"`
+	}
+	if err := json.Unmarshal(p.remembered.Object, &last); err != nil {
+		p.debugf("remembered object: %v", err)
+	}
+	for _, key := range status.Annotations() {
+		if text, ok := last.Metadata.Annotations[key]; ok {
+			p.result.note(key, text)
+		}
+	}
 }
 
 // inputStatus is the status that the input gives, else the API's default.

@@ -64,7 +64,7 @@ func releaseCode(err error) finding.Code {
 	switch {
 	case errors.As(err, &value) && value.Missing():
 		return finding.MissingValues
-	case errors.As(err, &value):
+	case errors.As(err, &value), is[*valuesTypeError](err):
 		return finding.InvalidValues
 	case is[*clashError](err):
 		return finding.ChartClash
@@ -104,6 +104,8 @@ func releasePlace(err error) []any {
 	switch {
 	case errors.As(err, &value):
 		return []any{"spec", "valuesFrom", value.Index, "name"}
+	case is[*valuesTypeError](err):
+		return []any{"spec", "values"}
 	case errors.As(err, &apply):
 		return placeInTemplate(apply.err.Causes[0].Path)
 	case errors.As(err, &denied) && denied.made:

@@ -26,6 +26,11 @@ const (
 	OriginAnnotation   = "helmsrc.dev/origin"
 )
 
+// Annotations lists them all.
+func Annotations() []string {
+	return []string{ChartAnnotation, VersionAnnotation, ArtifactAnnotation, OriginAnnotation}
+}
+
 const fulfilling = "Fulfilling prerequisites"
 
 // Fulfilled is the outcome of a release whose chart and values are at hand: as far as anybody gets without a cluster.
