@@ -87,12 +87,9 @@ func inputCode(err error) finding.Code {
 	switch {
 	case errors.As(err, &coded):
 		return coded.code
-	case errors.As(err, &duplicate) && duplicate.Kind == "Secret", is[*manifest.SecretError](err):
 	case releaseCode(err) != "":
 		return releaseCode(err)
-	case is[*RejectedError](err), is[*manifest.DuplicateError](err):
-		return finding.UnusableSource
-	case is[*manifest.SecretError](err):
+	case errors.As(err, &duplicate) && duplicate.Kind == "Secret", is[*manifest.SecretError](err):
 		return finding.InvalidSecret
 	case is[*RejectedError](err), duplicate != nil:
 		return finding.UnusableSource
