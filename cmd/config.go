@@ -14,6 +14,8 @@ import (
 )
 
 const (
+	// configMisnamed is what people call it, too.
+	configMisnamed = ".helmsrc.yml"
 	// configName is the file that is looked for from the working directory upwards.
 	configName = ".helmsrc.yaml"
 	// maxConfigBytes is far above what all flags together need.
@@ -101,6 +103,12 @@ func findConfiguration() (string, error) {
 			return "", nil
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", &usageError{err: fmt.Errorf("configuration file: %w", err)}
+		}
+		if _, err := os.Lstat(filepath.Join(dir, configMisnamed)); err == nil {
+			return "", &usageError{
+				err:  fmt.Errorf("%s would not be read", filepath.Join(up, configMisnamed)),
+				hint: "call it " + configName + ", or leave it with --no-config",
+			}
 		}
 		parent := filepath.Dir(dir)
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || parent == dir {

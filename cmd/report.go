@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -157,9 +159,20 @@ func (a *app) newReport(objects []report.Object, unusable int) *report.Run {
 			run.Skipped++
 		case report.StateFailed:
 			run.Failed++
+			o.Message = cmp.Or(o.Message, firstError(run.Findings, o))
 		}
 	}
 	return run
+}
+
+// firstError is what was found first of an object that has no status to say so.
+func firstError(findings []finding.Finding, o *report.Object) string {
+	for _, f := range findings {
+		if f.Severity == finding.Error && f.Kind == o.Kind && f.Namespace == o.Namespace && f.Name == o.Name {
+			return f.Message
+		}
+	}
+	return ""
 }
 
 // reportObjects are the results of a pass, and the objects that got none because they
@@ -177,7 +190,7 @@ func rejectedObjects(in *input) []report.Object {
 	for _, obj := range in.set.Objects() {
 		if in.told[obj] {
 			o := newReportObject(obj)
-			o.State, o.Reason, o.Message = report.StateFailed, "Invalid", "the API server would reject it"
+			o.State, o.Reason = report.StateFailed, "Invalid"
 			objects = append(objects, o)
 		}
 	}

@@ -36,7 +36,10 @@ func markdown(run *Run, most int) string {
 	}
 	p.table("Findings", "| | Code | Where | What |\n|---|---|---|---|\n", rows, run.omitted)
 	rows = nil
-	for i := range run.Objects {
+	for i, o := range run.Objects {
+		if o.State == StateReady && o.Version+o.Message == "" {
+			continue // valid, and nothing else to say
+		}
 		rows = append(rows, objectRow(&run.Objects[i]))
 	}
 	p.table("Objects", "| | Object | Version | Message |\n|---|---|---|---|\n", rows, 0)
