@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -247,13 +248,14 @@ func colorOf(level string) string {
 }
 
 // printable drops control characters (a server's answer could hold terminal
-// escapes), and keeps newlines and tabs.
+// escapes) and those that turn the direction of writing, and keeps newlines and
+// tabs.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return r
 		}
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
 			return -1
 		}
 		return r

@@ -10,7 +10,7 @@ import (
 )
 
 // names makes directories, and makes them durable before something depends on it: in the background, because that is
-// not before an artifact gets its name, and until then there is a download to wait for. It is safe for use by many
+// not before an artifact counts as stored, and until then there is a download to wait for. It is safe for use by many
 // goroutines; the zero value is ready.
 type names struct {
 	running sync.WaitGroup
