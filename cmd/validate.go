@@ -26,7 +26,16 @@ deprecated or has no effect. No network is used and nothing is written.
 
 Files may also be given as arguments, as pre-commit passes them. Those that are
 no manifests are skipped. What they refer to is looked for beside them, and below
-the directories given with --lookup-dir.`,
+the directories given with --lookup-dir.
+
+Every finding has a code, and 'helmsrc explain CODE' says more about it. A comment
+silences a code on its line, or on the next one if it stands alone; where an object
+begins or is named it holds for the whole object:
+
+  interval: 30s # helmsrc:ignore HS063 a test cluster
+
+Exit codes: 0 nothing worse than warnings, 1 an object has a mistake or, with
+--strict, a warning, 2 wrong usage or unreadable input.`,
 		Example: `  helmsrc validate -R -f clusters/
   helmsrc validate helmchart.yaml helmrepository.yaml
   helmsrc validate --lookup-dir . apps/podinfo/helmchart.yaml`,
