@@ -86,12 +86,12 @@ func findConfiguration() (string, error) {
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir) // so that .. is the directory above
 	}
-	if err != nil {
-		return "", &usageError{err: fmt.Errorf("working directory: %w", err)}
+	var work fs.FileInfo
+	if err == nil {
+		work, err = os.Stat(dir)
 	}
-	work, err := os.Stat(dir)
-	if err != nil {
-		return "", &usageError{err: fmt.Errorf("working directory: %w", err)}
+	if err != nil { // without a working directory there is nothing in it, nor above
+		return "", nil
 	}
 	for up := ""; ; up = filepath.Join(up, "..") {
 		info, err := os.Lstat(filepath.Join(dir, configName))
