@@ -114,3 +114,16 @@ func (c *Client) OCIProvenance(ctx context.Context, ref, version string, o OCIOp
 	}
 	return repo.ProvenanceFile(ctx, m, dst)
 }
+
+// Provenance downloads the provenance file in an artifact into dst. If it has none, the error matches fs.ErrNotExist.
+func (r *OCIRepository) Provenance(ctx context.Context, a *OCIArtifact, dst Sink) error {
+	file := r.shown + "@" + a.Digest.String() + provenanceSuffix
+	layer, err := a.Layer(helmProvenanceType)
+	if err != nil {
+		return &ProvenanceError{File: file, Err: fs.ErrNotExist}
+	}
+	if layer.Size > maxProvenanceBytes {
+		return &ProvenanceError{File: file, Err: errProvenanceSize}
+	}
+	return r.Pull(ctx, layer, dst, maxProvenanceBytes)
+}

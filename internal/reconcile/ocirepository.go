@@ -219,13 +219,36 @@ const (
 // verifyArtifact makes sure that somebody who is trusted signed the digest, where
 // that is asked for. It runs on every run, as it does for charts.
 func (p *pass) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
-	spec := obj.Spec.Verify
+	var signer *verify.Signer
+	var err error
+	o := &p.r.o
 	switch {
-	case p.r.o.ResolveOnly && !p.r.o.Verify, spec == nil && !p.r.o.RequireVerification:
+	case o.ResolveOnly && !o.Verify:
 		return nil
-	case spec == nil:
-		return verificationFailure(&unaskedError{"it has no spec.verify"})
+	case obj.Spec.Verify != nil:
+		signer, err = p.verifyDigest(ctx, obj.Spec.Verify, at)
+	case o.Keyring != nil:
+		signer, err = p.provenanceSigner(ctx, at)
 	}
+	switch {
+	case err != nil:
+		return err
+	case signer == nil && o.RequireVerification && obj.Spec.Verify == nil:
+		return verificationFailure(&unaskedError{"it has no spec.verify"})
+	case signer == nil:
+		return nil
+	}
+	for _, w := range signer.Warnings {
+		p.warnf("%s", w)
+	}
+	p.result.Signature = signer
+	p.out.Verified, p.out.Unverifiable = "verified signature of revision "+at.revision, false
+	return nil
+}
+
+// verifyDigest checks what spec.verify asks for. The signer is nil if the trust
+// policy does not enforce anything.
+func (p *pass) verifyDigest(ctx context.Context, spec *sourcev1.OCIRepositoryVerification, at *ociArtifact) (*verify.Signer, error) {
 	v := verification{
 		provider: spec.Provider, secret: spec.SecretRef, identities: spec.MatchOIDCIdentity,
 		trustedRoot: spec.TrustedRootSecretRef, subject: at.repo.At(at.digest.String()),
@@ -236,17 +259,11 @@ func (p *pass) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, 
 	}
 	switch {
 	case err != nil:
-		return verificationFailure(fmt.Errorf("failed to verify the signature using provider '%s': %w", v.label(), err))
+		return nil, verificationFailure(fmt.Errorf("failed to verify the signature using provider '%s': %w", v.label(), err))
 	case signer == nil:
-		p.warnAs(finding.NotVerified, "the signature of %s was not verified: the trust policy does not enforce it", v.subject)
-		return nil
+		p.warnf("the signature of %s was not verified: the trust policy does not enforce it", v.subject)
 	}
-	for _, w := range signer.Warnings {
-		p.warnf("%s", w)
-	}
-	p.result.Signature = signer
-	p.out.Verified = "verified signature of revision " + at.revision
-	return nil
+	return signer, nil
 }
 
 // artifactSigner looks for a signature, once per run and digest.

@@ -103,5 +103,5 @@ func (e *unaskedError) Integrity() bool { return true }
 
 // Hint tells what would help.
 func (e *unaskedError) Hint() string {
-	return "--require-verification wants spec.verify in the HelmChart of an OCI registry, --keyring for charts with provenance files, or spec.verify in the GitRepository"
+	return "--require-verification wants spec.verify in the HelmChart of an OCI registry or in the OCIRepository, --keyring for charts with provenance files, or spec.verify in the GitRepository"
 }

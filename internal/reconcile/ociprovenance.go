@@ -1,0 +1,67 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/verify"
+)
+
+// provenanceSigner checks a chart against the provenance file in its artifact, as
+// --keyring asks. What is no chart has no such file, and is not asked for one: the
+// signer is nil then.
+func (p *pass) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.Signer, error) {
+	artifact, err := p.r.manifestOf(ctx, at)
+	if err != nil {
+		return nil, ociFailure(status.OCIPullFailed, err)
+	}
+	if !artifact.IsChart() {
+		return nil, nil
+	}
+	chosen, err := p.r.layerPick(at, artifact)
+	if err != nil {
+		return nil, status.OCILayerOperationFailed.Wrap(err)
+	}
+	archive, err := p.r.acquire(ctx, chosen)
+	if err != nil {
+		return nil, acquireFailure(err)
+	}
+	signer, err := p.r.provenance(ctx, chosen, archive)
+	if err != nil {
+		return nil, verificationFailure(fmt.Errorf("failed to verify %s: %w", chosen.url, err))
+	}
+	return signer, nil
+}
+
+// layerPick is the chart in an artifact, in the form in which provenance files are
+// looked for.
+func (r *Reconciler) layerPick(at *ociArtifact, artifact *fetch.OCIArtifact) (*pick, error) {
+	layer, err := artifact.Layer(fetch.HelmChartType)
+	if err != nil {
+		return nil, err
+	}
+	// What was asked for decides which file has to be signed, as far as it says: an
+	// archive that was copied from elsewhere, with its signature, is another one.
+	tag, _, _ := strings.Cut(at.revision, "@")
+	build := status.Build{Name: path.Base(at.repo.Path()), Version: strings.ReplaceAll(tag, "_", "+")}
+	if !resolve.IsExact(build.Version) {
+		build.Version = artifact.Annotations[ocispec.AnnotationVersion]
+	}
+	return &pick{
+		version: build.Version,
+		url:     "oci://" + at.shown,
+		id:      fmt.Sprintf("%q %s", at.identity, artifact.Digest),
+		file:    archiveName(build),
+		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
+			return at.repo.Pull(ctx, layer, dst, limit)
+		},
+		provenance: func(ctx context.Context, dst fetch.Sink) error { return at.repo.Provenance(ctx, artifact, dst) },
+	}, nil
+}
