@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"golang.org/x/oauth2"
 )
@@ -100,6 +101,8 @@ func (e *CloudError) Transient() bool {
 		return !isMetadataHost(dns.Name)
 	case errors.As(e.Err, &op) && op.Op == "dial":
 		return !isMetadataAddr(op.Addr)
+	case errors.As(e.Err, &op):
+		return op.Op == "proxyconnect" || op.Op == "read" || op.Op == "write" // and not a TLS alert
 	}
 	return errors.Is(e.Err, context.DeadlineExceeded)
 }
@@ -115,6 +118,7 @@ func isMetadataAddr(addr net.Addr) bool {
 func cloudStatus(err error) int {
 	var aws *smithyhttp.ResponseError
 	var azure *azcore.ResponseError
+	var entra *azidentity.AuthenticationFailedError
 	var google *oauth2.RetrieveError
 	var exchange *TokenError
 	switch {
@@ -122,6 +126,8 @@ func cloudStatus(err error) int {
 		return aws.HTTPStatusCode()
 	case errors.As(err, &azure):
 		return azure.StatusCode
+	case errors.As(err, &entra) && entra.RawResponse != nil:
+		return entra.RawResponse.StatusCode
 	case errors.As(err, &google) && google.Response != nil:
 		return google.Response.StatusCode
 	case errors.As(err, &exchange):

@@ -191,6 +191,9 @@ func TestCloudErrorTransient(t *testing.T) {
 		{"no name", &net.DNSError{Name: "sts.amazonaws.com"}, true},
 		{"no name of a metadata server", &net.DNSError{Name: "metadata.google.internal"}, false},
 		{"took too long", context.DeadlineExceeded, true},
+		{"a proxy is down", &net.OpError{Op: "proxyconnect", Err: dial("203.0.113.1")}, true},
+		{"cut off", &net.OpError{Op: "read", Err: errors.New("connection reset")}, true},
+		{"a TLS alert", &net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, false},
 		{"anything else", errors.New("x"), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

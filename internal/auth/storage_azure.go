@@ -32,6 +32,7 @@ const (
 // AzureStorage gives the tokens for Azure's object store.
 type AzureStorage struct {
 	identity azcore.TokenCredential
+	failures *failureKeeper
 	host     string
 	ambient  bool
 }
@@ -39,8 +40,9 @@ type AzureStorage struct {
 // NewAzureStorage returns the identity that a Secret names: that of a client with its secret or its certificate, or the
 // machine's of this client ID. If it names none, nil. Nobody is asked before the first token.
 func NewAzureStorage(o CloudOptions, host string, data map[string][]byte) (*AzureStorage, error) {
-	a := &azureSecret{client: cloudClient(o), home: azureStorageCloud(host), data: data}
-	s := &AzureStorage{host: host}
+	failures := keepFailures(cloudClient(o))
+	a := &azureSecret{client: failures.client, home: azureStorageCloud(host), data: data}
+	s := &AzureStorage{host: host, failures: failures}
 	var err error
 	switch tenant, client := a.text(keyAzureTenant), a.text(keyAzureClient); {
 	case client == "":
@@ -52,7 +54,7 @@ func NewAzureStorage(o CloudOptions, host string, data map[string][]byte) (*Azur
 	default:
 		s.ambient = true
 		s.identity, err = azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{
-			ClientOptions: azcore.ClientOptions{Transport: a.client}, ID: azidentity.ClientID(client),
+			ClientOptions: azcore.ClientOptions{Transport: a.client, Retry: noRetries()}, ID: azidentity.ClientID(client),
 		})
 	}
 	if err != nil {
@@ -72,8 +74,10 @@ func AmbientAzureStorage(o CloudOptions, host, authority string) (*AzureStorage,
 			return own(name)
 		}
 	}
-	p := &azureProvider{cloudClient(o), o.Getenv}
+	failures := keepFailures(cloudClient(o))
+	p := &azureProvider{failures.client, o.Getenv}
 	options := p.options(azureStorageCloud(host))
+	options.Retry = noRetries()
 	if authority != "" {
 		options.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: authority}
 	}
@@ -81,7 +85,7 @@ func AmbientAzureStorage(o CloudOptions, host, authority string) (*AzureStorage,
 	if err != nil {
 		return nil, storageFailure(azureStorageProvider, host, err)
 	}
-	return &AzureStorage{identity: identity, host: host, ambient: true}, nil
+	return &AzureStorage{identity: identity, failures: failures, host: host, ambient: true}, nil
 }
 
 // GetToken implements azcore.TokenCredential. The scope is always the one of object stores: the client's library takes
@@ -93,7 +97,7 @@ func (s *AzureStorage) GetToken(ctx context.Context, o policy.TokenRequestOption
 	o.Scopes, o.TenantID, o.Claims = []string{azureStorageScope}, "", ""
 	token, err := s.identity.GetToken(ctx, o)
 	if err != nil && ctx.Err() == nil {
-		return azcore.AccessToken{}, storageFailure(azureStorageProvider, s.host, err)
+		return azcore.AccessToken{}, storageFailure(azureStorageProvider, s.host, s.failures.cause(err))
 	}
 	return token, err
 }
@@ -126,6 +130,9 @@ func azureStorageCloud(host string) cloud.Configuration {
 	return cloud.AzurePublic
 }
 
+// noRetries leaves retries to those who obey the user's settings.
+func noRetries() policy.RetryOptions { return policy.RetryOptions{MaxRetries: -1} }
+
 type azureSecret struct {
 	client *http.Client
 	home   cloud.Configuration
@@ -136,7 +143,7 @@ func (a *azureSecret) text(key string) string { return string(a.data[key]) }
 
 // authority says where to log in. One that is not Microsoft's must not be looked up at Microsoft's.
 func (a *azureSecret) authority() (azcore.ClientOptions, bool, error) {
-	o := azcore.ClientOptions{Transport: a.client, Cloud: a.home}
+	o := azcore.ClientOptions{Transport: a.client, Cloud: a.home, Retry: noRetries()}
 	own := a.text(keyAzureAuthority)
 	if own == "" {
 		return o, false, nil

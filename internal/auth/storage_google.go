@@ -6,7 +6,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -46,15 +48,60 @@ func NewGoogleStorage(o CloudOptions, host string, key []byte) (*GoogleStorage, 
 		return nil, err
 	}
 	s.ask = func(ctx context.Context) (*oauth2.Token, error) {
-		ctx = context.WithValue(ctx, oauth2.HTTPClient, client)
+		failures := keepFailures(client)
+		ctx = context.WithValue(ctx, oauth2.HTTPClient, failures.client)
 		credentials, err := google.CredentialsFromJSONWithType(ctx, key, kind, storageScope)
 		if err != nil {
 			return nil, errGoogleKey // the library's error may quote the key
 		}
-		return credentials.TokenSource.Token()
+		token, err := credentials.TokenSource.Token()
+		return token, failures.cause(err)
 	}
 	return s, nil
 }
+
+// A failureKeeper keeps what libraries make a text of: whether trying again helps is not in a text.
+type failureKeeper struct {
+	client *http.Client
+	next   http.RoundTripper
+
+	mu   sync.Mutex
+	last error
+}
+
+// keepFailures returns a keeper with a client of its own.
+func keepFailures(of *http.Client) *failureKeeper {
+	k := &failureKeeper{next: of.Transport}
+	client := *of
+	client.Transport = k
+	k.client = &client
+	return k
+}
+
+func (k *failureKeeper) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := k.next.RoundTrip(r)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last = err
+	return answer, err
+}
+
+// cause adds to an error what the last request failed with.
+func (k *failureKeeper) cause(err error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err == nil || k.last == nil {
+		return err
+	}
+	return &causedError{err, k.last}
+}
+
+// A causedError has the text of one error and the nature of another.
+type causedError struct{ err, cause error }
+
+func (e *causedError) Error() string { return e.err.Error() }
+
+func (e *causedError) Unwrap() []error { return []error{e.err, e.cause} }
 
 var errGoogleKey = errors.New("'serviceaccount' is no key of a service account that can be read")
 

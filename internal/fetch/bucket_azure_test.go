@@ -284,6 +284,31 @@ func TestAzureTransient(t *testing.T) {
 	}
 }
 
+// The login server has bad moments, too.
+func TestAzureLoginTransient(t *testing.T) {
+	w := newAzureWorld(t)
+	w.azure.Put("charts", "a", []byte("1"))
+	o := w.options(t)
+	o.Endpoint, o.Identity = "https://"+azureHost, identity(t, nil, map[string][]byte{"ca.crt": w.kit.CA.Cert})
+	o.Login = w.login(t, azureClient("clientSecret", helmtest.AzureClientSecret))
+	w.config.Retries = 0
+	login := w.azure.Login("login.test")
+	w.entra.Use(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/token") {
+			rw.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		login.ServeHTTP(rw, r)
+	}))
+	if _, err := w.get(t, o); !Transient(err) || !AuthFailure(err) {
+		t.Errorf("503: error %v", err)
+	}
+	w.entra.Close()
+	if _, err := w.get(t, o); !Transient(err) || !AuthFailure(err) {
+		t.Errorf("down: error %v", err)
+	}
+}
+
 func TestAzureSecret(t *testing.T) {
 	const half = "invalid 'key' secret data: requires a 'clientId' or 'accountKey' field, a combination of 'tenantId', 'clientId' and 'clientSecret', or 'tenantId', 'clientId' and 'clientCertificate'"
 	for _, v := range []struct {
