@@ -141,7 +141,7 @@ func deprecationRules() []Rule {
 			Code: DeprecatedVersion, Name: "deprecated-version", Group: groupDeprecated, Severity: Warning,
 			Summary:     "The API version is deprecated",
 			Explanation: "Flux has removed v1beta1, and will remove v1beta2. The object is read as v1 here; a cluster with a newer Flux refuses it.",
-			Fix:         "Change apiVersion to source.toolkit.fluxcd.io/v1.",
+			Fix:         "Change apiVersion to the version that the message names.",
 			Example:     old("v1beta2", httpURL),
 			Better:      old("v1", httpURL),
 		},
