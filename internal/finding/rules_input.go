@@ -117,7 +117,7 @@ func admissionRules() []Rule {
 			Code: UnresolvedVariable, Name: "unresolved-variable", Group: groupAdmission, Severity: Error,
 			Summary:     "A ${VARIABLE} stands where its value should be",
 			Explanation: "A Flux Kustomization replaces variables after it has built the manifests. What is read here was not built, and the variable itself is no valid value.",
-			Fix:         "Run the manifests through flux build kustomization or flux envsubst first.",
+			Fix:         "Give it a value with --substitute NAME=VALUE, or read the directory of its Kustomization with -R -f.",
 			Example:     object(sourceV1, "HelmRepository", "charts", "interval: ${interval}\n"+httpURL),
 			Better:      repository(httpURL),
 		},

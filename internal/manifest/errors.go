@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -57,7 +58,16 @@ type DuplicateError struct {
 	Group, Kind, Namespace, Name string
 	Places                       []Pos
 
-	last *Object
+	built []string // what built each of them, "" for one that is as it was written
+	last  *Object
+}
+
+// Hint offers a way out where kustomizations are the reason.
+func (e *DuplicateError) Hint() string {
+	if len(slices.Compact(slices.Clone(e.built))) < 2 {
+		return ""
+	}
+	return "one run is about one cluster: name the directory of one cluster with -f"
 }
 
 // Excerpt is the line with the name of the last one.
@@ -67,6 +77,9 @@ func (e *DuplicateError) Error() string {
 	places := make([]string, len(e.Places))
 	for i, p := range e.Places {
 		places[i] = p.String()
+		if i < len(e.built) && e.built[i] != "" {
+			places[i] += " in " + e.built[i]
+		}
 	}
 	last := len(places) - 1
 	return fmt.Sprintf("%s %s/%s is defined %d times: %s and %s", e.Kind, e.Namespace, e.Name, len(places),

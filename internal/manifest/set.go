@@ -174,6 +174,7 @@ func duplicate(same []*Object) *DuplicateError {
 	e := &DuplicateError{Group: k.group, Kind: k.kind, Namespace: k.namespace, Name: k.name}
 	for _, o := range same {
 		e.Places = append(e.Places, o.Pos)
+		e.built = append(e.built, o.Built)
 		e.last = o
 	}
 	return e

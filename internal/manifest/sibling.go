@@ -123,20 +123,27 @@ func (s *Set) missingHint(k key, in func(*Set) map[key][]*Object) string {
 			return "a file that names it cannot be read: " + f.err.Error()
 		}
 	}
-	var namespaces, names []string
+	var namespaces, names, renamed []string
 	for _, set := range []*Set{s, s.siblings, s.surroundings} {
-		for other := range in(set) {
+		for other, objects := range in(set) {
 			switch {
 			case other.group != k.group || other.kind != k.kind:
 			case other.name == k.name:
 				namespaces = append(namespaces, other.namespace)
 			case other.namespace == k.namespace:
 				names = append(names, other.name)
+				if objects[0].Built != "" && (strings.HasSuffix(other.name, k.name) || strings.HasPrefix(other.name, k.name)) {
+					renamed = append(renamed, other.name)
+				}
 			}
 		}
 	}
 	slices.Sort(namespaces)
 	slices.Sort(names)
+	slices.Sort(renamed)
+	if len(renamed) > 0 {
+		return "there is " + renamed[0] + ": a prefix or suffix of names, and the hash of a generator, are not added to references"
+	}
 	if len(namespaces) > 0 {
 		return "there is one in namespace " + namespaces[0] + ", but a reference cannot leave namespace " + k.namespace
 	}

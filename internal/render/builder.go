@@ -393,7 +393,7 @@ func (e *twiceError) Error() string {
 }
 
 func (e *twiceError) Hint() string {
-	return "one run is about one cluster: name the directory of one with -f"
+	return "one run is about one cluster: name the directory of one cluster with -f"
 }
 
 // origin makes the object of what was built, which remembers where it was written.
