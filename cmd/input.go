@@ -235,6 +235,7 @@ func (a *app) targets(in *input) []*admission.Admitted {
 
 // tellNotes names the files beside the input that were used, each once.
 func (a *app) tellNotes(in *input) {
+	a.tellRendered(in.renderer)
 	var lines []string
 	for _, note := range in.set.Notes() {
 		if line := note.String(); !in.noted[line] {

@@ -127,6 +127,9 @@ func (d *decrypter) values(content map[string]any) (map[string]any, error) {
 		return content, nil
 	}
 	data, _ := content["data"].(map[string]any)
+	if data["sops_mac"] != nil {
+		return nil, d.failure(&sops.KeyError{Recipients: envRecipients(data)})
+	}
 	var changed map[string]any
 	for _, k := range sortedKeys(data) {
 		encoded, ok := data[k].(string)
@@ -156,6 +159,24 @@ func (d *decrypter) values(content map[string]any) (map[string]any, error) {
 	content = copyMap(content)
 	content["data"] = changed
 	return content, nil
+}
+
+// envRecipients reads whom a dotenv file is encrypted for that a generator took for values, because it could not be
+// decrypted.
+func envRecipients(data map[string]any) []string {
+	var list []string
+	for _, k := range sortedKeys(data) {
+		text, _ := data[k].(string)
+		plain, err := base64.StdEncoding.DecodeString(text)
+		switch {
+		case err != nil:
+		case strings.HasPrefix(k, "sops_age__") && strings.HasSuffix(k, "recipient"):
+			list = append(list, string(plain))
+		case strings.HasPrefix(k, "sops_pgp__") && strings.HasSuffix(k, "fp"):
+			list = append(list, "PGP key "+string(plain))
+		}
+	}
+	return list
 }
 
 // failure turns the want of a key into an object that is sealed.
@@ -216,10 +237,8 @@ func (d *decrypter) replacements(c *closure, display func(string) string) (map[s
 				out = sops.Dotenv
 			}
 			plain, err := d.keys.Text(text, in, out)
-			if missing, ok := errors.AsType[*sops.KeyError](err); ok {
-				// The build is still worth having: only what is in this file is not.
-				_ = missing
-				continue
+			if _, ok := errors.AsType[*sops.KeyError](err); ok {
+				continue // the build is still worth having: only what is in this file is not
 			}
 			if err != nil {
 				return nil, fmt.Errorf("error decrypting sources: %s: %w", display(f.path), err)
