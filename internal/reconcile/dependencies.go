@@ -54,6 +54,15 @@ func (n *notes) debugf(format string, args ...any) {
 	n.debug = append(n.debug, fmt.Sprintf(format, args...))
 }
 
+// tell passes on what was kept, once.
+func (p *pass) tell(n *notes) {
+	for _, text := range n.warnings {
+		p.warnAs(n.codes[text], "%s", text)
+	}
+	p.result.Debug = append(p.result.Debug, n.debug...)
+	*n = notes{}
+}
+
 // findDependencies looks for what a chart requires and does not contain, all at
 // the same time, and tells what is published. Nothing is downloaded that could be
 // kept from an earlier run.
@@ -90,11 +99,7 @@ func (p *pass) eachDependency(ctx context.Context, list []*dependency, work func
 		d.err = work(fetch.WithWarnings(ctx, func(text string) { d.notes.warnf("%s", text) }), d)
 	})
 	for _, d := range list {
-		for _, text := range d.notes.warnings {
-			p.warnAs(d.notes.codes[text], "%s", text)
-		}
-		p.result.Debug = append(p.result.Debug, d.notes.debug...)
-		d.notes = notes{}
+		p.tell(&d.notes)
 	}
 	for _, d := range list {
 		if d.err != nil {

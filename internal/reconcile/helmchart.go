@@ -230,27 +230,32 @@ func (p *pass) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick, 
 		if err != nil {
 			return storageFailure(err, status.ArchiveOperationFailed)
 		}
-		err = p.download(ctx, chosen, pending)
+		err = p.r.pullInto(ctx, p, chosen, pending)
 	}
 	defer p.discard(pending)
 	if err != nil {
 		return err
 	}
-	if err := p.checkArchive(sectionOf(pending, pending.Size()), chosen); err != nil {
-		return status.ChartPullError.Wrap(err)
-	}
 	build.Stage = status.Pulled
 	return p.keepChart(obj, pending, build, fingerprint, chosen.metadata)
 }
 
+// pullInto downloads an archive and checks it.
+func (r *Reconciler) pullInto(ctx context.Context, t teller, chosen *pick, pending *store.Pending) error {
+	if err := r.download(ctx, chosen, pending); err != nil {
+		return err
+	}
+	return status.ChartPullError.Wrap(r.checkArchive(t, sectionOf(pending, pending.Size()), chosen))
+}
+
 // checkArchive refuses what Helm could not load, and what is another chart than
 // the one that was asked for.
-func (p *pass) checkArchive(archive io.Reader, chosen *pick) error {
-	limits := p.r.limits
+func (r *Reconciler) checkArchive(t teller, archive io.Reader, chosen *pick) error {
+	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.name, Version: chosen.version})
 	metadata, warnings, err := chart.Check(archive, limits)
 	for _, w := range warnings {
-		p.warnf("%s", w)
+		t.warnf("%s", w)
 	}
 	var invalid helmchart.ValidationError
 	switch {
@@ -259,7 +264,7 @@ func (p *pass) checkArchive(archive io.Reader, chosen *pick) error {
 	case err != nil:
 		return fmt.Errorf("failed to load chart metadata from written chart: %w", err)
 	}
-	return p.r.checkIdentity(p, metadata, chosen)
+	return r.checkIdentity(t, metadata, chosen)
 }
 
 // checkIdentity refuses a chart that is another one than what was asked for.
@@ -306,8 +311,8 @@ func obj(p *pass) *sourcev1.HelmChart { return p.typed.(*sourcev1.HelmChart) }
 
 // download gets the archive into a sink. Its error has a reason: the failure may
 // be the server's or this machine's.
-func (p *pass) download(ctx context.Context, chosen *pick, dst fetch.Sink) error {
-	err := p.r.transfer(ctx, chosen, dst)
+func (r *Reconciler) download(ctx context.Context, chosen *pick, dst fetch.Sink) error {
+	err := r.transfer(ctx, chosen, dst)
 	var local *sinkError
 	switch {
 	case err == nil:

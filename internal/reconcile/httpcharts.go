@@ -93,6 +93,9 @@ func (c *indexCharts) resolve(ctx context.Context, p *pass, name, version string
 	if err := resolve.ValidateName(name); err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
+	if chosen := p.prefetched.choice(p, c.file); chosen != nil {
+		return chosen, nil
+	}
 	chosen, err := c.find(ctx, p, name, version)
 	var unreadable *entriesError
 	switch {

@@ -11,7 +11,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -23,10 +22,13 @@ type prefetch struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when it is over; the rest is valid from then on
 
-	chosen   *pick
-	pending  *store.Pending // nil if nothing was downloaded
-	err      error          // of the download
-	warnings []string
+	file   *indexFile
+	chosen *pick // in the file, nil if there is none
+	found  notes // about the choice
+
+	pending *store.Pending // nil if nothing was downloaded
+	err     error          // of the download, or of what was downloaded
+	pulled  notes          // about that
 }
 
 // prefetch begins the prefetch of a chart whose archive may be stored as it was
@@ -39,7 +41,7 @@ func (p *pass) prefetch(ctx context.Context, obj *sourcev1.HelmChart, source *ad
 		return nil
 	}
 	f := &prefetch{done: make(chan struct{})}
-	ctx = fetch.WithWarnings(ctx, func(text string) { f.warnings = append(f.warnings, text) })
+	ctx = fetch.WithWarnings(ctx, func(text string) { f.pulled.warnf("%s", text) })
 	ctx, f.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(f.done)
@@ -59,22 +61,37 @@ func (f *prefetch) run(ctx context.Context, p *pass, obj *sourcev1.HelmChart, so
 		return
 	}
 	charts := &indexCharts{r: p.r, repo: repo, file: file}
-	f.chosen, err = charts.find(ctx, silent{}, obj.Spec.Chart, obj.Spec.Version)
-	if err != nil || f.chosen.local {
+	chosen, err := charts.find(ctx, &f.found, obj.Spec.Chart, obj.Spec.Version)
+	if err != nil {
 		return
 	}
-	fingerprint, err := fingerprintOf(obj.Spec, f.chosen.url, f.chosen.entry, (*recipe)(nil))
-	if err != nil || p.reusable(fingerprint) {
+	f.file, f.chosen = file, chosen
+	fingerprint, err := fingerprintOf(obj.Spec, chosen.url, chosen.entry, (*recipe)(nil))
+	if err != nil || chosen.local || p.reusable(fingerprint) {
 		return
 	}
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return
 	}
-	if f.err = p.download(ctx, f.chosen, pending); f.err == nil {
+	f.err = p.r.pullInto(ctx, &f.pulled, chosen, pending)
+	if f.err == nil {
 		_ = pending.Settle() // tried again when it matters
 	}
 	f.pending = pending
+}
+
+// choice returns what was chosen already in the index that a file holds, or nil.
+func (f *prefetch) choice(p *pass, file *indexFile) *pick {
+	if f == nil {
+		return nil
+	}
+	<-f.done // which ends with its context at the latest
+	if f.chosen == nil || f.file.offsets != file.offsets {
+		return nil
+	}
+	p.tell(&f.found)
+	return f.chosen
 }
 
 // take returns what was prefetched, if it is what was chosen.
@@ -82,14 +99,12 @@ func (f *prefetch) take(p *pass, chosen *pick) (pending *store.Pending, err erro
 	if f == nil {
 		return nil, nil, false
 	}
-	<-f.done // which ends with its context at the latest
+	<-f.done
 	if f.pending == nil || f.chosen.id != chosen.id {
 		return nil, nil, false
 	}
 	pending, f.pending = f.pending, nil
-	for _, w := range f.warnings {
-		p.warnf("%s", w)
-	}
+	p.tell(&f.pulled)
 	return pending, f.err, true
 }
 
@@ -104,13 +119,6 @@ func (f *prefetch) stop(p *pass) {
 		p.discard(f.pending)
 	}
 }
-
-// silent is for what will be told by somebody else.
-type silent struct{}
-
-func (silent) warnf(string, ...any)                {}
-func (silent) warnAs(finding.Code, string, ...any) {}
-func (silent) debugf(string, ...any)               {}
 
 // An arrival is the moment when an index has been downloaded and read, but not yet
 // stored.

@@ -80,7 +80,7 @@ func (p *pass) downloadChart(ctx context.Context, chosen *pick) (*helmchart.Char
 			p.debugf("temporary file: %v", err)
 		}
 	}()
-	if err := p.download(ctx, chosen, spool); err != nil {
+	if err := p.r.download(ctx, chosen, spool); err != nil {
 		return nil, err
 	}
 	limits := p.r.limits
