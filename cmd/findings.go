@@ -120,6 +120,10 @@ func levelOf(s finding.Severity) string {
 func (a *app) findings() []finding.Finding {
 	a.console.mu.Lock()
 	defer a.console.mu.Unlock()
+	for i := range a.console.findings {
+		f := &a.console.findings[i]
+		f.Message, f.Fix, f.Line = a.console.concealed(f.Message), a.console.concealed(f.Fix), a.console.concealed(f.Line)
+	}
 	return a.console.findings
 }
 

@@ -43,21 +43,11 @@ func (s *Ignores) Silences(f Finding) bool {
 	}
 	silenced := false
 	for _, i := range s.list {
-		if i.covers(f) && i.names(f.Code) {
+		if i.Covers(f.Pos) && i.names(f.Code) {
 			i.used[f.Code], silenced = true, true
 		}
 	}
 	return silenced
-}
-
-func (i *ignore) covers(f Finding) bool {
-	if i.Pos.File != f.Pos.File {
-		return false
-	}
-	if i.Line == f.Pos.Line {
-		return true
-	}
-	return i.Whole && f.Kind == i.object.Kind && f.Namespace == i.object.Namespace && f.Name == i.object.Name
 }
 
 func (i *ignore) names(code Code) bool {

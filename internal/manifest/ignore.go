@@ -13,13 +13,24 @@ type Ignore struct {
 	Pos     Pos // of the comment
 	Excerpt Excerpt
 	Line    int // that it speaks for: its own, or the next one for a comment that stands alone
-	Whole   bool
 	Codes   []string
+
+	// Whole is true of a comment that speaks for all lines of its object, from First up to Last.
+	Whole       bool
+	First, Last int
+}
+
+// Covers tells whether a comment speaks for a place.
+func (i Ignore) Covers(p Pos) bool {
+	return p.File == i.Pos.File && (p.Line == i.Line || i.Whole && p.Line >= i.First && p.Line < i.Last)
 }
 
 // Ignores lists the comments in an object. One that speaks for the line on which the object begins, or for that of its
 // name, speaks for the whole object.
 func (o *Object) Ignores() []Ignore {
+	if o.Origin != nil {
+		return o.Origin.Ignores()
+	}
 	d := o.at.doc
 	if d == nil || d.json || !bytes.Contains(d.text, []byte(ignoreMark)) {
 		return nil
@@ -31,7 +42,7 @@ func (o *Object) Ignores() []Ignore {
 		if i.Line < first || i.Line >= last {
 			continue
 		}
-		i.Whole = i.Line == o.Pos.Line || i.Line == name.Line
+		i.Whole, i.First, i.Last = i.Line == o.Pos.Line || i.Line == name.Line, first, last
 		list = append(list, i)
 	}
 	return list
@@ -39,9 +50,9 @@ func (o *Object) Ignores() []Ignore {
 
 // lines is the range of lines in the file that belong to an object: of the document, or up to the next item.
 func (l location) lines(begin int) (first, last int) {
-	const endless = 1 << 30
+	endless := l.doc.line + bytes.Count(l.doc.text, []byte("\n")) + 2
 	if len(l.path) == 0 {
-		return 0, endless
+		return l.doc.line, endless
 	}
 	root, err := l.doc.root()
 	if err != nil {

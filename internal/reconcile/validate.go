@@ -34,7 +34,9 @@ func (inv *Inventory) Validate(adm *admission.Admitted) []finding.Finding {
 	case *helmv2.HelmRelease:
 		v.helmRelease(obj)
 	}
-	v.durations()
+	if adm.Object.Origin == nil {
+		v.durations() // others are judged where they come from
+	}
 	found := append(Warned(adm), v.findings...)
 	sortFindings(found)
 	return found
