@@ -36,7 +36,7 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 
 // addLookup is for the commands that need what the objects refer to.
 func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.lookupDirs, "lookup-dir", nil, "`directory` where sources and Secrets are looked for that the input refers to, at every depth (repeatable)")
+	fs.StringArrayVar(&o.lookupDirs, "lookup-dir", nil, "`directory` where what the input refers to is looked for, at every depth (repeatable)")
 }
 
 // outputOptions say how documents are printed.

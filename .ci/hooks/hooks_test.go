@@ -148,6 +148,10 @@ func repository(url string) string {
 		"spec: {interval: 5m, url: \"" + url + "\", secretRef: {name: login}}\n"
 }
 
+const release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: podinfo, namespace: apps}\nspec:\n  interval: 5m\n" +
+	"  chart: {spec: {chart: podinfo, version: 6.x, sourceRef: {kind: HelmRepository, name: podinfo, namespace: default}}}\n" +
+	"  valuesFrom: [{kind: ConfigMap, name: values}]\n"
+
 const login = "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {username: alice, password: pa55word}\n"
 
 // TestValidate stages one change after the other; the source and its Secret are in files that do not change.
@@ -169,6 +173,14 @@ func TestValidate(t *testing.T) {
 	s.git(s.dir, "mv", "apps/podinfo/chart.yaml", "apps/podinfo/renamed chart.yaml")
 	s.holds(s.stage(true), "Passed", "2 valid, 0 invalid")
 	s.save("rename")
+
+	// A release refers to a source in another namespace, and to values.
+	s.write("infra/values.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: values, namespace: apps}\ndata: {values.yaml: \"a: b\"}\n")
+	s.save("values")
+	s.write("apps/podinfo/release.yaml", release)
+	s.holds(s.stage(true), "Passed", "HelmRepository default/podinfo is not in the input", "ConfigMap apps/values is not in the input", "3 valid, 0 invalid")
+	s.save("a release")
+
 	s.git(s.dir, "rm", "-q", "infra/sources/podinfo.yaml")
 	s.holds(s.stage(true), "Skipped")
 	s.holds(s.run(false, "--all-files"), "Failed", `"podinfo" not found`)
