@@ -150,7 +150,7 @@ func (g *guide) answer(command string) string {
 	} else if err != nil {
 		g.t.Fatal(err)
 	}
-	return longDigest.ReplaceAllString(g.back.Replace(string(out)), "$1…")
+	return longDigest.ReplaceAllString(g.back.Replace(filepath.ToSlash(string(out))), "$1…")
 }
 
 // matches compares what is printed with what a page says, where a line of three dots stands for any lines.
