@@ -140,7 +140,7 @@ func chartRules() []Rule {
 		},
 		{
 			Code: UnpinnedVersion, Name: "unpinned-version", Group: groupCharts, Severity: Note,
-			Summary:     "A chart follows every version that is published",
+			Summary:     "A chart or source follows every version that is published",
 			Explanation: "What is deployed changes when somebody publishes a version, major ones included, and differs from one day to the next. It is told with --strict only, as a warning.",
 			Fix:         "Name a version, or a range that stays within one major version.",
 			Example:     chart("version: \"*\"\n"),

@@ -79,6 +79,16 @@ func (v *validation) version(chart, version string, path ...any) {
 	}
 }
 
+// tagRange judges a range of tags.
+func (v *validation) tagRange(semver string) {
+	switch {
+	case !resolve.Satisfiable(semver):
+		v.fail(finding.ImpossibleRange, fmt.Errorf("no version can match %q", semver), "spec", "ref", "semver")
+	case resolve.Unbounded(semver):
+		v.warn(finding.UnpinnedVersion, "the source follows every new version", "spec", "ref", "semver")
+	}
+}
+
 // chartInURL finds the name of a chart at the end of the URL that it is appended
 // to. A registry whose only namespace is the chart's name has charts like that.
 func (v *validation) chartInURL(chart string, source *admission.Admitted, path ...any) {

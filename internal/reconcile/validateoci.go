@@ -47,9 +47,14 @@ func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
 	case ref.SemVer != "":
 		_, err := resolve.NewTagRange(ref.SemVer, "", false)
 		v.fail(finding.MalformedVersion, err, "spec", "ref", "semver")
+		if err == nil {
+			v.tagRange(ref.SemVer)
+		}
 		_, err = resolve.NewTagRange("*", ref.SemverFilter, false)
 		v.fail(finding.InvalidExpression, err, "spec", "ref", "semverFilter")
-	case ref.Tag != "":
+	case ref.Tag == "" || ref.Tag == "latest":
+		v.warn(finding.UnpinnedVersion, "the tag latest is whatever was published last", "spec", "ref", "tag")
+	default:
 		v.fail(finding.InvalidReference, fetch.CheckOCITag(ref.Tag), "spec", "ref", "tag")
 	}
 }

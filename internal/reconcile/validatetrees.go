@@ -7,6 +7,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
 func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
@@ -65,6 +66,13 @@ func (v *validation) supported(err error, path ...any) {
 func (v *validation) reference(ref *sourcev1.GitRepositoryRef) {
 	if ref == nil {
 		return
+	}
+	if ref.SemVer != "" && ref.Commit == "" && ref.Name == "" {
+		err := resolve.ValidateVersion(ref.SemVer)
+		v.fail(finding.MalformedVersion, err, "spec", "ref", "semver")
+		if err == nil {
+			v.tagRange(ref.SemVer)
+		}
 	}
 	fields := []struct{ name, value string }{
 		{"commit", ref.Commit}, {"name", ref.Name}, {"semver", ref.SemVer}, {"tag", ref.Tag}, {"branch", ref.Branch},
