@@ -65,7 +65,7 @@ func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.N
 func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
 	derived.Origin, derived.place = o, place
 	derived.Built, derived.confidential = o.Built, o.confidential
-	derived.Pos = o.Position(place(nil)...)
+	derived.Pos = o.Pos // to find its own would take parsing the file again
 	return &derived
 }
 

@@ -128,7 +128,7 @@ func judgeByAPI(t *testing.T, inv *Inventory, release *manifest.Object, got *sou
 func TestDerivedPlaces(t *testing.T) {
 	inv := inventoryOf(t, release("default", "test-release", template+"metadata: {labels: {foo: bar}}"))
 	chart := inv.Objects()[0]
-	if chart.Origin != inv.Objects()[1] || originText(chart) != "HelmRelease default/test-release at f.yaml:7:3" {
+	if chart.Origin != inv.Objects()[1] || originText(chart) != "HelmRelease default/test-release at f.yaml:2:1" {
 		t.Errorf("origin %s", originText(chart))
 	}
 	tests := []struct {
