@@ -31,6 +31,13 @@ func TestExamples(t *testing.T) {
 	s.checkArtifacts()
 	s.run("validate", "-f", manifests)
 
+	release := filepath.Join(examples, "release")
+	out, err = s.command("fetch", "-f", release, "--source", source, "-o", "table", "HelmRelease/podinfo").CombinedOutput()
+	if want := "chart 'podinfo' with version '6.9.2' from HelmChart flux-system/apps-podinfo"; err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("fetch: %v, no %q in\n%s", err, want, out)
+	}
+	s.run("validate", "-f", release)
+
 	// Without the directory the example needs the public repository.
 	out, err = s.command("fetch", "-f", manifests, "--retries", "0", "-d", "none").CombinedOutput()
 	var exit *exec.ExitError
