@@ -162,7 +162,7 @@ func (s *googleStore) list(ctx context.Context, visit func(listedObject) error) 
 // open takes the object as it is now. If it has been replaced since it was listed, its entity tag is asked for.
 func (s *googleStore) open(ctx context.Context, o listedObject) (*openObject, error) {
 	at := s.home.JoinPath("o", url.PathEscape(o.key))
-	answer, err := s.get(ctx, at, url.Values{"alt": {"media"}})
+	answer, err := s.get(ctx, at, url.Values{"alt": {"media"}}) //nolint:bodyclose // the caller closes it
 	if err != nil {
 		return nil, missingObject(err)
 	}

@@ -322,9 +322,9 @@ func (p *pass) loadedChart(source *Result) (*helmchart.Metadata, error) {
 	file, err := p.r.store.OpenArtifact(source.artifact.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, requeued(status.ArtifactFailed.Wrap(errors.New("Source not ready: artifact not found. Retrying in 30s"))) //nolint:staticcheck // helm-controller's words
+		return nil, requeued(status.ArtifactFailed.Wrap(errors.New("Source not ready: artifact not found. Retrying in 30s")))
 	case err != nil:
-		return nil, status.ArtifactFailed.Wrap(fmt.Errorf("Could not load chart: %w", err)) //nolint:staticcheck // helm-controller's words
+		return nil, status.ArtifactFailed.Wrap(fmt.Errorf("Could not load chart: %w", err))
 	}
 	defer file.Close()
 	limits := p.r.limits
@@ -348,7 +348,7 @@ func notLoaded(err error) error {
 	if err == nil {
 		return nil
 	}
-	return status.ArtifactFailed.Wrap(fmt.Errorf("Could not load chart: %w", err)) //nolint:staticcheck // helm-controller's words
+	return status.ArtifactFailed.Wrap(fmt.Errorf("Could not load chart: %w", err))
 }
 
 // loadError is an artifact that holds no chart.

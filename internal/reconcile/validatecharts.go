@@ -99,7 +99,7 @@ func (v *validation) chartInURL(chart string, source *admission.Admitted, path .
 	if !ok || repo.Spec.Type != sourcev1.HelmRepositoryTypeOCI {
 		return
 	}
-	url, ok := strings.CutPrefix(strings.TrimRight(repo.Spec.URL, "/"), sourcev1.HelmRepositoryTypeOCI+"://")
+	url, _ := strings.CutPrefix(strings.TrimRight(repo.Spec.URL, "/"), sourcev1.HelmRepositoryTypeOCI+"://")
 	parent, ok := strings.CutSuffix(url, "/"+chart)
 	if !ok || !strings.Contains(parent, "/") {
 		return
