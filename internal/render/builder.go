@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
@@ -53,34 +52,16 @@ func (b *builder) roots() {
 			claimers[path] = append(claimers[path], i)
 		}
 	}
-	reached := make([]bool, len(nodes))
-	var reach func(i int)
-	reach = func(i int) {
-		if reached[i] {
-			return
-		}
-		reached[i] = true
-		for j, n := range nodes {
-			if nodes[i].claims.files[n.file] {
-				reach(j)
+	edges := make([][]int, len(nodes))
+	for j, n := range nodes {
+		for _, i := range claimers[n.file] {
+			if i != j {
+				edges[i] = append(edges[i], j)
 			}
 		}
 	}
-	start := func(i int) {
-		if reached[i] {
-			return
-		}
-		reach(i)
+	for _, i := range origins(edges) {
 		b.start(nodes[i])
-	}
-	for i, n := range nodes {
-		if !slices.ContainsFunc(claimers[n.file], func(j int) bool { return j != i }) {
-			start(i)
-		}
-	}
-	// What is left builds each other in circles: the first of them begins.
-	for i := range nodes {
-		start(i)
 	}
 }
 
