@@ -23,6 +23,7 @@ type builder struct {
 	paths   []string // of the files, in the order of the input
 
 	repositories []*repository
+	homes        map[string]*repository // of directories
 
 	all            []*node                     // everything that may be built
 	claimed        map[string]bool             // real paths of files that are part of a build
@@ -133,7 +134,8 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 	b.abandon(c)
 	err = &buildError{manifest.Pos{File: r.display(d.file)}, err}
 	_, outside := errors.AsType[*outsideError](err)
-	if b.ctx.Err() == nil && !outside && !b.ours(r, c) {
+	_, endless := errors.AsType[*endlessError](err)
+	if b.ctx.Err() == nil && !outside && !endless && !b.ours(r, c) {
 		b.notice(Notice{Text: err.Error(), Debug: true})
 		return
 	}

@@ -16,8 +16,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// maxDepth bounds how many kustomizations include each other.
-const maxDepth = 100
+const (
+	// maxDepth bounds how many kustomizations include each other.
+	maxDepth = 100
+
+	// maxIncludes bounds how many a build goes through, each as often as it is included: they can double at each step.
+	maxIncludes = 5000
+)
 
 // directory is a directory with a kustomization file, with everything that the file names made certain: it is there, in
 // the repository, and no address.
@@ -460,7 +465,7 @@ type closure struct {
 	files  map[string]bool
 	dirs   []*directory // in the order in which they are met
 	remote []remoteError
-	seen   map[string]bool
+	counts map[string]int // of those that are done with: how many a build of it goes through
 }
 
 // add follows a directory and all that it includes. The error names the way back for a cycle.
@@ -470,12 +475,12 @@ func (c *closure) add(r *repository, path string, way []string) error {
 		for _, w := range append(way[i:len(way):len(way)], path) {
 			names = append(names, r.display(w))
 		}
-		return fmt.Errorf("cycle: %s", strings.Join(names, " includes "))
+		return &endlessError{"cycle: " + strings.Join(names, " includes ")}
 	}
 	if len(way) > maxDepth {
-		return fmt.Errorf("%s: more than %d kustomizations include each other", r.display(path), maxDepth)
+		return &endlessError{fmt.Sprintf("%s: more than %d kustomizations include each other", r.display(path), maxDepth)}
 	}
-	if c.seen[path] {
+	if c.counts[path] > 0 {
 		return nil
 	}
 	d := r.directory(path)
@@ -488,13 +493,18 @@ func (c *closure) add(r *repository, path string, way []string) error {
 		c.files[f] = true
 	}
 	var failed error
+	count := 1
 	for _, sub := range d.dirs {
 		if err := c.add(r, sub, append(way[:len(way):len(way)], path)); err != nil && failed == nil {
 			failed = err
 		}
+		count += c.counts[sub]
+	}
+	if count > maxIncludes && failed == nil {
+		failed = &endlessError{fmt.Sprintf("%s: a build would go through more than %d kustomizations", r.display(path), maxIncludes)}
 	}
 	// Only now: a cycle is met again on the way down.
-	c.seen[path] = true
+	c.counts[path] = min(count, maxIncludes+1)
 	c.remote = append(c.remote, d.remote...)
 	if d.err != nil {
 		return d.err
@@ -502,6 +512,11 @@ func (c *closure) add(r *repository, path string, way []string) error {
 	return failed
 }
 
+// endlessError is a build that would not end, or not soon.
+type endlessError struct{ text string }
+
+func (e *endlessError) Error() string { return e.text }
+
 func newClosure() *closure {
-	return &closure{files: map[string]bool{}, seen: map[string]bool{}}
+	return &closure{files: map[string]bool{}, counts: map[string]int{}}
 }

@@ -130,7 +130,7 @@ func sealed(content map[string]any) bool {
 // Build builds what is in the directories of an input.
 func (r *Renderer) Build(_ context.Context, in *manifest.Input) *manifest.Build {
 	b := &builder{Renderer: r, in: in, byPath: map[string]*manifest.File{}, claimed: map[string]bool{}, named: map[string]string{},
-		kustomizations: map[string]*manifest.Object{}, found: map[string]*datum{}}
+		kustomizations: map[string]*manifest.Object{}, found: map[string]*datum{}, homes: map[string]*repository{}}
 	b.prepare()
 	b.roots()
 	b.settle()
@@ -163,7 +163,14 @@ func (b *builder) prepare() {
 }
 
 // repository is the one that a directory is in.
-func (b *builder) repository(dir string) *repository { return b.at(repositoryRoot(dir, b.rootOf(dir))) }
+func (b *builder) repository(dir string) *repository {
+	r, ok := b.homes[dir]
+	if !ok {
+		r = b.at(repositoryRoot(dir, b.rootOf(dir)))
+		b.homes[dir] = r
+	}
+	return r
+}
 
 // at is the repository with a root.
 func (b *builder) at(root string) *repository {
