@@ -178,10 +178,7 @@ func (a *OCIArtifact) Layer(mediaType string) (*OCILayer, error) {
 	if len(a.Layers) == 0 {
 		return nil, &LayerError{Reason: "no layers found in artifact"}
 	}
-	i := 0
-	if want := a.wanted(mediaType); want != "" {
-		i = slices.IndexFunc(a.Layers, func(d ocispec.Descriptor) bool { return d.MediaType == want })
-	}
+	i := a.index(mediaType)
 	switch {
 	case i < 0 && mediaType != "":
 		return nil, &LayerError{
@@ -203,11 +200,18 @@ func (a *OCIArtifact) Layer(mediaType string) (*OCILayer, error) {
 	return layer, nil
 }
 
-func (a *OCIArtifact) wanted(mediaType string) string {
-	if mediaType == "" && a.IsChart() {
-		return helmChartType
+// index is that of the layer, -1 if there is none of the media type.
+func (a *OCIArtifact) index(mediaType string) int {
+	first := func(types ...string) int {
+		return slices.IndexFunc(a.Layers, func(d ocispec.Descriptor) bool { return slices.Contains(types, d.MediaType) })
 	}
-	return mediaType
+	switch {
+	case mediaType != "":
+		return first(mediaType)
+	case a.IsChart():
+		return first(helmChartType, helmLegacyType)
+	}
+	return 0
 }
 
 const maxShownTypes = 5

@@ -244,6 +244,7 @@ func TestOCILayer(t *testing.T) {
 		{"by media type", "", "b/b", []ocispec.Descriptor{layer("a/a"), layer("b/b"), layer("b/b")}, "b/b", "", ""},
 		{"a chart after its provenance", helm, "", []ocispec.Descriptor{layer(prov), layer(fetch.HelmChartType)}, fetch.HelmChartType, prov, ""},
 		{"a chart before its provenance", helm, "", []ocispec.Descriptor{layer(fetch.HelmChartType), layer(prov)}, fetch.HelmChartType, "", ""},
+		{"a chart of Helm's first years", helm, "", []ocispec.Descriptor{layer(prov), layer("application/tar+gzip")}, "application/tar+gzip", prov, ""},
 		{"a chart's provenance, selected", helm, prov, []ocispec.Descriptor{layer(prov), layer(fetch.HelmChartType)}, prov, "", ""},
 		{"a Helm config without a chart", helm, "", []ocispec.Descriptor{layer("a/a"), layer("b/b")}, "a/a", "", ""},
 		{"provenance of what is no chart", "", "", []ocispec.Descriptor{layer(prov), layer(fetch.HelmChartType)}, prov, "", ""},
