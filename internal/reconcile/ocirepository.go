@@ -204,11 +204,15 @@ func (p *pass) keptArtifact(revision string) error {
 func announcement(artifact *meta.Artifact, obj *sourcev1.OCIRepository) string {
 	text := fmt.Sprintf("stored artifact with revision '%s' from '%s'", artifact.Revision, auth.RedactURL(obj.Spec.URL))
 	source, revision := artifact.Metadata[annotationSource], artifact.Metadata[annotationRevision]
-	if source != "" && revision != "" {
+	if source != "" && revision != "" && len(source)+len(revision) <= maxOrigin {
 		text += fmt.Sprintf(", origin source '%s', origin revision '%s'", RedactText(source), RedactText(revision))
 	}
 	return text
 }
+
+// maxOrigin is how long an origin may be to be told. Nobody reads longer ones, and
+// the API server takes no longer message of an event.
+const maxOrigin = 800
 
 // The annotations that name where an artifact was made of.
 const (
