@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -86,7 +87,7 @@ func (g *GitHub) claim(token string) error {
 	raw, err := base64.RawURLEncoding.DecodeString(signature)
 	sum := sha256.Sum256([]byte(text))
 	if err != nil || rsa.VerifyPKCS1v15(g.public, crypto.SHA256, sum[:], raw) != nil {
-		return fmt.Errorf("A JSON web token could not be decoded")
+		return errors.New("the JSON web token could not be decoded")
 	}
 	var claims struct {
 		Iss      string
@@ -96,9 +97,9 @@ func (g *GitHub) claim(token string) error {
 	now := time.Now().Unix()
 	switch {
 	case err != nil || json.Unmarshal(plain, &claims) != nil || claims.Iss != GitHubAppID:
-		return fmt.Errorf("'Issuer' claim ('iss') must be an Integer")
+		return errors.New("'Issuer' claim ('iss') must be an Integer")
 	case claims.Exp <= now || claims.Exp > now+600 || claims.Iat > now:
-		return fmt.Errorf("'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires")
+		return errors.New("'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires")
 	}
 	return nil
 }
