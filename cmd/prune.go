@@ -27,6 +27,7 @@ what is still needed.`,
 		Args: noArguments,
 	}
 	in.add(c.Flags())
+	in.render.addSources(c.Flags())
 	storage.addDir(c.Flags())
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only print what would be removed")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
@@ -42,6 +43,9 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 	}
 	if in.code != exitOK {
 		return in.code, fmt.Errorf("nothing was removed: the input could not be read completely")
+	}
+	if in.renderer.Incomplete() {
+		return exitUsage, fmt.Errorf("nothing was removed: a part of the input is not in this repository")
 	}
 	if err := in.check(o.allowEmpty); err != nil {
 		return exitUsage, err

@@ -21,6 +21,11 @@ func (o *renderOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.strict, "substitute-strict", true, "a variable without a value is an error; false makes it empty")
 }
 
+// addSources is for the commands that fetch nothing.
+func (o *renderOptions) addSources(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.sources, "source", nil, "local directory of a source that Kustomizations refer to: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
+}
+
 // renderer builds the kustomizations of one run.
 func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string) (*render.Renderer, error) {
 	variables := map[string]string{}

@@ -30,6 +30,7 @@ stored artifact is altered.`,
   helmsrc status -f helmchart.yaml -o table`,
 	}
 	in.add(c.Flags())
+	in.render.addSources(c.Flags())
 	out.addFormat(c.Flags())
 	reports.add(c.Flags())
 	storage.addDir(c.Flags())

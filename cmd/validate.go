@@ -22,7 +22,9 @@ func newValidateCommand(a *app) *cobra.Command {
 		Short: "Find mistakes in manifests without a network",
 		Long: `Judge the objects as the API server would, look for the sources and Secrets that
 they refer to and for the keys that these must have, and warn of what is
-deprecated or has no effect. No network is used and nothing is written.
+deprecated or has no effect. No network is used and nothing is written. Directories
+are read as Flux would read them: kustomization files and Kustomizations are built,
+variables substituted, SOPS Secrets decrypted.
 
 Files may also be given as arguments, as pre-commit passes them. Those that are
 no manifests are skipped. What they refer to is looked for beside them, and below
@@ -42,6 +44,7 @@ Exit codes: 0 nothing worse than warnings, 1 an object has a mistake or, with
 	}
 	o.add(c.Flags())
 	o.addLookup(c.Flags())
+	o.render.addSources(c.Flags())
 	reports.add(c.Flags())
 	c.Flags().BoolVar(&strict, "strict", false, "fail on warnings; warn of charts that follow every version, and of comments that silence nothing")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {

@@ -37,7 +37,9 @@ type panicError struct {
 	stack []byte
 }
 
-func (e *panicError) Error() string { return fmt.Sprintf("internal error: %v", e.value) }
+func (e *panicError) Error() string {
+	return fmt.Sprintf("internal error, please report it: %v", e.value)
+}
 
 // build runs kustomize on a directory with the kustomization given, in place of the file there.
 func (r *repository) build(ctx context.Context, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {

@@ -194,6 +194,7 @@ func (b *builder) claim(c *closure) {
 
 func (b *builder) tellRemote(c *closure) {
 	for i := range c.remote {
+		b.partial = true
 		b.notice(Notice{Text: c.remote[i].Error(), Warning: true, Hint: "put a copy of it into the repository if objects of Flux are in it"})
 	}
 }
@@ -356,6 +357,7 @@ func (e *buildError) NotBuilt() bool { return true }
 
 func (b *builder) unbuilt(o *manifest.Object, err error) {
 	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
+		b.partial = true
 		b.notice(Notice{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Text: elsewhere.Error(), Hint: elsewhere.Hint(), Warning: true})
 		return
 	}

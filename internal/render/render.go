@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -53,6 +54,7 @@ type Renderer struct {
 	notices []Notice
 	errs    []error
 	used    map[Source]bool
+	partial bool // something is elsewhere
 }
 
 // New is a renderer of one run. The context ends what it does.
@@ -83,6 +85,9 @@ func (r *Renderer) Notices() []Notice {
 
 // Used tells whether a source stood in for that of a Kustomization.
 func (r *Renderer) Used(s Source) bool { return r.used[s] }
+
+// Incomplete tells whether a part of the input is elsewhere, so that nobody can say what is not in it.
+func (r *Renderer) Incomplete() bool { return r.partial }
 
 func (r *Renderer) notice(n Notice) {
 	r.mu.Lock()
@@ -128,7 +133,14 @@ func sealed(content map[string]any) bool {
 }
 
 // Build builds what is in the directories of an input.
-func (r *Renderer) Build(_ context.Context, in *manifest.Input) *manifest.Build {
+func (r *Renderer) Build(_ context.Context, in *manifest.Input) (build *manifest.Build) {
+	// A bug, here or in a library, must not cost the plain files theirs.
+	defer func() {
+		if p := recover(); p != nil {
+			r.notice(Notice{Text: string(debug.Stack()), Debug: true})
+			build = &manifest.Build{Errors: append(r.errs, &buildError{err: &panicError{value: p}})}
+		}
+	}()
 	b := &builder{Renderer: r, in: in, byPath: map[string]*manifest.File{}, claimed: map[string]bool{}, named: map[string]string{},
 		kustomizations: map[string]*manifest.Object{}, found: map[string]*datum{}, homes: map[string]*repository{}}
 	b.prepare()
