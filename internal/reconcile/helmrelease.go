@@ -63,6 +63,9 @@ const externalArtifact = sourcev1.ExternalArtifactKind
 func reconcileHelmRelease(ctx context.Context, p *pass) error {
 	hr := p.typed.(*helmv2.HelmRelease)
 	p.warnDependencies(hr)
+	if !p.r.o.Verify { // who signed a chart is asked of where it comes from
+		p.result.Resolution = askedFor(hr)
+	}
 	source, err := p.releaseSource(ctx, hr)
 	if err != nil {
 		return err
@@ -71,8 +74,9 @@ func reconcileHelmRelease(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	if !p.r.o.Verify {
-		p.result.Resolution = releaseResolution(source)
+	if found := source.Resolution; found != nil && !p.r.o.Verify {
+		resolution := *found
+		p.result.Resolution = &resolution
 	}
 	if source.State == Resolved || source.artifact == nil { // known to a version only
 		return nil
@@ -235,13 +239,12 @@ func textOf(v any) string {
 	return text
 }
 
-// releaseResolution is the source's: a release chooses nothing by itself.
-func releaseResolution(source *Result) *Resolution {
-	if source.Resolution == nil {
-		return &Resolution{Chart: source.Object.Object.String()}
+// askedFor is what is known before the source is.
+func askedFor(hr *helmv2.HelmRelease) *Resolution {
+	if template := hr.Spec.Chart; template != nil {
+		return &Resolution{Chart: template.Spec.Chart, Constraint: template.Spec.Version}
 	}
-	resolution := *source.Resolution
-	return &resolution
+	return &Resolution{}
 }
 
 // composeValues merges the values of the release and returns their digest. They go
