@@ -41,7 +41,7 @@ func (p *pass) record() (*store.Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("object: %w", err)
 	}
-	return &store.Record{Fingerprint: p.fingerprint, Object: object, Status: b}, nil
+	return &store.Record{Fingerprint: p.fingerprint, Object: object, Status: b, Volatile: p.kind.waits}, nil
 }
 
 // withoutURLs empties the URLs of the status until the returned function is

@@ -241,7 +241,7 @@ func (s *Store) announce(root *os.Root, key Key, a Artifact) error {
 	if err != nil {
 		return err
 	}
-	return s.writeFile(root, key.next(), data)
+	return s.writeFile(root, key.next(), data, true)
 }
 
 // A LinkError tells that an artifact was stored, but the link to the newest one could not be set. It is a type of its

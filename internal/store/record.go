@@ -24,6 +24,10 @@ type Record struct {
 	Fingerprint   string          `json:"fingerprint,omitempty"`
 	Object        json.RawMessage `json:"object,omitempty"` // without its credentials: the caller has redacted it
 	Status        json.RawMessage `json:"status,omitempty"`
+
+	// Volatile records need not outlive a power failure: nothing in the directory hangs on them, and the next run makes
+	// them again.
+	Volatile bool `json:"-"`
 }
 
 // A RecordError tells that what is remembered of an object cannot be read. The caller warns and does without.
@@ -51,7 +55,7 @@ func (s *Store) Remember(key Key, r *Record) error {
 		return fmt.Errorf("remember %s: %w", key, err)
 	}
 	if old, err := readState(root, key.record()); err != nil || !bytes.Equal(old, data) {
-		if err := s.writeFile(root, key.record(), data); err != nil {
+		if err := s.writeFile(root, key.record(), data, !r.Volatile); err != nil {
 			return fmt.Errorf("remember %s: %w", key, err)
 		}
 	}

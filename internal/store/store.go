@@ -211,13 +211,13 @@ func removeFile(root *os.Root, name string) error {
 }
 
 // writeFile puts data at name: all of it or, whatever happens, what was there before. Only who holds the object's
-// lock may call it, since the temporary name is always the same.
-func (s *Store) writeFile(root *os.Root, name string, data []byte) error {
+// lock may call it, since the temporary name is always the same. What is not durable may be gone after a power failure.
+func (s *Store) writeFile(root *os.Root, name string, data []byte, durable bool) error {
 	if err := s.names.makeDir(root, path.Dir(name)); err != nil {
 		return err
 	}
 	temp := name + tempSuffix
-	err := writeTemp(root, temp, data)
+	err := writeTemp(root, temp, data, durable)
 	if err == nil {
 		err = root.Rename(temp, name)
 	}
@@ -225,10 +225,13 @@ func (s *Store) writeFile(root *os.Root, name string, data []byte) error {
 		_ = root.Remove(temp) // what stays is swept by the next lock
 		return inPlace(name, err)
 	}
+	if !durable {
+		return nil
+	}
 	return s.names.settle(root, path.Dir(name))
 }
 
-func writeTemp(root *os.Root, temp string, data []byte) error {
+func writeTemp(root *os.Root, temp string, data []byte, durable bool) error {
 	// What a killed process left, or a link that somebody planted, goes first.
 	if err := removeFile(root, temp); err != nil {
 		return err
@@ -240,8 +243,10 @@ func writeTemp(root *os.Root, temp string, data []byte) error {
 	if _, err := f.Write(data); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	if err := f.Sync(); err != nil {
-		return errors.Join(err, f.Close())
+	if durable {
+		if err := f.Sync(); err != nil {
+			return errors.Join(err, f.Close())
+		}
 	}
 	return f.Close()
 }
