@@ -19,6 +19,10 @@ With no NAME every supported object is selected. A selected chart brings its
 source with it. A source or Secret that is not in the input is looked for beside
 the files given with -f, then below the directories given with --lookup-dir.
 
+Directories are read as Flux would read them: kustomization files and Kustomizations
+are built, variables substituted, and what SOPS encrypted is decrypted with the key
+that is at hand.
+
 Exit codes: 0 all ready, 1 an object is not ready or was rejected, 2 wrong usage
 or unreadable input, 3 a digest or signature check failed, 5 nothing worse than
 failures that a retry may help, 130 interrupted.`,

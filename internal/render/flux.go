@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sigsjson "sigs.k8s.io/json"
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -39,15 +40,24 @@ func decode(o *manifest.Object) (*kustomizev1.KustomizationSpec, error) {
 		return nil, err
 	}
 	var k kustomizev1.Kustomization
-	if err := json.Unmarshal(text, &k); err != nil {
-		return nil, manifest.Fault(o, fmt.Errorf("spec cannot be read: %w", err))
+	strict, err := sigsjson.UnmarshalStrict(text, &k)
+	if err != nil {
+		return nil, manifest.Fault(o, fmt.Errorf("strict decoding error: %w", err), "spec")
 	}
+	if current := o.APIVersion == kustomizev1.GroupVersion.String(); len(strict) > 0 && current {
+		return nil, manifest.Fault(o, fmt.Errorf("strict decoding error: %w", strict[0]), "spec")
+	}
+	given, _ := o.Content["spec"].(map[string]any)
 	refuse := func(msg string, path ...any) error { return manifest.Fault(o, errors.New(msg), path...) }
 	ref := k.Spec.SourceRef
 	kinds := []string{"OCIRepository", "GitRepository", "Bucket", "ExternalArtifact"}
 	switch {
 	case o.Name == "":
 		return nil, refuse("metadata.name: Required value", "metadata")
+	case given["interval"] == nil:
+		return nil, refuse("spec.interval: Required value", "spec")
+	case given["prune"] == nil:
+		return nil, refuse("spec.prune: Required value", "spec")
 	case ref.Kind == "" || ref.Name == "":
 		return nil, refuse("spec.sourceRef: Required value: kind and name of the source", "spec", "sourceRef")
 	case !slices.Contains(kinds, ref.Kind):
