@@ -30,7 +30,7 @@ var imports = map[string][]string{
 	"internal/index":     {"internal/resolve"},
 	"internal/report":    {"internal/finding", "internal/manifest"},
 	"internal/store":     {"internal/digest"},
-	"internal/render":    {"internal/manifest", "internal/sops"},
+	"internal/render":    {"internal/manifest", "internal/sops", "internal/tree"},
 	"internal/tree":      {"internal/digest"},
 	"internal/values":    {},
 	"internal/verify":    {"internal/auth", "internal/digest"},

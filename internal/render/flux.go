@@ -138,7 +138,7 @@ func (g *generator) walk(dir string, depth int) {
 func (g *generator) entry(path string, e fs.DirEntry, depth int) {
 	if e.IsDir() {
 		info, err := e.Info()
-		if err != nil || g.f.repo.skips(info) || ignored(e.Name(), true) {
+		if err != nil || g.f.repo.skips(info) || g.f.repo.ignores(path, true) {
 			return
 		}
 		if kustomizationFile(path) == "" {
@@ -152,7 +152,7 @@ func (g *generator) entry(path string, e fs.DirEntry, depth int) {
 		return
 	}
 	ext := filepath.Ext(path)
-	if ext != ".yaml" && ext != ".yml" || !e.Type().IsRegular() || ignored(e.Name(), false) {
+	if ext != ".yaml" && ext != ".yml" || !e.Type().IsRegular() || g.f.repo.ignores(path, false) {
 		return
 	}
 	if err := g.check(path); err != nil {
@@ -196,19 +196,6 @@ func (e *decodeError) Unwrap() error { return e.err }
 
 func (e *decodeError) Hint() string {
 	return "every .yaml file below spec.path is applied: move other files away, or write a kustomization.yaml that names the manifests"
-}
-
-// ignored tells what is no part of a source's artifact by default.
-func ignored(name string, dir bool) bool {
-	if dir {
-		return name == ".git" || name == ".github" || name == ".circleci"
-	}
-	switch name {
-	case ".travis.yml", ".gitlab-ci.yml", "appveyor.yml", ".drone.yml", "cloudbuild.yaml", "codeship-services.yml",
-		"codeship-steps.yml", ".goreleaser.yml", ".sops.yaml", ".flux.yaml":
-		return true
-	}
-	return false
 }
 
 // edit writes the fields of the spec into a kustomization, as the controller does.

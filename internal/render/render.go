@@ -191,7 +191,7 @@ func (b *builder) at(root string) *repository {
 			return r
 		}
 	}
-	r := &repository{root: root, display: b.display, skip: b.skip, dirs: map[string]*directory{}, parsed: b.parsed()}
+	r := &repository{root: root, rules: rulesOf(root), display: b.display, skip: b.skip, dirs: map[string]*directory{}, parsed: b.parsed()}
 	b.repositories = append(b.repositories, r)
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
 // maxParents bounds how far up a repository is looked for.
@@ -19,6 +20,7 @@ type repository struct {
 	display func(string) string
 	skip    []os.FileInfo // directories that are no part of it
 
+	rules  func() *tree.Rules
 	dirs   map[string]*directory
 	parsed map[string]*manifest.File // by absolute path without links; those of the input too
 }

@@ -1,0 +1,284 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/types"
+)
+
+// want says what a path may lead to.
+type want int
+
+const (
+	anything want = iota
+	files
+	directories
+)
+
+// pathResolver goes through the paths of one kustomization. The first mistake is kept.
+type pathResolver struct {
+	d   *directory
+	r   *repository
+	err error
+}
+
+func (p *pathResolver) fail(err error, path ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf("%s: %w", p.d.pos(p.r, path...), err)
+	}
+}
+
+func (p *pathResolver) list(field string, entries []string, w want) []string {
+	var kept []string
+	for i, entry := range entries {
+		if path, ok := p.one(entry, w, field, i); ok {
+			kept = append(kept, path)
+		}
+	}
+	return kept
+}
+
+// one resolves a path. It answers false for one that is left out.
+func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
+	name := fieldName(field)
+	if entry == "" {
+		p.fail(fmt.Errorf("%s: an empty path", name), field...)
+		return "", false
+	}
+	if filepath.IsAbs(filepath.FromSlash(entry)) {
+		p.fail(fmt.Errorf("%s: %s: an absolute path", name, entry), field...)
+		return "", false
+	}
+	real, err := within(p.r.root, join(p.d.path, entry))
+	if err != nil && looksRemote(entry) {
+		p.d.remote = append(p.d.remote, remoteError{p.d.pos(p.r, field...), name, entry})
+		return "", false
+	}
+	if err != nil {
+		p.fail(fmt.Errorf("%s: %s: %w", name, entry, err), field...)
+		return "", false
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+		p.fail(fmt.Errorf("%s: %s: %w", name, entry, plainPathError(err)), field...)
+		return "", false
+	case info.IsDir() && w == files:
+		p.fail(fmt.Errorf("%s: %s: is a directory", name, entry), field...)
+		return "", false
+	case !info.IsDir() && w == directories:
+		p.fail(fmt.Errorf("%s: %s: not a directory", name, entry), field...)
+		return "", false
+	case info.IsDir():
+		p.d.dirs = append(p.d.dirs, real)
+	default:
+		p.d.files = append(p.d.files, real)
+	}
+	return relative(entry), true
+}
+
+// fieldName is a field as messages name it: resources[2].
+func fieldName(path []any) string {
+	var b strings.Builder
+	for _, step := range path {
+		switch step := step.(type) {
+		case int:
+			fmt.Fprintf(&b, "[%d]", step)
+		default:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			fmt.Fprint(&b, step)
+		}
+	}
+	return b.String()
+}
+
+// looksRemote tells an address from a path that is not there.
+func looksRemote(entry string) bool {
+	lower := strings.ToLower(entry)
+	for _, prefix := range []string{"git::", "git@", "github.com/", "github.com:", "http:", "https:", "ssh:"} {
+		if strings.HasPrefix(lower, prefix) {
+			return true
+		}
+	}
+	return strings.Contains(entry, "://") || strings.Contains(entry, "?ref=") || strings.Contains(entry, ".git//")
+}
+
+// plugins resolves generators, transformers and validators: files, or configurations in place. What these refer to in
+// turn must be no address either.
+func (p *pathResolver) plugins(field string, entries []string) []string {
+	var kept []string
+	for i, entry := range entries {
+		if strings.ContainsAny(entry, "\n{") {
+			p.fail2(checkPlugin([]byte(entry)), field, i)
+			kept = append(kept, entry)
+			continue
+		}
+		before := len(p.d.files)
+		path, ok := p.one(entry, files, field, i)
+		if !ok {
+			continue
+		}
+		text, err := readFile(p.d.files[before])
+		if err == nil {
+			err = checkPlugin(text)
+		}
+		p.fail2(err, field, i)
+		kept = append(kept, path)
+	}
+	return kept
+}
+
+func (p *pathResolver) fail2(err error, path ...any) {
+	if err != nil {
+		p.fail(fmt.Errorf("%s: %w", fieldName(path), err), path...)
+	}
+}
+
+// checkPlugin refuses a configuration that names an address where a path belongs.
+func checkPlugin(text []byte) error {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	for range 1000 {
+		var doc yaml.Node
+		if err := dec.Decode(&doc); err != nil {
+			return nil // kustomize tells what is wrong with it
+		}
+		if n := addressIn(&doc, false, 0); n != nil {
+			return fmt.Errorf("%s: only files of the repository are read", redacted(n.Value))
+		}
+	}
+	return errors.New("too many documents")
+}
+
+// addressIn finds a value that kustomize would download. Everything below a field that may hold paths counts.
+func addressIn(n *yaml.Node, paths bool, depth int) *yaml.Node {
+	if depth > maxDepth {
+		return n
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return addressIn(n.Alias, paths, depth+1)
+	case yaml.ScalarNode:
+		_, path, found := strings.Cut(n.Value, "=")
+		if paths && (isAddress(n.Value) || found && isAddress(path)) {
+			return n
+		}
+		return nil
+	}
+	for i, c := range n.Content {
+		below := paths
+		if n.Kind == yaml.MappingNode {
+			if i%2 == 0 {
+				continue
+			}
+			below = paths || pathField(n.Content[i-1].Value)
+		}
+		if bad := addressIn(c, below, depth+1); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+func pathField(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "path") || strings.Contains(name, "file") || strings.Contains(name, "env") || name == "resources"
+}
+
+func isAddress(text string) bool {
+	lower := strings.ToLower(strings.TrimSpace(text))
+	return strings.HasPrefix(lower, "http:") || strings.HasPrefix(lower, "https:")
+}
+
+func (p *pathResolver) patches(field string, patches []types.Patch) []types.Patch {
+	var kept []types.Patch
+	for i, patch := range patches {
+		if patch.Path != "" {
+			before := len(p.d.files)
+			path, ok := p.one(patch.Path, files, field, i, "path")
+			if !ok {
+				continue
+			}
+			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: patch.Path})
+			patch.Path = path
+		}
+		kept = append(kept, patch)
+	}
+	return kept
+}
+
+// merges turns patchesStrategicMerge into patches: a path, or a patch in place.
+func (p *pathResolver) merges(entries []types.PatchStrategicMerge) []types.Patch {
+	var kept []types.Patch
+	for i, entry := range entries {
+		if strings.ContainsAny(string(entry), "\n{") {
+			kept = append(kept, types.Patch{Patch: string(entry)})
+			continue
+		}
+		before := len(p.d.files)
+		if path, ok := p.one(string(entry), files, "patchesStrategicMerge", i); ok {
+			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: string(entry)})
+			kept = append(kept, types.Patch{Path: path})
+		}
+	}
+	return kept
+}
+
+func (p *pathResolver) replacements(k *types.Kustomization) {
+	k.Replacements = slices.Clone(k.Replacements)
+	for i := range k.Replacements {
+		if path := k.Replacements[i].Path; path != "" {
+			if path, ok := p.one(path, files, "replacements", i, "path"); ok {
+				k.Replacements[i].Path = path
+			}
+		}
+	}
+}
+
+// sources resolves the files of a generator, each perhaps with the key before it.
+func (p *pathResolver) sources(entries []string, secret bool, field ...any) []string {
+	var kept []string
+	for i, entry := range entries {
+		key, path, found := strings.Cut(entry, "=")
+		if !found {
+			key, path = "", entry
+		}
+		before := len(p.d.files)
+		resolved, ok := p.one(path, files, append(slices.Clone(field), i)...)
+		if !ok {
+			continue
+		}
+		if key == "" {
+			key = filepath.Base(filepath.FromSlash(path))
+		}
+		if secret {
+			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: key})
+		}
+		kept = append(kept, key+"="+resolved)
+	}
+	return kept
+}
+
+func (p *pathResolver) envs(entries []string, secret bool, field ...any) []string {
+	var kept []string
+	for i, entry := range entries {
+		before := len(p.d.files)
+		resolved, ok := p.one(entry, files, append(slices.Clone(field), i)...)
+		if !ok {
+			continue
+		}
+		if secret {
+			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: entry, env: true})
+		}
+		kept = append(kept, resolved)
+	}
+	return kept
+}
