@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -280,25 +281,38 @@ func (r *Reconciler) Close() error {
 func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) []*Result {
 	r.progress = progress
 	results := make([]*Result, len(objects))
-	// A chart waits for its source inside its slot. Sources go first, so that there
-	// is always one that does not wait.
+	// A chart waits for its source inside its slot, and a release for its chart. Sources
+	// go first and releases last, so that there is always one that does not wait.
 	order := sourcesFirst(objects)
 	ordered(len(order), r.o.Concurrency, func(i int) {
-		results[order[i]] = r.result(ctx, objects[order[i]])
+		results[order[i]] = r.finished(ctx, objects[order[i]])
 	})
 	return results
 }
 
 func sourcesFirst(objects []*admission.Admitted) []int {
-	var sources, others []int
+	var sources, others, last []int
 	for i, adm := range objects {
-		if k, ok := kindOfObject(adm.Object); ok && k.source {
+		switch k, _ := kindOfObject(adm.Object); {
+		case k.source:
 			sources = append(sources, i)
-		} else {
+		case k.waits:
+			last = append(last, i)
+		default:
 			others = append(others, i)
 		}
 	}
-	return append(sources, others...)
+	return slices.Concat(sources, others, last)
+}
+
+// finished is the result of an object, also if the run ended while somebody else was
+// at it: who that is ends, too, and has the document.
+func (r *Reconciler) finished(ctx context.Context, adm *admission.Admitted) *Result {
+	result := r.result(ctx, adm)
+	if result.State == Interrupted && result.Failure == nil {
+		result = r.result(context.WithoutCancel(ctx), adm)
+	}
+	return result
 }
 
 // result reconciles an object, or waits for whoever does.
