@@ -71,6 +71,11 @@ type outsideError struct{ path string }
 
 func (e *outsideError) Error() string { return "leads out of the repository" }
 
+// Hint says where that begins.
+func (e *outsideError) Hint() string {
+	return "a repository begins at the nearest directory with a .git above the one given with -f, else at that one"
+}
+
 // plainPathError is the reason alone: whoever asked knows the path.
 func plainPathError(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {

@@ -242,3 +242,25 @@ func BenchmarkLoad(b *testing.B) {
 		})
 	}
 }
+
+// FuzzBuild builds what anybody could have written. Nothing may panic, or take longer than its limits allow.
+func FuzzBuild(f *testing.F) {
+	for _, seed := range []string{
+		"resources: [repo.yaml]\nnamespace: a\n", "resources: [flux.yaml, repo.yaml]\npatches: [{path: repo.yaml}]\n",
+		"configMapGenerator: [{name: a, literals: [a=b]}]\nvars: [{name: A, objref: {kind: ConfigMap, name: a, apiVersion: v1}}]\n",
+		"replacements: [{source: {kind: HelmRepository}, targets: [{select: {kind: HelmRepository}, fieldPaths: [spec.url]}]}]\nresources: [repo.yaml]\n",
+		"components: [.]\n", "resources: [.]\n", "bases: [..]\n", "images: [{name: a, newTag: b}]\nresources: [repo.yaml]\n",
+	} {
+		f.Add(seed, fluxOf("a", ".", "  postBuild: {substitute: {A: b}}\n"))
+	}
+	f.Fuzz(func(t *testing.T, kustomization, flux string) {
+		dir := t.TempDir()
+		write(t, dir, map[string]string{"kustomization.yaml": kustomization, "flux.yaml": flux, "repo.yaml": fmt.Sprintf(aRepository, "${A}")})
+		_, _, errs := load(t.Context(), dir, Options{})
+		for _, err := range errs {
+			if strings.Contains(err.Error(), "internal error") {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+}
