@@ -137,6 +137,9 @@ func (p *progress) tellInterruption(r *reconcile.Result) {
 
 // resolvedMessage is what a run that stops there found out.
 func resolvedMessage(r *reconcile.Result) string {
+	if r.Resolution == nil && r.Status["artifact"] == nil {
+		return "found, nothing is stored yet"
+	}
 	if r.Resolution == nil {
 		return "the stored artifact is outdated"
 	}

@@ -26,6 +26,10 @@ func CodeOf(err error) finding.Code {
 	if f == nil {
 		return ""
 	}
+	var remembered *rememberedError
+	if errors.As(err, &remembered) && remembered.code != "" {
+		return remembered.code
+	}
 	if code, ok := failureCode(f, err); ok {
 		return code
 	}

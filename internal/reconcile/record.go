@@ -41,7 +41,11 @@ func (p *pass) record() (*store.Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("object: %w", err)
 	}
-	return &store.Record{Fingerprint: p.fingerprint, Object: object, Status: b, Volatile: p.kind.waits}, nil
+	record := &store.Record{Fingerprint: p.fingerprint, Object: object, Status: b, Volatile: p.kind.waits}
+	if p.out.Failure != nil {
+		record.Failure = string(CodeOf(p.out.Failure))
+	}
+	return record, nil
 }
 
 // withoutURLs empties the URLs of the status until the returned function is

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -69,7 +70,7 @@ func (r *Reconciler) remembered(key store.Key) (*Result, error) {
 		return nil, fmt.Errorf("remembered status: %w", err)
 	}
 	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}, artifact: *f.artifact}
-	result.Failure = r.judge(k, f)
+	result.Failure = r.judge(k, f, record.Failure)
 	if result.Failure != nil {
 		result.State = Failed
 	}
@@ -84,8 +85,9 @@ func rememberedObject(key store.Key, content map[string]any) *manifest.Object {
 	return &manifest.Object{APIVersion: apiVersion, Kind: name, Namespace: key.Namespace, Name: key.Name, Content: content}
 }
 
-// judge is what is wrong with a remembered object, or nil.
-func (r *Reconciler) judge(k kind, f fields) *status.Failure {
+// judge is what is wrong with a remembered object, or nil. The code is that of what
+// went wrong in the run.
+func (r *Reconciler) judge(k kind, f fields, code string) *status.Failure {
 	if artifact := *f.artifact; artifact != nil {
 		if err := r.store.Verify(artifact.Path, artifact.Digest); err != nil {
 			return storedFailure(artifact, err)
@@ -100,10 +102,18 @@ func (r *Reconciler) judge(k kind, f fields) *status.Failure {
 		if ready != nil {
 			message = ready.Message
 		}
-		return &status.Failure{Reason: status.Failed, Message: message, Err: errors.New(message)}
+		return &status.Failure{Reason: status.Failed, Message: message, Err: &rememberedError{message, finding.Code(code)}}
 	}
 	return nil
 }
+
+// rememberedError is what went wrong in an earlier run.
+type rememberedError struct {
+	message string
+	code    finding.Code
+}
+
+func (e *rememberedError) Error() string { return e.message }
 
 func storedFailure(artifact *meta.Artifact, err error) *status.Failure {
 	var altered *store.AlteredError

@@ -24,6 +24,8 @@ type Record struct {
 	Fingerprint   string          `json:"fingerprint,omitempty"`
 	Object        json.RawMessage `json:"object,omitempty"` // without its credentials: the caller has redacted it
 	Status        json.RawMessage `json:"status,omitempty"`
+	// Failure is the code of what went wrong, if something did: a status has only words for it.
+	Failure string `json:"failure,omitempty"`
 
 	// Volatile records need not outlive a power failure: nothing in the directory hangs on them, and the next run makes
 	// them again.
