@@ -35,9 +35,6 @@ func (o *Object) Shown(content map[string]any) map[string]any {
 	return content
 }
 
-// Inherit takes over what is not printed of the object that this one was made from.
-func (o *Object) Inherit(from *Object) { o.Confide(from.confidential, nil) }
-
 // Conceal copies a document of the object without what is not printed.
 func (o *Object) Conceal(document any) any {
 	switch {

@@ -134,6 +134,8 @@ func (d *directory) pos(r *repository, path ...any) manifest.Pos {
 
 // resolve makes every path of the kustomization certain. Deprecated fields about which kustomize would write to the
 // process's stderr become the ones that took their place.
+//
+//nolint:staticcheck // people's files hold the deprecated fields
 func (d *directory) resolve(r *repository) error {
 	k, p := d.kustomization, &pathResolver{d: d, r: r}
 	k.Resources = p.list("resources", k.Resources, anything)
@@ -151,9 +153,8 @@ func (d *directory) resolve(r *repository) error {
 		}
 	}
 	k.Patches = p.patches("patches", k.Patches)
-	k.PatchesJson6902 = p.patches("patchesJson6902", k.PatchesJson6902)
-	k.Patches = append(p.merges(k.PatchesStrategicMerge), k.Patches...)
-	k.PatchesStrategicMerge = nil
+	k.Patches = slices.Concat(p.merges(k.PatchesStrategicMerge), k.Patches, p.patches("patchesJson6902", k.PatchesJson6902))
+	k.PatchesStrategicMerge, k.PatchesJson6902 = nil, nil
 	p.replacements(k)
 	for i := range k.ConfigMapGenerator {
 		g := &k.ConfigMapGenerator[i]

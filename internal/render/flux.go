@@ -27,8 +27,7 @@ type flux struct {
 	repo   *repository
 	path   string // absolute, without links
 
-	objects   []built
-	variables *variables
+	objects []built
 }
 
 func (f *flux) name() string { return "Kustomization " + f.object.Namespace + "/" + f.object.Name }
