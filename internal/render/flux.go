@@ -270,5 +270,16 @@ func pathError(path string, err error) error {
 	if _, outside := errors.AsType[*outsideError](err); outside {
 		return fmt.Errorf("kustomization path not found: %s: %w", path, err)
 	}
-	return fmt.Errorf("kustomization path not found: stat %s: no such file or directory", strings.TrimSuffix(path, "/"))
+	return &noPathError{strings.TrimSuffix(path, "/")}
+}
+
+type noPathError struct{ path string }
+
+func (e *noPathError) Error() string {
+	return fmt.Sprintf("kustomization path not found: stat %s: no such file or directory", e.path)
+}
+
+// Hint says where paths begin.
+func (e *noPathError) Hint() string {
+	return "spec.path begins at the root of the repository: the nearest directory with a .git above the one given with -f, else that one"
 }
