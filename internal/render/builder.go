@@ -310,7 +310,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 		replace, err = b.keysOf(f).replacements(c, b.display)
 	}
 	if err == nil {
-		f.objects, err = f.repo.build(b.ctx, f.path, file, k, replace)
+		f.objects, err = b.buildDecrypted(f, file, k, replace)
 	}
 	if err != nil {
 		b.abandon(c)
@@ -322,6 +322,19 @@ func (b *builder) kustomization(o *manifest.Object) {
 		b.notice(Notice{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Text: "suspended: built all the same"})
 	}
 	b.waiting = append(b.waiting, f)
+}
+
+// buildDecrypted builds with files that were decrypted. A failure may quote them, so it is told as that of a build
+// without, or not at all.
+func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
+	objects, err := f.repo.build(b.ctx, f.path, file, k, replace)
+	if err == nil || len(replace) == 0 || b.ctx.Err() != nil {
+		return objects, err
+	}
+	if _, err := f.repo.build(b.ctx, f.path, file, k, nil); err != nil {
+		return nil, err
+	}
+	return nil, errors.New("a file that SOPS encrypted cannot be used; what is wrong with it is not told, because that may quote it")
 }
 
 // failed tells that a Kustomization cannot be built.
