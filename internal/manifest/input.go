@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,13 +180,14 @@ func NewBuilt(content map[string]any, from *Object, pos Pos) *Object {
 	return o
 }
 
-// AddBuilt adds objects that were built. Two that are the same in every field are one.
+// AddBuilt adds objects that were built. Two that are the same are one, the first: several Kustomizations may include one
+// component.
 func (s *Set) AddBuilt(objects ...*Object) {
 	for _, o := range objects {
 		if o.Namespace == "" {
 			o.Namespace = s.namespace
 		}
-		same := func(other *Object) bool { return other.Built != "" && equal(other.Content, o.Content) }
+		same := func(other *Object) bool { return sameBuilt(other, o) }
 		switch classify(o.APIVersion, o.Kind, nil) {
 		case ours:
 			if contains(s.byKey[o.key()], same) {
@@ -383,6 +385,29 @@ func (s *Set) takeFaults() []error {
 	faults := s.faults
 	s.faults = nil
 	return faults
+}
+
+// sameBuilt tells whether two objects are the same. Kustomizations of Flux each mark what they build: that is no difference
+// between two of them.
+func sameBuilt(a, b *Object) bool {
+	byFlux := func(o *Object) bool { return strings.HasPrefix(o.Built, "Kustomization ") }
+	if byFlux(a) && byFlux(b) {
+		return equal(unmarked(a.Content), unmarked(b.Content))
+	}
+	return a.Built != "" && equal(a.Content, b.Content)
+}
+
+// unmarked is an object without labels and annotations.
+func unmarked(content map[string]any) map[string]any {
+	meta, ok := content["metadata"].(map[string]any)
+	if !ok {
+		return content
+	}
+	content, meta = maps.Clone(content), maps.Clone(meta)
+	delete(meta, "labels")
+	delete(meta, "annotations")
+	content["metadata"] = meta
+	return content
 }
 
 // equal compares values in the types of JSON.
