@@ -83,7 +83,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	if v.failed() {
 		code = worst(code, exitFailed)
 	}
-	a.console.info(subject{}, v.summary(len(targets)+len(in.told)))
+	a.console.info(subject{}, v.summary(len(targets)+len(in.told), in.unusable))
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
@@ -145,8 +145,9 @@ func (v *verdict) objects(in *input, targets []*admission.Admitted) map[*manifes
 
 func (v *verdict) failed() bool { return len(v.invalid) > 0 || v.strict && v.warnings > 0 }
 
-func (v *verdict) summary(objects int) string {
-	text := fmt.Sprintf("%d valid, %d invalid, %d warnings", objects-len(v.invalid), len(v.invalid), v.warnings)
+// summary counts the objects that were judged, and those that nobody could judge as invalid ones.
+func (v *verdict) summary(objects, unusable int) string {
+	text := fmt.Sprintf("%d valid, %d invalid, %d warnings", objects-len(v.invalid), len(v.invalid)+unusable, v.warnings)
 	if v.silenced > 0 {
 		text += fmt.Sprintf(", %d silenced", v.silenced)
 	}
