@@ -195,7 +195,7 @@ func (c *console) format(level string, s subject, text string, f finding.Finding
 		prefix = c.paint(level) + " "
 	}
 	if s != (subject{}) && level != levelHint {
-		text = s.String() + ": " + text
+		text = oneLine(s.String()) + ": " + text // a name that was rejected may hold anything
 	}
 	return prefix + text + "\n"
 }
