@@ -65,6 +65,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	a.tellSkipped(in)
 	// Nothing to judge is fine: a hook runs on whatever files were changed.
 	if err := in.check(true); err != nil {
+		a.reportInput(reports, in)
 		return exitUsage, err
 	}
 	targets := a.targets(in)
