@@ -17,6 +17,7 @@ const module = "github.com/helmsrc/helmsrc/"
 // is that way. A new package needs a line here and a page in docs/design; only those for tests and measurements, which no
 // line names, do without.
 var imports = map[string][]string{
+	"internal/heap":     {},
 	"internal/sops":     {},
 	"internal/resolve":  {},
 	"internal/digest":   {},
@@ -44,8 +45,8 @@ var imports = map[string][]string{
 		"internal/values", "internal/verify",
 	},
 	"cmd": {
-		"internal/admission", "internal/finding", "internal/manifest", "internal/reconcile", "internal/render", "internal/report", "internal/status",
-		"internal/store",
+		"internal/admission", "internal/finding", "internal/heap", "internal/manifest", "internal/reconcile", "internal/render",
+		"internal/report", "internal/status", "internal/store",
 	},
 	"": {"cmd"},
 }

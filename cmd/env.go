@@ -9,13 +9,13 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/helmsrc/helmsrc/internal/heap"
 )
 
 // Env is everything that a run takes from the process around it, so that a test
@@ -39,7 +39,7 @@ type Env struct {
 
 // Main runs the program in the real process and returns its exit code.
 func Main() int {
-	collectLater()
+	heap.Settle()
 	env := &Env{
 		Args:     os.Args[1:],
 		Stdin:    os.Stdin,
@@ -52,22 +52,6 @@ func Main() int {
 		Program:  programName(os.Args[0]),
 	}
 	return Interruptible(context.Background(), env, os.Exit)
-}
-
-// earlyGrowth is how much the heap may grow before it is collected for the first
-// time, in percent of what it holds when the program starts. That is some 4 MiB,
-// and nearly all of it, tables of libraries, stays.
-const earlyGrowth = 400
-
-// collectLater spares a short run the collections of a heap that is hardly larger
-// than at its start. A run that needs more is as thrifty as ever from the first
-// one on.
-func collectLater() {
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	usual := debug.SetGCPercent(earlyGrowth)
-	runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
 const (
