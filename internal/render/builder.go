@@ -307,7 +307,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 	b.claim(c)
 	var replace map[string][]byte
 	if err == nil && f.spec.Decryption != nil {
-		replace, err = b.keysOf(f).replacements(c, b.display)
+		replace, f.opened, err = b.keysOf(f).replacements(c, b.display)
 	}
 	if err == nil {
 		f.objects, err = b.buildDecrypted(f, file, k, replace)

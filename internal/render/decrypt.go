@@ -219,14 +219,15 @@ func (d *decrypter) document(text []byte, index int) (map[string]any, error) {
 	return docs[index], nil
 }
 
-// replacements are the files of a build that are decrypted before it: those of Secret generators, and patches.
-func (d *decrypter) replacements(c *closure, display func(string) string) (map[string][]byte, error) {
-	replace := map[string][]byte{}
+// replacements are the files of a build that are decrypted before it: those of Secret generators, and patches. What was
+// encrypted in the latter comes with them, because any object may show it.
+func (d *decrypter) replacements(c *closure, display func(string) string) (replace map[string][]byte, opened []any, err error) {
+	replace = map[string][]byte{}
 	for _, dir := range c.dirs {
 		for _, f := range dir.sealed {
 			text, err := readFile(f.path)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", display(f.path), err)
+				return nil, nil, fmt.Errorf("%s: %w", display(f.path), err)
 			}
 			in, found := sops.Detect(text)
 			if !found {
@@ -241,12 +242,15 @@ func (d *decrypter) replacements(c *closure, display func(string) string) (map[s
 				continue // the build is still worth having: only what is in this file is not
 			}
 			if err != nil {
-				return nil, fmt.Errorf("error decrypting sources: %s: %w", display(f.path), err)
+				return nil, nil, fmt.Errorf("error decrypting sources: %s: %w", display(f.path), err)
 			}
 			replace[f.path] = plain
+			if f.patch {
+				opened = openedIn(opened, text, plain)
+			}
 		}
 	}
-	return replace, nil
+	return replace, opened, nil
 }
 
 func copyMap(m map[string]any) map[string]any {

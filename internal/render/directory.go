@@ -42,7 +42,7 @@ type directory struct {
 // sealedFile is a file that is decrypted before a build.
 type sealedFile struct {
 	path, shape string // shape is the name whose ending says what comes out
-	env         bool
+	env, patch  bool
 }
 
 // remoteError is something that a kustomization takes from elsewhere.

@@ -266,12 +266,13 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 		return
 	}
 	obj.Confide(secretsIn(content, opened))
+	obj.Confide(secretsOf(obj.Shown(opened), f.opened))
 	content, used, err := v.object(b.ctx, opened)
 	if err != nil {
 		b.unsubstituted(f, obj, opened, err)
 		return
 	}
-	if texts := v.secretsAmong(used); len(texts) > 0 {
+	if texts := v.secretsAmong(used); len(texts) > 0 || v != nil && obj.Shown(nil) != nil {
 		obj.Confide(texts, v.shown(b.ctx, obj.Shown(opened)))
 	}
 	content = owned(f, content)

@@ -28,6 +28,7 @@ type flux struct {
 	path   string // absolute, without links
 
 	objects []built
+	opened  []any // what was decrypted in patches
 }
 
 func (f *flux) name() string { return "Kustomization " + f.object.Namespace + "/" + f.object.Name }

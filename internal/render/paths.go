@@ -207,7 +207,7 @@ func (p *pathResolver) patches(field string, patches []types.Patch) []types.Patc
 			if !ok {
 				continue
 			}
-			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: patch.Path})
+			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: patch.Path, patch: true})
 			patch.Path = path
 		}
 		kept = append(kept, patch)
@@ -225,7 +225,7 @@ func (p *pathResolver) merges(entries []types.PatchStrategicMerge) []types.Patch
 		}
 		before := len(p.d.files)
 		if path, ok := p.one(string(entry), files, "patchesStrategicMerge", i); ok {
-			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: string(entry)})
+			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: string(entry), patch: true})
 			kept = append(kept, types.Patch{Path: path})
 		}
 	}
