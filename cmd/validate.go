@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -149,6 +150,9 @@ func (v *verdict) failed() bool { return len(v.invalid) > 0 || v.strict && v.war
 // summary counts the objects that were judged, and those that nobody could judge as invalid ones.
 func (v *verdict) summary(objects, unusable int) string {
 	text := fmt.Sprintf("%d valid, %d invalid, %d warnings", objects-len(v.invalid), len(v.invalid)+unusable, v.warnings)
+	if v.warnings == 1 {
+		text = strings.TrimSuffix(text, "s")
+	}
 	if v.silenced > 0 {
 		text += fmt.Sprintf(", %d silenced", v.silenced)
 	}
