@@ -273,7 +273,8 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 		return
 	}
 	if texts := v.secretsAmong(used); len(texts) > 0 || v != nil && obj.Shown(nil) != nil {
-		obj.Confide(texts, v.shown(b.ctx, obj.Shown(opened)))
+		shown := v.shown(b.ctx, obj.Shown(opened))
+		obj.Confide(transformed(texts, content, shown), shown)
 	}
 	content = owned(f, content)
 	if shown := obj.Shown(nil); shown != nil {

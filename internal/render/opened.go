@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -74,4 +75,42 @@ func redactedIn(v any, opened []any, texts *[]string, found *bool) any {
 		*texts = append(*texts, text)
 	}
 	return "REDACTED"
+}
+
+// minTransformed is the length from which on what became of a secret is one: shorter texts are everywhere.
+const minTransformed = 4
+
+// transformed adds to the values of Secrets what expressions and URLs make of them: strings of an object that are not
+// shown and hold none of the values as they are.
+func transformed(texts []string, content, shown any) []string {
+	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+	for _, text := range slices.Clone(texts) {
+		if escaped := url.PathEscape(text); escaped != text {
+			texts = append(texts, escaped)
+		}
+	}
+	return transformedIn(texts, content, shown)
+}
+
+func transformedIn(texts []string, content, shown any) []string {
+	switch c := content.(type) {
+	case map[string]any:
+		s, _ := shown.(map[string]any)
+		for _, k := range sortedKeys(c) {
+			if other, there := s[k]; there {
+				texts = transformedIn(texts, c[k], other)
+			}
+		}
+	case []any:
+		s, _ := shown.([]any)
+		for i := range min(len(c), len(s)) {
+			texts = transformedIn(texts, c[i], s[i])
+		}
+	case string:
+		plain := func(text string) bool { return strings.Contains(c, text) }
+		if len(texts) > 0 && len(c) >= minTransformed && c != shown && !slices.ContainsFunc(texts, plain) {
+			texts = append(texts, c)
+		}
+	}
+	return texts
 }
