@@ -15,6 +15,10 @@ type Excerpt struct {
 	Before, Marked, After string
 }
 
+// maxExcerpt is the longest line that is quoted. Each finding has a line of its own: a list in one line would be kept,
+// searched for secrets and printed as often as there are findings in it.
+const maxExcerpt = 4 << 10
+
 // Excerpt finds the line of a field as Position finds its place. Marked is the key with its value if that stands on the
 // same line, and the key of the nearest parent if the field is not there.
 func (o *Object) Excerpt(path ...any) Excerpt {
@@ -103,7 +107,11 @@ func (d *document) excerpt(pos Pos, place, value *yaml.Node) Excerpt {
 	if place.Line == 1 && d.col > 0 {
 		return e // the line begins in another document
 	}
-	line := string(lineText(d.text, place.Line))
+	text := lineText(d.text, place.Line)
+	if len(text) > maxExcerpt {
+		return e
+	}
+	line := string(text)
 	start := byteOffset(line, place.Column)
 	end := start
 	if value != nil && value.Line == place.Line && value.Kind == yaml.ScalarNode {
@@ -180,7 +188,7 @@ func lineOf(pos Pos, data []byte) Excerpt {
 		return e
 	}
 	line := string(lineText(data, pos.Line))
-	if !utf8.ValidString(line) {
+	if len(line) > maxExcerpt || !utf8.ValidString(line) {
 		return e
 	}
 	start := byteOffset(line, pos.Column)

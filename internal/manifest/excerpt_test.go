@@ -35,6 +35,21 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
+// TestExcerptIsBounded: a line is kept with each finding in it, so one that is too long is not quoted.
+func TestExcerptIsBounded(t *testing.T) {
+	const object = `{"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart", "metadata": {"name": "c"}, "spec": {"chart": "`
+	for length, want := range map[int]bool{100: true, maxExcerpt: false} {
+		s := NewSet("")
+		if err := s.Add("f.json", []byte(object+strings.Repeat("x", length)+`"}}`)); err != nil {
+			t.Fatal(err)
+		}
+		e := s.Objects()[0].Excerpt("spec", "chart")
+		if quoted := e.Marked != ""; quoted != want || e.Pos.Column == 0 {
+			t.Errorf("a value of %d bytes: %v at %v", length, quoted, e.Pos)
+		}
+	}
+}
+
 // TestExcerptOfSecret looks for values of Secrets in lines that are quoted.
 func TestExcerptOfSecret(t *testing.T) {
 	const secret = `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"password": "hunter2"}}`
