@@ -116,6 +116,8 @@ func (r *review) code(path []any, e *field.Error) finding.Code {
 		return finding.UnresolvedVariable
 	case slices.Contains(r.broken, e):
 		return finding.BrokenRule
+	case len(path) == 0 && e.Type == field.ErrorTypeInvalid && e.BadValue == nil:
+		return "" // rules were not checked: the mistakes that kept them from it are told
 	case e.Type == field.ErrorTypeRequired:
 		return finding.MissingField
 	case len(path) > 0 && path[0] == "metadata":
