@@ -36,6 +36,8 @@ type document struct {
 
 	// root is the tree with positions, parsed again when it is first asked for.
 	root func() (*yaml.Node, error)
+	// ignores are the comments about findings, of all objects in it; read like root.
+	ignores func() []Ignore
 
 	checked, decoded bool
 	checkErr, err    error
@@ -63,6 +65,7 @@ func documents(file string, c chunk) iter.Seq[*document] {
 func newDocument(file string, text []byte, line, col int, isJSON bool) *document {
 	d := &document{file: file, text: text, line: line, col: col, json: isJSON}
 	d.root = sync.OnceValues(d.parse)
+	d.ignores = sync.OnceValue(d.readIgnores)
 	return d
 }
 

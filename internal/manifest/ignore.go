@@ -66,9 +66,9 @@ func (l location) lines(begin int) (first, last int) {
 	return begin, endless
 }
 
-// ignores reads the comments of a document, line by line. Comments that stand alone speak for the first line after them
+// readIgnores reads the comments of a document, line by line. Comments that stand alone speak for the first line after them
 // that is no comment.
-func (d *document) ignores() []Ignore {
+func (d *document) readIgnores() []Ignore {
 	var all, waiting []Ignore
 	line := d.line
 	for text := range bytes.Lines(d.text) {
