@@ -104,8 +104,8 @@ func addConsoleFlags(fs *pflag.FlagSet) {
 	choices(fs, "color", "auto", "always", "never")
 }
 
-// configure reads the flags of addConsoleFlags.
-func (c *console) configure(fs *pflag.FlagSet, env *Env) error {
+// configure reads the flags of addConsoleFlags, whose values come from these origins.
+func (c *console) configure(fs *pflag.FlagSet, from origins, env *Env) error {
 	quiet, _ := fs.GetBool("quiet")
 	verbose, _ := fs.GetCount("verbose")
 	format, _ := fs.GetString("log-format")
@@ -118,7 +118,11 @@ func (c *console) configure(fs *pflag.FlagSet, env *Env) error {
 		return err
 	}
 	if quiet && verbose > 0 {
-		return usagef("--quiet and --verbose exclude each other")
+		byFlag := from["quiet"] == "--quiet"
+		if byFlag == (from["verbose"] == "--verbose") {
+			return usagef("--quiet and --verbose exclude each other")
+		}
+		quiet = byFlag // what was typed wins over the environment and the file
 	}
 	c.verbosity = verbose
 	if quiet {

@@ -357,7 +357,7 @@ func TestWhenThereAreRowsAndColours(t *testing.T) {
 			if err := fs.Parse(test.args); err != nil {
 				t.Fatal(err)
 			}
-			err := c.configure(fs, &Env{
+			err := c.configure(fs, origins{}, &Env{
 				Getenv:   func(name string) string { return test.environment[name] },
 				Terminal: func() (int, int, bool) { return 80, 24, test.terminal },
 				Now:      time.Now,

@@ -55,10 +55,10 @@ func newRootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "helmsrc",
 		Short: "Resolve, fetch and verify the Helm charts of Flux manifests, without a cluster",
-		Long: `helmsrc reads Flux HelmChart manifests and their sources (HelmRepository,
-GitRepository, Bucket, OCIRepository, and the Secrets that they name), resolves
-versions, fetches, packages and checks the charts into a local artifacts directory, and prints each
-object with the status that Flux's source-controller would give it.
+		Long: `helmsrc reads Flux HelmRelease and HelmChart manifests with their sources
+(HelmRepository, OCIRepository, GitRepository, Bucket) and the Secrets that they name,
+resolves versions, fetches, packages and checks the charts into a local artifacts
+directory, and prints each object with the status that Flux's controllers would give it.
 
 It needs no cluster, no kubeconfig and no helm binary.
 
@@ -75,15 +75,17 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			a.command = cmd.Name()
-			if _, err := a.configure(cmd, args); err != nil {
+			from, err := a.configure(cmd, args)
+			if err != nil {
 				return err
 			}
-			return a.console.configure(cmd.Flags(), a.env)
+			return a.console.configure(cmd.Flags(), from, a.env)
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err: err, hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
 	})
+	root.SetHelpCommand(newHelpCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
 	addConsoleFlags(root.PersistentFlags())
@@ -108,6 +110,25 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 	}
 	callAs(root, a.env.Program)
 	return root
+}
+
+// newHelpCommand is cobra's, but for words that are no command.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about a command",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err == nil {
+				err = noSubcommand(about, rest)
+			}
+			if err != nil {
+				return err
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 // noSubcommand refuses words that are no subcommand, and names the nearest one.

@@ -62,9 +62,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 
 	results := a.reconcile(ctx, in, st, o.fetch.timeout, options)
 	a.tellNotes(in)
-	if err := print(results); err != nil {
-		return exitFailed, fmt.Errorf("stdout: %w", err)
-	}
+	printed := print(results)
 	code := in.code
 	for _, r := range results {
 		code = worst(code, codeOf(r))
@@ -73,7 +71,11 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if o.input.exitZero && code != exitInterrupted && code != exitUsage {
 		code = exitOK
 	}
-	return a.report(&o.report, a.newReport(a.reportObjects(in, results), in.unusable), o.outputs(), code), nil
+	code = a.report(&o.report, a.newReport(a.reportObjects(in, results), in.unusable), o.outputs(), code)
+	if printed != nil {
+		return exitFailed, fmt.Errorf("stdout: %w", printed)
+	}
+	return code, nil
 }
 
 // outputs are what a step of GitHub Actions wants to know besides what was found.

@@ -81,17 +81,17 @@ func kustomizationFile(dir string) string {
 
 // directory reads the kustomization of a directory, once. It is nil if there is none.
 func (r *repository) directory(path string) *directory {
-	if d, ok := r.dirs[path]; ok {
+	d, ok := known(r, r.dirs, path)
+	if ok {
 		return d
 	}
-	var d *directory
 	if file := kustomizationFile(path); file != "" {
 		d = &directory{path: path, file: file}
 		if d.err = d.read(r); d.err == nil {
 			d.err = d.resolve(r)
 		}
 	}
-	r.dirs[path] = d
+	learn(r, r.dirs, path, d)
 	return d
 }
 

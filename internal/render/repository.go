@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -20,14 +21,16 @@ type repository struct {
 	display func(string) string
 	skip    []os.FileInfo // directories that are no part of it
 
-	rules  func() *tree.Rules
+	rules func() *tree.Rules
+
+	mu     sync.Mutex // of both maps: a build that was given up may still be reading
 	dirs   map[string]*directory
 	parsed map[string]*manifest.File // by absolute path without links; those of the input too
 }
 
 // file reads a file of manifests, once.
 func (r *repository) file(path string) (*manifest.File, error) {
-	if f, ok := r.parsed[path]; ok {
+	if f, ok := known(r, r.parsed, path); ok {
 		return f, nil
 	}
 	data, err := readFile(path)
@@ -36,9 +39,23 @@ func (r *repository) file(path string) (*manifest.File, error) {
 	}
 	f, err := manifest.ParseFile(r.display(path), data)
 	if err == nil {
-		r.parsed[path] = f
+		learn(r, r.parsed, path, f)
 	}
 	return f, err
+}
+
+// known looks up what was read before.
+func known[V any](r *repository, m map[string]V, path string) (V, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v, ok := m[path]
+	return v, ok
+}
+
+func learn[V any](r *repository, m map[string]V, path string, v V) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m[path] = v
 }
 
 // repositoryRoot is the nearest parent of a directory that Git knows, if there is one.
