@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // onlyDocument is the root of a file with one YAML document, nil if it is empty.
@@ -103,7 +105,8 @@ func (p *configParser) setting(command string, key, value *yaml.Node) error {
 
 func (p *configParser) unknown(key *yaml.Node, what string, names []string) error {
 	hint := "'helmsrc config' prints all keys"
-	if near := nearest(key.Value, names); near != "" {
+	slices.Sort(names)
+	if near, ok := manifest.Nearest(key.Value, names); ok {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return p.file.refuse(key.Line, fmt.Errorf("unknown %s %q", what, key.Value), hint)
@@ -286,37 +289,4 @@ func reserved(key string) string {
 		return ""
 	}
 	return unknownHarm
-}
-
-// nearest is the name that was probably meant, or nothing.
-func nearest(word string, names []string) string {
-	best, least := "", 3 // further away than this is another word
-	slices.Sort(names)
-	for _, name := range names {
-		if d := editDistance(word, name); d < least && d < len(name) {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// editDistance counts the insertions, removals and replacements between two words.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

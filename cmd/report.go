@@ -49,7 +49,7 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 		}
 		if !slices.Contains(report.Formats(), format) {
 			hint := "the formats are " + join(report.Formats())
-			if near := nearest(format, report.Formats()); near != "" {
+			if near, ok := manifest.Nearest(format, report.Formats()); ok {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			return &usageError{err: fmt.Errorf("--report %s: unknown format %q", text, format), hint: hint}
