@@ -2,6 +2,7 @@ package finding
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -52,7 +53,7 @@ func (s *Ignores) Silences(f Finding) bool {
 
 func (i *ignore) names(code Code) bool {
 	for _, c := range i.Codes {
-		if c == string(code) {
+		if strings.EqualFold(c, string(code)) {
 			return true
 		}
 	}
@@ -67,14 +68,14 @@ func (s *Ignores) Findings() []Finding {
 			found = append(found, i.finding(UnknownCode, "the comment names no code"))
 		}
 		for _, c := range i.Codes {
-			rule, known := Lookup(c)
+			rule, known := Lookup(strings.ToUpper(c))
 			switch {
 			case !known:
 				found = append(found, i.finding(UnknownCode, fmt.Sprintf("there is no code %q", c)))
 			case !rule.Silenceable():
-				found = append(found, i.finding(UnknownCode, c+" cannot be silenced"))
+				found = append(found, i.finding(UnknownCode, string(rule.Code)+" cannot be silenced"))
 			case rule.Example != "" && !i.used[rule.Code]:
-				found = append(found, i.finding(UselessIgnore, "there is no "+c+" here to be silenced"))
+				found = append(found, i.finding(UselessIgnore, "there is no "+string(rule.Code)+" here to be silenced"))
 			}
 		}
 	}

@@ -47,7 +47,7 @@ hint: add 'type: oci' to the spec of the HelmRepository
 
 ## Silencing a finding
 
-A comment silences a code on its own line; one that stands alone, on the next line. On the first line of an object, or on that of its name, it holds for the whole object. Several codes are separated by commas, and whatever follows is a reason for people.
+A comment silences a code on its own line; one that stands alone, on the next line. On the first line of an object, or on that of its name, it holds for the whole object. Several codes are separated by commas, in capitals or not, and whatever follows is a reason for people. What stands in a text, in quotes or below a ` + "`|`" + `, is no comment.
 
 ` + "```yaml" + `
 spec:

@@ -152,8 +152,8 @@ func scalarLength(text string, n *yaml.Node) int {
 
 // quotedLength finds the closing quote. The escape character takes the one after it along; in single quotes it is the
 // quote itself, doubled.
-func quotedLength(text string, quote, escape byte) int {
-	if text == "" || text[0] != quote {
+func quotedLength[T string | []byte](text T, quote, escape byte) int {
+	if len(text) == 0 || text[0] != quote {
 		return 0
 	}
 	for i := 1; i < len(text); i++ {

@@ -70,10 +70,12 @@ func (l location) lines(begin int) (first, last int) {
 // that is no comment.
 func (d *document) readIgnores() []Ignore {
 	var all, waiting []Ignore
+	texts := d.texts()
 	line := d.line
-	for text := range bytes.Lines(d.text) {
+	for at, n := 0, 0; at < len(d.text); at += n {
 		line++
-		content, comment := splitComment(string(bytes.TrimRight(text, "\r\n")))
+		n = lineLength(d.text[at:])
+		content, comment := splitComment(string(bytes.TrimRight(d.text[at:at+n], "\r\n")), func(i int) bool { return texts.hold(at + i) })
 		alone := strings.TrimSpace(content) == ""
 		if rest, ok := ignoring(comment); ok {
 			pos := Pos{d.file, line, 1 + len([]rune(content))}
@@ -96,15 +98,15 @@ func (d *document) readIgnores() []Ignore {
 	return append(all, waiting...)
 }
 
-// splitComment cuts a line where its comment begins: at a # after a space, or at the start.
-func splitComment(line string) (content, comment string) {
+// splitComment cuts a line where its comment begins: at a # after a space, or at the start, that is no text.
+func splitComment(line string, isText func(int) bool) (content, comment string) {
 	for at := 0; at < len(line); {
 		n := strings.Index(line[at:], "#")
 		if n < 0 {
 			break
 		}
 		at += n
-		if at == 0 || line[at-1] == ' ' || line[at-1] == '\t' {
+		if (at == 0 || line[at-1] == ' ' || line[at-1] == '\t') && !isText(at) {
 			if _, ok := ignoring(line[at:]); ok || strings.TrimSpace(line[:at]) == "" {
 				return line[:at], line[at:]
 			}
