@@ -55,6 +55,7 @@ type console struct {
 	width     func() (int, int, bool) // of the terminal, if there is one
 
 	findings []finding.Finding     // that were told
+	quiet    []finding.Finding     // that comments silence
 	advised  map[finding.Code]bool // codes whose general advice was given
 }
 

@@ -116,15 +116,31 @@ func levelOf(s finding.Severity) string {
 	return levelError
 }
 
-// findings are all that this run has told, in the order in which it did.
-func (a *app) findings() []finding.Finding {
-	a.console.mu.Lock()
-	defer a.console.mu.Unlock()
-	for i := range a.console.findings {
-		f := &a.console.findings[i]
-		f.Message, f.Fix, f.Line = a.console.concealed(f.Message), a.console.concealed(f.Fix), a.console.concealed(f.Line)
+// findings are all that this run has told, in the order in which it did, and what
+// comments silenced.
+func (a *app) findings() (told, silenced []finding.Finding) {
+	c := a.console
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, list := range [][]finding.Finding{c.findings, c.quiet} {
+		for i := range list {
+			f := &list[i]
+			f.Message, f.Fix, f.Line, f.Reason = c.concealed(f.Message), c.concealed(f.Fix), c.concealed(f.Line), c.concealed(f.Reason)
+		}
 	}
-	return a.console.findings
+	return c.findings, c.quiet
+}
+
+// silenced tells whether a comment silences a finding, which is kept for the reports.
+func (c *console) silenced(ignores *finding.Ignores, f finding.Finding) bool {
+	reason, ok := ignores.Silences(f)
+	if ok && (f.Severity != finding.Note || c.shown(levelNote)) {
+		f.Reason = reconcile.RedactText(reason)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.quiet = append(c.quiet, f)
+	}
+	return ok
 }
 
 // keep takes up a finding that is told in other words.

@@ -303,7 +303,7 @@ func (a *app) reject(in *input, obj *manifest.Object, err error) {
 func (a *app) tellWarnings(in *input, adm *admission.Admitted) {
 	in.ignores.Add(adm.Object)
 	for _, f := range reconcile.Warned(adm) {
-		if !in.ignores.Silences(f) {
+		if !a.console.silenced(&in.ignores, f) {
 			a.console.tellAs(f, telling{at: subjectOf(adm.Object), placed: true, brief: true})
 		}
 	}

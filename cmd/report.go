@@ -24,6 +24,7 @@ import (
 // reportOptions say where else goes what was found.
 type reportOptions struct {
 	reports  []string
+	silenced bool
 	noGitHub bool
 	targets  []reportTarget
 }
@@ -36,6 +37,7 @@ type reportTarget struct{ format, file string }
 
 func (o *reportOptions) add(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.reports, "report", nil, "write a report, too: `FORMAT=FILE`, where the format is one of "+strings.Join(report.Formats(), ", ")+" (repeatable)")
+	fs.BoolVar(&o.silenced, "report-silenced", false, "list in reports what comments silence, too: in SARIF as suppressed, in JSON as silenced")
 	fs.BoolVar(&o.noGitHub, "no-github", false, "under GitHub Actions, leave annotations, step summary and outputs alone")
 }
 
@@ -69,6 +71,7 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 // report writes the reports of a run that is over, and tells GitHub. It returns the exit
 // code: a report that is missing is a failure, whatever else may be forgiven.
 func (a *app) report(o *reportOptions, run *report.Run, outputs []githubOutput, code int) int {
+	run.ListSilenced = o.silenced
 	a.placeFiles(run)
 	for _, t := range o.targets {
 		if err := a.writeReport(t, run); err != nil {
@@ -145,9 +148,10 @@ func writeNew(path string, content []byte) error {
 // newReport describes a run that is over: what was found is in the app. Objects that are
 // unusable, because nobody can tell which one is meant, are only counted.
 func (a *app) newReport(objects []report.Object, unusable int) *report.Run {
+	told, silenced := a.findings()
 	run := &report.Run{
 		Command: a.command, Version: versionString(), Started: a.began, Duration: a.now().Sub(a.began),
-		Findings: a.findings(), Objects: objects, Failed: unusable,
+		Findings: told, Silenced: silenced, Objects: objects, Failed: unusable,
 	}
 	for i := range objects {
 		o := &objects[i]
@@ -257,13 +261,15 @@ func (a *app) resultObject(r *reconcile.Result) report.Object {
 func (a *app) placeFiles(run *report.Run) {
 	root := a.repositoryRoot()
 	place := func(p *manifest.Pos) { p.File = fileInRepository(root, p.File) }
-	run.Findings = slices.Clone(run.Findings)
-	for i := range run.Findings {
-		f := &run.Findings[i]
-		f.Related = slices.Clone(f.Related)
-		place(&f.Pos)
-		for j := range f.Related {
-			place(&f.Related[j])
+	run.Findings, run.Silenced = slices.Clone(run.Findings), slices.Clone(run.Silenced)
+	for _, list := range [][]finding.Finding{run.Findings, run.Silenced} {
+		for i := range list {
+			f := &list[i]
+			f.Related = slices.Clone(f.Related)
+			place(&f.Pos)
+			for j := range f.Related {
+				place(&f.Related[j])
+			}
 		}
 	}
 	for i := range run.Objects {

@@ -99,7 +99,7 @@ func (p *progress) print(r *reconcile.Result) {
 		p.console.debug(s, text)
 	}
 	for _, text := range r.Warnings {
-		if f := r.Warning(text); !p.ignores.Silences(f) {
+		if f := r.Warning(text); !p.console.silenced(p.ignores, f) {
 			p.console.tellAs(f, telling{at: s, brief: true})
 		}
 	}

@@ -77,7 +77,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	}
 	a.tellNotes(in)
 	v := &verdict{strict: strict, invalid: map[subject]bool{}}
-	v.judge(in, all)
+	v.judge(a.console, in, all)
 	for _, f := range v.told {
 		a.console.tell(f)
 	}
@@ -103,9 +103,9 @@ type verdict struct {
 
 // judge leaves out what comments silence, and adds the comments that silence
 // nothing.
-func (v *verdict) judge(in *input, all []finding.Finding) {
+func (v *verdict) judge(c *console, in *input, all []finding.Finding) {
 	for _, f := range all {
-		if in.ignores.Silences(f) {
+		if c.silenced(&in.ignores, v.raised(f)) {
 			v.silenced++
 			continue
 		}
@@ -117,10 +117,16 @@ func (v *verdict) judge(in *input, all []finding.Finding) {
 	sortFindings(v.told)
 }
 
-func (v *verdict) add(f finding.Finding) {
+// raised is a finding as strict people see it.
+func (v *verdict) raised(f finding.Finding) finding.Finding {
 	if v.strict && f.Severity == finding.Note {
 		f.Severity = finding.Warning
 	}
+	return f
+}
+
+func (v *verdict) add(f finding.Finding) {
+	f = v.raised(f)
 	switch f.Severity {
 	case finding.Error:
 		v.invalid[subject{f.Kind, f.Namespace, f.Name}] = true

@@ -55,6 +55,7 @@ type Finding struct {
 	Message string
 	Fix     string // what to do about this very one
 	Related []manifest.Pos
+	Reason  string // for which a comment silences it
 }
 
 // The headings of the catalogue, in its order.

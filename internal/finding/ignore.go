@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -34,21 +35,21 @@ func (s *Ignores) Add(obj *manifest.Object) {
 	}
 }
 
-// Silences tells whether a comment asks for a finding to be kept quiet, and remembers that it did.
-func (s *Ignores) Silences(f Finding) bool {
+// Silences tells whether a comment asks for a finding to be kept quiet, and why, and remembers that it did.
+func (s *Ignores) Silences(f Finding) (reason string, silenced bool) {
 	if len(s.list) == 0 {
-		return false
+		return "", false
 	}
 	if rule, ok := Lookup(string(f.Code)); !ok || !rule.Silenceable() {
-		return false
+		return "", false
 	}
-	silenced := false
 	for _, i := range s.list {
 		if i.Covers(f.Pos) && i.names(f.Code) {
 			i.used[f.Code], silenced = true, true
+			reason = cmp.Or(reason, i.Reason)
 		}
 	}
-	return silenced
+	return reason, silenced
 }
 
 func (i *ignore) names(code Code) bool {

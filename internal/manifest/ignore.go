@@ -14,6 +14,7 @@ type Ignore struct {
 	Excerpt Excerpt
 	Line    int // that it speaks for: its own, or the next one for a comment that stands alone
 	Codes   []string
+	Reason  string // whatever follows the codes
 
 	// Whole is true of a comment that speaks for all lines of its object, from First up to Last.
 	Whole       bool
@@ -79,7 +80,8 @@ func (d *document) readIgnores() []Ignore {
 		alone := strings.TrimSpace(content) == ""
 		if rest, ok := ignoring(comment); ok {
 			pos := Pos{d.file, line, 1 + len([]rune(content))}
-			i := Ignore{Pos: pos, Line: line, Codes: ignoredCodes(rest), Excerpt: Excerpt{Pos: pos, Before: content, Marked: comment}}
+			codes, reason := ignoredCodes(rest)
+			i := Ignore{Pos: pos, Line: line, Codes: codes, Reason: reason, Excerpt: Excerpt{Pos: pos, Before: content, Marked: comment}}
 			if alone {
 				waiting = append(waiting, i)
 				continue
@@ -123,17 +125,17 @@ func ignoring(comment string) (rest string, ok bool) {
 }
 
 // ignoredCodes are the words up to the first that is none of a list: the rest is the reason.
-func ignoredCodes(text string) []string {
-	var codes []string
-	for field := range strings.FieldsSeq(text) {
+func ignoredCodes(text string) (codes []string, reason string) {
+	fields := strings.Fields(text)
+	for i, field := range fields {
 		for code := range strings.SplitSeq(field, ",") {
 			if code != "" {
 				codes = append(codes, code)
 			}
 		}
 		if !strings.HasSuffix(field, ",") {
-			break
+			return codes, strings.Join(fields[i+1:], " ")
 		}
 	}
-	return codes
+	return codes, ""
 }

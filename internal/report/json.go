@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"slices"
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -32,6 +33,7 @@ type (
 		Errors   int `json:"errors"`
 		Warnings int `json:"warnings"`
 		Notes    int `json:"notes"`
+		Silenced int `json:"silenced"`
 	}
 	jsonFinding struct {
 		Code        finding.Code     `json:"code"`
@@ -45,6 +47,8 @@ type (
 		Fix         string           `json:"fix,omitempty"`
 		Related     []*jsonPlace     `json:"related,omitempty"`
 		Fingerprint string           `json:"fingerprint"`
+		Silenced    bool             `json:"silenced,omitempty"`
+		Reason      string           `json:"reason,omitempty"`
 	}
 	jsonPlace struct {
 		File      string `json:"file"`
@@ -78,14 +82,17 @@ func writeJSON(w io.Writer, run *Run) error {
 		Command:  run.Command,
 		Started:  run.Started.UTC().Format(time.RFC3339),
 		Duration: milliseconds(run.Duration),
-		Summary:  jsonSummary{run.Ready, run.Failed, run.Skipped, run.interrupted(), n[finding.Error], n[finding.Warning], n[finding.Note]},
+		Summary:  jsonSummary{run.Ready, run.Failed, run.Skipped, run.interrupted(), n[finding.Error], n[finding.Warning], n[finding.Note], run.silenced},
 		Findings: []jsonFinding{},
 		Omitted:  run.omitted,
 		Objects:  []jsonObject{},
 	}
-	prints := fingerprints(run.Findings)
-	for i := range run.Findings {
-		out.Findings = append(out.Findings, newJSONFinding(&run.Findings[i], prints[i]))
+	all := slices.Concat(run.Findings, run.Silenced)
+	prints := fingerprints(all)
+	for i := range all {
+		f := newJSONFinding(&all[i], prints[i])
+		f.Silenced = i >= len(run.Findings)
+		out.Findings = append(out.Findings, f)
 	}
 	for _, o := range run.Objects {
 		out.Objects = append(out.Objects, jsonObject{
@@ -102,7 +109,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 
 func newJSONFinding(f *finding.Finding, fingerprint string) jsonFinding {
 	out := jsonFinding{
 		Code: f.Code, Severity: f.Severity, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name,
-		Place: newJSONPlace(f.Pos), Message: f.Message, Fix: f.Fix, Fingerprint: fingerprint,
+		Place: newJSONPlace(f.Pos), Message: f.Message, Fix: f.Fix, Fingerprint: fingerprint, Reason: f.Reason,
 	}
 	if r, ok := finding.Lookup(string(f.Code)); ok {
 		out.Rule = r.Name

@@ -28,8 +28,11 @@ func markdown(run *Run, most int) string {
 	if cut := run.interrupted(); cut > 0 {
 		objects += fmt.Sprintf(", %d not finished", cut)
 	}
-	p.add(fmt.Sprintf("%s; %s, %s, %s; %.1fs\n", objects, counted(n[finding.Error], "error"), counted(n[finding.Warning], "warning"),
-		counted(n[finding.Note], "note"), run.Duration.Seconds()))
+	findings := fmt.Sprintf("%s, %s, %s", counted(n[finding.Error], "error"), counted(n[finding.Warning], "warning"), counted(n[finding.Note], "note"))
+	if run.silenced > 0 {
+		findings += fmt.Sprintf(", %d silenced", run.silenced)
+	}
+	p.add(fmt.Sprintf("%s; %s; %.1fs\n", objects, findings, run.Duration.Seconds()))
 	var rows []string
 	for i := range run.Findings {
 		rows = append(rows, findingRow(&run.Findings[i]))

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -23,10 +24,13 @@ type Run struct {
 	Started                time.Time
 	Duration               time.Duration
 	Findings               []finding.Finding
+	Silenced               []finding.Finding // by comments
+	ListSilenced           bool              // where a format can tell them from the others; else they are counted at most
 	Objects                []Object
 	Ready, Failed, Skipped int
 
-	omitted int // findings that were too many
+	omitted  int // findings that were too many
+	silenced int // findings, listed or not
 }
 
 // Object is what became of one object.
@@ -101,14 +105,12 @@ func Write(w io.Writer, format string, run *Run) error {
 // bounded is a run of a size that other programs take, and with text that every format can hold.
 func (r *Run) bounded() *Run {
 	b := *r
-	b.omitted = max(0, len(r.Findings)-maxFindings)
-	b.Findings = make([]finding.Finding, len(r.Findings)-b.omitted)
-	for i := range b.Findings {
-		f := r.Findings[i]
-		for _, text := range []*string{&f.Kind, &f.Namespace, &f.Name, &f.Pos.File, &f.Line, &f.Message, &f.Fix} {
-			*text = clean(*text)
-		}
-		b.Findings[i] = f
+	b.Findings = cleaned(r.Findings, maxFindings)
+	b.omitted = len(r.Findings) - len(b.Findings)
+	b.silenced = len(r.Silenced)
+	if b.Silenced = nil; r.ListSilenced {
+		b.Silenced = cleaned(r.Silenced, maxFindings-len(b.Findings))
+		b.omitted += len(r.Silenced) - len(b.Silenced)
 	}
 	b.Objects = make([]Object, len(r.Objects))
 	for i, o := range r.Objects {
@@ -120,6 +122,18 @@ func (r *Run) bounded() *Run {
 		b.Objects[i] = o
 	}
 	return &b
+}
+
+// cleaned are the first of the findings, fit for every format.
+func cleaned(findings []finding.Finding, most int) []finding.Finding {
+	findings = slices.Clone(findings[:min(len(findings), most)])
+	for i := range findings {
+		f := &findings[i]
+		for _, text := range []*string{&f.Kind, &f.Namespace, &f.Name, &f.Pos.File, &f.Line, &f.Message, &f.Fix, &f.Reason} {
+			*text = clean(*text)
+		}
+	}
+	return findings
 }
 
 // clean drops what no format can hold (control characters, broken UTF-8) and shortens what is too long.

@@ -31,7 +31,15 @@ func runs() map[string]*Run {
 	}
 	return map[string]*Run{
 		"empty": {Command: "validate", Started: started},
-		"many":  many,
+		"silenced": {
+			Command: "validate", Started: started, ListSilenced: true,
+			Findings: []finding.Finding{{Code: finding.ShortInterval, Severity: finding.Warning, Pos: manifest.Pos{File: "a.yaml", Line: 1}, Line: "x", Message: "told"}},
+			Silenced: []finding.Finding{
+				{Code: finding.ShortInterval, Severity: finding.Warning, Pos: manifest.Pos{File: "a.yaml", Line: 1}, Line: "x", Message: "quiet", Reason: hostile},
+				{Code: finding.UselessSetting, Severity: finding.Warning, Pos: manifest.Pos{File: "a.yaml", Line: 2}, Message: "quiet"},
+			},
+		},
+		"many": many,
 		"usual": {
 			Command: "fetch", Version: "1.2.3", Started: started, Duration: 3400 * time.Millisecond, Ready: 1, Failed: 2, Skipped: 1,
 			Findings: []finding.Finding{
@@ -192,6 +200,48 @@ func TestSARIF(t *testing.T) {
 	}
 	if run.Invocations[0].Successful {
 		t.Error("a run that was interrupted is called successful")
+	}
+}
+
+// TestSilenced has silenced findings in reports that can say so, if they are asked for, and else only counts them.
+func TestSilenced(t *testing.T) {
+	run := runs()["silenced"]
+	var log sarifLog
+	if err := json.Unmarshal([]byte(written(t, "sarif", run)), &log); err != nil {
+		t.Fatal(err)
+	}
+	results := log.Runs[0].Results
+	if len(results) != 3 || results[0].Suppressions != nil || results[1].Suppressions[0] != (sarifSuppression{"inSource", clean(hostile)}) {
+		t.Errorf("results %+v", results)
+	}
+	if results[0].Fingerprints["helmsrc/v1"] == results[1].Fingerprints["helmsrc/v1"] {
+		t.Error("two findings are one")
+	}
+	var got jsonReport
+	if err := json.Unmarshal([]byte(written(t, "json", run)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if f := got.Findings; len(f) != 3 || f[0].Silenced || !f[2].Silenced || f[2].Reason != "" || got.Summary.Silenced != 2 || got.Summary.Warnings != 1 {
+		t.Errorf("%+v", got)
+	}
+	for _, format := range Formats() {
+		listed := *run
+		listed.ListSilenced = format != "sarif" && format != "json"
+		text := written(t, format, &listed)
+		if strings.Contains(text, "quiet") {
+			t.Errorf("%s lists what is silenced:\n%s", format, text)
+		}
+		if counts := format == "json" || format == "markdown"; counts && !strings.Contains(text, "2 silenced") && !strings.Contains(text, `"silenced": 2`) {
+			t.Errorf("%s does not count what is silenced:\n%s", format, text)
+		}
+	}
+	many := *runs()["many"]
+	many.Silenced, many.ListSilenced = run.Silenced, true
+	if err := json.Unmarshal([]byte(written(t, "json", &many)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Findings) != maxFindings || got.Omitted != 9 || got.Summary.Silenced != 2 {
+		t.Errorf("%d findings, %d omitted, %+v", len(got.Findings), got.Omitted, got.Summary)
 	}
 }
 

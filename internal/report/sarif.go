@@ -75,13 +75,18 @@ type (
 		Description sarifText `json:"description"`
 	}
 	sarifResult struct {
-		RuleID       string            `json:"ruleId"`
-		RuleIndex    int               `json:"ruleIndex"`
-		Level        string            `json:"level"`
-		Message      sarifText         `json:"message"`
-		Locations    []sarifLocation   `json:"locations"`
-		Related      []sarifLocation   `json:"relatedLocations,omitempty"`
-		Fingerprints map[string]string `json:"partialFingerprints"`
+		RuleID       string             `json:"ruleId"`
+		RuleIndex    int                `json:"ruleIndex"`
+		Level        string             `json:"level"`
+		Message      sarifText          `json:"message"`
+		Locations    []sarifLocation    `json:"locations"`
+		Related      []sarifLocation    `json:"relatedLocations,omitempty"`
+		Fingerprints map[string]string  `json:"partialFingerprints"`
+		Suppressions []sarifSuppression `json:"suppressions,omitempty"`
+	}
+	sarifSuppression struct {
+		Kind          string `json:"kind"`
+		Justification string `json:"justification,omitempty"`
 	}
 	sarifLocation struct {
 		ID       int            `json:"id,omitempty"`
@@ -115,8 +120,9 @@ const (
 )
 
 func writeSARIF(w io.Writer, run *Run) error {
+	all := slices.Concat(run.Findings, run.Silenced)
 	out := sarifRun{
-		Tool: sarifTool{sarifDriver{Name: "helmsrc", Version: run.Version, URI: home, Rules: sarifRules(run.Findings)}},
+		Tool: sarifTool{sarifDriver{Name: "helmsrc", Version: run.Version, URI: home, Rules: sarifRules(all)}},
 		// Where the root is on this machine is nobody's business, and would make two machines differ.
 		Bases:      map[string]sarifBase{sarifRoot: {sarifText{Text: "the root of the repository"}}},
 		Results:    []sarifResult{},
@@ -129,15 +135,18 @@ func writeSARIF(w io.Writer, run *Run) error {
 		Start:       run.Started.UTC().Format(time.RFC3339),
 		End:         run.Started.Add(run.Duration).UTC().Format(time.RFC3339),
 	}
-	prints := fingerprints(run.Findings)
-	for i := range run.Findings {
-		f := &run.Findings[i]
+	prints := fingerprints(all)
+	for i := range all {
+		f := &all[i]
 		if f.Pos.File == "" { // code scanning takes no result without a file
 			invocation.Notifications = append(invocation.Notifications, sarifNotification{string(f.Severity), sarifText{Text: headline(f)}})
 			continue
 		}
 		result := newSARIFResult(f, prints[i])
 		result.RuleIndex = slices.IndexFunc(out.Tool.Driver.Rules, func(r sarifRule) bool { return r.ID == string(f.Code) })
+		if i >= len(run.Findings) {
+			result.Suppressions = []sarifSuppression{{"inSource", f.Reason}}
+		}
 		out.Results = append(out.Results, result)
 	}
 	if text := run.omission(); text != "" {
