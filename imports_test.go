@@ -18,34 +18,35 @@ const module = "github.com/helmsrc/helmsrc/"
 // line names, do without.
 var imports = map[string][]string{
 	"internal/heap":     {},
+	"internal/file":     {},
 	"internal/sops":     {},
 	"internal/resolve":  {},
 	"internal/digest":   {},
 	"internal/status":   {},
-	"internal/manifest": {},
+	"internal/manifest": {"internal/file"},
 
 	"internal/admission": {"internal/finding", "internal/manifest"},
-	"internal/auth":      {"internal/manifest"},
+	"internal/auth":      {"internal/file", "internal/manifest"},
 	"internal/finding":   {"internal/manifest"},
 	"internal/chart":     {"internal/digest", "internal/tree"},
 	"internal/index":     {"internal/resolve"},
 	"internal/report":    {"internal/finding", "internal/manifest"},
 	"internal/store":     {"internal/digest"},
-	"internal/render":    {"internal/manifest", "internal/sops", "internal/tree"},
+	"internal/render":    {"internal/file", "internal/manifest", "internal/sops", "internal/tree"},
 	"internal/tree":      {"internal/digest"},
 	"internal/values":    {},
 	"internal/verify":    {"internal/auth", "internal/digest"},
 	"internal/fetch": {
-		"internal/auth", "internal/chart", "internal/digest", "internal/index", "internal/resolve", "internal/tree",
+		"internal/auth", "internal/chart", "internal/digest", "internal/file", "internal/index", "internal/resolve", "internal/tree",
 	},
 
 	"internal/reconcile": {
-		"internal/admission", "internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/finding",
-		"internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree",
+		"internal/admission", "internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/file",
+		"internal/finding", "internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree",
 		"internal/values", "internal/verify",
 	},
 	"cmd": {
-		"internal/admission", "internal/finding", "internal/heap", "internal/manifest", "internal/reconcile", "internal/render",
+		"internal/admission", "internal/file", "internal/finding", "internal/heap", "internal/manifest", "internal/reconcile", "internal/render",
 		"internal/report", "internal/status", "internal/store",
 	},
 	"": {"cmd"},

@@ -142,3 +142,44 @@ spec: {interval: 5m, chart: podinfo, sourceRef: {kind: HelmRepository, name: rep
 	}
 	return b.String()
 }
+
+// TestPipeInterrupted ends runs that wait for what a pipe that they were told to read has to say.
+func TestPipeInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"fetch", "-f", "pipe"},
+		{"validate", "-f", "pipe"},
+		{"fetch", "-f", "all.yaml", "--config", "pipe"},
+		{"fetch", "-f", "all.yaml", "--keyring", "pipe"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			s := &stage{t: t, dir: t.TempDir()}
+			s.write(stateDir+"/network", "")
+			s.write("all.yaml", manyCharts(1))
+			pipe := filepath.Join(s.dir, "pipe")
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := s.command(args...)
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+			writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for its reader
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer writer.Close()
+			s.signal(cmd, os.Interrupt)
+			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+				t.Errorf("the run ended with %v, want exit status 130", err)
+			}
+			if !strings.HasSuffix(stderr.String(), "interrupted\n") {
+				t.Errorf("it says %q", stderr.String())
+			}
+		})
+	}
+}

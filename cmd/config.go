@@ -1,9 +1,9 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 const (
@@ -70,13 +72,13 @@ func readConfiguration(c *cobra.Command, origins origins) (*configuration, error
 	case none:
 		return nil, nil
 	case named != "":
-		return parseConfiguration(c.Root(), named, false)
+		return parseConfiguration(c.Root().Context(), c.Root(), named, false)
 	}
 	path, err := findConfiguration()
 	if path == "" || err != nil {
 		return nil, err
 	}
-	return parseConfiguration(c.Root(), path, true)
+	return parseConfiguration(c.Root().Context(), c.Root(), path, true)
 }
 
 // findConfiguration looks for the file in the working directory and those above it, up
@@ -138,8 +140,8 @@ func ours(file, work, self int) bool {
 	return file < 0 || file == 0 || file == work || file == self
 }
 
-func parseConfiguration(root *cobra.Command, path string, found bool) (*configuration, error) {
-	content, err := readConfigBytes(path)
+func parseConfiguration(ctx context.Context, root *cobra.Command, path string, found bool) (*configuration, error) {
+	content, err := file.Read(ctx, path, maxConfigBytes)
 	if err != nil {
 		return nil, &usageError{err: fmt.Errorf("%s: %w", filepath.ToSlash(path), err)}
 	}
@@ -151,19 +153,6 @@ func parseConfiguration(root *cobra.Command, path string, found bool) (*configur
 		return nil, err
 	}
 	return p.file, nil
-}
-
-func readConfigBytes(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
-	if err == nil && len(content) > maxConfigBytes {
-		err = fmt.Errorf("a configuration file has at most %d bytes", maxConfigBytes)
-	}
-	return content, err
 }
 
 // setting finds the value of a flag: the command's own goes before that of all.

@@ -27,6 +27,21 @@ func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 func (e *usageError) Hint() string  { return e.hint }
 
+// codeOfFailure is the exit code of an error that ended the run.
+func codeOfFailure(err error) int {
+	var passing interface{ Transient() bool }
+	var usage *usageError
+	switch {
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
+	case errors.As(err, &passing) && passing.Transient():
+		return exitTransient
+	case errors.As(err, &usage):
+		return exitUsage
+	}
+	return exitFailed
+}
+
 // worst joins two exit codes of parts of a run into the one of the whole.
 func worst(a, b int) int {
 	for _, code := range []int{exitInterrupted, exitIntegrity, exitUsage, exitFailed, exitTransient, exitDrift} {

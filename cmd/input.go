@@ -61,6 +61,9 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 		Open:             renderer.Open,
 		Build:            renderer.Build,
 	})
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("cannot read the input: %w", context.Cause(ctx))
+	}
 	a.console.conceal(set.Confidential())
 	a.tellRendered(renderer)
 	inventory := reconcile.NewInventory(set)

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -44,9 +43,8 @@ func Run(ctx context.Context, env *Env) int {
 	}
 	a.console.fail(err)
 	a.annotateFailure(c, err)
-	var usage *usageError
-	if errors.As(err, &usage) {
-		return exitUsage
+	if code := codeOfFailure(err); code != exitFailed {
+		return code
 	}
 	return worst(exitFailed, a.code)
 }

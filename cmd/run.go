@@ -33,6 +33,8 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err := o.fetch.check(); err != nil {
 		return exitUsage, err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
+	defer cancel()
 	if err := o.report.check(true); err != nil {
 		return exitUsage, err
 	}
@@ -56,11 +58,11 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 	defer st.Close()
 	options := o.reconcileOptions(directories)
-	if err := o.trust.apply(&options, a.env.Getenv); err != nil {
+	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
 		return exitUsage, err
 	}
 
-	results := a.reconcile(ctx, in, st, o.fetch.timeout, options)
+	results := a.reconcile(ctx, in, st, options)
 	a.tellNotes(in)
 	printed := print(results)
 	code := in.code
@@ -114,9 +116,7 @@ func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconci
 	}
 }
 
-func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, timeout time.Duration, o reconcile.Options) []*reconcile.Result {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, reconcile.Timeout("--timeout", timeout))
-	defer cancel()
+func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o reconcile.Options) []*reconcile.Result {
 	r := reconcile.New(in.inventory, st, reconcile.Edges{
 		Dial: a.env.Dial, Getenv: a.env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
 	}, o)

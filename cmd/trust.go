@@ -1,15 +1,15 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
@@ -35,17 +35,17 @@ func (o *trustOptions) addDependencies(fs *pflag.FlagSet) {
 }
 
 // apply reads the files, and says where what is fetched is kept.
-func (o *trustOptions) apply(to *reconcile.Options, getenv func(string) string) error {
+func (o *trustOptions) apply(ctx context.Context, to *reconcile.Options, getenv func(string) string) error {
 	if dir := cacheDir(runtime.GOOS, getenv); dir != "" {
 		to.TrustCache = filepath.Join(dir, "sigstore")
 	}
 	to.RequireVerification, to.VerifyDependencies = o.require, o.dependencies
 	var err error
 	if o.trustedRoot != "" {
-		to.Trust, err = readTrust("trusted-root", o.trustedRoot, reconcile.TrustedRoot)
+		to.Trust, err = readTrust(ctx, "trusted-root", o.trustedRoot, reconcile.TrustedRoot)
 	}
 	if o.keyring != "" && err == nil {
-		to.Keyring, err = readTrust("keyring", o.keyring, reconcile.ParseKeyring)
+		to.Keyring, err = readTrust(ctx, "keyring", o.keyring, reconcile.ParseKeyring)
 	}
 	if o.dependencies && o.keyring == "" {
 		err = &usageError{err: errors.New("--verify-dependencies needs --keyring")}
@@ -54,9 +54,9 @@ func (o *trustOptions) apply(to *reconcile.Options, getenv func(string) string) 
 }
 
 // readTrust reads the file of a flag.
-func readTrust[T any](flag, name string, parse func([]byte) (T, error)) (T, error) {
+func readTrust[T any](ctx context.Context, flag, name string, parse func([]byte) (T, error)) (T, error) {
 	var parsed T
-	content, err := readBounded(name)
+	content, err := file.Read(ctx, name, maxTrustBytes)
 	if err == nil {
 		parsed, err = parse(content)
 	}
@@ -69,17 +69,4 @@ func readTrust[T any](flag, name string, parse func([]byte) (T, error)) (T, erro
 		usage.hint = hinted.Hint()
 	}
 	return parsed, usage
-}
-
-func readBounded(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxTrustBytes+1))
-	if err == nil && len(content) > maxTrustBytes {
-		err = fmt.Errorf("%s has more than %d bytes", name, maxTrustBytes)
-	}
-	return content, err
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // Logins finds what one registry host may be shown for one repository. No login is the zero Login and no error. It is safe
@@ -79,7 +79,7 @@ func (a *Ambient) Key() string { return fingerprint("ambient", a.opts.RegistryCo
 
 // Login returns the first login that any of the files has for the host.
 func (a *Ambient) Login(ctx context.Context, host, repository string) (Login, error) {
-	a.load.Do(a.read)
+	a.load.Do(func() { a.read(ctx) })
 	var problem error
 	for _, f := range a.files {
 		if f.err != nil {
@@ -125,9 +125,9 @@ func (a *Ambient) fromFile(ctx context.Context, f ambientFile, host, repository 
 	return Login{Credential: cred, Source: f.path, Problem: problem}, nil
 }
 
-func (a *Ambient) read() {
+func (a *Ambient) read(ctx context.Context) {
 	for _, path := range a.paths() {
-		config, err := readDockerConfig(path)
+		config, err := readDockerConfig(ctx, path)
 		if errors.Is(err, fs.ErrNotExist) && path != a.opts.RegistryConfig {
 			continue
 		}
@@ -204,13 +204,8 @@ func under(base string, elem ...string) string {
 	return filepath.Join(append([]string{base}, elem...)...)
 }
 
-func readDockerConfig(path string) (*DockerConfig, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxDockerConfigBytes+1))
+func readDockerConfig(ctx context.Context, path string) (*DockerConfig, error) {
+	data, err := file.Read(ctx, path, maxDockerConfigBytes)
 	if err != nil {
 		return nil, err
 	}

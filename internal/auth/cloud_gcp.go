@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +16,8 @@ import (
 	"cloud.google.com/go/compute/metadata"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 const (
@@ -44,9 +43,8 @@ type gcpProvider struct {
 }
 
 var (
-	errNoAccessToken    = errors.New("the metadata server's answer holds no access token")
-	errCredentialsFile  = errors.New("not a file of application default credentials")
-	errCredentialsLarge = fmt.Errorf("larger than %d bytes", maxCredentialsFile)
+	errNoAccessToken   = errors.New("the metadata server's answer holds no access token")
+	errCredentialsFile = errors.New("not a file of application default credentials")
 )
 
 // Login implements Provider.
@@ -79,7 +77,7 @@ func (p *gcpProvider) fromFile(ctx context.Context) (*oauth2.Token, error) {
 	if path == "" {
 		return nil, fs.ErrNotExist
 	}
-	data, err := readCredentials(path)
+	data, err := file.Read(ctx, path, maxCredentialsFile)
 	switch {
 	case named && errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS: no such file: %s", path)
@@ -108,19 +106,6 @@ func (p *gcpProvider) wellKnownFile() string {
 		return under(p.env("APPDATA"), "gcloud", file)
 	}
 	return under(p.env("HOME"), ".config", "gcloud", file)
-}
-
-func readCredentials(path string) ([]byte, error) {
-	f, err := os.Open(filepath.Clean(path))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxCredentialsFile+1))
-	if err == nil && len(data) > maxCredentialsFile {
-		err = fmt.Errorf("%s: %w", path, errCredentialsLarge)
-	}
-	return data, err
 }
 
 // credentialsType is the type that a file says it is of, if that is one of those that machines and people log in with.

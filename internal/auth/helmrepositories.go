@@ -1,15 +1,15 @@
 package auth
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -21,19 +21,19 @@ const (
 )
 
 // HelmRepositories finds the login that `helm repo add` left for the repository
-// at a URL. The file is Helm's repositories.yaml: the one given, else the one
+// at a URL. The file is Helm's repositories.yaml: the one named, else the one
 // that Helm itself would read. No entry for the URL, or no file at Helm's own
 // place, is the anonymous identity and the empty source.
-func HelmRepositories(file string, getenv func(string) string, url string) (id *Identity, source string, err error) {
-	path := file
+func HelmRepositories(ctx context.Context, named string, getenv func(string) string, url string) (id *Identity, source string, err error) {
+	path := named
 	if path == "" {
 		path = first(getenv("HELM_REPOSITORY_CONFIG"), under(helmConfigHome(getenv, homeDir(getenv)), "repositories.yaml"))
 	}
 	if path == "" {
 		return nil, "", nil
 	}
-	content, err := readBounded(path, maxRepositoriesFile)
-	if errors.Is(err, fs.ErrNotExist) && file == "" {
+	content, err := file.Read(ctx, path, maxRepositoriesFile)
+	if errors.Is(err, fs.ErrNotExist) && named == "" {
 		return nil, "", nil
 	}
 	if err != nil {
@@ -46,7 +46,7 @@ func HelmRepositories(file string, getenv func(string) string, url string) (id *
 	if entry == nil {
 		return nil, "", nil
 	}
-	id, err = entry.identity()
+	id, err = entry.identity(ctx)
 	if err != nil {
 		return nil, "", fmt.Errorf("entry '%s' of Helm's repositories: %w", entry.Name, err)
 	}
@@ -68,13 +68,13 @@ type helmRepository struct {
 var errNotRepositories = errors.New("it is not a repositories file")
 
 func findRepository(content []byte, url string) (*helmRepository, error) {
-	var file struct {
+	var list struct {
 		Repositories []*helmRepository `json:"repositories"`
 	}
-	if err := yaml.Unmarshal(content, &file); err != nil {
+	if err := yaml.Unmarshal(content, &list); err != nil {
 		return nil, errNotRepositories
 	}
-	for _, entry := range file.Repositories {
+	for _, entry := range list.Repositories {
 		if entry != nil && strings.TrimRight(entry.URL, "/") == strings.TrimRight(url, "/") {
 			return entry, nil
 		}
@@ -84,7 +84,7 @@ func findRepository(content []byte, url string) (*helmRepository, error) {
 
 // identity reads the entry as if it were a pair of Secrets, so that both places
 // mean the same.
-func (r *helmRepository) identity() (*Identity, error) {
+func (r *helmRepository) identity(ctx context.Context) (*Identity, error) {
 	login := &manifest.Secret{Name: r.Name, Data: map[string][]byte{}}
 	if r.Username != "" && r.Password != "" {
 		login.Data[keyUsername], login.Data[keyPassword] = []byte(r.Username), []byte(r.Password)
@@ -94,7 +94,7 @@ func (r *helmRepository) identity() (*Identity, error) {
 		if path == "" {
 			continue
 		}
-		content, err := readBounded(path, maxPEMFile)
+		content, err := file.Read(ctx, path, maxPEMFile)
 		if err != nil {
 			return nil, err
 		}
@@ -105,20 +105,4 @@ func (r *helmRepository) identity() (*Identity, error) {
 	}
 	id, _, err := FromSecrets(login, cert)
 	return id, err
-}
-
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	content, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(content)) > limit {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, limit)
-	}
-	return content, nil
 }

@@ -58,7 +58,7 @@ repositories:
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			id, source, err := auth.HelmRepositories(tt.file, func(k string) string { return tt.env[k] }, tt.url)
+			id, source, err := auth.HelmRepositories(t.Context(), tt.file, func(k string) string { return tt.env[k] }, tt.url)
 			if tt.problem != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.problem) || strings.Contains(err.Error(), "canary") {
 					t.Fatalf("error %v, want one about %q without a secret", err, tt.problem)

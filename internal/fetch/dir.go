@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
@@ -31,7 +32,7 @@ type Dir struct {
 
 // OpenDir opens a directory, which has to be closed.
 func OpenDir(dir string) (*Dir, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := file.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // A gitFile is a regular file as Git sees it.
@@ -278,9 +279,9 @@ func (w *worktree) userPatterns(repo *git.Repository) ([]gitignore.Pattern, erro
 	var patterns []gitignore.Pattern
 	names := append(w.globalIgnore(repo), filepath.Join(w.dir, gitDirName, "info", "exclude"))
 	for _, name := range names {
-		f, err := os.Open(name)
+		f, err := file.Open(name)
 		if err != nil {
-			continue // there is none, or .git is not a directory
+			continue // there is none, or .git is not a directory, or nothing is wanted: /dev/null
 		}
 		patterns, err = readPatterns(patterns, f, nil)
 		_ = f.Close()
@@ -301,23 +302,23 @@ func (w *worktree) globalIgnore(repo *git.Repository) []string {
 	if config == "" && home != "" {
 		config = filepath.Join(home, ".config")
 	}
-	file := ""
+	excludes := ""
 	for _, name := range []string{filepath.Join(config, "git", "config"), filepath.Join(home, ".gitconfig")} {
-		if f, err := os.Open(name); err == nil && filepath.IsAbs(name) {
+		if f, err := file.Open(name); err == nil && filepath.IsAbs(name) {
 			if c, err := gitconfig.ReadConfig(io.LimitReader(f, maxIgnoreFile)); err == nil && c.Raw.Section("core").HasOption("excludesfile") {
-				file = c.Raw.Section("core").Option("excludesfile")
+				excludes = c.Raw.Section("core").Option("excludesfile")
 			}
 			_ = f.Close()
 		}
 	}
 	if c, err := repo.Config(); err == nil && c.Raw.Section("core").HasOption("excludesfile") {
-		file = c.Raw.Section("core").Option("excludesfile")
+		excludes = c.Raw.Section("core").Option("excludesfile")
 	}
 	switch {
-	case strings.HasPrefix(file, "~/"):
-		return []string{filepath.Join(home, file[2:])}
-	case file != "":
-		return []string{file}
+	case strings.HasPrefix(excludes, "~/"):
+		return []string{filepath.Join(home, excludes[2:])}
+	case excludes != "":
+		return []string{excludes}
 	case config != "":
 		return []string{filepath.Join(config, "git", "ignore")}
 	}

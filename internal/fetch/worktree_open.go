@@ -15,6 +15,7 @@ import (
 	git "github.com/go-git/go-git/v5"
 	godigest "github.com/opencontainers/go-digest"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -53,7 +54,7 @@ func withoutPath(err error, dir string) error {
 }
 
 func openWorktree(ctx context.Context, dir string, o WorktreeOptions) (*Tree, error) {
-	from, err := os.OpenRoot(dir)
+	from, err := file.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +97,13 @@ const gitDirName = ".git"
 
 // openRepository also knows the working trees of `git worktree add`.
 func openRepository(dir string) (*git.Repository, error) {
+	for _, name := range []string{"", "HEAD", "config", "index", "packed-refs", "commondir", "shallow"} {
+		info, err := os.Stat(filepath.Join(dir, gitDirName, name))
+		if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
+			// go-git would wait for whoever writes to a pipe.
+			return nil, fmt.Errorf("not a Git working tree that can be read: %s is not a regular file", path.Join(gitDirName, name))
+		}
+	}
 	repo, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
 	if err != nil {
 		return nil, fmt.Errorf("not a Git working tree that can be read: %w", err)

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // maxFileSize bounds one file.
@@ -119,7 +121,7 @@ func (l *loader) readStdin() {
 		l.fail(errors.New("no standard input"))
 		return
 	}
-	data, err := readInBackground(l.ctx, l.options.Stdin)
+	data, err := sized(file.ReadAll(l.ctx, l.options.Stdin, maxFileSize))
 	if err != nil {
 		l.fail(err)
 		return
@@ -234,6 +236,18 @@ func (l *loader) found(name string, walked bool) {
 	l.add(&File{Name: name, Walked: walked, offered: true}, data)
 }
 
+// read reads one byte more than is allowed, so that the excess shows.
+func read(ctx context.Context, name string) ([]byte, error) {
+	return sized(file.Read(ctx, name, maxFileSize))
+}
+
+func sized(data []byte, err error) ([]byte, error) {
+	if _, large := errors.AsType[*file.SizeError](err); large {
+		return data, nil
+	}
+	return data, err
+}
+
 // addSized adds a file that was read up to one byte more than is allowed.
 func (s *Set) addSized(name string, data []byte) error {
 	b, err := s.parseSized(name, data)
@@ -248,69 +262,6 @@ func (s *Set) parseSized(name string, data []byte) (*batch, error) {
 		return nil, &ParseError{Pos: Pos{File: name}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
 	}
 	return s.parse(name, data)
-}
-
-// read reads one byte more than is allowed, so that the excess shows.
-func read(ctx context.Context, name string) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return readInBackground(ctx, &lazyFile{name: name})
-	}
-	return readRegular(name)
-}
-
-func readRegular(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxFileSize+1))
-}
-
-// readInBackground reads what may never end or never begin: a terminal, a pipe. It is given up, not stopped, when the
-// context ends.
-func readInBackground(ctx context.Context, r io.Reader) ([]byte, error) {
-	type result struct {
-		data []byte
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		data, err := io.ReadAll(io.LimitReader(r, maxFileSize+1))
-		done <- result{data, err}
-	}()
-	select {
-	case got := <-done:
-		return got.data, got.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// lazyFile opens when it is first read, because opening a pipe already waits for the other end.
-type lazyFile struct {
-	name string
-	file *os.File
-}
-
-func (f *lazyFile) Read(p []byte) (n int, err error) {
-	if f.file == nil {
-		if f.file, err = os.Open(f.name); err != nil {
-			return 0, err
-		}
-	}
-	n, err = f.file.Read(p)
-	if err != nil {
-		f.file.Close()
-	}
-	return n, err
 }
 
 // files remembers which files were read. One file has many names: links, other spellings, other cases.

@@ -210,7 +210,7 @@ func TestUnreadable(t *testing.T) {
 	if os.Getuid() <= 0 {
 		// Permissions mean nothing to root, and Windows has none: a directory in the place of a file serves there.
 		write(t, tree())
-		_, err := readRegular("sub")
+		_, err := read(t.Context(), "sub")
 		if err == nil {
 			t.Error("a directory was read as a file")
 		}

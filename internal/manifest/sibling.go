@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -106,7 +107,7 @@ func (s *Set) readInto(other *Set, name string) {
 	if err != nil || !info.Mode().IsRegular() || !s.files.first(info) {
 		return
 	}
-	data, err := readRegular(name)
+	data, err := read(context.Background(), name)
 	if err != nil || !bytes.Contains(data, []byte("toolkit.fluxcd.io")) && !bytes.Contains(data, []byte("Secret")) &&
 		!bytes.Contains(data, []byte("ServiceAccount")) && !bytes.Contains(data, []byte("ConfigMap")) {
 		return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
@@ -52,13 +53,13 @@ func withoutPath(err error) error {
 
 // localLayer takes an archive as it is, as the operation copy does.
 func (p *pass) localLayer(obj *sourcev1.OCIRepository, place string) error {
-	file, err := os.Open(place)
+	archive, err := file.Open(place)
 	if err != nil {
 		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
 	}
-	defer file.Close()
+	defer archive.Close()
 	w := digest.NewWriter(godigest.SHA256)
-	n, err := io.Copy(w, io.LimitReader(file, p.r.limits.Archive+1))
+	n, err := io.Copy(w, io.LimitReader(archive, p.r.limits.Archive+1))
 	switch {
 	case err != nil:
 		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
@@ -66,7 +67,7 @@ func (p *pass) localLayer(obj *sourcev1.OCIRepository, place string) error {
 		return status.OCIPullFailed.Wrap(fmt.Errorf("'%s' has more than the limit of %d bytes", place, p.r.limits.Archive))
 	}
 	return p.keepLocal(obj, w.Digest().String(), func(pending io.Writer) error {
-		_, err := io.Copy(pending, io.NewSectionReader(file, 0, n))
+		_, err := io.Copy(pending, io.NewSectionReader(archive, 0, n))
 		return err
 	})
 }

@@ -58,7 +58,7 @@ func (r *Reconciler) open(ctx context.Context, adm *admission.Admitted) (*reposi
 		if obj.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
 			return repo, r.openRegistry(ctx, repo, obj)
 		}
-		return repo, r.openServer(repo, obj)
+		return repo, r.openServer(ctx, repo, obj)
 	})
 }
 
@@ -75,7 +75,7 @@ func (r *Reconciler) openDirectory(repo *repository, dir string) error {
 
 // openServer follows source-controller's order of checks: URL, credentials,
 // client.
-func (r *Reconciler) openServer(repo *repository, obj *sourcev1.HelmRepository) error {
+func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) error {
 	if strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://") {
 		return status.URLInvalid.Wrap(&schemeTypeError{})
 	}
@@ -83,7 +83,7 @@ func (r *Reconciler) openServer(repo *repository, obj *sourcev1.HelmRepository) 
 	if err != nil {
 		return status.URLInvalid.Wrap(invalidURL(err))
 	}
-	identity, err := r.identity(repo, obj)
+	identity, err := r.identity(ctx, repo, obj)
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
@@ -127,7 +127,7 @@ func (*schemeTypeError) Error() string {
 func (*schemeTypeError) Hint() string { return "add 'type: oci' to the spec of the HelmRepository" }
 
 // identity gathers what the repository is talked to with from its Secrets.
-func (r *Reconciler) identity(repo *repository, obj *sourcev1.HelmRepository) (*auth.Identity, error) {
+func (r *Reconciler) identity(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) (*auth.Identity, error) {
 	cert, err := r.secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (r *Reconciler) identity(repo *repository, obj *sourcev1.HelmRepository) (*
 		return nil, err
 	}
 	if obj.Spec.SecretRef != nil && secret == nil && ambient {
-		return r.helmIdentity(repo, obj.Spec.URL)
+		return r.helmIdentity(ctx, repo, obj.Spec.URL)
 	}
 	identity, warnings, err := identityOf(secret, cert)
 	repo.warnings = append(repo.warnings, warnings...)
@@ -157,8 +157,8 @@ func identityOf(secret, cert *manifest.Secret) (*auth.Identity, []string, error)
 }
 
 // helmIdentity is the login that Helm itself has for the repository.
-func (r *Reconciler) helmIdentity(repo *repository, url string) (*auth.Identity, error) {
-	identity, source, err := auth.HelmRepositories(r.o.RepositoryConfig, r.getenv, url)
+func (r *Reconciler) helmIdentity(ctx context.Context, repo *repository, url string) (*auth.Identity, error) {
+	identity, source, err := auth.HelmRepositories(ctx, r.o.RepositoryConfig, r.getenv, url)
 	if source != "" {
 		repo.warnings = append(repo.warnings, "the Secret is not in the input: using the login in "+source)
 	}

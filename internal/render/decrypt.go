@@ -1,14 +1,15 @@
 package render
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
 )
@@ -21,7 +22,7 @@ const (
 
 // ambientKeys are the keys of the user, as the sops program finds them, and armoured PGP keys. An error is a file that
 // was named but cannot be used; it does not say what is in it.
-func ambientKeys(getenv func(string) string) (*sops.Keys, []error) {
+func ambientKeys(ctx context.Context, getenv func(string) string) (*sops.Keys, []error) {
 	keys := &sops.Keys{}
 	var errs []error
 	add := func(name string, text []byte, err error, parse func([]byte) error) {
@@ -36,30 +37,23 @@ func ambientKeys(getenv func(string) string) (*sops.Keys, []error) {
 		add("SOPS_AGE_KEY", []byte(text), nil, keys.AddAge)
 	}
 	if path := getenv("SOPS_AGE_KEY_FILE"); path != "" {
-		text, err := readKeyFile(path)
+		text, err := readKeyFile(ctx, path)
 		add("SOPS_AGE_KEY_FILE", text, err, keys.AddAge)
 	}
 	if path := getenv("SOPS_PGP_KEY_FILE"); path != "" {
-		text, err := readKeyFile(path)
+		text, err := readKeyFile(ctx, path)
 		add("SOPS_PGP_KEY_FILE", text, err, keys.AddPGP)
 	}
 	if path := defaultKeyFile(getenv); path != "" {
-		if text, err := readKeyFile(path); err == nil {
+		if text, err := readKeyFile(ctx, path); err == nil {
 			add(path, text, nil, keys.AddAge)
 		}
 	}
 	return keys, errs
 }
 
-func readKeyFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, plainPathError(err)
-	case !info.Mode().IsRegular() || info.Size() > maxKeyFile:
-		return nil, errors.New("not a file with keys")
-	}
-	text, err := os.ReadFile(path)
+func readKeyFile(ctx context.Context, path string) ([]byte, error) {
+	text, err := file.Read(ctx, path, maxKeyFile)
 	return text, plainPathError(err)
 }
 

@@ -61,7 +61,7 @@ type Renderer struct {
 func New(ctx context.Context, o Options) *Renderer {
 	r := &Renderer{o: o, ctx: ctx, used: map[Source]bool{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
-		keys, errs := ambientKeys(o.Getenv)
+		keys, errs := ambientKeys(ctx, o.Getenv)
 		for _, err := range errs {
 			r.notice(Notice{Text: "SOPS keys: " + err.Error(), Warning: true})
 		}
