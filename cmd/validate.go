@@ -25,7 +25,8 @@ func newValidateCommand(a *app) *cobra.Command {
 they refer to and for the keys that these must have, and warn of what is
 deprecated or has no effect. No network is used and nothing is written. Directories
 are read as Flux would read them: kustomization files and Kustomizations are built,
-variables substituted, SOPS Secrets decrypted.
+variables substituted, SOPS Secrets decrypted. A Secret that is not in the input
+may be in the cluster: it is a warning, unless a verification rests on it.
 
 Files may also be given as arguments, as pre-commit passes them. Those that are
 no manifests are skipped. What they refer to is looked for beside them, and below

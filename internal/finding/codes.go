@@ -62,6 +62,7 @@ const (
 	NoTrustPolicy       Code = "HS075"
 	NoVerificationInput Code = "HS076"
 	IgnoredKey          Code = "HS077"
+	MissingKeys         Code = "HS078"
 
 	IncompleteLogin Code = "HS080"
 	BrokenTLS       Code = "HS081"

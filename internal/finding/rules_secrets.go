@@ -75,6 +75,14 @@ func verificationRules() []Rule {
 			Example:     chart(cosign, secret("keys", block("cosign.pub", exampleKey)+block("next.pem", exampleKey))),
 			Better:      chart(cosign, secret("keys", block("cosign.pub", exampleKey)+block("next.pub", exampleKey))),
 		},
+		{
+			Code: MissingKeys, Name: "missing-keys", Group: groupVerification, Severity: Error,
+			Summary:     "The Secret with what a verification trusts is not in the input",
+			Explanation: "Public keys, certificates and policies are no secret. Who reviews a change should see which of them are trusted, and nothing can be verified without them.",
+			Fix:         "Add the file that holds the Secret with -f, or put it into the repository.",
+			Example:     chart(cosign),
+			Better:      chart(cosign, key),
+		},
 	}
 }
 

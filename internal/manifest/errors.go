@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,7 +90,9 @@ func (e *DuplicateError) Error() string {
 // NotFoundError is a reference to an object that is neither in the input nor beside it. Its text is the API server's.
 type NotFoundError struct {
 	Group, Kind, Namespace, Name string
-	hint                         string
+	// Promised tells that the cluster will have it all the same: it is encrypted, or something makes it there.
+	Promised bool
+	clue     string
 }
 
 func (e *NotFoundError) Error() string {
@@ -100,8 +103,13 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("%s %q not found", resource, e.Name)
 }
 
-// Hint says where else something like it was seen.
-func (e *NotFoundError) Hint() string { return e.hint }
+// Clue says where something like it was seen, "" for nowhere: then it may well be in the cluster alone.
+func (e *NotFoundError) Clue() string { return e.clue }
+
+// Hint says where something like it was seen, or what to do.
+func (e *NotFoundError) Hint() string {
+	return cmp.Or(e.clue, "add the file that holds "+e.Kind+" "+e.Namespace+"/"+e.Name+" with -f")
+}
 
 // SecretError is a Secret or ConfigMap that the API server would refuse. It names keys, never values.
 type SecretError struct {

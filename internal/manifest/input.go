@@ -202,6 +202,10 @@ func (s *Set) AddBuilt(objects ...*Object) {
 			s.data[o.key()] = append(s.data[o.key()], o)
 		case misnamed:
 			s.faults = append(s.faults, kindError(o))
+		default:
+			if name := promised(o, fieldOf(o.Content)); name != "" {
+				s.promise(o, name)
+			}
 		}
 		s.kinds[groupKind{o.Group(), o.Kind}]++
 	}

@@ -24,6 +24,8 @@ type Set struct {
 	skips   []Skip
 	faults  []error // of single objects: the others of the file are used
 
+	promises map[key]*Object // Secrets that something makes in the cluster
+
 	open  Opener
 	built bool // something was: Kustomizations are not left out
 
@@ -105,6 +107,9 @@ func (s *Set) commit(b *batch) {
 	}
 	for _, o := range b.data {
 		s.data[o.key()] = append(s.data[o.key()], o)
+	}
+	for _, p := range b.promises {
+		s.promise(p.by, p.secret)
 	}
 	for gk, n := range b.kinds {
 		s.kinds[gk] += n
@@ -189,6 +194,7 @@ type batch struct {
 	count          int
 	objects, data  []*Object
 	kustomizations []*Object
+	promises       []promise
 	kinds          map[groupKind]int
 	skips          []Skip
 	faults         []error
@@ -276,6 +282,9 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 		return nil
 	}
 	b.kinds[groupKind{o.Group(), kind}]++
+	if name := promised(o, func(path ...string) string { return scalar(n, path...) }); name != "" {
+		b.promises = append(b.promises, promise{o, name})
+	}
 	if o.Group() == KustomizeGroup && kind == "Kustomization" {
 		return b.kustomization(src, o)
 	}

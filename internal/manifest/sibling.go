@@ -46,7 +46,13 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 	if o != nil || err != nil {
 		return o, err
 	}
-	return nil, &NotFoundError{k.group, k.kind, k.namespace, k.name, s.missingHint(k, in)}
+	missing := &NotFoundError{Group: k.group, Kind: k.kind, Namespace: k.namespace, Name: k.name}
+	if maker := s.maker(k); maker != nil {
+		missing.Promised, missing.clue = true, fmt.Sprintf("%s at %s makes it, in the cluster only", maker, maker.Pos)
+	} else {
+		missing.clue = s.clue(k, in)
+	}
+	return nil, missing
 }
 
 // nearby looks beside the input first, then in the directories that were named for looking things up.
@@ -117,8 +123,8 @@ func (s *Set) readInto(other *Set, name string) {
 	}
 }
 
-// missingHint says what comes nearest to an object that is nowhere.
-func (s *Set) missingHint(k key, in func(*Set) map[key][]*Object) string {
+// clue says what comes nearest to an object that is nowhere.
+func (s *Set) clue(k key, in func(*Set) map[key][]*Object) string {
 	for _, f := range s.broken {
 		if bytes.Contains(f.text, []byte(k.name)) {
 			return "a file that names it cannot be read: " + f.err.Error()
@@ -154,5 +160,5 @@ func (s *Set) missingHint(k key, in func(*Set) map[key][]*Object) string {
 	if s.unread {
 		return fmt.Sprintf("only the first %d manifests of the directories to look in were read", maxSurroundings)
 	}
-	return "add the file that holds " + k.kind + " " + k.namespace + "/" + k.name + " with -f"
+	return ""
 }

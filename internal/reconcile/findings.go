@@ -2,8 +2,11 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -25,6 +28,16 @@ func withCode(code finding.Code, err error) error {
 		return nil
 	}
 	return &codedError{code, err}
+}
+
+// ofVerification marks the error of a Secret that a verification rests on. Keys are no secret: unless the input says
+// where they come from, nobody can tell what is trusted.
+func ofVerification(err error) error {
+	var missing *manifest.NotFoundError
+	if errors.As(err, &missing) && missing.Kind == "Secret" && !missing.Promised {
+		return withCode(finding.MissingKeys, err)
+	}
+	return err
 }
 
 // newFinding is a mistake in an object, at a field of it.
@@ -158,7 +171,12 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 	case r.State == Interrupted:
 		return r.finding(finding.Interrupted, r.Failure.Message, nil), true
 	}
-	return r.finding(CodeOf(r.Failure), r.Failure.Message, r.Failure), true
+	f := r.finding(CodeOf(r.Failure), r.Failure.Message, r.Failure)
+	f.Severity = finding.Error // also where validate would only warn
+	if f.Code == finding.MissingSecret && (f.Kind == sourcev1.GitRepositoryKind || f.Kind == sourcev1.BucketKind) {
+		f.Fix += fmt.Sprintf("; or take a directory in its place: --source %s/%s/%s=PATH", f.Kind, f.Namespace, f.Name)
+	}
+	return f, true
 }
 
 func (r *Result) finding(code finding.Code, message string, err error) finding.Finding {

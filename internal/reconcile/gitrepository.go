@@ -207,7 +207,7 @@ func (r *Reconciler) gitVerify(obj *sourcev1.GitRepository) (*fetch.GitVerify, e
 	}
 	secret, err := r.secret(obj.Namespace, &obj.Spec.Verification.SecretRef, "PGP public keys secret error: failed to get secret")
 	if err != nil {
-		return nil, verificationFailure(err)
+		return nil, verificationFailure(ofVerification(err))
 	}
 	return &fetch.GitVerify{Mode: string(obj.Spec.Verification.GetMode()), Keys: secret.Data}, nil
 }

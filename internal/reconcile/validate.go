@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -57,8 +58,15 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 		code = own
 	}
 	hints := finding.Hints(err)
-	if text, _ := valueAt(v.adm.Object.Content, path).(string); len(manifest.Variables(text)) > 0 {
+	var missing *manifest.NotFoundError
+	switch text, _ := valueAt(v.adm.Object.Content, path).(string); {
+	case len(manifest.Variables(text)) > 0:
 		code, hints = finding.UnresolvedVariable, nil
+	case code != finding.MissingSecret || !errors.As(err, &missing):
+	case missing.Promised && !slices.Contains(path, any("verify")):
+		return // the reference is right; only what is trusted has to be seen
+	case missing.Clue() == "":
+		hints = nil
 	}
 	v.findings = append(v.findings, newFinding(v.adm.Object, code, err.Error(), hints, path...))
 }

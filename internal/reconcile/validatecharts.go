@@ -128,7 +128,7 @@ func (v *validation) verification(obj *sourcev1.HelmChart, source *admission.Adm
 	}
 	r := &Reconciler{inventory: v.inv}
 	secret, err := r.secret(obj.Namespace, spec.SecretRef, "failed to get verification secret")
-	v.fail(finding.MissingSecret, err, "spec", "verify", "secretRef", "name")
+	v.fail(finding.MissingKeys, ofVerification(err), "spec", "verify", "secretRef", "name")
 	if secret != nil {
 		v.verificationSecret(spec.Provider, spec.MatchOIDCIdentity, secret)
 	}

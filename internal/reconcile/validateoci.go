@@ -140,10 +140,10 @@ func (v *validation) ociVerification(obj *sourcev1.OCIRepository) {
 		if root != nil {
 			_, err = verify.TrustedRoot(root)
 		}
-		v.fail(finding.NoVerificationKeys, err, "spec", "verify", "trustedRootSecretRef", "name")
+		v.fail(finding.NoVerificationKeys, ofVerification(err), "spec", "verify", "trustedRootSecretRef", "name")
 	}
 	secret, err := r.secret(obj.Namespace, spec.SecretRef, "failed to get verification secret")
-	v.fail(finding.MissingSecret, err, "spec", "verify", "secretRef", "name")
+	v.fail(finding.MissingKeys, ofVerification(err), "spec", "verify", "secretRef", "name")
 	if secret != nil {
 		v.verificationSecret(spec.Provider, spec.MatchOIDCIdentity, secret)
 	}

@@ -7,19 +7,21 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
 func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
 	r := &Reconciler{inventory: v.inv}
-	_, err := r.gitLogin(obj)
-	v.supported(err, "spec", "secretRef", "name")
+	if _, err := r.gitLogin(obj); !bootstrapped(obj) || !is[*manifest.NotFoundError](err) {
+		v.supported(err, "spec", "secretRef", "name")
+	}
 	v.loginInURL(obj.Spec.URL)
 	v.reference(obj.Spec.Reference)
-	_, err = r.proxy(obj.Namespace, obj.Spec.ProxySecretRef)
+	_, err := r.proxy(obj.Namespace, obj.Spec.ProxySecretRef)
 	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
 	_, err = r.gitVerify(obj)
-	v.fail(finding.MissingSecret, unwrapped(err), "spec", "verify", "secretRef", "name")
+	v.fail(finding.MissingKeys, unwrapped(err), "spec", "verify", "secretRef", "name")
 	for i, include := range obj.Spec.Include {
 		name := include.GitRepositoryRef.Name
 		adm, err := v.inv.Find(sourcev1.GitRepositoryKind, obj.Namespace, name)
@@ -30,6 +32,13 @@ func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
 			v.fail(finding.IncludeCycle, &includeCycleError{}, "spec", "include", i, "repository", "name")
 		}
 	}
+}
+
+// bootstrapped tells whether flux bootstrap wrote an object: it calls the source, its namespace and its Secret the same,
+// and puts the Secret into the cluster alone.
+func bootstrapped(obj *sourcev1.GitRepository) bool {
+	ref := obj.Spec.SecretRef
+	return ref != nil && ref.Name == obj.Name && obj.Name == obj.Namespace
 }
 
 func (v *validation) bucket(obj *sourcev1.Bucket) {
