@@ -32,7 +32,7 @@ var imports = map[string][]string{
 	"internal/index":     {"internal/resolve"},
 	"internal/report":    {"internal/finding", "internal/manifest"},
 	"internal/store":     {"internal/digest"},
-	"internal/render":    {"internal/file", "internal/manifest", "internal/sops", "internal/tree"},
+	"internal/render":    {"internal/file", "internal/finding", "internal/manifest", "internal/sops", "internal/tree"},
 	"internal/tree":      {"internal/digest"},
 	"internal/values":    {},
 	"internal/verify":    {"internal/auth", "internal/digest"},

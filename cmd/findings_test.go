@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,16 +14,44 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
+// cutFile takes from an example the name of the file that it begins with.
+func cutFile(text string) (name, rest string, ok bool) {
+	line, rest, _ := strings.Cut(text, "\n")
+	name, ok = strings.CutPrefix(line, "# ")
+	return name, rest, ok && strings.HasSuffix(name, ".yaml")
+}
+
+// filesOf are the files of an example, that of one without names being called "".
+func filesOf(text string) map[string]string {
+	files := map[string]string{}
+	at := ""
+	for i, document := range strings.Split(text, "---\n") {
+		if name, rest, ok := cutFile(document); ok {
+			at, files[name] = name, rest
+			continue
+		}
+		if i > 0 {
+			files[at] += "---\n"
+		}
+		files[at] += document
+	}
+	return files
+}
+
 // validateCodes are the codes that validate tells of a manifest.
 func validateCodes(t *testing.T, text string, args ...string) map[string]bool {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "manifest.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	input := filepath.Join(t.TempDir(), "manifest.yaml")
+	if _, _, several := cutFile(text); several {
+		input = t.TempDir()
+		args = append(args, "-R")
+	}
+	for name, content := range filesOf(text) {
+		write(t, filepath.Join(input, filepath.FromSlash(name)), content)
 	}
 	var stderr bytes.Buffer
 	Run(t.Context(), &Env{
-		Args: append([]string{"validate", "-f", file, "--log-format", "json", "-v"}, args...), Stdin: strings.NewReader(""),
+		Args: append([]string{"validate", "-f", input, "--log-format", "json", "-v"}, args...), Stdin: strings.NewReader(""),
 		Stdout: io.Discard, Stderr: &stderr, Terminal: func() (int, int, bool) { return 0, 0, false },
 		Getenv: func(string) string { return "" }, Now: time.Now, Program: "helmsrc",
 		Dial: func(context.Context, string, string) (net.Conn, error) {

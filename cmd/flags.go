@@ -20,6 +20,7 @@ type inputOptions struct {
 	allowEmpty       bool
 	exitZero         bool
 	sameNamespace    bool
+	validating       bool // no flag: the command is validate
 	render           renderOptions
 }
 

@@ -28,8 +28,8 @@ type input struct {
 	code      int                       // of what went wrong while reading and judging
 
 	ignores    finding.Ignores
-	validating bool              // rejections and warnings are findings like others
-	rejected   []finding.Finding // then
+	validating bool              // rejections and what was found before are findings like others
+	found      []finding.Finding // then
 }
 
 // readInput reads the manifests of -f and of the arguments. What cannot be read
@@ -65,12 +65,15 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 		return nil, fmt.Errorf("cannot read the input: %w", context.Cause(ctx))
 	}
 	a.console.conceal(set.Confidential())
-	a.tellRendered(renderer)
 	inventory := reconcile.NewInventory(set)
 	if o.sameNamespace {
 		inventory.DenyCrossNamespace()
 	}
-	in := &input{set: set, renderer: renderer, inventory: inventory, selectors: selectors, namespace: o.namespace, told: map[*manifest.Object]bool{}, noted: map[string]bool{}}
+	in := &input{
+		set: set, renderer: renderer, inventory: inventory, selectors: selectors, namespace: o.namespace, validating: o.validating,
+		told: map[*manifest.Object]bool{}, noted: map[string]bool{},
+	}
+	a.tellRendered(in)
 	for _, skip := range set.Skips() {
 		a.console.debug(subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
 	}
@@ -138,13 +141,13 @@ func (in *input) check(allowEmpty bool) error {
 		return nil
 	}
 	return &usageError{
-		err:  errors.New("nothing selected: " + in.found()),
+		err:  errors.New("nothing selected: " + in.holds()),
 		hint: "helmsrc works on " + strings.Join(reconcile.Kinds(), ", ") + "; --allow-empty accepts an input without them",
 	}
 }
 
-// found says which kinds the input holds.
-func (in *input) found() string {
+// holds says which kinds the input holds.
+func (in *input) holds() string {
 	counts := map[string]int{}
 	var kinds []string
 	count := func(kind string, n int) {
@@ -173,14 +176,22 @@ func (a *app) tellSkipped(in *input) {
 	var parts []string
 	for _, s := range in.set.Skipped() {
 		if s.Group == manifest.KustomizeGroup {
-			a.console.warn(fmt.Sprintf("skipped %d %s: only those in directories are built, name one with -f", s.Count, s.Kind))
+			a.tellLeftOut(fmt.Sprintf("skipped %d %s: only those in directories are built, name one with -f", s.Count, s.Kind))
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", s.Count, s.Kind))
 	}
 	if len(parts) > 0 {
-		a.console.warn("skipped " + strings.Join(parts, ", ") + ": not supported yet")
+		a.tellLeftOut("skipped " + strings.Join(parts, ", ") + ": not supported yet")
 	}
+}
+
+// tellLeftOut is a warning to people, who should know, and a note to whoever judges the
+// input: nothing is wrong with it.
+func (a *app) tellLeftOut(text string) {
+	f := reconcile.NewFinding(nil, finding.LeftOut, text, "", manifest.Excerpt{})
+	a.console.keep(f)
+	a.console.about(levelWarn, subject{}, text, f)
 }
 
 // targets admits the selected objects, in input order, each with the sources that
@@ -238,7 +249,7 @@ func (a *app) targets(in *input) []*admission.Admitted {
 
 // tellNotes names the files beside the input that were used, each once.
 func (a *app) tellNotes(in *input) {
-	a.tellRendered(in.renderer)
+	a.tellRendered(in)
 	var lines []string
 	for _, note := range in.set.Notes() {
 		if line := note.String(); !in.noted[line] {
@@ -295,7 +306,7 @@ func (a *app) reject(in *input, obj *manifest.Object, err error) {
 	}
 	in.told[obj] = true
 	if in.validating {
-		in.rejected = append(in.rejected, reconcile.Rejected(obj, err)...)
+		in.found = append(in.found, reconcile.Rejected(obj, err)...)
 		in.ignores.Add(obj)
 		return
 	}

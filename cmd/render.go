@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
 )
 
@@ -55,21 +56,30 @@ func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string) (*re
 	}), nil
 }
 
-// tellRendered prints what the renderer has to say.
-func (a *app) tellRendered(r *render.Renderer) {
-	for _, n := range r.Notices() {
-		at := subject{n.Kind, n.Namespace, n.Name}
+// tellRendered prints what the renderer has to say, but what validate judges with the
+// rest.
+func (a *app) tellRendered(in *input) {
+	for _, obj := range in.renderer.Judged() {
+		in.ignores.Add(obj)
+	}
+	for _, n := range in.renderer.Notices() {
+		f := reconcile.NewFinding(n.Object, n.Code, n.Text, n.Hint, n.Place)
+		at := subject{f.Kind, f.Namespace, f.Name}
 		switch {
 		case n.Debug:
 			a.console.debug(at, n.Text)
 			continue
-		case n.Warning:
-			a.console.line(levelWarn, at, n.Text)
-		default:
+		case n.Code == "":
 			a.console.info(at, n.Text)
+			continue
 		}
-		if n.Hint != "" {
-			a.console.hint(at, n.Hint)
+		if n.Object != nil {
+			in.ignores.Add(n.Object)
+		}
+		if in.validating {
+			in.found = append(in.found, f)
+		} else if !a.console.silenced(&in.ignores, f) {
+			a.console.tellAs(f, telling{at: at, placed: true, brief: true})
 		}
 	}
 }

@@ -59,29 +59,26 @@ Exit codes: 0 nothing worse than warnings, 1 an object has a mistake or, with
 }
 
 func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, strict bool, args []string) (int, error) {
+	o.validating = true
 	in, err := a.readInput(ctx, o, args, "")
 	if err != nil {
 		return exitUsage, err
 	}
-	in.validating = true
 	a.tellSkipped(in)
+	v := &verdict{strict: strict, invalid: map[subject]bool{}}
 	// Nothing to judge is fine: a hook runs on whatever files were changed.
 	if err := in.check(true); err != nil {
+		a.tellVerdict(v, in)
 		a.reportInput(reports, in)
 		return exitUsage, err
 	}
 	targets := a.targets(in)
-	all := in.rejected
 	for _, adm := range targets {
 		in.ignores.Add(adm.Object)
-		all = append(all, in.inventory.Validate(adm)...)
+		in.found = append(in.found, in.inventory.Validate(adm)...)
 	}
 	a.tellNotes(in)
-	v := &verdict{strict: strict, invalid: map[subject]bool{}}
-	v.judge(a.console, in, all)
-	for _, f := range v.told {
-		a.console.tell(f)
-	}
+	a.tellVerdict(v, in)
 	code := in.code
 	if v.failed() {
 		code = worst(code, exitFailed)
@@ -91,6 +88,13 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 		code = exitOK
 	}
 	return a.report(reports, a.newReport(validatedObjects(in, targets, v.objects(in, targets)), in.unusable), nil, code), nil
+}
+
+func (a *app) tellVerdict(v *verdict, in *input) {
+	v.judge(a.console, in)
+	for _, f := range v.told {
+		a.console.tell(f)
+	}
 }
 
 // verdict is what validate makes of the findings.
@@ -104,8 +108,8 @@ type verdict struct {
 
 // judge leaves out what comments silence, and adds the comments that silence
 // nothing.
-func (v *verdict) judge(c *console, in *input, all []finding.Finding) {
-	for _, f := range all {
+func (v *verdict) judge(c *console, in *input) {
+	for _, f := range in.found {
 		if c.silenced(&in.ignores, v.raised(f)) {
 			v.silenced++
 			continue

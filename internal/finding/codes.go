@@ -10,6 +10,7 @@ const (
 	DuplicateObject Code = "HS004"
 	NotBuilt        Code = "HS005"
 	NotReady        Code = "HS006"
+	LeftOut         Code = "HS007"
 
 	InvalidValue       Code = "HS010"
 	UnknownField       Code = "HS011"
@@ -88,6 +89,14 @@ const (
 	MissingDependency  Code = "HS125"
 	DependencyCycle    Code = "HS126"
 	RefusedChart       Code = "HS127"
+
+	SourceElsewhere  Code = "HS150"
+	RemoteResource   Code = "HS151"
+	MissingVariables Code = "HS152"
+	UnsetVariable    Code = "HS153"
+	NoNamespace      Code = "HS154"
+	UnusableKeys     Code = "HS155"
+	ForeignBuild     Code = "HS156"
 
 	Authentication  Code = "HS201"
 	Unreachable     Code = "HS202"

@@ -60,18 +60,19 @@ type Finding struct {
 
 // The headings of the catalogue, in its order.
 const (
-	groupInput        = "Input"
-	groupAdmission    = "What the API server refuses"
-	groupDeprecated   = "Deprecations"
-	groupReferences   = "References"
-	groupURLs         = "URLs"
-	groupCharts       = "Charts and versions"
-	groupSettings     = "Settings"
-	groupVerification = "Verification"
-	groupSecrets      = "Secrets"
-	groupIgnores      = "Comments that silence findings"
-	groupRun          = "While fetching"
-	groupIntegrity    = "Integrity"
+	groupInput          = "Input"
+	groupAdmission      = "What the API server refuses"
+	groupDeprecated     = "Deprecations"
+	groupReferences     = "References"
+	groupURLs           = "URLs"
+	groupCharts         = "Charts and versions"
+	groupSettings       = "Settings"
+	groupVerification   = "Verification"
+	groupSecrets        = "Secrets"
+	groupKustomizations = "Kustomizations"
+	groupIgnores        = "Comments that silence findings"
+	groupRun            = "While fetching"
+	groupIntegrity      = "Integrity"
 )
 
 //go:generate go test -run TestPage -update .
@@ -81,7 +82,7 @@ func Rules() []Rule {
 	var all []Rule
 	for _, group := range []func() []Rule{
 		inputRules, admissionRules, deprecationRules, referenceRules, urlRules, chartRules, settingRules, ociRules, releaseRules,
-		verificationRules, secretRules, ignoreRules, runRules, integrityRules,
+		verificationRules, secretRules, kustomizationRules, ignoreRules, runRules, integrityRules,
 	} {
 		all = append(all, group()...)
 	}
@@ -116,7 +117,7 @@ func SeverityOf(code Code) Severity {
 func Groups() []string {
 	return []string{
 		groupInput, groupAdmission, groupDeprecated, groupReferences, groupURLs, groupCharts, groupSettings,
-		groupVerification, groupSecrets, groupIgnores, groupRun, groupIntegrity,
+		groupVerification, groupSecrets, groupKustomizations, groupIgnores, groupRun, groupIntegrity,
 	}
 }
 

@@ -44,6 +44,14 @@ func inputRules() []Rule {
 			Explanation: "It comes from a kustomization and has no namespace, or it is encrypted and no key at hand decrypts it, or its Kustomization says something that Flux refuses. It does not take part in the run.",
 			Fix:         "Mend what the message names.",
 		},
+		{
+			Code: LeftOut, Name: "left-out", Group: groupInput, Severity: Note, Lasting: true,
+			Summary:     "Objects of Flux are left out",
+			Explanation: "helmsrc does not work on their kind, or they are Kustomizations in a file that was named: those are built in directories only. The line is printed without -v as well, and does not count with --strict.",
+			Fix:         "Name the directory of a Kustomization with -f.",
+			Example:     fluxKustomization("path: ./apps\nsourceRef:\n  kind: GitRepository\n  name: flux-system\n"),
+			Better:      repository(httpURL),
+		},
 	}
 }
 

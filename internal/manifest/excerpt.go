@@ -42,10 +42,10 @@ func (o *Object) Excerpt(path ...any) Excerpt {
 }
 
 // alone tells whether the lines of an object hold nothing of another one. That is so in a document of its own, and in
-// a list whose items stand below each other. Values of a release may be passwords; they are not quoted from a line that
-// holds more than the one field.
+// a list whose items stand below each other. Values of a release and variables of a Kustomization may be passwords; they
+// are not quoted from a line that holds more than the one field.
 func (l location) alone(root *yaml.Node, o *Object) bool {
-	if o.Group() == ReleaseGroup && hasFlow(locate(root, l.path), root) {
+	if (o.Group() == ReleaseGroup || o.Group() == KustomizeGroup) && hasFlow(locate(root, l.path), root) {
 		return false
 	}
 	if len(l.path) == 0 {

@@ -119,18 +119,18 @@ func CheckExpansion(name string, data []byte) error {
 	return nil
 }
 
-// Locate finds the place of a field in the first document of a file, as Object.Position does.
-func Locate(name string, data []byte, path ...any) Pos {
-	d := newDocument(name, data, 0, 0, false)
+// FirstDocument is the first document of a file that holds something else than objects, for its places and its comments.
+func FirstDocument(name string, data []byte) *Object {
+	o := &Object{Pos: Pos{File: name}}
 	for c := range split(data) {
-		d = newDocument(name, c.text, c.line, 0, false)
+		o.at.doc = newDocument(name, c.text, c.line, 0, false)
+		o.Pos = Pos{name, c.line + 1, 1}
+		for text := c.text; isBlank(text[:lineLength(text)]); o.Pos.Line++ {
+			text = text[lineLength(text):]
+		}
 		break
 	}
-	root, err := d.root()
-	if err != nil || root == nil {
-		return Pos{File: name}
-	}
-	return d.pos(locate(root, path))
+	return o
 }
 
 // Input is everything that was read, for whoever builds kustomizations.

@@ -46,6 +46,19 @@ func newFinding(obj *manifest.Object, code finding.Code, message string, hints [
 	return complete(f, code, message, hints, obj.Excerpt(path...))
 }
 
+// NewFinding is a mistake at a place, of an object if there is one.
+func NewFinding(obj *manifest.Object, code finding.Code, message, hint string, e manifest.Excerpt) finding.Finding {
+	var f finding.Finding
+	if obj != nil {
+		f.Kind, f.Namespace, f.Name = obj.Kind, obj.Namespace, obj.Name
+	}
+	var hints []string
+	if hint != "" {
+		hints = []string{hint}
+	}
+	return complete(f, code, message, hints, e)
+}
+
 // complete fills in what follows from the code and the place.
 func complete(f finding.Finding, code finding.Code, message string, hints []string, e manifest.Excerpt) finding.Finding {
 	rule, _ := finding.Lookup(string(code))

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -122,24 +123,24 @@ func (b *builder) plainDirectory(dir string) {
 		return
 	}
 	b.tellRemote(c)
-	by := r.display(d.file)
+	by := d.object.Pos.File
 	dec := &decrypter{keys: nil}
 	for _, o := range objects {
 		b.finishPlain(r, d, o, by, dec)
 	}
 }
 
-// directoryFailed tells what is wrong with a directory, unless nothing of Flux is in it: then it is not for us to judge.
+// directoryFailed tells what is wrong with a directory. If nothing of Flux is in it, it need not matter to Flux.
 func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err error) {
 	b.abandon(c)
-	err = &buildError{manifest.Pos{File: r.display(d.file)}, err}
+	failed := newBuildError(d.object.Pos.File, err)
 	_, outside := errors.AsType[*outsideError](err)
 	_, endless := errors.AsType[*endlessError](err)
 	if b.ctx.Err() == nil && !outside && !endless && !b.ours(r, c) {
-		b.notice(Notice{Text: err.Error(), Debug: true})
+		b.warnAt(finding.ForeignBuild, d.object, failed.text(), "", failed.pos)
 		return
 	}
-	b.errs = append(b.errs, err)
+	b.errs = append(b.errs, failed)
 }
 
 // abandon claims what a build that failed would have led to: by itself it would be something else.
@@ -187,15 +188,18 @@ func (b *builder) finishPlain(r *repository, d *directory, o built, by string, d
 }
 
 func (b *builder) claim(c *closure) {
+	for _, d := range c.dirs {
+		b.judged = append(b.judged, d.object)
+	}
 	for path := range c.files {
 		b.claimed[path] = true
 	}
 }
 
 func (b *builder) tellRemote(c *closure) {
-	for i := range c.remote {
+	for _, remote := range c.remote {
 		b.partial = true
-		b.notice(Notice{Text: c.remote[i].Error(), Warning: true, Hint: "put a copy of it into the repository if objects of Flux are in it"})
+		b.warnAt(finding.RemoteResource, remote.in, remote.Error(), "", remote.pos)
 	}
 }
 
@@ -297,6 +301,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 		return
 	}
 	b.kustomizations[key] = o
+	b.judged = append(b.judged, o)
 	f, err := b.locate(o)
 	if err != nil {
 		b.unbuilt(o, err)
@@ -319,7 +324,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 	}
 	b.tellRemote(c)
 	if f.spec.Suspend {
-		b.notice(Notice{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Text: "suspended: built all the same"})
+		b.notice(Notice{Object: o, Text: "suspended: built all the same"})
 	}
 	b.waiting = append(b.waiting, f)
 }
@@ -352,13 +357,22 @@ type buildError struct {
 	err error
 }
 
-func (e *buildError) Error() string {
-	text := "kustomize build failed: " + e.err.Error()
-	if e.pos.File != "" {
-		text = e.pos.String() + ": " + text
+// newBuildError is the error of a kustomization file: at the place in it that is known, or of the whole file.
+func newBuildError(file string, err error) *buildError {
+	if placed, ok := err.(*placedError); ok && placed.pos.File == file { //nolint:errorlint // wrapped, its text is part of another
+		return &buildError{placed.pos, placed.err}
 	}
-	return text
+	return &buildError{manifest.Pos{File: file}, err}
 }
+
+func (e *buildError) Error() string {
+	if e.pos.File != "" {
+		return e.pos.String() + ": " + e.text()
+	}
+	return e.text()
+}
+
+func (e *buildError) text() string { return "kustomize build failed: " + e.err.Error() }
 
 func (e *buildError) Unwrap() error { return e.err }
 
@@ -371,7 +385,7 @@ func (e *buildError) NotBuilt() bool { return true }
 func (b *builder) unbuilt(o *manifest.Object, err error) {
 	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
 		b.partial = true
-		b.notice(Notice{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Text: elsewhere.Error(), Hint: elsewhere.Hint(), Warning: true})
+		b.warn(finding.SourceElsewhere, o, elsewhere.Error(), elsewhere.Hint(), "spec", "sourceRef")
 		return
 	}
 	if _, told := errors.AsType[*manifest.ObjectError](err); !told {

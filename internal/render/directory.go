@@ -29,6 +29,8 @@ type directory struct {
 	file string // its kustomization file
 	text []byte // of the file
 
+	object *manifest.Object // stands for the file
+
 	kustomization *types.Kustomization
 	err           error
 
@@ -47,12 +49,13 @@ type sealedFile struct {
 
 // remoteError is something that a kustomization takes from elsewhere.
 type remoteError struct {
+	in           *manifest.Object
 	pos          manifest.Pos
 	field, entry string
 }
 
 func (e *remoteError) Error() string {
-	return fmt.Sprintf("%s: %s: %s is left out: only files of the repository are read", e.pos, e.field, redacted(e.entry))
+	return fmt.Sprintf("%s: %s is left out: only files of the repository are read", e.field, redacted(e.entry))
 }
 
 // redacted cuts from an address what may be a secret.
@@ -86,7 +89,7 @@ func (r *repository) directory(path string) *directory {
 		return d
 	}
 	if file := kustomizationFile(path); file != "" {
-		d = &directory{path: path, file: file}
+		d = &directory{path: path, file: file, object: manifest.FirstDocument(r.display(file), nil)}
 		if d.err = d.read(r); d.err == nil {
 			d.err = d.resolve(r)
 		}
@@ -98,38 +101,39 @@ func (r *repository) directory(path string) *directory {
 func (d *directory) read(r *repository) error {
 	real, err := within(r.root, d.file)
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.display(d.file), err)
+		return d.wrong(err)
 	}
 	if d.text, err = readFile(real); err != nil {
-		return fmt.Errorf("%s: %w", r.display(d.file), err)
+		return d.wrong(err)
 	}
 	if err := manifest.CheckExpansion(r.display(d.file), d.text); err != nil {
 		return err
 	}
+	d.object = manifest.FirstDocument(r.display(d.file), d.text)
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 	}
 	if err := sigsyaml.Unmarshal(d.text, &head); err == nil && strings.HasPrefix(head.APIVersion, manifest.KustomizeGroup+"/") {
 		d.flux = true
-		return fmt.Errorf("%s: a Kustomization of Flux in a file of this name: kustomize would take it for its own", r.display(d.file))
+		return d.wrong(errors.New("a Kustomization of Flux in a file of this name: kustomize would take it for its own"))
 	}
 	k := &types.Kustomization{}
 	if err := k.Unmarshal(d.text); err != nil {
-		return fmt.Errorf("%s: %w", r.display(d.file), flat(err))
+		return d.wrong(flat(err))
 	}
 	k.FixKustomization()
 	d.kustomization = k
 	return nil
 }
 
+// wrong is a mistake in the kustomization file as a whole.
+func (d *directory) wrong(err error) error {
+	return &placedError{manifest.Pos{File: d.object.Pos.File}, err}
+}
+
 // flat is an error on one line.
 func flat(err error) error {
 	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
-}
-
-// pos is the place of a field in the kustomization file.
-func (d *directory) pos(r *repository, path ...any) manifest.Pos {
-	return manifest.Locate(r.display(d.file), d.text, path...)
 }
 
 // resolve makes every path of the kustomization certain. Deprecated fields about which kustomize would write to the

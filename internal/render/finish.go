@@ -11,6 +11,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
 )
@@ -173,7 +174,7 @@ func (b *builder) variablesOf(f *flux) *variables {
 	}
 	v := newVariables(!b.o.Lenient)
 	v.always = post.SubstituteStrategy == kustomizev1.SubstituteStrategy("Always")
-	for _, ref := range post.SubstituteFrom {
+	for i, ref := range post.SubstituteFrom {
 		d := b.lookup(ref.Kind, f.object.Namespace, ref.Name)
 		if d != nil && d.sealed == "" {
 			v.set(d.values, ref.Kind == "Secret")
@@ -186,7 +187,7 @@ func (b *builder) variablesOf(f *flux) *variables {
 		// In a cluster it may be there all the same. What is not set is told where it is used.
 		v.always = true
 		v.hint = missing.hint
-		b.notice(Notice{Kind: f.object.Kind, Namespace: f.object.Namespace, Name: f.object.Name, Text: missing.Error(), Hint: missing.hint, Warning: true})
+		b.warnAt(finding.MissingVariables, f.object, missing.Error(), missing.hint, f.object.Position("spec", "postBuild", "substituteFrom", i))
 	}
 	v.set(post.Substitute, false)
 	v.set(b.o.Variables, false)
@@ -218,7 +219,7 @@ func (b *builder) keysOf(f *flux) *decrypter {
 	}
 	keys := &sops.Keys{}
 	if err := addSecret(keys, f.object.Namespace+"/"+spec.SecretRef.Name, data); err != nil {
-		b.warn(f.object, err.Error())
+		b.warn(finding.UnusableKeys, f.object, err.Error(), "", "spec", "decryption", "secretRef")
 	}
 	d.keys = d.keys.With(keys)
 	return d
@@ -313,12 +314,11 @@ func (b *builder) unsubstituted(f *flux, obj *manifest.Object, content map[strin
 		b.fault(obj, err)
 		return
 	}
-	fault := manifest.Fault(obj, err)
-	n := Notice{Kind: f.object.Kind, Namespace: f.object.Namespace, Name: f.object.Name, Text: fault.Error(), Warning: true}
+	hint, pos := "", obj.Pos
 	if unset, ok := errors.AsType[*unsetError](err); ok {
-		n.Hint = unset.Hint()
+		hint, pos = unset.Hint(), obj.Position(obj.PathOf("${"+unset.name)...)
 	}
-	b.notice(n)
+	b.warnAt(finding.UnsetVariable, obj, fmt.Sprintf("of %s: %v", f.name(), err), hint, pos)
 	b.emit(obj, content)
 }
 
@@ -361,7 +361,7 @@ func (b *builder) leftOut(obj *manifest.Object, content map[string]any) bool {
 		{manifest.KustomizeGroup + "/ssa", "ignore"},
 	} {
 		if marked(content, m.key, m.value) {
-			b.notice(Notice{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name, Text: fmt.Sprintf("left out: %s: %s keeps it from the cluster", m.key, m.value)})
+			b.notice(Notice{Object: obj, Text: fmt.Sprintf("left out: %s: %s keeps it from the cluster", m.key, m.value)})
 			return true
 		}
 	}
@@ -380,7 +380,7 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 			return
 		}
 		if flux {
-			b.warn(obj, fmt.Sprintf("%s: no namespace, and no kustomization gives it one: taken to be in %s", obj.Pos, b.o.Namespace))
+			b.warnNamespace(obj, b.o.Namespace)
 		}
 		obj.Namespace = b.o.Namespace
 	}

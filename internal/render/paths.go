@@ -11,6 +11,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // want says what a path may lead to.
@@ -31,9 +33,19 @@ type pathResolver struct {
 
 func (p *pathResolver) fail(err error, path ...any) {
 	if p.err == nil {
-		p.err = fmt.Errorf("%s: %w", p.d.pos(p.r, path...), err)
+		p.err = &placedError{p.d.object.Position(path...), err}
 	}
 }
+
+// placedError is a mistake in a kustomization file.
+type placedError struct {
+	pos manifest.Pos
+	err error
+}
+
+func (e *placedError) Error() string { return e.pos.String() + ": " + e.err.Error() }
+
+func (e *placedError) Unwrap() error { return e.err }
 
 func (p *pathResolver) list(field string, entries []string, w want) []string {
 	var kept []string
@@ -58,7 +70,7 @@ func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
 	}
 	real, err := within(p.r.root, join(p.d.path, entry))
 	if err != nil && looksRemote(entry) {
-		p.d.remote = append(p.d.remote, remoteError{p.d.pos(p.r, field...), name, entry})
+		p.d.remote = append(p.d.remote, remoteError{p.d.object, p.d.object.Position(field...), name, entry})
 		return "", false
 	}
 	if err != nil {

@@ -5,12 +5,12 @@ package render
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
 )
@@ -34,13 +34,14 @@ type Options struct {
 // Source is a directory in place of a source. An empty namespace matches all.
 type Source struct{ Kind, Namespace, Name, Dir string }
 
-// Notice is something that a run should say about an object, or about none.
+// Notice is something that a run should say: a finding if it has a code, else a line.
 type Notice struct {
-	Kind, Namespace, Name string
-	Text                  string
-	Warning               bool
-	Debug                 bool
-	Hint                  string
+	Code   finding.Code
+	Object *manifest.Object // that it is about, or in whose text it is; nil for none
+	Place  manifest.Excerpt
+	Text   string
+	Hint   string
+	Debug  bool
 }
 
 // Renderer builds kustomizations and opens objects for one run.
@@ -52,6 +53,7 @@ type Renderer struct {
 
 	mu      sync.Mutex
 	notices []Notice
+	judged  []*manifest.Object
 	errs    []error
 	used    map[Source]bool
 	partial bool // something is elsewhere
@@ -63,7 +65,7 @@ func New(ctx context.Context, o Options) *Renderer {
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		keys, errs := ambientKeys(ctx, o.Getenv)
 		for _, err := range errs {
-			r.notice(Notice{Text: "SOPS keys: " + err.Error(), Warning: true})
+			r.notice(Notice{Code: finding.UnusableKeys, Text: "SOPS keys: " + err.Error()})
 		}
 		return keys
 	})
@@ -83,6 +85,9 @@ func (r *Renderer) Notices() []Notice {
 	return list
 }
 
+// Judged are the Kustomizations and kustomization files whose comments count.
+func (r *Renderer) Judged() []*manifest.Object { return r.judged }
+
 // Used tells whether a source stood in for that of a Kustomization.
 func (r *Renderer) Used(s Source) bool { return r.used[s] }
 
@@ -97,8 +102,14 @@ func (r *Renderer) notice(n Notice) {
 	}
 }
 
-func (r *Renderer) warn(o *manifest.Object, text string) {
-	r.notice(Notice{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Text: text, Warning: true})
+// warn tells of a finding at a field of an object.
+func (r *Renderer) warn(code finding.Code, o *manifest.Object, text, hint string, path ...any) {
+	r.notice(Notice{Code: code, Object: o, Place: o.Excerpt(path...), Text: text, Hint: hint})
+}
+
+// warnAt is warn without the line: it may hold more than is to be told.
+func (r *Renderer) warnAt(code finding.Code, o *manifest.Object, text, hint string, pos manifest.Pos) {
+	r.notice(Notice{Code: code, Object: o, Place: manifest.Excerpt{Pos: pos}, Text: text, Hint: hint})
 }
 
 // Open makes an object ready that was read as it lies in a file.
@@ -238,8 +249,12 @@ func (b *builder) tellNamespaces(claimed map[*manifest.File]bool) {
 		}
 		for _, o := range f.Objects() {
 			if o.NoNamespace() && o.Kind != "Secret" && o.Kind != "ConfigMap" && o.Kind != "ServiceAccount" {
-				b.warn(o, fmt.Sprintf("%s: no namespace, and no kustomization gives it one: taken to be in %s", o.Pos, o.Namespace))
+				b.warnNamespace(o, o.Namespace)
 			}
 		}
 	}
+}
+
+func (b *builder) warnNamespace(o *manifest.Object, taken string) {
+	b.warn(finding.NoNamespace, o, "no namespace, and no kustomization gives it one: taken to be in "+taken, "", "metadata", "name")
 }

@@ -1,0 +1,89 @@
+package finding
+
+// inFile puts manifests into a file of their own: examples about kustomizations are of several.
+func inFile(name, text string) string { return "# " + name + "\n" + text }
+
+// fluxKustomization is one of the repository that it lies in.
+func fluxKustomization(spec string) string {
+	return "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata:\n  name: apps\n  namespace: flux-system\nspec:\n" +
+		indented("interval: 10m\nprune: true\ntargetNamespace: apps\n"+spec)
+}
+
+func kustomization(fields string) string {
+	return "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n" + fields
+}
+
+func kustomizationRules() []Rule {
+	const ours = "sourceRef:\n  kind: GitRepository\n  name: flux-system\n"
+	const path = "path: ./apps\n"
+	apps := inFile("apps/charts.yaml", repository(httpURL))
+	cluster := func(spec string) string { return inFile("cluster.yaml", fluxKustomization(spec)) }
+	file := func(fields string) string { return inFile("apps/kustomization.yaml", kustomization(fields)) }
+	variables := "postBuild:\n  substituteFrom:\n  - kind: ConfigMap\n    name: values\n"
+	config := func(namespace, data string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: values\n  namespace: " + namespace + "\ndata:\n" + indented(data)
+	}
+	keys := "decryption:\n  provider: sops\n  secretRef:\n    name: keys\n"
+	sealed := inFile("apps/login.yaml", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  namespace: apps\ndata:\n  password: c2VjcmV0\n")
+	key := func(name string) string {
+		return inFile("keys.yaml", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: keys\n  namespace: flux-system\nstringData:\n  "+name+": not a key\n")
+	}
+	return []Rule{
+		{
+			Code: SourceElsewhere, Name: "source-elsewhere", Group: groupKustomizations, Severity: Warning,
+			Summary:     "The source of a Kustomization is not at hand",
+			Explanation: "It is another repository than the one that the Kustomization is in, or its path is not here. The Kustomization is not built, and what it would apply takes no part in the run.",
+			Fix:         "Name a checkout of the source with --source.",
+			Example:     documents(cluster("path: ./deploy\nsourceRef:\n  kind: GitRepository\n  name: podinfo\n"), apps),
+			Better:      documents(cluster(path+ours), apps),
+		},
+		{
+			Code: RemoteResource, Name: "remote-resource", Group: groupKustomizations, Severity: Warning,
+			Summary:     "A kustomization takes something from elsewhere",
+			Explanation: "Only files of the repository are read, and nothing is downloaded for a build. What the address leads to is left out.",
+			Fix:         "Put a copy of it into the repository if objects of Flux are in it.",
+			Example:     documents(file("namespace: apps\nresources:\n- charts.yaml\n- https://github.com/example/base?ref=v1\n"), apps),
+			Better:      documents(file("namespace: apps\nresources:\n- charts.yaml\n"), apps),
+		},
+		{
+			Code: MissingVariables, Name: "missing-variables", Group: groupKustomizations, Severity: Warning,
+			Summary:     "A ConfigMap or Secret that variables come from is not there, or cannot be decrypted",
+			Explanation: "In the cluster it may exist all the same. Here the variables that it should hold have no values, which is an error where they are used.",
+			Fix:         "Add the file that holds it with -f, or set its variables with --substitute.",
+			Example:     documents(cluster(path+ours+variables), apps),
+			Better:      documents(cluster(path+ours+variables), inFile("values.yaml", config("flux-system", "domain: example.org\n")), apps),
+		},
+		{
+			Code: UnsetVariable, Name: "unset-variable", Group: groupKustomizations, Severity: Warning,
+			Summary:     "A variable has no value, in an object that is not Flux's",
+			Explanation: "helmsrc has no use for the object, but Flux fails the whole Kustomization, and applies nothing of it.",
+			Fix:         "Set it in spec.postBuild or with --substitute, or write ${NAME:=default}.",
+			Example:     documents(cluster(path+ours+"postBuild:\n  substitute:\n    domain: example.org\n"), inFile("apps/values.yaml", config("apps", "host: www.${zone}\n")), apps),
+			Better:      documents(cluster(path+ours+"postBuild:\n  substitute:\n    zone: example.org\n"), inFile("apps/values.yaml", config("apps", "host: www.${zone}\n")), apps),
+		},
+		{
+			Code: NoNamespace, Name: "no-namespace", Group: groupKustomizations, Severity: Warning,
+			Summary:     "An object has no namespace, and no kustomization gives it one",
+			Explanation: "It is taken to be in the namespace of --default-namespace. In a repository this is seldom meant: Flux refuses it where the Kustomization has no spec.targetNamespace.",
+			Fix:         "Set metadata.namespace, or namespace in a kustomization.yaml.",
+			Example:     documents(file("resources:\n- charts.yaml\n"), apps),
+			Better:      documents(file("namespace: apps\nresources:\n- charts.yaml\n"), apps),
+		},
+		{
+			Code: UnusableKeys, Name: "unusable-keys", Group: groupKustomizations, Severity: Warning,
+			Summary:     "Keys for SOPS cannot be read",
+			Explanation: "The Secret of spec.decryption, or a file or variable with the user's own keys, holds something else. What is encrypted for them stays so.",
+			Fix:         "Put age keys under names that end in .agekey, and PGP keys under names that end in .asc.",
+			Example:     documents(cluster(path+ours+keys), key("age.agekey"), sealed, apps),
+			Better:      documents(cluster(path+ours), sealed, apps),
+		},
+		{
+			Code: ForeignBuild, Name: "foreign-not-built", Group: groupKustomizations, Severity: Warning,
+			Summary:     "A kustomization that does not mention Flux cannot be built",
+			Explanation: "kustomize would refuse it, and so would a Kustomization of Flux that leads to it. What it would build takes no part in the run; none of the files that it names and that are there holds an object of Flux.",
+			Fix:         "Mend the kustomization file, or the file that the message names.",
+			Example:     documents(file("resources:\n- deployment.yaml\n"), inFile("charts.yaml", object(sourceV1, "HelmRepository", "charts\n  namespace: apps", "interval: 10m\n"+httpURL))),
+			Better:      documents(inFile("apps/kustomization.yaml", kustomization("namespace: apps\nresources:\n- charts.yaml\n")), apps),
+		},
+	}
+}
