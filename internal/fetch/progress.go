@@ -40,6 +40,9 @@ func WithWarnings(ctx context.Context, f func(text string)) context.Context {
 	return context.WithValue(ctx, warningKey{}, f)
 }
 
+// Warn tells the context's function something that was told before, to somebody else.
+func Warn(ctx context.Context, text string) { warn(ctx, text) }
+
 func warn(ctx context.Context, text string) {
 	if f, ok := ctx.Value(warningKey{}).(func(string)); ok && f != nil {
 		f(text)

@@ -63,6 +63,7 @@ type pick struct {
 	time  time.Time // of its publication, zero if that is not known
 	// fetch writes the archive.
 	fetch    func(ctx context.Context, dst fetch.Sink, limit int64) error
+	shared   bool              // fetch gets it once for several objects
 	metadata map[string]string // of the artifact
 	// provenance writes the provenance file of the archive, which calls it file.
 	provenance func(ctx context.Context, dst fetch.Sink) error
@@ -144,6 +145,7 @@ func (p *pass) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, res
 	if err != nil {
 		return err
 	}
+	p.share(chosen)
 	switch {
 	case p.reusable(fingerprint) && !chosen.local:
 		return p.unchanged(build)

@@ -90,17 +90,35 @@ func (l *layerPass) download(ctx context.Context, dst fetch.Sink) error {
 		limit = l.r.limits.Archive
 	}
 	sink := &watchedSink{Sink: dst}
-	err := l.at.repo.Pull(ctx, l.layer, sink, limit)
+	err := l.pick().fetch(ctx, sink, limit)
 	var shape *fetch.LayerError
+	var local *sinkError
 	switch {
 	case err == nil:
 		return nil
 	case sink.err != nil:
 		return storageFailure(fmt.Errorf("unable to copy artifact to storage: %w", sink.err), status.ArchiveOperationFailed)
+	case errors.As(err, &local):
+		return temporaryFailure(local.err)
 	case errors.As(err, &shape):
 		return status.OCILayerOperationFailed.Wrap(err)
 	}
 	return ociFailure(status.OCILayerOperationFailed, fmt.Errorf("%s: %w", l.failed(), err))
+}
+
+// pick is the layer as something to download, once for all objects that ask for it.
+func (l *layerPass) pick() *pick {
+	if l.at.archive != nil && l.layer.MediaType == fetch.HelmChartType {
+		return &pick{fetch: l.at.archive.copyTo}
+	}
+	chosen := &pick{
+		id: fmt.Sprintf("%q %s %s", l.at.identity, l.artifact.Digest, l.layer.Digest),
+		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
+			return l.at.repo.Pull(ctx, l.layer, dst, limit)
+		},
+	}
+	l.share(chosen)
+	return chosen
 }
 
 func (l *layerPass) failed() string {

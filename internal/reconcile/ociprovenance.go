@@ -33,6 +33,7 @@ func (p *pass) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.S
 	if err != nil {
 		return nil, acquireFailure(err)
 	}
+	at.archive = archive
 	signer, err := p.r.provenance(ctx, chosen, archive)
 	if err != nil {
 		return nil, verificationFailure(fmt.Errorf("failed to verify %s: %w", chosen.url, err))

@@ -111,6 +111,7 @@ type ociArtifact struct {
 	identity string // of the repository
 	digest   digest.Digest
 	artifact *fetch.OCIArtifact // nil if the registry was not asked for it yet
+	archive  *spool             // of the chart in it, if its provenance had to be checked
 	revision string
 	shown    string // host/repository:tag, or @digest
 }

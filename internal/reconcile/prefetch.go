@@ -70,6 +70,7 @@ func (f *prefetch) run(ctx context.Context, p *pass, obj *sourcev1.HelmChart, so
 	if err != nil || chosen.local || p.reusable(fingerprint) {
 		return
 	}
+	p.share(chosen)
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return

@@ -30,7 +30,7 @@ func (p *pass) verifyProvenance(ctx context.Context, chosen *pick) (*verify.Sign
 	if err != nil {
 		return nil, signatureFailure(chosen, err)
 	}
-	chosen.fetch = archive.copyTo
+	chosen.fetch, chosen.shared = archive.copyTo, true
 	return signer, nil
 }
 

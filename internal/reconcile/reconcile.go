@@ -198,9 +198,11 @@ type Reconciler struct {
 	trust       func() *Trust
 	reading     func() http.RoundTripper // to servers that get no credentials
 
-	archives memo[string, *spool]         // of dependencies
-	trees    memo[store.Key, *sourceTree] // of Git repositories and buckets
-	unpacked memo[store.Key, *os.Root]    // of those that were unpacked
+	requests  map[string]int               // of archives, by how many objects
+	downloads memo[string, *download]      // of what several ask for
+	archives  memo[string, *spool]         // of dependencies
+	trees     memo[store.Key, *sourceTree] // of Git repositories and buckets
+	unpacked  memo[store.Key, *os.Root]    // of those that were unpacked
 
 	mu       sync.Mutex
 	arrivals map[store.Key]*arrival // of indexes
@@ -279,7 +281,7 @@ func (r *Reconciler) Close() error {
 
 // Run reconciles the objects and returns their results in the same order.
 func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) []*Result {
-	r.progress = progress
+	r.progress, r.requests = progress, requests(objects)
 	results := make([]*Result, len(objects))
 	// A chart waits for its source inside its slot, and a release for its chart. Sources
 	// go first and releases last, so that there is always one that does not wait.
