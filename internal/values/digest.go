@@ -18,11 +18,16 @@ func Digest(values map[string]any) (godigest.Digest, error) {
 	}
 	object := yaml.JSONObjectToYAMLObject(values)
 	sortKeys(object)
-	text, err := goyaml.Marshal(object)
+	hash := godigest.SHA256.Digester()
+	encoder := goyaml.NewEncoder(&limited{hash.Hash(), maxText})
+	err := encoder.Encode(object)
+	if err == nil {
+		err = encoder.Close()
+	}
 	if err != nil {
 		return "", fmt.Errorf("digest of values: %w", err)
 	}
-	return godigest.SHA256.FromBytes(text), nil
+	return hash.Digest(), nil
 }
 
 func sortKeys(v any) {

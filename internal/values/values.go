@@ -73,11 +73,14 @@ func Compose(namespace string, refs []meta.ValuesReference, inline map[string]an
 		case err == nil:
 			err = c.add(r, data)
 		}
+		if err == nil && c.merged > maxMerged {
+			err = errTooMuch
+		}
 		if err != nil {
 			return nil, &Error{Reference: r, Index: i, Err: err, hint: hint(r, err)}
 		}
 	}
-	return merge(c.result, inline), nil
+	return c.merge(c.result, inline), nil
 }
 
 // composition is on the way from references to values.
@@ -87,6 +90,8 @@ type composition struct {
 	lookup    Lookup
 	result    map[string]any
 	objects   map[[2]string]object // each is read once
+
+	dataSize, items, merged int // so much was spent, see limits.go
 }
 
 type object struct {
@@ -119,28 +124,45 @@ func (c *composition) data(r Reference) (data []byte, found bool, err error) {
 // helm-controller does the same.
 func (c *composition) add(r Reference, data []byte) error {
 	if r.TargetPath != "" {
-		c.result = merge(c.result, c.inline)
-		return concealed(r, "cannot be set at its target path", set(c.result, r, string(data)))
+		c.result = c.merge(c.result, c.inline)
+		err := c.set(r, string(data))
+		var limit *limitError
+		if errors.As(err, &limit) {
+			return err // which quotes nothing
+		}
+		return concealed(r, "cannot be set at its target path", err)
+	}
+	if err := c.spendData(data); err != nil {
+		return err
 	}
 	var values map[string]any
 	if err := yaml.Unmarshal(data, &values); err != nil {
 		return concealed(r, "is no YAML map", err)
 	}
-	c.result = merge(c.result, values)
+	if err := checkDepth(values, 0); err != nil {
+		return err
+	}
+	c.result = c.merge(c.result, values)
 	return nil
 }
 
 // set puts a value at a path by the rules of Helm's --set, of --set-string if it is in quotes, or literally.
-func set(values map[string]any, r Reference, value string) error {
+func (c *composition) set(r Reference, value string) error {
 	if r.Literal {
-		return strvals.ParseLiteralInto(r.TargetPath+"="+value, values)
+		if err := c.spendItems(r.TargetPath); err != nil {
+			return err
+		}
+		return strvals.ParseLiteralInto(r.TargetPath+"="+value, c.result)
+	}
+	if err := c.spendItems(r.TargetPath + "=" + value); err != nil {
+		return err
 	}
 	for _, quote := range []string{"'", `"`} {
 		if strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
-			return strvals.ParseIntoString(r.TargetPath+"="+strings.Trim(value, `'"`), values)
+			return strvals.ParseIntoString(r.TargetPath+"="+strings.Trim(value, `'"`), c.result)
 		}
 	}
-	return strvals.ParseInto(r.TargetPath+"="+value, values)
+	return strvals.ParseInto(r.TargetPath+"="+value, c.result)
 }
 
 // concealed keeps what a parser quotes of a Secret out of the error.
@@ -152,7 +174,10 @@ func concealed(r Reference, what string, err error) error {
 }
 
 func hint(r Reference, err error) string {
+	var limit *limitError
 	switch {
+	case errors.As(err, &limit):
+		return "Helm stores a release in a Secret, which takes 1 MiB"
 	case errors.Is(err, errKeyNotFound) && r.ValuesKey == "":
 		return "without valuesKey the key is values.yaml"
 	case r.TargetPath != "" && !r.Literal:
@@ -163,7 +188,8 @@ func hint(r Reference, err error) string {
 
 // merge returns a with b over it: maps are merged, everything else is replaced. Maps that only one of them has are
 // shared with the result.
-func merge(a, b map[string]any) map[string]any {
+func (c *composition) merge(a, b map[string]any) map[string]any {
+	c.merged += len(a) + len(b)
 	merged := make(map[string]any, len(a)+len(b))
 	for k, v := range a {
 		merged[k] = v
@@ -172,7 +198,7 @@ func merge(a, b map[string]any) map[string]any {
 		over, isMap := v.(map[string]any)
 		under, wasMap := merged[k].(map[string]any)
 		if isMap && wasMap {
-			v = merge(under, over)
+			v = c.merge(under, over)
 		}
 		merged[k] = v
 	}
