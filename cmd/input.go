@@ -1,9 +1,11 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -24,17 +26,66 @@ type input struct {
 	namespace string
 	told      map[*manifest.Object]bool // rejections that were printed
 	unusable  int                       // objects that cannot be told apart, or are of no kind
-	noted     map[string]bool           // files beside the input that were named
 	code      int                       // of what went wrong while reading and judging
 
-	ignores    finding.Ignores
+	*common
 	validating bool              // rejections and what was found before are findings like others
 	found      []finding.Finding // then
+}
+
+// common is what the inputs of a run share: one for each cluster.
+type common struct {
+	stdin        io.Reader
+	noted        map[string]bool // lines that were printed: files beside the input, what the renderer says, what cannot be read
+	confidential []string        // what is never printed
+	ignores      finding.Ignores
+}
+
+// once tells whether a line was not printed yet.
+func (c *common) once(line string) bool {
+	if c.noted[line] {
+		return false
+	}
+	c.noted[line] = true
+	return true
 }
 
 // readInput reads the manifests of -f and of the arguments. What cannot be read
 // is told and makes the exit code 2; the rest goes on.
 func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, artifactsDir string) (*input, error) {
+	return a.readCluster(ctx, o, args, artifactsDir, 0, &common{stdin: a.env.Stdin, noted: map[string]bool{}})
+}
+
+// readClusters reads the manifests once for each cluster that they hold.
+func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string) ([]*input, error) {
+	var stdin bytes.Buffer
+	c := &common{noted: map[string]bool{}}
+	if a.env.Stdin != nil {
+		c.stdin = io.TeeReader(a.env.Stdin, &stdin)
+	}
+	first, err := a.readCluster(ctx, o, args, "", 1, c)
+	if err != nil {
+		return nil, err
+	}
+	clusters := first.renderer.Clusters()
+	if len(clusters) > 0 {
+		a.console.info(subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(clusters), strings.Join(clusters, ", ")))
+	}
+	inputs := []*input{first}
+	for len(inputs) < len(clusters) && ctx.Err() == nil {
+		c.stdin = bytes.NewReader(stdin.Bytes())
+		in, err := a.readCluster(ctx, o, args, "", len(inputs)+1, c)
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, in)
+	}
+	return inputs, nil
+}
+
+// readCluster reads one of the clusters that the manifests hold, or with 0 all of them
+// as one.
+func (a *app) readCluster(ctx context.Context, o *inputOptions, args []string, artifactsDir string, cluster int, c *common) (*input, error) {
 	files, selectors, err := splitArguments(args)
 	if err != nil {
 		return nil, err
@@ -46,7 +97,7 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 		}
 	}
 	skip := []string{artifactsDir}
-	renderer, err := a.renderer(ctx, o, skip)
+	renderer, err := a.renderer(ctx, o, skip, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +106,7 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 		Offered:          files,
 		LookupDirs:       o.lookupDirs,
 		Recursive:        o.recursive,
-		Stdin:            a.env.Stdin,
+		Stdin:            c.stdin,
 		DefaultNamespace: o.defaultNamespace,
 		SkipDirs:         skip,
 		Open:             renderer.Open,
@@ -64,20 +115,24 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("cannot read the input: %w", context.Cause(ctx))
 	}
-	a.console.conceal(set.Confidential())
+	c.confidential = append(c.confidential, set.Confidential()...)
+	a.console.conceal(c.confidential)
 	inventory := reconcile.NewInventory(set)
 	if o.sameNamespace {
 		inventory.DenyCrossNamespace()
 	}
 	in := &input{
 		set: set, renderer: renderer, inventory: inventory, selectors: selectors, namespace: o.namespace, validating: o.validating,
-		told: map[*manifest.Object]bool{}, noted: map[string]bool{},
+		told: map[*manifest.Object]bool{}, common: c,
 	}
 	a.tellRendered(in)
 	for _, skip := range set.Skips() {
 		a.console.debug(subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
 	}
 	for _, err := range failures {
+		if !c.once(err.Error()) {
+			continue
+		}
 		a.console.tellUnreadable(err)
 		code := inputCode(err)
 		if code == exitFailed {
@@ -252,8 +307,7 @@ func (a *app) tellNotes(in *input) {
 	a.tellRendered(in)
 	var lines []string
 	for _, note := range in.set.Notes() {
-		if line := note.String(); !in.noted[line] {
-			in.noted[line] = true
+		if line := note.String(); in.once(line) {
 			lines = append(lines, line)
 		}
 	}

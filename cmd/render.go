@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -28,7 +29,7 @@ func (o *renderOptions) addSources(fs *pflag.FlagSet) {
 }
 
 // renderer builds the kustomizations of one run.
-func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string) (*render.Renderer, error) {
+func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string, cluster int) (*render.Renderer, error) {
 	variables := map[string]string{}
 	for _, text := range o.render.substitute {
 		key, value, found := strings.Cut(text, "=")
@@ -51,6 +52,7 @@ func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string) (*re
 		Lenient:   !o.render.strict,
 		Sources:   sources,
 		Namespace: o.defaultNamespace,
+		Cluster:   cluster,
 		SkipDirs:  skip,
 		Getenv:    a.env.Getenv,
 	}), nil
@@ -70,7 +72,9 @@ func (a *app) tellRendered(in *input) {
 			a.console.debug(at, n.Text)
 			continue
 		case n.Code == "":
-			a.console.info(at, n.Text)
+			if in.once(fmt.Sprint(at, n.Text)) {
+				a.console.info(at, n.Text)
+			}
 			continue
 		}
 		if n.Object != nil {

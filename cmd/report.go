@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -199,19 +198,6 @@ func rejectedObjects(in *input) []report.Object {
 		}
 	}
 	return objects
-}
-
-// validatedObjects are those that were judged, and those that were rejected.
-func validatedObjects(in *input, targets []*admission.Admitted, invalid map[*manifest.Object]bool) []report.Object {
-	var objects []report.Object
-	for _, adm := range targets {
-		o := newReportObject(adm.Object)
-		if invalid[adm.Object] {
-			o.State, o.Reason = report.StateFailed, "Invalid"
-		}
-		objects = append(objects, o)
-	}
-	return append(objects, rejectedObjects(in)...)
 }
 
 func newReportObject(obj *manifest.Object) report.Object {

@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/report"
 )
 
 func newValidateCommand(a *app) *cobra.Command {
@@ -25,7 +26,8 @@ func newValidateCommand(a *app) *cobra.Command {
 they refer to and for the keys that these must have, and warn of what is
 deprecated or has no effect. No network is used and nothing is written. Directories
 are read as Flux would read them: kustomization files and Kustomizations are built,
-variables substituted, SOPS Secrets decrypted. A Secret that is not in the input
+variables substituted, SOPS Secrets decrypted. If they hold several clusters, each
+is judged by itself. A Secret that is not in the input
 may be in the cluster: it is a warning, unless a verification rests on it.
 
 Files may also be given as arguments, as pre-commit passes them. Those that are
@@ -60,38 +62,76 @@ Exit codes: 0 nothing worse than warnings, 1 an object has a mistake or, with
 
 func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, strict bool, args []string) (int, error) {
 	o.validating = true
-	in, err := a.readInput(ctx, o, args, "")
+	inputs, err := a.readClusters(ctx, o, args)
 	if err != nil {
 		return exitUsage, err
 	}
-	a.tellSkipped(in)
-	v := &verdict{strict: strict, invalid: map[subject]bool{}}
+	a.tellSkipped(inputs[0])
+	v := &verdict{strict: strict, seen: map[string]bool{}}
+	for _, in := range inputs {
+		v.judged = append(v.judged, &judged{in: in, invalid: map[subject]bool{}})
+	}
 	// Nothing to judge is fine: a hook runs on whatever files were changed.
-	if err := in.check(true); err != nil {
-		a.tellVerdict(v, in)
-		a.reportInput(reports, in)
+	if err := checkAny(inputs); err != nil {
+		a.tellVerdict(v)
+		a.reportInput(reports, inputs[0])
 		return exitUsage, err
 	}
-	targets := a.targets(in)
-	for _, adm := range targets {
-		in.ignores.Add(adm.Object)
-		in.found = append(in.found, in.inventory.Validate(adm)...)
+	for _, j := range v.judged {
+		a.judge(j)
 	}
-	a.tellNotes(in)
-	a.tellVerdict(v, in)
-	code := in.code
+	a.tellVerdict(v)
+	code, unusable := exitOK, 0
+	for _, in := range inputs {
+		code, unusable = worst(code, in.code), unusable+in.unusable
+	}
 	if v.failed() {
 		code = worst(code, exitFailed)
 	}
-	a.console.info(subject{}, v.summary(len(targets)+len(in.told), in.unusable))
+	objects, valid, invalid := v.objects()
+	// What nobody could judge is invalid.
+	a.console.info(subject{}, v.summary(valid, invalid+unusable))
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
-	return a.report(reports, a.newReport(validatedObjects(in, targets, v.objects(in, targets)), in.unusable), nil, code), nil
+	return a.report(reports, a.newReport(objects, unusable), nil, code), nil
 }
 
-func (a *app) tellVerdict(v *verdict, in *input) {
-	v.judge(a.console, in)
+// checkAny wants each selector to fit an object of one of the clusters.
+func checkAny(inputs []*input) error {
+	var err error
+	for _, in := range inputs {
+		if err = in.check(true); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// judged is one cluster, and what was found in it.
+type judged struct {
+	in      *input
+	targets []*admission.Admitted
+	plain   []finding.Finding // of objects that are as they were written: they may be in any cluster
+	invalid map[subject]bool
+}
+
+func (a *app) judge(j *judged) {
+	j.targets = a.targets(j.in)
+	for _, adm := range j.targets {
+		j.in.ignores.Add(adm.Object)
+		found := j.in.inventory.Validate(adm)
+		if adm.Object.Built == "" {
+			j.plain = append(j.plain, found...)
+		} else {
+			j.in.found = append(j.in.found, found...)
+		}
+	}
+	a.tellNotes(j.in)
+}
+
+func (a *app) tellVerdict(v *verdict) {
+	v.judge(a.console, &v.judged[0].in.ignores)
 	for _, f := range v.told {
 		a.console.tell(f)
 	}
@@ -100,26 +140,76 @@ func (a *app) tellVerdict(v *verdict, in *input) {
 // verdict is what validate makes of the findings.
 type verdict struct {
 	strict   bool
+	judged   []*judged         // by cluster
+	seen     map[string]bool   // findings, and whether they are silenced: clusters share files
 	told     []finding.Finding // in the order of the input
-	invalid  map[subject]bool
+	errors   int
 	warnings int
 	silenced int
 }
 
 // judge leaves out what comments silence, and adds the comments that silence
-// nothing.
-func (v *verdict) judge(c *console, in *input) {
-	for _, f := range in.found {
-		if c.silenced(&in.ignores, v.raised(f)) {
-			v.silenced++
-			continue
+// nothing. Of a plain object only what is so in every cluster counts; of all others
+// it is said where it is so, if that is not everywhere.
+func (v *verdict) judge(c *console, ignores *finding.Ignores) {
+	in := v.clusters()
+	for _, j := range v.judged {
+		for _, f := range j.in.found {
+			if clusters := in[keyOf(f)]; len(clusters) < len(v.judged) {
+				f.Message += " (in " + join(clusters) + ")"
+			}
+			v.find(c, ignores, j, v.raised(f))
 		}
-		v.add(f)
+		for _, f := range j.plain {
+			if len(in[keyOf(f)]) == len(v.judged) {
+				v.find(c, ignores, j, v.raised(f))
+			}
+		}
 	}
-	for _, f := range in.ignores.Findings() {
-		v.add(f)
+	for _, f := range ignores.Findings() {
+		v.tell(v.raised(f))
 	}
 	sortFindings(v.told)
+}
+
+// clusters are those that each finding is in.
+func (v *verdict) clusters() map[string][]string {
+	clusters := map[string][]string{}
+	for i, j := range v.judged {
+		name := ""
+		if names := j.in.renderer.Clusters(); i < len(names) {
+			name = names[i]
+		}
+		for _, f := range slices.Concat(j.in.found, j.plain) {
+			if key := keyOf(f); !slices.Contains(clusters[key], name) {
+				clusters[key] = append(clusters[key], name)
+			}
+		}
+	}
+	return clusters
+}
+
+// keyOf is equal for what is found in several clusters.
+func keyOf(f finding.Finding) string {
+	return fmt.Sprintf("%s %s %s %s/%s %s", f.Pos, f.Code, f.Kind, f.Namespace, f.Name, f.Message)
+}
+
+// find takes up what was found in a cluster, once.
+func (v *verdict) find(c *console, ignores *finding.Ignores, j *judged, f finding.Finding) {
+	silenced, known := v.seen[keyOf(f)]
+	if !known {
+		silenced = c.silenced(ignores, f)
+		v.seen[keyOf(f)] = silenced
+	}
+	switch {
+	case silenced && !known:
+		v.silenced++
+	case !silenced && !known:
+		v.tell(f)
+	}
+	if !silenced && f.Severity == finding.Error {
+		j.invalid[subject{f.Kind, f.Namespace, f.Name}] = true
+	}
 }
 
 // raised is a finding as strict people see it.
@@ -130,37 +220,57 @@ func (v *verdict) raised(f finding.Finding) finding.Finding {
 	return f
 }
 
-func (v *verdict) add(f finding.Finding) {
-	f = v.raised(f)
+func (v *verdict) tell(f finding.Finding) {
 	switch f.Severity {
 	case finding.Error:
-		v.invalid[subject{f.Kind, f.Namespace, f.Name}] = true
+		v.errors++
 	case finding.Warning:
 		v.warnings++
 	}
 	v.told = append(v.told, f)
 }
 
-// objects are those that have an error. A rejection all of whose causes are silenced
-// is none.
-func (v *verdict) objects(in *input, targets []*admission.Admitted) map[*manifest.Object]bool {
-	invalid := map[*manifest.Object]bool{}
-	for _, adm := range targets {
-		invalid[adm.Object] = v.invalid[subjectOf(adm.Object)]
-	}
-	for obj := range in.told {
-		if !v.invalid[subjectOf(obj)] {
-			delete(in.told, obj)
+func (v *verdict) failed() bool { return v.errors > 0 || v.strict && v.warnings > 0 }
+
+// objects are those that were judged, in each cluster, and how many have no error and
+// how many have one.
+func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
+	for i, j := range v.judged {
+		counts := func(obj *manifest.Object) bool { return i == 0 || obj.Built != "" }
+		for _, adm := range j.targets {
+			if !counts(adm.Object) {
+				continue
+			}
+			o := newReportObject(adm.Object)
+			if j.invalid[subjectOf(adm.Object)] {
+				o.State, o.Reason = report.StateFailed, "Invalid"
+				invalid++
+			} else {
+				valid++
+			}
+			objects = append(objects, o)
 		}
+		for obj := range j.in.told {
+			// A rejection all of whose causes are silenced is none.
+			bad := j.invalid[subjectOf(obj)]
+			if !bad || !counts(obj) {
+				delete(j.in.told, obj)
+			}
+			switch {
+			case !counts(obj):
+			case bad:
+				invalid++
+			default:
+				valid++
+			}
+		}
+		objects = append(objects, rejectedObjects(j.in)...)
 	}
-	return invalid
+	return objects, valid, invalid
 }
 
-func (v *verdict) failed() bool { return len(v.invalid) > 0 || v.strict && v.warnings > 0 }
-
-// summary counts the objects that were judged, and those that nobody could judge as invalid ones.
-func (v *verdict) summary(objects, unusable int) string {
-	text := fmt.Sprintf("%d valid, %d invalid, %d warnings", objects-len(v.invalid), len(v.invalid)+unusable, v.warnings)
+func (v *verdict) summary(valid, invalid int) string {
+	text := fmt.Sprintf("%d valid, %d invalid, %d warnings", valid, invalid, v.warnings)
 	if v.warnings == 1 {
 		text = strings.TrimSuffix(text, "s")
 	}

@@ -62,7 +62,7 @@ func (b *builder) roots() {
 			}
 		}
 	}
-	for _, i := range origins(edges) {
+	for _, i := range b.ofCluster(nodes, edges, origins(edges)) {
 		b.start(nodes[i])
 	}
 }

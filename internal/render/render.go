@@ -25,6 +25,8 @@ type Options struct {
 	Sources []Source
 	// Namespace is that of plain manifests without one.
 	Namespace string
+	// Cluster is the one that is built, from 1, if the input holds several that cannot be one. 0 builds them as one.
+	Cluster int
 	// SkipDirs are directories that are no part of any repository.
 	SkipDirs []string
 	// Getenv reads the environment, for keys.
@@ -50,6 +52,8 @@ type Renderer struct {
 	ctx     context.Context
 	ambient func() *sops.Keys
 	plain   *variables
+
+	clusters []string
 
 	mu      sync.Mutex
 	notices []Notice

@@ -1,0 +1,56 @@
+package render
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestClusters divides repositories of which no part names its clusters.
+func TestClusters(t *testing.T) {
+	twice := map[string]string{
+		"one/repo.yaml": strings.Replace(aRepository, "%s", "one", 1),
+		"two/repo.yaml": strings.Replace(aRepository, "%s", "two", 1),
+	}
+	for _, test := range []struct {
+		name     string
+		files    map[string]string
+		clusters []string
+		objects  [][]string // of each
+	}{
+		{"one", map[string]string{"a/x.yaml": fluxOf("x", "./one", ""), "b/x.yaml": fluxOf("x", "./one", ""), "c/y.yaml": fluxOf("z", "./two", "")},
+			nil, [][]string{{"apps/one", "apps/two"}}},
+		{"two", map[string]string{"a/x.yaml": fluxOf("x", "./one", ""), "b/x.yaml": fluxOf("x", "./two", "")},
+			[]string{"a", "b"}, [][]string{{"apps/one"}, {"apps/two"}}},
+		{"three, in directories of their own", map[string]string{
+			"a/apps/x.yaml": fluxOf("x", "./one", ""), "a/infra/y.yaml": fluxOf("z", "./two", "  suspend: false\n"),
+			"b/apps/x.yaml": fluxOf("x", "./one", "  wait: true\n"), "b/infra/y.yaml": fluxOf("z", "./one", ""),
+			"c/apps/x.yaml": fluxOf("x", "./two", ""),
+		}, []string{"a/apps", "b/apps", "c/apps"}, [][]string{{"apps/one", "apps/two"}, {"apps/one"}, {"apps/two"}}},
+		{"what is in one alone, and what is in none", map[string]string{
+			"a/x.yaml": fluxOf("x", "./one", ""), "b/x.yaml": fluxOf("x", "./one", "  wait: true\n"), "b/more.yaml": fluxOf("z", "./two", ""),
+			"c/kustomization.yaml": "resources: [repo.yaml]\n", "c/repo.yaml": strings.Replace(aRepository, "%s", "three", 1),
+		}, []string{"a", "b"}, [][]string{{"apps/one", "apps/three"}, {"apps/one", "apps/three", "apps/two"}}},
+	} {
+		dir := t.TempDir()
+		write(t, dir, twice)
+		write(t, dir, test.files)
+		for i, want := range test.objects {
+			set, r, errs := load(t.Context(), dir, Options{Cluster: i + 1})
+			got := names(set)
+			slices.Sort(got)
+			if !slices.Equal(got, want) || len(errs) > 0 {
+				t.Errorf("%s: cluster %d has %v, want %v, %v", test.name, i+1, got, want, errs)
+			}
+			var clusters []string
+			for _, c := range r.Clusters() {
+				rel, _ := filepath.Rel(dir, c)
+				clusters = append(clusters, filepath.ToSlash(rel))
+			}
+			if !slices.Equal(clusters, test.clusters) {
+				t.Errorf("%s: clusters %v, want %v", test.name, clusters, test.clusters)
+			}
+		}
+	}
+}
