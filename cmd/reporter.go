@@ -98,8 +98,8 @@ func (p *progress) print(r *reconcile.Result) {
 	for _, text := range r.Debug {
 		p.console.debug(s, text)
 	}
-	for _, text := range r.Warnings {
-		if f := r.Warning(text); !p.console.silenced(p.ignores, f) {
+	for _, w := range r.Warnings {
+		if f := r.Warning(w); !p.console.silenced(p.ignores, f) {
 			p.console.tellAs(f, telling{at: s, brief: true})
 		}
 	}

@@ -176,12 +176,23 @@ func candidateDigest(ctx context.Context, c resolve.Candidate, policy DigestPoli
 	}
 	want, err := digest.ParseLoose(c.Digest)
 	if err != nil {
-		warn(ctx, fmt.Sprintf("archive of chart '%s' %s is not checked against the index: %v",
-			oneLine(c.Name, maxName), oneLine(c.Version, maxName), err))
+		warn(ctx, &UncheckedError{oneLine(c.Name, maxName), oneLine(c.Version, maxName), err})
 		return ""
 	}
 	return want
 }
+
+// UncheckedError is the warning that the index has no digest for an archive that could be compared.
+type UncheckedError struct {
+	name, version string
+	err           error
+}
+
+func (e *UncheckedError) Error() string {
+	return fmt.Sprintf("archive of chart '%s' %s is not checked against the index: %v", e.name, e.version, e.err)
+}
+
+func (e *UncheckedError) Unwrap() error { return e.err }
 
 // digestCheck compares an archive with its index entry while it is read.
 type digestCheck struct {
@@ -205,6 +216,6 @@ func (d *digestCheck) consume(r io.Reader) error {
 	if d.policy == DigestEnforce {
 		return err
 	}
-	warn(d.ctx, err.Error())
+	warn(d.ctx, err)
 	return nil
 }

@@ -170,7 +170,7 @@ func TestArchiveDigest(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var warnings []string
-			ctx := WithWarnings(t.Context(), func(text string) { warnings = append(warnings, text) })
+			ctx := WithWarnings(t.Context(), func(w error) { warnings = append(warnings, w.Error()) })
 			c := candidate("foo-1.0.0.tgz")
 			c.Digest = tt.digest
 			var dst buffer
@@ -202,7 +202,7 @@ func TestArchiveWarnsOnce(t *testing.T) {
 	c := candidate("foo.tgz")
 	c.Digest = "bad"
 	warnings := 0
-	ctx := WithWarnings(t.Context(), func(string) { warnings++ })
+	ctx := WithWarnings(t.Context(), func(error) { warnings++ })
 	if err := w.repository(t, "http://repo.test", nil, HTTPOptions{}).Archive(ctx, c, new(buffer), plenty); err != nil || warnings != 1 {
 		t.Errorf("%d warnings, %v", warnings, err)
 	}

@@ -38,7 +38,7 @@ func generateIndex(ctx context.Context, root *os.Root, limits chart.Limits) (str
 		}
 		meta, entry, err := indexEntry(root, name, limits)
 		if err != nil {
-			warn(ctx, fmt.Sprintf("%s is left out of the index: %v", oneLine(name, maxName), err))
+			warn(ctx, fmt.Errorf("%s is left out of the index: %w", oneLine(name, maxName), err))
 			continue
 		}
 		entries[meta.Name] = append(entries[meta.Name], entry)

@@ -74,7 +74,7 @@ func TestDirWithIndex(t *testing.T) {
 	}
 	d.Digests = DigestWarn
 	var warnings []string
-	ctx := WithWarnings(t.Context(), func(text string) { warnings = append(warnings, text) })
+	ctx := WithWarnings(t.Context(), func(w error) { warnings = append(warnings, w.Error()) })
 	if err := d.Archive(ctx, list[0], &dst, plenty); err != nil || len(warnings) != 1 {
 		t.Errorf("digest: got %v, warnings %q", err, warnings)
 	}
@@ -150,7 +150,7 @@ func TestDirGeneratesIndex(t *testing.T) {
 	dir := directory(t, content)
 	d := openDir(t, dir)
 	var warnings []string
-	ctx := WithWarnings(t.Context(), func(text string) { warnings = append(warnings, text) })
+	ctx := WithWarnings(t.Context(), func(w error) { warnings = append(warnings, w.Error()) })
 	var first, second buffer
 	offsets, err := d.Index(ctx, &first, plenty)
 	if err != nil {

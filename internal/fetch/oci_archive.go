@@ -124,7 +124,7 @@ func (c *Client) OCICandidate(ctx context.Context, cand resolve.Candidate, polic
 	_, err := c.OCIArchive(ctx, cand.URLs[0], cand.Version, want, o, dst, limit)
 	var wrong *DigestError
 	if policy == DigestWarn && errors.As(err, &wrong) {
-		warn(ctx, wrong.Error())
+		warn(ctx, wrong)
 		_, err = c.OCIArchive(ctx, cand.URLs[0], cand.Version, "", o, dst, limit)
 	}
 	return err

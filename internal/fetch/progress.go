@@ -36,15 +36,15 @@ type warningKey struct{}
 
 // WithWarnings makes every operation under the context tell the function what the user should know although it is no
 // failure. It is called from the goroutine of the operation.
-func WithWarnings(ctx context.Context, f func(text string)) context.Context {
+func WithWarnings(ctx context.Context, f func(error)) context.Context {
 	return context.WithValue(ctx, warningKey{}, f)
 }
 
 // Warn tells the context's function something that was told before, to somebody else.
-func Warn(ctx context.Context, text string) { warn(ctx, text) }
+func Warn(ctx context.Context, warning error) { warn(ctx, warning) }
 
-func warn(ctx context.Context, text string) {
-	if f, ok := ctx.Value(warningKey{}).(func(string)); ok && f != nil {
-		f(text)
+func warn(ctx context.Context, warning error) {
+	if f, ok := ctx.Value(warningKey{}).(func(error)); ok && f != nil {
+		f(warning)
 	}
 }

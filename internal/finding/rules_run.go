@@ -143,7 +143,7 @@ func runRules() []Rule {
 		{
 			Code: OddSource, Name: "odd-source", Group: groupRun, Severity: Warning,
 			Summary:     "Something about a source or chart is odd",
-			Explanation: "The run went on, but somebody should look at it: a deprecated chart, a malformed digest, a lock file that is out of date.",
+			Explanation: "The run went on, but somebody should look at it.",
 			Fix:         "See the message.",
 		},
 		{
@@ -163,6 +163,60 @@ func runRules() []Rule {
 			Summary:     "An archive holds another chart or version than was asked for, and was accepted",
 			Explanation: "--allow-name-mismatch says so. Without it this is an integrity failure.",
 			Fix:         "Have the chart published under its own name.",
+		},
+		{
+			Code: OddStorage, Name: "odd-storage", Group: groupRun, Severity: Warning,
+			Summary:     "What was stored before cannot be used",
+			Explanation: "The record of the last run is damaged or from a newer helmsrc, an artifact is not what was stored, or the link to the newest one was not set. It is made again; verify fails on an artifact that was altered.",
+			Fix:         "Find out who else writes to the artifacts directory.",
+		},
+		{
+			Code: BorrowedLogin, Name: "borrowed-login", Group: groupRun, Severity: Warning,
+			Summary:     "A login of the user stands in for a Secret",
+			Explanation: "The Secret is not in the input, and --missing-secrets=ambient says to use what Helm knows. In a cluster the Secret counts, whatever it holds.",
+			Fix:         "Add the file that holds the Secret with -f.",
+		},
+		{
+			Code: FirstLayer, Name: "first-layer", Group: groupRun, Severity: Warning,
+			Summary:     "Flux would take another layer of an artifact",
+			Explanation: "Without spec.layerSelector Flux takes the first layer, which is not the chart. Here the chart is taken.",
+			Fix:         "Set spec.layerSelector.mediaType to application/vnd.cncf.helm.chart.content.v1.tar+gzip.",
+		},
+		{
+			Code: IncompleteChart, Name: "incomplete-chart", Group: groupRun, Severity: Warning,
+			Summary:     "Files of a published chart are left out",
+			Explanation: "Flux unpacks a layer, leaves out what its own list and spec.ignore name, and packs the rest. The chart is not the one that was published, and has another digest.",
+			Fix:         "Set spec.layerSelector.operation to copy.",
+		},
+		{
+			Code: StaleDependencies, Name: "stale-dependencies", Group: groupRun, Severity: Warning,
+			Summary:     "A chart's lock file or the charts in it are not what it requires",
+			Explanation: "What it contains and what its lock file says is used all the same, as Flux does.",
+			Fix:         "Run helm dependency update, and commit or publish the result.",
+		},
+		{
+			Code: OddArchive, Name: "odd-archive", Group: groupRun, Severity: Warning,
+			Summary:     "An archive holds what Helm reads otherwise than it looks",
+			Explanation: "Links are read as empty files, and what follows the archive is not read at all; or the chart has an apiVersion that Helm does not know.",
+			Fix:         "Have the chart packaged by helm package.",
+		},
+		{
+			Code: OtherName, Name: "other-name", Group: groupRun, Severity: Warning,
+			Summary:     "A chart is called otherwise than the repository that it lies in",
+			Explanation: "A HelmRelease that refers to an OCIRepository installs whatever chart lies there. Nothing but the URL tells which one is meant.",
+			Fix:         "Check spec.url of the OCIRepository.",
+		},
+		{
+			Code: UncheckedDigest, Name: "unchecked-digest", Group: groupRun, Severity: Warning,
+			Summary:     "An archive is used whose digest the index does not vouch for",
+			Explanation: "The index has a digest that is none, or another one, which --index-digest=warn accepts.",
+			Fix:         "Have the index generated anew.",
+		},
+		{
+			Code: MissingSubmodule, Name: "missing-submodule", Group: groupRun, Severity: Warning,
+			Summary:     "A working tree lacks a submodule",
+			Explanation: "It stands in for a source, but the submodule is not checked out. In a cluster its files would be there if spec.recurseSubmodules is set.",
+			Fix:         "Run git submodule update --init.",
 		},
 		{
 			Code: Unexpected, Name: "unexpected", Group: groupRun, Severity: Error,

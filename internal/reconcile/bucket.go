@@ -42,7 +42,7 @@ func bucketKind() kind {
 // reconcileBucket downloads the objects of a bucket and stores them.
 func reconcileBucket(ctx context.Context, p *pass) error {
 	obj := p.typed.(*sourcev1.Bucket)
-	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
+	ctx = p.hear(ctx)
 	t, err := p.bucketTree(ctx, obj)
 	if err != nil {
 		return err

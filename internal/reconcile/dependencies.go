@@ -32,22 +32,8 @@ type dependency struct {
 
 // notes keeps what there is to tell until somebody's turn has come.
 type notes struct {
-	warnings, debug []string
-	codes           map[string]finding.Code // of warnings that have one of their own
-}
-
-func (n *notes) warnf(format string, args ...any) { n.warnAs("", format, args...) }
-
-func (n *notes) warnAs(code finding.Code, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	n.warnings = append(n.warnings, text)
-	if code == "" {
-		return
-	}
-	if n.codes == nil {
-		n.codes = map[string]finding.Code{}
-	}
-	n.codes[text] = code
+	warnings
+	debug []string
 }
 
 func (n *notes) debugf(format string, args ...any) {
@@ -56,9 +42,7 @@ func (n *notes) debugf(format string, args ...any) {
 
 // tell passes on what was kept, once.
 func (p *pass) tell(n *notes) {
-	for _, text := range n.warnings {
-		p.warnAs(n.codes[text], "%s", text)
-	}
+	*p.warnings = append(*p.warnings, n.warnings...)
 	p.result.Debug = append(p.result.Debug, n.debug...)
 	*n = notes{}
 }
@@ -67,10 +51,8 @@ func (p *pass) tell(n *notes) {
 // the same time, and tells what is published. Nothing is downloaded that could be
 // kept from an earlier run.
 func (p *pass) findDependencies(ctx context.Context, c *helmchart.Chart) ([]*dependency, error) {
-	missing, warnings := chart.Missing(c)
-	for _, w := range warnings {
-		p.warnf("%s", w)
-	}
+	missing, stale := chart.Missing(c)
+	p.warnEach(finding.StaleDependencies, stale)
 	list := make([]*dependency, len(missing))
 	for i, requirement := range missing {
 		list[i] = &dependency{requirement: requirement}
@@ -96,7 +78,7 @@ func (p *pass) eachDependency(ctx context.Context, list []*dependency, work func
 				d.notes.debugf("%s", debug.Stack())
 			}
 		}()
-		d.err = work(fetch.WithWarnings(ctx, func(text string) { d.notes.warnf("%s", text) }), d)
+		d.err = work(d.notes.hear(ctx), d)
 	})
 	for _, d := range list {
 		p.tell(&d.notes)

@@ -15,8 +15,8 @@ import (
 // have no influence on fetching: helm-controller makes the HelmChart before it looks
 // at them.
 func (p *pass) warnDependencies(hr *helmv2.HelmRelease) {
-	for _, text := range p.r.inventory.dependencyWarnings(p.adm.Object, hr) {
-		p.warnf("%s", text.message)
+	for _, w := range p.r.inventory.dependencyWarnings(p.adm.Object, hr) {
+		p.warnAt(w.code, w.message, "spec", "dependsOn", w.index, "name")
 	}
 }
 

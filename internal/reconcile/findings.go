@@ -158,8 +158,8 @@ func Warned(adm *admission.Admitted) []finding.Finding {
 // Findings are the failure of an object, and the warnings of its run.
 func (r *Result) Findings() []finding.Finding {
 	var found []finding.Finding
-	for _, text := range r.Warnings {
-		found = append(found, r.Warning(text))
+	for _, w := range r.Warnings {
+		found = append(found, r.Warning(w))
 	}
 	if f, ok := r.FailureFinding(); ok {
 		found = append(found, f)
@@ -168,12 +168,11 @@ func (r *Result) Findings() []finding.Finding {
 }
 
 // Warning is a warning of the run.
-func (r *Result) Warning(text string) finding.Finding {
-	code := finding.OddSource
-	if own, ok := r.codes[text]; ok {
-		code = own
+func (r *Result) Warning(w Warning) finding.Finding {
+	if w.Path != nil {
+		return newFinding(r.Object.Object, w.Code, w.Text, nil, w.Path...)
 	}
-	return r.finding(code, text, nil)
+	return r.finding(w.Code, w.Text, nil)
 }
 
 // FailureFinding is the failure of an object, false if it has none.
@@ -229,7 +228,7 @@ func fieldsOf(code finding.Code) []string {
 		fields = []string{"sourceRef.name", "chartRef.name"}
 	case finding.GitReference:
 		fields = []string{"ref"}
-	case finding.UselessVerify, finding.Unsigned, finding.SignatureFailed, finding.Unverifiable, finding.GitUnsigned:
+	case finding.UselessVerify, finding.NotVerified, finding.Unsigned, finding.SignatureFailed, finding.Unverifiable, finding.GitUnsigned:
 		fields = []string{"verify"}
 	case finding.IncompleteLogin, finding.NoRegistryLogin, finding.GitSecret, finding.BucketSecret:
 		fields = []string{"secretRef.name"}
@@ -239,6 +238,8 @@ func fieldsOf(code finding.Code) []string {
 		fields = []string{"proxySecretRef.name"}
 	case finding.NotSupported:
 		fields = []string{"provider"}
+	case finding.FirstLayer, finding.IncompleteChart:
+		fields = []string{"layerSelector"}
 	case finding.IncludeCycle:
 		fields = []string{"include"}
 	}

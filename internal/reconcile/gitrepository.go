@@ -37,7 +37,7 @@ func gitRepositoryKind() kind {
 func reconcileGitRepository(ctx context.Context, p *pass) error {
 	obj := p.typed.(*sourcev1.GitRepository)
 	p.out.Unverifiable = obj.Spec.Verification == nil
-	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
+	ctx = p.hear(ctx)
 	// What is included is known before the fetch, which may find that nothing has
 	// changed; but what is wrong with it is told after.
 	includes, includeErr := p.includes(ctx, obj)

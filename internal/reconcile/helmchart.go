@@ -83,7 +83,6 @@ type charts interface {
 
 // teller takes what the user should know of an object although it is no failure.
 type teller interface {
-	warnf(format string, args ...any)
 	warnAs(code finding.Code, format string, args ...any)
 	debugf(format string, args ...any)
 }
@@ -105,7 +104,7 @@ func reconcileHelmChart(ctx context.Context, p *pass) error {
 	obj := p.typed.(*sourcev1.HelmChart)
 	p.out.Unverifiable = obj.Spec.Verify == nil
 	p.result.Resolution = &Resolution{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version}
-	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
+	ctx = p.hear(ctx)
 	defer func() { p.prefetched.stop(p) }()
 	result, err := p.chartSource(ctx, obj)
 	if err != nil {
@@ -255,9 +254,9 @@ func (r *Reconciler) pullInto(ctx context.Context, t teller, chosen *pick, pendi
 func (r *Reconciler) checkArchive(t teller, archive io.Reader, chosen *pick) error {
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.name, Version: chosen.version})
-	metadata, warnings, err := chart.Check(archive, limits)
-	for _, w := range warnings {
-		t.warnf("%s", w)
+	metadata, odd, err := chart.Check(archive, limits)
+	for _, w := range odd {
+		t.warnAs(finding.OddArchive, "%s", w)
 	}
 	var invalid helmchart.ValidationError
 	switch {

@@ -336,10 +336,8 @@ func (p *pass) loadedChart(source *Result) (*helmchart.Metadata, error) {
 		metadata, err := chart.Metadata(file, limits)
 		return metadata, notLoaded(err)
 	}
-	metadata, warnings, err := chart.Check(file, limits)
-	for _, w := range warnings {
-		p.warnf("%s", w)
-	}
+	metadata, odd, err := chart.Check(file, limits)
+	p.warnEach(finding.OddArchive, odd)
 	if err != nil {
 		return nil, notLoaded(&loadError{source.Object.Object, err})
 	}
@@ -376,5 +374,5 @@ func (p *pass) warnName(source *Result, metadata *helmchart.Metadata) {
 	if !ok || chart.MatchName(metadata.Name, path.Base(repo.Spec.URL)) {
 		return
 	}
-	p.warnf("%s holds a chart called '%s', not '%s' as its URL ends: nothing else tells whether it is the right one", source.Object.Object, metadata.Name, path.Base(repo.Spec.URL))
+	p.warnAs(finding.OtherName, "%s holds a chart called '%s', not '%s' as its URL ends: nothing else tells whether it is the right one", source.Object.Object, metadata.Name, path.Base(repo.Spec.URL))
 }

@@ -49,12 +49,12 @@ func reconcileHelmRepository(ctx context.Context, p *pass) error {
 	}
 	repo, err := p.r.open(ctx, p.adm)
 	if repo != nil {
-		p.result.Warnings = append(p.result.Warnings, repo.warnings...)
+		*p.warnings = append(*p.warnings, repo.warnings...)
 	}
 	if err != nil {
 		return err
 	}
-	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
+	ctx = p.hear(ctx)
 	file, err := p.r.indexes.do(ctx, repo.identity, func() (*indexFile, error) { return p.fetchIndex(ctx, repo) })
 	if err != nil {
 		return err

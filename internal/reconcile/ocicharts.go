@@ -55,8 +55,8 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
-	identity, warnings, err := identityOf(withoutLogin(secret), cert)
-	repo.warnings = append(repo.warnings, warnings...)
+	identity, odd, err := identityOf(withoutLogin(secret), cert)
+	repo.oddSecrets(cert, odd)
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}

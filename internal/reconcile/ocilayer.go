@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -33,7 +34,7 @@ func (p *pass) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at
 		return status.OCILayerOperationFailed.Wrap(err)
 	}
 	if layer.First != "" {
-		p.warnf("the first layer of the artifact is of media type '%s': the chart is taken, for which Flux needs spec.layerSelector.mediaType: %s", layer.First, fetch.HelmChartType)
+		p.warnAs(finding.FirstLayer, "the first layer of the artifact is of media type '%s': the chart is taken, for which Flux needs spec.layerSelector.mediaType: %s", layer.First, fetch.HelmChartType)
 	}
 	l := &layerPass{pass: p, obj: obj, at: at, artifact: artifact, layer: layer}
 	if obj.GetLayerOperation() == sourcev1.OCILayerCopy {
@@ -240,9 +241,9 @@ func (d *droppedFiles) watch(filter tree.Filter) tree.Filter {
 func (l *layerPass) tellDropped(d *droppedFiles) {
 	switch {
 	case d.count == 1:
-		l.warnf("%s is left out of the chart, as Flux does by default: spec.layerSelector.operation: copy keeps the chart as it was published", d.first)
+		l.warnAs(finding.IncompleteChart, "%s is left out of the chart, as Flux does by default: spec.layerSelector.operation: copy keeps the chart as it was published", d.first)
 	case d.count > 1:
-		l.warnf("%s and %d more are left out of the chart, as Flux does by default: spec.layerSelector.operation: copy keeps the chart as it was published", d.first, d.count-1)
+		l.warnAs(finding.IncompleteChart, "%s and %d more are left out of the chart, as Flux does by default: spec.layerSelector.operation: copy keeps the chart as it was published", d.first, d.count-1)
 	}
 }
 

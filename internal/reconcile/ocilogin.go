@@ -9,6 +9,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -21,18 +22,18 @@ func (p *pass) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepositor
 		p.tellMissingLogin(obj, err)
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get credential: %w", err))
 	}
-	for _, w := range pull.warnings {
-		p.warnf("%s", w)
+	place := []any{"spec", "secretRef", "name"}
+	if obj.Spec.SecretRef == nil {
+		place = []any{"spec", "serviceAccountName"}
 	}
+	p.warnEach(finding.OddSecret, pull.warnings, place...)
 	o := fetch.OCIOptions{Timeout: timeoutOf(obj.Spec.Timeout)}
 	if o.Proxy, err = p.r.ociProxy(obj); err != nil {
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get proxy address: %w", err))
 	}
 	var odd []string
 	o.Identity, odd, err = p.r.ociCertificates(obj)
-	for _, w := range odd {
-		p.warnf("%s", w)
-	}
+	p.warnEach(finding.OddSecret, odd, "spec", "certSecretRef", "name")
 	if err != nil {
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to generate transport for '%s': %w", auth.RedactURL(obj.Spec.URL), err))
 	}

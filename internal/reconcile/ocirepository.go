@@ -46,7 +46,7 @@ func ociRepositoryKind() kind {
 // storage.
 func reconcileOCIRepository(ctx context.Context, p *pass) error {
 	obj := p.typed.(*sourcev1.OCIRepository)
-	ctx = fetch.WithWarnings(ctx, func(text string) { p.warnf("%s", text) })
+	ctx = p.hear(ctx)
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		return p.localArtifact(ctx, obj, dir)
 	}
@@ -243,9 +243,7 @@ func (p *pass) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, 
 	case signer == nil:
 		return nil
 	}
-	for _, w := range signer.Warnings {
-		p.warnf("%s", w)
-	}
+	p.warnEach(finding.NotVerified, signer.Warnings)
 	p.result.Signature = signer
 	p.out.Verified, p.out.Unverifiable = "verified signature of revision "+at.revision, false
 	return nil
@@ -266,7 +264,7 @@ func (p *pass) verifyDigest(ctx context.Context, spec *sourcev1.OCIRepositoryVer
 	case err != nil:
 		return nil, verificationFailure(fmt.Errorf("failed to verify the signature using provider '%s': %w", v.label(), err))
 	case signer == nil:
-		p.warnf("the signature of %s was not verified: the trust policy does not enforce it", v.subject)
+		p.warnAs(finding.NotVerified, "the signature of %s was not verified: the trust policy does not enforce it", v.subject)
 	}
 	return signer, nil
 }

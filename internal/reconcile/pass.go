@@ -32,6 +32,7 @@ type pass struct {
 	rebuild     bool          // a new requestedAt, or --refresh: reuse nothing
 	out         status.Outcome
 	result      *Result
+	*warnings   // of the result
 
 	prefetched *prefetch // of a chart, nil if there is none
 }
@@ -79,7 +80,7 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 // begin prepares the pass of an object that was not looked at yet.
 func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*pass, error) {
 	k, ok := kindOfObject(adm.Object)
-	p := &pass{r: r, kind: k, adm: adm, key: keyOf(adm), result: result, rebuild: r.o.Refresh}
+	p := &pass{r: r, kind: k, adm: adm, key: keyOf(adm), result: result, warnings: &result.Warnings, rebuild: r.o.Refresh}
 	if !ok {
 		return p, fmt.Errorf("kind %s is not supported", adm.Object.Kind)
 	}
@@ -122,7 +123,7 @@ func (p *pass) recall() {
 	}
 	if err != nil {
 		resetStatus(p.f)
-		p.warnf("what was remembered of the last run is ignored: %v", err)
+		p.warnAs(finding.OddStorage, "what was remembered of the last run is ignored: %v", err)
 		return
 	}
 	p.remembered, p.fingerprint = record, record.Fingerprint
@@ -159,7 +160,7 @@ func (p *pass) checkStorage() error {
 	if altered == nil {
 		p.debugf("stored artifact is not used: %v", err)
 	} else if !p.r.o.Verify {
-		p.warnf("the stored artifact was altered and is not used: %v", altered.Err)
+		p.warnAs(finding.OddStorage, "the stored artifact was altered and is not used: %v", altered.Err)
 	}
 	if altered != nil && p.r.o.Verify {
 		return status.ReadOperationFailed.Wrap(&AlteredError{Path: artifact.Path, Err: altered.Err})
@@ -358,7 +359,7 @@ func (p *pass) tolerateLink(err error) error {
 		return err
 	}
 	p.out.Events = append(p.out.Events, status.SymlinkUpdateFailed(link.Err))
-	p.warnf("the link to the newest artifact was not updated: %v", link.Err)
+	p.warnAs(finding.OddStorage, "the link to the newest artifact was not updated: %v", link.Err)
 	return nil
 }
 
@@ -385,21 +386,6 @@ func (p *pass) still(ctx context.Context) *Result {
 		p.result.Failure = status.AsFailure(err)
 	}
 	return p.result
-}
-
-func (p *pass) warnf(format string, args ...any) { p.warnAs("", format, args...) }
-
-// warnAs is for what people may want to silence by itself.
-func (p *pass) warnAs(code finding.Code, format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	p.result.Warnings = append(p.result.Warnings, text)
-	if code == "" {
-		return
-	}
-	if p.result.codes == nil {
-		p.result.codes = map[string]finding.Code{}
-	}
-	p.result.codes[text] = code
 }
 
 func (p *pass) debugf(format string, args ...any) {

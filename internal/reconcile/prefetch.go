@@ -10,7 +10,6 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
-	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -41,7 +40,7 @@ func (p *pass) prefetch(ctx context.Context, obj *sourcev1.HelmChart, source *ad
 		return nil
 	}
 	f := &prefetch{done: make(chan struct{})}
-	ctx = fetch.WithWarnings(ctx, func(text string) { f.pulled.warnf("%s", text) })
+	ctx = f.pulled.hear(ctx)
 	ctx, f.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(f.done)

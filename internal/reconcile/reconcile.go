@@ -18,7 +18,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -129,7 +128,7 @@ type Result struct {
 	Status   map[string]any // of the document; nil prints none
 	Events   []status.Event
 	Failure  *status.Failure
-	Warnings []string
+	Warnings warnings
 	Debug    []string
 	// Resolution is what a chart resolved to, as far as it got.
 	Resolution *Resolution
@@ -140,11 +139,10 @@ type Result struct {
 	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
 	Signed *SignedRevision
 
-	notes    map[string]string       // annotations of the document
-	codes    map[string]finding.Code // of warnings that have one of their own
-	artifact *meta.Artifact          // in storage now
-	index    *indexFile              // of a repository, if it was fetched in this run
-	tree     *sourceTree             // of a Git repository or a bucket, likewise
+	notes    map[string]string // annotations of the document
+	artifact *meta.Artifact    // in storage now
+	index    *indexFile        // of a repository, if it was fetched in this run
+	tree     *sourceTree       // of a Git repository or a bucket, likewise
 }
 
 // Resolution says which published chart an object asks for.

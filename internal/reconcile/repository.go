@@ -42,8 +42,8 @@ type repository struct {
 	// run. It holds no secret, but must not be stored: it means nothing later.
 	identity string
 	// place is where the repository is, for fingerprints. It is redacted.
-	place    string
-	warnings []string
+	place string
+	warnings
 }
 
 // open opens a HelmRepository, once per run. What is odd about its Secrets is
@@ -139,8 +139,8 @@ func (r *Reconciler) identity(ctx context.Context, repo *repository, obj *source
 	if obj.Spec.SecretRef != nil && secret == nil && ambient {
 		return r.helmIdentity(ctx, repo, obj.Spec.URL)
 	}
-	identity, warnings, err := identityOf(secret, cert)
-	repo.warnings = append(repo.warnings, warnings...)
+	identity, odd, err := identityOf(secret, cert)
+	repo.oddSecrets(cert, odd)
 	return identity, err
 }
 
@@ -160,7 +160,7 @@ func identityOf(secret, cert *manifest.Secret) (*auth.Identity, []string, error)
 func (r *Reconciler) helmIdentity(ctx context.Context, repo *repository, url string) (*auth.Identity, error) {
 	identity, source, err := auth.HelmRepositories(ctx, r.o.RepositoryConfig, r.getenv, url)
 	if source != "" {
-		repo.warnings = append(repo.warnings, "the Secret is not in the input: using the login in "+source)
+		repo.warnAt(finding.BorrowedLogin, "the Secret is not in the input: using the login in "+source, "spec", "secretRef", "name")
 	}
 	return identity, err
 }

@@ -15,7 +15,7 @@ import (
 // the run ends.
 type download struct {
 	*spool
-	warnings []string
+	warnings []error
 }
 
 // request is equal for two objects that most likely ask for the same archive, and
@@ -57,8 +57,8 @@ func (p *pass) share(chosen *pick) {
 		case err != nil:
 			return err
 		}
-		for _, text := range got.warnings {
-			fetch.Warn(ctx, text)
+		for _, warning := range got.warnings {
+			fetch.Warn(ctx, warning)
 		}
 		return got.copyTo(ctx, dst, limit)
 	}
@@ -73,7 +73,7 @@ func (r *Reconciler) spoolOnce(ctx context.Context, get func(context.Context, fe
 	}
 	got := &download{spool: spool}
 	sink := &watchedSink{Sink: spool}
-	err = get(fetch.WithWarnings(ctx, func(text string) { got.warnings = append(got.warnings, text) }), sink, limit)
+	err = get(fetch.WithWarnings(ctx, func(warning error) { got.warnings = append(got.warnings, warning) }), sink, limit)
 	if sink.err != nil {
 		return nil, &sinkError{sink.err}
 	}

@@ -12,6 +12,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -49,11 +50,9 @@ func (p *pass) treeChart(ctx context.Context, obj *sourcev1.HelmChart, result *R
 	if err != nil {
 		return status.InvalidChartReference.Wrap(err)
 	}
-	for _, w := range found.Warnings {
-		p.warnf("%s", w)
-	}
-	if len(obj.Spec.ValuesFiles) == 1 && chart.EffectiveValuesFiles(obj.Spec.ValuesFiles) == nil {
-		p.warnf("spec.valuesFiles with nothing but '%s' has no effect, and never means the file at the root of the source", obj.Spec.ValuesFiles[0])
+	p.warnEach(finding.OddArchive, found.Warnings)
+	if text := uselessValuesFiles(obj); text != "" {
+		p.warnAt(finding.UselessSetting, text, "spec", "valuesFiles")
 	}
 	build := status.Build{Name: found.Metadata.Name, Version: found.Metadata.Version}
 	recipe, err := p.treeRecipe(obj, found, from, &build)
@@ -204,4 +203,12 @@ func (p *pass) loadChart(obj *sourcev1.HelmChart, source chart.Source, found *ch
 		return c, nil
 	}
 	return c, overwriteValues(c, merged, used, build)
+}
+
+// uselessValuesFiles tells of values files that a chart from a tree has in any case.
+func uselessValuesFiles(obj *sourcev1.HelmChart) string {
+	if len(obj.Spec.ValuesFiles) != 1 || chart.EffectiveValuesFiles(obj.Spec.ValuesFiles) != nil {
+		return ""
+	}
+	return fmt.Sprintf("spec.valuesFiles with nothing but '%s' has no effect, and never means the file at the root of the source", obj.Spec.ValuesFiles[0])
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
@@ -190,7 +191,7 @@ func (p *pass) openWorktree(ctx context.Context, dir string, o fetch.WorktreeOpt
 // took takes note of a tree that was fetched: it is closed when the run ends.
 func (p *pass) took(t *fetch.Tree) {
 	p.r.closers.add(t)
-	p.result.Warnings = append(p.result.Warnings, t.Warnings...)
+	p.warnEach(finding.MissingSubmodule, t.Warnings)
 }
 
 // timeoutOf is spec.timeout, which the API gives a default.

@@ -32,6 +32,9 @@ func (v *validation) helmChart(obj *sourcev1.HelmChart) {
 	} else if version := obj.Spec.Version; version != "" && version != "*" {
 		v.warn(finding.UselessVersion, "spec.version has no effect on a chart from a "+ref.Kind, "spec", "version")
 	}
+	if text := uselessValuesFiles(obj); text != "" && ref.Kind != sourcev1.HelmRepositoryKind {
+		v.warn(finding.UselessSetting, text, "spec", "valuesFiles")
+	}
 	v.verification(obj, source)
 }
 
@@ -149,11 +152,19 @@ func (v *validation) verificationSecret(provider string, identities []sourcev1.O
 	keys, err := verify.CosignKeys(secretName(secret), secret.Data)
 	if root, ok := secret.Data[trustedRootKey]; ok && err != nil {
 		_, err = verify.TrustedRoot(root)
+		v.anyone(err, identities)
 	}
 	v.fail(finding.NoVerificationKeys, err, path...)
 	v.ignoredKeys(secret, err, verify.PublicKey, path)
 	if len(keys) > 0 && len(identities) > 0 {
 		v.warn(finding.UselessIdentities, "spec.verify.matchOIDCIdentity has no effect beside the public keys of Secret "+secretName(secret), "spec", "verify", "matchOIDCIdentity")
+	}
+}
+
+// anyone warns of a trusted root without identities.
+func (v *validation) anyone(err error, identities []sourcev1.OIDCIdentityMatch) {
+	if err == nil && len(identities) == 0 {
+		v.warn(finding.VerifyAnyone, anyoneOfRoot, "spec", "verify")
 	}
 }
 

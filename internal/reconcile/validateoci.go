@@ -140,6 +140,9 @@ func (v *validation) ociVerification(obj *sourcev1.OCIRepository) {
 		if root != nil {
 			_, err = verify.TrustedRoot(root)
 		}
+		if root != nil && spec.SecretRef == nil {
+			v.anyone(err, spec.MatchOIDCIdentity)
+		}
 		v.fail(finding.NoVerificationKeys, ofVerification(err), "spec", "verify", "trustedRootSecretRef", "name")
 	}
 	secret, err := r.secret(obj.Namespace, spec.SecretRef, "failed to get verification secret")

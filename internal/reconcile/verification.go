@@ -47,9 +47,7 @@ func (p *pass) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen 
 	if err != nil || signer == nil {
 		return false, err
 	}
-	for _, w := range signer.Warnings {
-		p.warnf("%s", w)
-	}
+	p.warnEach(finding.NotVerified, signer.Warnings)
 	chosen.metadata = withSigner(chosen.metadata, signer)
 	p.result.Signature = signer
 	return true, nil

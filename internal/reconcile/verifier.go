@@ -8,6 +8,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -134,6 +135,8 @@ func (p *pass) cosign(ctx context.Context, spec verification, secret *manifest.S
 	return p.trusting(ctx, o, root)
 }
 
+const anyoneOfRoot = "spec.verify without matchOIDCIdentity accepts a signature of anyone with a certificate of that root"
+
 // trusting adds what keyless signatures rest on.
 func (p *pass) trusting(ctx context.Context, o verify.CosignOptions, root []byte) (run, error) {
 	o.Trust = p.r.trust()
@@ -143,7 +146,7 @@ func (p *pass) trusting(ctx context.Context, o verify.CosignOptions, root []byte
 			return nil, err
 		}
 		if len(o.Identities) == 0 {
-			p.warnf("spec.verify without matchOIDCIdentity accepts a signature of anyone with a certificate of that root")
+			p.warnAt(finding.VerifyAnyone, anyoneOfRoot, "spec", "verify")
 		}
 	}
 	return func(ctx context.Context, s verify.Subject) (*verify.Signer, error) { return verify.Cosign(ctx, s, o) }, nil

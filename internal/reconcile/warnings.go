@@ -1,0 +1,59 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Warning is something odd about an object that is no failure.
+type Warning struct {
+	Code finding.Code // for what people may want to silence by itself; else that of whatever is odd
+	Text string
+	Path []any // of the field that it is about; nil for that which the code is mostly about
+}
+
+// warnings are what there is to tell. What validate finds as well has the code and the
+// place that it has there: one comment silences both.
+type warnings []Warning
+
+func (w *warnings) warnf(format string, args ...any) { w.warnAs(finding.OddSource, format, args...) }
+
+func (w *warnings) warnAs(code finding.Code, format string, args ...any) {
+	*w = append(*w, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+}
+
+func (w *warnings) warnAt(code finding.Code, text string, path ...any) {
+	*w = append(*w, Warning{code, text, path})
+}
+
+// warnEach tells of several things of one kind.
+func (w *warnings) warnEach(code finding.Code, texts []string, path ...any) {
+	for _, text := range texts {
+		w.warnAt(code, text, path...)
+	}
+}
+
+// hear makes fetches under the context tell what is odd.
+func (w *warnings) hear(ctx context.Context) context.Context {
+	return fetch.WithWarnings(ctx, func(err error) {
+		code := finding.OddSource
+		if is[*fetch.UncheckedError](err) || is[*fetch.DigestError](err) {
+			code = finding.UncheckedDigest
+		}
+		w.warnAt(code, err.Error())
+	})
+}
+
+// oddSecrets are the warnings about the Secrets of certSecretRef and secretRef, which
+// are judged together: first those about certificates.
+func (w *warnings) oddSecrets(cert *manifest.Secret, texts []string) {
+	_, odd, _ := auth.FromSecrets(nil, cert)
+	n := min(len(odd), len(texts))
+	w.warnEach(finding.OddSecret, texts[:n], "spec", "certSecretRef", "name")
+	w.warnEach(finding.OddSecret, texts[n:], "spec", "secretRef", "name")
+}
