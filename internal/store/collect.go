@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 )
@@ -16,19 +15,20 @@ import (
 // Call it after a success only: unlike source-controller, which collects first, a run that fails then leaves everything
 // as it was.
 func (s *Store) Collect(key Key, current string) (int, error) {
-	key, root, err := s.locked(key)
+	key, h, err := s.locked(key)
 	if err != nil {
 		return 0, err
 	}
-	files, err := artifacts(root, key)
+	v := h.view
+	files, err := v.artifacts(key)
 	if err != nil {
 		return 0, err
 	}
-	keep := append(linked(root, key), path.Base(current))
+	keep := append(v.linked(key), path.Base(current))
 	removed := 0
 	var errs []error
 	for _, file := range s.garbage(files, keep) {
-		if err := removeFile(root, path.Join(key.dir(), file)); err != nil {
+		if err := v.removeFile(path.Join(key.dir(), file)); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -67,8 +67,8 @@ func (s *Store) garbage(files []fs.FileInfo, keep []string) (names []string) {
 }
 
 // artifacts lists the regular files of the object that are artifacts.
-func artifacts(root *os.Root, key Key) ([]fs.FileInfo, error) {
-	entries, err := readDir(root, key.dir())
+func (v *view) artifacts(key Key) ([]fs.FileInfo, error) {
+	entries, err := v.ReadDir(key.dir())
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func artifacts(root *os.Root, key Key) ([]fs.FileInfo, error) {
 		if !e.Type().IsRegular() || !isArtifact(e.Name()) {
 			continue
 		}
-		fi, err := root.Lstat(path.Join(key.dir(), e.Name()))
+		fi, err := v.Lstat(path.Join(key.dir(), e.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -90,9 +90,9 @@ func artifacts(root *os.Root, key Key) ([]fs.FileInfo, error) {
 }
 
 // linked returns the files that the object's links point to.
-func linked(root *os.Root, key Key) (files []string) {
+func (v *view) linked(key Key) (files []string) {
 	for _, link := range []string{LinkIndex, LinkLatest} {
-		if target, err := root.Readlink(path.Join(key.dir(), link)); err == nil {
+		if target, err := v.Readlink(path.Join(key.dir(), link)); err == nil {
 			files = append(files, target)
 		}
 	}

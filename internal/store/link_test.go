@@ -78,18 +78,18 @@ func TestLinkWithoutSymlinks(t *testing.T) {
 	s := newStore(t)
 	defer lock(t, s, chartKey)()
 	a := put(t, s, chartKey, "x-1.0.0.tgz", "", "first")
-	root, err := s.existing()
+	dir, err := os.OpenRoot(filepath.Join(s.Dir(), filepath.FromSlash(path.Dir(a.Path))))
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := path.Dir(a.Path)
-	if err := makeLink(noSymlinks{root}, dir, "x-1.0.0.tgz", path.Join(dir, LinkLatest)); err != nil {
+	defer dir.Close()
+	if err := makeLink(noSymlinks{dir}, "x-1.0.0.tgz", LinkLatest); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := root.ReadFile(path.Join(dir, LinkLatest)); string(data) != "first" || err != nil {
+	if data, err := dir.ReadFile(LinkLatest); string(data) != "first" || err != nil {
 		t.Errorf("reads %q, %v", data, err)
 	}
-	if err := makeLink(noSymlinks{root}, dir, "x-9.9.9.tgz", path.Join(dir, "x")); !errors.Is(err, fs.ErrPermission) {
+	if err := makeLink(noSymlinks{dir}, "x-9.9.9.tgz", "x"); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("with neither: %v", err)
 	}
 	// It is no artifact of its own, and gives way to the next.

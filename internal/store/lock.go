@@ -43,15 +43,18 @@ func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err err
 	case <-ctx.Done():
 		return nil, lockError(key, context.Cause(ctx))
 	}
-	f, err := s.waitForLock(ctx, root, key)
+	v := newView(root)
+	f, err := s.waitForLock(ctx, v, key)
 	if err != nil {
+		v.close()
 		<-turn
 		return nil, lockError(key, err)
 	}
-	sweep(root, key)
-	s.setHeld(key, true)
+	v.sweep(key)
+	s.setHeld(key, &holding{view: v})
 	return sync.OnceValue(func() error {
-		s.setHeld(key, false)
+		s.setHeld(key, nil)
+		v.close()
 		err := f.Close() // which gives the lock up, too
 		<-turn
 		return err
@@ -69,34 +72,56 @@ func (s *Store) turn(key Key) chan struct{} {
 	return s.turns[key]
 }
 
-func (s *Store) setHeld(key Key, held bool) {
+// A holding is what a lock gives: nobody else changes what it shows.
+type holding struct {
+	view   *view
+	record []byte // as it was last read or written, nil if it was not
+}
+
+func (s *Store) setHeld(key Key, h *holding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if held {
-		s.held[key] = true
+	if h != nil {
+		s.held[key] = h
 	} else {
 		delete(s.held, key)
 	}
 }
 
-// locked returns the checked key and the root if the object's lock is held.
-func (s *Store) locked(key Key) (Key, *os.Root, error) {
+// locked returns the checked key and its holding if the object's lock is held.
+func (s *Store) locked(key Key) (Key, *holding, error) {
 	key, err := key.checked()
 	if err != nil {
 		return Key{}, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.held[key] || s.root == nil {
+	h := s.held[key]
+	if h == nil || s.root == nil {
 		return Key{}, nil, fmt.Errorf("%s: %w", key, ErrNotLocked)
 	}
-	return key, s.root, nil
+	return key, h, nil
 }
 
-func (s *Store) waitForLock(ctx context.Context, root *os.Root, key Key) (*os.File, error) {
+// look returns the view of an object, be it locked or not, and what to call after it.
+func (s *Store) look(key Key) (v *view, done func(), err error) {
+	root, err := s.existing()
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.held[key]; h != nil {
+		return h.view, func() {}, nil
+	}
+	v = newView(root)
+	return v, v.close, nil
+}
+
+func (s *Store) waitForLock(ctx context.Context, v *view, key Key) (*os.File, error) {
 	races := 0
 	for wait := minLockWait; ; wait = min(2*wait, maxLockWait) {
-		f, err := s.tryLockFile(root, key)
+		f, err := s.tryLockFile(v, key)
 		if f != nil {
 			return f, nil
 		}
@@ -106,6 +131,7 @@ func (s *Store) waitForLock(ctx context.Context, root *os.Root, key Key) (*os.Fi
 		if err != nil && (races == 0 || races > maxLockRaces) {
 			return nil, err
 		}
+		v.forget() // as long as nothing is ours, the directory can be removed
 		if err := pause(ctx, wait); err != nil {
 			return nil, err
 		}
@@ -124,17 +150,14 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // tryLockFile returns no file and no error when somebody else has the lock.
-func (s *Store) tryLockFile(root *os.Root, key Key) (*os.File, error) {
-	if err := s.names.makeDir(root, path.Dir(key.lock())); err != nil {
-		return nil, err
-	}
-	f, err := openLock(root, key.lock())
+func (s *Store) tryLockFile(v *view, key Key) (*os.File, error) {
+	f, err := s.openLock(v, key.lock())
 	if err != nil {
 		return nil, err
 	}
 	ok, err := tryLock(f)
 	if err == nil && ok {
-		ok, err = isCurrent(root, key.lock(), f)
+		ok, err = isCurrent(v, key.lock(), f)
 	}
 	if err != nil || !ok {
 		return nil, errors.Join(err, f.Close())
@@ -142,22 +165,25 @@ func (s *Store) tryLockFile(root *os.Root, key Key) (*os.File, error) {
 	return f, nil
 }
 
-func openLock(root *os.Root, name string) (*os.File, error) {
-	fi, err := root.Lstat(name)
+func (s *Store) openLock(v *view, name string) (*os.File, error) {
+	if err := s.makeDir(v, path.Dir(name)); err != nil {
+		return nil, err
+	}
+	fi, err := v.Lstat(name)
 	if err == nil && !fi.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errIrregular}
 	}
-	return root.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
+	return v.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
 }
 
 // isCurrent reports whether f is still the file of that name. A prune removes the lock file while it holds the lock:
 // who waited for it has then locked a file that nobody else will ever see.
-func isCurrent(root *os.Root, name string, f *os.File) (bool, error) {
+func isCurrent(dir lstater, name string, f *os.File) (bool, error) {
 	mine, err := f.Stat()
 	if err != nil {
 		return false, err
 	}
-	there, err := root.Lstat(name)
+	there, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -169,16 +195,21 @@ func isCurrent(root *os.Root, name string, f *os.File) (bool, error) {
 
 // sweep removes what a process left unfinished that was killed while it held the lock. What cannot be removed does no
 // harm but to take room; a directory that cannot be written to is reported by whatever comes next.
-func sweep(root *os.Root, key Key) {
-	_ = root.Remove(key.record() + tempSuffix)
-	_ = root.Remove(key.next() + tempSuffix)
-	entries, err := readDir(root, key.dir())
+func (v *view) sweep(key Key) {
+	_ = v.Remove(key.record() + tempSuffix)
+	_ = v.Remove(key.next() + tempSuffix)
+	entries, err := v.ReadDir(key.dir())
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), tempPrefix) && !e.IsDir() {
-			_ = root.Remove(path.Join(key.dir(), e.Name()))
+			_ = v.Remove(path.Join(key.dir(), e.Name()))
 		}
 	}
+}
+
+// lstater is a directory, or a view of several.
+type lstater interface {
+	Lstat(name string) (fs.FileInfo, error)
 }

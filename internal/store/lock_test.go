@@ -101,7 +101,9 @@ func TestLockFileRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waiting, err := openLock(root, key.lock())
+	v := newView(root)
+	defer v.close()
+	waiting, err := s.openLock(v, key.lock())
 	if err != nil {
 		t.Fatal(err)
 	}

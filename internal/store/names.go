@@ -43,6 +43,18 @@ func (n *names) makeDir(root *os.Root, dir string) error {
 	return nil
 }
 
+// makeDir makes the directory of a view if it is not there.
+func (s *Store) makeDir(v *view, dir string) error {
+	err := v.in(dir, func(*os.Root) error { return nil })
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s.names.makeDir(v.root, dir)
+	case err != nil:
+		return &DirectoryError{err}
+	}
+	return nil
+}
+
 // sync begins to sync what is above directories that were made.
 func (n *names) sync(root *os.Root, made []string) {
 	n.mu.Lock()
@@ -85,8 +97,8 @@ func (n *names) forget(dir string, s *dirSync) {
 }
 
 // settle makes the names in a directory durable, and those of the directory itself and of all above it.
-func (n *names) settle(root *os.Root, dir string) error {
-	if err := syncDir(root, dir); err != nil {
+func (n *names) settle(v *view, dir string) error {
+	if err := v.in(dir, func(d *os.Root) error { return syncDir(d, ".") }); err != nil {
 		return err
 	}
 	for d := dir; d != "."; d = path.Dir(d) {

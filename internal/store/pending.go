@@ -26,7 +26,7 @@ type Artifact struct {
 // or Discard. Only one goroutine may use it at a time, but for ReadAt during Settle.
 type Pending struct {
 	store *Store
-	root  *os.Root
+	view  *view
 	key   Key
 	temp  string
 	file  *os.File // nil after Commit or Discard
@@ -41,12 +41,12 @@ var errDone = errors.New("the artifact is already committed or discarded")
 
 // Create begins an artifact of the object, whose lock must be held.
 func (s *Store) Create(key Key) (*Pending, error) {
-	key, root, err := s.locked(key)
+	key, h, err := s.locked(key)
 	if err != nil {
 		return nil, err
 	}
 	temp := path.Join(key.dir(), tempPrefix+rand.Text())
-	f, err := s.createIn(root, temp)
+	f, err := s.createIn(h.view, temp)
 	var dirError *DirectoryError
 	if errors.As(err, &dirError) {
 		return nil, err
@@ -54,18 +54,19 @@ func (s *Store) Create(key Key) (*Pending, error) {
 	if err != nil {
 		return nil, inPlace(key.dir(), err)
 	}
-	return &Pending{store: s, root: root, key: key, temp: temp, file: f, sum: digest.NewWriter(s.options.Algorithm)}, nil
+	return &Pending{store: s, view: h.view, key: key, temp: temp, file: f, sum: digest.NewWriter(s.options.Algorithm)}, nil
 }
 
 // createIn tries again when a prune elsewhere has just removed an empty directory above.
-func (s *Store) createIn(root *os.Root, name string) (f *os.File, err error) {
+func (s *Store) createIn(v *view, name string) (f *os.File, err error) {
 	for range maxLockRaces {
-		if err = s.names.makeDir(root, path.Dir(name)); err == nil {
-			f, err = root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+		if err = s.makeDir(v, path.Dir(name)); err == nil {
+			f, err = v.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}
+		v.forget()
 	}
 	return nil, err
 }
@@ -132,7 +133,7 @@ func (p *Pending) Discard() error {
 	}
 	err := p.file.Close()
 	p.file = nil
-	return errors.Join(err, removeFile(p.root, p.temp))
+	return errors.Join(err, p.view.removeFile(p.temp))
 }
 
 // Commit gives the artifact its name and, if link is not empty, makes [LinkIndex] or [LinkLatest] point to it. A file
@@ -148,10 +149,10 @@ func (p *Pending) Commit(file, link string) (Artifact, error) {
 		return Artifact{}, err
 	}
 	if link != "" {
-		err = relink(p.root, p.key.dir(), file, link)
+		err = p.view.relink(p.key.dir(), file, link)
 	}
 	// Once for both names: what refers to the artifact, the remembered status, is written after it.
-	if err := p.store.names.settle(p.root, p.key.dir()); err != nil {
+	if err := p.store.names.settle(p.view, p.key.dir()); err != nil {
 		return Artifact{}, err
 	}
 	if err != nil {
@@ -175,8 +176,8 @@ func (p *Pending) commit(file, link string) (Artifact, error) {
 	}
 	// Retention goes by this time, and it should be the clock's that the artifact's lastUpdateTime is from. A file
 	// system that cannot set it has about the same.
-	_ = p.root.Chtimes(p.temp, a.LastUpdateTime, a.LastUpdateTime)
-	if err := p.store.announce(p.root, p.key, a); err != nil {
+	_ = p.view.Chtimes(p.temp, a.LastUpdateTime)
+	if err := p.store.announce(p.view, p.key, a); err != nil {
 		return Artifact{}, err
 	}
 	if err := p.rename(a); err != nil {
@@ -208,12 +209,12 @@ func (p *Pending) rename(a Artifact) error {
 	err := p.file.Close()
 	p.file = nil
 	if err == nil {
-		err = p.root.Rename(p.temp, a.Path)
+		err = p.view.Rename(p.temp, a.Path)
 	}
 	if err == nil {
 		return nil
 	}
-	_ = p.root.Remove(p.temp)
+	_ = p.view.Remove(p.temp)
 	// Nor does it replace a file that somebody reads. No matter, if it is the same.
 	if sum, sumErr := p.store.sum(a.Path, p.Digest()); sumErr == nil && sum == p.Digest() {
 		return nil
@@ -229,8 +230,8 @@ type replacement struct {
 	Digest string `json:"digest"`
 }
 
-func (s *Store) announce(root *os.Root, key Key, a Artifact) error {
-	_, err := root.Lstat(a.Path)
+func (s *Store) announce(v *view, key Key, a Artifact) error {
+	_, err := v.Lstat(a.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -241,7 +242,7 @@ func (s *Store) announce(root *os.Root, key Key, a Artifact) error {
 	if err != nil {
 		return err
 	}
-	return s.writeFile(root, key.next(), data, true)
+	return s.writeFile(v, key.next(), data, true)
 }
 
 // A LinkError tells that an artifact was stored, but the link to the newest one could not be set. It is a type of its
@@ -252,17 +253,17 @@ func (e *LinkError) Error() string { return e.Err.Error() }
 func (e *LinkError) Unwrap() error { return e.Err }
 
 // relink makes dir/link point to its neighbour file. It is durable once the directory is.
-func relink(root *os.Root, dir, file, link string) error {
+func (v *view) relink(dir, file, link string) error {
 	name := path.Join(dir, link)
-	if target, err := root.Readlink(name); err == nil && target == file {
+	if target, err := v.Readlink(name); err == nil && target == file {
 		return nil
 	}
 	temp := path.Join(dir, tempPrefix+rand.Text())
-	if err := makeLink(root, dir, file, temp); err != nil {
+	if err := v.at(temp, func(d *os.Root, base string) error { return makeLink(d, file, base) }); err != nil {
 		return inPlace(name, err)
 	}
-	if err := root.Rename(temp, name); err != nil {
-		_ = root.Remove(temp)
+	if err := v.Rename(temp, name); err != nil {
+		_ = v.Remove(temp)
 		return inPlace(name, err)
 	}
 	return nil
@@ -274,12 +275,12 @@ type linker interface {
 	Link(file, name string) error
 }
 
-// makeLink makes a link to dir/file. The target is relative, so that the directory can be moved, packed and served.
+// makeLink makes a link to file in the same directory. The target is relative, so that the directory can be moved, packed and served.
 // Where such links are not permitted, as on Windows without developer mode, name becomes a second name of the file
 // itself (a hard link), which reads the same.
-func makeLink(l linker, dir, file, name string) error {
+func makeLink(l linker, file, name string) error {
 	err := l.Symlink(file, name)
-	if err != nil && l.Link(path.Join(dir, file), name) == nil {
+	if err != nil && l.Link(file, name) == nil {
 		return nil
 	}
 	return err

@@ -23,7 +23,9 @@ func (s *Store) Keys() ([]Key, error) {
 	}
 	var keys []Key
 	for _, k := range known {
-		present, err := isPresent(root, k)
+		v := newView(root)
+		present, err := isPresent(v, k)
+		v.close()
 		if err != nil {
 			return nil, err
 		}
@@ -70,32 +72,34 @@ func (s *Store) prune(ctx context.Context, key Key) (present bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	root, err := s.existing()
+	_, h, err := s.locked(key)
 	if err != nil {
 		return false, err
 	}
-	if present, err = isPresent(root, key); err != nil {
+	if present, err = isPresent(h.view, key); err != nil {
 		return false, err
 	}
-	if err := removeObject(root, key); err != nil {
+	if err := removeObject(h.view, key); err != nil {
 		return false, err
 	}
 	// While it is held, so that nobody can take the lock of a file that is about to go; see isCurrent. An empty
 	// lock that cannot be removed is not worth a word.
-	_ = root.Remove(key.lock())
-	removeEmpty(root, path.Dir(key.lock()), stateDir)
+	_ = h.view.Remove(key.lock())
+	h.view.forget() // Windows keeps a directory that is open
+	removeEmpty(h.view.root, key.dir(), ".")
+	removeEmpty(h.view.root, path.Dir(key.lock()), stateDir)
 	return present, nil
 }
 
 // removeObject forgets the object first: if it is killed in the middle, what is remembered never tells of an artifact
 // that is gone.
-func removeObject(root *os.Root, key Key) error {
+func removeObject(v *view, key Key) error {
 	for _, name := range []string{key.record(), key.next()} {
-		if err := removeFile(root, name); err != nil {
+		if err := v.removeFile(name); err != nil {
 			return err
 		}
 	}
-	entries, err := readDir(root, key.dir())
+	entries, err := v.ReadDir(key.dir())
 	if err != nil {
 		return err
 	}
@@ -103,11 +107,10 @@ func removeObject(root *os.Root, key Key) error {
 		if !isOurs(e) {
 			continue
 		}
-		if err := removeFile(root, path.Join(key.dir(), e.Name())); err != nil {
+		if err := v.removeFile(path.Join(key.dir(), e.Name())); err != nil {
 			return err
 		}
 	}
-	removeEmpty(root, key.dir(), ".")
 	return nil
 }
 
@@ -128,15 +131,15 @@ func isOurs(e fs.DirEntry) bool {
 }
 
 // isPresent reports whether there is more of the object than a lock.
-func isPresent(root *os.Root, key Key) (bool, error) {
-	_, err := root.Lstat(key.record())
+func isPresent(v *view, key Key) (bool, error) {
+	_, err := v.Lstat(key.record())
 	if err == nil {
 		return true, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	files, err := artifacts(root, key)
+	files, err := v.artifacts(key)
 	return len(files) > 0, err
 }
 

@@ -48,7 +48,7 @@ var errTooLarge = fmt.Errorf("is larger than %d bytes", maxRecord)
 
 // Remember replaces what is remembered of the object, whose lock must be held.
 func (s *Store) Remember(key Key, r *Record) error {
-	key, root, err := s.locked(key)
+	key, h, err := s.locked(key)
 	if err != nil {
 		return err
 	}
@@ -56,12 +56,17 @@ func (s *Store) Remember(key Key, r *Record) error {
 	if err != nil {
 		return fmt.Errorf("remember %s: %w", key, err)
 	}
-	if old, err := readState(root, key.record()); err != nil || !bytes.Equal(old, data) {
-		if err := s.writeFile(root, key.record(), data, !r.Volatile); err != nil {
+	if h.record == nil {
+		h.record, _ = h.view.readState(key.record()) // what cannot be read is replaced
+	}
+	if !bytes.Equal(h.record, data) {
+		h.record = nil
+		if err := s.writeFile(h.view, key.record(), data, !r.Volatile); err != nil {
 			return fmt.Errorf("remember %s: %w", key, err)
 		}
+		h.record = data
 	}
-	return removeFile(root, key.next())
+	return h.view.removeFile(key.next())
 }
 
 func encodeRecord(r Record) ([]byte, error) {
@@ -85,11 +90,12 @@ func (s *Store) Recall(key Key) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := s.existing()
+	v, done, err := s.look(key)
 	if err != nil {
 		return nil, err
 	}
-	data, err := readState(root, key.record())
+	defer done()
+	data, err := v.readState(key.record())
 	if errors.Is(err, errTooLarge) || errors.Is(err, errIrregular) {
 		return nil, &RecordError{key.record(), err}
 	}
@@ -118,8 +124,8 @@ func decodeRecord(key Key, data []byte) (*Record, error) {
 }
 
 // readState reads one of the store's own files.
-func readState(root *os.Root, name string) ([]byte, error) {
-	f, err := openState(root, name)
+func (v *view) readState(name string) ([]byte, error) {
+	f, err := v.openState(name)
 	if err != nil {
 		return nil, err
 	}
@@ -135,13 +141,13 @@ func readState(root *os.Root, name string) ([]byte, error) {
 }
 
 // openState tells a record that is not there from something else in its place, which openRegular does not.
-func openState(root *os.Root, name string) (*os.File, error) {
-	fi, err := root.Lstat(name)
+func (v *view) openState(name string) (*os.File, error) {
+	fi, err := v.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errIrregular}
 	}
-	return openRegular(root, name)
+	return v.openSame(name, fi)
 }

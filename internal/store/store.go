@@ -16,9 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,7 +56,7 @@ type Store struct {
 	mu    sync.Mutex
 	root  *os.Root              // nil until the directory is there
 	turns map[Key]chan struct{} // one token per object: who has it may try for the file lock
-	held  map[Key]bool
+	held  map[Key]*holding
 }
 
 // Open returns the store in dir, which need not exist: it is created by the first write.
@@ -72,7 +74,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("artifacts directory %s: %w", dir, err)
 	}
-	return &Store{dir: abs, options: o, turns: map[Key]chan struct{}{}, held: map[Key]bool{}}, nil
+	return &Store{dir: abs, options: o, turns: map[Key]chan struct{}{}, held: map[Key]*holding{}}, nil
 }
 
 // Dir is the absolute path of the artifacts directory, for the file:// URLs of artifacts.
@@ -133,57 +135,59 @@ func (e *DirectoryError) Unwrap() error { return e.Err }
 
 var errNotDirectory = errors.New("is not a directory")
 
-// isDir reports whether dir and everything above it inside the root are real directories. A link that somebody planted
-// is none: even one that stays inside would make two objects share their files.
-func isDir(root *os.Root, dir string) (bool, error) {
-	if dir == "." {
-		return true, nil
+// missingDirs lists what is not there of dir and the directories above it, the deepest first.
+func missingDirs(root *os.Root, dir string) (missing []string, err error) {
+	for at := range above(dir) {
+		fi, err := root.Lstat(at)
+		switch {
+		case len(missing) > 0 || errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, at)
+		case err != nil:
+			return nil, err
+		case !fi.IsDir():
+			return nil, inPlace(at, errNotDirectory)
+		}
 	}
-	if ok, err := isDir(root, path.Dir(dir)); !ok || err != nil {
-		return false, err
-	}
-	fi, err := root.Lstat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	case !fi.IsDir():
-		return false, &fs.PathError{Op: "open", Path: dir, Err: errNotDirectory}
-	}
-	return true, nil
+	slices.Reverse(missing)
+	return missing, nil
 }
 
-// missingDirs lists what is not there of dir and the directories above it, the deepest first.
-func missingDirs(root *os.Root, dir string) ([]string, error) {
-	var missing []string
-	for d := dir; ; d = path.Dir(d) {
-		ok, err := isDir(root, d)
-		if ok || err != nil {
-			return missing, err
+// above gives the paths of all directories on the way to dir, and dir.
+func above(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i, c := range dir + "/" {
+			if c == '/' && !yield(dir[:i]) {
+				return
+			}
 		}
-		missing = append(missing, d)
 	}
 }
 
 // readDir lists dir, which is empty when it is not there or when something else is in its place.
 func readDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
-	ok, err := isDir(root, dir)
-	if errors.Is(err, errNotDirectory) {
-		return nil, nil
+	d, err := openDir(root, dir)
+	if err != nil {
+		return nil, emptyIfNone(err)
 	}
-	if !ok || err != nil {
-		return nil, err
-	}
-	f, err := root.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	defer d.Close()
+	return list(d)
+}
+
+// list lists the directory itself.
+func list(dir *os.Root) ([]fs.DirEntry, error) {
+	f, err := dir.Open(".")
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	return f.ReadDir(-1)
+}
+
+func emptyIfNone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDirectory) {
+		return nil
+	}
+	return err
 }
 
 // inPlace says where an error happened by the name that the user knows, not by that of a temporary file.
@@ -203,8 +207,8 @@ func inPlace(name string, err error) error {
 }
 
 // removeFile removes a file that may be gone already.
-func removeFile(root *os.Root, name string) error {
-	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (v *view) removeFile(name string) error {
+	if err := v.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -212,31 +216,28 @@ func removeFile(root *os.Root, name string) error {
 
 // writeFile puts data at name: all of it or, whatever happens, what was there before. Only who holds the object's
 // lock may call it, since the temporary name is always the same. What is not durable may be gone after a power failure.
-func (s *Store) writeFile(root *os.Root, name string, data []byte, durable bool) error {
-	if err := s.names.makeDir(root, path.Dir(name)); err != nil {
-		return err
-	}
+func (s *Store) writeFile(v *view, name string, data []byte, durable bool) error {
 	temp := name + tempSuffix
-	err := writeTemp(root, temp, data, durable)
+	err := writeTemp(v, temp, data, durable)
 	if err == nil {
-		err = root.Rename(temp, name)
+		err = v.Rename(temp, name)
 	}
 	if err != nil {
-		_ = root.Remove(temp) // what stays is swept by the next lock
+		_ = v.Remove(temp) // what stays is swept by the next lock
 		return inPlace(name, err)
 	}
 	if !durable {
 		return nil
 	}
-	return s.names.settle(root, path.Dir(name))
+	return s.names.settle(v, path.Dir(name))
 }
 
-func writeTemp(root *os.Root, temp string, data []byte, durable bool) error {
+func writeTemp(v *view, temp string, data []byte, durable bool) error {
 	// What a killed process left, or a link that somebody planted, goes first.
-	if err := removeFile(root, temp); err != nil {
+	if err := v.removeFile(temp); err != nil {
 		return err
 	}
-	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := v.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return err
 	}

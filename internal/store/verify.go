@@ -69,30 +69,32 @@ func (s *Store) OpenArtifact(artifact string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := s.existing()
+	v, done, err := s.look(key)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := isDir(root, key.dir()); err != nil {
-		return nil, err
-	}
-	return openRegular(root, artifact)
+	defer done()
+	return v.openRegular(artifact)
 }
 
 // openRegular opens a regular file. Anything else, a link too, counts as missing, as it does to source-controller.
-func openRegular(root *os.Root, name string) (*os.File, error) {
-	there, err := root.Lstat(name)
+func (v *view) openRegular(name string) (*os.File, error) {
+	there, err := v.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !there.Mode().IsRegular() {
 		return nil, irregular(name)
 	}
-	f, err := root.Open(name)
+	return v.openSame(name, there)
+}
+
+// openSame opens a file that was looked at. It may have been exchanged for a link in the meantime.
+func (v *view) openSame(name string, there fs.FileInfo) (*os.File, error) {
+	f, err := v.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
-	// It may have been exchanged for a link in the meantime.
 	opened, err := f.Stat()
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -113,14 +115,11 @@ func (s *Store) Remove(artifact string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	_, root, err := s.locked(key)
+	_, h, err := s.locked(key)
 	if err != nil {
 		return err
 	}
-	if ok, err := isDir(root, key.dir()); !ok || err != nil {
-		return err
-	}
-	fi, err := root.Lstat(artifact)
+	fi, err := h.view.Lstat(artifact)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -130,7 +129,7 @@ func (s *Store) Remove(artifact string) error {
 	if fi.IsDir() {
 		return &fs.PathError{Op: "remove", Path: artifact, Err: errIrregular}
 	}
-	return removeFile(root, artifact)
+	return h.view.removeFile(artifact)
 }
 
 // sum computes the artifact's digest by the algorithm of the given one.
@@ -157,11 +156,12 @@ func (s *Store) isReplacement(artifact string) bool {
 	if err != nil {
 		return false
 	}
-	root, err := s.existing()
+	v, done, err := s.look(key)
 	if err != nil {
 		return false
 	}
-	data, err := readState(root, key.next())
+	defer done()
+	data, err := v.readState(key.next())
 	if err != nil {
 		return false
 	}
