@@ -10,6 +10,7 @@ import (
 
 	godigest "github.com/opencontainers/go-digest"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -62,12 +63,19 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 		return exitUsage, err
 	}
 
-	results := a.reconcile(ctx, in, st, options)
+	if err := st.Load(); err != nil {
+		a.tellStorage(finding.OddStorage, finding.Warning, fmt.Errorf("what was remembered of HelmReleases is ignored: %w", err))
+	}
+	results, forgotten := a.reconcile(ctx, in, st, options)
 	a.tellNotes(in)
 	printed := print(results)
 	code := in.code
 	for _, r := range results {
 		code = worst(code, codeOf(r))
+	}
+	if forgotten != nil {
+		a.tellStorage(finding.Storage, finding.Error, forgotten)
+		code = worst(code, exitFailed)
 	}
 	a.summarise(results, in)
 	if o.input.exitZero && code != exitInterrupted && code != exitUsage {
@@ -78,6 +86,11 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 		return exitFailed, fmt.Errorf("stdout: %w", printed)
 	}
 	return code, nil
+}
+
+// tellStorage tells what is wrong with the artifacts directory as a whole.
+func (a *app) tellStorage(code finding.Code, severity finding.Severity, err error) {
+	a.console.tell(finding.Finding{Code: code, Severity: severity, Message: err.Error()})
 }
 
 // outputs are what a step of GitHub Actions wants to know besides what was found.
@@ -116,7 +129,7 @@ func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconci
 	}
 }
 
-func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o reconcile.Options) []*reconcile.Result {
+func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o reconcile.Options) ([]*reconcile.Result, error) {
 	r := reconcile.New(in.inventory, st, reconcile.Edges{
 		Dial: a.env.Dial, Getenv: a.env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
 	}, o)
@@ -145,6 +158,7 @@ func (a *app) openStore(o *storeOptions) (*store.Store, error) {
 		RetentionTTL:     o.ttl,
 		RetentionRecords: o.records,
 		Kinds:            reconcile.Kinds(),
+		Shared:           reconcile.KindsWithoutArtifact(),
 		Now:              a.now,
 	})
 	if err != nil {

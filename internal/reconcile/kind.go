@@ -43,7 +43,8 @@ type kind struct {
 	// way is not the kind's.
 	fold   func(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
 	events func(status.Previous, status.Outcome) []status.Event
-	// waits tells that an object is well as long as it waits for a cluster.
+	// waits tells that an object is well as long as it waits for a cluster. It has no
+	// artifact.
 	waits bool
 }
 
@@ -91,6 +92,17 @@ func Kinds() []string {
 	var names []string
 	for _, k := range kinds() {
 		names = append(names, k.name)
+	}
+	return names
+}
+
+// KindsWithoutArtifact are the names of those whose objects store nothing.
+func KindsWithoutArtifact() []string {
+	var names []string
+	for _, k := range kinds() {
+		if k.waits {
+			names = append(names, k.name)
+		}
 	}
 	return names
 }

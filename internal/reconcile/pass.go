@@ -57,7 +57,7 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 		return p.still(ctx)
 	case p.kind.suspended(p.typed):
 		return p.suspended()
-	case r.o.ResolveOnly:
+	case r.o.ResolveOnly, p.kind.waits: // nothing is written that others could be at
 		p.recall()
 		return p.run(ctx)
 	}
@@ -215,17 +215,23 @@ func (p *pass) suspended() *Result {
 
 // recallNotes takes up what the last document said of the object.
 func (p *pass) recallNotes() {
+	last := p.lastNotes()
+	for _, key := range status.Annotations() {
+		if text, ok := last[key]; ok {
+			p.result.note(key, text)
+		}
+	}
+}
+
+// lastNotes are the annotations of the last document.
+func (p *pass) lastNotes() map[string]string {
 	var last struct {
 		Metadata struct{ Annotations map[string]string } `json:"metadata"`
 	}
 	if err := json.Unmarshal(p.remembered.Object, &last); err != nil {
 		p.debugf("remembered object: %v", err)
 	}
-	for _, key := range status.Annotations() {
-		if text, ok := last.Metadata.Annotations[key]; ok {
-			p.result.note(key, text)
-		}
-	}
+	return last.Metadata.Annotations
 }
 
 // inputStatus is the status that the input gives, else the API's default.

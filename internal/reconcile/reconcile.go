@@ -140,6 +140,7 @@ type Result struct {
 	Signed *SignedRevision
 
 	notes    map[string]string // annotations of the document
+	shown    map[string]any    // the document without its status, once it is asked for
 	artifact *meta.Artifact    // in storage now
 	index    *indexFile        // of a repository, if it was fetched in this run
 	tree     *sourceTree       // of a Git repository or a bucket, likewise
@@ -277,8 +278,9 @@ func (r *Reconciler) Close() error {
 	return errors.Join(r.closers.close(), r.temp.Close())
 }
 
-// Run reconciles the objects and returns their results in the same order.
-func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) []*Result {
+// Run reconciles the objects and returns their results in the same order. The error is
+// that the next run would not remember what became of those without artifacts.
+func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) ([]*Result, error) {
 	r.progress, r.requests = progress, requests(objects)
 	results := make([]*Result, len(objects))
 	// A chart waits for its source inside its slot, and a release for its chart. Sources
@@ -287,7 +289,18 @@ func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, pro
 	ordered(len(order), r.o.Concurrency, func(i int) {
 		results[order[i]] = r.finished(ctx, objects[order[i]])
 	})
-	return results
+	return results, r.save(ctx)
+}
+
+// saveTimeout is for other processes that save at the same time, which takes them
+// milliseconds.
+const saveTimeout = 10 * time.Second
+
+// save also writes down what a run got to that was cut off.
+func (r *Reconciler) save(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
+	return r.store.Save(ctx)
 }
 
 func sourcesFirst(objects []*admission.Admitted) []int {

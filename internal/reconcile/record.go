@@ -41,7 +41,7 @@ func (p *pass) record() (*store.Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("object: %w", err)
 	}
-	record := &store.Record{Fingerprint: p.fingerprint, Object: object, Status: b, Volatile: p.kind.waits}
+	record := &store.Record{Fingerprint: p.fingerprint, Object: object, Status: b}
 	if p.out.Failure != nil {
 		record.Failure = string(CodeOf(p.out.Failure))
 	}
@@ -110,10 +110,18 @@ func (r *Result) note(key, value string) {
 		r.notes = map[string]string{}
 	}
 	r.notes[key] = value
+	r.shown = nil
 }
 
 // content is the object as it is printed and remembered.
 func (r *Result) content() map[string]any {
+	if r.shown == nil {
+		r.shown = r.show()
+	}
+	return r.shown
+}
+
+func (r *Result) show() map[string]any {
 	content, _ := Redacted(r.Object.Object.Conceal(r.Object.Content)).(map[string]any)
 	metadata, ok := content["metadata"].(map[string]any)
 	if len(r.notes) == 0 || !ok {

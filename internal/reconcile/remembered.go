@@ -22,13 +22,13 @@ import (
 // artifact checked on disk. Nothing is changed. Records that cannot
 // be read are told as errors.
 func Remembered(st *store.Store, advertised string) ([]*Result, []error) {
-	keys, err := st.Keys()
-	if err != nil {
-		return nil, []error{err}
-	}
 	r := &Reconciler{store: st, o: Options{AdvertisedAddress: advertised}}
 	var results []*Result
 	var failures []error
+	keys, err := st.Keys()
+	if err != nil {
+		failures = append(failures, err)
+	}
 	for _, key := range keys {
 		result, err := r.remembered(key)
 		switch {

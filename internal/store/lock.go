@@ -44,7 +44,7 @@ func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err err
 		return nil, lockError(key, context.Cause(ctx))
 	}
 	v := newView(root)
-	f, err := s.waitForLock(ctx, v, key)
+	f, err := s.waitForLock(ctx, v, key.lock())
 	if err != nil {
 		v.close()
 		<-turn
@@ -118,10 +118,10 @@ func (s *Store) look(key Key) (v *view, done func(), err error) {
 	return v, v.close, nil
 }
 
-func (s *Store) waitForLock(ctx context.Context, v *view, key Key) (*os.File, error) {
+func (s *Store) waitForLock(ctx context.Context, v *view, name string) (*os.File, error) {
 	races := 0
 	for wait := minLockWait; ; wait = min(2*wait, maxLockWait) {
-		f, err := s.tryLockFile(v, key)
+		f, err := s.tryLockFile(v, name)
 		if f != nil {
 			return f, nil
 		}
@@ -150,14 +150,14 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // tryLockFile returns no file and no error when somebody else has the lock.
-func (s *Store) tryLockFile(v *view, key Key) (*os.File, error) {
-	f, err := s.openLock(v, key.lock())
+func (s *Store) tryLockFile(v *view, name string) (*os.File, error) {
+	f, err := s.openLock(v, name)
 	if err != nil {
 		return nil, err
 	}
 	ok, err := tryLock(f)
 	if err == nil && ok {
-		ok, err = isCurrent(v, key.lock(), f)
+		ok, err = isCurrent(v, name, f)
 	}
 	if err != nil || !ok {
 		return nil, errors.Join(err, f.Close())

@@ -242,7 +242,7 @@ func (s *Store) announce(v *view, key Key, a Artifact) error {
 	if err != nil {
 		return err
 	}
-	return s.writeFile(v, key.next(), data, true)
+	return s.writeFile(v, key.next(), data)
 }
 
 // A LinkError tells that an artifact was stored, but the link to the newest one could not be set. It is a type of its

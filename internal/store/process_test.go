@@ -32,11 +32,13 @@ func runChild(part string) int {
 		"store":      storeForEver,
 		"count":      countUp,
 		"hold":       holdLock,
+		"book":       writeBook,
 		"full":       fillDisk,
 		"unwritable": writeNowhere,
 	}
 	o := testOptions()
 	o.Now = time.Now
+	o.Shared = []string{"HelmRelease"}
 	s, err := Open(os.Getenv(childDir), o)
 	if err == nil {
 		err = parts[part](s)

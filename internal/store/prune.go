@@ -11,8 +11,17 @@ import (
 )
 
 // Keys returns the objects that something is remembered of or that have an artifact, in order. A directory that does
-// not exist has none.
+// not exist has none. With an error come those that could be found.
 func (s *Store) Keys() ([]Key, error) {
+	keys, err := s.sharedKeys()
+	own, ownErr := s.ownKeys()
+	keys = append(keys, own...)
+	slices.SortFunc(keys, compareKeys)
+	return keys, errors.Join(err, ownErr)
+}
+
+// ownKeys are those of objects that have files of their own.
+func (s *Store) ownKeys() (keys []Key, err error) {
 	known, err := s.known()
 	if err != nil || known == nil {
 		return nil, err
@@ -21,7 +30,6 @@ func (s *Store) Keys() ([]Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	var keys []Key
 	for _, k := range known {
 		v := newView(root)
 		present, err := isPresent(v, k)
@@ -62,7 +70,10 @@ func (s *Store) Prune(ctx context.Context, keep func(Key) bool) ([]Key, error) {
 			pruned = append(pruned, k)
 		}
 	}
-	return pruned, errors.Join(errs...)
+	shared, err := s.pruneShared(ctx, keep)
+	pruned = append(pruned, shared...)
+	slices.SortFunc(pruned, compareKeys)
+	return pruned, errors.Join(append(errs, err)...)
 }
 
 // prune reports whether there was more of the object than a lock.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 )
 
 const (
@@ -26,10 +25,6 @@ type Record struct {
 	Status        json.RawMessage `json:"status,omitempty"`
 	// Failure is the code of what went wrong, if something did: a status has only words for it.
 	Failure string `json:"failure,omitempty"`
-
-	// Volatile records need not outlive a power failure: nothing in the directory hangs on them, and the next run makes
-	// them again.
-	Volatile bool `json:"-"`
 }
 
 // A RecordError tells that what is remembered of an object cannot be read. The caller warns and does without.
@@ -44,10 +39,20 @@ func (e *RecordError) Error() string {
 
 func (e *RecordError) Unwrap() error { return e.Err }
 
-var errTooLarge = fmt.Errorf("is larger than %d bytes", maxRecord)
+var errTooLarge = errors.New("is too large")
 
-// Remember replaces what is remembered of the object, whose lock must be held.
+func tooLarge(most int) error { return fmt.Errorf("%w: more than %d bytes", errTooLarge, most) }
+
+// Remember replaces what is remembered of the object, whose lock must be held. An object of a kind in Options.Shared
+// needs no lock; its record is written by [Store.Save].
 func (s *Store) Remember(key Key, r *Record) error {
+	key, err := key.checked()
+	if err != nil {
+		return err
+	}
+	if s.isShared(key) {
+		return s.rememberShared(key, r)
+	}
 	key, h, err := s.locked(key)
 	if err != nil {
 		return err
@@ -57,11 +62,11 @@ func (s *Store) Remember(key Key, r *Record) error {
 		return fmt.Errorf("remember %s: %w", key, err)
 	}
 	if h.record == nil {
-		h.record, _ = h.view.readState(key.record()) // what cannot be read is replaced
+		h.record, _ = h.view.readState(key.record(), maxRecord) // what cannot be read is replaced
 	}
 	if !bytes.Equal(h.record, data) {
 		h.record = nil
-		if err := s.writeFile(h.view, key.record(), data, !r.Volatile); err != nil {
+		if err := s.writeFile(h.view, key.record(), data); err != nil {
 			return fmt.Errorf("remember %s: %w", key, err)
 		}
 		h.record = data
@@ -78,7 +83,7 @@ func encodeRecord(r Record) ([]byte, error) {
 		return nil, err
 	}
 	if b.Len() > maxRecord {
-		return nil, errTooLarge
+		return nil, tooLarge(maxRecord)
 	}
 	return b.Bytes(), nil
 }
@@ -90,64 +95,65 @@ func (s *Store) Recall(key Key) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.isShared(key) {
+		return s.recallShared(key)
+	}
 	v, done, err := s.look(key)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	data, err := v.readState(key.record())
+	data, err := v.readState(key.record(), maxRecord)
 	if errors.Is(err, errTooLarge) || errors.Is(err, errIrregular) {
 		return nil, &RecordError{key.record(), err}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return decodeRecord(key, data)
+	return decodeRecord(key.record(), data)
 }
 
-func decodeRecord(key Key, data []byte) (*Record, error) {
+func decodeRecord(name string, data []byte) (*Record, error) {
 	// The version first: a later format may give the other fields other types.
 	var format struct {
 		FormatVersion int `json:"formatVersion"`
 	}
 	if err := json.Unmarshal(data, &format); err != nil {
-		return nil, &RecordError{key.record(), err}
+		return nil, &RecordError{name, err}
 	}
 	if format.FormatVersion != recordFormat {
-		return nil, &RecordError{key.record(), fmt.Errorf("format version %d is not known", format.FormatVersion)}
+		return nil, &RecordError{name, fmt.Errorf("format version %d is not known", format.FormatVersion)}
 	}
 	r := new(Record)
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, &RecordError{key.record(), err}
+		return nil, &RecordError{name, err}
 	}
 	return r, nil
 }
 
-// readState reads one of the store's own files.
-func (v *view) readState(name string) ([]byte, error) {
-	f, err := v.openState(name)
+// readState reads one of the store's own files, up to a number of bytes. It tells a file that is not there from something
+// else in its place, which openRegular does not.
+func (v *view) readState(name string, most int) ([]byte, error) {
+	fi, err := v.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !fi.Mode().IsRegular():
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errIrregular}
+	case fi.Size() > int64(most):
+		return nil, tooLarge(most)
+	}
+	f, err := v.openSame(name, fi)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
-	if err != nil {
+	data := bytes.NewBuffer(make([]byte, 0, fi.Size()+bytes.MinRead))
+	if _, err := data.ReadFrom(io.LimitReader(f, int64(most)+1)); err != nil {
 		return nil, err
 	}
-	if len(data) > maxRecord {
-		return nil, errTooLarge
+	if data.Len() > most {
+		return nil, tooLarge(most)
 	}
-	return data, nil
-}
-
-// openState tells a record that is not there from something else in its place, which openRegular does not.
-func (v *view) openState(name string) (*os.File, error) {
-	fi, err := v.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errIrregular}
-	}
-	return v.openSame(name, fi)
+	return data.Bytes(), nil
 }

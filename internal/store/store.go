@@ -1,12 +1,13 @@
 // Package store owns the artifacts directory: what is in it appears whole or not at all, one process at a time changes
 // an object, and no name leads out of it. It does not know what an artifact holds nor what a status means.
 //
-// The layout, with everything that belongs to an object under its lock:
+// The layout, with everything that belongs to an object of its own under its lock:
 //
 //	<kind>/<namespace>/<name>/<file>            artifacts, and the link index.yaml or latest.tar.gz
 //	.helmsrc/v1/<kind>/<namespace>/<name>.json  what is remembered of the object
 //	.helmsrc/v1/<kind>/<namespace>/<name>.lock  its lock
 //	.helmsrc/v1/<kind>/<namespace>/<name>.next  an artifact that replaces another of the same name, until it is remembered
+//	.helmsrc/v1/book, book.lock                 what is remembered of all objects without artifacts
 //
 // The kind is in lower case. Files have mode 0600, directories 0700. A file that the store cannot have written is left
 // alone, and so is the directory around it.
@@ -42,6 +43,9 @@ type Options struct {
 	// Kinds are those whose directories are recognised even when nothing is remembered of an object, as in a copy of
 	// the artifacts directory that lacks the hidden files.
 	Kinds []string
+	// Shared are the kinds whose objects have no artifacts. What is remembered of them stands in one file, and needs
+	// no locks.
+	Shared []string
 	// Now is required.
 	Now func() time.Time
 }
@@ -52,6 +56,7 @@ type Store struct {
 	options Options
 
 	names names
+	book  book
 
 	mu    sync.Mutex
 	root  *os.Root              // nil until the directory is there
@@ -215,10 +220,10 @@ func (v *view) removeFile(name string) error {
 }
 
 // writeFile puts data at name: all of it or, whatever happens, what was there before. Only who holds the object's
-// lock may call it, since the temporary name is always the same. What is not durable may be gone after a power failure.
-func (s *Store) writeFile(v *view, name string, data []byte, durable bool) error {
+// lock may call it, since the temporary name is always the same.
+func (s *Store) writeFile(v *view, name string, data []byte) error {
 	temp := name + tempSuffix
-	err := writeTemp(v, temp, data, durable)
+	err := writeTemp(v, temp, data)
 	if err == nil {
 		err = v.Rename(temp, name)
 	}
@@ -226,13 +231,10 @@ func (s *Store) writeFile(v *view, name string, data []byte, durable bool) error
 		_ = v.Remove(temp) // what stays is swept by the next lock
 		return inPlace(name, err)
 	}
-	if !durable {
-		return nil
-	}
 	return s.names.settle(v, path.Dir(name))
 }
 
-func writeTemp(v *view, temp string, data []byte, durable bool) error {
+func writeTemp(v *view, temp string, data []byte) error {
 	// What a killed process left, or a link that somebody planted, goes first.
 	if err := v.removeFile(temp); err != nil {
 		return err
@@ -244,10 +246,8 @@ func writeTemp(v *view, temp string, data []byte, durable bool) error {
 	if _, err := f.Write(data); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	if durable {
-		if err := f.Sync(); err != nil {
-			return errors.Join(err, f.Close())
-		}
+	if err := f.Sync(); err != nil {
+		return errors.Join(err, f.Close())
 	}
 	return f.Close()
 }

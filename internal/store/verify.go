@@ -161,7 +161,7 @@ func (s *Store) isReplacement(artifact string) bool {
 		return false
 	}
 	defer done()
-	data, err := v.readState(key.next())
+	data, err := v.readState(key.next(), maxRecord)
 	if err != nil {
 		return false
 	}

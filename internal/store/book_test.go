@@ -1,0 +1,260 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	releaseKey = Key{"HelmRelease", "apps", "podinfo"}
+	otherKey   = Key{"HelmRelease", "apps", "other"}
+)
+
+func sharing() Options {
+	o := testOptions()
+	o.Shared = []string{"HelmRelease"}
+	return o
+}
+
+func newBook(t *testing.T) *Store {
+	t.Helper()
+	return openStore(t, filepath.Join(t.TempDir(), "artifacts"), sharing())
+}
+
+// again is the store as another process sees it.
+func again(t *testing.T, s *Store) *Store {
+	t.Helper()
+	return openStore(t, s.Dir(), sharing())
+}
+
+func save(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantFingerprint(t *testing.T, s *Store, key Key, want string) {
+	t.Helper()
+	r, err := s.Recall(key)
+	switch {
+	case want == "" && !errors.Is(err, fs.ErrNotExist):
+		t.Errorf("%s: recalled %v, %v", key, r, err)
+	case want != "" && (err != nil || r.Fingerprint != want):
+		t.Errorf("%s: recalled %v, %v, want %s", key, r, err, want)
+	}
+}
+
+func TestBook(t *testing.T) {
+	s := newBook(t)
+	wantFingerprint(t, s, releaseKey, "")
+	remember(t, s, releaseKey, &Record{Fingerprint: "f1", Object: []byte("{\"a\":\"<&>\u2028\"}"), Failure: "HS001"})
+	remember(t, s, otherKey, &Record{Fingerprint: "o"})
+	wantFingerprint(t, s, releaseKey, "f1")
+	wantFingerprint(t, again(t, s), releaseKey, "")
+	wantFiles(t, s.Dir())
+
+	save(t, s)
+	wantFiles(t, s.Dir(), bookName)
+	r, err := again(t, s).Recall(Key{"helmrelease", "apps", "podinfo"})
+	if err != nil || r.FormatVersion != 1 || string(r.Object) != "{\"a\":\"<&>\u2028\"}" || r.Failure != "HS001" {
+		t.Errorf("recalled %+v, %v", r, err)
+	}
+	if keys, err := again(t, s).Keys(); err != nil || !slices.Equal(keys, []Key{NewKey("HelmRelease", "apps", "other"), NewKey("HelmRelease", "apps", "podinfo")}) {
+		t.Errorf("Keys: %v, %v", keys, err)
+	}
+	if err := s.Remember(releaseKey, &Record{Status: []byte("{")}); err == nil {
+		t.Error("what is no JSON is remembered")
+	}
+	if err := s.Remember(Key{"HelmRelease", "..", "x\ny"}, &Record{}); err == nil {
+		t.Error("a name with a line break is remembered")
+	}
+}
+
+// The file is written only if there is something new in it.
+func TestBookUnchanged(t *testing.T) {
+	s := newBook(t)
+	stat := func() os.FileInfo {
+		fi, err := os.Stat(filepath.Join(s.Dir(), bookName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fi
+	}
+	remember(t, s, releaseKey, &Record{Fingerprint: "f"})
+	save(t, s)
+	before := stat()
+	for _, s := range []*Store{s, again(t, s)} {
+		wantFingerprint(t, s, releaseKey, "f")
+		remember(t, s, releaseKey, &Record{Fingerprint: "g"})
+		remember(t, s, releaseKey, &Record{Fingerprint: "f"})
+		save(t, s)
+		if !os.SameFile(before, stat()) {
+			t.Error("an equal record was written again")
+		}
+	}
+	remember(t, s, releaseKey, &Record{Fingerprint: "g"})
+	save(t, s)
+	if os.SameFile(before, stat()) {
+		t.Error("the file was changed in place")
+	}
+}
+
+// What others wrote since the file was read stays.
+func TestBookOfTwo(t *testing.T) {
+	s := newBook(t)
+	other := again(t, s)
+	wantFingerprint(t, s, otherKey, "")
+	wantFingerprint(t, other, releaseKey, "")
+	remember(t, s, releaseKey, &Record{Fingerprint: "mine"})
+	remember(t, other, otherKey, &Record{Fingerprint: "other's"})
+	save(t, other)
+	save(t, s)
+	wantFingerprint(t, s, otherKey, "other's")
+	wantFingerprint(t, again(t, s), otherKey, "other's")
+	wantFingerprint(t, again(t, s), releaseKey, "mine")
+}
+
+func TestPruneBook(t *testing.T) {
+	s := newBook(t)
+	storeAll(t, s, chartKey)
+	remember(t, s, releaseKey, &Record{Fingerprint: "f"})
+	remember(t, s, otherKey, &Record{Fingerprint: "o"})
+	save(t, s)
+	chart, release, other := NewKey("HelmChart", "apps", "podinfo"), NewKey("HelmRelease", "apps", "podinfo"), NewKey("HelmRelease", "apps", "other")
+
+	pruned, err := again(t, s).Prune(t.Context(), func(k Key) bool { return k != chart && k != release })
+	if err != nil || !slices.Equal(pruned, []Key{chart, release}) {
+		t.Errorf("Prune: %v, %v", pruned, err)
+	}
+	wantFiles(t, s.Dir(), bookName)
+	if keys, err := again(t, s).Keys(); err != nil || !slices.Equal(keys, []Key{other}) {
+		t.Errorf("Keys: %v, %v", keys, err)
+	}
+	if pruned, err := again(t, s).Prune(t.Context(), func(Key) bool { return true }); err != nil || len(pruned) > 0 {
+		t.Errorf("Prune: %v, %v", pruned, err)
+	}
+}
+
+func TestBookRefuses(t *testing.T) {
+	good := "helmrelease/apps/other\t{\"formatVersion\":1,\"fingerprint\":\"o\"}\n"
+	for name, tt := range map[string]struct {
+		content string
+		other   string // the fingerprint of the other object, which may be readable
+	}{
+		"no record":      {good + "helmrelease/apps/podinfo\n", "o"},
+		"cut off":        {good + "helmrelease/apps/podinfo\t{\"formatVersion\":1,", "o"},
+		"later version":  {good + "helmrelease/apps/podinfo\t{\"formatVersion\":2}\n", "o"},
+		"no object":      {good + "\n", ""},
+		"no book":        {"{}", ""},
+		"strange object": {good + "helmrelease/../podinfo\t{}\n", ""},
+		"too large":      {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newBook(t)
+			remember(t, s, releaseKey, &Record{Fingerprint: "before"})
+			save(t, s)
+			alter(t, s, bookName, tt.content)
+			s = again(t, s)
+			if name == "too large" {
+				if err := os.Truncate(filepath.Join(s.Dir(), bookName), maxBook+1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := s.Recall(releaseKey)
+			var unusable *RecordError
+			if !errors.As(err, &unusable) || !strings.Contains(err.Error(), bookName) {
+				t.Fatalf("got %v", err)
+			}
+			wantFingerprint(t, s, otherKey, tt.other) // and no second word about the file
+			remember(t, s, releaseKey, &Record{Fingerprint: "f"})
+			save(t, s)
+			wantFingerprint(t, again(t, s), releaseKey, "f")
+			wantFingerprint(t, again(t, s), otherKey, tt.other)
+		})
+	}
+}
+
+// A link or a directory in the place of the book leads nowhere.
+func TestBookPlanted(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "target")
+	if err := os.WriteFile(target, []byte("do not touch"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newBook(t)
+	place := filepath.Join(s.Dir(), filepath.FromSlash(bookName))
+	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	plant(t, target, place)
+	plant(t, target, place+tempSuffix)
+	var unusable *RecordError
+	if _, err := s.Recall(releaseKey); !errors.As(err, &unusable) {
+		t.Errorf("Recall: %v", err)
+	}
+	remember(t, s, releaseKey, &Record{Fingerprint: "f"})
+	save(t, s)
+	wantFiles(t, s.Dir(), bookName)
+	if data, err := os.ReadFile(target); string(data) != "do not touch" {
+		t.Errorf("the target is now %q, %v", data, err)
+	}
+
+	if err := os.Remove(place); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(place, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s = again(t, s)
+	remember(t, s, releaseKey, &Record{Fingerprint: "f"})
+	if err := s.Save(t.Context()); err == nil || !strings.Contains(err.Error(), bookName) {
+		t.Errorf("Save: %v", err)
+	}
+}
+
+// writeBook remembers objects of its own in turn with other processes.
+func writeBook(s *Store) error {
+	seed := os.Getenv(childSeed)
+	for i := range counts {
+		if err := s.Remember(Key{"HelmRelease", "apps", fmt.Sprintf("%s-%d", seed, i)}, &Record{Fingerprint: seed}); err != nil {
+			return err
+		}
+		if err := s.Save(context.Background()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestBookBetweenProcesses(t *testing.T) {
+	const processes = 3
+	dir := t.TempDir()
+	var running []*exec.Cmd
+	for i := range processes {
+		cmd := child(t, "book", dir, i)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		running = append(running, cmd)
+	}
+	for _, cmd := range running {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	s := openStore(t, dir, sharing())
+	for i := range processes {
+		for n := range counts {
+			wantFingerprint(t, s, Key{"HelmRelease", "apps", fmt.Sprintf("%d-%d", i, n)}, strconv.Itoa(i))
+		}
+	}
+}
