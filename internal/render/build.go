@@ -47,6 +47,9 @@ func (r *repository) build(ctx context.Context, dir, file string, k *types.Kusto
 	if !keep {
 		k.BuildMetadata = append(slices.Clone(k.BuildMetadata), types.OriginAnnotations)
 	}
+	if err := r.inline(ctx, dir, k, replace); err != nil {
+		return nil, r.plainError(err)
+	}
 	text, err := sigsyaml.Marshal(k)
 	if err != nil {
 		return nil, err
@@ -98,6 +101,9 @@ func run(ctx context.Context, fs *confined, dir string) (resmap.ResMap, error) {
 		options.PluginConfig = types.DisabledPluginConfig()
 		options.Reorder = krusty.ReorderOptionNone
 		got.m, got.err = krusty.MakeKustomizer(options).Run(fs, dir)
+		if got.err != nil && fs.failed != nil {
+			got.err = fs.failed
+		}
 	}()
 	select {
 	case got := <-done:

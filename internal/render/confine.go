@@ -36,6 +36,7 @@ type confined struct {
 	load    func(path string) ([]byte, bool, error) // kustomization files, as they are to be read
 
 	reads, bytes int
+	failed       error // of a kustomization file, which kustomize takes for one that is not there
 }
 
 // real is where a path leads. What leads out of the root is not there.
@@ -111,6 +112,9 @@ func (c *confined) read(path string) ([]byte, error) {
 	}
 	if manifest.IsKustomizationFile(real) {
 		if data, ok, err := c.load(real); ok || err != nil {
+			if c.failed == nil {
+				c.failed = err
+			}
 			return data, err
 		}
 	}

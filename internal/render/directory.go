@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -181,7 +182,7 @@ func (d *directory) resolve(r *repository) error {
 }
 
 // kustomizationText is a kustomization file as kustomize is to read it.
-func (r *repository) kustomizationText(path string) ([]byte, bool, error) {
+func (r *repository) kustomizationText(ctx context.Context, path string, replace map[string][]byte) ([]byte, bool, error) {
 	d := r.directory(filepath.Dir(path))
 	if d == nil || d.file != path {
 		return nil, false, nil
@@ -189,7 +190,17 @@ func (r *repository) kustomizationText(path string) ([]byte, bool, error) {
 	if d.err != nil {
 		return nil, true, d.err
 	}
-	text, err := sigsyaml.Marshal(d.kustomization)
+	k := d.kustomization
+	if len(k.Generators)+len(k.Transformers)+len(k.Validators) > 0 {
+		var err error
+		if k, err = clone(k); err == nil {
+			err = r.inline(ctx, d.path, k, replace)
+		}
+		if err != nil {
+			return nil, true, err
+		}
+	}
+	text, err := sigsyaml.Marshal(k)
 	return text, true, err
 }
 

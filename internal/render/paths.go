@@ -124,30 +124,36 @@ func looksRemote(entry string) bool {
 	return strings.Contains(entry, "://") || strings.Contains(entry, "?ref=") || strings.Contains(entry, ".git//")
 }
 
-// plugins resolves generators, transformers and validators: files, or configurations in place. What these refer to in
-// turn must be no address either.
+// plugins resolves generators, transformers and validators: files, directories, or configurations in place. What these
+// refer to in turn must be no address either; what directories build is looked at when it is built.
 func (p *pathResolver) plugins(field string, entries []string) []string {
 	var kept []string
 	for i, entry := range entries {
-		if strings.ContainsAny(entry, "\n{") {
+		if isInline(entry) {
 			p.fail2(checkPlugin([]byte(entry)), field, i)
 			kept = append(kept, entry)
 			continue
 		}
 		before := len(p.d.files)
-		path, ok := p.one(entry, files, field, i)
+		path, ok := p.one(entry, anything, field, i)
 		if !ok {
 			continue
+		}
+		kept = append(kept, path)
+		if len(p.d.files) == before {
+			continue // a directory
 		}
 		text, err := readFile(p.d.files[before])
 		if err == nil {
 			err = checkPlugin(text)
 		}
 		p.fail2(err, field, i)
-		kept = append(kept, path)
 	}
 	return kept
 }
+
+// isInline tells a configuration in place from a path.
+func isInline(entry string) bool { return strings.ContainsAny(entry, "\n{") }
 
 func (p *pathResolver) fail2(err error, path ...any) {
 	if err != nil {
@@ -231,7 +237,7 @@ func (p *pathResolver) patches(field string, patches []types.Patch) []types.Patc
 func (p *pathResolver) merges(entries []types.PatchStrategicMerge) []types.Patch {
 	var kept []types.Patch
 	for i, entry := range entries {
-		if strings.ContainsAny(string(entry), "\n{") {
+		if isInline(string(entry)) {
 			kept = append(kept, types.Patch{Patch: string(entry)})
 			continue
 		}
