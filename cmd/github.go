@@ -10,10 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
@@ -43,16 +40,6 @@ func (a *app) tellGitHub(run *report.Run, outputs []githubOutput) {
 			a.console.warn("GITHUB_OUTPUT: " + err.Error())
 		}
 	}
-}
-
-// annotateFailure tells GitHub why a command that would have told it of findings did not
-// get that far.
-func (a *app) annotateFailure(c *cobra.Command, err error) {
-	off, failed := c.Flags().GetBool("no-github")
-	if failed != nil || off || a.console.json || a.env.Getenv("GITHUB_ACTIONS") != "true" {
-		return
-	}
-	a.annotate(&report.Run{Findings: []finding.Finding{{Severity: finding.Error, Message: reconcile.RedactText(err.Error())}}})
 }
 
 // annotate writes workflow commands to stderr, where GitHub finds them as well: stdout

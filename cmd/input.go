@@ -91,10 +91,7 @@ func (a *app) readCluster(ctx context.Context, o *inputOptions, args []string, a
 		return nil, err
 	}
 	if len(o.files)+len(files) == 0 {
-		return nil, &usageError{
-			err:  errors.New("no manifests to read"),
-			hint: "name files or directories with -f, or - for stdin",
-		}
+		return nil, nothingToRead(selectors)
 	}
 	skip := []string{artifactsDir}
 	renderer, err := a.renderer(ctx, o, skip, cluster)
@@ -137,10 +134,25 @@ func (a *app) readCluster(ctx context.Context, o *inputOptions, args []string, a
 		code := inputCode(err)
 		if code == exitFailed {
 			in.unusable++
+			a.unusable++
 		}
 		in.code = worst(in.code, code)
 	}
 	return in, nil
+}
+
+// nothingToRead is a command line without a file, unless one was meant.
+func nothingToRead(selectors []selector) error {
+	e := &usageError{err: errors.New("no manifests to read"), hint: "name files or directories with -f, or - for stdin"}
+	for _, s := range selectors {
+		switch {
+		case exists(s.text):
+			e.hint = s.meant()
+		case calledManifest(s.text):
+			e.err = fmt.Errorf("%s: no such file or directory", s.text)
+		}
+	}
+	return e
 }
 
 // inputCode tells an object that cannot be used from a file that cannot be read.
@@ -189,7 +201,7 @@ func (in *input) check(allowEmpty bool) error {
 	objects := in.inventory.Objects()
 	for _, s := range in.selectors {
 		if !slices.ContainsFunc(objects, s.matches) {
-			return usagef("%s: no such object in the input", s.text)
+			return &usageError{err: fmt.Errorf("%s: no such object in the input", s.text), hint: s.meant()}
 		}
 	}
 	if allowEmpty || slices.ContainsFunc(objects, in.wanted) {

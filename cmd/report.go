@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -70,6 +71,7 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 // report writes the reports of a run that is over, and tells GitHub. It returns the exit
 // code: a report that is missing is a failure, whatever else may be forgiven.
 func (a *app) report(o *reportOptions, run *report.Run, outputs []githubOutput, code int) int {
+	a.reported = true
 	run.ListSilenced = o.silenced
 	a.placeFiles(run)
 	for _, t := range o.targets {
@@ -84,11 +86,25 @@ func (a *app) report(o *reportOptions, run *report.Run, outputs []githubOutput, 
 	return code
 }
 
-// reportInput reports what is wrong with an input that nothing could be made of.
-func (a *app) reportInput(o *reportOptions, in *input) {
-	if run := a.newReport(rejectedObjects(in), in.unusable); len(run.Findings) > 0 {
-		a.report(o, run, nil, exitUsage)
+// reportFailure reports what ended a command before there was a run to report: whoever
+// waits for a report gets one.
+func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
+	var o reportOptions
+	var failed error
+	if o.reports, failed = c.Flags().GetStringArray("report"); failed != nil || a.reported {
+		return code
 	}
+	o.noGitHub, _ = c.Flags().GetBool("no-github")
+	if o.check(c.Name() != "validate") != nil {
+		o.targets = nil // that is what the error is about, or would be the next one
+	}
+	a.command = c.Name()
+	f := reconcile.NewFinding(nil, finding.NoRun, err.Error(), "", manifest.Excerpt{})
+	f.Fix = reconcile.RedactText(strings.Join(finding.Hints(err), "; "))
+	a.console.keep(f)
+	run := a.newReport(nil, a.unusable)
+	run.Broken = true
+	return a.report(&o, run, nil, code)
 }
 
 func (a *app) writeReport(t reportTarget, run *report.Run) error {

@@ -21,9 +21,11 @@ type app struct {
 	console *console
 	code    int // of the subcommand that ran, when it ended without an error
 
-	command string // the subcommand
-	file    string // with the configuration, "" for none
-	took    map[*manifest.Object]time.Duration
+	command  string // the subcommand
+	file     string // with the configuration, "" for none
+	took     map[*manifest.Object]time.Duration
+	unusable int  // objects that cannot be told apart, or are of no kind
+	reported bool // that there was a run
 }
 
 // Run runs one command line and returns its exit code. It never exits the
@@ -42,11 +44,11 @@ func Run(ctx context.Context, env *Env) int {
 		return a.code
 	}
 	a.console.fail(err)
-	a.annotateFailure(c, err)
-	if code := codeOfFailure(err); code != exitFailed {
-		return code
+	code := codeOfFailure(err)
+	if code == exitFailed {
+		code = worst(exitFailed, a.code)
 	}
-	return worst(exitFailed, a.code)
+	return a.reportFailure(c, err, code)
 }
 
 func newRootCommand(a *app) *cobra.Command {

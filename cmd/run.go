@@ -46,7 +46,6 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 	a.tellSkipped(in)
 	if err := in.check(o.input.allowEmpty); err != nil {
-		a.reportInput(&o.report, in)
 		return exitUsage, err
 	}
 	directories, err := directoriesOf(in, o.fetch.sources)

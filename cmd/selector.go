@@ -3,6 +3,8 @@ package cmd
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -55,27 +57,38 @@ func (s selector) matches(obj *manifest.Object) bool {
 // pre-commit passes them, and the others as selectors.
 func splitArguments(args []string) (files []string, selectors []selector, err error) {
 	for _, arg := range args {
-		if isManifestFile(arg) {
+		if calledManifest(arg) && exists(arg) {
 			files = append(files, arg)
 			continue
 		}
 		s, err := parseSelector(arg)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, &usageError{err: err, hint: s.meant()}
 		}
 		selectors = append(selectors, s)
 	}
 	return files, selectors, nil
 }
 
-func isManifestFile(arg string) bool {
-	for _, suffix := range []string{".yaml", ".yml", ".json"} {
-		if strings.HasSuffix(arg, suffix) {
-			_, err := os.Stat(arg)
-			return err == nil
-		}
+// calledManifest tells whether an argument looks like a file.
+func calledManifest(arg string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg))
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// meant is a hint about an argument that is no object: it may be meant as a file.
+func (s selector) meant() string {
+	switch {
+	case exists(s.text):
+		return "files and directories are named with -f: -f " + s.text
+	case calledManifest(s.text):
+		return "there is no file " + s.text + " either"
 	}
-	return false
+	return ""
 }
 
 // parseSource reads a --source value, KIND/[NAMESPACE/]NAME=PATH.

@@ -2,12 +2,12 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -55,13 +55,14 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	defer st.Close()
 	results, failures := reconcile.Remembered(st, storage.advertised)
 	for _, err := range failures {
-		a.console.warn(err.Error())
+		a.console.tellAs(reconcile.NewFinding(nil, finding.OddStorage, err.Error(), "", manifest.Excerpt{}), telling{brief: true})
 	}
-	results, code, err := a.selectRemembered(ctx, o, storage.dir, results, args)
+	found, err := a.selectRemembered(ctx, o, storage.dir, results, args)
 	if err != nil {
 		return exitUsage, err
 	}
-	for _, r := range results {
+	code := found.code
+	for _, r := range found.results {
 		if r.State == reconcile.Failed {
 			if f, ok := r.FailureFinding(); ok {
 				a.console.tellAs(f, telling{at: subjectOf(r.Object.Object)})
@@ -69,57 +70,74 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 		}
 		code = worst(code, codeOf(r))
 	}
-	if err := a.printDocuments(out)(results); err != nil {
-		return exitFailed, fmt.Errorf("stdout: %w", err)
-	}
+	printed := a.printDocuments(out)(found.results)
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
+	code = a.report(reports, a.newReport(a.rememberedObjects(found), a.unusable), nil, code)
+	if printed != nil {
+		return exitFailed, fmt.Errorf("stdout: %w", printed)
+	}
+	return code, nil
+}
+
+func (a *app) rememberedObjects(found *remembered) []report.Object {
 	var objects []report.Object
-	for _, r := range results {
+	for _, r := range found.results {
 		objects = append(objects, a.resultObject(r))
 	}
-	return a.report(reports, a.newReport(objects, 0), nil, code), nil
+	for _, obj := range found.missing {
+		o := newReportObject(obj)
+		o.State = report.StateFailed
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+// remembered is what status is about.
+type remembered struct {
+	results []*reconcile.Result
+	missing []*manifest.Object // that were never fetched
+	code    int                // of what went wrong on the way
 }
 
 // selectRemembered keeps what the arguments, the namespace and the manifests ask
 // for, in the order of the manifests if there are any.
-func (a *app) selectRemembered(ctx context.Context, o *inputOptions, dir string, all []*reconcile.Result, args []string) ([]*reconcile.Result, int, error) {
+func (a *app) selectRemembered(ctx context.Context, o *inputOptions, dir string, all []*reconcile.Result, args []string) (*remembered, error) {
 	files, selectors, err := splitArguments(args)
 	if err != nil {
-		return nil, exitUsage, err
+		return nil, err
 	}
 	if len(o.files)+len(files) > 0 {
 		return a.rememberedOfInput(ctx, o, dir, all, args)
 	}
 	if len(all) == 0 && !o.allowEmpty {
-		return nil, exitUsage, &usageError{
+		return nil, &usageError{
 			err:  fmt.Errorf("nothing is remembered in %s", dir),
 			hint: "-d names another artifacts directory; --allow-empty accepts an empty one",
 		}
 	}
 	for _, s := range selectors {
 		if !slices.ContainsFunc(all, func(r *reconcile.Result) bool { return s.matches(r.Object.Object) }) {
-			return nil, exitUsage, usagef("%s: nothing is remembered of such an object", s.text)
+			return nil, &usageError{err: fmt.Errorf("%s: nothing is remembered of such an object", s.text), hint: s.meant()}
 		}
 	}
-	return slices.DeleteFunc(all, func(r *reconcile.Result) bool {
+	return &remembered{results: slices.DeleteFunc(all, func(r *reconcile.Result) bool {
 		obj := r.Object.Object
 		selected := len(selectors) == 0 || slices.ContainsFunc(selectors, func(s selector) bool { return s.matches(obj) })
 		return !selected || o.namespace != "" && o.namespace != obj.Namespace
-	}), exitOK, nil
+	})}, nil
 }
 
-func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string, all []*reconcile.Result, args []string) ([]*reconcile.Result, int, error) {
+func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string, all []*reconcile.Result, args []string) (*remembered, error) {
 	in, err := a.readInput(ctx, o, args, dir)
+	if err == nil {
+		err = in.check(o.allowEmpty)
+	}
 	if err != nil {
-		return nil, exitUsage, err
+		return nil, err
 	}
-	if err := in.check(o.allowEmpty); err != nil {
-		return nil, exitUsage, err
-	}
-	var results []*reconcile.Result
-	code := in.code
+	found := &remembered{code: in.code}
 	for _, obj := range in.inventory.Objects() {
 		if !in.wanted(obj) {
 			continue
@@ -127,16 +145,16 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string
 		i := slices.IndexFunc(all, func(r *reconcile.Result) bool { return sameObject(obj, r.Object.Object) })
 		switch {
 		case i >= 0:
-			results = append(results, all[i])
+			found.results = append(found.results, all[i])
 		case !reconcile.HasNoStatus(obj):
-			a.console.failObject(subjectOf(obj), errNeverFetched)
-			code = worst(code, exitFailed)
+			found.missing = append(found.missing, obj)
+			found.code = worst(found.code, exitFailed)
+			f := reconcile.NewFinding(obj, finding.NeverFetched, "nothing is remembered of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
+			a.console.tellAs(f, telling{at: subjectOf(obj), brief: true})
 		}
 	}
-	return results, code, nil
+	return found, nil
 }
-
-var errNeverFetched = errors.New("nothing is remembered of it: it was never fetched into this artifacts directory")
 
 func sameObject(a, b *manifest.Object) bool {
 	return a.Group() == b.Group() && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name

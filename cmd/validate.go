@@ -74,7 +74,6 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	// Nothing to judge is fine: a hook runs on whatever files were changed.
 	if err := checkAny(inputs); err != nil {
 		a.tellVerdict(v)
-		a.reportInput(reports, inputs[0])
 		return exitUsage, err
 	}
 	for _, j := range v.judged {

@@ -11,6 +11,7 @@ const (
 	NotBuilt        Code = "HS005"
 	NotReady        Code = "HS006"
 	LeftOut         Code = "HS007"
+	NoRun           Code = "HS008"
 
 	InvalidValue       Code = "HS010"
 	UnknownField       Code = "HS011"
@@ -121,6 +122,7 @@ const (
 	UnusableLayer     Code = "HS225"
 	Storage           Code = "HS230"
 	OddStorage        Code = "HS231"
+	NeverFetched      Code = "HS232"
 	Interrupted       Code = "HS240"
 	OddSource         Code = "HS250"
 	DeprecatedChart   Code = "HS251"

@@ -45,6 +45,12 @@ func inputRules() []Rule {
 			Fix:         "Mend what the message names.",
 		},
 		{
+			Code: NoRun, Name: "no-run", Group: groupInput, Severity: Error, Lasting: true,
+			Summary:     "A command ended before it could begin",
+			Explanation: "The command line, a configuration file, or a file or directory that they name is at fault. Nothing was judged or fetched. It stands in reports only; on stderr it is an error without a code.",
+			Fix:         "Do what the message says.",
+		},
+		{
 			Code: LeftOut, Name: "left-out", Group: groupInput, Severity: Note, Lasting: true,
 			Summary:     "Objects of Flux are left out",
 			Explanation: "helmsrc does not work on their kind, or they are Kustomizations in a file that was named: those are built in directories only. The line is printed without -v as well, and does not count with --strict.",

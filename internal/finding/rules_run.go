@@ -171,6 +171,12 @@ func runRules() []Rule {
 			Fix:         "Find out who else writes to the artifacts directory.",
 		},
 		{
+			Code: NeverFetched, Name: "never-fetched", Group: groupRun, Severity: Error,
+			Summary:     "Nothing is remembered of an object",
+			Explanation: "It was never fetched into the artifacts directory that status looks at.",
+			Fix:         "Run helmsrc fetch, or name the directory that it wrote to with -d.",
+		},
+		{
 			Code: BorrowedLogin, Name: "borrowed-login", Group: groupRun, Severity: Warning,
 			Summary:     "A login of the user stands in for a Secret",
 			Explanation: "The Secret is not in the input, and --missing-secrets=ambient says to use what Helm knows. In a cluster the Secret counts, whatever it holds.",

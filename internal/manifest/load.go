@@ -81,8 +81,12 @@ func (l *loader) fail(err error) {
 
 // argument reads what one -f names.
 func (l *loader) argument(name string) {
-	if name == "-" {
+	switch name {
+	case "-":
 		l.readStdin()
+		return
+	case "": // a variable of a shell that is not set
+		l.fail(errors.New("-f: the name is empty"))
 		return
 	}
 	if _, err := os.Lstat(name); err == nil {

@@ -28,6 +28,7 @@ type Run struct {
 	ListSilenced           bool              // where a format can tell them from the others; else they are counted at most
 	Objects                []Object
 	Ready, Failed, Skipped int
+	Broken                 bool // it ended before it began
 
 	omitted  int // findings that were too many
 	silenced int // findings, listed or not

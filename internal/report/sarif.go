@@ -117,6 +117,9 @@ type (
 const (
 	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 	sarifRoot   = "%SRCROOT%"
+
+	// stdin is what standard input is called in positions.
+	stdin = "<stdin>"
 )
 
 func writeSARIF(w io.Writer, run *Run) error {
@@ -131,7 +134,7 @@ func writeSARIF(w io.Writer, run *Run) error {
 	}
 	invocation := sarifInvocation{
 		CommandLine: "helmsrc " + run.Command,
-		Successful:  run.interrupted() == 0,
+		Successful:  run.interrupted() == 0 && !run.Broken,
 		Start:       run.Started.UTC().Format(time.RFC3339),
 		End:         run.Started.Add(run.Duration).UTC().Format(time.RFC3339),
 	}
@@ -257,7 +260,10 @@ func newSARIFResult(f *finding.Finding, fingerprint string) sarifResult {
 
 func sarifPlace(pos manifest.Pos) sarifPhysical {
 	p := sarifPhysical{Artifact: sarifArtifact{URI: (&url.URL{Path: pos.File}).String(), Base: sarifRoot}}
-	if outside(pos.File) {
+	switch {
+	case pos.File == stdin: // no file of the repository
+		p.Artifact = sarifArtifact{URI: "stdin"}
+	case outside(pos.File):
 		p.Artifact = sarifArtifact{URI: (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(pos.File, "/")}).String()}
 	}
 	if pos.Line > 0 {
