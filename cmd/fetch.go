@@ -17,7 +17,8 @@ Flux's source-controller would give it.
 
 With no NAME every supported object is selected. A selected chart brings its
 source with it. A source or Secret that is not in the input is looked for beside
-the files given with -f, then below the directories given with --lookup-dir.
+the files given with -f, then below the directories given with --lookup-dir. Files
+that are arguments are taken as the kustomizations below the latter build them.
 
 Directories are read as Flux would read them: kustomization files and Kustomizations
 are built, variables substituted, and what SOPS encrypted is decrypted with the key

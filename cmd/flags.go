@@ -37,7 +37,7 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 
 // addLookup is for the commands that need what the objects refer to.
 func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.lookupDirs, "lookup-dir", nil, "`directory` where what the input refers to is looked for, at every depth (repeatable)")
+	fs.StringArrayVar(&o.lookupDirs, "lookup-dir", nil, "`directory` where what the input refers to is looked for, at every depth, and what files given as arguments are part of (repeatable)")
 }
 
 // outputOptions say how documents are printed.

@@ -53,7 +53,14 @@ func (c *common) once(line string) bool {
 // readInput reads the manifests of -f and of the arguments. What cannot be read
 // is told and makes the exit code 2; the rest goes on.
 func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, artifactsDir string) (*input, error) {
-	return a.readCluster(ctx, o, args, artifactsDir, 0, &common{stdin: a.env.Stdin, noted: map[string]bool{}})
+	in, err := a.readCluster(ctx, o, args, artifactsDir, 0, &common{stdin: a.env.Stdin, noted: map[string]bool{}})
+	if err != nil {
+		return nil, err
+	}
+	if clusters := in.renderer.Clusters(); len(clusters) > 0 {
+		a.console.warn(fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", join(clusters), clusters[0]))
+	}
+	return in, nil
 }
 
 // readClusters reads the manifests once for each cluster that they hold.
@@ -168,7 +175,7 @@ func inputCode(err error) int {
 
 // wanted tells whether an object is selected by namespace and arguments.
 func (in *input) wanted(obj *manifest.Object) bool {
-	if !reconcile.Supports(obj) || in.namespace != "" && in.namespace != obj.Namespace {
+	if obj.Aside || !reconcile.Supports(obj) || in.namespace != "" && in.namespace != obj.Namespace {
 		return false
 	}
 	return len(in.selectors) == 0 || slices.ContainsFunc(in.selectors, func(s selector) bool { return s.matches(obj) })

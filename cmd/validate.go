@@ -32,7 +32,8 @@ may be in the cluster: it is a warning, unless a verification rests on it.
 
 Files may also be given as arguments, as pre-commit passes them. Those that are
 no manifests are skipped. What they refer to is looked for beside them, and below
-the directories given with --lookup-dir.
+the directories given with --lookup-dir. If kustomizations below these build the
+files, what they make of them is judged, and nothing else.
 
 Every finding has a code, and 'helmsrc explain CODE' says more about it. A comment
 silences a code on its line, or on the next one if it stands alone; where an object

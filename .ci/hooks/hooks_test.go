@@ -186,6 +186,19 @@ func TestValidate(t *testing.T) {
 	s.holds(s.run(false, "--all-files"), "Failed", `"podinfo" not found`)
 	s.git(s.dir, "reset", "-q", "--hard")
 
+	// A patch is no whole object, and a variable has its value elsewhere: what they are part of is judged.
+	s.write("clusters/one/apps.yaml", "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps, namespace: flux-system}\n"+
+		"spec:\n  interval: 1h\n  prune: true\n  path: ./built\n  sourceRef: {kind: GitRepository, name: flux-system}\n  postBuild: {substitute: {INTERVAL: 5m}}\n")
+	s.write("built/kustomization.yaml", "namespace: built\nresources: [source.yaml]\npatches: [{path: patch.yaml}]\n")
+	s.write("built/source.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: podinfo}\nspec: {interval: \"${INTERVAL}\", ref: {tag: 6.x}}\n")
+	s.write("built/patch.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: podinfo}\nspec: {url: \"oci://registry.test/podinfo\"}\n")
+	s.save("a kustomization")
+	s.write("built/patch.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: podinfo}\nspec: {url: \"https://registry.test/podinfo\"}\n")
+	s.holds(s.stage(false), "Failed", "OCIRepository built/podinfo: built/source.yaml:4", "^oci://")
+	s.write("built/patch.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: podinfo}\nspec: {url: \"oci://registry.test/other\"}\n")
+	s.holds(s.stage(true), "Passed", "1 valid, 0 invalid")
+	s.save("a patch")
+
 	// Not every file of this name is a manifest.
 	s.write("tsconfig.json", "{\n  // a comment\n}\n")
 	s.write(".clang-format", "BasedOnStyle: LLVM\n")

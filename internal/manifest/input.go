@@ -18,7 +18,9 @@ type File struct {
 	Name   string // as positions say it
 	Walked bool   // found in a directory: nobody named the file itself
 
-	offered bool // need not be a manifest
+	offered bool   // need not be a manifest
+	aside   bool   // in a lookup directory, and not passed
+	text    []byte // of one that is aside
 
 	batch *batch
 	skips []Skip
@@ -36,6 +38,9 @@ func (f *File) Objects() []*Object {
 	list = append(list, f.batch.objects...)
 	return append(list, f.batch.data...)
 }
+
+// Aside tells whether the file was only read so that others can refer to what is in it.
+func (f *File) Aside() bool { return f.aside }
 
 // Kustomizations lists the Kustomizations of Flux.
 func (f *File) Kustomizations() []*Object {
@@ -138,6 +143,8 @@ type Input struct {
 	Files []*File  // in the order of the input
 	Dirs  []string // directories with a kustomization file, in the order of the walk
 	Roots []string // directories that were named
+	// Passed are the files that the input is about, if the rest was only read because they are part of it.
+	Passed []string
 }
 
 // kustomized tells whether there is anything to build. Kustomizations in files that were named, or that came through
@@ -201,7 +208,9 @@ func (s *Set) AddBuilt(objects ...*Object) {
 			}
 			s.data[o.key()] = append(s.data[o.key()], o)
 		case misnamed:
-			s.faults = append(s.faults, kindError(o))
+			if !o.Aside {
+				s.faults = append(s.faults, kindError(o))
+			}
 		default:
 			if name := promised(o, fieldOf(o.Content)); name != "" {
 				s.promise(o, name)
@@ -363,6 +372,9 @@ func IsKustomizationFile(name string) bool {
 // finish adds what was read to the set, or what was built of it.
 func (l *loader) finish(ctx context.Context) []error {
 	in := &Input{Files: l.read, Dirs: l.dirs, Roots: l.set.roots}
+	if l.surrounded() {
+		in.Roots, in.Passed = l.set.away.dirs, l.options.Offered
+	}
 	built := &Build{}
 	if l.options.Build != nil && in.kustomized() {
 		built = l.options.Build(ctx, in)
@@ -371,6 +383,10 @@ func (l *loader) finish(ctx context.Context) []error {
 	var errs []error
 	for _, f := range l.read {
 		if built.Claimed[f] {
+			continue
+		}
+		if f.aside {
+			l.set.setAside(f)
 			continue
 		}
 		errs = append(errs, f.errs...)

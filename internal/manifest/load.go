@@ -34,8 +34,8 @@ type Options struct {
 
 	// Open makes objects ready that were read from files, nil for those that are.
 	Open Opener
-	// Build is called once, when everything is read, if there are kustomizations in the directories of the input; nil
-	// reads them as any other file.
+	// Build is called once, when everything is read, if there are kustomizations in the directories of the input, or in
+	// the lookup directories if only offered files are; nil reads them as any other file.
 	Build func(context.Context, *Input) *Build
 }
 
@@ -52,11 +52,14 @@ func Load(ctx context.Context, o Options) (*Set, []error) {
 	for _, name := range o.Files {
 		l.argument(name)
 	}
+	l.lookupDirs(o.LookupDirs)
+	if l.surrounded() {
+		l.surround()
+	}
 	for _, name := range o.Offered {
 		l.beside(name)
 		l.found(name, false)
 	}
-	l.lookupDirs(o.LookupDirs)
 	errs := l.finish(ctx)
 	return l.set, append(errs, l.set.duplicates()...)
 }
@@ -279,17 +282,20 @@ type sizeTime struct {
 	time time.Time
 }
 
+// has tells whether the file was seen before.
+func (f *files) has(info os.FileInfo) bool {
+	return slices.ContainsFunc(f.bySize[sizeTime{info.Size(), info.ModTime()}], func(other os.FileInfo) bool { return os.SameFile(other, info) })
+}
+
 // first is false if the file was seen before.
 func (f *files) first(info os.FileInfo) bool {
 	if f.bySize == nil {
 		f.bySize = map[sizeTime][]os.FileInfo{}
 	}
-	k := sizeTime{info.Size(), info.ModTime()}
-	for _, other := range f.bySize[k] {
-		if os.SameFile(other, info) {
-			return false
-		}
+	if f.has(info) {
+		return false
 	}
+	k := sizeTime{info.Size(), info.ModTime()}
 	f.bySize[k] = append(f.bySize[k], info)
 	return true
 }

@@ -3,7 +3,11 @@
 package manifest
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -43,6 +47,9 @@ type Object struct {
 	// written.
 	Built string
 
+	// Aside is true of one that was only built so that others can refer to it: the input is not about it.
+	Aside bool
+
 	// Sealed says what would decrypt an object that was built but is still encrypted.
 	Sealed string
 
@@ -64,9 +71,25 @@ func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.N
 // Its places are this one's: place tells which field of this one a field of it comes from.
 func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
 	derived.Origin, derived.place = o, place
-	derived.Built, derived.confidential = o.Built, o.confidential
+	derived.Built, derived.Aside, derived.confidential = o.Built, o.Aside, o.confidential
 	derived.Pos = o.Pos // to find its own would take parsing the file again
 	return &derived
+}
+
+// PartOf is the kustomization file beside the object's own that names that one, "" if there is none. The object may be no
+// more than a patch then.
+func (o *Object) PartOf() string {
+	dir, own := filepath.Split(o.Pos.File)
+	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		name = filepath.Join(dir, name)
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || o.Built != "" {
+			continue
+		}
+		if text, err := read(context.Background(), name); err == nil && bytes.Contains(text, []byte(own)) {
+			return name
+		}
+	}
+	return ""
 }
 
 // Group is the part of the apiVersion before the slash.

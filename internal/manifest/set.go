@@ -167,7 +167,9 @@ func (s *Set) Skips() []Skip { return s.skips }
 func (s *Set) duplicates() []error {
 	var errs []error
 	for _, o := range s.objects {
-		if same := s.byKey[o.key()]; o.Name != "" && len(same) > 1 && same[0] == o {
+		same := s.byKey[o.key()]
+		asked := slices.ContainsFunc(same, func(o *Object) bool { return !o.Aside })
+		if o.Name != "" && len(same) > 1 && same[0] == o && asked {
 			errs = append(errs, duplicate(same))
 		}
 	}

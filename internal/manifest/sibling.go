@@ -114,13 +114,18 @@ func (s *Set) readInto(other *Set, name string) {
 		return
 	}
 	data, err := read(context.Background(), name)
-	if err != nil || !bytes.Contains(data, []byte("toolkit.fluxcd.io")) && !bytes.Contains(data, []byte("Secret")) &&
-		!bytes.Contains(data, []byte("ServiceAccount")) && !bytes.Contains(data, []byte("ConfigMap")) {
+	if err != nil || !referable(data) {
 		return
 	}
 	if err := other.addSized(name, data); err != nil {
 		s.broken = append(s.broken, brokenFile{err, data})
 	}
+}
+
+// referable tells whether a file may hold what something refers to.
+func referable(data []byte) bool {
+	return bytes.Contains(data, []byte("toolkit.fluxcd.io")) || bytes.Contains(data, []byte("Secret")) ||
+		bytes.Contains(data, []byte("ServiceAccount")) || bytes.Contains(data, []byte("ConfigMap"))
 }
 
 // clue says what comes nearest to an object that is nowhere.

@@ -140,10 +140,20 @@ func Rejected(obj *manifest.Object, err error) []finding.Finding {
 		var hints []string
 		if c.Hint != "" {
 			hints = []string{c.Hint}
+		} else if part := partOf(obj, c.Code); part != "" {
+			hints = []string{part + " names this file: read its directory with -R -f, or pass the file as an argument with --lookup-dir"}
 		}
 		found = append(found, newFinding(obj, c.Code, c.Message, hints, c.Path...))
 	}
 	return found
+}
+
+// partOf is the kustomization that may add what an object lacks.
+func partOf(obj *manifest.Object, code finding.Code) string {
+	if code != finding.MissingField {
+		return ""
+	}
+	return obj.PartOf()
 }
 
 // Warned is what admission finds odd about an object.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,6 +33,10 @@ type builder struct {
 	waiting        []*flux                     // built, but their variables are not all known
 	found          map[string]*datum           // ConfigMaps and Secrets, by kind, namespace and name
 	objects        []*manifest.Object
+
+	passed    map[string]bool // real paths of the files that the input is about, nil if it is about all
+	concerned map[string]bool // and of those whose objects it is about
+	done      bool            // there is nothing to build
 }
 
 // node is a Kustomization as it lies in a file, or a directory with a kustomization file.
@@ -62,6 +67,11 @@ func (b *builder) roots() {
 			}
 		}
 	}
+	if b.idle(nodes) {
+		b.done = true
+		return
+	}
+	b.concern(nodes)
 	for _, i := range b.ofCluster(nodes, edges, origins(edges)) {
 		b.start(nodes[i])
 	}
@@ -72,6 +82,7 @@ func (b *builder) nodes() []*node {
 	var nodes []*node
 	for _, path := range b.paths {
 		for _, o := range b.byPath[path].Kustomizations() {
+			o.Aside = b.passed != nil && !b.passed[path]
 			n := &node{object: o, file: path, claims: newClosure()}
 			if f, _ := b.locate(o); f != nil {
 				_, _, _ = f.kustomization(n.claims)
@@ -133,6 +144,9 @@ func (b *builder) plainDirectory(dir string) {
 // directoryFailed tells what is wrong with a directory. If nothing of Flux is in it, it need not matter to Flux.
 func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err error) {
 	b.abandon(c)
+	if !b.touches(c) {
+		return
+	}
 	failed := newBuildError(d.object.Pos.File, err)
 	_, outside := errors.AsType[*outsideError](err)
 	_, endless := errors.AsType[*endlessError](err)
@@ -206,6 +220,9 @@ func (b *builder) tellRemote(c *closure) {
 // rest builds the directories that nothing led to after all: the Kustomization that should have is gone from what was
 // built.
 func (b *builder) rest() {
+	if b.done {
+		return
+	}
 	for _, dir := range b.in.Dirs {
 		real, err := absolute(dir)
 		if err != nil {
@@ -319,7 +336,9 @@ func (b *builder) kustomization(o *manifest.Object) {
 	}
 	if err != nil {
 		b.abandon(c)
-		b.failed(f, err)
+		if b.touches(c) {
+			b.failed(f, err)
+		}
 		return
 	}
 	b.tellRemote(c)
@@ -383,6 +402,9 @@ func (e *buildError) Excerpt() manifest.Excerpt { return manifest.Excerpt{Pos: e
 func (e *buildError) NotBuilt() bool { return true }
 
 func (b *builder) unbuilt(o *manifest.Object, err error) {
+	if o.Aside {
+		return
+	}
 	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
 		b.partial = true
 		b.warn(finding.SourceElsewhere, o, elsewhere.Error(), elsewhere.Hint(), "spec", "sourceRef")
@@ -424,11 +446,14 @@ func (b *builder) origin(r *repository, fallback string, content map[string]any,
 		}
 	}
 	o := manifest.NewBuilt(content, from, pos)
-	o.Built = by
+	o.Built, o.Aside = by, b.passed != nil && !b.concerned[cmp.Or(file, fallback)]
 	return o
 }
 
 func (b *builder) fault(o *manifest.Object, err error) {
+	if o.Aside {
+		return
+	}
 	var path []any
 	if unset, ok := errors.AsType[*unsetError](err); ok {
 		path = o.PathOf("${" + unset.name)

@@ -11,26 +11,31 @@ import (
 // there more than once, each time another one.
 type cluster struct {
 	name   string
-	dirs   []string // where its origins are
+	dirs   []string // where its own origins are
+	own    []int    // origins that are in no other
 	starts []int
 }
 
 // Clusters are the directories of the clusters that were found in the input, in its order; none if all of it can be one.
+// Of files that were passed they are those that the files are part of, and the first is built if nobody asked for another.
 func (r *Renderer) Clusters() []string { return r.clusters }
 
 // ofCluster picks the origins of the cluster that this run is about. What the others are made of is nothing by itself.
 func (b *builder) ofCluster(nodes []*node, edges [][]int, starts []int) []int {
-	if b.o.Cluster == 0 {
+	if b.o.Cluster == 0 && b.passed == nil {
 		return starts
 	}
 	clusters := b.divide(nodes, edges, starts)
 	if len(clusters) < 2 {
 		return starts
 	}
-	for _, c := range clusters {
-		b.Renderer.clusters = append(b.Renderer.clusters, b.display(c.name))
+	clusters = b.ofPassed(nodes, edges, clusters)
+	if len(clusters) > 1 {
+		for _, c := range clusters {
+			b.Renderer.clusters = append(b.Renderer.clusters, b.display(c.name))
+		}
 	}
-	mine := clusters[min(b.o.Cluster, len(clusters))-1].starts
+	mine := clusters[max(0, min(b.o.Cluster, len(clusters))-1)].starts
 	slices.Sort(mine)
 	for _, i := range starts {
 		if slices.Contains(mine, i) {
@@ -61,21 +66,22 @@ func (b *builder) divide(nodes []*node, edges [][]int, starts []int) []*cluster 
 			near = []*cluster{{name: dir}}
 			clusters = append(clusters, near[0])
 		}
-		near[0].add(i, dir)
+		c := near[0]
+		c.starts, c.own, c.dirs = append(c.starts, i), append(c.own, i), append(c.dirs, dir)
 	}
 	for _, i := range starts {
 		if len(conflicts[i]) > 0 {
 			continue
 		}
-		for _, c := range nearest(clusters, b.dirOf(nodes[i]), nil) {
+		near := nearest(clusters, b.dirOf(nodes[i]), nil)
+		for _, c := range near {
 			c.starts = append(c.starts, i) // it says nothing of what else is near
+		}
+		if len(near) == 1 {
+			near[0].own = append(near[0].own, i)
 		}
 	}
 	return clusters
-}
-
-func (c *cluster) add(start int, dir string) {
-	c.starts, c.dirs = append(c.starts, start), append(c.dirs, dir)
 }
 
 // dirOf is where an origin is: the directory that it builds if it is in there itself, as that of flux bootstrap is.

@@ -35,6 +35,8 @@ type directory struct {
 	kustomization *types.Kustomization
 	err           error
 
+	resources map[string]bool // those of the files that hold objects
+
 	files  []string      // that it names, absolute and without links
 	dirs   []string      // that it includes
 	sealed []sealedFile  // that may be encrypted
@@ -90,7 +92,7 @@ func (r *repository) directory(path string) *directory {
 		return d
 	}
 	if file := kustomizationFile(path); file != "" {
-		d = &directory{path: path, file: file, object: manifest.FirstDocument(r.display(file), nil)}
+		d = &directory{path: path, file: file, object: manifest.FirstDocument(r.display(file), nil), resources: map[string]bool{}}
 		if d.err = d.read(r); d.err == nil {
 			d.err = d.resolve(r)
 		}

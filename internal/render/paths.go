@@ -92,6 +92,9 @@ func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
 		p.d.dirs = append(p.d.dirs, real)
 	default:
 		p.d.files = append(p.d.files, real)
+		if field[0] == "resources" {
+			p.d.resources[real] = true
+		}
 	}
 	return relative(entry), true
 }

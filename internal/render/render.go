@@ -90,7 +90,9 @@ func (r *Renderer) Notices() []Notice {
 }
 
 // Judged are the Kustomizations and kustomization files whose comments count.
-func (r *Renderer) Judged() []*manifest.Object { return r.judged }
+func (r *Renderer) Judged() []*manifest.Object {
+	return slices.DeleteFunc(slices.Clone(r.judged), func(o *manifest.Object) bool { return o.Aside })
+}
 
 // Used tells whether a source stood in for that of a Kustomization.
 func (r *Renderer) Used(s Source) bool { return r.used[s] }
@@ -99,6 +101,9 @@ func (r *Renderer) Used(s Source) bool { return r.used[s] }
 func (r *Renderer) Incomplete() bool { return r.partial }
 
 func (r *Renderer) notice(n Notice) {
+	if n.Object != nil && n.Object.Aside {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !slices.Contains(r.notices, n) {
@@ -159,6 +164,7 @@ func (r *Renderer) Build(_ context.Context, in *manifest.Input) (build *manifest
 	b := &builder{Renderer: r, in: in, byPath: map[string]*manifest.File{}, claimed: map[string]bool{}, named: map[string]string{},
 		kustomizations: map[string]*manifest.Object{}, found: map[string]*datum{}, homes: map[string]*repository{}}
 	b.prepare()
+	b.pass()
 	b.roots()
 	b.settle()
 	b.rest()
@@ -248,7 +254,7 @@ func (b *builder) result() *manifest.Build {
 // tellNamespaces warns of plain manifests without a namespace: in a repository this is seldom meant.
 func (b *builder) tellNamespaces(claimed map[*manifest.File]bool) {
 	for _, f := range b.in.Files {
-		if !f.Walked || claimed[f] {
+		if !f.Walked || f.Aside() || claimed[f] {
 			continue
 		}
 		for _, o := range f.Objects() {

@@ -1,0 +1,83 @@
+package manifest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// surrounded tells whether all of the input are files as hooks pass them, and the directories are known that hold what
+// they are part of. Then these are built, and the input is what the files take part in.
+func (l *loader) surrounded() bool {
+	return l.options.Build != nil && len(l.options.Files) == 0 && len(l.options.Offered) > 0 && len(l.set.away.dirs) > 0
+}
+
+// surround reads the lookup directories. What is not in the files that were passed is there for references alone.
+func (l *loader) surround() {
+	passed := &files{}
+	for _, name := range l.options.Offered {
+		if info, err := os.Stat(name); err == nil {
+			passed.first(info)
+		}
+	}
+	l.set.surroundings = newSet(l.set.namespace, l.set.files)
+	l.set.surroundings.open = l.set.open
+	budget := maxSurroundings
+	for _, dir := range l.set.away.dirs {
+		_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return nil
+			case l.ctx.Err() != nil:
+				return fs.SkipAll
+			case e.IsDir() && name != dir && skipDir(e, l.skip):
+				return fs.SkipDir
+			case e.IsDir():
+				return nil
+			}
+			if at := filepath.Dir(name); IsKustomizationFile(name) && !slices.Contains(l.dirs, at) {
+				l.dirs = append(l.dirs, at)
+			}
+			if !isManifestName(name) {
+				return nil
+			}
+			if budget--; budget < 0 {
+				l.set.unread = true
+				return fs.SkipAll
+			}
+			l.surrounding(name, passed)
+			return nil
+		})
+	}
+}
+
+// surrounding reads a file of a lookup directory. One that was not passed may be anything.
+func (l *loader) surrounding(name string, passed *files) {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || !l.set.files.first(info) {
+		return
+	}
+	f := &File{Name: name, Walked: true, offered: true, aside: !passed.has(info)}
+	data, err := read(l.ctx, name)
+	switch {
+	case err != nil && f.aside, f.aside && !referable(data):
+	case err != nil:
+		l.fail(err)
+	default:
+		if f.aside {
+			f.text = data
+		}
+		l.add(f, data)
+	}
+}
+
+// setAside keeps a file for references.
+func (s *Set) setAside(f *File) {
+	for _, err := range f.errs {
+		s.broken = append(s.broken, brokenFile{err, f.text})
+	}
+	if f.batch != nil {
+		s.surroundings.commit(f.batch)
+	}
+}
