@@ -20,8 +20,9 @@ var crds embed.FS
 // schema is one kind's schema in the forms that the API server's code wants.
 type schema struct {
 	structural *structural.Structural
-	validator  validation.SchemaValidator
-	rules      func() *cel.Validator // compiled when first needed, nil if there are none
+	shape      *shape
+	validator  func() (validation.SchemaValidator, error) // made when the shape does not accept something
+	rules      func() *cel.Validator                      // compiled when first needed, nil if there are none
 }
 
 // schemas are read when an object of their kind is seen. Nothing here changes otherwise.
@@ -63,9 +64,13 @@ func readSchema(kind string) (*schema, error) {
 	if s.structural, err = structural.NewStructural(&internal); err != nil {
 		return nil, err
 	}
-	if s.validator, _, err = validation.NewSchemaValidator(&internal); err != nil {
+	if s.shape, err = shapeOf(data); err != nil {
 		return nil, err
 	}
+	s.validator = sync.OnceValues(func() (validation.SchemaValidator, error) {
+		v, _, err := validation.NewSchemaValidator(&internal)
+		return v, err
+	})
 	s.rules = sync.OnceValue(func() *cel.Validator {
 		return cel.NewValidator(s.structural, true, celconfig.PerCallLimit)
 	})

@@ -99,7 +99,7 @@ func (r *review) unknownFields(paths []string) []Cause {
 // validate is the API server's strategy for creating a custom resource.
 func (r *review) validate() error {
 	errs := r.validateMetadata()
-	errs = append(errs, validation.ValidateCustomResource(nil, r.content, r.schema.validator)...)
+	errs = append(errs, r.validateSchema()...)
 	errs = append(errs, objectmeta.Validate(nil, r.content, r.schema.structural, false)...)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, r.schema.structural, r.content)...)
 	errs = append(errs, r.validateRules(errs)...)
@@ -109,6 +109,17 @@ func (r *review) validate() error {
 		return r.invalid(causes)
 	}
 	return nil
+}
+
+func (r *review) validateSchema() field.ErrorList {
+	if r.schema.shape.accepts(r.content) {
+		return nil
+	}
+	validator, err := r.schema.validator()
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	return validation.ValidateCustomResource(nil, r.content, validator)
 }
 
 // validateMetadata refuses generateName, as kubectl apply does: what is printed here must have a name.
