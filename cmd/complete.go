@@ -79,7 +79,7 @@ func (a *app) completeObjects(c *cobra.Command, args []string, begun string) ([]
 	namespace, _ := c.Flags().GetString("default-namespace")
 	set, _ := manifest.Load(c.Context(), manifest.Options{Files: files, Recursive: recursive, DefaultNamespace: namespace})
 	var found []cobra.Completion
-	for _, obj := range set.Objects() {
+	for _, obj := range reconcile.NewInventory(set).Objects() { // with the HelmCharts of HelmReleases
 		if name := objectArgument(obj, begun); strings.HasPrefix(name, begun) && reconcile.Supports(obj) {
 			found = append(found, cobra.CompletionWithDesc(name, obj.Pos.String()))
 		}

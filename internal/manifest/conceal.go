@@ -35,13 +35,27 @@ func (o *Object) Shown(content map[string]any) map[string]any {
 	return content
 }
 
-// Conceal copies a document of the object without what is not printed.
+// Conceal copies a document of the object without what is not printed. What the object is called stays.
 func (o *Object) Conceal(document any) any {
 	switch {
 	case o.shown != nil:
-		return overlay(document, o.Content, o.shown)
+		return o.named(overlay(document, o.Content, o.shown), document)
 	case len(o.confidential) > 0:
-		return concealIn(document, Concealer(o.confidential))
+		return o.named(concealIn(document, Concealer(o.secrets())), document)
+	}
+	return document
+}
+
+// named gives a copy of a document its name back.
+func (o *Object) named(document, original any) any {
+	copied, _ := document.(map[string]any)
+	meta, _ := copied["metadata"].(map[string]any)
+	from, _ := original.(map[string]any)
+	was, _ := from["metadata"].(map[string]any)
+	for _, field := range []string{"name", "namespace"} {
+		if name, ok := was[field]; ok && meta != nil {
+			meta[field] = name
+		}
 	}
 	return document
 }
@@ -54,21 +68,46 @@ func (o *Object) ConcealText(text string) string {
 	if len(o.confidential) == 0 {
 		return text
 	}
-	return Concealer(o.confidential).Replace(text)
+	return Concealer(o.secrets()).Replace(text)
 }
 
-// Confidential are the texts of all objects that are not printed. Names of objects are: what they are called is no
-// secret, and lines without them would be of no use.
-func (s *Set) Confidential() []string {
-	var all []string
-	names := map[string]bool{}
-	for _, o := range s.objects {
-		all = append(all, o.confidential...)
-		if len(all) > 0 {
-			names[o.Namespace], names[o.Name] = true, true
+// secrets are the confidential texts but those that the name of the object is made of: what it is called is no secret.
+func (o *Object) secrets() []string {
+	return slices.DeleteFunc(slices.Clone(o.confidential), o.calledBy)
+}
+
+// calledBy tells whether a text was put into the name or namespace of the object.
+func (o *Object) calledBy(text string) bool {
+	if o.Origin != nil {
+		return o.Origin.calledBy(text)
+	}
+	meta, _ := o.shown["metadata"].(map[string]any)
+	for field, name := range map[string]string{"namespace": o.Namespace, "name": o.Name} {
+		if shown, ok := meta[field].(string); ok && shown != name && strings.Contains(name, text) {
+			return true
 		}
 	}
-	return slices.DeleteFunc(all, func(text string) bool { return names[text] })
+	return false
+}
+
+// Confidential are the texts of all objects that are not printed. Names of objects are, and what they were made of: lines
+// without them would be of no use.
+func (s *Set) Confidential() []string {
+	var all []string
+	for _, o := range s.objects {
+		all = append(all, o.confidential...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	public := map[string]bool{}
+	for _, o := range s.objects {
+		public[o.Namespace], public[o.Name] = true, true
+		for _, text := range o.confidential {
+			public[text] = public[text] || o.calledBy(text)
+		}
+	}
+	return slices.DeleteFunc(all, func(text string) bool { return public[text] })
 }
 
 // Concealer replaces texts that are not printed, the longest first.
