@@ -183,3 +183,61 @@ func TestPipeInterrupted(t *testing.T) {
 		})
 	}
 }
+
+// TestSuspended puts a run aside that repaints rows, as Ctrl-Z does. It stops, and hides the cursor anew when it goes on,
+// so that it was shown before: TestPutAside sees when.
+func TestSuspended(t *testing.T) {
+	t.Parallel()
+	const hidden = "\x1b[?25l"
+	s := &stage{t: t, dir: t.TempDir()}
+	s.write("repo/charts", "podinfo 6.5.0\n")
+	s.write("repo/faults.json", `{"/podinfo-6.5.0.tgz": {"hang": true}}`)
+	w := helmtest.NewWorld(nil)
+	t.Cleanup(w.Close)
+	if err := w.Start("repo", filepath.Join(s.dir, "repo")); err != nil {
+		t.Fatal(err)
+	}
+	s.remove("repo")
+	s.write(stateDir+"/network", w.Network.String())
+	s.write("all.yaml", manyCharts(1))
+
+	cmd := s.command("fetch", "-f", "all.yaml")
+	cmd.Env = append(cmd.Env, "TERMINAL=80x24", "TERM=xterm")
+	cmd.Stdout = io.Discard
+	// A job of its own: what no shell looks after cannot be suspended.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	terminal, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	untilHidden := func() {
+		t.Helper()
+		var painted strings.Builder
+		for one := make([]byte, 1); !strings.HasSuffix(painted.String(), hidden); painted.Write(one) {
+			if _, err := io.ReadFull(terminal, one); err != nil {
+				t.Fatalf("the cursor is not hidden after %q", painted.String())
+			}
+		}
+	}
+	for range 2 {
+		untilHidden()
+		s.signal(cmd, syscall.SIGTSTP)
+		var status syscall.WaitStatus
+		if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+			t.Fatalf("not stopped: %v, %v", status, err)
+		}
+		s.signal(cmd, syscall.SIGCONT)
+	}
+	untilHidden()
+	s.signal(cmd, os.Interrupt)
+	if _, err := io.Copy(io.Discard, terminal); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+		t.Errorf("the run ended with %v, want exit status 130", err)
+	}
+}

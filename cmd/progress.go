@@ -73,6 +73,7 @@ func (l *liveRows) start() (stop func()) {
 	l.sum.began = l.now()
 	l.mu.Unlock()
 	l.stop = make(chan struct{})
+	onSuspension(l.putAside)
 	l.stopped.Go(func() {
 		tick := time.NewTicker(repaintEvery)
 		defer tick.Stop()
@@ -155,6 +156,14 @@ func (l *liveRows) repaint(stays string) {
 		lines = l.frame(width, height)
 	}
 	l.screen.paint(stays, lines, width)
+}
+
+// putAside clears the rows and shows the cursor while the program is suspended.
+func (l *liveRows) putAside(suspend func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.screen.paint("", nil, l.screen.width)
+	suspend()
 }
 
 // transfer notes how far a transfer has come. A new attempt begins from nothing.

@@ -208,6 +208,28 @@ func TestFrameInTinyTerminals(t *testing.T) {
 	}
 }
 
+// TestPutAside has the user look at something else in the middle.
+func TestPutAside(t *testing.T) {
+	p := newPicture(t, 40, 10, 2)
+	p.add(chartNamed("a"))
+	p.repaint("")
+	rows := p.vt.screen()
+	p.putAside(func() {
+		if got := p.vt.screen(); got != "" || p.vt.hidden {
+			t.Errorf("while it is aside, with the cursor hidden: %t\n%s", p.vt.hidden, got)
+		}
+		_, _ = io.WriteString(p.vt, "$ fg\n")
+	})
+	p.repaint("")
+	p.want(t, "$ fg\n"+rows)
+	if !p.vt.hidden {
+		t.Error("the cursor is not hidden again")
+	}
+	p.end()
+	p.putAside(func() {})
+	p.want(t, "$ fg")
+}
+
 // TestPaintsOnlyChanges counts what is written.
 func TestPaintsOnlyChanges(t *testing.T) {
 	p := newPicture(t, 80, 24, 20)

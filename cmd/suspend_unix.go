@@ -1,0 +1,43 @@
+//go:build unix
+
+package cmd
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// stoppedWithin is how long it may take to stop. A process that no shell looks after is not stopped at all.
+const stoppedWithin = 100 * time.Millisecond
+
+// onSuspension has aside called whenever the user puts the program aside, with Ctrl-Z, to suspend it when it is ready.
+// That goes on until the process ends: once asked for, the signal has lost its default action in Go.
+func onSuspension(aside func(suspend func())) {
+	if signal.Ignored(syscall.SIGTSTP) {
+		return
+	}
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTSTP)
+	go func() {
+		for range asked {
+			aside(suspend)
+		}
+	}()
+}
+
+// suspend stops the process and returns when it goes on. It sends the signal that stops who reads in the background,
+// which nobody asked for. Unlike SIGSTOP that does nothing to processes whom nobody could continue.
+func suspend() {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	if syscall.Kill(syscall.Getpid(), syscall.SIGTTIN) != nil {
+		return
+	}
+	select {
+	case <-continued:
+	case <-time.After(stoppedWithin):
+	}
+}
