@@ -50,6 +50,7 @@ func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string, clus
 	return render.New(ctx, render.Options{
 		Variables: variables,
 		Lenient:   !o.render.strict,
+		Tolerant:  o.validating,
 		Sources:   sources,
 		Namespace: o.defaultNamespace,
 		Cluster:   cluster,

@@ -77,7 +77,7 @@ func TestRefusals(t *testing.T) {
 		{"no version", replace("/v1", ""), "1:1", `no matches for kind "HelmChart" in version "source.toolkit.fluxcd.io"`, "the version is source.toolkit.fluxcd.io/v1"},
 
 		{"unresolved variable", replace("interval: 5m", "interval: ${INTERVAL}"), "7:3",
-			invalid + `spec.interval: Invalid value: "${INTERVAL}": spec.interval in body should match ` + intervalPattern, "${INTERVAL} was not substituted: run the manifests through flux build or envsubst first"},
+			invalid + `spec.interval: Invalid value: "${INTERVAL}": spec.interval in body should match ` + intervalPattern, "${INTERVAL} was not substituted: give it a value with --substitute, or read the directory of its Kustomization with -R -f"},
 		{"number for text", replace("interval: 5m", "interval: 5m\n  version: 1"), "8:3", invalid + `spec.version: Invalid value: "integer": spec.version in body must be of type string: "integer"`, quoteHint},
 		{"URL without a scheme", of("HelmRepository", "url: example.com/charts"), "6:3",
 			`HelmRepository.source.toolkit.fluxcd.io "x" is invalid: spec.url: Invalid value: "example.com/charts": spec.url in body should match '^(http|https|oci)://.*$'`, "a URL begins with a scheme, as in https://"},

@@ -50,6 +50,9 @@ type Object struct {
 	// Aside is true of one that was only built so that others can refer to it: the input is not about it.
 	Aside bool
 
+	// Open is true of one with variables that only the cluster knows: they are as they were written.
+	Open bool
+
 	// Sealed says what would decrypt an object that was built but is still encrypted.
 	Sealed string
 
@@ -71,7 +74,7 @@ func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.N
 // Its places are this one's: place tells which field of this one a field of it comes from.
 func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
 	derived.Origin, derived.place = o, place
-	derived.Built, derived.Aside, derived.confidential = o.Built, o.Aside, o.confidential
+	derived.Built, derived.Aside, derived.Open, derived.confidential = o.Built, o.Aside, o.Open, o.confidential
 	derived.Pos = o.Pos // to find its own would take parsing the file again
 	return &derived
 }

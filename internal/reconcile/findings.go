@@ -143,7 +143,11 @@ func Rejected(obj *manifest.Object, err error) []finding.Finding {
 		} else if part := partOf(obj, c.Code); part != "" {
 			hints = []string{part + " names this file: read its directory with -R -f, or pass the file as an argument with --lookup-dir"}
 		}
-		found = append(found, newFinding(obj, c.Code, c.Message, hints, c.Path...))
+		f := newFinding(obj, c.Code, c.Message, hints, c.Path...)
+		if obj.Open && f.Code == finding.UnresolvedVariable {
+			f.Severity = finding.Warning // the cluster knows its value
+		}
+		found = append(found, f)
 	}
 	return found
 }

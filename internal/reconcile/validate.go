@@ -57,9 +57,14 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	if own := inputCode(err); own != "" {
 		code = own
 	}
+	if rejected, ok := errors.AsType[*RejectedError](err); ok && rejected.Object.Open {
+		return // told already, and it may be accepted with the values of the cluster
+	}
 	hints := finding.Hints(err)
 	var missing *manifest.NotFoundError
 	switch text, _ := valueAt(v.adm.Object.Content, path).(string); {
+	case len(manifest.Variables(text)) > 0 && v.adm.Object.Open:
+		return // its value cannot be known
 	case len(manifest.Variables(text)) > 0:
 		code, hints = finding.UnresolvedVariable, nil
 	case code != finding.MissingSecret || !errors.As(err, &missing):

@@ -185,7 +185,7 @@ func (b *builder) variablesOf(f *flux) *variables {
 			continue
 		}
 		// In a cluster it may be there all the same. What is not set is told where it is used.
-		v.always = true
+		v.always, v.open = true, b.o.Tolerant
 		v.hint = missing.hint
 		b.warnAt(finding.MissingVariables, f.object, missing.Error(), missing.hint, f.object.Position("spec", "postBuild", "substituteFrom", i))
 	}
@@ -273,6 +273,7 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 		b.unsubstituted(f, obj, opened, err)
 		return
 	}
+	obj.Open = v.leaves(used)
 	if texts := v.secretsAmong(used); len(texts) > 0 || v != nil && obj.Shown(nil) != nil {
 		shown := v.shown(b.ctx, obj.Shown(opened))
 		obj.Confide(transformed(texts, content, shown), shown)

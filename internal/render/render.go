@@ -21,6 +21,8 @@ type Options struct {
 	Variables map[string]string
 	// Lenient makes a variable that nobody sets empty.
 	Lenient bool
+	// Tolerant leaves a variable as it is written that a ConfigMap or Secret may set which is not in the input.
+	Tolerant bool
 	// Sources are directories that stand in for sources.
 	Sources []Source
 	// Namespace is that of plain manifests without one.

@@ -20,6 +20,9 @@ const (
 	substituteMark = manifest.KustomizeGroup + "/substitute"
 	disabled       = "disabled"
 
+	// maxLeft bounds how many variables stay as they are written: each takes another look at the object.
+	maxLeft = 500
+
 	// maxExpressions and maxNesting bound what the library takes apart by calling itself. maxSubstituted bounds what
 	// comes out.
 	maxExpressions = 100_000
@@ -34,8 +37,10 @@ type variables struct {
 	values map[string]string
 	secret map[string]bool // that come from a Secret
 	strict bool
-	always bool   // substitute although no variable is known
-	hint   string // why some may be missing
+	always bool            // substitute although no variable is known
+	hint   string          // why some may be missing
+	open   bool            // one that is not known may have a value in the cluster: it stays as it is written
+	left   map[string]bool // those
 }
 
 func newVariables(strict bool) *variables {
@@ -105,6 +110,10 @@ func (v *variables) object(ctx context.Context, content map[string]any) (map[str
 		return content, nil, v.check()
 	}
 	out, used, err := v.text(ctx, string(text))
+	for unset := new(unsetError); v.open && len(v.left) < maxLeft && errors.As(err, &unset); {
+		v.leave(unset.name)
+		out, used, err = v.text(ctx, string(text))
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
@@ -113,6 +122,19 @@ func (v *variables) object(ctx context.Context, content map[string]any) (map[str
 		return nil, nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
 	return result, used, nil
+}
+
+// leave keeps a variable as it is written.
+func (v *variables) leave(name string) {
+	if v.left == nil {
+		v.left = map[string]bool{}
+	}
+	v.left[name], v.values[name] = true, "${"+name+"}"
+}
+
+// leaves tells whether any of the variables that were used was left as it is written.
+func (v *variables) leaves(used []string) bool {
+	return v != nil && slices.ContainsFunc(used, func(name string) bool { return v.left[name] })
 }
 
 // secretsAmong are the values of those variables that come from Secrets.
