@@ -46,6 +46,9 @@ code=0
 helmsrc "$COMMAND" "${arguments[@]}" || code=$?
 {
 	printf 'exit-code=%s\n' "$code"
-	if [[ -n $sarif && -s $sarif ]]; then printf 'sarif-file=%s\n' "$sarif"; fi
+	# Code scanning refuses the report of a run that never began, or did not come to its end.
+	if [[ -n $sarif && -s $sarif && $(<"$sarif") != *'"executionSuccessful": false'* ]]; then
+		printf 'sarif-file=%s\n' "$sarif"
+	fi
 } >>"$GITHUB_OUTPUT"
 exit "$code"

@@ -60,6 +60,16 @@ func TestProgram(t *testing.T) {
 		}
 	})
 
+	t.Run("no run", func(t *testing.T) {
+		r := start(t)
+		r.env["FILES"], r.env["SARIF"], r.env["ARGS"] = "podinfo", "true", "--nonsense"
+		r.holds(r.run("run.sh", 2), "::error title=HS008 no-run::unknown flag: --nonsense")
+		r.holds(r.read("temp/helmsrc.sarif"), `"executionSuccessful": false`)
+		if got := r.read("output"); strings.Contains(got, "sarif-file=") {
+			t.Errorf("GITHUB_OUTPUT %q", got)
+		}
+	})
+
 	t.Run("validate", func(t *testing.T) {
 		r := start(t)
 		chart, err := os.ReadFile(r.dir + "/work/podinfo/helmchart.yaml")
