@@ -65,9 +65,6 @@ func (l *loader) surrounding(name string, passed *files) {
 	case err != nil:
 		l.fail(err)
 	default:
-		if f.aside {
-			f.text = data
-		}
 		l.add(f, data)
 	}
 }
@@ -75,7 +72,7 @@ func (l *loader) surrounding(name string, passed *files) {
 // setAside keeps a file for references.
 func (s *Set) setAside(f *File) {
 	for _, err := range f.errs {
-		s.broken = append(s.broken, brokenFile{err, f.text})
+		s.broken = append(s.broken, brokenFile{err, f.data})
 	}
 	if f.batch != nil {
 		s.surroundings.commit(f.batch)

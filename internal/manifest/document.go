@@ -39,6 +39,7 @@ type document struct {
 	// ignores are the comments about findings, of all objects in it; read like root.
 	ignores func() []Ignore
 
+	early            *parsed // nil if it was not read ahead
 	checked, decoded bool
 	checkErr, err    error
 	value            any

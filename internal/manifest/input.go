@@ -18,9 +18,9 @@ type File struct {
 	Name   string // as positions say it
 	Walked bool   // found in a directory: nobody named the file itself
 
-	offered bool   // need not be a manifest
-	aside   bool   // in a lookup directory, and not passed
-	text    []byte // of one that is aside
+	offered bool // need not be a manifest
+	aside   bool // in a lookup directory, and not passed
+	data    []byte
 
 	batch *batch
 	skips []Skip
@@ -79,9 +79,6 @@ func (f *File) Origin(group, kind, name string) *Object {
 
 // ParseFile reads a file that is not in the input: a kustomization leads to it.
 func ParseFile(name string, data []byte) (*File, error) {
-	if len(data) > maxFileSize {
-		return nil, &ParseError{Pos: Pos{File: name}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
-	}
 	b, err := newSet("", &files{}).parse(name, data)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +59,7 @@ func Load(ctx context.Context, o Options) (*Set, []error) {
 		l.beside(name)
 		l.found(name, false)
 	}
+	l.parse()
 	errs := l.finish(ctx)
 	return l.set, append(errs, l.set.duplicates()...)
 }
@@ -136,17 +136,9 @@ func (l *loader) readStdin() {
 	l.add(&File{Name: stdinName}, data)
 }
 
-// add parses a file. Only what was found in a directory may be something else than a manifest.
+// add keeps a file until all are parsed.
 func (l *loader) add(f *File, data []byte) {
-	b, err := l.set.parseSized(f.Name, data)
-	switch {
-	case err == nil:
-		f.batch = b
-	case f.offered && !bytes.Contains(data, []byte("toolkit.fluxcd.io")):
-		f.skips = append(f.skips, Skip{f.Name, err.Error()})
-	default:
-		f.errs = append(f.errs, err)
-	}
+	f.data = data
 	l.read = append(l.read, f)
 }
 
@@ -253,22 +245,6 @@ func sized(data []byte, err error) ([]byte, error) {
 		return data, nil
 	}
 	return data, err
-}
-
-// addSized adds a file that was read up to one byte more than is allowed.
-func (s *Set) addSized(name string, data []byte) error {
-	b, err := s.parseSized(name, data)
-	if err == nil {
-		s.commit(b)
-	}
-	return err
-}
-
-func (s *Set) parseSized(name string, data []byte) (*batch, error) {
-	if len(data) > maxFileSize {
-		return nil, &ParseError{Pos: Pos{File: name}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
-	}
-	return s.parse(name, data)
 }
 
 // files remembers which files were read. One file has many names: links, other spellings, other cases.

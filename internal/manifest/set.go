@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -92,8 +93,8 @@ func (s *Set) Add(file string, data []byte) error {
 }
 
 func (s *Set) parse(file string, data []byte) (*batch, error) {
-	b := &batch{set: s, file: file, text: data, kinds: map[groupKind]int{}}
-	if err := b.read(data); err != nil {
+	b := newBatch(s, file, data)
+	if err := b.read(); err != nil {
 		return nil, quoted(err, data)
 	}
 	return b, nil
@@ -202,24 +203,46 @@ type batch struct {
 	faults         []error
 }
 
-func (b *batch) read(data []byte) error {
-	data, err := decodeText(b.file, data)
+func newBatch(s *Set, file string, data []byte) *batch {
+	return &batch{set: s, file: file, text: data, kinds: map[groupKind]int{}}
+}
+
+func (b *batch) read() error {
+	documents, err := b.cut()
 	if err != nil {
 		return err
 	}
-	b.text = data
-	for c := range split(data) {
-		for d := range documents(b.file, c) {
-			if err := b.document(d); err != nil {
-				return err
-			}
+	for d := range documents {
+		if err := b.document(d); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// cut cuts the file into documents.
+func (b *batch) cut() (iter.Seq[*document], error) {
+	if len(b.text) > maxFileSize {
+		return nil, &ParseError{Pos: Pos{File: b.file}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
+	}
+	text, err := decodeText(b.file, b.text)
+	if err != nil {
+		return nil, err
+	}
+	b.text = text
+	return func(yield func(*document) bool) {
+		for c := range split(text) {
+			for d := range documents(b.file, c) {
+				if !yield(d) {
+					return
+				}
+			}
+		}
+	}, nil
+}
+
 func (b *batch) document(d *document) error {
-	root, err := d.parse()
+	root, err := d.tree()
 	if err != nil {
 		return asParseError(d, err)
 	}

@@ -117,7 +117,7 @@ func (s *Set) readInto(other *Set, name string) {
 	if err != nil || !referable(data) {
 		return
 	}
-	if err := other.addSized(name, data); err != nil {
+	if err := other.Add(name, data); err != nil {
 		s.broken = append(s.broken, brokenFile{err, data})
 	}
 }

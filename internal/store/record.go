@@ -114,21 +114,23 @@ func (s *Store) Recall(key Key) (*Record, error) {
 }
 
 func decodeRecord(name string, data []byte) (*Record, error) {
-	// The version first: a later format may give the other fields other types.
+	r := new(Record)
+	err := json.Unmarshal(data, r)
+	if err != nil || r.FormatVersion != recordFormat {
+		return nil, &RecordError{name, unknownFormat(data, err)}
+	}
+	return r, nil
+}
+
+// unknownFormat prefers to say that the version is another one: a later format may give the other fields other types.
+func unknownFormat(data []byte, err error) error {
 	var format struct {
 		FormatVersion int `json:"formatVersion"`
 	}
-	if err := json.Unmarshal(data, &format); err != nil {
-		return nil, &RecordError{name, err}
+	if formatErr := json.Unmarshal(data, &format); formatErr == nil && format.FormatVersion != recordFormat {
+		return fmt.Errorf("format version %d is not known", format.FormatVersion)
 	}
-	if format.FormatVersion != recordFormat {
-		return nil, &RecordError{name, fmt.Errorf("format version %d is not known", format.FormatVersion)}
-	}
-	r := new(Record)
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, &RecordError{name, err}
-	}
-	return r, nil
+	return err
 }
 
 // readState reads one of the store's own files, up to a number of bytes. It tells a file that is not there from something

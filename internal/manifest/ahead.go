@@ -1,0 +1,134 @@
+package manifest
+
+import (
+	"bytes"
+	"iter"
+	"runtime"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// smallDocument bounds what is read ahead, in bytes: some at a time may not take more memory than one large one.
+const smallDocument = 64 << 10
+
+// A piece is a document of the input, or why a file has none.
+type piece struct {
+	file *File
+	doc  *document
+	err  error
+}
+
+// parse reads the documents of all files, several at a time, and sorts what is in them in the order of the input.
+func (l *loader) parse() {
+	for p := range ahead(l.pieces(), piece.prepare) {
+		switch err := l.ctx.Err(); {
+		case err != nil:
+			l.fail(err)
+			return
+		case p.file.batch == nil: // an earlier document of the file was unusable
+		case p.err != nil:
+			p.file.fail(p.err)
+		default:
+			if err := p.file.batch.document(p.doc); err != nil {
+				p.file.fail(err)
+			}
+		}
+	}
+}
+
+// pieces cuts the files into documents.
+func (l *loader) pieces() iter.Seq[piece] {
+	return func(yield func(piece) bool) {
+		for _, f := range l.read {
+			if f.data == nil {
+				continue
+			}
+			f.batch = newBatch(l.set, f.Name, f.data)
+			documents, err := f.batch.cut()
+			if err != nil {
+				documents = func(func(*document) bool) {}
+				if !yield(piece{file: f, err: err}) {
+					return
+				}
+			}
+			for d := range documents {
+				if !yield(piece{file: f, doc: d}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// fail is for a file that cannot be used. Only what was found in a directory may be something else than a manifest.
+func (f *File) fail(err error) {
+	err = quoted(err, f.batch.text)
+	f.batch = nil
+	if f.offered && !bytes.Contains(f.data, []byte("toolkit.fluxcd.io")) {
+		f.skips = append(f.skips, Skip{f.Name, err.Error()})
+		return
+	}
+	f.errs = append(f.errs, err)
+}
+
+// prepare reads a document that is likely to be kept.
+func (p piece) prepare() {
+	if p.doc == nil || len(p.doc.text) > smallDocument {
+		return
+	}
+	defer func() { _ = recover() }() // who reads it in its turn comes to the same place
+	tree, err := p.doc.parse()
+	if err == nil && tree != nil && classify(scalar(tree, "apiVersion"), scalar(tree, "kind"), tree) == ours {
+		_, _ = p.doc.object(tree, nil) // remembered, failures too
+	}
+	p.doc.early = &parsed{tree, err}
+}
+
+// parsed is the tree of a document, nil for an empty one.
+type parsed struct {
+	tree *yaml.Node
+	err  error
+}
+
+// tree is the tree with positions. It is not kept.
+func (d *document) tree() (*yaml.Node, error) {
+	if early := d.early; early != nil {
+		d.early = nil
+		return early.tree, early.err
+	}
+	return d.parse()
+}
+
+// ahead hands out the items of a sequence in their order, when work is done with each. It works on a few at a time.
+func ahead[T any](items iter.Seq[T], work func(T)) iter.Seq[T] {
+	type job struct {
+		item T
+		done chan struct{}
+	}
+	return func(yield func(T) bool) {
+		next, stop := iter.Pull(items)
+		defer stop()
+		var jobs []job
+		for more := true; more || len(jobs) > 0; {
+			var item T
+			for len(jobs) < 2*runtime.GOMAXPROCS(0) && more {
+				if item, more = next(); more {
+					j := job{item, make(chan struct{})}
+					jobs = append(jobs, j)
+					go func() {
+						defer close(j.done)
+						work(j.item)
+					}()
+				}
+			}
+			if len(jobs) == 0 {
+				return
+			}
+			<-jobs[0].done
+			item, jobs = jobs[0].item, jobs[1:]
+			if !yield(item) {
+				return
+			}
+		}
+	}
+}
