@@ -96,7 +96,10 @@ func (e *CloudError) Transient() bool {
 	}
 	var dns *net.DNSError
 	var op *net.OpError
+	var proxy *ProxyError
 	switch {
+	case errors.As(e.Err, &proxy):
+		return proxy.Code == http.StatusTooManyRequests || proxy.Code >= 500
 	case errors.As(e.Err, &dns):
 		return !isMetadataHost(dns.Name)
 	case errors.As(e.Err, &op) && op.Op == "dial":

@@ -71,7 +71,7 @@ func (e *ProxyError) Error() string {
 // Hint tells what to do.
 func (e *ProxyError) Hint() string {
 	if e.Code == http.StatusProxyAuthRequired {
-		return "the proxy wants credentials: write them into HTTPS_PROXY or HTTP_PROXY as http://user:password@host:port"
+		return "the proxy wants credentials: write them into the Secret of spec.proxySecretRef, or into HTTPS_PROXY or HTTP_PROXY as http://user:password@host:port"
 	}
 	return ""
 }

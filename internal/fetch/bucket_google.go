@@ -90,18 +90,7 @@ func (c *Client) cloudOptions(o BucketOptions) auth.CloudOptions {
 	if own == nil {
 		own = func(string) string { return "" }
 	}
-	getenv := own
-	if o.Proxy != nil {
-		proxy := o.Proxy.getenv()
-		getenv = func(name string) string {
-			switch strings.ToUpper(name) {
-			case "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY":
-				return proxy(name)
-			}
-			return own(name)
-		}
-	}
-	return auth.CloudOptions{Dial: c.config.Dial, Getenv: getenv, Identity: o.Identity, Now: c.config.Now}
+	return auth.CloudOptions{Dial: c.config.Dial, Getenv: o.Proxy.Environment(own), Identity: o.Identity, Now: c.config.Now}
 }
 
 // googleTransport shows the token to the endpoint's own host.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"golang.org/x/crypto/ssh"
 
@@ -234,6 +235,21 @@ func (p *Proxy) Key() string {
 		return ""
 	}
 	return auth.NewBasic("proxy", p.address().String()).Key()
+}
+
+// Environment is an environment with this proxy in place of its own. Without a proxy it is the same.
+func (p *Proxy) Environment(own func(string) string) func(string) string {
+	if p == nil {
+		return own
+	}
+	proxy := p.getenv()
+	return func(name string) string {
+		switch strings.ToUpper(name) {
+		case "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY":
+			return proxy(name)
+		}
+		return own(name)
+	}
 }
 
 // getenv is an environment in which everything goes through this proxy, whatever NO_PROXY says: it was asked for by name.

@@ -9,6 +9,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -37,7 +38,7 @@ func (r *Reconciler) loginsFor(ctx context.Context, obj *sourcev1.HelmRepository
 		}
 		return logins, nil
 	case obj.Spec.SecretRef == nil && obj.Spec.Provider != "" && obj.Spec.Provider != sourcev1.GenericOCIProvider:
-		return r.logins.cloud().Logins(ctx, obj.Spec.Provider, host)
+		return r.logins.cloud(nil).Logins(ctx, obj.Spec.Provider, host)
 	case ambient:
 		return r.logins.ambient(), nil
 	}
@@ -48,7 +49,8 @@ func (r *Reconciler) loginsFor(ctx context.Context, obj *sourcev1.HelmRepository
 // read or made before a repository asks for it.
 type logins struct {
 	ambient func() auth.Logins // the user's own
-	cloud   func() *auth.Cloud // the machine's
+	// cloud has the machine's, for which a cloud is asked through a proxy, or nil for that of the environment.
+	cloud func(*fetch.Proxy) *auth.Cloud
 }
 
 func newLogins(e Edges, registryConfig string) logins {
@@ -56,8 +58,21 @@ func newLogins(e Edges, registryConfig string) logins {
 		ambient: sync.OnceValue(func() auth.Logins {
 			return auth.NewAmbient(auth.AmbientOptions{Getenv: e.Getenv, RegistryConfig: registryConfig})
 		}),
-		cloud: sync.OnceValue(func() *auth.Cloud {
-			return auth.NewCloud(auth.CloudOptions{Dial: e.Dial, Getenv: e.Getenv, Now: e.Now})
-		}),
+		cloud: clouds(e),
+	}
+}
+
+// clouds are the logins of the machine by the proxy through which they are had, each once per run.
+func clouds(e Edges) func(*fetch.Proxy) *auth.Cloud {
+	var mu sync.Mutex
+	byProxy := map[string]*auth.Cloud{}
+	return func(proxy *fetch.Proxy) *auth.Cloud {
+		mu.Lock()
+		defer mu.Unlock()
+		key := proxy.Key()
+		if byProxy[key] == nil {
+			byProxy[key] = auth.NewCloud(auth.CloudOptions{Dial: e.Dial, Getenv: proxy.Environment(e.Getenv), Now: e.Now})
+		}
+		return byProxy[key]
 	}
 }

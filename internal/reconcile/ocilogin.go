@@ -41,7 +41,7 @@ func (p *pass) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepositor
 	if err != nil {
 		return nil, "", err
 	}
-	if o.Logins, err = p.r.ociLogins(ctx, obj, name, pull); err != nil {
+	if o.Logins, err = p.r.ociLogins(ctx, obj, name, pull, o.Proxy); err != nil {
 		return nil, "", err
 	}
 	if o.Insecure, err = p.r.plainHTTP(ctx, obj, name, o); err != nil {
@@ -172,7 +172,7 @@ func (p *pass) tellMissingLogin(obj *sourcev1.OCIRepository, err error) {
 // ociLogins decides which credentials the registry may be shown: those of the
 // Secrets, else those of the cloud that the object names, else the user's own.
 // Secrets without any login are none: Flux would ask no cloud then.
-func (r *Reconciler) ociLogins(ctx context.Context, obj *sourcev1.OCIRepository, name fetch.OCIName, pull *pulled) (auth.Logins, error) {
+func (r *Reconciler) ociLogins(ctx context.Context, obj *sourcev1.OCIRepository, name fetch.OCIName, pull *pulled, proxy *fetch.Proxy) (auth.Logins, error) {
 	provider := obj.Spec.Provider
 	switch cloud := provider != "" && provider != sourcev1.GenericOCIProvider; {
 	case pull.logins != nil:
@@ -180,7 +180,7 @@ func (r *Reconciler) ociLogins(ctx context.Context, obj *sourcev1.OCIRepository,
 	case cloud && !pull.missing && obj.Spec.ServiceAccountName != "":
 		return nil, status.FeatureGateDisabled.Wrap(featureGateError{})
 	case cloud && !pull.missing:
-		logins, err := r.logins.cloud().Logins(ctx, provider, name.Host())
+		logins, err := r.logins.cloud(proxy).Logins(ctx, provider, name.Host())
 		if err != nil {
 			return nil, status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get credential from %s: %w", provider, err))
 		}
