@@ -170,6 +170,7 @@ func (r *Renderer) Build(_ context.Context, in *manifest.Input) (build *manifest
 	b.roots()
 	b.settle()
 	b.rest()
+	b.tellDependencies()
 	return b.result()
 }
 
