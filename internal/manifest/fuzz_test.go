@@ -9,8 +9,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// FuzzAdd holds that reading never panics, that an error leaves the set as it was, that positions lie inside the file,
-// and that strict sigs.k8s.io/yaml, which kubectl uses, takes every single document that is taken here.
+// FuzzAdd holds that reading never panics, that an error leaves the set as it was, that positions and comments lie
+// inside the file, and that strict sigs.k8s.io/yaml, which kubectl uses, takes every single document that is taken here.
 func FuzzAdd(f *testing.F) {
 	for _, seed := range []string{
 		chart, named("a") + "---\n" + named("b"), jsonNamed("a"), jsonNamed("a") + jsonNamed("b"),
@@ -19,6 +19,7 @@ func FuzzAdd(f *testing.F) {
 		"kind: List\napiVersion: v1\nitems: &a [*a]\n", "&x {kind: List, apiVersion: v1, items: [*x]}",
 		chart + "  <<: {a: b}\n  x: &x [1, 2.5, yes, ~, 0x1f, 1e3, 2001-01-01]\n  y: *x\n",
 		chart + "  on: a\n  1: b\n  ? c\n  : d\n", chart + "  x: |\n    a\n  y: >-\n    b\n",
+		chart + "  x: |2-\n     # " + ignoreMark + " A\n  y: &a !!str \"# " + ignoreMark + "\\\n\" # " + ignoreMark + " B, C why\n  z: 'a' # " + ignoreMark + "\r",
 		"a: b\n\tc: d", "a: {{ b }}", "\xff\xfea\x00", "\uFEFF---\n...\n%YAML 1.1\n---\n" + chart, "--- a\n", "- a", "{", "[", "\"", "\r", "a: b\rc: d",
 		"{\"kind\":\"HelmChart\",\"kind\":\"HelmChart\",\"apiVersion\":\"source.toolkit.fluxcd.io/v1\"}",
 	} {
@@ -43,6 +44,11 @@ func FuzzAdd(f *testing.F) {
 			bytes.Count(text, []byte("\u2028")) + bytes.Count(text, []byte("\u2029"))
 		for _, o := range s.objects {
 			agree(t, o, lines)
+			for _, i := range o.Ignores() {
+				if i.Pos.Line < 1 || i.Pos.Line > lines || i.Pos.Column < 1 || i.Line > lines || i.Line > 0 && i.Line < i.Pos.Line {
+					t.Errorf("a comment at %s of %d lines is for line %d", i.Pos, lines, i.Line)
+				}
+			}
 		}
 		for k := range s.data {
 			s.Secret(k.namespace, k.name)

@@ -21,8 +21,6 @@ type Warning struct {
 // place that it has there: one comment silences both.
 type warnings []Warning
 
-func (w *warnings) warnf(format string, args ...any) { w.warnAs(finding.OddSource, format, args...) }
-
 func (w *warnings) warnAs(code finding.Code, format string, args ...any) {
 	*w = append(*w, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 }
