@@ -58,7 +58,8 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 		return nil, err
 	}
 	if clusters := in.renderer.Clusters(); len(clusters) > 0 {
-		a.console.warn(fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", join(clusters), clusters[0]))
+		text := fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", join(clusters), clusters[0])
+		a.console.tellAs(reconcile.NewFinding(nil, finding.SeveralClusters, text, "", manifest.Excerpt{}), telling{brief: true})
 	}
 	return in, nil
 }

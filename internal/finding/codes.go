@@ -98,6 +98,7 @@ const (
 	NoNamespace      Code = "HS154"
 	UnusableKeys     Code = "HS155"
 	ForeignBuild     Code = "HS156"
+	SeveralClusters  Code = "HS157"
 
 	Authentication    Code = "HS201"
 	Unreachable       Code = "HS202"
