@@ -27,7 +27,10 @@ type GitOptions struct {
 	// SparseCheckout are the directories that are wanted; nil is the whole repository. Where the server allows, nothing
 	// else is downloaded.
 	SparseCheckout []string
-	Verify         *GitVerify
+	// Only are files and directories besides which nothing is wanted now, whether they are there or not; nil is
+	// everything. It is for who looks at a commit without keeping it, and has no say in what SparseCheckout lists.
+	Only   []string
+	Verify *GitVerify
 
 	// Unless is the revision of an artifact that is there already: if it is still the right one, nothing is fetched.
 	// It does not count where something is to be verified.

@@ -20,19 +20,22 @@ import (
 // maxGitDepth bounds how deep directories are nested: every access to a file costs a step for each directory above it.
 const maxGitDepth = 128
 
-// A selection lists the paths of a repository that are wanted. An empty one has all.
+// A selection lists the paths of a repository that are wanted; nil has all.
 type selection []string
 
-func newSelection(sparse []string) selection {
+func newSelection(o GitOptions) selection {
+	if len(o.SparseCheckout) == 0 {
+		return o.Only
+	}
 	var s selection
-	for _, name := range sparse {
+	for _, name := range o.SparseCheckout {
 		s = append(s, path.Clean(strings.TrimPrefix(name, "./")))
 	}
 	return s
 }
 
 // partial tells whether not everything is wanted.
-func (s selection) partial() bool { return len(s) > 0 }
+func (s selection) partial() bool { return s != nil }
 
 // file tells whether a file is wanted: it is listed, or is in a directory that is.
 func (s selection) file(name string) bool { return !s.partial() || within(name, s) }

@@ -59,7 +59,7 @@ func (c *clone) run(ctx context.Context, u *url.URL) (*Tree, error) {
 
 // fetch gets the objects that the target needs, and writes its files.
 func (c *clone) fetch(ctx context.Context, u *url.URL, remote *gitRemote, store *gitStore, target *gitTarget) (*Tree, error) {
-	selected := newSelection(c.options.SparseCheckout)
+	selected := newSelection(c.options)
 	if err := c.fetchObjects(ctx, remote, store, target, selected); err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (c *clone) submodule(ctx context.Context, u *url.URL, m gitModule, into *Tr
 		return err
 	}
 	sub := &clone{client: c.client, options: c.options, slot: c.slot, attempt: c.attempt, modules: c.modules}
-	sub.options.SparseCheckout, sub.options.Verify = nil, nil
+	sub.options.SparseCheckout, sub.options.Only, sub.options.Verify = nil, nil, nil
 	sub.depth = c.depth + 1
 	if sub.depth > maxSubmoduleDepth {
 		return &gitLimitError{what: "depth of submodules", limit: maxSubmoduleDepth}
@@ -135,7 +135,7 @@ func (c *clone) module(ctx context.Context, u *url.URL, m gitModule, into *Tree)
 		return err
 	}
 	defer store.Close()
-	all := newSelection(nil)
+	all := selection(nil)
 	if err := c.fetchObjects(ctx, remote, store, target, all); err != nil {
 		return err
 	}

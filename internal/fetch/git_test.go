@@ -293,6 +293,9 @@ func TestGitSparse(t *testing.T) {
 		run(t, w.git, "config", "uploadpack.allowFilter", filter)
 		t.Run("filter="+filter, func(t *testing.T) {
 			wantFiles(t, w.mustClone(t, GitOptions{Ref: main, SparseCheckout: []string{"./a", "b/c"}}), "a/x=ax", "b/c/x=bcx")
+			wantFiles(t, w.mustClone(t, GitOptions{Ref: main, Only: []string{"b/c/x", "x", "nope"}}), "b/c/x=bcx", "x=x")
+			wantFiles(t, w.mustClone(t, GitOptions{Ref: main, Only: []string{"x"}, SparseCheckout: []string{"a"}}), "a/x=ax")
+			wantFiles(t, w.mustClone(t, GitOptions{Ref: main, Only: []string{}}))
 		})
 	}
 	_, err := w.clone(t, GitOptions{Ref: main, SparseCheckout: []string{"a", "nope"}})
@@ -330,6 +333,9 @@ func TestGitPartialDownload(t *testing.T) {
 	}
 	if n := read(GitOptions{SparseCheckout: []string{"chart"}}); n > 64<<10 {
 		t.Errorf("%d bytes for one directory", n)
+	}
+	if n := read(GitOptions{Only: []string{"chart", "missing"}}); n > 64<<10 {
+		t.Errorf("%d bytes for what is wanted now", n)
 	}
 	if n := read(GitOptions{}); n < 4<<20 || n > 6<<20 {
 		t.Errorf("%d bytes for one commit", n)

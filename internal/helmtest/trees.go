@@ -25,6 +25,10 @@ func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	// As GitHub and GitLab do.
+	if _, err := g.Run("config", "uploadpack.allowFilter", "true"); err != nil {
+		return nil, err
+	}
 	if g.commits = w.commits[name]; g.commits > 0 {
 		if _, err := g.Run("rm", "-q", "-r", "--ignore-unmatch", "."); err != nil {
 			return nil, err

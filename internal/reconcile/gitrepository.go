@@ -113,6 +113,7 @@ func (p *pass) gitOptions(obj *sourcev1.GitRepository) (fetch.GitOptions, error)
 		Timeout:           timeoutOf(obj.Spec.Timeout),
 		RecurseSubmodules: obj.Spec.RecurseSubmodules,
 		SparseCheckout:    obj.Spec.SparseCheckout,
+		Only:              p.only(obj),
 	}
 	if ref := obj.Spec.Reference; ref != nil {
 		o.Ref = fetch.GitRef{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}

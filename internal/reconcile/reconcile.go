@@ -197,6 +197,7 @@ type Reconciler struct {
 	trust       func() *Trust
 	reading     func() http.RoundTripper // to servers that get no credentials
 
+	looked    map[store.Key][]string       // at paths of GitRepositories
 	requests  map[string]int               // of archives, by how many objects
 	downloads memo[string, *download]      // of what several ask for
 	archives  memo[string, *spool]         // of dependencies
@@ -281,7 +282,7 @@ func (r *Reconciler) Close() error {
 // Run reconciles the objects and returns their results in the same order. The error is
 // that the next run would not remember what became of those without artifacts.
 func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) ([]*Result, error) {
-	r.progress, r.requests = progress, requests(objects)
+	r.progress, r.requests, r.looked = progress, requests(objects), lookedAt(objects)
 	results := make([]*Result, len(objects))
 	// A chart waits for its source inside its slot, and a release for its chart. Sources
 	// go first and releases last, so that there is always one that does not wait.
