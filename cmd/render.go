@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
 )
@@ -51,6 +53,10 @@ func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string, clus
 		Variables: variables,
 		Lenient:   !o.render.strict,
 		Tolerant:  o.validating,
+		Admit: func(obj *manifest.Object) error {
+			_, err := admission.Admit(obj)
+			return err
+		},
 		Sources:   sources,
 		Namespace: o.defaultNamespace,
 		Cluster:   cluster,
@@ -64,6 +70,9 @@ func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string, clus
 func (a *app) tellRendered(in *input) {
 	for _, obj := range in.renderer.Judged() {
 		in.ignores.Add(obj)
+	}
+	for _, r := range in.renderer.Rejections() {
+		a.reject(in, r.Object, r.Err)
 	}
 	for _, n := range in.renderer.Notices() {
 		f := reconcile.NewFinding(n.Object, n.Code, n.Text, n.Hint, n.Place)

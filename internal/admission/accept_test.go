@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // What a shape accepts, the API server's validator allows; and it accepts what people write.
@@ -68,7 +70,13 @@ install: {remediation: {retries: 3}}
 chart: {spec: {chart: podinfo, version: 6.x, valuesFiles: [a.yaml], sourceRef: {kind: HelmRepository, name: podinfo}}}`),
 			"source.toolkit.fluxcd.io/v1", "helm.toolkit.fluxcd.io/v2", 1)
 	}
-	adm, err := Admit(object(t, text))
+	var obj *manifest.Object
+	if kind == "Kustomization" {
+		obj = kustomization(t, kustomizationSpec+"path: ./apps\npostBuild: {substitute: {A: b}, substituteFrom: [{kind: Secret, name: s, optional: true}]}\ndependsOn: [{name: other}]\n")
+	} else {
+		obj = object(t, text)
+	}
+	adm, err := Admit(obj)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -323,8 +323,11 @@ func TestSchemasAreOfThisVersion(t *testing.T) {
 	}
 	for kind := range schemas {
 		module := "github.com/fluxcd/source-controller/api "
-		if kind == "HelmRelease" {
+		switch kind {
+		case "HelmRelease":
 			module = "github.com/fluxcd/helm-controller/api "
+		case "Kustomization":
+			module = "github.com/fluxcd/kustomize-controller/api "
 		}
 		_, rest, _ := strings.Cut(string(mod), module)
 		version := strings.Fields(rest)[0]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -15,8 +16,11 @@ const v1 = manifest.SourceGroup + "/v1"
 
 // stored is the one version of a kind that a schema exists for.
 func stored(obj *manifest.Object) string {
-	if obj.Kind == releaseKind {
+	switch obj.Kind {
+	case releaseKind:
 		return releaseV2
+	case kustomizev1.KustomizationKind:
+		return kustomizev1.GroupVersion.String()
 	}
 	return v1
 }
@@ -39,7 +43,7 @@ func servedVersion(obj *manifest.Object) bool {
 		return true
 	case manifest.SourceGroup + "/v1beta1":
 		return obj.Kind != "OCIRepository"
-	case releaseV2, manifest.ReleaseGroup + "/v2beta2", manifest.ReleaseGroup + "/v2beta1":
+	case releaseV2, manifest.ReleaseGroup + "/v2beta2", manifest.ReleaseGroup + "/v2beta1", kustomizev1.GroupVersion.String():
 		return true
 	}
 	return false

@@ -24,8 +24,9 @@ func TestEveryRuleHasGuards(t *testing.T) {
 		"HelmChart":      "[[verify]]",
 		"GitRepository":  "[[serviceAccountName]]",
 		// The rules without guards are about which fields are there: see holdsByPresence.
-		"HelmRelease": "[[] [] [configMapRef secretRef] [retryInterval] [retryInterval]]",
-		"Bucket":      "[[secretRef serviceAccountName] [serviceAccountName] [sts] [sts] [sts] [sts] [sts]]",
+		"HelmRelease":   "[[] [] [configMapRef secretRef] [retryInterval] [retryInterval]]",
+		"Kustomization": "[[] [configMapRef secretRef]]",
+		"Bucket":        "[[secretRef serviceAccountName] [serviceAccountName] [sts] [sts] [sts] [sts] [sts]]",
 	}
 	for kind := range schemas {
 		s, err := schemaOf(kind)

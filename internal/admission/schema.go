@@ -32,6 +32,7 @@ var schemas = map[string]func() (*schema, error){
 	"HelmChart":      lazySchema("HelmChart"),
 	"HelmRelease":    lazySchema("HelmRelease"),
 	"HelmRepository": lazySchema("HelmRepository"),
+	"Kustomization":  lazySchema("Kustomization"),
 	"OCIRepository":  lazySchema("OCIRepository"),
 }
 

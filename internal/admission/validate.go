@@ -21,6 +21,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -193,7 +194,7 @@ func (r *review) durations(errs field.ErrorList) field.ErrorList {
 
 // durationFields are below the spec.
 func durationFields(kind string) [][]string {
-	fields := [][]string{{"interval"}, {"timeout"}}
+	fields := [][]string{{"interval"}, {"retryInterval"}, {"timeout"}}
 	if kind == releaseKind {
 		fields = append(fields, []string{"chart", "spec", "interval"})
 		for _, action := range []string{"install", "upgrade", "rollback", "uninstall", "test"} {
@@ -229,6 +230,8 @@ func (r *review) typed() (any, error) {
 		typed = &helmv2.HelmRelease{}
 	case "OCIRepository":
 		typed = &sourcev1.OCIRepository{}
+	case kustomizev1.KustomizationKind:
+		typed = &kustomizev1.Kustomization{}
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.content, typed); err != nil {
 		return nil, r.badRequest("", []Cause{{Code: finding.InvalidValue, Message: err.Error(), Pos: r.obj.Pos}})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -319,6 +320,9 @@ func (b *builder) kustomization(o *manifest.Object) {
 	}
 	b.kustomizations[key] = o
 	b.judged = append(b.judged, o)
+	if err := b.admit(o); err != nil {
+		return
+	}
 	f, err := b.locate(o)
 	if err != nil {
 		b.unbuilt(o, err)
@@ -346,6 +350,18 @@ func (b *builder) kustomization(o *manifest.Object) {
 		b.notice(Notice{Object: o, Text: "suspended: built all the same"})
 	}
 	b.waiting = append(b.waiting, f)
+}
+
+// admit takes down what the API server would not store. Old versions it knows no more.
+func (b *builder) admit(o *manifest.Object) error {
+	if b.o.Admit == nil || o.APIVersion != kustomizev1.GroupVersion.String() {
+		return nil
+	}
+	err := b.o.Admit(o)
+	if err != nil && !o.Aside {
+		b.rejections = append(b.rejections, Rejection{o, err})
+	}
+	return err
 }
 
 // buildDecrypted builds with files that were decrypted. A failure may quote them, so it is told as that of a build

@@ -25,6 +25,8 @@ type Options struct {
 	Tolerant bool
 	// Sources are directories that stand in for sources.
 	Sources []Source
+	// Admit answers what the API server would say to a Kustomization, nil for nothing.
+	Admit func(*manifest.Object) error
 	// Namespace is that of plain manifests without one.
 	Namespace string
 	// Cluster is the one that is built, from 1, if the input holds several that cannot be one. 0 builds them as one.
@@ -61,8 +63,10 @@ type Renderer struct {
 	notices []Notice
 	judged  []*manifest.Object
 	errs    []error
-	used    map[Source]bool
-	partial bool // something is elsewhere
+
+	rejections []Rejection
+	used       map[Source]bool
+	partial    bool // something is elsewhere
 }
 
 // New is a renderer of one run. The context ends what it does.
@@ -80,6 +84,19 @@ func New(ctx context.Context, o Options) *Renderer {
 		r.plain.set(o.Variables, false)
 	}
 	return r
+}
+
+// Rejection is a Kustomization that the API server would not store, and why.
+type Rejection struct {
+	Object *manifest.Object
+	Err    error
+}
+
+// Rejections are what was not told yet.
+func (r *Renderer) Rejections() []Rejection {
+	list := r.rejections
+	r.rejections = nil
+	return list
 }
 
 // Notices are what was not told yet.
