@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -32,7 +31,7 @@ func (r *review) hint(path []any, e *field.Error) string {
 		return "a duration has a unit, as in 90s or 10m"
 	case e.Field == "spec.url" && isText && !strings.Contains(text, "://"):
 		return "a URL begins with a scheme, as in https://"
-	case e.Type == field.ErrorTypeTypeInvalid && isScalar(value) && r.schemaAt(path).Type == "string":
+	case e.Type == field.ErrorTypeTypeInvalid && isScalar(value) && r.schema.at(path).Type == "string":
 		return quoteHint
 	}
 	return ""
@@ -54,32 +53,6 @@ func isScalar(v any) bool {
 	return true
 }
 
-// schemaAt is the schema of a field, or an empty one.
-func (r *review) schemaAt(path []any) *structural.Structural {
-	s := r.schema.structural
-	for _, step := range path {
-		next := s.Items
-		if name, ok := step.(string); ok {
-			next = property(s, name)
-		}
-		if next == nil {
-			return &structural.Structural{}
-		}
-		s = next
-	}
-	return s
-}
-
-func property(s *structural.Structural, name string) *structural.Structural {
-	if p, ok := s.Properties[name]; ok {
-		return &p
-	}
-	if s.AdditionalProperties != nil {
-		return s.AdditionalProperties.Structural
-	}
-	return nil
-}
-
 // unknownHint offers the nearest name at the same place, or the place where the name is known.
 func (r *review) unknownHint(path []any) string {
 	parent := path[:len(path)-1]
@@ -95,13 +68,13 @@ func (r *review) unknownHint(path []any) string {
 	}
 	known := metadataFields
 	if len(parent) == 0 || parent[0] != "metadata" {
-		known = propertyNames(r.schemaAt(parent))
+		known = r.schema.at(parent).names()
 	}
 	if near, ok := manifest.Nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %s?", dotted(parent, near))
 	}
 	for _, place := range [][]any{nil, {"spec"}} {
-		if slices.Contains(propertyNames(r.schemaAt(place)), name) {
+		if slices.Contains(r.schema.at(place).names(), name) {
 			return fmt.Sprintf("%s belongs into %s", name, cmp.Or(dotted(place), "the object itself"))
 		}
 	}
@@ -110,15 +83,6 @@ func (r *review) unknownHint(path []any) string {
 
 // metadataFields are the ones that people write.
 var metadataFields = []string{"annotations", "finalizers", "generateName", "labels", "name", "namespace"}
-
-func propertyNames(s *structural.Structural) []string {
-	var names []string
-	for name := range s.Properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
 
 func dotted(path []any, more ...string) string {
 	var b strings.Builder

@@ -2,9 +2,8 @@ package admission
 
 import (
 	"regexp"
+	"slices"
 	"strings"
-
-	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
 // rulesMatter is false if every CEL rule that applies to a value holds for a reason that can be seen without CEL. Nearly
@@ -12,35 +11,23 @@ import (
 //
 // All rules have the form `… || !has(self.field) || …`. In CEL a disjunction is true as soon as one side is, whatever
 // the others are, errors included, so such a rule holds when the field is not there. A rule of any other form matters.
-func rulesMatter(s *structural.Structural, v any) bool {
+func (s *shape) rulesMatter(v any) bool {
 	if s == nil || v == nil {
 		return false
 	}
-	if s.ValueValidation != nil && len(s.ValueValidation.AllOf) > 0 {
-		return true
-	}
 	fields, _ := v.(map[string]any)
-	for _, rule := range s.XValidations {
-		if !holdsWithout(rule.Rule, fields) && !holdsByPresence(rule.Rule, fields) {
+	for _, rule := range s.rules {
+		if !holdsWithout(rule, fields) && !holdsByPresence(rule, fields) {
 			return true
 		}
 	}
 	for name, e := range fields {
-		if p, ok := s.Properties[name]; ok && rulesMatter(&p, e) {
-			return true
-		}
-		if s.AdditionalProperties != nil && rulesMatter(s.AdditionalProperties.Structural, e) {
+		if s.field(name).rulesMatter(e) {
 			return true
 		}
 	}
-	if items, ok := v.([]any); ok {
-		for _, e := range items {
-			if rulesMatter(s.Items, e) {
-				return true
-			}
-		}
-	}
-	return false
+	items, _ := v.([]any)
+	return slices.ContainsFunc(items, s.Items.rulesMatter)
 }
 
 func holdsWithout(rule string, fields map[string]any) bool {

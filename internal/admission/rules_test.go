@@ -8,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/runtime"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
@@ -34,9 +32,9 @@ func TestEveryRuleHasGuards(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := [][]string{}
-		walk(s.structural, func(s *structural.Structural) {
-			for _, rule := range s.XValidations {
-				got = append(got, guards(rule.Rule))
+		walk(s.shape, func(s *shape) {
+			for _, rule := range s.rules {
+				got = append(got, guards(rule))
 			}
 		})
 		slices.SortFunc(got, func(a, b []string) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
@@ -46,23 +44,21 @@ func TestEveryRuleHasGuards(t *testing.T) {
 	}
 }
 
-func walk(s *structural.Structural, visit func(*structural.Structural)) {
+func walk(s *shape, visit func(*shape)) {
 	if s == nil {
 		return
 	}
 	visit(s)
 	walk(s.Items, visit)
 	for _, p := range s.Properties {
-		walk(&p, visit)
+		walk(p, visit)
 	}
-	if s.AdditionalProperties != nil {
-		walk(s.AdditionalProperties.Structural, visit)
-	}
+	walk(s.AdditionalProperties, visit)
 }
 
 func hasRules(s *schema) bool {
 	found := false
-	walk(s.structural, func(s *structural.Structural) { found = found || len(s.XValidations) > 0 })
+	walk(s.shape, func(s *shape) { found = found || len(s.rules) > 0 })
 	return found
 }
 
@@ -119,18 +115,18 @@ func TestRulesLeftOutHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		always := cel.NewValidator(s.structural, true, celconfig.PerCallLimit)
+		server := serverOf(t, s)
+		always := cel.NewValidator(server.structural, true, celconfig.PerCallLimit)
 		left, broken := 0, 0
 		for range 3000 {
 			content := map[string]any{"apiVersion": v1, "kind": kind, "metadata": map[string]any{"name": "x"}}
-			spec := s.structural.Properties["spec"]
-			content["spec"] = generate(random, &spec, kind+".spec")
-			defaulting.Default(content, s.structural)
-			errs, _ := always.Validate(context.Background(), nil, s.structural, runtime.DeepCopyJSON(content), nil, celconfig.RuntimeCELCostBudget)
+			content["spec"] = generate(random, s.Properties["spec"], kind+".spec")
+			s.setDefaults(content)
+			errs, _ := always.Validate(context.Background(), nil, server.structural, runtime.DeepCopyJSON(content), nil, celconfig.RuntimeCELCostBudget)
 			if len(errs) > 0 {
 				broken++
 			}
-			if rulesMatter(s.structural, content) {
+			if s.rulesMatter(content) {
 				continue
 			}
 			left++
@@ -145,18 +141,16 @@ func TestRulesLeftOutHold(t *testing.T) {
 }
 
 // generate makes a value that a schema allows, with each optional field in it or not.
-func generate(random *rand.Rand, s *structural.Structural, name string) any {
-	if s.ValueValidation != nil && len(s.ValueValidation.Enum) > 0 {
-		return s.ValueValidation.Enum[random.IntN(len(s.ValueValidation.Enum))].Object
+func generate(random *rand.Rand, s *shape, name string) any {
+	if len(s.Enum) > 0 {
+		return s.Enum[random.IntN(len(s.Enum))]
 	}
 	switch s.Type {
 	case "object":
 		fields := map[string]any{}
-		for _, k := range propertyNames(s) {
-			p := s.Properties[k]
-			required := s.ValueValidation != nil && slices.Contains(s.ValueValidation.Required, k)
-			if required || random.IntN(2) == 0 {
-				fields[k] = generate(random, &p, name+"."+k)
+		for _, k := range s.names() {
+			if slices.Contains(s.Required, k) || random.IntN(2) == 0 {
+				fields[k] = generate(random, s.Properties[k], name+"."+k)
 			}
 		}
 		return fields

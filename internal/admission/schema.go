@@ -17,12 +17,17 @@ import (
 //go:embed crds
 var crds embed.FS
 
-// schema is one kind's schema in the forms that the API server's code wants.
+// schema is what is known of one kind: its shape, and the schema in the forms that the API server's code wants, which
+// are made when the shape does not do.
 type schema struct {
+	*shape
+	server func() (*serverSchema, error)
+}
+
+type serverSchema struct {
 	structural *structural.Structural
-	shape      *shape
-	validator  func() (validation.SchemaValidator, error) // made when the shape does not accept something
-	rules      func() *cel.Validator                      // compiled when first needed, nil if there are none
+	validator  validation.SchemaValidator
+	rules      func() *cel.Validator // compiled when first needed, nil if there are none
 }
 
 // schemas are read when an object of their kind is seen. Nothing here changes otherwise.
@@ -53,25 +58,30 @@ func readSchema(kind string) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	shape, err := shapeOf(data)
+	if err != nil {
+		return nil, err
+	}
+	return &schema{shape, sync.OnceValues(func() (*serverSchema, error) { return readServerSchema(data) })}, nil
+}
+
+func readServerSchema(data []byte) (*serverSchema, error) {
 	var external apiextensionsv1.JSONSchemaProps
 	if err := json.Unmarshal(data, &external); err != nil {
 		return nil, err
 	}
 	var internal apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&external, &internal, nil); err != nil {
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&external, &internal, nil)
+	if err != nil {
 		return nil, err
 	}
-	s := &schema{}
+	s := &serverSchema{}
 	if s.structural, err = structural.NewStructural(&internal); err != nil {
 		return nil, err
 	}
-	if s.shape, err = shapeOf(data); err != nil {
+	if s.validator, _, err = validation.NewSchemaValidator(&internal); err != nil {
 		return nil, err
 	}
-	s.validator = sync.OnceValues(func() (validation.SchemaValidator, error) {
-		v, _, err := validation.NewSchemaValidator(&internal)
-		return v, err
-	})
 	s.rules = sync.OnceValue(func() *cel.Validator {
 		return cel.NewValidator(s.structural, true, celconfig.PerCallLimit)
 	})

@@ -10,11 +10,11 @@ import (
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metavalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -35,17 +35,40 @@ func (r *review) decode() error {
 	if err != nil {
 		return r.badRequest("", []Cause{r.metadataCause(err)})
 	}
-	track := structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
-	unknown = append(unknown, pruning.PruneWithOptions(r.content, r.schema.structural, true, track)...)
+	if !r.schema.knows(r.content) {
+		server, err := r.schema.server()
+		if err != nil {
+			return err
+		}
+		track := structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+		unknown = append(unknown, pruning.PruneWithOptions(r.content, server.structural, true, track)...)
+	}
 	if len(unknown) > 0 {
 		return r.badRequest("strict decoding error: ", r.unknownFields(unknown))
 	}
-	defaulting.PruneNonNullableNullsWithoutDefaults(r.content, r.schema.structural)
+	if hasNull(r.content) {
+		return r.decodeNulls(metadata)
+	}
 	if err := objectmeta.SetObjectMeta(r.content, metadata); err != nil {
 		return r.badRequest("", []Cause{r.metadataCause(err)})
 	}
 	dropNulls(r.content["metadata"])
-	defaulting.Default(r.content, r.schema.structural)
+	r.schema.setDefaults(r.content)
+	return nil
+}
+
+// decodeNulls is the rest of decode for objects with nulls: some stand for a default, some for nothing.
+func (r *review) decodeNulls(metadata *metav1.ObjectMeta) error {
+	server, err := r.schema.server()
+	if err != nil {
+		return err
+	}
+	defaulting.PruneNonNullableNullsWithoutDefaults(r.content, server.structural)
+	if err := objectmeta.SetObjectMeta(r.content, metadata); err != nil {
+		return r.badRequest("", []Cause{r.metadataCause(err)})
+	}
+	dropNulls(r.content["metadata"])
+	defaulting.Default(r.content, server.structural)
 	return nil
 }
 
@@ -97,12 +120,11 @@ func (r *review) unknownFields(paths []string) []Cause {
 	return list
 }
 
-// validate is the API server's strategy for creating a custom resource.
+// validate is the API server's strategy for creating a custom resource. It leaves out embedded resources and the types of
+// lists, which none of the schemas has: shapes would not know the keywords.
 func (r *review) validate() error {
 	errs := r.validateMetadata()
 	errs = append(errs, r.validateSchema()...)
-	errs = append(errs, objectmeta.Validate(nil, r.content, r.schema.structural, false)...)
-	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, r.schema.structural, r.content)...)
 	errs = append(errs, r.validateRules(errs)...)
 	errs = slices.DeleteFunc(errs, r.isForeignScheme)
 	errs = append(errs, r.durations(errs)...)
@@ -113,14 +135,14 @@ func (r *review) validate() error {
 }
 
 func (r *review) validateSchema() field.ErrorList {
-	if r.schema.shape.accepts(r.content) {
+	if r.schema.accepts(r.content) {
 		return nil
 	}
-	validator, err := r.schema.validator()
+	server, err := r.schema.server()
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
-	return validation.ValidateCustomResource(nil, r.content, validator)
+	return validation.ValidateCustomResource(nil, r.content, server.validator)
 }
 
 // validateMetadata refuses generateName, as kubectl apply does: what is printed here must have a name.
@@ -138,13 +160,17 @@ func (r *review) validateMetadata() field.ErrorList {
 
 // validateRules runs the CEL rules, which can rely on the types only if there are no other complaints of some kinds.
 func (r *review) validateRules(errs field.ErrorList) field.ErrorList {
-	if !rulesMatter(r.schema.structural, r.content) {
+	if !r.schema.rulesMatter(r.content) {
 		return nil
 	}
 	if slices.ContainsFunc(errs, isBlocking) {
 		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
 	}
-	r.broken, _ = r.schema.rules().Validate(context.Background(), nil, r.schema.structural, r.content, nil, celconfig.RuntimeCELCostBudget)
+	server, err := r.schema.server()
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	r.broken, _ = server.rules().Validate(context.Background(), nil, server.structural, r.content, nil, celconfig.RuntimeCELCostBudget)
 	return r.broken
 }
 

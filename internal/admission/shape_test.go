@@ -3,18 +3,23 @@ package admission
 import (
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// What a shape accepts, the API server's validator allows; and it accepts what people write.
-func TestAccepts(t *testing.T) {
+// What a shape accepts, the API server's validator allows; what it knows, and which defaults it sets, is the same. And it
+// accepts what people write.
+func TestShape(t *testing.T) {
 	const rounds = 4000
 	for _, kind := range slices.Sorted(maps.Keys(schemas)) {
 		t.Run(kind, func(t *testing.T) {
@@ -30,6 +35,8 @@ func TestAccepts(t *testing.T) {
 			var accepted, refused int
 			for range rounds {
 				value := mutated(r, s.shape, runtime.DeepCopyJSON(valid)).(map[string]any)
+				wantSameKnown(t, s, value)
+				wantSameDefaults(t, s, value)
 				if !s.shape.accepts(value) {
 					refused++
 					continue
@@ -44,13 +51,39 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
-func wantAllowed(t *testing.T, s *schema, value map[string]any) {
+func serverOf(t *testing.T, s *schema) *serverSchema {
 	t.Helper()
-	v, err := s.validator()
+	server, err := s.server()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if errs := validation.ValidateCustomResource(nil, value, v); len(errs) > 0 {
+	return server
+}
+
+func wantSameKnown(t *testing.T, s *schema, value map[string]any) {
+	t.Helper()
+	track := structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
+	unknown := pruning.PruneWithOptions(runtime.DeepCopyJSON(value), serverOf(t, s).structural, true, track)
+	if s.knows(value) != (len(unknown) == 0) {
+		t.Errorf("knows %v: %t, unknown are %q", value, s.knows(value), unknown)
+	}
+}
+
+func wantSameDefaults(t *testing.T, s *schema, value map[string]any) {
+	t.Helper()
+	if hasNull(value) {
+		return
+	}
+	want, got := runtime.DeepCopyJSON(value), runtime.DeepCopyJSON(value)
+	defaulting.Default(want, serverOf(t, s).structural)
+	if s.setDefaults(got); !reflect.DeepEqual(got, want) {
+		t.Errorf("defaults\n got %v\nwant %v", got, want)
+	}
+}
+
+func wantAllowed(t *testing.T, s *schema, value map[string]any) {
+	t.Helper()
+	if errs := validation.ValidateCustomResource(nil, value, serverOf(t, s).validator); len(errs) > 0 {
 		t.Errorf("accepts %v: %v", value, errs.ToAggregate())
 	}
 }
