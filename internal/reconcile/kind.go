@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,7 +61,17 @@ type fields struct {
 
 // kinds lists the kinds that helmsrc reconciles, sources first.
 func kinds() []kind {
-	return []kind{helmRepositoryKind(), gitRepositoryKind(), bucketKind(), ociRepositoryKind(), helmChartKind(), helmReleaseKind()}
+	kindTable.once.Do(func() {
+		kindTable.list = []kind{helmRepositoryKind(), gitRepositoryKind(), bucketKind(), ociRepositoryKind(), helmChartKind(), helmReleaseKind()}
+	})
+	return kindTable.list
+}
+
+// kindTable is made once. It cannot be made where it is declared: what the kinds do
+// needs the table.
+var kindTable struct {
+	once sync.Once
+	list []kind
 }
 
 // kindOf finds a kind by its API group and name: a name alone says nothing, k3s has

@@ -55,8 +55,9 @@ type Store struct {
 	dir     string
 	options Options
 
-	names names
-	book  book
+	names   names
+	book    book
+	buffers sync.Pool
 
 	mu    sync.Mutex
 	root  *os.Root              // nil until the directory is there
