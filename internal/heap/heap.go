@@ -5,25 +5,53 @@ package heap
 import (
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 )
 
-// early is how much the heap may grow until it is collected for the first time, in percent. With the runtime's least
-// heap of 4 MiB that is at 16 MiB.
-const early = 400
+const (
+	// floor is the size of a heap, in bytes, that is not collected. Whatever the program does, it needs a few times as
+	// much for its code and its tables.
+	floor = 32 << 20
+
+	// early is how much the heap may grow until it is collected for the first time, in percent of the 4 MiB that are the
+	// runtime's least.
+	early = floor / (4 << 20) * 100
+
+	// runtimeDefault is the percentage without a GOGC in the environment.
+	runtimeDefault = 100
+)
 
 // usual is the percentage that the runtime began with. It is read, and replaced, before nearly all other packages are
 // initialised, because their tables are some 6 MiB and stay: collecting them twice on the way to main took a third of the
 // time to get there. Nothing in main could come early enough, and no other package needs to know.
 var usual = debug.SetGCPercent(early)
 
-// runtimeDefault is the percentage without a GOGC in the environment.
-const runtimeDefault = 100
-
-// Settle has the collector run as usual from its first collection on, or at once if the environment says how often.
+// Settle has the collector go by the size of the heap from its first collection on, or at once by what the environment
+// says.
 func Settle() {
 	if usual != runtimeDefault {
 		debug.SetGCPercent(usual)
 		return
 	}
-	runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
+	afterCollection(func() { debug.SetGCPercent(percentFor(live())) })
+}
+
+// afterCollection calls f after each collection.
+func afterCollection(f func()) {
+	runtime.AddCleanup(new([64]byte), func(f func()) {
+		f()
+		afterCollection(f)
+	}, f)
+}
+
+// percentFor lets the heap grow to the floor, or to twice what is in use.
+func percentFor(live uint64) int {
+	return int(min(max(floor*100/max(live, 1), runtimeDefault+100)-100, early))
+}
+
+// live is what the last collection left, in bytes.
+func live() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }

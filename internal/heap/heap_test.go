@@ -4,7 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"testing"
 	"time"
@@ -12,12 +12,12 @@ import (
 
 // percent is what the collector goes by.
 func percent() int {
-	now := debug.SetGCPercent(early)
-	debug.SetGCPercent(now)
-	return now
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return int(sample[0].Value.Uint64())
 }
 
-// TestSettle runs in a process of its own: the first collection comes once.
+// TestSettle runs in a process of its own: what happens before main does so once.
 func TestSettle(t *testing.T) {
 	for _, gogc := range []string{"", "50"} {
 		t.Run("GOGC="+gogc, func(t *testing.T) {
@@ -34,21 +34,45 @@ func TestSettleProcess(t *testing.T) {
 	if os.Getenv("HEAP_PROCESS") == "" {
 		return
 	}
-	want := runtimeDefault
-	if given, err := strconv.Atoi(os.Getenv("GOGC")); err == nil {
-		want = given
-	}
 	if got := percent(); got != early {
 		t.Errorf("before main: %d %%, want %d", got, early)
 	}
 	Settle()
-	if got := percent(); want != runtimeDefault && got != want {
-		t.Errorf("with a GOGC: %d %%, want %d", got, want)
+	given, err := strconv.Atoi(os.Getenv("GOGC"))
+	if err == nil {
+		if got := percent(); got != given {
+			t.Errorf("with a GOGC: %d %%, want %d", got, given)
+		}
 	}
-	runtime.GC()
-	for deadline := time.Now().Add(10 * time.Second); percent() != want; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("after a collection: %d %%, want %d", percent(), want)
+	// More and more is in use: the floor counts less and less, and then not at all.
+	var used [][]byte
+	for _, want := range []int{600, 300, runtimeDefault, runtimeDefault} {
+		used = append(used, make([]byte, 5<<20))
+		if want == runtimeDefault {
+			used = append(used, make([]byte, floor))
+		}
+		if err == nil {
+			want = given
+		}
+		runtime.GC()
+		for deadline := time.Now().Add(10 * time.Second); percent() > want; runtime.Gosched() {
+			if time.Now().After(deadline) {
+				t.Fatalf("after a collection: %d %%, want at most %d", percent(), want)
+			}
+		}
+	}
+	if got := percent(); err != nil && got != runtimeDefault {
+		t.Errorf("with much in use: %d %%, want %d", got, runtimeDefault)
+	}
+	runtime.KeepAlive(used)
+}
+
+func TestPercentFor(t *testing.T) {
+	for live, want := range map[uint64]int{
+		0: early, 1 << 20: early, 4 << 20: 700, 8 << 20: 300, floor / 2: 100, floor: 100, 1 << 40: 100,
+	} {
+		if got := percentFor(live); got != want {
+			t.Errorf("with %d bytes in use: %d %%, want %d", live, got, want)
 		}
 	}
 }
