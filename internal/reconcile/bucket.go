@@ -122,7 +122,10 @@ func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (fetch.BucketOptions, e
 		Algorithm: godigest.Algorithm(r.o.DigestAlgorithm),
 	}
 	var err error
-	if o.Login, err = r.bucketLogin(obj); err != nil {
+	if o.Login, err = r.bucketLogin(obj); r.forgiven(err) {
+		o.Ambient, err = r.o.MissingSecrets == MissingSecretsAmbient, nil
+	}
+	if err != nil {
 		return o, err
 	}
 	if o.Identity, err = r.certificates(obj.Namespace, obj.Spec.CertSecretRef); err != nil {

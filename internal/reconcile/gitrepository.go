@@ -140,6 +140,9 @@ func (r *Reconciler) gitLogin(obj *sourcev1.GitRepository) (*fetch.GitLogin, err
 		return nil, fmt.Errorf("failed to configure authentication options: %w", &fetch.NotSupportedError{What: "provider " + provider + " of a GitRepository"})
 	}
 	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
+	if !app && r.forgiven(err) {
+		return nil, nil // no program leaves logins for Git that would be used here
+	}
 	if err != nil || secret == nil {
 		return nil, err
 	}
