@@ -66,7 +66,7 @@ type DuplicateError struct {
 // Hint offers a way out where kustomizations are the reason.
 func (e *DuplicateError) Hint() string {
 	if len(slices.Compact(slices.Clone(e.built))) < 2 {
-		return ""
+		return e.last.PartHint()
 	}
 	return "one run is about one cluster: name the directory of one cluster with -f"
 }

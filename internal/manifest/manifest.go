@@ -79,9 +79,9 @@ func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
 	return &derived
 }
 
-// PartOf is the kustomization file beside the object's own that names that one, "" if there is none. The object may be no
-// more than a patch then.
-func (o *Object) PartOf() string {
+// PartHint says what to do with an object whose file is named by a kustomization file beside it, "" for others: it may be
+// no more than a patch.
+func (o *Object) PartHint() string {
 	dir, own := filepath.Split(o.Pos.File)
 	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
 		name = filepath.Join(dir, name)
@@ -89,7 +89,7 @@ func (o *Object) PartOf() string {
 			continue
 		}
 		if text, err := read(context.Background(), name); err == nil && bytes.Contains(text, []byte(own)) {
-			return name
+			return name + " names this file: read its directory with -R -f, or pass the file as an argument with --lookup-dir"
 		}
 	}
 	return ""

@@ -140,8 +140,8 @@ func Rejected(obj *manifest.Object, err error) []finding.Finding {
 		var hints []string
 		if c.Hint != "" {
 			hints = []string{c.Hint}
-		} else if part := partOf(obj, c.Code); part != "" {
-			hints = []string{part + " names this file: read its directory with -R -f, or pass the file as an argument with --lookup-dir"}
+		} else if hint := partHint(obj, c.Code); hint != "" {
+			hints = []string{hint}
 		}
 		f := newFinding(obj, c.Code, c.Message, hints, c.Path...)
 		if obj.Open && f.Code == finding.UnresolvedVariable {
@@ -152,12 +152,12 @@ func Rejected(obj *manifest.Object, err error) []finding.Finding {
 	return found
 }
 
-// partOf is the kustomization that may add what an object lacks.
-func partOf(obj *manifest.Object, code finding.Code) string {
+// partHint names the kustomization that may add what an object lacks.
+func partHint(obj *manifest.Object, code finding.Code) string {
 	if code != finding.MissingField {
 		return ""
 	}
-	return obj.PartOf()
+	return obj.PartHint()
 }
 
 // Warned is what admission finds odd about an object.

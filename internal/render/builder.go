@@ -37,6 +37,7 @@ type builder struct {
 
 	passed    map[string]bool // real paths of the files that the input is about, nil if it is about all
 	concerned map[string]bool // and of those whose objects it is about
+	spared    map[string]bool // of builds that failed: they are there as they are written
 	done      bool            // there is nothing to build
 }
 
@@ -158,8 +159,10 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 	b.errs = append(b.errs, failed)
 }
 
-// abandon claims what a build that failed would have led to: by itself it would be something else.
+// abandon claims what a build that failed would have led to: by itself it would be something else. Where it is only there
+// for references, it is better than nothing.
 func (b *builder) abandon(c *closure) {
+	b.spare(c)
 	for _, n := range b.all {
 		if n.abandoned || !c.files[n.file] {
 			continue

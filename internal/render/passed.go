@@ -18,7 +18,7 @@ func (b *builder) pass() {
 	if b.in.Passed == nil {
 		return
 	}
-	b.passed = map[string]bool{}
+	b.passed, b.spared = map[string]bool{}, map[string]bool{}
 	for _, name := range b.in.Passed {
 		if real, err := absolute(name); err == nil {
 			b.passed[real] = true
@@ -58,6 +58,15 @@ func (b *builder) concern(nodes []*node) {
 // shapes tells whether a file that was passed says what becomes of the objects of a directory.
 func (b *builder) shapes(d *directory) bool {
 	return b.passed[d.file] || slices.ContainsFunc(d.files, func(f string) bool { return b.passed[f] && !d.resources[f] })
+}
+
+// spare leaves the files of a build that failed as they are, if the input is not about them.
+func (b *builder) spare(c *closure) {
+	for path := range c.files {
+		if b.passed != nil && !b.concerned[path] {
+			b.spared[path] = true
+		}
+	}
 }
 
 // touches tells whether the input is about anything of a build.

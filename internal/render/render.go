@@ -263,7 +263,7 @@ func (b *builder) parsed() map[string]*manifest.File {
 func (b *builder) result() *manifest.Build {
 	claimed := map[*manifest.File]bool{}
 	for path := range b.claimed {
-		if f := b.byPath[path]; f != nil {
+		if f := b.byPath[path]; f != nil && !b.spared[path] {
 			claimed[f] = true
 		}
 	}
