@@ -108,3 +108,12 @@ func TestIgnored(t *testing.T) {
 		}
 	}
 }
+
+func TestFew(t *testing.T) {
+	five := []string{"a", "b", "c", "d", "e"}
+	for want, words := range map[string][]string{"": nil, "a, b, c, d, e": five, "a, b, c, d, e and 2 more": append(five, "f", "g")} {
+		if got := few(words); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -58,7 +58,7 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 		return nil, err
 	}
 	if clusters := in.renderer.Clusters(); len(clusters) > 0 {
-		text := fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", join(clusters), clusters[0])
+		text := fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", few(clusters), clusters[0])
 		a.console.tellAs(reconcile.NewFinding(nil, finding.SeveralClusters, text, "", manifest.Excerpt{}), telling{brief: true})
 	}
 	return in, nil
@@ -77,10 +77,10 @@ func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string) 
 	}
 	clusters := first.renderer.Clusters()
 	if len(clusters) > 0 {
-		a.console.info(subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(clusters), strings.Join(clusters, ", ")))
+		a.console.info(subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(clusters), few(clusters)))
 	}
 	inputs := []*input{first}
-	for len(inputs) < len(clusters) && ctx.Err() == nil {
+	for len(inputs) < len(clusters) {
 		c.stdin = bytes.NewReader(stdin.Bytes())
 		in, err := a.readCluster(ctx, o, args, "", len(inputs)+1, c)
 		if err != nil {

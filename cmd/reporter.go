@@ -158,3 +158,14 @@ func (c *console) hintUnresolved(obj *manifest.Object) {
 }
 
 func join(words []string) string { return strings.Join(words, ", ") }
+
+// maxFew is how many of a list are told by name.
+const maxFew = 5
+
+// few is join for what may be many.
+func few(words []string) string {
+	if len(words) <= maxFew {
+		return join(words)
+	}
+	return fmt.Sprintf("%s and %d more", join(words[:maxFew]), len(words)-maxFew)
+}

@@ -156,7 +156,7 @@ func (v *verdict) judge(c *console, ignores *finding.Ignores) {
 	for _, j := range v.judged {
 		for _, f := range j.in.found {
 			if clusters := in[keyOf(f)]; len(clusters) < len(v.judged) {
-				f.Message += " (in " + join(clusters) + ")"
+				f.Message += " (in " + few(clusters) + ")"
 			}
 			v.find(c, ignores, j, v.raised(f))
 		}
