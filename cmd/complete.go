@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -71,7 +72,7 @@ func (a *app) completeObjects(c *cobra.Command, args []string, begun string) ([]
 		files = nil
 	}
 	named, _ := c.Flags().GetStringArray("filename")
-	files = slices.DeleteFunc(append(files, named...), func(file string) bool { return file == "-" })
+	files = slices.DeleteFunc(append(files, named...), pipe)
 	if len(files) == 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
@@ -85,6 +86,12 @@ func (a *app) completeObjects(c *cobra.Command, args []string, begun string) ([]
 		}
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// pipe tells what can be read only once, or never.
+func pipe(file string) bool {
+	info, err := os.Stat(file)
+	return file == "-" || err == nil && !info.IsDir() && !info.Mode().IsRegular()
 }
 
 // objectArgument is an object as an argument, in small letters if they were begun with.

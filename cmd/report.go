@@ -3,6 +3,7 @@ package cmd
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -70,14 +72,14 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 
 // report writes the reports of a run that is over, and tells GitHub. It returns the exit
 // code: a report that is missing is a failure, whatever else may be forgiven.
-func (a *app) report(o *reportOptions, run *report.Run, outputs []githubOutput, code int) int {
+func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, outputs []githubOutput, code int) int {
 	a.reported = true
 	run.ListSilenced = o.silenced
 	a.placeFiles(run)
 	for _, t := range o.targets {
-		if err := a.writeReport(t, run); err != nil {
+		if err := a.writeReport(ctx, t, run); err != nil {
 			a.console.fail(fmt.Errorf("--report %s=%s: %w", t.format, t.file, err))
-			code = worst(code, exitFailed)
+			code = worst(code, codeOfFailure(err))
 		}
 	}
 	if !o.noGitHub && a.env.Getenv("GITHUB_ACTIONS") == "true" {
@@ -104,10 +106,10 @@ func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 	a.console.keep(f)
 	run := a.newReport(nil, a.unusable)
 	run.Broken = true
-	return a.report(&o, run, nil, code)
+	return a.report(c.Context(), &o, run, nil, code)
 }
 
-func (a *app) writeReport(t reportTarget, run *report.Run) error {
+func (a *app) writeReport(ctx context.Context, t reportTarget, run *report.Run) error {
 	var content bytes.Buffer
 	if err := report.Write(&content, t.format, run); err != nil {
 		return err
@@ -116,18 +118,18 @@ func (a *app) writeReport(t reportTarget, run *report.Run) error {
 		_, err := a.env.Stdout.Write(content.Bytes())
 		return err
 	}
-	return writeWhole(t.file, content.Bytes())
+	return writeWhole(ctx, t.file, content.Bytes())
 }
 
 // writeWhole writes a file completely or not at all. What is no regular file, a pipe or
 // a device, is written to as it is.
-func writeWhole(path string, content []byte) error {
+func writeWhole(ctx context.Context, path string, content []byte) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
 		return errors.New("is a directory")
 	case err == nil && !info.Mode().IsRegular():
-		return os.WriteFile(path, content, 0o666)
+		return writeInBackground(ctx, path, content)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -142,6 +144,26 @@ func writeWhole(path string, content []byte) error {
 		return errors.Join(err, ignoreMissing(os.Remove(temporary)))
 	}
 	return nil
+}
+
+// readerPatience is how long a run that is cut short waits for whoever reads its report.
+const readerPatience = time.Second
+
+// writeInBackground writes to a pipe or a device, which may have nobody who reads it.
+func writeInBackground(ctx context.Context, path string, content []byte) error {
+	done := make(chan error, 1)
+	go func() { done <- os.WriteFile(path, content, 0o666) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(readerPatience):
+		return context.Cause(ctx)
+	}
 }
 
 func ignoreMissing(err error) error {

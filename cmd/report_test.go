@@ -15,24 +15,24 @@ func TestWriteWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a", "b", "report")
 	for _, text := range []string{"first, which is longer", "second"} {
-		if err := writeWhole(path, []byte(text)); err != nil {
+		if err := writeWhole(t.Context(), path, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
-	if err := writeWhole(filepath.Dir(path), nil); err == nil {
+	if err := writeWhole(t.Context(), filepath.Dir(path), nil); err == nil {
 		t.Error("a directory was written")
 	}
-	if err := writeWhole(filepath.Join(path, "below"), nil); err == nil {
+	if err := writeWhole(t.Context(), filepath.Join(path, "below"), nil); err == nil {
 		t.Error("below a file there is none")
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
 		t.Errorf("something was left behind: %v, %v", entries, err)
 	}
 	if runtime.GOOS != "windows" {
-		if err := writeWhole("/dev/null", []byte("x")); err != nil {
+		if err := writeWhole(t.Context(), "/dev/null", []byte("x")); err != nil {
 			t.Error(err)
 		}
 		if info, err := os.Stat("/dev/null"); err != nil || info.Mode().IsRegular() {

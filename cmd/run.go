@@ -80,7 +80,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if o.input.exitZero && code != exitInterrupted && code != exitUsage {
 		code = exitOK
 	}
-	code = a.report(&o.report, a.newReport(a.reportObjects(in, results), in.unusable), o.outputs(), code)
+	code = a.report(ctx, &o.report, a.newReport(a.reportObjects(in, results), in.unusable), o.outputs(), code)
 	if printed != nil {
 		return exitFailed, fmt.Errorf("stdout: %w", printed)
 	}

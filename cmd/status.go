@@ -74,7 +74,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
-	code = a.report(reports, a.newReport(a.rememberedObjects(found), a.unusable), nil, code)
+	code = a.report(ctx, reports, a.newReport(a.rememberedObjects(found), a.unusable), nil, code)
 	if printed != nil {
 		return exitFailed, fmt.Errorf("stdout: %w", printed)
 	}

@@ -94,7 +94,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
-	return a.report(reports, a.newReport(objects, unusable), nil, code), nil
+	return a.report(ctx, reports, a.newReport(objects, unusable), nil, code), nil
 }
 
 // checkAny wants each selector to fit an object of one of the clusters.
