@@ -25,10 +25,12 @@ func ociRules() []Rule {
 		{
 			Code: ServiceAccount, Name: "service-account", Group: groupSecrets, Severity: Error,
 			Summary:     "A service account gives no login",
-			Explanation: "The service account is not in the input, one of its pull secrets cannot be used, or it is to log in to a cloud, which needs a feature gate of source-controller.",
-			Fix:         "Add the ServiceAccount and its imagePullSecrets, or use spec.secretRef.",
-			Example:     source("serviceAccountName: puller\n"),
-			Better:      documents(source("serviceAccountName: puller\n"), account),
+			Explanation: "The API server would refuse the service account, or it is to log in to a cloud, which needs a feature gate of source-controller.",
+			Fix:         "Mend the ServiceAccount and its imagePullSecrets, or use spec.secretRef.",
+			Example:     documents(source("serviceAccountName: puller\n"), account+"imagePullSecrets:\n- login\n"),
+			Better: documents(source("serviceAccountName: puller\n"), account+"imagePullSecrets:\n- name: login\n",
+				"apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\ntype: kubernetes.io/dockerconfigjson\nstringData:\n"+
+					"  .dockerconfigjson: '{\"auths\": {\"registry.example.org\": {\"username\": \"user\", \"password\": \"secret\"}}}'\n"),
 		},
 	}
 }

@@ -97,11 +97,9 @@ func inputCode(err error) finding.Code {
 		return finding.InvalidSecret
 	case is[*RejectedError](err), duplicate != nil:
 		return finding.UnusableSource
-	case errors.As(err, &missing) && missing.Kind == "Secret":
+	case errors.As(err, &missing) && (missing.Kind == "Secret" || missing.Kind == "ServiceAccount"):
 		return finding.MissingSecret
-	case errors.As(err, &missing) && missing.Kind == "ServiceAccount", is[*manifest.ServiceAccountError](err), is[featureGateError](err):
-		return finding.ServiceAccount
-	case errors.As(err, &missing) && missing.Kind == "ServiceAccount":
+	case is[*manifest.ServiceAccountError](err), is[featureGateError](err):
 		return finding.ServiceAccount
 	case errors.As(err, &missing):
 		return finding.MissingSource

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/meta"
@@ -283,15 +284,41 @@ func (p *pass) composeValues(hr *helmv2.HelmRelease) (string, error) {
 		return "", status.ValuesError.Wrap(err)
 	}
 	forgiven := func(err error) { p.debugf("%v", err) }
-	composed, err := values.Compose(hr.Namespace, hr.Spec.ValuesFrom, inline, p.r.inventory.valuesOf(hr.Namespace), forgiven)
-	if err != nil {
+	refs, whole := hr.Spec.ValuesFrom, true
+	if policy := p.r.o.MissingSecrets; policy != MissingSecretsFail && policy != "" {
+		refs = p.r.inventory.valuesAtHand(hr, func(i int, err error) {
+			whole = false
+			p.warnAt(finding.MissingSecret, err.Error(), "spec", "valuesFrom", i, "name")
+		})
+	}
+	composed, err := values.Compose(hr.Namespace, refs, inline, p.r.inventory.valuesOf(hr.Namespace), forgiven)
+	switch {
+	case err != nil:
 		return "", status.ValuesError.Wrap(err)
+	case !whole:
+		return "", nil // nobody knows the digest that the cluster comes to
 	}
 	digest, err := values.Digest(composed)
 	if err != nil {
 		return "", status.ValuesError.Wrap(err)
 	}
 	return digest.String(), nil
+}
+
+// valuesAtHand are the references to values, those to Secrets that are not in the input marked as optional, so that the
+// others can be composed without them.
+func (inv *Inventory) valuesAtHand(hr *helmv2.HelmRelease, absent func(i int, err error)) []meta.ValuesReference {
+	refs := slices.Clone(hr.Spec.ValuesFrom)
+	for i, ref := range refs {
+		if ref.Kind != "Secret" || ref.Optional {
+			continue
+		}
+		if _, err := inv.Secret(hr.Namespace, ref.Name); is[*manifest.NotFoundError](err) {
+			absent(i, fmt.Errorf("could not resolve %s: %w", values.Reference{Namespace: hr.Namespace, ValuesReference: ref}, err))
+			refs[i].Optional = true
+		}
+	}
+	return refs
 }
 
 // inlineValues refuses what helm-controller would take for no values at all. It reads

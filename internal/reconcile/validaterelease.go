@@ -2,15 +2,11 @@ package reconcile
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
-	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
@@ -50,25 +46,9 @@ func (v *validation) releaseValues(hr *helmv2.HelmRelease) {
 		v.fail(finding.InvalidValues, err, "spec", "values")
 		return
 	}
-	_, err = values.Compose(hr.Namespace, v.valuesAtHand(hr), inline, v.inv.valuesOf(hr.Namespace), func(error) {})
+	refs := v.inv.valuesAtHand(hr, func(i int, err error) { v.fail(finding.MissingSecret, err, "spec", "valuesFrom", i, "name") })
+	_, err = values.Compose(hr.Namespace, refs, inline, v.inv.valuesOf(hr.Namespace), func(error) {})
 	v.fail(finding.InvalidValues, err, releasePlace(err)...)
-}
-
-// valuesAtHand are the references to values, those to Secrets that are not in the input marked as optional: the others
-// can be judged without them.
-func (v *validation) valuesAtHand(hr *helmv2.HelmRelease) []meta.ValuesReference {
-	refs := slices.Clone(hr.Spec.ValuesFrom)
-	for i, ref := range refs {
-		if ref.Kind != "Secret" || ref.Optional {
-			continue
-		}
-		if _, err := v.inv.Secret(hr.Namespace, ref.Name); is[*manifest.NotFoundError](err) {
-			err = fmt.Errorf("could not resolve %s: %w", values.Reference{Namespace: hr.Namespace, ValuesReference: ref}, err)
-			v.fail(finding.MissingSecret, err, "spec", "valuesFrom", i, "name")
-			refs[i].Optional = true
-		}
-	}
-	return refs
 }
 
 // applyError is a HelmChart that the API server would not take from helm-controller.
