@@ -284,11 +284,11 @@ func (r *Reconciler) Close() error {
 func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) ([]*Result, error) {
 	r.progress, r.requests, r.looked = progress, requests(objects), lookedAt(objects)
 	results := make([]*Result, len(objects))
-	// A chart waits for its source inside its slot, and a release for its chart. Sources
-	// go first and releases last, so that there is always one that does not wait.
 	order := sourcesFirst(objects)
 	ordered(len(order), r.o.Concurrency, func(i int) {
-		results[order[i]] = r.finished(ctx, objects[order[i]])
+		for _, at := range order[i] {
+			results[at] = r.finished(ctx, objects[at])
+		}
 	})
 	return results, r.save(ctx)
 }
@@ -304,19 +304,37 @@ func (r *Reconciler) save(ctx context.Context) error {
 	return r.store.Save(ctx)
 }
 
-func sourcesFirst(objects []*admission.Admitted) []int {
-	var sources, others, last []int
+// sourcesFirst says which objects are reconciled one after the other, and in which order
+// to begin with them. A chart waits for its source inside its slot: sources go first, so
+// that there is always one that does not wait. A release follows what it takes its chart
+// from in the same slot, while others wait for the network or the disk.
+func sourcesFirst(objects []*admission.Admitted) [][]int {
+	var sources, others, releases []int
 	for i, adm := range objects {
 		switch k, _ := kindOfObject(adm.Object); {
 		case k.source:
 			sources = append(sources, i)
 		case k.waits:
-			last = append(last, i)
+			releases = append(releases, i)
 		default:
 			others = append(others, i)
 		}
 	}
-	return slices.Concat(sources, others, last)
+	var order [][]int
+	place := map[store.Key]int{}
+	for _, i := range slices.Concat(sources, others) {
+		place[keyOf(objects[i])] = len(order)
+		order = append(order, []int{i})
+	}
+	for _, i := range releases {
+		kind, namespace, name, _ := SourceRef(objects[i])
+		if at, ok := place[store.NewKey(kind, namespace, name)]; ok {
+			order[at] = append(order[at], i)
+		} else {
+			order = append(order, []int{i})
+		}
+	}
+	return order
 }
 
 // finished is the result of an object, also if the run ended while somebody else was
