@@ -20,7 +20,11 @@ func (s *Store) Collect(key Key, current string) (int, error) {
 		return 0, err
 	}
 	v := h.view
-	files, err := v.artifacts(key)
+	entries, err := h.list(key)
+	if err != nil || !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isStored(e) && e.Name() != path.Base(current) }) {
+		return 0, err
+	}
+	files, err := v.infos(key, entries)
 	if err != nil {
 		return 0, err
 	}
@@ -66,15 +70,31 @@ func (s *Store) garbage(files []fs.FileInfo, keep []string) (names []string) {
 	return names
 }
 
-// artifacts lists the regular files of the object that are artifacts.
+// list lists the object's directory. It is as it was when the lock was taken, unless an artifact was begun or removed.
+func (h *holding) list(key Key) ([]fs.DirEntry, error) {
+	if h.listed {
+		return h.entries, nil
+	}
+	return h.view.ReadDir(key.dir())
+}
+
+// isStored tells whether an entry of an object's directory is an artifact.
+func isStored(e fs.DirEntry) bool { return e.Type().IsRegular() && isArtifact(e.Name()) }
+
+// artifacts lists the artifacts of the object.
 func (v *view) artifacts(key Key) ([]fs.FileInfo, error) {
 	entries, err := v.ReadDir(key.dir())
 	if err != nil {
 		return nil, err
 	}
+	return v.infos(key, entries)
+}
+
+// infos are those of the artifacts among the entries.
+func (v *view) infos(key Key, entries []fs.DirEntry) ([]fs.FileInfo, error) {
 	var files []fs.FileInfo
 	for _, e := range entries {
-		if !e.Type().IsRegular() || !isArtifact(e.Name()) {
+		if !isStored(e) {
 			continue
 		}
 		fi, err := v.Lstat(path.Join(key.dir(), e.Name()))

@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -50,8 +51,9 @@ func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err err
 		<-turn
 		return nil, lockError(key, err)
 	}
-	v.sweep(key)
-	s.setHeld(key, &holding{view: v})
+	h := &holding{view: v}
+	h.sweep(key)
+	s.setHeld(key, h)
 	return sync.OnceValue(func() error {
 		s.setHeld(key, nil)
 		v.close()
@@ -75,7 +77,10 @@ func (s *Store) turn(key Key) chan struct{} {
 // A holding is what a lock gives: nobody else changes what it shows.
 type holding struct {
 	view   *view
-	record []byte // as it was last read or written, nil if it was not
+	record atomic.Pointer[[]byte] // as it was last read or written, nil if it was not
+
+	listed  bool // entries are those of the object's directory
+	entries []fs.DirEntry
 }
 
 func (s *Store) setHeld(key Key, h *holding) {
@@ -103,8 +108,8 @@ func (s *Store) locked(key Key) (Key, *holding, error) {
 	return key, h, nil
 }
 
-// look returns the view of an object, be it locked or not, and what to call after it.
-func (s *Store) look(key Key) (v *view, done func(), err error) {
+// look is the way to read what is there of an object, be it locked or not. The second result is to be called after it.
+func (s *Store) look(key Key) (h *holding, done func(), err error) {
 	root, err := s.existing()
 	if err != nil {
 		return nil, nil, err
@@ -112,10 +117,10 @@ func (s *Store) look(key Key) (v *view, done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h := s.held[key]; h != nil {
-		return h.view, func() {}, nil
+		return h, func() {}, nil
 	}
-	v = newView(root)
-	return v, v.close, nil
+	h = &holding{view: newView(root)}
+	return h, h.view.close, nil
 }
 
 func (s *Store) waitForLock(ctx context.Context, v *view, name string) (*os.File, error) {
@@ -195,18 +200,19 @@ func isCurrent(dir lstater, name string, f *os.File) (bool, error) {
 
 // sweep removes what a process left unfinished that was killed while it held the lock. What cannot be removed does no
 // harm but to take room; a directory that cannot be written to is reported by whatever comes next.
-func (v *view) sweep(key Key) {
-	_ = v.Remove(key.record() + tempSuffix)
-	_ = v.Remove(key.next() + tempSuffix)
-	entries, err := v.ReadDir(key.dir())
+func (h *holding) sweep(key Key) {
+	_ = h.view.removeFile(key.record() + tempSuffix)
+	_ = h.view.removeFile(key.next() + tempSuffix)
+	entries, err := h.view.ReadDir(key.dir())
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), tempPrefix) && !e.IsDir() {
-			_ = v.Remove(path.Join(key.dir(), e.Name()))
+			_ = h.view.Remove(path.Join(key.dir(), e.Name()))
 		}
 	}
+	h.listed, h.entries = true, entries
 }
 
 // lstater is a directory, or a view of several.

@@ -45,6 +45,7 @@ func (s *Store) Create(key Key) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.listed = false
 	temp := path.Join(key.dir(), tempPrefix+rand.Text())
 	f, err := s.createIn(h.view, temp)
 	var dirError *DirectoryError

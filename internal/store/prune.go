@@ -138,7 +138,7 @@ func isOurs(e fs.DirEntry) bool {
 	if isLink(e.Name()) {
 		return !e.IsDir()
 	}
-	return e.Type().IsRegular() && isArtifact(e.Name())
+	return isStored(e)
 }
 
 // isPresent reports whether there is more of the object than a lock.

@@ -61,15 +61,12 @@ func (s *Store) Remember(key Key, r *Record) error {
 	if err != nil {
 		return fmt.Errorf("remember %s: %w", key, err)
 	}
-	if h.record == nil {
-		h.record, _ = h.view.readState(key.record(), maxRecord) // what cannot be read is replaced
-	}
-	if !bytes.Equal(h.record, data) {
-		h.record = nil
+	if old, err := h.readRecord(key); err != nil || !bytes.Equal(old, data) { // what cannot be read is replaced
+		h.record.Store(nil)
 		if err := s.writeFile(h.view, key.record(), data); err != nil {
 			return fmt.Errorf("remember %s: %w", key, err)
 		}
-		h.record = data
+		h.record.Store(&data)
 	}
 	return h.view.removeFile(key.next())
 }
@@ -98,12 +95,12 @@ func (s *Store) Recall(key Key) (*Record, error) {
 	if s.isShared(key) {
 		return s.recallShared(key)
 	}
-	v, done, err := s.look(key)
+	h, done, err := s.look(key)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	data, err := v.readState(key.record(), maxRecord)
+	data, err := h.readRecord(key)
 	if errors.Is(err, errTooLarge) || errors.Is(err, errIrregular) {
 		return nil, &RecordError{key.record(), err}
 	}
@@ -111,6 +108,18 @@ func (s *Store) Recall(key Key) (*Record, error) {
 		return nil, err
 	}
 	return decodeRecord(key.record(), data)
+}
+
+// readRecord reads the record, once while the object is locked.
+func (h *holding) readRecord(key Key) ([]byte, error) {
+	if data := h.record.Load(); data != nil {
+		return *data, nil
+	}
+	data, err := h.view.readState(key.record(), maxRecord)
+	if err == nil {
+		h.record.Store(&data)
+	}
+	return data, err
 }
 
 func decodeRecord(name string, data []byte) (*Record, error) {

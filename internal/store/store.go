@@ -212,12 +212,17 @@ func inPlace(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// removeFile removes a file that may be gone already.
+// removeFile removes a file that may be gone already. It looks first: nearly always it is, and to remove what is not
+// there is tried in two ways.
 func (v *view) removeFile(name string) error {
-	if err := v.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	_, err := v.Lstat(name)
+	if err == nil {
+		err = v.Remove(name)
 	}
-	return nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // writeFile puts data at name: all of it or, whatever happens, what was there before. Only who holds the object's

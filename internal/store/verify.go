@@ -69,12 +69,12 @@ func (s *Store) OpenArtifact(artifact string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, done, err := s.look(key)
+	h, done, err := s.look(key)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return v.openRegular(artifact)
+	return h.view.openRegular(artifact)
 }
 
 // openRegular opens a regular file. Anything else, a link too, counts as missing, as it does to source-controller.
@@ -129,6 +129,7 @@ func (s *Store) Remove(artifact string) error {
 	if fi.IsDir() {
 		return &fs.PathError{Op: "remove", Path: artifact, Err: errIrregular}
 	}
+	h.listed = false
 	return h.view.removeFile(artifact)
 }
 
@@ -163,12 +164,12 @@ func (s *Store) isReplacement(artifact string) bool {
 	if err != nil {
 		return false
 	}
-	v, done, err := s.look(key)
+	h, done, err := s.look(key)
 	if err != nil {
 		return false
 	}
 	defer done()
-	data, err := v.readState(key.next(), maxRecord)
+	data, err := h.view.readState(key.next(), maxRecord)
 	if err != nil {
 		return false
 	}
