@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -47,18 +48,22 @@ func (r *repository) build(ctx context.Context, dir, file string, k *types.Kusto
 	if !keep {
 		k.BuildMetadata = append(slices.Clone(k.BuildMetadata), types.OriginAnnotations)
 	}
-	if err := r.inline(ctx, dir, k, replace); err != nil {
+	files := maps.Clone(replace)
+	if files == nil {
+		files = map[string][]byte{}
+	}
+	fs := r.fileSystem(ctx, files)
+	if err := r.inline(fs, dir, k); err != nil {
 		return nil, r.plainError(err)
 	}
 	text, err := sigsyaml.Marshal(k)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{file: text}
-	for path, data := range replace {
-		files[path] = data
+	if _, decrypted := files[file]; !decrypted {
+		files[file] = text
 	}
-	m, err := run(ctx, r.fileSystem(ctx, files), dir)
+	m, err := run(ctx, fs, dir)
 	if err != nil {
 		return nil, r.plainError(err)
 	}

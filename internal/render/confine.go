@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
@@ -33,10 +34,30 @@ type confined struct {
 	root    string // absolute, without links
 	replace map[string][]byte
 	display func(string) string
-	load    func(path string) ([]byte, bool, error) // kustomization files, as they are to be read
+	load    func(c *confined, path string) ([]byte, bool, error) // kustomization files, as they are to be read
+	budget  *budget
 
+	failed error // of a kustomization file, which kustomize takes for one that is not there
+}
+
+// budget is what one build may read, with those that it needs before. The mutex is for builds that were given up.
+type budget struct {
+	mu           sync.Mutex
 	reads, bytes int
-	failed       error // of a kustomization file, which kustomize takes for one that is not there
+}
+
+func (b *budget) spend(reads, bytes int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reads += reads
+	b.bytes += bytes
+	switch {
+	case b.reads > maxBuildReads:
+		return fmt.Errorf("a build reads more than %d files", maxBuildReads)
+	case b.bytes > maxBuildBytes:
+		return fmt.Errorf("a build reads more than %d MiB", maxBuildBytes>>20)
+	}
+	return nil
 }
 
 // real is where a path leads. What leads out of the root is not there.
@@ -89,15 +110,15 @@ func (c *confined) ReadFile(path string) ([]byte, error) {
 	if err := c.ctx.Err(); err != nil {
 		return nil, err
 	}
-	if c.reads++; c.reads > maxBuildReads {
-		return nil, fmt.Errorf("a build reads more than %d files", maxBuildReads)
-	}
-	data, err := c.read(filepath.Clean(path))
-	if err != nil {
+	if err := c.budget.spend(1, 0); err != nil {
 		return nil, err
 	}
-	if c.bytes += len(data); c.bytes > maxBuildBytes {
-		return nil, fmt.Errorf("a build reads more than %d MiB", maxBuildBytes>>20)
+	data, err := c.read(filepath.Clean(path))
+	if err == nil {
+		err = c.budget.spend(0, len(data))
+	}
+	if err != nil {
+		return nil, err
 	}
 	return data, nil
 }
@@ -111,7 +132,7 @@ func (c *confined) read(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", c.display(path), err)
 	}
 	if manifest.IsKustomizationFile(real) {
-		if data, ok, err := c.load(real); ok || err != nil {
+		if data, ok, err := c.load(c, real); ok || err != nil {
 			if c.failed == nil {
 				c.failed = err
 			}

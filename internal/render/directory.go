@@ -1,7 +1,6 @@
 package render
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -184,7 +183,7 @@ func (d *directory) resolve(r *repository) error {
 }
 
 // kustomizationText is a kustomization file as kustomize is to read it.
-func (r *repository) kustomizationText(ctx context.Context, path string, replace map[string][]byte) ([]byte, bool, error) {
+func (r *repository) kustomizationText(c *confined, path string) ([]byte, bool, error) {
 	d := r.directory(filepath.Dir(path))
 	if d == nil || d.file != path {
 		return nil, false, nil
@@ -196,7 +195,7 @@ func (r *repository) kustomizationText(ctx context.Context, path string, replace
 	if len(k.Generators)+len(k.Transformers)+len(k.Validators) > 0 {
 		var err error
 		if k, err = clone(k); err == nil {
-			err = r.inline(ctx, d.path, k, replace)
+			err = r.inline(c, d.path, k)
 		}
 		if err != nil {
 			return nil, true, err

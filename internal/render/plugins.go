@@ -1,7 +1,6 @@
 package render
 
 import (
-	"context"
 	"fmt"
 	"os"
 
@@ -10,7 +9,7 @@ import (
 
 // inline puts what the directories among the generators, transformers and validators of a kustomization build in their
 // place. kustomize would build them itself, but what comes out must name no address, and that is known only afterwards.
-func (r *repository) inline(ctx context.Context, dir string, k *types.Kustomization, replace map[string][]byte) error {
+func (r *repository) inline(c *confined, dir string, k *types.Kustomization) error {
 	for _, list := range []struct {
 		field   string
 		entries []string
@@ -21,7 +20,7 @@ func (r *repository) inline(ctx context.Context, dir string, k *types.Kustomizat
 			}
 			path, err := within(r.root, join(dir, entry))
 			if err == nil && isDirectory(path) {
-				list.entries[i], err = r.builtPlugins(ctx, path, replace)
+				list.entries[i], err = r.builtPlugins(c, path)
 			}
 			if err != nil {
 				return fmt.Errorf("%s[%d]: %s: %w", list.field, i, entry, err)
@@ -36,12 +35,15 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// builtPlugins are the configurations that a directory builds. It is part of the closure of what is built, so this ends.
-func (r *repository) builtPlugins(ctx context.Context, path string, replace map[string][]byte) (string, error) {
+// builtPlugins are the configurations that a directory builds, at the expense of the build that needs them. It is part of
+// the closure of that, so this ends.
+func (r *repository) builtPlugins(c *confined, path string) (string, error) {
 	if d := r.directory(path); d != nil && d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
 		return "", fmt.Errorf("a %s cannot be built by itself", types.ComponentKind)
 	}
-	m, err := run(ctx, r.fileSystem(ctx, replace), path)
+	before := *c
+	before.failed = nil
+	m, err := run(c.ctx, &before, path)
 	if err != nil {
 		return "", err
 	}
@@ -49,8 +51,8 @@ func (r *repository) builtPlugins(ctx context.Context, path string, replace map[
 	if err != nil {
 		return "", err
 	}
-	if len(text) > maxFileSize {
-		return "", fmt.Errorf("larger than %d MiB", maxFileSize>>20)
+	if err := c.budget.spend(0, len(text)); err != nil {
+		return "", err
 	}
 	return string(text), checkPlugin(text)
 }

@@ -155,6 +155,22 @@ func TestDepth(t *testing.T) {
 	}
 }
 
+// TestPluginBudget has one directory built again and again for what it is used in. All of it counts for one build.
+func TestPluginBudget(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"kustomization.yaml":         "# toolkit.fluxcd.io\nresources: [repo.yaml]\ntransformers:\n" + strings.Repeat("- plugins\n", 1000),
+		"repo.yaml":                  fmt.Sprintf(aRepository, "a"),
+		"plugins/kustomization.yaml": "resources: [big.yaml]\n",
+		"plugins/big.yaml": "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: big}\npatch: " +
+			strings.Repeat("x", 8<<20) + "\n",
+	})
+	_, _, errs := load(t.Context(), dir, Options{})
+	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "a build reads more than 128 MiB") {
+		t.Errorf("errors %.300v", errs)
+	}
+}
+
 // TestStopped ends with its context.
 func TestStopped(t *testing.T) {
 	dir := t.TempDir()

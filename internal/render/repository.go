@@ -128,9 +128,7 @@ func (r *repository) skips(info os.FileInfo) bool {
 
 // fileSystem is what kustomize sees of the repository in one build.
 func (r *repository) fileSystem(ctx context.Context, replace map[string][]byte) *confined {
-	return &confined{ctx: ctx, root: r.root, replace: replace, display: r.display, load: func(path string) ([]byte, bool, error) {
-		return r.kustomizationText(ctx, path, replace)
-	}}
+	return &confined{ctx: ctx, root: r.root, replace: replace, display: r.display, load: r.kustomizationText, budget: &budget{}}
 }
 
 // join is a path of the repository as it stands in a file: with slashes, relative to a directory.
