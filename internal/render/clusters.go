@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,11 +11,15 @@ import (
 // cluster is a part of the input that can be one cluster. A repository may hold several: then some Kustomizations are
 // there more than once, each time another one.
 type cluster struct {
-	name   string
-	dirs   []string // where its own origins are
-	own    []int    // origins that are in no other
-	starts []int
+	name    string
+	dirs    []string // where its own origins are
+	own     []int    // origins that are in no other
+	starts  []int
+	defined map[string]string // the Kustomizations of its own origins, and what they say
 }
+
+// maxClusters bounds how many clusters an input may be divided into: it is read once for each. More of them are one.
+const maxClusters = 100
 
 // Clusters are the directories of the clusters that were found in the input, in its order; none if all of it can be one.
 // Of files that were passed they are those that the files are part of, and the first is built if nobody asked for another.
@@ -54,23 +59,27 @@ func (b *builder) ofCluster(nodes []*node, edges [][]int, starts []int) []int {
 // divide sorts the origins into clusters. Each goes to the nearest that has no other definition of a Kustomization that
 // it leads to. One that fits everywhere and is equally near to several is in all of them.
 func (b *builder) divide(nodes []*node, edges [][]int, starts []int) []*cluster {
-	conflicts := conflictsOf(nodes, edges, starts)
+	defined, contested := definitions(nodes, edges, starts)
 	var clusters []*cluster
 	for _, i := range starts {
-		if len(conflicts[i]) == 0 {
+		if !contested[i] {
 			continue
 		}
 		dir := b.dirOf(nodes[i])
-		near := nearest(clusters, dir, conflicts[i])
+		near := nearest(clusters, dir, defined[i])
 		if len(near) == 0 {
-			near = []*cluster{{name: dir}}
+			near = []*cluster{{name: dir, defined: map[string]string{}}}
 			clusters = append(clusters, near[0])
+		}
+		if len(clusters) > maxClusters {
+			return nil
 		}
 		c := near[0]
 		c.starts, c.own, c.dirs = append(c.starts, i), append(c.own, i), append(c.dirs, dir)
+		maps.Copy(c.defined, defined[i])
 	}
 	for _, i := range starts {
-		if len(conflicts[i]) > 0 {
+		if contested[i] {
 			continue
 		}
 		near := nearest(clusters, b.dirOf(nodes[i]), nil)
@@ -95,12 +104,13 @@ func (b *builder) dirOf(n *node) string {
 	return filepath.Dir(n.file)
 }
 
-// nearest are the clusters that are the fewest directories away, without those that hold any of certain origins.
-func nearest(clusters []*cluster, dir string, without map[int]bool) []*cluster {
+// nearest are the clusters that are the fewest directories away, of those in which certain Kustomizations are not defined
+// otherwise.
+func nearest(clusters []*cluster, dir string, defined map[string]string) []*cluster {
 	var near []*cluster
 	least := 0
 	for _, c := range clusters {
-		if slices.ContainsFunc(c.starts, func(i int) bool { return without[i] }) {
+		if !c.takes(defined) {
 			continue
 		}
 		steps := stepsTo(c.dirs, dir)
@@ -112,6 +122,15 @@ func nearest(clusters []*cluster, dir string, without map[int]bool) []*cluster {
 		}
 	}
 	return near
+}
+
+func (c *cluster) takes(defined map[string]string) bool {
+	for name, spec := range defined {
+		if own, ok := c.defined[name]; ok && own != spec {
+			return false
+		}
+	}
+	return true
 }
 
 // stepsTo counts the directories between one and the nearest of several, up and down.
@@ -133,41 +152,40 @@ func stepsTo(dirs []string, dir string) int {
 	return least
 }
 
-// conflictsOf tells of each origin which others lead to a Kustomization of the same name that says something else.
-func conflictsOf(nodes []*node, edges [][]int, starts []int) map[int]map[int]bool {
-	type definition struct {
-		start int
-		spec  string
-	}
-	defined := map[string][]definition{}
+// definitions are the Kustomizations that each origin leads to, and the origins that lead to one which another one
+// defines otherwise.
+func definitions(nodes []*node, edges [][]int, starts []int) (defined map[int]map[string]string, contested map[int]bool) {
+	defined, contested = map[int]map[string]string{}, map[int]bool{}
+	first, twice := map[string]string{}, map[string]bool{}
 	for _, i := range starts {
+		defined[i] = map[string]string{}
 		for _, j := range reach(edges, i) {
-			if o := nodes[j].object; o != nil {
-				spec, _ := json.Marshal(o.Content["spec"])
-				name := o.Namespace + "/" + o.Name
-				defined[name] = append(defined[name], definition{i, string(spec)})
+			o := nodes[j].object
+			if o == nil {
+				continue
 			}
+			spec, _ := json.Marshal(o.Content["spec"])
+			name := o.Namespace + "/" + o.Name
+			if _, ok := first[name]; !ok {
+				first[name] = string(spec)
+			}
+			twice[name] = twice[name] || first[name] != string(spec)
+			defined[i][name] = string(spec)
 		}
 	}
-	conflicts := map[int]map[int]bool{}
-	for _, same := range defined {
-		for _, a := range same {
-			for _, b := range same {
-				if a.start == b.start || a.spec == b.spec {
-					continue
-				}
-				if conflicts[a.start] == nil {
-					conflicts[a.start] = map[int]bool{}
-				}
-				conflicts[a.start][b.start] = true
-			}
+	for i, names := range defined {
+		for name := range names {
+			contested[i] = contested[i] || twice[name]
 		}
 	}
-	return conflicts
+	return defined, contested
 }
 
 // reach is everything that an origin leads to, itself included.
 func reach(edges [][]int, start int) []int {
+	if len(edges[start]) == 0 {
+		return []int{start}
+	}
 	var nodes []int
 	visit(edges, start, make([]bool, len(edges)), func(i int) { nodes = append(nodes, i) })
 	return nodes
