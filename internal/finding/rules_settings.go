@@ -14,7 +14,7 @@ func referenceRules() []Rule {
 		{
 			Code: MissingSecret, Name: "missing-secret", Group: groupReferences, Severity: Warning,
 			Summary:     "A Secret or ServiceAccount that is referred to is not in the input",
-			Explanation: "It is neither there nor in a file beside it. That is as it should be of one that only the cluster has; for all others, the name may be misspelt. A Secret that is encrypted with SOPS counts as missing without a key, because its values cannot be used. While something is fetched it is an error: --missing-secrets says what to use in its place.",
+			Explanation: "It is neither there nor in a file beside it. That is as it should be of one that only the cluster has; for all others, the name may be misspelt. validate says nothing of one that is encrypted with SOPS, or that an ExternalSecret, a SealedSecret or a Certificate of the input makes. While something is fetched each of these is an error, because its values cannot be used: --missing-secrets says what to use in its place.",
 			Fix:         "Add the file that holds it with -f; if only the cluster has it, say so in a comment: helmsrc:ignore HS031.",
 			Example:     repository(httpURL + "secretRef:\n  name: login\n"),
 			Better:      documents(repository(httpURL+"secretRef:\n  name: login\n"), secret("login", "username: user\npassword: secret\n")),
