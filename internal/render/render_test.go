@@ -159,11 +159,11 @@ func TestDepth(t *testing.T) {
 func TestPluginBudget(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
-		"kustomization.yaml":         "# toolkit.fluxcd.io\nresources: [repo.yaml]\ntransformers:\n" + strings.Repeat("- plugins\n", 1000),
-		"repo.yaml":                  fmt.Sprintf(aRepository, "a"),
-		"plugins/kustomization.yaml": "resources: [big.yaml]\n",
-		"plugins/big.yaml": "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: big}\npatch: " +
-			strings.Repeat("x", 8<<20) + "\n",
+		"kustomization.yaml": "# toolkit.fluxcd.io\nresources: [repo.yaml]\ntransformers:\n" + strings.Repeat("- plugins\n", 1000),
+		"repo.yaml":          fmt.Sprintf(aRepository, "a"),
+		"plugins/kustomization.yaml": "configMapGenerator:\n- name: big\n  files: [big.txt]\n" +
+			"  options: {disableNameSuffixHash: true, annotations: {config.kubernetes.io/local-config: \"true\"}}\n",
+		"plugins/big.txt": strings.Repeat("x", 30<<20),
 	})
 	_, _, errs := load(t.Context(), dir, Options{})
 	if len(errs) != 1 || !strings.Contains(errs[0].Error(), "a build reads more than 128 MiB") {
