@@ -136,6 +136,7 @@ func (c *console) configure(fs *pflag.FlagSet, from origins, env *Env) error {
 	c.color = color == "always" || color == "auto" && terminal && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb"
 	if terminal && !noProgress && !quiet && !c.json && env.Getenv("TERM") != "dumb" {
 		c.live = newLiveRows(c.w, env.Terminal, env.Now, c.color)
+		c.live.foreground = env.Foreground
 	}
 	return nil
 }

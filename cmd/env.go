@@ -28,6 +28,9 @@ type Env struct {
 	// Terminal reports how many columns and lines the terminal behind Stderr has,
 	// and whether there is one. It is asked again and again: windows change.
 	Terminal func() (width, height int, ok bool)
+	// Foreground reports whether the terminal is this program's now, and not the shell's or that of another job. Nil is
+	// always.
+	Foreground func() bool
 	// Getenv reads the environment; proxies, logins and flags go through it too.
 	Getenv func(string) string
 	Now    func() time.Time
@@ -41,15 +44,16 @@ type Env struct {
 func Main() int {
 	heap.Settle()
 	env := &Env{
-		Args:     os.Args[1:],
-		Stdin:    os.Stdin,
-		Stdout:   os.Stdout,
-		Stderr:   os.Stderr,
-		Terminal: func() (int, int, bool) { return terminalSize(os.Stderr) },
-		Getenv:   os.Getenv,
-		Now:      time.Now,
-		Dial:     (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
-		Program:  programName(os.Args[0]),
+		Args:       os.Args[1:],
+		Stdin:      os.Stdin,
+		Stdout:     os.Stdout,
+		Stderr:     os.Stderr,
+		Terminal:   func() (int, int, bool) { return terminalSize(os.Stderr) },
+		Foreground: func() bool { return foreground(int(os.Stderr.Fd())) },
+		Getenv:     os.Getenv,
+		Now:        time.Now,
+		Dial:       (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
+		Program:    programName(os.Args[0]),
 	}
 	return Interruptible(context.Background(), env, os.Exit)
 }

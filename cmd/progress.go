@@ -26,6 +26,8 @@ type liveRows struct {
 	terminal func() (width, height int, ok bool)
 	now      func() time.Time
 	color    bool
+	// foreground is false while somebody else has the terminal, whose prompt would be painted over. Nil is always true.
+	foreground func() bool
 
 	mu      sync.Mutex
 	screen  screen
@@ -152,7 +154,7 @@ func (l *liveRows) repaint(stays string) {
 		height = defaultLines
 	}
 	var lines []string
-	if l.running {
+	if l.running && (l.foreground == nil || l.foreground()) {
 		lines = l.frame(width, height)
 	}
 	l.screen.paint(stays, lines, width)

@@ -230,6 +230,25 @@ func TestPutAside(t *testing.T) {
 	p.want(t, "$ fg")
 }
 
+// TestBackground leaves the terminal to whoever has it, but for lines that stay.
+func TestBackground(t *testing.T) {
+	p := newPicture(t, 40, 10, 2)
+	ours := true
+	p.foreground = func() bool { return ours }
+	p.add(chartNamed("a"))
+	p.repaint("")
+	rows := p.vt.screen()
+	ours = false
+	p.repaint("")
+	p.above("a line\n")
+	if p.want(t, "a line"); p.vt.hidden {
+		t.Error("the cursor is hidden")
+	}
+	ours = true
+	p.repaint("")
+	p.want(t, "a line\n"+rows)
+}
+
 // TestPaintsOnlyChanges counts what is written.
 func TestPaintsOnlyChanges(t *testing.T) {
 	p := newPicture(t, 80, 24, 20)

@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // stoppedWithin is how long it may take to stop. A process that no shell looks after is not stopped at all.
@@ -25,6 +27,12 @@ func onSuspension(aside func(suspend func())) {
 			aside(suspend)
 		}
 	}()
+}
+
+// foreground is false of a job in the background. A terminal that no shell manages has none.
+func foreground(terminal int) bool {
+	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
+	return err != nil || group == unix.Getpgrp()
 }
 
 // suspend stops the process and returns when it goes on. It sends the signal that stops who reads in the background,
