@@ -76,6 +76,8 @@ type exchange struct {
 	slot    *slot
 	attempt int
 	ahead   bool // transfer while what has come is consumed
+	known   Tag  // of what the caller has already
+	tag     Tag  // of the answer
 }
 
 const maxRedirects = 10
@@ -85,14 +87,21 @@ func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) 
 	seen := map[string]bool{}
 	for at := u; ; {
 		seen[at.String()] = true
-		answer, err := x.send(ctx, at)
+		first := len(seen) == 1
+		answer, err := x.send(ctx, at, first)
 		if err != nil {
 			return nil, err
 		}
 		if answer.StatusCode == http.StatusOK {
+			if first {
+				x.tag = tagOf(answer)
+			}
 			return answer, nil
 		}
 		words := snippet(answer)
+		if answer.StatusCode == http.StatusNotModified && first && x.known != "" {
+			return nil, ErrNotModified
+		}
 		next, err := redirect(answer, at)
 		switch {
 		case next == nil && err == nil:
@@ -111,14 +120,39 @@ func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) 
 	}
 }
 
-// send makes one request.
-func (x *exchange) send(ctx context.Context, u *url.URL) (*http.Response, error) {
+// A Tag is the name that a server gives to the version of a file, a strong entity tag of HTTP: two files with the same
+// have the same bytes. It is empty if the server gives none, or another server answered in its stead.
+type Tag string
+
+// maxTag bounds a tag, in bytes.
+const maxTag = 1 << 10
+
+// ErrNotModified says that the file has the tag that the caller knows already.
+var ErrNotModified = errors.New("not modified")
+
+func tagOf(answer *http.Response) Tag {
+	tag := answer.Header.Get("ETag")
+	if len(tag) < 3 || len(tag) > maxTag || tag[0] != '"' || tag[len(tag)-1] != '"' {
+		return ""
+	}
+	if strings.ContainsFunc(tag, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return ""
+	}
+	return Tag(tag)
+}
+
+// send makes one request. Only the first one asks for what is new: a tag means nothing to a server that one is redirected
+// to.
+func (x *exchange) send(ctx context.Context, u *url.URL, first bool) (*http.Response, error) {
 	if err := x.slot.move(ctx, u); err != nil {
 		return nil, newRequestError(ctx, u.String(), err)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, auth.RedactURLError(err)
+	}
+	if first && x.known != "" {
+		r.Header.Set("If-None-Match", string(x.known))
 	}
 	answer, err := x.repo.transport.RoundTrip(r)
 	if err != nil {

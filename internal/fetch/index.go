@@ -22,16 +22,26 @@ func (e *IndexError) Transient() bool { return false }
 // Index downloads the repository's index into dst, at most limit bytes, and reads it on the way. What a single pass
 // cannot tell about it, [index.Offsets.Check] does.
 func (h *HTTP) Index(ctx context.Context, dst Sink, limit int64) (*index.Offsets, error) {
+	offsets, _, err := h.NewIndex(ctx, dst, limit, "")
+	return offsets, err
+}
+
+// NewIndex is Index unless the index has the tag known: then the error is [ErrNotModified]. It returns the tag that the
+// index has now.
+func (h *HTTP) NewIndex(ctx context.Context, dst Sink, limit int64, known Tag) (*index.Offsets, Tag, error) {
 	u := indexURL(h.base)
 	var scan indexScan
+	var tag Tag
 	err := h.operation(ctx, u, func(ctx context.Context, x *exchange) error {
-		x.ahead = true
-		return x.download(ctx, u, dst, limit, tooLargeIndex(limit), scan.consume)
+		x.ahead, x.known = true, known
+		err := x.download(ctx, u, dst, limit, tooLargeIndex(limit), scan.consume)
+		tag = x.tag
+		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return scan.offsets, nil
+	return scan.offsets, tag, nil
 }
 
 func tooLargeIndex(limit int64) error {

@@ -60,7 +60,7 @@ func runRules() []Rule {
 			Code: UnknownChart, Name: "unknown-chart", Group: groupRun, Severity: Error,
 			Summary:     "The source has no such chart",
 			Explanation: "The index has no entry of that name, or the directory of the source is not there.",
-			Fix:         "Correct spec.chart; the hint has the nearest name that exists.",
+			Fix:         "Correct spec.chart: it is the name of an entry of the index, or of a repository of the registry.",
 		},
 		{
 			Code: NoMatch, Name: "no-match", Group: groupRun, Severity: Error,

@@ -1,6 +1,7 @@
 package helmtest
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -75,6 +76,14 @@ func (r Repository) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.Method != http.MethodGet && req.Method != http.MethodHead:
 		http.Error(w, "read only", http.StatusMethodNotAllowed)
 	default:
+		if _, tagged := r["/etag"]; tagged {
+			tag := fmt.Sprintf("\"%x\"", sha256.Sum256(body))
+			w.Header().Set("ETag", tag)
+			if req.Header.Get("If-None-Match") == tag {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+		}
 		w.Header().Set("Content-Type", contentType(req.URL.Path))
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 		if req.Method == http.MethodGet {

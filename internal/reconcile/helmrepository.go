@@ -69,6 +69,7 @@ func reconcileHelmRepository(ctx context.Context, p *pass) error {
 		}
 		p.result.index = file
 	}
+	p.fingerprint, p.tag = repo.fingerprint(), file.tag
 	return p.storedIndex(obj, file)
 }
 
@@ -103,16 +104,44 @@ func (p *pass) fetchIndex(ctx context.Context, repo *repository) (*indexFile, er
 		return nil, storageFailure(err, status.ArchiveOperationFailed)
 	}
 	defer p.discard(pending)
-	offsets, err := p.r.downloadIndex(ctx, repo, pending)
+	offsets, tag, err := p.r.downloadIndex(ctx, repo, pending, p.knownTag(repo))
+	if errors.Is(err, fetch.ErrNotModified) {
+		return p.unmodifiedIndex()
+	}
 	if err != nil {
 		return nil, err
 	}
-	file := &indexFile{owner: p.key, offsets: offsets, revision: pending.Digest()}
+	file := &indexFile{owner: p.key, offsets: offsets, tag: tag, revision: pending.Digest()}
 	readers := &handover{from: pending}
 	p.r.arrival(p.key).announce(&indexFile{owner: p.key, offsets: offsets, file: readers})
 	err = p.keepIndex(pending, file, readers)
 	readers.during(func() io.ReaderAt { return file.file })
 	return file, err
+}
+
+// knownTag is the tag of the stored index, if it came from this repository and may be
+// used again.
+func (p *pass) knownTag(repo *repository) fetch.Tag {
+	stored := p.stored()
+	if p.rebuild || stored == nil || stored.Size == nil || *stored.Size > p.r.o.IndexMax || p.fingerprint != repo.fingerprint() {
+		return ""
+	}
+	if _, err := godigest.Parse(stored.Revision); err != nil {
+		return "" // somebody has edited what is remembered
+	}
+	return p.tag
+}
+
+// unmodifiedIndex is the stored index, which the server has not changed.
+func (p *pass) unmodifiedIndex() (*indexFile, error) {
+	artifact := p.stored()
+	file, err := p.r.storedIndexFile(p.key, artifact)
+	if err != nil {
+		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
+	}
+	file.revision, file.tag = godigest.Digest(artifact.Revision), p.tag
+	p.r.arrival(p.key).announce(file)
+	return file, nil
 }
 
 // keepIndex commits a downloaded index, which may be read meanwhile, or goes on
@@ -178,7 +207,7 @@ func (p *pass) copyIndex(from *indexFile) (*indexFile, error) {
 	if err := from.writeTo(pending); err != nil {
 		return nil, status.ArchiveOperationFailed.Wrap(err)
 	}
-	file := &indexFile{owner: p.key, offsets: from.offsets, revision: from.revision}
+	file := &indexFile{owner: p.key, offsets: from.offsets, tag: from.tag, revision: from.revision}
 	return file, p.keepIndex(pending, file, &handover{})
 }
 
@@ -215,24 +244,27 @@ type indexSink interface {
 
 // downloadIndex gets the index into a sink. Its error has a reason: the failure
 // may be the server's, the index's, or this machine's.
-func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink) (*index.Offsets, error) {
+// With the tag known, it may also be [fetch.ErrNotModified].
+func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink, known fetch.Tag) (*index.Offsets, fetch.Tag, error) {
 	sink := &watchedSink{Sink: dst}
-	offsets, err := repo.indexed.Index(ctx, sink, r.o.IndexMax)
+	offsets, tag, err := repo.newIndex(ctx, sink, r.o.IndexMax, known)
 	var invalid *fetch.IndexError
 	switch {
+	case errors.Is(err, fetch.ErrNotModified):
+		return nil, "", err
 	case err == nil:
 		if err := offsets.Check(dst); err != nil {
-			return nil, invalidIndex(err)
+			return nil, "", invalidIndex(err)
 		}
-		return offsets, nil
+		return offsets, tag, nil
 	case sink.err != nil:
-		return nil, unsavedIndex(sink.err)
+		return nil, "", unsavedIndex(sink.err)
 	case errors.As(err, &invalid):
-		return nil, invalidIndex(invalid.Err)
+		return nil, "", invalidIndex(invalid.Err)
 	case fetch.AuthFailure(err):
-		return nil, status.AuthenticationFailed.Wrap(fetchIndexError(err))
+		return nil, "", status.AuthenticationFailed.Wrap(fetchIndexError(err))
 	}
-	return nil, status.Failed.Wrap(fetchIndexError(err))
+	return nil, "", status.Failed.Wrap(fetchIndexError(err))
 }
 
 func invalidIndex(err error) error {

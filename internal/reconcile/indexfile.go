@@ -15,6 +15,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -27,6 +28,7 @@ type indexFile struct {
 	offsets  *index.Offsets
 	revision godigest.Digest
 	artifact *meta.Artifact // nil for a spooled one
+	tag      fetch.Tag
 	file     io.ReaderAt
 	size     int64
 }
@@ -136,11 +138,14 @@ func (p *pass) spoolIndex(ctx context.Context, repo *repository) (*indexFile, er
 	if err != nil {
 		return nil, status.DirectoryCreationFailed.Wrap(err)
 	}
-	offsets, err := p.r.downloadIndex(ctx, repo, spool)
+	offsets, tag, err := p.r.downloadIndex(ctx, repo, spool, p.knownTag(repo))
+	if errors.Is(err, fetch.ErrNotModified) {
+		return p.unmodifiedIndex()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &indexFile{owner: p.key, offsets: offsets, revision: spool.digest.Digest(), file: spool, size: spool.digest.Size()}, nil
+	return &indexFile{owner: p.key, offsets: offsets, tag: tag, revision: spool.digest.Digest(), file: spool, size: spool.digest.Size()}, nil
 }
 
 // closers is what the run has to close at its end, last opened first.

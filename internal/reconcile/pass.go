@@ -29,6 +29,7 @@ type pass struct {
 	prev        status.Previous
 	remembered  *store.Record // nil if nothing is
 	fingerprint string        // of the artifact that is in storage
+	tag         fetch.Tag     // that it has where it comes from, "" if that is not known
 	rebuild     bool          // a new requestedAt, or --refresh: reuse nothing
 	out         status.Outcome
 	result      *Result
@@ -126,7 +127,7 @@ func (p *pass) recall() {
 		p.warnAs(finding.OddStorage, "what was remembered of the last run is ignored: %v", err)
 		return
 	}
-	p.remembered, p.fingerprint = record, record.Fingerprint
+	p.remembered, p.fingerprint, p.tag = record, record.Fingerprint, fetch.Tag(record.Tag)
 	p.prev = status.Previous{
 		Conditions:         *p.f.conditions,
 		ObservedGeneration: *p.f.observedGeneration,

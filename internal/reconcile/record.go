@@ -41,7 +41,7 @@ func (p *pass) record() (*store.Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("object: %w", err)
 	}
-	record := &store.Record{Fingerprint: p.fingerprint, Object: object, Status: b}
+	record := &store.Record{Fingerprint: p.fingerprint, Tag: string(p.tag), Object: object, Status: b}
 	if p.out.Failure != nil {
 		record.Failure = string(CodeOf(p.out.Failure))
 	}

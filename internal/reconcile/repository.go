@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -44,6 +46,21 @@ type repository struct {
 	// place is where the repository is, for fingerprints. It is redacted.
 	place string
 	warnings
+}
+
+// newIndex is Index, but for one that has the tag known, if the repository has tags.
+func (repo *repository) newIndex(ctx context.Context, dst fetch.Sink, limit int64, known fetch.Tag) (*index.Offsets, fetch.Tag, error) {
+	if tagged, ok := repo.indexed.(*fetch.HTTP); ok {
+		return tagged.NewIndex(ctx, dst, limit, known)
+	}
+	offsets, err := repo.indexed.Index(ctx, dst, limit)
+	return offsets, "", err
+}
+
+// fingerprint is equal for what was stored from the same place.
+func (repo *repository) fingerprint() string {
+	sum := sha256.Sum256([]byte(repo.place))
+	return hex.EncodeToString(sum[:])
 }
 
 // open opens a HelmRepository, once per run. What is odd about its Secrets is

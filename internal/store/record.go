@@ -25,6 +25,8 @@ type Record struct {
 	Status        json.RawMessage `json:"status,omitempty"`
 	// Failure is the code of what went wrong, if something did: a status has only words for it.
 	Failure string `json:"failure,omitempty"`
+	// Tag is the name that a server gave to what is stored.
+	Tag string `json:"tag,omitempty"`
 }
 
 // A RecordError tells that what is remembered of an object cannot be read. The caller warns and does without.
