@@ -145,7 +145,11 @@ func (s *shape) knowsAll(value any) bool {
 			}
 		}
 	case []any:
-		return s.Items == nil || !slices.ContainsFunc(v, func(e any) bool { return !s.Items.knowsAll(e) })
+		items := s.Items
+		if items == nil { // a list in the place of something else
+			items = &shape{PreserveUnknown: s.PreserveUnknown}
+		}
+		return !slices.ContainsFunc(v, func(e any) bool { return !items.knowsAll(e) })
 	}
 	return true
 }

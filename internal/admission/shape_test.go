@@ -172,7 +172,7 @@ func pickName(r *rand.Rand, names []string) string { return names[r.IntN(len(nam
 // anything is mostly a value of the type that the schema wants.
 func anything(r *rand.Rand, s *shape) any {
 	if s == nil || r.IntN(5) == 0 {
-		return []any{nil, "", "text", "5m", int64(7), 1.5, true, map[string]any{}, []any{}, []any{"x"}, map[string]any{"x": "y"}}[r.IntN(11)]
+		return []any{nil, "", "text", "5m", int64(7), 1.5, true, map[string]any{}, []any{}, []any{"x"}, map[string]any{"x": "y"}, []any{map[string]any{"x": "y"}}}[r.IntN(12)]
 	}
 	switch s.Type {
 	case "object":
