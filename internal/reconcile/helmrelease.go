@@ -64,6 +64,8 @@ const externalArtifact = sourcev1.ExternalArtifactKind
 // cluster: to a chart and its values.
 func reconcileHelmRelease(ctx context.Context, p *pass) error {
 	hr := p.typed.(*helmv2.HelmRelease)
+	known := p.fingerprint
+	p.fingerprint = "" // a failure has no notes of ours: only those of a success say what the chart is called
 	p.warnDependencies(hr)
 	if !p.r.o.Verify { // who signed a chart is asked of where it comes from
 		p.result.Resolution = askedFor(hr)
@@ -83,7 +85,7 @@ func reconcileHelmRelease(ctx context.Context, p *pass) error {
 	if source.State == Resolved || source.artifact == nil { // known to a version only
 		return nil
 	}
-	name, err := p.attempt(hr, source)
+	name, err := p.attempt(hr, source, known)
 	if err != nil {
 		return err
 	}
@@ -97,18 +99,18 @@ func reconcileHelmRelease(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// attempt fills in which chart would be installed, and returns its name.
-func (p *pass) attempt(hr *helmv2.HelmRelease, source *Result) (string, error) {
+// attempt fills in which chart would be installed, and returns its name. It is known of the artifact with a fingerprint.
+func (p *pass) attempt(hr *helmv2.HelmRelease, source *Result, known string) (string, error) {
 	fingerprint, err := fingerprintOf(source.artifact.Path, source.artifact.Digest)
 	if err != nil {
 		return "", err
 	}
-	if p.fingerprint == fingerprint && !p.rebuild && source.loadable() {
+	if known == fingerprint && !p.rebuild && source.loadable() {
 		if name := p.lastNotes()[status.ChartAnnotation]; name != "" {
+			p.fingerprint = fingerprint
 			return name, nil
 		}
 	}
-	p.fingerprint = ""
 	metadata, err := p.loadedChart(source)
 	if err != nil {
 		return "", err
