@@ -124,6 +124,26 @@ func TestBookOfTwo(t *testing.T) {
 	wantFingerprint(t, again(t, s), releaseKey, "mine")
 }
 
+// An object that an earlier version of the program kept a file of is one object.
+func TestBookAndFile(t *testing.T) {
+	s := newBook(t)
+	old := openStore(t, s.Dir(), testOptions())
+	unlock := lock(t, old, releaseKey)
+	remember(t, old, releaseKey, &Record{Fingerprint: "old"})
+	unlock()
+	remember(t, s, releaseKey, &Record{Fingerprint: "new"})
+	save(t, s)
+	if keys, err := s.Keys(); err != nil || len(keys) != 1 {
+		t.Errorf("Keys: %v, %v", keys, err)
+	}
+	wantFingerprint(t, s, releaseKey, "new")
+	pruned, err := s.Prune(t.Context(), func(Key) bool { return false })
+	if err != nil || len(pruned) != 1 {
+		t.Errorf("Prune: %v, %v", pruned, err)
+	}
+	wantFiles(t, s.Dir(), bookName)
+}
+
 func TestPruneBook(t *testing.T) {
 	s := newBook(t)
 	storeAll(t, s, chartKey)

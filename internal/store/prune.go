@@ -17,7 +17,7 @@ func (s *Store) Keys() ([]Key, error) {
 	own, ownErr := s.ownKeys()
 	keys = append(keys, own...)
 	slices.SortFunc(keys, compareKeys)
-	return keys, errors.Join(err, ownErr)
+	return slices.Compact(keys), errors.Join(err, ownErr)
 }
 
 // ownKeys are those of objects that have files of their own.
@@ -73,7 +73,7 @@ func (s *Store) Prune(ctx context.Context, keep func(Key) bool) ([]Key, error) {
 	shared, err := s.pruneShared(ctx, keep)
 	pruned = append(pruned, shared...)
 	slices.SortFunc(pruned, compareKeys)
-	return pruned, errors.Join(append(errs, err)...)
+	return slices.Compact(pruned), errors.Join(append(errs, err)...)
 }
 
 // prune reports whether there was more of the object than a lock.

@@ -112,14 +112,15 @@ func (s *Store) Recall(key Key) (*Record, error) {
 	return decodeRecord(key.record(), data)
 }
 
-// readRecord reads the record, once while the object is locked.
+// readRecord reads the record, once while the object is locked. Who reads without the lock may be overtaken by who writes:
+// what was written stays.
 func (h *holding) readRecord(key Key) ([]byte, error) {
 	if data := h.record.Load(); data != nil {
 		return *data, nil
 	}
 	data, err := h.view.readState(key.record(), maxRecord)
 	if err == nil {
-		h.record.Store(&data)
+		h.record.CompareAndSwap(nil, &data)
 	}
 	return data, err
 }
@@ -147,16 +148,15 @@ func unknownFormat(data []byte, err error) error {
 // readState reads one of the store's own files, up to a number of bytes. It tells a file that is not there from something
 // else in its place, which openRegular does not.
 func (v *view) readState(name string, most int) ([]byte, error) {
-	fi, err := v.Lstat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !fi.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errIrregular}
-	case fi.Size() > int64(most):
-		return nil, tooLarge(most)
-	}
-	f, err := v.openSame(name, fi)
+	f, fi, err := v.openSame(name, func(there fs.FileInfo) error {
+		switch {
+		case !there.Mode().IsRegular():
+			return &fs.PathError{Op: "open", Path: name, Err: errIrregular}
+		case there.Size() > int64(most):
+			return tooLarge(most)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}

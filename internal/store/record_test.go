@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -140,4 +142,36 @@ func TestLongName(t *testing.T) {
 		}
 		wantFiles(t, s.Dir())
 	}
+}
+
+// Who reads a record while it is replaced does not bring back the old one.
+func TestRecallDuringRemember(t *testing.T) {
+	s := newStore(t)
+	defer lock(t, s, chartKey)()
+	remember(t, s, chartKey, &Record{})
+	var readers sync.WaitGroup
+	done := make(chan struct{})
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := s.Recall(chartKey); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i := range 100 {
+		want := strconv.Itoa(i)
+		remember(t, s, chartKey, &Record{Fingerprint: want})
+		if r, err := s.Recall(chartKey); err != nil || r.Fingerprint != want {
+			t.Errorf("recalled %v, %v, want %s", r, err, want)
+		}
+	}
+	close(done)
+	readers.Wait()
 }

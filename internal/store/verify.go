@@ -79,30 +79,40 @@ func (s *Store) OpenArtifact(artifact string) (*os.File, error) {
 
 // openRegular opens a regular file. Anything else, a link too, counts as missing, as it does to source-controller.
 func (v *view) openRegular(name string) (*os.File, error) {
-	there, err := v.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !there.Mode().IsRegular() {
-		return nil, irregular(name)
-	}
-	return v.openSame(name, there)
+	f, _, err := v.openSame(name, func(there fs.FileInfo) error {
+		if !there.Mode().IsRegular() {
+			return irregular(name)
+		}
+		return nil
+	})
+	return f, err
 }
 
-// openSame opens a file that was looked at. It may have been exchanged for a link in the meantime.
-func (v *view) openSame(name string, there fs.FileInfo) (*os.File, error) {
-	f, err := v.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
-		return nil, err
+// openSame opens a file that a look allows. One that is another by then was replaced, or exchanged for a link: it is
+// looked at again.
+func (v *view) openSame(name string, look func(fs.FileInfo) error) (*os.File, fs.FileInfo, error) {
+	for range maxLockRaces {
+		there, err := v.Lstat(name)
+		if err == nil {
+			err = look(there)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		f, err := v.OpenFile(name, os.O_RDONLY, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		opened, err := f.Stat()
+		if err != nil {
+			return nil, nil, errors.Join(err, f.Close())
+		}
+		if os.SameFile(there, opened) {
+			return f, opened, nil
+		}
+		_ = f.Close() // nothing was read
 	}
-	opened, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	if !os.SameFile(there, opened) {
-		return nil, errors.Join(irregular(name), f.Close())
-	}
-	return f, nil
+	return nil, nil, irregular(name)
 }
 
 func irregular(name string) error {
