@@ -324,16 +324,45 @@ func (inv *Inventory) valuesAtHand(hr *helmv2.HelmRelease, absent func(i int, er
 }
 
 // inlineValues refuses what helm-controller would take for no values at all. It reads
-// them as YAML; they are the JSON that admission wrote, which reads faster and the same.
+// them as YAML; they are the JSON that admission wrote, which reads faster and, nearly
+// always, the same.
 func inlineValues(hr *helmv2.HelmRelease) (map[string]any, error) {
 	if hr.Spec.Values == nil || len(hr.Spec.Values.Raw) == 0 {
 		return nil, nil
 	}
 	var inline map[string]any
-	if err := json.Unmarshal(hr.Spec.Values.Raw, &inline); err != nil {
+	err := json.Unmarshal(hr.Spec.Values.Raw, &inline)
+	if err == nil && inline != nil && !readsAsYAML(hr.Spec.Values.Raw) {
+		if inline = hr.GetValues(); inline == nil {
+			return nil, &valuesTypeError{}
+		}
+	}
+	if err != nil {
 		return nil, &valuesTypeError{}
 	}
 	return inline, nil
+}
+
+// maxYAMLKey is a little less than the 1024 characters that YAML allows a key.
+const maxYAMLKey = 1000
+
+// readsAsYAML is true of JSON that means the same in YAML. That forbids control characters
+// that JSON does not, and some others next to them; it folds lines at one more, and wants
+// short keys.
+func readsAsYAML(text []byte) bool {
+	length := 0
+	for _, c := range text {
+		switch c {
+		case '"':
+			length = 0
+		case 0x7f, 0xc2, 0xef: // what UTF-8 has of U+0080 to U+009F, U+FFFE and U+FFFF begins like this
+			return false
+		}
+		if length++; length > maxYAMLKey {
+			return false
+		}
+	}
+	return true
 }
 
 // valuesTypeError is a scalar or a list where values belong.
