@@ -48,7 +48,7 @@ func kustomizationRules() []Rule {
 		{
 			Code: MissingVariables, Name: "missing-variables", Group: groupKustomizations, Severity: Warning,
 			Summary:     "A ConfigMap or Secret that variables come from is not there, or cannot be decrypted",
-			Explanation: "In the cluster it may exist all the same. validate leaves the variables that it may hold as they are written, and says nothing of what hangs on their values; where something is fetched they are an error.",
+			Explanation: "In the cluster it may exist all the same. validate leaves the variables that it may hold as they are written, and says nothing of what hangs on their values; it does not warn of a Secret that is encrypted with SOPS, or that an ExternalSecret, a SealedSecret or a Certificate of the input makes. Where something is fetched the variables are an error, and --substitute-strict=false makes them empty.",
 			Fix:         "Add the file that holds it with -f, or set its variables with --substitute.",
 			Example:     documents(cluster(path+ours+variables), apps),
 			Better:      documents(cluster(path+ours+variables), inFile("values.yaml", config("flux-system", "domain: example.org\n")), apps),

@@ -23,7 +23,7 @@ func verificationRules() []Rule {
 			Code: VerifyAnyone, Name: "verify-anyone", Group: groupVerification, Severity: Warning,
 			Summary:     "Keyless verification accepts a signature of anyone",
 			Explanation: "Without keys and without identities every certificate of the public authority will do, and everybody with an e-mail address can have one.",
-			Fix:         "Say who may sign in spec.verify.matchOIDCIdentity, or name a Secret with keys.",
+			Fix:         "Say who may sign in spec.verify.matchOIDCIdentity, of a HelmRelease in the OCIRepository that its spec.chartRef names; or name a Secret with keys.",
 			Example:     chart("provider: cosign\n"),
 			Better:      chart("provider: cosign\n" + identity),
 		},

@@ -22,6 +22,25 @@ func promised(o *Object, field func(path ...string) string) string {
 	return ""
 }
 
+// Promised is the name of the Secret that a controller in the cluster makes of an object that was built, "" for none.
+func Promised(content map[string]any) string {
+	field := fieldOf(content)
+	return promised(&Object{APIVersion: field("apiVersion"), Kind: field("kind"), Name: field("metadata", "name")}, field)
+}
+
+// Maker is the object of a file of which a controller in the cluster makes a Secret, nil for none.
+func (f *File) Maker(namespace, secret string) *Object {
+	if f.batch == nil {
+		return nil
+	}
+	for _, p := range f.batch.promises {
+		if p.secret == secret && p.by.Namespace == namespace {
+			return p.by
+		}
+	}
+	return nil
+}
+
 // promise remembers what an object of another kind will make.
 func (s *Set) promise(o *Object, name string) {
 	if s.promises == nil {

@@ -33,6 +33,7 @@ type builder struct {
 	kustomizations map[string]*manifest.Object // Kustomizations that were met, by namespace and name
 	waiting        []*flux                     // built, but their variables are not all known
 	found          map[string]*datum           // ConfigMaps and Secrets, by kind, namespace and name
+	promises       map[string]string           // the kinds of what makes Secrets in the cluster, by the Secret
 	objects        []*manifest.Object
 
 	passed    map[string]bool // real paths of the files that the input is about, nil if it is about all

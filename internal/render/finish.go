@@ -18,8 +18,9 @@ import (
 
 // datum is a ConfigMap or a Secret that variables or keys may come from.
 type datum struct {
-	values map[string]string
-	sealed string // what would decrypt it
+	values   map[string]string
+	sealed   string // what would decrypt it
+	promised bool   // the cluster has the key
 }
 
 func datumKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
@@ -100,16 +101,16 @@ func (b *builder) plainDatum(o *manifest.Object) *datum {
 	}
 	content, err := b.Open(raw)
 	if err != nil {
-		return &datum{sealed: sealedReason(err)}
+		return sealedDatum(err)
 	}
 	return datumOf(content)
 }
 
-func sealedReason(err error) string {
+func sealedDatum(err error) *datum {
 	if sealed, ok := errors.AsType[*manifest.SealedError](err); ok {
-		return sealed.Reason
+		return &datum{sealed: sealed.Reason, promised: true}
 	}
-	return err.Error()
+	return &datum{sealed: err.Error()}
 }
 
 // datumOf takes the values out of a ConfigMap or Secret.
@@ -149,6 +150,7 @@ func (b *builder) borrow(f *flux) {
 		for _, other := range append([]*flux{f}, b.waiting...) {
 			for _, o := range other.objects {
 				_, kind, namespace, name := identify(o.content)
+				b.promise(o.content)
 				if kind != ref.Kind || name != ref.Name || namespace != f.object.Namespace {
 					continue
 				}
@@ -161,7 +163,7 @@ func (b *builder) borrow(f *flux) {
 func (b *builder) builtDatum(f *flux, content map[string]any) *datum {
 	content, err := b.decrypted(f, content)
 	if err != nil {
-		return &datum{sealed: sealedReason(err)}
+		return sealedDatum(err)
 	}
 	return datumOf(content)
 }
@@ -187,19 +189,15 @@ func (b *builder) variablesOf(f *flux) *variables {
 		// In a cluster it may be there all the same. What is not set is told where it is used.
 		v.always, v.open = true, b.o.Tolerant
 		v.hint = missing.hint
+		if missing.reason != "" && b.o.Tolerant {
+			b.notice(Notice{Text: fmt.Sprintf("the variables of %s %s are not known: %s", ref.Kind, ref.Name, missing.reason)})
+			continue
+		}
 		b.warnAt(finding.MissingVariables, f.object, missing.Error(), missing.hint, f.object.Position("spec", "postBuild", "substituteFrom", i))
 	}
 	v.set(post.Substitute, false)
 	v.set(b.o.Variables, false)
 	return v
-}
-
-func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum) *missingError {
-	if d != nil {
-		return &missingError{ref, errors.New("encrypted with SOPS"), d.sealed + "; or set its variables with --substitute"}
-	}
-	return &missingError{ref, fmt.Errorf("%ss %q not found", strings.ToLower(ref.Kind), ref.Name),
-		fmt.Sprintf("add the file that holds %s %s/%s with -f, or set its variables with --substitute", ref.Kind, f.object.Namespace, ref.Name)}
 }
 
 // keysOf are the keys for the objects of a Kustomization: those of its Secret, and the user's own.
@@ -387,13 +385,15 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	}
 	switch {
 	case ref && obj.Kind != "ServiceAccount":
-		d := &datum{sealed: obj.Sealed}
+		d := &datum{sealed: obj.Sealed, promised: true}
 		if obj.Sealed == "" {
 			d = datumOf(content)
 		}
 		b.found[datumKey(obj.Kind, obj.Namespace, obj.Name)] = d
 	case obj.Group() == manifest.KustomizeGroup && obj.Kind == "Kustomization":
 		b.kustomization(obj)
+	default:
+		b.promise(content)
 	}
 	b.objects = append(b.objects, obj)
 }

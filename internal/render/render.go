@@ -181,7 +181,7 @@ func (r *Renderer) Build(_ context.Context, in *manifest.Input) (build *manifest
 		}
 	}()
 	b := &builder{Renderer: r, in: in, byPath: map[string]*manifest.File{}, claimed: map[string]bool{}, named: map[string]string{},
-		kustomizations: map[string]*manifest.Object{}, found: map[string]*datum{}, homes: map[string]*repository{}}
+		kustomizations: map[string]*manifest.Object{}, found: map[string]*datum{}, promises: map[string]string{}, homes: map[string]*repository{}}
 	b.prepare()
 	b.pass()
 	b.roots()

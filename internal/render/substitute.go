@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/envsubst"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -301,18 +300,3 @@ func marked(content map[string]any, key, value string) bool {
 	}
 	return false
 }
-
-// missingError is a ConfigMap or Secret that variables should come from.
-type missingError struct {
-	ref  kustomizev1.SubstituteReference
-	err  error
-	hint string
-}
-
-func (e *missingError) Error() string {
-	return fmt.Sprintf("substitute from '%s/%s' error: %v", e.ref.Kind, e.ref.Name, e.err)
-}
-
-func (e *missingError) Unwrap() error { return e.err }
-
-func (e *missingError) Hint() string { return e.hint }

@@ -1,0 +1,85 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// missingError is a ConfigMap or Secret that variables should come from.
+type missingError struct {
+	ref    kustomizev1.SubstituteReference
+	err    error
+	hint   string
+	reason string // why the cluster has it all the same; "" for what nobody knows of
+}
+
+func (e *missingError) Error() string {
+	return fmt.Sprintf("substitute from '%s/%s' error: %v", e.ref.Kind, e.ref.Name, e.err)
+}
+
+func (e *missingError) Unwrap() error { return e.err }
+
+func (e *missingError) Hint() string { return e.hint }
+
+func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum) *missingError {
+	set := "set its variables with --substitute"
+	if !b.o.Tolerant {
+		set += "; --substitute-strict=false makes them empty"
+	}
+	name := fmt.Sprintf("%s %s/%s", ref.Kind, f.object.Namespace, ref.Name)
+	m := &missingError{ref: ref}
+	switch maker := b.maker(ref.Kind, f.object.Namespace, ref.Name); {
+	case d != nil:
+		m.err, m.hint = errors.New("encrypted with SOPS"), d.sealed+"; or "+set
+		if d.promised {
+			m.reason = "it is encrypted with SOPS: " + d.sealed
+		}
+		return m
+	case maker != "":
+		m.reason = maker + " makes it, in the cluster only"
+		m.hint = maker + " makes " + name + " in the cluster only: " + set
+	default:
+		m.hint = "add the file that holds " + name + " with -f, or " + set
+	}
+	m.err = fmt.Errorf("%ss %q not found", strings.ToLower(ref.Kind), ref.Name)
+	return m
+}
+
+// promise remembers the Secret that a controller in the cluster makes of an object.
+func (b *builder) promise(content map[string]any) {
+	_, kind, namespace, _ := identify(content)
+	if name := manifest.Promised(content); name != "" {
+		b.promises[datumKey("Secret", namespace, name)] = kind
+	}
+}
+
+// maker is the kind of what makes a Secret in the cluster, "" for nothing that is known.
+func (b *builder) maker(kind, namespace, name string) string {
+	if maker := b.promises[datumKey(kind, namespace, name)]; maker != "" || kind != "Secret" {
+		return withArticle(maker)
+	}
+	for _, path := range b.paths {
+		if b.claimed[path] {
+			continue
+		}
+		if maker := b.byPath[path].Maker(namespace, name); maker != nil {
+			return withArticle(maker.Kind)
+		}
+	}
+	return ""
+}
+
+func withArticle(kind string) string {
+	switch {
+	case kind == "":
+		return ""
+	case strings.ContainsAny(kind[:1], "AEIO"):
+		return "an " + kind
+	}
+	return "a " + kind
+}
