@@ -68,6 +68,8 @@ type pick struct {
 	// provenance writes the provenance file of the archive, which calls it file.
 	provenance func(ctx context.Context, dst fetch.Sink) error
 	file       string
+	// holds is what the archive says of itself, once it was read.
+	holds *helmchart.Metadata
 	// subject is what a signature has to be for, nil where there can be none.
 	subject *verify.Subject
 }
@@ -238,6 +240,7 @@ func (p *pass) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick, 
 		return err
 	}
 	build.Stage = status.Pulled
+	p.result.holds = chosen.holds
 	return p.keepChart(obj, pending, build, fingerprint, chosen.metadata)
 }
 
@@ -265,6 +268,7 @@ func (r *Reconciler) checkArchive(t teller, archive io.Reader, chosen *pick) err
 	case err != nil:
 		return fmt.Errorf("failed to load chart metadata from written chart: %w", err)
 	}
+	chosen.holds = metadata
 	return r.checkIdentity(t, metadata, chosen)
 }
 

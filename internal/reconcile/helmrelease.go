@@ -412,6 +412,9 @@ func missing(err error) error {
 // loadedChart reads which chart an artifact holds. What a HelmChart has in storage
 // was loaded when it was put there; a layer of an OCI artifact may be anything.
 func (p *pass) loadedChart(source *Result) (*helmchart.Metadata, error) {
+	if source.State == Ready && source.holds != nil {
+		return source.holds, nil
+	}
 	file, err := p.r.store.OpenArtifact(source.artifact.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -104,6 +104,7 @@ func (f *prefetch) take(p *pass, chosen *pick) (pending *store.Pending, err erro
 		return nil, nil, false
 	}
 	pending, f.pending = f.pending, nil
+	chosen.holds = f.chosen.holds
 	p.tell(&f.pulled)
 	return pending, f.err, true
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
@@ -139,11 +140,12 @@ type Result struct {
 	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
 	Signed *SignedRevision
 
-	notes    map[string]string // annotations of the document
-	shown    map[string]any    // the document without its status, once it is asked for
-	artifact *meta.Artifact    // in storage now
-	index    *indexFile        // of a repository, if it was fetched in this run
-	tree     *sourceTree       // of a Git repository or a bucket, likewise
+	notes    map[string]string   // annotations of the document
+	shown    map[string]any      // the document without its status, once it is asked for
+	artifact *meta.Artifact      // in storage now
+	index    *indexFile          // of a repository, if it was fetched in this run
+	holds    *helmchart.Metadata // of the artifact of a chart, if it was fetched in this run
+	tree     *sourceTree         // of a Git repository or a bucket, likewise
 }
 
 // Resolution says which published chart an object asks for.
