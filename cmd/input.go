@@ -206,19 +206,27 @@ func (in *input) replaceable() []*manifest.Object {
 // check is the usage error for selectors without an object, and for a selection
 // that is empty.
 func (in *input) check(allowEmpty bool) error {
-	objects := in.inventory.Objects()
-	for _, s := range in.selectors {
-		if !slices.ContainsFunc(objects, s.matches) {
-			return &usageError{err: fmt.Errorf("%s: no such object in the input", s.text), hint: s.meant()}
-		}
+	if err := checkSelectors(in.selectors, in); err != nil {
+		return err
 	}
-	if allowEmpty || slices.ContainsFunc(objects, in.wanted) {
+	if allowEmpty || slices.ContainsFunc(in.inventory.Objects(), in.wanted) {
 		return nil
 	}
 	return &usageError{
 		err:  errors.New("nothing selected: " + in.holds()),
 		hint: "helmsrc works on " + strings.Join(reconcile.Kinds(), ", ") + "; --allow-empty accepts an input without them",
 	}
+}
+
+// checkSelectors wants each selector to fit an object of one of the inputs.
+func checkSelectors(selectors []selector, inputs ...*input) error {
+	for _, s := range selectors {
+		fits := func(in *input) bool { return slices.ContainsFunc(in.inventory.Objects(), s.matches) }
+		if !slices.ContainsFunc(inputs, fits) {
+			return &usageError{err: fmt.Errorf("%s: no such object in the input", s.text), hint: s.meant()}
+		}
+	}
+	return nil
 }
 
 // holds says which kinds the input holds.

@@ -73,7 +73,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 		v.judged = append(v.judged, &judged{in: in, invalid: map[subject]bool{}})
 	}
 	// Nothing to judge is fine: a hook runs on whatever files were changed.
-	if err := checkAny(inputs); err != nil {
+	if err := checkSelectors(inputs[0].selectors, inputs...); err != nil {
 		a.tellVerdict(v)
 		return exitUsage, err
 	}
@@ -95,17 +95,6 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 		code = exitOK
 	}
 	return a.report(ctx, reports, a.newReport(objects, unusable), nil, code), nil
-}
-
-// checkAny wants each selector to fit an object of one of the clusters.
-func checkAny(inputs []*input) error {
-	var err error
-	for _, in := range inputs {
-		if err = in.check(true); err == nil {
-			return nil
-		}
-	}
-	return err
 }
 
 // judged is one cluster, and what was found in it.
