@@ -36,7 +36,7 @@ func (l *loader) parse() {
 	}
 }
 
-// pieces cuts the files into documents.
+// pieces cuts the files into documents. A file has no more of them once it has failed.
 func (l *loader) pieces() iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		for _, f := range l.read {
@@ -52,6 +52,9 @@ func (l *loader) pieces() iter.Seq[piece] {
 				}
 			}
 			for d := range documents {
+				if f.batch == nil {
+					break
+				}
 				if !yield(piece{file: f, doc: d}) {
 					return
 				}

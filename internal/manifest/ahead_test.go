@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -49,6 +50,22 @@ func TestAhead(t *testing.T) {
 	}
 	for range ahead(slices.Values([]*int{}), work) {
 		t.Error("an item of none")
+	}
+}
+
+// Of a file that cannot be used no more is read, neither ahead.
+func TestPiecesOfAFailure(t *testing.T) {
+	text := []byte("{\n" + strings.Repeat("---\na: 1\n", 100))
+	l := &loader{set: newSet("", &files{}), read: []*File{{Name: "a.yaml", data: text}, {Name: "b.yaml", data: []byte("a: 1\n")}}}
+	var got []string
+	for p := range l.pieces() {
+		got = append(got, p.file.Name)
+		if p.file.Name == "a.yaml" {
+			p.file.fail(errors.New("it is broken"))
+		}
+	}
+	if !slices.Equal(got, []string{"a.yaml", "b.yaml"}) {
+		t.Errorf("got %q", got)
 	}
 }
 
