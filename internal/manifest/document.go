@@ -20,6 +20,9 @@ const (
 	// maxExpansion bounds what aliases may expand to, in bytes and values together.
 	maxExpansion = 8 << 20
 
+	// maxSurplus bounds what the aliases of all documents together expand to beyond their text.
+	maxSurplus = 4 * maxExpansion
+
 	// maxValues bounds the values of one document before it is parsed: a value takes up to 160 bytes of memory but may
 	// take only two in the file.
 	maxValues = 4 << 20
@@ -42,6 +45,7 @@ type document struct {
 	early            *parsed // nil if it was not read ahead
 	checked, decoded bool
 	checkErr, err    error
+	surplus          int // so much larger than its text the document is with its aliases expanded
 	value            any
 }
 

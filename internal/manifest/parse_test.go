@@ -108,6 +108,18 @@ func TestAliasesAreBounded(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), "aliases expand to too much") {
 		t.Errorf("a long text that is repeated: error = %.200v", err)
 	}
+	some := NewSet("")
+	repeated := chart + "  a: &a " + strings.Repeat("x", 1<<20) + "\n  b: [" + strings.Repeat("*a, ", 7) + "]\n"
+	err = some.Add("f.yaml", []byte(repeated))
+	if err != nil {
+		t.Errorf("a long text that is repeated a few times: error = %.200v", err)
+	}
+	for i := 0; i < 10 && err == nil; i++ {
+		err = some.Add("g.yaml", []byte(repeated))
+	}
+	if err == nil || !strings.HasSuffix(err.Error(), "the aliases of all documents together expand to too much") {
+		t.Errorf("a long text that is repeated in many documents: error = %.200v", err)
+	}
 	few := chart + "  a: &a [x]\n  b: [*a, *a, *a]\n"
 	if err := NewSet("").Add("f.yaml", []byte(few)); err != nil {
 		t.Errorf("a few aliases: %v", err)

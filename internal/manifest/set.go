@@ -24,6 +24,7 @@ type Set struct {
 	kinds   map[groupKind]int
 	skips   []Skip
 	faults  []error // of single objects: the others of the file are used
+	surplus int     // of the documents
 
 	promises map[key]*Object // Secrets that something makes in the cluster
 
@@ -251,7 +252,13 @@ func (b *batch) document(d *document) error {
 	}
 	d.whole, d.index = b.text, b.documents
 	b.documents++
-	return b.object(source{d, root}, root, nil, "", "")
+	if err := b.object(source{d, root}, root, nil, "", ""); err != nil {
+		return err
+	}
+	if b.set.surplus += d.surplus; b.set.surplus > maxSurplus {
+		return d.errorAt(root, "the aliases of all documents together expand to too much")
+	}
+	return nil
 }
 
 // source is a document whose tree is at hand. The tree is not kept: most documents are never complained about.

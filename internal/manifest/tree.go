@@ -143,7 +143,8 @@ func (d *document) check(root *yaml.Node) error {
 		return d.checkErr
 	}
 	c := d.newChecker()
-	_, d.checkErr = c.visit(root, 0)
+	size, err := c.visit(root, 0)
+	d.surplus, d.checkErr = max(0, size-2*len(d.text)), err
 	d.checked = true
 	return d.checkErr
 }
