@@ -86,7 +86,7 @@ func (p *pass) rememberedIndex(ctx context.Context, repo *repository) *indexFile
 	if p.r.store.Verify(status.Artifact.Path, status.Artifact.Digest) != nil {
 		return nil
 	}
-	file, err := p.r.stored.do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(key, status.Artifact) })
+	file, err := p.r.stored.do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(ctx, key, status.Artifact) })
 	if err != nil {
 		return nil
 	}

@@ -123,7 +123,7 @@ func (p *pass) fetchIndex(ctx context.Context, repo *repository) (*indexFile, er
 // used again.
 func (p *pass) knownTag(repo *repository) fetch.Tag {
 	stored := p.stored()
-	if p.rebuild || stored == nil || stored.Size == nil || *stored.Size > p.r.o.IndexMax || p.fingerprint != repo.fingerprint() {
+	if p.rebuild || p.ahead == nil || stored == nil || stored.Size == nil || *stored.Size > p.r.o.IndexMax || p.fingerprint != repo.fingerprint() {
 		return ""
 	}
 	if _, err := godigest.Parse(stored.Revision); err != nil {
@@ -134,12 +134,12 @@ func (p *pass) knownTag(repo *repository) fetch.Tag {
 
 // unmodifiedIndex is the stored index, which the server has not changed.
 func (p *pass) unmodifiedIndex() (*indexFile, error) {
-	artifact := p.stored()
-	file, err := p.r.storedIndexFile(p.key, artifact)
+	<-p.ahead.done // which ends with its context at the latest
+	file, err := p.ahead.file, p.ahead.err
 	if err != nil {
 		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
 	}
-	file.revision, file.tag = godigest.Digest(artifact.Revision), p.tag
+	file.revision, file.tag = godigest.Digest(p.stored().Revision), p.tag
 	p.r.arrival(p.key).announce(file)
 	return file, nil
 }

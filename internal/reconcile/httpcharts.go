@@ -68,7 +68,7 @@ func (p *pass) indexOf(ctx context.Context, source *Result) (*indexFile, error) 
 	if artifact == nil || p.r.store.Verify(artifact.Path, artifact.Digest) != nil {
 		return nil, status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, causeOf(source))
 	}
-	file, err := p.r.stored.do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(key, artifact) })
+	file, err := p.r.stored.do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(ctx, key, artifact) })
 	if err != nil {
 		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
 	}

@@ -57,15 +57,55 @@ func (p *pass) openIndex(f *indexFile) error {
 	return nil
 }
 
-// storedIndexFile reads an index that an earlier run stored, for the charts of a
-// repository that could not be fetched, or is suspended.
-func (r *Reconciler) storedIndexFile(owner store.Key, artifact *meta.Artifact) (*indexFile, error) {
+// A readAhead reads the stored index while it is compared with its digest: the server
+// will most likely say that it has no other one.
+type readAhead struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when it is over; the rest is valid from then on
+	file   *indexFile
+	err    error
+}
+
+func (r *Reconciler) readAhead(ctx context.Context, owner store.Key, artifact *meta.Artifact) *readAhead {
+	a := &readAhead{done: make(chan struct{}), err: errors.New("the index cannot be read")}
+	ctx, a.cancel = context.WithCancel(ctx)
+	go func() {
+		defer close(a.done)
+		defer func() { _ = recover() }() // the error stays
+		a.file, a.err = r.storedIndexFile(ctx, owner, artifact)
+	}()
+	return a
+}
+
+// stop ends it if it is still at it.
+func (a *readAhead) stop() {
+	if a != nil {
+		a.cancel()
+		<-a.done
+	}
+}
+
+// endingReader ends with its context.
+type endingReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r endingReader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(b)
+}
+
+// storedIndexFile reads an index that an earlier run stored.
+func (r *Reconciler) storedIndexFile(ctx context.Context, owner store.Key, artifact *meta.Artifact) (*indexFile, error) {
 	file, err := r.store.OpenArtifact(artifact.Path)
 	if err != nil {
 		return nil, err
 	}
 	r.closers.add(file)
-	offsets, err := index.Scan(file)
+	offsets, err := index.Scan(endingReader{ctx, file})
 	if err == nil {
 		err = offsets.Check(file)
 	}

@@ -30,6 +30,7 @@ type pass struct {
 	remembered  *store.Record // nil if nothing is
 	fingerprint string        // of the artifact that is in storage
 	tag         fetch.Tag     // that it has where it comes from, "" if that is not known
+	ahead       *readAhead    // of the index that is in storage, nil if it is not read yet
 	rebuild     bool          // a new requestedAt, or --refresh: reuse nothing
 	out         status.Outcome
 	result      *Result
@@ -96,7 +97,8 @@ func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*pass, erro
 
 // run goes from the remembered status to the new one.
 func (p *pass) run(ctx context.Context) *Result {
-	if err := p.checkStorage(); err != nil {
+	defer func() { p.ahead.stop() }()
+	if err := p.checkStorage(ctx); err != nil {
 		return p.failed(err)
 	}
 	p.handleRequest()
@@ -137,10 +139,13 @@ func (p *pass) recall() {
 
 // checkStorage makes sure that the reported artifact is still what was stored. An
 // artifact that is not is made again, unless the run is there to find that out.
-func (p *pass) checkStorage() error {
+func (p *pass) checkStorage(ctx context.Context) error {
 	artifact := p.prev.Artifact
 	if artifact == nil {
 		return nil
+	}
+	if p.tag != "" && !p.rebuild {
+		p.ahead = p.r.readAhead(ctx, p.key, artifact)
 	}
 	err := p.r.store.Verify(artifact.Path, artifact.Digest)
 	if err == nil {
