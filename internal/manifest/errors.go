@@ -92,7 +92,10 @@ type NotFoundError struct {
 	Group, Kind, Namespace, Name string
 	// Promised tells that the cluster will have it all the same: it is encrypted, or something makes it there.
 	Promised bool
-	clue     string
+	// Field is where the reference could name another namespace, "" if it cannot leave its own.
+	Field string
+
+	clue, elsewhere string
 }
 
 func (e *NotFoundError) Error() string {
@@ -104,11 +107,19 @@ func (e *NotFoundError) Error() string {
 }
 
 // Clue says where something like it was seen, "" for nowhere: then it may well be in the cluster alone.
-func (e *NotFoundError) Clue() string { return e.clue }
+func (e *NotFoundError) Clue() string {
+	switch {
+	case e.elsewhere == "":
+		return e.clue
+	case e.Field != "":
+		return "there is one in namespace " + e.elsewhere + ": name it in " + e.Field
+	}
+	return "there is one in namespace " + e.elsewhere + ", but a reference cannot leave namespace " + e.Namespace
+}
 
 // Hint says where something like it was seen, or what to do.
 func (e *NotFoundError) Hint() string {
-	return cmp.Or(e.clue, "add the file that holds "+e.Kind+" "+e.Namespace+"/"+e.Name+" with -f")
+	return cmp.Or(e.Clue(), "add the file that holds "+e.Kind+" "+e.Namespace+"/"+e.Name+" with -f")
 }
 
 // SecretError is a Secret or ConfigMap that the API server would refuse. It names keys, never values.

@@ -50,7 +50,7 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 	if maker := s.maker(k); maker != nil {
 		missing.Promised, missing.clue = true, fmt.Sprintf("%s at %s makes it, in the cluster only", maker, maker.Pos)
 	} else {
-		missing.clue = s.clue(k, in)
+		missing.clue, missing.elsewhere = s.clue(k, in)
 	}
 	return nil, missing
 }
@@ -128,11 +128,11 @@ func referable(data []byte) bool {
 		bytes.Contains(data, []byte("ServiceAccount")) || bytes.Contains(data, []byte("ConfigMap"))
 }
 
-// clue says what comes nearest to an object that is nowhere.
-func (s *Set) clue(k key, in func(*Set) map[key][]*Object) string {
+// clue says what comes nearest to an object that is nowhere, or else in which namespace there is one.
+func (s *Set) clue(k key, in func(*Set) map[key][]*Object) (text, namespace string) {
 	for _, f := range s.broken {
 		if bytes.Contains(f.text, []byte(k.name)) {
-			return "a file that names it cannot be read: " + f.err.Error()
+			return "a file that names it cannot be read: " + f.err.Error(), ""
 		}
 	}
 	var namespaces, names, renamed []string
@@ -154,16 +154,16 @@ func (s *Set) clue(k key, in func(*Set) map[key][]*Object) string {
 	slices.Sort(names)
 	slices.Sort(renamed)
 	if len(renamed) > 0 {
-		return "there is " + renamed[0] + ": a prefix or suffix of names, and the hash of a generator, are not added to references"
+		return "there is " + renamed[0] + ": a prefix or suffix of names, and the hash of a generator, are not added to references", ""
 	}
 	if len(namespaces) > 0 {
-		return "there is one in namespace " + namespaces[0] + ", but a reference cannot leave namespace " + k.namespace
+		return "", namespaces[0]
 	}
 	if near, ok := Nearest(k.name, names); ok {
-		return "did you mean " + near + "?"
+		return "did you mean " + near + "?", ""
 	}
 	if s.unread {
-		return fmt.Sprintf("only the first %d manifests of the directories to look in were read", maxSurroundings)
+		return fmt.Sprintf("only the first %d manifests of the directories to look in were read", maxSurroundings), ""
 	}
-	return ""
+	return "", ""
 }

@@ -171,7 +171,7 @@ func (p *pass) findSource(hr *helmv2.HelmRelease) (*admission.Admitted, error) {
 	if kind == externalArtifact {
 		return nil, status.AccessDenied.Stall(&gateError{namespace, name})
 	}
-	adm, err := p.r.inventory.Find(kind, namespace, name)
+	adm, err := p.r.inventory.findFor(p.adm.Object, kind, namespace, name)
 	if err != nil {
 		return nil, noSourceObject(kind, name, err)
 	}

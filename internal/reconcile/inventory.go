@@ -2,11 +2,13 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
 	"sync"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -116,6 +118,20 @@ func (inv *Inventory) Find(kind, namespace, name string) (*admission.Admitted, e
 		return nil, &RejectedError{Object: obj, Err: err}
 	}
 	return adm, nil
+}
+
+// findFor is Find for a reference of an object, with the field that could name another namespace.
+func (inv *Inventory) findFor(obj *manifest.Object, kind, namespace, name string) (*admission.Admitted, error) {
+	adm, err := inv.Find(kind, namespace, name)
+	if missing, ok := errors.AsType[*manifest.NotFoundError](err); ok && !inv.sameNamespace {
+		switch {
+		case obj.Origin != nil:
+			missing.Field = "spec.chart.spec.sourceRef.namespace"
+		case obj.Kind == helmv2.HelmReleaseKind:
+			missing.Field = "spec.chartRef.namespace"
+		}
+	}
+	return adm, err
 }
 
 // Secret returns a Secret of the input.
