@@ -73,6 +73,9 @@ func (r *review) unknownHint(path []any) string {
 	if near, ok := manifest.Nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %s?", dotted(parent, near))
 	}
+	if inner := append(slices.Clone(parent), "spec"); slices.Contains(r.schema.at(inner).names(), name) && len(parent) > 0 {
+		return fmt.Sprintf("did you mean %s?", dotted(inner, name))
+	}
 	for _, place := range [][]any{nil, {"spec"}} {
 		if slices.Contains(r.schema.at(place).names(), name) {
 			return fmt.Sprintf("%s belongs into %s", name, cmp.Or(dotted(place), "the object itself"))

@@ -58,6 +58,8 @@ func TestReleaseRefused(t *testing.T) {
 		{"interval of the chart", strings.Replace(releaseSpec, "chart: podinfo,", "chart: podinfo, interval: 99999999999h,", 1), "spec.chart.spec.interval: Invalid value", ""},
 		{"valuesFile in v2", strings.Replace(releaseSpec, "chart: podinfo,", "chart: podinfo, valuesFile: a,", 1), `unknown field "spec.chart.spec.valuesFile"`,
 			"v2 has no spec.chart.spec.valuesFile: put the file first in spec.chart.spec.valuesFiles"},
+		{"no spec of the chart", "interval: 5m\nchart: {chart: podinfo, sourceRef: {kind: HelmRepository, name: x}}", `unknown field "spec.chart.chart"`,
+			"did you mean spec.chart.spec.chart?; did you mean spec.chart.spec.sourceRef?"},
 		{"matchOIDCIdentity", strings.Replace(releaseSpec, "chart: podinfo,", "chart: podinfo, verify: {provider: cosign, matchOIDCIdentity: []},", 1),
 			`unknown field "spec.chart.spec.verify.matchOIDCIdentity"`, ""},
 	}
