@@ -41,7 +41,7 @@ type repository struct {
 	tls      *auth.Identity
 	basic    auth.Logins // user name and password of an HTTP repository, nil if it has none
 	// identity is equal for two repositories that give the same answers, within one
-	// run. It holds no secret, but must not be stored: it means nothing later.
+	// run, and that are waited for as long. It holds no secret, but must not be stored: it means nothing later.
 	identity string
 	// place is where the repository is, for fingerprints. It is redacted.
 	place string
@@ -117,7 +117,7 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 		return clientFailure(err)
 	}
 	repo.place = auth.RedactURL(normal)
-	repo.identity = fmt.Sprintf("%s %s %t", normal, identity.Key(), obj.Spec.PassCredentials)
+	repo.identity = fmt.Sprintf("%s %s %t %s", normal, identity.Key(), obj.Spec.PassCredentials, obj.GetTimeout())
 	return nil
 }
 
