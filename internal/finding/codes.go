@@ -99,6 +99,7 @@ const (
 	UnusableKeys     Code = "HS155"
 	ForeignBuild     Code = "HS156"
 	SeveralClusters  Code = "HS157"
+	NoDecryption     Code = "HS158"
 
 	Authentication    Code = "HS201"
 	Unreachable       Code = "HS202"

@@ -28,6 +28,12 @@ func kustomizationRules() []Rule {
 	key := func(name string) string {
 		return inFile("keys.yaml", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: keys\n  namespace: flux-system\nstringData:\n  "+name+": not a key\n")
 	}
+	tenant := func(spec string) string {
+		return inFile("apps/tenant.yaml", object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "tenant\n  namespace: flux-system",
+			"interval: 10m\nprune: true\npath: ./tenant\n"+ours+spec))
+	}
+	encrypted := inFile("tenant/login.yaml", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  namespace: apps\ndata:\n  password: ENC[AES256_GCM,data:Zg==,iv:Zg==,tag:Zg==,type:str]\n"+
+		"sops:\n  mac: ENC[AES256_GCM,data:Zg==,iv:Zg==,tag:Zg==,type:str]\n  version: 3.9.0\n")
 	return []Rule{
 		{
 			Code: SourceElsewhere, Name: "source-elsewhere", Group: groupKustomizations, Severity: Warning,
@@ -76,6 +82,14 @@ func kustomizationRules() []Rule {
 			Fix:         "Put age keys under names that end in .agekey, and PGP keys under names that end in .asc.",
 			Example:     documents(cluster(path+ours+keys), key("age.agekey"), sealed, apps),
 			Better:      documents(cluster(path+ours), sealed, apps),
+		},
+		{
+			Code: NoDecryption, Name: "no-decryption", Group: groupKustomizations, Severity: Warning,
+			Summary:     "A Secret is encrypted, and its Kustomization does not decrypt",
+			Explanation: "Flux does not apply a Secret that SOPS encrypted, and the whole Kustomization fails. It is told of Kustomizations that another one applies: what that patches into them is known.",
+			Fix:         "Add spec.decryption with the provider sops to the Kustomization, or patch it in where the Kustomization comes from.",
+			Example:     documents(cluster(path+ours), tenant(""), encrypted, apps),
+			Better:      documents(cluster(path+ours), tenant("decryption:\n  provider: sops\n"), encrypted, apps),
 		},
 		{
 			Code: SeveralClusters, Name: "several-clusters", Group: groupKustomizations, Severity: Warning,

@@ -261,6 +261,7 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 	}
 	opened, err := b.decrypted(f, content)
 	if err != nil {
+		b.tellSealed(f, obj)
 		b.sealedObject(obj, err)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -72,6 +73,17 @@ func (b *builder) maker(kind, namespace, name string) string {
 		}
 	}
 	return ""
+}
+
+// tellSealed warns of a Secret that fails its Kustomization. What nothing here applies may be patched on its way into the
+// cluster.
+func (b *builder) tellSealed(f *flux, obj *manifest.Object) {
+	if f.spec.Decryption != nil || obj.Kind != "Secret" || !strings.HasPrefix(f.object.Built, "Kustomization ") {
+		return
+	}
+	text := fmt.Sprintf("of %s: Secret/%s/%s is SOPS encrypted, configuring decryption is required for this secret to be reconciled",
+		f.name(), obj.Namespace, obj.Name)
+	b.warnAt(finding.NoDecryption, obj, text, "", obj.Pos)
 }
 
 func withArticle(kind string) string {
