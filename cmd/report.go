@@ -74,6 +74,10 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 // code: a report that is missing is a failure, whatever else may be forgiven.
 func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, outputs []githubOutput, code int) int {
 	a.reported = true
+	onGitHub := !o.noGitHub && a.env.Getenv("GITHUB_ACTIONS") == "true"
+	if len(o.targets) == 0 && !onGitHub {
+		return code
+	}
 	run.ListSilenced = o.silenced
 	a.placeFiles(run)
 	for _, t := range o.targets {
@@ -82,7 +86,7 @@ func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, out
 			code = worst(code, codeOfFailure(err))
 		}
 	}
-	if !o.noGitHub && a.env.Getenv("GITHUB_ACTIONS") == "true" {
+	if onGitHub {
 		a.tellGitHub(run, outputs)
 	}
 	return code
@@ -284,7 +288,13 @@ func (a *app) resultObject(r *reconcile.Result) report.Object {
 // the repository.
 func (a *app) placeFiles(run *report.Run) {
 	root := a.repositoryRoot()
-	place := func(p *manifest.Pos) { p.File = fileInRepository(root, p.File) }
+	places := map[string]string{}
+	place := func(p *manifest.Pos) {
+		if _, ok := places[p.File]; !ok {
+			places[p.File] = fileInRepository(root, p.File)
+		}
+		p.File = places[p.File]
+	}
 	run.Findings, run.Silenced = slices.Clone(run.Findings), slices.Clone(run.Silenced)
 	for _, list := range [][]finding.Finding{run.Findings, run.Silenced} {
 		for i := range list {

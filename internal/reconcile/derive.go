@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	goruntime "runtime"
 	"slices"
 	"strings"
 
@@ -144,9 +145,10 @@ func (inv *Inventory) deriveAll() *derivations {
 	if len(releases) == 0 {
 		return all
 	}
-	inv.AdmitAll(releases)
-	for _, obj := range releases {
-		d := inv.derive(obj)
+	made := make([]*derivation, len(releases))
+	ordered(len(releases), goruntime.GOMAXPROCS(0), func(i int) { made[i] = inv.derive(releases[i]) })
+	for i, obj := range releases {
+		d := made[i]
 		if d == nil {
 			continue
 		}
