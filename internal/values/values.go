@@ -180,6 +180,8 @@ func hint(r Reference, err error) string {
 		return "Helm stores a release in a Secret, which takes 1 MiB"
 	case errors.Is(err, errKeyNotFound) && r.ValuesKey == "":
 		return "without valuesKey the key is values.yaml"
+	case errors.Is(err, errKeyNotFound), errors.Is(err, fs.ErrNotExist):
+		return "" // there is no value to read
 	case r.TargetPath != "" && !r.Literal:
 		return "with a targetPath the value is read as by helm --set: literal: true takes it as it is"
 	}

@@ -134,6 +134,8 @@ func TestComposeErrors(t *testing.T) {
 	}{
 		{"case R23", meta.ValuesReference{Kind: "Secret", Name: "missing"},
 			`could not resolve Secret chart values reference 'mock/missing' with key 'values.yaml': secrets "missing" not found`, ""},
+		{"missing, with a path", meta.ValuesReference{Kind: "ConfigMap", Name: "missing", TargetPath: "p"}, `configmaps "missing" not found`, ""},
+		{"key, with a path", ref("Secret", "none", "p"), "key not found", ""},
 		{"key", ref("Secret", "none", ""), `could not resolve Secret chart values reference 'mock/values' with key 'none': key not found`, ""},
 		{"default key", ref("Secret", "", ""), `could not resolve Secret chart values reference 'mock/values' with key 'values.yaml': key not found`, "without valuesKey"},
 		{"optional, but no YAML", meta.ValuesReference{Kind: "Secret", Name: "values", ValuesKey: "broken", Optional: true},
@@ -152,7 +154,7 @@ func TestComposeErrors(t *testing.T) {
 			if !errors.As(err, &failed) || failed.Index != 1 || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v\nwant  %s", err, tt.want)
 			}
-			if !strings.Contains(failed.Hint(), tt.hint) {
+			if !strings.Contains(failed.Hint(), tt.hint) || tt.hint == "" && failed.Hint() != "" {
 				t.Errorf("hint %q, want %q", failed.Hint(), tt.hint)
 			}
 			if text := fmt.Sprintf("%v %+v %s", err, err, failed.Hint()); strings.Contains(text, canary) {
