@@ -60,7 +60,7 @@ func BenchmarkReleases(b *testing.B) {
 	}
 }
 
-func benchRun(b *testing.B, network *helmtest.Network, manifests, dir string, jobs int) {
+func benchRun(b testing.TB, network *helmtest.Network, manifests, dir string, jobs int) {
 	b.Helper()
 	var stderr bytes.Buffer
 	code := cmd.Run(b.Context(), &cmd.Env{
@@ -99,7 +99,12 @@ spec:
 )
 
 // benchRepository serves charts, and writes a manifest for each of them.
-func benchRepository(b *testing.B, charts int, manifest string) (*helmtest.Network, string) {
+func benchRepository(b testing.TB, charts int, manifest string) (*helmtest.Network, string) {
+	network, _, manifests := benchServer(b, charts, manifest)
+	return network, manifests
+}
+
+func benchServer(b testing.TB, charts int, manifest string) (*helmtest.Network, *helmtest.Server, string) {
 	b.Helper()
 	var published []helmtest.Published
 	manifests := bytes.NewBufferString(`apiVersion: source.toolkit.fluxcd.io/v1
@@ -137,5 +142,5 @@ spec: {interval: 1h, url: "http://repo.test"}
 	if err := os.WriteFile(file, manifests.Bytes(), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	return network, file
+	return network, server, file
 }
