@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -138,8 +139,27 @@ func (l *loader) readStdin() {
 
 // add keeps a file until all are parsed.
 func (l *loader) add(f *File, data []byte) {
-	f.data = data
 	l.read = append(l.read, f)
+	if f.offered && isTemplate(f.Name, data) {
+		f.skips = append(f.skips, Skip{f.Name, "a template of a Helm chart"})
+		return
+	}
+	f.data = data
+}
+
+// isTemplate tells whether a file is to be rendered first: it is among the templates of a chart, and has something to
+// fill in.
+func isTemplate(name string, data []byte) bool {
+	if !bytes.Contains(data, []byte("{{")) {
+		return false
+	}
+	for dir := filepath.Dir(name); filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		if filepath.Base(dir) == "templates" {
+			_, err := os.Stat(filepath.Join(filepath.Dir(dir), "Chart.yaml"))
+			return err == nil
+		}
+	}
+	return false
 }
 
 // named reads a file or directory that the user named, whatever its extension.
