@@ -212,6 +212,9 @@ func (in *input) check(allowEmpty bool) error {
 	if allowEmpty || slices.ContainsFunc(in.inventory.Objects(), in.wanted) {
 		return nil
 	}
+	if in.namespace != "" && len(in.selectors) == 0 && slices.ContainsFunc(in.inventory.Objects(), reconcile.Supports) {
+		return &usageError{err: errors.New("nothing selected: " + in.holds()), hint: "none of them is in namespace " + in.namespace}
+	}
 	return &usageError{
 		err:  errors.New("nothing selected: " + in.holds()),
 		hint: "helmsrc works on " + strings.Join(reconcile.Kinds(), ", ") + "; --allow-empty accepts an input without them",
