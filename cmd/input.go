@@ -215,6 +215,9 @@ func (in *input) check(allowEmpty bool) error {
 	if in.namespace != "" && len(in.selectors) == 0 && slices.ContainsFunc(in.inventory.Objects(), reconcile.Supports) {
 		return &usageError{err: errors.New("nothing selected: " + in.holds()), hint: "none of them is in namespace " + in.namespace}
 	}
+	if in.code == exitUsage { // which is an error that was told
+		return &usageError{err: errors.New("nothing selected: not all of the input could be read")}
+	}
 	return &usageError{
 		err:  errors.New("nothing selected: " + in.holds()),
 		hint: "helmsrc works on " + strings.Join(reconcile.Kinds(), ", ") + "; --allow-empty accepts an input without them",
@@ -225,7 +228,12 @@ func (in *input) check(allowEmpty bool) error {
 func checkSelectors(selectors []selector, inputs ...*input) error {
 	for _, s := range selectors {
 		fits := func(in *input) bool { return slices.ContainsFunc(in.inventory.Objects(), s.matches) }
-		if !slices.ContainsFunc(inputs, fits) {
+		unread := func(in *input) bool { return in.code == exitUsage }
+		switch {
+		case slices.ContainsFunc(inputs, fits):
+		case slices.ContainsFunc(inputs, unread):
+			return &usageError{err: fmt.Errorf("%s: no such object in what could be read of the input", s.text), hint: s.meant()}
+		default:
 			return &usageError{err: fmt.Errorf("%s: no such object in the input", s.text), hint: s.meant()}
 		}
 	}
