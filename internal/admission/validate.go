@@ -14,7 +14,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metavalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -46,29 +45,20 @@ func (r *review) decode() error {
 	if len(unknown) > 0 {
 		return r.badRequest("strict decoding error: ", r.unknownFields(unknown))
 	}
-	if hasNull(r.content) {
-		return r.decodeNulls(metadata)
+	setDefaults := r.schema.setDefaults
+	if hasNull(r.content) { // some stand for a default, some for nothing
+		server, err := r.schema.server()
+		if err != nil {
+			return err
+		}
+		defaulting.PruneNonNullableNullsWithoutDefaults(r.content, server.structural)
+		setDefaults = func(v any) { defaulting.Default(v, server.structural) }
 	}
 	if err := objectmeta.SetObjectMeta(r.content, metadata); err != nil {
 		return r.badRequest("", []Cause{r.metadataCause(err)})
 	}
 	dropNulls(r.content["metadata"])
-	r.schema.setDefaults(r.content)
-	return nil
-}
-
-// decodeNulls is the rest of decode for objects with nulls: some stand for a default, some for nothing.
-func (r *review) decodeNulls(metadata *metav1.ObjectMeta) error {
-	server, err := r.schema.server()
-	if err != nil {
-		return err
-	}
-	defaulting.PruneNonNullableNullsWithoutDefaults(r.content, server.structural)
-	if err := objectmeta.SetObjectMeta(r.content, metadata); err != nil {
-		return r.badRequest("", []Cause{r.metadataCause(err)})
-	}
-	dropNulls(r.content["metadata"])
-	defaulting.Default(r.content, server.structural)
+	setDefaults(r.content)
 	return nil
 }
 
