@@ -86,6 +86,7 @@ type charts interface {
 // teller takes what the user should know of an object although it is no failure.
 type teller interface {
 	warnAs(code finding.Code, format string, args ...any)
+	warnEach(code finding.Code, texts []string, path ...any)
 	debugf(format string, args ...any)
 }
 
@@ -258,9 +259,7 @@ func (r *Reconciler) checkArchive(t teller, archive io.Reader, chosen *pick) err
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.name, Version: chosen.version})
 	metadata, odd, err := chart.Check(archive, limits)
-	for _, w := range odd {
-		t.warnAs(finding.OddArchive, "%s", w)
-	}
+	t.warnEach(finding.OddArchive, odd)
 	var invalid helmchart.ValidationError
 	switch {
 	case errors.As(err, &invalid):

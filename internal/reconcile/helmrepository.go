@@ -243,8 +243,8 @@ type indexSink interface {
 }
 
 // downloadIndex gets the index into a sink. Its error has a reason: the failure
-// may be the server's, the index's, or this machine's.
-// With the tag known, it may also be [fetch.ErrNotModified].
+// may be the server's, the index's, or this machine's. If the index has the tag
+// known, it is [fetch.ErrNotModified].
 func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink, known fetch.Tag) (*index.Offsets, fetch.Tag, error) {
 	sink := &watchedSink{Sink: dst}
 	offsets, tag, err := repo.newIndex(ctx, sink, r.o.IndexMax, known)
