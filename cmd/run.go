@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -63,7 +65,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 
 	if err := st.Load(); err != nil {
-		a.tellStorage(finding.OddStorage, finding.Warning, fmt.Errorf("what was remembered of HelmReleases is ignored: %w", err))
+		a.tellStorage(finding.OddStorage, fmt.Errorf("what was remembered of any %s is ignored: %w", strings.Join(reconcile.KindsWithoutArtifact(), ", "), err))
 	}
 	results, forgotten := a.reconcile(ctx, in, st, options)
 	a.tellNotes(in)
@@ -73,7 +75,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 		code = worst(code, codeOf(r))
 	}
 	if forgotten != nil {
-		a.tellStorage(finding.Storage, finding.Error, forgotten)
+		a.tellStorage(finding.Storage, forgotten)
 		code = worst(code, exitFailed)
 	}
 	a.summarise(results, in)
@@ -88,8 +90,8 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 }
 
 // tellStorage tells what is wrong with the artifacts directory as a whole.
-func (a *app) tellStorage(code finding.Code, severity finding.Severity, err error) {
-	a.console.tell(finding.Finding{Code: code, Severity: severity, Message: err.Error()})
+func (a *app) tellStorage(code finding.Code, err error) {
+	a.console.tell(reconcile.NewFinding(nil, code, err.Error(), "", manifest.Excerpt{}))
 }
 
 // outputs are what a step of GitHub Actions wants to know besides what was found.
