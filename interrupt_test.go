@@ -21,17 +21,7 @@ import (
 // finish, the second one does not ask. The first may be SIGTERM as well as SIGINT.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
-	s := &stage{t: t, dir: t.TempDir()}
-	s.write("repo/charts", "podinfo 6.5.0\n")
-	s.write("repo/faults.json", `{"/podinfo-6.5.0.tgz": {"hang": true}}`)
-	w := helmtest.NewWorld(nil)
-	t.Cleanup(w.Close)
-	if err := w.Start("repo", filepath.Join(s.dir, "repo")); err != nil {
-		t.Fatal(err)
-	}
-	s.remove("repo")
-	s.write(stateDir+"/network", w.Network.String())
-	s.write("all.yaml", manyCharts(500)) // their documents are more than a pipe holds
+	s, w := hangingCharts(t, 500) // their documents are more than a pipe holds
 
 	cmd := s.command("fetch", "-f", "all.yaml", "-j", "1")
 	stdout, err := cmd.StdoutPipe()
@@ -63,17 +53,7 @@ func TestCursorComesBack(t *testing.T) {
 	for _, signals := range []int{1, 2} {
 		t.Run(fmt.Sprint(signals), func(t *testing.T) {
 			t.Parallel()
-			s := &stage{t: t, dir: t.TempDir()}
-			s.write("repo/charts", "podinfo 6.5.0\n")
-			s.write("repo/faults.json", `{"/podinfo-6.5.0.tgz": {"hang": true}}`)
-			w := helmtest.NewWorld(nil)
-			t.Cleanup(w.Close)
-			if err := w.Start("repo", filepath.Join(s.dir, "repo")); err != nil {
-				t.Fatal(err)
-			}
-			s.remove("repo")
-			s.write(stateDir+"/network", w.Network.String())
-			s.write("all.yaml", manyCharts(500))
+			s, _ := hangingCharts(t, 500)
 
 			cmd := s.command("fetch", "-f", "all.yaml", "-j", "1")
 			cmd.Env = append(cmd.Env, "TERMINAL=80x24", "TERM=xterm")
@@ -115,6 +95,23 @@ func TestCursorComesBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hangingCharts is a stage with the manifests of some charts, whose repository never sends an archive.
+func hangingCharts(t *testing.T, n int) (*stage, *helmtest.World) {
+	t.Helper()
+	s := &stage{t: t, dir: t.TempDir()}
+	s.write("repo/charts", "podinfo 6.5.0\n")
+	s.write("repo/faults.json", `{"/podinfo-6.5.0.tgz": {"hang": true}}`)
+	w := helmtest.NewWorld(nil)
+	t.Cleanup(w.Close)
+	if err := w.Start("repo", filepath.Join(s.dir, "repo")); err != nil {
+		t.Fatal(err)
+	}
+	s.remove("repo")
+	s.write(stateDir+"/network", w.Network.String())
+	s.write("all.yaml", manyCharts(n))
+	return s, w
 }
 
 func (s *stage) signal(cmd *exec.Cmd, sig os.Signal) {
@@ -189,17 +186,7 @@ func TestPipeInterrupted(t *testing.T) {
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	const hidden = "\x1b[?25l"
-	s := &stage{t: t, dir: t.TempDir()}
-	s.write("repo/charts", "podinfo 6.5.0\n")
-	s.write("repo/faults.json", `{"/podinfo-6.5.0.tgz": {"hang": true}}`)
-	w := helmtest.NewWorld(nil)
-	t.Cleanup(w.Close)
-	if err := w.Start("repo", filepath.Join(s.dir, "repo")); err != nil {
-		t.Fatal(err)
-	}
-	s.remove("repo")
-	s.write(stateDir+"/network", w.Network.String())
-	s.write("all.yaml", manyCharts(1))
+	s, _ := hangingCharts(t, 1)
 
 	cmd := s.command("fetch", "-f", "all.yaml")
 	cmd.Env = append(cmd.Env, "TERMINAL=80x24", "TERM=xterm")
