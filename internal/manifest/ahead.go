@@ -46,10 +46,10 @@ func (l *loader) pieces() iter.Seq[piece] {
 			f.batch = newBatch(l.set, f.Name, f.data)
 			documents, err := f.batch.cut()
 			if err != nil {
-				documents = func(func(*document) bool) {}
 				if !yield(piece{file: f, err: err}) {
 					return
 				}
+				continue
 			}
 			for d := range documents {
 				if f.batch == nil {

@@ -21,35 +21,18 @@ func (l *loader) surround() {
 			passed.first(info)
 		}
 	}
-	l.set.surroundings = newSet(l.set.namespace, l.set.files)
-	l.set.surroundings.open = l.set.open
-	budget := maxSurroundings
-	for _, dir := range l.set.away.dirs {
-		_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return nil
-			case l.ctx.Err() != nil:
-				return fs.SkipAll
-			case e.IsDir() && name != dir && skipDir(e, l.skip):
-				return fs.SkipDir
-			case e.IsDir():
-				return nil
-			}
-			if at := filepath.Dir(name); IsKustomizationFile(name) && !slices.Contains(l.dirs, at) {
-				l.dirs = append(l.dirs, at)
-			}
-			if !isManifestName(name) {
-				return nil
-			}
-			if budget--; budget < 0 {
-				l.set.unread = true
-				return fs.SkipAll
-			}
+	l.set.walkAway(func(name string) error {
+		if l.ctx.Err() != nil {
+			return fs.SkipAll
+		}
+		if at := filepath.Dir(name); IsKustomizationFile(name) && !slices.Contains(l.dirs, at) {
+			l.dirs = append(l.dirs, at)
+		}
+		if isManifestName(name) {
 			l.surrounding(name, passed)
-			return nil
-		})
-	}
+		}
+		return nil
+	})
 }
 
 // surrounding reads a file of a lookup directory. One that was not passed may be anything.

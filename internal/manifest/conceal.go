@@ -39,15 +39,15 @@ func (o *Object) Shown(content map[string]any) map[string]any {
 func (o *Object) Conceal(document any) any {
 	switch {
 	case o.shown != nil:
-		return o.named(overlay(document, o.Content, o.shown), document)
+		return renamed(overlay(document, o.Content, o.shown), document)
 	case len(o.confidential) > 0:
-		return o.named(concealIn(document, Concealer(o.secrets())), document)
+		return renamed(concealIn(document, Concealer(o.secrets())), document)
 	}
 	return document
 }
 
-// named gives a copy of a document its name back.
-func (o *Object) named(document, original any) any {
+// renamed gives a copy of a document its name back.
+func renamed(document, original any) any {
 	copied, _ := document.(map[string]any)
 	meta, _ := copied["metadata"].(map[string]any)
 	from, _ := original.(map[string]any)

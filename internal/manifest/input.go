@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -209,7 +210,7 @@ func (s *Set) AddBuilt(objects ...*Object) {
 				s.faults = append(s.faults, kindError(o))
 			}
 		default:
-			if name := promised(o, fieldOf(o.Content)); name != "" {
+			if name := Promised(o.Content); name != "" {
 				s.promise(o, name)
 			}
 		}
@@ -357,13 +358,14 @@ func (l *loader) enter(dir string, entries []os.DirEntry) {
 	}
 }
 
+// KustomizationFiles are the names of files that say how their directory is built, the first that is there.
+func KustomizationFiles() []string {
+	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+}
+
 // IsKustomizationFile tells whether a file of this name says how its directory is built.
 func IsKustomizationFile(name string) bool {
-	switch filepath.Base(name) {
-	case "kustomization.yaml", "kustomization.yml", "Kustomization":
-		return true
-	}
-	return false
+	return slices.Contains(KustomizationFiles(), filepath.Base(name))
 }
 
 // finish adds what was read to the set, or what was built of it.

@@ -3,11 +3,11 @@
 package manifest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -82,17 +82,25 @@ func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
 // PartHint says what to do with an object whose file is named by a kustomization file beside it, "" for others: it may be
 // no more than a patch.
 func (o *Object) PartHint() string {
+	if o.Built != "" {
+		return ""
+	}
 	dir, own := filepath.Split(o.Pos.File)
-	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+	for _, name := range KustomizationFiles() {
 		name = filepath.Join(dir, name)
-		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() || o.Built != "" {
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if text, err := read(context.Background(), name); err == nil && bytes.Contains(text, []byte(own)) {
+		if text, err := read(context.Background(), name); err == nil && slices.Contains(words(text), own) {
 			return name + " names this file: read its directory with -R -f, or pass the file as an argument with --lookup-dir"
 		}
 	}
 	return ""
+}
+
+// words are the names in a text: what stands between blanks, quotes and slashes.
+func words(text []byte) []string {
+	return strings.FieldsFunc(string(text), func(r rune) bool { return strings.ContainsRune(" \t\r\n\"',[]{}/", r) })
 }
 
 // Group is the part of the apiVersion before the slash.

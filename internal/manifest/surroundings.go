@@ -40,6 +40,17 @@ func (l *loader) lookupDirs(dirs []string) {
 // readSurroundings reads what the lookup directories hold, at every depth. What cannot be read is no error: nobody asked
 // for it.
 func (s *Set) readSurroundings() {
+	s.walkAway(func(name string) error {
+		if isManifestName(name) {
+			s.readInto(s.surroundings, name)
+		}
+		return nil
+	})
+}
+
+// walkAway begins the set of what surrounds the input, and visits the files of the lookup directories until as many
+// manifests were seen as are looked at.
+func (s *Set) walkAway(visit func(name string) error) {
 	s.surroundings = newSet(s.namespace, s.files)
 	s.surroundings.open = s.open
 	budget := maxSurroundings
@@ -50,15 +61,16 @@ func (s *Set) readSurroundings() {
 				return nil
 			case e.IsDir() && name != dir && skipDir(e, s.away.skip):
 				return fs.SkipDir
-			case e.IsDir() || !isManifestName(name):
+			case e.IsDir():
 				return nil
 			}
-			if budget--; budget < 0 {
-				s.unread = true
-				return fs.SkipAll
+			if isManifestName(name) {
+				if budget--; budget < 0 {
+					s.unread = true
+					return fs.SkipAll
+				}
 			}
-			s.readInto(s.surroundings, name)
-			return nil
+			return visit(name)
 		})
 	}
 }
@@ -84,14 +96,15 @@ func (s *Set) nearest(same []*Object) []*Object {
 func (s *Set) stepsTo(dir string) int {
 	least := math.MaxInt - 1
 	for _, from := range slices.Concat(s.dirs, s.roots) {
-		if steps, ok := stepsBetween(from, dir); ok {
+		if steps, ok := StepsBetween(from, dir); ok {
 			least = min(least, steps)
 		}
 	}
 	return least
 }
 
-func stepsBetween(from, to string) (int, bool) {
+// StepsBetween counts the directories between two, up and down. It is false if nobody can tell.
+func StepsBetween(from, to string) (int, bool) {
 	if filepath.IsAbs(from) != filepath.IsAbs(to) {
 		var errs [2]error
 		from, errs[0] = filepath.Abs(from)
