@@ -1,11 +1,9 @@
 package cmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -35,9 +33,9 @@ type input struct {
 
 // common is what the inputs of a run share: one for each cluster.
 type common struct {
-	stdin        io.Reader
-	noted        map[string]bool // lines that were printed: files beside the input, what the renderer says, what cannot be read
-	confidential []string        // what is never printed
+	piped        map[string][]byte // what can be read only once
+	noted        map[string]bool   // lines that were printed: files beside the input, what the renderer says, what cannot be read
+	confidential []string          // what is never printed
 	ignores      finding.Ignores
 }
 
@@ -53,7 +51,7 @@ func (c *common) once(line string) bool {
 // readInput reads the manifests of -f and of the arguments. What cannot be read
 // is told and makes the exit code 2; the rest goes on.
 func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, artifactsDir string) (*input, error) {
-	in, err := a.readCluster(ctx, o, args, artifactsDir, 0, &common{stdin: a.env.Stdin, noted: map[string]bool{}})
+	in, err := a.readCluster(ctx, o, args, artifactsDir, 0, &common{noted: map[string]bool{}})
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +64,7 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 
 // readClusters reads the manifests once for each cluster that they hold.
 func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string) ([]*input, error) {
-	var stdin bytes.Buffer
-	c := &common{noted: map[string]bool{}}
-	if a.env.Stdin != nil {
-		c.stdin = io.TeeReader(a.env.Stdin, &stdin)
-	}
+	c := &common{piped: map[string][]byte{}, noted: map[string]bool{}}
 	first, err := a.readCluster(ctx, o, args, "", 1, c)
 	if err != nil {
 		return nil, err
@@ -81,7 +75,6 @@ func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string) 
 	}
 	inputs := []*input{first}
 	for len(inputs) < len(clusters) {
-		c.stdin = bytes.NewReader(stdin.Bytes())
 		in, err := a.readCluster(ctx, o, args, "", len(inputs)+1, c)
 		if err != nil {
 			return nil, err
@@ -111,7 +104,8 @@ func (a *app) readCluster(ctx context.Context, o *inputOptions, args []string, a
 		Offered:          files,
 		LookupDirs:       o.lookupDirs,
 		Recursive:        o.recursive,
-		Stdin:            c.stdin,
+		Stdin:            a.env.Stdin,
+		Piped:            c.piped,
 		DefaultNamespace: o.defaultNamespace,
 		SkipDirs:         skip,
 		Open:             renderer.Open,

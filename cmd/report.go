@@ -101,6 +101,7 @@ func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 		return code
 	}
 	o.noGitHub, _ = c.Flags().GetBool("no-github")
+	o.silenced, _ = c.Flags().GetBool("report-silenced")
 	if o.check(c.Name() != "validate") != nil {
 		o.targets = nil // that is what the error is about, or would be the next one
 	}

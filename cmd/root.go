@@ -117,6 +117,17 @@ func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Help about a command",
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var found []cobra.Completion
+			if about, _, err := c.Root().Find(args); err == nil {
+				for _, sub := range about.Commands() {
+					if sub.IsAvailableCommand() {
+						found = append(found, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+					}
+				}
+			}
+			return found, cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			about, rest, err := c.Root().Find(args)
 			if err == nil {

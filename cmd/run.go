@@ -84,7 +84,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 	code = a.report(ctx, &o.report, a.newReport(a.reportObjects(in, results), in.unusable), o.outputs(), code)
 	if printed != nil {
-		return exitFailed, fmt.Errorf("stdout: %w", printed)
+		return code, fmt.Errorf("stdout: %w", printed)
 	}
 	return code, nil
 }

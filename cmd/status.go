@@ -76,7 +76,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	}
 	code = a.report(ctx, reports, a.newReport(a.rememberedObjects(found), a.unusable), nil, code)
 	if printed != nil {
-		return exitFailed, fmt.Errorf("stdout: %w", printed)
+		return code, fmt.Errorf("stdout: %w", printed)
 	}
 	return code, nil
 }

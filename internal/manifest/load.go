@@ -29,8 +29,9 @@ type Options struct {
 	LookupDirs       []string // where Lookup and Secret look too, at every depth
 	Recursive        bool     // descend into directories
 	Stdin            io.Reader
-	DefaultNamespace string   // for objects without one; "default" if empty
-	SkipDirs         []string // directories that are never descended into
+	Piped            map[string][]byte // what pipes and Stdin held, kept for who loads again; nil keeps nothing
+	DefaultNamespace string            // for objects without one; "default" if empty
+	SkipDirs         []string          // directories that are never descended into
 
 	// Open makes objects ready that were read from files, nil for those that are.
 	Open Opener
@@ -129,7 +130,7 @@ func (l *loader) readStdin() {
 		l.fail(errors.New("no standard input"))
 		return
 	}
-	data, err := sized(file.ReadAll(l.ctx, l.options.Stdin, maxFileSize))
+	data, err := l.once(stdinName, true, func() ([]byte, error) { return sized(file.ReadAll(l.ctx, l.options.Stdin, maxFileSize)) })
 	if err != nil {
 		l.fail(err)
 		return
@@ -174,7 +175,7 @@ func (l *loader) named(name string) {
 	default:
 		l.beside(name)
 		if l.set.files.first(info) {
-			data, err := read(l.ctx, name)
+			data, err := l.once(name, !info.Mode().IsRegular(), func() ([]byte, error) { return read(l.ctx, name) })
 			if err != nil {
 				l.fail(err)
 				return
@@ -182,6 +183,18 @@ func (l *loader) named(name string) {
 			l.add(&File{Name: name}, data)
 		}
 	}
+}
+
+// once reads what can be read only once, or takes what was read when the options were loaded before.
+func (l *loader) once(name string, pipe bool, read func() ([]byte, error)) ([]byte, error) {
+	if data, ok := l.options.Piped[name]; ok {
+		return data, nil
+	}
+	data, err := read()
+	if pipe && err == nil && l.options.Piped != nil {
+		l.options.Piped[name] = data
+	}
+	return data, err
 }
 
 // beside has siblings looked for in the directory of a file that was named.
