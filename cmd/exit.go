@@ -2,7 +2,7 @@ package cmd
 
 import "errors"
 
-// Exit codes. When several apply, the first in the order of exitPrecedence wins.
+// Exit codes. When several apply, worst says which one wins.
 const (
 	exitOK          = 0
 	exitFailed      = 1 // an object is not Ready, or was rejected

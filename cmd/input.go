@@ -23,7 +23,6 @@ type input struct {
 	selectors []selector
 	namespace string
 	told      map[*manifest.Object]bool // rejections that were printed
-	unusable  int                       // objects that cannot be told apart, or are of no kind
 	code      int                       // of what went wrong while reading and judging
 
 	*common
@@ -135,7 +134,6 @@ func (a *app) readCluster(ctx context.Context, o *inputOptions, args []string, a
 		a.console.tellUnreadable(err)
 		code := inputCode(err)
 		if code == exitFailed {
-			in.unusable++
 			a.unusable++
 		}
 		in.code = worst(in.code, code)

@@ -2,7 +2,7 @@ package cmd
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -42,10 +42,13 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 		return exitUsage, err
 	}
 	if in.code != exitOK {
-		return in.code, fmt.Errorf("nothing was removed: the input could not be read completely")
+		return in.code, errors.New("nothing was removed: the input could not be read completely")
 	}
 	if in.renderer.Incomplete() {
-		return exitUsage, fmt.Errorf("nothing was removed: a part of the input is not in this repository")
+		return exitUsage, &usageError{
+			err:  errors.New("nothing was removed: a part of the input is not in this repository"),
+			hint: "do what the warnings above say: name checkouts with --source, and put copies of remote resources into the repository",
+		}
 	}
 	if err := in.check(o.allowEmpty); err != nil {
 		return exitUsage, err

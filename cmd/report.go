@@ -109,7 +109,7 @@ func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 	f := reconcile.NewFinding(nil, finding.NoRun, err.Error(), "", manifest.Excerpt{})
 	f.Fix = reconcile.RedactText(strings.Join(finding.Hints(err), "; "))
 	a.console.keep(f)
-	run := a.newReport(nil, a.unusable)
+	run := a.newReport(nil)
 	run.Broken = true
 	return a.report(c.Context(), &o, run, nil, code)
 }
@@ -189,11 +189,11 @@ func writeNew(path string, content []byte) error {
 
 // newReport describes a run that is over: what was found is in the app. Objects that are
 // unusable, because nobody can tell which one is meant, are only counted.
-func (a *app) newReport(objects []report.Object, unusable int) *report.Run {
+func (a *app) newReport(objects []report.Object) *report.Run {
 	told, silenced := a.findings()
 	run := &report.Run{
 		Command: a.command, Version: versionString(), Started: a.began, Duration: a.now().Sub(a.began),
-		Findings: told, Silenced: silenced, Objects: objects, Failed: unusable,
+		Findings: told, Silenced: silenced, Objects: objects, Failed: a.unusable,
 	}
 	for i := range objects {
 		o := &objects[i]

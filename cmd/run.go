@@ -82,7 +82,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if o.input.exitZero && code != exitInterrupted && code != exitUsage {
 		code = exitOK
 	}
-	code = a.report(ctx, &o.report, a.newReport(a.reportObjects(in, results), in.unusable), o.outputs(), code)
+	code = a.report(ctx, &o.report, a.newReport(a.reportObjects(in, results)), o.outputs(), code)
 	if printed != nil {
 		return code, fmt.Errorf("stdout: %w", printed)
 	}
@@ -226,7 +226,7 @@ func codeOf(r *reconcile.Result) int {
 // summarise prints the last line: what became of how many objects.
 func (a *app) summarise(results []*reconcile.Result, in *input) {
 	var ready, failed, skipped, interrupted int
-	failed = len(in.told) + in.unusable
+	failed = len(in.told) + a.unusable
 	for _, r := range results {
 		switch r.State {
 		case reconcile.Ready, reconcile.Static, reconcile.Resolved:

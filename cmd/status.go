@@ -55,7 +55,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	defer st.Close()
 	results, failures := reconcile.Remembered(st, storage.advertised)
 	for _, err := range failures {
-		a.console.tellAs(reconcile.NewFinding(nil, finding.OddStorage, err.Error(), "", manifest.Excerpt{}), telling{brief: true})
+		a.tellStorage(finding.OddStorage, err)
 	}
 	found, err := a.selectRemembered(ctx, o, storage.dir, results, args)
 	if err != nil {
@@ -74,7 +74,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
-	code = a.report(ctx, reports, a.newReport(a.rememberedObjects(found), a.unusable), nil, code)
+	code = a.report(ctx, reports, a.newReport(a.rememberedObjects(found)), nil, code)
 	if printed != nil {
 		return code, fmt.Errorf("stdout: %w", printed)
 	}

@@ -81,20 +81,20 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 		a.judge(j)
 	}
 	a.tellVerdict(v)
-	code, unusable := exitOK, 0
+	code := exitOK
 	for _, in := range inputs {
-		code, unusable = worst(code, in.code), unusable+in.unusable
+		code = worst(code, in.code)
 	}
 	if v.failed() {
 		code = worst(code, exitFailed)
 	}
 	objects, valid, invalid := v.objects()
 	// What nobody could judge is invalid.
-	a.console.info(subject{}, v.summary(valid, invalid+unusable))
+	a.console.info(subject{}, v.summary(valid, invalid+a.unusable))
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
-	return a.report(ctx, reports, a.newReport(objects, unusable), nil, code), nil
+	return a.report(ctx, reports, a.newReport(objects), nil, code), nil
 }
 
 // judged is one cluster, and what was found in it.
