@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -35,7 +34,6 @@ type built struct {
 // panicError is a bug of a library in one build. It must not cost the others theirs.
 type panicError struct {
 	value any
-	stack []byte
 }
 
 func (e *panicError) Error() string {
@@ -97,7 +95,7 @@ func run(ctx context.Context, fs *confined, dir string) (resmap.ResMap, error) {
 		var got result
 		defer func() {
 			if p := recover(); p != nil {
-				got = result{err: &panicError{p, debug.Stack()}}
+				got = result{err: &panicError{p}}
 			}
 			done <- got
 		}()

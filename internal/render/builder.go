@@ -353,6 +353,9 @@ func (b *builder) kustomization(o *manifest.Object) {
 	if f.spec.Suspend {
 		b.notice(Notice{Object: o, Text: "suspended: built all the same"})
 	}
+	for _, o := range f.objects {
+		b.promise(o.content)
+	}
 	b.waiting = append(b.waiting, f)
 }
 
@@ -378,7 +381,11 @@ func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, r
 	if _, err := f.repo.build(b.ctx, f.path, file, k, nil); err != nil {
 		return nil, err
 	}
-	return nil, errors.New("a file that SOPS encrypted cannot be used; what is wrong with it is not told, because that may quote it")
+	var names []string
+	for _, path := range sortedKeys(replace) {
+		names = append(names, b.display(path))
+	}
+	return nil, fmt.Errorf("a file that SOPS encrypted cannot be used; what is wrong with it is not told, because that may quote it: look at %s with sops decrypt", strings.Join(names, ", "))
 }
 
 // failed tells that a Kustomization cannot be built.

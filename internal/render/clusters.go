@@ -3,9 +3,11 @@ package render
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // cluster is a part of the input that can be one cluster. A repository may hold several: then some Kustomizations are
@@ -135,18 +137,10 @@ func (c *cluster) takes(defined map[string]string) bool {
 
 // stepsTo counts the directories between one and the nearest of several, up and down.
 func stepsTo(dirs []string, dir string) int {
-	least := -1
+	least := math.MaxInt
 	for _, from := range dirs {
-		rel, err := filepath.Rel(from, dir)
-		if err != nil {
-			continue
-		}
-		steps := 0
-		if rel != "." {
-			steps = strings.Count(filepath.ToSlash(rel), "/") + 1
-		}
-		if least < 0 || steps < least {
-			least = steps
+		if steps, ok := manifest.StepsBetween(from, dir); ok {
+			least = min(least, steps)
 		}
 	}
 	return least

@@ -72,14 +72,14 @@ func (c *confined) real(path string) (string, error) {
 func within(root, path string) (string, error) {
 	path = filepath.Clean(path)
 	if !inside(root, path) {
-		return "", &outsideError{path}
+		return "", &outsideError{}
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", plainPathError(err)
 	}
 	if !inside(root, real) {
-		return "", &outsideError{path}
+		return "", &outsideError{}
 	}
 	return real, nil
 }
@@ -89,7 +89,7 @@ func inside(root, path string) bool {
 }
 
 // outsideError is a path that leads out of the repository.
-type outsideError struct{ path string }
+type outsideError struct{}
 
 func (e *outsideError) Error() string { return "leads out of the repository" }
 
@@ -168,8 +168,7 @@ func (c *confined) IsDir(path string) bool {
 	if err != nil {
 		return false
 	}
-	info, err := os.Stat(real)
-	return err == nil && info.IsDir()
+	return isDirectory(real)
 }
 
 func (c *confined) Exists(path string) bool {

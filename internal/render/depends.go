@@ -2,8 +2,6 @@ package render
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -13,7 +11,7 @@ import (
 // tellDependencies warns of dependencies of Kustomizations that no cluster would ever fulfil. They have no influence on
 // what is built.
 func (b *builder) tellDependencies() {
-	for _, name := range slices.Sorted(maps.Keys(b.kustomizations)) {
+	for _, name := range sortedKeys(b.kustomizations) {
 		o := b.kustomizations[name]
 		for i, on := range dependenciesOf(o) {
 			_, there := b.kustomizations[on]

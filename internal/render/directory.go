@@ -75,7 +75,7 @@ func redacted(entry string) string {
 
 // kustomizationFile finds the file of a directory that says how it is built.
 func kustomizationFile(dir string) string {
-	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+	for _, name := range manifest.KustomizationFiles() {
 		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 			return path

@@ -150,7 +150,6 @@ func (b *builder) borrow(f *flux) {
 		for _, other := range append([]*flux{f}, b.waiting...) {
 			for _, o := range other.objects {
 				_, kind, namespace, name := identify(o.content)
-				b.promise(o.content)
 				if kind != ref.Kind || name != ref.Name || namespace != f.object.Namespace {
 					continue
 				}
@@ -182,10 +181,10 @@ func (b *builder) variablesOf(f *flux) *variables {
 			v.set(d.values, ref.Kind == "Secret")
 			continue
 		}
-		missing := b.missing(f, ref, d)
 		if d == nil && ref.Optional {
 			continue
 		}
+		missing := b.missing(f, ref, d)
 		// In a cluster it may be there all the same. What is not set is told where it is used.
 		v.always, v.open = true, b.o.Tolerant
 		v.hint = missing.hint

@@ -41,8 +41,7 @@ func (b *builder) isHome(kind, namespace, name, root, at string) bool {
 	if err != nil {
 		return false
 	}
-	info, err := os.Stat(real)
-	return err == nil && info.IsDir()
+	return isDirectory(real)
 }
 
 // urlOf is the URL of a source of the input.

@@ -23,10 +23,6 @@ func (e *missingError) Error() string {
 	return fmt.Sprintf("substitute from '%s/%s' error: %v", e.ref.Kind, e.ref.Name, e.err)
 }
 
-func (e *missingError) Unwrap() error { return e.err }
-
-func (e *missingError) Hint() string { return e.hint }
-
 func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum) *missingError {
 	set := "set its variables with --substitute"
 	if !b.o.Tolerant {
@@ -47,7 +43,7 @@ func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum
 	default:
 		m.hint = "add the file that holds " + name + " with -f, or " + set
 	}
-	m.err = fmt.Errorf("%ss %q not found", strings.ToLower(ref.Kind), ref.Name)
+	m.err = &manifest.NotFoundError{Kind: ref.Kind, Namespace: f.object.Namespace, Name: ref.Name}
 	return m
 }
 

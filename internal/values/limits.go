@@ -3,6 +3,7 @@ package values
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -135,7 +136,7 @@ func (c *composition) spendItems(expression string) error {
 
 // limited refuses to write more than so many bytes.
 type limited struct {
-	to   interface{ Write([]byte) (int, error) }
+	to   io.Writer
 	left int
 }
 
