@@ -79,7 +79,7 @@ func SourceRules(ctx context.Context, root *os.Root, spec string, o Options) (*R
 	if err := own.read(strings.NewReader(spec), nil); err != nil {
 		return nil, err
 	}
-	return own.withDefaults(), nil
+	return own.WithDefaults(), nil
 }
 
 func skipGit(name string, dir bool) Choice {
@@ -89,7 +89,9 @@ func skipGit(name string, dir bool) Choice {
 	return Keep
 }
 
-func (r *Rules) withDefaults() *Rules {
+// WithDefaults adds what is always ignored, files of version control, and, if there is no pattern at all, what a source
+// seldom means.
+func (r *Rules) WithDefaults() *Rules {
 	all := &Rules{takeBack: r.takeBack}
 	first := vcsPatterns()
 	if len(r.patterns) == 0 {
