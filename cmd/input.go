@@ -197,37 +197,31 @@ func (in *input) replaceable() []*manifest.Object {
 
 // check is the usage error for selectors without an object, and for a selection
 // that is empty.
-func (in *input) check(allowEmpty bool) error {
-	if err := checkSelectors(in.selectors, in); err != nil {
+func (o *inputOptions) check(ctx context.Context, in *input) error {
+	if err := o.checkSelectors(ctx, in.selectors, in); err != nil {
 		return err
 	}
-	if allowEmpty || slices.ContainsFunc(in.inventory.Objects(), in.wanted) {
+	if o.allowEmpty || slices.ContainsFunc(in.inventory.Objects(), in.wanted) {
 		return nil
 	}
-	if in.namespace != "" && len(in.selectors) == 0 && slices.ContainsFunc(in.inventory.Objects(), reconcile.Supports) {
-		return &usageError{err: errors.New("nothing selected: " + in.holds()), hint: "none of them is in namespace " + in.namespace}
-	}
-	if in.code == exitUsage { // which is an error that was told
-		return &usageError{err: errors.New("nothing selected: not all of the input could be read")}
-	}
-	return &usageError{
-		err:  errors.New("nothing selected: " + in.holds()),
-		hint: "helmsrc works on " + strings.Join(reconcile.Kinds(), ", ") + "; --allow-empty accepts an input without them",
-	}
+	return o.nothingSelected(ctx, in)
 }
 
 // checkSelectors wants each selector to fit an object of one of the inputs.
-func checkSelectors(selectors []selector, inputs ...*input) error {
+func (o *inputOptions) checkSelectors(ctx context.Context, selectors []selector, inputs ...*input) error {
 	for _, s := range selectors {
 		fits := func(in *input) bool { return slices.ContainsFunc(in.inventory.Objects(), s.matches) }
-		unread := func(in *input) bool { return in.code == exitUsage }
-		switch {
-		case slices.ContainsFunc(inputs, fits):
-		case slices.ContainsFunc(inputs, unread):
-			return &usageError{err: fmt.Errorf("%s: no such object in what could be read of the input", s.text), hint: s.meant()}
-		default:
-			return &usageError{err: fmt.Errorf("%s: no such object in the input", s.text), hint: s.meant()}
+		if slices.ContainsFunc(inputs, fits) {
+			continue
 		}
+		e := &usageError{err: fmt.Errorf("%s: no such object in the input", s.text), hint: s.meant()}
+		if slices.ContainsFunc(inputs, func(in *input) bool { return in.code == exitUsage }) {
+			e.err = fmt.Errorf("%s: no such object in what could be read of the input", s.text)
+		}
+		if e.hint == "" {
+			e.hint = o.deeper(ctx)
+		}
+		return e
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 			hint: "do what the warnings above say: name checkouts with --source, and put copies of remote resources into the repository",
 		}
 	}
-	if err := in.check(o.allowEmpty); err != nil {
+	if err := o.check(ctx, in); err != nil {
 		return exitUsage, err
 	}
 	st, err := a.openStore(storage)

@@ -47,7 +47,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 		return exitUsage, err
 	}
 	a.tellSkipped(in)
-	if err := in.check(o.input.allowEmpty); err != nil {
+	if err := o.input.check(ctx, in); err != nil {
 		return exitUsage, err
 	}
 	directories, err := directoriesOf(in, o.fetch.sources)

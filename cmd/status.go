@@ -53,7 +53,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 		return exitUsage, err
 	}
 	defer st.Close()
-	results, failures := reconcile.Remembered(st, storage.advertised)
+	results, failures := reconcile.Remembered(st, storage.advertised, a.now)
 	for _, err := range failures {
 		a.tellStorage(finding.OddStorage, err)
 	}
@@ -132,7 +132,7 @@ func (a *app) selectRemembered(ctx context.Context, o *inputOptions, dir string,
 func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string, all []*reconcile.Result, args []string) (*remembered, error) {
 	in, err := a.readInput(ctx, o, args, dir)
 	if err == nil {
-		err = in.check(o.allowEmpty)
+		err = o.check(ctx, in)
 	}
 	if err != nil {
 		return nil, err

@@ -42,7 +42,8 @@ begins or is named it holds for the whole object:
   interval: 30s # helmsrc:ignore HS063 a test cluster
 
 Exit codes: 0 nothing worse than warnings, 1 an object has a mistake or, with
---strict, a warning, 2 wrong usage or unreadable input.`,
+--strict, a warning, 2 wrong usage, nothing to judge or unreadable input. Files that
+are arguments need not hold anything of Flux.`,
 		Example: `  helmsrc validate -R -f clusters/
   helmsrc validate helmchart.yaml helmrepository.yaml
   helmsrc validate --lookup-dir . apps/podinfo/helmchart.yaml`,
@@ -72,8 +73,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	for _, in := range inputs {
 		v.judged = append(v.judged, &judged{in: in, invalid: map[subject]bool{}})
 	}
-	// Nothing to judge is fine: a hook runs on whatever files were changed.
-	if err := checkSelectors(inputs[0].selectors, inputs...); err != nil {
+	if err := o.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
 		a.tellVerdict(v)
 		return exitUsage, err
 	}
@@ -81,6 +81,9 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 		a.judge(j)
 	}
 	a.tellVerdict(v)
+	if err := o.checkLooked(ctx, inputs, args); err != nil {
+		return exitUsage, err
+	}
 	code := exitOK
 	for _, in := range inputs {
 		code = worst(code, in.code)

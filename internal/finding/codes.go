@@ -125,6 +125,7 @@ const (
 	Storage           Code = "HS230"
 	OddStorage        Code = "HS231"
 	NeverFetched      Code = "HS232"
+	ArtifactMissing   Code = "HS233"
 	Interrupted       Code = "HS240"
 	OddSource         Code = "HS250"
 	DeprecatedChart   Code = "HS251"

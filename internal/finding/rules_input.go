@@ -55,7 +55,7 @@ func inputRules() []Rule {
 			Summary:     "Objects of Flux are left out",
 			Explanation: "helmsrc does not work on their kind, or they are Kustomizations in a file that was named: those are built in directories only. The line is printed without -v as well, and does not count with --strict.",
 			Fix:         "Name the directory of a Kustomization with -f.",
-			Example:     fluxKustomization("path: ./apps\nsourceRef:\n  kind: GitRepository\n  name: flux-system\n"),
+			Example:     documents(repository(httpURL), fluxKustomization("path: ./apps\nsourceRef:\n  kind: GitRepository\n  name: flux-system\n")),
 			Better:      repository(httpURL),
 		},
 	}

@@ -177,6 +177,12 @@ func runRules() []Rule {
 			Fix:         "Run helmsrc fetch, or name the directory that it wrote to with -d.",
 		},
 		{
+			Code: ArtifactMissing, Name: "artifact-missing", Group: groupRun, Severity: Error,
+			Summary:     "A stored artifact is not in the artifacts directory any more",
+			Explanation: "The record of the last run names a file that was removed since. The next fetch stores it again.",
+			Fix:         "Run helmsrc fetch.",
+		},
+		{
 			Code: BorrowedLogin, Name: "borrowed-login", Group: groupRun, Severity: Warning,
 			Summary:     "A login of the user stands in for a Secret",
 			Explanation: "The Secret is not in the input, and --missing-secrets=ambient says to use what Helm knows. In a cluster the Secret counts, whatever it holds.",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -19,10 +20,10 @@ import (
 )
 
 // Remembered returns what earlier runs left of every object, sources first, each
-// artifact checked on disk. Nothing is changed. Records that cannot
+// artifact checked on disk at the time that now gives. Nothing is changed. Records that cannot
 // be read are told as errors.
-func Remembered(st *store.Store, advertised string) ([]*Result, []error) {
-	r := &Reconciler{store: st, o: Options{AdvertisedAddress: advertised}}
+func Remembered(st *store.Store, advertised string, now func() time.Time) ([]*Result, []error) {
+	r := &Reconciler{store: st, now: now, o: Options{AdvertisedAddress: advertised}}
 	var results []*Result
 	var failures []error
 	keys, err := st.Keys()
@@ -69,11 +70,14 @@ func (r *Reconciler) remembered(key store.Key) (*Result, error) {
 	if err := json.Unmarshal(record.Status, f.all); err != nil {
 		return nil, fmt.Errorf("remembered status: %w", err)
 	}
-	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}, artifact: *f.artifact}
-	result.Failure = r.judge(k, f, record.Failure)
+	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}}
+	if result.Failure = r.checkStored(k, f, generationIn(content)); result.Failure == nil {
+		result.Failure = judge(k, f, record.Failure)
+	}
 	if result.Failure != nil {
 		result.State = Failed
 	}
+	result.artifact = *f.artifact
 	r.setURLs(f, k.link)
 	result.Status, err = status.Map(f.all)
 	return result, err
@@ -85,14 +89,36 @@ func rememberedObject(key store.Key, content map[string]any) *manifest.Object {
 	return &manifest.Object{APIVersion: apiVersion, Kind: name, Namespace: key.Namespace, Name: key.Name, Content: content}
 }
 
+// checkStored is what is wrong with the artifact in storage, or nil. What is printed says so, as it would after a run
+// that cannot read its artifact.
+func (r *Reconciler) checkStored(k kind, f fields, generation int64) *status.Failure {
+	artifact := *f.artifact
+	if artifact == nil {
+		return nil
+	}
+	err := r.store.Verify(artifact.Path, artifact.Digest)
+	if err == nil {
+		return nil
+	}
+	failure := status.AsFailure(status.ReadOperationFailed.Wrap(storedError(artifact, err)))
+	prev := status.Previous{Conditions: *f.conditions, ObservedGeneration: *f.observedGeneration, Artifact: artifact, Disappeared: true}
+	*f.artifact = nil
+	*f.conditions, *f.observedGeneration = status.Fold(k.name, prev, status.Outcome{Generation: generation, Failure: failure}, r.now())
+	return failure
+}
+
+// generationIn is the generation of a remembered object.
+func generationIn(content map[string]any) int64 {
+	metadata, _ := content["metadata"].(map[string]any)
+	if generation, ok := metadata["generation"].(float64); ok && generation > 0 {
+		return int64(generation)
+	}
+	return 1
+}
+
 // judge is what is wrong with a remembered object, or nil. The code is that of what
 // went wrong in the run.
-func (r *Reconciler) judge(k kind, f fields, code string) *status.Failure {
-	if artifact := *f.artifact; artifact != nil {
-		if err := r.store.Verify(artifact.Path, artifact.Digest); err != nil {
-			return storedFailure(artifact, err)
-		}
-	}
+func judge(k kind, f fields, code string) *status.Failure {
 	ready := apimeta.FindStatusCondition(*f.conditions, meta.ReadyCondition)
 	if k.waits && ready != nil && ready.Status == metav1.ConditionUnknown {
 		return nil
@@ -115,14 +141,16 @@ type rememberedError struct {
 
 func (e *rememberedError) Error() string { return e.message }
 
-func storedFailure(artifact *meta.Artifact, err error) *status.Failure {
+// storedError says what has become of an artifact that was stored.
+func storedError(artifact *meta.Artifact, err error) error {
 	var altered *store.AlteredError
-	if errors.As(err, &altered) {
-		err = &AlteredError{Path: artifact.Path, Err: altered.Err}
-	} else {
-		err = fmt.Errorf("artifact %s is not in the artifacts directory any more", artifact.Path)
+	switch {
+	case errors.As(err, &altered):
+		return &AlteredError{Path: artifact.Path, Err: altered.Err}
+	case errors.Is(err, fs.ErrNotExist):
+		return withCode(finding.ArtifactMissing, fmt.Errorf("artifact %s is not in the artifacts directory any more", artifact.Path))
 	}
-	return &status.Failure{Reason: status.Failed, Message: err.Error(), Err: err}
+	return withCode(finding.Storage, err)
 }
 
 // AlteredError is a stored artifact that is not what was stored.
