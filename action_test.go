@@ -110,7 +110,7 @@ func TestActionSafety(t *testing.T) {
 			}
 		}
 	}
-	for _, script := range []string{"actions/run.sh", "actions/setup/install.sh"} {
+	for _, script := range []string{"actions/run.sh", "actions/cache.sh", "actions/setup/install.sh"} {
 		b, err := os.ReadFile(script)
 		if err != nil {
 			t.Fatal(err)
@@ -118,6 +118,45 @@ func TestActionSafety(t *testing.T) {
 		if !strings.Contains(string(b), "\nset -euo pipefail\n") || strings.Contains(string(b), "eval") && !strings.Contains(string(b), "evaluated") {
 			t.Errorf("%s does not begin as it should, or evaluates", script)
 		}
+	}
+}
+
+// TestActionCache: what decides about the cache gets to know where a run comes from, and no key holds the number of a run,
+// which would make every run save all artifacts once more.
+func TestActionCache(t *testing.T) {
+	t.Parallel()
+	used := map[string]int{}
+	for _, step := range readAction(t, "action.yml").Runs.Steps {
+		uses, _ := step["uses"].(string)
+		run, _ := step["run"].(string)
+		condition, _ := step["if"].(string)
+		name, _, _ := strings.Cut(uses, "@")
+		if name == "actions/cache" {
+			t.Error("actions/cache restores and saves without asking")
+		}
+		if strings.HasPrefix(name, "actions/cache/") {
+			used[name]++
+			with, _ := step["with"].(map[string]any)
+			key, _ := with["key"].(string)
+			if !strings.Contains(condition, ".outputs.key != ''") || !strings.HasPrefix(key, "${{ steps.c") || strings.Contains(key, "run_") {
+				t.Errorf("%s has the condition %q and the key %q", name, condition, key)
+			}
+		}
+		if strings.Contains(run, "cache.sh") {
+			used["cache.sh"]++
+			env, _ := step["env"].(map[string]any)
+			for name, want := range map[string]string{
+				"PULL": "${{ github.event.pull_request.number || github.event.issue.pull_request.url || github.event.workflow_run.id }}",
+				"HEAD": "${{ github.event.pull_request.head.repo.full_name || github.event.workflow_run.head_repository.full_name }}",
+			} {
+				if env[name] != want {
+					t.Errorf("%s: %s is %v", run, name, env[name])
+				}
+			}
+		}
+	}
+	if want := map[string]int{"actions/cache/restore": 1, "actions/cache/save": 1, "cache.sh": 2}; !maps.Equal(used, want) {
+		t.Errorf("used are %v, want %v", used, want)
 	}
 }
 

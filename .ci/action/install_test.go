@@ -27,7 +27,7 @@ type runner struct {
 }
 
 // tools are the programs that a runner has. Those that may be missing are added by a test.
-var tools = []string{"bash", "cat", "chmod", "curl", "cut", "dirname", "env", "gzip", "mkdir", "mktemp", "mv", "rm", "sha256sum", "tar", "unzip"}
+var tools = []string{"bash", "cat", "chmod", "cmp", "cp", "curl", "cut", "dirname", "env", "find", "grep", "gzip", "mkdir", "mktemp", "mv", "rm", "sha256sum", "sort", "tar", "unzip"}
 
 func newRunner(t *testing.T) *runner {
 	t.Helper()
@@ -63,11 +63,13 @@ func (r *runner) program(name, body string) {
 }
 
 // run runs a script of the action and returns its output.
-func (r *runner) run(script string, code int) string {
+func (r *runner) run(script string, code int) string { return r.runWith(script, code) }
+
+func (r *runner) runWith(script string, code int, args ...string) string {
 	r.t.Helper()
 	script, err := filepath.Abs(filepath.Join("..", "..", "actions", script))
 	r.check(err)
-	cmd := exec.CommandContext(r.t.Context(), "bash", script)
+	cmd := exec.CommandContext(r.t.Context(), "bash", append([]string{script}, args...)...)
 	cmd.Dir = filepath.Join(r.dir, "work")
 	for k, v := range r.env {
 		cmd.Env = append(cmd.Env, k+"="+v)
@@ -195,7 +197,7 @@ func TestInstall(t *testing.T) {
 			rel := newRelease(t, r)
 			r.env["VERSION"], r.env["ACTION_REF"], r.env["RUNNER_OS"], r.env["RUNNER_ARCH"] = tt.version, tt.ref, tt.system, tt.arch
 			out := r.run("setup/install.sh", 0)
-			home := r.dir + "/tools/helmsrc/1.2.3/" + tt.want
+			home := r.dir + "/temp/helmsrc/program/1.2.3/" + tt.want
 			r.holds(out, "has the checksum of the release", "::warning title=helmsrc::the provenance was not checked", "helmsrc v1.2.3")
 			if got := r.read("path"); got != home+"\n" {
 				t.Errorf("GITHUB_PATH %q", got)
@@ -206,12 +208,12 @@ func TestInstall(t *testing.T) {
 			if _, err := os.Stat(r.dir + "/escaped"); err == nil {
 				t.Error("the archive wrote outside its directory")
 			}
-			// The tool is there now, on a runner that is used again.
-			n := len(rel.requests)
+			// The archive is there now, on a runner that is used again: only its checksum is asked for.
+			rel.requests = nil
 			r.env["VERSION"] = "v1.2.3"
-			r.run("setup/install.sh", 0)
-			if len(rel.requests) > n {
-				t.Errorf("installed again: %q", rel.requests[n:])
+			r.holds(r.run("setup/install.sh", 0), "is in the tool cache, with the checksum of the release", "helmsrc v1.2.3")
+			if want := []string{"GET /releases/download/v1.2.3/checksums.txt"}; !slices.Equal(rel.requests, want) {
+				t.Errorf("requests %q, want %q", rel.requests, want)
 			}
 		})
 	}
@@ -232,11 +234,14 @@ func TestInstallRefuses(t *testing.T) {
 			rel.files["checksums.txt"] = []byte("x  helmsrc_1.2.3_linux_amd64.tar.gz\n")
 		}},
 		{"no checksums", "has no checksums", func(_ *runner, rel *release) { delete(rel.files, "checksums.txt") }},
-		{"no such version", "there is no helmsrc_1.2.4_linux_amd64.tar.gz in release v1.2.4", func(r *runner, _ *release) { r.env["VERSION"] = "v1.2.4" }},
+		{"no such version", "release v1.2.4 has no checksums", func(r *runner, _ *release) { r.env["VERSION"] = "v1.2.4" }},
 		{"no releases", "the latest version could not be found out", func(r *runner, _ *release) {
 			r.env["VERSION"], r.env["RELEASES_URL"] = "latest", r.env["RELEASES_URL"]+"/none"
 		}},
-		{"plain HTTP", "there is no helmsrc_1.2.3_linux_amd64.tar.gz", func(r *runner, _ *release) {
+		{"no archive", "there is no helmsrc_1.2.3_linux_amd64.tar.gz in release v1.2.3", func(_ *runner, rel *release) {
+			delete(rel.files, "helmsrc_1.2.3_linux_amd64.tar.gz")
+		}},
+		{"plain HTTP", "release v1.2.3 has no checksums", func(r *runner, _ *release) {
 			r.env["RELEASES_URL"] = strings.Replace(r.env["RELEASES_URL"], "https://", "http://", 1)
 		}},
 		{"another system", "there is no helmsrc for the system 'Plan9'", func(r *runner, _ *release) { r.env["RUNNER_OS"] = "Plan9" }},
@@ -270,8 +275,10 @@ func (r *runner) refused(out, want string) {
 	if r.read("path") != "" || r.read("output") != "" {
 		r.t.Errorf("GITHUB_PATH %q, GITHUB_OUTPUT %q", r.read("path"), r.read("output"))
 	}
-	if tools, _ := filepath.Glob(r.dir + "/tools/helmsrc/*/*"); tools != nil {
-		r.t.Errorf("installed: %s", tools)
+	for _, dir := range []string{"/tools/helmsrc/*/*", "/temp/helmsrc/program/*/*"} {
+		if found, _ := filepath.Glob(r.dir + dir); found != nil {
+			r.t.Errorf("installed: %s", found)
+		}
 	}
 }
 
@@ -300,7 +307,10 @@ func TestProvenance(t *testing.T) {
 		r.program("gh", "")
 		r.program("cosign", "exit 1")
 		out := r.run("setup/install.sh", 0)
-		want := []string{"attestation", "verify", archive, "--repo", "helmsrc/helmsrc", "--signer-workflow", "helmsrc/helmsrc/.github/workflows/release.yml"}
+		want := []string{
+			"attestation", "verify", archive, "--repo", "helmsrc/helmsrc",
+			"--cert-identity", "https://github.com/helmsrc/helmsrc/.github/workflows/release.yml@refs/tags/v1.2.3", "--deny-self-hosted-runners",
+		}
 		if got := strings.Fields(r.read("gh.args")); !slices.Equal(got, want) {
 			t.Errorf("gh %q", got)
 		}
@@ -325,5 +335,70 @@ func TestProvenance(t *testing.T) {
 		if out := r.run("setup/install.sh", 0); strings.Contains(out, "::warning") {
 			t.Error(out)
 		}
+	})
+}
+
+// TestToolCache: what lies in the tool cache of a runner that is used again counts for nothing until it was checked.
+func TestToolCache(t *testing.T) {
+	const archive = "helmsrc_1.2.3_linux_amd64.tar.gz"
+	start := func(t *testing.T, verify string) (*runner, *release) {
+		r := newRunner(t)
+		rel := newRelease(t, r)
+		r.env["VERSION"], r.env["GH_TOKEN"], r.env["VERIFY"] = "v1.2.3", "t0ken", verify
+		return r, rel
+	}
+	plant := func(t *testing.T, r *runner, name, content string) {
+		t.Helper()
+		name = filepath.Join(r.dir, "tools/helmsrc/1.2.3", name)
+		r.check(os.MkdirAll(filepath.Dir(name), 0o755))
+		r.check(os.WriteFile(name, []byte(content), 0o755))
+	}
+	for _, verify := range []string{"auto", "required", "off"} {
+		t.Run("a planted program, "+verify, func(t *testing.T) {
+			r, _ := start(t, verify)
+			r.program("gh", "")
+			plant(t, r, "linux_amd64/helmsrc", "#!/bin/bash\ntouch pwned\necho planted\n")
+			if out := r.run("setup/install.sh", 0); strings.Contains(out, "planted") || strings.Contains(r.read("path"), "/tools/") {
+				t.Errorf("the planted program is used\n%s%s", r.read("path"), out)
+			}
+		})
+		t.Run("a planted archive, "+verify, func(t *testing.T) {
+			r, rel := start(t, verify)
+			r.program("gh", "")
+			plant(t, r, "archives/"+archive, string(tarball(t, map[string]string{"helmsrc": "#!/bin/bash\necho planted\n"})))
+			if out := r.run("setup/install.sh", 0); strings.Contains(out, "planted") || !strings.Contains(out, "helmsrc v1.2.3") {
+				t.Errorf("the planted archive is used\n%s", out)
+			}
+			if !slices.Contains(rel.requests, "GET /releases/download/v1.2.3/"+archive) {
+				t.Errorf("requests %q", rel.requests)
+			}
+			if got := r.read("tools/helmsrc/1.2.3/archives/" + archive); got != string(rel.files[archive]) {
+				t.Error("the planted archive is still there")
+			}
+		})
+	}
+	t.Run("refused the second time", func(t *testing.T) {
+		r, _ := start(t, "required")
+		r.program("gh", "")
+		r.run("setup/install.sh", 0)
+		r.program("gh", "exit 1")
+		r.check(os.Remove(r.dir + "/path"))
+		r.holds(r.run("setup/install.sh", 1), "the provenance of "+archive+" was refused")
+		if r.read("path") != "" {
+			t.Errorf("GITHUB_PATH %q", r.read("path"))
+		}
+	})
+	t.Run("not checkable the second time", func(t *testing.T) {
+		r, _ := start(t, "required")
+		r.program("gh", "")
+		r.run("setup/install.sh", 0)
+		delete(r.env, "GH_TOKEN")
+		r.holds(r.run("setup/install.sh", 1), "the provenance cannot be checked")
+	})
+	t.Run("a cache that cannot be written", func(t *testing.T) {
+		r, _ := start(t, "required")
+		r.program("gh", "")
+		r.check(os.WriteFile(r.dir+"/tools/helmsrc", nil, 0o600))
+		r.holds(r.run("setup/install.sh", 0), "the tool cache cannot be written", "helmsrc v1.2.3")
 	})
 }

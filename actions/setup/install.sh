@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs a release of helmsrc on a runner of GitHub Actions, also with the bash 3.2 of macOS. The archive is compared
-# with the checksums of the release, and its provenance is checked. Everything comes in through the environment, nothing
-# of it is evaluated:
+# with the checksums of the release, and its provenance is checked. The tool cache outlives a job, so anything may lie in
+# it: only the archive is kept there, it is checked for each job like a download, and the program is unpacked from it into
+# a directory of the job. Everything comes in through the environment, nothing of it is evaluated:
 #   VERSION    v1.2.3, 1.2.3, latest, or nothing for the version of the action
 #   ACTION_REF what the action was called by; a version, a branch or a commit
 #   VERIFY     auto, required or off: the check of the provenance
@@ -10,7 +11,6 @@ umask 022
 
 repository=helmsrc/helmsrc
 releases=${RELEASES_URL:-https://github.com/$repository/releases}
-workflow=$repository/.github/workflows/release.yml
 
 fail() {
 	printf '::error title=helmsrc::%s\n' "$1" >&2
@@ -62,29 +62,52 @@ sha256() {
 	fi | cut -d ' ' -f 1
 }
 
-# check_sum ARCHIVE compares an archive in the current directory with checksums.txt.
-check_sum() {
-	local sum='' got name line
+# release_sum ARCHIVE prints the checksum that checksums.txt has for it.
+release_sum() {
+	local sum='' name line
 	while read -r line name; do
 		if [[ ${name#\*} == "$1" ]]; then sum=$line; fi
 	done <checksums.txt
 	[[ $sum =~ ^[0-9a-f]{64}$ ]] || fail "the release has no checksum for $1"
+	printf '%s\n' "$sum"
+}
+
+# take ARCHIVE brings an archive into the current directory, from the tool cache if that has it with the checksum of the
+# release, else from the release.
+take() {
+	local sum got
+	get --output checksums.txt "$releases/download/$version/checksums.txt" || fail "release $version has no checksums"
+	sum=$(release_sum "$1")
+	if [[ -f $kept/$1 && ! -L $kept/$1 ]] && cp "$kept/$1" "$1" && [[ $(sha256 "$1") == "$sum" ]]; then
+		printf '%s is in the tool cache, with the checksum of the release\n' "$1"
+		return
+	fi
+	get --output "$1" "$releases/download/$version/$1" || fail "there is no $1 in release $version"
 	got=$(sha256 "$1")
 	[[ $got == "$sum" ]] || fail "the checksum of $1 is $got, but the release says $sum"
 	printf '%s has the checksum of the release\n' "$1"
 }
 
-# check_provenance ARCHIVE asks GitHub's own program, or cosign where that is not at hand.
+# keep ARCHIVE leaves an archive that was checked in the tool cache. A cache that cannot be written is no failure.
+keep() {
+	if cmp -s "$1" "$kept/$1"; then return; fi
+	if mkdir -p "$kept" && cp "$1" "$kept/.$1.$$" && mv -f "$kept/.$1.$$" "$kept/$1"; then return; fi
+	rm -f "$kept/.$1.$$"
+	printf '::warning title=helmsrc::%s\n' "the tool cache cannot be written, so the next job downloads $1 again"
+}
+
+# check_provenance ARCHIVE asks GitHub's own program, or cosign where that is not available. Both accept only what the
+# release workflow built for the tag of this very version, so that no other release can take its place.
 check_provenance() {
 	if [[ $verify == off ]]; then return; fi
 	if command -v gh >/dev/null && [[ -n ${GH_TOKEN:-} ]]; then
-		gh attestation verify "$1" --repo "$repository" --signer-workflow "$workflow" ||
+		gh attestation verify "$1" --repo "$repository" --cert-identity "$identity" --deny-self-hosted-runners ||
 			fail "the provenance of $1 was refused"
 	elif command -v cosign >/dev/null; then
 		get --output checksums.txt.sigstore.json "$releases/download/$version/checksums.txt.sigstore.json" ||
 			fail "the release has no signature of its checksums"
 		cosign verify-blob checksums.txt --new-bundle-format --bundle checksums.txt.sigstore.json \
-			--certificate-identity "https://github.com/$workflow@refs/tags/$version" \
+			--certificate-identity "$identity" \
 			--certificate-oidc-issuer https://token.actions.githubusercontent.com ||
 			fail "the signature of the checksums was refused"
 	elif [[ $verify == required ]]; then
@@ -94,13 +117,11 @@ check_provenance() {
 	fi
 }
 
-# install_release puts the program where the runner keeps its tools, whole or not at all.
+# install_release puts the program into the job's own directory.
 install_release() {
 	local archive=helmsrc_${version#v}_$target.tar.gz
 	if [[ $program == *.exe ]]; then archive=${archive%.tar.gz}.zip; fi
-	get --output "$archive" "$releases/download/$version/$archive" || fail "there is no $archive in release $version"
-	get --output checksums.txt "$releases/download/$version/checksums.txt" || fail "release $version has no checksums"
-	check_sum "$archive"
+	take "$archive"
 	check_provenance "$archive"
 	mkdir bin
 	case $archive in
@@ -108,9 +129,10 @@ install_release() {
 	*) tar -xzf "$archive" -C bin "$program" ;;
 	esac
 	chmod 755 "bin/$program"
+	keep "$archive"
+	rm -rf "$home"
 	mkdir -p "$(dirname "$home")"
-	# Another job of this runner may have been faster.
-	mv -T bin "$home" 2>/dev/null || mv bin "$home" 2>/dev/null || [[ -x $home/$program ]]
+	mv bin "$home"
 }
 
 verify=${VERIFY:-auto}
@@ -122,13 +144,13 @@ version=$(wanted)
 target=$(platform)
 program=helmsrc
 if [[ $target == windows_* ]]; then program=helmsrc.exe; fi
-home=${RUNNER_TOOL_CACHE:-$RUNNER_TEMP}/helmsrc/${version#v}/$target
-if [[ ! -d $home ]]; then
-	work=$(mktemp -d "$RUNNER_TEMP/helmsrc.XXXXXX")
-	trap 'rm -rf "$work"' EXIT
-	cd "$work"
-	install_release
-fi
+identity=https://github.com/$repository/.github/workflows/release.yml@refs/tags/$version
+kept=${RUNNER_TOOL_CACHE:-$RUNNER_TEMP}/helmsrc/${version#v}/archives
+home=$RUNNER_TEMP/helmsrc/program/${version#v}/$target
+work=$(mktemp -d "$RUNNER_TEMP/helmsrc.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+install_release
 printf '%s\n' "$home" >>"$GITHUB_PATH"
 {
 	printf 'version=%s\n' "$version"
