@@ -27,7 +27,7 @@ sums() {
 contents() {
 	export -f sums
 	(cd "$HELMSRC_ARTIFACTS_DIR" && find . -path ./.helmsrc -prune -o -type f -exec bash -c 'sums "$@"' sums {} +) |
-		LC_ALL=C sort | sums | cut -d ' ' -f 1
+		LC_ALL=C sort | sums - | cut -d ' ' -f 1
 }
 
 # private: some artifact may have been fetched with credentials, those of a Secret, of a cloud or of a login.
