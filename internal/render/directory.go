@@ -32,6 +32,7 @@ type directory struct {
 	object *manifest.Object // stands for the file
 
 	kustomization *types.Kustomization
+	empty         bool // the file says nothing at all, which kustomize refuses of one that is included
 	err           error
 
 	resources map[string]bool // those of the files that hold objects
@@ -123,6 +124,7 @@ func (d *directory) read(r *repository) error {
 	if err := k.Unmarshal(d.text); err != nil {
 		return d.wrong(flat(err))
 	}
+	d.empty = k.CheckEmpty() != nil
 	k.FixKustomization()
 	d.kustomization = k
 	return nil
@@ -202,6 +204,10 @@ func (r *repository) kustomizationText(c *confined, path string) ([]byte, bool, 
 		}
 	}
 	text, err := sigsyaml.Marshal(k)
+	if !d.empty && len(k.Resources) == 0 {
+		// Lists without elements are legal, but are not written: without one the file would count as empty.
+		text = append(text, "resources: []\n"...)
+	}
 	return text, true, err
 }
 
