@@ -78,6 +78,9 @@ func (a *app) effectiveValues(asked *cobra.Command) (map[string]map[string]effec
 		}
 		own := map[string]effectiveValue{}
 		for name, f := range configurableFlags(c.Root(), c.Name()) {
+			if leftOpen(f) {
+				continue
+			}
 			v := effectiveValue{typedValue(f), "default"}
 			if origin := from[name]; origin != "" {
 				v.Origin = origin
@@ -97,6 +100,9 @@ func (a *app) effectiveValues(asked *cobra.Command) (map[string]map[string]effec
 	}
 	return all, nil
 }
+
+// leftOpen tells whether a boolean is neither true nor false. No file could say so, other than by leaving it out.
+func leftOpen(f *pflag.Flag) bool { return f.Value.Type() == "bool" && f.Value.String() == "" }
 
 // typedValue is the value of a flag as the configuration file would have it.
 func typedValue(f *pflag.Flag) any {

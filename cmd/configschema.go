@@ -72,7 +72,10 @@ func flagSchema(f *pflag.Flag) *schema {
 	}
 	switch f.Value.Type() {
 	case "bool":
-		s.Type, s.Default = "boolean", f.DefValue == "true"
+		s.Type = "boolean"
+		if f.DefValue != "" {
+			s.Default = f.DefValue == "true"
+		}
 	case "int", "count":
 		s.Type, s.Minimum = "integer", new(int)
 		if n, err := strconv.Atoi(f.DefValue); err == nil {

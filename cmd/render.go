@@ -16,13 +16,14 @@ import (
 // renderOptions say what kustomizations and variables become.
 type renderOptions struct {
 	substitute []string
-	strict     bool
+	strict     strictness
 	sources    []string // those of --source, for commands that have it
 }
 
 func (o *renderOptions) add(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.substitute, "substitute", nil, "value of a variable ${KEY} in the manifests: `KEY=VALUE` (repeatable); wins over spec.postBuild")
-	fs.BoolVar(&o.strict, "substitute-strict", true, "a variable without a value is an error; false makes it empty")
+	fs.Var(&o.strict, "substitute-strict", "a variable without a value is an error; false makes it empty (default: an error where it decides a chart, version, URL, name or reference, elsewhere empty with a warning)")
+	fs.Lookup("substitute-strict").NoOptDefVal = "true"
 }
 
 // addSources is for the commands that fetch nothing.
@@ -51,7 +52,7 @@ func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string, clus
 	}
 	return render.New(ctx, render.Options{
 		Variables: variables,
-		Lenient:   !o.render.strict,
+		Unset:     o.render.strict.unset(),
 		Tolerant:  o.validating,
 		Admit: func(obj *manifest.Object) error {
 			_, err := admission.Admit(obj)

@@ -54,15 +54,15 @@ func kustomizationRules() []Rule {
 		{
 			Code: MissingVariables, Name: "missing-variables", Group: groupKustomizations, Severity: Warning,
 			Summary:     "A ConfigMap or Secret that variables come from is not there, or cannot be decrypted",
-			Explanation: "In the cluster it may exist all the same. validate leaves the variables that it may hold as they are written, and says nothing of what hangs on their values; it does not warn of a Secret that is encrypted with SOPS, or that an ExternalSecret, a SealedSecret or a Certificate of the input makes. Where something is fetched the variables are an error, and --substitute-strict=false makes them empty.",
+			Explanation: "In the cluster it may exist all the same. validate leaves the variables that it may hold as they are written, and says nothing of what hangs on their values; it does not warn of a Secret that is encrypted with SOPS, or that an ExternalSecret, a SealedSecret or a Certificate of the input makes. Where something is fetched they are empty, and an error where they decide a chart, a version, a URL, a name or a reference.",
 			Fix:         "Add the file that holds it with -f, or set its variables with --substitute.",
 			Example:     documents(cluster(path+ours+variables), apps),
 			Better:      documents(cluster(path+ours+variables), inFile("values.yaml", config("flux-system", "domain: example.org\n")), apps),
 		},
 		{
 			Code: UnsetVariable, Name: "unset-variable", Group: groupKustomizations, Severity: Warning,
-			Summary:     "A variable has no value, in an object that is not Flux's",
-			Explanation: "helmsrc has no use for the object, but Flux fails the whole Kustomization, and applies nothing of it.",
+			Summary:     "A variable has no value",
+			Explanation: "Flux makes it empty, and so does helmsrc. Where it decides a chart, a version, a URL, a name or a reference it is an error instead. A controller with the feature gate StrictPostBuildSubstitutions fails the whole Kustomization: --substitute-strict makes it an error here too.",
 			Fix:         "Set it in spec.postBuild or with --substitute, or write ${NAME:=default}.",
 			Example:     documents(cluster(path+ours+"postBuild:\n  substitute:\n    domain: example.org\n"), inFile("apps/values.yaml", config("apps", "host: www.${zone}\n")), apps),
 			Better:      documents(cluster(path+ours+"postBuild:\n  substitute:\n    zone: example.org\n"), inFile("apps/values.yaml", config("apps", "host: www.${zone}\n")), apps),

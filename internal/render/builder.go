@@ -198,12 +198,13 @@ func (b *builder) finishPlain(r *repository, d *directory, o built, by string, d
 		obj.Confide(secretsIn(content, opened))
 		content = opened
 	}
-	substituted, _, err := b.plain.object(b.ctx, content)
+	s, err := b.plain.object(b.ctx, content)
 	if err != nil {
 		b.fault(obj, err)
 		return
 	}
-	b.emit(obj, substituted)
+	b.emptied(obj, s.empty, "")
+	b.emit(obj, s.content)
 }
 
 func (b *builder) claim(c *closure) {
@@ -483,7 +484,9 @@ func (b *builder) fault(o *manifest.Object, err error) {
 	}
 	var path []any
 	if unset, ok := errors.AsType[*unsetError](err); ok {
-		path = o.PathOf("${" + unset.name)
+		if path = unset.path; path == nil {
+			path = placeOf(o, unset.name)
+		}
 	}
 	b.errs = append(b.errs, manifest.Fault(o, err, path...))
 }

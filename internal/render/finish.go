@@ -173,7 +173,7 @@ func (b *builder) variablesOf(f *flux) *variables {
 	if post == nil {
 		return nil
 	}
-	v := newVariables(!b.o.Lenient)
+	v := newVariables(b.o.Unset)
 	v.always = post.SubstituteStrategy == kustomizev1.SubstituteStrategy("Always")
 	for i, ref := range post.SubstituteFrom {
 		d := b.lookup(ref.Kind, f.object.Namespace, ref.Name)
@@ -266,13 +266,17 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 	}
 	obj.Confide(secretsIn(content, opened))
 	obj.Confide(secretsOf(obj.Shown(opened), f.opened))
-	content, used, err := v.object(b.ctx, opened)
+	s, err := v.object(b.ctx, opened)
 	if err != nil {
 		b.unsubstituted(f, obj, opened, err)
 		return
 	}
-	obj.Open = v.leaves(used)
-	if texts := v.secretsAmong(used); len(texts) > 0 || v != nil && obj.Shown(nil) != nil {
+	content = s.content
+	if len(s.empty) > 0 {
+		b.emptied(obj, s.empty, v.hint)
+	}
+	obj.Open = v.leaves(s.used)
+	if texts := v.secretsAmong(s.used); len(texts) > 0 || v != nil && obj.Shown(nil) != nil {
 		shown := v.shown(b.ctx, obj.Shown(opened))
 		obj.Confide(transformed(texts, content, shown), shown)
 	}
@@ -315,7 +319,7 @@ func (b *builder) unsubstituted(f *flux, obj *manifest.Object, content map[strin
 	}
 	hint, pos := "", obj.Pos
 	if unset, ok := errors.AsType[*unsetError](err); ok {
-		hint, pos = unset.Hint(), obj.Position(obj.PathOf("${"+unset.name)...)
+		hint, pos = unset.Hint(), obj.Position(placeOf(obj, unset.name)...)
 	}
 	b.warnAt(finding.UnsetVariable, obj, fmt.Sprintf("of %s: %v", f.name(), err), hint, pos)
 	b.emit(obj, content)

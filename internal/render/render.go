@@ -19,8 +19,8 @@ import (
 type Options struct {
 	// Variables are substituted everywhere, and win over those of a Kustomization.
 	Variables map[string]string
-	// Lenient makes a variable that nobody sets empty.
-	Lenient bool
+	// Unset says what becomes of a variable without a value.
+	Unset Unset
 	// Tolerant leaves a variable as it is written that a ConfigMap or Secret may set which is not in the input.
 	Tolerant bool
 	// Sources are directories that stand in for sources.
@@ -63,6 +63,7 @@ type Renderer struct {
 	notices []Notice
 	judged  []*manifest.Object
 	errs    []error
+	unset   map[string]*unsetNote // variables that became empty, by name
 
 	rejections []Rejection
 	used       map[Source]bool
@@ -71,7 +72,7 @@ type Renderer struct {
 
 // New is a renderer of one run. The context ends what it does.
 func New(ctx context.Context, o Options) *Renderer {
-	r := &Renderer{o: o, ctx: ctx, used: map[Source]bool{}}
+	r := &Renderer{o: o, ctx: ctx, used: map[Source]bool{}, unset: map[string]*unsetNote{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		keys, errs := ambientKeys(ctx, o.Getenv)
 		for _, err := range errs {
@@ -80,7 +81,7 @@ func New(ctx context.Context, o Options) *Renderer {
 		return keys
 	})
 	if len(o.Variables) > 0 {
-		r.plain = newVariables(!o.Lenient)
+		r.plain = newVariables(o.Unset)
 		r.plain.set(o.Variables, false)
 	}
 	return r
@@ -101,6 +102,7 @@ func (r *Renderer) Rejections() []Rejection {
 
 // Notices are what was not told yet.
 func (r *Renderer) Notices() []Notice {
+	r.tellUnset()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list := r.notices
@@ -155,8 +157,12 @@ func (r *Renderer) Open(o *manifest.Raw) (map[string]any, error) {
 	if r.plain == nil {
 		return content, nil
 	}
-	substituted, _, err := r.plain.object(r.ctx, content)
-	return substituted, err
+	s, err := r.plain.object(r.ctx, content)
+	if err != nil {
+		return nil, err
+	}
+	r.emptied(o.Object, s.empty, "")
+	return s.content, nil
 }
 
 // sealed tells whether any of an object may be encrypted. Most are not, and nothing is paid for them.

@@ -76,7 +76,7 @@ func TestOrigins(t *testing.T) {
 
 // TestSubstitute holds the expressions of the reference: §C.4.
 func TestSubstitute(t *testing.T) {
-	v := newVariables(true)
+	v := newVariables(UnsetFails)
 	v.set(map[string]string{"a": "Hello", "e": "", "p": "one.two.three", "n": "x\ny\n"}, false)
 	for _, test := range []struct{ text, want string }{
 		{"${a}", "Hello"}, {"$a", "$a"}, {"$${a}", "${a}"}, {"a $$ b", "a $ b"}, {"$$$${a}", "$${a}"},

@@ -35,15 +35,15 @@ const (
 type variables struct {
 	values map[string]string
 	secret map[string]bool // that come from a Secret
-	strict bool
+	unset  Unset
 	always bool            // substitute although no variable is known
 	hint   string          // why some may be missing
 	open   bool            // one that is not known may have a value in the cluster: it stays as it is written
 	left   map[string]bool // those
 }
 
-func newVariables(strict bool) *variables {
-	return &variables{values: map[string]string{}, secret: map[string]bool{}, strict: strict}
+func newVariables(unset Unset) *variables {
+	return &variables{values: map[string]string{}, secret: map[string]bool{}, unset: unset}
 }
 
 // set adds variables. A later one wins. Line breaks are removed, as in the controller.
@@ -81,6 +81,7 @@ func (v *variables) substitutes() bool { return v != nil && (len(v.values) > 0 |
 // unset is a variable that nobody gives a value.
 type unsetError struct {
 	text, name, hint string
+	path             []any // of a field that it decides
 }
 
 func (e *unsetError) Error() string { return e.text }
@@ -96,31 +97,42 @@ func (e *unsetError) Hint() string {
 	return "set it with --substitute " + e.name + "=…, or write ${" + e.name + ":=default}; --substitute-strict=false makes it empty"
 }
 
+// substituted is an object after its substitution.
+type substituted struct {
+	content map[string]any
+	used    []string // variables with a value
+	empty   []string // variables without one
+}
+
 // object substitutes the variables in an object. Its text as YAML is what is substituted, keys and all.
-func (v *variables) object(ctx context.Context, content map[string]any) (map[string]any, []string, error) {
+func (v *variables) object(ctx context.Context, content map[string]any) (*substituted, error) {
 	if !v.substitutes() || marked(content, substituteMark, disabled) {
-		return content, nil, nil
+		return &substituted{content: content}, nil
 	}
 	text, err := sigsyaml.Marshal(content)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if !strings.Contains(string(text), "$") {
-		return content, nil, v.check()
+		return &substituted{content: content}, v.check()
 	}
 	out, used, err := v.text(ctx, string(text))
 	for unset := new(unsetError); v.open && len(v.left) < maxLeft && errors.As(err, &unset); {
 		v.leave(unset.name)
 		out, used, err = v.text(ctx, string(text))
 	}
+	var empty []string
+	if unset := new(unsetError); v.unset == UnsetDecides && errors.As(err, &unset) {
+		out, used, empty, err = v.withEmpty(ctx, content, string(text))
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
+		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
 	result, err := parseObject(out)
 	if err != nil {
-		return nil, nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
+		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
-	return result, used, nil
+	return &substituted{result, used, empty}, nil
 }
 
 // leave keeps a variable as it is written.
@@ -149,17 +161,17 @@ func (v *variables) secretsAmong(names []string) []string {
 
 // shown substitutes an object for people: without what comes from Secrets. It is nil if that is not possible.
 func (v *variables) shown(ctx context.Context, content map[string]any) map[string]any {
-	public := &variables{values: maps.Clone(v.values), secret: v.secret, strict: v.strict, always: v.always}
+	public := &variables{values: maps.Clone(v.values), secret: v.secret, unset: UnsetEmpty, always: v.always}
 	for name := range v.secret {
 		if v.secret[name] {
 			public.values[name] = "REDACTED"
 		}
 	}
-	result, _, err := public.object(ctx, content)
+	s, err := public.object(ctx, content)
 	if err != nil {
 		return nil
 	}
-	return result
+	return s.content
 }
 
 func parseObject(text string) (map[string]any, error) {
@@ -218,7 +230,7 @@ func (v *variables) text(ctx context.Context, text string) (string, []string, er
 			} else {
 				missing = name
 			}
-			return value, ok || !v.strict
+			return value, ok || v.unset == UnsetEmpty
 		})
 	}()
 	select {
@@ -239,7 +251,7 @@ func (v *variables) text(ctx context.Context, text string) (string, []string, er
 // the variable last.
 func (v *variables) failure(err error, missing string) error {
 	text := fmt.Sprintf("variable substitution failed: %v", err)
-	if missing != "" && v.strict && strings.HasSuffix(err.Error(), fmt.Sprintf("%q", missing)) {
+	if missing != "" && v.unset != UnsetEmpty && strings.HasSuffix(err.Error(), fmt.Sprintf("%q", missing)) {
 		return &unsetError{text: text, name: missing, hint: v.hint}
 	}
 	return errors.New(text)

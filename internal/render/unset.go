@@ -1,0 +1,177 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Unset says what becomes of a variable without a value.
+type Unset int
+
+const (
+	// UnsetDecides makes it empty, as Flux does, with a warning; it is an error where it decides what is fetched.
+	UnsetDecides Unset = iota
+	// UnsetFails makes it an error everywhere.
+	UnsetFails
+	// UnsetEmpty makes it empty everywhere, as Flux does.
+	UnsetEmpty
+)
+
+// deciding are the fields of objects that say what is fetched and what belongs together: chart, version, URL, names and
+// references. It is the last key that counts, wherever it stands outside of what is free.
+var deciding = map[string]bool{
+	"chart": true, "version": true, "url": true, "image": true,
+	"apiVersion": true, "kind": true, "name": true, "namespace": true, "key": true, "valuesKey": true, "serviceAccountName": true,
+	"releaseName": true, "targetNamespace": true, "storageNamespace": true, "namePrefix": true, "nameSuffix": true,
+	"branch": true, "tag": true, "semver": true, "semverFilter": true, "commit": true, "digest": true, "range": true, "pattern": true,
+	"bucketName": true, "endpoint": true, "region": true, "prefix": true, "path": true, "fromPath": true, "toPath": true,
+	"valuesFile": true, "valuesFiles": true, "sparseCheckout": true, "components": true,
+}
+
+// free are the fields that may hold anything.
+var free = map[string]bool{
+	"values": true, "postRenderers": true, "patches": true, "commonMetadata": true, "labels": true, "annotations": true,
+	"substitute": true, "data": true, "stringData": true, "status": true,
+}
+
+// withEmpty substitutes a text some of whose variables have no value: those are empty, as in the cluster, and their names
+// are returned. It is an error if one of them decides what the object is about.
+func (v *variables) withEmpty(ctx context.Context, content map[string]any, text string) (out string, used, empty []string, err error) {
+	if err := v.decidedObject(ctx, content); err != nil {
+		return "", nil, nil, err
+	}
+	strict := *v
+	strict.values = maps.Clone(v.values)
+	_, used, err = strict.text(ctx, text)
+	for unset := new(unsetError); len(empty) < maxLeft && errors.As(err, &unset); {
+		empty = append(empty, unset.name)
+		strict.values[unset.name] = ""
+		_, _, err = strict.text(ctx, text)
+	}
+	if err != nil {
+		return "", nil, nil, err
+	}
+	lenient := *v
+	lenient.unset = UnsetEmpty
+	out, used, err = lenient.text(ctx, text)
+	slices.Sort(empty)
+	return out, used, empty, err
+}
+
+// decidedObject returns the error of the first variable without a value that decides something about an object. Of one
+// that is not Flux's it is only how it is called that counts.
+func (v *variables) decidedObject(ctx context.Context, content map[string]any) error {
+	apiVersion, _, _, _ := identify(content)
+	group, _, _ := strings.Cut(apiVersion, "/")
+	for _, k := range slices.Sorted(maps.Keys(content)) {
+		ours := strings.HasSuffix(group, "toolkit.fluxcd.io") || k == "apiVersion" || k == "kind" || k == "metadata"
+		if !ours || free[k] {
+			continue
+		}
+		if err := v.decided(ctx, content[k], k, []any{k}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decided returns the error of the first variable without a value that decides something in a field.
+func (v *variables) decided(ctx context.Context, value any, key string, path []any) error {
+	switch value := value.(type) {
+	case string:
+		if !deciding[key] || !strings.Contains(value, "$") {
+			return nil
+		}
+		if _, _, err := v.text(ctx, value); err != nil {
+			if unset, ok := errors.AsType[*unsetError](err); ok {
+				unset.path = path
+			}
+			return err
+		}
+	case []any:
+		for i, e := range value {
+			if err := v.decided(ctx, e, key, append(slices.Clone(path), i)); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(value)) {
+			if free[k] {
+				continue
+			}
+			if err := v.decided(ctx, value[k], k, append(slices.Clone(path), k)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unsetNote is a variable that became empty.
+type unsetNote struct {
+	object  *manifest.Object // the first that uses it, one of Flux if there is any
+	pos     manifest.Pos
+	hint    string
+	objects int
+	told    bool
+}
+
+// emptied takes down the variables of an object that became empty.
+func (r *Renderer) emptied(o *manifest.Object, names []string, hint string) {
+	if o.Aside {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range names {
+		note := r.unset[name]
+		if note == nil {
+			note = &unsetNote{}
+			r.unset[name] = note
+		}
+		if note.object == nil || !ofFlux(note.object) && ofFlux(o) {
+			note.object, note.pos, note.hint = o, o.Position(placeOf(o, name)...), hint
+		}
+		note.objects++
+	}
+}
+
+// placeOf is the field of an object that names a variable.
+func placeOf(o *manifest.Object, name string) []any {
+	if path := o.PathOf("${" + name + "}"); path != nil {
+		return path
+	}
+	return o.PathOf("${" + name)
+}
+
+func ofFlux(o *manifest.Object) bool { return strings.HasSuffix(o.Group(), "toolkit.fluxcd.io") }
+
+// tellUnset warns of each variable that became empty, once in a run.
+func (r *Renderer) tellUnset() {
+	r.mu.Lock()
+	notes := maps.Clone(r.unset)
+	r.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(notes)) {
+		note := notes[name]
+		if note.told {
+			continue
+		}
+		note.told = true
+		text := fmt.Sprintf("variable ${%s} has no value, and is empty", name)
+		if note.objects > 1 {
+			text += fmt.Sprintf(", here and in %d more", note.objects-1)
+		}
+		hint := note.hint
+		if hint == "" {
+			hint = "set it with --substitute " + name + "=…, or write ${" + name + ":=default}; --substitute-strict makes it an error"
+		}
+		r.warnAt(finding.UnsetVariable, note.object, text, hint, note.pos)
+	}
+}
