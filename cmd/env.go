@@ -5,8 +5,10 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
@@ -66,6 +68,7 @@ const (
 // Interruptible runs env and cancels the run at the first SIGINT or SIGTERM, so
 // that it can still print what it has. At the second one it calls exit at once.
 func Interruptible(ctx context.Context, env *Env, exit func(int)) int {
+	closeDefaultTransport()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
@@ -89,6 +92,19 @@ func Interruptible(ctx context.Context, env *Env, exit func(int)) int {
 	}()
 	return Run(ctx, env)
 }
+
+// closeDefaultTransport makes the transport that libraries fall back on refuse every connection: this program's own go
+// through Env.Dial. kustomize, which makes a client of its own for addresses, so never has one that works.
+func closeDefaultTransport() {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return
+	}
+	refuse := func(context.Context, string, string) (net.Conn, error) { return nil, errNoConnection }
+	t.Proxy, t.DialContext, t.DialTLSContext = nil, refuse, refuse
+}
+
+var errNoConnection = errors.New("this program opens no connection here")
 
 // terminalSize is Env.Terminal of a file.
 func terminalSize(f *os.File) (width, height int, ok bool) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,9 +45,11 @@ func (r *repository) build(ctx context.Context, dir, file string, k *types.Kusto
 	if !keep {
 		k.BuildMetadata = append(slices.Clone(k.BuildMetadata), types.OriginAnnotations)
 	}
-	files := maps.Clone(replace)
-	if files == nil {
-		files = map[string][]byte{}
+	files := map[string][]byte{}
+	for path, text := range replace {
+		if !r.checked(path) {
+			files[path] = text
+		}
 	}
 	fs := r.fileSystem(ctx, files)
 	if err := r.inline(fs, dir, k); err != nil {
@@ -58,9 +59,7 @@ func (r *repository) build(ctx context.Context, dir, file string, k *types.Kusto
 	if err != nil {
 		return nil, err
 	}
-	if _, decrypted := files[file]; !decrypted {
-		files[file] = text
-	}
+	files[file] = text
 	m, err := run(ctx, fs, dir)
 	if err != nil {
 		return nil, r.plainError(err)

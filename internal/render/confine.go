@@ -34,7 +34,7 @@ type confined struct {
 	root    string // absolute, without links
 	replace map[string][]byte
 	display func(string) string
-	load    func(c *confined, path string) ([]byte, bool, error) // kustomization files, as they are to be read
+	load    func(c *confined, path string) ([]byte, bool, error) // what is not read as it is written
 	budget  *budget
 
 	failed error // of a kustomization file, which kustomize takes for one that is not there
@@ -131,8 +131,9 @@ func (c *confined) read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.display(path), err)
 	}
-	if manifest.IsKustomizationFile(real) {
-		if data, ok, err := c.load(c, real); ok || err != nil {
+	// A link may call a file by another name than its own: what kustomize asks for decides.
+	for _, name := range []string{path, real} {
+		if data, ok, err := c.load(c, name); ok || err != nil {
 			if c.failed == nil {
 				c.failed = err
 			}

@@ -163,7 +163,7 @@ func (d *directory) resolve(r *repository) error {
 	k.Patches = p.patches("patches", k.Patches)
 	k.Patches = slices.Concat(p.merges(k.PatchesStrategicMerge), k.Patches, p.patches("patchesJson6902", k.PatchesJson6902))
 	k.PatchesStrategicMerge, k.PatchesJson6902 = nil, nil
-	p.replacements(k)
+	k.Replacements = p.replacements(k.Replacements)
 	for i := range k.ConfigMapGenerator {
 		g := &k.ConfigMapGenerator[i]
 		g.FileSources = p.sources(g.FileSources, false, "configMapGenerator", i, "files")
@@ -184,8 +184,14 @@ func (d *directory) resolve(r *repository) error {
 	return p.err
 }
 
-// kustomizationText is a kustomization file as kustomize is to read it.
+// kustomizationText is a kustomization file, or the configuration of a plugin, as kustomize is to read it.
 func (r *repository) kustomizationText(c *confined, path string) ([]byte, bool, error) {
+	if text, ok := known(r, r.plugins, path); ok {
+		return text, true, nil
+	}
+	if !manifest.IsKustomizationFile(path) {
+		return nil, false, nil
+	}
 	d := r.directory(filepath.Dir(path))
 	if d == nil || d.file != path {
 		return nil, false, nil

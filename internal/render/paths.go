@@ -1,15 +1,12 @@
 package render
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -127,98 +124,6 @@ func looksRemote(entry string) bool {
 	return strings.Contains(entry, "://") || strings.Contains(entry, "?ref=") || strings.Contains(entry, ".git//")
 }
 
-// plugins resolves generators, transformers and validators: files, directories, or configurations in place. What these
-// refer to in turn must be no address either; what directories build is looked at when it is built.
-func (p *pathResolver) plugins(field string, entries []string) []string {
-	var kept []string
-	for i, entry := range entries {
-		if isInline(entry) {
-			p.fail2(checkPlugin([]byte(entry)), field, i)
-			kept = append(kept, entry)
-			continue
-		}
-		before := len(p.d.files)
-		path, ok := p.one(entry, anything, field, i)
-		if !ok {
-			continue
-		}
-		kept = append(kept, path)
-		if len(p.d.files) == before {
-			continue // a directory
-		}
-		text, err := readFile(p.d.files[before])
-		if err == nil {
-			err = checkPlugin(text)
-		}
-		p.fail2(err, field, i)
-	}
-	return kept
-}
-
-// isInline tells a configuration in place from a path.
-func isInline(entry string) bool { return strings.ContainsAny(entry, "\n{") }
-
-func (p *pathResolver) fail2(err error, path ...any) {
-	if err != nil {
-		p.fail(fmt.Errorf("%s: %w", fieldName(path), err), path...)
-	}
-}
-
-// checkPlugin refuses a configuration that names an address where a path belongs.
-func checkPlugin(text []byte) error {
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	for range 1000 {
-		var doc yaml.Node
-		if err := dec.Decode(&doc); err != nil {
-			return nil // kustomize tells what is wrong with it
-		}
-		if n := addressIn(&doc, false, 0); n != nil {
-			return fmt.Errorf("%s: only files of the repository are read", redacted(n.Value))
-		}
-	}
-	return errors.New("too many documents")
-}
-
-// addressIn finds a value that kustomize would download. Everything below a field that may hold paths counts.
-func addressIn(n *yaml.Node, paths bool, depth int) *yaml.Node {
-	if depth > maxDepth {
-		return n
-	}
-	switch n.Kind {
-	case yaml.AliasNode:
-		return addressIn(n.Alias, paths, depth+1)
-	case yaml.ScalarNode:
-		_, path, found := strings.Cut(n.Value, "=")
-		if paths && (isAddress(n.Value) || found && isAddress(path)) {
-			return n
-		}
-		return nil
-	}
-	for i, c := range n.Content {
-		below := paths
-		if n.Kind == yaml.MappingNode {
-			if i%2 == 0 {
-				continue
-			}
-			below = paths || pathField(n.Content[i-1].Value)
-		}
-		if bad := addressIn(c, below, depth+1); bad != nil {
-			return bad
-		}
-	}
-	return nil
-}
-
-func pathField(name string) bool {
-	name = strings.ToLower(name)
-	return strings.Contains(name, "path") || strings.Contains(name, "file") || strings.Contains(name, "env") || name == "resources"
-}
-
-func isAddress(text string) bool {
-	lower := strings.ToLower(strings.TrimSpace(text))
-	return strings.HasPrefix(lower, "http:") || strings.HasPrefix(lower, "https:")
-}
-
 func (p *pathResolver) patches(field string, patches []types.Patch) []types.Patch {
 	var kept []types.Patch
 	for i, patch := range patches {
@@ -253,15 +158,20 @@ func (p *pathResolver) merges(entries []types.PatchStrategicMerge) []types.Patch
 	return kept
 }
 
-func (p *pathResolver) replacements(k *types.Kustomization) {
-	k.Replacements = slices.Clone(k.Replacements)
-	for i := range k.Replacements {
-		if path := k.Replacements[i].Path; path != "" {
-			if path, ok := p.one(path, files, "replacements", i, "path"); ok {
-				k.Replacements[i].Path = path
+// replacements leaves out those of addresses, as everything else that is one.
+func (p *pathResolver) replacements(list []types.ReplacementField) []types.ReplacementField {
+	var kept []types.ReplacementField
+	for i, r := range list {
+		if r.Path != "" {
+			path, ok := p.one(r.Path, files, "replacements", i, "path")
+			if !ok {
+				continue
 			}
+			r.Path = path
 		}
+		kept = append(kept, r)
 	}
+	return kept
 }
 
 // sources resolves the files of a generator, each perhaps with the key before it.

@@ -238,7 +238,7 @@ func (b *builder) at(root string) *repository {
 			return r
 		}
 	}
-	r := &repository{root: root, rules: rulesOf(root), display: b.display, skip: b.skip, dirs: map[string]*directory{}, parsed: b.parsed()}
+	r := &repository{root: root, rules: rulesOf(root), display: b.display, skip: b.skip, dirs: map[string]*directory{}, parsed: b.parsed(), plugins: map[string][]byte{}}
 	b.repositories = append(b.repositories, r)
 	return r
 }

@@ -23,9 +23,10 @@ type repository struct {
 
 	rules func() *tree.Rules
 
-	mu     sync.Mutex // of both maps: a build that was given up may still be reading
-	dirs   map[string]*directory
-	parsed map[string]*manifest.File // by absolute path without links; those of the input too
+	mu      sync.Mutex // of the maps: a build that was given up may still be reading
+	dirs    map[string]*directory
+	parsed  map[string]*manifest.File // by absolute path without links; those of the input too
+	plugins map[string][]byte         // configurations of plugins by absolute path without links, as they were checked
 }
 
 // file reads a file of manifests, once.
