@@ -47,7 +47,7 @@ var imports = map[string][]string{
 	},
 	"cmd": {
 		"internal/admission", "internal/file", "internal/finding", "internal/heap", "internal/manifest", "internal/reconcile", "internal/render",
-		"internal/report", "internal/status", "internal/store",
+		"internal/report", "internal/status", "internal/store", "internal/values",
 	},
 	"": {"cmd"},
 }

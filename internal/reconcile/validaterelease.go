@@ -40,15 +40,25 @@ func (v *validation) chartRef(hr *helmv2.HelmRelease) {
 
 // releaseValues composes the values, which shows everything that can be wrong with
 // them.
-func (v *validation) releaseValues(hr *helmv2.HelmRelease) {
+func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *values.Origins) {
 	inline, err := inlineValues(hr)
 	if err != nil {
 		v.fail(finding.InvalidValues, err, "spec", "values")
-		return
+		return nil, nil
 	}
 	refs := v.inv.valuesAtHand(hr, func(i int, err error) { v.fail(finding.MissingSecret, err, "spec", "valuesFrom", i, "name") })
-	_, err = values.Compose(hr.Namespace, refs, inline, v.inv.valuesOf(hr.Namespace), func(error) {})
+	composed, origins, err := values.Trace(hr.Namespace, refs, inline, v.inv.valuesOf(hr.Namespace), func(error) {})
 	v.fail(finding.InvalidValues, err, releasePlace(err)...)
+	return composed, origins
+}
+
+// Values composes the values of a HelmRelease as helm-controller does before it hands them to Helm, and traces where each
+// comes from. If a finding is an error there are no values. References to Secrets that are not in the input are findings,
+// and left out.
+func (inv *Inventory) Values(adm *admission.Admitted) (map[string]any, *values.Origins, []finding.Finding) {
+	v := &validation{inv: inv, adm: adm}
+	composed, origins := v.releaseValues(adm.Typed.(*helmv2.HelmRelease))
+	return composed, origins, v.findings
 }
 
 // applyError is a HelmChart that the API server would not take from helm-controller.

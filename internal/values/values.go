@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	"helm.sh/helm/v3/pkg/strvals"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 )
 
@@ -62,7 +62,21 @@ var errKeyNotFound = errors.New("key not found")
 // Compose merges the values of the references in their order, and the inline values over them. An optional reference may
 // name an object or a key that is not there, which forgiven is told of. Inline values may be changed.
 func Compose(namespace string, refs []meta.ValuesReference, inline map[string]any, lookup Lookup, forgiven func(error)) (map[string]any, error) {
-	c := &composition{namespace: namespace, inline: inline, lookup: lookup, result: map[string]any{}, objects: map[[2]string]object{}}
+	return gather(nil, namespace, refs, inline, lookup, forgiven)
+}
+
+// Trace is Compose that also remembers where each value comes from.
+func Trace(namespace string, refs []meta.ValuesReference, inline map[string]any, lookup Lookup, forgiven func(error)) (map[string]any, *Origins, error) {
+	origins := &Origins{}
+	// A target path reaches into the inline values, which are to be known as they were.
+	given := runtime.DeepCopyJSON(inline)
+	composed, err := gather(origins, namespace, refs, inline, lookup, forgiven)
+	origins.note(nil, given, nil)
+	return composed, origins, err
+}
+
+func gather(origins *Origins, namespace string, refs []meta.ValuesReference, inline map[string]any, lookup Lookup, forgiven func(error)) (map[string]any, error) {
+	c := &composition{namespace: namespace, inline: inline, lookup: lookup, result: map[string]any{}, objects: map[[2]string]object{}, origins: origins}
 	for i, ref := range refs {
 		r := Reference{namespace, ref}
 		data, found, err := c.data(r)
@@ -90,6 +104,7 @@ type composition struct {
 	lookup    Lookup
 	result    map[string]any
 	objects   map[[2]string]object // each is read once
+	origins   *Origins             // nil if nobody asks for them
 
 	dataSize, items, merged int // so much was spent, see limits.go
 }
@@ -126,6 +141,9 @@ func (c *composition) add(r Reference, data []byte) error {
 	if r.TargetPath != "" {
 		c.result = c.merge(c.result, c.inline)
 		err := c.set(r, string(data))
+		if err == nil {
+			c.origins.note(&r, nil, setter(r, string(data)))
+		}
 		var limit *limitError
 		if errors.As(err, &limit) {
 			return err // which quotes nothing
@@ -143,26 +161,30 @@ func (c *composition) add(r Reference, data []byte) error {
 		return err
 	}
 	c.result = c.merge(c.result, values)
+	c.origins.note(&r, values, nil)
 	return nil
 }
 
-// set puts a value at a path by the rules of Helm's --set, of --set-string if it is in quotes, or literally.
+// set puts a value at a path, within the limits.
 func (c *composition) set(r Reference, value string) error {
-	if r.Literal {
-		if err := c.spendItems(r.TargetPath); err != nil {
-			return err
-		}
-		return strvals.ParseLiteralInto(r.TargetPath+"="+value, c.result)
+	expression := r.TargetPath
+	if !r.Literal {
+		expression += "=" + value
 	}
-	if err := c.spendItems(r.TargetPath + "=" + value); err != nil {
+	if err := c.spendItems(expression); err != nil {
 		return err
 	}
+	return setter(r, value)(c.result)
+}
+
+// unquoted takes the quotes off a value that is to be a string.
+func unquoted(value string) (text string, quoted bool) {
 	for _, quote := range []string{"'", `"`} {
 		if strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
-			return strvals.ParseIntoString(r.TargetPath+"="+strings.Trim(value, `'"`), c.result)
+			return strings.Trim(value, `'"`), true
 		}
 	}
-	return strvals.ParseInto(r.TargetPath+"="+value, c.result)
+	return value, false
 }
 
 // concealed keeps what a parser quotes of a Secret out of the error.

@@ -1,0 +1,116 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+func newValuesCommand(a *app) *cobra.Command {
+	var o inputOptions
+	var w values.WriteOptions
+	c := &cobra.Command{
+		Use:   "values -f FILE... [HelmRelease/][NAMESPACE/]NAME",
+		Short: "Print the values that helm-controller would hand to Helm",
+		Long: `Compose the values of one HelmRelease as helm-controller does: those of spec.valuesFrom
+in their order, and those of spec.values over them. What stdout gets is a values file
+for helm. No network is used and nothing is written.
+
+Values that come from Secrets are printed as ` + values.Hidden + `. A Secret that is not in
+the input is a warning, and what it holds is left out.
+
+The default values of the chart are not among them, and neither are those of
+spec.chart.spec.valuesFiles: these are part of the chart that fetch stores.
+
+Exit codes: 0 the values are printed, 1 they cannot be composed, 2 wrong usage, no
+such HelmRelease or unreadable input.`,
+		Example: `  helmsrc values -R -f clusters/production app
+  helmsrc values -f helmrelease.yaml --origins podinfo`,
+	}
+	o.add(c.Flags())
+	o.addLookup(c.Flags())
+	o.render.addSources(c.Flags())
+	c.Flags().BoolVar(&w.Origins, "origins", false, "add a comment to each value that says where it comes from")
+	c.Flags().BoolVar(&w.ShowSecrets, "show-secrets", false, "print the values of Secrets")
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) { return a.values(ctx, &o, w, args) })
+	return c
+}
+
+func (a *app) values(ctx context.Context, o *inputOptions, w values.WriteOptions, args []string) (int, error) {
+	in, err := a.readInput(ctx, o, args, "")
+	if err != nil {
+		return exitUsage, err
+	}
+	release, err := a.oneRelease(ctx, o, in)
+	if release == nil || err != nil {
+		return worst(in.code, codeOfFailure(err)), err
+	}
+	composed, origins, found := in.inventory.Values(release)
+	code := in.code
+	for _, f := range found {
+		a.console.tell(f)
+		if f.Severity == finding.Error {
+			code = worst(code, exitFailed)
+		}
+	}
+	a.tellNotes(in)
+	if code == exitFailed {
+		return code, nil
+	}
+	w.Inline = inlineShown(release.Object)
+	if err := origins.Write(a.env.Stdout, composed, w); err != nil {
+		return exitFailed, fmt.Errorf("cannot print the values of %s: %w", release.Object, err)
+	}
+	return code, nil
+}
+
+// oneRelease is the HelmRelease that the arguments select, nil if it was rejected.
+func (a *app) oneRelease(ctx context.Context, o *inputOptions, in *input) (*admission.Admitted, error) {
+	if err := o.checkSelectors(ctx, in.selectors, in); err != nil {
+		return nil, err
+	}
+	var releases []*manifest.Object
+	for _, obj := range in.inventory.Objects() {
+		if obj.Kind == helmv2.HelmReleaseKind && in.wanted(obj) {
+			releases = append(releases, obj)
+		}
+	}
+	switch len(releases) {
+	case 0:
+		return nil, &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", in.holds())}
+	case 1:
+	default:
+		var names []string
+		for _, obj := range releases {
+			names = append(names, obj.Namespace+"/"+obj.Name)
+		}
+		return nil, &usageError{
+			err:  fmt.Errorf("%d HelmReleases are selected: %s", len(releases), few(names)),
+			hint: "name one of them: helmsrc values -f FILE NAMESPACE/NAME",
+		}
+	}
+	adm, err := in.inventory.Admit(releases[0])
+	if err != nil {
+		a.reject(in, releases[0], err)
+		return nil, nil
+	}
+	a.tellWarnings(in, adm)
+	return adm, nil
+}
+
+// inlineShown are the inline values of a release without what came from Secrets.
+func inlineShown(obj *manifest.Object) map[string]any {
+	spec, _ := obj.Content["spec"].(map[string]any)
+	document := map[string]any{"spec": map[string]any{"values": spec["values"]}}
+	shown, _ := obj.Conceal(document).(map[string]any)
+	spec, _ = shown["spec"].(map[string]any)
+	inline, _ := spec["values"].(map[string]any)
+	return inline
+}

@@ -1,0 +1,85 @@
+package values
+
+import (
+	"reflect"
+
+	"helm.sh/helm/v3/pkg/strvals"
+)
+
+// Origins says which part of a release gave each of its values.
+type Origins struct {
+	given []given // in the order in which they were merged
+}
+
+// given is what one reference holds, or the inline values where there is none.
+type given struct {
+	reference *Reference
+	values    map[string]any
+}
+
+// Of is the reference that gave the value at a path of map keys and list indexes, nil for inline values. It is not found
+// where a list or a map was put together out of several: ask for what is in it.
+func (o *Origins) Of(value any, path ...any) (reference *Reference, found bool) {
+	for i := len(o.given) - 1; i >= 0; i-- {
+		if v, ok := at(o.given[i].values, path); ok && reflect.DeepEqual(v, value) {
+			return o.given[i].reference, true
+		}
+	}
+	return nil, false
+}
+
+// Secret reports whether any of the values comes from a Secret.
+func (o *Origins) Secret() bool {
+	for _, g := range o.given {
+		if g.reference != nil && g.reference.Kind == kindSecret {
+			return true
+		}
+	}
+	return false
+}
+
+func at(v any, path []any) (any, bool) {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			m, ok := v.(map[string]any)
+			if v, ok = m[step]; !ok {
+				return nil, false
+			}
+		case int:
+			list, _ := v.([]any)
+			if step >= len(list) {
+				return nil, false
+			}
+			v = list[step]
+		}
+	}
+	return v, true
+}
+
+// note keeps what a reference gave. One with a target path is set into a map of its own; that was possible once already.
+func (o *Origins) note(r *Reference, values map[string]any, set func(into map[string]any) error) {
+	if o == nil {
+		return
+	}
+	if set != nil {
+		values = map[string]any{}
+		if set(values) != nil {
+			return
+		}
+	}
+	o.given = append(o.given, given{r, values})
+}
+
+// setter puts a value at the target path of a reference by the rules of Helm's --set, of --set-string if it is in quotes,
+// or literally.
+func setter(r Reference, value string) func(into map[string]any) error {
+	expression := r.TargetPath + "=" + value
+	if r.Literal {
+		return func(into map[string]any) error { return strvals.ParseLiteralInto(expression, into) }
+	}
+	if text, quoted := unquoted(value); quoted {
+		return func(into map[string]any) error { return strvals.ParseIntoString(r.TargetPath+"="+text, into) }
+	}
+	return func(into map[string]any) error { return strvals.ParseInto(expression, into) }
+}

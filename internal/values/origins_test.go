@@ -1,0 +1,64 @@
+package values
+
+import (
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/meta"
+)
+
+// TestOrigins has a key of each kind of origin, and what later ones do to it.
+func TestOrigins(t *testing.T) {
+	refs := []meta.ValuesReference{
+		{Kind: "ConfigMap", Name: "base"},
+		{Kind: "Secret", Name: "db"},
+		{Kind: "ConfigMap", Name: "base", ValuesKey: "host", TargetPath: "ingress.host"},
+		{Kind: "Secret", Name: "db", ValuesKey: "password", TargetPath: "db.users[1].password"},
+	}
+	inline := map[string]any{
+		"db":      map[string]any{"users": []any{map[string]any{"name": "a"}, map[string]any{"name": "b"}}},
+		"ingress": map[string]any{"host": "inline"},
+		"same":    "x",
+	}
+	data := objects{
+		"ConfigMap/base": {"values.yaml": "replicas: 2\nover: base\nsame: x\nempty: {}\n", "host": "example.org"},
+		"Secret/db":      {"values.yaml": "over: secret\n", "password": "hunter2"},
+	}
+	composed, origins, err := Trace("apps", refs, inline, data.lookup, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		path []any
+		want string // the kind and name of the reference, "inline", or "several"
+	}{
+		{[]any{"replicas"}, "ConfigMap/base"},
+		{[]any{"over"}, "Secret/db"},
+		{[]any{"same"}, "inline"},
+		{[]any{"empty"}, "ConfigMap/base"},
+		{[]any{"db", "users"}, "several"},
+		{[]any{"db", "users", 0}, "inline"},
+		{[]any{"db", "users", 1, "name"}, "inline"},
+		{[]any{"db", "users", 1, "password"}, "Secret/db"},
+		{[]any{"ingress", "host"}, "ConfigMap/base"},
+	} {
+		value, there := at(composed, tt.path)
+		if !there {
+			t.Errorf("%v: no such value in %v", tt.path, composed)
+			continue
+		}
+		reference, found := origins.Of(value, tt.path...)
+		got := "several"
+		switch {
+		case found && reference == nil:
+			got = "inline"
+		case found:
+			got = reference.Kind + "/" + reference.Name
+		}
+		if got != tt.want {
+			t.Errorf("%v is from %s, want %s", tt.path, got, tt.want)
+		}
+	}
+	if !origins.Secret() {
+		t.Error("no value is from a Secret")
+	}
+}

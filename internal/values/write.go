@@ -1,0 +1,129 @@
+package values
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// WriteOptions say how composed values are written.
+type WriteOptions struct {
+	// Origins adds a comment to each value that says where it comes from.
+	Origins bool
+	// ShowSecrets writes values of Secrets as they are.
+	ShowSecrets bool
+	// Inline are the inline values as they may be shown. Where they differ from those that were composed they are
+	// written in their place.
+	Inline map[string]any
+}
+
+// Hidden stands for a value of a Secret.
+const Hidden = "**REDACTED**"
+
+// Write writes composed values as YAML with sorted keys, which helm takes with --values. Values of Secrets are hidden, and
+// so is what cannot be told from them.
+func (o *Origins) Write(w io.Writer, composed map[string]any, options WriteOptions) error {
+	node, err := (&writer{o, options}).node(composed, nil)
+	if err != nil {
+		return err
+	}
+	encoder := yaml.NewEncoder(&limited{w, maxText})
+	encoder.SetIndent(2)
+	if err := encoder.Encode(node); err != nil {
+		return err
+	}
+	return encoder.Close()
+}
+
+type writer struct {
+	origins *Origins
+	options WriteOptions
+}
+
+func (w *writer) node(value any, path []any) (*yaml.Node, error) {
+	switch v := value.(type) {
+	case map[string]any:
+		if len(v) > 0 {
+			return w.mapping(v, path)
+		}
+	case []any:
+		if _, found := w.origins.Of(v, path...); !found {
+			return w.list(v, path)
+		}
+	}
+	reference, found := w.origins.Of(value, path...)
+	if !w.options.ShowSecrets {
+		value = w.shown(value, path, reference, found)
+	}
+	n := new(yaml.Node)
+	if err := n.Encode(value); err != nil {
+		return nil, err
+	}
+	if w.options.Origins {
+		n.LineComment = comment(reference, found)
+	}
+	return n, nil
+}
+
+// shown is what may be written of a value. One that nobody gave as it is was put together, maybe out of a Secret.
+func (w *writer) shown(value any, path []any, reference *Reference, found bool) any {
+	switch {
+	case !found && !w.origins.Secret(), found && reference != nil && reference.Kind != kindSecret:
+		return value
+	case !found, reference != nil:
+		return Hidden
+	}
+	if inline, ok := at(w.options.Inline, path); ok {
+		return inline
+	}
+	return Hidden
+}
+
+func (w *writer) mapping(m map[string]any, path []any) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		key := new(yaml.Node)
+		if err := key.Encode(name); err != nil {
+			return nil, err
+		}
+		value, err := w.node(m[name], append(slices.Clone(path), name))
+		if err != nil {
+			return nil, err
+		}
+		if value.Kind != yaml.ScalarNode {
+			// A comment behind a list or a map would stand behind its last value.
+			key.LineComment, value.LineComment = value.LineComment, ""
+		}
+		n.Content = append(n.Content, key, value)
+	}
+	return n, nil
+}
+
+func (w *writer) list(items []any, path []any) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.SequenceNode}
+	for i, item := range items {
+		value, err := w.node(item, append(slices.Clone(path), i))
+		if err != nil {
+			return nil, err
+		}
+		n.Content = append(n.Content, value)
+	}
+	return n, nil
+}
+
+func comment(reference *Reference, found bool) string {
+	switch {
+	case !found:
+		return ""
+	case reference == nil:
+		return "spec.values"
+	}
+	text := fmt.Sprintf("%s %s/%s, key %s", reference.Kind, reference.Namespace, reference.Name, reference.GetValuesKey())
+	if reference.TargetPath != "" {
+		text += ", targetPath " + reference.TargetPath
+	}
+	return text
+}
