@@ -96,6 +96,8 @@ func runOutputs(run *report.Run) []githubOutput {
 	}
 	return []githubOutput{
 		{"ready", strconv.Itoa(run.Ready)},
+		{"resolved", strconv.Itoa(run.Resolved)},
+		{"verified", strconv.Itoa(run.Verified)},
 		{"failed", strconv.Itoa(run.Failed)},
 		{"skipped", strconv.Itoa(run.Skipped)},
 		{"errors", strconv.Itoa(findings[finding.Error])},

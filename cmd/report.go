@@ -201,6 +201,10 @@ func (a *app) newReport(objects []report.Object) *report.Run {
 		switch o.State {
 		case report.StateReady:
 			run.Ready++
+		case report.StateResolved:
+			run.Resolved++
+		case report.StateVerified:
+			run.Verified++
 		case report.StateSuspended:
 			run.Skipped++
 		case report.StateFailed:
@@ -251,17 +255,14 @@ func newReportObject(obj *manifest.Object) report.Object {
 
 func (a *app) resultObject(r *reconcile.Result) report.Object {
 	o := newReportObject(r.Object.Object)
+	o.State = a.stateOf(r)
 	o.Message = r.Message()
 	o.Duration = a.took[r.Object.Object]
 	switch r.State {
 	case reconcile.Suspended:
-		o.State, o.Message = report.StateSuspended, "suspended, left as it is"
-	case reconcile.Interrupted:
-		o.State = report.StateInterrupted
-	case reconcile.Failed:
-		o.State = report.StateFailed
-	case reconcile.Resolved:
-		o.Message = resolvedMessage(r)
+		o.Message = "suspended, left as it is"
+	case reconcile.Ready, reconcile.Waiting, reconcile.Resolved:
+		o.Message = a.describe(r)
 	case reconcile.Static:
 		o.Message = "has no status by design"
 	}

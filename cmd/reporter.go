@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -26,21 +27,24 @@ func (c *console) startProgress() (stop func()) {
 // the objects, each as soon as those before it are out, so that two runs of the
 // same work look the same.
 type progress struct {
-	console *console
-	now     func() time.Time
-	ignores *finding.Ignores // comments about warnings; guarded by mu
+	console  *console
+	now      func() time.Time
+	describe func(*reconcile.Result) string
+	ignores  *finding.Ignores // comments about warnings; guarded by mu
 
 	mu       sync.Mutex
 	waiting  map[*manifest.Object]int // position of the objects that are not printed yet
 	finished map[int]*reconcile.Result
 	next     int
+	blocked  blocked
 	started  map[*manifest.Object]time.Time
 	took     map[*manifest.Object]time.Duration
 }
 
-func newProgress(c *console, now func() time.Time, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
+func newProgress(a *app, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
+	c := a.console
 	p := &progress{
-		console: c, now: now, ignores: ignores, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
+		console: c, now: a.now, describe: a.describe, ignores: ignores, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
 		waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{},
 	}
 	for i, t := range targets {
@@ -104,19 +108,20 @@ func (p *progress) print(r *reconcile.Result) {
 		}
 	}
 	switch r.State {
-	case reconcile.Ready:
-		p.console.info(s, r.Message())
+	case reconcile.Ready, reconcile.Waiting, reconcile.Resolved:
+		p.console.info(s, p.describe(r))
 	case reconcile.Static:
 		p.console.debug(s, "has no status by design")
-	case reconcile.Resolved:
-		p.console.info(s, resolvedMessage(r))
 	case reconcile.Suspended:
+		p.blocked.fail(s, true)
 		p.console.info(s, "suspended, left as it is")
 	case reconcile.Interrupted:
 		p.tellInterruption(r)
 	case reconcile.Failed:
+		if p.blocked.take(r) {
+			return
+		}
 		p.tellFailure(r)
-		p.console.hintUnresolved(r.Object.Object)
 	}
 }
 
@@ -124,6 +129,7 @@ func (p *progress) print(r *reconcile.Result) {
 func (p *progress) tellFailure(r *reconcile.Result) {
 	f, _ := r.FailureFinding()
 	p.console.tellAs(f, telling{at: subjectOf(r.Object.Object)})
+	p.console.hintUnresolved(r.Object.Object)
 }
 
 // tellInterruption is a warning, but a failure to whoever reads a report.
@@ -135,12 +141,40 @@ func (p *progress) tellInterruption(r *reconcile.Result) {
 	p.console.about(levelWarn, subjectOf(r.Object.Object), "not finished: "+r.Message(), f)
 }
 
+// describe says what became of an object that did not fail: no more than the command does.
+func (a *app) describe(r *reconcile.Result) string {
+	switch {
+	case a.command == "verify" && r.Signature != nil:
+		return verifiedMessage(r)
+	case a.command == "verify" && r.Signed != nil:
+		return fmt.Sprintf("verified '%s'", r.Signed.Revision)
+	case r.State == reconcile.Resolved, a.resolving() && r.State == reconcile.Ready:
+		return resolvedMessage(r)
+	}
+	return r.Message()
+}
+
+// verifiedMessage names the chart and who signed it.
+func verifiedMessage(r *reconcile.Result) string {
+	what := "what is stored"
+	if found := r.Resolution; found != nil {
+		what = fmt.Sprintf("'%s' with version '%s'", found.Chart, found.Version)
+	}
+	if by := cmp.Or(r.Signature.Identity, r.Signature.Key); by != "" {
+		return fmt.Sprintf("verified %s, signed by %s", what, by)
+	}
+	return "verified " + what
+}
+
 // resolvedMessage is what a run that stops there found out.
 func resolvedMessage(r *reconcile.Result) string {
-	if r.Resolution == nil && r.Status["artifact"] == nil {
+	switch {
+	case r.Resolution != nil:
+	case r.Status["artifact"] == nil:
 		return "found, nothing is stored yet"
-	}
-	if r.Resolution == nil {
+	case r.State == reconcile.Ready:
+		return "the stored artifact is up to date"
+	default:
 		return "the stored artifact is outdated"
 	}
 	if reconcile.IsSource(r.Object.Object.Kind) {

@@ -69,8 +69,6 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 		SilenceUsage:  true,
 		Args:          noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.code = exitUsage
-			cmd.SetOut(a.env.Stderr)
 			return cmd.Help()
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
@@ -82,6 +80,8 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 			return a.console.configure(cmd.Flags(), from, a.env)
 		},
 	}
+	root.Version = versionString()
+	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err: err, hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
 	})

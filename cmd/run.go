@@ -15,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -142,9 +143,14 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o recon
 	stop := a.console.startProgress()
 	defer stop()
 	targets := a.targets(in)
-	progress := newProgress(a.console, a.now, &in.ignores, targets)
+	progress := newProgress(a, &in.ignores, targets)
 	a.took = progress.took
-	return r.Run(ctx, targets, progress)
+	for obj := range in.told {
+		progress.blocked.fail(subjectOf(obj), false)
+	}
+	results, err := r.Run(ctx, targets, progress)
+	progress.tellBlocked()
+	return results, err
 }
 
 func (a *app) openStore(o *storeOptions) (*store.Store, error) {
@@ -223,26 +229,51 @@ func codeOf(r *reconcile.Result) int {
 	return exitOK
 }
 
+// resolving tells that the run stops once versions are known: whatever is stored, it says no more than that.
+func (a *app) resolving() bool { return a.command == "resolve" || a.command == "verify" }
+
+// stateOf is what became of an object, in the words of documents, reports and the last line.
+func (a *app) stateOf(r *reconcile.Result) string {
+	switch r.State {
+	case reconcile.Suspended:
+		return report.StateSuspended
+	case reconcile.Interrupted:
+		return report.StateInterrupted
+	case reconcile.Failed:
+		return report.StateFailed
+	}
+	switch {
+	case a.command == "verify" && (r.Signature != nil || r.Signed != nil):
+		return report.StateVerified
+	case a.resolving(), r.State == reconcile.Resolved, r.State == reconcile.Waiting:
+		return report.StateResolved
+	}
+	return report.StateReady
+}
+
 // summarise prints the last line: what became of how many objects.
 func (a *app) summarise(results []*reconcile.Result, in *input) {
-	var ready, failed, skipped, interrupted int
-	failed = len(in.told) + a.unusable
+	counts := map[string]int{report.StateFailed: len(in.told) + a.unusable}
 	for _, r := range results {
-		switch r.State {
-		case reconcile.Ready, reconcile.Static, reconcile.Resolved:
-			ready++
-		case reconcile.Suspended:
-			skipped++
-		case reconcile.Interrupted:
-			interrupted++
-		case reconcile.Failed:
-			failed++
+		counts[a.stateOf(r)]++
+	}
+	var parts []string
+	for _, p := range []struct {
+		state, word string
+		always      bool
+	}{
+		{report.StateReady, "ready", !a.resolving()},
+		{report.StateVerified, "verified", a.command == "verify"},
+		{report.StateResolved, "resolved", a.command == "resolve"},
+		{report.StateFailed, "failed", true},
+		{report.StateSuspended, "skipped", true},
+		{report.StateInterrupted, "not finished", false},
+	} {
+		if n := counts[p.state]; n > 0 || p.always {
+			parts = append(parts, fmt.Sprintf("%d %s", n, p.word))
 		}
 	}
-	text := fmt.Sprintf("%d ready, %d failed, %d skipped", ready, failed, skipped)
-	if interrupted > 0 {
-		text += fmt.Sprintf(", %d not finished", interrupted)
-	}
+	text := join(parts)
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
 	a.console.info(subject{}, fmt.Sprintf("%s in %.1fs", text, elapsed.Seconds()))
 }

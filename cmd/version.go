@@ -2,27 +2,63 @@ package cmd
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 )
 
 // version is set by the linker in releases; other builds report their module's.
 var version = ""
 
 func newVersionCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var format string
+	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Example: "  helmsrc version",
+		Example: "  helmsrc version\n  helmsrc version -o json",
 		Args:    noArguments,
 		RunE: a.runner(func(context.Context, []string) (int, error) {
-			_, err := fmt.Fprintf(a.env.Stdout, "helmsrc %s %s %s/%s\n", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return exitOK, err
+			return a.printVersion(format)
 		}),
 	}
+	c.Flags().StringVarP(&format, "output", "o", "text", "`format` of stdout: text, json, yaml")
+	choices(c.Flags(), "output", "text", "json", "yaml")
+	return c
+}
+
+// printVersion prints what --version prints, or the same for programs.
+func (a *app) printVersion(format string) (int, error) {
+	about := struct {
+		Version   string `json:"version"`
+		GoVersion string `json:"goVersion"`
+		Platform  string `json:"platform"`
+	}{versionString(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	var err error
+	switch format {
+	case "json":
+		encoder := json.NewEncoder(a.env.Stdout)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(about)
+	case "yaml":
+		var text []byte
+		if text, err = yaml.Marshal(about); err == nil {
+			_, err = a.env.Stdout.Write(text)
+		}
+	case "text", "table", "wide", "name": // HELMSRC_OUTPUT is meant for other commands
+		_, err = io.WriteString(a.env.Stdout, versionLine())
+	default:
+		return exitUsage, oneOf("output", format, "text", "json", "yaml")
+	}
+	return exitOK, err
+}
+
+func versionLine() string {
+	return fmt.Sprintf("helmsrc %s %s %s/%s\n", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // versionString is the release's version, or what the build knows of itself.

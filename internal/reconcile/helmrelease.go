@@ -94,7 +94,7 @@ func reconcileHelmRelease(ctx context.Context, p *pass) error {
 	p.result.note(status.ChartAnnotation, name)
 	p.result.note(status.VersionAnnotation, version)
 	p.result.note(status.ArtifactAnnotation, source.artifact.Path)
-	p.result.Summary = fmt.Sprintf("chart '%s' with version '%s' from %s", name, version, source.Object.Object)
+	p.result.Summary = fmt.Sprintf("resolved to chart '%s' with version '%s' from %s", name, version, source.Object.Object)
 	p.out.Stored = status.Fulfilled()
 	return nil
 }
@@ -226,8 +226,11 @@ func sourceNotReady(source *Result, why string) error {
 		Message: fmt.Sprintf("%s '%s/%s' is not ready: %s", obj.Kind, obj.Namespace, obj.Name, why),
 		Requeue: true,
 	}
-	if source.Failure != nil {
+	switch {
+	case source.Failure != nil:
 		failure.Err = source.Failure.Err
+	case source.State == Suspended:
+		failure.Err = causeOf(source)
 	}
 	return failure
 }

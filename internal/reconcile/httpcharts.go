@@ -76,10 +76,25 @@ func (p *pass) indexOf(ctx context.Context, source *Result) (*indexFile, error) 
 }
 
 func causeOf(source *Result) error {
-	if source.Failure == nil {
+	switch {
+	case source.State == Suspended:
+		return &suspendedError{source.Object.Object.Kind, source.Object.Object.Name}
+	case source.Failure == nil:
 		return nil
 	}
 	return source.Failure
+}
+
+// suspendedError is a source that is left alone, and was never fetched.
+type suspendedError struct{ kind, name string }
+
+func (e *suspendedError) Error() string {
+	return fmt.Sprintf("%s '%s' is suspended and was never fetched", e.kind, e.name)
+}
+
+// Hint says how to get what is missing.
+func (e *suspendedError) Hint() string {
+	return e.Error() + ": resume it, or fetch it once without spec.suspend"
 }
 
 // indexCharts are the charts of a repository with an index.

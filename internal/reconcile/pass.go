@@ -265,6 +265,9 @@ func (p *pass) failed(err error) *Result {
 
 func (p *pass) succeeded() *Result {
 	p.result.State = Ready
+	if p.kind.waits {
+		p.result.State = Waiting
+	}
 	if p.out.Stored == nil {
 		p.result.State = Resolved
 		*p.f.conditions, *p.f.observedGeneration = p.midway()

@@ -118,6 +118,8 @@ const (
 	Static
 	// Resolved objects are known to a version, which is not stored.
 	Resolved
+	// Waiting objects have everything that they need but a cluster.
+	Waiting
 	// Interrupted objects were cut off by the end of the run's context.
 	Interrupted
 )

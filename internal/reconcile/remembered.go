@@ -77,6 +77,9 @@ func (r *Reconciler) remembered(key store.Key) (*Result, error) {
 	if result.Failure != nil {
 		result.State = Failed
 	}
+	if result.Failure == nil && k.waits {
+		result.State = Waiting
+	}
 	result.artifact = *f.artifact
 	r.setURLs(f, k.link)
 	result.Status, err = status.Map(f.all)

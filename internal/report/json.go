@@ -27,6 +27,8 @@ type (
 	}
 	jsonSummary struct {
 		Ready    int `json:"ready"`
+		Resolved int `json:"resolved"`
+		Verified int `json:"verified"`
 		Failed   int `json:"failed"`
 		Skipped  int `json:"skipped"`
 		Cut      int `json:"interrupted"`
@@ -82,7 +84,7 @@ func writeJSON(w io.Writer, run *Run) error {
 		Command:  run.Command,
 		Started:  run.Started.UTC().Format(time.RFC3339),
 		Duration: milliseconds(run.Duration),
-		Summary:  jsonSummary{run.Ready, run.Failed, run.Skipped, run.interrupted(), n[finding.Error], n[finding.Warning], n[finding.Note], run.silenced},
+		Summary:  jsonSummary{run.Ready, run.Resolved, run.Verified, run.Failed, run.Skipped, run.interrupted(), n[finding.Error], n[finding.Warning], n[finding.Note], run.silenced},
 		Findings: []jsonFinding{},
 		Omitted:  run.omitted,
 		Objects:  []jsonObject{},

@@ -24,7 +24,14 @@ func markdown(run *Run, most int) string {
 	p := &page{most: most - reserve}
 	n := counts(run.Findings)
 	p.add(fmt.Sprintf("## helmsrc %s\n\n", escapeMarkdown(run.Command)))
-	objects := fmt.Sprintf("%d ready, %d failed, %d skipped", run.Ready, run.Failed, run.Skipped)
+	objects := fmt.Sprintf("%d ready, ", run.Ready)
+	if run.Resolved > 0 {
+		objects += fmt.Sprintf("%d resolved, ", run.Resolved)
+	}
+	if run.Verified > 0 {
+		objects += fmt.Sprintf("%d verified, ", run.Verified)
+	}
+	objects += fmt.Sprintf("%d failed, %d skipped", run.Failed, run.Skipped)
 	if cut := run.interrupted(); cut > 0 {
 		objects += fmt.Sprintf(", %d not finished", cut)
 	}
@@ -114,7 +121,7 @@ func severitySign(s finding.Severity) string {
 }
 
 func objectRow(o *Object) string {
-	sign := map[string]string{StateReady: "✅", StateFailed: "❌", StateSuspended: "⏸️", StateInterrupted: "⏹️"}[o.State]
+	sign := map[string]string{StateReady: "✅", StateResolved: "✅", StateVerified: "✅", StateFailed: "❌", StateSuspended: "⏸️", StateInterrupted: "⏹️"}[o.State]
 	return fmt.Sprintf("| %s %s | %s | %s | %s |\n", sign, o.State,
 		escapeMarkdown(objectName(o.Kind, o.Namespace, o.Name)), escapeMarkdown(o.Version), escapeMarkdown(o.Message))
 }

@@ -28,6 +28,7 @@ type Run struct {
 	ListSilenced           bool              // where a format can tell them from the others; else they are counted at most
 	Objects                []Object
 	Ready, Failed, Skipped int
+	Resolved, Verified     int
 	Broken                 bool // it ended before it began
 
 	omitted  int // findings that were too many
@@ -47,6 +48,8 @@ type Object struct {
 // States of an object.
 const (
 	StateReady       = "ready"
+	StateResolved    = "resolved" // to a version or chart: what comes next needs a fetch, or a cluster
+	StateVerified    = "verified"
 	StateFailed      = "failed"
 	StateSuspended   = "suspended"
 	StateInterrupted = "interrupted"

@@ -33,6 +33,9 @@ type (
 		Ready   int `json:"ready"`
 		Failed  int `json:"failed"`
 		Skipped int `json:"skipped"`
+
+		Resolved int `json:"resolved"`
+		Verified int `json:"verified"`
 	}
 	sarifTool struct {
 		Driver sarifDriver `json:"driver"`
@@ -130,7 +133,7 @@ func writeSARIF(w io.Writer, run *Run) error {
 		Bases:      map[string]sarifBase{sarifRoot: {sarifText{Text: "the root of the repository"}}},
 		Results:    []sarifResult{},
 		ColumnKind: "unicodeCodePoints",
-		Properties: map[string]sarifSummaries{"objects": {run.Ready, run.Failed, run.Skipped}},
+		Properties: map[string]sarifSummaries{"objects": {run.Ready, run.Failed, run.Skipped, run.Resolved, run.Verified}},
 	}
 	invocation := sarifInvocation{
 		CommandLine: "helmsrc " + run.Command,

@@ -33,8 +33,10 @@ func Annotations() []string {
 
 const fulfilling = "Fulfilling prerequisites"
 
-// Fulfilled is the outcome of a release whose chart and values are at hand: as far as anybody gets without a cluster.
-func Fulfilled() *Observation { return &Observation{Progressing, fulfilling} }
+// Fulfilled is the outcome of a release whose chart and values are known: as far as a run gets without a cluster.
+func Fulfilled() *Observation {
+	return &Observation{Progressing, "resolved; what comes next needs a cluster"}
+}
 
 // FoldRelease returns the conditions that helm-controller leaves on a HelmRelease whose prerequisites failed, or has on
 // it just before it installs, and the generation that it would call observed.
@@ -44,6 +46,8 @@ func FoldRelease(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, i
 	c.setTrue(meta.ReconcilingCondition, Progressing, fulfilling)
 	observed := prev.observedGeneration()
 	switch f := o.Failure; {
+	case f == nil && o.Stored != nil:
+		c.set(meta.ReadyCondition, metav1.ConditionUnknown, o.Stored.Reason, o.Stored.Message)
 	case f == nil:
 		c.set(meta.ReadyCondition, metav1.ConditionUnknown, Progressing, fulfilling)
 	case f.Stalled != "":

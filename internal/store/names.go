@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -33,7 +34,7 @@ func (n *names) makeDir(root *os.Root, dir string) error {
 		return &DirectoryError{err}
 	}
 	for _, d := range slices.Backward(missing) {
-		if err := root.Mkdir(d, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := root.Mkdir(d, modeOf(d)); err != nil && !errors.Is(err, fs.ErrExist) {
 			return &DirectoryError{err}
 		}
 	}
@@ -41,6 +42,14 @@ func (n *names) makeDir(root *os.Root, dir string) error {
 		n.sync(root, missing)
 	}
 	return nil
+}
+
+// modeOf is the mode of a new directory, before the umask.
+func modeOf(dir string) fs.FileMode {
+	if private := path.Dir(stateDir); dir == private || strings.HasPrefix(dir, private+"/") {
+		return dirMode
+	}
+	return artifactDirMode
 }
 
 // makeDir makes the directory of a view if it is not there.

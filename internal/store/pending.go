@@ -62,7 +62,7 @@ func (s *Store) Create(key Key) (*Pending, error) {
 func (s *Store) createIn(v *view, name string) (f *os.File, err error) {
 	for range maxLockRaces {
 		if err = s.makeDir(v, path.Dir(name)); err == nil {
-			f, err = v.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+			f, err = v.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, artifactMode)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err

@@ -9,7 +9,8 @@
 //	.helmsrc/v1/<kind>/<namespace>/<name>.next  an artifact that replaces another of the same name, until it is remembered
 //	.helmsrc/v1/book, book.lock                 what is remembered of all objects without artifacts
 //
-// The kind is in lower case. Files have mode 0600, directories 0700. A file that the store cannot have written is left
+// The kind is in lower case. Artifacts and their directories have the modes that the umask leaves, so that another user,
+// a web server, can read them; what is below .helmsrc is for its owner alone. A file that the store cannot have written is left
 // alone, and so is the directory around it.
 package store
 
@@ -29,8 +30,11 @@ import (
 )
 
 const (
-	fileMode fs.FileMode = 0o600
+	fileMode fs.FileMode = 0o600 // of what is the program's own
 	dirMode  fs.FileMode = 0o700
+
+	artifactMode    fs.FileMode = 0o666 // before the umask
+	artifactDirMode fs.FileMode = 0o777
 )
 
 // Options are what the command line says about the artifacts directory.
@@ -123,7 +127,7 @@ func (s *Store) created() (*os.Root, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, &DirectoryError{err}
 	}
-	if err := os.MkdirAll(s.dir, dirMode); err != nil {
+	if err := os.MkdirAll(s.dir, artifactDirMode); err != nil {
 		return nil, &DirectoryError{fmt.Errorf("artifacts directory: %w", err)}
 	}
 	if root, err = s.existing(); err != nil {

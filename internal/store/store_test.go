@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -210,6 +211,19 @@ func TestModes(t *testing.T) {
 	put(t, s, chartKey, "podinfo-6.0.0.tgz", LinkLatest, "archive")
 	remember(t, s, chartKey, &Record{})
 	unlock()
+	// What the umask leaves is seen where nobody says otherwise.
+	like := t.TempDir()
+	if err := errors.Join(os.Mkdir(like+"/dir", 0o777), os.WriteFile(like+"/file", nil, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	perm := func(name string) fs.FileMode {
+		fi, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fi.Mode().Perm()
+	}
+	dir, file := perm(like+"/dir"), perm(like+"/file")
 	err := filepath.WalkDir(s.Dir(), func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -218,8 +232,13 @@ func TestModes(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		dir, file := dir, file
+		if strings.Contains(p, ".helmsrc") {
+			dir, file = 0o700, 0o600
+		}
 		switch {
-		case d.IsDir() && fi.Mode().Perm() != 0o700, d.Type().IsRegular() && fi.Mode().Perm() != 0o600:
+		case p == s.Dir():
+		case d.IsDir() && fi.Mode().Perm() != dir, d.Type().IsRegular() && fi.Mode().Perm() != file:
 			t.Errorf("%s has mode %v", p, fi.Mode())
 		}
 		return nil

@@ -1,0 +1,107 @@
+package cmd
+
+import (
+	"fmt"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// blocked keeps the objects that failed only because another one did, until all causes
+// are printed: a broken repository is one failure, whatever rests on it.
+type blocked struct {
+	failed map[subject]bool // what was printed by itself; true where what it blocks has the hint
+	by     map[subject]subject
+	held   []*reconcile.Result // in the order of the run
+}
+
+// take tells whether a failure is that of another object, which is held back then.
+func (b *blocked) take(r *reconcile.Result) bool {
+	s := subjectOf(r.Object.Object)
+	kind, namespace, name, ok := r.BlockedBy()
+	if !ok {
+		b.fail(s, false)
+		return false
+	}
+	if b.by == nil {
+		b.by = map[subject]subject{}
+	}
+	b.by[s] = subject{kind, namespace, name}
+	b.held = append(b.held, r)
+	return true
+}
+
+func (b *blocked) fail(s subject, hintless bool) {
+	if b.failed == nil {
+		b.failed = map[subject]bool{}
+	}
+	b.failed[s] = hintless
+}
+
+// cause is what an object fails because of in the end, through other objects that fail
+// because of it. It is false for one that was not printed.
+func (b *blocked) cause(s subject) (subject, bool) {
+	for range len(b.by) + 1 {
+		next, ok := b.by[s]
+		if !ok {
+			_, printed := b.failed[s]
+			return s, printed
+		}
+		s = next
+	}
+	return s, false // they wait for each other
+}
+
+// tellBlocked prints what rests on the failures that were printed: one object in a line
+// of its own, several counted. All are kept for the reports.
+func (p *progress) tellBlocked() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var causes []subject
+	by := map[subject][]*reconcile.Result{}
+	for _, r := range p.blocked.held {
+		cause, ok := p.blocked.cause(subjectOf(r.Object.Object))
+		if !ok || p.console.json {
+			p.tellFailure(r)
+			continue
+		}
+		if by[cause] == nil {
+			causes = append(causes, cause)
+		}
+		by[cause] = append(by[cause], r)
+	}
+	for _, cause := range causes {
+		p.tellConsequences(cause, by[cause])
+	}
+	p.blocked = blocked{}
+}
+
+func (p *progress) tellConsequences(cause subject, results []*reconcile.Result) {
+	counts := map[string]int{}
+	named := map[string][]string{}
+	for _, r := range results {
+		s := subjectOf(r.Object.Object)
+		counts[s.kind]++
+		named[s.kind] = append(named[s.kind], oneLine(s.String()))
+		f, _ := r.FailureFinding()
+		p.console.keep(f)
+		p.console.debug(s, f.Message)
+	}
+	var kinds, names []string
+	for _, kind := range reconcile.Kinds() {
+		if n := counts[kind]; n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", n, kind))
+			names = append(named[kind], names...) // a release says more than the chart that is made of it
+		}
+	}
+	text := fmt.Sprintf("%s blocks %s: %s", oneLine(cause.String()), join(kinds), few(names))
+	first, _ := results[0].FailureFinding()
+	if len(results) == 1 {
+		p.console.about(levelError, subjectOf(results[0].Object.Object), first.Message, first)
+	} else {
+		p.console.about(levelError, subject{}, text, finding.Finding{Code: finding.SourceNotReady})
+	}
+	if p.blocked.failed[cause] {
+		p.console.hint(cause, first.Fix)
+	}
+}
