@@ -118,3 +118,22 @@ func TestReleaseConversion(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestReleaseDurations: every duration of a release is read, as the controller would.
+func TestReleaseDurations(t *testing.T) {
+	for field, spec := range map[string]string{
+		"interval":            strings.Replace(releaseSpec, "interval: 5m", "interval: 99999999999h", 1),
+		"timeout":             releaseSpec + "timeout: 99999999999h\n",
+		"chart.spec.interval": strings.Replace(releaseSpec, "chart: podinfo,", "chart: podinfo, interval: 99999999999h,", 1),
+		"install.timeout":     releaseSpec + "install: {timeout: 99999999999h}\n",
+		"upgrade.timeout":     releaseSpec + "upgrade: {timeout: 99999999999h}\n",
+		"rollback.timeout":    releaseSpec + "rollback: {timeout: 99999999999h}\n",
+		"uninstall.timeout":   releaseSpec + "uninstall: {timeout: 99999999999h}\n",
+		"test.timeout":        releaseSpec + "test: {timeout: 99999999999h}\n",
+	} {
+		want := "spec." + field + `: Invalid value: "99999999999h": time: invalid duration "99999999999h"`
+		if err := refusal(t, release("v2", spec)); !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v\nwant  %s", err, want)
+		}
+	}
+}

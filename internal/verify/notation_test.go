@@ -223,6 +223,45 @@ func TestNotationSeveral(t *testing.T) {
 	refused(t, err, "more than the limit of 3")
 }
 
+// A signature is one envelope. Nothing lets a manifest with none, or with a second one, pass.
+func TestNotationEnvelopes(t *testing.T) {
+	const kind = "application/vnd.cncf.notary.signature"
+	envelope := map[string]any{"mediaType": signing.JWS, "digest": sha256Of("{}"), "size": 2}
+	for _, n := range []int{0, 2, 50, 51} {
+		p := newPlace(t, "ggcr")
+		content := manifest("layers", slices.Repeat([]any{envelope}, n))
+		index := manifest("manifests", []any{map[string]any{
+			"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": sha256Of(content), "size": len(content), "artifactType": kind,
+		}})
+		blobs := 0
+		p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			switch {
+			case strings.Contains(r.URL.Path, "/referrers/"):
+				w.Header().Set("Content-Type", "application/vnd.oci.image.index.v1+json")
+				_, _ = io.WriteString(w, index)
+			case strings.Contains(r.URL.Path, "/blobs/"):
+				blobs++
+				_, _ = io.WriteString(w, "{}")
+			case strings.Contains(r.URL.Path, "/manifests/"+sha256Of(content)):
+				w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+				_, _ = io.WriteString(w, content)
+			default:
+				return false
+			}
+			return true
+		})
+		want := fmt.Sprintf("has %d envelopes in place of one", n)
+		if n > 50 {
+			want = "more than the limit of 50"
+		}
+		_, err := verify.Notation(timeout(t), p.subject, trusting("audit", newAuthority(t, "root").Certificate))
+		refused(t, err, want)
+		if blobs > 0 {
+			t.Errorf("%d envelopes: %d were fetched", n, blobs)
+		}
+	}
+}
+
 func TestNotationFailures(t *testing.T) {
 	a := newAuthority(t, "root")
 	for _, path := range []string{"/referrers/", "/manifests/sha256:", "/blobs/"} {

@@ -107,7 +107,7 @@ type tufFetcher struct {
 	transport http.RoundTripper
 
 	mu      sync.Mutex
-	failure error
+	failure error // of the network; an answer that is bad is none
 }
 
 var errOffline = errors.New("not asked")
@@ -119,7 +119,8 @@ func (f *tufFetcher) DownloadFile(address string, limit int64, _ time.Duration) 
 	}
 	content, err := f.download(address, min(limit, maxTUFBytes))
 	var missing *metadata.ErrDownloadHTTP
-	if err != nil && !errors.As(err, &missing) {
+	var length *metadata.ErrDownloadLengthMismatch
+	if err != nil && !errors.As(err, &missing) && !errors.As(err, &length) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.failure = err
@@ -165,12 +166,11 @@ func (f *tufFetcher) failed() error {
 
 // describe tells failures of the network and of the disk from metadata that are not to be trusted.
 func (f *tufFetcher) describe(err error) error {
-	var length *metadata.ErrDownloadLengthMismatch
 	var missing *metadata.ErrDownloadHTTP
 	var file *fs.PathError
 	failure := f.failed()
 	switch {
-	case failure != nil && !errors.As(failure, &length):
+	case failure != nil:
 		return &trustError{failure}
 	case errors.As(err, &file), errors.As(err, &missing):
 		return &trustError{err}

@@ -165,6 +165,37 @@ func TestPublicTrustFailures(t *testing.T) {
 	}
 }
 
+// What is in the cache stands in for a server that cannot be reached, never for one that answers with something bad.
+func TestPublicTrustBadMetadata(t *testing.T) {
+	p, text := signedKeyless(t)
+	for name, answer := range map[string]http.HandlerFunc{
+		"garbage": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) },
+		"endless": func(w http.ResponseWriter, _ *http.Request) { endless(w) },
+		"of another repository": func(w http.ResponseWriter, r *http.Request) {
+			other, err := signing.NewTUF("trusted_root.json", text, time.Now().AddDate(0, 0, 7))
+			if err != nil {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			other.ServeHTTP(w, r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMirror(t, text, time.Now().AddDate(0, 0, 7))
+			check := func() error {
+				_, err := verify.Cosign(timeout(t), p.subject, verify.CosignOptions{Identities: []verify.Identity{right}, Trust: m.trust()})
+				return err
+			}
+			must(t, check())
+			yesterday(t, m.cache)
+			m.answer = answer
+			refused(t, check(), "unable to initialize trusted root: ")
+			m.answer = status(http.StatusServiceUnavailable)
+			must(t, check())
+		})
+	}
+}
+
 func otherRoot(t *testing.T) []byte {
 	t.Helper()
 	r, err := signing.NewTUF("trusted_root.json", nil, time.Now().AddDate(0, 0, 7))
