@@ -20,6 +20,7 @@ type inputOptions struct {
 	allowEmpty       bool
 	exitZero         bool
 	sameNamespace    bool
+	fluxVersion      string
 	validating       bool // no flag: the command is validate
 	render           renderOptions
 }
@@ -32,6 +33,7 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.allowEmpty, "allow-empty", false, "succeed when nothing is selected")
 	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 also when an object failed")
 	fs.BoolVar(&o.sameNamespace, "no-cross-namespace-refs", false, "refuse references of HelmReleases into other namespaces, as helm-controller's flag does")
+	fs.StringVar(&o.fluxVersion, "flux-version", "", "`version` of Flux whose API versions count, as 2.8 (default: the one that the input installs, else the newest known)")
 	o.render.add(fs)
 }
 

@@ -23,7 +23,8 @@ type input struct {
 	selectors []selector
 	namespace string
 	told      map[*manifest.Object]bool // rejections that were printed
-	code      int                       // of what went wrong while reading and judging
+	*distribution
+	code int // of what went wrong while reading and judging
 
 	*common
 	validating bool              // rejections and what was found before are findings like others
@@ -119,8 +120,15 @@ func (a *app) readCluster(ctx context.Context, o *inputOptions, args []string, a
 	if o.sameNamespace {
 		inventory.DenyCrossNamespace()
 	}
+	flux, err := o.distribution(set)
+	if err != nil {
+		return nil, err
+	}
+	if !o.validating {
+		inventory.Refuse(flux.refuse)
+	}
 	in := &input{
-		set: set, renderer: renderer, inventory: inventory, selectors: selectors, namespace: o.namespace, validating: o.validating,
+		distribution: flux, set: set, renderer: renderer, inventory: inventory, selectors: selectors, namespace: o.namespace, validating: o.validating,
 		told: map[*manifest.Object]bool{}, common: c,
 	}
 	a.tellRendered(in)
@@ -168,7 +176,12 @@ func inputCode(err error) int {
 
 // wanted tells whether an object is selected by namespace and arguments.
 func (in *input) wanted(obj *manifest.Object) bool {
-	if obj.Aside || !reconcile.Supports(obj) || in.namespace != "" && in.namespace != obj.Namespace {
+	return reconcile.Supports(obj) && in.asked(obj)
+}
+
+// asked tells whether an object of any kind is.
+func (in *input) asked(obj *manifest.Object) bool {
+	if obj.Aside || in.namespace != "" && in.namespace != obj.Namespace {
 		return false
 	}
 	return len(in.selectors) == 0 || slices.ContainsFunc(in.selectors, func(s selector) bool { return s.matches(obj) })
@@ -385,7 +398,7 @@ func (a *app) reject(in *input, obj *manifest.Object, err error) {
 	}
 	in.told[obj] = true
 	if in.validating {
-		in.found = append(in.found, reconcile.Rejected(obj, err)...)
+		in.found = append(in.found, in.replace(obj, reconcile.Rejected(obj, err))...)
 		in.ignores.Add(obj)
 		return
 	}

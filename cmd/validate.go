@@ -112,13 +112,14 @@ func (a *app) judge(j *judged) {
 	j.targets = a.targets(j.in)
 	for _, adm := range j.targets {
 		j.in.ignores.Add(adm.Object)
-		found := j.in.inventory.Validate(adm)
+		found := j.in.replace(adm.Object, j.in.inventory.Validate(adm))
 		if adm.Object.Built == "" {
 			j.plain = append(j.plain, found...)
 		} else {
 			j.in.found = append(j.in.found, found...)
 		}
 	}
+	j.versioned()
 	a.tellNotes(j.in)
 }
 

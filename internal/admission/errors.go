@@ -44,6 +44,12 @@ func (e *InvalidError) Hint() string {
 	return strings.Join(hints, "; ")
 }
 
+// NotServed is what the API server answers to an object of a version that it does not have.
+func NotServed(obj *manifest.Object, msg, hint string) error {
+	cause := Cause{Code: finding.RemovedVersion, Path: []any{"apiVersion"}, Field: "apiVersion", Message: msg, Hint: hint, Pos: obj.Position("apiVersion")}
+	return &InvalidError{obj, []Cause{cause}, msg}
+}
+
 func (r *review) noMatch() error {
 	msg := fmt.Sprintf("no matches for kind %q in version %q", r.obj.Kind, r.obj.APIVersion)
 	pos := r.obj.Position("apiVersion")

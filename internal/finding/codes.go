@@ -27,6 +27,7 @@ const (
 	DeprecatedVersion  Code = "HS020"
 	RemovedField       Code = "HS021"
 	DeprecatedSpelling Code = "HS022"
+	RemovedVersion     Code = "HS023"
 
 	MissingSource   Code = "HS030"
 	MissingSecret   Code = "HS031"

@@ -150,21 +150,22 @@ func deprecationRules() []Rule {
 	old := func(version, spec string) string {
 		return object("source.toolkit.fluxcd.io/"+version, "HelmRepository", "charts", "interval: 10m\n"+spec)
 	}
+	installed := object("fluxcd.controlplane.io/v1", "FluxInstance", "flux\n  namespace: flux-system", "distribution:\n  version: 2.6.x\n  registry: ghcr.io/fluxcd\n")
 	return []Rule{
 		{
 			Code: DeprecatedVersion, Name: "deprecated-version", Group: groupDeprecated, Severity: Warning,
 			Summary:     "The API version is deprecated",
-			Explanation: "Flux has removed v1beta1, and will remove v1beta2. The object is read as v1 here; a cluster with a newer Flux refuses it.",
+			Explanation: "The Flux of --flux-version, or the one that the input installs, still serves it, and has a newer one. A later Flux refuses the object. It is read as the newer version here.",
 			Fix:         "Change apiVersion to the version that the message names.",
-			Example:     old("v1beta2", httpURL),
-			Better:      old("v1", httpURL),
+			Example:     documents(installed, old("v1beta2", httpURL)),
+			Better:      documents(installed, old("v1", httpURL)),
 		},
 		{
 			Code: RemovedField, Name: "removed-field", Group: groupDeprecated, Severity: Warning,
 			Summary:     "A field of an old API version does not exist any more",
 			Explanation: "The field was removed in v1. Most removed fields have no effect; spec.valuesFile is read as the first of spec.valuesFiles.",
 			Fix:         "Remove the field; move spec.valuesFile into spec.valuesFiles.",
-			Example: documents(repository(httpURL), object("source.toolkit.fluxcd.io/v1beta2", "HelmChart", "podinfo",
+			Example: documents(installed, repository(httpURL), object("source.toolkit.fluxcd.io/v1beta2", "HelmChart", "podinfo",
 				"interval: 10m\nchart: podinfo\nvaluesFile: values-prod.yaml\nsourceRef:\n  kind: HelmRepository\n  name: charts\n")),
 			Better: documents(repository(httpURL), helmChart("valuesFiles: [values-prod.yaml]\n")),
 		},
@@ -173,8 +174,16 @@ func deprecationRules() []Rule {
 			Summary:     "A value is spelled as in a proposal, not as in the API",
 			Explanation: "The design document of OCI support wrote the types of a HelmRepository with capitals. The API has oci and default.",
 			Fix:         "Write the type in lower case.",
-			Example:     old("v1beta2", "type: OCI\n"+ociURL),
-			Better:      old("v1beta2", "type: oci\n"+ociURL),
+			Example:     documents(installed, old("v1beta2", "type: OCI\n"+ociURL)),
+			Better:      documents(installed, old("v1beta2", "type: oci\n"+ociURL)),
+		},
+		{
+			Code: RemovedVersion, Name: "removed-version", Group: groupDeprecated, Severity: Error,
+			Summary:     "Flux does not serve the API version",
+			Explanation: "Flux 2.7 removed v1beta1 and v2beta1, 2.8 v1beta2 and v2beta2 of sources, Kustomizations and HelmReleases, 2.9 v1beta2 of images and notifications; v1 of some kinds is younger than Flux 2.0. The API server refuses such an object. What counts is --flux-version, else the version that a gotk-components.yaml or a FluxInstance of the input installs, else the newest known. Where something is fetched such an object is converted with a warning, unless --flux-version was given.",
+			Fix:         "Change apiVersion to the version that the message names; flux migrate does it for files and clusters.",
+			Example:     old("v1beta2", httpURL),
+			Better:      old("v1", httpURL),
 		},
 	}
 }

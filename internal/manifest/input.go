@@ -213,6 +213,7 @@ func (s *Set) AddBuilt(objects ...*Object) {
 			if name := Promised(o.Content); name != "" {
 				s.promise(o, name)
 			}
+			s.version(o)
 		}
 		s.kinds[groupKind{o.Group(), o.Kind}]++
 	}

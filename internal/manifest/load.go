@@ -146,6 +146,7 @@ func (l *loader) add(f *File, data []byte) {
 		return
 	}
 	f.data = data
+	l.set.components(f.Name, data)
 }
 
 // isTemplate tells whether a file is to be rendered first: it is among the templates of a chart, and has something to

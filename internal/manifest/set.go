@@ -28,6 +28,9 @@ type Set struct {
 
 	promises map[key]*Object // Secrets that something makes in the cluster
 
+	flux      []FluxNote
+	versioned []*Object
+
 	open  Opener
 	built bool // something was: Kustomizations are not left out
 
@@ -110,6 +113,10 @@ func (s *Set) commit(b *batch) {
 	for _, o := range b.data {
 		s.data[o.key()] = append(s.data[o.key()], o)
 	}
+	for _, n := range b.flux {
+		s.install(n)
+	}
+	s.versioned = append(s.versioned, b.versioned...)
 	for _, p := range b.promises {
 		s.promise(p.by, p.secret)
 	}
@@ -199,6 +206,8 @@ type batch struct {
 	objects, data  []*Object
 	kustomizations []*Object
 	promises       []promise
+	flux           []FluxNote
+	versioned      []*Object
 	kinds          map[groupKind]int
 	skips          []Skip
 	faults         []error
@@ -314,6 +323,12 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 		return nil
 	}
 	b.kinds[groupKind{o.Group(), kind}]++
+	switch {
+	case isInstance(o):
+		b.flux = append(b.flux, FluxNote{scalar(n, "spec", "distribution", "version"), o.Pos})
+	case isVersioned(o):
+		b.versioned = append(b.versioned, o)
+	}
 	if name := promised(o, func(path ...string) string { return scalar(n, path...) }); name != "" {
 		b.promises = append(b.promises, promise{o, name})
 	}

@@ -29,6 +29,7 @@ type Inventory struct {
 
 	// sameNamespace refuses references of releases into other namespaces.
 	sameNamespace bool
+	refuse        func(*manifest.Object) error // nil refuses nothing
 
 	placesOnce sync.Once
 	places     map[place]*admission.Admitted // HelmRepositories
@@ -43,6 +44,9 @@ func NewInventory(set *manifest.Set) *Inventory {
 		judge: sync.OnceValue(func() *fetch.Client { return fetch.NewClient(fetch.Config{}) }),
 	}
 }
+
+// Refuse has objects rejected for which a function returns an error. It comes before anything else.
+func (inv *Inventory) Refuse(refuse func(*manifest.Object) error) { inv.refuse = refuse }
 
 // DenyCrossNamespace is --no-cross-namespace-refs. It comes before anything else.
 func (inv *Inventory) DenyCrossNamespace() { inv.sameNamespace = true }
@@ -68,6 +72,11 @@ func (e *accessError) Error() string {
 // Admit judges an object. The error is an *admission.InvalidError.
 func (inv *Inventory) Admit(obj *manifest.Object) (*admission.Admitted, error) {
 	return inv.admitted.do(context.Background(), obj, func() (*admission.Admitted, error) {
+		if inv.refuse != nil {
+			if err := inv.refuse(obj); err != nil {
+				return nil, err
+			}
+		}
 		adm, err := admission.Admit(obj)
 		if err == nil {
 			placeInNamespace(adm)

@@ -1,0 +1,140 @@
+package cmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// distribution is the Flux that the objects are for.
+type distribution struct {
+	versions []admission.FluxVersion // one, but where the input installs several
+	said     string                  // what says so, "" for what is taken without being said
+	given    bool                    // by --flux-version
+}
+
+// distribution is that of --flux-version, else what the input installs, else the newest known. Of a version in the input that
+// cannot be read nothing follows.
+func (o *inputOptions) distribution(set *manifest.Set) (*distribution, error) {
+	if o.fluxVersion != "" {
+		v, err := admission.ParseFlux(o.fluxVersion)
+		if err != nil {
+			return nil, usagef("--flux-version: %w", err)
+		}
+		return &distribution{[]admission.FluxVersion{v}, "", true}, nil
+	}
+	d := &distribution{}
+	for _, n := range set.FluxVersions() {
+		v, err := admission.ParseFlux(n.Version)
+		if err != nil || slices.Contains(d.versions, v) {
+			continue
+		}
+		if d.versions = append(d.versions, v); d.said == "" {
+			d.said = n.Pos.File
+		}
+	}
+	if len(d.versions) == 0 {
+		d.versions = []admission.FluxVersion{admission.NewestFlux}
+	}
+	return d, nil
+}
+
+// serve is what the Flux that serves most makes of an object: where there are several, nobody knows which is its own.
+func (d *distribution) serve(o *manifest.Object) (admission.FluxVersion, admission.Serving) {
+	var best admission.Serving
+	version := d.versions[0]
+	for i, v := range d.versions {
+		s := v.Serve(o.APIVersion, o.Kind)
+		if i == 0 || s.Served && (!best.Served || best.Deprecated && !s.Deprecated) {
+			version, best = v, s
+		}
+	}
+	return version, best
+}
+
+// judge is the finding about the API version of an object, if there is one.
+func (d *distribution) judge(o *manifest.Object) (finding.Finding, bool) {
+	if o.Origin != nil {
+		return finding.Finding{}, false
+	}
+	v, s := d.serve(o)
+	at := o.Excerpt("apiVersion")
+	switch {
+	case !s.Known:
+		return finding.Finding{}, false
+	case !s.Served:
+		return reconcile.NewFinding(o, finding.RemovedVersion, d.refusal(o, v, s), d.hint(v, s), at), true
+	case s.Deprecated:
+		return reconcile.NewFinding(o, finding.DeprecatedVersion, fmt.Sprintf("%s %s is deprecated, upgrade to %s", versionOf(o.APIVersion), o.Kind, versionOf(s.Upgrade)), "", at), true
+	}
+	return finding.Finding{}, false
+}
+
+// versionOf is an apiVersion without its group.
+func versionOf(apiVersion string) string {
+	_, version, _ := strings.Cut(apiVersion, "/")
+	return version
+}
+
+func (d *distribution) refusal(o *manifest.Object, v admission.FluxVersion, s admission.Serving) string {
+	return fmt.Sprintf("no matches for kind %q in version %q: it is not served by Flux %s, %s", o.Kind, o.APIVersion, v, s.Why)
+}
+
+func (d *distribution) hint(v admission.FluxVersion, s admission.Serving) string {
+	upgrade := "there is no such kind in this Flux"
+	if s.Upgrade != "" {
+		upgrade = "write " + s.Upgrade
+	}
+	switch {
+	case d.said != "":
+		return fmt.Sprintf("%s; %s installs Flux %s", upgrade, d.said, v)
+	case d.given:
+		return upgrade
+	}
+	return fmt.Sprintf("%s, or say --flux-version %s if that is what the cluster runs", upgrade, s.Fits)
+}
+
+// refuse is the error of an object that a Flux which was named does not serve. Nothing else is refused for its version
+// where something is fetched: the object is converted, as it would be in an older cluster.
+func (d *distribution) refuse(o *manifest.Object) error {
+	if v, s := d.serve(o); d.given && s.Known && !s.Served {
+		return admission.NotServed(o, d.refusal(o, v, s), d.hint(v, s))
+	}
+	return nil
+}
+
+// replace puts what is known of the API version of an object in the place of what admission says of every old one.
+func (d *distribution) replace(o *manifest.Object, found []finding.Finding) []finding.Finding {
+	found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Code == finding.DeprecatedVersion })
+	if f, ok := d.judge(o); ok {
+		found = append([]finding.Finding{f}, found...)
+	}
+	return found
+}
+
+// versioned judges the API versions of the objects that take no part in a run.
+func (j *judged) versioned() {
+	for _, o := range j.in.set.Versioned() {
+		if !j.in.asked(o) {
+			continue
+		}
+		f, ok := j.in.distribution.judge(o)
+		if !ok {
+			continue
+		}
+		j.in.ignores.Add(o)
+		if f.Code == finding.RemovedVersion {
+			j.in.told[o] = true
+		}
+		if o.Built == "" {
+			j.plain = append(j.plain, f)
+		} else {
+			j.in.found = append(j.in.found, f)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package manifest
+
+import (
+	"bytes"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Groups of Flux of which only the versions are looked at.
+const (
+	ImageGroup        = "image.toolkit.fluxcd.io"
+	NotificationGroup = "notification.toolkit.fluxcd.io"
+
+	operatorGroup = "fluxcd.controlplane.io"
+)
+
+// FluxNote is a version of Flux that the input installs, and where it says so.
+type FluxNote struct {
+	Version string
+	Pos     Pos
+}
+
+// FluxVersions lists the versions of Flux that the input installs: those of the files that flux bootstrap writes, and of
+// FluxInstances. Each is there once, as it is written.
+func (s *Set) FluxVersions() []FluxNote { return s.flux }
+
+// Versioned lists the objects of Flux that take no part in a run, and of which only the API version can be judged.
+func (s *Set) Versioned() []*Object { return s.versioned }
+
+// maxComponentsHead is where the comment with the version stands in what flux bootstrap writes: at the top.
+const maxComponentsHead = 4 << 10
+
+var componentsVersion = regexp.MustCompile(`(?m)^# Flux Version: (v?[0-9][0-9A-Za-z.+-]*)\s*$`)
+
+// components notes the version of a file that flux bootstrap wrote.
+func (s *Set) components(name string, data []byte) {
+	if filepath.Base(name) != "gotk-components.yaml" {
+		return
+	}
+	head := data[:min(len(data), maxComponentsHead)]
+	m := componentsVersion.FindSubmatchIndex(head)
+	if m == nil {
+		return
+	}
+	line := 1 + bytes.Count(head[:m[0]], []byte("\n"))
+	s.install(FluxNote{string(head[m[2]:m[3]]), Pos{name, line, 1}})
+}
+
+func (s *Set) install(n FluxNote) {
+	if n.Version != "" && !slices.ContainsFunc(s.flux, func(other FluxNote) bool { return other.Version == n.Version }) {
+		s.flux = append(s.flux, n)
+	}
+}
+
+// isInstance tells whether an object is the FluxInstance of an operator.
+func isInstance(o *Object) bool { return o.Kind == "FluxInstance" && o.Group() == operatorGroup }
+
+// isVersioned tells whether it is only the API version of an object that can be judged.
+func isVersioned(o *Object) bool {
+	switch o.Group() {
+	case ImageGroup, NotificationGroup:
+		return o.Kind != "" && !strings.HasSuffix(o.Kind, "List")
+	case KustomizeGroup:
+		return o.Kind == "Kustomization"
+	case SourceGroup:
+		return o.Kind == "ExternalArtifact"
+	}
+	return false
+}
+
+// version takes up an object that was built.
+func (s *Set) version(o *Object) {
+	switch {
+	case isInstance(o):
+		spec, _ := o.Content["spec"].(map[string]any)
+		distribution, _ := spec["distribution"].(map[string]any)
+		version, _ := distribution["version"].(string)
+		s.install(FluxNote{version, o.Pos})
+	case isVersioned(o):
+		s.versioned = append(s.versioned, o)
+	}
+}
