@@ -11,7 +11,7 @@ import (
 
 var (
 	coveredScript = regexp.MustCompile("`([a-z][a-z0-9_]*\\.txtar)`")
-	coveredTest   = regexp.MustCompile("`(?:([a-z]+)\\.)?((?:Test|Fuzz)[A-Za-z0-9]+)`")
+	coveredTest   = regexp.MustCompile("`(?:([a-z/]+)\\.)?((?:Test|Fuzz)[A-Za-z0-9]+)`")
 	coveredCase   = regexp.MustCompile(`^\| case (R?\d+) `)
 )
 

@@ -36,13 +36,18 @@ var imports = map[string][]string{
 	"internal/tree":      {"internal/digest"},
 	"internal/values":    {},
 	"internal/verify":    {"internal/auth", "internal/digest"},
-	"internal/fetch": {
-		"internal/auth", "internal/chart", "internal/digest", "internal/file", "internal/index", "internal/resolve", "internal/tree",
+	"internal/fetch":     {"internal/auth", "internal/digest", "internal/resolve", "internal/tree"},
+
+	"internal/fetch/bucket": {"internal/auth", "internal/digest", "internal/fetch", "internal/tree"},
+	"internal/fetch/git":    {"internal/auth", "internal/fetch", "internal/file", "internal/tree"},
+	"internal/fetch/helmrepo": {
+		"internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/file", "internal/index", "internal/resolve",
 	},
+	"internal/fetch/oci": {"internal/auth", "internal/digest", "internal/fetch", "internal/resolve"},
 
 	"internal/reconcile": {
-		"internal/admission", "internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/file",
-		"internal/finding", "internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree",
+		"internal/admission", "internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/fetch/bucket",
+		"internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci", "internal/file", "internal/finding", "internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree",
 		"internal/values", "internal/verify",
 	},
 	"cmd": {

@@ -13,11 +13,11 @@ const (
 	aheadReads = 64
 )
 
-// pumpAhead is pump with the transfer in a goroutine of its own: reading, writing and hashing an index takes about as
+// PumpAhead is pump with the transfer in a goroutine of its own: reading, writing and hashing an index takes about as
 // long as scanning it.
-func pumpAhead(b *body, dst io.Writer, consume func(io.Reader) error) error {
+func PumpAhead(b *Body, dst io.Writer, consume func(io.Reader) error) error {
 	a := readAhead(b, dst)
-	defer a.halt(b.raw)
+	defer a.halt(b.Raw)
 	err := consume(a)
 	if err == nil {
 		err = a.drain()

@@ -4,21 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 )
 
-// pumped gives pump and pumpAhead the same transfer.
+// pumped gives pump and PumpAhead the same transfer.
 func pumped(t *testing.T, raw func() io.Reader, consume func(io.Reader) error, check func(t *testing.T, written string, err error)) {
 	t.Helper()
-	for name, pump := range map[string]func(*body, io.Writer, func(io.Reader) error) error{"pump": pump, "pumpAhead": pumpAhead} {
+	for name, pump := range map[string]func(*Body, io.Writer, func(io.Reader) error) error{"pump": Pump, "pumpAhead": PumpAhead} {
 		t.Run(name, func(t *testing.T) {
 			var dst bytes.Buffer
-			b := &body{ctx: t.Context(), raw: raw(), left: 64 << 20, tooLarge: errors.New("too large")}
+			b := &Body{Ctx: t.Context(), Raw: raw(), Left: 64 << 20, TooLarge: errors.New("too large")}
 			err := pump(b, &dst, consume)
 			check(t, dst.String(), err)
 		})
@@ -75,9 +73,9 @@ func TestPump(t *testing.T) {
 // TestAheadWritesWholePieces has a network that cuts what it carries as it likes.
 func TestAheadWritesWholePieces(t *testing.T) {
 	content := strings.Repeat("x", 2*aheadBytes+1)
-	b := &body{ctx: t.Context(), raw: iotest.HalfReader(strings.NewReader(content)), left: 64 << 20}
+	b := &Body{Ctx: t.Context(), Raw: iotest.HalfReader(strings.NewReader(content)), Left: 64 << 20}
 	var w sizes
-	if err := pumpAhead(b, &w, func(io.Reader) error { return nil }); err != nil {
+	if err := PumpAhead(b, &w, func(io.Reader) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if want := (sizes{aheadBytes, aheadBytes, 1}); !slices.Equal(w, want) {
@@ -111,20 +109,4 @@ type countingReader struct{ bytes int }
 func (r *countingReader) Read(p []byte) (int, error) {
 	r.bytes += len(p)
 	return len(p), nil
-}
-
-// TestRefusedIndexOfSlowServer hangs if what is refused is downloaded to the end.
-func TestRefusedIndexOfSlowServer(t *testing.T) {
-	w := newWorld(t)
-	w.serve(t, "repo.test:80", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, "apiVersion: v1\nentries: {}\nentries: {}\n")
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	}))
-	h := w.repository(t, "http://repo.test", nil, HTTPOptions{Timeout: time.Hour})
-	_, err := h.Index(t.Context(), &buffer{}, 1<<20)
-	var invalid *IndexError
-	if !errors.As(err, &invalid) {
-		t.Errorf("got error %v, want an IndexError", err)
-	}
 }

@@ -1,5 +1,7 @@
-// Package fetch talks to one kind of source each: HTTP and OCI Helm repositories, and local directories in their place.
-// It chooses no version, builds no chart and stores nothing; bytes go to the writer it is given.
+// Package fetch has what every kind of source is fetched with: a client that bounds transfers per host and tries again after
+// transient failures, the errors of servers with what is secret taken out, progress, proxies, and the trees that sources
+// give. The packages below it talk to one kind of source each. None of them chooses a version, builds a chart or stores
+// anything; bytes go to the writer it is given.
 package fetch
 
 import (
@@ -43,13 +45,11 @@ type Config struct {
 // Client is what all repositories of one run share: retries, the limit per host, connections. It is safe for use by
 // many goroutines.
 type Client struct {
-	config Config
+	Config Config
 	limit  *limiter
 
 	mu         sync.Mutex
 	transports map[string]http.RoundTripper
-
-	registries registries
 }
 
 // NewClient returns a Client.
@@ -63,7 +63,7 @@ func NewClient(c Config) *Client {
 	if c.Rand == nil {
 		c.Rand = rand.Float64
 	}
-	return &Client{config: c, limit: newLimiter(c.PerHost), transports: map[string]http.RoundTripper{}}
+	return &Client{Config: c, limit: newLimiter(c.PerHost), transports: map[string]http.RoundTripper{}}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -77,9 +77,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// transport returns the transport for an identity that belongs to the host of base. Repositories with the same
+// Transport returns the Transport for an identity that belongs to the host of base. Repositories with the same
 // credentials on the same host share it.
-func (c *Client) transport(id *auth.Identity, base *url.URL, passCredentials bool) http.RoundTripper {
+func (c *Client) Transport(id *auth.Identity, base *url.URL, passCredentials bool) http.RoundTripper {
 	key := id.Key() + " " + auth.Origin(base) + " " + strconv.FormatBool(passCredentials)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,9 +89,9 @@ func (c *Client) transport(id *auth.Identity, base *url.URL, passCredentials boo
 			Identity:        id,
 			Base:            base,
 			PassCredentials: passCredentials,
-			Dial:            c.config.Dial,
-			Getenv:          c.config.Getenv,
-			UserAgent:       c.config.UserAgent,
+			Dial:            c.Config.Dial,
+			Getenv:          c.Config.Getenv,
+			UserAgent:       c.Config.UserAgent,
 		})
 		c.transports[key] = t
 	}
@@ -100,7 +100,6 @@ func (c *Client) transport(id *auth.Identity, base *url.URL, passCredentials boo
 
 // CloseIdleConnections closes the connections that no transfer uses.
 func (c *Client) CloseIdleConnections() {
-	c.registries.closeIdleConnections()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range c.transports {

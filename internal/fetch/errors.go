@@ -19,15 +19,15 @@ type StatusError struct {
 	Status  string // code and reason
 	Snippet string // the beginning of the answer in one line, without secrets
 
-	wait time.Duration
-	hint string
+	wait   time.Duration
+	Advice string
 }
 
 // Error has a space before the colon because Helm, and so source-controller, prints one.
 func (e *StatusError) Error() string { return fmt.Sprintf("failed to fetch %s : %s", e.URL, e.Status) }
 
 // Transient tells whether asking again may help.
-func (e *StatusError) Transient() bool { return transientStatus(e.Code) }
+func (e *StatusError) Transient() bool { return TransientStatus(e.Code) }
 
 // AuthFailure tells whether the server wants other credentials.
 func (e *StatusError) AuthFailure() bool {
@@ -38,9 +38,9 @@ func (e *StatusError) AuthFailure() bool {
 func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 
 // Hint tells what to do, or is empty.
-func (e *StatusError) Hint() string { return e.hint }
+func (e *StatusError) Hint() string { return e.Advice }
 
-func transientStatus(code int) bool {
+func TransientStatus(code int) bool {
 	switch code {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -49,36 +49,36 @@ func transientStatus(code int) bool {
 	return false
 }
 
-// newStatusError describes the answer. The snippet is the beginning of its body; scrub removes secrets from a text.
-func newStatusError(r *http.Response, requested string, snippet []byte, scrub func(string) string, now time.Time) *StatusError {
+// NewStatusError describes the answer. The snippet is the beginning of its body; scrub removes secrets from a text.
+func NewStatusError(r *http.Response, requested string, snippet []byte, scrub func(string) string, now time.Time) *StatusError {
 	return &StatusError{
 		URL:     auth.RedactURL(requested),
 		Code:    r.StatusCode,
 		Status:  statusLine(r, scrub),
-		Snippet: oneLine(scrub(string(snippet)), maxSnippet),
-		wait:    retryAfter(r.Header, now),
+		Snippet: OneLine(scrub(string(snippet)), maxSnippet),
+		wait:    RetryAfter(r.Header, now),
 	}
 }
 
 // What is shown of a server's own words is bounded.
 const (
 	maxSnippet   = 300
-	maxReason    = 80
-	maxErrorText = 500
+	MaxReason    = 80
+	MaxErrorText = 500
 )
 
 // statusLine returns the status as the server words it, or as the standard does where it has no words.
 func statusLine(r *http.Response, scrub func(string) string) string {
 	_, reason, _ := strings.Cut(r.Status, " ")
-	reason = oneLine(scrub(reason), maxReason)
+	reason = OneLine(scrub(reason), MaxReason)
 	if reason == "" {
 		reason = http.StatusText(r.StatusCode)
 	}
 	return strings.TrimSpace(fmt.Sprintf("%d %s", r.StatusCode, reason))
 }
 
-// oneLine makes a text from outside fit to be printed: one line, no control characters, at most limit characters.
-func oneLine(text string, limit int) string {
+// OneLine makes a text from outside fit to be printed: one line, no control characters, at most limit characters.
+func OneLine(text string, limit int) string {
 	var b strings.Builder
 	count := 0
 	for _, word := range strings.Fields(strings.ToValidUTF8(text, "")) {
@@ -118,13 +118,13 @@ type RequestError struct {
 	URL string // redacted
 	Err error
 
-	text string // of Err, where it may hold the server's own words
-	hint string
+	Text   string // of Err, where it may hold the server's own words
+	Advice string
 }
 
 func (e *RequestError) Error() string {
-	if e.text != "" {
-		return fmt.Sprintf("Get %q: %s", e.URL, e.text)
+	if e.Text != "" {
+		return fmt.Sprintf("Get %q: %s", e.URL, e.Text)
 	}
 	return fmt.Sprintf("Get %q: %v", e.URL, e.Err)
 }
@@ -132,22 +132,22 @@ func (e *RequestError) Error() string {
 func (e *RequestError) Unwrap() error { return e.Err }
 
 // Transient tells whether asking again may help.
-func (e *RequestError) Transient() bool { return transientRequest(e.Err) }
+func (e *RequestError) Transient() bool { return TransientRequest(e.Err) }
 
 // Hint tells what to do, or is empty.
-func (e *RequestError) Hint() string { return e.hint }
+func (e *RequestError) Hint() string { return e.Advice }
 
-// newRequestError describes a failed request or a failed read of its answer. What ended the context is the reason, if
+// NewRequestError describes a failed request or a failed read of its answer. What ended the context is the reason, if
 // something did: transports report it in many disguises.
-func newRequestError(ctx context.Context, requested string, err error) *RequestError {
+func NewRequestError(ctx context.Context, requested string, err error) *RequestError {
 	if ctx.Err() != nil {
-		err = endOf(ctx)
+		err = EndOf(ctx)
 	}
 	return &RequestError{URL: auth.RedactURL(requested), Err: err}
 }
 
-// endOf returns why a context has ended. A cause that does not say that it is transient is somebody's decision.
-func endOf(ctx context.Context) error {
+// EndOf returns why a context has ended. A cause that does not say that it is transient is somebody's decision.
+func EndOf(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.Canceled) || Transient(cause) {
 		return cause
@@ -172,4 +172,37 @@ func (e *SizeError) Error() string { return e.text }
 func (e *SizeError) TooLarge() bool { return true }
 
 // TLSFailure tells whether a certificate is the reason, or another failure of a handshake.
-func TLSFailure(err error) bool { return certificateFailure(err) || tlsAlert(err) }
+func TLSFailure(err error) bool { return CertificateFailure(err) || TLSAlert(err) }
+
+// MaxName is how much of a name that a server made up is shown, in characters.
+const MaxName = 100
+
+// NewSizeError returns an error with this text.
+func NewSizeError(text string) *SizeError { return &SizeError{text} }
+
+// TooLargeArchive says of an archive that it exceeds the limit, in bytes.
+func TooLargeArchive(file string, limit int64) error {
+	return &SizeError{fmt.Sprintf("size of chart '%s' exceeds '%d' bytes limit", file, limit)}
+}
+
+// A NotSupportedError tells what is not implemented yet.
+type NotSupportedError struct{ What string }
+
+func (e *NotSupportedError) Error() string { return e.What + " is not supported yet" }
+
+// Transient is false.
+func (e *NotSupportedError) Transient() bool { return false }
+
+// WithHint adds a hint to an error.
+func WithHint(err error, hint string) error { return &hintedError{err, hint} }
+
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+
+func (e *hintedError) Unwrap() error { return e.err }
+
+func (e *hintedError) Hint() string { return e.hint }

@@ -18,7 +18,7 @@ func newLimiter(perHost int) *limiter {
 	return &limiter{perHost: perHost, hosts: map[string]chan struct{}{}}
 }
 
-// acquire waits for a place at the host. The function that it returns gives the place back, once.
+// Acquire waits for a place at the host. The function that it returns gives the place back, once.
 func (l *limiter) acquire(ctx context.Context, host string) (release func(), err error) {
 	places := l.places(host)
 	select {
@@ -42,18 +42,26 @@ func (l *limiter) places(host string) chan struct{} {
 
 // A slot is the one place that a fetch operation holds, whatever hosts it is sent to. Because it never holds two,
 // operations that redirect to each other's hosts cannot lock each other out.
-type slot struct {
+type Slot struct {
 	limit   *limiter
 	host    string
 	release func()
 }
 
-// move makes the slot one of the URL's host.
-func (s *slot) move(ctx context.Context, u *url.URL) error {
+// NewSlot returns a slot that is at no host yet.
+func (c *Client) NewSlot() *Slot { return &Slot{limit: c.limit} }
+
+// Acquire waits for a place at the host. The function that it returns gives the place back, once.
+func (c *Client) Acquire(ctx context.Context, host string) (release func(), err error) {
+	return c.limit.acquire(ctx, host)
+}
+
+// Move makes the slot one of the URL's host.
+func (s *Slot) Move(ctx context.Context, u *url.URL) error {
 	if s.release != nil && s.host == u.Host {
 		return nil
 	}
-	s.free()
+	s.Free()
 	release, err := s.limit.acquire(ctx, u.Host)
 	if err != nil {
 		return err
@@ -62,7 +70,7 @@ func (s *slot) move(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-func (s *slot) free() {
+func (s *Slot) Free() {
 	if s.release != nil {
 		s.release()
 		s.release = nil

@@ -25,8 +25,8 @@ func WithProgress(ctx context.Context, report func(Progress)) context.Context {
 	return context.WithValue(ctx, progressKey{}, report)
 }
 
-// report tells the context's function, if there is one.
-func report(ctx context.Context, p Progress) {
+// Report tells the context's function, if there is one.
+func Report(ctx context.Context, p Progress) {
 	if f, ok := ctx.Value(progressKey{}).(func(Progress)); ok && f != nil {
 		f(p)
 	}
@@ -40,10 +40,8 @@ func WithWarnings(ctx context.Context, f func(error)) context.Context {
 	return context.WithValue(ctx, warningKey{}, f)
 }
 
-// Warn tells the context's function something that was told before, to somebody else.
-func Warn(ctx context.Context, warning error) { warn(ctx, warning) }
-
-func warn(ctx context.Context, warning error) {
+// Warn passes a warning to the context's function, or drops it if there is none.
+func Warn(ctx context.Context, warning error) {
 	if f, ok := ctx.Value(warningKey{}).(func(error)); ok && f != nil {
 		f(warning)
 	}

@@ -18,11 +18,11 @@ const (
 	maxUnboundedWait = 10 * time.Minute
 )
 
-// retry runs attempt, counted from 1, until it succeeds, fails for good, or may not be repeated any more.
-func (c *Client) retry(ctx context.Context, attempt func(ctx context.Context, n int) error) error {
+// Retry runs attempt, counted from 1, until it succeeds, fails for good, or may not be repeated any more.
+func (c *Client) Retry(ctx context.Context, attempt func(ctx context.Context, n int) error) error {
 	for n := 1; ; n++ {
 		err := attempt(ctx, n)
-		if err == nil || n > c.config.Retries || !Transient(err) || ctx.Err() != nil {
+		if err == nil || n > c.Config.Retries || !Transient(err) || ctx.Err() != nil {
 			return err
 		}
 		if failed := c.pause(ctx, n, err); failed != nil {
@@ -44,8 +44,8 @@ func (c *Client) pause(ctx context.Context, n int, err error) error {
 	case wait > left:
 		return err
 	}
-	report(ctx, Progress{Attempt: n, Total: -1, Wait: wait, RateLimited: asked})
-	if c.config.Sleep(ctx, wait) != nil {
+	Report(ctx, Progress{Attempt: n, Total: -1, Wait: wait, RateLimited: asked})
+	if c.Config.Sleep(ctx, wait) != nil {
 		return interrupted(ctx, err)
 	}
 	return nil
@@ -57,7 +57,7 @@ func (c *Client) backoff(n int) time.Duration {
 	if n < 10 {
 		ceiling = min(backoffCap, backoffBase<<(n-1))
 	}
-	return time.Duration(c.config.Rand() * float64(ceiling))
+	return time.Duration(c.Config.Rand() * float64(ceiling))
 }
 
 // timeLeft goes by the real time, as contexts do: the run's clock may stand still.
@@ -71,7 +71,7 @@ func timeLeft(ctx context.Context) time.Duration {
 
 // interrupted returns the error of a wait that was cut off: why it ended, and what it waited for.
 func interrupted(ctx context.Context, err error) error {
-	return &interruptedError{cause: endOf(ctx), last: err}
+	return &interruptedError{cause: EndOf(ctx), last: err}
 }
 
 type interruptedError struct{ cause, last error }
@@ -112,8 +112,8 @@ func requestedWait(err error) (time.Duration, bool) {
 // maxRetryAfter keeps arithmetic with absurd values from overflowing.
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// retryAfter reads the header of this name: seconds or a date. It is 0 where there is none, or none that can be read.
-func retryAfter(h http.Header, now time.Time) time.Duration {
+// RetryAfter reads the header of this name: seconds or a date. It is 0 where there is none, or none that can be read.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return min(time.Duration(seconds)*time.Second, maxRetryAfter)

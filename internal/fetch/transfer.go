@@ -5,51 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 )
 
-// download gets u into dst, and shows consume every byte on the way. consume does not have to read to the end.
-func (x *exchange) download(ctx context.Context, u *url.URL, dst Sink, limit int64, tooLarge error, consume func(io.Reader) error) error {
-	if err := dst.Reset(); err != nil {
-		return fmt.Errorf("cannot start over: %w", err)
-	}
-	answer, err := x.get(ctx, u)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.ContentLength > limit {
-		return tooLarge
-	}
-	b := &body{
-		ctx: ctx, raw: answer.Body, url: u.String(), left: limit, tooLarge: tooLarge,
-		progress: Progress{Attempt: x.attempt, Total: answer.ContentLength},
-	}
-	if x.ahead {
-		return pumpAhead(b, dst, consume)
-	}
-	return pump(b, dst, consume)
-}
-
-// pump decides whose fault a failure is. A consumer that stops in the middle of a file may do so because the file ends
+// Pump decides whose fault a failure is. A consumer that stops in the middle of a file may do so because the file ends
 // there, so what the network and the disk say counts for more.
-func pump(b *body, dst io.Writer, consume func(io.Reader) error) error {
-	t := &tee{from: b, to: dst}
+func Pump(b *Body, dst io.Writer, consume func(io.Reader) error) error {
+	t := &Tee{From: b, To: dst}
 	err := consume(t)
 	if err == nil {
-		err = drain(t)
+		err = Drain(t)
 	}
 	switch {
 	case b.err != nil:
 		return b.err
-	case t.err != nil:
-		return fmt.Errorf("failed to write what is downloaded: %w", t.err)
+	case t.Err != nil:
+		return fmt.Errorf("failed to write what is downloaded: %w", t.Err)
 	}
 	return err
 }
 
-// drain reads to the end. io.Discard would read, and so write, in small pieces.
-func drain(r io.Reader) error {
+// Drain reads to the end. io.Discard would read, and so write, in small pieces.
+func Drain(r io.Reader) error {
 	buffer := make([]byte, 64<<10)
 	for {
 		if _, err := r.Read(buffer); err != nil {
@@ -61,42 +37,42 @@ func drain(r io.Reader) error {
 	}
 }
 
-// body is what is transferred: bounded, counted, with errors that can be shown.
-type body struct {
-	ctx      context.Context
-	raw      io.Reader
-	url      string // empty for a local file
-	left     int64
-	tooLarge error
-	progress Progress
+// Body is what is transferred: bounded, counted, with errors that can be shown.
+type Body struct {
+	Ctx      context.Context
+	Raw      io.Reader
+	URL      string // empty for a local file
+	Left     int64
+	TooLarge error
+	Progress Progress
 
 	err error // not io.EOF
 }
 
 // failed describes what ended the transfer.
-func (b *body) failed(err error) error {
-	if b.url == "" {
+func (b *Body) failed(err error) error {
+	if b.URL == "" {
 		return err
 	}
-	return &bodyError{newRequestError(b.ctx, b.url, err)}
+	return NewBodyError(b.Ctx, b.URL, err)
 }
 
-func (b *body) Read(p []byte) (int, error) {
-	if b.err == nil && b.ctx.Err() != nil {
-		b.err = b.failed(endOf(b.ctx))
+func (b *Body) Read(p []byte) (int, error) {
+	if b.err == nil && b.Ctx.Err() != nil {
+		b.err = b.failed(EndOf(b.Ctx))
 	}
 	if b.err != nil {
 		return 0, b.err
 	}
-	n, err := b.raw.Read(p)
-	if int64(n) > b.left {
-		b.err = b.tooLarge
+	n, err := b.Raw.Read(p)
+	if int64(n) > b.Left {
+		b.err = b.TooLarge
 		return 0, b.err
 	}
-	b.left -= int64(n)
+	b.Left -= int64(n)
 	if n > 0 {
-		b.progress.Read += int64(n)
-		report(b.ctx, b.progress)
+		b.Progress.Read += int64(n)
+		Report(b.Ctx, b.Progress)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.err = b.failed(err)
@@ -109,42 +85,36 @@ func (b *body) Read(p []byte) (int, error) {
 // is the user.
 type bodyError struct{ *RequestError }
 
+// NewBodyError describes what cut the answer to a request short. The URL is redacted in it.
+func NewBodyError(ctx context.Context, url string, err error) error {
+	return &bodyError{NewRequestError(ctx, url, err)}
+}
+
 func (e *bodyError) Unwrap() error { return e.RequestError }
 
 func (e *bodyError) Transient() bool {
-	return !errors.Is(e.Err, context.Canceled) && !tlsAlert(e.Err)
+	return !errors.Is(e.Err, context.Canceled) && !TLSAlert(e.Err)
 }
 
-// tee is io.TeeReader with the writer's errors kept apart.
-type tee struct {
-	from io.Reader
-	to   io.Writer
-	err  error
+// Tee is io.TeeReader with the writer's errors kept apart.
+type Tee struct {
+	From io.Reader
+	To   io.Writer
+	Err  error
 }
 
-func (t *tee) Read(p []byte) (int, error) {
-	n, err := t.from.Read(p)
+func (t *Tee) Read(p []byte) (int, error) {
+	n, err := t.From.Read(p)
 	if n > 0 {
-		if _, werr := t.to.Write(p[:n]); werr != nil {
-			t.err = werr
+		if _, werr := t.To.Write(p[:n]); werr != nil {
+			t.Err = werr
 			return 0, werr
 		}
 	}
 	return n, err
 }
 
-// head keeps the beginning of what is read.
-type head struct {
-	from  io.Reader
-	bytes []byte
-}
-
-const maxHead = 64
-
-func (h *head) Read(p []byte) (int, error) {
-	n, err := h.from.Read(p)
-	if room := maxHead - len(h.bytes); room > 0 {
-		h.bytes = append(h.bytes, p[:min(n, room)]...)
-	}
-	return n, err
+type ReadCloser struct {
+	io.Reader
+	io.Closer
 }

@@ -29,11 +29,11 @@ func AuthFailure(err error) bool {
 	if errors.As(err, &e) && e.AuthFailure() {
 		return true
 	}
-	return certificateFailure(err) || tlsAlert(err)
+	return CertificateFailure(err) || TLSAlert(err)
 }
 
 func networkFailure(err error) bool {
-	if errors.Is(err, context.Canceled) || certificateFailure(err) || tlsAlert(err) {
+	if errors.Is(err, context.Canceled) || CertificateFailure(err) || TLSAlert(err) {
 		return false
 	}
 	var (
@@ -45,7 +45,7 @@ func networkFailure(err error) bool {
 	)
 	switch {
 	case errors.As(err, &proxy):
-		return transientStatus(proxy.Code)
+		return TransientStatus(proxy.Code)
 	case errors.As(err, &dns):
 		return true
 	case errors.As(err, &addr):
@@ -58,9 +58,9 @@ func networkFailure(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// transientRequest is for errors that are known to come from a request: there a connection that just ends is a network
+// TransientRequest is for errors that are known to come from a request: there a connection that just ends is a network
 // failure, where it would be a broken file elsewhere.
-func transientRequest(err error) bool {
+func TransientRequest(err error) bool {
 	return Transient(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || resetStream(err)
 }
 
@@ -79,8 +79,8 @@ type http2StreamError struct {
 
 func (e http2StreamError) Error() string { return "stream error" }
 
-// certificateFailure tells whether the server's certificate was refused.
-func certificateFailure(err error) bool {
+// CertificateFailure tells whether the server's certificate was refused.
+func CertificateFailure(err error) bool {
 	var (
 		verification *tls.CertificateVerificationError
 		authority    x509.UnknownAuthorityError
@@ -92,9 +92,9 @@ func certificateFailure(err error) bool {
 		errors.As(err, &invalid) || errors.As(err, &roots)
 }
 
-// tlsAlert tells whether one side ended the handshake or the connection with an alert. Package tls has no exported
+// TLSAlert tells whether one side ended the handshake or the connection with an alert. Package tls has no exported
 // type for it; it is told by the name of the operation, which is part of net.OpError's documented fields.
-func tlsAlert(err error) bool {
+func TLSAlert(err error) bool {
 	var op *net.OpError
 	var alert tls.AlertError
 	return errors.As(err, &alert) || errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
@@ -28,114 +27,15 @@ func NormalizeURL(raw string) (string, error) {
 	if u.Scheme == "oci" {
 		return strings.TrimRight(raw, "/"), nil
 	}
-	endInSlash(u)
+	EndInSlash(u)
 	return u.String(), nil
 }
 
-func endInSlash(u *url.URL) {
+func EndInSlash(u *url.URL) {
 	u.Path = strings.TrimRight(u.Path, "/") + "/"
 	if u.RawPath != "" {
 		u.RawPath = strings.TrimRight(u.RawPath, "/") + "/"
 	}
 }
 
-// IndexURL returns the URL of a repository's index: "//", "." and ".." in the path are resolved, the query is kept.
-func IndexURL(repo string) (string, error) {
-	u, err := auth.ParseURL(repo)
-	if err != nil {
-		return "", err
-	}
-	return indexURL(u).String(), nil
-}
-
-const indexFile = "index.yaml"
-
-func indexURL(repo *url.URL) *url.URL {
-	u := *repo
-	u.Path = path.Join("/", u.Path, indexFile)
-	if u.RawPath != "" {
-		u.RawPath = path.Join("/", u.RawPath, indexFile)
-	}
-	u.Fragment, u.RawFragment = "", ""
-	return &u
-}
-
-// ChartURL returns the URL of an archive. An absolute reference is returned as it is. A relative one is resolved
-// against the repository's URL, whose query it gets if it has none of its own and stays on the same host.
-func ChartURL(repo, ref string) (string, error) {
-	base, err := auth.ParseURL(repo)
-	if err != nil {
-		return "", err
-	}
-	u, err := parseReference(ref)
-	if err != nil {
-		return "", err
-	}
-	if u.IsAbs() {
-		return ref, nil
-	}
-	resolved := resolveReference(base, u)
-	return resolved.String(), nil
-}
-
-// errSpace is a rule of its own because the URL parser lets spaces in paths pass, which HTTP then does not.
-var errSpace = errors.New("invalid space in URL")
-
-func parseReference(ref string) (*url.URL, error) {
-	if strings.ContainsAny(ref, " \t") {
-		return nil, auth.RedactURLError(&url.Error{Op: "parse", URL: ref, Err: errSpace})
-	}
-	return auth.ParseURL(ref)
-}
-
-func resolveReference(repo, ref *url.URL) *url.URL {
-	base := *repo
-	endInSlash(&base)
-	u := base.ResolveReference(ref)
-	// A query often holds a token. It is meant for this host, not for one that the index names.
-	if u.RawQuery == "" && auth.SameOrigin(u, repo) {
-		u.RawQuery = repo.RawQuery
-	}
-	return u
-}
-
-// archiveURL returns the URL of an archive in an index as it will be requested.
-func archiveURL(repo *url.URL, ref string) (*url.URL, error) {
-	u, err := parseReference(ref)
-	if err != nil {
-		return nil, err
-	}
-	if !u.IsAbs() {
-		return resolveReference(repo, u), nil
-	}
-	switch u.Scheme {
-	case "http", "https":
-	case "oci":
-		return nil, &OCIURLError{URL: auth.RedactURL(ref), raw: func() string { return ref }}
-	default:
-		return nil, &SchemeError{u.Scheme}
-	}
-	if u.Host == "" {
-		return nil, auth.RedactURLError(&url.Error{Op: "parse", URL: ref, Err: errNoHost})
-	}
-	return u, nil
-}
-
-var errNoHost = errors.New("no host in URL")
-
-// An OCIURLError tells that an index of an HTTP repository points to an archive in an OCI registry.
-type OCIURLError struct {
-	URL string // redacted
-
-	raw func() string
-}
-
-// Reference returns the URL as the index has it.
-func (e *OCIURLError) Reference() string { return e.raw() }
-
-func (e *OCIURLError) Error() string { return "the archive is in an OCI registry: " + e.URL }
-
-// Hint tells what to do.
-func (e *OCIURLError) Hint() string {
-	return "use a HelmRepository with type: oci and the URL of the registry"
-}
+var ErrNoHost = errors.New("no host in URL")

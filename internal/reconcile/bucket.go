@@ -7,13 +7,14 @@ import (
 	"io/fs"
 	"strings"
 
-	godigest "github.com/opencontainers/go-digest"
-
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/bucket"
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -71,11 +72,11 @@ func reconcileBucket(ctx context.Context, p *pass) error {
 // spec.ignore and .sourceignore name is not in it.
 func (p *pass) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tree, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
-		t, err := p.openWorktree(ctx, dir, fetch.WorktreeOptions{Plain: true})
+		t, err := p.openWorktree(ctx, dir, git.WorktreeOptions{Plain: true})
 		return t, status.BucketOperationFailed.Wrap(err)
 	}
 	o, err := p.r.bucketOptions(obj)
-	var endpoint *fetch.STSEndpointError
+	var endpoint *bucket.STSEndpointError
 	switch {
 	case errors.As(err, &endpoint):
 		return nil, status.URLInvalid.Wrap(err)
@@ -99,7 +100,7 @@ func (p *pass) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tre
 	if o.TempDir, err = p.r.temp.Dir(); err != nil {
 		return nil, temporaryFailure(err)
 	}
-	t, err := p.r.client.Bucket(ctx, o)
+	t, err := bucket.Download(ctx, p.r.client, o)
 	if fetch.AuthFailure(err) {
 		return nil, status.AuthenticationFailed.Wrap(err)
 	}
@@ -107,8 +108,8 @@ func (p *pass) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tre
 }
 
 // bucketOptions gathers what a bucket is fetched with.
-func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (fetch.BucketOptions, error) {
-	o := fetch.BucketOptions{
+func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (bucket.Options, error) {
+	o := bucket.Options{
 		Provider: obj.Spec.Provider,
 		Bucket:   obj.Spec.BucketName,
 		Endpoint: obj.Spec.Endpoint,
@@ -139,12 +140,12 @@ func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (fetch.BucketOptions, e
 }
 
 // bucketLogin is what the bucket's Secret says, nil if it names none.
-func (r *Reconciler) bucketLogin(obj *sourcev1.Bucket) (*fetch.BucketLogin, error) {
+func (r *Reconciler) bucketLogin(obj *sourcev1.Bucket) (*bucket.Login, error) {
 	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	login, err := fetch.NewBucketLogin(obj.Spec.Provider, obj.Spec.Endpoint, secret.Name, secret.Data)
+	login, err := bucket.NewLogin(obj.Spec.Provider, obj.Spec.Endpoint, secret.Name, secret.Data)
 	return login, withCode(finding.BucketSecret, err)
 }
 
@@ -159,7 +160,7 @@ func (r *Reconciler) certificates(namespace string, ref *meta.LocalObjectReferen
 }
 
 // bucketSTS is what spec.sts asks for, nil if it is not there.
-func (r *Reconciler) bucketSTS(obj *sourcev1.Bucket) (*fetch.BucketSTS, error) {
+func (r *Reconciler) bucketSTS(obj *sourcev1.Bucket) (*bucket.STS, error) {
 	sts := obj.Spec.STS
 	if sts == nil {
 		return nil, nil
@@ -177,7 +178,7 @@ func (r *Reconciler) bucketSTS(obj *sourcev1.Bucket) (*fetch.BucketSTS, error) {
 	if secret != nil {
 		name, data = secret.Name, secret.Data
 	}
-	made, err := fetch.NewBucketSTS(sts.Provider, sts.Endpoint, name, data, identity)
+	made, err := bucket.NewSTS(sts.Provider, sts.Endpoint, name, data, identity)
 	return made, withCode(finding.BucketSecret, err)
 }
 

@@ -11,6 +11,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -69,13 +72,13 @@ func integrityCode(err error) finding.Code {
 		return finding.Unverifiable
 	case !errors.As(err, &vouched) || !vouched.Integrity():
 		return ""
-	case is[*fetch.DigestError](err), is[*fetch.BlobError](err):
+	case is[*fetch.DigestError](err), is[*oci.BlobError](err):
 		return finding.DigestMismatch
 	case is[*MismatchError](err):
 		return finding.OtherChart
 	case is[*AlteredError](err):
 		return finding.ArtifactAltered
-	case is[*fetch.GitVerifyError](err):
+	case is[*git.VerificationError](err):
 		return finding.GitUnsigned
 	case is[*verify.UnsignedError](err), is[*unaskedError](err), errors.Is(err, fs.ErrNotExist):
 		return finding.Unsigned
@@ -111,7 +114,7 @@ func inputCode(err error) finding.Code {
 		return finding.TypeWithoutOCI
 	case is[*fetch.SchemeError](err):
 		return finding.UnsupportedScheme
-	case is[*fetch.RegistryURLError](err), is[*fetch.GitURLError](err):
+	case is[*oci.URLError](err), is[*git.URLError](err):
 		return finding.InvalidURL
 	case is[*auth.RegistrySecretError](err):
 		return finding.NoRegistryLogin
@@ -135,19 +138,19 @@ func answerCode(err error) finding.Code {
 	switch {
 	case errors.As(err, &large) && large.TooLarge():
 		return finding.TooLarge
-	case is[*resolve.NoMatchError](err), is[*fetch.NoTagsError](err):
+	case is[*resolve.NoMatchError](err), is[*oci.NoTagsError](err):
 		return finding.NoMatch
 	case is[*unknownChartError](err):
 		return finding.UnknownChart
 	case is[*chart.MissingValuesError](err):
 		return finding.ValuesFiles
-	case is[*fetch.IndexError](err), is[*entriesError](err):
+	case is[*helmrepo.IndexError](err), is[*entriesError](err):
 		return finding.InvalidIndex
-	case is[*fetch.GitEmptyError](err), is[*fetch.GitRefError](err):
+	case is[*git.EmptyError](err), is[*git.RefError](err):
 		return finding.GitReference
-	case is[*fetch.ManifestError](err):
+	case is[*oci.ManifestError](err):
 		return finding.InvalidArchive
-	case is[*fetch.LayerError](err):
+	case is[*oci.LayerError](err):
 		return finding.UnusableLayer
 	}
 	return networkCode(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -48,7 +49,7 @@ func TestCodeOf(t *testing.T) {
 		{"unsigned", status.ChartVerificationError.Wrap(&verify.UnsignedError{}), finding.Unsigned},
 		{"refused", status.ChartVerificationError.Wrap(&verify.RefusedError{}), finding.SignatureFailed},
 		{"no keys", status.ChartVerificationError.Wrap(&setupError{"cosign", missing}), finding.Unverifiable},
-		{"a Git signature", verificationFailure(&fetch.GitVerifyError{}), finding.GitUnsigned},
+		{"a Git signature", verificationFailure(&git.VerificationError{}), finding.GitUnsigned},
 		{"a full disk", status.ArchiveOperationFailed.Wrap(fs.ErrInvalid), finding.Storage},
 		{"something else", errors.New("404 Not Found: x509: unsigned"), finding.Unexpected},
 	}

@@ -10,6 +10,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -80,7 +81,7 @@ func (p *pass) gitTree(ctx context.Context, obj *sourcev1.GitRepository, include
 		if obj.Spec.Verification != nil {
 			return nil, verificationFailure(&directoryUnsignedError{})
 		}
-		t, err := p.openWorktree(ctx, dir, fetch.WorktreeOptions{RecurseSubmodules: obj.Spec.RecurseSubmodules})
+		t, err := p.openWorktree(ctx, dir, git.WorktreeOptions{RecurseSubmodules: obj.Spec.RecurseSubmodules})
 		if err == nil {
 			err = keepOnly(t, obj.Spec.SparseCheckout)
 		}
@@ -102,13 +103,13 @@ func (p *pass) gitTree(ctx context.Context, obj *sourcev1.GitRepository, include
 	if o.TempDir, err = p.r.temp.Dir(); err != nil {
 		return nil, temporaryFailure(err)
 	}
-	t, err := p.r.client.Git(ctx, o)
+	t, err := git.Checkout(ctx, p.r.client, o)
 	return t, gitFailure(err)
 }
 
 // gitOptions gathers what a repository is fetched with.
-func (p *pass) gitOptions(obj *sourcev1.GitRepository) (fetch.GitOptions, error) {
-	o := fetch.GitOptions{
+func (p *pass) gitOptions(obj *sourcev1.GitRepository) (git.Options, error) {
+	o := git.Options{
 		URL:               obj.Spec.URL,
 		Timeout:           timeoutOf(obj.Spec.Timeout),
 		RecurseSubmodules: obj.Spec.RecurseSubmodules,
@@ -116,7 +117,7 @@ func (p *pass) gitOptions(obj *sourcev1.GitRepository) (fetch.GitOptions, error)
 		Only:              p.only(obj),
 	}
 	if ref := obj.Spec.Reference; ref != nil {
-		o.Ref = fetch.GitRef{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}
+		o.Ref = git.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}
 	}
 	var err error
 	if o.Login, err = p.r.gitLogin(obj); err != nil {
@@ -130,7 +131,7 @@ func (p *pass) gitOptions(obj *sourcev1.GitRepository) (fetch.GitOptions, error)
 }
 
 // gitLogin is what the repository's Secret says, nil if it names none.
-func (r *Reconciler) gitLogin(obj *sourcev1.GitRepository) (*fetch.GitLogin, error) {
+func (r *Reconciler) gitLogin(obj *sourcev1.GitRepository) (*git.Login, error) {
 	provider := obj.Spec.Provider
 	app := provider == sourcev1.GitProviderGitHub
 	switch {
@@ -146,13 +147,13 @@ func (r *Reconciler) gitLogin(obj *sourcev1.GitRepository) (*fetch.GitLogin, err
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	name, read := secret.Namespace+"/"+secret.Name, fetch.NewGitLogin
+	name, read := secret.Namespace+"/"+secret.Name, git.NewLogin
 	switch {
-	case app && !fetch.HasGitHubApp(secret.Data):
+	case app && !git.HasGitHubApp(secret.Data):
 		return nil, &providerError{text: noAppData, hint: makeAppData}
 	case app:
-		read = fetch.NewGitHubLogin
-	case fetch.HasGitHubApp(secret.Data):
+		read = git.NewGitHubLogin
+	case git.HasGitHubApp(secret.Data):
 		return nil, &providerError{text: "secretRef '" + name + "' has github app data but provider is not set to github", hint: "spec.provider should be github"}
 	}
 	login, err := read(obj.Spec.URL, name, secret.Data)
@@ -205,7 +206,7 @@ func (r *Reconciler) proxy(namespace string, ref *meta.LocalObjectReference) (*f
 }
 
 // gitVerify is what spec.verify asks for, nil if it is not there.
-func (r *Reconciler) gitVerify(obj *sourcev1.GitRepository) (*fetch.GitVerify, error) {
+func (r *Reconciler) gitVerify(obj *sourcev1.GitRepository) (*git.Verification, error) {
 	if obj.Spec.Verification == nil {
 		return nil, nil
 	}
@@ -213,16 +214,16 @@ func (r *Reconciler) gitVerify(obj *sourcev1.GitRepository) (*fetch.GitVerify, e
 	if err != nil {
 		return nil, verificationFailure(ofVerification(err))
 	}
-	return &fetch.GitVerify{Mode: string(obj.Spec.Verification.GetMode()), Keys: secret.Data}, nil
+	return &git.Verification{Mode: string(obj.Spec.Verification.GetMode()), Keys: secret.Data}, nil
 }
 
 // gitFailure attaches the reason to what became of a fetch.
 func gitFailure(err error) error {
 	var (
-		url    *fetch.GitURLError
-		empty  *fetch.GitEmptyError
-		sparse *fetch.GitSparseError
-		verify *fetch.GitVerifyError
+		url    *git.URLError
+		empty  *git.EmptyError
+		sparse *git.SparseError
+		verify *git.VerificationError
 	)
 	switch {
 	case err == nil:
@@ -244,7 +245,7 @@ func gitFailure(err error) error {
 // verificationFailure makes SourceVerified false, and nothing else.
 func verificationFailure(err error) error {
 	f := &status.Failure{Type: sourcev1.SourceVerifiedCondition, Reason: status.VerificationError, Message: err.Error(), Err: err}
-	var verify *fetch.GitVerifyError
+	var verify *git.VerificationError
 	if errors.As(err, &verify) {
 		f.Reason = status.Reason(verify.Reason)
 		if verify.Stalled {
@@ -267,7 +268,7 @@ func (*directoryUnsignedError) Integrity() bool { return true }
 // SignedRevision is a revision of a Git repository whose signatures are right.
 type SignedRevision struct {
 	Revision   string
-	Signatures []fetch.GitSignature
+	Signatures []fetch.Signature
 }
 
 // gitVerified reports the signatures that were checked in this run.

@@ -7,13 +7,13 @@ import (
 	"io"
 	"strings"
 
-	godigest "github.com/opencontainers/go-digest"
-
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -105,7 +105,7 @@ func (p *pass) fetchIndex(ctx context.Context, repo *repository) (*indexFile, er
 	}
 	defer p.discard(pending)
 	offsets, tag, err := p.r.downloadIndex(ctx, repo, pending, p.knownTag(repo))
-	if errors.Is(err, fetch.ErrNotModified) {
+	if errors.Is(err, helmrepo.ErrNotModified) {
 		return p.unmodifiedIndex()
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *pass) fetchIndex(ctx context.Context, repo *repository) (*indexFile, er
 
 // knownTag is the tag of the stored index, if it came from this repository and may be
 // used again.
-func (p *pass) knownTag(repo *repository) fetch.Tag {
+func (p *pass) knownTag(repo *repository) helmrepo.Tag {
 	stored := p.stored()
 	if p.rebuild || p.ahead == nil || stored == nil || stored.Size == nil || *stored.Size > p.r.o.IndexMax || p.fingerprint != repo.fingerprint() {
 		return ""
@@ -245,12 +245,12 @@ type indexSink interface {
 // downloadIndex gets the index into a sink. Its error has a reason: the failure
 // may be the server's, the index's, or this machine's. If the index has the tag
 // known, it is [fetch.ErrNotModified].
-func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink, known fetch.Tag) (*index.Offsets, fetch.Tag, error) {
+func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
 	sink := &watchedSink{Sink: dst}
 	offsets, tag, err := repo.newIndex(ctx, sink, r.o.IndexMax, known)
-	var invalid *fetch.IndexError
+	var invalid *helmrepo.IndexError
 	switch {
-	case errors.Is(err, fetch.ErrNotModified):
+	case errors.Is(err, helmrepo.ErrNotModified):
 		return nil, "", err
 	case err == nil:
 		if err := offsets.Check(dst); err != nil {

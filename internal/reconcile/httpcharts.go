@@ -15,6 +15,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -156,7 +157,7 @@ func (e *entriesError) Error() string { return "failed to load index: " + e.err.
 func (e *entriesError) Unwrap() error { return e.err }
 
 func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
-	_, local := c.repo.indexed.(*fetch.Dir)
+	_, local := c.repo.indexed.(*helmrepo.Directory)
 	picked := &pick{
 		name: name, version: chosen.Version, digest: chosen.Digest, deprecated: chosen.Deprecated, local: local, time: chosen.Created,
 		entry: []any{c.repo.place, chosen.Name, chosen.Version, chosen.Digest, chosen.URLs, chosen.Created.Format(time.RFC3339Nano)},
@@ -186,9 +187,9 @@ func (c *indexCharts) archive(ctx context.Context, chosen resolve.Candidate, dst
 	var failed []error
 	for {
 		err := c.repo.indexed.Archive(ctx, chosen, dst, limit)
-		var elsewhere *fetch.OCIURLError
+		var elsewhere *helmrepo.OCIURLError
 		if errors.As(err, &elsewhere) {
-			failed = append(failed, fetch.FailedBefore(err)...)
+			failed = append(failed, helmrepo.FailedBefore(err)...)
 			ref := elsewhere.Reference()
 			chosen.URLs = chosen.URLs[max(slices.Index(chosen.URLs, ref), 0)+1:]
 			err = c.r.registryArchive(c.repo, ref, chosen)(ctx, dst, limit)
@@ -197,8 +198,8 @@ func (c *indexCharts) archive(ctx context.Context, chosen resolve.Candidate, dst
 			return nil
 		}
 		failed = append(failed, err)
-		if elsewhere == nil || len(chosen.URLs) == 0 || !fetch.NextPlace(err) || ctx.Err() != nil {
-			return fetch.JoinPlaces(failed)
+		if elsewhere == nil || len(chosen.URLs) == 0 || !helmrepo.NextPlace(err) || ctx.Err() != nil {
+			return helmrepo.JoinPlaces(failed)
 		}
 	}
 }
@@ -208,7 +209,7 @@ func (c *indexCharts) archive(ctx context.Context, chosen resolve.Candidate, dst
 func (c *indexCharts) registryProvenance(chosen resolve.Candidate) func(context.Context, fetch.Sink) error {
 	return func(ctx context.Context, dst fetch.Sink) error {
 		err := c.r.registryProvenance(c.repo, chosen)(ctx, dst)
-		if err != nil && fetch.NextPlace(err) && len(chosen.URLs) > 1 {
+		if err != nil && helmrepo.NextPlace(err) && len(chosen.URLs) > 1 {
 			further := chosen
 			further.URLs = chosen.URLs[1:]
 			return c.repo.indexed.Provenance(ctx, further, dst)
@@ -223,7 +224,7 @@ func (c *indexCharts) urlOf(ref string) string {
 	if !ok {
 		return ref
 	}
-	if absolute, err := fetch.ChartURL(repo.Spec.URL, ref); err == nil {
+	if absolute, err := helmrepo.ChartURL(repo.Spec.URL, ref); err == nil {
 		return absolute
 	}
 	return ref

@@ -9,13 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	godigest "github.com/opencontainers/go-digest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fluxcd/pkg/apis/meta"
-
 	"github.com/helmsrc/helmsrc/internal/digest"
-	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -28,7 +27,7 @@ type indexFile struct {
 	offsets  *index.Offsets
 	revision godigest.Digest
 	artifact *meta.Artifact // nil for a spooled one
-	tag      fetch.Tag
+	tag      helmrepo.Tag
 	file     io.ReaderAt
 	size     int64
 }
@@ -179,7 +178,7 @@ func (p *pass) spoolIndex(ctx context.Context, repo *repository) (*indexFile, er
 		return nil, status.DirectoryCreationFailed.Wrap(err)
 	}
 	offsets, tag, err := p.r.downloadIndex(ctx, repo, spool, p.knownTag(repo))
-	if errors.Is(err, fetch.ErrNotModified) {
+	if errors.Is(err, helmrepo.ErrNotModified) {
 		return p.unmodifiedIndex()
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -34,14 +35,14 @@ type Inventory struct {
 	placesOnce sync.Once
 	places     map[place]*admission.Admitted // HelmRepositories
 
-	judge func() *fetch.Client // of URLs; it opens no connection
+	judge func() *oci.Client // of URLs; it opens no connection
 }
 
 // NewInventory returns the inventory of a set of manifests.
 func NewInventory(set *manifest.Set) *Inventory {
 	return &Inventory{
 		set:   set,
-		judge: sync.OnceValue(func() *fetch.Client { return fetch.NewClient(fetch.Config{}) }),
+		judge: sync.OnceValue(func() *oci.Client { return oci.NewClient(fetch.NewClient(fetch.Config{})) }),
 	}
 }
 

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -60,9 +60,9 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
-	options := fetch.OCIOptions{Identity: identity, Insecure: obj.Spec.Insecure}
+	options := oci.Options{Identity: identity, Insecure: obj.Spec.Insecure}
 	// The URL is judged before the login, which needs its host.
-	unnamed, err := r.client.OCI(obj.Spec.URL, options)
+	unnamed, err := r.registries.Namespace(obj.Spec.URL, options)
 	if err != nil {
 		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
 	}
@@ -70,7 +70,7 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
-	repo.registry, err = r.client.OCI(obj.Spec.URL, options)
+	repo.registry, err = r.registries.Namespace(obj.Spec.URL, options)
 	if err != nil {
 		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
 	}
@@ -124,7 +124,7 @@ func (c *registryCharts) find(ctx context.Context, _ teller, name, version strin
 	}
 	// What a tag is, is asked once per run: every chart with this version gets the
 	// same bytes, also when the tag moves meanwhile.
-	pinned, err := c.r.pinned.do(ctx, chartKey{c.repo.identity, name, tag}, func() (*fetch.Manifest, error) {
+	pinned, err := c.r.pinned.do(ctx, chartKey{c.repo.identity, name, tag}, func() (*oci.Manifest, error) {
 		return c.repo.registry.Pin(ctx, name, tag)
 	})
 	if err != nil {
@@ -149,7 +149,7 @@ func (c *registryCharts) tag(ctx context.Context, name, version string) (string,
 	return chosen.Tag, err
 }
 
-func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
+func (c *registryCharts) pick(name string, pinned *oci.Manifest) *pick {
 	metadata := annotationsOf(pinned.Annotations)
 	if metadata == nil {
 		metadata = map[string]string{}
@@ -188,19 +188,19 @@ func (c *registryCharts) pick(name string, pinned *fetch.Manifest) *pick {
 func (r *Reconciler) registryArchive(repo *repository, ref string, chosen resolve.Candidate) func(context.Context, fetch.Sink, int64) error {
 	chosen.URLs = []string{ref}
 	return func(ctx context.Context, dst fetch.Sink, limit int64) error {
-		return r.client.OCICandidate(ctx, chosen, r.o.digestPolicy(), r.registryOptions(repo), dst, limit)
+		return r.registries.Candidate(ctx, chosen, r.o.digestPolicy(), r.registryOptions(repo), dst, limit)
 	}
 }
 
 // registryProvenance fetches the provenance file of such an archive.
 func (r *Reconciler) registryProvenance(repo *repository, chosen resolve.Candidate) func(context.Context, fetch.Sink) error {
 	return func(ctx context.Context, dst fetch.Sink) error {
-		return r.client.OCIProvenance(ctx, chosen.URLs[0], chosen.Version, r.registryOptions(repo), dst)
+		return r.registries.Provenance(ctx, chosen.URLs[0], chosen.Version, r.registryOptions(repo), dst)
 	}
 }
 
-func (r *Reconciler) registryOptions(repo *repository) fetch.OCIOptions {
-	options := fetch.OCIOptions{Identity: repo.tls.WithoutCertificate()}
+func (r *Reconciler) registryOptions(repo *repository) oci.Options {
+	options := oci.Options{Identity: repo.tls.WithoutCertificate()}
 	obj, ok := repo.object.Typed.(*sourcev1.HelmRepository)
 	pass := ok && obj.Spec.PassCredentials
 	if pass {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -34,7 +35,7 @@ func (p *pass) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at
 		return status.OCILayerOperationFailed.Wrap(err)
 	}
 	if layer.First != "" {
-		p.warnAs(finding.FirstLayer, "the first layer of the artifact is of media type '%s': the chart is taken, for which Flux needs spec.layerSelector.mediaType: %s", layer.First, fetch.HelmChartType)
+		p.warnAs(finding.FirstLayer, "the first layer of the artifact is of media type '%s': the chart is taken, for which Flux needs spec.layerSelector.mediaType: %s", layer.First, oci.HelmChartType)
 	}
 	l := &layerPass{pass: p, obj: obj, at: at, artifact: artifact, layer: layer}
 	if obj.GetLayerOperation() == sourcev1.OCILayerCopy {
@@ -44,12 +45,12 @@ func (p *pass) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at
 }
 
 // manifestOf is the manifest of a digest, asked for once per run.
-func (r *Reconciler) manifestOf(ctx context.Context, at *ociArtifact) (*fetch.OCIArtifact, error) {
+func (r *Reconciler) manifestOf(ctx context.Context, at *ociArtifact) (*oci.Artifact, error) {
 	if at.artifact != nil {
 		return at.artifact, nil
 	}
 	key := chartKey{at.identity, "", at.digest.String()}
-	return r.artifacts.do(ctx, key, func() (*fetch.OCIArtifact, error) { return at.repo.Manifest(ctx, at.digest) })
+	return r.artifacts.do(ctx, key, func() (*oci.Artifact, error) { return at.repo.Manifest(ctx, at.digest) })
 }
 
 func pullError(obj *sourcev1.OCIRepository, err error) error {
@@ -61,13 +62,13 @@ type layerPass struct {
 	*pass
 	obj      *sourcev1.OCIRepository
 	at       *ociArtifact
-	artifact *fetch.OCIArtifact
-	layer    *fetch.OCILayer
+	artifact *oci.Artifact
+	layer    *oci.Layer
 }
 
 // chart tells whether the layer is to be a Helm chart, for which there are limits.
 func (l *layerPass) chart() bool {
-	return l.artifact.IsChart() || l.layer.MediaType == fetch.HelmChartType
+	return l.artifact.IsChart() || l.layer.MediaType == oci.HelmChartType
 }
 
 // copy stores the layer as it is.
@@ -92,7 +93,7 @@ func (l *layerPass) download(ctx context.Context, dst fetch.Sink) error {
 	}
 	sink := &watchedSink{Sink: dst}
 	err := l.pick().fetch(ctx, sink, limit)
-	var shape *fetch.LayerError
+	var shape *oci.LayerError
 	var local *sinkError
 	switch {
 	case err == nil:
@@ -109,7 +110,7 @@ func (l *layerPass) download(ctx context.Context, dst fetch.Sink) error {
 
 // pick is the layer as something to download, once for all objects that ask for it.
 func (l *layerPass) pick() *pick {
-	if l.at.archive != nil && l.layer.MediaType == fetch.HelmChartType {
+	if l.at.archive != nil && l.layer.MediaType == oci.HelmChartType {
 		return &pick{fetch: l.at.archive.copyTo}
 	}
 	chosen := &pick{
@@ -192,7 +193,7 @@ func (l *layerPass) unpack(ctx context.Context, root *os.Root) error {
 func (l *layerPass) unpackError(err error) error {
 	err = fmt.Errorf("%s: %w", l.failed(), err)
 	if strings.HasSuffix(l.layer.MediaType, ".prov") {
-		return &hintedError{err, "this is the provenance file of a chart: spec.layerSelector.mediaType: " + fetch.HelmChartType + " selects the chart"}
+		return &hintedError{err, "this is the provenance file of a chart: spec.layerSelector.mediaType: " + oci.HelmChartType + " selects the chart"}
 	}
 	return err
 }

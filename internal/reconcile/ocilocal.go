@@ -13,7 +13,7 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
-	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -75,7 +75,7 @@ func (p *pass) localLayer(obj *sourcev1.OCIRepository, place string) error {
 // localTree takes the files of a directory. That of a chart lies in another one of
 // its name, as in what Helm pushes.
 func (p *pass) localTree(ctx context.Context, obj *sourcev1.OCIRepository, dir string) error {
-	t, err := p.openWorktree(ctx, dir, fetch.WorktreeOptions{Plain: true})
+	t, err := p.openWorktree(ctx, dir, git.WorktreeOptions{Plain: true})
 	if err != nil {
 		return status.OCIPullFailed.Wrap(err)
 	}

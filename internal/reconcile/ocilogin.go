@@ -9,14 +9,15 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// openOCIRepository opens the registry of an OCIRepository with its credentials
+// openOCIRepository opens the registry of an Repository with its credentials
 // and TLS settings. Errors carry their reason.
-func (p *pass) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepository) (*fetch.OCIRepository, string, error) {
+func (p *pass) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepository) (*oci.Repository, string, error) {
 	pull, err := p.r.pullSecrets(obj)
 	if err != nil {
 		p.tellMissingLogin(obj, err)
@@ -27,7 +28,7 @@ func (p *pass) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepositor
 		place = []any{"spec", "serviceAccountName"}
 	}
 	p.warnEach(finding.OddSecret, pull.warnings, place...)
-	o := fetch.OCIOptions{Timeout: timeoutOf(obj.Spec.Timeout)}
+	o := oci.Options{Timeout: timeoutOf(obj.Spec.Timeout)}
 	if o.Proxy, err = p.r.ociProxy(obj); err != nil {
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get proxy address: %w", err))
 	}
@@ -47,12 +48,12 @@ func (p *pass) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepositor
 	if o.Insecure, err = p.r.plainHTTP(ctx, obj, name, o); err != nil {
 		return nil, "", status.OCIPullFailed.Wrap(fmt.Errorf("failed to determine artifact digest: %w", err))
 	}
-	return p.r.client.OCIRepository(name, o), ociIdentity(name, o), nil
+	return p.r.registries.Repository(name, o), ociIdentity(name, o), nil
 }
 
 // ociIdentity is equal for two OCIRepositories that get the same answers, within
 // one run.
-func ociIdentity(name fetch.OCIName, o fetch.OCIOptions) string {
+func ociIdentity(name oci.Name, o oci.Options) string {
 	key := fmt.Sprintf("artifact %s %s %t %v", name.Repository(), o.Identity.Key(), o.Insecure, o.Timeout)
 	if o.Logins != nil {
 		key += " " + o.Logins.Key()
@@ -61,15 +62,15 @@ func ociIdentity(name fetch.OCIName, o fetch.OCIOptions) string {
 }
 
 // ociName is spec.url, which stalls if it is none of a repository.
-func ociName(obj *sourcev1.OCIRepository) (fetch.OCIName, error) {
-	name, err := fetch.ParseOCIURL(obj.Spec.URL)
+func ociName(obj *sourcev1.OCIRepository) (oci.Name, error) {
+	name, err := oci.ParseURL(obj.Spec.URL)
 	if err != nil {
 		err = fmt.Errorf("URL validation failed for '%s': %w", auth.RedactURL(obj.Spec.URL), err)
 	}
 	return name, status.URLInvalid.Wrap(err)
 }
 
-// pulled are the Secrets with logins that an OCIRepository refers to.
+// pulled are the Secrets with logins that an Repository refers to.
 type pulled struct {
 	logins   *auth.PullSecrets // nil if there are none
 	named    bool              // it refers to some, although they may be of no use
@@ -172,7 +173,7 @@ func (p *pass) tellMissingLogin(obj *sourcev1.OCIRepository, err error) {
 // ociLogins decides which credentials the registry may be shown: those of the
 // Secrets, else those of the cloud that the object names, else the user's own.
 // Secrets without any login are none: Flux would ask no cloud then.
-func (r *Reconciler) ociLogins(ctx context.Context, obj *sourcev1.OCIRepository, name fetch.OCIName, pull *pulled, proxy *fetch.Proxy) (auth.Logins, error) {
+func (r *Reconciler) ociLogins(ctx context.Context, obj *sourcev1.OCIRepository, name oci.Name, pull *pulled, proxy *fetch.Proxy) (auth.Logins, error) {
 	provider := obj.Spec.Provider
 	switch cloud := provider != "" && provider != sourcev1.GenericOCIProvider; {
 	case pull.logins != nil:
@@ -237,10 +238,10 @@ type schemeKey struct{ host, settings string }
 
 // plainHTTP tells whether the registry is spoken to without TLS. That is only
 // asked where it is allowed, once per registry.
-func (r *Reconciler) plainHTTP(ctx context.Context, obj *sourcev1.OCIRepository, name fetch.OCIName, o fetch.OCIOptions) (bool, error) {
+func (r *Reconciler) plainHTTP(ctx context.Context, obj *sourcev1.OCIRepository, name oci.Name, o oci.Options) (bool, error) {
 	if !obj.Spec.Insecure && !name.Loopback() {
 		return false, nil
 	}
 	key := schemeKey{name.Host(), o.Identity.Key() + " " + o.Proxy.Key()}
-	return r.plain.do(ctx, key, func() (bool, error) { return r.client.PlainHTTP(ctx, name, o) })
+	return r.plain.do(ctx, key, func() (bool, error) { return r.registries.PlainHTTP(ctx, name, o) })
 }

@@ -9,6 +9,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -43,8 +44,8 @@ func (p *pass) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.S
 
 // layerPick is the chart in an artifact, in the form in which provenance files are
 // looked for.
-func (r *Reconciler) layerPick(at *ociArtifact, artifact *fetch.OCIArtifact) (*pick, error) {
-	layer, err := artifact.Layer(fetch.HelmChartType)
+func (r *Reconciler) layerPick(at *ociArtifact, artifact *oci.Artifact) (*pick, error) {
+	layer, err := artifact.Layer(oci.HelmChartType)
 	if err != nil {
 		return nil, err
 	}

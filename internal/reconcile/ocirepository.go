@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -20,7 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// defaultTag is what an OCIRepository without spec.ref means.
+// defaultTag is what an Repository without spec.ref means.
 const defaultTag = "latest"
 
 func ociRepositoryKind() kind {
@@ -105,13 +106,13 @@ func ociFingerprint(obj *sourcev1.OCIRepository, revision string) (string, error
 	return fingerprintOf(revision, obj.Spec.Ignore, obj.Spec.LayerSelector)
 }
 
-// ociArtifact is what an OCIRepository resolved to.
+// ociArtifact is what an Repository resolved to.
 type ociArtifact struct {
-	repo     *fetch.OCIRepository
+	repo     *oci.Repository
 	identity string // of the repository
 	digest   digest.Digest
-	artifact *fetch.OCIArtifact // nil if the registry was not asked for it yet
-	archive  *spool             // of the chart in it, if its provenance had to be checked
+	artifact *oci.Artifact // nil if the registry was not asked for it yet
+	archive  *spool        // of the chart in it, if its provenance had to be checked
 	revision string
 	shown    string // host/repository:tag, or @digest
 }
@@ -125,7 +126,7 @@ func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*
 	at := &ociArtifact{repo: repo, identity: identity}
 	tag := ""
 	if ref := ociRef(obj); ref.Digest != "" {
-		at.digest, err = fetch.ParseOCIDigest(ref.Digest)
+		at.digest, err = oci.ParseDigest(ref.Digest)
 		err = withCode(finding.InvalidReference, err)
 		at.revision, at.shown = at.digest.String(), repo.At(at.digest.String())
 	} else {
@@ -151,13 +152,13 @@ func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*
 // pinnedTag is what a tag names for the rest of the run.
 type pinnedTag struct {
 	digest   digest.Digest
-	artifact *fetch.OCIArtifact // nil if only the digest was asked for
+	artifact *oci.Artifact // nil if only the digest was asked for
 }
 
 // pinTag asks what a tag names. Where nothing is stored, it asks at once for what
 // is needed next.
-func (p *pass) pinTag(ctx context.Context, repo *fetch.OCIRepository, tag string) (pinned pinnedTag, err error) {
-	if err := fetch.CheckOCITag(tag); err != nil {
+func (p *pass) pinTag(ctx context.Context, repo *oci.Repository, tag string) (pinned pinnedTag, err error) {
+	if err := oci.CheckTag(tag); err != nil {
 		return pinned, withCode(finding.InvalidReference, err)
 	}
 	if p.stored() != nil || p.r.o.ResolveOnly {
@@ -174,7 +175,7 @@ func (p *pass) ociTag(ctx context.Context, obj *sourcev1.OCIRepository, at *ociA
 	if ref.SemVer == "" {
 		return cmp.Or(ref.Tag, defaultTag), nil
 	}
-	wanted, err := resolve.NewTagRange(ref.SemVer, ref.SemverFilter, obj.GetLayerMediaType() == fetch.HelmChartType)
+	wanted, err := resolve.NewTagRange(ref.SemVer, ref.SemverFilter, obj.GetLayerMediaType() == oci.HelmChartType)
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -29,7 +30,7 @@ type pass struct {
 	prev        status.Previous
 	remembered  *store.Record // nil if nothing is
 	fingerprint string        // of the artifact that is in storage
-	tag         fetch.Tag     // that it has where it comes from, "" if that is not known
+	tag         helmrepo.Tag  // that it has where it comes from, "" if that is not known
 	ahead       *readAhead    // of the index that is in storage, nil if it is not read yet
 	rebuild     bool          // a new requestedAt, or --refresh: reuse nothing
 	out         status.Outcome
@@ -129,7 +130,7 @@ func (p *pass) recall() {
 		p.warnAs(finding.OddStorage, "what was remembered of the last run is ignored: %v", err)
 		return
 	}
-	p.remembered, p.fingerprint, p.tag = record, record.Fingerprint, fetch.Tag(record.Tag)
+	p.remembered, p.fingerprint, p.tag = record, record.Fingerprint, helmrepo.Tag(record.Tag)
 	p.prev = status.Previous{
 		Conditions:         *p.f.conditions,
 		ObservedGeneration: *p.f.observedGeneration,

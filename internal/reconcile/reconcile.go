@@ -19,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -177,24 +178,25 @@ func (r *Result) Message() string {
 
 // Reconciler reconciles the objects of one run. It is safe for many goroutines.
 type Reconciler struct {
-	inventory *Inventory
-	store     *store.Store
-	client    *fetch.Client
-	now       func() time.Time
-	getenv    func(string) string
-	o         Options
-	limits    chart.Limits
-	progress  Progress
+	inventory  *Inventory
+	store      *store.Store
+	client     *fetch.Client
+	registries *oci.Client // shares client
+	now        func() time.Time
+	getenv     func(string) string
+	o          Options
+	limits     chart.Limits
+	progress   Progress
 
 	results     memo[store.Key, *Result]
 	opened      memo[store.Key, *repository]
 	indexes     memo[string, *indexFile]
 	stored      memo[store.Key, *indexFile] // indexes of earlier runs
 	tags        memo[chartKey, []string]
-	pinned      memo[chartKey, *fetch.Manifest]
+	pinned      memo[chartKey, *oci.Manifest]
 	plain       memo[schemeKey, bool]
-	moving      memo[chartKey, pinnedTag]          // tags of OCIRepositories
-	artifacts   memo[chartKey, *fetch.OCIArtifact] // by digest
+	moving      memo[chartKey, pinnedTag]     // tags of OCIRepositories
+	artifacts   memo[chartKey, *oci.Artifact] // by digest
 	signers     memo[signatureKey, *verify.Signer]
 	roots       memo[string, *Trust]
 	provenances memo[string, *verify.Signer]
@@ -221,18 +223,20 @@ func New(inv *Inventory, st *store.Store, e Edges, o Options) *Reconciler {
 	client := fetch.NewClient(fetch.Config{
 		Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries,
 	})
-	reading := sync.OnceValue(client.Reading)
+	registries := oci.NewClient(client)
+	reading := sync.OnceValue(registries.Reading)
 	return &Reconciler{
-		inventory: inv,
-		store:     st,
-		client:    client,
-		now:       e.Now,
-		getenv:    e.Getenv,
-		logins:    newLogins(e, o.RegistryConfig),
-		reading:   reading,
-		trust:     sync.OnceValue(newTrust(o, reading)),
-		o:         o,
-		limits:    chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
+		inventory:  inv,
+		store:      st,
+		client:     client,
+		registries: registries,
+		now:        e.Now,
+		getenv:     e.Getenv,
+		logins:     newLogins(e, o.RegistryConfig),
+		reading:    reading,
+		trust:      sync.OnceValue(newTrust(o, reading)),
+		o:          o,
+		limits:     chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
 	}
 }
 
@@ -279,7 +283,7 @@ func ClassOf(err error) Class {
 
 // Close lets go of the files and connections that the run kept open.
 func (r *Reconciler) Close() error {
-	r.client.CloseIdleConnections()
+	r.registries.CloseIdleConnections()
 	return errors.Join(r.closers.close(), r.temp.Close())
 }
 

@@ -15,6 +15,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -36,10 +38,10 @@ type indexed interface {
 // credentials.
 type repository struct {
 	object   *admission.Admitted
-	indexed  indexed    // nil for a registry
-	registry *fetch.OCI // nil for all others
+	indexed  indexed        // nil for a registry
+	registry *oci.Namespace // nil for all others
 	tls      *auth.Identity
-	basic    auth.Logins // user name and password of an HTTP repository, nil if it has none
+	basic    auth.Logins // user name and password of an Repository repository, nil if it has none
 	// identity is equal for two repositories that give the same answers, within one
 	// run, and that are waited for as long. It holds no secret, but must not be stored: it means nothing later.
 	identity string
@@ -49,8 +51,8 @@ type repository struct {
 }
 
 // newIndex is Index, but for one that has the tag known, if the repository has tags.
-func (repo *repository) newIndex(ctx context.Context, dst fetch.Sink, limit int64, known fetch.Tag) (*index.Offsets, fetch.Tag, error) {
-	if tagged, ok := repo.indexed.(*fetch.HTTP); ok {
+func (repo *repository) newIndex(ctx context.Context, dst fetch.Sink, limit int64, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
+	if tagged, ok := repo.indexed.(*helmrepo.Repository); ok {
 		return tagged.NewIndex(ctx, dst, limit, known)
 	}
 	offsets, err := repo.indexed.Index(ctx, dst, limit)
@@ -80,7 +82,7 @@ func (r *Reconciler) open(ctx context.Context, adm *admission.Admitted) (*reposi
 }
 
 func (r *Reconciler) openDirectory(repo *repository, dir string) error {
-	opened, err := fetch.OpenDir(dir)
+	opened, err := helmrepo.OpenDirectory(dir)
 	if err != nil {
 		return status.Failed.Wrap(fmt.Errorf("failed to open the local directory of the repository: %w", err))
 	}
@@ -108,7 +110,7 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 	if username, password, ok := identity.Basic(); ok {
 		repo.basic = auth.StaticLogin{Credential: auth.BasicCredential(username, password), Source: "the repository's Secret"}
 	}
-	repo.indexed, err = r.client.HTTP(normal, identity, fetch.HTTPOptions{
+	repo.indexed, err = helmrepo.Open(r.client, normal, identity, helmrepo.Options{
 		PassCredentials: obj.Spec.PassCredentials,
 		Timeout:         obj.GetTimeout(),
 		Digests:         r.o.digestPolicy(),

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
 )
 
 // keepOnly leaves of a working tree's copy what a sparse checkout of its commit
@@ -18,7 +19,7 @@ func keepOnly(t *fetch.Tree, directories []string) error {
 	for _, dir := range directories {
 		name := inRoot(dir)
 		if info, err := t.Root.Stat(name); err != nil || !info.IsDir() {
-			return &fetch.GitSparseError{Dir: dir}
+			return &git.SparseError{Dir: dir}
 		}
 		s.wanted = append(s.wanted, name)
 	}

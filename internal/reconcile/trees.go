@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -178,14 +179,14 @@ func revisionHash(revision string) string {
 }
 
 // openWorktree takes a local directory in the place of a source.
-func (p *pass) openWorktree(ctx context.Context, dir string, o fetch.WorktreeOptions) (*fetch.Tree, error) {
+func (p *pass) openWorktree(ctx context.Context, dir string, o git.WorktreeOptions) (*fetch.Tree, error) {
 	o.SkipDirs = []string{p.r.store.Dir()}
 	o.Getenv = p.r.getenv
 	var err error
 	if o.TempDir, err = p.r.temp.Dir(); err != nil {
 		return nil, fmt.Errorf("failed to create temporary working directory: %w", err)
 	}
-	return fetch.OpenWorktree(ctx, dir, o)
+	return git.OpenWorktree(ctx, dir, o)
 }
 
 // took takes note of a tree that was fetched: it is closed when the run ends.

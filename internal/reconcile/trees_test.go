@@ -10,6 +10,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -90,7 +91,8 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	r := &Reconciler{store: st, client: fetch.NewClient(fetch.Config{Now: time.Now})}
+	client := fetch.NewClient(fetch.Config{Now: time.Now})
+	r := &Reconciler{store: st, client: client, registries: oci.NewClient(client)}
 	defer func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

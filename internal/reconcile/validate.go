@@ -12,6 +12,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -101,7 +103,7 @@ func (v *validation) httpURL(raw string) {
 		v.fail(finding.InvalidURL, invalidURL(err), "spec", "url")
 		return
 	}
-	if _, err := v.inv.judge().HTTP(normal, nil, fetch.HTTPOptions{}); err != nil {
+	if _, err := helmrepo.Open(v.inv.judge().Client, normal, nil, helmrepo.Options{}); err != nil {
 		v.fail(finding.InvalidURL, unwrapped(clientFailure(err)), "spec", "url")
 	}
 }
@@ -160,7 +162,7 @@ func (v *validation) registryLogin(obj *sourcev1.HelmRepository, secret *manifes
 	if checkRegistryURL(obj) != nil {
 		return // told already
 	}
-	registry, err := v.inv.judge().OCI(obj.Spec.URL, fetch.OCIOptions{})
+	registry, err := v.inv.judge().Namespace(obj.Spec.URL, oci.Options{})
 	if err != nil {
 		v.fail(finding.InvalidURL, fmt.Errorf("failed to construct Helm client: %w", err), "spec", "url")
 		return

@@ -10,7 +10,7 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
-	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -42,7 +42,7 @@ func (v *validation) ociRepository(obj *sourcev1.OCIRepository) {
 func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
 	switch ref := ociRef(obj); {
 	case ref.Digest != "":
-		_, err := fetch.ParseOCIDigest(ref.Digest)
+		_, err := oci.ParseDigest(ref.Digest)
 		v.fail(finding.InvalidReference, err, "spec", "ref", "digest")
 	case ref.SemVer != "":
 		_, err := resolve.NewTagRange(ref.SemVer, "", false)
@@ -55,7 +55,7 @@ func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
 	case ref.Tag == "" || ref.Tag == "latest":
 		v.warn(finding.UnpinnedVersion, "the tag latest is whatever was published last", "spec", "ref", "tag")
 	default:
-		v.fail(finding.InvalidReference, fetch.CheckOCITag(ref.Tag), "spec", "ref", "tag")
+		v.fail(finding.InvalidReference, oci.CheckTag(ref.Tag), "spec", "ref", "tag")
 	}
 }
 
@@ -79,14 +79,14 @@ func (v *validation) ociLayer(mediaType string) {
 // knownLayers are the media types of layers that Helm and Flux push.
 func knownLayers() []string {
 	return []string{
-		fetch.HelmChartType, "application/vnd.cncf.helm.chart.provenance.v1.prov", "application/vnd.cncf.flux.content.v1.tar+gzip",
+		oci.HelmChartType, "application/vnd.cncf.helm.chart.provenance.v1.prov", "application/vnd.cncf.flux.content.v1.tar+gzip",
 		"application/vnd.oci.image.layer.v1.tar+gzip", "application/vnd.oci.image.layer.v1.tar",
 	}
 }
 
 // ociLogin judges each reference to logins by itself, and then whether any of them
 // is for the registry.
-func (v *validation) ociLogin(obj *sourcev1.OCIRepository, name fetch.OCIName, known bool) {
+func (v *validation) ociLogin(obj *sourcev1.OCIRepository, name oci.Name, known bool) {
 	r := &Reconciler{inventory: v.inv}
 	r.o.MissingSecrets = MissingSecretsFail
 	bySecret, byAccount := obj.DeepCopy(), obj.DeepCopy()

@@ -6,6 +6,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/bucket"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -43,7 +44,7 @@ func bootstrapped(obj *sourcev1.GitRepository) bool {
 
 func (v *validation) bucket(obj *sourcev1.Bucket) {
 	r := &Reconciler{inventory: v.inv}
-	err := fetch.CheckBucket(fetch.BucketOptions{
+	err := bucket.Check(bucket.Options{
 		Provider: obj.Spec.Provider, Bucket: obj.Spec.BucketName, Endpoint: obj.Spec.Endpoint, Insecure: obj.Spec.Insecure, Region: obj.Spec.Region,
 	})
 	v.fail(finding.InvalidURL, err, "spec", "endpoint")

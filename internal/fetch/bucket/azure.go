@@ -1,0 +1,231 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// azureStore is a container of Azure Blob Storage.
+type azureStore struct {
+	client    *azblob.Client
+	container string
+	prefix    string
+	page      int32
+}
+
+func openAzure(c *fetch.Client, o Options, connect *bucketTransport) (*azureStore, error) {
+	u, err := azureEndpoint(o.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsAny(o.Bucket, "/?#%\\") || o.Bucket == ".." || o.Bucket == "." {
+		return nil, &Error{text: fmt.Sprintf("bucket name '%s' is not valid", o.Bucket)} // the library puts it into the URL as it is
+	}
+	connect.object = func(r *http.Request) bool { return !r.URL.Query().Has("comp") }
+	client, err := newAzureClient(c, o, u, &azblob.ClientOptions{ClientOptions: policy.ClientOptions{
+		Transport: connect.client(),
+		Retry:     policy.RetryOptions{MaxRetries: -1}, // retries are ours
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return &azureStore{client: client, container: o.Bucket, prefix: o.Prefix, page: int32(o.pageKeys)}, nil
+}
+
+// azureEndpoint is the URL of a storage account.
+func azureEndpoint(endpoint string) (*url.URL, error) {
+	u, err := auth.ParseURL(endpoint)
+	switch {
+	case err != nil:
+		return nil, &Error{text: "unable to parse endpoint URL: " + err.Error()}
+	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil:
+		return nil, &Error{
+			text: fmt.Sprintf("endpoint '%s' is not the URL of a storage account", auth.RedactURL(endpoint)),
+			hint: "with the provider azure spec.endpoint looks like https://ACCOUNT.blob.core.windows.net",
+		}
+	}
+	u.Fragment = ""
+	return u, nil
+}
+
+// newAzureClient decides as source-controller does: an identity that the Secret names, the account's key, a shared access
+// signature; without a Secret the machine's own identity, or nothing.
+func newAzureClient(c *fetch.Client, o Options, u *url.URL, options *azblob.ClientOptions) (*azblob.Client, error) {
+	identity, err := azureIdentity(c, o, u.Hostname())
+	switch {
+	case err != nil:
+		return nil, err
+	case identity != nil:
+		return azureConstructed(azblob.NewClient(u.String(), identity, options))
+	case o.Login.reveal(keyAccountKey) != "":
+		shared, err := sharedKey(u, o.Login.reveal(keyAccountKey))
+		if err != nil {
+			return nil, &Error{text: err.Error()}
+		}
+		return azureConstructed(azblob.NewClientWithSharedKeyCredential(u.String(), shared, options))
+	case o.Login.reveal(keySAS) != "":
+		query, err := sasQuery(u, o.Login.reveal(keySAS))
+		if err != nil {
+			return nil, err
+		}
+		signed := *u
+		signed.RawQuery = query.Encode()
+		return azureConstructed(azblob.NewClientWithNoCredential(signed.String(), options))
+	}
+	return azureConstructed(azblob.NewClientWithNoCredential(u.String(), options))
+}
+
+// azureIdentity is nil if nobody is to log in.
+func azureIdentity(c *fetch.Client, o Options, host string) (azcore.TokenCredential, error) {
+	if o.Login != nil {
+		identity, err := auth.NewAzureStorage(cloudOptions(c, o), host, o.Login.all())
+		if err != nil {
+			return nil, err
+		}
+		if identity != nil {
+			return identity, nil
+		}
+		if o.Login.reveal(keyAccountKey) != "" || o.Login.reveal(keySAS) != "" {
+			return nil, nil
+		}
+	}
+	if !o.Ambient {
+		return nil, nil
+	}
+	identity, err := auth.AmbientAzureStorage(cloudOptions(c, o), host, o.Login.reveal(keyAuthorityHost))
+	if err != nil {
+		return nil, err
+	}
+	return identity, nil
+}
+
+func azureConstructed(client *azblob.Client, err error) (*azblob.Client, error) {
+	if err != nil {
+		return nil, &Error{text: "failed to construct Azure client"} // the library's error may hold the URL
+	}
+	return client, nil
+}
+
+// exists looks at a page of one object: that needs no other permission than to list.
+func (s *azureStore) exists(ctx context.Context) (bool, error) {
+	one := int32(1)
+	_, err := s.client.NewListBlobsFlatPager(s.container, &azblob.ListBlobsFlatOptions{MaxResults: &one}).NextPage(ctx)
+	switch {
+	case bloberror.HasCode(err, bloberror.ContainerNotFound):
+		return false, nil
+	case bloberror.HasCode(err, bloberror.AuthenticationFailed):
+		return false, fmt.Errorf("the specified bucket name may be incorrect, nonexistent, or the caller might lack sufficient permissions to access it: %w", azureError(err))
+	}
+	return err == nil, azureError(err)
+}
+
+func (s *azureStore) list(ctx context.Context, visit func(listedObject) error) error {
+	options := &azblob.ListBlobsFlatOptions{Include: container.ListBlobsInclude{Metadata: true}}
+	if s.prefix != "" {
+		options.Prefix = &s.prefix
+	}
+	if s.page > 0 {
+		options.MaxResults = &s.page
+	}
+	for pages := s.client.NewListBlobsFlatPager(s.container, options); pages.More(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return azureError(err)
+		}
+		if page.Segment == nil {
+			continue
+		}
+		for _, blob := range page.Segment.BlobItems {
+			if blob == nil || blob.Name == nil || blob.Properties == nil || isAzureDirectory(blob) {
+				continue
+			}
+			if err := visit(listedObject{key: *blob.Name, etag: azureTag(blob.Properties.ETag), size: orZero(blob.Properties.ContentLength)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isAzureDirectory knows the objects that stand for directories where an account has them.
+func isAzureDirectory(blob *container.BlobItem) bool {
+	for key, value := range blob.Metadata {
+		if strings.EqualFold(key, "hdi_isfolder") && value != nil && strings.EqualFold(*value, "true") {
+			return true
+		}
+	}
+	return false
+}
+
+// azureTag is an entity tag as the header of a download has it, which is what source-controller makes revisions of:
+// listings leave the quotes out.
+func azureTag(tag *azcore.ETag) string {
+	if tag == nil {
+		return ""
+	}
+	text := string(*tag)
+	if strings.HasPrefix(text, `"`) || strings.HasPrefix(text, `W/"`) {
+		return text
+	}
+	return `"` + text + `"`
+}
+
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+func (s *azureStore) open(ctx context.Context, o listedObject) (*openObject, error) {
+	answer, err := s.client.DownloadStream(ctx, s.container, o.key, nil)
+	if err != nil {
+		return nil, azureError(err)
+	}
+	open := &openObject{body: answer.Body, etag: azureTag(answer.ETag), size: -1}
+	if answer.ContentLength != nil {
+		open.size = *answer.ContentLength
+	}
+	return open, nil
+}
+
+func (s *azureStore) hints() storeHints {
+	return storeHints{
+		credentials: "the container may want credentials: refer with spec.secretRef to a Secret, for example with accountKey or sasKey",
+		permissions: "the role Storage Blob Data Reader, or the permissions to read and to list",
+	}
+}
+
+// azureError finds out what the library's error means. Its text would be the whole exchange.
+func azureError(err error) error {
+	var answer *azcore.ResponseError
+	if !errors.As(err, &answer) {
+		return err
+	}
+	text := fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	if answer.ErrorCode != "" {
+		text += ": " + answer.ErrorCode
+	}
+	if r := answer.RawResponse; r != nil && r.Request != nil {
+		u := *r.Request.URL
+		u.RawQuery = "" // where signatures are
+		text = fmt.Sprintf("%s %q: %s", r.Request.Method, auth.RedactURL(u.String()), text)
+	}
+	return &objectError{
+		status: answer.StatusCode, code: answer.ErrorCode, text: text, err: err,
+		missing: answer.ErrorCode == string(bloberror.BlobNotFound),
+	}
+}

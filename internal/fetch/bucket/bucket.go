@@ -1,0 +1,308 @@
+// Package bucket downloads buckets of S3, Google Cloud Storage and Azure Blob Storage. What it returns is a tree of files; it
+// does not know what they are for.
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	godigest "github.com/opencontainers/go-digest"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// Options are the settings of one Bucket.
+type Options struct {
+	Provider string // generic, aws, gcp or azure
+	Bucket   string
+	Endpoint string
+	Region   string
+	Prefix   string
+	Insecure bool
+	Ignore   string // spec.ignore
+
+	Login    *Login         // of secretRef; nil is anonymous, or whatever STS gives
+	STS      *STS           // nil is none
+	Identity *auth.Identity // TLS settings of certSecretRef
+	Proxy    *fetch.Proxy   // of proxySecretRef; nil is the environment's
+	// Ambient lets the clouds' providers use the credentials of the environment and of the machine.
+	Ambient bool
+	Timeout time.Duration // spec.timeout: of listing and download together, with their retries; 0 is none
+
+	Algorithm godigest.Algorithm // of the revision; empty is sha256
+	// Unless is the revision of an artifact that is there already: if it is still the right one, nothing is downloaded.
+	Unless  string
+	TempDir string
+	Limits  tree.Limits
+
+	pageKeys int // of one page of a listing; 0 is what the server likes
+}
+
+const (
+	providerGeneric = "generic"
+	providerAWS     = "aws"
+	providerGoogle  = "gcp"
+	providerAzure   = "azure"
+
+	// maxDownloads is how many objects are asked for at the same time. The limit per host is the narrower one, unless
+	// it is raised.
+	maxDownloads = 16
+
+	// maxKeys bounds what is remembered of a listing. What is ignored counts.
+	maxKeys = 5_000_000
+)
+
+// An objectStore is where one bucket is. It is safe for use by many goroutines. Errors are the library's; objectError
+// finds out what they mean.
+type objectStore interface {
+	// exists tells whether there is such a bucket.
+	exists(ctx context.Context) (bool, error)
+	// list visits the objects whose keys begin with the bucket's prefix, in no particular order, until a visit fails.
+	list(ctx context.Context, visit func(listedObject) error) error
+	// open begins to download an object, as it is now.
+	open(ctx context.Context, o listedObject) (*openObject, error)
+	hints() storeHints
+}
+
+// listedObject is an object as a listing has it.
+type listedObject struct {
+	key, etag  string
+	size       int64
+	generation int64 // 0 is not known
+}
+
+// openObject is an object on its way.
+type openObject struct {
+	body io.ReadCloser
+	etag string
+	size int64 // -1 is not known
+}
+
+// Download downloads a bucket. Errors have source-controller's texts.
+func Download(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, error) {
+	o.Limits = fetch.TreeLimits(o.Limits)
+	if o.Algorithm == "" {
+		o.Algorithm = godigest.SHA256
+	}
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, &fetch.TimeoutError{Name: "spec.timeout", After: o.Timeout})
+		defer cancel()
+	}
+	b, err := open(c, o)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	var t *fetch.Tree
+	err = c.Retry(ctx, func(ctx context.Context, n int) error {
+		b.attempt = n
+		t, err = b.fetch(ctx)
+		return err
+	})
+	return t, err
+}
+
+// bucket is a bucket with the client to talk to it.
+type bucket struct {
+	Options
+	store   objectStore
+	connect *bucketTransport
+	attempt int
+
+	mu    sync.Mutex
+	found map[string]listedObject // by key
+	read  int64
+	left  int64
+}
+
+// open makes the client, without asking the server anything.
+func open(c *fetch.Client, o Options) (*bucket, error) {
+	b := &bucket{Options: o, connect: newTransport(c, o.Proxy, o.Identity)}
+	var err error
+	switch o.Provider {
+	case "", providerGeneric, providerAWS:
+		b.store, err = openS3(c, o, b.connect)
+	case providerGoogle:
+		b.store, err = openGoogle(c, o, b.connect)
+	case providerAzure:
+		b.store, err = openAzure(c, o, b.connect)
+	default:
+		err = &fetch.NotSupportedError{What: "provider " + o.Provider + " of a Bucket"}
+	}
+	if err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Check finds what is wrong with the settings of a bucket without asking anybody.
+func Check(o Options) error {
+	b, err := open(fetch.NewClient(fetch.Config{}), o)
+	if err == nil {
+		b.close()
+	}
+	return err
+}
+
+func (b *bucket) close() { b.connect.CloseIdleConnections() }
+
+func (b *bucket) fetch(ctx context.Context) (*fetch.Tree, error) {
+	found, err := b.store.exists(ctx)
+	if err != nil {
+		return nil, b.failed(ctx, fmt.Sprintf("failed to confirm existence of '%s' bucket", b.Bucket), err)
+	}
+	if !found {
+		return nil, &Error{text: fmt.Sprintf("bucket '%s' not found", b.Bucket)}
+	}
+	t, err := fetch.NewTree(b.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.fill(ctx, t); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	if t.Unchanged {
+		return &fetch.Tree{Revision: t.Revision, Unchanged: true}, t.Close()
+	}
+	return t, nil
+}
+
+func (b *bucket) fill(ctx context.Context, t *fetch.Tree) error {
+	if err := b.list(ctx, t); err != nil {
+		return err
+	}
+	if t.Revision = b.revision(); t.Revision == b.Unless {
+		t.Unchanged = true
+		return nil
+	}
+	if err := b.download(ctx, t); err != nil {
+		return err
+	}
+	t.Revision, t.Files = b.revision(), len(b.found)
+	return nil
+}
+
+// revision is the digest of what objects there are, in source-controller's format.
+func (b *bucket) revision() string {
+	w := digest.NewWriter(b.Algorithm)
+	for _, o := range b.sorted() {
+		_, _ = fmt.Fprintf(w, "%s %s\n", o.key, o.etag) // a hash takes everything
+	}
+	return w.Digest().String()
+}
+
+func (b *bucket) sorted() []listedObject {
+	return slices.SortedFunc(maps.Values(b.found), func(x, y listedObject) int { return strings.Compare(x.key, y.key) })
+}
+
+// list learns which objects there are. The bucket's own .sourceignore is in the tree, but not among them.
+func (b *bucket) list(ctx context.Context, t *fetch.Tree) error {
+	b.found, b.left, b.read = map[string]listedObject{}, b.Limits.Total, 0
+	rules, err := b.rules(ctx, t)
+	if err != nil {
+		return err
+	}
+	seen := 0
+	err = b.store.list(ctx, func(o listedObject) error {
+		if seen++; seen > maxKeys {
+			return b.tooLarge("number of objects", maxKeys)
+		}
+		return b.add(o, rules)
+	})
+	if err != nil {
+		return b.failed(ctx, fmt.Sprintf("listing objects from bucket '%s' failed", b.Bucket), err)
+	}
+	return nil
+}
+
+func (b *bucket) add(o listedObject, rules *tree.Rules) error {
+	key := o.key
+	if strings.HasSuffix(key, "/") || key == tree.IgnoreFile {
+		return nil
+	}
+	if !validKey(key) {
+		if rules.Ignored(strings.TrimLeft(key, "/"), false) {
+			return nil
+		}
+		return &Error{
+			text: fmt.Sprintf("fetch from bucket '%s' failed: the key %q cannot be the name of a file", b.Bucket, key),
+			hint: "spec.ignore and a .sourceignore file in the bucket leave objects out",
+		}
+	}
+	if rules.Ignored(key, false) {
+		return nil
+	}
+	if o.size > b.Limits.File {
+		return b.tooLarge("object '"+key+"'", b.Limits.File)
+	}
+	if b.found[key] = o; len(b.found) > b.Limits.Entries {
+		return b.tooLarge("number of objects", int64(b.Limits.Entries))
+	}
+	return nil
+}
+
+// validKey tells whether a key is the path of a file on every system, below the directory that it is put in.
+func validKey(key string) bool {
+	return fs.ValidPath(key) && key != "." && filepath.IsLocal(key) &&
+		!strings.ContainsFunc(key, func(c rune) bool { return c == '\\' || c == unicode.ReplacementChar || unicode.IsControl(c) })
+}
+
+// rules are those of the .sourceignore at the top of the bucket, wherever the prefix is, and of spec.ignore.
+func (b *bucket) rules(ctx context.Context, t *fetch.Tree) (*tree.Rules, error) {
+	own := ""
+	switch _, err := b.object(ctx, listedObject{key: tree.IgnoreFile}, t); {
+	case err == nil:
+		text, err := t.Root.ReadFile(tree.IgnoreFile)
+		if err != nil {
+			return nil, err
+		}
+		own = string(text)
+	case !notFound(err):
+		return nil, b.failed(ctx, fmt.Sprintf("fetch from bucket '%s' failed", b.Bucket), err)
+	}
+	return tree.NewRules(own, b.Ignore)
+}
+
+// download gets all objects. One that has been deleted since it was listed is none; one that was changed counts as it is
+// now.
+func (b *bucket) download(ctx context.Context, t *fetch.Tree) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxDownloads)
+	for _, o := range b.sorted() {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			etag, err := b.object(ctx, o, t)
+			if err != nil && !notFound(err) {
+				return b.failed(ctx, fmt.Sprintf("fetch from bucket '%s' failed: failed to get '%s' object", b.Bucket, o.key), err)
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			if err != nil {
+				delete(b.found, o.key)
+				return nil
+			}
+			o.etag = etag
+			b.found[o.key] = o
+			return nil
+		})
+	}
+	return group.Wait()
+}

@@ -1,0 +1,63 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+// A DigestPolicy says what happens to an archive that differs from the digest in its index entry.
+type DigestPolicy int
+
+// The zero value refuses it.
+const (
+	DigestEnforce DigestPolicy = iota
+	DigestWarn
+	DigestIgnore
+)
+
+// A DigestError tells that an archive is not the one that the index names.
+type DigestError struct {
+	File string
+	Err  error // *digest.MismatchError
+}
+
+func (e *DigestError) Error() string {
+	return fmt.Sprintf("archive '%s' is not the one that the index names: %v", e.File, e.Err)
+}
+
+func (e *DigestError) Unwrap() error { return e.Err }
+
+// Integrity is true: what was fetched is not what was published.
+func (e *DigestError) Integrity() bool { return true }
+
+// Transient is false: the same bytes would come again.
+func (e *DigestError) Transient() bool { return false }
+
+// CandidateDigest returns the digest that the candidate's archive has to have, or nothing if there is none to compare
+// with.
+func CandidateDigest(ctx context.Context, c resolve.Candidate, policy DigestPolicy) digest.Digest {
+	if policy == DigestIgnore || c.Digest == "" {
+		return ""
+	}
+	want, err := digest.ParseLoose(c.Digest)
+	if err != nil {
+		Warn(ctx, &UncheckedError{OneLine(c.Name, MaxName), OneLine(c.Version, MaxName), err})
+		return ""
+	}
+	return want
+}
+
+// UncheckedError is the warning that the index has no digest for an archive that could be compared.
+type UncheckedError struct {
+	name, version string
+	err           error
+}
+
+func (e *UncheckedError) Error() string {
+	return fmt.Sprintf("archive of chart '%s' %s is not checked against the index: %v", e.name, e.version, e.err)
+}
+
+func (e *UncheckedError) Unwrap() error { return e.err }

@@ -1,0 +1,222 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// maxDepth bounds how deep directories are nested: every access to a file costs a step for each directory above it.
+const maxDepth = 128
+
+// A selection lists the paths of a repository that are wanted; nil has all.
+type selection []string
+
+func newSelection(o Options) selection {
+	if len(o.SparseCheckout) == 0 {
+		return o.Only
+	}
+	var s selection
+	for _, name := range o.SparseCheckout {
+		s = append(s, path.Clean(strings.TrimPrefix(name, "./")))
+	}
+	return s
+}
+
+// partial tells whether not everything is wanted.
+func (s selection) partial() bool { return s != nil }
+
+// file tells whether a file is wanted: it is listed, or is in a directory that is.
+func (s selection) file(name string) bool { return !s.partial() || within(name, s) }
+
+// dir tells whether something in a directory may be wanted.
+func (s selection) dir(name string) bool { return s.file(name) || above(name, s) }
+
+func within(name string, list []string) bool {
+	for _, wanted := range list {
+		if wanted == "." || name == wanted || strings.HasPrefix(name, wanted+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func above(name string, list []string) bool {
+	for _, wanted := range list {
+		if strings.HasPrefix(wanted, name+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// walk visits what is selected below a tree. Directories come before what is in them.
+func (s *gitStore) walk(ctx context.Context, hash plumbing.Hash, selected selection, visit func(name string, e object.TreeEntry) error) error {
+	w := &gitWalk{ctx: ctx, store: s, selected: selected, visit: visit, left: s.limits.Files}
+	return w.tree(hash, "", 0)
+}
+
+type gitWalk struct {
+	ctx      context.Context
+	store    *gitStore
+	selected selection
+	visit    func(string, object.TreeEntry) error
+	left     int
+}
+
+func (w *gitWalk) tree(hash plumbing.Hash, dir string, depth int) error {
+	if depth > maxDepth {
+		return &limitError{what: "depth of directories", limit: maxDepth}
+	}
+	t, err := object.GetTree(w.store.objects, hash)
+	if err != nil {
+		return fmt.Errorf("tree %s: %w", hash, err)
+	}
+	for _, e := range t.Entries {
+		if w.ctx.Err() != nil {
+			return fetch.EndOf(w.ctx)
+		}
+		if err := checkEntryName(e.Name); err != nil {
+			return err
+		}
+		if err := w.entry(path.Join(dir, e.Name), e, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *gitWalk) entry(name string, e object.TreeEntry, depth int) error {
+	// What is not wanted counts too: a tree that holds itself a hundred times on each level has no end.
+	if w.left--; w.left < 0 {
+		return &limitError{what: "number of files", limit: int64(w.store.limits.Files)}
+	}
+	isDir := e.Mode == filemode.Dir
+	if isDir && !w.selected.dir(name) || !isDir && !w.selected.file(name) {
+		return nil
+	}
+	if err := w.visit(name, e); err != nil || !isDir {
+		return err
+	}
+	return w.tree(e.Hash, name, depth+1)
+}
+
+// checkEntryName refuses what Git refuses to check out.
+func checkEntryName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || strings.EqualFold(name, ".git") ||
+		!filepath.IsLocal(name) {
+		return fmt.Errorf("the repository holds a file with the invalid name %q", name)
+	}
+	return nil
+}
+
+// blobs lists the files that are selected.
+func (s *gitStore) blobs(ctx context.Context, hash plumbing.Hash, selected selection) ([]plumbing.Hash, error) {
+	var list []plumbing.Hash
+	seen := map[plumbing.Hash]bool{}
+	err := s.walk(ctx, hash, selected, func(_ string, e object.TreeEntry) error {
+		if e.Mode.IsFile() && !seen[e.Hash] {
+			seen[e.Hash] = true
+			list = append(list, e.Hash)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// checkout writes the selected files of a commit, and of its submodules.
+func (c *clone) checkout(ctx context.Context, u *url.URL, store *gitStore, commit *object.Commit, s selection, into *fetch.Tree) error {
+	k := &checkout{store: store, root: into.Root, left: c.options.Limits.Unpacked}
+	if err := store.walk(ctx, commit.TreeHash, s, k.entry); err != nil {
+		return err
+	}
+	into.Files += k.files
+	if err := checkSparse(into.Root, c.options.SparseCheckout); err != nil {
+		return err
+	}
+	if !c.options.RecurseSubmodules || len(k.modules) == 0 {
+		return nil
+	}
+	return c.submodules(ctx, u, store, commit, k.modules, into)
+}
+
+func checkSparse(root *os.Root, dirs []string) error {
+	for _, dir := range dirs {
+		name := path.Clean(strings.TrimPrefix(dir, "./"))
+		if !filepath.IsLocal(name) {
+			return &SparseError{Dir: dir}
+		}
+		if _, err := root.Stat(name); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return &SparseError{Dir: dir}
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// checkout writes into a root, which nothing gets out of.
+type checkout struct {
+	store   *gitStore
+	root    *os.Root
+	left    int64
+	files   int
+	modules []gitModule
+}
+
+type gitModule struct {
+	path string
+	hash plumbing.Hash
+}
+
+func (k *checkout) entry(name string, e object.TreeEntry) error {
+	switch e.Mode {
+	case filemode.Dir:
+		return k.root.MkdirAll(name, 0o700)
+	case filemode.Regular, filemode.Deprecated:
+		return k.file(name, e.Hash, 0o600)
+	case filemode.Executable:
+		return k.file(name, e.Hash, 0o700)
+	case filemode.Submodule:
+		k.modules = append(k.modules, gitModule{name, e.Hash})
+		return k.root.MkdirAll(name, 0o700)
+	}
+	// Artifacts have no symbolic links. As with source-controller, they are left out without a word.
+	return nil
+}
+
+func (k *checkout) file(name string, hash plumbing.Hash, mode os.FileMode) error {
+	o, err := k.store.objects.EncodedObject(plumbing.BlobObject, hash)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if k.left -= o.Size(); k.left < 0 {
+		return &limitError{what: "unpacked size", limit: k.store.limits.Unpacked}
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer func() { _ = r.Close() }()
+	f, err := k.root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, io.LimitReader(r, o.Size()))
+	k.files++
+	return errors.Join(err, f.Close())
+}

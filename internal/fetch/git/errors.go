@@ -1,0 +1,124 @@
+package git
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// checkoutError says what was to be done.
+func checkoutError(err error) error {
+	return fmt.Errorf("failed to checkout and determine revision: %w", err)
+}
+
+// A EmptyError tells that a repository has no commits.
+type EmptyError struct{}
+
+func (e *EmptyError) Error() string { return "git repository is empty" }
+
+// Transient is false.
+func (e *EmptyError) Transient() bool { return false }
+
+// A RefError tells that a repository does not have what spec.ref names.
+type RefError struct {
+	Message string
+	hint    string
+	absent  bool // a name that the server does not have
+}
+
+func (e *RefError) Error() string { return e.Message }
+
+// Hint tells what there is instead, or is empty.
+func (e *RefError) Hint() string { return e.hint }
+
+// Transient is false.
+func (e *RefError) Transient() bool { return false }
+
+// A SparseError tells that a directory of spec.sparseCheckout does not exist.
+type SparseError struct{ Dir string }
+
+func (e *SparseError) Error() string {
+	return fmt.Sprintf("failed to sparse checkout directories : sparse checkout dir '%s' does not exist in repository: no such file or directory", e.Dir)
+}
+
+// Transient is false.
+func (e *SparseError) Transient() bool { return false }
+
+// statusError is an HTTP status in Git's words.
+type statusError struct{ *fetch.StatusError }
+
+func (e *statusError) Unwrap() error { return e.StatusError }
+
+func (e *statusError) Error() string {
+	what := "unexpected answer"
+	switch e.Code {
+	case http.StatusUnauthorized:
+		what = "authentication required"
+	case http.StatusForbidden:
+		what = "authorization failed"
+	case http.StatusNotFound:
+		what = "repository not found"
+	}
+	return what + ": " + e.Status
+}
+
+// notServedError tells that an answer comes from something else than a Git server.
+type notServedError struct{ URL string }
+
+func (e *notServedError) Error() string { return "there is no Git repository at " + e.URL }
+
+func (e *notServedError) Transient() bool { return false }
+
+func (e *notServedError) Hint() string {
+	return "spec.url is the URL that git clone takes, which is often not the one that a browser shows"
+}
+
+// remoteError is a complaint of the server's, in its words.
+type remoteError struct{ text string }
+
+func (e *remoteError) Error() string { return "remote: " + e.text }
+
+func (e *remoteError) Transient() bool { return false }
+
+// limitError tells that a repository is larger than it may be.
+type limitError struct {
+	what  string
+	limit int64
+}
+
+func (e *limitError) Error() string {
+	return fmt.Sprintf("the repository is too large: its %s is larger than %d", e.what, e.limit)
+}
+
+func (e *limitError) Transient() bool { return false }
+
+// TooLarge is true.
+func (e *limitError) TooLarge() bool { return true }
+
+// cutShortError tells that a server stopped in the middle of its answer.
+type cutShortError struct{}
+
+func (e *cutShortError) Error() string { return "the server's answer ends too early" }
+
+func (e *cutShortError) Transient() bool { return true }
+
+// missingRef finds out what the user may have meant.
+func missingRef(name string, refs []gitReference) *RefError {
+	e := &RefError{Message: fmt.Sprintf("couldn't find remote ref %q", name), absent: true}
+	short := strings.TrimPrefix(name, "refs/heads/")
+	tag := func(r gitReference) bool { return r.name == "refs/tags/"+short }
+	branch := strings.HasPrefix(name, "refs/heads/")
+	for _, r := range refs {
+		if branch && r.name == "HEAD" && r.target != "" && r.target != name {
+			e.hint = fmt.Sprintf("the default branch of the repository is %s: spec.ref.branch names the one to use",
+				fetch.OneLine(strings.TrimPrefix(r.target, "refs/heads/"), fetch.MaxReason))
+		}
+	}
+	if slices.ContainsFunc(refs, tag) {
+		e.hint = fmt.Sprintf("there is a tag of this name: use spec.ref.tag: %s", short)
+	}
+	return e
+}

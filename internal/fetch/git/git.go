@@ -1,0 +1,135 @@
+// Package git checks out what a GitRepository names, over HTTP and SSH, and copies working trees. It verifies signatures of
+// commits and tags against the keys that it is given, and keeps nothing but the files.
+package git
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// Ref is spec.ref of a GitRepository. Of several fields the last one that is set counts.
+type Ref struct{ Branch, Tag, SemVer, Name, Commit string }
+
+// defaultBranch is what a GitRepository without spec.ref means, whatever the server calls its own default.
+const defaultBranch = "master"
+
+// Options are the settings of one GitRepository.
+type Options struct {
+	URL     string
+	Ref     Ref
+	Login   *Login        // nil is anonymous
+	Proxy   *fetch.Proxy  // of proxySecretRef; nil is the environment's
+	Timeout time.Duration // spec.timeout: of the whole clone, with its retries; 0 is none
+
+	RecurseSubmodules bool
+	// SparseCheckout are the directories that are wanted; nil is the whole repository. Where the server allows, nothing
+	// else is downloaded.
+	SparseCheckout []string
+	// Only are files and directories besides which nothing is wanted now, whether they are there or not; nil is
+	// everything. It is for who looks at a commit without keeping it, and has no say in what SparseCheckout lists.
+	Only   []string
+	Verify *Verification
+
+	// Unless is the revision of an artifact that is there already: if it is still the right one, nothing is fetched.
+	// It does not count where something is to be verified.
+	Unless string
+	// TempDir is where the tree is written; empty is the system's directory for such.
+	TempDir string
+	Limits  Limits
+}
+
+// Limits bound what a repository may make of itself. A zero stands for the default.
+type Limits struct {
+	Pack     int64 // bytes that are downloaded, of one repository
+	Objects  int   // in one repository
+	Object   int64 // bytes of one object
+	Unpacked int64 // bytes of all files, and of all objects of one repository
+	Files    int
+}
+
+// The defaults are well above any repository that charts are kept in. Objects are handled in memory, so their size
+// bounds what the program needs.
+const (
+	defaultPack     = 2 << 30
+	defaultObjects  = 2_000_000
+	defaultObject   = 256 << 20
+	defaultUnpacked = 4 << 30
+	defaultFiles    = 500_000
+)
+
+func (l Limits) orDefault() Limits {
+	l.Pack = orDefault(l.Pack, defaultPack)
+	l.Objects = orDefault(l.Objects, defaultObjects)
+	l.Object = orDefault(l.Object, defaultObject)
+	l.Unpacked = orDefault(l.Unpacked, defaultUnpacked)
+	l.Files = orDefault(l.Files, defaultFiles)
+	return l
+}
+
+func orDefault[T int | int64](value, otherwise T) T {
+	if value <= 0 {
+		return otherwise
+	}
+	return value
+}
+
+// Checkout fetches what a GitRepository names. Errors have source-controller's texts; a *GitEmptyError tells that there is
+// no commit at all.
+func Checkout(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, error) {
+	u, err := auth.ParseURL(o.URL)
+	if err != nil {
+		return nil, &URLError{URL: auth.RedactURL(o.URL), err: err}
+	}
+	if err := checkURL(u); err != nil {
+		return nil, &URLError{URL: auth.RedactURL(o.URL), err: err}
+	}
+	o.Limits = o.Limits.orDefault()
+	s := c.NewSlot()
+	defer s.Free()
+	// As with archives, waiting for this process's own transfers does not count.
+	if err := s.Move(ctx, u); err != nil {
+		return nil, fetch.NewRequestError(ctx, o.URL, err)
+	}
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, &fetch.TimeoutError{Name: "spec.timeout", After: o.Timeout})
+		defer cancel()
+	}
+	var tree *fetch.Tree
+	err = c.Retry(ctx, func(ctx context.Context, n int) error {
+		attempt := &clone{client: c, options: o, slot: s, attempt: n}
+		tree, err = attempt.run(ctx, u)
+		return err
+	})
+	return tree, err
+}
+
+func checkURL(u *url.URL) error {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ssh":
+		return &fetch.SchemeError{Scheme: u.Scheme}
+	case u.Hostname() == "":
+		return fetch.ErrNoHost
+	}
+	return nil
+}
+
+// A URLError tells that a URL is not one of a Git repository.
+type URLError struct {
+	URL string // redacted
+	err error
+}
+
+func (e *URLError) Error() string {
+	return fmt.Sprintf("failed to parse url '%s': %v", e.URL, e.err)
+}
+
+func (e *URLError) Unwrap() error { return e.err }
+
+// Transient is false.
+func (e *URLError) Transient() bool { return false }

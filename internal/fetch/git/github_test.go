@@ -1,0 +1,109 @@
+package git
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
+	"github.com/helmsrc/helmsrc/internal/helmtest"
+)
+
+// githubWorld is a Git server that a GitHub App may read, at https://git.test, with the interface at https://api.test.
+func githubWorld(t *testing.T) (*gitWorld, *helmtest.GitHub, *helmtest.Server, func(change map[string]string) map[string][]byte) {
+	t.Helper()
+	w := newGitWorld(t, "")
+	commit(t, w.git, "first", map[string]string{"a": "1"})
+	g, err := helmtest.NewGitHub()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := helmtest.GitHTTP(w.root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ServeTLS(t, "git.test:443", w.ServerTLS(t, "git.test", false), g.Door(h))
+	api := w.ServeTLS(t, "api.test:443", w.ServerTLS(t, "api.test", false), g)
+	return w, g, api, func(change map[string]string) map[string][]byte {
+		data := map[string][]byte{
+			"githubAppID": []byte(helmtest.GitHubAppID), "githubAppInstallationID": []byte(helmtest.GitHubInstallation),
+			"githubAppPrivateKey": g.Key, "githubAppBaseURL": []byte("https://api.test/"), "ca.crt": w.Kit.CA.Cert,
+		}
+		for key, value := range change {
+			data[key] = []byte(value)
+		}
+		return data
+	}
+}
+
+func TestGitHubApp(t *testing.T) {
+	w, g, api, data := githubWorld(t)
+	const repo = "https://git.test/app.git"
+	get := func(t *testing.T, now time.Time) (*fetch.Tree, error) {
+		l, err := NewGitHubLogin(repo, "default/app", data(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := fmt.Sprintf("%v %+v", l, *l); s != "REDACTED REDACTED" {
+			t.Error(s)
+		}
+		w.Config.Now = func() time.Time { return now }
+		return Checkout(t.Context(), w.Client(t), Options{URL: repo, Ref: Ref{Branch: "main"}, Login: l, TempDir: t.TempDir()})
+	}
+	for name, v := range map[string]struct {
+		now  time.Time
+		asks int
+	}{"right clock": {time.Now(), 1}, "slow clock": {time.Now().Add(-24 * time.Hour), 2}, "fast clock": {time.Now().Add(24 * time.Hour), 2}} {
+		t.Run(name, func(t *testing.T) {
+			api.Log.Drain()
+			tree, err := get(t, v.now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tree.Close()
+			fetchtest.WantFiles(t, tree, "a=1")
+			if n := len(api.Log.Drain()); n != v.asks {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+	t.Run("bad moment", func(t *testing.T) {
+		api.Use(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusServiceUnavailable) }))
+		api.Log.Drain()
+		_, err := get(t, time.Now())
+		if n := len(api.Log.Drain()); err == nil || !fetch.Transient(err) || n != 4 {
+			t.Errorf("%v after %d requests", err, n)
+		}
+		for _, token := range g.Issued() {
+			if strings.Contains(err.Error(), token) {
+				t.Error(err)
+			}
+		}
+	})
+	t.Run("no token", func(t *testing.T) {
+		api.Use(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, `{}`) }))
+		if _, err := get(t, time.Now()); err == nil || fetch.Transient(err) || err.Error() != "failed to configure authentication options: the server's answer holds no token" {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestNewGitHubLogin(t *testing.T) {
+	_, _, _, data := githubWorld(t)
+	for want, change := range map[string]map[string]string{
+		"app ID must be provided to use github app authentication":                              {"githubAppID": "x"},
+		"must contain exactly one of 'githubAppInstallationOwner' or 'githubAppInstallationID'": {"githubAppInstallationID": ""},
+		"'githubAppInstallationID' is no number":                                                {"githubAppInstallationID": "../1"},
+		"private key must be provided to use github app authentication":                         {"githubAppPrivateKey": ""},
+		"could not parse private key: 'githubAppPrivateKey' holds no RSA key that can be read":  {"githubAppPrivateKey": "s3cret"},
+		"'githubAppBaseURL' is not an https URL":                                                {"githubAppBaseURL": "http://api.test"},
+	} {
+		_, err := NewGitHubLogin("https://git.test/x", "default/app", data(change))
+		if err == nil || err.Error() != "secret 'default/app': "+want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package git
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The types of objects in packs.
+const (
+	packCommit   = 1
+	packBlob     = 3
+	packOfsDelta = 6
+)
+
+// packObject is an object as a pack holds it: it may say another size than it has.
+type packObject struct {
+	kind    int
+	size    int
+	base    int // so many bytes before this object, of a delta
+	content []byte
+}
+
+func (o packObject) bytes() []byte {
+	var b bytes.Buffer
+	c, size := byte(o.kind<<4|o.size&15), o.size>>4
+	for ; size > 0; size >>= 7 {
+		b.WriteByte(c | 0x80)
+		c = byte(size & 0x7f)
+	}
+	b.WriteByte(c)
+	if o.kind == packOfsDelta {
+		b.WriteByte(byte(o.base))
+	}
+	z := zlib.NewWriter(&b)
+	_, _ = z.Write(o.content)
+	_ = z.Close()
+	return b.Bytes()
+}
+
+func pack(objects ...packObject) []byte {
+	b := []byte("PACK")
+	b = binary.BigEndian.AppendUint32(b, 2)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(objects)))
+	for _, o := range objects {
+		b = append(b, o.bytes()...)
+	}
+	sum := sha1.Sum(b)
+	return append(b, sum[:]...)
+}
+
+// number is a number as deltas hold it.
+func number(n int64) []byte {
+	var b []byte
+	for ; n > 0x7f; n >>= 7 {
+		b = append(b, byte(n)|0x80)
+	}
+	return append(b, byte(n))
+}
+
+func receive(t testing.TB, p []byte, l Limits) error {
+	s, err := newGitStore(t.TempDir(), l.orDefault())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	f, err := os.Create(filepath.Join(s.dir, "pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := s.download(bytes.NewReader(p), f); err != nil {
+		return err
+	}
+	return s.index(t.Context(), f)
+}
+
+func TestGitPacks(t *testing.T) {
+	base := packObject{kind: packBlob, size: 10, content: []byte("0123456789")}
+	distance := len(base.bytes())
+	// The delta copies the base once.
+	delta := append(append(number(10), number(10)...), 0x90, 10)
+	huge := append(number(10), number(1<<40)...)
+	for range 100 {
+		huge = append(huge, 0x90, 10)
+	}
+	zeros := make([]byte, 1<<20)
+	for _, v := range []struct {
+		name  string
+		pack  []byte
+		limit bool
+		ok    bool
+	}{
+		{"good", pack(base, packObject{packOfsDelta, len(delta), distance, delta}), false, true},
+		{"empty", pack(), false, true},
+		{"delta that says it is huge", pack(base, packObject{packOfsDelta, len(huge), distance, huge}), true, false},
+		{"object that says it is huge", pack(packObject{packBlob, 1 << 40, 0, []byte("x")}), true, false},
+		{"object that is larger than it says", pack(packObject{packBlob, 10, 0, zeros}), false, false},
+		{"object that is smaller than it says", pack(packObject{packBlob, 100, 0, []byte("x")}), false, false},
+		{"many objects in the head", append([]byte("PACK\x00\x00\x00\x02"), 0xff, 0xff, 0xff, 0xff), true, false},
+		{"delta without numbers", pack(base, packObject{packOfsDelta, 1, distance, []byte{0x80}}), false, false},
+		{"delta of nothing", pack(packObject{packOfsDelta, len(delta), 100, delta}), false, false},
+		{"cut short", pack(base)[:20], false, false},
+		{"wrong sum", append(pack(base)[:len(pack(base))-1], 0), false, false},
+		{"no pack", []byte(strings.Repeat("x", 100)), false, false},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			err := receive(t, v.pack, Limits{})
+			var limit *limitError
+			if (err == nil) != v.ok || errors.As(err, &limit) != v.limit {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+// Whatever a server sends is refused, or read: it does not end the program.
+func FuzzGitPack(f *testing.F) {
+	base := packObject{kind: packBlob, size: 10, content: []byte("0123456789")}
+	delta := append(append(number(10), number(10)...), 0x90, 10)
+	f.Add(pack(base))
+	f.Add(pack(base, packObject{packOfsDelta, len(delta), len(base.bytes()), delta}))
+	f.Add(pack(packObject{packCommit, 5, 0, []byte("tree ")}))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		_ = receive(t, p, Limits{Object: 1 << 20, Unpacked: 1 << 22, Objects: 100})
+	})
+}
+
+func FuzzGitAdvertisement(f *testing.F) {
+	hash := strings.Repeat("1", 40)
+	f.Add([]byte("001e# service=git-upload-pack\n0000000eversion 2\n0000"))
+	line := hash + " HEAD\x00shallow symref=HEAD:refs/heads/main\n"
+	f.Add([]byte(fmt.Sprintf("%04x%s0000", len(line)+4, line)))
+	f.Add([]byte("0000"))
+	f.Fuzz(func(t *testing.T, words []byte) {
+		r := &gitRemote{scrub: func(s string) string { return s }, caps: map[string]string{}}
+		if r.readAdvertisement(r.packets(bytes.NewReader(words), 1<<16)) == nil {
+			_, _ = readReferences(r.packets(bytes.NewReader(words), 1<<16), []string{""})
+		}
+		s := &packStream{packets: r.packets(bytes.NewReader(words), 1<<16), answer: io.NopCloser(nil)}
+		_, _ = io.Copy(io.Discard, s)
+	})
+}

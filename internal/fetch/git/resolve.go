@@ -1,0 +1,201 @@
+package git
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+const (
+	branchPrefix = "refs/heads/"
+	tagPrefix    = "refs/tags/"
+)
+
+// resolve finds what spec.ref names, at the one moment that counts: from here on there are only hashes.
+func (c *clone) resolve(ctx context.Context, remote *gitRemote) (*gitTarget, error) {
+	switch ref := c.options.Ref; {
+	case ref.Commit != "":
+		return c.resolveCommit(ctx, remote, ref)
+	case ref.Name != "":
+		t, err := named(ctx, remote, ref.Name)
+		var missing *RefError
+		if errors.As(err, &missing) {
+			return nil, &RefError{Message: fmt.Sprintf("unable to resolve ref '%s' to a specific commit", ref.Name), hint: missing.hint}
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.full = true
+		return t, nil
+	case ref.SemVer != "":
+		return c.resolveSemVer(ctx, remote, ref.SemVer)
+	case ref.Tag != "":
+		return named(ctx, remote, tagPrefix+ref.Tag)
+	default:
+		return named(ctx, remote, branchPrefix+cmp.Or(ref.Branch, defaultBranch))
+	}
+}
+
+func named(ctx context.Context, remote *gitRemote, name string) (*gitTarget, error) {
+	_, short, _ := strings.Cut(strings.TrimPrefix(name, "refs/"), "/")
+	refs, err := remote.references(ctx, "HEAD", name, tagPrefix+short)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range refs {
+		if r.name == name {
+			return &gitTarget{name: name, object: r.hash, commit: r.commit()}, nil
+		}
+	}
+	return nil, notThere(ctx, remote, name, refs)
+}
+
+// notThere tells an empty repository from one that lacks a reference.
+func notThere(ctx context.Context, remote *gitRemote, name string, refs []gitReference) error {
+	if len(refs) == 0 {
+		all, err := remote.references(ctx, "refs/")
+		if err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			return &EmptyError{}
+		}
+	}
+	return missingRef(name, refs)
+}
+
+// resolveCommit finds a way to a commit: itself, if the server gives away any, else the history of what may lead to it.
+func (c *clone) resolveCommit(ctx context.Context, remote *gitRemote, ref Ref) (*gitTarget, error) {
+	if !plumbing.IsHash(ref.Commit) {
+		return nil, &RefError{Message: fmt.Sprintf("unable to resolve commit object for '%s': not a SHA-1 hash of 40 digits", ref.Commit)}
+	}
+	t := &gitTarget{}
+	prefixes := []string{"refs/"}
+	if ref.Branch != "" {
+		branch, err := named(ctx, remote, branchPrefix+ref.Branch)
+		if err != nil {
+			return nil, err
+		}
+		t.name, t.wants = branch.name, []plumbing.Hash{branch.object}
+		prefixes = []string{branch.name}
+	}
+	t.commit = plumbing.NewHash(ref.Commit)
+	t.object = t.commit
+	if remote.wantsCommits() {
+		t.wants = nil
+		return t, nil
+	}
+	refs, err := remote.references(ctx, prefixes...)
+	if err != nil {
+		return nil, err
+	}
+	if len(refs) == 0 {
+		return nil, &EmptyError{}
+	}
+	for _, r := range refs {
+		if r.hash == t.commit {
+			t.wants = nil
+			return t, nil
+		}
+		if t.name == "" && (strings.HasPrefix(r.name, branchPrefix) || strings.HasPrefix(r.name, tagPrefix)) {
+			t.wants = append(t.wants, r.hash)
+		}
+	}
+	return t, nil
+}
+
+// A gitTag is a tag that is a version.
+type gitTag struct {
+	ref     gitReference
+	version *semver.Version
+	when    time.Time
+}
+
+func (c *clone) resolveSemVer(ctx context.Context, remote *gitRemote, text string) (*gitTarget, error) {
+	constraint, err := semver.NewConstraint(text)
+	if err != nil {
+		return nil, &RefError{Message: fmt.Sprintf("semver parse error: %v", err)}
+	}
+	refs, err := remote.references(ctx, tagPrefix)
+	if err != nil {
+		return nil, err
+	}
+	best, tags := bestTags(refs, constraint)
+	if len(best) == 0 {
+		return nil, noMatch(ctx, remote, text, tags, refs)
+	}
+	if len(best) > 1 {
+		if err := c.dates(ctx, remote, best); err != nil {
+			return nil, err
+		}
+	}
+	// Of versions that differ in their build metadata alone the youngest counts.
+	ref := slices.MaxFunc(best, func(a, b gitTag) int {
+		return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.version.Metadata(), b.version.Metadata()), cmp.Compare(a.ref.name, b.ref.name))
+	}).ref
+	return &gitTarget{name: ref.name, object: ref.hash, commit: ref.commit()}, nil
+}
+
+func noMatch(ctx context.Context, remote *gitRemote, text string, versions int, tags []gitReference) error {
+	var empty *EmptyError
+	if err := notThere(ctx, remote, "", tags); errors.As(err, &empty) {
+		return err
+	}
+	return &RefError{
+		Message: fmt.Sprintf("no match found for semver: %s", text),
+		hint:    fmt.Sprintf("%d of the repository's %d tags are versions", versions, len(tags)),
+	}
+}
+
+// bestTags returns the tags with the highest version that matches, and how many are versions at all.
+func bestTags(refs []gitReference, constraint *semver.Constraints) (best []gitTag, versions int) {
+	for _, r := range refs {
+		name := strings.TrimPrefix(r.name, tagPrefix)
+		if _, err := semver.StrictNewVersion(strings.TrimPrefix(name, "v")); err != nil {
+			continue
+		}
+		versions++
+		v, err := semver.NewVersion(name)
+		if err != nil || !constraint.Check(v) {
+			continue
+		}
+		switch {
+		case len(best) == 0 || v.GreaterThan(best[0].version):
+			best = []gitTag{{ref: r, version: v}}
+		case v.Equal(best[0].version):
+			best = append(best, gitTag{ref: r, version: v})
+		}
+	}
+	return best, versions
+}
+
+// dates asks for the commits of tags, to know which is the youngest.
+func (c *clone) dates(ctx context.Context, remote *gitRemote, tags []gitTag) error {
+	store, err := newGitStore(c.options.TempDir, c.options.Limits)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	q := packRequest{shallow: true, noFiles: true}
+	for _, t := range tags {
+		q.wants = append(q.wants, t.ref.hash)
+	}
+	if err := store.fetch(ctx, remote, q); err != nil {
+		return err
+	}
+	for i := range tags {
+		commit, err := store.commit(tags[i].ref.commit())
+		if err != nil {
+			return fmt.Errorf("unable to resolve commit of a tag revision: %w", err)
+		}
+		tags[i].when = commit.Committer.When
+	}
+	return nil
+}

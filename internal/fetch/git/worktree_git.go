@@ -1,0 +1,327 @@
+package git
+
+import (
+	"bufio"
+	"crypto/sha1" // Git names its objects so
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	git "github.com/go-git/go-git/v5"
+	gitconfig "github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/file"
+)
+
+// A gitFile is a regular file as Git sees it.
+type gitFile struct {
+	hash       string
+	executable bool
+	keepMode   bool // the file system does not know
+}
+
+// A gitHead is the commit that is checked out.
+type gitHead struct {
+	revision string
+	commit   *object.Commit
+	files    map[string]gitFile
+	modules  map[string]plumbing.Hash
+}
+
+// A gitStatus is what Git knows about a working tree before anybody looks at it.
+type gitStatus struct {
+	index    map[string]gitFile // by name; with an empty hash it is a submodule
+	keepMode bool
+	head     *gitHead // nil before the first commit
+}
+
+func readStatus(repo *git.Repository) (*gitStatus, error) {
+	config, err := repo.Config()
+	if err != nil {
+		return nil, err
+	}
+	s := &gitStatus{index: map[string]gitFile{}, keepMode: strings.EqualFold(config.Raw.Section("core").Option("filemode"), "false")}
+	index, err := repo.Storer.Index()
+	if err != nil {
+		return nil, fmt.Errorf("git index: %w", err)
+	}
+	for _, e := range index.Entries {
+		switch {
+		case e.Mode == filemode.Submodule:
+			s.index[e.Name] = gitFile{}
+		case e.Mode.IsRegular() || e.Mode == filemode.Executable || e.Mode == filemode.Deprecated:
+			s.index[e.Name] = gitFile{hash: e.Hash.String(), executable: e.Mode == filemode.Executable, keepMode: s.keepMode}
+		}
+	}
+	s.head, err = readHead(repo)
+	return s, err
+}
+
+func readHead(repo *git.Repository) (*gitHead, error) {
+	ref, err := repo.Head()
+	if errors.Is(err, plumbing.ErrReferenceNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h := &gitHead{revision: "sha1:" + ref.Hash().String(), files: map[string]gitFile{}, modules: map[string]plumbing.Hash{}}
+	if ref.Name().IsBranch() {
+		h.revision = ref.Name().Short() + "@" + h.revision
+	}
+	if h.commit, err = repo.CommitObject(ref.Hash()); err != nil {
+		return nil, fmt.Errorf("commit %s: %w", ref.Hash(), err)
+	}
+	t, err := h.commit.Tree()
+	if err != nil {
+		return nil, err
+	}
+	return h, h.list(t)
+}
+
+func (h *gitHead) list(t *object.Tree) error {
+	walker := object.NewTreeWalker(t, true, nil)
+	defer walker.Close()
+	for {
+		name, e, err := walker.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case e.Mode == filemode.Submodule:
+			h.modules[name] = e.Hash
+		case e.Mode == filemode.Regular || e.Mode == filemode.Executable || e.Mode == filemode.Deprecated:
+			h.files[name] = gitFile{hash: e.Hash.String(), executable: e.Mode == filemode.Executable}
+		}
+	}
+}
+
+// newBlobHash hashes as Git does, whose object names are digests with a header.
+func newBlobHash(size int64) hash.Hash {
+	h := sha1.New()
+	h.Write(fmt.Appendf(nil, "blob %d\x00", size))
+	return h
+}
+
+// entry copies a file, or what is needed of a submodule. It returns what is there as a commit would hold it, and nil if
+// there is nothing.
+func (w *worktree) entry(name string, s *gitStatus) (*gitFile, error) {
+	tracked, known := s.index[name]
+	if known && tracked.hash == "" {
+		return nil, w.module(name, s)
+	}
+	if !known {
+		tracked.keepMode = false
+	}
+	f, err := w.file(name, &tracked)
+	if f != nil {
+		f.keepMode = false
+	}
+	return f, err
+}
+
+// module copies a submodule, or the empty directory that a clone without submodules has in its place. What differs from
+// the commit that the parent names makes the parent differ.
+func (w *worktree) module(name string, s *gitStatus) error {
+	if err := w.to.MkdirAll(name, 0o700); err != nil {
+		return err
+	}
+	dir := filepath.Join(w.dir, filepath.FromSlash(name))
+	if _, err := w.from.Lstat(path.Join(name, gitDirName)); err != nil || !w.options.RecurseSubmodules {
+		if w.options.RecurseSubmodules {
+			w.warnings = append(w.warnings, "submodule "+name+" is not checked out, and left out")
+		}
+		return nil
+	}
+	if w.depth++; w.depth > maxSubmoduleDepth {
+		return &limitError{what: "depth of submodules", limit: maxSubmoduleDepth}
+	}
+	defer func() { w.depth-- }()
+	repo, err := openRepository(dir)
+	if err != nil {
+		return err
+	}
+	sub := &worktree{ctx: w.ctx, dir: dir, options: w.options, limits: w.limits, skip: skipped(dir, w.options.SkipDirs), depth: w.depth}
+	if sub.from, err = w.from.OpenRoot(name); err != nil {
+		return err
+	}
+	defer func() { _ = sub.from.Close() }()
+	if sub.to, err = w.to.OpenRoot(name); err != nil {
+		return err
+	}
+	defer func() { _ = sub.to.Close() }()
+	head, err := sub.copy(repo)
+	if err != nil {
+		return fmt.Errorf("submodule %s: %w", name, err)
+	}
+	w.count += sub.count
+	w.warnings = append(w.warnings, sub.warnings...)
+	if head == nil || s.head != nil && head.commit.Hash != s.head.modules[name] {
+		s.head = nil
+	}
+	return nil
+}
+
+// untracked lists the regular files that the index does not have and no pattern ignores. Without a status there is no
+// Git: it lists all.
+func (w *worktree) untracked(s *gitStatus, patterns []gitignore.Pattern) ([]string, error) {
+	walk := &ignoreWalk{worktree: w, status: s}
+	err := walk.dir(".", patterns, 0)
+	return walk.names, err
+}
+
+type ignoreWalk struct {
+	*worktree
+	status *gitStatus
+	names  []string
+	seen   int
+}
+
+func (w *ignoreWalk) dir(dir string, patterns []gitignore.Pattern, depth int) error {
+	if depth > maxDepth {
+		return &limitError{what: "depth of directories", limit: maxDepth}
+	}
+	entries, err := fs.ReadDir(w.from.FS(), dir)
+	if err != nil {
+		return err
+	}
+	if w.seen += len(entries); w.seen > 4*w.limits.Entries {
+		return fmt.Errorf("there are more than %d files", w.seen)
+	}
+	if w.status != nil {
+		if patterns, err = w.withFile(patterns, dir); err != nil {
+			return err
+		}
+	}
+	matcher := gitignore.NewMatcher(patterns)
+	for _, e := range entries {
+		if w.ctx.Err() != nil {
+			return fetch.EndOf(w.ctx)
+		}
+		name := path.Join(dir, e.Name())
+		if e.Name() == gitDirName || w.skip[name] || w.foreign(name, e) || w.status != nil && matcher.Match(strings.Split(name, "/"), e.IsDir()) {
+			continue
+		}
+		if e.IsDir() {
+			if err := w.dir(name, patterns, depth+1); err != nil {
+				return err
+			}
+		} else if e.Type().IsRegular() && !w.tracked(name) {
+			w.names = append(w.names, name)
+		}
+	}
+	return nil
+}
+
+func (w *ignoreWalk) tracked(name string) bool {
+	if w.status == nil {
+		return false
+	}
+	_, found := w.status.index[name]
+	return found
+}
+
+// foreign tells whether a directory is another repository, which is none of this one's business.
+func (w *ignoreWalk) foreign(name string, e fs.DirEntry) bool {
+	if w.status == nil || !e.IsDir() {
+		return false
+	}
+	_, err := w.from.Lstat(path.Join(name, gitDirName))
+	return err == nil
+}
+
+// withFile adds the patterns of a directory's .gitignore. Git does not follow a link there.
+func (w *ignoreWalk) withFile(patterns []gitignore.Pattern, dir string) ([]gitignore.Pattern, error) {
+	name := path.Join(dir, ".gitignore")
+	fi, err := w.from.Lstat(name)
+	if err != nil || !fi.Mode().IsRegular() {
+		return patterns, nil
+	}
+	f, err := w.from.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	var domain []string
+	if dir != "." {
+		domain = strings.Split(dir, "/")
+	}
+	return readPatterns(slices.Clip(patterns), f, domain)
+}
+
+const maxIgnoreFile = 1 << 20
+
+func readPatterns(patterns []gitignore.Pattern, from io.Reader, domain []string) ([]gitignore.Pattern, error) {
+	lines := bufio.NewScanner(io.LimitReader(from, maxIgnoreFile))
+	lines.Buffer(nil, maxIgnoreFile)
+	for lines.Scan() {
+		line := strings.TrimSuffix(lines.Text(), "\r")
+		if !strings.HasPrefix(line, "#") && strings.TrimSpace(line) != "" {
+			patterns = append(patterns, gitignore.ParsePattern(line, domain))
+		}
+	}
+	return patterns, lines.Err()
+}
+
+// userPatterns reads the ignore files that are not in the working tree: the repository's own and the user's.
+func (w *worktree) userPatterns(repo *git.Repository) ([]gitignore.Pattern, error) {
+	var patterns []gitignore.Pattern
+	names := append(w.globalIgnore(repo), filepath.Join(w.dir, gitDirName, "info", "exclude"))
+	for _, name := range names {
+		f, err := file.Open(name)
+		if err != nil {
+			continue // there is none, or .git is not a directory, or nothing is wanted: /dev/null
+		}
+		patterns, err = readPatterns(patterns, f, nil)
+		_ = f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return patterns, nil
+}
+
+// globalIgnore finds core.excludesFile, or what stands for it if it is not set.
+func (w *worktree) globalIgnore(repo *git.Repository) []string {
+	getenv := w.options.Getenv
+	if getenv == nil {
+		return nil
+	}
+	home, config := getenv("HOME"), getenv("XDG_CONFIG_HOME")
+	if config == "" && home != "" {
+		config = filepath.Join(home, ".config")
+	}
+	excludes := ""
+	for _, name := range []string{filepath.Join(config, "git", "config"), filepath.Join(home, ".gitconfig")} {
+		if f, err := file.Open(name); err == nil && filepath.IsAbs(name) {
+			if c, err := gitconfig.ReadConfig(io.LimitReader(f, maxIgnoreFile)); err == nil && c.Raw.Section("core").HasOption("excludesfile") {
+				excludes = c.Raw.Section("core").Option("excludesfile")
+			}
+			_ = f.Close()
+		}
+	}
+	if c, err := repo.Config(); err == nil && c.Raw.Section("core").HasOption("excludesfile") {
+		excludes = c.Raw.Section("core").Option("excludesfile")
+	}
+	switch {
+	case strings.HasPrefix(excludes, "~/"):
+		return []string{filepath.Join(home, excludes[2:])}
+	case excludes != "":
+		return []string{excludes}
+	case config != "":
+		return []string{filepath.Join(config, "git", "ignore")}
+	}
+	return nil
+}

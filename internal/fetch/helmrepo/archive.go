@@ -1,0 +1,162 @@
+package helmrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+// Archive downloads the candidate's archive into dst, at most limit bytes, and checks it against the candidate's digest
+// as the options say. Of several URLs the next one is tried only after a network failure, 404, 410 or 5xx.
+func (h *Repository) Archive(ctx context.Context, c resolve.Candidate, dst fetch.Sink, limit int64) error {
+	targets, err := h.targets(c)
+	if err != nil {
+		return err
+	}
+	want := fetch.CandidateDigest(ctx, c, h.options.Digests)
+	return h.operation(ctx, targets[0].url, func(ctx context.Context, x *exchange) error {
+		return x.tryEach(ctx, targets, func(t *target) error {
+			file := archiveName(c, t.url.Path)
+			check := &digestCheck{ctx: ctx, want: want, policy: h.options.Digests, file: file}
+			return x.download(ctx, t.url, dst, limit, fetch.TooLargeArchive(file, limit), check.consume)
+		})
+	})
+}
+
+// A target is one of the URLs of an archive.
+type target struct {
+	url *url.URL
+	err error // why it is not a URL that can be fetched, or why it is no use to try it again
+}
+
+// targets resolves the candidate's URLs. The first one has to be good.
+func (h *Repository) targets(c resolve.Candidate) ([]*target, error) {
+	if len(c.URLs) == 0 {
+		return nil, fmt.Errorf("chart '%s' has no downloadable URLs", fetch.OneLine(c.Name, fetch.MaxName))
+	}
+	var targets []*target
+	for _, ref := range c.URLs {
+		u, err := archiveURL(h.base, ref)
+		targets = append(targets, &target{u, err})
+	}
+	return targets, targets[0].err
+}
+
+// tryEach tries the targets in order. Those that a retry cannot help are marked, and left out of the next round.
+func (x *exchange) tryEach(ctx context.Context, targets []*target, try func(*target) error) error {
+	var failed urlsError
+	for _, t := range targets {
+		err := t.err
+		if err == nil {
+			err = try(t)
+		}
+		if err == nil {
+			return nil
+		}
+		failed = append(failed, err)
+		if !NextPlace(err) || ctx.Err() != nil {
+			break
+		}
+		if !fetch.Transient(err) {
+			t.err = err
+		}
+	}
+	return JoinPlaces(failed)
+}
+
+// JoinPlaces is the failure of all places of an archive that were tried.
+func JoinPlaces(failed []error) error {
+	if len(failed) == 1 {
+		return failed[0]
+	}
+	return urlsError(failed)
+}
+
+// FailedBefore are the failures of the places that were tried before the last one.
+func FailedBefore(err error) []error {
+	var all urlsError
+	if !errors.As(err, &all) {
+		return nil
+	}
+	return all[:len(all)-1]
+}
+
+// NextPlace tells whether a failure is one after which the next place of an archive is tried: of the network, 404, 410 or
+// 5xx.
+func NextPlace(err error) bool {
+	var status *fetch.StatusError
+	if errors.As(err, &status) {
+		return status.Code == http.StatusNotFound || status.Code == http.StatusGone || status.Code >= 500
+	}
+	return fetch.Transient(err)
+}
+
+// urlsError is the failure of every URL that was tried.
+type urlsError []error
+
+func (e urlsError) Error() string {
+	var texts []string
+	for _, err := range e {
+		texts = append(texts, err.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (e urlsError) Unwrap() []error { return e }
+
+// Transient is true if one of them may come back, unless the last one was worth stopping for.
+func (e urlsError) Transient() bool {
+	last := e[len(e)-1]
+	if !NextPlace(last) {
+		return fetch.Transient(last)
+	}
+	for _, err := range e {
+		if fetch.Transient(err) {
+			return true
+		}
+	}
+	return false
+}
+
+// archiveName returns what to call an archive in messages.
+func archiveName(c resolve.Candidate, urlPath string) string {
+	if base := path.Base(urlPath); base != "." && base != "/" {
+		return fetch.OneLine(base, fetch.MaxName)
+	}
+	return fetch.OneLine(c.Name+"-"+c.Version+".tgz", fetch.MaxName)
+}
+
+// digestCheck compares an archive with its index entry while it is read.
+type digestCheck struct {
+	ctx    context.Context // for warnings
+	want   digest.Digest   // empty: nothing to compare with
+	policy fetch.DigestPolicy
+	file   string
+}
+
+// consume reads to the end.
+func (d *digestCheck) consume(r io.Reader) error {
+	if d.want != "" {
+		r = digest.NewReader(r, d.want)
+	}
+	err := fetch.Drain(r)
+	var mismatch *digest.MismatchError
+	if !errors.As(err, &mismatch) {
+		return err
+	}
+	err = &fetch.DigestError{File: d.file, Err: mismatch}
+	if d.policy == fetch.DigestEnforce {
+		return err
+	}
+	fetch.Warn(d.ctx, err)
+	return nil
+}

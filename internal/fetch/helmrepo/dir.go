@@ -1,0 +1,146 @@
+package helmrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/index"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+// Directory is a local directory in the place of a Helm repository of either type: one with an index.yaml, or one with nothing
+// but chart archives, for which an index is made. Nothing outside it is read, whatever links say. It is safe for use by
+// many goroutines.
+type Directory struct {
+	// Digests and Limits may be set before the first use. The zero values refuse wrong digests and are Helm's limits.
+	Digests fetch.DigestPolicy
+	Limits  chart.Limits // of the archives that an index is made of
+
+	root *os.Root
+}
+
+// OpenDirectory opens a directory, which has to be closed.
+func OpenDirectory(dir string) (*Directory, error) {
+	root, err := file.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Directory{root: root}, nil
+}
+
+// Close closes the directory.
+func (d *Directory) Close() error { return d.root.Close() }
+
+// Index copies the directory's index into dst, at most limit bytes, and reads it on the way.
+func (d *Directory) Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error) {
+	var scan indexScan
+	err := d.copyFile(ctx, indexFile, dst, limit, tooLargeIndex(limit), scan.consume)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = d.makeIndex(ctx, dst, limit, scan.consume)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return scan.offsets, nil
+}
+
+func (d *Directory) makeIndex(ctx context.Context, dst fetch.Sink, limit int64, consume func(io.Reader) error) error {
+	content, err := generateIndex(ctx, d.root, d.Limits)
+	if err != nil {
+		return err
+	}
+	if err := dst.Reset(); err != nil {
+		return fmt.Errorf("cannot start over: %w", err)
+	}
+	return fetch.Pump(localBody(ctx, strings.NewReader(content), int64(len(content)), limit, tooLargeIndex(limit)), dst, consume)
+}
+
+// Archive copies the candidate's archive into dst, at most limit bytes, and checks it against the candidate's digest.
+// A URL with a host is looked up by its base name; so is a path that does not exist.
+func (d *Directory) Archive(ctx context.Context, c resolve.Candidate, dst fetch.Sink, limit int64) error {
+	names := localNames(c)
+	want := fetch.CandidateDigest(ctx, c, d.Digests)
+	for _, name := range names {
+		file := fetch.OneLine(path.Base(filepath.ToSlash(name)), fetch.MaxName)
+		check := &digestCheck{ctx: ctx, want: want, policy: d.Digests, file: file}
+		err := d.copyFile(ctx, name, dst, limit, fetch.TooLargeArchive(file, limit), check.consume)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return fmt.Errorf("archive of chart '%s' %s is not in the directory, looked for %s: %w", fetch.OneLine(c.Name, fetch.MaxName),
+		fetch.OneLine(c.Version, fetch.MaxName), fetch.OneLine(strings.Join(names, ", "), fetch.MaxErrorText), fs.ErrNotExist)
+}
+
+// localNames lists where an archive may be, most exact first.
+func localNames(c resolve.Candidate) []string {
+	var names []string
+	add := func(slashed string) {
+		name, err := filepath.Localize(strings.TrimPrefix(path.Clean("/"+slashed), "/"))
+		if err == nil && name != "." && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, ref := range c.URLs {
+		u, err := url.Parse(ref)
+		if err != nil {
+			continue
+		}
+		if !u.IsAbs() && u.Host == "" {
+			add(u.Path)
+		}
+		add(path.Base(path.Clean("/" + u.Path)))
+	}
+	add(path.Base(c.Name) + "-" + c.Version + ".tgz")
+	return names
+}
+
+// copyFile copies a regular file. An error that matches fs.ErrNotExist says that there is none.
+func (d *Directory) copyFile(ctx context.Context, name string, dst fetch.Sink, limit int64, tooLarge error, consume func(io.Reader) error) error {
+	f, size, err := openRegular(d.root, name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if size > limit {
+		return tooLarge
+	}
+	if err := dst.Reset(); err != nil {
+		return fmt.Errorf("cannot start over: %w", err)
+	}
+	return fetch.Pump(localBody(ctx, f, size, limit, tooLarge), dst, consume)
+}
+
+func localBody(ctx context.Context, r io.Reader, size, limit int64, tooLarge error) *fetch.Body {
+	return &fetch.Body{
+		Ctx: ctx, Raw: r, Left: limit, TooLarge: tooLarge, Progress: fetch.Progress{Attempt: 1, Total: size},
+	}
+}
+
+// openRegular looks before it opens: opening a named pipe would wait for its writer.
+func openRegular(root *os.Root, name string) (*os.File, int64, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%s is not a regular file", filepath.ToSlash(name))
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}

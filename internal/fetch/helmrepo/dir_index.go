@@ -1,0 +1,101 @@
+package helmrepo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	godigest "github.com/opencontainers/go-digest"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// maxLocalFiles bounds a directory without an index. Repositories of this size have one.
+const maxLocalFiles = 50_000
+
+var errNoCharts = errors.New("directory holds neither an index.yaml nor a chart archive (.tgz)")
+
+// generateIndex writes an index of the chart archives in a directory, not below it. It depends on nothing but them: no
+// times, sorted by file name. What is no chart is left out with a warning, as "helm repo index" leaves it out.
+func generateIndex(ctx context.Context, root *os.Root, limits chart.Limits) (string, error) {
+	names, err := archiveNames(root)
+	if err != nil {
+		return "", err
+	}
+	entries := map[string][]any{}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return "", fetch.EndOf(ctx)
+		}
+		meta, entry, err := indexEntry(root, name, limits)
+		if err != nil {
+			fetch.Warn(ctx, fmt.Errorf("%s is left out of the index: %w", fetch.OneLine(name, fetch.MaxName), err))
+			continue
+		}
+		entries[meta.Name] = append(entries[meta.Name], entry)
+	}
+	if len(entries) == 0 {
+		return "", errNoCharts
+	}
+	content, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "entries": entries})
+	return string(content), err
+}
+
+func archiveNames(root *os.Root) ([]string, error) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = dir.Close() }()
+	files, err := dir.ReadDir(maxLocalFiles + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(files) > maxLocalFiles {
+		return nil, fmt.Errorf("directory without an index.yaml holds more than %d files", maxLocalFiles)
+	}
+	var names []string
+	for _, f := range files {
+		if strings.HasSuffix(f.Name(), ".tgz") && !f.IsDir() {
+			names = append(names, f.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// indexEntry returns what an index says about an archive: its metadata, where it is, its digest.
+func indexEntry(root *os.Root, name string, limits chart.Limits) (*helmchart.Metadata, map[string]any, error) {
+	f, _, err := openRegular(root, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = f.Close() }()
+	sum := digest.NewWriter(godigest.SHA256)
+	limits.Name = name
+	meta, _, err := chart.Check(io.TeeReader(f, sum), limits)
+	if err != nil {
+		return nil, nil, err
+	}
+	content, err := json.Marshal(meta)
+	if err != nil {
+		return nil, nil, err
+	}
+	var entry map[string]any
+	if err := json.Unmarshal(content, &entry); err != nil {
+		return nil, nil, err
+	}
+	entry["urls"] = []string{(&url.URL{Path: name}).String()}
+	entry["digest"] = sum.Digest().Encoded()
+	return meta, entry, nil
+}

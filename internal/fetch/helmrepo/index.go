@@ -1,0 +1,88 @@
+package helmrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/index"
+)
+
+// An IndexError is an index that was fetched and cannot be read.
+type IndexError struct{ Err error }
+
+func (e *IndexError) Error() string { return e.Err.Error() }
+
+func (e *IndexError) Unwrap() error { return e.Err }
+
+// Transient is false: the server answered, and would so again.
+func (e *IndexError) Transient() bool { return false }
+
+// Index downloads the repository's index into dst, at most limit bytes, and reads it on the way. What a single pass
+// cannot tell about it, [index.Offsets.Check] does.
+func (h *Repository) Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error) {
+	offsets, _, err := h.NewIndex(ctx, dst, limit, "")
+	return offsets, err
+}
+
+// NewIndex is Index unless the index has the tag known: then the error is [ErrNotModified]. It returns the tag that the
+// index has now.
+func (h *Repository) NewIndex(ctx context.Context, dst fetch.Sink, limit int64, known Tag) (*index.Offsets, Tag, error) {
+	u := indexURL(h.base)
+	var scan indexScan
+	var tag Tag
+	err := h.operation(ctx, u, func(ctx context.Context, x *exchange) error {
+		x.ahead, x.known = true, known
+		err := x.download(ctx, u, dst, limit, tooLargeIndex(limit), scan.consume)
+		tag = x.tag
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return scan.offsets, tag, nil
+}
+
+func tooLargeIndex(limit int64) error {
+	return fetch.NewSizeError(fmt.Sprintf("index exceeds the maximum index file size of %d bytes", limit))
+}
+
+// indexScan reads an index while it passes by.
+type indexScan struct{ offsets *index.Offsets }
+
+func (s *indexScan) consume(r io.Reader) error {
+	beginning := &head{from: r}
+	offsets, err := index.Scan(beginning)
+	switch {
+	case fetch.LooksLikeHTML(beginning.bytes):
+		return &IndexError{fetch.WithHint(errWebPage, "spec.url is the directory that holds index.yaml, not a page about it; a page may also ask to sign in")}
+	case fetch.LooksLikeGzip(beginning.bytes):
+		return &IndexError{errCompressed}
+	case err != nil:
+		return &IndexError{err}
+	}
+	s.offsets = offsets
+	return nil
+}
+
+// Neither can be an index, and what a YAML parser says about them helps nobody.
+var (
+	errWebPage    = errors.New("the answer is a web page, not an index")
+	errCompressed = errors.New("the answer is a compressed file, although no compression was asked for")
+)
+
+// head keeps the beginning of what is read.
+type head struct {
+	from  io.Reader
+	bytes []byte
+}
+
+func (h *head) Read(p []byte) (int, error) {
+	n, err := h.from.Read(p)
+	if room := fetch.MaxHead - len(h.bytes); room > 0 {
+		h.bytes = append(h.bytes, p[:min(n, room)]...)
+	}
+	return n, err
+}

@@ -1,0 +1,70 @@
+package helmrepo
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+// Provenance downloads the provenance file of the candidate's archive into dst. Of several URLs the next one is tried as
+// for the archive. If no server has it, the error matches fs.ErrNotExist.
+func (h *Repository) Provenance(ctx context.Context, c resolve.Candidate, dst fetch.Sink) error {
+	targets, err := h.targets(c)
+	if err != nil {
+		return err
+	}
+	file := fetch.OneLine(path.Base(targets[0].url.Path), fetch.MaxName) + fetch.ProvenanceSuffix
+	tooLarge := &fetch.ProvenanceError{File: file, Err: fetch.ErrProvenanceSize}
+	err = h.operation(ctx, targets[0].url, func(ctx context.Context, x *exchange) error {
+		return x.tryEach(ctx, targets, func(t *target) error {
+			u := *t.url
+			u.Path, u.RawPath = u.Path+fetch.ProvenanceSuffix, ""
+			return x.download(ctx, &u, dst, fetch.MaxProvenanceBytes, tooLarge, fetch.Drain)
+		})
+	})
+	if absent(err) {
+		return &fetch.ProvenanceError{File: file, Err: fs.ErrNotExist}
+	}
+	return err
+}
+
+// absent tells whether every server that was asked said that there is no such file. One that could not be asked may
+// have it.
+func absent(err error) bool {
+	var several urlsError
+	if errors.As(err, &several) {
+		for _, err := range several {
+			if !absent(err) {
+				return false
+			}
+		}
+		return true
+	}
+	var status *fetch.StatusError
+	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
+}
+
+// Provenance copies the provenance file beside the candidate's archive into dst. If there is none, the error matches
+// fs.ErrNotExist.
+func (d *Directory) Provenance(ctx context.Context, c resolve.Candidate, dst fetch.Sink) error {
+	for _, name := range localNames(c) {
+		// The file has to belong to the archive that is used.
+		if _, err := d.root.Stat(name); err != nil {
+			continue
+		}
+		file := fetch.OneLine(path.Base(filepath.ToSlash(name)), fetch.MaxName) + fetch.ProvenanceSuffix
+		err := d.copyFile(ctx, name+fetch.ProvenanceSuffix, dst, fetch.MaxProvenanceBytes, &fetch.ProvenanceError{File: file, Err: fetch.ErrProvenanceSize}, fetch.Drain)
+		if errors.Is(err, fs.ErrNotExist) {
+			return &fetch.ProvenanceError{File: file, Err: fs.ErrNotExist}
+		}
+		return err
+	}
+	return &fetch.ProvenanceError{File: strings.Join(c.URLs, ", "), Err: fs.ErrNotExist}
+}

@@ -1,0 +1,187 @@
+// Package helmrepo talks to Helm repositories on HTTP servers, and to local directories in their place. It downloads indexes,
+// archives and provenance files; it does not choose among versions.
+package helmrepo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// Options are the settings of one HelmRepository.
+type Options struct {
+	PassCredentials bool
+	Timeout         time.Duration // spec.timeout: of one index or one archive, with its retries; 0 is none
+	Digests         fetch.DigestPolicy
+}
+
+// Repository is a Helm repository on an Repository server. It is safe for use by many goroutines.
+type Repository struct {
+	client    *fetch.Client
+	base      *url.URL // normalised, without user and password
+	identity  *auth.Identity
+	options   Options
+	transport http.RoundTripper
+}
+
+// Open opens the repository at a URL, without asking its server anything. User and password in the URL are the
+// identity's, if it has none. An error is a *url.Error or a *SchemeError.
+func Open(c *fetch.Client, base string, id *auth.Identity, o Options) (*Repository, error) {
+	normal, err := fetch.NormalizeURL(base)
+	if err != nil {
+		return nil, err
+	}
+	u, err := auth.ParseURL(normal)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return nil, &fetch.SchemeError{Scheme: u.Scheme}
+	}
+	if u.Hostname() == "" {
+		return nil, auth.RedactURLError(&url.Error{Op: "parse", URL: base, Err: fetch.ErrNoHost})
+	}
+	id = id.WithUserinfo(u.User)
+	u.User = nil
+	return &Repository{client: c, base: u, identity: id, options: o, transport: c.Transport(id, u, o.PassCredentials)}, nil
+}
+
+// operation runs attempt with retries within the repository's timeout, in one slot.
+func (h *Repository) operation(ctx context.Context, first *url.URL, attempt func(context.Context, *exchange) error) error {
+	s := h.client.NewSlot()
+	defer s.Free()
+	// Waiting for this process's own transfers does not count: a chart would else time out for being one of many.
+	if err := s.Move(ctx, first); err != nil {
+		return fetch.NewRequestError(ctx, first.String(), err)
+	}
+	if h.options.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, h.options.Timeout,
+			&fetch.TimeoutError{Name: "spec.timeout", After: h.options.Timeout})
+		defer cancel()
+	}
+	return h.client.Retry(ctx, func(ctx context.Context, n int) error {
+		return attempt(ctx, &exchange{repo: h, slot: s, attempt: n})
+	})
+}
+
+// An exchange is one attempt to get one file.
+type exchange struct {
+	repo    *Repository
+	slot    *fetch.Slot
+	attempt int
+	ahead   bool // transfer while what has come is consumed
+	known   Tag  // of what the caller has already
+	tag     Tag  // of the answer
+}
+
+// get requests u and follows redirects. The answer's status is 200, and its body has to be closed.
+func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) {
+	seen := map[string]bool{}
+	for at := u; ; {
+		seen[at.String()] = true
+		first := len(seen) == 1
+		answer, err := x.send(ctx, at, first)
+		if err != nil {
+			return nil, err
+		}
+		if answer.StatusCode == http.StatusOK {
+			if first {
+				x.tag = tagOf(answer)
+			}
+			return answer, nil
+		}
+		words := fetch.Snippet(answer)
+		if answer.StatusCode == http.StatusNotModified && first && x.known != "" {
+			return nil, ErrNotModified
+		}
+		next, err := fetch.Redirect(answer, at)
+		switch {
+		case next == nil && err == nil:
+			return nil, x.statusError(answer, words, u, at)
+		case err != nil:
+			return nil, err
+		case len(seen) > fetch.MaxRedirects:
+			return nil, fetch.NewRequestError(ctx, u.String(), fmt.Errorf("stopped after %d redirects", fetch.MaxRedirects))
+		case seen[next.String()]:
+			return nil, fetch.NewRequestError(ctx, u.String(), fmt.Errorf("redirect loop: back to %s", auth.RedactURL(next.String())))
+		}
+		if !fetch.SameSite(u, next) {
+			ctx = auth.Foreign(ctx)
+		}
+		at = next
+	}
+}
+
+// A Tag is the name that a server gives to the version of a file, a strong entity tag of Repository: two files with the same
+// have the same bytes. It is empty if the server gives none, or another server answered in its stead.
+type Tag string
+
+// maxTag bounds a tag, in bytes.
+const maxTag = 1 << 10
+
+// ErrNotModified says that the file has the tag that the caller knows already.
+var ErrNotModified = errors.New("not modified")
+
+func tagOf(answer *http.Response) Tag {
+	tag := answer.Header.Get("ETag")
+	if len(tag) < 3 || len(tag) > maxTag || tag[0] != '"' || tag[len(tag)-1] != '"' {
+		return ""
+	}
+	if strings.ContainsFunc(tag, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return ""
+	}
+	return Tag(tag)
+}
+
+// send makes one request. Only the first one asks for what is new: a tag means nothing to a server that one is redirected
+// to.
+func (x *exchange) send(ctx context.Context, u *url.URL, first bool) (*http.Response, error) {
+	if err := x.slot.Move(ctx, u); err != nil {
+		return nil, fetch.NewRequestError(ctx, u.String(), err)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, auth.RedactURLError(err)
+	}
+	if first && x.known != "" {
+		r.Header.Set("If-None-Match", string(x.known))
+	}
+	answer, err := x.repo.transport.RoundTrip(r)
+	if err != nil {
+		return nil, x.requestError(ctx, u, err)
+	}
+	return answer, nil
+}
+
+// statusError describes an answer to a request for u that came, after redirects, from the URL at.
+func (x *exchange) statusError(answer *http.Response, words []byte, u, at *url.URL) error {
+	e := fetch.NewStatusError(answer, u.String(), words, x.scrubber(u, at), x.repo.client.Config.Now())
+	e.Advice = x.repo.statusHint(e, u, at)
+	return e
+}
+
+func (x *exchange) requestError(ctx context.Context, u *url.URL, err error) error {
+	e := fetch.NewRequestError(ctx, u.String(), err)
+	e.Text = fetch.OneLine(x.scrubber(u)(e.Err.Error()), fetch.MaxErrorText)
+	e.Advice = x.repo.requestHint(e.Err)
+	return e
+}
+
+// scrubber removes what is secret from the words of a server that was asked for these URLs.
+func (x *exchange) scrubber(urls ...*url.URL) func(string) string {
+	return func(text string) string {
+		text = x.repo.identity.Scrub(text)
+		for _, u := range urls {
+			text = auth.ScrubURL(text, u)
+		}
+		return text
+	}
+}

@@ -1,0 +1,175 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+// Archive downloads a pinned chart's archive into dst, at most limit bytes, and checks it against the manifest while it is
+// read.
+func (o *Namespace) Archive(ctx context.Context, m *Manifest, dst fetch.Sink, limit int64) error {
+	return o.blob(ctx, m, &blob{desc: m.Layer, dst: dst, limit: limit})
+}
+
+// A blob is something to download.
+type blob struct {
+	desc  ocispec.Descriptor
+	dst   fetch.Sink
+	limit int64
+	also  digest.Digest // what an index says the digest is, if that is of another algorithm
+}
+
+func (o *Namespace) blob(ctx context.Context, m *Manifest, b *blob) error {
+	var err error
+	if b.desc.Size > b.limit {
+		err = fetch.TooLargeArchive(m.file(), b.limit)
+	} else {
+		err = o.operation(ctx, m.ref, m.chart, func(x *exchange) error {
+			x.stream = true
+			return o.client.Retry(ctx, func(ctx context.Context, n int) error { return x.download(ctx, b, n) })
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("failed to get '%s': %w", m.Ref, err)
+	}
+	return nil
+}
+
+func (m *Manifest) file() string {
+	return fetch.OneLine(path.Base(m.ref.Repository)+"-"+m.Version()+".tgz", fetch.MaxName)
+}
+
+// download makes one attempt.
+func (x *exchange) download(ctx context.Context, b *blob, attempt int) error {
+	if err := b.dst.Reset(); err != nil {
+		return fmt.Errorf("cannot start over: %w", err)
+	}
+	ctx, watch := watchProgress(ctx, x.oci.options.NoProgress)
+	defer watch.stop()
+	x.ctx = ctx
+	content, err := x.repository().Blobs().Fetch(ctx, b.desc)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }()
+	in := &fetch.Body{
+		Ctx: ctx, Raw: watch.reader(content), URL: x.oci.origin.String(), Left: b.desc.Size, TooLarge: b.wrong(errSize),
+		Progress: fetch.Progress{Attempt: attempt, Total: b.desc.Size},
+	}
+	return fetch.Pump(in, b.dst, func(r io.Reader) error { return b.check(in, r) })
+}
+
+func (b *blob) wrong(err error) error {
+	return &BlobError{What: "layer " + b.desc.Digest.String(), Err: err}
+}
+
+// check reads to the end.
+func (b *blob) check(in *fetch.Body, r io.Reader) error {
+	r = digest.NewReader(r, b.desc.Digest)
+	if b.also != "" {
+		r = digest.NewReader(r, b.also)
+	}
+	_, err := io.Copy(io.Discard, r)
+	var mismatch *digest.MismatchError
+	switch isMismatch := errors.As(err, &mismatch); {
+	case isMismatch && mismatch.Want == b.also:
+		return &fetch.DigestError{File: b.desc.Digest.String(), Err: mismatch}
+	case err != nil && !isMismatch:
+		return err
+	case in.Left > 0:
+		return b.wrong(errSize)
+	case isMismatch:
+		return b.wrong(err)
+	}
+	return nil
+}
+
+// Archive downloads an archive that an entry of an HTTP index keeps in a registry: ref is oci://host/repository, with
+// a tag, a digest, or neither, in which case the version is the tag. The options' TLS settings are for that registry.
+// A want that is not empty is what the index says the archive's digest is.
+func (c *Client) Archive(ctx context.Context, ref, version string, want digest.Digest, o Options, dst fetch.Sink, limit int64) (*Manifest, error) {
+	repo, m, err := c.pinReference(ctx, ref, version, o)
+	if err != nil {
+		return nil, err
+	}
+	b := &blob{desc: m.Layer, dst: dst, limit: limit}
+	switch {
+	case want == "" || want == m.Layer.Digest:
+	case want.Algorithm() != m.Layer.Digest.Algorithm():
+		b.also = want
+	default: // no need to download it
+		return nil, &fetch.DigestError{File: m.Ref, Err: &digest.MismatchError{Want: want, Got: m.Layer.Digest}}
+	}
+	if err := repo.blob(ctx, m, b); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Candidate downloads the archive of a candidate whose index entry points at a registry. What the index says of its
+// digest is treated as the policy says.
+func (c *Client) Candidate(ctx context.Context, cand resolve.Candidate, policy fetch.DigestPolicy, o Options, dst fetch.Sink, limit int64) error {
+	want := fetch.CandidateDigest(ctx, cand, policy)
+	_, err := c.Archive(ctx, cand.URLs[0], cand.Version, want, o, dst, limit)
+	var wrong *fetch.DigestError
+	if policy == fetch.DigestWarn && errors.As(err, &wrong) {
+		fetch.Warn(ctx, wrong)
+		_, err = c.Archive(ctx, cand.URLs[0], cand.Version, "", o, dst, limit)
+	}
+	return err
+}
+
+// pinReference opens the registry of a reference, and asks what it names.
+func (c *Client) pinReference(ctx context.Context, ref, version string, o Options) (*Namespace, *Manifest, error) {
+	name, err := parseReference(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	chart := path.Base(name.Repository)
+	reference := name.Reference
+	name.Reference = ""
+	name.Repository = strings.Trim(strings.TrimSuffix(name.Repository, chart), "/")
+	repo := c.open(name, o)
+	var m *Manifest
+	switch {
+	case strings.Contains(reference, ":"):
+		m, err = repo.PinDigest(ctx, chart, digest.Digest(reference))
+	case reference != "":
+		m, err = repo.Pin(ctx, chart, reference)
+	default:
+		m, err = repo.Pin(ctx, chart, version)
+	}
+	return repo, m, err
+}
+
+// parseReference returns host, repository and, if there is one, tag or digest.
+func parseReference(raw string) (registry.Reference, error) {
+	refuse := func(reason string) (registry.Reference, error) {
+		return registry.Reference{}, &URLError{URL: auth.RedactURL(raw), Reason: reason}
+	}
+	rest, ok := strings.CutPrefix(raw, scheme)
+	if !ok {
+		return refuse("")
+	}
+	host, rest, _ := strings.Cut(rest, "/")
+	if strings.Contains(host, "@") {
+		return refuse("credentials in the URL are not used")
+	}
+	ref, err := registry.ParseReference(host + "/" + rest)
+	if err != nil || ref.Repository == "" {
+		return refuse("not a reference to a chart in a registry")
+	}
+	return ref, nil
+}

@@ -1,0 +1,240 @@
+package oci
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// HelmChartType is the media type of the layer that holds a chart.
+const HelmChartType = helmChartType
+
+// maxIndexDepth is how many indexes may lie in each other. Those that are pushed have one.
+const maxIndexDepth = 3
+
+// An Artifact is what a digest names, or the manifest that is taken of the index that it names.
+type Artifact struct {
+	Digest      digest.Digest // of the manifest
+	Annotations map[string]string
+	Config      string // media type
+	Layers      []ocispec.Descriptor
+}
+
+// IsChart tells whether it is a Helm chart by its config.
+func (a *Artifact) IsChart() bool { return a.Config == helmConfigType }
+
+// ParseDigest reads spec.ref.digest. The errors are those that source-controller shows.
+func ParseDigest(text string) (digest.Digest, error) {
+	algorithm, hex, ok := strings.Cut(text, ":")
+	if !ok || algorithm == "" || hex == "" {
+		return "", fmt.Errorf("cannot parse hash: %q", text)
+	}
+	if rest := strings.TrimLeft(hex, "0123456789abcdef"); rest != "" {
+		return "", fmt.Errorf("found non-hex character in hash: %c", []rune(rest)[0])
+	}
+	sizes := map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}
+	switch size, known := sizes[algorithm]; {
+	case !known:
+		return "", fmt.Errorf("unsupported hash: %q", algorithm)
+	case len(hex) != size:
+		return "", fmt.Errorf("wrong number of hex digits for %s: %s", algorithm, hex)
+	}
+	return digest.Parse(text)
+}
+
+// Manifest gets what a digest names. Of an index it takes the manifest for linux/amd64, as Flux does; without one, the
+// only manifest in it that is a Helm chart. A *ManifestError tells that what is there cannot be read.
+func (r *Repository) Manifest(ctx context.Context, d digest.Digest) (*Artifact, error) {
+	a := &Artifact{}
+	err := r.operation(ctx, func(ctx context.Context, x *exchange) error { return x.artifact(ctx, d, a, 0) })
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Pin is Digest for those who are about to get the manifest anyhow: it comes with the digest. It is nil where more than
+// one answer is needed, or where what came cannot be read, which Manifest then tells.
+func (r *Repository) Pin(ctx context.Context, tag string) (found digest.Digest, a *Artifact, err error) {
+	if err := CheckTag(tag); err != nil {
+		return "", nil, err
+	}
+	err = r.operation(ctx, func(ctx context.Context, x *exchange) error {
+		content, err := x.manifest(ctx, tag)
+		if err != nil {
+			return err
+		}
+		found = x.digest
+		if doc, err := parseManifest(content); err == nil && !doc.isIndex() {
+			a = &Artifact{}
+			a.fill(found, doc)
+		}
+		return nil
+	})
+	return found, a, err
+}
+
+// artifact fills in what is at the end of the way from a digest.
+func (x *exchange) artifact(ctx context.Context, d digest.Digest, a *Artifact, depth int) error {
+	doc, err := x.document(ctx, d)
+	switch {
+	case err != nil:
+		return err
+	case !doc.isIndex():
+		a.fill(d, doc)
+		return nil
+	case depth == maxIndexDepth:
+		return &ManifestError{Reason: fmt.Sprintf("more than %d image indexes lie in each other", maxIndexDepth)}
+	}
+	i := slices.IndexFunc(doc.Manifests, isDefaultPlatform)
+	if i < 0 {
+		return x.onlyChart(ctx, d, doc, a)
+	}
+	child, err := digest.Parse(doc.Manifests[i].Digest.String())
+	if err != nil {
+		return &ManifestError{Reason: "the image index lists a manifest without a valid digest"}
+	}
+	return x.artifact(ctx, child, a, depth+1)
+}
+
+// isDefaultPlatform is true of what Flux takes out of an index. A manifest that names no platform counts as for it.
+func isDefaultPlatform(d ocispec.Descriptor) bool {
+	return d.Platform == nil || d.Platform.OS == "linux" && d.Platform.Architecture == "amd64"
+}
+
+// onlyChart looks for the one chart among manifests for other platforms.
+func (x *exchange) onlyChart(ctx context.Context, index digest.Digest, doc *manifestDocument, a *Artifact) error {
+	none := &ManifestError{Reason: fmt.Sprintf("no child with platform linux/amd64 in index %s", index)}
+	children := doc.candidates()
+	if len(children) > maxIndexChildren {
+		return none
+	}
+	found := 0
+	for _, child := range children {
+		doc, err := x.document(ctx, digest.Digest(child.Digest))
+		if err != nil {
+			return err
+		}
+		if doc.Config != nil && doc.Config.MediaType == helmConfigType {
+			a.fill(digest.Digest(child.Digest), doc)
+			found++
+		}
+	}
+	if found != 1 {
+		return none
+	}
+	return nil
+}
+
+func (x *exchange) document(ctx context.Context, d digest.Digest) (*manifestDocument, error) {
+	content, err := x.manifest(ctx, d.String())
+	if err != nil {
+		return nil, err
+	}
+	return parseManifest(content)
+}
+
+func (a *Artifact) fill(d digest.Digest, doc *manifestDocument) {
+	a.Digest, a.Annotations, a.Layers, a.Config = d, doc.Annotations, doc.Layers, ""
+	if doc.Config != nil {
+		a.Config = doc.Config.MediaType
+	}
+}
+
+// A LayerError tells that an artifact has no layer like the one asked for, or that it is too large.
+type LayerError struct {
+	Reason   string
+	hint     string
+	tooLarge bool
+}
+
+func (e *LayerError) Error() string { return e.Reason }
+
+// Hint tells what there is, or is empty.
+func (e *LayerError) Hint() string { return e.hint }
+
+// TooLarge tells whether there is such a layer, but with more bytes than it may have.
+func (e *LayerError) TooLarge() bool { return e.tooLarge }
+
+// An Layer is one layer of an artifact.
+type Layer struct {
+	MediaType string
+	Digest    digest.Digest
+	Size      int64
+	// First is the media type of the first layer, if that is another one although no layer was asked for.
+	First string
+
+	desc ocispec.Descriptor
+}
+
+// Layer is the first layer of a media type or, if that is empty, the first of all; of a Helm chart it is then the chart,
+// whatever comes before it. An error is a [*LayerError].
+func (a *Artifact) Layer(mediaType string) (*Layer, error) {
+	if len(a.Layers) == 0 {
+		return nil, &LayerError{Reason: "no layers found in artifact"}
+	}
+	i := a.index(mediaType)
+	switch {
+	case i < 0 && mediaType != "":
+		return nil, &LayerError{
+			Reason: fmt.Sprintf("failed to find layer with media type '%s' in artifact", mediaType),
+			hint:   "the artifact has layers of the media types: " + a.mediaTypes(),
+		}
+	case i < 0:
+		i = 0
+	}
+	d := a.Layers[i]
+	parsed, err := digest.Parse(d.Digest.String())
+	if err != nil || d.Size < 0 {
+		return nil, &LayerError{Reason: "the artifact has a layer without a valid digest and size"}
+	}
+	layer := &Layer{MediaType: d.MediaType, Digest: parsed, Size: d.Size, desc: d}
+	if i > 0 && mediaType == "" {
+		layer.First = a.Layers[0].MediaType
+	}
+	return layer, nil
+}
+
+// index is that of the layer, -1 if there is none of the media type.
+func (a *Artifact) index(mediaType string) int {
+	first := func(types ...string) int {
+		return slices.IndexFunc(a.Layers, func(d ocispec.Descriptor) bool { return slices.Contains(types, d.MediaType) })
+	}
+	switch {
+	case mediaType != "":
+		return first(mediaType)
+	case a.IsChart():
+		return first(helmChartType, helmLegacyType)
+	}
+	return 0
+}
+
+const maxShownTypes = 5
+
+func (a *Artifact) mediaTypes() string {
+	var all []string
+	for _, d := range a.Layers {
+		if t := fetch.OneLine(d.MediaType, fetch.MaxName); !slices.Contains(all, t) && len(all) < maxShownTypes {
+			all = append(all, t)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// Pull downloads a layer into dst, at most limit bytes, and checks it while it is read.
+func (r *Repository) Pull(ctx context.Context, l *Layer, dst fetch.Sink, limit int64) error {
+	if l.Size > limit {
+		return &LayerError{Reason: fmt.Sprintf("layer %s has %d bytes, more than the limit of %d", l.Digest, l.Size, limit), tooLarge: true}
+	}
+	b := &blob{desc: l.desc, dst: dst, limit: limit}
+	return r.operation(ctx, func(ctx context.Context, x *exchange) error {
+		x.stream = true
+		return r.oci.client.Retry(ctx, func(ctx context.Context, n int) error { return x.download(ctx, b, n) })
+	})
+}

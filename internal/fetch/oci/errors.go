@@ -1,0 +1,200 @@
+package oci
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// A RegistryError is a registry's answer with another status than 200.
+type RegistryError struct {
+	*fetch.StatusError
+	Codes  []string // as the distribution specification has them, if it has any
+	Reason string   // the registry's own words, may be empty
+	What   string   // what there is not: "repository", "tag", "manifest", "blob", or empty
+}
+
+func (e *RegistryError) Error() string {
+	text := e.Status
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	if e.What != "" {
+		text = "no such " + e.What + " in the registry: " + text
+	}
+	return text
+}
+
+// Unwrap returns the answer without what is special about registries.
+func (e *RegistryError) Unwrap() error { return e.StatusError }
+
+// Is makes a 404 an fs.ErrNotExist.
+func (e *RegistryError) Is(target error) bool {
+	return target == fs.ErrNotExist && e.Code == http.StatusNotFound
+}
+
+// A ManifestError tells that something in a registry is no chart.
+type ManifestError struct {
+	Reason string
+	hint   string
+}
+
+func (e *ManifestError) Error() string { return e.Reason }
+
+// Hint tells what it may be instead.
+func (e *ManifestError) Hint() string { return e.hint }
+
+// Transient is false.
+func (e *ManifestError) Transient() bool { return false }
+
+// registryError describes an answer that came, after redirects, from the URL at.
+func (x *exchange) registryError(ctx context.Context, answer *http.Response, words []byte, at *url.URL) error {
+	scrub := x.scrubber(at)
+	refusal := auth.ReadRefusal(answer.Header.Get("Content-Type"), scrub(string(words)))
+	status := fetch.NewStatusError(answer, at.String(), words, scrub, x.oci.client.Config.Now())
+	e := &RegistryError{StatusError: status, Codes: refusal.Codes, Reason: refusal.Reason}
+	if e.Code == http.StatusNotFound {
+		e.What = missing(refusal.Codes, at.Path)
+	}
+	e.Advice = x.statusHint(ctx, e, at)
+	return e
+}
+
+// scrubber takes out of a text from outside what the registry was shown, and what a redirect was signed with.
+func (x *exchange) scrubber(at *url.URL) func(string) string {
+	return func(text string) string {
+		if s, ok := x.oci.transport.(interface{ Scrub(string) string }); ok {
+			text = s.Scrub(text)
+		}
+		return auth.ScrubURL(text, at)
+	}
+}
+
+// missing tells what a 404 is about. Some registries have one code for all, or none.
+func missing(codes []string, urlPath string) string {
+	switch {
+	case slices.Contains(codes, "NAME_UNKNOWN"), slices.Contains(codes, "NAME_INVALID"):
+		return "repository"
+	case slices.Contains(codes, "BLOB_UNKNOWN"):
+		return "blob"
+	case !slices.Contains(codes, "MANIFEST_UNKNOWN"):
+		return ""
+	case strings.Contains(path.Base(urlPath), ":"):
+		return "manifest"
+	}
+	return "tag"
+}
+
+// statusHint recognises known mistakes behind an answer.
+func (x *exchange) statusHint(ctx context.Context, e *RegistryError, at *url.URL) string {
+	switch {
+	case !auth.SameOrigin(at, x.oci.origin):
+		return ""
+	case e.AuthFailure():
+		return x.authHint(ctx, e)
+	case e.Code == http.StatusNotFound:
+		return x.notFoundHint(e)
+	case e.Code == http.StatusTooManyRequests && x.oci.login(ctx, x.ref.Repository).Credential.IsZero():
+		return "the registry limits anonymous requests: a login may raise the limit"
+	case e.Code == http.StatusBadRequest && x.oci.options.Insecure:
+		return "spec.insecure: true is plain HTTP: leave it out if the registry speaks HTTPS"
+	}
+	return ""
+}
+
+func (x *exchange) notFoundHint(e *RegistryError) string {
+	namespace := x.oci.name.Repository
+	switch {
+	case x.chart != "" && (namespace == x.chart || strings.HasSuffix(namespace, "/"+x.chart)):
+		parent := strings.Trim(strings.TrimSuffix(namespace, x.chart), "/")
+		return fmt.Sprintf("spec.url ends in the chart's name, which is appended to it: use %s%s",
+			scheme, path.Join(x.oci.Host(), parent))
+	case len(e.Codes) == 0:
+		return fmt.Sprintf("'%s' may be no registry", x.oci.Host())
+	}
+	return ""
+}
+
+func (x *exchange) authHint(ctx context.Context, e *RegistryError) string {
+	login := x.oci.login(ctx, x.ref.Repository)
+	permission := auth.CloudPermission(x.oci.Host())
+	switch {
+	case login.Problem != nil:
+		return login.Problem.Error()
+	case login.Credential.IsZero() && auth.RegistryHost(x.oci.Host()) == "docker.io":
+		return "the repository is private, or there is none: Docker Hub gives the same answer to both"
+	case login.Credential.IsZero():
+		return fmt.Sprintf("log in with 'helm registry login %s', or refer with spec.secretRef to a Secret of type kubernetes.io/dockerconfigjson", x.oci.Host())
+	case e.Code == http.StatusForbidden && permission != "":
+		return "the login is accepted, but may lack the permission to pull: " + permission
+	case e.Code == http.StatusForbidden:
+		return fmt.Sprintf("the login from %s may lack the permission to read '%s'", login.Source, x.ref.Repository)
+	}
+	return fmt.Sprintf("the registry does not accept the login from %s", login.Source)
+}
+
+// requestError describes a request for u that got no answer from where it was redirected to.
+func (x *exchange) requestError(ctx context.Context, u, at *url.URL, err error) error {
+	e := fetch.NewRequestError(ctx, shownURL(u), err)
+	if proxy := (*auth.ProxyError)(nil); errors.As(err, &proxy) && x.oci.options.Proxy != nil {
+		e.Err = &ownProxyError{code: proxy.Code, text: e.Err.Error()}
+	}
+	e.Text = fetch.OneLine(x.scrubber(at)(e.Err.Error()), fetch.MaxErrorText)
+	e.Advice = x.requestHint(ctx, e.Err)
+	return e
+}
+
+// ownProxyError is the refusal of a proxy that the object names: an [auth.ProxyError] would point to the environment.
+type ownProxyError struct {
+	code int
+	text string
+}
+
+func (e *ownProxyError) Error() string { return e.text }
+
+// Transient tells whether asking again may help.
+func (e *ownProxyError) Transient() bool { return fetch.TransientStatus(e.code) }
+
+// Hint tells what to do.
+func (e *ownProxyError) Hint() string {
+	if e.code == http.StatusProxyAuthRequired {
+		return "the proxy wants other credentials: username and password stand in the Secret of spec.proxySecretRef"
+	}
+	return ""
+}
+
+// notTLS tells whether a server answered a TLS handshake with plain HTTP.
+func notTLS(err error) bool {
+	var record tls.RecordHeaderError
+	return errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/"
+}
+
+func (x *exchange) requestHint(ctx context.Context, err error) string {
+	var authority x509.UnknownAuthorityError
+	var token *auth.TokenError
+	var hinted interface{ Hint() string }
+	switch {
+	case errors.As(err, &authority) && !x.oci.options.Identity.HasCA():
+		return "if the registry's certificate is from a private CA, refer with spec.certSecretRef to a Secret with that CA in ca.crt"
+	case errors.As(err, &authority):
+		return "the CA in ca.crt did not issue the registry's certificate"
+	case notTLS(err):
+		return "the registry speaks plain HTTP: spec.insecure: true allows that"
+	case errors.As(err, &token) && token.AuthFailure():
+		return x.authHint(ctx, &RegistryError{StatusError: &fetch.StatusError{Code: token.Code}})
+	case errors.As(err, &hinted):
+		return hinted.Hint()
+	}
+	return ""
+}

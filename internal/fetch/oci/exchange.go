@@ -1,0 +1,266 @@
+package oci
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	godigest "github.com/opencontainers/go-digest"
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// maxMetadataBytes bounds a manifest and one page of tags. Registries refuse manifests above 4 MiB as well.
+const maxMetadataBytes = 4 << 20
+
+const headerContentDigest = "Docker-Content-Digest"
+
+// An exchange is one operation on one repository of a registry. It is the HTTP client of the client library: it
+// retries, follows redirects, bounds what is read, watches over progress, and hands over only answers with status 200,
+// in a form that the library cannot misread.
+type exchange struct {
+	oci   *Namespace
+	ref   registry.Reference
+	chart string
+	slot  *fetch.Slot
+
+	// stream is for blobs: the body is passed on as it arrives, and what surrounds the call retries.
+	stream bool
+	ctx    context.Context // of the attempt, for stream
+	// page is called before each request, which it may refuse.
+	page func(*url.URL) error
+	// digest is that of the last manifest.
+	digest digest.Digest
+	// failure is the last request's.
+	failure error
+}
+
+// operation runs what on a repository, in one slot.
+func (o *Namespace) operation(ctx context.Context, ref registry.Reference, chart string, what func(*exchange) error) error {
+	s := o.client.NewSlot()
+	defer s.Free()
+	if err := s.Move(ctx, o.origin); err != nil {
+		return fetch.NewRequestError(ctx, o.origin.String(), err)
+	}
+	return what(&exchange{oci: o, ref: ref, chart: chart, slot: s})
+}
+
+// repository returns the library's view, with this exchange as its HTTP client.
+func (x *exchange) repository() *remote.Repository {
+	return &remote.Repository{
+		Client:             x,
+		Reference:          x.ref,
+		PlainHTTP:          x.oci.options.Insecure,
+		ManifestMediaTypes: manifestTypes(),
+		TagListPageSize:    tagPageSize,
+		MaxMetadataBytes:   maxMetadataBytes,
+	}
+}
+
+// Do implements the library's HTTP client.
+func (x *exchange) Do(r *http.Request) (*http.Response, error) {
+	answer, err := x.do(r)
+	x.failure = err
+	return answer, err
+}
+
+func (x *exchange) do(r *http.Request) (*http.Response, error) {
+	if x.page != nil {
+		if err := x.page(r.URL); err != nil {
+			return nil, err
+		}
+	}
+	if x.stream {
+		return x.blob(r)
+	}
+	var answer *http.Response
+	err := x.oci.client.Retry(r.Context(), func(ctx context.Context, _ int) (err error) {
+		answer, err = x.metadata(ctx, r) //nolint:bodyclose // its body is in memory
+		return err
+	})
+	return answer, err
+}
+
+// blob returns an answer whose length and digest are checked by the reader of its body, not by the library: that one's
+// errors show the URL of the last redirect, which is signed.
+func (x *exchange) blob(r *http.Request) (*http.Response, error) {
+	answer, err := x.get(x.ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	answer.Request = r
+	answer.ContentLength = -1
+	answer.Header = http.Header{}
+	return answer, nil
+}
+
+// metadata reads a whole answer within one attempt.
+func (x *exchange) metadata(ctx context.Context, r *http.Request) (*http.Response, error) {
+	ctx, watch := watchProgress(ctx, x.oci.options.NoProgress)
+	defer watch.stop()
+	answer, err := x.get(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	content, err := io.ReadAll(io.LimitReader(watch.reader(answer.Body), maxMetadataBytes+1))
+	if err != nil {
+		return nil, fetch.NewBodyError(ctx, shownURL(r.URL), err)
+	}
+	if len(content) > maxMetadataBytes {
+		return nil, fmt.Errorf("the registry's answer to %s exceeds %d bytes", r.URL.Path, maxMetadataBytes)
+	}
+	header := http.Header{"Content-Type": {contentType(answer)}, "Link": answer.Header.Values("Link")}
+	if strings.Contains(r.URL.Path, "/manifests/") {
+		if x.digest, err = manifestDigest(r.URL, answer.Header.Get(headerContentDigest), content); err != nil {
+			return nil, err
+		}
+		header.Set(headerContentDigest, x.digest.String())
+	}
+	return &http.Response{
+		Status: answer.Status, StatusCode: answer.StatusCode, Proto: answer.Proto,
+		Header: header, Request: r,
+		ContentLength: int64(len(content)), Body: io.NopCloser(bytes.NewReader(content)),
+	}, nil
+}
+
+// contentType is always one that the library can read. What a manifest is, it says itself.
+func contentType(answer *http.Response) string {
+	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	if err != nil || kind == "" {
+		return "application/octet-stream"
+	}
+	return kind
+}
+
+// get sends the request and follows redirects, with the credentials only where they may go. The answer's status is 200.
+func (x *exchange) get(ctx context.Context, r *http.Request) (*http.Response, error) {
+	at := r.URL
+	for hops := 0; ; hops++ {
+		if err := x.slot.Move(ctx, at); err != nil {
+			return nil, fetch.NewRequestError(ctx, shownURL(r.URL), err)
+		}
+		out := r.Clone(ctx)
+		out.URL, out.Host = at, ""
+		answer, err := x.oci.transport.RoundTrip(out)
+		if err != nil {
+			return nil, x.requestError(ctx, r.URL, at, err)
+		}
+		if answer.StatusCode == http.StatusOK {
+			return answer, nil
+		}
+		words := fetch.Snippet(answer)
+		next, err := fetch.Redirect(answer, at)
+		switch {
+		case next == nil && err == nil:
+			return nil, x.registryError(ctx, answer, words, at)
+		case err != nil:
+			return nil, err
+		case hops == fetch.MaxRedirects:
+			return nil, fetch.NewRequestError(ctx, shownURL(r.URL), fmt.Errorf("stopped after %d redirects", fetch.MaxRedirects))
+		case !auth.SameOrigin(next, x.oci.origin):
+			// Whoever is asked from here on, nobody but the other host has asked for it.
+			ctx = auth.Foreign(ctx)
+		}
+		at = next
+	}
+}
+
+// shownURL leaves out the query: the size of a page is nobody's business.
+func shownURL(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
+
+// progressWatch ends a context when nothing happens for too long.
+type progressWatch struct {
+	limit  time.Duration
+	timer  *time.Timer
+	cancel context.CancelCauseFunc
+}
+
+func watchProgress(ctx context.Context, limit time.Duration) (context.Context, *progressWatch) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stalled := &fetch.TimeoutError{Name: "no-progress limit", After: limit}
+	return ctx, &progressWatch{limit, time.AfterFunc(limit, func() { cancel(stalled) }), cancel}
+}
+
+func (w *progressWatch) stop() {
+	w.timer.Stop()
+	w.cancel(nil)
+}
+
+// reader counts every read that brings something as progress.
+func (w *progressWatch) reader(r io.Reader) io.Reader {
+	w.timer.Reset(w.limit)
+	return &watchedReader{r, w}
+}
+
+type watchedReader struct {
+	from  io.Reader
+	watch *progressWatch
+}
+
+func (r *watchedReader) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if n > 0 {
+		r.watch.timer.Reset(r.watch.limit)
+	}
+	return n, err
+}
+
+// manifestDigest computes the digest of a manifest with the algorithm that it was asked for by, or that the registry
+// names it by, and compares.
+func manifestDigest(u *url.URL, named string, content []byte) (digest.Digest, error) {
+	asked := u.Path[strings.LastIndex(u.Path, "/")+1:]
+	var got digest.Digest
+	for _, want := range []string{asked, named} {
+		// A tag is no digest, and a header need not be one: what cannot be compared is left out.
+		d, err := digest.Parse(want)
+		if err != nil {
+			continue
+		}
+		w := digest.NewWriter(d.Algorithm())
+		_, _ = w.Write(content)
+		if w.Digest() != d {
+			return "", &BlobError{What: "manifest", Err: &digest.MismatchError{Want: d, Got: w.Digest()}}
+		}
+		if got == "" {
+			got = d
+		}
+	}
+	if got == "" {
+		w := digest.NewWriter(godigest.SHA256)
+		_, _ = w.Write(content)
+		got = w.Digest()
+	}
+	return got, nil
+}
+
+// A BlobError tells that a registry serves something else than it has promised. It would do so again.
+type BlobError struct {
+	What string // "manifest", "layer sha256:…"
+	Err  error
+}
+
+func (e *BlobError) Error() string {
+	return fmt.Sprintf("%s is not what was asked for: %v", e.What, e.Err)
+}
+
+func (e *BlobError) Unwrap() error { return e.Err }
+
+// Integrity is true: what was fetched is not what was published.
+func (e *BlobError) Integrity() bool { return true }
+
+// Transient is false.
+func (e *BlobError) Transient() bool { return false }
+
+var errSize = errors.New("it has another size than its manifest says")

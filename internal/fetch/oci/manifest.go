@@ -1,0 +1,252 @@
+package oci
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// The media types of what may be in a registry under a chart's name.
+const (
+	helmConfigType     = "application/vnd.cncf.helm.config.v1+json"
+	helmChartType      = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	helmLegacyType     = "application/tar+gzip"
+	helmProvenanceType = "application/vnd.cncf.helm.chart.provenance.v1.prov"
+
+	dockerManifestType = "application/vnd.docker.distribution.manifest.v2+json"
+	dockerListType     = "application/vnd.docker.distribution.manifest.list.v2+json"
+	dockerConfigType   = "application/vnd.docker.container.image.v1+json"
+	fluxConfigType     = "application/vnd.cncf.flux.config.v1+json"
+)
+
+func manifestTypes() []string {
+	return []string{ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex, dockerManifestType, dockerListType}
+}
+
+// maxIndexChildren is how many manifests of an image index are looked at for a chart.
+const maxIndexChildren = 8
+
+// A Manifest is a chart in a registry, pinned: all that follows is asked for by digest.
+type Manifest struct {
+	Ref        string        // oci://host/repository:version, or @digest
+	Repository string        // host/repository
+	Tag        string        // as the registry has it; empty if it was asked for by digest
+	Digest     digest.Digest // of what the tag names: the chart's manifest, or an image index that lists it
+	Chart      digest.Digest // of the chart's manifest
+
+	Annotations map[string]string   // of the chart's manifest
+	Config      ocispec.Descriptor  // Chart.yaml as JSON
+	Layer       ocispec.Descriptor  // the archive
+	Provenance  *ocispec.Descriptor // its .prov file, nil if there is none
+
+	ref   registry.Reference
+	chart string
+}
+
+// Version is the tag as a version: a tag cannot hold a "+", and Helm writes "_" instead.
+func (m *Manifest) Version() string { return strings.ReplaceAll(m.Tag, "_", "+") }
+
+// Pin asks the registry once what a version of a chart is. The version's "+" is a "_" in the tag.
+func (o *Namespace) Pin(ctx context.Context, chart, version string) (*Manifest, error) {
+	ref, err := o.repository(chart)
+	if err == nil {
+		ref.Reference = strings.ReplaceAll(version, "+", "_")
+		if ref.ValidateReferenceAsTag() != nil {
+			err = fmt.Errorf("%q cannot be a tag", fetch.OneLine(ref.Reference, fetch.MaxName))
+		}
+	}
+	return o.pin(ctx, ref, chart, shownRef(ref, fetch.OneLine(version, fetch.MaxName)), err)
+}
+
+// PinDigest is Pin for a version that is known by digest.
+func (o *Namespace) PinDigest(ctx context.Context, chart string, d digest.Digest) (*Manifest, error) {
+	ref, err := o.repository(chart)
+	if err == nil {
+		ref.Reference = d.String()
+		_, err = digest.Parse(d.String())
+	}
+	return o.pin(ctx, ref, chart, scheme+ref.Registry+"/"+ref.Repository+"@"+d.String(), err)
+}
+
+func (o *Namespace) pin(ctx context.Context, ref registry.Reference, chart, shown string, err error) (*Manifest, error) {
+	m := &Manifest{Ref: shown, Repository: ref.Registry + "/" + ref.Repository, ref: ref, chart: chart}
+	if err == nil {
+		err = o.operation(ctx, ref, chart, func(x *exchange) error { return x.pin(ctx, m) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to get '%s': %w", shown, err)
+	}
+	return m, nil
+}
+
+// pin fills in what the reference names.
+func (x *exchange) pin(ctx context.Context, m *Manifest) error {
+	content, err := x.manifest(ctx, x.ref.Reference)
+	if err != nil {
+		return err
+	}
+	m.Digest, m.Chart = x.digest, x.digest
+	if !strings.Contains(x.ref.Reference, ":") {
+		m.Tag = x.ref.Reference
+	}
+	doc, err := parseManifest(content)
+	if err != nil {
+		return err
+	}
+	if doc.isIndex() {
+		return x.pinChild(ctx, m, doc)
+	}
+	return m.fill(doc)
+}
+
+// manifest reads the manifest that a tag or a digest names.
+func (x *exchange) manifest(ctx context.Context, reference string) ([]byte, error) {
+	_, body, err := x.repository().FetchReference(ctx, reference)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	return io.ReadAll(body)
+}
+
+// pinChild chooses the first manifest of an image index that is a chart. Those that say so are looked at first, then
+// linux/amd64's, which is what Flux takes of an index, then the others in their order.
+func (x *exchange) pinChild(ctx context.Context, m *Manifest, index *manifestDocument) error {
+	err := error(&ManifestError{Reason: "the image index lists no manifest"})
+	for i, child := range index.candidates() {
+		if i == maxIndexChildren {
+			break
+		}
+		content, failed := x.manifest(ctx, child.Digest.String())
+		if failed != nil {
+			return failed
+		}
+		doc, refused := parseManifest(content)
+		if refused == nil {
+			refused = m.fill(doc)
+		}
+		if refused == nil {
+			m.Chart = child.Digest
+			return nil
+		}
+		if i == 0 {
+			err = refused
+		}
+	}
+	return err
+}
+
+// manifestDocument is a manifest or an index.
+type manifestDocument struct {
+	MediaType   string               `json:"mediaType"`
+	Config      *ocispec.Descriptor  `json:"config"`
+	Layers      []ocispec.Descriptor `json:"layers"`
+	Manifests   []ocispec.Descriptor `json:"manifests"`
+	Annotations map[string]string    `json:"annotations"`
+	FSLayers    json.RawMessage      `json:"fsLayers"`
+}
+
+func parseManifest(content []byte) (*manifestDocument, error) {
+	var doc manifestDocument
+	if err := json.Unmarshal(content, &doc); err != nil {
+		return nil, &ManifestError{Reason: "the manifest is not valid JSON", hint: notARegistry(content)}
+	}
+	switch {
+	case doc.FSLayers != nil:
+		return nil, &ManifestError{Reason: "the manifest has the outdated schema version 1: it is a container image"}
+	case doc.Manifests != nil && (doc.Config != nil || doc.Layers != nil):
+		return nil, &ManifestError{Reason: "the manifest is ambiguous: it is an image and an index at once"}
+	}
+	return &doc, nil
+}
+
+func notARegistry(content []byte) string {
+	if fetch.LooksLikeHTML(content[:min(len(content), fetch.MaxHead)]) {
+		return "the server answers with a web page: it may be no registry"
+	}
+	return ""
+}
+
+func (d *manifestDocument) isIndex() bool {
+	return d.Manifests != nil || d.MediaType == ocispec.MediaTypeImageIndex || d.MediaType == dockerListType
+}
+
+// candidates lists the children that may be a chart, the likely ones first.
+func (d *manifestDocument) candidates() []ocispec.Descriptor {
+	rank := func(c ocispec.Descriptor) int {
+		switch {
+		case c.ArtifactType == helmConfigType:
+			return 0
+		case c.Platform != nil && c.Platform.OS == "linux" && c.Platform.Architecture == "amd64":
+			return 1
+		case c.Platform != nil && c.Platform.OS == "unknown": // attestations
+			return 3
+		}
+		return 2
+	}
+	children := slices.DeleteFunc(slices.Clone(d.Manifests), func(c ocispec.Descriptor) bool {
+		_, err := digest.Parse(c.Digest.String())
+		return err != nil || c.MediaType != ocispec.MediaTypeImageManifest && c.MediaType != dockerManifestType
+	})
+	slices.SortStableFunc(children, func(a, b ocispec.Descriptor) int { return rank(a) - rank(b) })
+	return children
+}
+
+// fill takes over what a chart's manifest says, if it is one.
+func (m *Manifest) fill(doc *manifestDocument) error {
+	if doc.Config == nil || doc.Config.MediaType != helmConfigType {
+		return notAChart(doc.Config)
+	}
+	if len(doc.Layers) == 0 {
+		return &ManifestError{Reason: "manifest does not contain minimum number of descriptors (2), descriptors found: 1"}
+	}
+	var layer, provenance *ocispec.Descriptor
+	for i := range doc.Layers {
+		switch doc.Layers[i].MediaType {
+		case helmChartType, helmLegacyType:
+			// Of several, Helm takes the last.
+			layer = &doc.Layers[i]
+		case helmProvenanceType:
+			provenance = &doc.Layers[i]
+		}
+	}
+	if layer == nil {
+		return &ManifestError{Reason: "manifest does not contain a layer with mediatype " + helmChartType}
+	}
+	if _, err := digest.Parse(layer.Digest.String()); err != nil || layer.Size < 0 {
+		return &ManifestError{Reason: "manifest contains a layer without a valid digest and size"}
+	}
+	m.Annotations, m.Config, m.Layer, m.Provenance = doc.Annotations, *doc.Config, *layer, provenance
+	return nil
+}
+
+// notAChart names what is there instead.
+func notAChart(config *ocispec.Descriptor) error {
+	e := &ManifestError{Reason: "could not load config with mediatype " + helmConfigType}
+	kind := ""
+	if config != nil {
+		kind = config.MediaType
+	}
+	switch kind {
+	case "":
+		return e
+	case ocispec.MediaTypeImageConfig, dockerConfigType:
+		e.Reason += ": it is a container image, not a Helm chart"
+		e.hint = "charts and images often have the same name: is spec.url the URL of the charts?"
+	case fluxConfigType:
+		e.Reason += ": it is a Flux artifact, not a Helm chart"
+		e.hint = "artifacts that were pushed with 'flux push artifact' are sources of kind OCIRepository"
+	default:
+		e.Reason += fmt.Sprintf(": its config has mediatype %s", fetch.OneLine(kind, fetch.MaxName))
+	}
+	return e
+}

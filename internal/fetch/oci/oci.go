@@ -1,0 +1,225 @@
+// Package oci talks to registries: Helm repositories in them, and single repositories of artifacts. It pins tags, lists them
+// and downloads layers; it does not choose among versions.
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"oras.land/oras-go/v2/registry"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+const scheme = "oci://"
+
+// DefaultNoProgress is how long a registry may keep a transfer waiting. It stands in for spec.timeout, which does not
+// apply to OCI repositories.
+const DefaultNoProgress = 60 * time.Second
+
+// Options are the settings of one HelmRepository of type oci, or of one OCIRepository.
+type Options struct {
+	Identity   *auth.Identity // TLS settings; its user name and password are not used
+	Logins     auth.Logins    // nil is anonymous
+	Insecure   bool           // plain HTTP
+	NoProgress time.Duration  // 0 is DefaultNoProgress
+
+	// Only OCIRepositories have the rest.
+
+	Proxy   *fetch.Proxy  // of proxySecretRef; nil is the environment's
+	Timeout time.Duration // spec.timeout: of one list, digest, manifest or layer, with its retries; 0 is none
+}
+
+// Getenv is where the proxy is looked for.
+func (o Options) getenv(c *Client) func(string) string {
+	if o.Proxy != nil {
+		return o.Proxy.Getenv()
+	}
+	return c.Config.Getenv
+}
+
+// Namespace is a Helm repository in a registry: the namespace in which its charts are repositories. It is safe for use by many
+// goroutines.
+type Namespace struct {
+	client    *Client
+	name      registry.Reference // host as it was written and, without a chart, the namespace
+	origin    *url.URL           // of the registry's API
+	options   Options
+	transport http.RoundTripper
+}
+
+// A URLError tells that a URL is not one of a registry.
+type URLError struct {
+	URL    string // redacted
+	Reason string
+	hint   string
+}
+
+func (e *URLError) Error() string {
+	text := "invalid OCI registry URL: " + e.URL
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
+
+// Hint tells what to write instead, or is empty.
+func (e *URLError) Hint() string { return e.hint }
+
+// Namespace opens the repository at an oci:// URL, without asking the registry anything. An error is a *URLError.
+func (c *Client) Namespace(raw string, o Options) (*Namespace, error) {
+	name, err := parseURL(raw)
+	if err != nil {
+		return nil, err
+	}
+	return c.open(name, o), nil
+}
+
+func (c *Client) open(name registry.Reference, o Options) *Namespace {
+	if o.NoProgress <= 0 {
+		o.NoProgress = DefaultNoProgress
+	}
+	// The library knows that docker.io is served elsewhere; Docker Hub's other names serve themselves.
+	origin := &url.URL{Scheme: "https", Host: name.Host()}
+	if o.Insecure {
+		origin.Scheme = "http"
+	}
+	return &Namespace{client: c, name: name, origin: origin, options: o, transport: c.registryTransport(origin, o)}
+}
+
+// parseURL returns the host and the namespace of a repository's URL. The namespace may be empty.
+func parseURL(raw string) (registry.Reference, error) {
+	refuse := func(reason, hint string) (registry.Reference, error) {
+		return registry.Reference{}, &URLError{URL: auth.RedactURL(raw), Reason: reason, hint: hint}
+	}
+	rest, ok := strings.CutPrefix(raw, scheme)
+	if !ok {
+		return refuse("", schemeHint(raw))
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "":
+		return refuse("no host in it", "")
+	case u.User != nil:
+		return refuse("credentials in the URL are not used", "write them into a Secret and refer to it with spec.secretRef")
+	case u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(rest, "?#"):
+		return refuse("it must end with the path", "")
+	}
+	ref := registry.Reference{Registry: u.Host, Repository: strings.Trim(path.Clean("/"+u.Path), "/")}
+	if err := ref.ValidateRegistry(); err != nil {
+		return refuse("not the host and port of a registry", "")
+	}
+	if ref.Repository != "" && ref.ValidateRepository() != nil {
+		return refuse("not the name of a repository", namespaceHint(ref.Repository))
+	}
+	return ref, nil
+}
+
+func schemeHint(raw string) string {
+	if _, rest, ok := strings.Cut(raw, "://"); ok {
+		return "spec.type is oci, so the URL has to be " + scheme + auth.RedactURL("//" + rest)[2:]
+	}
+	return "spec.type is oci, so the URL has to begin with " + scheme
+}
+
+func namespaceHint(name string) string {
+	switch {
+	case strings.ContainsAny(path.Base(name), ":@"):
+		return "the URL is that of a repository: the version goes into the chart's spec.version"
+	case name != strings.ToLower(name):
+		return "names in registries are lower case: " + strings.ToLower(name)
+	}
+	return ""
+}
+
+// Host is the registry's host and port, as the URL names it.
+func (o *Namespace) Host() string { return o.name.Registry }
+
+// Insecure tells whether the registry is reached over plain HTTP.
+func (o *Namespace) Insecure() bool { return o.options.Insecure }
+
+// Transport logs in to this registry, and only to this one. It bounds nothing.
+func (o *Namespace) Transport() http.RoundTripper { return o.transport }
+
+// repository returns where a chart is, by the name in spec.chart.
+func (o *Namespace) repository(chart string) (registry.Reference, error) {
+	ref := o.name
+	ref.Repository = strings.Trim(path.Join(o.name.Repository, chart), "/")
+	if err := ref.ValidateRepository(); err != nil {
+		return ref, fmt.Errorf("%w: %q", errRepositoryName, ref.Repository)
+	}
+	return ref, nil
+}
+
+var errRepositoryName = errors.New("not the name of a repository")
+
+// Client is what all registries of a run share: a client, and tokens and connections, one set for all repositories with
+// the same credentials and TLS settings. It is safe for use by many goroutines.
+type Client struct {
+	*fetch.Client
+
+	mu         sync.Mutex
+	tokens     *auth.Tokens
+	transports map[string]http.RoundTripper
+}
+
+// NewClient returns a client for registries. It shares limits, and what else a run has once, with c.
+func NewClient(c *fetch.Client) *Client {
+	return &Client{Client: c, tokens: auth.NewTokens(c.Config.Now), transports: map[string]http.RoundTripper{}}
+}
+
+// registryTransport returns the transport to a registry. Repositories with the same credentials and TLS settings share
+// it: connections, tokens and what is known of the registry.
+func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper {
+	key := auth.Origin(origin) + " " + o.Identity.Key()
+	if o.Logins != nil {
+		key += " " + o.Logins.Key()
+	}
+	key += " " + o.Proxy.Key()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, found := c.transports[key]
+	if !found {
+		t = auth.NewRegistryTransport(auth.RegistryOptions{
+			Registry:  origin,
+			Identity:  o.Identity,
+			Logins:    o.Logins,
+			Tokens:    c.tokens,
+			Dial:      c.Config.Dial,
+			Getenv:    o.getenv(c),
+			UserAgent: c.Config.UserAgent,
+		})
+		c.transports[key] = t
+	}
+	return t
+}
+
+// CloseIdleConnections closes the connections that no transfer uses, those of the Client among them.
+func (c *Client) CloseIdleConnections() {
+	c.Client.CloseIdleConnections()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.transports {
+		if closer, ok := t.(interface{ CloseIdleConnections() }); ok {
+			closer.CloseIdleConnections()
+		}
+	}
+}
+
+// login asks again who the registry was told one is, for a hint.
+func (o *Namespace) login(ctx context.Context, repository string) auth.Login {
+	if o.options.Logins == nil {
+		return auth.Login{}
+	}
+	// An error of its own has been reported instead of an answer, and does not get here.
+	login, _ := o.options.Logins.Login(ctx, o.name.Registry, repository)
+	return login
+}

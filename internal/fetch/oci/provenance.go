@@ -1,0 +1,41 @@
+package oci
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// ProvenanceFile downloads a pinned chart's provenance file into dst. If it has none, the error matches fs.ErrNotExist.
+func (o *Namespace) ProvenanceFile(ctx context.Context, m *Manifest, dst fetch.Sink) error {
+	if m.Provenance == nil {
+		return &fetch.ProvenanceError{File: m.file() + fetch.ProvenanceSuffix, Err: fs.ErrNotExist}
+	}
+	if m.Provenance.Size > fetch.MaxProvenanceBytes {
+		return &fetch.ProvenanceError{File: m.file() + fetch.ProvenanceSuffix, Err: fetch.ErrProvenanceSize}
+	}
+	return o.blob(ctx, m, &blob{desc: *m.Provenance, dst: dst, limit: fetch.MaxProvenanceBytes})
+}
+
+// Provenance is ProvenanceFile for an archive that [Client.OCIArchive] downloads.
+func (c *Client) Provenance(ctx context.Context, ref, version string, o Options, dst fetch.Sink) error {
+	repo, m, err := c.pinReference(ctx, ref, version, o)
+	if err != nil {
+		return err
+	}
+	return repo.ProvenanceFile(ctx, m, dst)
+}
+
+// Provenance downloads the provenance file in an artifact into dst. If it has none, the error matches fs.ErrNotExist.
+func (r *Repository) Provenance(ctx context.Context, a *Artifact, dst fetch.Sink) error {
+	file := r.shown + "@" + a.Digest.String() + fetch.ProvenanceSuffix
+	layer, err := a.Layer(helmProvenanceType)
+	if err != nil {
+		return &fetch.ProvenanceError{File: file, Err: fs.ErrNotExist}
+	}
+	if layer.Size > fetch.MaxProvenanceBytes {
+		return &fetch.ProvenanceError{File: file, Err: fetch.ErrProvenanceSize}
+	}
+	return r.Pull(ctx, layer, dst, fetch.MaxProvenanceBytes)
+}

@@ -1,0 +1,264 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"oras.land/oras-go/v2/registry"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// plainHTTPTimeout bounds the question whether a registry speaks TLS. It is asked of registries that need not.
+const plainHTTPTimeout = 5 * time.Second
+
+// dockerHubHost is the name by which Flux shows Docker Hub, hubRegistry the one by which the client library knows it.
+const (
+	dockerHubHost = "index.docker.io"
+	hubRegistry   = "docker.io"
+)
+
+// An RepositoryURLError tells that a URL is not that of a repository in a registry. Its text is source-controller's,
+// but for URLs with a tag or a digest.
+type RepositoryURLError struct {
+	Reason string
+	hint   string
+}
+
+func (e *RepositoryURLError) Error() string { return e.Reason }
+
+// Hint tells what to write instead, or is empty.
+func (e *RepositoryURLError) Hint() string { return e.hint }
+
+// Name is the place of an artifact: a registry and a repository in it.
+type Name struct {
+	ref   registry.Reference
+	shown string // host/repository as Flux shows it
+}
+
+// ParseURL reads spec.url of an Repository. A host without a dot, a port, or the name localhost is no host, but the
+// first part of a repository at Docker Hub. The error is an [*RepositoryURLError].
+func ParseURL(raw string) (Name, error) {
+	refuse := func(reason, hint string) (Name, error) { return Name{}, &RepositoryURLError{reason, hint} }
+	rest, ok := strings.CutPrefix(raw, scheme)
+	last := path.Base(rest)
+	switch tag := strings.IndexByte(last, ':'); {
+	case !ok:
+		return refuse("URL must be in format 'oci://<domain>/<org>/<repo>'", "")
+	case strings.ContainsAny(rest, "?#"):
+		return refuse("URL must end with the repository", "")
+	case strings.Contains(last, "@") && strings.Contains(rest, "/"):
+		digest := last[strings.IndexByte(last, '@'):]
+		return refuse(fmt.Sprintf("URL must not contain a digest; remove '%s'", fetch.OneLine(digest, fetch.MaxName)), "the digest goes into spec.ref.digest")
+	case strings.Contains(rest, "@"):
+		return refuse("URL must not contain credentials", "write them into a Secret of type kubernetes.io/dockerconfigjson and refer to it with spec.secretRef")
+	case tag >= 0 && strings.Contains(rest, "/"):
+		return refuse(fmt.Sprintf("URL must not contain a tag; remove '%s'", fetch.OneLine(last[tag:], fetch.MaxName)), "the tag goes into spec.ref.tag")
+	}
+	parsed, err := name.NewRepository(rest)
+	if err != nil {
+		hint := ""
+		if lower := strings.ToLower(rest); lower != rest {
+			if _, err := name.NewRepository(lower); err == nil {
+				hint = "names in registries are lower case: " + scheme + lower
+			}
+		}
+		return refuse(fetch.OneLine(err.Error(), fetch.MaxErrorText), hint)
+	}
+	return newName(parsed)
+}
+
+func newName(parsed name.Repository) (Name, error) {
+	n := Name{
+		ref:   registry.Reference{Registry: parsed.RegistryStr(), Repository: parsed.RepositoryStr()},
+		shown: parsed.Name(),
+	}
+	if auth.RegistryHost(n.ref.Registry) == hubRegistry {
+		n.ref.Registry = hubRegistry
+	}
+	if err := n.ref.ValidateRegistry(); err != nil {
+		return Name{}, &RepositoryURLError{Reason: "URL does not begin with the host and port of a registry"}
+	}
+	if err := n.ref.ValidateRepository(); err != nil {
+		return Name{}, &RepositoryURLError{Reason: fmt.Sprintf("%v: %q", errRepositoryName, n.ref.Repository)}
+	}
+	return n, nil
+}
+
+// Host is the registry's host and port.
+func (n Name) Host() string { return n.ref.Registry }
+
+// Path is the repository in the registry.
+func (n Name) Path() string { return n.ref.Repository }
+
+// Tagged is the name with a tag, as Flux shows it.
+func (n Name) Tagged(tag string) string { return n.shown + ":" + tag }
+
+// At is the name with a digest, as Flux shows it.
+func (n Name) At(digest string) string { return n.shown + "@" + digest }
+
+// Repository is the name as client libraries know it.
+func (n Name) Repository() string { return n.ref.Registry + "/" + n.ref.Repository }
+
+// Loopback tells whether the registry is on this machine by its name.
+func (n Name) Loopback() bool {
+	host := n.ref.Registry
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && addr.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// PlainHTTP asks a registry, with the settings for it, whether it speaks TLS. One that cannot be reached does not.
+func (c *Client) PlainHTTP(ctx context.Context, n Name, o Options) (bool, error) {
+	probe, cancel := context.WithTimeout(ctx, plainHTTPTimeout)
+	defer cancel()
+	pool := auth.Connections(auth.TransportOptions{Identity: o.Identity, Dial: c.Config.Dial, Getenv: o.getenv(c)})
+	defer pool.CloseIdleConnections()
+	u := &url.URL{Scheme: "https", Host: n.ref.Host(), Path: "/v2/"}
+	r, err := http.NewRequestWithContext(probe, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return false, err
+	}
+	r.Header.Set("User-Agent", c.Config.UserAgent)
+	answer, err := pool.RoundTrip(r)
+	switch {
+	case ctx.Err() != nil:
+		return false, fetch.NewRequestError(ctx, u.String(), err)
+	case err != nil:
+		return !fetch.CertificateFailure(err) && !fetch.TLSAlert(err), nil
+	}
+	return false, answer.Body.Close()
+}
+
+// An Repository is one repository of a registry. It is safe for use by many goroutines.
+type Repository struct {
+	Name
+
+	oci *Namespace
+}
+
+// Repository opens a repository, without asking the registry anything.
+func (c *Client) Repository(n Name, o Options) *Repository {
+	return &Repository{n, c.open(registry.Reference{Registry: n.ref.Registry}, o)}
+}
+
+// Insecure tells whether the registry is reached over plain HTTP.
+func (r *Repository) Insecure() bool { return r.oci.options.Insecure }
+
+// Reading is [OCI.Reading] of the registry.
+func (r *Repository) Reading() http.RoundTripper { return r.oci.Reading() }
+
+// operation is one of those that spec.timeout bounds. Waiting for this process's own transfers does not count.
+func (r *Repository) operation(ctx context.Context, what func(context.Context, *exchange) error) error {
+	err := r.oci.operation(ctx, r.ref, "", func(x *exchange) error {
+		ctx, cancel := r.within(ctx)
+		defer cancel()
+		return what(ctx, x)
+	})
+	return asFlux(err)
+}
+
+func (r *Repository) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := r.oci.options.Timeout
+	if limit <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, limit, &fetch.TimeoutError{Name: "spec.timeout", After: limit})
+}
+
+// asFlux gives a registry's refusal the text that it has in source-controller.
+func asFlux(err error) error {
+	var refused *RegistryError
+	if !errors.As(err, &refused) || len(refused.Codes) == 0 {
+		return err
+	}
+	text := refused.Codes[0]
+	if refused.Reason != "" {
+		text += ": " + refused.Reason
+	}
+	address, _, _ := strings.Cut(refused.URL, "?")
+	return &codedError{err, fmt.Sprintf("GET %s: %s", address, text)}
+}
+
+type codedError struct {
+	err  error
+	text string
+}
+
+func (e *codedError) Error() string { return e.text }
+
+func (e *codedError) Unwrap() error { return e.err }
+
+// Tags lists the tags of the repository as the registry has them, in its order.
+func (r *Repository) Tags(ctx context.Context) (tags []string, err error) {
+	err = r.operation(ctx, func(ctx context.Context, x *exchange) error {
+		tags, err = x.listTags(ctx)
+		return err
+	})
+	return tags, err
+}
+
+// CheckTag refuses what cannot be a tag.
+func CheckTag(tag string) error {
+	ref := registry.Reference{Reference: tag}
+	if ref.ValidateReferenceAsTag() == nil {
+		return nil
+	}
+	hint := ""
+	if strings.Contains(tag, "+") {
+		hint = "a tag cannot hold a \"+\": of a chart it has a \"_\" instead"
+	}
+	return fetch.WithHint(fmt.Errorf("%q cannot be a tag", fetch.OneLine(tag, fetch.MaxName)), hint)
+}
+
+// Digest asks what a tag names, which may be an image index. A HEAD request does, of which some registries have more to
+// give; if that fails, whatever the reason, a GET tells why.
+func (r *Repository) Digest(ctx context.Context, tag string) (found digest.Digest, err error) {
+	if err := CheckTag(tag); err != nil {
+		return "", err
+	}
+	err = r.operation(ctx, func(ctx context.Context, x *exchange) error {
+		x.ref.Reference = tag
+		if found, err = x.head(ctx, tag); err == nil {
+			return nil
+		}
+		if _, err := x.manifest(ctx, tag); err != nil {
+			return err
+		}
+		found = x.digest
+		return nil
+	})
+	return found, err
+}
+
+// head asks for the digest of a manifest, once.
+func (x *exchange) head(ctx context.Context, tag string) (digest.Digest, error) {
+	ctx, watch := watchProgress(ctx, x.oci.options.NoProgress)
+	defer watch.stop()
+	u := *x.oci.origin
+	u.Path = "/v2/" + x.ref.Repository + "/manifests/" + tag
+	r, err := http.NewRequestWithContext(ctx, http.MethodHead, u.String(), nil)
+	if err != nil {
+		return "", err
+	}
+	r.Header["Accept"] = []string{strings.Join(manifestTypes(), ", ")}
+	answer, err := x.get(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return digest.Parse(answer.Header.Get(headerContentDigest))
+}

@@ -1,0 +1,48 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+)
+
+const MaxRedirects = 10
+
+// Redirect returns where the answer sends its reader, or nil if it is no Redirect.
+func Redirect(answer *http.Response, from *url.URL) (*url.URL, error) {
+	location := answer.Header.Get("Location")
+	switch answer.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil, nil
+	}
+	if location == "" {
+		return nil, nil
+	}
+	refuse := func(err error) error { return &RequestError{URL: auth.RedactURL(from.String()), Err: err} }
+	to, err := from.Parse(location)
+	switch {
+	case err != nil:
+		return nil, refuse(fmt.Errorf("redirected to an invalid URL: %w", auth.RedactURLError(err)))
+	case from.Scheme == "https" && to.Scheme == "http":
+		return nil, refuse(fmt.Errorf("redirect from https to http refused: %s", auth.RedactURL(to.String())))
+	case to.Scheme != "http" && to.Scheme != "https":
+		return nil, refuse(fmt.Errorf("redirect refused: %w", &SchemeError{to.Scheme}))
+	case to.Hostname() == "":
+		return nil, refuse(errors.New("redirected to a URL without a host"))
+	}
+	return to, nil
+}
+
+// SameSite tells whether credentials that were meant for one URL may follow a redirect to another one, as net/http
+// judges: the same host on any port, or a host below it. It matters only with passCredentials. A server that redirects
+// to a blob store signs the URL, and blob stores refuse signed requests that carry credentials as well.
+func SameSite(from, to *url.URL) bool {
+	a, b := strings.ToLower(from.Hostname()), strings.ToLower(to.Hostname())
+	return a == b || !strings.ContainsAny(b, ":%") && strings.HasSuffix(b, "."+a)
+}

@@ -1,0 +1,74 @@
+package fetch
+
+import (
+	"cmp"
+	"os"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// A Tree is what a Git repository, a bucket or a working tree holds, before it is stored as an artifact.
+type Tree struct {
+	// Root is a temporary directory with the files, and without symbolic links: artifacts have none. It is nil if
+	// Unchanged.
+	Root     *os.Root
+	Revision string
+	Time     time.Time // of the commit; the zero time if there is none
+
+	// Unchanged tells that the revision is the one that need not be fetched again.
+	Unchanged bool
+
+	Subject    string      // the first line of the commit's message
+	Signatures []Signature // that were verified
+	Verified   string      // whose signatures were verified, in several lines, as source-controller says it
+	Files      int
+	Warnings   []string
+
+	dir string
+}
+
+// Close removes the files.
+func (t *Tree) Close() error {
+	if t == nil || t.Root == nil {
+		return nil
+	}
+	err := t.Root.Close()
+	if removed := os.RemoveAll(t.dir); err == nil {
+		err = removed
+	}
+	return err
+}
+
+// NewTree makes an empty directory. It is the user's alone, as artifacts are.
+func NewTree(parent string) (*Tree, error) {
+	dir, err := os.MkdirTemp(parent, "helmsrc-tree-*")
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	return &Tree{Root: root, dir: dir}, nil
+}
+
+// Signature is a signature of a commit or a tag that was verified.
+type Signature struct {
+	Object string // commit or tag
+	Name   string // the hash, or NAME@sha1:HASH of a tag
+	Key    string // its ID, or the fingerprint of an SSH key
+	Format string
+}
+
+// TreeLimits puts the defaults in the place of limits that are not set.
+func TreeLimits(l tree.Limits) tree.Limits {
+	l.Entries = cmp.Or(l.Entries, tree.DefaultEntries)
+	l.File = cmp.Or(l.File, tree.DefaultFile)
+	l.Total = cmp.Or(l.Total, tree.DefaultTotal)
+	return l
+}
+
+// Dir returns the name of the temporary directory that holds the files.
+func (t *Tree) Dir() string { return t.dir }
