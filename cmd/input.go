@@ -18,7 +18,8 @@ import (
 // that the arguments select.
 type input struct {
 	set       *manifest.Set
-	renderer  *render.Renderer
+	cluster   string // its name, "" for the only one
+	rendered  *render.Result
 	inventory *reconcile.Inventory
 	selectors []selector
 	namespace string
@@ -33,9 +34,8 @@ type input struct {
 
 // common is what the inputs of a run share: one for each cluster.
 type common struct {
-	piped        map[string][]byte // what can be read only once
-	noted        map[string]bool   // lines that were printed: files beside the input, what the renderer says, what cannot be read
-	confidential []string          // what is never printed
+	noted        map[string]bool // lines that were printed: files beside the input, what the renderer says, what cannot be read
+	confidential []string        // what is never printed
 	ignores      finding.Ignores
 }
 
@@ -48,34 +48,36 @@ func (c *common) once(line string) bool {
 	return true
 }
 
-// readInput reads the manifests of -f and of the arguments. What cannot be read
-// is told and makes the exit code 2; the rest goes on.
+// readInput reads the manifests of -f and of the arguments as one cluster. What cannot
+// be read is told and makes the exit code 2; the rest goes on.
 func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, artifactsDir string) (*input, error) {
-	in, err := a.readCluster(ctx, o, args, artifactsDir, 0, &common{noted: map[string]bool{}})
+	r, err := a.read(ctx, o, args, artifactsDir, true)
 	if err != nil {
 		return nil, err
 	}
-	if clusters := in.renderer.Clusters(); len(clusters) > 0 {
-		text := fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", few(clusters), clusters[0])
+	in, err := a.inputOf(ctx, o, r, r.clusters[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(r.clusters) > 1 {
+		text := fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", few(r.names()), in.cluster)
 		a.console.tellAs(reconcile.NewFinding(nil, finding.SeveralClusters, text, "", manifest.Excerpt{}), telling{brief: true})
 	}
 	return in, nil
 }
 
-// readClusters reads the manifests once for each cluster that they hold.
+// readClusters reads the manifests, and makes an input of each cluster that they hold.
 func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string) ([]*input, error) {
-	c := &common{piped: map[string][]byte{}, noted: map[string]bool{}}
-	first, err := a.readCluster(ctx, o, args, "", 1, c)
+	r, err := a.read(ctx, o, args, "", false)
 	if err != nil {
 		return nil, err
 	}
-	clusters := first.renderer.Clusters()
-	if len(clusters) > 0 {
-		a.console.info(subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(clusters), few(clusters)))
+	if len(r.clusters) > 1 {
+		a.console.info(subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(r.clusters), few(r.names())))
 	}
-	inputs := []*input{first}
-	for len(inputs) < len(clusters) {
-		in, err := a.readCluster(ctx, o, args, "", len(inputs)+1, c)
+	var inputs []*input
+	for _, cluster := range r.clusters {
+		in, err := a.inputOf(ctx, o, r, cluster)
 		if err != nil {
 			return nil, err
 		}
@@ -84,9 +86,24 @@ func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string) 
 	return inputs, nil
 }
 
-// readCluster reads one of the clusters that the manifests hold, or with 0 all of them
-// as one.
-func (a *app) readCluster(ctx context.Context, o *inputOptions, args []string, artifactsDir string, cluster int, c *common) (*input, error) {
+// reading is what was read for a run, before its clusters are built.
+type reading struct {
+	files     *manifest.Input
+	clusters  []*render.Cluster
+	selectors []selector
+	common    *common
+}
+
+func (r *reading) names() []string {
+	var names []string
+	for _, c := range r.clusters {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// read reads the manifests, each file once.
+func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifactsDir string, together bool) (*reading, error) {
 	files, selectors, err := splitArguments(args)
 	if err != nil {
 		return nil, err
@@ -94,26 +111,31 @@ func (a *app) readCluster(ctx context.Context, o *inputOptions, args []string, a
 	if len(o.files)+len(files) == 0 {
 		return nil, nothingToRead(selectors)
 	}
-	skip := []string{artifactsDir}
-	renderer, err := a.renderer(ctx, o, skip, cluster)
+	options, err := a.renderOptions(o)
 	if err != nil {
 		return nil, err
 	}
-	set, failures := manifest.Load(ctx, manifest.Options{
+	options.Together, options.SkipDirs = together, []string{artifactsDir}
+	in := manifest.Read(ctx, manifest.Options{
 		Files:            o.files,
 		Offered:          files,
 		LookupDirs:       o.lookupDirs,
 		Recursive:        o.recursive,
 		Stdin:            a.env.Stdin,
-		Piped:            c.piped,
 		DefaultNamespace: o.defaultNamespace,
-		SkipDirs:         skip,
-		Open:             renderer.Open,
-		Build:            renderer.Build,
+		SkipDirs:         options.SkipDirs,
 	})
+	return &reading{in, render.New(ctx, in, options).Clusters(), selectors, &common{noted: map[string]bool{}}}, nil
+}
+
+// inputOf builds a cluster.
+func (a *app) inputOf(ctx context.Context, o *inputOptions, r *reading, cluster *render.Cluster) (*input, error) {
+	rendered := cluster.Build()
+	set, failures := r.files.Set(rendered.Build)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("cannot read the input: %w", context.Cause(ctx))
 	}
+	c := r.common
 	c.confidential = append(c.confidential, set.Confidential()...)
 	a.console.conceal(c.confidential)
 	inventory := reconcile.NewInventory(set)
@@ -128,7 +150,7 @@ func (a *app) readCluster(ctx context.Context, o *inputOptions, args []string, a
 		inventory.Refuse(flux.refuse)
 	}
 	in := &input{
-		distribution: flux, set: set, renderer: renderer, inventory: inventory, selectors: selectors, namespace: o.namespace, validating: o.validating,
+		distribution: flux, set: set, cluster: cluster.Name, rendered: rendered, inventory: inventory, selectors: r.selectors, namespace: o.namespace, validating: o.validating,
 		told: map[*manifest.Object]bool{}, common: c,
 	}
 	a.tellRendered(in)
@@ -342,7 +364,6 @@ func (a *app) targets(in *input) []*admission.Admitted {
 
 // tellNotes names the files beside the input that were used, each once.
 func (a *app) tellNotes(in *input) {
-	a.tellRendered(in)
 	var lines []string
 	for _, note := range in.set.Notes() {
 		if line := note.String(); in.once(line) {

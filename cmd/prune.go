@@ -44,7 +44,7 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 	if in.code != exitOK {
 		return in.code, errors.New("nothing was removed: the input could not be read completely")
 	}
-	if in.renderer.Incomplete() {
+	if in.rendered.Incomplete {
 		return exitUsage, &usageError{
 			err:  errors.New("nothing was removed: a part of the input is not in this repository"),
 			hint: "do what the warnings above say: name checkouts with --source, and put copies of remote resources into the repository",

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -31,14 +30,14 @@ func (o *renderOptions) addSources(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.sources, "source", nil, "local directory of a source that Kustomizations refer to: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
 }
 
-// renderer builds the kustomizations of one run.
-func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string, cluster int) (*render.Renderer, error) {
+// renderOptions are the choices for kustomizations and variables.
+func (a *app) renderOptions(o *inputOptions) (render.Options, error) {
 	variables := map[string]string{}
 	for _, text := range o.render.substitute {
 		key, value, found := strings.Cut(text, "=")
 		if !found || !render.ValidName(key) {
 			// The value may be a password and is not printed.
-			return nil, usagef("--substitute: not of the form KEY=VALUE, with letters, digits and _ in the key")
+			return render.Options{}, usagef("--substitute: not of the form KEY=VALUE, with letters, digits and _ in the key")
 		}
 		variables[key] = value
 	}
@@ -46,11 +45,11 @@ func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string, clus
 	for _, text := range o.render.sources {
 		s, dir, err := parseSource(text)
 		if err != nil {
-			return nil, err
+			return render.Options{}, err
 		}
 		sources = append(sources, render.Source{Kind: s.kind, Namespace: s.namespace, Name: s.name, Dir: dir})
 	}
-	return render.New(ctx, render.Options{
+	return render.Options{
 		Variables: variables,
 		Unset:     o.render.strict.unset(),
 		Tolerant:  o.validating,
@@ -60,22 +59,20 @@ func (a *app) renderer(ctx context.Context, o *inputOptions, skip []string, clus
 		},
 		Sources:   sources,
 		Namespace: o.defaultNamespace,
-		Cluster:   cluster,
-		SkipDirs:  skip,
 		Getenv:    a.env.Getenv,
-	}), nil
+	}, nil
 }
 
 // tellRendered prints what the renderer has to say, but what validate judges with the
 // rest.
 func (a *app) tellRendered(in *input) {
-	for _, obj := range in.renderer.Judged() {
+	for _, obj := range in.rendered.Judged {
 		in.ignores.Add(obj)
 	}
-	for _, r := range in.renderer.Rejections() {
+	for _, r := range in.rendered.Rejections {
 		a.reject(in, r.Object, r.Err)
 	}
-	for _, n := range in.renderer.Notices() {
+	for _, n := range in.rendered.Notices {
 		f := reconcile.NewFinding(n.Object, n.Code, n.Text, n.Hint, n.Place)
 		at := subject{f.Kind, f.Namespace, f.Name}
 		switch {

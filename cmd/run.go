@@ -194,7 +194,7 @@ func directoriesOf(in *input, sources []string) (map[store.Key]string, error) {
 			}
 		}
 		switch {
-		case len(found) == 0 && in.renderer.Used(render.Source{Kind: s.kind, Namespace: s.namespace, Name: s.name, Dir: dir}):
+		case len(found) == 0 && in.rendered.Used(render.Source{Kind: s.kind, Namespace: s.namespace, Name: s.name, Dir: dir}):
 			// It is where Kustomizations are.
 		case len(found) == 0:
 			return nil, usagef("--source %s: no such object in the input", text)

@@ -168,11 +168,8 @@ func (v *verdict) judge(c *console, ignores *finding.Ignores) {
 // clusters are those that each finding is in.
 func (v *verdict) clusters() map[string][]string {
 	clusters := map[string][]string{}
-	for i, j := range v.judged {
-		name := ""
-		if names := j.in.renderer.Clusters(); i < len(names) {
-			name = names[i]
-		}
+	for _, j := range v.judged {
+		name := j.in.cluster
 		for _, f := range slices.Concat(j.in.found, j.plain) {
 			if key := keyOf(f); !slices.Contains(clusters[key], name) {
 				clusters[key] = append(clusters[key], name)

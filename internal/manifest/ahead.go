@@ -18,9 +18,9 @@ type piece struct {
 	err  error
 }
 
-// parse reads the documents of all files, several at a time, and sorts what is in them in the order of the input.
-func (l *loader) parse() {
-	for p := range ahead(l.pieces(), piece.prepare) {
+// parse reads the documents of files, several at a time, and sorts what is in them in the order of the input.
+func (l *loader) parse(list []*File) {
+	for p := range ahead(l.pieces(list), piece.prepare) {
 		switch err := l.ctx.Err(); {
 		case err != nil:
 			l.fail(err)
@@ -37,13 +37,13 @@ func (l *loader) parse() {
 }
 
 // pieces cuts the files into documents. A file has no more of them once it has failed.
-func (l *loader) pieces() iter.Seq[piece] {
+func (l *loader) pieces(list []*File) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
-		for _, f := range l.read {
+		for _, f := range list {
 			if f.data == nil {
 				continue
 			}
-			f.batch = newBatch(l.set, f.Name, f.data)
+			f.batch = newBatch(l.parsing, f.Name, f.data)
 			documents, err := f.batch.cut()
 			if err != nil {
 				if !yield(piece{file: f, err: err}) {

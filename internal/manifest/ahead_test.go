@@ -56,9 +56,9 @@ func TestAhead(t *testing.T) {
 // Of a file that cannot be used no more is read, neither ahead.
 func TestPiecesOfAFailure(t *testing.T) {
 	text := []byte("{\n" + strings.Repeat("---\na: 1\n", 100))
-	l := &loader{set: newSet("", &files{}), read: []*File{{Name: "a.yaml", data: text}, {Name: "b.yaml", data: []byte("a: 1\n")}}}
+	l := &loader{in: &Input{}, seen: &files{}, parsing: &parsing{}, read: []*File{{Name: "a.yaml", data: text}, {Name: "b.yaml", data: []byte("a: 1\n")}}}
 	var got []string
-	for p := range l.pieces() {
+	for p := range l.pieces(l.read) {
 		got = append(got, p.file.Name)
 		if p.file.Name == "a.yaml" {
 			p.file.fail(errors.New("it is broken"))

@@ -4,13 +4,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // surrounded tells whether all of the input are files as hooks pass them, and the directories are known that hold what
 // they are part of. Then these are built, and the input is what the files take part in.
 func (l *loader) surrounded() bool {
-	return l.options.Build != nil && len(l.options.Files) == 0 && len(l.options.Offered) > 0 && len(l.set.away.dirs) > 0
+	return len(l.options.Files) == 0 && len(l.options.Offered) > 0 && len(l.in.lookup) > 0
 }
 
 // surround reads the lookup directories. What is not in the files that were passed is there for references alone.
@@ -21,12 +20,14 @@ func (l *loader) surround() {
 			passed.first(info)
 		}
 	}
-	l.set.walkAway(func(name string) error {
+	known := map[string]bool{}
+	l.walkAway(func(name string) error {
 		if l.ctx.Err() != nil {
 			return fs.SkipAll
 		}
-		if at := filepath.Dir(name); IsKustomizationFile(name) && !slices.Contains(l.dirs, at) {
-			l.dirs = append(l.dirs, at)
+		if at := filepath.Dir(name); IsKustomizationFile(name) && !known[at] {
+			known[at] = true
+			l.in.Dirs = append(l.in.Dirs, at)
 		}
 		if isManifestName(name) {
 			l.surrounding(name, passed)
@@ -38,7 +39,7 @@ func (l *loader) surround() {
 // surrounding reads a file of a lookup directory. One that was not passed may be anything.
 func (l *loader) surrounding(name string, passed *files) {
 	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || !l.set.files.first(info) {
+	if err != nil || !info.Mode().IsRegular() || !l.seen.first(info) {
 		return
 	}
 	f := &File{Name: name, Walked: true, offered: true, aside: !passed.has(info)}
@@ -49,15 +50,5 @@ func (l *loader) surrounding(name string, passed *files) {
 		l.fail(err)
 	default:
 		l.add(f, data)
-	}
-}
-
-// setAside keeps a file for references.
-func (s *Set) setAside(f *File) {
-	for _, err := range f.errs {
-		s.broken = append(s.broken, brokenFile{err, f.data})
-	}
-	if f.batch != nil {
-		s.surroundings.commit(f.batch)
 	}
 }

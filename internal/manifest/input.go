@@ -2,11 +2,9 @@ package manifest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,7 +78,7 @@ func (f *File) Origin(group, kind, name string) *Object {
 
 // ParseFile reads a file that is not in the input: a kustomization leads to it.
 func ParseFile(name string, data []byte) (*File, error) {
-	b, err := newSet("", &files{}).parse(name, data)
+	b, err := new(parsing).parse(name, data)
 	if err != nil {
 		return nil, err
 	}
@@ -134,36 +132,6 @@ func FirstDocument(name string, data []byte) *Object {
 		break
 	}
 	return o
-}
-
-// Input is everything that was read, for whoever builds kustomizations.
-type Input struct {
-	Files []*File  // in the order of the input
-	Dirs  []string // directories with a kustomization file, in the order of the walk
-	Roots []string // directories that were named
-	// Passed are the files that the input is about, if the rest was only read because they are part of it.
-	Passed []string
-}
-
-// kustomized tells whether there is anything to build. Kustomizations in files that were named, or that came through
-// standard input, are not: there is no directory that their paths are in.
-func (in *Input) kustomized() bool {
-	if len(in.Dirs) > 0 {
-		return true
-	}
-	for _, f := range in.Files {
-		if f.Walked && len(f.Kustomizations()) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// Build is what became of an input.
-type Build struct {
-	Claimed map[*File]bool // files that are part of what was built: they are not read by themselves
-	Objects []*Object
-	Errors  []error
 }
 
 // NewBuilt is an object that was built. Its fields are looked for where it came from; one that came from no object is at
@@ -259,10 +227,6 @@ type Raw struct {
 	Item     bool           // one of a list: its document holds others too
 }
 
-// Opener makes an object ready that was read from a file: it decrypts it, and substitutes variables. The value it
-// answers is the object's from then on.
-type Opener func(*Raw) (map[string]any, error)
-
 // SealedError is an object that is encrypted, and that no key at hand opens. It counts as missing.
 type SealedError struct{ Reason string }
 
@@ -337,28 +301,6 @@ func pathOf(n *yaml.Node, text string, depth int) []any {
 	return nil
 }
 
-// opened asks the opener, if there is one.
-func (s *Set) opened(o *Object, value map[string]any) (map[string]any, error) {
-	if s.open == nil || o.Built != "" {
-		return value, nil
-	}
-	d := o.at.doc
-	return s.open(&Raw{Object: o, Value: value, Document: d.text, Whole: d.whole, Index: d.index, Item: len(o.at.path) > 0})
-}
-
-// enter remembers a directory that has a kustomization file.
-func (l *loader) enter(dir string, entries []os.DirEntry) {
-	if l.options.Build == nil {
-		return
-	}
-	for _, e := range entries {
-		if !e.IsDir() && IsKustomizationFile(e.Name()) {
-			l.dirs = append(l.dirs, dir)
-			return
-		}
-	}
-}
-
 // KustomizationFiles are the names of files that say how their directory is built, the first that is there.
 func KustomizationFiles() []string {
 	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
@@ -367,38 +309,6 @@ func KustomizationFiles() []string {
 // IsKustomizationFile tells whether a file of this name says how its directory is built.
 func IsKustomizationFile(name string) bool {
 	return slices.Contains(KustomizationFiles(), filepath.Base(name))
-}
-
-// finish adds what was read to the set, or what was built of it.
-func (l *loader) finish(ctx context.Context) []error {
-	in := &Input{Files: l.read, Dirs: l.dirs, Roots: l.set.roots}
-	if l.surrounded() {
-		in.Roots, in.Passed = l.set.away.dirs, l.options.Offered
-	}
-	built := &Build{}
-	if l.options.Build != nil && in.kustomized() {
-		built = l.options.Build(ctx, in)
-		l.set.built = true
-	}
-	var errs []error
-	for _, f := range l.read {
-		if built.Claimed[f] {
-			continue
-		}
-		if f.aside {
-			l.set.setAside(f)
-			continue
-		}
-		errs = append(errs, f.errs...)
-		l.set.skips = append(l.set.skips, f.skips...)
-		if f.batch != nil {
-			l.set.commit(f.batch)
-		}
-		errs = append(errs, l.set.takeFaults()...)
-	}
-	l.set.AddBuilt(built.Objects...)
-	errs = append(errs, built.Errors...)
-	return append(errs, l.set.takeFaults()...)
 }
 
 func (s *Set) takeFaults() []error {

@@ -29,22 +29,17 @@ type Options struct {
 	LookupDirs       []string // where Lookup and Secret look too, at every depth
 	Recursive        bool     // descend into directories
 	Stdin            io.Reader
-	Piped            map[string][]byte // what pipes and Stdin held, kept for who loads again; nil keeps nothing
-	DefaultNamespace string            // for objects without one; "default" if empty
-	SkipDirs         []string          // directories that are never descended into
+	DefaultNamespace string   // for objects without one; "default" if empty
+	SkipDirs         []string // directories that are never descended into
 
-	// Open makes objects ready that were read from files, nil for those that are.
-	Open Opener
-	// Build is called once, when everything is read, if there are kustomizations in the directories of the input, or in
-	// the lookup directories if only offered files are; nil reads them as any other file.
-	Build func(context.Context, *Input) *Build
 }
 
-// Load reads everything that the options name. The set holds what could be read; each error stands for a file or an
-// object that is not in it.
-func Load(ctx context.Context, o Options) (*Set, []error) {
-	l := &loader{ctx: ctx, options: o, set: newSet(o.DefaultNamespace, &files{})}
-	l.set.open = o.Open
+// Load reads everything that the options name, and builds nothing of it: see Read.
+func Load(ctx context.Context, o Options) (*Set, []error) { return Read(ctx, o).Set(nil) }
+
+// Read reads everything that the options name, each file once.
+func Read(ctx context.Context, o Options) *Input {
+	l := &loader{ctx: ctx, options: o, in: &Input{namespace: o.DefaultNamespace}, seen: &files{}, parsing: &parsing{namespace: o.DefaultNamespace}}
 	for _, dir := range o.SkipDirs {
 		if info, err := os.Stat(dir); err == nil {
 			l.skip = append(l.skip, info)
@@ -61,19 +56,26 @@ func Load(ctx context.Context, o Options) (*Set, []error) {
 		l.beside(name)
 		l.found(name, false)
 	}
-	l.parse()
-	errs := l.finish(ctx)
-	return l.set, append(errs, l.set.duplicates()...)
+	l.parse(l.read)
+	l.in.Files = l.read
+	l.readBeside()
+	if l.surrounded() {
+		l.in.Roots, l.in.Passed = l.in.lookup, o.Offered
+	} else {
+		l.readAround()
+	}
+	return l.in
 }
 
 type loader struct {
 	ctx     context.Context
 	options Options
-	set     *Set
+	in      *Input
+	seen    *files
+	parsing *parsing
 	skip    []os.FileInfo
 	stdin   bool // has been read
 	read    []*File
-	dirs    []string // with a kustomization file
 }
 
 // fail takes the name of the system call out of an error: the file and the reason say it all.
@@ -130,7 +132,7 @@ func (l *loader) readStdin() {
 		l.fail(errors.New("no standard input"))
 		return
 	}
-	data, err := l.once(stdinName, true, func() ([]byte, error) { return sized(file.ReadAll(l.ctx, l.options.Stdin, maxFileSize)) })
+	data, err := sized(file.ReadAll(l.ctx, l.options.Stdin, maxFileSize))
 	if err != nil {
 		l.fail(err)
 		return
@@ -146,7 +148,6 @@ func (l *loader) add(f *File, data []byte) {
 		return
 	}
 	f.data = data
-	l.set.components(f.Name, data)
 }
 
 // isTemplate tells whether a file is to be rendered first: it is among the templates of a chart, and has something to
@@ -171,12 +172,12 @@ func (l *loader) named(name string) {
 	case err != nil:
 		l.fail(err)
 	case info.IsDir():
-		l.set.roots = append(l.set.roots, name)
+		l.in.Roots = append(l.in.Roots, name)
 		l.directory(name)
 	default:
 		l.beside(name)
-		if l.set.files.first(info) {
-			data, err := l.once(name, !info.Mode().IsRegular(), func() ([]byte, error) { return read(l.ctx, name) })
+		if l.seen.first(info) {
+			data, err := read(l.ctx, name)
 			if err != nil {
 				l.fail(err)
 				return
@@ -186,22 +187,10 @@ func (l *loader) named(name string) {
 	}
 }
 
-// once reads what can be read only once, or takes what was read when the options were loaded before.
-func (l *loader) once(name string, pipe bool, read func() ([]byte, error)) ([]byte, error) {
-	if data, ok := l.options.Piped[name]; ok {
-		return data, nil
-	}
-	data, err := read()
-	if pipe && err == nil && l.options.Piped != nil {
-		l.options.Piped[name] = data
-	}
-	return data, err
-}
-
 // beside has siblings looked for in the directory of a file that was named.
 func (l *loader) beside(name string) {
-	if dir := filepath.Dir(name); !slices.Contains(l.set.dirs, dir) {
-		l.set.dirs = append(l.set.dirs, dir)
+	if dir := filepath.Dir(name); !slices.Contains(l.in.dirs, dir) {
+		l.in.dirs = append(l.in.dirs, dir)
 	}
 }
 
@@ -224,6 +213,16 @@ func (l *loader) directory(dir string) {
 			l.directory(name)
 		case !e.IsDir() && isManifestName(name):
 			l.found(name, true)
+		}
+	}
+}
+
+// enter remembers a directory that has a kustomization file.
+func (l *loader) enter(dir string, entries []os.DirEntry) {
+	for _, e := range entries {
+		if !e.IsDir() && IsKustomizationFile(e.Name()) {
+			l.in.Dirs = append(l.in.Dirs, dir)
+			return
 		}
 	}
 }
@@ -258,7 +257,7 @@ func (l *loader) found(name string, walked bool) {
 		l.read = append(l.read, &File{skips: []Skip{{name, "not a regular file"}}})
 		return
 	}
-	if !l.set.files.first(info) {
+	if !l.seen.first(info) {
 		return
 	}
 	data, err := read(l.ctx, name)

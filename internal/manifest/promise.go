@@ -28,17 +28,22 @@ func Promised(content map[string]any) string {
 	return promised(&Object{APIVersion: field("apiVersion"), Kind: field("kind"), Name: field("metadata", "name")}, field)
 }
 
-// Maker is the object of a file of which a controller in the cluster makes a Secret, nil for none.
-func (f *File) Maker(namespace, secret string) *Object {
+// A Maker is an object of which a controller in the cluster makes a Secret in the same namespace.
+type Maker struct {
+	Object *Object
+	Secret string
+}
+
+// Makers lists the objects of a file of which Secrets are made.
+func (f *File) Makers() []Maker {
 	if f.batch == nil {
 		return nil
 	}
+	var list []Maker
 	for _, p := range f.batch.promises {
-		if p.secret == secret && p.by.Namespace == namespace {
-			return p.by
-		}
+		list = append(list, Maker{p.by, p.secret})
 	}
-	return nil
+	return list
 }
 
 // promise remembers what an object of another kind will make.
@@ -64,7 +69,7 @@ func fieldOf(content map[string]any) func(path ...string) string {
 
 // maker is what makes a Secret in the cluster that is nowhere else, nil for nothing that is known.
 func (s *Set) maker(k key) *Object {
-	for _, set := range []*Set{s, s.siblings, s.surroundings} {
+	for _, set := range append([]*Set{s}, s.others()...) {
 		if o := set.promises[k]; o != nil {
 			return o
 		}

@@ -57,6 +57,9 @@ func (s *Set) datum(kind, namespace, name string) (*Object, map[string]any, erro
 
 // contentOf reads an object that is kept for references.
 func (s *Set) contentOf(o *Object) (map[string]any, error) {
+	if opened, ok := s.opened[o]; ok {
+		return opened.Content, opened.Err
+	}
 	if o.Content != nil {
 		return o.Content, nil
 	}
@@ -64,11 +67,7 @@ func (s *Set) contentOf(o *Object) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := o.at.doc.object(root, o.at.path)
-	if err != nil {
-		return nil, err
-	}
-	return s.opened(o, content)
+	return o.at.doc.object(root, o.at.path)
 }
 
 func newSecret(o *Object, content map[string]any) (*Secret, error) {

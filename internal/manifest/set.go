@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -24,27 +25,27 @@ type Set struct {
 	kinds   map[groupKind]int
 	skips   []Skip
 	faults  []error // of single objects: the others of the file are used
-	surplus int     // of the documents
 
 	promises map[key]*Object // Secrets that something makes in the cluster
 
 	flux      []FluxNote
 	versioned []*Object
 
-	open  Opener
 	built bool // something was: Kustomizations are not left out
 
-	files *files
-	dirs  []string // of the files that were named: siblings are looked for there
+	dirs  []string // of the files that were named
 	roots []string // directories that were named
-	away  lookupDirs
 
-	mu           sync.Mutex
-	siblings     *Set
-	surroundings *Set
+	siblings     *Set // what lies beside the files that were named, nil for nothing
+	surroundings *Set // what the lookup directories hold, nil for nothing
 	unread       bool // there are more surroundings than may be read
 	broken       []brokenFile
-	notes        map[key]Note
+
+	opened  map[*Object]Opened
+	parsing *parsing
+
+	mu    sync.Mutex // of what follows, and of the documents of Secrets, which are read when they are asked for
+	notes map[key]Note
 }
 
 type groupKind struct{ group, kind string }
@@ -71,9 +72,7 @@ func (n Note) String() string {
 }
 
 // NewSet is an empty set. Objects without a namespace are in the one given, or in default.
-func NewSet(namespace string) *Set { return newSet(namespace, &files{}) }
-
-func newSet(namespace string, seen *files) *Set {
+func NewSet(namespace string) *Set {
 	if namespace == "" {
 		namespace = "default"
 	}
@@ -82,22 +81,28 @@ func newSet(namespace string, seen *files) *Set {
 		data:      map[key][]*Object{},
 		byKey:     map[key][]*Object{},
 		kinds:     map[groupKind]int{},
-		files:     seen,
+		parsing:   &parsing{namespace: namespace},
 		notes:     map[key]Note{},
 	}
 }
 
 // Add reads all documents of one file. On an error nothing of it is added.
 func (s *Set) Add(file string, data []byte) error {
-	b, err := s.parse(file, data)
+	b, err := s.parsing.parse(file, data)
 	if err == nil {
 		s.commit(b)
 	}
 	return err
 }
 
-func (s *Set) parse(file string, data []byte) (*batch, error) {
-	b := newBatch(s, file, data)
+// parsing is what the files of a run have in common while they are parsed.
+type parsing struct {
+	namespace string // for objects without one; "default" if empty
+	surplus   int    // of the documents
+}
+
+func (p *parsing) parse(file string, data []byte) (*batch, error) {
+	b := newBatch(p, file, data)
 	if err := b.read(); err != nil {
 		return nil, quoted(err, data)
 	}
@@ -107,6 +112,11 @@ func (s *Set) parse(file string, data []byte) (*batch, error) {
 // commit adds what was read from a file.
 func (s *Set) commit(b *batch) {
 	for _, o := range b.objects {
+		o, err := s.ready(o)
+		if err != nil {
+			s.faults = append(s.faults, quoted(err, b.text))
+			continue
+		}
 		s.objects = append(s.objects, o)
 		s.byKey[o.key()] = append(s.byKey[o.key()], o)
 	}
@@ -127,6 +137,20 @@ func (s *Set) commit(b *batch) {
 	for _, err := range b.faults {
 		s.faults = append(s.faults, quoted(err, b.text))
 	}
+}
+
+// ready is an object as it was made ready for the run. It is the object itself if there was nothing to do.
+func (s *Set) ready(o *Object) (*Object, error) {
+	opened, ok := s.opened[o]
+	if !ok {
+		return o, nil
+	}
+	if opened.Err != nil {
+		return nil, Fault(o, opened.Err)
+	}
+	c := *o
+	c.Content = opened.Content
+	return &c, nil
 }
 
 // quoted gives an error the line that it is about.
@@ -198,7 +222,7 @@ func duplicate(same []*Object) *DuplicateError {
 
 // batch collects the objects of one file until it is known that all of it can be read.
 type batch struct {
-	set            *Set
+	parsing        *parsing
 	file           string
 	text           []byte
 	documents      int
@@ -213,8 +237,8 @@ type batch struct {
 	faults         []error
 }
 
-func newBatch(s *Set, file string, data []byte) *batch {
-	return &batch{set: s, file: file, text: data, kinds: map[groupKind]int{}}
+func newBatch(p *parsing, file string, data []byte) *batch {
+	return &batch{parsing: p, file: file, text: data, kinds: map[groupKind]int{}}
 }
 
 func (b *batch) read() error {
@@ -264,7 +288,7 @@ func (b *batch) document(d *document) error {
 	if err := b.object(source{d, root}, root, nil, "", ""); err != nil {
 		return err
 	}
-	if b.set.surplus += d.surplus; b.set.surplus > maxSurplus {
+	if b.parsing.surplus += d.surplus; b.parsing.surplus > maxSurplus {
 		return d.errorAt(root, "the aliases of all documents together expand to too much")
 	}
 	return nil
@@ -366,7 +390,7 @@ func (b *batch) newObject(src source, n *yaml.Node, path []any, apiVersion, kind
 		at:         location{src.document, path},
 	}
 	if o.Namespace == "" {
-		o.Namespace = b.set.namespace
+		o.Namespace = cmp.Or(b.parsing.namespace, "default")
 	}
 	return o
 }
@@ -375,11 +399,6 @@ func (b *batch) keep(src source, o *Object) error {
 	content, err := src.object(src.tree, o.at.path)
 	if err != nil {
 		return err
-	}
-	if content, err = b.set.opened(o, content); err != nil {
-		b.faults = append(b.faults, Fault(o, err))
-		b.kinds[groupKind{o.Group(), o.Kind}]++
-		return nil
 	}
 	content["apiVersion"], content["kind"] = o.APIVersion, o.Kind
 	o.Content = content

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,11 +36,9 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 	if o, err := one(in(s)[k]); o != nil || err != nil {
 		return o, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	o, err := s.nearby(k, in)
 	if o != nil {
-		s.notes[k] = Note{k.kind, k.namespace, k.name, o.Pos}
+		s.note(k, o)
 	}
 	if o != nil || err != nil {
 		return o, err
@@ -55,18 +52,35 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 	return nil, missing
 }
 
+func (s *Set) note(k key, o *Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notes[k] = Note{k.kind, k.namespace, k.name, o.Pos}
+}
+
 // nearby looks beside the input first, then in the directories that were named for looking things up.
 func (s *Set) nearby(k key, in func(*Set) map[key][]*Object) (*Object, error) {
-	if s.siblings == nil {
-		s.readSiblings()
+	for _, set := range s.others() {
+		same := in(set)[k]
+		if set == s.surroundings {
+			same = s.nearest(same)
+		}
+		if o, err := one(same); o != nil || err != nil {
+			return o, err
+		}
 	}
-	if o, err := one(in(s.siblings)[k]); o != nil || err != nil {
-		return o, err
+	return nil, nil
+}
+
+// others are the sets of what is not in the input, the nearest first.
+func (s *Set) others() []*Set {
+	var list []*Set
+	for _, set := range []*Set{s.siblings, s.surroundings} {
+		if set != nil {
+			list = append(list, set)
+		}
 	}
-	if s.surroundings == nil {
-		s.readSurroundings()
-	}
-	return one(s.nearest(in(s.surroundings)[k]))
+	return list
 }
 
 func one(same []*Object) (*Object, error) {
@@ -84,12 +98,10 @@ type brokenFile struct {
 	text []byte
 }
 
-// readSiblings reads the manifests beside the named files. What cannot be read is no error: nobody asked for it.
-func (s *Set) readSiblings() {
-	s.siblings = newSet(s.namespace, s.files)
-	s.siblings.open = s.open
+// readBeside reads the manifests beside the named files. What cannot be read is no error: nobody asked for it.
+func (l *loader) readBeside() {
 	budget := maxSiblings
-	for _, dir := range s.dirs {
+	for _, dir := range l.in.dirs {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			continue
@@ -99,27 +111,26 @@ func (s *Set) readSiblings() {
 			if e.IsDir() || !isManifestName(name) {
 				continue
 			}
-			if budget--; budget < 0 {
-				return
+			if budget--; budget < 0 || l.ctx.Err() != nil {
+				break
 			}
-			s.readInto(s.siblings, name)
+			l.in.beside = l.referable(l.in.beside, name)
 		}
 	}
+	l.parse(l.in.beside)
 }
 
-// readInto adds a file to another set if it may hold what can be missing. It keeps what cannot be read for a hint.
-func (s *Set) readInto(other *Set, name string) {
+// referable adds a file to a list if it may hold what can be missing.
+func (l *loader) referable(list []*File, name string) []*File {
 	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || !s.files.first(info) {
-		return
+	if err != nil || !info.Mode().IsRegular() || !l.seen.first(info) {
+		return list
 	}
-	data, err := read(context.Background(), name)
+	data, err := read(l.ctx, name)
 	if err != nil || !referable(data) {
-		return
+		return list
 	}
-	if err := other.Add(name, data); err != nil {
-		s.broken = append(s.broken, brokenFile{err, data})
-	}
+	return append(list, &File{Name: name, aside: true, data: data})
 }
 
 // referable tells whether a file may hold what something refers to.
@@ -136,7 +147,7 @@ func (s *Set) clue(k key, in func(*Set) map[key][]*Object) (text, namespace stri
 		}
 	}
 	var namespaces, names, renamed []string
-	for _, set := range []*Set{s, s.siblings, s.surroundings} {
+	for _, set := range append([]*Set{s}, s.others()...) {
 		for other, objects := range in(set) {
 			switch {
 			case other.group != k.group || other.kind != k.kind:

@@ -15,13 +15,7 @@ import (
 // through a home directory that was named by mistake.
 const maxSurroundings = 50_000
 
-// lookupDirs are directories with manifests that are not in the input but that it may refer to.
-type lookupDirs struct {
-	dirs []string
-	skip []os.FileInfo
-}
-
-// lookupDirs takes the directories, which must be there. They are walked when something is missing.
+// lookupDirs takes the directories, which must be there.
 func (l *loader) lookupDirs(dirs []string) {
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)
@@ -31,42 +25,41 @@ func (l *loader) lookupDirs(dirs []string) {
 		case !info.IsDir():
 			l.fail(fmt.Errorf("%s: not a directory to look in", dir))
 		default:
-			l.set.away.dirs = append(l.set.away.dirs, dir)
+			l.in.lookup = append(l.in.lookup, dir)
 		}
 	}
-	l.set.away.skip = l.skip
 }
 
-// readSurroundings reads what the lookup directories hold, at every depth. What cannot be read is no error: nobody asked
-// for it.
-func (s *Set) readSurroundings() {
-	s.walkAway(func(name string) error {
+// readAround reads what the lookup directories hold, at every depth. What cannot be read is no error: nobody asked for it.
+func (l *loader) readAround() {
+	l.walkAway(func(name string) error {
+		if l.ctx.Err() != nil {
+			return fs.SkipAll
+		}
 		if isManifestName(name) {
-			s.readInto(s.surroundings, name)
+			l.in.around = l.referable(l.in.around, name)
 		}
 		return nil
 	})
+	l.parse(l.in.around)
 }
 
-// walkAway begins the set of what surrounds the input, and visits the files of the lookup directories until as many
-// manifests were seen as are looked at.
-func (s *Set) walkAway(visit func(name string) error) {
-	s.surroundings = newSet(s.namespace, s.files)
-	s.surroundings.open = s.open
+// walkAway visits the files of the lookup directories until as many manifests were seen as are looked at.
+func (l *loader) walkAway(visit func(name string) error) {
 	budget := maxSurroundings
-	for _, dir := range s.away.dirs {
+	for _, dir := range l.in.lookup {
 		_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return nil
-			case e.IsDir() && name != dir && skipDir(e, s.away.skip):
+			case e.IsDir() && name != dir && skipDir(e, l.skip):
 				return fs.SkipDir
 			case e.IsDir():
 				return nil
 			}
 			if isManifestName(name) {
 				if budget--; budget < 0 {
-					s.unread = true
+					l.in.unread = true
 					return fs.SkipAll
 				}
 			}

@@ -15,99 +15,29 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// builder is one build of an input.
+// builder builds one cluster.
 type builder struct {
 	*Renderer
-	in      *manifest.Input
-	named   map[string]string // directories of the input: real path → as it was written
-	display func(string) string
-	skip    []os.FileInfo
-	byPath  map[string]*manifest.File
-	paths   []string // of the files, in the order of the input
+	cluster *Cluster
 
-	repositories []*repository
-	homes        map[string]*repository // of directories
-
-	all            []*node                     // everything that may be built
 	claimed        map[string]bool             // real paths of files that are part of a build
 	kustomizations map[string]*manifest.Object // Kustomizations that were met, by namespace and name
 	waiting        []*flux                     // built, but their variables are not all known
 	found          map[string]*datum           // ConfigMaps and Secrets, by kind, namespace and name
 	promises       map[string]string           // the kinds of what makes Secrets in the cluster, by the Secret
 	objects        []*manifest.Object
+	sources        sources               // that were built
+	unset          map[string]*unsetNote // variables that became empty, by name
+	spared         map[string]bool       // files of builds that failed: they are there as they are written
 
-	passed    map[string]bool // real paths of the files that the input is about, nil if it is about all
-	concerned map[string]bool // and of those whose objects it is about
-	spared    map[string]bool // of builds that failed: they are there as they are written
-	done      bool            // there is nothing to build
-}
+	abandoned map[*node]bool
 
-// node is a Kustomization as it lies in a file, or a directory with a kustomization file.
-type node struct {
-	object *manifest.Object
-	file   string // real path of the file that it is in
-	dir    string
-	claims *closure
-
-	abandoned bool
-}
-
-// roots finds what nothing else builds, and builds it.
-func (b *builder) roots() {
-	nodes := b.nodes()
-	b.all = nodes
-	claimers := map[string][]int{}
-	for i, n := range nodes {
-		for path := range n.claims.files {
-			claimers[path] = append(claimers[path], i)
-		}
-	}
-	edges := make([][]int, len(nodes))
-	for j, n := range nodes {
-		for _, i := range claimers[n.file] {
-			if i != j {
-				edges[i] = append(edges[i], j)
-			}
-		}
-	}
-	if b.idle(nodes) {
-		b.done = true
-		return
-	}
-	b.concern(nodes)
-	for _, i := range b.ofCluster(nodes, edges, origins(edges)) {
-		b.start(nodes[i])
-	}
-}
-
-// nodes lists everything that can be built, Kustomizations first, in the order of the input.
-func (b *builder) nodes() []*node {
-	var nodes []*node
-	for _, path := range b.paths {
-		for _, o := range b.byPath[path].Kustomizations() {
-			o.Aside = b.passed != nil && !b.passed[path]
-			n := &node{object: o, file: path, claims: newClosure()}
-			if f, _ := b.locate(o); f != nil {
-				_, _, _ = f.kustomization(n.claims)
-			}
-			nodes = append(nodes, n)
-		}
-	}
-	for _, dir := range b.in.Dirs {
-		real, err := absolute(dir)
-		if err != nil {
-			continue
-		}
-		r := b.repository(real)
-		d := r.directory(real)
-		if d == nil || d.flux || d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
-			continue
-		}
-		n := &node{dir: real, file: d.file, claims: newClosure()}
-		_ = n.claims.add(r, real, nil)
-		nodes = append(nodes, n)
-	}
-	return nodes
+	notices    []Notice
+	judged     []*manifest.Object
+	errs       []error
+	rejections []Rejection
+	used       map[Source]bool
+	partial    bool // something is elsewhere
 }
 
 func (b *builder) start(n *node) {
@@ -129,7 +59,7 @@ func (b *builder) plainDirectory(dir string) {
 	if err == nil {
 		var k *types.Kustomization
 		if k, err = clone(d.kustomization); err == nil {
-			objects, err = r.build(b.ctx, dir, d.file, k, nil)
+			objects, err = b.buildOnce(r, dir, d.file, k, nil)
 		}
 	}
 	if err != nil {
@@ -164,11 +94,11 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 // for references, it is better than nothing.
 func (b *builder) abandon(c *closure) {
 	b.spare(c)
-	for _, n := range b.all {
-		if n.abandoned || !c.files[n.file] {
+	for _, n := range b.plan.nodes {
+		if b.abandoned[n] || !c.files[n.file] {
 			continue
 		}
-		n.abandoned = true
+		b.abandoned[n] = true
 		b.claim(n.claims)
 		b.abandon(n.claims)
 	}
@@ -203,7 +133,7 @@ func (b *builder) finishPlain(r *repository, d *directory, o built, by string, d
 		b.fault(obj, err)
 		return
 	}
-	b.emptied(obj, s.empty, "")
+	b.empty(obj, s.empty, "")
 	b.emit(obj, s.content)
 }
 
@@ -226,16 +156,13 @@ func (b *builder) tellRemote(c *closure) {
 // rest builds the directories that nothing led to after all: the Kustomization that should have is gone from what was
 // built.
 func (b *builder) rest() {
-	if b.done {
-		return
-	}
 	for _, dir := range b.in.Dirs {
 		real, err := absolute(dir)
 		if err != nil {
 			continue
 		}
 		d := b.repository(real).directory(real)
-		if d == nil || d.flux || b.claimed[d.file] || d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
+		if d == nil || d.flux || b.taken(d.file) || d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
 			continue
 		}
 		b.plainDirectory(real)
@@ -244,17 +171,17 @@ func (b *builder) rest() {
 }
 
 // locate finds the files of a Kustomization. It answers nil and why if they are not to be had.
-func (b *builder) locate(o *manifest.Object) (*flux, error) {
+func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 	spec, err := decode(o)
 	if err != nil {
 		return nil, err
 	}
 	f := &flux{object: o, spec: *spec}
-	root, err := b.sourceRoot(o, f)
+	root, err := r.sourceRoot(o, f, built)
 	if err != nil {
 		return nil, err
 	}
-	f.repo = b.at(root)
+	f.repo = r.at(root)
 	path := strings.TrimPrefix(filepath.ToSlash(filepath.Clean("/"+filepath.FromSlash(spec.Path))), "/")
 	real, err := within(root, join(root, path))
 	if err == nil {
@@ -271,10 +198,10 @@ func (b *builder) locate(o *manifest.Object) (*flux, error) {
 }
 
 // elsewhereError is a source that is not at hand. Nothing of it is built.
-type elsewhereError struct{ kind, namespace, name string }
+type elsewhereError struct{ kind, namespace, name, why string }
 
 func (e *elsewhereError) Error() string {
-	return fmt.Sprintf("its source %s %s/%s is not this repository: it is not built, and the files at its path are read as they are", e.kind, e.namespace, e.name)
+	return fmt.Sprintf("its source %s %s/%s is %s: it is not built, and the files at its path are read as they are", e.kind, e.namespace, e.name, e.why)
 }
 
 func (e *elsewhereError) Hint() string {
@@ -283,35 +210,40 @@ func (e *elsewhereError) Hint() string {
 
 // sourceRoot is where the source of a Kustomization lies: a directory that stands in for it, or the repository that the
 // Kustomization itself is in.
-func (b *builder) sourceRoot(o *manifest.Object, f *flux) (string, error) {
+func (r *Renderer) sourceRoot(o *manifest.Object, f *flux, built sources) (string, error) {
 	ref := f.spec.SourceRef
 	namespace := ref.Namespace
 	if namespace == "" {
 		namespace = o.Namespace
 	}
-	for _, s := range b.o.Sources {
+	for _, s := range r.o.Sources {
 		if s.Kind == ref.Kind && s.Name == ref.Name && (s.Namespace == "" || s.Namespace == namespace) {
 			root, err := absolute(s.Dir)
 			if err != nil {
 				return "", fmt.Errorf("--source: %s: %w", s.Dir, plainPathError(err))
 			}
-			b.used[s] = true
+			f.source = &s
 			return root, nil
 		}
 	}
-	root := b.homeOf(o)
-	if !b.isHome(ref.Kind, namespace, ref.Name, root, f.spec.Path) {
-		return "", &elsewhereError{ref.Kind, namespace, ref.Name}
+	root := r.homeOf(o)
+	if why := r.elsewhere(built.find(r, ref.Kind, namespace, ref.Name), ref, root, f.spec.Path); why != "" {
+		return "", &elsewhereError{ref.Kind, namespace, ref.Name, why}
 	}
 	return root, nil
 }
 
 // homeOf is the root of the repository that an object was read from.
-func (b *builder) homeOf(o *manifest.Object) string {
-	if dir, err := absolute(filepath.Dir(o.Pos.File)); err == nil {
-		return b.repository(dir).root
+func (r *Renderer) homeOf(o *manifest.Object) string {
+	dir := filepath.Dir(o.Pos.File)
+	if root, ok := r.roots[dir]; ok {
+		return root
 	}
-	return b.repositories[0].root
+	if real, err := absolute(dir); err == nil {
+		r.roots[dir] = r.repository(real).root
+		return r.roots[dir]
+	}
+	return r.repositories[0].root
 }
 
 // kustomization builds a Kustomization. What comes out waits for its variables.
@@ -328,10 +260,13 @@ func (b *builder) kustomization(o *manifest.Object) {
 	if err := b.admit(o); err != nil {
 		return
 	}
-	f, err := b.locate(o)
+	f, err := b.locate(o, b.sources)
 	if err != nil {
 		b.unbuilt(o, err)
 		return
+	}
+	if f.source != nil {
+		b.used[*f.source] = true
 	}
 	c := newClosure()
 	file, k, err := f.kustomization(c)
@@ -375,11 +310,11 @@ func (b *builder) admit(o *manifest.Object) error {
 // buildDecrypted builds with files that were decrypted. A failure may quote them, so it is told as that of a build
 // without, or not at all.
 func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
-	objects, err := f.repo.build(b.ctx, f.path, file, k, replace)
+	objects, err := b.buildOnce(f.repo, f.path, file, k, replace)
 	if err == nil || len(replace) == 0 || b.ctx.Err() != nil {
 		return objects, err
 	}
-	if _, err := f.repo.build(b.ctx, f.path, file, k, nil); err != nil {
+	if _, err := b.buildOnce(f.repo, f.path, file, k, nil); err != nil {
 		return nil, err
 	}
 	var names []string

@@ -10,67 +10,84 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// cluster is a part of the input that can be one cluster. A repository may hold several: then some Kustomizations are
+// Cluster is a part of the input that can be one cluster. A repository may hold several: then some Kustomizations are
 // there more than once, each time another one.
-type cluster struct {
-	name    string
+type Cluster struct {
+	// Name is the directory of the cluster, empty if the input holds no other.
+	Name string
+
+	r       *Renderer
+	dir     string
 	dirs    []string // where its own origins are
 	own     []int    // origins that are in no other
 	starts  []int
 	defined map[string]string // the Kustomizations of its own origins, and what they say
+	claims  map[string]bool   // files that are part of what it begins with, nil for all
 }
 
-// maxClusters bounds how many clusters an input may be divided into: it is read once for each. More of them are one.
+// maxClusters bounds how many clusters an input may be divided into. More of them are one.
 const maxClusters = 100
 
-// Clusters are the directories of the clusters that were found in the input, in its order; none if all of it can be one.
-// Of files that were passed they are those that the files are part of, and the first is built if nobody asked for another.
-func (r *Renderer) Clusters() []string { return r.clusters }
+// Clusters are those that the input holds, in its order: one if all of it can be one. Of files that were passed they are
+// those that the files are part of.
+func (r *Renderer) Clusters() (clusters []*Cluster) {
+	whole := []*Cluster{{r: r}}
+	if !r.in.Kustomized() {
+		return whole
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.plan, clusters = nil, whole
+		}
+	}()
+	r.plan = r.newPlan()
+	if r.plan.idle {
+		return whole
+	}
+	whole[0].starts = r.plan.starts
+	if r.o.Together && r.passed == nil {
+		return whole
+	}
+	divided := r.plan.divide(r.plan.starts)
+	if len(divided) < 2 {
+		return whole
+	}
+	divided = r.ofPassed(divided)
+	for _, c := range divided {
+		slices.Sort(c.starts)
+		c.r = r
+		c.claims = map[string]bool{}
+		for _, i := range c.starts {
+			c.claims[r.plan.nodes[i].file] = true
+			for _, j := range reach(r.plan.edges, i) {
+				maps.Copy(c.claims, r.plan.nodes[j].claims.files)
+			}
+		}
+		if len(divided) > 1 {
+			c.Name = r.display(c.dir)
+		}
+	}
+	return divided
+}
 
-// ofCluster picks the origins of the cluster that this run is about. What the others are made of is nothing by itself.
-func (b *builder) ofCluster(nodes []*node, edges [][]int, starts []int) []int {
-	if b.o.Cluster == 0 && b.passed == nil {
-		return starts
-	}
-	clusters := b.divide(nodes, edges, starts)
-	if len(clusters) < 2 {
-		return starts
-	}
-	clusters = b.ofPassed(nodes, edges, clusters)
-	if len(clusters) > 1 {
-		for _, c := range clusters {
-			b.Renderer.clusters = append(b.Renderer.clusters, b.display(c.name))
-		}
-	}
-	mine := clusters[max(0, min(b.o.Cluster, len(clusters))-1)].starts
-	slices.Sort(mine)
-	for _, i := range starts {
-		if slices.Contains(mine, i) {
-			continue
-		}
-		if !slices.ContainsFunc(mine, func(j int) bool { return nodes[j].file == nodes[i].file }) {
-			b.claimed[nodes[i].file] = true
-		}
-		for _, j := range reach(edges, i) {
-			b.claim(nodes[j].claims)
-		}
-	}
-	return mine
+// foreign reports whether a file is part of other clusters alone: it is nothing by itself.
+func (c *Cluster) foreign(path string) bool {
+	return c.claims != nil && c.r.plan.claimed[path] && !c.claims[path]
 }
 
 // divide sorts the origins into clusters. Each goes to the nearest that has no other definition of a Kustomization that
 // it leads to. One that fits everywhere and is equally near to several is in all of them.
-func (b *builder) divide(nodes []*node, edges [][]int, starts []int) []*cluster {
-	defined, contested := definitions(nodes, edges, starts)
-	var clusters []*cluster
+func (p *plan) divide(starts []int) []*Cluster {
+	defined, contested := definitions(p.nodes, p.edges, starts)
+	var clusters []*Cluster
 	for _, i := range starts {
 		if !contested[i] {
 			continue
 		}
-		dir := b.dirOf(nodes[i])
+		dir := p.dirOf(p.nodes[i])
 		near := nearest(clusters, dir, defined[i])
 		if len(near) == 0 {
-			near = []*cluster{{name: dir, defined: map[string]string{}}}
+			near = []*Cluster{{dir: dir, defined: map[string]string{}}}
 			clusters = append(clusters, near[0])
 		}
 		if len(clusters) > maxClusters {
@@ -84,7 +101,7 @@ func (b *builder) divide(nodes []*node, edges [][]int, starts []int) []*cluster 
 		if contested[i] {
 			continue
 		}
-		near := nearest(clusters, b.dirOf(nodes[i]), nil)
+		near := nearest(clusters, p.dirOf(p.nodes[i]), nil)
 		for _, c := range near {
 			c.starts = append(c.starts, i) // it says nothing of what else is near
 		}
@@ -96,20 +113,20 @@ func (b *builder) divide(nodes []*node, edges [][]int, starts []int) []*cluster 
 }
 
 // dirOf is where an origin is: the directory that it builds if it is in there itself, as that of flux bootstrap is.
-func (b *builder) dirOf(n *node) string {
+func (p *plan) dirOf(n *node) string {
 	if n.object == nil {
 		return n.dir
 	}
-	if f, _ := b.locate(n.object); f != nil && inside(f.path, n.file) {
-		return f.path
+	if n.path != "" && inside(n.path, n.file) {
+		return n.path
 	}
 	return filepath.Dir(n.file)
 }
 
 // nearest are the clusters that are the fewest directories away, of those in which certain Kustomizations are not defined
 // otherwise.
-func nearest(clusters []*cluster, dir string, defined map[string]string) []*cluster {
-	var near []*cluster
+func nearest(clusters []*Cluster, dir string, defined map[string]string) []*Cluster {
+	var near []*Cluster
 	least := 0
 	for _, c := range clusters {
 		if !c.takes(defined) {
@@ -126,7 +143,7 @@ func nearest(clusters []*cluster, dir string, defined map[string]string) []*clus
 	return near
 }
 
-func (c *cluster) takes(defined map[string]string) bool {
+func (c *Cluster) takes(defined map[string]string) bool {
 	for name, spec := range defined {
 		if own, ok := c.defined[name]; ok && own != spec {
 			return false

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // TestClusters divides repositories of which no part names its clusters.
@@ -36,21 +38,22 @@ func TestClusters(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, twice)
 		write(t, dir, test.files)
-		for i, want := range test.objects {
-			set, r, errs := load(t.Context(), dir, Options{Cluster: i + 1})
+		in := manifest.Read(t.Context(), manifest.Options{Files: []string{dir}, Recursive: true})
+		clusters := New(t.Context(), in, Options{Namespace: "default"}).Clusters()
+		var dirs []string
+		for i, c := range clusters {
+			set, errs := in.Set(c.Build().Build)
 			got := names(set)
 			slices.Sort(got)
-			if !slices.Equal(got, want) || len(errs) > 0 {
-				t.Errorf("%s: cluster %d has %v, want %v, %v", test.name, i+1, got, want, errs)
+			if i >= len(test.objects) || !slices.Equal(got, test.objects[i]) || len(errs) > 0 {
+				t.Errorf("%s: cluster %d has %v, want %v, %v", test.name, i+1, got, test.objects, errs)
 			}
-			var clusters []string
-			for _, c := range r.Clusters() {
-				rel, _ := filepath.Rel(dir, c)
-				clusters = append(clusters, filepath.ToSlash(rel))
+			if rel, _ := filepath.Rel(dir, c.Name); c.Name != "" {
+				dirs = append(dirs, filepath.ToSlash(rel))
 			}
-			if !slices.Equal(clusters, test.clusters) {
-				t.Errorf("%s: clusters %v, want %v", test.name, clusters, test.clusters)
-			}
+		}
+		if !slices.Equal(dirs, test.clusters) {
+			t.Errorf("%s: clusters %v, want %v", test.name, dirs, test.clusters)
 		}
 	}
 }

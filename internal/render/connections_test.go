@@ -179,7 +179,7 @@ func (s *sightings) try(t *testing.T, name string, files map[string]string) {
 		}
 	}
 	_, r, errs := load(t.Context(), dir, Options{})
-	if len(errs) == 0 && len(r.Notices()) == 0 {
+	if len(errs) == 0 && len(r.Notices) == 0 {
 		t.Errorf("%s: nothing is said", name)
 	}
 	s.mu.Lock()

@@ -78,16 +78,11 @@ func (b *builder) lookup(kind, namespace, name string) *datum {
 	if d, ok := b.found[key]; ok {
 		return d
 	}
-	for _, path := range b.paths {
-		if b.claimed[path] {
-			continue
-		}
-		for _, o := range b.byPath[path].Objects() {
-			if o.Kind == kind && o.Name == name && o.Namespace == namespace && o.Group() == "" {
-				d := b.plainDatum(o)
-				b.found[key] = d
-				return d
-			}
+	for _, p := range b.index.data[key] {
+		if !b.taken(p.path) {
+			d := b.plainDatum(p.object)
+			b.found[key] = d
+			return d
 		}
 	}
 	return nil
@@ -95,15 +90,17 @@ func (b *builder) lookup(kind, namespace, name string) *datum {
 
 // plainDatum reads a ConfigMap or Secret of a plain file.
 func (b *builder) plainDatum(o *manifest.Object) *datum {
+	if opened := b.open(o); opened != nil {
+		if opened.Err != nil {
+			return sealedDatum(opened.Err)
+		}
+		return datumOf(opened.Content)
+	}
 	raw, err := o.Raw()
 	if err != nil {
 		return &datum{sealed: err.Error()}
 	}
-	content, err := b.Open(raw)
-	if err != nil {
-		return sealedDatum(err)
-	}
-	return datumOf(content)
+	return datumOf(raw.Value)
 }
 
 func sealedDatum(err error) *datum {
@@ -273,7 +270,7 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 	}
 	content = s.content
 	if len(s.empty) > 0 {
-		b.emptied(obj, s.empty, v.hint)
+		b.empty(obj, s.empty, v.hint)
 	}
 	obj.Open = v.leaves(s.used)
 	if texts := v.secretsAmong(s.used); len(texts) > 0 || v != nil && obj.Shown(nil) != nil {
@@ -398,6 +395,9 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 		b.kustomization(obj)
 	default:
 		b.promise(content)
+	}
+	if obj.Group() == manifest.SourceGroup {
+		b.sources.add(obj)
 	}
 	b.objects = append(b.objects, obj)
 }

@@ -25,7 +25,8 @@ type flux struct {
 	object *manifest.Object
 	spec   kustomizev1.KustomizationSpec
 	repo   *repository
-	path   string // absolute, without links
+	path   string  // absolute, without links
+	source *Source // that stands in for its own, nil for none
 
 	objects []built
 	opened  []any // what was decrypted in patches

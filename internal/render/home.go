@@ -3,96 +3,67 @@ package render
 import (
 	"bytes"
 	"encoding/json"
-	"os"
+	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-const (
-	// bootstrapName is what flux bootstrap calls the source that a cluster's own repository is.
-	bootstrapName = "flux-system"
+// bootstrapName is what flux bootstrap calls the source that a cluster's own repository is.
+const bootstrapName = "flux-system"
 
-	maxGitConfig = 1 << 20
-)
-
-// isHome tells whether a source is the repository that the input is in. A GitRepository is, if its URL names the same
-// repository as a remote of the checkout; where that cannot be told, any source is whose path is there.
-func (b *builder) isHome(kind, namespace, name, root, at string) bool {
-	if kind == "ExternalArtifact" {
-		return false
+// elsewhere says what a source is instead of the repository that the input is in, "" if it is that one. A GitRepository is,
+// if its URL names the same repository as a remote of the checkout and it is at what is checked out; where that cannot be
+// known, any source is whose path is there.
+func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNamespaceSourceReference, root, at string) string {
+	const other = "not this repository"
+	if ref.Kind == "ExternalArtifact" {
+		return other
 	}
-	if name == bootstrapName {
-		return true
+	if ref.Name == bootstrapName {
+		return ""
 	}
 	at = strings.Trim(path.Clean("/"+filepath.ToSlash(at)), "/")
-	if url, ok := b.urlOf(kind, namespace, name); ok && kind == "GitRepository" {
-		if remotes := remotesOf(root); len(remotes) > 0 {
-			return slices.Contains(remotes, lastSegment(url))
+	there := func() bool {
+		real, err := within(root, join(root, at))
+		return err == nil && isDirectory(real)
+	}
+	url := urlOf(source)
+	if c := r.checkout(root); url != "" && ref.Kind == "GitRepository" && len(c.remotes) > 0 {
+		if !slices.Contains(c.remotes, lastSegment(url)) {
+			return other
 		}
+		wanted := refOf(source)
+		switch {
+		case c.at(wanted):
+			return ""
+		case c.branch == "" && c.commit == "" && there():
+			return ""
+		}
+		return fmt.Sprintf("this repository at %s, which is not what is checked out", wanted)
 	}
-	if at == "" {
-		return kind == "GitRepository"
+	if at == "" && url != "" && ref.Kind == "GitRepository" || at != "" && there() {
+		return ""
 	}
-	real, err := within(root, join(root, at))
-	if err != nil {
-		return false
-	}
-	return isDirectory(real)
+	return other
 }
 
-// urlOf is the URL of a source of the input.
-func (b *builder) urlOf(kind, namespace, name string) (string, bool) {
-	match := func(o *manifest.Object) bool {
-		return o.Group() == manifest.SourceGroup && o.Kind == kind && o.Name == name && o.Namespace == namespace
+// urlOf is the URL of a source, "" if there is none or only the cluster knows it.
+func urlOf(source *manifest.Object) string {
+	if source == nil {
+		return ""
 	}
-	url := func(o *manifest.Object) (string, bool) {
-		spec, _ := o.Content["spec"].(map[string]any)
-		text, ok := spec["url"].(string)
-		return text, ok && !strings.Contains(text, "${")
+	spec, _ := source.Content["spec"].(map[string]any)
+	text, _ := spec["url"].(string)
+	if strings.Contains(text, "${") {
+		return ""
 	}
-	for _, o := range b.objects {
-		if match(o) {
-			return url(o)
-		}
-	}
-	for _, p := range b.paths {
-		for _, o := range b.byPath[p].Objects() {
-			if match(o) {
-				return url(o)
-			}
-		}
-	}
-	return "", false
-}
-
-// remotesOf lists the names of the repositories that a checkout knows as its remotes.
-func remotesOf(root string) []string {
-	file := filepath.Join(root, ".git", "config")
-	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxGitConfig {
-		return nil
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	remote := false
-	for line := range bytes.Lines(text) {
-		line := strings.TrimSpace(string(line))
-		if strings.HasPrefix(line, "[") {
-			remote = strings.HasPrefix(line, "[remote ")
-		}
-		key, value, found := strings.Cut(line, "=")
-		if remote && found && strings.TrimSpace(key) == "url" {
-			names = append(names, lastSegment(value))
-		}
-	}
-	return names
+	return text
 }
 
 // lastSegment is the name of a repository in its URL: forks and mirrors share it.

@@ -60,12 +60,9 @@ func (b *builder) maker(kind, namespace, name string) string {
 	if maker := b.promises[datumKey(kind, namespace, name)]; maker != "" || kind != "Secret" {
 		return withArticle(maker)
 	}
-	for _, path := range b.paths {
-		if b.claimed[path] {
-			continue
-		}
-		if maker := b.byPath[path].Maker(namespace, name); maker != nil {
-			return withArticle(maker.Kind)
+	for _, p := range b.index.makers[datumKey(kind, namespace, name)] {
+		if !b.taken(p.path) {
+			return withArticle(p.object.Kind)
 		}
 	}
 	return ""

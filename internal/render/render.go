@@ -6,7 +6,6 @@ package render
 import (
 	"context"
 	"os"
-	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -29,8 +28,8 @@ type Options struct {
 	Admit func(*manifest.Object) error
 	// Namespace is that of plain manifests without one.
 	Namespace string
-	// Cluster is the one that is built, from 1, if the input holds several that cannot be one. 0 builds them as one.
-	Cluster int
+	// Together builds an input as one cluster, although it holds several that cannot be one.
+	Together bool
 	// SkipDirs are directories that are no part of any repository.
 	SkipDirs []string
 	// Getenv reads the environment, for keys.
@@ -50,33 +49,44 @@ type Notice struct {
 	Debug  bool
 }
 
-// Renderer builds kustomizations and opens objects for one run.
+// Renderer builds the kustomizations of one run. What is found out about the input is found out once: its clusters share it.
 type Renderer struct {
 	o       Options
 	ctx     context.Context
+	in      *manifest.Input
 	ambient func() *sops.Keys
 	plain   *variables
 
-	clusters []string
+	named   map[string]string // directories of the input: real path → as it was written
+	display func(string) string
+	skip    []os.FileInfo
+	byPath  map[string]*manifest.File
+	paths   []string // of the files, in the order of the input
 
-	mu      sync.Mutex
-	notices []Notice
-	judged  []*manifest.Object
-	errs    []error
-	unset   map[string]*unsetNote // variables that became empty, by name
+	repositories []*repository
+	homes        map[string]*repository // of directories
+	roots        map[string]string      // of repositories, by directories as they were written
+	index        *index
+	plan         *plan
+	checkouts    map[string]*checkout // by the root of the repository
+	opened       map[*manifest.Object]manifest.Opened
+	emptied      map[*manifest.Object][]string // variables of those that became empty
+	builds       map[string]buildResult
 
-	rejections []Rejection
-	used       map[Source]bool
-	partial    bool // something is elsewhere
+	passed    map[string]bool // real paths of the files that the input is about, nil if it is about all
+	concerned map[string]bool // and of those whose objects it is about
+
+	keyNotices []Notice // about the user's own keys
 }
 
-// New is a renderer of one run. The context ends what it does.
-func New(ctx context.Context, o Options) *Renderer {
-	r := &Renderer{o: o, ctx: ctx, used: map[Source]bool{}, unset: map[string]*unsetNote{}}
+// New is a renderer of what one run reads. The context ends what it does.
+func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
+	r := &Renderer{o: o, ctx: ctx, in: in, byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
+		opened: map[*manifest.Object]manifest.Opened{}, emptied: map[*manifest.Object][]string{}, builds: map[string]buildResult{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		keys, errs := ambientKeys(ctx, o.Getenv)
 		for _, err := range errs {
-			r.notice(Notice{Code: finding.UnusableKeys, Text: "SOPS keys: " + err.Error()})
+			r.keyNotices = append(r.keyNotices, Notice{Code: finding.UnusableKeys, Text: "SOPS keys: " + err.Error()})
 		}
 		return keys
 	})
@@ -84,6 +94,7 @@ func New(ctx context.Context, o Options) *Renderer {
 		r.plain = newVariables(o.Unset)
 		r.plain.set(o.Variables, false)
 	}
+	r.prepare()
 	return r
 }
 
@@ -93,76 +104,23 @@ type Rejection struct {
 	Err    error
 }
 
-// Rejections are what was not told yet.
-func (r *Renderer) Rejections() []Rejection {
-	list := r.rejections
-	r.rejections = nil
-	return list
-}
-
-// Notices are what was not told yet.
-func (r *Renderer) Notices() []Notice {
-	r.tellUnset()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := r.notices
-	r.notices = nil
-	return list
-}
-
-// Judged are the Kustomizations and kustomization files whose comments count.
-func (r *Renderer) Judged() []*manifest.Object {
-	return slices.DeleteFunc(slices.Clone(r.judged), func(o *manifest.Object) bool { return o.Aside })
-}
-
-// Used tells whether a source stood in for that of a Kustomization.
-func (r *Renderer) Used(s Source) bool { return r.used[s] }
-
-// Incomplete tells whether a part of the input is elsewhere, so that nobody can say what is not in it.
-func (r *Renderer) Incomplete() bool { return r.partial }
-
-func (r *Renderer) notice(n Notice) {
+func (b *builder) notice(n Notice) {
 	if n.Object != nil && n.Object.Aside {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !slices.Contains(r.notices, n) {
-		r.notices = append(r.notices, n)
+	if !slices.Contains(b.notices, n) {
+		b.notices = append(b.notices, n)
 	}
 }
 
 // warn tells of a finding at a field of an object.
-func (r *Renderer) warn(code finding.Code, o *manifest.Object, text, hint string, path ...any) {
-	r.notice(Notice{Code: code, Object: o, Place: o.Excerpt(path...), Text: text, Hint: hint})
+func (b *builder) warn(code finding.Code, o *manifest.Object, text, hint string, path ...any) {
+	b.notice(Notice{Code: code, Object: o, Place: o.Excerpt(path...), Text: text, Hint: hint})
 }
 
 // warnAt is warn without the line: it may hold more than is to be told.
-func (r *Renderer) warnAt(code finding.Code, o *manifest.Object, text, hint string, pos manifest.Pos) {
-	r.notice(Notice{Code: code, Object: o, Place: manifest.Excerpt{Pos: pos}, Text: text, Hint: hint})
-}
-
-// Open makes an object ready that was read as it lies in a file.
-func (r *Renderer) Open(o *manifest.Raw) (map[string]any, error) {
-	content := o.Value
-	if sealed(content) {
-		d := &decrypter{keys: r.ambient()}
-		opened, err := d.raw(o)
-		if err != nil {
-			return nil, err
-		}
-		content = opened
-		o.Confide(secretsIn(o.Value, opened))
-	}
-	if r.plain == nil {
-		return content, nil
-	}
-	s, err := r.plain.object(r.ctx, content)
-	if err != nil {
-		return nil, err
-	}
-	r.emptied(o.Object, s.empty, "")
-	return s.content, nil
+func (b *builder) warnAt(code finding.Code, o *manifest.Object, text, hint string, pos manifest.Pos) {
+	b.notice(Notice{Code: code, Object: o, Place: manifest.Excerpt{Pos: pos}, Text: text, Hint: hint})
 }
 
 // sealed tells whether any of an object may be encrypted. Most are not, and nothing is paid for them.
@@ -177,76 +135,57 @@ func sealed(content map[string]any) bool {
 	return len(data) > 0
 }
 
-// Build builds what is in the directories of an input.
-func (r *Renderer) Build(_ context.Context, in *manifest.Input) (build *manifest.Build) {
-	// A bug, here or in a library, must not cost the plain files theirs.
-	defer func() {
-		if p := recover(); p != nil {
-			r.notice(Notice{Text: string(debug.Stack()), Debug: true})
-			build = &manifest.Build{Errors: append(r.errs, &buildError{err: &panicError{value: p}})}
-		}
-	}()
-	b := &builder{Renderer: r, in: in, byPath: map[string]*manifest.File{}, claimed: map[string]bool{}, named: map[string]string{},
-		kustomizations: map[string]*manifest.Object{}, found: map[string]*datum{}, promises: map[string]string{}, homes: map[string]*repository{}}
-	b.prepare()
-	b.pass()
-	b.roots()
-	b.settle()
-	b.rest()
-	b.tellDependencies()
-	return b.result()
-}
-
 // prepare finds out where everything is.
-func (b *builder) prepare() {
-	for _, dir := range b.in.Roots {
+func (r *Renderer) prepare() {
+	for _, dir := range r.in.Roots {
 		if real, err := absolute(dir); err == nil {
-			b.named[real] = dir
+			r.named[real] = dir
 		}
 	}
-	b.display = displays(b.named)
-	for _, dir := range b.o.SkipDirs {
+	r.display = displays(r.named)
+	for _, dir := range r.o.SkipDirs {
 		if info, err := os.Stat(dir); err == nil {
-			b.skip = append(b.skip, info)
+			r.skip = append(r.skip, info)
 		}
 	}
-	for _, f := range b.in.Files {
+	for _, f := range r.in.Files {
 		if !f.Walked {
 			continue
 		}
 		if real, err := absolute(f.Name); err == nil {
-			b.byPath[real] = f
-			b.paths = append(b.paths, real)
+			r.byPath[real] = f
+			r.paths = append(r.paths, real)
 		}
 	}
+	r.index = newIndex(r)
 }
 
 // repository is the one that a directory is in.
-func (b *builder) repository(dir string) *repository {
-	r, ok := b.homes[dir]
+func (r *Renderer) repository(dir string) *repository {
+	home, ok := r.homes[dir]
 	if !ok {
-		r = b.at(repositoryRoot(dir, b.rootOf(dir)))
-		b.homes[dir] = r
+		home = r.at(repositoryRoot(dir, r.rootOf(dir)))
+		r.homes[dir] = home
 	}
-	return r
+	return home
 }
 
 // at is the repository with a root.
-func (b *builder) at(root string) *repository {
-	for _, r := range b.repositories {
-		if r.root == root {
-			return r
+func (r *Renderer) at(root string) *repository {
+	for _, known := range r.repositories {
+		if known.root == root {
+			return known
 		}
 	}
-	r := &repository{root: root, rules: rulesOf(root), display: b.display, skip: b.skip, dirs: map[string]*directory{}, parsed: b.parsed(), plugins: map[string][]byte{}}
-	b.repositories = append(b.repositories, r)
-	return r
+	home := &repository{root: root, rules: rulesOf(root), display: r.display, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), plugins: map[string][]byte{}}
+	r.repositories = append(r.repositories, home)
+	return home
 }
 
 // rootOf is the directory that was named and that a path is in.
-func (b *builder) rootOf(path string) string {
+func (r *Renderer) rootOf(path string) string {
 	best := ""
-	for real := range b.named {
+	for real := range r.named {
 		if inside(real, path) && (best == "" || len(real) < len(best)) {
 			best = real
 		}
@@ -257,24 +196,12 @@ func (b *builder) rootOf(path string) string {
 	return best
 }
 
-func (b *builder) parsed() map[string]*manifest.File {
-	files := make(map[string]*manifest.File, len(b.byPath))
-	for path, f := range b.byPath {
+func (r *Renderer) parsed() map[string]*manifest.File {
+	files := make(map[string]*manifest.File, len(r.byPath))
+	for path, f := range r.byPath {
 		files[path] = f
 	}
 	return files
-}
-
-// result is what became of the files.
-func (b *builder) result() *manifest.Build {
-	claimed := map[*manifest.File]bool{}
-	for path := range b.claimed {
-		if f := b.byPath[path]; f != nil && !b.spared[path] {
-			claimed[f] = true
-		}
-	}
-	b.tellNamespaces(claimed)
-	return &manifest.Build{Claimed: claimed, Objects: b.objects, Errors: b.errs}
 }
 
 // tellNamespaces warns of plain manifests without a namespace: in a repository this is seldom meant.

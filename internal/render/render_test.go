@@ -27,12 +27,13 @@ func write(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// load reads a directory as a run does.
-func load(ctx context.Context, dir string, o Options) (*manifest.Set, *Renderer, []error) {
-	o.Getenv, o.Namespace = func(string) string { return "" }, "default"
-	r := New(ctx, o)
-	set, errs := manifest.Load(ctx, manifest.Options{Files: []string{dir}, Recursive: true, Open: r.Open, Build: r.Build})
-	return set, r, errs
+// load reads a directory as a run does, as one cluster.
+func load(ctx context.Context, dir string, o Options) (*manifest.Set, *Result, []error) {
+	o.Getenv, o.Namespace, o.Together = func(string) string { return "" }, "default", true
+	in := manifest.Read(ctx, manifest.Options{Files: []string{dir}, Recursive: true})
+	result := New(ctx, in, o).Clusters()[0].Build()
+	set, errs := in.Set(result.Build)
+	return set, result, errs
 }
 
 const (
@@ -220,11 +221,11 @@ func TestConfined(t *testing.T) {
 func TestPlainPath(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"repo.yaml": fmt.Sprintf(aRepository, "x")})
-	called := false
-	_, errs := manifest.Load(t.Context(), manifest.Options{Files: []string{dir}, Recursive: true,
-		Build: func(context.Context, *manifest.Input) *manifest.Build { called = true; return &manifest.Build{} }})
-	if called || len(errs) > 0 {
-		t.Errorf("called %v, %v", called, errs)
+	in := manifest.Read(t.Context(), manifest.Options{Files: []string{dir}, Recursive: true})
+	r := New(t.Context(), in, Options{})
+	result := r.Clusters()[0].Build()
+	if r.plan != nil || len(result.Objects) > 0 || len(result.Claimed) > 0 || len(result.Errors) > 0 {
+		t.Errorf("built %+v", result)
 	}
 }
 

@@ -120,21 +120,18 @@ type unsetNote struct {
 	pos     manifest.Pos
 	hint    string
 	objects int
-	told    bool
 }
 
-// emptied takes down the variables of an object that became empty.
-func (r *Renderer) emptied(o *manifest.Object, names []string, hint string) {
+// empty takes down the variables of an object that became empty.
+func (b *builder) empty(o *manifest.Object, names []string, hint string) {
 	if o.Aside {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, name := range names {
-		note := r.unset[name]
+		note := b.unset[name]
 		if note == nil {
 			note = &unsetNote{}
-			r.unset[name] = note
+			b.unset[name] = note
 		}
 		if note.object == nil || !ofFlux(note.object) && ofFlux(o) {
 			note.object, note.pos, note.hint = o, o.Position(placeOf(o, name)...), hint
@@ -153,17 +150,10 @@ func placeOf(o *manifest.Object, name string) []any {
 
 func ofFlux(o *manifest.Object) bool { return strings.HasSuffix(o.Group(), "toolkit.fluxcd.io") }
 
-// tellUnset warns of each variable that became empty, once in a run.
-func (r *Renderer) tellUnset() {
-	r.mu.Lock()
-	notes := maps.Clone(r.unset)
-	r.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(notes)) {
-		note := notes[name]
-		if note.told {
-			continue
-		}
-		note.told = true
+// tellUnset warns of each variable that became empty, once in a cluster.
+func (b *builder) tellUnset() {
+	for _, name := range slices.Sorted(maps.Keys(b.unset)) {
+		note := b.unset[name]
 		text := fmt.Sprintf("variable ${%s} has no value, and is empty", name)
 		if note.objects > 1 {
 			text += fmt.Sprintf(", here and in %d more", note.objects-1)
@@ -172,6 +162,6 @@ func (r *Renderer) tellUnset() {
 		if hint == "" {
 			hint = "set it with --substitute " + name + "=…, or write ${" + name + ":=default}; --substitute-strict makes it an error"
 		}
-		r.warnAt(finding.UnsetVariable, note.object, text, hint, note.pos)
+		b.warnAt(finding.UnsetVariable, note.object, text, hint, note.pos)
 	}
 }

@@ -1,0 +1,176 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// maxGitFile bounds a file of a Git directory.
+const maxGitFile = 8 << 20
+
+// checkout is what a Git directory says of a working tree.
+type checkout struct {
+	remotes []string          // the names of the repositories that it knows as its remotes
+	branch  string            // that is checked out, "" for none
+	commit  string            // that is checked out, "" if it is not known
+	main    []string          // the remotes' own branches
+	tags    map[string]string // commits; those of annotated tags are known from packed-refs alone
+}
+
+// checkout reads the Git directory of a repository, once. All of it is empty if there is none.
+func (r *Renderer) checkout(root string) *checkout {
+	c := r.checkouts[root]
+	if c == nil {
+		c = readCheckout(root)
+		r.checkouts[root] = c
+	}
+	return c
+}
+
+func readCheckout(root string) *checkout {
+	c := &checkout{tags: map[string]string{}}
+	dir := filepath.Join(root, ".git")
+	if text := gitFile(dir); strings.HasPrefix(text, "gitdir:") { // of a worktree, or a submodule
+		if dir = strings.TrimSpace(strings.TrimPrefix(text, "gitdir:")); !filepath.IsAbs(dir) {
+			dir = filepath.Join(root, dir)
+		}
+	}
+	common := dir
+	if text := strings.TrimSpace(gitFile(filepath.Join(dir, "commondir"))); text != "" {
+		if common = text; !filepath.IsAbs(common) {
+			common = filepath.Join(dir, common)
+		}
+	}
+	c.remotes = remotesIn(gitFile(filepath.Join(common, "config")))
+	refs := packedRefs(gitFile(filepath.Join(common, "packed-refs")), c.tags)
+	lookup := func(ref string) string {
+		if text := strings.TrimSpace(gitFile(filepath.Join(common, filepath.FromSlash(ref)))); text != "" {
+			return text
+		}
+		return refs[ref]
+	}
+	head := strings.TrimSpace(gitFile(filepath.Join(dir, "HEAD")))
+	if ref, ok := strings.CutPrefix(head, "ref: "); ok {
+		c.branch, _ = strings.CutPrefix(ref, "refs/heads/")
+		c.commit = lookup(ref)
+	} else {
+		c.commit = head
+	}
+	remotes, _ := os.ReadDir(filepath.Join(common, "refs", "remotes"))
+	for _, remote := range remotes {
+		prefix := "refs/remotes/" + remote.Name() + "/"
+		text := strings.TrimSpace(gitFile(filepath.Join(common, filepath.FromSlash(prefix), "HEAD")))
+		if branch, ok := strings.CutPrefix(text, "ref: "+prefix); ok {
+			c.main = append(c.main, branch)
+		}
+	}
+	tags, _ := os.ReadDir(filepath.Join(common, "refs", "tags"))
+	for _, tag := range tags {
+		if commit := lookup("refs/tags/" + tag.Name()); commit != "" && c.tags[tag.Name()] == "" {
+			c.tags[tag.Name()] = commit
+		}
+	}
+	return c
+}
+
+// gitFile reads a small file, "" for one that cannot be read.
+func gitFile(name string) string {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxGitFile {
+		return ""
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// packedRefs reads what Git packed. The line after an annotated tag says its commit.
+func packedRefs(text string, tags map[string]string) map[string]string {
+	refs := map[string]string{}
+	last := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if commit, ok := strings.CutPrefix(line, "^"); ok {
+			tags[strings.TrimPrefix(last, "refs/tags/")] = commit
+			continue
+		}
+		commit, ref, _ := strings.Cut(line, " ")
+		refs[ref], last = commit, ref
+		if tag, ok := strings.CutPrefix(ref, "refs/tags/"); ok {
+			tags[tag] = commit
+		}
+	}
+	return refs
+}
+
+// remotesIn lists the names of the repositories that a configuration names as remotes.
+func remotesIn(text string) []string {
+	var names []string
+	remote := false
+	for line := range bytes.Lines([]byte(text)) {
+		line := strings.TrimSpace(string(line))
+		if strings.HasPrefix(line, "[") {
+			remote = strings.HasPrefix(line, "[remote ")
+		}
+		key, value, found := strings.Cut(line, "=")
+		if remote && found && strings.TrimSpace(key) == "url" {
+			names = append(names, lastSegment(value))
+		}
+	}
+	return names
+}
+
+// gitRef is what a GitRepository asks for.
+type gitRef struct{ branch, tag, semver, name, commit string }
+
+func refOf(source *manifest.Object) gitRef {
+	spec, _ := source.Content["spec"].(map[string]any)
+	ref, _ := spec["ref"].(map[string]any)
+	field := func(name string) string { text, _ := ref[name].(string); return text }
+	g := gitRef{field("branch"), field("tag"), field("semver"), field("name"), field("commit")}
+	if branch, ok := strings.CutPrefix(g.name, "refs/heads/"); ok {
+		g.branch, g.name = branch, ""
+	}
+	if tag, ok := strings.CutPrefix(g.name, "refs/tags/"); ok {
+		g.tag, g.name = tag, ""
+	}
+	return g
+}
+
+func (g gitRef) String() string {
+	for _, part := range []struct{ what, value string }{
+		{"commit", g.commit}, {"ref", g.name}, {"a version that matches", g.semver}, {"tag", g.tag}, {"branch", g.branch},
+	} {
+		if part.value != "" {
+			return fmt.Sprintf("%s %s", part.what, part.value)
+		}
+	}
+	return "its default branch"
+}
+
+// at reports whether a ref leads to what is checked out. A branch does that is checked out, or that a branch which is
+// checked out will be merged into: that of the repository's own source, or the remote's default branch.
+func (c *checkout) at(g gitRef) bool {
+	switch {
+	case g.commit != "":
+		return g.commit == c.commit
+	case g.semver != "":
+		return false
+	case g.name != "":
+		return false
+	case g.tag != "":
+		return c.commit != "" && c.tags[g.tag] == c.commit
+	case g.branch == "", g.branch == c.branch, slices.Contains(c.main, g.branch):
+		return true
+	}
+	// A clone that has no default branch, as those of pipelines, says nothing about it.
+	return len(c.main) == 0 && (g.branch == "main" || g.branch == "master")
+}

@@ -1,0 +1,35 @@
+package render
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"sigs.k8s.io/kustomize/api/types"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// buildResult is what a build gave. It is shared: copy before changing it.
+type buildResult struct {
+	objects []built
+	err     error
+}
+
+// buildOnce builds what is the same for several clusters only once.
+func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
+	text, err := sigsyaml.Marshal(k)
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q", dir, file, text)
+	for _, path := range sortedKeys(replace) {
+		fmt.Fprintf(h, " %q %q", path, replace[path])
+	}
+	key := string(h.Sum(nil))
+	known, ok := r.builds[key]
+	if !ok {
+		known.objects, known.err = repo.build(r.ctx, dir, file, k, replace)
+		r.builds[key] = known
+	}
+	return known.objects, known.err
+}

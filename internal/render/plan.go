@@ -1,0 +1,90 @@
+package render
+
+import (
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"sigs.k8s.io/kustomize/api/types"
+)
+
+// plan says who builds whom, as far as the files show it before anything is built.
+type plan struct {
+	nodes   []*node
+	edges   [][]int
+	starts  []int           // what nothing else builds
+	claimed map[string]bool // files that are part of anything that begins there
+	idle    bool            // what was passed has nothing to do with Flux
+}
+
+// node is a Kustomization as it lies in a file, or a directory with a kustomization file.
+type node struct {
+	object *manifest.Object
+	file   string // real path of the file that it is in
+	dir    string
+	path   string // of a Kustomization, real; "" if it is not known
+	claims *closure
+}
+
+func (r *Renderer) newPlan() *plan {
+	r.pass()
+	p := &plan{nodes: r.nodes(), claimed: map[string]bool{}}
+	claimers := map[string][]int{}
+	for i, n := range p.nodes {
+		for path := range n.claims.files {
+			claimers[path] = append(claimers[path], i)
+		}
+	}
+	p.edges = make([][]int, len(p.nodes))
+	for j, n := range p.nodes {
+		for _, i := range claimers[n.file] {
+			if i != j {
+				p.edges[i] = append(p.edges[i], j)
+			}
+		}
+	}
+	if p.idle = r.idle(p.nodes); p.idle {
+		return p
+	}
+	r.concern(p.nodes)
+	p.starts = origins(p.edges)
+	seen := make([]bool, len(p.nodes))
+	for _, i := range p.starts {
+		visit(p.edges, i, seen, func(j int) {
+			p.claimed[p.nodes[j].file] = p.claimed[p.nodes[j].file] || j != i || len(p.nodes[j].claims.files) > 0
+			for path := range p.nodes[j].claims.files {
+				p.claimed[path] = true
+			}
+		})
+		p.claimed[p.nodes[i].file] = true
+	}
+	return p
+}
+
+// nodes lists everything that can be built, Kustomizations first, in the order of the input.
+func (r *Renderer) nodes() []*node {
+	var nodes []*node
+	for _, path := range r.paths {
+		for _, o := range r.byPath[path].Kustomizations() {
+			o.Aside = r.passed != nil && !r.passed[path]
+			n := &node{object: o, file: path, claims: newClosure()}
+			if f, _ := r.locate(o, nil); f != nil {
+				n.path = f.path
+				_, _, _ = f.kustomization(n.claims)
+			}
+			nodes = append(nodes, n)
+		}
+	}
+	for _, dir := range r.in.Dirs {
+		real, err := absolute(dir)
+		if err != nil {
+			continue
+		}
+		repo := r.repository(real)
+		d := repo.directory(real)
+		if d == nil || d.flux || d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
+			continue
+		}
+		n := &node{dir: real, file: d.file, claims: newClosure()}
+		_ = n.claims.add(repo, real, nil)
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
