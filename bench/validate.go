@@ -20,7 +20,7 @@ func validated() []contender {
 				return nil, err
 			}
 		}
-		return []string{"validate", "-f", "."}, nil
+		return []string{"validate", "-f", ".", "--flux-version", "2.7"}, nil
 	}
 	return []contender{
 		{name: "helmsrc validate", tool: "helmsrc", args: args},

@@ -52,6 +52,8 @@ func (r *repository) build(ctx context.Context, dir, file string, k *types.Kusto
 		}
 	}
 	fs := r.fileSystem(ctx, files)
+	fs.lacking = r.lacks(dir, k)
+	fs.forgive(dir, k)
 	if err := r.inline(fs, dir, k); err != nil {
 		return nil, r.plainError(err)
 	}

@@ -37,6 +37,8 @@ type confined struct {
 	load    func(c *confined, path string) ([]byte, bool, error) // what is not read as it is written
 	budget  *budget
 
+	lacking bool // something is left out of the build
+
 	failed error // of a kustomization file, which kustomize takes for one that is not there
 }
 

@@ -200,9 +200,10 @@ func (r *repository) kustomizationText(c *confined, path string) ([]byte, bool, 
 		return nil, true, d.err
 	}
 	k := d.kustomization
-	if len(k.Generators)+len(k.Transformers)+len(k.Validators) > 0 {
+	if len(k.Generators)+len(k.Transformers)+len(k.Validators) > 0 || c.lacking && len(k.Patches) > 0 {
 		var err error
 		if k, err = clone(k); err == nil {
+			c.forgive(d.path, k)
 			err = r.inline(c, d.path, k)
 		}
 		if err != nil {
