@@ -101,6 +101,7 @@ const (
 	ForeignBuild     Code = "HS156"
 	SeveralClusters  Code = "HS157"
 	NoDecryption     Code = "HS158"
+	DroppedLabels    Code = "HS164"
 
 	Authentication    Code = "HS201"
 	Unreachable       Code = "HS202"

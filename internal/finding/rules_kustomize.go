@@ -1,5 +1,7 @@
 package finding
 
+import "strings"
+
 // inFile puts manifests into a file of their own: examples about kustomizations are of several.
 func inFile(name, text string) string { return "# " + name + "\n" + text }
 
@@ -90,6 +92,14 @@ func kustomizationRules() []Rule {
 			Fix:         "Add spec.decryption with the provider sops to the Kustomization, or patch it in where the Kustomization comes from.",
 			Example:     documents(cluster(path+ours), tenant(""), encrypted, apps),
 			Better:      documents(cluster(path+ours), tenant("decryption:\n  provider: sops\n"), encrypted, apps),
+		},
+		{
+			Code: DroppedLabels, Name: "dropped-labels", Group: groupKustomizations, Severity: Warning,
+			Summary:     "A label or an annotation is no text, and all of them are dropped",
+			Explanation: "kustomize-controller cannot read the labels of an object one of which is a boolean or a number, and writes its own in their place. The object is applied without the others. Annotations go the same way where the Kustomization adds some. An object that nothing builds is refused instead.",
+			Fix:         "Put the value in quotes.",
+			Example:     documents(cluster(path+ours), inFile("apps/charts.yaml", strings.Replace(repository(httpURL), "metadata:\n", "metadata:\n  labels:\n    team: true\n", 1))),
+			Better:      documents(cluster(path+ours), inFile("apps/charts.yaml", strings.Replace(repository(httpURL), "metadata:\n", "metadata:\n  labels:\n    team: \"true\"\n", 1))),
 		},
 		{
 			Code: SeveralClusters, Name: "several-clusters", Group: groupKustomizations, Severity: Warning,

@@ -277,8 +277,11 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 		shown := v.shown(b.ctx, obj.Shown(opened))
 		obj.Confide(transformed(texts, content, shown), shown)
 	}
-	content = owned(f, content)
+	kept, dropped := dropLabels(f, content)
+	b.tellDropped(f, obj, content, dropped)
+	content = owned(f, kept)
 	if shown := obj.Shown(nil); shown != nil {
+		shown, _ = dropLabels(f, shown)
 		obj.Confide(nil, owned(f, shown))
 	}
 	if b.leftOut(obj, content) {
