@@ -107,5 +107,5 @@ func parseSource(text string) (selector, string, error) {
 	case !reconcile.IsSource(s.kind):
 		return selector{}, "", usagef("--source %q: a %s is no source", text, s.kind)
 	}
-	return s, path, nil
+	return s, path, checkSourceDir(s.kind, text, path)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"golang.org/x/net/http/httpproxy"
 )
@@ -15,12 +16,13 @@ func proxyFunc(getenv func(string) string) func(*http.Request) (*url.URL, error)
 	if getenv == nil {
 		return nil
 	}
-	either := func(upper, lower string) string {
-		if value := getenv(upper); value != "" {
-			return value
+	named := func(upper, lower string) string {
+		if getenv(upper) != "" {
+			return upper
 		}
-		return getenv(lower)
+		return lower
 	}
+	either := func(upper, lower string) string { return getenv(named(upper, lower)) }
 	config := httpproxy.Config{
 		HTTPProxy:  either("HTTP_PROXY", "http_proxy"),
 		HTTPSProxy: either("HTTPS_PROXY", "https_proxy"),
@@ -31,7 +33,8 @@ func proxyFunc(getenv func(string) string) func(*http.Request) (*url.URL, error)
 	invalid := map[string]bool{"http": invalidProxy(config.HTTPProxy), "https": invalidProxy(config.HTTPSProxy)}
 	return func(r *http.Request) (*url.URL, error) {
 		if invalid[r.URL.Scheme] {
-			return nil, &invalidProxyError{scheme: r.URL.Scheme}
+			upper := strings.ToUpper(r.URL.Scheme) + "_PROXY"
+			return nil, &invalidProxyError{variable: named(upper, strings.ToLower(upper))}
 		}
 		return proxy(r.URL)
 	}
@@ -42,21 +45,27 @@ func invalidProxy(address string) bool {
 	if address == "" {
 		return false
 	}
-	if u, err := url.Parse(address); err == nil && u.Scheme != "" && u.Host != "" {
+	u, err := url.Parse(address)
+	switch {
+	case err == nil && u.Scheme != "" && u.Host != "":
 		return false
+	case strings.Contains(address, "://"): // behind another http:// it would be a host called http
+		return true
 	}
-	_, err := url.Parse("http://" + address)
+	_, err = url.Parse("http://" + address)
 	return err != nil
 }
 
 // invalidProxyError does not show the address: it may hold a password.
-type invalidProxyError struct{ scheme string }
+type invalidProxyError struct{ variable string }
 
 func (e *invalidProxyError) Error() string {
-	if e.scheme == "https" {
-		return "the proxy address in HTTPS_PROXY is not a valid URL"
-	}
-	return "the proxy address in HTTP_PROXY is not a valid URL"
+	return "the proxy address in " + e.variable + " is not a valid URL"
+}
+
+// Hint names what to correct.
+func (e *invalidProxyError) Hint() string {
+	return "correct the environment variable " + e.variable + ", as in http://proxy.example.org:3128, or unset it"
 }
 
 // ProxyError tells that a proxy did not open a tunnel.

@@ -24,7 +24,7 @@ func runRules() []Rule {
 			Code: ServerError, Name: "server-error", Group: groupRun, Severity: Error,
 			Summary:     "A server failed, or limits the rate of requests",
 			Explanation: "It answered with a status of 5xx, 408, 425 or 429, also after several attempts.",
-			Fix:         "Try again later; a login often raises a rate limit.",
+			Fix:         "Try again later.",
 		},
 		{
 			Code: NotFound, Name: "not-found", Group: groupRun, Severity: Error,

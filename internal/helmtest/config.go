@@ -15,6 +15,7 @@ import (
 type Config struct {
 	Addr   string // `addr`, or else the server's name under .test, with the port of the scheme
 	TLS    bool   // `tls` or `mtls` exists
+	Cert   string // in `tls`: the host of the certificate, if it is another, or "expired"
 	Mutual bool   // `mtls` exists: clients need a certificate
 	Down   bool   // `down` exists: connections are refused
 	Kind   string // `kind`: the implementation, where there are several
@@ -59,6 +60,7 @@ func ReadConfig(name, dir string) (*Config, error) {
 	r := configReader{dir: dir}
 	c := &Config{
 		TLS:    r.exists("tls") || r.exists("mtls"),
+		Cert:   r.word("tls"),
 		Mutual: r.exists("mtls"),
 		Down:   r.exists("down"),
 		Kind:   r.word("kind"),

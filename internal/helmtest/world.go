@@ -1,6 +1,7 @@
 package helmtest
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -106,7 +107,7 @@ func (w *World) Serve(name string, c *Config, h http.Handler) error {
 		if err != nil {
 			return err
 		}
-		if secure, err = w.Kit.CA.ServerConfig(host, c.Mutual); err != nil {
+		if secure, err = w.Kit.CA.ServerConfig(certificateHost(c.Cert, host), c.Mutual); err != nil {
 			return err
 		}
 	}
@@ -116,6 +117,14 @@ func (w *World) Serve(name string, c *Config, h http.Handler) error {
 	}
 	w.Servers[name], w.Configs[name] = s, c
 	return nil
+}
+
+// certificateHost is what the authority makes a server's certificate for.
+func certificateHost(cert, host string) string {
+	if cert == "expired" {
+		return expired + host
+	}
+	return cmp.Or(cert, host)
 }
 
 // Replace gives a server, which may have been closed, what another directory holds: content, credentials and faults.

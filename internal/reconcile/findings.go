@@ -216,6 +216,10 @@ func placeOf(obj *manifest.Object, code finding.Code, err error) []any {
 	if isRelease(obj) && code != finding.SourceNotReady && releasePlace(err) != nil {
 		return releasePlace(err)
 	}
+	var tag *tagMissingError
+	if errors.As(err, &tag) && !isRelease(obj) {
+		return []any{"spec", "ref", "tag"}
+	}
 	if path := referencePlace(obj, err); path != nil {
 		return path
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -142,11 +144,45 @@ func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*
 	if errors.Is(err, fs.ErrNotExist) && tag == defaultTag && ociRef(obj).Tag == "" {
 		err = &hintedError{err, "without spec.ref the tag is latest, which charts hardly have: name one with spec.ref.tag, or a range with spec.ref.semver"}
 	}
+	if errors.Is(err, fs.ErrNotExist) && ociRef(obj).Tag != "" {
+		err = p.otherTag(ctx, at, tag, err)
+	}
 	if err != nil {
 		return nil, ociFailure(status.OCIPullFailed, fmt.Errorf("failed to determine artifact digest: %w", err))
 	}
 	p.result.Resolution.URL, p.result.Resolution.Digest = "oci://"+at.shown, at.digest.String()
 	return at, nil
+}
+
+// tagMissingError is a tag of spec.ref that the repository does not have.
+type tagMissingError struct {
+	err  error
+	hint string
+}
+
+func (e *tagMissingError) Error() string { return e.err.Error() }
+
+func (e *tagMissingError) Unwrap() error { return e.err }
+
+// Hint names the tag that may be meant.
+func (e *tagMissingError) Hint() string { return e.hint }
+
+// otherTag finds out whether the tag is there with or without a "v" in front.
+func (p *pass) otherTag(ctx context.Context, at *ociArtifact, tag string, err error) error {
+	missing := &tagMissingError{err: err}
+	tags, failed := p.r.tags.do(ctx, chartKey{at.identity, "", ""}, func() ([]string, error) { return at.repo.Tags(ctx) })
+	if failed != nil {
+		p.debugf("no tag %s, and the tags cannot be listed: %v", tag, failed)
+		return missing
+	}
+	other, prefixed := strings.CutPrefix(tag, "v")
+	if !prefixed {
+		other = "v" + tag
+	}
+	if slices.Contains(tags, other) {
+		missing.hint = fmt.Sprintf("the repository has the tag %s: write that in spec.ref.tag", other)
+	}
+	return missing
 }
 
 // pinnedTag is what a tag names for the rest of the run.

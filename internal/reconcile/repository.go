@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -46,7 +48,8 @@ type repository struct {
 	// run, and that are waited for as long. It holds no secret, but must not be stored: it means nothing later.
 	identity string
 	// place is where the repository is, for fingerprints. It is redacted.
-	place string
+	place   string
+	useless string // what is wrong with a Secret that holds no login
 	warnings
 }
 
@@ -114,6 +117,7 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 		PassCredentials: obj.Spec.PassCredentials,
 		Timeout:         obj.GetTimeout(),
 		Digests:         r.o.digestPolicy(),
+		Useless:         repo.useless,
 	})
 	if err != nil {
 		return clientFailure(err)
@@ -158,9 +162,35 @@ func (r *Reconciler) identity(ctx context.Context, repo *repository, obj *source
 	if obj.Spec.SecretRef != nil && secret == nil && ambient {
 		return r.helmIdentity(ctx, repo, obj.Spec.URL)
 	}
+	if uselessLogin(secret) {
+		repo.useless = uselessText(secret)
+	}
 	identity, odd, err := identityOf(secret, cert)
 	repo.oddSecrets(cert, odd)
 	return identity, err
+}
+
+// uselessLogin tells whether a Secret for an HTTP repository holds nothing that counts.
+func uselessLogin(secret *manifest.Secret) bool {
+	return secret != nil && len(secret.Data["username"]) == 0 && !hasTLS(secret)
+}
+
+// uselessText names the keys that such a Secret has, and those that count.
+func uselessText(secret *manifest.Secret) string {
+	const most = 5
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
+		if len(keys) == most {
+			keys = append(keys, "…")
+			break
+		}
+		keys = append(keys, "'"+key+"'")
+	}
+	has := "is empty"
+	if len(keys) > 0 {
+		has = "has " + strings.Join(keys, ", ")
+	}
+	return fmt.Sprintf("Secret %s/%s %s: only 'username' and 'password', or TLS keys, count, so it has no effect", secret.Namespace, secret.Name, has)
 }
 
 // identityOf is auth.FromSecrets with errors that know which Secret they are about.

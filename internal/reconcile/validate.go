@@ -133,8 +133,8 @@ func (v *validation) repositorySecrets(obj *sourcev1.HelmRepository, oci bool) {
 	if oci && err == nil {
 		v.registryLogin(obj, secret)
 	}
-	if secret != nil && !oci && err == nil && len(secret.Data["username"]) == 0 && !hasTLS(secret) {
-		v.warn(finding.UselessSecret, "Secret "+secret.Namespace+"/"+secret.Name+" has neither 'username' and 'password' nor TLS keys, so it has no effect", "spec", "secretRef", "name")
+	if !oci && err == nil && uselessLogin(secret) {
+		v.warn(finding.UselessSecret, uselessText(secret), "spec", "secretRef", "name")
 	}
 }
 

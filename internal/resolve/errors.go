@@ -118,9 +118,29 @@ func explain(cands []Candidate, version string, constraint *semver.Constraints) 
 	if e.Prerelease != "" {
 		e.wider = widen(version, e.Prerelease)
 	}
+	if e.Prerelease == "" {
+		e.Prerelease, e.wider = before(cands, constraint)
+	}
 	e.Removed = versionAt(cands, highest(cands, removed, constraint.Check))
 	e.Unreachable = unreachable(cands, constraint)
 	return e
+}
+
+// before returns the newest pre-release of a version that would match, and a range that takes it: 1.0.0-beta.1 comes
+// before everything that is in 1.x.
+func before(cands []Candidate, constraint *semver.Constraints) (version, wider string) {
+	i := highest(cands, live, func(v *semver.Version) bool {
+		release, err := v.SetPrerelease("")
+		return err == nil && v.Prerelease() != "" && constraint.Check(&release)
+	})
+	if i < 0 {
+		return "", ""
+	}
+	v, err := parseVersion(cands[i].Version)
+	if err != nil {
+		return cands[i].Version, ""
+	}
+	return cands[i].Version, fmt.Sprintf(">=%d.%d.%d-0", v.Major(), v.Minor(), v.Patch())
 }
 
 func removed(c *Candidate) bool { return c.Removed }

@@ -175,6 +175,8 @@ func (l *Login) requestHint(err error) string {
 	var authority x509.UnknownAuthorityError
 	var hinted interface{ Hint() string }
 	switch {
+	case fetch.CertificateHint(err) != "":
+		return fetch.CertificateHint(err)
 	case errors.As(err, &authority) && !l.reveal().tls.HasCA():
 		return "if the server's certificate is from a private CA, put that CA into ca.crt of the Secret of spec.secretRef"
 	case errors.As(err, &authority):

@@ -21,12 +21,16 @@ func (h *Repository) statusHint(e *fetch.StatusError, u, at *url.URL) string {
 	switch {
 	case e.AuthFailure() && credentials && !auth.SameOrigin(h.base, at):
 		return h.strangerHint(u, at)
+	case e.AuthFailure() && !credentials && h.options.Useless != "":
+		return h.options.Useless
 	case e.AuthFailure() && !credentials:
 		return "the server may want credentials: refer with spec.secretRef to a Secret with username and password"
 	case e.Code == http.StatusUnauthorized:
 		return refusedHint
 	case e.Code == http.StatusForbidden:
 		return "the user of spec.secretRef may lack the permission to read this repository"
+	case e.Code == http.StatusTooManyRequests && !credentials:
+		return "the server limits requests without a login: one in spec.secretRef may raise the limit"
 	case e.Code == http.StatusProxyAuthRequired:
 		return (&auth.ProxyError{Code: e.Code}).Hint()
 	case e.Code == http.StatusNotFound && path.Base(u.Path) == indexFile:
@@ -56,6 +60,8 @@ func (h *Repository) requestHint(err error) string {
 	var record tls.RecordHeaderError
 	var hinted interface{ Hint() string }
 	switch {
+	case fetch.CertificateHint(err) != "":
+		return fetch.CertificateHint(err)
 	case errors.As(err, &authority) && !h.identity.HasCA():
 		return "if the server's certificate is from a private CA, refer with spec.certSecretRef to a Secret with that CA in ca.crt"
 	case errors.As(err, &authority):

@@ -20,6 +20,7 @@ type Options struct {
 	PassCredentials bool
 	Timeout         time.Duration // spec.timeout: of one index or one archive, with its retries; 0 is none
 	Digests         fetch.DigestPolicy
+	Useless         string // what is wrong with a Secret that holds no login, "" if it does or there is none
 }
 
 // Repository is a Helm repository on an Repository server. It is safe for use by many goroutines.

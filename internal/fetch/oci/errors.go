@@ -185,6 +185,8 @@ func (x *exchange) requestHint(ctx context.Context, err error) string {
 	var token *auth.TokenError
 	var hinted interface{ Hint() string }
 	switch {
+	case fetch.CertificateHint(err) != "":
+		return fetch.CertificateHint(err)
 	case errors.As(err, &authority) && !x.oci.options.Identity.HasCA():
 		return "if the registry's certificate is from a private CA, refer with spec.certSecretRef to a Secret with that CA in ca.crt"
 	case errors.As(err, &authority):

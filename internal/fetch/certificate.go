@@ -1,0 +1,43 @@
+package fetch
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// CertificateHint is what to do about a certificate that no authority can make good, "" for other errors. It says which one and until when it is valid.
+func CertificateHint(err error) string {
+	var invalid x509.CertificateInvalidError
+	var host x509.HostnameError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
+		return fmt.Sprintf("the certificate of %s is valid from %s until %s: its owner has to renew it, unless the clock here is wrong",
+			certificateNames(invalid.Cert), day(invalid.Cert.NotBefore), day(invalid.Cert.NotAfter))
+	case errors.As(err, &host) && host.Certificate != nil:
+		return fmt.Sprintf("the server at %s has a certificate for %s, valid until %s: use a name that is in it",
+			OneLine(host.Host, MaxReason), certificateNames(host.Certificate), day(host.Certificate.NotAfter))
+	}
+	return ""
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// certificateNames are the hosts that a certificate is for, or whom it names where there are none.
+func certificateNames(c *x509.Certificate) string {
+	names := slices.Clone(c.DNSNames)
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
+	}
+	if len(names) == 0 {
+		names = []string{c.Subject.CommonName}
+	}
+	const most = 3
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return OneLine(strings.Join(names, ", "), maxSnippet)
+}
