@@ -135,6 +135,9 @@ func (a *app) inputOf(ctx context.Context, o *inputOptions, r *reading, cluster 
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("cannot read the input: %w", context.Cause(ctx))
 	}
+	if err := cluster.Exhausted(); err != nil {
+		return nil, err
+	}
 	c := r.common
 	c.confidential = append(c.confidential, set.Confidential()...)
 	a.console.conceal(c.confidential)

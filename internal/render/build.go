@@ -62,18 +62,29 @@ func (r *repository) build(ctx context.Context, dir, file string, k *types.Kusto
 		return nil, err
 	}
 	files[file] = text
-	m, err := run(ctx, fs, dir)
+	objects, err := guarded(fs, r.display(file), func() ([]built, error) {
+		m, err := run(fs, dir, r.display(file))
+		if err != nil {
+			return nil, err
+		}
+		return listed(fs, m, dir, keep)
+	})
 	if err != nil {
 		return nil, r.plainError(err)
 	}
-	if m.Size() > maxObjects {
-		return nil, fmt.Errorf("more than %d objects", maxObjects)
-	}
+	return objects, nil
+}
+
+// listed decodes what was built.
+func listed(c *confined, m resmap.ResMap, dir string, keep bool) ([]built, error) {
 	var objects []built
 	for _, res := range m.Resources() {
+		if err := c.ctx.Err(); err != nil {
+			return nil, c.ended()
+		}
 		text, err := res.MarshalJSON()
 		if err != nil {
-			return nil, r.plainError(err)
+			return nil, err
 		}
 		var content map[string]any
 		if err := utiljson.Unmarshal(text, &content); err != nil {
@@ -84,37 +95,22 @@ func (r *repository) build(ctx context.Context, dir, file string, k *types.Kusto
 	return objects, nil
 }
 
-// run is kustomize's own build. It cannot be stopped, but its file system ends with the context; a panic of it is an
-// error of this build.
-func run(ctx context.Context, fs *confined, dir string) (resmap.ResMap, error) {
-	type result struct {
-		m   resmap.ResMap
-		err error
+// run is kustomize's own build, of a size that can be decoded. Its file system ends with the context.
+func run(fs *confined, dir, what string) (resmap.ResMap, error) {
+	options := krusty.MakeDefaultOptions()
+	options.LoadRestrictions = types.LoadRestrictionsNone // the file system has its own
+	options.PluginConfig = types.DisabledPluginConfig()
+	options.Reorder = krusty.ReorderOptionNone
+	m, err := krusty.MakeKustomizer(options).Run(fs, dir)
+	switch {
+	case err != nil && fs.failed != nil:
+		return nil, fs.failed
+	case err != nil:
+		return nil, err
+	case m.Size() > maxObjects:
+		return nil, fmt.Errorf("more than %d objects", maxObjects)
 	}
-	done := make(chan result, 1)
-	go func() {
-		var got result
-		defer func() {
-			if p := recover(); p != nil {
-				got = result{err: &panicError{p}}
-			}
-			done <- got
-		}()
-		options := krusty.MakeDefaultOptions()
-		options.LoadRestrictions = types.LoadRestrictionsNone // the file system has its own
-		options.PluginConfig = types.DisabledPluginConfig()
-		options.Reorder = krusty.ReorderOptionNone
-		got.m, got.err = krusty.MakeKustomizer(options).Run(fs, dir)
-		if got.err != nil && fs.failed != nil {
-			got.err = fs.failed
-		}
-	}()
-	select {
-	case got := <-done:
-		return got.m, got.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return m, fs.guard.keeps(what, weigh(m))
 }
 
 // originOf reads the annotation that tells the file, and takes it away unless the kustomization asks for it.
@@ -147,6 +143,9 @@ func originOf(content map[string]any, dir string, keep bool) string {
 // plainError shows paths as the user knows them.
 func (r *repository) plainError(err error) error {
 	if _, ok := errors.AsType[*panicError](err); ok {
+		return err
+	}
+	if _, ok := errors.AsType[*exhaustedError](err); ok {
 		return err
 	}
 	text := strings.Join(strings.Fields(err.Error()), " ")

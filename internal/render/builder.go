@@ -55,6 +55,9 @@ func (b *builder) plainDirectory(dir string) {
 	c := newClosure()
 	err := c.add(r, dir, nil)
 	b.claim(c)
+	if err == nil {
+		err = c.variables()
+	}
 	var objects []built
 	if err == nil {
 		var k *types.Kustomization
@@ -271,6 +274,9 @@ func (b *builder) kustomization(o *manifest.Object) {
 	c := newClosure()
 	file, k, err := f.kustomization(c)
 	b.claim(c)
+	if err == nil {
+		err = c.variables()
+	}
 	var replace map[string][]byte
 	if err == nil && f.spec.Decryption != nil {
 		replace, f.opened, err = b.keysOf(f).replacements(c, b.display)

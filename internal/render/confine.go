@@ -36,6 +36,7 @@ type confined struct {
 	display func(string) string
 	load    func(c *confined, path string) ([]byte, bool, error) // what is not read as it is written
 	budget  *budget
+	guard   *guard
 
 	lacking bool // something is left out of the build
 
@@ -109,8 +110,8 @@ func plainPathError(err error) error {
 }
 
 func (c *confined) ReadFile(path string) ([]byte, error) {
-	if err := c.ctx.Err(); err != nil {
-		return nil, err
+	if c.ctx.Err() != nil {
+		return nil, c.ended()
 	}
 	if err := c.budget.spend(1, 0); err != nil {
 		return nil, err
@@ -122,8 +123,12 @@ func (c *confined) ReadFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.guard.reads(path, len(data))
 	return data, nil
 }
+
+// ended is why the context did.
+func (c *confined) ended() error { return context.Cause(c.ctx) }
 
 func (c *confined) read(path string) ([]byte, error) {
 	if data, ok := c.replace[path]; ok {

@@ -174,6 +174,7 @@ func (d *directory) resolve(r *repository) error {
 		g.FileSources = p.sources(g.FileSources, true, "secretGenerator", i, "files")
 		g.EnvSources = p.envs(g.EnvSources, true, "secretGenerator", i, "envs")
 	}
+	p.grows(k)
 	if len(k.CommonLabels) > 0 {
 		k.Labels = append(k.Labels, types.Label{Pairs: k.CommonLabels, IncludeSelectors: true})
 		k.CommonLabels = nil

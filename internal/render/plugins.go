@@ -50,11 +50,14 @@ func (r *repository) builtPlugins(c *confined, path string) (string, error) {
 	}
 	before := *c
 	before.failed = nil
-	m, err := run(c.ctx, &before, path)
-	if err != nil {
-		return "", err
-	}
-	text, err := m.AsYaml()
+	what := r.display(path)
+	text, err := guarded(&before, what, func() ([]byte, error) {
+		m, err := run(&before, path, what)
+		if err != nil {
+			return nil, err
+		}
+		return m.AsYaml()
+	})
 	if err != nil {
 		return "", err
 	}
@@ -132,6 +135,7 @@ const maxPluginDocuments = 1000
 func checkedPlugin(text []byte) ([]byte, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var out bytes.Buffer
+	g := &growth{}
 	for range maxPluginDocuments {
 		var doc yaml.Node
 		err := dec.Decode(&doc)
@@ -149,6 +153,9 @@ func checkedPlugin(text []byte) ([]byte, error) {
 			return nil, fmt.Errorf("%s: only files of the repository are read", redacted(n.Value))
 		}
 		text, err := yaml.Marshal(plain)
+		if err == nil {
+			err = g.plugin(text)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -56,6 +56,7 @@ type Renderer struct {
 	in      *manifest.Input
 	ambient func() *sops.Keys
 	plain   *variables
+	guard   *guard
 
 	named   map[string]string // directories of the input: real path → as it was written
 	display func(string) string
@@ -81,7 +82,8 @@ type Renderer struct {
 
 // New is a renderer of what one run reads. The context ends what it does.
 func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
-	r := &Renderer{o: o, ctx: ctx, in: in, byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
+	ctx, end := context.WithCancelCause(ctx)
+	r := &Renderer{o: o, ctx: ctx, in: in, guard: newGuard(end), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
 		opened: map[*manifest.Object]manifest.Opened{}, emptied: map[*manifest.Object][]string{}, builds: map[string]buildResult{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		keys, errs := ambientKeys(ctx, o.Getenv)
@@ -103,6 +105,10 @@ type Rejection struct {
 	Object *manifest.Object
 	Err    error
 }
+
+// Exhausted is the error of a build that was given up because it needs too much memory or time; nil is the rule. What it
+// runs cannot be stopped, so the program is to end soon.
+func (c *Cluster) Exhausted() error { return c.r.guard.failure() }
 
 func (b *builder) notice(n Notice) {
 	if n.Object != nil && n.Object.Aside {
@@ -177,7 +183,7 @@ func (r *Renderer) at(root string) *repository {
 			return known
 		}
 	}
-	home := &repository{root: root, rules: rulesOf(root), display: r.display, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), plugins: map[string][]byte{}}
+	home := &repository{root: root, rules: rulesOf(root), display: r.display, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), plugins: map[string][]byte{}, guard: r.guard}
 	r.repositories = append(r.repositories, home)
 	return home
 }

@@ -22,6 +22,7 @@ type repository struct {
 	skip    []os.FileInfo // directories that are no part of it
 
 	rules func() *tree.Rules
+	guard *guard // of all builds of the run
 
 	mu      sync.Mutex // of the maps: a build that was given up may still be reading
 	dirs    map[string]*directory
@@ -129,7 +130,7 @@ func (r *repository) skips(info os.FileInfo) bool {
 
 // fileSystem is what kustomize sees of the repository in one build.
 func (r *repository) fileSystem(ctx context.Context, replace map[string][]byte) *confined {
-	return &confined{ctx: ctx, root: r.root, replace: replace, display: r.display, load: r.kustomizationText, budget: &budget{}}
+	return &confined{ctx: ctx, root: r.root, replace: replace, display: r.display, load: r.kustomizationText, budget: &budget{}, guard: r.guard}
 }
 
 // join is a path of the repository as it stands in a file: with slashes, relative to a directory.

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// maxHostile is how much memory a run over a hostile kustomization may need, in bytes.
+const maxHostile = 512 << 20
+
+const hostileHead = "# toolkit.fluxcd.io\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+
+// hostile are small kustomizations that would need far more memory than a computer has.
+func hostile() map[string]map[string]string {
+	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: apps}\ndata: {a: xxxxxxxx, b: xxxxxxxx}\n"
+	replacement := func(from, to, options string) string {
+		return fmt.Sprintf("- source: {kind: ConfigMap, fieldPath: %s}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [%s], options: %s}]\n", from, to, options)
+	}
+	appending := replacement("data.a", "data.a", "{delimiter: ',', index: 9999}")
+	var copies, distinct, values strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&copies, "- {op: copy, from: /data, path: /data/c%d}\n", i)
+		distinct.WriteString(strings.Repeat(replacement(fmt.Sprintf("data.k%d", i), fmt.Sprintf("data.k%d", i+1), "{delimiter: ',', index: 9999}"), 2))
+		fmt.Fprintf(&values, ", k%d: x", i)
+	}
+	values.WriteString(", k40: x")
+	indent := func(text string, by int) string {
+		pad := strings.Repeat(" ", by)
+		return pad + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+pad) + "\n"
+	}
+	layers := func(field string) map[string]string {
+		files := map[string]string{"l0/kustomization.yaml": hostileHead + "resources: [a.yaml]\n", "l0/a.yaml": config}
+		for i := range 40 {
+			files[fmt.Sprintf("l%d/kustomization.yaml", i+1)] = hostileHead + fmt.Sprintf("resources: [../l%d]\n", i) + field
+		}
+		return files
+	}
+	one := func(fields string) map[string]string {
+		return map[string]string{"kustomization.yaml": hostileHead + "resources: [a.yaml]\n" + fields, "a.yaml": config}
+	}
+	byPatch := "patches:\n- target: {kind: ConfigMap}\n  patch: |\n" + indent(copies.String(), 4)
+	flux := "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps, namespace: flux-system}\n" +
+		"spec:\n  interval: 1h\n  prune: true\n  path: ./apps\n  sourceRef: {kind: GitRepository, name: flux-system}\n" +
+		"  patches:\n  - target: {kind: ConfigMap}\n    patch: |\n" + indent(copies.String(), 6)
+	huge := strings.Repeat("x", 60_000)
+	return map[string]map[string]string{
+		"replacements that append to their source": one("replacements:\n" + strings.Repeat(appending, 34)),
+		"replacements that append to the next":     {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nreplacements:\n" + distinct.String(), "a.yaml": strings.Replace(config, "}\ndata: {", "}\ndata: {"+values.String()[2:]+", ", 1)},
+		"replacements by turns":                    one("replacements:\n" + strings.Repeat(replacement("data.a", "data.b", "{delimiter: ',', index: 9999}")+replacement("data.b", "data.a", "{delimiter: ',', index: 9999}"), 30)),
+		"replacements that copy into their source": one("replacements:\n" + strings.Repeat(replacement("data", "data.a", "{create: true}"), 40)),
+		"replacements of a plugin":                 one("transformers:\n- |\n  apiVersion: builtin\n  kind: ReplacementTransformer\n  metadata: {name: a}\n  replacements:\n" + indent(strings.Repeat(appending, 34), 2)),
+		"replacements in layers":                   layers("replacements:\n" + appending),
+		"copies":                                   one(byPatch),
+		"copies in layers":                         layers("patches:\n- target: {kind: ConfigMap}\n  patch: |\n    - {op: copy, from: /data, path: /data/c}\n    - {op: move, from: /data, path: /d}\n    - {op: move, from: /d, path: /data}\n    - {op: copy, from: /data, path: /data/d}\n"),
+		"copies in as many patches":                one("patches:\n" + strings.Repeat("- target: {kind: ConfigMap}\n  patch: |\n    - {op: copy, from: /data, path: /data/-}\n    - {op: copy, from: /data, path: /x}\n    - {op: move, from: /x, path: /data/x}\n", 40)),
+		"copies of a plugin":                       one("transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  target: {kind: ConfigMap}\n  patch: |\n" + indent(copies.String(), 4)),
+		"copies of a Flux Kustomization":           {"flux.yaml": flux, "apps/kustomization.yaml": hostileHead + "resources: [a.yaml]\n", "apps/a.yaml": config},
+		"variables":                                {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nvars: [{name: A, objref: {kind: ConfigMap, name: a, apiVersion: v1}, fieldref: {fieldpath: data.a}}]\nconfigurations: [c.yaml]\n", "c.yaml": "varReference: [{path: data/b, kind: ConfigMap}]\n", "a.yaml": strings.Replace(strings.Replace(config, "b: xxxxxxxx", "b: "+strings.Repeat("$(A)", 5_000), 1), "a: xxxxxxxx", "a: "+huge, 1)},
+	}
+}
+
+// refused is what such a run ends with: it is known beforehand that there would be too much, or it is given up.
+var refused = regexp.MustCompile(`(?m)^error: .*(copies what was copied before|vars: \d+ references|the kustomize build was given up: it needs more than)`)
+
+// TestExhausted runs validate over each of them. It ends with an error, in bounded memory.
+func TestExhausted(t *testing.T) {
+	for name, files := range hostile() {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, "podinfo 6.5.0\n")
+			for file, text := range files {
+				s.write("in/"+file, text)
+			}
+			s.write("in/.git/HEAD", "")
+			cmd := s.command("validate", "-R", "-f", "in")
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			if err := cmd.Run(); err == nil || !refused.MatchString(stderr.String()) {
+				t.Errorf("no error: %v\n%.1000s", err, &stderr)
+			}
+			if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); !ok || usage.Maxrss<<10 > maxHostile {
+				t.Errorf("needs %d MiB of memory", usage.Maxrss>>10)
+			} else {
+				t.Logf("%d MiB, %v: %.300s", usage.Maxrss>>10, cmd.ProcessState.UserTime(), &stderr)
+			}
+		})
+	}
+}
