@@ -105,6 +105,7 @@ func (o *storeOptions) check() error {
 // fetchOptions say how sources are reached and what is accepted from them.
 type fetchOptions struct {
 	sources           []string
+	sourceDir         string
 	concurrency       int
 	timeout           time.Duration
 	retries           int
@@ -124,6 +125,7 @@ type fetchOptions struct {
 func (o *fetchOptions) add(fs *pflag.FlagSet) {
 	o.indexMax, o.chartMax, o.chartFileMax, o.chartUnpackedMax = 50<<20, 10<<20, 5<<20, 100<<20
 	fs.StringArrayVar(&o.sources, "source", nil, "replace a source by a local directory: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
+	fs.StringVar(&o.sourceDir, "source-dir", "", "artifacts `directory` that stands in for every source in it")
 	fs.IntVarP(&o.concurrency, "concurrency", "j", 8, "`number` of objects in flight")
 	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "`limit` of the whole run")
 	fs.IntVar(&o.retries, "retries", 3, "`number` of further attempts after a transient failure")

@@ -55,12 +55,17 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err != nil {
 		return exitUsage, err
 	}
+	archives, err := a.standIns(in, o.fetch.sourceDir, &o.store, directories)
+	if err != nil {
+		return codeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(err)}), err
+	}
 	st, err := a.openStore(&o.store)
 	if err != nil {
 		return exitUsage, err
 	}
 	defer st.Close()
 	options := o.reconcileOptions(directories)
+	options.Archives = archives
 	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
 		return exitUsage, err
 	}

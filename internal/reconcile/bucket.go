@@ -72,7 +72,7 @@ func reconcileBucket(ctx context.Context, p *pass) error {
 // spec.ignore and .sourceignore name is not in it.
 func (p *pass) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tree, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
-		t, err := p.openWorktree(ctx, dir, git.WorktreeOptions{Plain: true})
+		t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{Plain: true})
 		return t, status.BucketOperationFailed.Wrap(err)
 	}
 	o, err := p.r.bucketOptions(obj)

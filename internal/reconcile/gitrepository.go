@@ -81,7 +81,7 @@ func (p *pass) gitTree(ctx context.Context, obj *sourcev1.GitRepository, include
 		if obj.Spec.Verification != nil {
 			return nil, verificationFailure(&directoryUnsignedError{})
 		}
-		t, err := p.openWorktree(ctx, dir, git.WorktreeOptions{RecurseSubmodules: obj.Spec.RecurseSubmodules})
+		t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{RecurseSubmodules: obj.Spec.RecurseSubmodules})
 		if err == nil {
 			err = keepOnly(t, obj.Spec.SparseCheckout)
 		}

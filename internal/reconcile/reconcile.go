@@ -49,6 +49,8 @@ type Options struct {
 	AllowNameMismatch bool
 	// Directories replace source objects, by key.
 	Directories map[store.Key]string
+	// Archives are the only ones that count in the directory of a HelmRepository, relative to it; nil counts all.
+	Archives map[store.Key][]string
 	// Ambient lets the user's own registry logins stand in where no Secret is named.
 	Ambient bool
 	// RegistryConfig is the file to read them from, "" for the usual ones.

@@ -74,7 +74,7 @@ func (r *Reconciler) open(ctx context.Context, adm *admission.Admitted) (*reposi
 	return r.opened.do(ctx, keyOf(adm), func() (*repository, error) {
 		repo := &repository{object: adm}
 		if dir, ok := r.o.Directories[keyOf(adm)]; ok {
-			return repo, r.openDirectory(repo, dir)
+			return repo, r.openDirectory(repo, dir, r.o.Archives[keyOf(adm)])
 		}
 		obj := adm.Typed.(*sourcev1.HelmRepository)
 		if obj.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
@@ -84,14 +84,15 @@ func (r *Reconciler) open(ctx context.Context, adm *admission.Admitted) (*reposi
 	})
 }
 
-func (r *Reconciler) openDirectory(repo *repository, dir string) error {
+func (r *Reconciler) openDirectory(repo *repository, dir string, archives []string) error {
 	opened, err := helmrepo.OpenDirectory(dir)
 	if err != nil {
 		return status.Failed.Wrap(fmt.Errorf("failed to open the local directory of the repository: %w", err))
 	}
-	opened.Digests, opened.Limits = r.o.digestPolicy(), r.limits
+	opened.Digests, opened.Limits, opened.Archives = r.o.digestPolicy(), r.limits, archives
 	r.closers.add(opened)
-	repo.indexed, repo.identity, repo.place = opened, "directory "+dir, "directory "+dir
+	repo.indexed, repo.place = opened, "directory "+dir
+	repo.identity = strings.Join(append([]string{repo.place}, archives...), "\n")
 	return nil
 }
 

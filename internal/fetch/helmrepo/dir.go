@@ -27,6 +27,9 @@ type Directory struct {
 	// Digests and Limits may be set before the first use. The zero values refuse wrong digests and are Helm's limits.
 	Digests fetch.DigestPolicy
 	Limits  chart.Limits // of the archives that an index is made of
+	// Archives are those that an index is made of, slash-separated and at any depth, whatever else there is. Nil takes
+	// all in the directory.
+	Archives []string
 
 	root *os.Root
 }
@@ -46,7 +49,10 @@ func (d *Directory) Close() error { return d.root.Close() }
 // Index copies the directory's index into dst, at most limit bytes, and reads it on the way.
 func (d *Directory) Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error) {
 	var scan indexScan
-	err := d.copyFile(ctx, indexFile, dst, limit, tooLargeIndex(limit), scan.consume)
+	err := fs.ErrNotExist
+	if d.Archives == nil {
+		err = d.copyFile(ctx, indexFile, dst, limit, tooLargeIndex(limit), scan.consume)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = d.makeIndex(ctx, dst, limit, scan.consume)
 	}
@@ -57,7 +63,7 @@ func (d *Directory) Index(ctx context.Context, dst fetch.Sink, limit int64) (*in
 }
 
 func (d *Directory) makeIndex(ctx context.Context, dst fetch.Sink, limit int64, consume func(io.Reader) error) error {
-	content, err := generateIndex(ctx, d.root, d.Limits)
+	content, err := d.generateIndex(ctx)
 	if err != nil {
 		return err
 	}

@@ -25,10 +25,10 @@ const maxLocalFiles = 50_000
 
 var errNoCharts = errors.New("directory holds neither an index.yaml nor a chart archive (.tgz)")
 
-// generateIndex writes an index of the chart archives in a directory, not below it. It depends on nothing but them: no
-// times, sorted by file name. What is no chart is left out with a warning, as "helm repo index" leaves it out.
-func generateIndex(ctx context.Context, root *os.Root, limits chart.Limits) (string, error) {
-	names, err := archiveNames(root)
+// generateIndex writes an index of the chart archives in a directory, not below it, or of those that are named. It
+// depends on nothing but them: no times, sorted by file name. What is no chart is left out with a warning, as "helm repo index" leaves it out.
+func (d *Directory) generateIndex(ctx context.Context) (string, error) {
+	names, err := d.archiveNames()
 	if err != nil {
 		return "", err
 	}
@@ -37,7 +37,7 @@ func generateIndex(ctx context.Context, root *os.Root, limits chart.Limits) (str
 		if ctx.Err() != nil {
 			return "", fetch.EndOf(ctx)
 		}
-		meta, entry, err := indexEntry(root, name, limits)
+		meta, entry, err := indexEntry(d.root, name, d.Limits)
 		if err != nil {
 			fetch.Warn(ctx, fmt.Errorf("%s is left out of the index: %w", fetch.OneLine(name, fetch.MaxName), err))
 			continue
@@ -51,8 +51,11 @@ func generateIndex(ctx context.Context, root *os.Root, limits chart.Limits) (str
 	return string(content), err
 }
 
-func archiveNames(root *os.Root) ([]string, error) {
-	dir, err := root.Open(".")
+func (d *Directory) archiveNames() ([]string, error) {
+	if d.Archives != nil {
+		return slices.Sorted(slices.Values(d.Archives)), nil
+	}
+	dir, err := d.root.Open(".")
 	if err != nil {
 		return nil, err
 	}
