@@ -108,6 +108,10 @@ func leftOpen(f *pflag.Flag) bool { return f.Value.Type() == "bool" && f.Value.S
 func typedValue(f *pflag.Flag) any {
 	text := reconcile.RedactText(f.Value.String())
 	switch f.Value.Type() {
+	case ambientType:
+		if text != string(ambientAnywhere) {
+			return text == string(ambientHome)
+		}
 	case "bool":
 		return text == "true"
 	case "int", "count":

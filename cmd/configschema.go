@@ -76,6 +76,9 @@ func flagSchema(f *pflag.Flag) *schema {
 		if f.DefValue != "" {
 			s.Default = f.DefValue == "true"
 		}
+	case ambientType:
+		s.Type, s.Default, s.Enum = []string{"boolean", "string"}, true, nil
+		s.Pattern = "^" + string(ambientAnywhere) + "$"
 	case "int", "count":
 		s.Type, s.Minimum = "integer", new(int)
 		if n, err := strconv.Atoi(f.DefValue); err == nil {

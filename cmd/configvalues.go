@@ -180,6 +180,8 @@ func scalar(f *pflag.Flag, node *yaml.Node) (string, error) {
 	switch f.Value.Type() {
 	case "bool":
 		want, tags = "true or false", []string{"!!bool"}
+	case ambientType:
+		want, tags = "true, false or anywhere", []string{"!!bool", "!!str"}
 	case "int", "count":
 		want, tags = "a whole number", []string{"!!int"}
 	case "bytes":

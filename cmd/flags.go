@@ -118,7 +118,7 @@ type fetchOptions struct {
 	allowNameMismatch bool
 	registryConfig    string
 	repositoryConfig  string
-	ambient           bool
+	ambient           ambientPolicy
 	missingSecrets    string
 }
 
@@ -138,7 +138,10 @@ func (o *fetchOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.allowNameMismatch, "allow-name-mismatch", false, "accept an archive whose name or version differs from its index entry or tag, with a warning")
 	fs.StringVar(&o.registryConfig, "registry-config", "", "`file` with registry logins (default: those of docker and helm)")
 	fs.StringVar(&o.repositoryConfig, "repository-config", "", "Helm's repositories.yaml `file` (default: Helm's own)")
-	fs.BoolVar(&o.ambient, "ambient-credentials", true, "use the logins of docker and helm where a manifest names no Secret")
+	o.ambient = ambientHome
+	fs.Var(&o.ambient, "ambient-credentials", "`policy` for the logins of docker and helm and the identity of this machine where a manifest names no Secret: true, false, or anywhere, also by a proxy, an authority or plain HTTP that the manifest chose")
+	fs.Lookup("ambient-credentials").NoOptDefVal = string(ambientHome)
+	choices(fs, "ambient-credentials", string(ambientHome), string(ambientNone), string(ambientAnywhere))
 	fs.StringVar(&o.missingSecrets, "missing-secrets", "fail", "`policy` for a Secret that is not in the input: fail, ambient, anonymous")
 	choices(fs, "missing-secrets", "fail", "ambient", "anonymous")
 }

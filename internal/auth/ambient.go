@@ -13,10 +13,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// Logins finds what one registry host may be shown for one repository. No login is the zero Login and no error. It is safe
-// to call from many goroutines.
+// Logins finds what a registry may be shown for one repository. No login is the zero Login and no error. It is safe to call
+// from many goroutines. Only this package can ask for one, with the route of the transport that is to show it.
 type Logins interface {
-	Login(ctx context.Context, host, repository string) (Login, error)
+	login(ctx context.Context, on Route, repository string) (Login, error)
 	// Key is equal for logins that always give the same answers. It cannot be turned back into them.
 	Key() string
 }
@@ -34,8 +34,7 @@ type Login struct {
 // StaticLogin gives the same login to whichever host it is bound to.
 type StaticLogin Login
 
-// Login returns the login.
-func (l StaticLogin) Login(context.Context, string, string) (Login, error) { return Login(l), nil }
+func (l StaticLogin) login(context.Context, Route, string) (Login, error) { return Login(l), nil }
 
 // Key is made of the credential alone: where it was found makes no difference to a registry.
 func (l StaticLogin) Key() string { return l.Credential.key() }
@@ -45,6 +44,8 @@ type AmbientOptions struct {
 	Getenv func(string) string
 	// RegistryConfig is the one file to read instead of the usual ones.
 	RegistryConfig string
+	// Anywhere has the logins go wherever a manifest leads them, for those who wrote every manifest.
+	Anywhere bool
 	// HelperTimeout bounds one run of a credential helper. Zero means helperTimeout.
 	HelperTimeout time.Duration
 }
@@ -77,8 +78,34 @@ func NewAmbient(o AmbientOptions) *Ambient {
 // Key is the same for everybody: there is one user.
 func (a *Ambient) Key() string { return fingerprint("ambient", a.opts.RegistryConfig) }
 
-// Login returns the first login that any of the files has for the host.
-func (a *Ambient) Login(ctx context.Context, host, repository string) (Login, error) {
+// login returns the first login that any of the files has for the host, if no manifest chose the route to it.
+func (a *Ambient) login(ctx context.Context, on Route, repository string) (Login, error) {
+	if on.chosenBy() != "" && !a.opts.Anywhere {
+		problem := a.withheld(ctx, on)
+		for _, f := range a.files {
+			problem = errors.Join(problem, f.err)
+		}
+		return Login{Problem: problem}, nil
+	}
+	return a.find(ctx, on.host(), repository)
+}
+
+// withheld returns a *WithheldError if there seems to be a login for the host of a route that it does not take. No helper
+// is run to find out.
+func (a *Ambient) withheld(ctx context.Context, on Route) error {
+	if on.chosenBy() == "" || a.opts.Anywhere {
+		return nil
+	}
+	a.load.Do(func() { a.read(ctx) })
+	for _, f := range a.files {
+		if f.err == nil && f.config.knows(on.host()) {
+			return on.withhold("the login in "+f.path, a.opts.Anywhere)
+		}
+	}
+	return nil
+}
+
+func (a *Ambient) find(ctx context.Context, host, repository string) (Login, error) {
 	a.load.Do(func() { a.read(ctx) })
 	var problem error
 	for _, f := range a.files {

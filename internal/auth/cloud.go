@@ -39,16 +39,30 @@ type Provider interface {
 // CloudOptions are the edges of cloud logins. The clouds' libraries read their variables from the process's own
 // environment, and what they need on disk.
 type CloudOptions struct {
-	Dial     DialFunc
-	Getenv   func(string) string
+	Dial   DialFunc
+	Getenv func(string) string
+	Now    func() time.Time
+
+	// Of a manifest: they lead to where the keys of its Secrets log in, and the identity of the machine never.
+
 	Identity *Identity // its authorities are trusted; it is not shown to anybody
-	Now      func() time.Time
+	Proxy    *Proxy
+
+	// Anywhere has the identity of the machine go wherever a manifest leads it, for those who wrote every manifest.
+	Anywhere bool
+}
+
+// ofMachine are the options with which the identity of the machine is asked for: the environment's alone.
+func (o CloudOptions) ofMachine() CloudOptions {
+	o.Identity, o.Proxy = nil, nil
+	return o
 }
 
 // Cloud logs in to the registries of all clouds, once per registry and run. Nothing of their libraries runs before.
 type Cloud struct {
 	providers map[string]Provider
 	now       func() time.Time
+	anywhere  bool
 
 	mu     sync.Mutex
 	logins map[cloudKey]*cloudLogin
@@ -56,12 +70,14 @@ type Cloud struct {
 
 // NewCloud returns the logins of aws, azure and gcp.
 func NewCloud(o CloudOptions) *Cloud {
+	o = o.ofMachine()
 	client := cloudClient(o)
 	return &Cloud{
+		anywhere: o.Anywhere,
 		providers: map[string]Provider{
 			"aws":   &awsProvider{client},
 			"azure": &azureProvider{client, o.Getenv},
-			"gcp":   &gcpProvider{client, o.Getenv, o.Now, googleScope},
+			"gcp":   &gcpProvider{client, o.Getenv, o.Now},
 		},
 		now:    o.Now,
 		logins: map[cloudKey]*cloudLogin{},
@@ -166,10 +182,10 @@ type cloudLogin struct {
 }
 
 // Logins logs in to a registry, now, so that a login that fails is not mistaken for a registry that refuses. It may be
-// renewed later. An error is a *CloudError.
-func (c *Cloud) Logins(ctx context.Context, provider, host string) (Logins, error) {
-	l := &cloudLogins{cloud: c, key: cloudKey{provider, RegistryHost(host)}}
-	_, err := l.Login(ctx, host, "")
+// renewed later. An error is a *CloudError. For a route that a manifest chose nobody is asked, and there is no login.
+func (c *Cloud) Logins(ctx context.Context, provider string, to Route) (Logins, error) {
+	l := &cloudLogins{cloud: c, key: cloudKey{provider, RegistryHost(to.host())}}
+	_, err := l.login(ctx, to, "")
 	return l, err
 }
 
@@ -181,8 +197,21 @@ type cloudLogins struct {
 // Key is made of the names: the identity is the machine's.
 func (l *cloudLogins) Key() string { return fingerprint("cloud", l.key.provider, l.key.host) }
 
-// Login returns the login that there is, or the next one.
-func (l *cloudLogins) Login(ctx context.Context, _, _ string) (Login, error) {
+func (l *cloudLogins) source() string { return "the identity of this machine at " + l.key.provider }
+
+// withheld returns a *WithheldError for a route that the login does not take.
+func (l *cloudLogins) withheld(_ context.Context, on Route) error {
+	if cloudOf(l.key.host) != l.key.provider {
+		return nil // asking fails, and shows nobody anything
+	}
+	return on.withhold(l.source(), l.cloud.anywhere)
+}
+
+// login returns the login that there is, or the next one, if no manifest chose the route.
+func (l *cloudLogins) login(ctx context.Context, on Route, _ string) (Login, error) {
+	if err := l.withheld(ctx, on); err != nil {
+		return Login{Problem: err}, nil
+	}
 	login := l.cloud.login(l.key)
 	select {
 	case login.turn <- struct{}{}:
@@ -197,7 +226,7 @@ func (l *cloudLogins) Login(ctx context.Context, _, _ string) (Login, error) {
 		}
 		login.cred, login.expires, login.err = cred, expires.Add(-cloudLeeway), err
 	}
-	return Login{Credential: login.cred, Source: "the identity of this machine at " + l.key.provider}, login.err
+	return Login{Credential: login.cred, Source: l.source()}, login.err
 }
 
 func (c *Cloud) login(key cloudKey) *cloudLogin {
@@ -241,7 +270,7 @@ func cloudLoginPermission(provider string) string {
 	case "azure":
 		return "the identity needs the role AcrPull on the registry"
 	case "gcp":
-		return "the service account needs the scope cloud-platform and the role Artifact Registry Reader"
+		return "the service account needs the scope devstorage.read_only and the role Artifact Registry Reader"
 	}
 	return ""
 }
@@ -283,7 +312,7 @@ func cloudClient(o CloudOptions) *http.Client {
 	authorities := o.Identity.withoutCertificate()
 	return &http.Client{
 		Transport: &cloudTransport{
-			cloud: Connections(TransportOptions{Identity: authorities, Dial: dial, Getenv: o.Getenv}),
+			cloud: Connections(TransportOptions{Identity: authorities, Dial: dial, Getenv: o.Getenv, Proxy: o.Proxy}),
 			local: Connections(TransportOptions{Identity: authorities, Dial: dialWithin(dial, metadataDialTimeout)}),
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -55,7 +55,7 @@ func (p *awsProvider) Login(ctx context.Context, host string) (Credential, time.
 	if !ok {
 		return Credential{}, time.Time{}, fmt.Errorf("invalid AWS registry: '%s' is not ACCOUNT.dkr.ecr.REGION.amazonaws.com or %s", host, ecrPublic)
 	}
-	options := []func(*config.LoadOptions) error{config.WithRegion(registry.region), config.WithHTTPClient(p.client)}
+	options := []func(*config.LoadOptions) error{config.WithRegion(registry.region), config.WithHTTPClient(p.client), containersBy(p.client)}
 	if registry.fips {
 		options = append(options, config.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
 	}

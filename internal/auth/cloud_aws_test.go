@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
 )
 
 const webIdentityToken = "canary-web-identity-token-that-is-long-enough-to-look-like-one"
@@ -92,18 +94,18 @@ func TestAWS(t *testing.T) {
 		envKeys(t)
 		s := w.serve(t, "api.ecr.eu-west-1.amazonaws.com:443", ecrServer(t, "eu-west-1", "ecr", "AKIAENV", "env-secret", ""))
 		c := w.cloud()
-		logins, err := c.Logins(t.Context(), "aws", private)
+		logins, err := c.Logins(t.Context(), "aws", auth.To(private))
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.wantBasic(t, logins, nil, private, "AWS:canary-ecr-password")
-		if _, err := c.Logins(t.Context(), "aws", private); err != nil {
+		if _, err := c.Logins(t.Context(), "aws", auth.To(private)); err != nil {
 			t.Error(err)
 		}
 		wantRequests(t, s, 1)
 		t.Run("renewed when its time is over", func(t *testing.T) {
 			w.now = w.now.Add(12 * time.Hour)
-			if _, err := logins.Login(t.Context(), private, "x"); err != nil {
+			if _, err := auth.LoginAt(t.Context(), logins, private, "x"); err != nil {
 				t.Error(err)
 			}
 			wantRequests(t, s, 2)
@@ -116,7 +118,7 @@ func TestAWS(t *testing.T) {
 		t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", file)
 		w.serve(t, "sts.eu-west-1.amazonaws.com:443", stsServer(t))
 		w.serve(t, "api.ecr.eu-west-1.amazonaws.com:443", ecrServer(t, "eu-west-1", "ecr", "ASIAROLE", "role-secret", "role-session"))
-		logins, err := w.cloud().Logins(t.Context(), "aws", private)
+		logins, err := w.cloud().Logins(t.Context(), "aws", auth.To(private))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +143,7 @@ func TestAWS(t *testing.T) {
 			}
 		})
 		w.serve(t, "api.ecr.eu-west-1.amazonaws.com:443", ecrServer(t, "eu-west-1", "ecr", "ASIANODE", "node-secret", "node-session"))
-		if _, err := w.cloud().Logins(t.Context(), "aws", private); err != nil {
+		if _, err := w.cloud().Logins(t.Context(), "aws", auth.To(private)); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -156,7 +158,7 @@ func TestAWS(t *testing.T) {
 				w := newCloudWorld(t)
 				envKeys(t)
 				w.serve(t, test.server+":443", ecrServer(t, test.region, test.service, "AKIAENV", "env-secret", ""))
-				if _, err := w.cloud().Logins(t.Context(), "aws", test.host); err != nil {
+				if _, err := w.cloud().Logins(t.Context(), "aws", auth.To(test.host)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -169,7 +171,7 @@ func TestAWS(t *testing.T) {
 		w.serve(t, "ecr.test:8000", func(rw http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(rw, `{"authorizationData": [{"authorizationToken": %q, "expiresAt": %d}]}`, base64.StdEncoding.EncodeToString([]byte("AWS:x")), time.Now().Unix()+3600)
 		})
-		if _, err := w.cloud().Logins(t.Context(), "aws", private); err != nil {
+		if _, err := w.cloud().Logins(t.Context(), "aws", auth.To(private)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -181,7 +183,7 @@ func TestAWS(t *testing.T) {
 			rw.WriteHeader(http.StatusBadRequest)
 			fmt.Fprint(rw, `{"__type":"AccessDeniedException","message":"User is not authorized to perform: ecr:GetAuthorizationToken"}`)
 		})
-		_, err := w.cloud().Logins(t.Context(), "aws", private)
+		_, err := w.cloud().Logins(t.Context(), "aws", auth.To(private))
 		wantCloudError(t, err, "AccessDeniedException: User is not authorized to perform: ecr:GetAuthorizationToken", "ecr:GetAuthorizationToken", false)
 	})
 }

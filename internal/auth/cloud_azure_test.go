@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
 )
 
 const tenant = "11111111-2222-3333-4444-555555555555"
@@ -90,13 +92,13 @@ func TestAzure(t *testing.T) {
 				}
 				refresh := jwt(t, w.now.Add(3*time.Hour))
 				s := w.serve(t, test.registry+":443", acr(t, test.registry, refresh))
-				logins, err := w.cloud().Logins(t.Context(), "azure", test.registry)
+				logins, err := w.cloud().Logins(t.Context(), "azure", auth.To(test.registry))
 				if err != nil {
 					t.Fatal(err)
 				}
 				wantRequests(t, s, 1)
 				w.now = w.now.Add(2 * time.Hour)
-				if _, err := logins.Login(t.Context(), test.registry, "x"); err != nil {
+				if _, err := auth.LoginAt(t.Context(), logins, test.registry, "x"); err != nil {
 					t.Error(err)
 				}
 				wantRequests(t, s, 1)
@@ -115,7 +117,7 @@ func TestAzure(t *testing.T) {
 			}
 		}))
 		w.serve(t, "reg.azurecr.io:443", acr(t, "reg.azurecr.io", "opaque"))
-		if _, err := w.cloud().Logins(t.Context(), "azure", "reg.azurecr.io"); err != nil {
+		if _, err := w.cloud().Logins(t.Context(), "azure", auth.To("reg.azurecr.io")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -132,7 +134,7 @@ func TestAzure(t *testing.T) {
 			fmt.Fprintf(rw, `{"access_token": "canary-entra-token", "expires_in": "3600", "expires_on": "%d", "resource": "x", "token_type": "Bearer"}`, time.Now().Unix()+3600)
 		})
 		w.serve(t, "reg.azurecr.io:443", acr(t, "reg.azurecr.io", "opaque"))
-		if _, err := w.cloud().Logins(t.Context(), "azure", "reg.azurecr.io"); err != nil {
+		if _, err := w.cloud().Logins(t.Context(), "azure", auth.To("reg.azurecr.io")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -154,7 +156,7 @@ func TestAzure(t *testing.T) {
 			workload(t)
 			w.serve(t, "login.microsoftonline.com:443", entra(t, "login.microsoftonline.com", federated))
 			w.serve(t, "reg.azurecr.io:443", status(test.code, "", test.body))
-			_, err := w.cloud().Logins(t.Context(), "azure", "reg.azurecr.io")
+			_, err := w.cloud().Logins(t.Context(), "azure", auth.To("reg.azurecr.io"))
 			wantCloudError(t, err, test.want, test.hint, test.transient)
 		})
 	}

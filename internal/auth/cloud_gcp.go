@@ -21,8 +21,6 @@ import (
 )
 
 const (
-	// googleScope is the one scope that both Artifact Registry and Container Registry accept from every kind of identity.
-	googleScope = "https://www.googleapis.com/auth/cloud-platform"
 	// googleUser is the user name that goes with an access token in place of a password.
 	googleUser = "oauth2accesstoken"
 	// maxCredentialsFile bounds a file of application default credentials.
@@ -39,7 +37,6 @@ type gcpProvider struct {
 	client *http.Client
 	getenv func(string) string
 	now    func() time.Time
-	scope  string
 }
 
 var (
@@ -85,7 +82,7 @@ func (p *gcpProvider) fromFile(ctx context.Context) (*oauth2.Token, error) {
 		return nil, err
 	}
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, p.client)
-	credentials, err := google.CredentialsFromJSONWithType(ctx, data, credentialsType(data), p.scope)
+	credentials, err := google.CredentialsFromJSONWithType(ctx, data, credentialsType(data), storageScope)
 	if err != nil {
 		// The library's error may quote the file.
 		return nil, fmt.Errorf("%s: %w", path, errCredentialsFile)
@@ -125,7 +122,7 @@ func credentialsType(data []byte) google.CredentialsType {
 
 func (p *gcpProvider) fromMetadata(ctx context.Context) (*oauth2.Token, error) {
 	const path = "instance/service-accounts/default/token?scopes="
-	text, err := metadata.NewClient(p.client).GetWithContext(ctx, path+url.QueryEscape(p.scope))
+	text, err := metadata.NewClient(p.client).GetWithContext(ctx, path+url.QueryEscape(storageScope))
 	if err != nil {
 		return nil, fmt.Errorf("no application default credentials, and from the metadata server: %w", err)
 	}

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
 )
 
 func TestGoogle(t *testing.T) {
@@ -31,7 +33,7 @@ func TestGoogle(t *testing.T) {
 	}
 	metadataServer := func(rw http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Metadata-Flavor") != "Google" || r.URL.Path != "/computeMetadata/v1/instance/service-accounts/default/token" ||
-			r.URL.Query().Get("scopes") != "https://www.googleapis.com/auth/cloud-platform" {
+			r.URL.Query().Get("scopes") != "https://www.googleapis.com/auth/devstorage.read_only" {
 			t.Errorf("%s %v", r.URL, r.Header)
 		}
 		fmt.Fprint(rw, `{"access_token":"canary-google-token","expires_in":3600,"token_type":"Bearer"}`)
@@ -40,7 +42,7 @@ func TestGoogle(t *testing.T) {
 		for _, registry := range []string{host, "gcr.io", "eu.gcr.io"} {
 			w := newCloudWorld(t)
 			w.serve(t, "169.254.169.254:80", metadataServer)
-			logins, err := w.cloud().Logins(t.Context(), "gcp", registry)
+			logins, err := w.cloud().Logins(t.Context(), "gcp", auth.To(registry))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +53,7 @@ func TestGoogle(t *testing.T) {
 		w := newCloudWorld(t)
 		t.Setenv("GCE_METADATA_HOST", "meta.test:80")
 		w.serve(t, "meta.test:80", metadataServer)
-		if _, err := w.cloud().Logins(t.Context(), "gcp", host); err != nil {
+		if _, err := w.cloud().Logins(t.Context(), "gcp", auth.To(host)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -63,7 +65,7 @@ func TestGoogle(t *testing.T) {
 				t.Errorf("form %v", form)
 			}
 		}))
-		logins, err := w.cloud().Logins(t.Context(), "gcp", host)
+		logins, err := w.cloud().Logins(t.Context(), "gcp", auth.To(host))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +88,7 @@ func TestGoogle(t *testing.T) {
 				t.Errorf("form %v", form)
 			}
 		}))
-		if _, err := w.cloud().Logins(t.Context(), "gcp", host); err != nil {
+		if _, err := w.cloud().Logins(t.Context(), "gcp", auth.To(host)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -101,7 +103,7 @@ func TestGoogle(t *testing.T) {
 				t.Errorf("form %v", form)
 			}
 		}))
-		if _, err := w.cloud().Logins(t.Context(), "gcp", host); err != nil {
+		if _, err := w.cloud().Logins(t.Context(), "gcp", auth.To(host)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -129,7 +131,7 @@ func TestGoogle(t *testing.T) {
 			}
 			t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
 			w.serve(t, "oauth2.googleapis.com:443", status(test.code, "", `{"error":"invalid_grant"}`))
-			_, err := w.cloud().Logins(t.Context(), "gcp", host)
+			_, err := w.cloud().Logins(t.Context(), "gcp", auth.To(host))
 			wantCloudError(t, err, test.want, "", test.transient)
 		})
 	}

@@ -45,7 +45,7 @@ func newCloudWorld(t *testing.T) *cloudWorld {
 		t.Setenv(name, home)
 	}
 	t.Setenv("AZURE_TOKEN_CREDENTIALS", "prod") // no command line tools
-	ca, err := helmtest.NewCA("cloud")
+	ca, err := systemCA()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func (w *cloudWorld) serve(t *testing.T, addr string, h http.HandlerFunc) *helmt
 }
 
 func (w *cloudWorld) cloud() *auth.Cloud {
-	return auth.NewCloud(auth.CloudOptions{Dial: w.network.Dial, Getenv: os.Getenv, Identity: w.identity, Now: func() time.Time { return w.now }})
+	return auth.NewCloud(auth.CloudOptions{Dial: w.network.Dial, Getenv: os.Getenv, Now: func() time.Time { return w.now }})
 }
 
 // wantBasic pulls from a registry that wants a user and a password. The server, if there is one, becomes that registry.
@@ -99,7 +99,7 @@ func (w *cloudWorld) wantBasic(t *testing.T, logins auth.Logins, s *helmtest.Ser
 		s.Use(http.HandlerFunc(registry))
 	}
 	rt := auth.NewRegistryTransport(auth.RegistryOptions{
-		Registry: &url.URL{Scheme: "https", Host: host}, Identity: w.identity, Logins: logins,
+		Registry: &url.URL{Scheme: "https", Host: host}, Logins: logins,
 		Tokens: auth.NewTokens(func() time.Time { return w.now }), Dial: w.network.Dial,
 	})
 	wantGet(t, rt, "https://"+host+"/v2/charts/podinfo/manifests/1.0.0", 200)
@@ -138,9 +138,9 @@ func TestCloudsElsewhere(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newCloudWorld(t)
 			c := w.cloud()
-			_, err := c.Logins(t.Context(), test.provider, test.host)
+			_, err := c.Logins(t.Context(), test.provider, auth.To(test.host))
 			wantCloudError(t, err, test.want, test.hint, false)
-			if _, again := c.Logins(t.Context(), test.provider, test.host); again != err {
+			if _, again := c.Logins(t.Context(), test.provider, auth.To(test.host)); again != err {
 				t.Errorf("the failure is not remembered: %v", again)
 			}
 		})
@@ -156,7 +156,7 @@ func TestCloudsAreAskedOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
-			if _, err := c.Logins(t.Context(), "gcp", "gcr.io"); err != nil {
+			if _, err := c.Logins(t.Context(), "gcp", auth.To("gcr.io")); err != nil {
 				t.Error(err)
 			}
 		})

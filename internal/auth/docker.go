@@ -135,6 +135,12 @@ func (c *DockerConfig) Hosts() []string {
 	return slices.Compact(hosts)
 }
 
+// knows reports whether the configuration names the host, with a login or with a helper for it.
+func (c *DockerConfig) knows(host string) bool {
+	_, own := c.helper(host)
+	return own || len(c.of(host)) > 0
+}
+
 // find returns the entry that is meant for the repository: the one with the longest matching namespace, then the one for
 // the whole registry. docker ignores what follows the host in a key that is written as a URL, and so does this.
 func (c *DockerConfig) find(host, repository string) (dockerEntry, bool) {

@@ -58,7 +58,7 @@ repositories:
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			id, source, err := auth.HelmRepositories(t.Context(), tt.file, func(k string) string { return tt.env[k] }, tt.url)
+			id, source, err := auth.HelmRepositories(t.Context(), auth.AmbientOptions{Getenv: func(k string) string { return tt.env[k] }}, tt.file, tt.url)
 			if tt.problem != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.problem) || strings.Contains(err.Error(), "canary") {
 					t.Fatalf("error %v, want one about %q without a secret", err, tt.problem)
@@ -68,7 +68,7 @@ repositories:
 			if err != nil {
 				t.Fatal(err)
 			}
-			user, _, _ := id.Basic()
+			user, _, _ := auth.BasicOf(id)
 			if user != tt.user || (source != "") != tt.found {
 				t.Errorf("user %q from %q, want %q and found %t", user, source, tt.user, tt.found)
 			}

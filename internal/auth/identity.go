@@ -44,6 +44,10 @@ type secrets struct {
 	pair      *tls.Certificate
 
 	unverified bool
+
+	// ambient is set of what the environment brings, not a Secret. source says where it is from.
+	ambient, anywhere bool
+	source            string
 }
 
 // NewBasic returns an identity with a user name and a password and no TLS settings.
@@ -60,7 +64,7 @@ func (id *Identity) WithBasic(username, password string) *Identity {
 
 // WithUserinfo returns id if it has credentials, else a copy of it with those of a URL.
 func (id *Identity) WithUserinfo(u *url.Userinfo) *Identity {
-	if _, _, ok := id.Basic(); ok || u == nil {
+	if _, _, ok := id.basic(); ok || u == nil {
 		return id
 	}
 	s := id.reveal()
@@ -70,14 +74,31 @@ func (id *Identity) WithUserinfo(u *url.Userinfo) *Identity {
 }
 
 // Basic returns the user name and the password, and whether they are to be sent. From Secrets and logins one without the
-// other never is.
+// other never is. Those of an ambient identity are for its own transport alone.
 func (id *Identity) Basic() (username, password string, ok bool) {
+	if id.IsAmbient() {
+		return "", "", false
+	}
+	return id.basic()
+}
+
+func (id *Identity) basic() (username, password string, ok bool) {
 	s := id.reveal()
 	both, any := s.username != "" && s.password != "", s.username != "" || s.password != ""
 	if !both && !(s.half && any) {
 		return "", "", false
 	}
 	return s.username, s.password, true
+}
+
+// IsAmbient reports whether the environment brought the identity, and no manifest.
+func (id *Identity) IsAmbient() bool { return id.reveal().ambient }
+
+// fromEnvironment returns a copy of id that is ambient.
+func (id *Identity) fromEnvironment(source string, anywhere bool) *Identity {
+	s := id.reveal()
+	s.ambient, s.anywhere, s.source = true, anywhere, source
+	return newIdentity(s)
 }
 
 // HasCA reports whether the identity trusts an authority of its own.
@@ -122,7 +143,7 @@ func rootsWith(ca []byte) *x509.CertPool {
 // withoutCertificate returns what may be used towards other hosts: the authorities, and nothing that identifies.
 func (id *Identity) withoutCertificate() *Identity {
 	s := id.reveal()
-	return newIdentity(secrets{ca: s.ca, unverified: s.unverified})
+	return newIdentity(secrets{ca: s.ca, unverified: s.unverified, ambient: s.ambient, anywhere: s.anywhere, source: s.source})
 }
 
 // reveal copies, so that what it returns can be changed.
@@ -138,7 +159,7 @@ func (id *Identity) reveal() secrets {
 func (id *Identity) Key() string {
 	s := id.reveal()
 	mac := hmac.New(sha256.New, processKey())
-	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), {flag(s.half), flag(s.unverified)}, s.ca, s.cert, s.key} {
+	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), {flag(s.half), flag(s.unverified), flag(s.ambient), flag(s.anywhere)}, s.ca, s.cert, s.key} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		mac.Write(length[:])

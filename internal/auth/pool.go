@@ -23,7 +23,7 @@ type Pool struct {
 // Connections returns a new pool.
 func Connections(o TransportOptions) *Pool {
 	return &Pool{&http.Transport{
-		Proxy:                  proxyFunc(o.Getenv),
+		Proxy:                  o.proxyFunc(),
 		OnProxyConnectResponse: checkTunnel,
 		DialContext:            dialWithin(o.Dial, dialTimeout),
 		TLSClientConfig:        o.Identity.TLSConfig(),

@@ -11,6 +11,14 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
+// proxyFunc is the proxy of the manifest, else that of the environment.
+func (o TransportOptions) proxyFunc() func(*http.Request) (*url.URL, error) {
+	if o.Proxy != nil {
+		return proxyFunc(o.Proxy.getenv())
+	}
+	return proxyFunc(o.Getenv)
+}
+
 // proxyFunc reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in either case, once.
 func proxyFunc(getenv func(string) string) func(*http.Request) (*url.URL, error) {
 	if getenv == nil {

@@ -119,6 +119,10 @@ func splitPullKey(key string) (host, repository string) {
 // Key is made of the content of the Secrets.
 func (p *PullSecrets) Key() string { return p.key }
 
+func (p *PullSecrets) login(ctx context.Context, on Route, repository string) (Login, error) {
+	return p.Login(ctx, on.host(), repository)
+}
+
 // Login returns that of the first key that fits. None is no error: the repository may be public.
 func (p *PullSecrets) Login(_ context.Context, host, repository string) (Login, error) {
 	for _, e := range p.entries {

@@ -54,15 +54,25 @@ type RegistryOptions struct {
 
 	Dial      DialFunc
 	Getenv    func(string) string
+	Proxy     *Proxy // of a manifest, in place of the environment's
 	UserAgent string
 }
 
-// key is equal for options with the same credentials and TLS settings.
+// key is equal for options with the same credentials, TLS settings and proxy.
 func (o RegistryOptions) key() string {
+	key := o.Identity.Key() + " " + o.Proxy.Key()
 	if o.Logins == nil {
-		return o.Identity.Key()
+		return key
 	}
-	return o.Identity.Key() + " " + o.Logins.Key()
+	return key + " " + o.Logins.Key()
+}
+
+// route is how the registry is reached: what the connections are made of.
+func (o RegistryOptions) route() Route { return NewRoute(o.Registry, o.Identity, o.Proxy) }
+
+// connections are the options of the transport's own connections.
+func (o RegistryOptions) connections(id *Identity, dial DialFunc) TransportOptions {
+	return TransportOptions{Identity: id, Dial: dial, Getenv: o.Getenv, Proxy: o.Proxy}
 }
 
 // NewRegistryTransport returns a transport that logs in to one registry when it is asked to, with a bearer token or with
@@ -75,8 +85,8 @@ func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
 	if dial == nil {
 		dial = plainDial
 	}
-	home := TransportOptions{Identity: o.Identity, Dial: guard.registryDial(dial), Getenv: o.Getenv}
-	away := TransportOptions{Identity: o.Identity.withoutCertificate(), Dial: dial, Getenv: o.Getenv}
+	home := o.connections(o.Identity, guard.registryDial(dial))
+	away := o.connections(o.Identity.withoutCertificate(), dial)
 	return &registryTransport{
 		options: o,
 		dial:    dial,
@@ -226,7 +236,41 @@ func (t *registryTransport) login(ctx context.Context, repository string) (Login
 	if t.options.Logins == nil {
 		return Login{}, nil
 	}
-	return t.options.Logins.Login(ctx, t.options.Registry.Host, repository)
+	return t.options.Logins.login(ctx, t.options.route(), repository)
+}
+
+// Shown is what a registry was shown, without what is secret in it.
+type Shown struct {
+	Nothing bool
+	Source  string
+	Problem error
+}
+
+// ShownBy returns what a transport of [NewRegistryTransport] shows the registry for a repository.
+func ShownBy(ctx context.Context, rt http.RoundTripper, repository string) Shown {
+	t, ok := rt.(*registryTransport)
+	if !ok {
+		return Shown{Nothing: true}
+	}
+	// An error of its own has been reported instead of an answer, and does not get here.
+	login, _ := t.login(ctx, repository)
+	return Shown{login.Credential.IsZero(), login.Source, login.Problem}
+}
+
+// WithheldBy returns a *WithheldError if the transport has a login of the environment for the registry that it does not
+// show, because a manifest chose the route.
+func WithheldBy(ctx context.Context, rt http.RoundTripper) error {
+	t, ok := rt.(*registryTransport)
+	if !ok {
+		return nil
+	}
+	ambient, ok := t.options.Logins.(interface {
+		withheld(context.Context, Route) error
+	})
+	if !ok {
+		return nil
+	}
+	return ambient.withheld(ctx, t.options.route())
 }
 
 func (ts *Tokens) host(key hostKey) *hostState {

@@ -109,9 +109,10 @@ type secretLogins struct {
 // Key is made of the Secret's content.
 func (s *secretLogins) Key() string { return s.key }
 
-// Login prefers the entry for the repository's namespace, but takes any of the host: docker, whose reading of these
+// login prefers the entry for the repository's namespace, but takes any of the host: docker, whose reading of these
 // files source-controller follows, ignores what comes after the host.
-func (s *secretLogins) Login(_ context.Context, host, repository string) (Login, error) {
+func (s *secretLogins) login(_ context.Context, on Route, repository string) (Login, error) {
+	host := on.host()
 	entry, ok := s.config.find(host, repository)
 	if !ok {
 		entries := s.config.of(host)

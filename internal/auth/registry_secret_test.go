@@ -71,7 +71,7 @@ func TestRegistrySecret(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := logins.Login(t.Context(), test.host, "org/chart")
+			got, err := auth.LoginAt(t.Context(), logins, test.host, "org/chart")
 			if err != nil || got.Credential.IsZero() != test.anonymous {
 				t.Errorf("got %+v, %v", got, err)
 			}
@@ -84,8 +84,8 @@ func TestRegistrySecretPrefersTheNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, _ := logins.Login(t.Context(), "quay.io", "a/chart")
-	all, _ := logins.Login(t.Context(), "quay.io", "b/chart")
+	a, _ := auth.LoginAt(t.Context(), logins, "quay.io", "a/chart")
+	all, _ := auth.LoginAt(t.Context(), logins, "quay.io", "b/chart")
 	if auth.StaticLogin(a).Key() == auth.StaticLogin(all).Key() {
 		t.Error("both namespaces have the same login")
 	}
@@ -96,7 +96,7 @@ func TestRegistrySecretOfTheWrongType(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := logins.Login(t.Context(), "ghcr.io", "x")
+	got, err := auth.LoginAt(t.Context(), logins, "ghcr.io", "x")
 	if err != nil || !got.Credential.IsZero() || got.Problem == nil || !strings.Contains(got.Problem.Error(), "its type is not kubernetes.io/dockerconfigjson") {
 		t.Errorf("got %+v, %v", got, err)
 	}

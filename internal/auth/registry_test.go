@@ -271,7 +271,7 @@ func TestBasicChallenge(t *testing.T) {
 
 func TestNoLoginIsAskedForWhereNoneIsWanted(t *testing.T) {
 	f := newFakeRegistry(t, answer("hello"), nil)
-	wantGet(t, f.transport(t, failingLogins{}, nil), manifestURL, 200)
+	wantGet(t, f.transport(t, auth.FailingLogins{}, nil), manifestURL, 200)
 	wantGet(t, f.transport(t, canaryLogin, nil), manifestURL, 200)
 	for _, r := range f.registry.Log.All() {
 		if r.Header.Get("Authorization") != "" {
@@ -280,16 +280,9 @@ func TestNoLoginIsAskedForWhereNoneIsWanted(t *testing.T) {
 	}
 }
 
-type failingLogins struct{}
-
-func (failingLogins) Login(context.Context, string, string) (auth.Login, error) {
-	return auth.Login{}, errors.New("helper is broken")
-}
-func (failingLogins) Key() string { return "failing" }
-
 func TestLoginThatFails(t *testing.T) {
 	f := newFakeRegistry(t, wants(static("Bearer tok"), fakeRealm), answer(`{"token":"tok"}`))
-	if _, err := get(t, f.transport(t, failingLogins{}, nil), manifestURL); err == nil || err.Error() != "helper is broken" {
+	if _, err := get(t, f.transport(t, auth.FailingLogins{}, nil), manifestURL); err == nil || err.Error() != "helper is broken" {
 		t.Error(err)
 	}
 }

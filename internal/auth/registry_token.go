@@ -254,7 +254,7 @@ func (t *registryTransport) realm(realm *url.URL) http.RoundTripper {
 	pool := t.realms[origin]
 	if pool == nil {
 		dial := t.guard.realmDial(t.dial, realm)
-		pool = Connections(TransportOptions{Identity: t.options.Identity, Dial: dial, Getenv: t.options.Getenv})
+		pool = Connections(t.options.connections(t.options.Identity, dial))
 		t.realms[origin] = pool
 	}
 	return pool

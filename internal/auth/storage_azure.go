@@ -39,22 +39,30 @@ type AzureStorage struct {
 
 // NewAzureStorage returns the identity that a Secret names: that of a client with its secret or its certificate, or the
 // machine's of this client ID. If it names none, nil. Nobody is asked before the first token.
-func NewAzureStorage(o CloudOptions, host string, data map[string][]byte) (*AzureStorage, error) {
+// A route that a manifest chose is a *WithheldError if the machine's own identity is asked for.
+func NewAzureStorage(o CloudOptions, on Route, data map[string][]byte) (*AzureStorage, error) {
+	host := on.to.Hostname()
 	failures := keepFailures(cloudClient(o))
 	a := &azureSecret{client: failures.client, home: azureStorageCloud(host), data: data}
 	s := &AzureStorage{host: host, failures: failures}
-	var err error
-	switch tenant, client := a.text(keyAzureTenant), a.text(keyAzureClient); {
-	case client == "":
+	tenant, client := a.text(keyAzureTenant), a.text(keyAzureClient)
+	if client == "" {
 		return nil, nil
+	}
+	err := a.check()
+	switch {
+	case err != nil:
 	case tenant != "" && a.text(keyAzureSecret) != "":
 		s.identity, err = a.clientSecret(tenant, client)
 	case tenant != "" && a.text(keyAzureCertificate) != "":
 		s.identity, err = a.clientCertificate(tenant, client)
 	default:
-		s.ambient = true
+		if err := on.withhold(azureMachine, o.Anywhere); err != nil && isAzureStorage(host) {
+			return nil, err
+		}
+		s.ambient, s.failures = true, keepFailures(cloudClient(o.ofMachine()))
 		s.identity, err = azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{
-			ClientOptions: azcore.ClientOptions{Transport: a.client, Retry: noRetries()}, ID: azidentity.ClientID(client),
+			ClientOptions: azcore.ClientOptions{Transport: s.failures.client, Retry: noRetries()}, ID: azidentity.ClientID(client),
 		})
 	}
 	if err != nil {
@@ -63,8 +71,19 @@ func NewAzureStorage(o CloudOptions, host string, data map[string][]byte) (*Azur
 	return s, nil
 }
 
-// AmbientAzureStorage returns the identity of this machine or job. The authority is that of a Secret, if it is not empty.
-func AmbientAzureStorage(o CloudOptions, host, authority string) (*AzureStorage, error) {
+const azureMachine = "the identity of this machine at azure"
+
+// MachineAzureStorage returns the identity of this machine or job. The authority is that of a Secret, if it is not empty: it
+// has to be one of Microsoft's. A route that a manifest chose is a *WithheldError.
+func MachineAzureStorage(o CloudOptions, on Route, authority string) (*AzureStorage, error) {
+	host := on.to.Hostname()
+	if err := on.withhold(azureMachine, o.Anywhere); err != nil && isAzureStorage(host) {
+		return nil, err
+	}
+	if authority != "" && !isMicrosoft(authority) && !(o.Anywhere && isAuthority(authority)) {
+		return nil, storageFailure(azureStorageProvider, host, &foreignAuthorityError{})
+	}
+	o = o.ofMachine()
 	if authority != "" {
 		own := o.Getenv
 		o.Getenv = func(name string) string {
@@ -87,6 +106,9 @@ func AmbientAzureStorage(o CloudOptions, host, authority string) (*AzureStorage,
 	}
 	return &AzureStorage{identity: identity, failures: failures, host: host, ambient: true}, nil
 }
+
+// OfMachine reports whether the identity is this machine's or job's. That of no identity is false.
+func (s *AzureStorage) OfMachine() bool { return s != nil && s.ambient }
 
 // GetToken implements azcore.TokenCredential. The scope is always the one of object stores: the client's library takes
 // it from the server's challenge, so that a server could ask for a token for another service.
@@ -148,16 +170,48 @@ func (a *azureSecret) authority() (azcore.ClientOptions, bool, error) {
 	if own == "" {
 		return o, false, nil
 	}
-	if u, err := url.Parse(own); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
+	if !isAuthority(own) {
 		return o, false, fmt.Errorf("'%s' is not an https URL", keyAzureAuthority)
 	}
 	o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: own}
-	for _, known := range azureStorageClouds() {
-		if strings.TrimRight(own, "/") == strings.TrimRight(known.ActiveDirectoryAuthorityHost, "/") {
-			return o, false, nil
+	return o, !isMicrosoft(own), nil
+}
+
+// check refuses values that would become another part of the authority's URL than they are meant for.
+func (a *azureSecret) check() error {
+	if tenant := a.text(keyAzureTenant); tenant != "" {
+		if err := TenantPart.Check("'"+keyAzureTenant+"'", tenant); err != nil {
+			return err
 		}
 	}
-	return o, true, nil
+	return ClientPart.Check("'"+keyAzureClient+"'", a.text(keyAzureClient))
+}
+
+// isAuthority reports whether a text is the https URL of a host, which secrets may be sent to.
+func isAuthority(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
+}
+
+// isMicrosoft reports whether an authority is one of Microsoft's own.
+func isMicrosoft(authority string) bool {
+	u, err := url.Parse(authority)
+	if err != nil || !isAuthority(authority) || u.Port() != "" && u.Port() != "443" || strings.Trim(u.Path, "/") != "" {
+		return false
+	}
+	switch strings.ToLower(u.Hostname()) {
+	case "login.microsoftonline.com", "login.microsoftonline.us", "login.chinacloudapi.cn", "login.partner.microsoftonline.cn",
+		"login.windows.net", "login.microsoft.com", "sts.windows.net":
+		return true
+	}
+	return false
+}
+
+// A foreignAuthorityError says that the credentials of this machine or job were to be shown to somebody else's authority.
+type foreignAuthorityError struct{}
+
+func (*foreignAuthorityError) Error() string {
+	return "'" + keyAzureAuthority + "' of the Secret is not an authority of Microsoft: the identity of this machine is not shown to it"
 }
 
 func (a *azureSecret) clientSecret(tenant, client string) (azcore.TokenCredential, error) {

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/oauth2/google"
 )
 
-// storageScope lets a token read objects and nothing else.
+// storageScope lets a token read objects and nothing else. It is also the narrowest that Artifact Registry and Container
+// Registry accept.
 const storageScope = "https://www.googleapis.com/auth/devstorage.read_only"
 
 // GoogleStorage gives the access tokens for Google's object store. It is safe for use by many goroutines.
@@ -28,21 +29,28 @@ type GoogleStorage struct {
 	token *oauth2.Token
 }
 
-// NewGoogleStorage reads the key of a service account, or, if it is nil, takes the identity of this machine: the
-// application default credentials. That one goes to Google's own hosts only. Nobody is asked before the first token.
+// MachineGoogleStorage takes the identity of this machine: the application default credentials. It goes to Google's own
+// hosts only: elsewhere asking for a token fails. A route to them that a manifest chose is a *WithheldError. Nobody is asked
+// before the first token.
+func MachineGoogleStorage(o CloudOptions, on Route) (*GoogleStorage, error) {
+	host := on.to.Hostname()
+	if err := on.withhold("the identity of this machine at gcp", o.Anywhere); err != nil && isGoogleStorage(host) {
+		return nil, err
+	}
+	o = o.ofMachine()
+	p := &gcpProvider{cloudClient(o), o.Getenv, o.Now}
+	return &GoogleStorage{host: host, now: o.Now, turn: make(chan struct{}, 1), ask: func(ctx context.Context) (*oauth2.Token, error) {
+		if !isGoogleStorage(host) {
+			return nil, &foreignStorageError{"gcp", host}
+		}
+		return p.token(ctx)
+	}}, nil
+}
+
+// NewGoogleStorage reads the key of a service account in a Secret. Nobody is asked before the first token.
 func NewGoogleStorage(o CloudOptions, host string, key []byte) (*GoogleStorage, error) {
 	s := &GoogleStorage{host: host, now: o.Now, turn: make(chan struct{}, 1)}
 	client := cloudClient(o)
-	if key == nil {
-		p := &gcpProvider{client, o.Getenv, o.Now, storageScope}
-		s.ask = func(ctx context.Context) (*oauth2.Token, error) {
-			if !isGoogleStorage(host) {
-				return nil, &foreignStorageError{"gcp", host}
-			}
-			return p.token(ctx)
-		}
-		return s, nil
-	}
 	kind, err := checkGoogleKey(key)
 	if err != nil {
 		return nil, err
@@ -166,10 +174,14 @@ func (e *foreignStorageError) Error() string {
 func storageFailure(provider, host string, err error) error {
 	e := &CloudError{Provider: provider, Host: host, Err: err, what: "failed to get an access token"}
 	var foreign *foreignStorageError
+	var sts *foreignSTSError
+	var authority *foreignAuthorityError
 	switch code := cloudStatus(err); {
+	case errors.As(err, &sts), errors.As(err, &authority):
+		e.hint = "a Secret may hold the credentials; if every manifest is your own, --ambient-credentials=anywhere lets them lead the identity of this machine"
 	case errors.As(err, &foreign):
 		e.hint = "a Secret in spec.secretRef may hold credentials for it; with --ambient-credentials=false it is read without any"
-	case code == 0 || code >= 500:
+	case code == 0 || code >= 500 || provider == awsStorageProvider:
 	case provider == "gcp":
 		e.hint = "the service account may have been disabled, or its key removed"
 	default:

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +18,7 @@ import (
 )
 
 func (w *cloudWorld) options() auth.CloudOptions {
-	return auth.CloudOptions{Dial: w.network.Dial, Getenv: func(string) string { return "" }, Identity: w.identity, Now: func() time.Time { return w.now }}
+	return auth.CloudOptions{Dial: w.network.Dial, Getenv: func(string) string { return "" }, Now: func() time.Time { return w.now }}
 }
 
 // The identity of a machine at Google: a token that can only read objects, for Google's hosts, asked for once.
@@ -28,7 +30,7 @@ func TestGoogleStorageAmbient(t *testing.T) {
 		}
 		fmt.Fprint(rw, `{"access_token":"canary-google-token","expires_in":3600,"token_type":"Bearer"}`)
 	})
-	tokens, err := auth.NewGoogleStorage(w.options(), "storage.googleapis.com", nil)
+	tokens, err := auth.MachineGoogleStorage(w.options(), auth.To("storage.googleapis.com"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +46,7 @@ func TestGoogleStorageAmbient(t *testing.T) {
 	}
 	wantRequests(t, s, 2)
 	for _, host := range []string{"storage.test", "googleapis.com.test", "evilgoogleapis.com"} {
-		tokens, err := auth.NewGoogleStorage(w.options(), host, nil)
+		tokens, err := auth.MachineGoogleStorage(w.options(), auth.To(host))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,11 +78,11 @@ func TestAzureStorageAmbient(t *testing.T) {
 	})
 	other := policy.TokenRequestOptions{Scopes: []string{"https://vault.azure.net/.default"}}
 	for host, ok := range map[string]bool{"a.blob.core.windows.net": true, "a.z1.blob.storage.azure.net": true, "a.blob.test": false, "a.core.windows.net.test": false} {
-		ambient, err := auth.AmbientAzureStorage(w.options(), host, "")
+		ambient, err := auth.MachineAzureStorage(w.options(), auth.To(host), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		named, err := auth.NewAzureStorage(w.options(), host, map[string][]byte{"clientId": []byte("client")})
+		named, err := auth.NewAzureStorage(w.options(), auth.To(host), map[string][]byte{"clientId": []byte("client")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,27 +103,85 @@ func TestAzureStorageAmbient(t *testing.T) {
 	}
 }
 
-// A Secret that holds nothing but the authority has the job's own identity log in there.
+// A Secret that holds nothing but the authority has the job's own identity log in there: at Microsoft's alone.
 func TestAzureStorageAuthority(t *testing.T) {
+	to := auth.To("a.blob.core.windows.net")
+	for name, env := range map[string]map[string]string{
+		"client secret":   {"AZURE_CLIENT_ID": "client", "AZURE_TENANT_ID": tenant, "AZURE_CLIENT_SECRET": "canary-client-secret"},
+		"federated token": {"AZURE_CLIENT_ID": "client", "AZURE_TENANT_ID": tenant, "AZURE_FEDERATED_TOKEN_FILE": "token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newCloudWorld(t)
+			for name, value := range env {
+				if value == "token" {
+					value = filepath.Join(t.TempDir(), value)
+					if err := os.WriteFile(value, []byte("canary-federated-token"), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				t.Setenv(name, value)
+			}
+			evil := w.serve(t, "login.test:443", entra(t, "login.test", func(url.Values) {}))
+			for _, authority := range []string{
+				"https://login.test/", "https://login.test", "http://login.microsoftonline.us/", "https://login.microsoftonline.us.test/",
+				"https://login.microsoftonline.us@login.test/", "https://login.test/login.microsoftonline.us", "https://login.microsoftonline.us:8443/",
+				"//login.microsoftonline.us/", "login.microsoftonline.us",
+			} {
+				_, err := auth.MachineAzureStorage(w.options(), to, authority)
+				wantStorageError(t, err, "'authorityHost' of the Secret is not an authority of Microsoft")
+			}
+			wantRequests(t, evil, 0)
+			known := w.serve(t, "login.microsoftonline.us:443", entra(t, "login.microsoftonline.us", func(form url.Values) {
+				if form.Get("client_secret") != env["AZURE_CLIENT_SECRET"] || !strings.Contains(form.Get("scope"), "https://storage.azure.com/.default") {
+					t.Errorf("form %v", form)
+				}
+			}))
+			o := w.options()
+			wantAzureToken(t, o, to, "https://login.microsoftonline.us/")
+			if len(known.Log.All()) == 0 {
+				t.Error("nobody logged in")
+			}
+			// Who wrote every manifest may name another one, but not in plain HTTP.
+			o.Anywhere = true
+			if _, err := auth.MachineAzureStorage(o, to, "http://login.test/"); err == nil {
+				t.Error("plain HTTP is no authority")
+			}
+			wantAzureToken(t, o, to, "https://login.test/")
+			if len(evil.Log.All()) == 0 {
+				t.Error("nobody logged in")
+			}
+		})
+	}
+}
+
+func wantAzureToken(t *testing.T, o auth.CloudOptions, to auth.Route, authority string) {
+	t.Helper()
+	storage, err := auth.MachineAzureStorage(o, to, authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.GetToken(t.Context(), policy.TokenRequestOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// The authority of a client secret in the same Secret may be anybody's, over https.
+func TestAzureSecretAuthority(t *testing.T) {
 	w := newCloudWorld(t)
-	t.Setenv("AZURE_CLIENT_ID", "client")
-	t.Setenv("AZURE_TENANT_ID", tenant)
-	t.Setenv("AZURE_CLIENT_SECRET", "canary-client-secret")
-	s := w.serve(t, "login.test:443", entra(t, "login.test", func(form url.Values) {
-		if form.Get("client_secret") != "canary-client-secret" || !strings.Contains(form.Get("scope"), "https://storage.azure.com/.default") {
-			t.Errorf("form %v", form)
-		}
-	}))
-	for _, authority := range []string{"https://login.test/", "https://login.test"} {
-		storage, err := auth.AmbientAzureStorage(w.options(), "a.blob.core.windows.net", authority)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := storage.GetToken(t.Context(), policy.TokenRequestOptions{}); err != nil {
-			t.Error(err)
+	for authority, ok := range map[string]bool{"https://login.test/": true, "http://login.test/": false, "login.test": false, "https://u:p@login.test/": false, "https://login.test/?x=": false} {
+		_, err := auth.NewAzureStorage(w.options(), auth.To("a.blob.core.windows.net"), map[string][]byte{
+			"tenantId": []byte(tenant), "clientId": []byte("client"), "clientSecret": []byte("canary"), "authorityHost": []byte(authority),
+		})
+		if (err == nil) != ok || err != nil && err.Error() != "'authorityHost' is not an https URL" {
+			t.Errorf("%s: %v", authority, err)
 		}
 	}
-	if len(s.Log.All()) == 0 {
-		t.Error("nobody logged in")
+	for key, value := range map[string]string{"tenantId": "x/../y?", "clientId": "a&b"} {
+		data := map[string][]byte{"tenantId": []byte(tenant), "clientId": []byte("client"), "clientSecret": []byte("canary")}
+		data[key] = []byte(value)
+		var part *auth.PartError
+		if _, err := auth.NewAzureStorage(w.options(), auth.To("a.blob.core.windows.net"), data); !errors.As(err, &part) || part.Field != "'"+key+"'" {
+			t.Errorf("%s: %v", key, err)
+		}
 	}
 }

@@ -33,6 +33,7 @@ type TransportOptions struct {
 
 	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 	Getenv    func(string) string // for the proxy variables; nil is no proxy
+	Proxy     *Proxy              // of a manifest, in place of the environment's
 	UserAgent string
 }
 
@@ -73,10 +74,18 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.trusts(r) {
 		id, connections = t.options.Identity.WithUserinfo(t.options.Base.User), t.home
 	}
-	if username, password, ok := id.WithUserinfo(own).Basic(); ok {
+	if username, password, ok := id.WithUserinfo(own).basic(); ok {
 		out.SetBasicAuth(username, password)
 	}
 	return connections.RoundTrip(out)
+}
+
+// Withheld returns a *WithheldError if the identity is the environment's and the connections are not, else nil.
+func (o TransportOptions) Withheld() error {
+	if o.Base == nil || !o.Identity.IsAmbient() {
+		return nil
+	}
+	return NewRoute(o.Base, o.Identity, o.Proxy).withhold(o.Identity.reveal().source, o.Identity.reveal().anywhere)
 }
 
 // trusts tells whether the identity may go where the request goes.
@@ -85,6 +94,8 @@ func (t *transport) trusts(r *http.Request) bool {
 	switch {
 	case base == nil:
 		return false
+	case t.options.Identity.IsAmbient():
+		return SameOrigin(base, r.URL) && t.options.Withheld() == nil
 	case SameOrigin(base, r.URL):
 		return true
 	case base.Scheme == "https" && r.URL.Scheme != "https":

@@ -141,6 +141,7 @@ const (
 	OtherName         Code = "HS259"
 	UncheckedDigest   Code = "HS260"
 	MissingSubmodule  Code = "HS261"
+	WithheldLogin     Code = "HS262"
 	Unexpected        Code = "HS299"
 	DigestMismatch    Code = "HS301"
 	OtherChart        Code = "HS302"

@@ -189,6 +189,12 @@ func runRules() []Rule {
 			Fix:         "Add the file that holds the Secret with -f.",
 		},
 		{
+			Code: WithheldLogin, Name: "withheld-login", Group: groupRun, Severity: Warning,
+			Summary:     "A login of this machine is not used, because a manifest chose the way to its server",
+			Explanation: "What docker, podman and helm know, and the identity of the machine at a cloud, go only over TLS that the system's authorities verify, through the proxy of the environment. With proxySecretRef, with an authority in certSecretRef, with insecure or over plain HTTP only credentials from the manifest's own Secrets are used.",
+			Fix:         "Refer with spec.secretRef to a Secret with the login. If every manifest is your own, --ambient-credentials=anywhere uses the login of the machine all the same.",
+		},
+		{
 			Code: FirstLayer, Name: "first-layer", Group: groupRun, Severity: Warning,
 			Summary:     "Flux would take another layer of an artifact",
 			Explanation: "Without spec.layerSelector Flux takes the first layer, which is not the chart. Here the chart is taken.",

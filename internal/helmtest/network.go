@@ -111,13 +111,13 @@ func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, err
 
 // lookup returns the real address of addr, and whether any server has the host.
 func (n *Network) lookup(addr, host string) (real string, known bool) {
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return addr, true
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if real, ok := n.addrs[addr]; ok {
 		return real, true
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return addr, true
 	}
 	for other := range n.addrs {
 		if h, _, _ := net.SplitHostPort(other); h == host {

@@ -85,6 +85,7 @@ func (p *pass) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tre
 	case obj.Spec.ServiceAccountName != "":
 		return nil, status.FeatureGateDisabled.Wrap(featureGateError{})
 	}
+	p.warnWithheld(bucket.Withheld(p.r.client, o))
 	if current := p.stored(); current != nil {
 		fingerprint, err := bucketFingerprint(obj, current.Revision)
 		if err != nil {
@@ -118,6 +119,7 @@ func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (bucket.Options, error)
 		Insecure: obj.Spec.Insecure,
 		Ignore:   ignored(obj.Spec.Ignore),
 		Ambient:  r.o.Ambient,
+		Anywhere: r.o.Anywhere,
 		Timeout:  timeoutOf(obj.Spec.Timeout),
 
 		Algorithm: godigest.Algorithm(r.o.DigestAlgorithm),

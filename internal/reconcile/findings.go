@@ -184,7 +184,7 @@ func (r *Result) Findings() []finding.Finding {
 // Warning is a warning of the run.
 func (r *Result) Warning(w Warning) finding.Finding {
 	if w.Path != nil {
-		return newFinding(r.Object.Object, w.Code, w.Text, nil, w.Path...)
+		return newFinding(r.Object.Object, w.Code, w.Text, finding.Hints(w.Err), w.Path...)
 	}
 	return r.finding(w.Code, w.Text, nil)
 }

@@ -50,6 +50,7 @@ func (p *pass) staticCharts(ctx context.Context, source *Result) (charts, error)
 	if err != nil {
 		return nil, err
 	}
+	p.warnWithheldBy(repo)
 	if repo.registry != nil {
 		return &registryCharts{p.r, repo}, nil
 	}

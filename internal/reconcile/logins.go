@@ -9,7 +9,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
-	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -29,16 +29,16 @@ func (r *Reconciler) loginSecret(obj *sourcev1.HelmRepository) (secret *manifest
 
 // logins decides which credentials the registry may be shown: the Secret's, else
 // those of the cloud that the repository names, else the user's own.
-func (r *Reconciler) loginsFor(ctx context.Context, obj *sourcev1.HelmRepository, host string, secret *manifest.Secret, ambient bool) (auth.Logins, error) {
+func (r *Reconciler) loginsFor(ctx context.Context, obj *sourcev1.HelmRepository, registry *oci.Namespace, secret *manifest.Secret, ambient bool) (auth.Logins, error) {
 	switch {
 	case secret != nil:
-		logins, err := auth.RegistrySecret(secret, host)
+		logins, err := auth.RegistrySecret(secret, registry.Host())
 		if err != nil {
 			return nil, fmt.Errorf("failed to configure OCI registry authentication: %w", err)
 		}
 		return logins, nil
 	case obj.Spec.SecretRef == nil && obj.Spec.Provider != "" && obj.Spec.Provider != sourcev1.GenericOCIProvider:
-		return r.logins.cloud(nil).Logins(ctx, obj.Spec.Provider, host)
+		return r.machineLogins(ctx, obj.Spec.Provider, registry.Route())
 	case ambient:
 		return r.logins.ambient(), nil
 	}
@@ -49,30 +49,23 @@ func (r *Reconciler) loginsFor(ctx context.Context, obj *sourcev1.HelmRepository
 // read or made before a repository asks for it.
 type logins struct {
 	ambient func() auth.Logins // the user's own
-	// cloud has the machine's, for which a cloud is asked through a proxy, or nil for that of the environment.
-	cloud func(*fetch.Proxy) *auth.Cloud
+	cloud   func() *auth.Cloud // the machine's
 }
 
-func newLogins(e Edges, registryConfig string) logins {
+func newLogins(e Edges, o Options) logins {
 	return logins{
-		ambient: sync.OnceValue(func() auth.Logins {
-			return auth.NewAmbient(auth.AmbientOptions{Getenv: e.Getenv, RegistryConfig: registryConfig})
+		ambient: sync.OnceValue(func() auth.Logins { return auth.NewAmbient(ambientOptions(e.Getenv, o)) }),
+		cloud: sync.OnceValue(func() *auth.Cloud {
+			return auth.NewCloud(auth.CloudOptions{Dial: e.Dial, Getenv: e.Getenv, Now: e.Now, Anywhere: o.Anywhere})
 		}),
-		cloud: clouds(e),
 	}
 }
 
-// clouds are the logins of the machine by the proxy through which they are had, each once per run.
-func clouds(e Edges) func(*fetch.Proxy) *auth.Cloud {
-	var mu sync.Mutex
-	byProxy := map[string]*auth.Cloud{}
-	return func(proxy *fetch.Proxy) *auth.Cloud {
-		mu.Lock()
-		defer mu.Unlock()
-		key := proxy.Key()
-		if byProxy[key] == nil {
-			byProxy[key] = auth.NewCloud(auth.CloudOptions{Dial: e.Dial, Getenv: proxy.Environment(e.Getenv), Now: e.Now})
-		}
-		return byProxy[key]
-	}
+func ambientOptions(getenv func(string) string, o Options) auth.AmbientOptions {
+	return auth.AmbientOptions{Getenv: getenv, RegistryConfig: o.RegistryConfig, Anywhere: o.Anywhere}
+}
+
+// machineLogins logs in to the registry of a cloud with the identity of the machine.
+func (r *Reconciler) machineLogins(ctx context.Context, provider string, to auth.Route) (auth.Logins, error) {
+	return r.logins.cloud().Logins(ctx, provider, to)
 }

@@ -66,7 +66,7 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	if err != nil {
 		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
 	}
-	options.Logins, err = r.loginsFor(ctx, obj, unnamed.Host(), secret, ambient)
+	options.Logins, err = r.loginsFor(ctx, obj, unnamed, secret, ambient)
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
@@ -74,6 +74,7 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	if err != nil {
 		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
 	}
+	repo.withheld = repo.registry.Withheld(ctx)
 	repo.place = auth.RedactURL(obj.Spec.URL)
 	repo.identity = fmt.Sprintf("%s %s %t", obj.Spec.URL, identity.Key(), obj.Spec.Insecure)
 	if options.Logins != nil {
@@ -203,7 +204,7 @@ func (r *Reconciler) registryOptions(repo *repository) oci.Options {
 	options := oci.Options{Identity: repo.tls.WithoutCertificate()}
 	obj, ok := repo.object.Typed.(*sourcev1.HelmRepository)
 	pass := ok && obj.Spec.PassCredentials
-	if pass {
+	if pass && !repo.tls.IsAmbient() {
 		options.Identity = repo.tls
 	}
 	switch {

@@ -42,13 +42,15 @@ func (p *pass) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepositor
 	if err != nil {
 		return nil, "", err
 	}
-	if o.Logins, err = p.r.ociLogins(ctx, obj, name, pull, o.Proxy); err != nil {
+	if o.Logins, err = p.r.ociLogins(ctx, obj, name.Route(o), pull); err != nil {
 		return nil, "", err
 	}
 	if o.Insecure, err = p.r.plainHTTP(ctx, obj, name, o); err != nil {
 		return nil, "", status.OCIPullFailed.Wrap(fmt.Errorf("failed to determine artifact digest: %w", err))
 	}
-	return p.r.registries.Repository(name, o), ociIdentity(name, o), nil
+	opened := p.r.registries.Repository(name, o)
+	p.warnWithheld(opened.Withheld(ctx))
+	return opened, ociIdentity(name, o), nil
 }
 
 // ociIdentity is equal for two OCIRepositories that get the same answers, within
@@ -173,7 +175,7 @@ func (p *pass) tellMissingLogin(obj *sourcev1.OCIRepository, err error) {
 // ociLogins decides which credentials the registry may be shown: those of the
 // Secrets, else those of the cloud that the object names, else the user's own.
 // Secrets without any login are none: Flux would ask no cloud then.
-func (r *Reconciler) ociLogins(ctx context.Context, obj *sourcev1.OCIRepository, name oci.Name, pull *pulled, proxy *fetch.Proxy) (auth.Logins, error) {
+func (r *Reconciler) ociLogins(ctx context.Context, obj *sourcev1.OCIRepository, to auth.Route, pull *pulled) (auth.Logins, error) {
 	provider := obj.Spec.Provider
 	switch cloud := provider != "" && provider != sourcev1.GenericOCIProvider; {
 	case pull.logins != nil:
@@ -181,7 +183,7 @@ func (r *Reconciler) ociLogins(ctx context.Context, obj *sourcev1.OCIRepository,
 	case cloud && !pull.missing && obj.Spec.ServiceAccountName != "":
 		return nil, status.FeatureGateDisabled.Wrap(featureGateError{})
 	case cloud && !pull.missing:
-		logins, err := r.logins.cloud(proxy).Logins(ctx, provider, name.Host())
+		logins, err := r.machineLogins(ctx, provider, to)
 		if err != nil {
 			return nil, status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get credential from %s: %w", provider, err))
 		}

@@ -53,6 +53,9 @@ type Options struct {
 	Archives map[store.Key][]string
 	// Ambient lets the user's own registry logins stand in where no Secret is named.
 	Ambient bool
+	// Anywhere lets them, and the identity of the machine, take the way that a manifest chose: every manifest is the
+	// user's own.
+	Anywhere bool
 	// RegistryConfig is the file to read them from, "" for the usual ones.
 	RegistryConfig string
 	// RepositoryConfig is Helm's repositories.yaml, "" for the usual one.
@@ -234,7 +237,7 @@ func New(inv *Inventory, st *store.Store, e Edges, o Options) *Reconciler {
 		registries: registries,
 		now:        e.Now,
 		getenv:     e.Getenv,
-		logins:     newLogins(e, o.RegistryConfig),
+		logins:     newLogins(e, o),
 		reading:    reading,
 		trust:      sync.OnceValue(newTrust(o, reading)),
 		o:          o,

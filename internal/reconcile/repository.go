@@ -48,8 +48,9 @@ type repository struct {
 	// run, and that are waited for as long. It holds no secret, but must not be stored: it means nothing later.
 	identity string
 	// place is where the repository is, for fingerprints. It is redacted.
-	place   string
-	useless string // what is wrong with a Secret that holds no login
+	place    string
+	useless  string // what is wrong with a Secret that holds no login
+	withheld error  // the login of the environment that is not used, nil if there is none
 	warnings
 }
 
@@ -208,9 +209,12 @@ func identityOf(secret, cert *manifest.Secret) (*auth.Identity, []string, error)
 
 // helmIdentity is the login that Helm itself has for the repository.
 func (r *Reconciler) helmIdentity(ctx context.Context, repo *repository, url string) (*auth.Identity, error) {
-	identity, source, err := auth.HelmRepositories(ctx, r.o.RepositoryConfig, r.getenv, url)
+	identity, source, err := auth.HelmRepositories(ctx, ambientOptions(r.getenv, r.o), r.o.RepositoryConfig, url)
 	if source != "" {
 		repo.warnAt(finding.BorrowedLogin, "the Secret is not in the input: using the login in "+source, "spec", "secretRef", "name")
+	}
+	if base, err := auth.ParseURL(url); err == nil {
+		repo.warnWithheld(auth.TransportOptions{Identity: identity, Base: base}.Withheld())
 	}
 	return identity, err
 }

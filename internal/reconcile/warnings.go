@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
@@ -15,6 +17,7 @@ type Warning struct {
 	Code finding.Code // for what people may want to silence by itself; else that of whatever is odd
 	Text string
 	Path []any // of the field that it is about; nil for that which the code is mostly about
+	Err  error // whose hints say what to do, mostly none
 }
 
 // warnings are what there is to tell. What validate finds as well has the code and the
@@ -26,7 +29,24 @@ func (w *warnings) warnAs(code finding.Code, format string, args ...any) {
 }
 
 func (w *warnings) warnAt(code finding.Code, text string, path ...any) {
-	*w = append(*w, Warning{code, text, path})
+	*w = append(*w, Warning{Code: code, Text: text, Path: path})
+}
+
+// warnWithheldBy reports it with a chart of a registry, which has no status of its own.
+func (w *warnings) warnWithheldBy(repo *repository) {
+	if repo.withheld != nil {
+		*w = append(*w, Warning{Code: finding.WithheldLogin, Text: repo.withheld.Error(), Err: repo.withheld})
+	}
+}
+
+// warnWithheld reports a credential of the environment that is not used, if there is one.
+func (w *warnings) warnWithheld(err error) {
+	var withheld *auth.WithheldError
+	if !errors.As(err, &withheld) {
+		return
+	}
+	field := map[string]string{"http": "url"}[withheld.By]
+	*w = append(*w, Warning{finding.WithheldLogin, err.Error(), []any{"spec", cmp.Or(field, withheld.By)}, err})
 }
 
 // warnEach tells of several things of one kind.

@@ -31,9 +31,6 @@ func openAzure(c *fetch.Client, o Options, connect *bucketTransport) (*azureStor
 	if err != nil {
 		return nil, err
 	}
-	if strings.ContainsAny(o.Bucket, "/?#%\\") || o.Bucket == ".." || o.Bucket == "." {
-		return nil, &Error{text: fmt.Sprintf("bucket name '%s' is not valid", o.Bucket)} // the library puts it into the URL as it is
-	}
 	connect.object = func(r *http.Request) bool { return !r.URL.Query().Has("comp") }
 	client, err := newAzureClient(c, o, u, &azblob.ClientOptions{ClientOptions: policy.ClientOptions{
 		Transport: connect.client(),
@@ -64,7 +61,7 @@ func azureEndpoint(endpoint string) (*url.URL, error) {
 // newAzureClient decides as source-controller does: an identity that the Secret names, the account's key, a shared access
 // signature; without a Secret the machine's own identity, or nothing.
 func newAzureClient(c *fetch.Client, o Options, u *url.URL, options *azblob.ClientOptions) (*azblob.Client, error) {
-	identity, err := azureIdentity(c, o, u.Hostname())
+	identity, err := azureIdentity(c, o, u)
 	switch {
 	case err != nil:
 		return nil, err
@@ -89,27 +86,36 @@ func newAzureClient(c *fetch.Client, o Options, u *url.URL, options *azblob.Clie
 }
 
 // azureIdentity is nil if nobody is to log in.
-func azureIdentity(c *fetch.Client, o Options, host string) (azcore.TokenCredential, error) {
+func azureIdentity(c *fetch.Client, o Options, u *url.URL) (azcore.TokenCredential, error) {
+	identity, err := unlessWithheld(azureStorage(c, o, u))
+	if err != nil || identity == nil {
+		return nil, err
+	}
+	return identity, nil
+}
+
+// azureStorage is what the Secret names, or else the identity of the machine. It is nil if neither is to log in.
+func azureStorage(c *fetch.Client, o Options, u *url.URL) (*auth.AzureStorage, error) {
 	if o.Login != nil {
-		identity, err := auth.NewAzureStorage(cloudOptions(c, o), host, o.Login.all())
-		if err != nil {
+		identity, err := auth.NewAzureStorage(cloudOptions(c, o), o.route(u), o.Login.all())
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if identity != nil {
+		case identity.OfMachine() && !o.Ambient:
+			return nil, &Error{
+				text: "the Secret names an identity of this machine, and --ambient-credentials=false leaves those out",
+				hint: "the Secret may hold a clientSecret, a clientCertificate, an accountKey or a sasKey",
+			}
+		case identity != nil:
 			return identity, nil
-		}
-		if o.Login.reveal(keyAccountKey) != "" || o.Login.reveal(keySAS) != "" {
+		case o.Login.reveal(keyAccountKey) != "" || o.Login.reveal(keySAS) != "":
 			return nil, nil
 		}
 	}
 	if !o.Ambient {
 		return nil, nil
 	}
-	identity, err := auth.AmbientAzureStorage(cloudOptions(c, o), host, o.Login.reveal(keyAuthorityHost))
-	if err != nil {
-		return nil, err
-	}
-	return identity, nil
+	return auth.MachineAzureStorage(cloudOptions(c, o), o.route(u), o.Login.reveal(keyAuthorityHost))
 }
 
 func azureConstructed(client *azblob.Client, err error) (*azblob.Client, error) {

@@ -222,7 +222,7 @@ func TestAzureBucketErrors(t *testing.T) {
 		auth, transient bool
 	}{
 		{"no container", func(o *Options) { o.Bucket = "none" }, "bucket 'none' not found", "", false, false},
-		{"no container's name", func(o *Options) { o.Bucket = "charts?sig=x" }, "bucket name 'charts?sig=x' is not valid", "", false, false},
+		{"no container's name", func(o *Options) { o.Bucket = "charts?sig=x" }, "spec.bucketName is not the name of a bucket, of letters, digits, '.', '-' and '_'", "", false, false},
 		{"no host", func(o *Options) { o.Endpoint = "http://other.blob.test" }, "failed to confirm existence of 'charts' bucket: ", "", false, true},
 		{"no URL", func(o *Options) { o.Endpoint = "account.blob.test" }, "endpoint 'account.blob.test' is not the URL of a storage account", "with the provider azure spec.endpoint looks like https://ACCOUNT.blob.core.windows.net", false, false},
 		{"identity of the machine elsewhere", func(o *Options) { o.Login, o.Ambient, o.Endpoint = nil, true, "https://account.blob.test" }, "failed to confirm existence of 'charts' bucket: failed to get an access token: 'account.blob.test' is not a host of the provider azure", "", true, false},

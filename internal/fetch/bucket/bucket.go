@@ -41,7 +41,9 @@ type Options struct {
 	Proxy    *fetch.Proxy   // of proxySecretRef; nil is the environment's
 	// Ambient lets the clouds' providers use the credentials of the environment and of the machine.
 	Ambient bool
-	Timeout time.Duration // spec.timeout: of listing and download together, with their retries; 0 is none
+	// Anywhere lets them take the way that the manifest chose, to hosts that are not the cloud's.
+	Anywhere bool
+	Timeout  time.Duration // spec.timeout: of listing and download together, with their retries; 0 is none
 
 	Algorithm godigest.Algorithm // of the revision; empty is sha256
 	// Unless is the revision of an artifact that is there already: if it is still the right one, nothing is downloaded.
@@ -132,6 +134,9 @@ type bucket struct {
 
 // open makes the client, without asking the server anything.
 func open(c *fetch.Client, o Options) (*bucket, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	b := &bucket{Options: o, connect: newTransport(c, o.Proxy, o.Identity)}
 	var err error
 	switch o.Provider {

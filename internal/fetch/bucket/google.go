@@ -40,7 +40,7 @@ func openGoogle(c *fetch.Client, o Options, connect *bucketTransport) (*googleSt
 	if err != nil {
 		return nil, &Error{text: "failed to construct GCP client: " + err.Error()}
 	}
-	tokens, err := googleTokens(c, o, host.Hostname())
+	tokens, err := googleTokens(c, o, host)
 	if err != nil {
 		return nil, &Error{text: "failed to construct GCP client: " + err.Error()}
 	}
@@ -75,23 +75,14 @@ func googleEndpoint(endpoint string, insecure bool) (*url.URL, error) {
 }
 
 // googleTokens decides as source-controller does: the Secret, else the machine's own identity. Without either, nil.
-func googleTokens(c *fetch.Client, o Options, host string) (*auth.GoogleStorage, error) {
+func googleTokens(c *fetch.Client, o Options, host *url.URL) (*auth.GoogleStorage, error) {
 	switch {
 	case o.Login != nil:
-		return auth.NewGoogleStorage(cloudOptions(c, o), host, []byte(o.Login.reveal(keyServiceAccount)))
+		return auth.NewGoogleStorage(cloudOptions(c, o), host.Hostname(), []byte(o.Login.reveal(keyServiceAccount)))
 	case o.Ambient:
-		return auth.NewGoogleStorage(cloudOptions(c, o), host, nil)
+		return unlessWithheld(auth.MachineGoogleStorage(cloudOptions(c, o), o.route(host)))
 	}
 	return nil, nil
-}
-
-// cloudOptions lead the logins the way of the bucket: through its proxy, with its authorities.
-func cloudOptions(c *fetch.Client, o Options) auth.CloudOptions {
-	own := c.Config.Getenv
-	if own == nil {
-		own = func(string) string { return "" }
-	}
-	return auth.CloudOptions{Dial: c.Config.Dial, Getenv: o.Proxy.Environment(own), Identity: o.Identity, Now: c.Config.Now}
 }
 
 // googleTransport shows the token to the endpoint's own host.

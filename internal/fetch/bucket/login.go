@@ -94,7 +94,9 @@ func checkAzureSecret(endpoint, name string, data map[string][]byte) error {
 	if err != nil {
 		return nil // told when the bucket is opened
 	}
-	identity, err := auth.NewAzureStorage(auth.CloudOptions{}, u.Hostname(), data)
+	// Whether the machine's identity takes the way to the bucket is another question.
+	anyhow := auth.NewRoute(&url.URL{Scheme: "https", Host: u.Host}, nil, nil)
+	identity, err := auth.NewAzureStorage(auth.CloudOptions{}, anyhow, data)
 	if err != nil {
 		return fmt.Errorf("failed to create token credential from '%s' Secret: %w", name, err)
 	}

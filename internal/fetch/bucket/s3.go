@@ -9,6 +9,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
@@ -22,7 +23,7 @@ type s3Store struct {
 
 func openS3(c *fetch.Client, o Options, connect *bucketTransport) (*s3Store, error) {
 	client, err := minio.New(o.Endpoint, &minio.Options{
-		Creds:     newCredentials(c, o, connect),
+		Creds:     newCredentials(c, o),
 		Secure:    !o.Insecure,
 		Region:    o.Region,
 		Transport: connect,
@@ -81,7 +82,7 @@ func s3Error(err error) error {
 }
 
 // newCredentials decides as source-controller does: the Secret first, then STS, then, with aws, the machine's own.
-func newCredentials(c *fetch.Client, o Options, connect http.RoundTripper) *credentials.Credentials {
+func newCredentials(c *fetch.Client, o Options) *credentials.Credentials {
 	switch {
 	case o.Login != nil:
 		access, secret := o.Login.reveal(keyAccess), o.Login.reveal(keySecret)
@@ -92,11 +93,15 @@ func newCredentials(c *fetch.Client, o Options, connect http.RoundTripper) *cred
 	case o.Provider == providerAWS && !o.Ambient:
 		return nil
 	case o.Provider == providerAWS:
-		iam := &credentials.IAM{Client: &http.Client{Transport: connect, CheckRedirect: noRedirect}, Region: o.Region}
+		sts := ""
 		if o.STS != nil {
-			iam.Endpoint = o.STS.endpoint
+			sts = o.STS.endpoint
 		}
-		return awsCredentials(c, iam)
+		identity, err := unlessWithheld(auth.MachineAWSStorage(cloudOptions(c, o), o.route(o.s3URL()), o.Region, sts))
+		if err != nil || identity == nil {
+			return nil
+		}
+		return credentials.New(&machineKeys{identity: identity})
 	case o.STS != nil:
 		username, password, _ := o.STS.login.Basic()
 		return credentials.New(&credentials.LDAPIdentity{
@@ -109,21 +114,34 @@ func newCredentials(c *fetch.Client, o Options, connect http.RoundTripper) *cred
 	return nil
 }
 
-// awsCredentials takes keys from the environment, or else what the machine is allowed to.
-func awsCredentials(c *fetch.Client, iam *credentials.IAM) *credentials.Credentials {
-	getenv := c.Config.Getenv
-	if getenv == nil {
-		getenv = func(string) string { return "" }
-	}
-	if access, secret := getenv("AWS_ACCESS_KEY_ID"), getenv("AWS_SECRET_ACCESS_KEY"); access != "" && secret != "" {
-		return credentials.NewStaticV4(access, secret, getenv("AWS_SESSION_TOKEN"))
-	}
-	iam.Container.AuthorizationToken = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
-	iam.Container.AuthorizationTokenFile = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
-	iam.Container.CredentialsFullURI = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")
-	iam.Container.CredentialsRelativeURI = getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
-	iam.EKSIdentity.TokenFile = getenv("AWS_WEB_IDENTITY_TOKEN_FILE")
-	iam.EKSIdentity.RoleARN = getenv("AWS_ROLE_ARN")
-	iam.EKSIdentity.RoleSessionName = getenv("AWS_ROLE_SESSION_NAME")
-	return credentials.New(iam)
+// machineKeys are those of the machine's or job's identity, renewed before they expire.
+type machineKeys struct {
+	credentials.Expiry
+	identity *auth.AWSStorage
+	forever  bool // they are there, and do not expire
 }
+
+// IsExpired implements credentials.Provider.
+func (m *machineKeys) IsExpired() bool { return !m.forever && m.Expiry.IsExpired() }
+
+// RetrieveWithCredContext implements credentials.Provider.
+func (m *machineKeys) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
+	ctx := context.Background()
+	if cc != nil && cc.Context != nil {
+		ctx = cc.Context
+	}
+	keys, err := m.identity.Keys(ctx)
+	if err != nil {
+		return credentials.Value{}, err
+	}
+	if m.forever = keys.Expires.IsZero(); !m.forever {
+		m.SetExpiration(keys.Expires, credentials.DefaultExpiryWindow)
+	}
+	return credentials.Value{
+		AccessKeyID: keys.Access, SecretAccessKey: keys.Secret, SessionToken: keys.Session,
+		Expiration: keys.Expires, SignerType: credentials.SignatureV4,
+	}, nil
+}
+
+// Retrieve implements credentials.Provider.
+func (m *machineKeys) Retrieve() (credentials.Value, error) { return m.RetrieveWithCredContext(nil) }

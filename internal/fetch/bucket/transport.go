@@ -26,11 +26,7 @@ type bucketTransport struct {
 }
 
 func newTransport(c *fetch.Client, p *fetch.Proxy, id *auth.Identity) *bucketTransport {
-	getenv := c.Config.Getenv
-	if p != nil {
-		getenv = p.Getenv()
-	}
-	pool := auth.Connections(auth.TransportOptions{Identity: id, Dial: c.Config.Dial, Getenv: getenv})
+	pool := auth.Connections(auth.TransportOptions{Identity: id, Dial: c.Config.Dial, Getenv: c.Config.Getenv, Proxy: p})
 	// In S3 the requests for objects have no query.
 	object := func(r *http.Request) bool { return r.URL.RawQuery == "" }
 	return &bucketTransport{pool: pool, limit: c.Acquire, now: c.Config.Now, object: object}

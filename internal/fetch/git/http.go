@@ -49,11 +49,7 @@ func (c *clone) openHTTP(u *url.URL, login *Login) *gitHTTP {
 // connections returns a pool of this clone's own.
 func (c *clone) connections(id *auth.Identity) *auth.Pool {
 	config := c.client.Config
-	getenv := config.Getenv
-	if c.options.Proxy != nil {
-		getenv = c.options.Proxy.Getenv()
-	}
-	return auth.Connections(auth.TransportOptions{Identity: id, Dial: config.Dial, Getenv: getenv})
+	return auth.Connections(auth.TransportOptions{Identity: id, Dial: config.Dial, Getenv: config.Getenv, Proxy: c.options.Proxy})
 }
 
 func (h *gitHTTP) Close() error {

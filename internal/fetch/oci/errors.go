@@ -105,7 +105,7 @@ func (x *exchange) statusHint(ctx context.Context, e *RegistryError, at *url.URL
 		return x.authHint(ctx, e)
 	case e.Code == http.StatusNotFound:
 		return x.notFoundHint(e)
-	case e.Code == http.StatusTooManyRequests && x.oci.login(ctx, x.ref.Repository).Credential.IsZero():
+	case e.Code == http.StatusTooManyRequests && x.oci.login(ctx, x.ref.Repository).Nothing:
 		return "the registry limits anonymous requests: a login may raise the limit"
 	case e.Code == http.StatusBadRequest && x.oci.options.Insecure:
 		return "spec.insecure: true is plain HTTP: leave it out if the registry speaks HTTPS"
@@ -128,13 +128,16 @@ func (x *exchange) notFoundHint(e *RegistryError) string {
 
 func (x *exchange) authHint(ctx context.Context, e *RegistryError) string {
 	login := x.oci.login(ctx, x.ref.Repository)
+	var withheld *auth.WithheldError
 	permission := auth.CloudPermission(x.oci.Host())
 	switch {
+	case errors.As(login.Problem, &withheld):
+		return withheld.Error() + ": " + withheld.Hint()
 	case login.Problem != nil:
 		return login.Problem.Error()
-	case login.Credential.IsZero() && auth.RegistryHost(x.oci.Host()) == "docker.io":
+	case login.Nothing && auth.RegistryHost(x.oci.Host()) == "docker.io":
 		return "the repository is private, or there is none: Docker Hub gives the same answer to both"
-	case login.Credential.IsZero():
+	case login.Nothing:
 		return fmt.Sprintf("log in with 'helm registry login %s', or refer with spec.secretRef to a Secret of type kubernetes.io/dockerconfigjson", x.oci.Host())
 	case e.Code == http.StatusForbidden && permission != "":
 		return "the login is accepted, but may lack the permission to pull: " + permission

@@ -38,12 +38,11 @@ type Options struct {
 	Timeout time.Duration // spec.timeout: of one list, digest, manifest or layer, with its retries; 0 is none
 }
 
-// Getenv is where the proxy is looked for.
-func (o Options) getenv(c *Client) func(string) string {
-	if o.Proxy != nil {
-		return o.Proxy.Getenv()
+func (o Options) scheme() string {
+	if o.Insecure {
+		return "http"
 	}
-	return c.Config.Getenv
+	return "https"
 }
 
 // Namespace is a Helm repository in a registry: the namespace in which its charts are repositories. It is safe for use by many
@@ -88,10 +87,7 @@ func (c *Client) open(name registry.Reference, o Options) *Namespace {
 		o.NoProgress = DefaultNoProgress
 	}
 	// The library knows that docker.io is served elsewhere; Docker Hub's other names serve themselves.
-	origin := &url.URL{Scheme: "https", Host: name.Host()}
-	if o.Insecure {
-		origin.Scheme = "http"
-	}
+	origin := &url.URL{Scheme: o.scheme(), Host: name.Host()}
 	return &Namespace{client: c, name: name, origin: origin, options: o, transport: c.registryTransport(origin, o)}
 }
 
@@ -194,7 +190,8 @@ func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper
 			Logins:    o.Logins,
 			Tokens:    c.tokens,
 			Dial:      c.Config.Dial,
-			Getenv:    o.getenv(c),
+			Getenv:    c.Config.Getenv,
+			Proxy:     o.Proxy,
 			UserAgent: c.Config.UserAgent,
 		})
 		c.transports[key] = t
@@ -214,12 +211,15 @@ func (c *Client) CloseIdleConnections() {
 	}
 }
 
-// login asks again who the registry was told one is, for a hint.
-func (o *Namespace) login(ctx context.Context, repository string) auth.Login {
-	if o.options.Logins == nil {
-		return auth.Login{}
-	}
-	// An error of its own has been reported instead of an answer, and does not get here.
-	login, _ := o.options.Logins.Login(ctx, o.name.Registry, repository)
-	return login
+// login asks again what the registry was shown, for a hint.
+func (o *Namespace) login(ctx context.Context, repository string) auth.Shown {
+	return auth.ShownBy(ctx, o.transport, repository)
 }
+
+// Route is how the registry is reached.
+func (o *Namespace) Route() auth.Route {
+	return auth.NewRoute(o.origin, o.options.Identity, o.options.Proxy)
+}
+
+// Withheld returns a *auth.WithheldError if there is an ambient login for the registry that is not used.
+func (o *Namespace) Withheld(ctx context.Context) error { return auth.WithheldBy(ctx, o.transport) }

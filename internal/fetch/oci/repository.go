@@ -121,11 +121,21 @@ func (n Name) Loopback() bool {
 	return err == nil && addr.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
+// Route is how the registry is reached with these settings.
+func (n Name) Route(o Options) auth.Route {
+	return auth.NewRoute(&url.URL{Scheme: o.scheme(), Host: n.ref.Host()}, o.Identity, o.Proxy)
+}
+
+// Withheld is that of the registry.
+func (r *Repository) Withheld(ctx context.Context) error {
+	return auth.WithheldBy(ctx, r.oci.transport)
+}
+
 // PlainHTTP asks a registry, with the settings for it, whether it speaks TLS. One that cannot be reached does not.
 func (c *Client) PlainHTTP(ctx context.Context, n Name, o Options) (bool, error) {
 	probe, cancel := context.WithTimeout(ctx, plainHTTPTimeout)
 	defer cancel()
-	pool := auth.Connections(auth.TransportOptions{Identity: o.Identity, Dial: c.Config.Dial, Getenv: o.getenv(c)})
+	pool := auth.Connections(auth.TransportOptions{Identity: o.Identity, Dial: c.Config.Dial, Getenv: c.Config.Getenv, Proxy: o.Proxy})
 	defer pool.CloseIdleConnections()
 	u := &url.URL{Scheme: "https", Host: n.ref.Host(), Path: "/v2/"}
 	r, err := http.NewRequestWithContext(probe, http.MethodGet, u.String(), nil)

@@ -1,0 +1,91 @@
+package auth
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// A Route is how the connections to one host are made, and thereby who chose it. It is made of everything that a manifest
+// can say about connections; transports make theirs of the same values.
+//
+// What the environment brings (logins of docker, podman and helm, the identity of the machine) is handed out for a Route
+// and nothing else, and only for one that no manifest chose: TLS that is verified with the system's authorities, through
+// the environment's proxy. Within this machine plain HTTP is as good. What the Secrets of a manifest bring goes wherever
+// the manifest says.
+type Route struct {
+	to       *url.URL
+	identity *Identity
+	proxy    *Proxy
+}
+
+// NewRoute returns the route to a server with the TLS settings and the proxy of a manifest, which may be nil.
+func NewRoute(to *url.URL, identity *Identity, proxy *Proxy) Route { return Route{to, identity, proxy} }
+
+// host is that of the server, with its port.
+func (r Route) host() string { return r.to.Host }
+
+// chosenBy names the field with which a manifest chose the route, or is empty for a route of the environment.
+func (r Route) chosenBy() string {
+	s := r.identity.reveal()
+	switch {
+	case r.proxy != nil:
+		return "proxySecretRef"
+	case isLoopbackHost(r.to.Hostname()):
+		return ""
+	case s.unverified:
+		return "insecure"
+	case r.to.Scheme != "https":
+		return "http"
+	case len(s.ca) > 0 && !s.ambient:
+		return "certSecretRef"
+	}
+	return ""
+}
+
+// withhold returns the error that says why a credential of the environment does not take the route, nil if it may.
+func (r Route) withhold(what string, anywhere bool) error {
+	by := r.chosenBy()
+	if by == "" || anywhere {
+		return nil
+	}
+	return &WithheldError{What: what, Host: r.host(), By: by}
+}
+
+// A WithheldError says that a credential of the environment is not used, because a manifest chose how its server is
+// reached.
+type WithheldError struct {
+	What string // the credential
+	Host string
+	By   string // the field of the manifest; "http" is the scheme of the URL
+}
+
+func (e *WithheldError) Error() string {
+	why := map[string]string{
+		"proxySecretRef": "spec.proxySecretRef leads through a proxy that the manifest chose",
+		"certSecretRef":  "spec.certSecretRef names an authority that the manifest chose",
+		"insecure":       "spec.insecure does without verified TLS",
+		"http":           "it is reached over plain HTTP",
+	}[e.By]
+	return fmt.Sprintf("%s is not shown to '%s': %s", e.What, e.Host, why)
+}
+
+// Hint offers what there is instead.
+func (e *WithheldError) Hint() string {
+	return "refer with spec.secretRef to a Secret with the login, or, if every manifest is your own, use --ambient-credentials=anywhere"
+}
+
+// AuthFailure is true: nobody can log in.
+func (e *WithheldError) AuthFailure() bool { return true }
+
+// Transient is false.
+func (e *WithheldError) Transient() bool { return false }
+
+// isLoopbackHost reports whether a host is written as one of this machine.
+func isLoopbackHost(host string) bool {
+	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return a.Unmap().IsLoopback()
+	}
+	return strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
+}

@@ -1,0 +1,143 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
+)
+
+const (
+	awsStorageProvider = "aws"
+	// awsDefaultRegion is where STS is asked if nothing names a region.
+	awsDefaultRegion = "us-east-1"
+)
+
+// awsDomain is what the names of AWS's own services end in, in every partition. Customers have names below it, too: what
+// comes before has to be that of a service.
+const awsDomain = `(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|api\.aws|api\.amazonwebservices\.(?:com\.cn|eu)|` +
+	`c2s\.ic\.gov|sc2s\.sgov\.gov|cloud\.adc-e\.uk|csp\.hci\.ic\.gov)$`
+
+var (
+	// s3Host matches S3 with or without a region, a bucket, or an endpoint of a private network before it.
+	s3Host = regexp.MustCompile(`^(?:[a-z0-9][a-z0-9.-]*\.)?s3(?:-fips|-accelerate|-[a-z]{2}(?:-[a-z]+)+-[0-9]+)?(?:\.dualstack)?` +
+		`(?:\.[a-z]{2}(?:-[a-z]+)+-[0-9]+)?(?:\.vpce)?\.` + awsDomain)
+	stsHost = regexp.MustCompile(`^(?:vpce-[a-z0-9-]+\.)?sts(?:-fips)?(?:\.[a-z]{2}(?:-[a-z]+)+-[0-9]+)?(?:\.vpce)?\.` + awsDomain)
+)
+
+// AWSStorage gives the keys of this machine's or job's identity for AWS's object store.
+type AWSStorage struct {
+	options CloudOptions
+	to      *url.URL
+	region  string
+	sts     string
+}
+
+// AWSKeys are the keys that requests are signed with, until they expire. A zero time is never.
+type AWSKeys struct {
+	Access, Secret, Session string
+	Expires                 time.Time
+}
+
+// MachineAWSStorage returns the identity of this machine or job for a bucket: the keys of the environment, or what the
+// SDK's default chain finds. The region may be empty; sts is the endpoint of STS that a manifest names, mostly none. A
+// route that a manifest chose is a *WithheldError. Nobody is asked before the first keys.
+func MachineAWSStorage(o CloudOptions, on Route, region, sts string) (*AWSStorage, error) {
+	if err := on.withhold("the identity of this machine at aws", o.Anywhere); err != nil && s3Host.MatchString(on.to.Hostname()) {
+		return nil, err
+	}
+	return &AWSStorage{o.ofMachine(), on.to, region, sts}, nil
+}
+
+// Keys returns keys that are good for a while. An error is a *CloudError, or the context's.
+func (s *AWSStorage) Keys(ctx context.Context) (AWSKeys, error) {
+	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
+	defer cancel()
+	keys, err := s.keys(ctx)
+	if err != nil {
+		return AWSKeys{}, storageFailure(awsStorageProvider, s.to.Host, err)
+	}
+	return keys, nil
+}
+
+func (s *AWSStorage) keys(ctx context.Context) (AWSKeys, error) {
+	if err := s.checkHosts(); err != nil {
+		return AWSKeys{}, err
+	}
+	if access, secret := s.env("AWS_ACCESS_KEY_ID"), s.env("AWS_SECRET_ACCESS_KEY"); access != "" && secret != "" {
+		return AWSKeys{Access: access, Secret: secret, Session: s.env("AWS_SESSION_TOKEN")}, nil
+	}
+	failures := keepFailures(cloudClient(s.options))
+	options := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(failures.client),
+		containersBy(failures.client),
+		config.WithRegion(cmp.Or(s.env("AWS_REGION"), s.region, awsDefaultRegion)),
+		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // retries obey the user's settings
+	}
+	if s.sts != "" {
+		options = append(options, config.WithBaseEndpoint(s.sts))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return AWSKeys{}, err
+	}
+	if cfg.Credentials == nil {
+		return AWSKeys{}, errNoAWSKeys
+	}
+	found, err := cfg.Credentials.Retrieve(ctx)
+	if err != nil {
+		return AWSKeys{}, failures.cause(err)
+	}
+	keys := AWSKeys{Access: found.AccessKeyID, Secret: found.SecretAccessKey, Session: found.SessionToken}
+	if found.CanExpire {
+		keys.Expires = found.Expires
+	}
+	return keys, nil
+}
+
+// containersBy has the credentials of a container asked for with this client, which the SDK would make for itself.
+func containersBy(client *http.Client) func(*config.LoadOptions) error {
+	return config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) { o.HTTPClient = client })
+}
+
+var errNoAWSKeys = errors.New("this machine has no identity at AWS")
+
+// checkHosts refuses to show the identity to anybody but AWS, unless the manifests are all the user's own.
+func (s *AWSStorage) checkHosts() error {
+	if s.options.Anywhere {
+		return nil
+	}
+	if !s3Host.MatchString(s.to.Hostname()) || s.to.Scheme != "https" {
+		return &foreignStorageError{awsStorageProvider, s.to.Host}
+	}
+	if s.sts == "" {
+		return nil
+	}
+	u, err := url.Parse(s.sts)
+	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || !stsHost.MatchString(u.Hostname()) {
+		return &foreignSTSError{RedactURL(s.sts)}
+	}
+	return nil
+}
+
+func (s *AWSStorage) env(name string) string {
+	if s.options.Getenv == nil {
+		return ""
+	}
+	return s.options.Getenv(name)
+}
+
+// A foreignSTSError says that this machine's identity was to be shown to an STS that is not AWS's.
+type foreignSTSError struct{ url string }
+
+func (e *foreignSTSError) Error() string {
+	return fmt.Sprintf("spec.sts.endpoint: '%s' is not STS of AWS over https: the identity of this machine is not shown to it", e.url)
+}
