@@ -17,13 +17,14 @@ const module = "github.com/helmsrc/helmsrc/"
 // is that way. A new package needs a line here and a page in docs/design; only those for tests and measurements, which no
 // line names, do without.
 var imports = map[string][]string{
+	"internal/conceal":  {},
 	"internal/heap":     {},
 	"internal/file":     {},
 	"internal/sops":     {},
 	"internal/resolve":  {},
 	"internal/digest":   {},
 	"internal/status":   {},
-	"internal/manifest": {"internal/file"},
+	"internal/manifest": {"internal/conceal", "internal/file"},
 
 	"internal/admission": {"internal/finding", "internal/manifest"},
 	"internal/auth":      {"internal/file", "internal/manifest"},
@@ -32,7 +33,7 @@ var imports = map[string][]string{
 	"internal/index":     {"internal/resolve"},
 	"internal/report":    {"internal/finding", "internal/manifest"},
 	"internal/store":     {"internal/digest"},
-	"internal/render":    {"internal/file", "internal/finding", "internal/manifest", "internal/sops", "internal/tree"},
+	"internal/render":    {"internal/conceal", "internal/file", "internal/finding", "internal/manifest", "internal/sops", "internal/tree"},
 	"internal/tree":      {"internal/digest"},
 	"internal/values":    {},
 	"internal/verify":    {"internal/auth", "internal/digest"},
@@ -51,8 +52,8 @@ var imports = map[string][]string{
 		"internal/values", "internal/verify",
 	},
 	"cmd": {
-		"internal/admission", "internal/file", "internal/finding", "internal/heap", "internal/manifest", "internal/reconcile", "internal/render",
-		"internal/report", "internal/status", "internal/store", "internal/values",
+		"internal/admission", "internal/conceal", "internal/file", "internal/finding", "internal/heap", "internal/manifest", "internal/reconcile",
+		"internal/render", "internal/report", "internal/status", "internal/store", "internal/values",
 	},
 	"": {"cmd"},
 }

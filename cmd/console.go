@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
@@ -42,11 +42,12 @@ func (s subject) String() string {
 
 // console writes the lines for people. It is safe for many goroutines.
 type console struct {
-	mu   sync.Mutex
-	w    io.Writer
-	hide *concealing // what w writes to
-	now  func() time.Time
-	live *liveRows // nil when rows are not repainted
+	mu      sync.Mutex
+	w       io.Writer
+	secrets *conceal.Values     // what w does not show
+	names   map[subject]subject // how objects are called that are named by what is not shown
+	now     func() time.Time
+	live    *liveRows // nil when rows are not repainted
 
 	verbosity int // -1 with -q, 0, 1 and more with -v
 	json      bool
@@ -60,39 +61,19 @@ type console struct {
 }
 
 func newConsole(w io.Writer) *console {
-	hide := &concealing{w: w}
-	return &console{w: hide, hide: hide}
+	secrets := conceal.New()
+	return &console{w: &concealing{w, secrets}, secrets: secrets, names: map[subject]subject{}}
 }
 
 // concealing keeps what comes from Secrets out of whole lines.
 type concealing struct {
-	w        io.Writer
-	replacer *strings.Replacer // nil for nothing
+	w       io.Writer
+	secrets *conceal.Values
 }
 
 func (c *concealing) Write(p []byte) (int, error) {
-	if c.replacer == nil {
-		return c.w.Write(p)
-	}
-	_, err := io.WriteString(c.w, c.replacer.Replace(string(p)))
+	_, err := io.WriteString(c.w, c.secrets.Text(string(p)))
 	return len(p), err
-}
-
-// conceal keeps texts out of everything that is written from now on.
-func (c *console) conceal(texts []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(texts) > 0 {
-		c.hide.replacer = manifest.Concealer(texts)
-	}
-}
-
-// concealed is a text as it may be written anywhere.
-func (c *console) concealed(text string) string {
-	if c.hide.replacer == nil {
-		return text
-	}
-	return c.hide.replacer.Replace(text)
 }
 
 func addConsoleFlags(fs *pflag.FlagSet) {
@@ -187,6 +168,7 @@ func (c *console) about(level string, s subject, text string, f finding.Finding)
 
 // format writes a line; the finding is that which it is about, if any.
 func (c *console) format(level string, s subject, text string, f finding.Finding) string {
+	s = c.called(s)
 	if c.json {
 		return c.formatJSON(level, s, text, f)
 	}

@@ -30,7 +30,6 @@ func (c *console) tellAs(f finding.Finding, t telling) {
 	level := levelOf(f.Severity)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f.Message, f.Fix = c.concealed(f.Message), c.concealed(f.Fix)
 	if f.Severity != finding.Note || c.shown(level) {
 		c.findings = append(c.findings, f)
 	}
@@ -124,8 +123,7 @@ func (a *app) findings() (told, silenced []finding.Finding) {
 	defer c.mu.Unlock()
 	for _, list := range [][]finding.Finding{c.findings, c.quiet} {
 		for i := range list {
-			f := &list[i]
-			f.Message, f.Fix, f.Line, f.Reason = c.concealed(f.Message), c.concealed(f.Fix), c.concealed(f.Line), c.concealed(f.Reason)
+			c.concealFinding(&list[i])
 		}
 	}
 	return c.findings, c.quiet

@@ -34,9 +34,8 @@ type input struct {
 
 // common is what the inputs of a run share: one for each cluster.
 type common struct {
-	noted        map[string]bool // lines that were printed: files beside the input, what the renderer says, what cannot be read
-	confidential []string        // what is never printed
-	ignores      finding.Ignores
+	noted   map[string]bool // lines that were printed: files beside the input, what the renderer says, what cannot be read
+	ignores finding.Ignores
 }
 
 // once tells whether a line was not printed yet.
@@ -124,6 +123,7 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 		Stdin:            a.env.Stdin,
 		DefaultNamespace: o.defaultNamespace,
 		SkipDirs:         options.SkipDirs,
+		Secrets:          a.console.secrets,
 	})
 	return &reading{in, render.New(ctx, in, options).Clusters(), selectors, &common{noted: map[string]bool{}}}, nil
 }
@@ -139,8 +139,7 @@ func (a *app) inputOf(ctx context.Context, o *inputOptions, r *reading, cluster 
 		return nil, err
 	}
 	c := r.common
-	c.confidential = append(c.confidential, set.Confidential()...)
-	a.console.conceal(c.confidential)
+	a.console.concealNames(set.Objects())
 	inventory := reconcile.NewInventory(set)
 	if o.sameNamespace {
 		inventory.DenyCrossNamespace()

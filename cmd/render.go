@@ -60,6 +60,7 @@ func (a *app) renderOptions(o *inputOptions) (render.Options, error) {
 		Sources:   sources,
 		Namespace: o.defaultNamespace,
 		Getenv:    a.env.Getenv,
+		Secrets:   a.console.secrets,
 	}, nil
 }
 

@@ -198,6 +198,7 @@ func (a *app) newReport(objects []report.Object) *report.Run {
 	for i := range objects {
 		o := &objects[i]
 		o.Message = reconcile.RedactText(o.Message)
+		a.console.concealObject(o)
 		switch o.State {
 		case report.StateReady:
 			run.Ready++

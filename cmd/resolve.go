@@ -70,7 +70,7 @@ func (a *app) printResolutions(o *outputOptions) func([]*reconcile.Result) error
 		records := []resolution{}
 		for _, r := range results {
 			if r.Resolution != nil {
-				records = append(records, newResolution(r))
+				records = append(records, a.newResolution(r))
 			}
 		}
 		if o.format == "table" || o.format == "wide" {
@@ -80,12 +80,12 @@ func (a *app) printResolutions(o *outputOptions) func([]*reconcile.Result) error
 	}
 }
 
-func newResolution(r *reconcile.Result) resolution {
+func (a *app) newResolution(r *reconcile.Result) resolution {
 	obj := r.Object.Object
 	record := resolution{
 		Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name,
-		Chart: r.Resolution.Chart, Constraint: obj.ConcealText(r.Resolution.Constraint), Version: r.Resolution.Version,
-		URL: obj.ConcealText(r.Resolution.URL), Digest: r.Resolution.Digest,
+		Chart: r.Resolution.Chart, Constraint: r.Resolution.Constraint, Version: r.Resolution.Version,
+		URL: r.Resolution.URL, Digest: r.Resolution.Digest,
 	}
 	record.Source = sourceRef{obj.Kind, obj.Namespace, obj.Name} // of a source, it is itself
 	if kind, namespace, name, ok := reconcile.SourceRef(r.Object); ok {
@@ -94,6 +94,7 @@ func newResolution(r *reconcile.Result) resolution {
 	if r.Failure != nil {
 		record.Error = r.Failure.Message
 	}
+	a.console.concealResolution(obj, &record)
 	return record
 }
 

@@ -292,6 +292,7 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 			return err
 		}
 		for _, r := range results {
+			r.Object.Object.Secrets = a.console.secrets // one that is remembered knows of none
 			doc, err := r.Document()
 			if err != nil {
 				return err
@@ -303,6 +304,7 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 				continue
 			}
 			for _, e := range r.Events {
+				e.Message = r.Object.Object.ConcealText(e.Message)
 				if err := encoder.Encode(e.Document(doc, a.now())); err != nil {
 					return err
 				}

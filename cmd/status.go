@@ -61,6 +61,9 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	if err != nil {
 		return exitUsage, err
 	}
+	for _, r := range found.results {
+		a.console.concealNames([]*manifest.Object{r.Object.Object})
+	}
 	code := found.code
 	for _, r := range found.results {
 		if r.State == reconcile.Failed {

@@ -1,17 +1,11 @@
 package manifest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
-)
 
-const (
-	// concealed stands for what is not printed.
-	concealed = "REDACTED"
-
-	// minConcealed is the shortest text that is looked for inside of other texts. A shorter one is concealed where it
-	// was put, not in messages: it would be found in every second word.
-	minConcealed = 6
+	"github.com/helmsrc/helmsrc/internal/conceal"
 )
 
 // Confide remembers what is not printed of an object: the texts, and the object as it may be shown, nil for one that
@@ -25,6 +19,7 @@ func (o *Object) Confide(texts []string, shown map[string]any) {
 	if shown != nil {
 		o.shown = shown
 	}
+	o.Secrets.Add(texts...)
 }
 
 // Shown is what may be shown of an object, whose content is given.
@@ -35,108 +30,92 @@ func (o *Object) Shown(content map[string]any) map[string]any {
 	return content
 }
 
-// Conceal copies a document of the object without what is not printed. What the object is called stays.
+// Tainted tells whether a part of the object came from a Secret or was encrypted.
+func (o *Object) Tainted() bool { return len(o.confidential) > 0 || o.shown != nil }
+
+// Conceal copies a document of the object without what is not printed.
 func (o *Object) Conceal(document any) any {
+	given, _ := document.(map[string]any)
 	switch {
 	case o.shown != nil:
-		return renamed(overlay(document, o.Content, o.shown), document)
+		document = overlay(document, o.Content, o.shown)
 	case len(o.confidential) > 0:
-		return renamed(concealIn(document, Concealer(o.secrets())), document)
+		document = concealIn(document, func(text string) string { return conceal.Within(text, o.confidential) })
+	}
+	if o.Secrets == nil {
+		return document
+	}
+	document = o.Secrets.Tree(document)
+	if m, ok := document.(map[string]any); ok && given["kind"] != nil {
+		m["apiVersion"], m["kind"] = given["apiVersion"], given["kind"] // a kind of this program's is none
 	}
 	return document
 }
-
-// renamed gives a copy of a document its name back.
-func renamed(document, original any) any {
-	copied, _ := document.(map[string]any)
-	meta, _ := copied["metadata"].(map[string]any)
-	from, _ := original.(map[string]any)
-	was, _ := from["metadata"].(map[string]any)
-	for _, field := range []string{"name", "namespace"} {
-		if name, ok := was[field]; ok && meta != nil {
-			meta[field] = name
-		}
-	}
-	return document
-}
-
-// Confidential tells whether there is anything that is not printed.
-func (o *Object) Confidential() bool { return len(o.confidential) > 0 || o.shown != nil }
 
 // ConcealText does the same to a message.
 func (o *Object) ConcealText(text string) string {
-	if len(o.confidential) == 0 {
-		return text
-	}
-	return Concealer(o.secrets()).Replace(text)
+	return o.Secrets.Text(conceal.Within(text, o.confidential))
 }
 
-// secrets are the confidential texts but those that the name of the object is made of: what it is called is no secret.
-func (o *Object) secrets() []string {
-	return slices.DeleteFunc(slices.Clone(o.confidential), o.calledBy)
+// ConcealStatus does it to every text of a status but the words that programs look for.
+func (o *Object) ConcealStatus(status any) any {
+	switch v := status.(type) {
+	case string:
+		return o.Secrets.Text(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = o.ConcealStatus(item)
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, item := range v {
+			text, ok := item.(string)
+			switch {
+			case ok && k == "message":
+				m[k] = o.ConcealText(text)
+			case ok && (k == "type" || k == "status" || k == "reason"):
+				m[k] = text
+			default:
+				m[k] = o.ConcealStatus(item)
+			}
+		}
+		return m
+	}
+	return status
 }
 
-// calledBy tells whether a text was put into the name or namespace of the object.
-func (o *Object) calledBy(text string) bool {
-	if o.Origin != nil {
-		return o.Origin.calledBy(text)
-	}
-	meta, _ := o.shown["metadata"].(map[string]any)
-	for field, name := range map[string]string{"namespace": o.Namespace, "name": o.Name} {
-		if shown, ok := meta[field].(string); ok && shown != name && strings.Contains(name, text) {
-			return true
+// Called is how an object is called where people see it: what its name is made of may have come from a Secret.
+func (o *Object) Called() (kind, namespace, name string) {
+	kind, namespace, name = o.Kind, o.Namespace, o.Name
+	shown := o.Shown(o.Content)
+	meta, _ := shown["metadata"].(map[string]any)
+	for _, field := range []struct {
+		text  *string
+		shown any
+	}{{&kind, shown["kind"]}, {&namespace, meta["namespace"]}, {&name, meta["name"]}} {
+		if text, ok := field.shown.(string); ok && text != "" && text != *field.text {
+			*field.text = leaf(text)
 		}
 	}
-	return false
+	return kind, namespace, name
 }
 
-// Confidential are the texts of all objects that are not printed. Names of objects are, and what they were made of: lines
-// without them would be of no use.
-func (s *Set) Confidential() []string {
-	var all []string
-	for _, o := range s.objects {
-		all = append(all, o.confidential...)
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	public := map[string]bool{}
-	for _, o := range s.objects {
-		public[o.Namespace], public[o.Name] = true, true
-		for _, text := range o.confidential {
-			public[text] = public[text] || o.calledBy(text)
-		}
-	}
-	return slices.DeleteFunc(all, func(text string) bool { return public[text] })
-}
-
-// Concealer replaces texts that are not printed, the longest first.
-func Concealer(texts []string) *strings.Replacer {
-	texts = slices.Clone(texts)
-	slices.SortFunc(texts, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, t := range slices.Compact(texts) {
-		if len(t) >= minConcealed {
-			pairs = append(pairs, t, concealed)
-		}
-	}
-	return strings.NewReplacer(pairs...)
-}
-
-func concealIn(v any, r *strings.Replacer) any {
+func concealIn(v any, text func(string) string) any {
 	switch v := v.(type) {
 	case string:
-		return r.Replace(v)
+		return text(v)
 	case []any:
 		list := make([]any, len(v))
 		for i, e := range v {
-			list[i] = concealIn(e, r)
+			list[i] = concealIn(e, text)
 		}
 		return list
 	case map[string]any:
 		m := make(map[string]any, len(v))
 		for k, e := range v {
-			m[r.Replace(k)] = concealIn(e, r)
+			m[text(k)] = concealIn(e, text)
 		}
 		return m
 	}
@@ -145,36 +124,96 @@ func concealIn(v any, r *strings.Replacer) any {
 
 // overlay takes from shown what differs from content there, wherever the document still has what content has.
 func overlay(document, content, shown any) any {
+	if equal(content, shown) {
+		return document
+	}
 	switch d := document.(type) {
 	case map[string]any:
-		c, _ := content.(map[string]any)
-		s, ok := shown.(map[string]any)
-		if !ok {
-			return d
+		c, was := content.(map[string]any)
+		s, is := shown.(map[string]any)
+		if !was || !is {
+			break
 		}
 		m := make(map[string]any, len(d))
 		for k, e := range d {
-			m[k] = e
-			if other, there := s[k]; there {
+			other, visible := s[k]
+			_, given := c[k]
+			switch {
+			case visible:
 				m[k] = overlay(e, c[k], other)
-			} else if _, there := c[k]; there {
-				m[k] = concealed // the key itself was substituted
+			case given:
+				m[conceal.Hidden] = conceal.Hidden // the key itself is made of it
+			default:
+				m[k] = e
 			}
 		}
 		return m
 	case []any:
-		c, _ := content.([]any)
-		s, _ := shown.([]any)
+		c, was := content.([]any)
+		s, is := shown.([]any)
+		if !was || !is || len(c) != len(s) || len(c) != len(d) {
+			break
+		}
 		list := slices.Clone(d)
 		for i := range list {
-			if i < len(s) && i < len(c) {
-				list[i] = overlay(list[i], c[i], s[i])
-			}
+			list[i] = overlay(list[i], c[i], s[i])
 		}
 		return list
 	}
-	if !equal(content, shown) {
-		return shown
+	return leaf(shown)
+}
+
+// leaf is a field of which a part is not shown. What an expression makes of the sign for that is not shown either.
+func leaf(shown any) string {
+	if text, ok := shown.(string); ok && strings.Contains(text, conceal.Hidden) {
+		return text
 	}
-	return document
+	return conceal.Hidden
+}
+
+// Taints lists what is in an object and not in the object as it is shown: the parts of each field that differs, and the
+// whole field where a part says too little to be looked for.
+func Taints(content, shown any) []string {
+	var texts []string
+	taints(content, shown, func(text string) {
+		if text != "" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	})
+	return texts
+}
+
+func taints(content, shown any, add func(string)) {
+	if equal(content, shown) {
+		return
+	}
+	switch c := content.(type) {
+	case nil:
+	case map[string]any:
+		s, _ := shown.(map[string]any)
+		for k, v := range c {
+			other, visible := s[k]
+			if !visible {
+				add(k)
+			}
+			taints(v, other, add)
+		}
+	case []any:
+		s, _ := shown.([]any)
+		for i, v := range c {
+			if len(s) == len(c) {
+				taints(v, s[i], add)
+			} else {
+				taints(v, nil, add)
+			}
+		}
+	default:
+		field := fmt.Sprint(c)
+		for _, part := range conceal.Parts(field, leaf(shown)) {
+			add(part)
+			if !conceal.Telling(part) {
+				add(field)
+			}
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	DefaultNamespace string   // for objects without one; "default" if empty
 	SkipDirs         []string // directories that are never descended into
 
+	// Secrets takes up what Secrets hold, so that it is not shown.
+	Secrets *conceal.Values
 }
 
 // Load reads everything that the options name, and builds nothing of it: see Read.
@@ -39,7 +42,7 @@ func Load(ctx context.Context, o Options) (*Set, []error) { return Read(ctx, o).
 
 // Read reads everything that the options name, each file once.
 func Read(ctx context.Context, o Options) *Input {
-	l := &loader{ctx: ctx, options: o, in: &Input{namespace: o.DefaultNamespace}, seen: &files{}, parsing: &parsing{namespace: o.DefaultNamespace}}
+	l := &loader{ctx: ctx, options: o, in: &Input{namespace: o.DefaultNamespace}, seen: &files{}, parsing: &parsing{namespace: o.DefaultNamespace, secrets: o.Secrets}}
 	for _, dir := range o.SkipDirs {
 		if info, err := os.Stat(dir); err == nil {
 			l.skip = append(l.skip, info)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/conceal"
 )
 
 // The API groups of the objects that are kept. A kind name alone says nothing: k3s has a HelmChart too.
@@ -56,6 +58,9 @@ type Object struct {
 	// Sealed says what would decrypt an object that was built but is still encrypted.
 	Sealed string
 
+	// Secrets are the values that the run does not show.
+	Secrets *conceal.Values
+
 	// confidential are parts of the object that come from Secrets or were encrypted, shown is the object without them.
 	confidential []string
 	shown        map[string]any
@@ -75,6 +80,7 @@ func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.N
 func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
 	derived.Origin, derived.place = o, place
 	derived.Built, derived.Aside, derived.Open, derived.confidential = o.Built, o.Aside, o.Open, o.confidential
+	derived.Secrets = o.Secrets
 	derived.Pos = o.Pos // to find its own would take parsing the file again
 	return &derived
 }

@@ -86,6 +86,7 @@ func newSecret(o *Object, content map[string]any) (*Secret, error) {
 	if err := r.merge(s.Data, "stringData", plainText); err != nil {
 		return nil, err
 	}
+	o.Secrets.AddLogin(s.Data)
 	return s, r.validate(s)
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/conceal"
 )
 
 // maxDocuments bounds the documents of one file.
@@ -99,6 +101,7 @@ func (s *Set) Add(file string, data []byte) error {
 type parsing struct {
 	namespace string // for objects without one; "default" if empty
 	surplus   int    // of the documents
+	secrets   *conceal.Values
 }
 
 func (p *parsing) parse(file string, data []byte) (*batch, error) {
@@ -387,6 +390,7 @@ func (b *batch) newObject(src source, n *yaml.Node, path []any, apiVersion, kind
 		Namespace:  scalar(n, "metadata", "namespace"),
 		Name:       scalar(n, "metadata", "name"),
 		Pos:        src.pos(n),
+		Secrets:    b.parsing.secrets,
 		at:         location{src.document, path},
 	}
 	if o.Namespace == "" {

@@ -101,7 +101,11 @@ func slashed(dir string) string {
 // Document is the whole object as it is printed: what was given, with defaults,
 // and its status. URLs are redacted wherever they stand.
 func (r *Result) Document() (map[string]any, error) {
-	return status.Document(r.content(), r.Status)
+	shown, err := status.Map(r.Status)
+	if err != nil {
+		return nil, err
+	}
+	return status.Document(r.content(), r.Object.Object.ConcealStatus(shown))
 }
 
 // note adds an annotation to the document.

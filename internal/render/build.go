@@ -27,7 +27,8 @@ const (
 // built is an object as kustomize gives it, and the file that it comes from.
 type built struct {
 	content map[string]any
-	file    string // absolute; the kustomization file of what a generator made
+	file    string         // absolute; the kustomization file of what a generator made
+	shown   map[string]any // what may be shown of it, nil for all
 }
 
 // panicError is a bug of a library in one build. It must not cost the others theirs.
@@ -41,6 +42,11 @@ func (e *panicError) Error() string {
 
 // build runs kustomize on a directory with the kustomization given, in place of the file there.
 func (r *repository) build(ctx context.Context, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
+	return r.buildUnder(ctx, nil, dir, file, k, replace)
+}
+
+// buildUnder does it with what Secrets hold under a veil, nil for none.
+func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
 	keep := slices.Contains(k.BuildMetadata, types.OriginAnnotations)
 	if !keep {
 		k.BuildMetadata = append(slices.Clone(k.BuildMetadata), types.OriginAnnotations)
@@ -54,6 +60,7 @@ func (r *repository) build(ctx context.Context, dir, file string, k *types.Kusto
 	fs := r.fileSystem(ctx, files)
 	fs.lacking = r.lacks(dir, k)
 	fs.forgive(dir, k)
+	fs.veil = v
 	if err := r.inline(fs, dir, k); err != nil {
 		return nil, r.plainError(err)
 	}
@@ -90,7 +97,7 @@ func listed(c *confined, m resmap.ResMap, dir string, keep bool) ([]built, error
 		if err := utiljson.Unmarshal(text, &content); err != nil {
 			return nil, err
 		}
-		objects = append(objects, built{content, originOf(content, dir, keep)})
+		objects = append(objects, built{content: content, file: originOf(content, dir, keep)})
 	}
 	return objects, nil
 }

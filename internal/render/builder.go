@@ -69,6 +69,7 @@ func (b *builder) plainDirectory(dir string) {
 		b.directoryFailed(r, d, c, err)
 		return
 	}
+	objects = b.showPlain(r, d, c, objects)
 	b.tellRemote(c)
 	by := d.object.Pos.File
 	dec := &decrypter{keys: nil}
@@ -121,6 +122,7 @@ func (b *builder) ours(r *repository, c *closure) bool {
 func (b *builder) finishPlain(r *repository, d *directory, o built, by string, dec *decrypter) {
 	content := o.content
 	obj := b.origin(r, d.file, content, o.file, by)
+	shown := visibleOf(o)
 	if sealed(content) {
 		dec.keys = b.ambient()
 		opened, err := dec.object(content)
@@ -128,15 +130,19 @@ func (b *builder) finishPlain(r *repository, d *directory, o built, by string, d
 			b.sealedObject(obj, err)
 			return
 		}
-		obj.Confide(secretsIn(content, opened))
+		shown = withoutSecrets(content, opened, shown)
 		content = opened
 	}
 	s, err := b.plain.object(b.ctx, content)
+	confide(obj, content, shown)
 	if err != nil {
 		b.fault(obj, err)
 		return
 	}
 	b.empty(obj, s.empty, "")
+	if obj.Tainted() {
+		confide(obj, s.content, b.plain.shown(b.ctx, content, shown))
+	}
 	b.emit(obj, s.content)
 }
 
@@ -277,9 +283,9 @@ func (b *builder) kustomization(o *manifest.Object) {
 	if err == nil {
 		err = c.variables()
 	}
-	var replace map[string][]byte
+	var replace, shown map[string][]byte
 	if err == nil && f.spec.Decryption != nil {
-		replace, f.opened, err = b.keysOf(f).replacements(c, b.display)
+		replace, shown, err = b.keysOf(f).replacements(c, b.display)
 	}
 	if err == nil {
 		f.objects, err = b.buildDecrypted(f, file, k, replace)
@@ -291,6 +297,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 		}
 		return
 	}
+	b.show(f, c, replace, shown)
 	b.tellRemote(c)
 	if f.spec.Suspend {
 		b.notice(Notice{Object: o, Text: "suspended: built all the same"})
@@ -415,6 +422,7 @@ func (b *builder) origin(r *repository, fallback string, content map[string]any,
 		}
 	}
 	o := manifest.NewBuilt(content, from, pos)
+	o.Secrets = b.o.Secrets
 	o.Built, o.Aside = by, b.passed != nil && !b.concerned[cmp.Or(file, fallback)]
 	return o
 }

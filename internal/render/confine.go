@@ -37,6 +37,7 @@ type confined struct {
 	load    func(c *confined, path string) ([]byte, bool, error) // what is not read as it is written
 	budget  *budget
 	guard   *guard
+	veil    *veil // nil for none
 
 	lacking bool // something is left out of the build
 
@@ -118,6 +119,7 @@ func (c *confined) ReadFile(path string) ([]byte, error) {
 	}
 	data, err := c.read(filepath.Clean(path))
 	if err == nil {
+		data = c.veil.over(filepath.Clean(path), data)
 		err = c.budget.spend(0, len(data))
 	}
 	if err != nil {

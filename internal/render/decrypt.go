@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
@@ -214,9 +215,9 @@ func (d *decrypter) document(text []byte, index int) (map[string]any, error) {
 }
 
 // replacements are the files of a build that are decrypted before it: those of Secret generators, and patches. What was
-// encrypted in the latter comes with them, because any object may show it.
-func (d *decrypter) replacements(c *closure, display func(string) string) (replace map[string][]byte, opened []any, err error) {
-	replace = map[string][]byte{}
+// may be shown of the latter comes with them: what was encrypted in one gets into any object.
+func (d *decrypter) replacements(c *closure, display func(string) string) (replace, shown map[string][]byte, err error) {
+	replace, shown = map[string][]byte{}, map[string][]byte{}
 	for _, dir := range c.dirs {
 		for _, f := range dir.sealed {
 			text, err := readFile(f.path)
@@ -240,11 +241,11 @@ func (d *decrypter) replacements(c *closure, display func(string) string) (repla
 			}
 			replace[f.path] = plain
 			if f.patch {
-				opened = openedIn(opened, text, plain)
+				shown[f.path] = shownPatch(text, plain)
 			}
 		}
 	}
-	return replace, opened, nil
+	return replace, shown, nil
 }
 
 func copyMap(m map[string]any) map[string]any {
@@ -255,42 +256,44 @@ func copyMap(m map[string]any) map[string]any {
 	return c
 }
 
-// secretsIn lists the strings that a decrypted object holds and the encrypted one does not, and the object without them.
-func secretsIn(before, after map[string]any) (texts []string, shown map[string]any) {
+// withoutSecrets is a decrypted object without what was encrypted in it. Given are how it was before, how it is, and how
+// it would be shown if nothing had been.
+func withoutSecrets(before, after, shown map[string]any) map[string]any {
 	if !sops.Encrypted(before) {
-		return nil, nil // a Secret whose values were encrypted: it is never printed
+		return shown // a Secret whose values were encrypted is never printed
 	}
-	m, _ := withoutSecrets(before, after, &texts).(map[string]any)
-	return texts, m
+	m, _ := unsealed(before, after, shown).(map[string]any)
+	return m
 }
 
-func withoutSecrets(before, after any, texts *[]string) any {
-	text, was := before.(string)
-	if was && strings.HasPrefix(text, "ENC[") {
-		if plain, ok := after.(string); ok {
-			*texts = append(*texts, plain)
-		}
-		return "REDACTED"
+func unsealed(before, after, shown any) any {
+	if text, ok := before.(string); ok && strings.HasPrefix(text, "ENC[") {
+		return conceal.Hidden
 	}
 	switch after := after.(type) {
 	case map[string]any:
 		b, _ := before.(map[string]any)
+		s, _ := shown.(map[string]any)
 		m := make(map[string]any, len(after))
 		for k, v := range after {
-			m[k] = withoutSecrets(b[k], v, texts)
+			m[k] = unsealed(b[k], v, s[k])
 		}
 		return m
 	case []any:
 		b, _ := before.([]any)
+		s, _ := shown.([]any)
 		list := make([]any, len(after))
 		for i, v := range after {
-			var other any
+			var was, seen any
 			if i < len(b) {
-				other = b[i]
+				was = b[i]
 			}
-			list[i] = withoutSecrets(other, v, texts)
+			if i < len(s) {
+				seen = s[i]
+			}
+			list[i] = unsealed(was, v, seen)
 		}
 		return list
 	}
-	return after
+	return shown
 }

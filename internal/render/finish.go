@@ -19,8 +19,9 @@ import (
 // datum is a ConfigMap or a Secret that variables or keys may come from.
 type datum struct {
 	values   map[string]string
-	sealed   string // what would decrypt it
-	promised bool   // the cluster has the key
+	secret   map[string]bool // those that are not shown
+	sealed   string          // what would decrypt it
+	promised bool            // the cluster has the key
 }
 
 func datumKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
@@ -94,13 +95,37 @@ func (b *builder) plainDatum(o *manifest.Object) *datum {
 		if opened.Err != nil {
 			return sealedDatum(opened.Err)
 		}
-		return datumOf(opened.Content)
+		d := datumOf(opened.Content)
+		d.keep(opened.Content, o.Shown(opened.Content))
+		return d
 	}
 	raw, err := o.Raw()
 	if err != nil {
 		return &datum{sealed: err.Error()}
 	}
-	return datumOf(raw.Value)
+	d := datumOf(raw.Value)
+	d.keep(raw.Value, raw.Value)
+	return d
+}
+
+// keep finds out which of the values are not shown: all that a Secret holds, and of a ConfigMap those that came from one.
+func (d *datum) keep(content, shown map[string]any) {
+	d.secret = map[string]bool{}
+	values := datumOf(shown).values
+	for k, value := range d.values {
+		d.secret[k] = content["kind"] == "Secret" || values[k] != value
+	}
+}
+
+// hidden are the values that are not shown.
+func (d *datum) hidden() map[string][]byte {
+	values := map[string][]byte{}
+	for k, v := range d.values {
+		if d.secret[k] {
+			values[k] = []byte(v)
+		}
+	}
+	return values
 }
 
 func sealedDatum(err error) *datum {
@@ -150,18 +175,20 @@ func (b *builder) borrow(f *flux) {
 				if kind != ref.Kind || name != ref.Name || namespace != f.object.Namespace {
 					continue
 				}
-				b.found[datumKey(kind, namespace, name)] = b.builtDatum(other, o.content)
+				b.found[datumKey(kind, namespace, name)] = b.builtDatum(other, o)
 			}
 		}
 	}
 }
 
-func (b *builder) builtDatum(f *flux, content map[string]any) *datum {
-	content, err := b.decrypted(f, content)
+func (b *builder) builtDatum(f *flux, o built) *datum {
+	opened, err := b.decrypted(f, o.content)
 	if err != nil {
 		return sealedDatum(err)
 	}
-	return datumOf(content)
+	d := datumOf(opened)
+	d.keep(opened, withoutSecrets(o.content, opened, visibleOf(o)))
+	return d
 }
 
 // variablesOf gathers what ${…} may name in the objects of a Kustomization; nil for one without a post build.
@@ -175,7 +202,8 @@ func (b *builder) variablesOf(f *flux) *variables {
 	for i, ref := range post.SubstituteFrom {
 		d := b.lookup(ref.Kind, f.object.Namespace, ref.Name)
 		if d != nil && d.sealed == "" {
-			v.set(d.values, ref.Kind == "Secret")
+			v.set(d.values, func(name string) bool { return d.secret[name] })
+			b.o.Secrets.AddData(d.hidden())
 			continue
 		}
 		if d == nil && ref.Optional {
@@ -191,9 +219,15 @@ func (b *builder) variablesOf(f *flux) *variables {
 		}
 		b.warnAt(finding.MissingVariables, f.object, missing.Error(), missing.hint, f.object.Position("spec", "postBuild", "substituteFrom", i))
 	}
-	v.set(post.Substitute, false)
-	v.set(b.o.Variables, false)
+	v.set(post.Substitute, f.hides)
+	v.set(b.o.Variables, public)
 	return v
+}
+
+// hides tells whether the value of a variable in the spec is not shown.
+func (f *flux) hides(name string) bool {
+	post := f.seen.spec.PostBuild
+	return f.seen != f && (post == nil || post.Substitute[name] != f.spec.PostBuild.Substitute[name])
 }
 
 // keysOf are the keys for the objects of a Kustomization: those of its Secret, and the user's own.
@@ -261,8 +295,8 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 		b.sealedObject(obj, err)
 		return
 	}
-	obj.Confide(secretsIn(content, opened))
-	obj.Confide(secretsOf(obj.Shown(opened), f.opened))
+	shown := withoutSecrets(content, opened, visibleOf(o))
+	confide(obj, opened, shown)
 	s, err := v.object(b.ctx, opened)
 	if err != nil {
 		b.unsubstituted(f, obj, opened, err)
@@ -273,16 +307,12 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 		b.empty(obj, s.empty, v.hint)
 	}
 	obj.Open = v.leaves(s.used)
-	if texts := v.secretsAmong(s.used); len(texts) > 0 || v != nil && obj.Shown(nil) != nil {
-		shown := v.shown(b.ctx, obj.Shown(opened))
-		obj.Confide(transformed(texts, content, shown), shown)
-	}
 	kept, dropped := dropLabels(f, content)
 	b.tellDropped(f, obj, content, dropped)
 	content = owned(f, kept)
-	if shown := obj.Shown(nil); shown != nil {
-		shown, _ = dropLabels(f, shown)
-		obj.Confide(nil, owned(f, shown))
+	if obj.Tainted() || v.hides(s.used) || f.seen != f {
+		visible, _ := dropLabels(f, v.shown(b.ctx, opened, shown))
+		confide(obj, content, owned(f.seen, visible))
 	}
 	if b.leftOut(obj, content) {
 		return
@@ -392,6 +422,7 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 		d := &datum{sealed: obj.Sealed, promised: true}
 		if obj.Sealed == "" {
 			d = datumOf(content)
+			d.keep(content, obj.Shown(content))
 		}
 		b.found[datumKey(obj.Kind, obj.Namespace, obj.Name)] = d
 	case obj.Group() == manifest.KustomizeGroup && obj.Kind == "Kustomization":

@@ -29,7 +29,7 @@ type flux struct {
 	source *Source // that stands in for its own, nil for none
 
 	objects []built
-	opened  []any // what was decrypted in patches
+	seen    *flux // as it may be shown
 }
 
 func (f *flux) name() string { return "Kustomization " + f.object.Namespace + "/" + f.object.Name }

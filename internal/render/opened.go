@@ -1,116 +1,99 @@
 package render
 
 import (
-	"fmt"
-	"net/url"
-	"slices"
+	"context"
+	"maps"
 	"strings"
 
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/conceal"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// openedIn adds the values that are encrypted in one text and are not in the other.
-func openedIn(opened []any, before, after []byte) []any {
+// shownPatch is a decrypted patch without what was encrypted in it.
+func shownPatch(before, after []byte) []byte {
 	var b, a any
 	if sigsyaml.Unmarshal(before, &b) != nil || sigsyaml.Unmarshal(after, &a) != nil {
-		return opened
+		return []byte(conceal.Hidden) // which is no patch: nothing of what it changes is shown
 	}
-	return differing(opened, b, a)
+	text, err := sigsyaml.Marshal(unsealed(b, a, a))
+	if err != nil {
+		return []byte(conceal.Hidden)
+	}
+	return text
 }
 
-func differing(opened []any, before, after any) []any {
-	switch after := after.(type) {
-	case map[string]any:
-		b, _ := before.(map[string]any)
-		for _, k := range sortedKeys(after) {
-			opened = differing(opened, b[k], after[k])
-		}
-	case []any:
-		b, _ := before.([]any)
-		for i := range min(len(b), len(after)) {
-			opened = differing(opened, b[i], after[i])
-		}
-	default:
-		if text, ok := before.(string); ok && strings.HasPrefix(text, "ENC[") {
-			opened = append(opened, after)
-		}
+// visibleOf is what may be shown of an object that was built.
+func visibleOf(o built) map[string]any {
+	if o.shown != nil {
+		return o.shown
 	}
-	return opened
+	return o.content
 }
 
-// secretsOf lists the strings of an object that were decrypted elsewhere, and the object without them. It is nil if there
-// are none.
-func secretsOf(content map[string]any, opened []any) (texts []string, shown map[string]any) {
-	if len(opened) == 0 {
-		return nil, nil
+// confide keeps what is not shown of an object.
+func confide(obj *manifest.Object, content, shown map[string]any) {
+	if texts := manifest.Taints(content, shown); len(texts) > 0 || obj.Tainted() {
+		obj.Confide(texts, shown)
 	}
-	found := false
-	m, _ := redactedIn(content, opened, &texts, &found).(map[string]any)
-	if !found {
-		return nil, nil
-	}
-	return texts, m
 }
 
-func redactedIn(v any, opened []any, texts *[]string, found *bool) any {
+// shown substitutes an object for people: without what comes from Secrets. Given are the object, and what may be shown of
+// it before the substitution.
+func (v *variables) shown(ctx context.Context, content, shown map[string]any) map[string]any {
+	if !v.substitutes() {
+		return shown
+	}
+	public := &variables{values: maps.Clone(v.values), secret: v.secret, unset: UnsetEmpty, always: v.always}
+	for name := range v.secret {
+		if v.secret[name] {
+			public.values[name] = conceal.Hidden
+		}
+	}
+	s, err := public.object(ctx, shown)
+	if err != nil {
+		// An expression cannot take it: no field with a variable is shown.
+		hidden, _ := unexpanded(content, shown).(map[string]any)
+		return hidden
+	}
+	return s.content
+}
+
+// hides tells whether any of the variables that were used is not shown.
+func (v *variables) hides(used []string) bool {
+	for _, name := range used {
+		if v.secret[name] {
+			return true
+		}
+	}
+	return false
+}
+
+func unexpanded(v, shown any) any {
 	switch v := v.(type) {
 	case map[string]any:
+		s, _ := shown.(map[string]any)
 		m := make(map[string]any, len(v))
 		for k, item := range v {
-			m[k] = redactedIn(item, opened, texts, found)
+			if !strings.Contains(k, "$") {
+				m[k] = unexpanded(item, s[k])
+			}
 		}
 		return m
 	case []any:
+		s, _ := shown.([]any)
 		list := make([]any, len(v))
 		for i, item := range v {
-			list[i] = redactedIn(item, opened, texts, found)
-		}
-		return list
-	}
-	if !slices.ContainsFunc(opened, func(o any) bool { return fmt.Sprint(o) == fmt.Sprint(v) }) {
-		return v
-	}
-	*found = true
-	if text, ok := v.(string); ok {
-		*texts = append(*texts, text)
-	}
-	return "REDACTED"
-}
-
-// minTransformed is the length from which on what became of a secret is one: shorter texts are everywhere.
-const minTransformed = 4
-
-// transformed adds to the values of Secrets what expressions and URLs make of them: strings of an object that are not
-// shown and hold none of the values as they are.
-func transformed(texts []string, content, shown any) []string {
-	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
-	for _, text := range slices.Clone(texts) {
-		if escaped := url.PathEscape(text); escaped != text {
-			texts = append(texts, escaped)
-		}
-	}
-	return transformedIn(texts, content, shown)
-}
-
-func transformedIn(texts []string, content, shown any) []string {
-	switch c := content.(type) {
-	case map[string]any:
-		s, _ := shown.(map[string]any)
-		for _, k := range sortedKeys(c) {
-			if other, there := s[k]; there {
-				texts = transformedIn(texts, c[k], other)
+			if list[i] = any(conceal.Hidden); len(s) == len(v) {
+				list[i] = unexpanded(item, s[i])
 			}
 		}
-	case []any:
-		s, _ := shown.([]any)
-		for i := range min(len(c), len(s)) {
-			texts = transformedIn(texts, c[i], s[i])
-		}
+		return list
 	case string:
-		plain := func(text string) bool { return strings.Contains(c, text) }
-		if len(texts) > 0 && len(c) >= minTransformed && c != shown && !slices.ContainsFunc(texts, plain) {
-			texts = append(texts, c)
+		if strings.Contains(v, "$") {
+			return conceal.Hidden
 		}
 	}
-	return texts
+	return shown
 }

@@ -47,7 +47,7 @@ func (r *Renderer) openRaw(o *manifest.Raw) (map[string]any, error) {
 			return nil, err
 		}
 		content = opened
-		o.Confide(secretsIn(o.Value, opened))
+		confide(o.Object, content, withoutSecrets(o.Value, opened, opened))
 	}
 	if r.plain == nil {
 		return content, nil
@@ -57,5 +57,8 @@ func (r *Renderer) openRaw(o *manifest.Raw) (map[string]any, error) {
 		return nil, err
 	}
 	r.emptied[o.Object] = s.empty
+	if o.Tainted() {
+		confide(o.Object, s.content, r.plain.shown(r.ctx, content, o.Shown(content)))
+	}
 	return s.content, nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
@@ -32,6 +33,8 @@ type Options struct {
 	Together bool
 	// SkipDirs are directories that are no part of any repository.
 	SkipDirs []string
+	// Secrets takes up what Secrets hold and what was decrypted, so that it is not shown.
+	Secrets *conceal.Values
 	// Getenv reads the environment, for keys.
 	Getenv func(string) string
 }
@@ -94,7 +97,7 @@ func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	})
 	if len(o.Variables) > 0 {
 		r.plain = newVariables(o.Unset)
-		r.plain.set(o.Variables, false)
+		r.plain.set(o.Variables, public)
 	}
 	r.prepare()
 	return r

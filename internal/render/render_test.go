@@ -78,7 +78,7 @@ func TestOrigins(t *testing.T) {
 // TestSubstitute holds the expressions of the reference: §C.4.
 func TestSubstitute(t *testing.T) {
 	v := newVariables(UnsetFails)
-	v.set(map[string]string{"a": "Hello", "e": "", "p": "one.two.three", "n": "x\ny\n"}, false)
+	v.set(map[string]string{"a": "Hello", "e": "", "p": "one.two.three", "n": "x\ny\n"}, public)
 	for _, test := range []struct{ text, want string }{
 		{"${a}", "Hello"}, {"$a", "$a"}, {"$${a}", "${a}"}, {"a $$ b", "a $ b"}, {"$$$${a}", "$${a}"},
 		{"${u:=d}", "d"}, {"${u:-d}", "d"}, {"${u=d}", "d"}, {"${e=d}", "d"}, {"${u:?d}", "d"}, {"${u:+d}", "d"},
@@ -101,7 +101,7 @@ func TestSubstitute(t *testing.T) {
 			t.Errorf("%.40s: got %v, want %s", test.text, err, test.want)
 		}
 	}
-	v.set(map[string]string{"big": strings.Repeat("x", 1<<20)}, false)
+	v.set(map[string]string{"big": strings.Repeat("x", 1<<20)}, public)
 	for _, text := range []string{strings.Repeat("${big}", 1000), "${big//x/" + strings.Repeat("y", 1<<20) + "}"} {
 		if _, _, err := v.text(t.Context(), text); err == nil {
 			t.Errorf("%.20s…: accepted", text)

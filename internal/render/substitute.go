@@ -47,12 +47,15 @@ func newVariables(unset Unset) *variables {
 }
 
 // set adds variables. A later one wins. Line breaks are removed, as in the controller.
-func (v *variables) set(values map[string]string, secret bool) {
+func (v *variables) set(values map[string]string, secret func(name string) bool) {
 	for name, value := range values {
 		v.values[name] = strings.ReplaceAll(value, "\n", "")
-		v.secret[name] = secret
+		v.secret[name] = secret(name)
 	}
 }
+
+// public says that none of the variables comes from a Secret.
+func public(string) bool { return false }
 
 // check refuses names that could not be substituted: one of them fails every object.
 func (v *variables) check() error {
@@ -146,32 +149,6 @@ func (v *variables) leave(name string) {
 // leaves tells whether any of the variables that were used was left as it is written.
 func (v *variables) leaves(used []string) bool {
 	return v != nil && slices.ContainsFunc(used, func(name string) bool { return v.left[name] })
-}
-
-// secretsAmong are the values of those variables that come from Secrets.
-func (v *variables) secretsAmong(names []string) []string {
-	var texts []string
-	for _, name := range names {
-		if v.secret[name] {
-			texts = append(texts, v.values[name])
-		}
-	}
-	return texts
-}
-
-// shown substitutes an object for people: without what comes from Secrets. It is nil if that is not possible.
-func (v *variables) shown(ctx context.Context, content map[string]any) map[string]any {
-	public := &variables{values: maps.Clone(v.values), secret: v.secret, unset: UnsetEmpty, always: v.always}
-	for name := range v.secret {
-		if v.secret[name] {
-			public.values[name] = "REDACTED"
-		}
-	}
-	s, err := public.object(ctx, content)
-	if err != nil {
-		return nil
-	}
-	return s.content
 }
 
 func parseObject(text string) (map[string]any, error) {

@@ -1,0 +1,71 @@
+package conceal
+
+import (
+	"slices"
+	"strings"
+)
+
+// minBare is the shortest value that is taken out of a message by itself. A shorter one is where it is quoted.
+const minBare = 3
+
+// Within takes values out of a text that is about the object that they were put into. Of that even short ones are
+// concealed, as words of their own.
+func Within(text string, values []string) string {
+	values = slices.Clone(values)
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
+	for _, value := range slices.Compact(values) {
+		switch {
+		case value == "" || value == Hidden:
+		case Telling(value):
+			text = strings.ReplaceAll(text, value, Hidden)
+		case len(value) >= minBare:
+			text = replaceWord(text, value)
+		default:
+			for _, quote := range []string{`"`, `'`, "`"} {
+				text = strings.ReplaceAll(text, quote+value+quote, quote+Hidden+quote)
+			}
+		}
+	}
+	return text
+}
+
+// Telling tells whether a value is looked for inside of words.
+func Telling(value string) bool { return len(value) >= minText && !common(value) && solid(value) }
+
+func replaceWord(text, value string) string {
+	var b strings.Builder
+	from := 0
+	for {
+		at := strings.Index(text[from:], value)
+		if at < 0 {
+			break
+		}
+		at += from
+		end := at + len(value)
+		b.WriteString(text[from:at])
+		if alone(text, at, len(value)) {
+			b.WriteString(Hidden)
+		} else {
+			b.WriteString(value)
+		}
+		from = end
+	}
+	return b.String() + text[from:]
+}
+
+// Parts are what a field holds that is not shown of it. Given are the field and the field with Hidden in the place of what
+// came from a Secret.
+func Parts(field, shown string) []string {
+	if field == shown {
+		return nil
+	}
+	first, last := strings.Index(shown, Hidden), strings.LastIndex(shown, Hidden)
+	if first < 0 {
+		return []string{field}
+	}
+	before, after := shown[:first], shown[last+len(Hidden):]
+	if len(field) < len(before)+len(after) || !strings.HasPrefix(field, before) || !strings.HasSuffix(field, after) {
+		return []string{field}
+	}
+	return []string{field[len(before) : len(field)-len(after)]}
+}

@@ -1,0 +1,61 @@
+package conceal
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// AddLogin takes up what a Secret holds that something logs in with, whatever its keys are called. Left out is what Flux
+// defines to be public.
+func (v *Values) AddLogin(data map[string][]byte) {
+	private := make(map[string][]byte, len(data))
+	for name, value := range data {
+		if !public(name) {
+			private[name] = value
+		}
+	}
+	v.AddData(private)
+}
+
+// AddData takes up what a Secret holds.
+func (v *Values) AddData(data map[string][]byte) {
+	if v == nil {
+		return
+	}
+	for _, value := range data {
+		v.Add(string(value))
+		for _, match := range assignments().FindAllSubmatch(value, -1) {
+			v.Add(string(match[1]))
+		}
+	}
+}
+
+// public tells what those who connect to the host see anyway.
+func public(name string) bool {
+	switch name {
+	case "address", "authorityHost", "tenantId", "githubAppBaseURL", "known_hosts", "ca.crt", "caFile", "trustpolicy.json":
+		return true
+	}
+	return strings.HasSuffix(name, ".pub")
+}
+
+// assignments finds what a file in a Secret says a password is: the values of a release, a login of docker.
+var assignments = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)[\w.-]*(?:` + strings.Join(sensitiveWords(), "|") + `)[\w.-]*["']?\s*[:=]\s*["']?([^"'\s,{}\[\]&|>]+)`)
+})
+
+// Sensitive tells whether a field is called as something that is not shown.
+func Sensitive(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range sensitiveWords() {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func sensitiveWords() []string {
+	return []string{"password", "passwd", "passphrase", "token", "secret", "key", "auth", "credential"}
+}

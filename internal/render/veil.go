@@ -1,0 +1,353 @@
+package render
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/conceal"
+)
+
+// A kustomization carries what Secrets hold anywhere: by replacements and vars, by patches. Where it goes is found out by
+// building once more with the values hidden: what comes out differs in the fields that they reached.
+
+// veil hides in what a build reads what Secrets hold.
+type veil struct {
+	envs  map[string]bool   // files of Secret generators
+	files map[string]bool   // and those that are one value
+	shown map[string][]byte // decrypted files without what was encrypted
+}
+
+// newVeil is that of everything that a build reads.
+func newVeil(c *closure, shown map[string][]byte) *veil {
+	v := &veil{envs: map[string]bool{}, files: map[string]bool{}, shown: shown}
+	for _, d := range c.dirs {
+		if d.kustomization == nil {
+			continue
+		}
+		for _, g := range d.kustomization.SecretGenerator {
+			for _, path := range g.EnvSources {
+				v.envs[join(d.path, path)] = true
+			}
+			for _, source := range g.FileSources {
+				_, path, named := strings.Cut(source, "=")
+				if !named {
+					path = source
+				}
+				v.files[join(d.path, path)] = true
+			}
+		}
+	}
+	return v
+}
+
+// carries tells whether what a Secret holds may get into another object of a build.
+func (c *closure) carries() bool {
+	for _, d := range c.dirs {
+		if k := d.kustomization; k != nil && len(k.Replacements)+len(k.Vars)+len(k.Generators)+len(k.Transformers) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// over hides what Secrets hold in a file.
+func (v *veil) over(path string, data []byte) []byte {
+	switch {
+	case v == nil:
+		return data
+	case v.shown[path] != nil:
+		return v.shown[path]
+	case v.envs[path]:
+		return hiddenEnv(data)
+	case v.files[path]:
+		return []byte(conceal.Hidden)
+	case bytes.Contains(data, []byte("ecret")):
+		return hiddenDocuments(data)
+	}
+	return data
+}
+
+func hiddenEnv(data []byte) []byte {
+	var lines []string
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if name, _, ok := strings.Cut(line, "="); ok && !strings.HasPrefix(line, "#") {
+			line = name + "=" + conceal.Hidden
+		}
+		lines = append(lines, line)
+	}
+	return []byte(strings.Join(lines, "\n") + "\n")
+}
+
+// hiddenDocuments hides what the Secrets in a text hold. A text that cannot be read stays: the build says so.
+func hiddenDocuments(data []byte) []byte {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	for {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return data
+		}
+		hideSecrets(&document)
+		if err := encoder.Encode(&document); err != nil {
+			return data
+		}
+	}
+	if err := encoder.Close(); err != nil {
+		return data
+	}
+	return out.Bytes()
+}
+
+// hideSecrets hides what Secrets, their generators and patches of them hold, in place: an anchor keeps its name.
+func hideSecrets(n *yaml.Node) {
+	if n.Kind == yaml.MappingNode {
+		switch kind := fieldOf(n, "kind"); {
+		case kind != nil && kind.Value == "Secret":
+			hideValues(fieldOf(n, "data"), base64.StdEncoding.EncodeToString([]byte(conceal.Hidden)))
+			hideValues(fieldOf(n, "stringData"), conceal.Hidden)
+		case kind != nil && kind.Value == "SecretGenerator":
+			hideLiterals(fieldOf(n, "literals"))
+		}
+		if generators := fieldOf(n, "secretGenerator"); generators != nil {
+			for _, g := range generators.Content {
+				hideLiterals(fieldOf(g, "literals"))
+			}
+		}
+		if patch, kind := fieldOf(n, "patch"), fieldOf(fieldOf(n, "target"), "kind"); patch != nil && kind != nil && kind.Value == "Secret" {
+			hidePatch(patch)
+		}
+	}
+	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "ecret") && strings.Contains(n.Value, ":") {
+		n.Value = string(hiddenDocuments([]byte(n.Value)))
+	}
+	for _, item := range n.Content {
+		hideSecrets(item)
+	}
+}
+
+func fieldOf(n *yaml.Node, name string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func hideValues(n *yaml.Node, hidden string) {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return
+	}
+	for i := 1; i < len(n.Content); i += 2 {
+		if value := n.Content[i]; value.Kind == yaml.ScalarNode {
+			value.Value, value.Tag, value.Style = hidden, "!!str", yaml.DoubleQuotedStyle
+		}
+	}
+}
+
+func hideLiterals(n *yaml.Node) {
+	if n == nil {
+		return
+	}
+	for _, item := range n.Content {
+		if name, _, ok := strings.Cut(item.Value, "="); ok {
+			item.Value = name + "=" + conceal.Hidden
+		}
+	}
+}
+
+// hidePatch hides the values of a JSON patch of a Secret, as data or as text.
+func hidePatch(patch *yaml.Node) {
+	var ops yaml.Node
+	if err := yaml.Unmarshal([]byte(patch.Value), &ops); err != nil || len(ops.Content) == 0 {
+		return
+	}
+	for _, op := range ops.Content[0].Content {
+		path, value := fieldOf(op, "path"), fieldOf(op, "value")
+		if path == nil || value == nil {
+			continue
+		}
+		hidden := conceal.Hidden
+		if strings.HasPrefix(path.Value, "/data") {
+			hidden = base64.StdEncoding.EncodeToString([]byte(hidden))
+		}
+		if value.Kind == yaml.ScalarNode {
+			value.Value, value.Tag, value.Style = hidden, "!!str", yaml.DoubleQuotedStyle
+		}
+		hideValues(value, hidden)
+	}
+	if text, err := yaml.Marshal(&ops); err == nil {
+		patch.Value = string(text)
+	}
+}
+
+// showing finds out how the objects of a build may be shown. Given is how to build once more, under a veil.
+func (b *builder) showing(c *closure, objects []built, again func(*veil) ([]built, error), shown map[string][]byte) []built {
+	objects = slices.Clone(objects) // they may be those of another cluster, too
+	for _, o := range objects {
+		if o.content["kind"] == "Secret" {
+			b.o.Secrets.AddData(bytesOf(datumOf(o.content).values))
+		}
+	}
+	veiled, err := again(newVeil(c, shown))
+	for i := range objects {
+		o := &objects[i]
+		if err != nil || len(veiled) != len(objects) || veiled[i].content["kind"] != o.content["kind"] {
+			o.shown = allHidden(o.content)
+			continue
+		}
+		o.shown, _ = unhashed(o.content, veiled[i].content).(map[string]any)
+	}
+	return objects
+}
+
+func bytesOf(values map[string]string) map[string][]byte {
+	m := make(map[string][]byte, len(values))
+	for k, v := range values {
+		m[k] = []byte(v)
+	}
+	return m
+}
+
+// allHidden is an object of which nothing is shown but what it is.
+func allHidden(content map[string]any) map[string]any {
+	m, _ := hidden(content).(map[string]any)
+	meta, _ := m["metadata"].(map[string]any)
+	m["apiVersion"], m["kind"] = content["apiVersion"], content["kind"]
+	given, _ := content["metadata"].(map[string]any)
+	for _, field := range []string{"name", "namespace"} {
+		if v, ok := given[field]; ok {
+			meta[field] = v
+		}
+	}
+	return m
+}
+
+func hidden(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, item := range v {
+			m[k] = hidden(item)
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = hidden(item)
+		}
+		return list
+	case nil:
+		return nil
+	}
+	return conceal.Hidden
+}
+
+// unhashed gives the veiled object the names back that end in the hash of a Secret: a hash says nothing.
+func unhashed(content, veiled any) any {
+	switch v := veiled.(type) {
+	case map[string]any:
+		c, _ := content.(map[string]any)
+		m := make(map[string]any, len(v))
+		for k, item := range v {
+			m[k] = unhashed(c[k], item)
+		}
+		return m
+	case []any:
+		c, _ := content.([]any)
+		if len(c) != len(v) {
+			return v
+		}
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = unhashed(c[i], v[i])
+		}
+		return list
+	case string:
+		if c, ok := content.(string); ok && len(c) == len(v) && len(v) > hashLength && c[:len(c)-hashLength] == v[:len(v)-hashLength] &&
+			isHash(c[len(c)-hashLength:]) && isHash(v[len(v)-hashLength:]) {
+			return c
+		}
+	}
+	return veiled
+}
+
+// hashLength is that of a hash with the dash before it.
+const hashLength = 11
+
+func isHash(text string) bool {
+	return text[0] == '-' && strings.Trim(text[1:], "0123456789abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// visible is the Kustomization as it may be shown, itself if that is all of it. Where things are is what it is.
+func (f *flux) visible() *flux {
+	if !f.object.Tainted() {
+		return f
+	}
+	content := copyMap(f.object.Content)
+	spec, _ := content["spec"].(map[string]any)
+	spec = copyMap(spec)
+	shown, _ := f.object.Shown(content)["spec"].(map[string]any)
+	for _, field := range []string{"patches", "commonMetadata", "postBuild", "namePrefix", "nameSuffix", "images", "targetNamespace"} {
+		if value, ok := shown[field]; ok {
+			spec[field] = value
+		} else {
+			delete(spec, field)
+		}
+	}
+	content["spec"] = spec
+	other, object := *f, *f.object
+	object.Content = content
+	other.object = &object
+	decoded, err := decode(&object)
+	if err != nil {
+		decoded = &kustomizev1.KustomizationSpec{} // nothing of it is shown
+	}
+	other.spec = *decoded
+	return &other
+}
+
+// show finds out where what Secrets hold went in the build of a Kustomization.
+func (b *builder) show(f *flux, c *closure, replace, shown map[string][]byte) {
+	f.seen = f.visible()
+	if f.seen == f && !c.carries() && len(shown) == 0 {
+		return
+	}
+	f.objects = b.showing(c, f.objects, func(v *veil) ([]built, error) {
+		file, k, err := f.seen.kustomization(newClosure())
+		if err != nil {
+			return nil, err
+		}
+		return f.repo.buildUnder(b.ctx, v, f.path, file, k, replace)
+	}, shown)
+}
+
+// showPlain does the same to a directory that no Kustomization leads to.
+func (b *builder) showPlain(r *repository, d *directory, c *closure, objects []built) []built {
+	if !c.carries() {
+		return objects
+	}
+	return b.showing(c, objects, func(v *veil) ([]built, error) {
+		k, err := clone(d.kustomization)
+		if err != nil {
+			return nil, err
+		}
+		return r.buildUnder(b.ctx, v, d.path, d.file, k, nil)
+	}, nil)
+}
