@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,38 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
+
+// TestReadme: the screen that the README shows is what the program prints, its second command works as it stands, and it is
+// short enough to be read.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(b), "\r\n", "\n")
+	if n := len(strings.Fields(text)); n > 640 {
+		t.Errorf("it has %d words, and code: more belongs into docs", n)
+	}
+	_, screen, _ := strings.Cut(text, "```console\n$ helmsrc validate -f examples/mistake\n")
+	screen, _, _ = strings.Cut(screen, "```")
+	s := &stage{t: t, dir: t.TempDir()}
+	s.write(stateDir+"/network", helmtest.NewNetwork().String())
+	if err := os.CopyFS(filepath.Join(s.dir, "examples"), os.DirFS("examples")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.command("validate", "-f", "examples/mistake").CombinedOutput(); err == nil || string(out) != screen {
+		t.Errorf("%v: the program prints\n%s\nthe README says\n%s", err, out, screen)
+	}
+	_, command, _ := strings.Cut(text, "\ngo run . ")
+	command, _, _ = strings.Cut(command, "\n")
+	if out, err := s.command(strings.Fields(command)...).CombinedOutput(); err != nil || !strings.HasPrefix(command, "fetch ") {
+		t.Errorf("go run . %s: %v\n%s", command, err, out)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, "artifacts/helmchart/default/podinfo")); err != nil {
+		t.Error(err)
+	}
+}
 
 // TestExamples runs the README's first command, on a network without a single host.
 func TestExamples(t *testing.T) {
