@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +44,66 @@ func TestSecondSignal(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 130 {
 		t.Errorf("the run ended with %v, want exit status 130", err)
 	}
+}
+
+// TestHangup ends a run as SIGTERM does, and nothing that it was writing is left; a run that nohup began goes on.
+func TestHangup(t *testing.T) {
+	t.Parallel()
+	s, w := hangingCharts(t, 1)
+	cmd := s.command("fetch", "-f", "all.yaml")
+	cmd.Stdout = io.Discard
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	w.Servers["repo"].Log.Await("GET", "/podinfo-6.5.0.tgz")
+	s.signal(cmd, syscall.SIGHUP)
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+		t.Errorf("the run ended with %v, want exit status 130; stderr: %s", err, &stderr)
+	}
+	if left := s.leftovers(); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+	for _, entry := range cmd.Env {
+		if dir, ok := strings.CutPrefix(entry, "TMPDIR="); ok {
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("left in the directory for temporary files: %v, %v", left, err)
+			}
+		}
+	}
+}
+
+// TestHangupIgnored is about a run that nohup began: it goes on, and ends by another signal.
+func TestHangupIgnored(t *testing.T) {
+	t.Parallel()
+	s, w := hangingCharts(t, 1)
+	program := s.command("fetch", "-f", "all.yaml")
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "trap '' HUP; exec \"$@\"", "sh", program.Path, "fetch", "-f", "all.yaml")
+	cmd.Dir, cmd.Env, cmd.Stdout = program.Dir, program.Env, io.Discard
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	w.Servers["repo"].Log.Await("GET", "/podinfo-6.5.0.tgz")
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	if err == nil && !ignoresHangup(string(status)) {
+		t.Error("the run no longer ignores it")
+	}
+	s.signal(cmd, syscall.SIGHUP)
+	s.signal(cmd, syscall.SIGTERM)
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+		t.Errorf("the run ended with %v, want exit status 130", err)
+	}
+}
+
+// ignoresHangup reads the signals that a process ignores from what Linux says about it.
+func ignoresHangup(status string) bool {
+	_, rest, found := strings.Cut(status, "SigIgn:\t")
+	line, _, _ := strings.Cut(rest, "\n")
+	mask, err := strconv.ParseUint(line, 16, 64)
+	return found && err == nil && mask&1 != 0
 }
 
 // TestCursorComesBack has a run end that repaints rows: after one signal and after two of them, and whoever looks at the

@@ -65,7 +65,7 @@ const (
 	keepAlive   = 30 * time.Second
 )
 
-// Interruptible runs env and cancels the run at the first SIGINT or SIGTERM, so
+// Interruptible runs env and cancels the run at the first SIGINT, SIGTERM or SIGHUP, so
 // that it can still print what it has. At the second one it calls exit at once.
 func Interruptible(ctx context.Context, env *Env, exit func(int)) int {
 	closeDefaultTransport()
@@ -73,6 +73,10 @@ func Interruptible(ctx context.Context, env *Env, exit func(int)) int {
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	// A terminal that goes away ends the run like the others, but for one that nohup began.
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	defer signal.Stop(signals)
 	done := make(chan struct{})
 	defer close(done)

@@ -13,7 +13,7 @@ const (
 	exitInterrupted = 130
 )
 
-// errInterrupted is the cause of the run's context after SIGINT or SIGTERM.
+// errInterrupted is the cause of the run's context after SIGINT, SIGTERM or SIGHUP.
 var errInterrupted = errors.New("interrupted")
 
 // usageError is wrong usage: it ends the run with exit code 2 and a pointer to

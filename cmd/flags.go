@@ -64,6 +64,7 @@ func (o *outputOptions) addEvents(fs *pflag.FlagSet) {
 // storeOptions say where artifacts are kept and how they are named.
 type storeOptions struct {
 	dir        string
+	given      *pflag.Flag // the flag of dir
 	advertised string
 	algorithm  string
 	ttl        time.Duration
@@ -72,6 +73,7 @@ type storeOptions struct {
 
 func (o *storeOptions) addDir(fs *pflag.FlagSet) {
 	fs.StringVarP(&o.dir, "artifacts-dir", "d", "artifacts", "`directory` of the artifacts")
+	o.given = fs.Lookup("artifacts-dir")
 }
 
 func (o *storeOptions) addAddress(fs *pflag.FlagSet) {
@@ -87,6 +89,12 @@ func (o *storeOptions) addWriting(fs *pflag.FlagSet) {
 
 // check refuses values that no flag type can refuse by itself.
 func (o *storeOptions) check() error {
+	if info, err := os.Lstat(o.dir); err == nil && !o.given.Changed && info.Mode()&os.ModeSymlink != 0 {
+		return &usageError{
+			err:  fmt.Errorf("%s is a link, which the repository may have brought: nothing is read or written where it leads", o.dir),
+			hint: "name the directory with --artifacts-dir, or the link itself if it is yours",
+		}
+	}
 	if info, err := os.Stat(o.dir); err == nil && !info.IsDir() {
 		return usagef("--artifacts-dir: %s is not a directory", o.dir)
 	}

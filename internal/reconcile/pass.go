@@ -150,7 +150,7 @@ func (p *pass) checkStorage(ctx context.Context) error {
 	}
 	err := p.r.store.Verify(artifact.Path, artifact.Digest)
 	if err == nil {
-		return nil
+		return p.restoreLink(artifact.Path)
 	}
 	p.prev.Disappeared = true
 	p.fingerprint = ""
@@ -173,6 +173,14 @@ func (p *pass) checkStorage(ctx context.Context) error {
 		return status.ReadOperationFailed.Wrap(&AlteredError{Path: artifact.Path, Err: altered.Err})
 	}
 	return nil
+}
+
+// restoreLink sets the link to the newest artifact anew if it leads elsewhere.
+func (p *pass) restoreLink(artifact string) error {
+	if p.kind.link == "" || p.r.o.Verify || p.r.o.ResolveOnly {
+		return nil
+	}
+	return p.tolerateLink(p.r.store.Relink(artifact, p.kind.link))
 }
 
 // handleRequest takes note of a reconcile request that was not handled yet.

@@ -253,6 +253,23 @@ type LinkError struct{ Err error }
 func (e *LinkError) Error() string { return e.Err.Error() }
 func (e *LinkError) Unwrap() error { return e.Err }
 
+// Relink makes the link of an object whose lock is held point to its artifact again, if it leads elsewhere or is not there.
+// An error is a [*LinkError].
+func (s *Store) Relink(artifact, link string) error {
+	key, err := splitPath(artifact)
+	if err != nil || !isLink(link) {
+		return &nameError{"artifact", path.Join(artifact, link)}
+	}
+	_, h, err := s.locked(key)
+	if err != nil {
+		return err
+	}
+	if err := h.view.relink(key.dir(), path.Base(artifact), link); err != nil {
+		return &LinkError{err}
+	}
+	return nil
+}
+
 // relink makes dir/link point to its neighbour file. It is durable once the directory is.
 func (v *view) relink(dir, file, link string) error {
 	name := path.Join(dir, link)

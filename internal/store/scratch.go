@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,9 @@ import (
 const (
 	scratchPrefix = "helmsrc-"
 	scratchLock   = ".lock"
+
+	// scratchNameLength is the length of what rand.Text gives.
+	scratchNameLength = 26
 
 	// maxScratchRaces bounds how often another process may take our new lock for an abandoned one.
 	maxScratchRaces = 10
@@ -82,13 +87,38 @@ func lockScratch(root *os.Root) (string, *os.File, error) {
 			ok, err = isCurrent(root, name+scratchLock, f)
 		}
 		if ok {
+			_, err = f.WriteString(scratchMark(name))
+		}
+		if ok && err == nil {
 			return name, f, nil
 		}
-		if err := errors.Join(err, f.Close()); err != nil {
+		// Another process looked at the lock before it was ours, and left it: nothing stands in it.
+		if err := errors.Join(err, f.Close(), root.Remove(name+scratchLock)); err != nil {
 			return "", nil, err
 		}
 	}
 	return "", nil, fmt.Errorf("no lock can be had in '%s'", root.Name())
+}
+
+// scratchMark is what stands in the lock of a directory: without it, nothing is removed.
+func scratchMark(name string) string { return "temporary directory of helmsrc: " + name + "\n" }
+
+// isScratch reports whether a lock is one that this program made for this user, whose name is the one in it.
+func isScratch(f *os.File, name string) bool {
+	fi, err := f.Stat()
+	mark := scratchMark(name)
+	if err != nil || fi.Size() != int64(len(mark)) || !owned(fi) {
+		return false
+	}
+	text := make([]byte, len(mark))
+	n, err := f.ReadAt(text, 0)
+	return n == len(mark) && (err == nil || errors.Is(err, io.EOF)) && string(text) == mark
+}
+
+// removable reports whether what has the name of a directory is one of this user, or nothing.
+func removable(root *os.Root, name string) bool {
+	fi, err := root.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && fi.IsDir() && owned(fi)
 }
 
 func releaseScratch(root *os.Root, name string, lock *os.File) {
@@ -130,6 +160,9 @@ func collectScratch(root *os.Root) {
 }
 
 func collectAbandoned(root *os.Root, name string) {
+	if len(name) != len(scratchPrefix)+scratchNameLength {
+		return
+	}
 	// Anybody may put something into a directory for temporary files, and opening a pipe takes for ever.
 	if fi, err := root.Lstat(name + scratchLock); err != nil || !fi.Mode().IsRegular() {
 		return
@@ -142,7 +175,7 @@ func collectAbandoned(root *os.Root, name string) {
 	if err == nil && ok {
 		ok, err = isCurrent(root, name+scratchLock, f)
 	}
-	if err != nil || !ok {
+	if err != nil || !ok || !isScratch(f, name) || !removable(root, name) {
 		_ = f.Close()
 		return
 	}

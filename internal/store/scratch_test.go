@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -55,39 +56,54 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// One that is in use is left alone; one whose lock is free goes, and nothing else does.
+// One that is in use is left alone; one whose lock is free goes, if the lock says that it is one, and nothing else does.
 func TestScratchAbandoned(t *testing.T) {
 	parent := t.TempDir()
 	living := &store.Scratch{Parent: parent}
 	dir := scratchDir(t, living)
-	for _, name := range []string{"helmsrc-dead.lock", "other.lock"} {
-		if err := os.WriteFile(filepath.Join(parent, name), nil, 0o600); err != nil {
+	random := func(c string) string { return "helmsrc-" + strings.Repeat(c, 26) }
+	mark := func(name string) string { return "temporary directory of helmsrc: " + name + "\n" }
+	for name, text := range map[string]string{
+		random("D") + ".lock":      mark(random("D")), // dead
+		random("E") + ".lock":      "",                // of somebody who locks as we do
+		random("F") + ".lock":      mark(random("D")), // a copy
+		random("G") + ".lock":      mark(random("G")) + "x",
+		random("L") + ".lock":      mark(random("L")), // its directory is a link
+		random("R") + ".lock":      mark(random("R")), // and here a file
+		random("R"):                "precious",
+		"helmsrc-dev.lock":         mark("helmsrc-dev"),
+		"other.lock":               "",
+		"elsewhere/precious":       "",
+		random("D") + "/tree/file": "",
+		random("E") + "/precious":  "",
+		random("F") + "/precious":  "",
+		random("G") + "/precious":  "",
+		"helmsrc-dev/precious":     "",
+		"helmsrc-unlocked/x":       "",
+		random("M") + ".lock/x":    "",
+		"other/x":                  "",
+	} {
+		path := filepath.Join(parent, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"helmsrc-dead/tree", "helmsrc-unlocked", "helmsrc-dir.lock", "other", "elsewhere"} {
-		if err := os.MkdirAll(filepath.Join(parent, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// A link in the place of the directory is not followed.
-	if err := os.WriteFile(filepath.Join(parent, "helmsrc-link.lock"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(parent, "elsewhere", "precious"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("elsewhere", filepath.Join(parent, "helmsrc-link")); err != nil {
+	if err := os.Symlink("elsewhere", filepath.Join(parent, random("L"))); err != nil {
 		t.Fatal(err)
 	}
 	next := &store.Scratch{Parent: parent}
 	other := scratchDir(t, next)
 	for name, want := range map[string]bool{
 		filepath.Base(dir): true, filepath.Base(dir) + ".lock": true, filepath.Base(other): true,
-		"helmsrc-dead": false, "helmsrc-dead.lock": false, "helmsrc-link": false,
-		"helmsrc-unlocked": true, "helmsrc-dir.lock": true, "other": true, "elsewhere/precious": true,
+		random("D"): false, random("D") + ".lock": false,
+		random("E") + "/precious": true, random("F") + "/precious": true, random("G") + "/precious": true, random("R"): true,
+		"helmsrc-dev/precious": true, "elsewhere/precious": true, random("L"): true,
+		"helmsrc-unlocked": true, random("M") + ".lock": true, "other": true,
 	} {
-		if _, err := os.Stat(filepath.Join(parent, name)); (err == nil) != want {
+		if _, err := os.Lstat(filepath.Join(parent, name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
