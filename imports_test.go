@@ -39,6 +39,8 @@ var imports = map[string][]string{
 	"internal/verify":    {"internal/auth", "internal/digest"},
 	"internal/fetch":     {"internal/auth", "internal/digest", "internal/resolve", "internal/tree"},
 
+	"internal/blob": {"internal/digest", "internal/fetch"},
+
 	"internal/fetch/bucket": {"internal/auth", "internal/digest", "internal/fetch", "internal/tree"},
 	"internal/fetch/git":    {"internal/auth", "internal/fetch", "internal/file", "internal/tree"},
 	"internal/fetch/helmrepo": {
@@ -47,7 +49,7 @@ var imports = map[string][]string{
 	"internal/fetch/oci": {"internal/auth", "internal/digest", "internal/fetch", "internal/resolve"},
 
 	"internal/reconcile": {
-		"internal/admission", "internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/fetch/bucket",
+		"internal/admission", "internal/auth", "internal/blob", "internal/chart", "internal/digest", "internal/fetch", "internal/fetch/bucket",
 		"internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci", "internal/file", "internal/finding", "internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree",
 		"internal/values", "internal/verify",
 	},

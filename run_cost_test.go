@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -8,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
 // A run over HelmReleases asks its servers for the same as one over the HelmCharts that are made of them, writes the same
@@ -63,4 +67,88 @@ func filesBelow(t *testing.T, dir string) map[string]os.FileInfo {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// A run over 300 charts from 25 sources asks no server for anything twice: not for what is asked for by its version and by a
+// range, with other values, or by two sources of one repository.
+func TestNothingTwice(t *testing.T) {
+	const sources, each = 25, 12
+	network := helmtest.NewNetwork()
+	var servers []*helmtest.Server
+	manifests := &strings.Builder{}
+	for i := range sources {
+		name := fmt.Sprintf("repo-%02d", i)
+		servers = append(servers, serveCharts(t, network, name+".test:80"))
+		fmt.Fprintf(manifests, `---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: %[1]s}
+spec: {interval: 1h, url: "http://%[1]s.test"}
+`, name)
+		for j := range each {
+			version, values := "1.2.3", ""
+			if j%3 == 1 {
+				version = "^1"
+			}
+			if j%4 == 3 {
+				values = ", valuesFiles: [values.yaml]"
+			}
+			fmt.Fprintf(manifests, `---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: %[1]s-%[2]d}
+spec: {interval: 1h, chart: chart-%[3]d, version: %[4]s, sourceRef: {kind: HelmRepository, name: %[1]s}%[5]s}
+`, name, j, j/2, version, values)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "manifests.yaml")
+	if err := os.WriteFile(file, []byte(manifests.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	benchRun(t, network, file, filepath.Join(t.TempDir(), "artifacts"), 8)
+	total := 0
+	for i, s := range servers {
+		seen := map[string]bool{}
+		for _, r := range s.Log.Drain() {
+			if total++; seen[r.String()] {
+				t.Errorf("repo-%02d: twice: %s", i, r)
+			}
+			seen[r.String()] = true
+		}
+	}
+	if want := sources * (1 + each/2); total != want {
+		t.Errorf("%d requests, want %d", total, want)
+	}
+}
+
+// serveCharts serves a repository of six charts, without digests in every second entry.
+func serveCharts(t *testing.T, network *helmtest.Network, addr string) *helmtest.Server {
+	t.Helper()
+	var published []helmtest.Published
+	for i := range 6 {
+		c := helmtest.NewChart(fmt.Sprintf("chart-%d", i), "1.2.3")
+		m, err := c.Metadata()
+		if err != nil {
+			t.Fatal(err)
+		}
+		archive, err := c.Package()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := helmtest.Published{Metadata: *m, Archive: archive, Created: helmtest.Created, URLs: []string{m.Name + "-" + m.Version + ".tgz"}}
+		if i%2 == 0 {
+			p.Digest = fmt.Sprintf("%x", sha256.Sum256(archive))
+		}
+		published = append(published, p)
+	}
+	repository, err := helmtest.NewRepository(published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := helmtest.Serve(network, addr, nil, repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return server
 }

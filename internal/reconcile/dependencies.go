@@ -10,6 +10,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -23,9 +24,9 @@ const maxDependencies = 8
 // dependency is a chart that another one requires and does not contain.
 type dependency struct {
 	requirement *helmchart.Dependency
-	chosen      *pick  // nil for a chart in the source
-	archive     *spool // of a local repository, whose archives are read in any case
-	notes       notes  // what there is to tell about it
+	chosen      *pick      // nil for a chart in the source
+	archive     *blob.Blob // of a local repository, whose archives are read in any case
+	notes       notes      // what there is to tell about it
 	err         error
 	chart       *helmchart.Chart
 }
@@ -210,7 +211,7 @@ func (r *Reconciler) remoteChart(ctx context.Context, d *dependency) (*helmchart
 	}
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: d.chosen.name, Version: d.chosen.version})
-	c, err := chart.Load(sectionOf(archive, archive.digest.Size()), limits)
+	c, err := chart.Load(archive.Section(), limits)
 	if err != nil {
 		return nil, fmt.Errorf("failed to load downloaded archive of version '%s': %w", d.chosen.version, err)
 	}
@@ -236,19 +237,14 @@ func (e *fromError) Hint() string {
 	return fmt.Sprintf("'%s' comes from the repository %s", e.name, e.repository)
 }
 
-// acquire downloads an archive that several charts of the run may want. It stays
-// until the run ends.
-func (r *Reconciler) acquire(ctx context.Context, chosen *pick) (*spool, error) {
-	return r.archives.do(ctx, chosen.id, func() (*spool, error) {
-		spool, err := r.newSpool()
-		if err != nil {
-			return nil, err
-		}
-		if err := r.transfer(ctx, chosen, spool); err != nil {
-			return nil, &downloadError{chosen.version, err}
-		}
-		return spool, nil
-	})
+// acquire returns an archive, which stays until the run ends: fingerprints and further
+// charts want it.
+func (r *Reconciler) acquire(ctx context.Context, chosen *pick) (*blob.Blob, error) {
+	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
+	if err != nil {
+		return nil, &downloadError{chosen.version, err}
+	}
+	return archive, nil
 }
 
 // dependencyPrint is what a fingerprint has of a dependency from a repository.
@@ -268,7 +264,7 @@ func printsOf(list []*dependency) []dependencyPrint {
 		}
 		p := dependencyPrint{Requirement: d.requirement, Entry: d.chosen.entry}
 		if d.archive != nil {
-			p.Archive = d.archive.digest.Digest().String()
+			p.Archive = d.archive.Digest().String()
 		}
 		prints = append(prints, p)
 	}

@@ -13,6 +13,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -54,8 +55,10 @@ type pick struct {
 	// entry is everything that the source says of this version, for the
 	// fingerprint.
 	entry any
-	// id is equal for two picks that have the same archive, within one run.
+	// id is equal for two picks that are the same, within one run.
 	id string
+	// key names the bytes of the archive.
+	key blob.Key
 	// deprecated charts are told as soon as that is known, which may be now.
 	deprecated bool
 	// local archives are read anew on every run: nobody republishes a file.
@@ -63,7 +66,6 @@ type pick struct {
 	time  time.Time // of its publication, zero if that is not known
 	// fetch writes the archive.
 	fetch    func(ctx context.Context, dst fetch.Sink, limit int64) error
-	shared   bool              // fetch gets it once for several objects
 	metadata map[string]string // of the artifact
 	// provenance writes the provenance file of the archive, which calls it file.
 	provenance func(ctx context.Context, dst fetch.Sink) error
@@ -108,7 +110,6 @@ func reconcileHelmChart(ctx context.Context, p *pass) error {
 	p.out.Unverifiable = obj.Spec.Verify == nil
 	p.result.Resolution = &Resolution{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version}
 	ctx = p.hear(ctx)
-	defer func() { p.prefetched.stop(p) }()
 	result, err := p.chartSource(ctx, obj)
 	if err != nil {
 		return err
@@ -147,7 +148,6 @@ func (p *pass) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, res
 	if err != nil {
 		return err
 	}
-	p.share(chosen)
 	switch {
 	case p.reusable(fingerprint) && !chosen.local:
 		return p.unchanged(build)
@@ -228,29 +228,25 @@ func (p *pass) saw(obj *sourcev1.HelmChart, build status.Build) {
 
 // pull stores the archive as it was published.
 func (p *pass) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick, build status.Build, fingerprint string) error {
-	pending, err, prefetched := p.prefetched.take(p, chosen)
-	if !prefetched {
-		pending, err = p.r.store.Create(p.key)
-		if err != nil {
-			return storageFailure(err, status.ArchiveOperationFailed)
-		}
-		err = p.r.pullInto(ctx, p, chosen, pending)
+	pending, err := p.r.store.Create(p.key)
+	if err != nil {
+		return storageFailure(err, status.ArchiveOperationFailed)
 	}
 	defer p.discard(pending)
+	archive, err := p.r.archive(ctx, chosen)
 	if err != nil {
 		return err
+	}
+	defer archive.Release()
+	if err := p.r.checkArchive(p, archive.Section(), chosen); err != nil {
+		return status.ChartPullError.Wrap(err)
+	}
+	if err := archive.CopyTo(pending); err != nil {
+		return unsavedChart(err)
 	}
 	build.Stage = status.Pulled
 	p.result.holds = chosen.holds
 	return p.keepChart(obj, pending, build, fingerprint, chosen.metadata)
-}
-
-// pullInto downloads an archive and checks it.
-func (r *Reconciler) pullInto(ctx context.Context, t teller, chosen *pick, pending *store.Pending) error {
-	if err := r.download(ctx, chosen, pending); err != nil {
-		return err
-	}
-	return status.ChartPullError.Wrap(r.checkArchive(t, sectionOf(pending, pending.Size()), chosen))
 }
 
 // checkArchive refuses what Helm could not load, and what is another chart than
@@ -313,37 +309,23 @@ func (p *pass) same(current *meta.Artifact, pending *store.Pending, build status
 
 func obj(p *pass) *sourcev1.HelmChart { return p.typed.(*sourcev1.HelmChart) }
 
-// download gets the archive into a sink. Its error has a reason: the failure may
-// be the server's or this machine's.
-func (r *Reconciler) download(ctx context.Context, chosen *pick, dst fetch.Sink) error {
-	err := r.transfer(ctx, chosen, dst)
-	var local *sinkError
+// archive returns the archive of a chart. Its error has a reason: the failure may be
+// the server's or this machine's.
+func (r *Reconciler) archive(ctx context.Context, chosen *pick) (*blob.Blob, error) {
+	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
+	var local *blob.WriteError
 	switch {
 	case err == nil:
-		return nil
+		return archive, nil
 	case errors.As(err, &local):
-		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", local.err), status.ArchiveOperationFailed)
+		return nil, unsavedChart(local)
 	}
-	return pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", err))
+	return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", err))
 }
 
-// transfer is the one way of archives into a sink. It checks all that can be
-// checked while they flow.
-func (r *Reconciler) transfer(ctx context.Context, chosen *pick, dst fetch.Sink) error {
-	sink := &watchedSink{Sink: dst}
-	err := chosen.fetch(ctx, sink, r.limits.Archive)
-	if sink.err != nil {
-		return &sinkError{sink.err}
-	}
-	return err
+func unsavedChart(err error) error {
+	return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
 }
-
-// sinkError is a failure of this machine, and not of a server.
-type sinkError struct{ err error }
-
-func (e *sinkError) Error() string { return e.err.Error() }
-
-func (e *sinkError) Unwrap() error { return e.err }
 
 // pullFailure attaches the reason to what a source answers instead of a chart.
 func pullFailure(err error) error {
@@ -379,7 +361,6 @@ func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Resul
 	if err != nil {
 		return nil, status.SourceUnavailable.Wrap(&unavailableError{ref.Kind, ref.Name, err})
 	}
-	p.prefetched = p.prefetch(ctx, obj, adm)
 	result := p.r.result(ctx, adm)
 	if result.State == Interrupted {
 		return nil, context.Cause(ctx)

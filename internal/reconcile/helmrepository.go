@@ -112,11 +112,7 @@ func (p *pass) fetchIndex(ctx context.Context, repo *repository) (*indexFile, er
 		return nil, err
 	}
 	file := &indexFile{owner: p.key, offsets: offsets, tag: tag, revision: pending.Digest()}
-	readers := &handover{from: pending}
-	p.r.arrival(p.key).announce(&indexFile{owner: p.key, offsets: offsets, file: readers})
-	err = p.keepIndex(pending, file, readers)
-	readers.during(func() io.ReaderAt { return file.file })
-	return file, err
+	return file, p.keepIndex(pending, file)
 }
 
 // knownTag is the tag of the stored index, if it came from this repository and may be
@@ -140,13 +136,11 @@ func (p *pass) unmodifiedIndex() (*indexFile, error) {
 		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
 	}
 	file.revision, file.tag = godigest.Digest(p.stored().Revision), p.tag
-	p.r.arrival(p.key).announce(file)
 	return file, nil
 }
 
-// keepIndex commits a downloaded index, which may be read meanwhile, or goes on
-// with the stored one if that has the same bytes.
-func (p *pass) keepIndex(pending *store.Pending, file *indexFile, readers *handover) error {
+// keepIndex commits a downloaded index, or goes on with the stored one if that has the same bytes.
+func (p *pass) keepIndex(pending *store.Pending, file *indexFile) error {
 	current, err := p.upToDate(pending)
 	if err != nil {
 		return storageFailure(err, status.StatOperationFailed)
@@ -155,14 +149,7 @@ func (p *pass) keepIndex(pending *store.Pending, file *indexFile, readers *hando
 		file.artifact = p.prev.Artifact
 		return p.openIndex(file)
 	}
-	if err := pending.Settle(); err != nil {
-		return unsavedIndex(err)
-	}
-	readers.during(func() io.ReaderAt {
-		err = p.commitIndex(pending, file)
-		return file.file
-	})
-	return err
+	return p.commitIndex(pending, file)
 }
 
 func unsavedIndex(err error) error {
@@ -208,7 +195,7 @@ func (p *pass) copyIndex(from *indexFile) (*indexFile, error) {
 		return nil, status.ArchiveOperationFailed.Wrap(err)
 	}
 	file := &indexFile{owner: p.key, offsets: from.offsets, tag: from.tag, revision: from.revision}
-	return file, p.keepIndex(pending, file, &handover{})
+	return file, p.keepIndex(pending, file)
 }
 
 // storedIndex reports the index in storage.
@@ -244,7 +231,7 @@ type indexSink interface {
 
 // downloadIndex gets the index into a sink. Its error has a reason: the failure
 // may be the server's, the index's, or this machine's. If the index has the tag
-// known, it is [fetch.ErrNotModified].
+// known, it is [helmrepo.ErrNotModified].
 func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
 	sink := &watchedSink{Sink: dst}
 	offsets, tag, err := repo.newIndex(ctx, sink, r.o.IndexMax, known)

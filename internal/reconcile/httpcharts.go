@@ -14,6 +14,8 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -110,9 +112,6 @@ func (c *indexCharts) resolve(ctx context.Context, p *pass, name, version string
 	if err := resolve.ValidateName(name); err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
-	if chosen := p.prefetched.choice(p, c.file); chosen != nil {
-		return chosen, nil
-	}
 	chosen, err := c.find(ctx, p, name, version)
 	var unreadable *entriesError
 	switch {
@@ -171,6 +170,10 @@ func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
 		file: archiveName(status.Build{Name: name, Version: chosen.Version}),
 	}
 	picked.id = fmt.Sprintf("%q %q", c.repo.identity, picked.entry)
+	picked.key = blob.Key{Place: c.repo.place, Identity: c.repo.identity, Digest: c.digest(chosen, local)}
+	if picked.key.Digest == "" {
+		picked.key.Place = fmt.Sprintf("%q", picked.entry)
+	}
 	if len(chosen.URLs) > 0 {
 		picked.url = auth.RedactURL(c.urlOf(chosen.URLs[0]))
 		if strings.HasPrefix(chosen.URLs[0], sourcev1.HelmRepositoryTypeOCI+"://") && !local {
@@ -180,6 +183,18 @@ func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
 		}
 	}
 	return picked
+}
+
+// digest is that of the archive, if the index says it and is to be believed.
+func (c *indexCharts) digest(chosen resolve.Candidate, local bool) digest.Digest {
+	if local || c.r.o.digestPolicy() != fetch.DigestEnforce {
+		return ""
+	}
+	published, err := digest.ParseLoose(chosen.Digest)
+	if err != nil {
+		return "" // the download warns of it
+	}
+	return published
 }
 
 // archive fetches from the first place that has the archive. A server's URLs may

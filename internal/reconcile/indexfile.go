@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -26,7 +25,7 @@ type indexFile struct {
 	owner    store.Key // whose artifact it is
 	offsets  *index.Offsets
 	revision godigest.Digest
-	artifact *meta.Artifact // nil for a spooled one
+	artifact *meta.Artifact // nil for a downloadeded one
 	tag      helmrepo.Tag
 	file     io.ReaderAt
 	size     int64
@@ -118,73 +117,28 @@ func (r *Reconciler) storedIndexFile(ctx context.Context, owner store.Key, artif
 	return &indexFile{owner: owner, offsets: offsets, artifact: artifact, file: file, size: info.Size()}, nil
 }
 
-// spool is a temporary file outside the artifacts directory, for commands that
-// write nothing there.
-type spool struct {
-	*os.File
-	digest *digest.Writer
-	linked bool // has a name in the file system
-}
-
-// newSpool returns a spool that stays until it is discarded.
-func newSpool() (*spool, error) {
-	file, err := os.CreateTemp("", "helmsrc-*")
-	if err != nil {
-		return nil, err
-	}
-	s := &spool{File: file, digest: digest.NewWriter(godigest.Canonical)}
-	// Unlinked at once where the system allows it, so that not even a killed run
-	// leaves it behind.
-	s.linked = os.Remove(file.Name()) != nil
-	return s, nil
-}
-
-// newSpool returns a spool that stays until the run ends.
-func (r *Reconciler) newSpool() (*spool, error) {
-	s, err := newSpool()
+// newFile returns a temporary file that stays until the run ends.
+func (r *Reconciler) newFile() (*blob.File, error) {
+	f, err := blob.Create()
 	if err == nil {
-		r.closers.addFunc(s.discard)
+		r.closers.add(f)
 	}
-	return s, err
-}
-
-func (s *spool) discard() error {
-	err := s.Close()
-	if s.linked {
-		err = errors.Join(err, os.Remove(s.Name()))
-	}
-	return err
-}
-
-func (s *spool) Write(b []byte) (int, error) {
-	n, err := s.File.Write(b)
-	_, _ = s.digest.Write(b[:n]) // a hash takes everything
-	return n, err
-}
-
-// Reset forgets what was written.
-func (s *spool) Reset() error {
-	s.digest.Reset()
-	if err := s.Truncate(0); err != nil {
-		return err
-	}
-	_, err := s.Seek(0, io.SeekStart)
-	return err
+	return f, err
 }
 
 func (p *pass) spoolIndex(ctx context.Context, repo *repository) (*indexFile, error) {
-	spool, err := p.r.newSpool()
+	downloaded, err := p.r.newFile()
 	if err != nil {
 		return nil, status.DirectoryCreationFailed.Wrap(err)
 	}
-	offsets, tag, err := p.r.downloadIndex(ctx, repo, spool, p.knownTag(repo))
+	offsets, tag, err := p.r.downloadIndex(ctx, repo, downloaded, p.knownTag(repo))
 	if errors.Is(err, helmrepo.ErrNotModified) {
 		return p.unmodifiedIndex()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &indexFile{owner: p.key, offsets: offsets, tag: tag, revision: spool.digest.Digest(), file: spool, size: spool.digest.Size()}, nil
+	return &indexFile{owner: p.key, offsets: offsets, tag: tag, revision: downloaded.Digest(), file: downloaded, size: downloaded.Size()}, nil
 }
 
 // closers is what the run has to close at its end, last opened first.

@@ -11,6 +11,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -164,6 +165,7 @@ func (c *registryCharts) pick(name string, pinned *oci.Manifest) *pick {
 		url:      pinned.Ref,
 		digest:   pinned.Digest.String(),
 		id:       fmt.Sprintf("%q %q %s", c.repo.identity, name, pinned.Digest),
+		key:      blob.Key{Place: c.repo.place, Identity: c.repo.identity, Digest: pinned.Layer.Digest},
 		entry:    []any{pinned.Digest, pinned.Layer.Digest},
 		time:     created,
 		metadata: metadata,

@@ -12,6 +12,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -78,49 +79,42 @@ func (l *layerPass) copy(ctx context.Context) error {
 		return storageFailure(err, status.ArchiveOperationFailed)
 	}
 	defer l.discard(pending)
-	if err := l.download(ctx, pending); err != nil {
+	content, err := l.content(ctx)
+	if err != nil {
 		return err
+	}
+	defer content.Release()
+	if err := content.CopyTo(pending); err != nil {
+		return storageFailure(fmt.Errorf("unable to copy artifact to storage: %w", err), status.ArchiveOperationFailed)
 	}
 	return l.keep(pending, "unable to copy artifact to storage")
 }
 
-// download gets the layer into a sink, of this machine's failures with their own
-// reason.
-func (l *layerPass) download(ctx context.Context, dst fetch.Sink) error {
+// content returns the layer, of this machine's failures with their own reason.
+func (l *layerPass) content(ctx context.Context) (*blob.Blob, error) {
 	limit := int64(maxLayer)
 	if l.chart() {
 		limit = l.r.limits.Archive
 	}
-	sink := &watchedSink{Sink: dst}
-	err := l.pick().fetch(ctx, sink, limit)
+	content, err := l.r.blobs.Get(ctx, l.at.layerKey(l.layer), limit, func(ctx context.Context, dst fetch.Sink, limit int64) error {
+		return l.at.repo.Pull(ctx, l.layer, dst, limit)
+	})
 	var shape *oci.LayerError
-	var local *sinkError
+	var local *blob.WriteError
 	switch {
 	case err == nil:
-		return nil
-	case sink.err != nil:
-		return storageFailure(fmt.Errorf("unable to copy artifact to storage: %w", sink.err), status.ArchiveOperationFailed)
+		return content, nil
 	case errors.As(err, &local):
-		return temporaryFailure(local.err)
+		return nil, temporaryFailure(local)
 	case errors.As(err, &shape):
-		return status.OCILayerOperationFailed.Wrap(err)
+		return nil, status.OCILayerOperationFailed.Wrap(err)
 	}
-	return ociFailure(status.OCILayerOperationFailed, fmt.Errorf("%s: %w", l.failed(), err))
+	return nil, ociFailure(status.OCILayerOperationFailed, fmt.Errorf("%s: %w", l.failed(), err))
 }
 
-// pick is the layer as something to download, once for all objects that ask for it.
-func (l *layerPass) pick() *pick {
-	if l.at.archive != nil && l.layer.MediaType == oci.HelmChartType {
-		return &pick{fetch: l.at.archive.copyTo}
-	}
-	chosen := &pick{
-		id: fmt.Sprintf("%q %s %s", l.at.identity, l.artifact.Digest, l.layer.Digest),
-		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
-			return l.at.repo.Pull(ctx, l.layer, dst, limit)
-		},
-	}
-	l.share(chosen)
-	return chosen
+// layerKey names a layer of the artifact.
+func (at *ociArtifact) layerKey(layer *oci.Layer) blob.Key {
+	return blob.Key{Place: at.repo.Repository(), Identity: at.identity, Digest: layer.Digest}
 }
 
 func (l *layerPass) failed() string {
@@ -166,23 +160,16 @@ func (l *layerPass) extract(ctx context.Context) error {
 // unpack downloads the layer and, once all of it is known to be what the manifest
 // says, puts its files below root.
 func (l *layerPass) unpack(ctx context.Context, root *os.Root) error {
-	spool, err := newSpool()
+	content, err := l.content(ctx)
 	if err != nil {
-		return temporaryFailure(err)
-	}
-	defer func() {
-		if err := spool.discard(); err != nil {
-			l.debugf("temporary file: %v", err)
-		}
-	}()
-	if err := l.download(ctx, spool); err != nil {
 		return err
 	}
+	defer content.Release()
 	var limits tree.Limits
 	if l.chart() {
 		limits = tree.Limits{File: l.r.limits.Unpacked, Total: l.r.limits.Unpacked}
 	}
-	err = tree.UnpackFiles(ctx, sectionOf(spool, l.layer.Size), root, limits)
+	err = tree.UnpackFiles(ctx, content.Section(), root, limits)
 	if err != nil {
 		return status.OCILayerOperationFailed.Wrap(l.unpackError(err))
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// openOCIRepository opens the registry of an Repository with its credentials
+// openOCIRepository opens the registry of an OCIRepository with its credentials
 // and TLS settings. Errors carry their reason.
 func (p *pass) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepository) (*oci.Repository, string, error) {
 	pull, err := p.r.pullSecrets(obj)
@@ -72,7 +72,7 @@ func ociName(obj *sourcev1.OCIRepository) (oci.Name, error) {
 	return name, status.URLInvalid.Wrap(err)
 }
 
-// pulled are the Secrets with logins that an Repository refers to.
+// pulled are the Secrets with logins that an OCIRepository refers to.
 type pulled struct {
 	logins   *auth.PullSecrets // nil if there are none
 	named    bool              // it refers to some, although they may be of no use

@@ -34,7 +34,6 @@ func (p *pass) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.S
 	if err != nil {
 		return nil, acquireFailure(err)
 	}
-	at.archive = archive
 	signer, err := p.r.provenance(ctx, chosen, archive)
 	if err != nil {
 		return nil, verificationFailure(fmt.Errorf("failed to verify %s: %w", chosen.url, err))
@@ -60,6 +59,7 @@ func (r *Reconciler) layerPick(at *ociArtifact, artifact *oci.Artifact) (*pick, 
 		version: build.Version,
 		url:     "oci://" + at.shown,
 		id:      fmt.Sprintf("%q %s", at.identity, artifact.Digest),
+		key:     at.layerKey(layer),
 		file:    archiveName(build),
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return at.repo.Pull(ctx, layer, dst, limit)

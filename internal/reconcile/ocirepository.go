@@ -23,7 +23,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// defaultTag is what an Repository without spec.ref means.
+// defaultTag is what an OCIRepository without spec.ref means.
 const defaultTag = "latest"
 
 func ociRepositoryKind() kind {
@@ -108,13 +108,12 @@ func ociFingerprint(obj *sourcev1.OCIRepository, revision string) (string, error
 	return fingerprintOf(revision, obj.Spec.Ignore, obj.Spec.LayerSelector)
 }
 
-// ociArtifact is what an Repository resolved to.
+// ociArtifact is what an OCIRepository resolved to.
 type ociArtifact struct {
 	repo     *oci.Repository
 	identity string // of the repository
 	digest   digest.Digest
 	artifact *oci.Artifact // nil if the registry was not asked for it yet
-	archive  *spool        // of the chart in it, if its provenance had to be checked
 	revision string
 	shown    string // host/repository:tag, or @digest
 }

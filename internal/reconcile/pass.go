@@ -37,7 +37,6 @@ type pass struct {
 	result      *Result
 	*warnings   // of the result
 
-	prefetched *prefetch // of a chart, nil if there is none
 }
 
 // reconcile takes one object through the run. It always returns a result: a bug

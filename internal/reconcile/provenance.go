@@ -1,13 +1,13 @@
 package reconcile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 
+	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -30,17 +30,16 @@ func (p *pass) verifyProvenance(ctx context.Context, chosen *pick) (*verify.Sign
 	if err != nil {
 		return nil, signatureFailure(chosen, err)
 	}
-	chosen.fetch, chosen.shared = archive.copyTo, true
 	return signer, nil
 }
 
 // acquireFailure attaches the reason to an archive that could not be acquired.
 func acquireFailure(err error) error {
-	var local *sinkError
+	var local *blob.WriteError
 	var download *downloadError
 	switch {
 	case errors.As(err, &local):
-		return storageFailure(fmt.Errorf("unable to copy Helm chart to a temporary file: %w", local.err), status.ArchiveOperationFailed)
+		return storageFailure(fmt.Errorf("unable to copy Helm chart to a temporary file: %w", local), status.ArchiveOperationFailed)
 	case errors.As(err, &download):
 		return pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", download.err))
 	}
@@ -48,19 +47,35 @@ func acquireFailure(err error) error {
 }
 
 // provenance tells who signed an archive, once per run.
-func (r *Reconciler) provenance(ctx context.Context, chosen *pick, archive *spool) (*verify.Signer, error) {
+func (r *Reconciler) provenance(ctx context.Context, chosen *pick, archive *blob.Blob) (*verify.Signer, error) {
 	return r.provenances.do(ctx, chosen.id, func() (*verify.Signer, error) {
-		var file memory
-		err := chosen.provenance(ctx, &file)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		content, err := r.provenanceFile(ctx, chosen)
+		if err != nil {
 			return nil, err
 		}
-		signer, err := verify.Provenance(sectionOf(archive, archive.digest.Size()), chosen.file, file.Bytes(), r.o.Keyring)
+		signer, err := verify.Provenance(archive.Section(), chosen.file, content, r.o.Keyring)
 		if err != nil {
 			return nil, err
 		}
 		return signer, nil
 	})
+}
+
+// provenanceFile returns the provenance file of an archive, or nothing if there is
+// none.
+func (r *Reconciler) provenanceFile(ctx context.Context, chosen *pick) ([]byte, error) {
+	key := blob.Key{Place: chosen.key.Place + " " + chosen.key.Digest.String() + " provenance", Identity: chosen.key.Identity}
+	file, err := r.blobs.Get(ctx, key, fetch.MaxProvenanceBytes, func(ctx context.Context, dst fetch.Sink, _ int64) error {
+		return chosen.provenance(ctx, dst)
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	defer file.Release()
+	return io.ReadAll(file.Section())
 }
 
 // verifyDependency checks the provenance of a chart that another one requires.
@@ -72,24 +87,6 @@ func (r *Reconciler) verifyDependency(ctx context.Context, d *dependency) error 
 	if _, err := r.provenance(ctx, d.chosen, archive); err != nil {
 		return fmt.Errorf("failed to verify %s: %w", d.chosen.url, err)
 	}
-	return nil
-}
-
-// copyTo writes what was spooled. It has the form of a pick's fetch.
-func (s *spool) copyTo(_ context.Context, dst fetch.Sink, _ int64) error {
-	if err := dst.Reset(); err != nil {
-		return err
-	}
-	_, err := io.Copy(dst, sectionOf(s, s.digest.Size()))
-	return err
-}
-
-// memory is a sink for small files.
-type memory struct{ bytes.Buffer }
-
-// Reset forgets what was written.
-func (m *memory) Reset() error {
-	m.Buffer.Reset()
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
@@ -192,6 +193,7 @@ type Reconciler struct {
 	o          Options
 	limits     chart.Limits
 	progress   Progress
+	blobs      *blob.Pool // all that is downloaded, but for indexes and trees
 
 	results     memo[store.Key, *Result]
 	opened      memo[store.Key, *repository]
@@ -208,15 +210,9 @@ type Reconciler struct {
 	trust       func() *Trust
 	reading     func() http.RoundTripper // to servers that get no credentials
 
-	looked    map[store.Key][]string       // at paths of GitRepositories
-	requests  map[string]int               // of archives, by how many objects
-	downloads memo[string, *download]      // of what several ask for
-	archives  memo[string, *spool]         // of dependencies
-	trees     memo[store.Key, *sourceTree] // of Git repositories and buckets
-	unpacked  memo[store.Key, *os.Root]    // of those that were unpacked
-
-	mu       sync.Mutex
-	arrivals map[store.Key]*arrival // of indexes
+	looked   map[store.Key][]string       // at paths of GitRepositories
+	trees    memo[store.Key, *sourceTree] // of Git repositories and buckets
+	unpacked memo[store.Key, *os.Root]    // of those that were unpacked
 
 	logins  logins
 	closers closers
@@ -239,6 +235,7 @@ func New(inv *Inventory, st *store.Store, e Edges, o Options) *Reconciler {
 		getenv:     e.Getenv,
 		logins:     newLogins(e, o),
 		reading:    reading,
+		blobs:      blob.NewPool(0),
 		trust:      sync.OnceValue(newTrust(o, reading)),
 		o:          o,
 		limits:     chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
@@ -289,13 +286,13 @@ func ClassOf(err error) Class {
 // Close lets go of the files and connections that the run kept open.
 func (r *Reconciler) Close() error {
 	r.registries.CloseIdleConnections()
-	return errors.Join(r.closers.close(), r.temp.Close())
+	return errors.Join(r.blobs.Close(), r.closers.close(), r.temp.Close())
 }
 
 // Run reconciles the objects and returns their results in the same order. The error is
 // that the next run would not remember what became of those without artifacts.
 func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) ([]*Result, error) {
-	r.progress, r.requests, r.looked = progress, requests(objects), lookedAt(objects)
+	r.progress, r.looked = progress, lookedAt(objects)
 	results := make([]*Result, len(objects))
 	order := sourcesFirst(objects)
 	ordered(len(order), r.o.Concurrency, func(i int) {
@@ -365,7 +362,6 @@ func (r *Reconciler) result(ctx context.Context, adm *admission.Admitted) *Resul
 	result, err := r.results.do(ctx, keyOf(adm), func() (*Result, error) {
 		r.progress.Started(adm)
 		result := r.reconcile(ctx, adm)
-		r.arrival(keyOf(adm)).announce(nil) // for who waits for one that will not come
 		r.progress.Finished(result)
 		return result, nil
 	})

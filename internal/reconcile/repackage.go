@@ -71,21 +71,14 @@ func (p *pass) repackage(ctx context.Context, obj *sourcev1.HelmChart, chosen *p
 
 // downloadChart gets an archive and reads it.
 func (p *pass) downloadChart(ctx context.Context, chosen *pick) (*helmchart.Chart, error) {
-	spool, err := newSpool()
+	archive, err := p.r.archive(ctx, chosen)
 	if err != nil {
-		return nil, status.DirectoryCreationFailed.Wrap(err)
-	}
-	defer func() {
-		if err := spool.discard(); err != nil {
-			p.debugf("temporary file: %v", err)
-		}
-	}()
-	if err := p.r.download(ctx, chosen, spool); err != nil {
 		return nil, err
 	}
+	defer archive.Release()
 	limits := p.r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.name, Version: chosen.version})
-	c, err := chart.Load(sectionOf(spool, spool.digest.Size()), limits)
+	c, err := chart.Load(archive.Section(), limits)
 	if err != nil {
 		return nil, status.ChartPackageError.Wrap(fmt.Errorf("failed to load downloaded chart: %w", err))
 	}

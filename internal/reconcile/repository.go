@@ -43,7 +43,7 @@ type repository struct {
 	indexed  indexed        // nil for a registry
 	registry *oci.Namespace // nil for all others
 	tls      *auth.Identity
-	basic    auth.Logins // user name and password of an Repository repository, nil if it has none
+	basic    auth.Logins // user name and password of an HTTP repository, nil if it has none
 	// identity is equal for two repositories that give the same answers, within one
 	// run, and that are waited for as long. It holds no secret, but must not be stored: it means nothing later.
 	identity string

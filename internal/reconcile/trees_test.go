@@ -9,8 +9,6 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/fetch"
-	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -91,8 +89,7 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	client := fetch.NewClient(fetch.Config{Now: time.Now})
-	r := &Reconciler{store: st, client: client, registries: oci.NewClient(client)}
+	r := New(NewInventory(nil), st, Edges{Now: time.Now}, Options{})
 	defer func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

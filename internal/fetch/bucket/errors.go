@@ -34,7 +34,7 @@ type storeHints struct {
 	permissions string // of those that there are
 }
 
-// A Error tells what is wrong with a bucket.
+// An Error tells what is wrong with a bucket.
 type Error struct {
 	text string
 	hint string

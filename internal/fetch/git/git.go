@@ -78,7 +78,7 @@ func orDefault[T int | int64](value, otherwise T) T {
 	return value
 }
 
-// Checkout fetches what a GitRepository names. Errors have source-controller's texts; a *GitEmptyError tells that there is
+// Checkout fetches what a GitRepository names. Errors have source-controller's texts; a *EmptyError tells that there is
 // no commit at all.
 func Checkout(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, error) {
 	u, err := auth.ParseURL(o.URL)

@@ -23,7 +23,7 @@ type Options struct {
 	Useless         string // what is wrong with a Secret that holds no login, "" if it does or there is none
 }
 
-// Repository is a Helm repository on an Repository server. It is safe for use by many goroutines.
+// Repository is a Helm repository on an HTTP server. It is safe for use by many goroutines.
 type Repository struct {
 	client    *fetch.Client
 	base      *url.URL // normalised, without user and password
@@ -121,7 +121,7 @@ func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) 
 	}
 }
 
-// A Tag is the name that a server gives to the version of a file, a strong entity tag of Repository: two files with the same
+// A Tag is the name that a server gives to the version of a file, a strong entity tag of HTTP: two files with the same
 // have the same bytes. It is empty if the server gives none, or another server answered in its stead.
 type Tag string
 

@@ -162,7 +162,7 @@ func (e *LayerError) Hint() string { return e.hint }
 // TooLarge tells whether there is such a layer, but with more bytes than it may have.
 func (e *LayerError) TooLarge() bool { return e.tooLarge }
 
-// An Layer is one layer of an artifact.
+// A Layer is one layer of an artifact.
 type Layer struct {
 	MediaType string
 	Digest    digest.Digest

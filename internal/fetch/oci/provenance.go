@@ -18,7 +18,7 @@ func (o *Namespace) ProvenanceFile(ctx context.Context, m *Manifest, dst fetch.S
 	return o.blob(ctx, m, &blob{desc: *m.Provenance, dst: dst, limit: fetch.MaxProvenanceBytes})
 }
 
-// Provenance is ProvenanceFile for an archive that [Client.OCIArchive] downloads.
+// Provenance is ProvenanceFile for an archive that [Client.Archive] downloads.
 func (c *Client) Provenance(ctx context.Context, ref, version string, o Options, dst fetch.Sink) error {
 	repo, m, err := c.pinReference(ctx, ref, version, o)
 	if err != nil {

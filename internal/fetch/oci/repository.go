@@ -47,7 +47,7 @@ type Name struct {
 	shown string // host/repository as Flux shows it
 }
 
-// ParseURL reads spec.url of an Repository. A host without a dot, a port, or the name localhost is no host, but the
+// ParseURL reads spec.url of an OCIRepository. A host without a dot, a port, or the name localhost is no host, but the
 // first part of a repository at Docker Hub. The error is an [*RepositoryURLError].
 func ParseURL(raw string) (Name, error) {
 	refuse := func(reason, hint string) (Name, error) { return Name{}, &RepositoryURLError{reason, hint} }
@@ -153,7 +153,7 @@ func (c *Client) PlainHTTP(ctx context.Context, n Name, o Options) (bool, error)
 	return false, answer.Body.Close()
 }
 
-// An Repository is one repository of a registry. It is safe for use by many goroutines.
+// A Repository is one repository of a registry. It is safe for use by many goroutines.
 type Repository struct {
 	Name
 
@@ -168,7 +168,7 @@ func (c *Client) Repository(n Name, o Options) *Repository {
 // Insecure tells whether the registry is reached over plain HTTP.
 func (r *Repository) Insecure() bool { return r.oci.options.Insecure }
 
-// Reading is [OCI.Reading] of the registry.
+// Reading is [Namespace.Reading] of the registry.
 func (r *Repository) Reading() http.RoundTripper { return r.oci.Reading() }
 
 // operation is one of those that spec.timeout bounds. Waiting for this process's own transfers does not count.

@@ -24,7 +24,7 @@ func (o *Namespace) Reading() http.RoundTripper {
 }
 
 // Reading is a transport to servers that belong to no repository, such as those that know of revoked certificates. It
-// shows them no credentials, and is else as patient as that of [OCI.Reading].
+// shows them no credentials, and is else as patient as that of [Namespace.Reading].
 func (c *Client) Reading() http.RoundTripper {
 	return &readingTransport{
 		client:     c.Client,

@@ -1,0 +1,216 @@
+package blob_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// content is a download of a text that counts how often it is made.
+func content(text string, calls *atomic.Int64) blob.Get {
+	return func(ctx context.Context, dst fetch.Sink, _ int64) error {
+		calls.Add(1)
+		fetch.Warn(ctx, errors.New("about "+text))
+		_, err := io.WriteString(dst, text)
+		return err
+	}
+}
+
+func read(t *testing.T, b *blob.Blob) string {
+	t.Helper()
+	text, err := io.ReadAll(b.Section())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func closed(t *testing.T, p *blob.Pool) *blob.Pool {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// TestGetOnce has many ask for the same: one downloads, all hear its warning.
+func TestGetOnce(t *testing.T) {
+	p := closed(t, blob.NewPool(0))
+	var calls, warnings atomic.Int64
+	ctx := fetch.WithWarnings(t.Context(), func(error) { warnings.Add(1) })
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			b, err := p.Get(ctx, blob.Key{Place: "here"}, 10, content("hello", &calls))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer b.Release()
+			if got := read(t, b); got != "hello" || b.Size() != 5 || b.Digest() != godigest.FromString("hello") {
+				t.Errorf("got %q, %d bytes, %s", got, b.Size(), b.Digest())
+			}
+		})
+	}
+	group.Wait()
+	if calls.Load() != 1 || warnings.Load() != 20 {
+		t.Errorf("%d downloads, %d warnings", calls.Load(), warnings.Load())
+	}
+}
+
+// TestKeys holds keys against each other: who asks counts, also for one digest.
+func TestKeys(t *testing.T) {
+	p := closed(t, blob.NewPool(0))
+	var calls atomic.Int64
+	d := godigest.FromString("hello")
+	for i, key := range []blob.Key{{Place: "a"}, {Place: "b"}, {Place: "a", Identity: "bob"}, {Place: "a", Digest: d}, {Place: "a", Identity: "bob", Digest: d}} {
+		for range 2 {
+			if _, err := p.Get(t.Context(), key, 10, content("hello", &calls)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if calls.Load() != int64(i)+1 {
+			t.Errorf("%+v: %d downloads", key, calls.Load())
+		}
+	}
+}
+
+func TestLasting(t *testing.T) {
+	d := godigest.FromString("hello")
+	for _, tt := range []struct {
+		key  blob.Key
+		name string
+		ok   bool
+	}{
+		{blob.Key{Place: "a"}, "a", true},
+		{blob.Key{Place: "a", Identity: "bob", Digest: d}, d.String(), true},
+		{blob.Key{Place: "a", Identity: "bob"}, "", false},
+	} {
+		if name, ok := tt.key.Lasting(); name != tt.name || ok != tt.ok {
+			t.Errorf("%+v: %q, %t", tt.key, name, ok)
+		}
+	}
+}
+
+// TestFailures counts for all who ask later, whatever failed.
+func TestFailures(t *testing.T) {
+	p := closed(t, blob.NewPool(0))
+	var calls atomic.Int64
+	down := errors.New("down")
+	failing := func(context.Context, fetch.Sink, int64) error { calls.Add(1); return down }
+	for range 2 {
+		if _, err := p.Get(t.Context(), blob.Key{Place: "a"}, 10, failing); !errors.Is(err, down) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if calls.Load() != 1 {
+		t.Errorf("%d attempts", calls.Load())
+	}
+	var mismatch *digest.MismatchError
+	wrong := blob.Key{Place: "a", Digest: godigest.FromString("other")}
+	if _, err := p.Get(t.Context(), wrong, 10, content("hello", &calls)); !errors.As(err, &mismatch) {
+		t.Errorf("got %v, want a mismatch", err)
+	}
+	wrong.Digest = godigest.SHA512.FromString("hello")
+	if _, err := p.Get(t.Context(), wrong, 10, content("hello", &calls)); err != nil {
+		t.Errorf("by another algorithm: %v", err)
+	}
+}
+
+// TestGivenUp has the first of two callers end: that says nothing about the bytes, and the second one gets them.
+func TestGivenUp(t *testing.T) {
+	p := closed(t, blob.NewPool(0))
+	ctx, cancel := context.WithCancel(t.Context())
+	started := make(chan struct{})
+	first := make(chan error)
+	go func() {
+		_, err := p.Get(ctx, blob.Key{Place: "a"}, 10, func(ctx context.Context, _ fetch.Sink, _ int64) error {
+			close(started)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		first <- err
+	}()
+	<-started
+	second := make(chan error)
+	var calls atomic.Int64
+	go func() {
+		_, err := p.Get(t.Context(), blob.Key{Place: "a"}, 10, content("hello", &calls))
+		second <- err
+	}()
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first: %v", err)
+	}
+	if err := <-second; err != nil || calls.Load() != 1 {
+		t.Errorf("the second: %v after %d downloads", err, calls.Load())
+	}
+}
+
+// TestKept discards what was used longest ago, and nothing that is in use.
+func TestKept(t *testing.T) {
+	p := closed(t, blob.NewPool(10))
+	var calls atomic.Int64
+	get := func(place string) *blob.Blob {
+		b, err := p.Get(t.Context(), blob.Key{Place: place}, 10, content("12345", &calls))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	used := get("used")
+	for _, place := range []string{"a", "b", "c"} {
+		get(place).Release()
+	}
+	if got := read(t, used); got != "12345" {
+		t.Errorf("got %q", got)
+	}
+	before := calls.Load()
+	get("c").Release()
+	get("b").Release()
+	get("used").Release()
+	if calls.Load() != before {
+		t.Errorf("%d downloads of what is kept", calls.Load()-before)
+	}
+	if get("a").Release(); calls.Load() != before+1 {
+		t.Error("kept more than it may")
+	}
+	used.Release()
+	used.Release() // again is nothing
+}
+
+type full struct{ bytes.Buffer }
+
+func (*full) Reset() error { return nil }
+
+func (*full) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+// TestWriteError tells failures of this machine from those of a server.
+func TestWriteError(t *testing.T) {
+	p := closed(t, blob.NewPool(0))
+	var calls atomic.Int64
+	b, err := p.Get(t.Context(), blob.Key{Place: "a"}, 10, content("hello", &calls))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var local *blob.WriteError
+	if err := b.CopyTo(new(full)); !errors.As(err, &local) {
+		t.Errorf("got %v, want a WriteError", err)
+	}
+	t.Setenv("TMPDIR", t.TempDir()+"/none")
+	if _, err := p.Get(t.Context(), blob.Key{Place: "b"}, 10, content("hello", &calls)); !errors.As(err, &local) {
+		t.Errorf("got %v, want a WriteError", err)
+	}
+}

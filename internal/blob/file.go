@@ -1,0 +1,99 @@
+package blob
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+)
+
+// A File is a temporary file that knows the digest and the size of what was written to it. It is a [fetch.Sink], for one
+// goroutine at a time; once nothing is written any more, many may read it.
+type File struct {
+	file   *os.File
+	digest *digest.Writer
+	linked bool // has a name in the file system
+}
+
+// Create makes an empty temporary file, which stays until it is closed. Where the system allows it, it has no name, so that
+// not even a killed run leaves it behind.
+func Create() (*File, error) {
+	file, err := os.CreateTemp("", "helmsrc-*")
+	var failed *fs.PathError
+	switch {
+	case errors.As(err, &failed): // the name is another one in every run
+		return nil, fmt.Errorf("a temporary file in %s: %w", os.TempDir(), failed.Err)
+	case err != nil:
+		return nil, err
+	}
+	f := &File{file: file, digest: digest.NewWriter(godigest.Canonical)}
+	f.linked = os.Remove(file.Name()) != nil
+	return f, nil
+}
+
+// Write implements io.Writer.
+func (f *File) Write(b []byte) (int, error) {
+	n, err := f.file.Write(b)
+	_, _ = f.digest.Write(b[:n]) // a hash takes everything
+	return n, withoutName(err)
+}
+
+// withoutName leaves the name of a temporary file out, which is another one in every run.
+func withoutName(err error) error {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return fmt.Errorf("a temporary file: %w", failed.Err)
+	}
+	return err
+}
+
+// Reset discards what was written.
+func (f *File) Reset() error {
+	f.digest.Reset()
+	if err := f.file.Truncate(0); err != nil {
+		return withoutName(err)
+	}
+	_, err := f.file.Seek(0, io.SeekStart)
+	return withoutName(err)
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *File) ReadAt(b []byte, off int64) (int, error) { return f.file.ReadAt(b, off) }
+
+// Section returns a reader of all that was written.
+func (f *File) Section() *io.SectionReader { return io.NewSectionReader(f, 0, f.Size()) }
+
+// Digest returns the SHA-256 digest of what was written.
+func (f *File) Digest() digest.Digest { return f.digest.Digest() }
+
+// Size returns the number of bytes that were written.
+func (f *File) Size() int64 { return f.digest.Size() }
+
+// compare returns a *digest.MismatchError if the bytes are not those of the digest.
+func (f *File) compare(want digest.Digest) error {
+	got := f.Digest()
+	if want.Algorithm() != got.Algorithm() {
+		var err error
+		if got, err = want.Algorithm().FromReader(f.Section()); err != nil {
+			return err
+		}
+	}
+	if got != want {
+		return &digest.MismatchError{Want: want, Got: got}
+	}
+	return nil
+}
+
+// Close discards the file.
+func (f *File) Close() error {
+	err := f.file.Close()
+	if f.linked {
+		err = errors.Join(err, os.Remove(f.file.Name()))
+	}
+	return err
+}
