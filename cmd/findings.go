@@ -18,6 +18,8 @@ type telling struct {
 	placed bool
 	// brief leaves out the line of the file, and what to do in general.
 	brief bool
+	// others are the places of findings with the same cause that are not told by themselves.
+	others string
 }
 
 // tell prints a finding and keeps it for the reports.
@@ -45,6 +47,9 @@ func (c *console) tellAs(f finding.Finding, t telling) {
 			text += "  at " + oneLine(f.Pos.String()) + "\n"
 		}
 		text += c.excerpt(f, level) + seeAlso(f)
+	}
+	if t.others != "" && !c.json {
+		text += "  also " + reconcile.RedactText(t.others) + "\n"
 	}
 	if hint := c.hintOf(f, t.brief); hint != "" {
 		text += c.format(levelHint, t.at, reconcile.RedactText(hint), f)

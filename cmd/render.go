@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
@@ -73,6 +74,7 @@ func (a *app) tellRendered(in *input) {
 	for _, r := range in.rendered.Rejections {
 		a.reject(in, r.Object, r.Err)
 	}
+	var told []finding.Finding
 	for _, n := range in.rendered.Notices {
 		f := reconcile.NewFinding(n.Object, n.Code, n.Text, n.Hint, n.Place)
 		at := subject{f.Kind, f.Namespace, f.Name}
@@ -92,7 +94,8 @@ func (a *app) tellRendered(in *input) {
 		if in.validating {
 			in.found = append(in.found, f)
 		} else if !a.console.silenced(&in.ignores, f) {
-			a.console.tellAs(f, telling{at: at, placed: true, brief: true})
+			told = append(told, f)
 		}
 	}
+	a.console.tellAlike(told, true)
 }

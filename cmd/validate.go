@@ -125,9 +125,7 @@ func (a *app) judge(j *judged) {
 
 func (a *app) tellVerdict(v *verdict) {
 	v.judge(a.console, &v.judged[0].in.ignores)
-	for _, f := range v.told {
-		a.console.tell(f)
-	}
+	a.console.tellAlike(v.told, false)
 }
 
 // verdict is what validate makes of the findings.

@@ -178,9 +178,7 @@ func (s *Set) AddBuilt(objects ...*Object) {
 				s.faults = append(s.faults, kindError(o))
 			}
 		default:
-			if name := Promised(o.Content); name != "" {
-				s.promise(o, name)
-			}
+			s.promisesOf(o)
 			s.version(o)
 		}
 		s.kinds[groupKind{o.Group(), o.Kind}]++

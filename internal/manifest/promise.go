@@ -1,73 +1,200 @@
 package manifest
 
-import "cmp"
+import (
+	"slices"
+	"strings"
 
-// promise is a Secret that something in the cluster makes of an object.
+	"go.yaml.in/yaml/v3"
+)
+
+// recipe is how a controller in the cluster makes Secrets or ConfigMaps of an object.
+type recipe struct {
+	group, kind string
+	makes       string
+	names       []string // fields with the name, the first that is there counts; * is every element of a list
+	namespace   string   // the field with the namespace, "" for that of the object
+	suffix      string   // added to the name
+}
+
+const (
+	aSecret    = "Secret"
+	aConfigMap = "ConfigMap"
+	ownName    = "metadata.name"
+)
+
+// recipes are the controllers that people use, a line for each thing that one makes.
+var recipes = []recipe{
+	{group: "bitnami.com", kind: "SealedSecret", makes: aSecret, names: []string{"spec.template.metadata.name", ownName}},
+	{group: "external-secrets.io", kind: "ExternalSecret", makes: aSecret, names: []string{"spec.target.name", ownName}},
+	{group: "kubernetes-client.io", kind: "ExternalSecret", makes: aSecret, names: []string{ownName}},
+	{group: "cert-manager.io", kind: "Certificate", makes: aSecret, names: []string{"spec.secretName"}},
+	{group: "onepassword.com", kind: "OnePasswordItem", makes: aSecret, names: []string{ownName}},
+	{group: "secrets.hashicorp.com", kind: "VaultStaticSecret", makes: aSecret, names: []string{"spec.destination.name"}},
+	{group: "secrets.hashicorp.com", kind: "VaultDynamicSecret", makes: aSecret, names: []string{"spec.destination.name"}},
+	{group: "secrets.hashicorp.com", kind: "VaultPKISecret", makes: aSecret, names: []string{"spec.destination.name"}},
+	{group: "secrets.hashicorp.com", kind: "HCPVaultSecretsApp", makes: aSecret, names: []string{"spec.destination.name"}},
+	{group: "ricoberger.de", kind: "VaultSecret", makes: aSecret, names: []string{ownName}},
+	{group: "isindir.github.com", kind: "SopsSecret", makes: aSecret, names: []string{"spec.secretTemplates.*.name"}},
+	{group: "spv.no", kind: "AzureKeyVaultSecret", makes: aSecret, names: []string{"spec.output.secret.name"}},
+	{group: "secrets.doppler.com", kind: "DopplerSecret", makes: aSecret, names: []string{"spec.managedSecret.name"}, namespace: "spec.managedSecret.namespace"},
+	{group: "secrets.infisical.com", kind: "InfisicalSecret", makes: aSecret, names: []string{"spec.managedSecretReference.secretName"}, namespace: "spec.managedSecretReference.secretNamespace"},
+	{group: "k8s.bitwarden.com", kind: "BitwardenSecret", makes: aSecret, names: []string{"spec.secretName"}},
+	{group: "secretgenerator.mittwald.de", kind: "StringSecret", makes: aSecret, names: []string{ownName}},
+	{group: "secretgenerator.mittwald.de", kind: "BasicAuth", makes: aSecret, names: []string{ownName}},
+	{group: "secretgenerator.mittwald.de", kind: "SSHKeyPair", makes: aSecret, names: []string{ownName}},
+	{group: "secretgen.k14s.io", kind: "Password", makes: aSecret, names: []string{ownName}},
+	{group: "secretgen.k14s.io", kind: "SSHKey", makes: aSecret, names: []string{ownName}},
+	{group: "secretgen.k14s.io", kind: "RSAKey", makes: aSecret, names: []string{ownName}},
+	{group: "secretgen.k14s.io", kind: "Certificate", makes: aSecret, names: []string{ownName}},
+	{group: "secretgen.carvel.dev", kind: "SecretImport", makes: aSecret, names: []string{ownName}},
+	{group: "secretgen.carvel.dev", kind: "SecretTemplate", makes: aSecret, names: []string{ownName}},
+	{group: "objectbucket.io", kind: "ObjectBucketClaim", makes: aSecret, names: []string{ownName}},
+	{group: "objectbucket.io", kind: "ObjectBucketClaim", makes: aConfigMap, names: []string{ownName}},
+	{group: "kafka.strimzi.io", kind: "KafkaUser", makes: aSecret, names: []string{ownName}},
+	{group: "postgresql.cnpg.io", kind: "Cluster", makes: aSecret, names: []string{ownName}, suffix: "-app"},
+	{group: "postgresql.cnpg.io", kind: "Cluster", makes: aSecret, names: []string{ownName}, suffix: "-superuser"},
+	{group: "rabbitmq.com", kind: "RabbitmqCluster", makes: aSecret, names: []string{ownName}, suffix: "-default-user"},
+	{group: "elasticsearch.k8s.elastic.co", kind: "Elasticsearch", makes: aSecret, names: []string{ownName}, suffix: "-es-elastic-user"},
+	{group: "infra.contrib.fluxcd.io", kind: "Terraform", makes: aSecret, names: []string{"spec.writeOutputsToSecret.name"}},
+	// Crossplane's, of whatever kind.
+	{makes: aSecret, names: []string{"spec.writeConnectionSecretToRef.name"}, namespace: "spec.writeConnectionSecretToRef.namespace"},
+}
+
+// maxPromises bounds what one object may make.
+const maxPromises = 100
+
+// promise is a Secret or a ConfigMap that something in the cluster makes of an object.
 type promise struct {
-	by     *Object
-	secret string
+	by    *Object
+	makes key
 }
 
-// promised is the name of the Secret that a controller in the cluster makes of an object, "" for none. The Secret is
-// in the object's namespace.
-func promised(o *Object, field func(path ...string) string) string {
-	switch (groupKind{o.Group(), o.Kind}) {
-	case groupKind{"bitnami.com", "SealedSecret"}:
-		return cmp.Or(field("spec", "template", "metadata", "name"), o.Name)
-	case groupKind{"external-secrets.io", "ExternalSecret"}:
-		return cmp.Or(field("spec", "target", "name"), o.Name)
-	case groupKind{"cert-manager.io", "Certificate"}:
-		return field("spec", "secretName")
+// promised lists what controllers in the cluster make of an object.
+func promised(o *Object, texts func(path ...string) []string) []promise {
+	var list []promise
+	for _, r := range recipes {
+		if r.kind != "" && (r.group != o.Group() || r.kind != o.Kind) {
+			continue
+		}
+		namespace := o.Namespace
+		if r.namespace != "" {
+			namespace = slices.Concat(texts(strings.Split(r.namespace, ".")...), []string{namespace})[0]
+		}
+		for _, field := range r.names {
+			names := texts(strings.Split(field, ".")...)
+			for _, name := range names {
+				if len(list) < maxPromises {
+					list = append(list, promise{o, key{"", r.makes, namespace, name + r.suffix}})
+				}
+			}
+			if len(names) > 0 {
+				break
+			}
+		}
 	}
-	return ""
+	return list
 }
 
-// Promised is the name of the Secret that a controller in the cluster makes of an object that was built, "" for none.
-func Promised(content map[string]any) string {
-	field := fieldOf(content)
-	return promised(&Object{APIVersion: field("apiVersion"), Kind: field("kind"), Name: field("metadata", "name")}, field)
+// Made is a Secret or a ConfigMap that a controller in the cluster makes.
+type Made struct{ Kind, Namespace, Name string }
+
+// Promised lists what controllers in the cluster make of an object that was built.
+func Promised(content map[string]any) []Made {
+	texts := textsOf(content)
+	text := func(path ...string) string { return strings.Join(texts(path...), "") }
+	o := &Object{APIVersion: text("apiVersion"), Kind: text("kind"), Namespace: text("metadata", "namespace"), Name: text("metadata", "name")}
+	var list []Made
+	for _, p := range promised(o, texts) {
+		list = append(list, Made{p.makes.kind, p.makes.namespace, p.makes.name})
+	}
+	return list
 }
 
-// A Maker is an object of which a controller in the cluster makes a Secret in the same namespace.
+// A Maker is an object of which a controller in the cluster makes something.
 type Maker struct {
 	Object *Object
-	Secret string
+	Makes  Made
 }
 
-// Makers lists the objects of a file of which Secrets are made.
+// Makers lists the objects of a file of which something is made.
 func (f *File) Makers() []Maker {
 	if f.batch == nil {
 		return nil
 	}
 	var list []Maker
 	for _, p := range f.batch.promises {
-		list = append(list, Maker{p.by, p.secret})
+		list = append(list, Maker{p.by, Made{p.makes.kind, p.makes.namespace, p.makes.name}})
 	}
 	return list
 }
 
 // promise remembers what an object of another kind will make.
-func (s *Set) promise(o *Object, name string) {
+func (s *Set) promise(p promise) {
 	if s.promises == nil {
 		s.promises = map[key]*Object{}
 	}
-	s.promises[key{"", "Secret", o.Namespace, name}] = o
+	s.promises[p.makes] = p.by
 }
 
-// fieldOf reads texts of an object that was built.
-func fieldOf(content map[string]any) func(path ...string) string {
-	return func(path ...string) string {
-		var v any = content
-		for _, step := range path {
-			m, _ := v.(map[string]any)
-			v = m[step]
-		}
-		text, _ := v.(string)
-		return text
+// promisesOf takes up what an object that was built will make.
+func (s *Set) promisesOf(o *Object) {
+	for _, p := range promised(o, textsOf(o.Content)) {
+		s.promise(p)
 	}
 }
 
-// maker is what makes a Secret in the cluster that is nowhere else, nil for nothing that is known.
+// textsOf reads texts of an object that was built.
+func textsOf(content map[string]any) func(path ...string) []string {
+	return func(path ...string) []string { return textsAt(content, path) }
+}
+
+func textsAt(v any, path []string) []string {
+	if len(path) == 0 {
+		if text, ok := v.(string); ok && text != "" {
+			return []string{text}
+		}
+		return nil
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return textsAt(v[path[0]], path[1:])
+	case []any:
+		if path[0] != "*" {
+			return nil
+		}
+		var list []string
+		for _, e := range v {
+			list = append(list, textsAt(e, path[1:])...)
+		}
+		return list
+	}
+	return nil
+}
+
+// nodeTexts reads texts of an object in a file.
+func nodeTexts(n *yaml.Node) func(path ...string) []string {
+	return func(path ...string) []string { return nodeTextsAt(n, path) }
+}
+
+func nodeTextsAt(n *yaml.Node, path []string) []string {
+	star := slices.Index(path, "*")
+	if star < 0 {
+		if text := scalar(n, path...); text != "" {
+			return []string{text}
+		}
+		return nil
+	}
+	var list []string
+	for i := 0; ; i++ {
+		e := element(at(n, path[:star]...), i)
+		if e == nil {
+			return list
+		}
+		list = append(list, nodeTextsAt(resolve(e), path[star+1:])...)
+	}
+}
+
+// maker is what makes something in the cluster that is nowhere else, nil for nothing that is known.
 func (s *Set) maker(k key) *Object {
 	for _, set := range append([]*Set{s}, s.others()...) {
 		if o := set.promises[k]; o != nil {

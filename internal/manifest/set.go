@@ -28,7 +28,7 @@ type Set struct {
 	skips   []Skip
 	faults  []error // of single objects: the others of the file are used
 
-	promises map[key]*Object // Secrets that something makes in the cluster
+	promises map[key]*Object // Secrets and ConfigMaps that something makes in the cluster
 
 	flux      []FluxNote
 	versioned []*Object
@@ -131,7 +131,7 @@ func (s *Set) commit(b *batch) {
 	}
 	s.versioned = append(s.versioned, b.versioned...)
 	for _, p := range b.promises {
-		s.promise(p.by, p.secret)
+		s.promise(p)
 	}
 	for gk, n := range b.kinds {
 		s.kinds[gk] += n
@@ -356,9 +356,7 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 	case isVersioned(o):
 		b.versioned = append(b.versioned, o)
 	}
-	if name := promised(o, func(path ...string) string { return scalar(n, path...) }); name != "" {
-		b.promises = append(b.promises, promise{o, name})
-	}
+	b.promises = append(b.promises, promised(o, nodeTexts(n))...)
 	if o.Group() == KustomizeGroup && kind == "Kustomization" {
 		return b.kustomization(src, o)
 	}

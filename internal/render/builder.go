@@ -24,7 +24,8 @@ type builder struct {
 	kustomizations map[string]*manifest.Object // Kustomizations that were met, by namespace and name
 	waiting        []*flux                     // built, but their variables are not all known
 	found          map[string]*datum           // ConfigMaps and Secrets, by kind, namespace and name
-	promises       map[string]string           // the kinds of what makes Secrets in the cluster, by the Secret
+	promises       map[string]string           // the kinds of what makes Secrets and ConfigMaps in the cluster, by what they make
+	absent         []absence                   // ConfigMaps and Secrets that were needed and not found
 	objects        []*manifest.Object
 	sources        sources               // that were built
 	unset          map[string]*unsetNote // variables that became empty, by name

@@ -213,11 +213,7 @@ func (b *builder) variablesOf(f *flux) *variables {
 		// In a cluster it may be there all the same. What is not set is told where it is used.
 		v.always, v.open = true, b.o.Tolerant
 		v.hint = missing.hint
-		if missing.reason != "" && b.o.Tolerant {
-			b.notice(Notice{Text: fmt.Sprintf("the variables of %s %s are not known: %s", ref.Kind, ref.Name, missing.reason)})
-			continue
-		}
-		b.warnAt(finding.MissingVariables, f.object, missing.Error(), missing.hint, f.object.Position("spec", "postBuild", "substituteFrom", i))
+		b.absent = append(b.absent, absence{f, i, d})
 	}
 	v.set(post.Substitute, f.hides)
 	v.set(b.o.Variables, public)

@@ -31,7 +31,7 @@ func newIndex(r *Renderer) *index {
 			}
 		}
 		for _, m := range f.Makers() {
-			key := datumKey("Secret", m.Object.Namespace, m.Secret)
+			key := datumKey(m.Makes.Kind, m.Makes.Namespace, m.Makes.Name)
 			x.makers[key] = append(x.makers[key], placed{m.Object, path})
 		}
 	}

@@ -47,17 +47,17 @@ func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum
 	return m
 }
 
-// promise remembers the Secret that a controller in the cluster makes of an object.
+// promise remembers what a controller in the cluster makes of an object.
 func (b *builder) promise(content map[string]any) {
-	_, kind, namespace, _ := identify(content)
-	if name := manifest.Promised(content); name != "" {
-		b.promises[datumKey("Secret", namespace, name)] = kind
+	_, kind, _, _ := identify(content)
+	for _, made := range manifest.Promised(content) {
+		b.promises[datumKey(made.Kind, made.Namespace, made.Name)] = kind
 	}
 }
 
-// maker is the kind of what makes a Secret in the cluster, "" for nothing that is known.
+// maker is the kind of what makes a Secret or a ConfigMap in the cluster, "" for nothing that is known.
 func (b *builder) maker(kind, namespace, name string) string {
-	if maker := b.promises[datumKey(kind, namespace, name)]; maker != "" || kind != "Secret" {
+	if maker := b.promises[datumKey(kind, namespace, name)]; maker != "" {
 		return withArticle(maker)
 	}
 	for _, p := range b.index.makers[datumKey(kind, namespace, name)] {
@@ -66,6 +66,28 @@ func (b *builder) maker(kind, namespace, name string) string {
 		}
 	}
 	return ""
+}
+
+// absence is a ConfigMap or Secret that a Kustomization takes variables from, and that was not found when these were needed.
+type absence struct {
+	flux *flux
+	at   int // in spec.postBuild.substituteFrom
+	d    *datum
+}
+
+// tellAbsent warns of the ConfigMaps and Secrets that are not there. Only now it is known what makes them in the cluster: that
+// may be an object of a Kustomization further down.
+func (b *builder) tellAbsent() {
+	for _, a := range b.absent {
+		ref := a.flux.spec.PostBuild.SubstituteFrom[a.at]
+		missing := b.missing(a.flux, ref, a.d)
+		if missing.reason != "" && b.o.Tolerant {
+			b.notice(Notice{Text: fmt.Sprintf("the variables of %s %s are not known: %s", ref.Kind, ref.Name, missing.reason)})
+			continue
+		}
+		at := a.flux.object.Position("spec", "postBuild", "substituteFrom", a.at)
+		b.warnAt(finding.MissingVariables, a.flux.object, missing.Error(), missing.hint, at)
+	}
 }
 
 // tellSealed warns of a Secret that fails its Kustomization. What nothing here applies may be patched on its way into the

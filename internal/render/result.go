@@ -54,6 +54,7 @@ func (b *builder) run() {
 	}
 	b.settle()
 	b.rest()
+	b.tellAbsent()
 	b.tellDependencies()
 }
 

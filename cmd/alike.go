@@ -1,0 +1,58 @@
+package cmd
+
+import (
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
+
+// maxAlike is how many findings of one cause are told one by one.
+const maxAlike = 3
+
+// cause is equal for findings that say the same of different objects.
+type cause struct {
+	code               finding.Code
+	severity           finding.Severity
+	kind, message, fix string
+}
+
+// tellAlike prints findings in their order. Those of one cause are told once if they are many: at the first, with the
+// places of a few others. All of them are kept for the reports.
+func (c *console) tellAlike(found []finding.Finding, brief bool) {
+	alike := map[cause][]finding.Finding{}
+	for _, f := range found {
+		alike[causeOf(f)] = append(alike[causeOf(f)], f)
+	}
+	told := map[cause]bool{}
+	for _, f := range found {
+		same := alike[causeOf(f)]
+		t := telling{at: subject{f.Kind, f.Namespace, f.Name}, placed: true, brief: brief}
+		many := len(same) > maxAlike && !c.json && f.Severity != finding.Note
+		if many && told[causeOf(f)] {
+			c.keep(f)
+			continue
+		}
+		if many {
+			told[causeOf(f)] = true
+			t.others = placesOf(same[1:])
+		}
+		c.tellAs(f, t)
+	}
+}
+
+func causeOf(f finding.Finding) cause {
+	return cause{f.Code, f.Severity, f.Kind, f.Message, f.Fix}
+}
+
+// placesOf are the objects of findings, each with its place.
+func placesOf(found []finding.Finding) string {
+	var places []string
+	for _, f := range found {
+		name := f.Name
+		if f.Namespace != "" {
+			name = f.Namespace + "/" + name
+		}
+		places = append(places, strings.TrimSpace(f.Kind+" "+name+" at "+oneLine(f.Pos.String())))
+	}
+	return few(places)
+}
