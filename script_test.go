@@ -83,6 +83,7 @@ func helmsrc(program string) int {
 			_, err := fmt.Sscanf(os.Getenv("TERMINAL"), "%dx%d", &width, &height)
 			return width, height, err == nil
 		},
+		Reads:   func() bool { return os.Getenv("STDOUT") == "terminal" },
 		Getenv:  os.Getenv,
 		Now:     func() time.Time { return now },
 		Dial:    network.Dial,

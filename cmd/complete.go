@@ -67,12 +67,12 @@ func (a *app) completeObjects(c *cobra.Command, args []string, begun string) ([]
 	if _, err := a.configure(c, args); err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	files, _, err := splitArguments(args)
-	if err != nil {
-		files = nil
-	}
 	named, _ := c.Flags().GetStringArray("filename")
-	files = slices.DeleteFunc(append(files, named...), pipe)
+	given, err := splitArguments(args, len(named) == 0)
+	if err != nil {
+		given = arguments{}
+	}
+	files := slices.DeleteFunc(slices.Concat(given.files, given.dirs, splitNames(named)), pipe)
 	if len(files) == 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}

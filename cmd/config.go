@@ -219,7 +219,7 @@ func (a *app) configure(c *cobra.Command, args []string) (origins, error) {
 	a.file = file.path
 	// Files that are given as arguments were typed like those of -f: a hook that passes
 	// the changed files does not want all of them.
-	if files, _, err := splitArguments(args); err == nil && len(files) > 0 {
+	if given, err := splitArguments(args, false); err == nil && len(given.files)+len(given.dirs) > 0 {
 		file.forget("filename")
 	}
 	return from, file.apply(c.Name(), c.Flags(), from)

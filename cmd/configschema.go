@@ -69,6 +69,9 @@ func flagSchema(f *pflag.Flag) *schema {
 	}
 	if choices := f.Annotations[choicesAnnotation]; choices != nil {
 		s.Enum = choices
+		if f.DefValue == "" { // what the default is depends on the run
+			s.Enum = append(slices.Clone(choices), "")
+		}
 	}
 	switch f.Value.Type() {
 	case "bool":

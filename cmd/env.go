@@ -30,6 +30,8 @@ type Env struct {
 	// Terminal reports how many columns and lines the terminal behind Stderr has,
 	// and whether there is one. It is asked again and again: windows change.
 	Terminal func() (width, height int, ok bool)
+	// Reads reports whether Stdout is a terminal, where somebody reads. Nil is never.
+	Reads func() bool
 	// Foreground reports whether the terminal is this program's now, and not the shell's or that of another job. Nil is
 	// always.
 	Foreground func() bool
@@ -51,6 +53,7 @@ func Main() int {
 		Stdout:     os.Stdout,
 		Stderr:     os.Stderr,
 		Terminal:   func() (int, int, bool) { return terminalSize(os.Stderr) },
+		Reads:      func() bool { return term.IsTerminal(int(os.Stdout.Fd())) },
 		Foreground: func() bool { return foreground(int(os.Stderr.Fd())) },
 		Getenv:     os.Getenv,
 		Now:        time.Now,

@@ -46,7 +46,7 @@ failures that a retry may help, 130 interrupted.`,
 	o.trust.addDependencies(c.Flags())
 	o.fetch.addRefresh(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := o.output.check(); err != nil {
+		if err := o.output.check(a.env); err != nil {
 			return exitUsage, err
 		}
 		return a.runPass(ctx, o, args, a.printDocuments(&o.output))

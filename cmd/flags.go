@@ -26,7 +26,7 @@ type inputOptions struct {
 }
 
 func (o *inputOptions) add(fs *pflag.FlagSet) {
-	fs.StringArrayVarP(&o.files, "filename", "f", nil, "`file`, directory or glob with manifests, - for stdin (repeatable)")
+	fs.StringArrayVarP(&o.files, "filename", "f", nil, "`file`, directory or glob with manifests, - for stdin (repeatable, or with commas)")
 	fs.BoolVarP(&o.recursive, "recursive", "R", false, "descend into the directories given with -f")
 	fs.StringVarP(&o.namespace, "namespace", "n", "", "only objects of this `namespace` (default: all)")
 	fs.StringVar(&o.defaultNamespace, "default-namespace", "default", "`namespace` of objects that name none")
@@ -49,11 +49,11 @@ type outputOptions struct {
 }
 
 func (o *outputOptions) addFormat(fs *pflag.FlagSet) {
-	o.addFormatDefault(fs, "yaml")
+	o.addFormatDefault(fs, "", " (default: table on a terminal, else yaml)")
 }
 
-func (o *outputOptions) addFormatDefault(fs *pflag.FlagSet, format string) {
-	fs.StringVarP(&o.format, "output", "o", format, "`format` of stdout: yaml, json, jsonl, table, wide, name")
+func (o *outputOptions) addFormatDefault(fs *pflag.FlagSet, format, otherwise string) {
+	fs.StringVarP(&o.format, "output", "o", format, "`format` of stdout: yaml, json, jsonl, table, wide, name"+otherwise)
 	choices(fs, "output", "yaml", "json", "jsonl", "table", "wide", "name")
 }
 

@@ -34,6 +34,7 @@ type input struct {
 
 // common is what the inputs of a run share: one for each cluster.
 type common struct {
+	dirs    []string        // that were named
 	noted   map[string]bool // lines that were printed: files beside the input, what the renderer says, what cannot be read
 	ignores finding.Ignores
 }
@@ -103,21 +104,23 @@ func (r *reading) names() []string {
 
 // read reads the manifests, each file once.
 func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifactsDir string, together bool) (*reading, error) {
-	files, selectors, err := splitArguments(args)
+	given, err := splitArguments(args, len(o.files) == 0)
 	if err != nil {
 		return nil, err
 	}
-	if len(o.files)+len(files) == 0 {
+	selectors := given.selectors
+	if len(o.files)+len(given.files)+len(given.dirs) == 0 {
 		return nil, nothingToRead(selectors)
 	}
+	named := slices.Concat(splitNames(o.files), given.dirs)
 	options, err := a.renderOptions(o)
 	if err != nil {
 		return nil, err
 	}
 	options.Together, options.SkipDirs = together, []string{artifactsDir}
 	in := manifest.Read(ctx, manifest.Options{
-		Files:            o.files,
-		Offered:          files,
+		Files:            named,
+		Offered:          given.files,
 		LookupDirs:       o.lookupDirs,
 		Recursive:        o.recursive,
 		Stdin:            a.env.Stdin,
@@ -125,7 +128,11 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 		SkipDirs:         options.SkipDirs,
 		Secrets:          a.console.secrets,
 	})
-	return &reading{in, render.New(ctx, in, options).Clusters(), selectors, &common{noted: map[string]bool{}}}, nil
+	return &reading{in, render.New(ctx, in, options).Clusters(), selectors, &common{dirs: directoriesAmong(named), noted: map[string]bool{}}}, nil
+}
+
+func directoriesAmong(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isDir(name) })
 }
 
 // inputOf builds a cluster.
@@ -256,7 +263,7 @@ func (o *inputOptions) checkSelectors(ctx context.Context, selectors []selector,
 			e.err = fmt.Errorf("%s: no such object in what could be read of the input", s.text)
 		}
 		if e.hint == "" {
-			e.hint = o.deeper(ctx)
+			e.hint = o.deeper(ctx, inputs[0])
 		}
 		return e
 	}

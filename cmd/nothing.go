@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -15,7 +14,8 @@ import (
 // checkLooked is the usage error for inputs that hold nothing to judge: a check does not
 // pass in silence. Files that are arguments may be of any kind, as a hook passes them.
 func (o *inputOptions) checkLooked(ctx context.Context, inputs []*input, args []string) error {
-	offered := len(args) > 0 && len(o.files) == 0
+	given, err := splitArguments(args, len(o.files) == 0)
+	offered := err == nil && len(given.files) > 0 && len(given.dirs)+len(o.files) == 0
 	for _, in := range inputs {
 		looked := slices.ContainsFunc(in.inventory.Objects(), in.wanted) || len(in.found) > 0 || in.code != exitOK
 		if looked || o.allowEmpty || offered {
@@ -33,7 +33,7 @@ func (o *inputOptions) nothingSelected(ctx context.Context, in *input) error {
 	if in.code == exitUsage { // which is an error that was told
 		return &usageError{err: errors.New("nothing selected: not all of the input could be read")}
 	}
-	hint := o.deeper(ctx)
+	hint := o.deeper(ctx, in)
 	switch {
 	case hint != "":
 	case in.holdsOnly(manifest.KustomizeGroup):
@@ -51,20 +51,11 @@ func (in *input) holdsOnly(group string) bool {
 }
 
 // deeper is a hint that -R would find objects, "" if it would not.
-func (o *inputOptions) deeper(ctx context.Context) string {
-	if o.recursive {
+func (o *inputOptions) deeper(ctx context.Context, in *input) string {
+	if o.recursive || len(in.dirs) == 0 {
 		return ""
 	}
-	var dirs []string
-	for _, name := range o.files {
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			dirs = append(dirs, name)
-		}
-	}
-	if len(dirs) == 0 {
-		return ""
-	}
-	set, _ := manifest.Load(ctx, manifest.Options{Files: dirs, Recursive: true, DefaultNamespace: o.defaultNamespace})
+	set, _ := manifest.Load(ctx, manifest.Options{Files: in.dirs, Recursive: true, DefaultNamespace: o.defaultNamespace})
 	counts := map[string]int{}
 	for _, obj := range set.Objects() {
 		if reconcile.Supports(obj) {

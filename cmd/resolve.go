@@ -33,7 +33,7 @@ the status that a controller would show at that moment.`,
 	o.store.algorithm = "sha256"
 	o.fetch.add(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := o.output.check(); err != nil {
+		if err := o.output.check(a.env); err != nil {
 			return exitUsage, err
 		}
 		return a.runPass(ctx, o, args, a.printResolutions(&o.output))

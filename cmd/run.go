@@ -318,7 +318,15 @@ func (a *app) encoder(o *outputOptions) (*status.Encoder, error) {
 	return status.NewEncoder(a.env.Stdout, status.Format(o.format), a.now())
 }
 
-func (o *outputOptions) check() error {
+// check gives the format its default: a table for people, and else what other programs read.
+func (o *outputOptions) check(env *Env) error {
+	switch {
+	case o.format != "":
+	case env.Reads != nil && env.Reads():
+		o.format = string(status.Table)
+	default:
+		o.format = string(status.YAML)
+	}
 	var names []string
 	for _, f := range status.Formats() {
 		names = append(names, string(f))

@@ -53,21 +53,61 @@ func (s selector) matches(obj *manifest.Object) bool {
 		s.name == obj.Name
 }
 
-// splitArguments takes the arguments that are manifest files for -f values, as
-// pre-commit passes them, and the others as selectors.
-func splitArguments(args []string) (files []string, selectors []selector, err error) {
+// arguments are what a command line names without a flag.
+type arguments struct {
+	dirs      []string // read like those of -f
+	files     []string // as pre-commit passes them: they need not be manifests
+	selectors []selector
+}
+
+// splitArguments takes the arguments that are manifest files or directories for -f
+// values, and the others as selectors. A directory that could be the name of an object is
+// one where alone says that nothing else is read.
+func splitArguments(args []string, alone bool) (arguments, error) {
+	var a arguments
 	for _, arg := range args {
-		if calledManifest(arg) && exists(arg) {
-			files = append(files, arg)
+		switch {
+		case calledManifest(arg) && exists(arg):
+			a.files = append(a.files, arg)
 			continue
+		case isDir(arg) && (alone || calledDirectory(arg)):
+			a.dirs = append(a.dirs, arg)
+			continue
+		case calledDirectory(arg) && !exists(arg):
+			return a, usagef("%s: no such directory", arg)
 		}
 		s, err := parseSelector(arg)
 		if err != nil {
-			return nil, nil, &usageError{err: err, hint: s.meant()}
+			return a, &usageError{err: err, hint: s.meant()}
 		}
-		selectors = append(selectors, s)
+		a.selectors = append(a.selectors, s)
 	}
-	return files, selectors, nil
+	return a, nil
+}
+
+// calledDirectory tells whether an argument cannot be the name of an object.
+func calledDirectory(arg string) bool {
+	return strings.HasSuffix(arg, "/") || arg == "." || arg == ".." ||
+		strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || filepath.IsAbs(arg)
+}
+
+func isDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// splitNames takes values of -f apart at commas, as kubectl does. A file whose name has
+// one is named by itself.
+func splitNames(values []string) []string {
+	var names []string
+	for _, value := range values {
+		if !strings.Contains(value, ",") || exists(value) {
+			names = append(names, value)
+			continue
+		}
+		names = append(names, strings.Split(value, ",")...)
+	}
+	return names
 }
 
 // calledManifest tells whether an argument looks like a file.

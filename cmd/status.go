@@ -36,7 +36,7 @@ stored artifact is altered.`,
 	storage.addDir(c.Flags())
 	storage.addAddress(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := out.check(); err != nil {
+		if err := out.check(a.env); err != nil {
 			return exitUsage, err
 		}
 		if err := reports.check(true); err != nil {
@@ -107,11 +107,12 @@ type remembered struct {
 // selectRemembered keeps what the arguments, the namespace and the manifests ask
 // for, in the order of the manifests if there are any.
 func (a *app) selectRemembered(ctx context.Context, o *inputOptions, dir string, all []*reconcile.Result, args []string) (*remembered, error) {
-	files, selectors, err := splitArguments(args)
+	given, err := splitArguments(args, false) // without -f an argument is what is recorded
 	if err != nil {
 		return nil, err
 	}
-	if len(o.files)+len(files) > 0 {
+	selectors := given.selectors
+	if len(o.files)+len(given.files)+len(given.dirs) > 0 {
 		return a.rememberedOfInput(ctx, o, dir, all, args)
 	}
 	if len(all) == 0 && !o.allowEmpty {

@@ -35,7 +35,7 @@ artifact is altered.`,
 	o.input.add(c.Flags())
 	o.input.addLookup(c.Flags())
 	o.report.add(c.Flags())
-	o.output.addFormatDefault(c.Flags(), "table")
+	o.output.addFormatDefault(c.Flags(), "table", "")
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())
 	o.store.algorithm = "sha256"
@@ -43,7 +43,7 @@ artifact is altered.`,
 	o.trust.add(c.Flags())
 	o.trust.addDependencies(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := o.output.check(); err != nil {
+		if err := o.output.check(a.env); err != nil {
 			return exitUsage, err
 		}
 		return a.runPass(ctx, o, args, a.printVerifications(&o.output))
