@@ -17,16 +17,6 @@ import (
 // Digest is "<algorithm>:<hex>", as OCI and Flux write it.
 type Digest = godigest.Digest
 
-// Algorithm returns the algorithm of that name. Only sha256, sha384 and sha512 are offered: the others that
-// source-controller registers are either broken (sha1) or not understood by OCI registries (blake3).
-func Algorithm(name string) (godigest.Algorithm, error) {
-	a := godigest.Algorithm(name)
-	if newHash(a) == nil {
-		return "", fmt.Errorf("unsupported digest algorithm %q, must be one of: sha256, sha384, sha512", name)
-	}
-	return a, nil
-}
-
 // newHash returns nil for an algorithm that is not offered.
 func newHash(a godigest.Algorithm) hash.Hash {
 	switch a {

@@ -16,20 +16,6 @@ import (
 // helloHex is the SHA-256 of "hello".
 const helloHex = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
-func TestAlgorithm(t *testing.T) {
-	for _, name := range []string{"sha256", "sha384", "sha512"} {
-		a, err := digest.Algorithm(name)
-		if err != nil || a.String() != name {
-			t.Errorf("Algorithm(%q) = %q, %v", name, a, err)
-		}
-	}
-	for _, name := range []string{"", "sha1", "md5", "SHA256", "blake3"} {
-		if a, err := digest.Algorithm(name); err == nil {
-			t.Errorf("Algorithm(%q) = %q, want an error", name, a)
-		}
-	}
-}
-
 func TestParse(t *testing.T) {
 	upper := strings.ToUpper(helloHex)
 	sha512 := "sha512:" + strings.Repeat("ab", 64)

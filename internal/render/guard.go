@@ -210,21 +210,3 @@ func weightOf(n *yaml.Node) int64 {
 	}
 	return sum
 }
-
-// weightOfValue is weightOf of a decoded value.
-func weightOfValue(v any) int64 {
-	sum := int64(nodeWeight)
-	switch v := v.(type) {
-	case string:
-		sum += int64(len(v))
-	case []any:
-		for _, item := range v {
-			sum += weightOfValue(item)
-		}
-	case map[string]any:
-		for k, item := range v {
-			sum += int64(nodeWeight+len(k)) + weightOfValue(item)
-		}
-	}
-	return sum
-}

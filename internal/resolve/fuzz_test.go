@@ -66,7 +66,16 @@ func same(a, b resolve.Candidate) bool {
 
 // tied tells whether only the place in the list decides between two candidates.
 func tied(a, b resolve.Candidate) bool {
-	return resolve.SameVersion(a.Version, b.Version) && a.Created.Equal(b.Created)
+	return sameVersion(a.Version, b.Version) && a.Created.Equal(b.Created)
+}
+
+func sameVersion(a, b string) bool {
+	if a == b {
+		return true
+	}
+	va, errA := semver.NewVersion(strings.ReplaceAll(a, "_", "+"))
+	vb, errB := semver.NewVersion(strings.ReplaceAll(b, "_", "+"))
+	return errA == nil && errB == nil && va.Equal(vb) && va.Metadata() == vb.Metadata()
 }
 
 func checkHighest(t *testing.T, cands []resolve.Candidate, version string, c resolve.Candidate) {

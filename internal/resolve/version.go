@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"strings"
 
@@ -58,20 +57,6 @@ func SetMetadata(version, meta string) (string, error) {
 	}
 	return with.String(), nil
 }
-
-// SameVersion tells whether two spellings mean the same version, build metadata included. A leading "v" does not
-// matter, nor does "_" for "+". What is not a version is compared as a string.
-func SameVersion(a, b string) bool {
-	if a == b {
-		return true
-	}
-	va, errA := semver.NewVersion(strings.ReplaceAll(a, "_", "+"))
-	vb, errB := semver.NewVersion(strings.ReplaceAll(b, "_", "+"))
-	return errA == nil && errB == nil && va.Equal(vb) && va.Metadata() == vb.Metadata()
-}
-
-// SameName tells whether two chart names mean the same chart: in a registry the name may have a path in front.
-func SameName(a, b string) bool { return path.Base(a) == path.Base(b) }
 
 // nameForm is source-controller's. It forbids upper case and "_", although HTTP repositories may well hold such
 // charts (see docs/differences.md).

@@ -66,33 +66,3 @@ func TestValidateVersion(t *testing.T) {
 		}
 	}
 }
-
-func TestSameVersion(t *testing.T) {
-	tests := []struct {
-		a, b string
-		want bool
-	}{
-		{"1.2.3", "1.2.3", true},
-		{"1.2.3", "v1.2.3", true},
-		{"1.2", "1.2.0", true},
-		{"1.2.3+a", "1.2.3_a", true},
-		{"1.2.3+a", "1.2.3+b", false},
-		{"1.2.3+a", "1.2.3", false},
-		{"1.2.3-rc.1", "1.2.3", false},
-		{"1.2.3", "1.2.4", false},
-		{"nightly", "nightly", true},
-		{"nightly", "Nightly", false},
-		{"nightly", "1.2.3", false},
-	}
-	for _, test := range tests {
-		if resolve.SameVersion(test.a, test.b) != test.want || resolve.SameVersion(test.b, test.a) != test.want {
-			t.Errorf("SameVersion(%q, %q) is not %v", test.a, test.b, test.want)
-		}
-	}
-}
-
-func TestSameName(t *testing.T) {
-	if !resolve.SameName("another/grafana", "grafana") || resolve.SameName("grafana", "grafana-agent") {
-		t.Error("names are not compared by their last path element")
-	}
-}

@@ -202,20 +202,6 @@ type tree struct {
 	meta *metadata
 }
 
-// Recipients names whom a file is encrypted for, in the order of the file: age recipients, PGP fingerprints, and keys of
-// services.
-func Recipients(content map[string]any) []string {
-	text, err := json.Marshal(content["sops"])
-	if err != nil {
-		return nil
-	}
-	var meta metadata
-	if err := json.Unmarshal(text, &meta); err != nil {
-		return nil
-	}
-	return meta.recipients()
-}
-
 func unique(list []string) []string {
 	var out []string
 	for _, s := range list {

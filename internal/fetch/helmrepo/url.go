@@ -10,17 +10,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// IndexURL returns the URL of a repository's index: "//", "." and ".." in the path are resolved, the query is kept.
-func IndexURL(repo string) (string, error) {
-	u, err := auth.ParseURL(repo)
-	if err != nil {
-		return "", err
-	}
-	return indexURL(u).String(), nil
-}
-
 const indexFile = "index.yaml"
 
+// indexURL returns the URL of a repository's index: "//", "." and ".." in the path are resolved, the query is kept.
 func indexURL(repo *url.URL) *url.URL {
 	u := *repo
 	u.Path = path.Join("/", u.Path, indexFile)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
@@ -49,6 +50,14 @@ func check(t *testing.T, want, wantErr string) func(string, error) {
 	}
 }
 
+func indexOf(repo string) (string, error) {
+	u, err := auth.ParseURL(repo)
+	if err != nil {
+		return "", err
+	}
+	return indexURL(u).String(), nil
+}
+
 func TestIndexURL(t *testing.T) {
 	for _, tt := range []struct{ repo, want, err string }{
 		{repo: "https://h", want: "https://h/index.yaml"},
@@ -61,7 +70,7 @@ func TestIndexURL(t *testing.T) {
 		{repo: "https://h/a%20b", want: "https://h/a%20b/index.yaml"},
 		{repo: "https://h:x/", err: "invalid port"},
 	} {
-		t.Run(tt.repo, func(t *testing.T) { check(t, tt.want, tt.err)(IndexURL(tt.repo)) })
+		t.Run(tt.repo, func(t *testing.T) { check(t, tt.want, tt.err)(indexOf(tt.repo)) })
 	}
 }
 
