@@ -85,6 +85,7 @@ func helmsrc(program string) int {
 		},
 		Reads:   func() bool { return os.Getenv("STDOUT") == "terminal" },
 		Getenv:  os.Getenv,
+		Environ: os.Environ,
 		Now:     func() time.Time { return now },
 		Dial:    network.Dial,
 		Program: program,

@@ -37,7 +37,9 @@ type Env struct {
 	Foreground func() bool
 	// Getenv reads the environment; proxies, logins and flags go through it too.
 	Getenv func(string) string
-	Now    func() time.Time
+	// Environ lists the environment, to find misspelt twins of flags. Nil is an empty one.
+	Environ func() []string
+	Now     func() time.Time
 	// Dial opens every connection of the run, for every protocol.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Program is the name that the program was called by, for usage texts.
@@ -56,6 +58,7 @@ func Main() int {
 		Reads:      func() bool { return term.IsTerminal(int(os.Stdout.Fd())) },
 		Foreground: func() bool { return foreground(int(os.Stderr.Fd())) },
 		Getenv:     os.Getenv,
+		Environ:    os.Environ,
 		Now:        time.Now,
 		Dial:       (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
 		Program:    programName(os.Args[0]),

@@ -94,6 +94,11 @@ func unknownCode(all []finding.Rule, name string) error {
 		names = append(names, r.Name)
 	}
 	hint := "'helmsrc explain' lists all codes"
+	if number, ok := strings.CutPrefix(strings.ToUpper(name), "HS"); ok && len(number) < 3 {
+		if r, ok := ruleNamed(all, "HS"+strings.Repeat("0", 3-len(number))+number); ok {
+			return &usageError{err: fmt.Errorf("no code %q", name), hint: fmt.Sprintf("did you mean %s?", r.Code)}
+		}
+	}
 	if near, ok := manifest.Nearest(name, names); ok {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}

@@ -263,6 +263,9 @@ func (o *inputOptions) checkSelectors(ctx context.Context, selectors []selector,
 			e.err = fmt.Errorf("%s: no such object in what could be read of the input", s.text)
 		}
 		if e.hint == "" {
+			e.hint = nearestObject(s, inputs)
+		}
+		if e.hint == "" {
 			e.hint = o.deeper(ctx, inputs[0])
 		}
 		return e

@@ -77,13 +77,19 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 			if err != nil {
 				return err
 			}
-			return a.console.configure(cmd.Flags(), from, a.env)
+			if err := a.console.configure(cmd.Flags(), from, a.env); err != nil || a.env.Environ == nil {
+				return err
+			}
+			for _, text := range unknownVariables(cmd.Root(), a.env.Environ()) {
+				a.console.warn(text)
+			}
+			return nil
 		},
 	}
 	root.Version = versionString()
 	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{err: err, hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath())}
+		return &usageError{err: err, hint: flagHint(cmd, err)}
 	})
 	root.SetHelpCommand(newHelpCommand())
 	root.CompletionOptions.DisableDefaultCmd = true

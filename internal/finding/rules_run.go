@@ -66,7 +66,7 @@ func runRules() []Rule {
 			Code: NoMatch, Name: "no-match", Group: groupRun, Severity: Error,
 			Summary:     "No published version matches",
 			Explanation: "Ranges leave out pre-releases, and tags with a v in front.",
-			Fix:         "Correct spec.version; the hint says what comes nearest.",
+			Fix:         "Ask for a version that is published, or a range that takes one: 'helm search repo --versions' and the tags of a registry list them.",
 		},
 		{
 			Code: InvalidArchive, Name: "invalid-archive", Group: groupRun, Severity: Error,
@@ -144,7 +144,7 @@ func runRules() []Rule {
 			Code: OddSource, Name: "odd-source", Group: groupRun, Severity: Warning,
 			Summary:     "Something about a source or chart is odd",
 			Explanation: "The run went on, but somebody should look at it.",
-			Fix:         "See the message.",
+			Fix:         "Compare the source with what its publisher says of it, and correct whichever is wrong.",
 		},
 		{
 			Code: DeprecatedChart, Name: "deprecated-chart", Group: groupRun, Severity: Warning,
@@ -240,7 +240,7 @@ func runRules() []Rule {
 			Code: Unexpected, Name: "unexpected", Group: groupRun, Severity: Error,
 			Summary:     "A failure that has no code of its own",
 			Explanation: "It was not foreseen. An internal error is a mistake in helmsrc itself.",
-			Fix:         "See the message; report internal errors.",
+			Fix:         "Run it again with -v for more about it; report it if it says that it is an internal error.",
 		},
 	}
 }

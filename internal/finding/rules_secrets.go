@@ -124,7 +124,7 @@ func secretRules() []Rule {
 			Code: OddSecret, Name: "odd-secret", Group: groupSecrets, Severity: Warning,
 			Summary:     "A Secret is of an unusual type, or has keys that are outdated or ignored",
 			Explanation: "It may work, but not as it seems to, or not for ever: TLS settings belong into certSecretRef, under the names tls.crt, tls.key and ca.crt, in a Secret of type Opaque or kubernetes.io/tls.",
-			Fix:         "Change the Secret as the message says.",
+			Fix:         "Put TLS settings into a Secret of type Opaque for certSecretRef, under ca.crt, tls.crt and tls.key.",
 			Example:     documents(repository(httpURL+tls), secret("tls", block("caFile", exampleCA))),
 			Better:      documents(repository(httpURL+tls), secret("tls", block("ca.crt", exampleCA))),
 		},

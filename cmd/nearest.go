@@ -1,0 +1,91 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// flagHint offers the flag that may be meant, else the help.
+func flagHint(c *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if near, ok := nearestFlag(c, unknown.GetSpecifiedName()); ok {
+			return fmt.Sprintf("did you mean --%s?", near)
+		}
+	}
+	return fmt.Sprintf("see '%s --help'", c.CommandPath())
+}
+
+// nearestFlag is the flag of a command that is spelled nearly so, or that begins or is begun so.
+func nearestFlag(c *cobra.Command, name string) (string, bool) {
+	var names []string
+	add := func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	}
+	c.Flags().VisitAll(add)
+	c.InheritedFlags().VisitAll(add)
+	const least = 4 // shorter words begin too many
+	for _, known := range names {
+		if len(name) >= least && strings.HasPrefix(known, name) {
+			return known, true
+		}
+	}
+	return manifest.Nearest(name, names)
+}
+
+// helmsrcRelease is read by the GitHub Action, which hands its environment on.
+const helmsrcRelease = "HELMSRC_RELEASE"
+
+// unknownVariables are warnings of variables that look like the twins of flags and are none.
+func unknownVariables(root *cobra.Command, environ []string) []string {
+	known := []string{helmsrcRelease}
+	var add func(c *cobra.Command)
+	add = func(c *cobra.Command) {
+		for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
+			flags.VisitAll(func(f *pflag.Flag) { known = append(known, environmentName(f.Name)) })
+		}
+		for _, sub := range c.Commands() {
+			add(sub)
+		}
+	}
+	add(root)
+	var warnings []string
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		if !strings.HasPrefix(name, "HELMSRC_") || value == "" || slices.Contains(known, name) {
+			continue
+		}
+		text := oneLine(name) + " is set, but is the twin of no flag"
+		if near, ok := manifest.Nearest(name, known); ok {
+			text += ": did you mean " + near + "?"
+		}
+		warnings = append(warnings, text)
+	}
+	slices.Sort(warnings)
+	return warnings
+}
+
+// nearestObject is the name of an object in the inputs that is spelled nearly as a selector says.
+func nearestObject(s selector, inputs []*input) string {
+	var names []string
+	for _, in := range inputs {
+		for _, obj := range in.inventory.Objects() {
+			if (s.kind == "" || s.kind == obj.Kind) && (s.namespace == "" || s.namespace == obj.Namespace) {
+				names = append(names, obj.Name)
+			}
+		}
+	}
+	if near, ok := manifest.Nearest(s.name, names); ok {
+		return fmt.Sprintf("did you mean %s?", strings.TrimSuffix(s.text, s.name)+near)
+	}
+	return ""
+}
