@@ -163,6 +163,7 @@ func (a *app) inputOf(ctx context.Context, o *inputOptions, r *reading, cluster 
 		told: map[*manifest.Object]bool{}, common: c,
 	}
 	a.tellRendered(in)
+	a.tellLinks(in, r.files.OutsideLinks())
 	for _, skip := range set.Skips() {
 		a.console.debug(subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
 	}
@@ -296,6 +297,21 @@ func (in *input) holds() string {
 		kinds[i] = fmt.Sprintf("%d %s", counts[kind], kind)
 	}
 	return "the input holds " + strings.Join(kinds, ", ")
+}
+
+// tellLinks warns of links that were not followed.
+func (a *app) tellLinks(in *input, links []string) {
+	for _, link := range links {
+		if !in.once("link " + link) {
+			continue
+		}
+		f := reconcile.NewFinding(nil, finding.OutsideLink, "the link leads out of the repository and is not followed", "", manifest.Excerpt{Pos: manifest.Pos{File: link}})
+		if in.validating {
+			in.found = append(in.found, f)
+			continue
+		}
+		a.console.tellAs(f, telling{placed: true, brief: true})
+	}
 }
 
 // tellSkipped prints the one line about Flux kinds that are not supported.

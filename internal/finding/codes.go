@@ -12,6 +12,7 @@ const (
 	NotReady        Code = "HS006"
 	LeftOut         Code = "HS007"
 	NoRun           Code = "HS008"
+	OutsideLink     Code = "HS009"
 
 	InvalidValue       Code = "HS010"
 	UnknownField       Code = "HS011"

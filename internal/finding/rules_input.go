@@ -51,6 +51,12 @@ func inputRules() []Rule {
 			Fix:         "Correct the command line or the configuration file; helmsrc COMMAND --help lists what it takes.",
 		},
 		{
+			Code: OutsideLink, Name: "outside-link", Group: groupInput, Severity: Warning, Lasting: true,
+			Summary:     "A link leads out of the repository and is not followed",
+			Explanation: "What lies outside of the repository, or of the directory that was named where there is no .git above it, is not the repository's to show. source-controller leaves links out, too. A link that is named on the command line is followed.",
+			Fix:         "Put the file itself into the repository, or name the link with -f.",
+		},
+		{
 			Code: LeftOut, Name: "left-out", Group: groupInput, Severity: Note, Lasting: true,
 			Summary:     "Objects of Flux are left out",
 			Explanation: "helmsrc does not work on their kind, or they are Kustomizations in a file that was named: those are built in directories only. The line is printed without -v as well, and does not count with --strict.",

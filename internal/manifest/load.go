@@ -121,7 +121,11 @@ func (l *loader) argument(name string) {
 	if err != nil {
 		l.fail(fmt.Errorf("%s: no match: %w", name, err))
 	}
-	for _, match := range matches {
+	inside := slices.DeleteFunc(slices.Clone(matches), func(match string) bool { return l.in.bounds.out(literalDir(name), match) })
+	if len(inside) == 0 && len(matches) > 0 {
+		l.fail(fmt.Errorf("%s: every match is a link that leads out of the repository", name))
+	}
+	for _, match := range inside {
 		l.named(match)
 	}
 }
@@ -175,6 +179,7 @@ func (l *loader) named(name string) {
 	case err != nil:
 		l.fail(err)
 	case info.IsDir():
+		l.in.bounds.name(name)
 		l.in.Roots = append(l.in.Roots, name)
 		l.directory(name)
 	default:
@@ -214,7 +219,7 @@ func (l *loader) directory(dir string) {
 		switch {
 		case e.IsDir() && l.options.Recursive && !skipDir(e, l.skip):
 			l.directory(name)
-		case !e.IsDir() && isManifestName(name):
+		case !e.IsDir() && isManifestName(name) && !l.outside(dir, name, e):
 			l.found(name, true)
 		}
 	}

@@ -2,6 +2,8 @@ package manifest
 
 // Input is everything that was read. It does not change: the sets of several clusters are made of one.
 type Input struct {
+	bounds bounds
+
 	Files []*File  // in the order of the input
 	Dirs  []string // directories with a kustomization file, in the order of the walk
 	Roots []string // directories that were named

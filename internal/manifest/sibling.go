@@ -114,6 +114,9 @@ func (l *loader) readBeside() {
 			if budget--; budget < 0 || l.ctx.Err() != nil {
 				break
 			}
+			if l.outside(dir, name, e) {
+				continue
+			}
 			l.in.beside = l.referable(l.in.beside, name)
 		}
 	}

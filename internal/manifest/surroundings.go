@@ -25,6 +25,7 @@ func (l *loader) lookupDirs(dirs []string) {
 		case !info.IsDir():
 			l.fail(fmt.Errorf("%s: not a directory to look in", dir))
 		default:
+			l.in.bounds.name(dir)
 			l.in.lookup = append(l.in.lookup, dir)
 		}
 	}
@@ -61,6 +62,9 @@ func (l *loader) walkAway(visit func(name string) error) {
 				if budget--; budget < 0 {
 					l.in.unread = true
 					return fs.SkipAll
+				}
+				if l.outside(dir, name, e) {
+					return nil
 				}
 			}
 			return visit(name)
