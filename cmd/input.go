@@ -18,7 +18,9 @@ import (
 // that the arguments select.
 type input struct {
 	set       *manifest.Set
-	cluster   string // its name, "" for the only one
+	cluster   string   // its name, "" for the only one
+	loose     bool     // it is about files that nothing applies
+	unreached []string // files that nothing applies, of all clusters
 	rendered  *render.Result
 	inventory *reconcile.Inventory
 	selectors []selector
@@ -76,19 +78,30 @@ func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string) 
 		a.console.info(subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(r.clusters), few(r.names())))
 	}
 	var inputs []*input
+	var results []*render.Result
 	for _, cluster := range r.clusters {
 		in, err := a.inputOf(ctx, o, r, cluster)
 		if err != nil {
 			return nil, err
 		}
+		inputs, results = append(inputs, in), append(results, in.rendered)
+	}
+	if loose := r.renderer.Loose(results); loose != nil {
+		in, err := a.inputOfBuild(ctx, o, r, "", loose)
+		if err != nil {
+			return nil, err
+		}
+		in.loose = true
 		inputs = append(inputs, in)
 	}
+	inputs[0].unreached = r.renderer.Unreached()
 	return inputs, nil
 }
 
 // reading is what was read for a run, before its clusters are built.
 type reading struct {
 	files     *manifest.Input
+	renderer  *render.Renderer
 	clusters  []*render.Cluster
 	selectors []selector
 	common    *common
@@ -128,7 +141,8 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 		SkipDirs:         options.SkipDirs,
 		Secrets:          a.console.secrets,
 	})
-	return &reading{in, render.New(ctx, in, options).Clusters(), selectors, &common{dirs: directoriesAmong(named), noted: map[string]bool{}}}, nil
+	renderer := render.New(ctx, in, options)
+	return &reading{in, renderer, renderer.Clusters(), selectors, &common{dirs: directoriesAmong(named), noted: map[string]bool{}}}, nil
 }
 
 func directoriesAmong(names []string) []string {
@@ -138,12 +152,17 @@ func directoriesAmong(names []string) []string {
 // inputOf builds a cluster.
 func (a *app) inputOf(ctx context.Context, o *inputOptions, r *reading, cluster *render.Cluster) (*input, error) {
 	rendered := cluster.Build()
+	if err := cluster.Exhausted(); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	return a.inputOfBuild(ctx, o, r, cluster.Name, rendered)
+}
+
+// inputOfBuild makes an input of what was built.
+func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, cluster string, rendered *render.Result) (*input, error) {
 	set, failures := r.files.Set(rendered.Build)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("cannot read the input: %w", context.Cause(ctx))
-	}
-	if err := cluster.Exhausted(); err != nil {
-		return nil, err
 	}
 	c := r.common
 	a.console.concealNames(set.Objects())
@@ -159,7 +178,7 @@ func (a *app) inputOf(ctx context.Context, o *inputOptions, r *reading, cluster 
 		inventory.Refuse(flux.refuse)
 	}
 	in := &input{
-		distribution: flux, set: set, cluster: cluster.Name, rendered: rendered, inventory: inventory, selectors: r.selectors, namespace: o.namespace, validating: o.validating,
+		distribution: flux, set: set, cluster: cluster, rendered: rendered, inventory: inventory, selectors: r.selectors, namespace: o.namespace, validating: o.validating,
 		told: map[*manifest.Object]bool{}, common: c,
 	}
 	a.tellRendered(in)

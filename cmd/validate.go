@@ -18,7 +18,7 @@ import (
 func newValidateCommand(a *app) *cobra.Command {
 	var o inputOptions
 	var reports reportOptions
-	var strict bool
+	var strict, unreached bool
 	c := &cobra.Command{
 		Use:   "validate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		Short: "Find mistakes in manifests without a network",
@@ -52,10 +52,14 @@ are arguments need not hold anything of Flux.`,
 	o.addLookup(c.Flags())
 	o.render.addSources(c.Flags())
 	reports.add(c.Flags())
+	c.Flags().BoolVar(&unreached, "unreached", false, "list the files that nothing applies, one a line, and judge nothing")
 	c.Flags().BoolVar(&strict, "strict", false, "fail on warnings; warn of charts that follow every version, and of comments that silence nothing")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := reports.check(false); err != nil {
 			return exitUsage, err
+		}
+		if unreached {
+			return a.listUnreached(ctx, &o, args)
 		}
 		return a.validate(ctx, &o, &reports, strict, args)
 	})
@@ -69,6 +73,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 		return exitUsage, err
 	}
 	a.tellSkipped(inputs[0])
+	a.tellUnreached(inputs[0].unreached, args)
 	v := &verdict{strict: strict, seen: map[string]bool{}}
 	for _, in := range inputs {
 		v.judged = append(v.judged, &judged{in: in, invalid: map[subject]bool{}})
@@ -132,6 +137,7 @@ func (a *app) tellVerdict(v *verdict) {
 type verdict struct {
 	strict   bool
 	judged   []*judged         // by cluster
+	held     map[string]int    // how many clusters have a plain object
 	seen     map[string]bool   // findings, and whether they are silenced: clusters share files
 	told     []finding.Finding // in the order of the input
 	errors   int
@@ -146,13 +152,13 @@ func (v *verdict) judge(c *console, ignores *finding.Ignores) {
 	in := v.clusters()
 	for _, j := range v.judged {
 		for _, f := range j.in.found {
-			if clusters := in[keyOf(f)]; len(clusters) < len(v.judged) {
+			if clusters := in[keyOf(f)]; !j.in.loose && len(clusters) < v.clusterCount() {
 				f.Message += " (in " + few(clusters) + ")"
 			}
 			v.find(c, ignores, j, v.raised(f))
 		}
 		for _, f := range j.plain {
-			if len(in[keyOf(f)]) == len(v.judged) {
+			if len(in[keyOf(f)]) >= v.holders(f) {
 				v.find(c, ignores, j, v.raised(f))
 			}
 		}
@@ -161,6 +167,38 @@ func (v *verdict) judge(c *console, ignores *finding.Ignores) {
 		v.tell(v.raised(f))
 	}
 	sortFindings(v.told)
+}
+
+// clusterCount is how many of what was judged are clusters.
+func (v *verdict) clusterCount() int {
+	count := 0
+	for _, j := range v.judged {
+		if !j.in.loose {
+			count++
+		}
+	}
+	return count
+}
+
+// holders counts the clusters that have the object of a finding.
+func (v *verdict) holders(f finding.Finding) int {
+	if v.held == nil {
+		v.held = map[string]int{}
+		for _, j := range v.judged {
+			for _, adm := range j.targets {
+				v.held[subjectOf(adm.Object).in(adm.Object.Pos.File)]++
+			}
+			for obj := range j.in.told {
+				v.held[subjectOf(obj).in(obj.Pos.File)]++
+			}
+		}
+	}
+	return v.held[subject{f.Kind, f.Namespace, f.Name}.in(f.Pos.File)]
+}
+
+// in is equal for one object of a file.
+func (s subject) in(file string) string {
+	return fmt.Sprintf("%s %s/%s %s", s.kind, s.namespace, s.name, file)
 }
 
 // clusters are those that each finding is in.
@@ -223,8 +261,15 @@ func (v *verdict) failed() bool { return v.errors > 0 || v.strict && v.warnings 
 // objects are those that were judged, in each cluster, and how many have no error and
 // how many have one.
 func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
+	plain := map[string]int{} // objects that are as they were written: in the first cluster that has them
 	for i, j := range v.judged {
-		counts := func(obj *manifest.Object) bool { return i == 0 || obj.Built != "" }
+		counts := func(obj *manifest.Object) bool {
+			key := subjectOf(obj).in(obj.Pos.String())
+			if _, known := plain[key]; !known {
+				plain[key] = i
+			}
+			return obj.Built != "" || plain[key] == i
+		}
 		for _, adm := range j.targets {
 			if !counts(adm.Object) {
 				continue

@@ -49,6 +49,22 @@ func (f *File) Kustomizations() []*Object {
 	return f.batch.kustomizations
 }
 
+// Instances lists the FluxInstances of the operator, without their content.
+func (f *File) Instances() []*Object {
+	if f.batch == nil {
+		return nil
+	}
+	return f.batch.instances
+}
+
+// Text is what is in the file, nil for one that cannot be read.
+func (f *File) Text() []byte {
+	if f.batch == nil {
+		return nil
+	}
+	return f.batch.text
+}
+
 // Mentions tells whether a word is in the text of the file, or may be: it cannot be read.
 func (f *File) Mentions(word string) bool {
 	return len(f.errs) > 0 || f.batch != nil && bytes.Contains(f.batch.text, []byte(word))

@@ -234,6 +234,7 @@ type batch struct {
 	kustomizations []*Object
 	promises       []promise
 	flux           []FluxNote
+	instances      []*Object // FluxInstances
 	versioned      []*Object
 	kinds          map[groupKind]int
 	skips          []Skip
@@ -353,6 +354,7 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 	switch {
 	case isInstance(o):
 		b.flux = append(b.flux, FluxNote{scalar(n, "spec", "distribution", "version"), o.Pos})
+		b.instances = append(b.instances, o)
 	case isVersioned(o):
 		b.versioned = append(b.versioned, o)
 	}

@@ -138,8 +138,13 @@ func (l *loader) referable(list []*File, name string) []*File {
 
 // referable tells whether a file may hold what something refers to.
 func referable(data []byte) bool {
-	return bytes.Contains(data, []byte("toolkit.fluxcd.io")) || bytes.Contains(data, []byte("Secret")) ||
+	return bytes.Contains(data, []byte("toolkit.fluxcd.io")) || begins(data) || bytes.Contains(data, []byte("Secret")) ||
 		bytes.Contains(data, []byte("ServiceAccount")) || bytes.Contains(data, []byte("ConfigMap"))
+}
+
+// begins reports whether a file may say what a cluster begins with: it holds a FluxInstance, or the values of one.
+func begins(data []byte) bool {
+	return bytes.Contains(data, []byte(operatorGroup)) || bytes.Contains(data, []byte("instance:")) && bytes.Contains(data, []byte("sync:"))
 }
 
 // clue says what comes nearest to an object that is nowhere, or else in which namespace there is one.

@@ -33,20 +33,30 @@ type builder struct {
 
 	abandoned map[*node]bool
 
+	from       int                      // the start that leads to what is being built
+	superseded map[int]*manifest.Object // starts that a build led to: what begins in their place, nil for nothing
+
 	notices    []Notice
 	judged     []*manifest.Object
 	errs       []error
 	rejections []Rejection
 	used       map[Source]bool
 	partial    bool // something is elsewhere
+	lostPaths  map[string]bool
 }
 
-func (b *builder) start(n *node) {
-	if n.object != nil {
+// start builds what nothing else builds.
+func (b *builder) start(s start) {
+	n := b.plan.nodes[s.node]
+	b.from = s.node
+	switch {
+	case s.object != nil:
+		b.kustomization(s.object)
+	case n.object != nil:
 		b.kustomization(n.object)
-		return
+	default:
+		b.plainDirectory(n.dir)
 	}
-	b.plainDirectory(n.dir)
 }
 
 // plainDirectory builds a directory that no Kustomization leads to, as kubectl apply -k would.
@@ -81,8 +91,7 @@ func (b *builder) plainDirectory(dir string) {
 
 // directoryFailed tells what is wrong with a directory. If nothing of Flux is in it, it need not matter to Flux.
 func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err error) {
-	b.abandon(c)
-	if !b.touches(c) {
+	if lost := b.abandon(c); !lost && !b.touches(c) {
 		return
 	}
 	failed := newBuildError(d.object.Pos.File, err)
@@ -96,8 +105,8 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 }
 
 // abandon claims what a build that failed would have led to: by itself it would be something else. Where it is only there
-// for references, it is better than nothing.
-func (b *builder) abandon(c *closure) {
+// for references, it is better than nothing. It reports whether the input is about any of it.
+func (b *builder) abandon(c *closure) (lost bool) {
 	b.spare(c)
 	for _, n := range b.plan.nodes {
 		if b.abandoned[n] || !c.files[n.file] {
@@ -105,8 +114,9 @@ func (b *builder) abandon(c *closure) {
 		}
 		b.abandoned[n] = true
 		b.claim(n.claims)
-		b.abandon(n.claims)
+		lost = b.abandon(n.claims) || b.passed != nil && b.touches(n.claims) || lost
 	}
+	return lost
 }
 
 // ours tells whether a file of a build mentions Flux.
@@ -168,7 +178,7 @@ func (b *builder) tellRemote(c *closure) {
 func (b *builder) rest() {
 	for _, dir := range b.in.Dirs {
 		real, err := absolute(dir)
-		if err != nil {
+		if err != nil || !b.plan.live(real) {
 			continue
 		}
 		d := b.repository(real).directory(real)
@@ -192,7 +202,8 @@ func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 		return nil, err
 	}
 	f.repo = r.at(root)
-	path := strings.TrimPrefix(filepath.ToSlash(filepath.Clean("/"+filepath.FromSlash(spec.Path))), "/")
+	f.spec.Path = r.ownPath(o, spec)
+	path := slashed(f.spec.Path)
 	real, err := within(root, join(root, path))
 	if err == nil {
 		var info os.FileInfo
@@ -211,7 +222,7 @@ func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 type elsewhereError struct{ kind, namespace, name, why string }
 
 func (e *elsewhereError) Error() string {
-	return fmt.Sprintf("its source %s %s/%s is %s: it is not built, and the files at its path are read as they are", e.kind, e.namespace, e.name, e.why)
+	return fmt.Sprintf("its source %s %s/%s is %s: it is not built", e.kind, e.namespace, e.name, e.why)
 }
 
 func (e *elsewhereError) Hint() string {
@@ -237,7 +248,7 @@ func (r *Renderer) sourceRoot(o *manifest.Object, f *flux, built sources) (strin
 		}
 	}
 	root := r.homeOf(o)
-	if why := r.elsewhere(built.find(r, ref.Kind, namespace, ref.Name), ref, root, f.spec.Path); why != "" {
+	if why := r.elsewhere(built.find(r, ref.Kind, namespace, ref.Name), ref, namespace, root, f.spec.Path); why != "" {
 		return "", &elsewhereError{ref.Kind, namespace, ref.Name, why}
 	}
 	return root, nil
@@ -260,6 +271,9 @@ func (r *Renderer) homeOf(o *manifest.Object) string {
 func (b *builder) kustomization(o *manifest.Object) {
 	key := o.Namespace + "/" + o.Name
 	if first, met := b.kustomizations[key]; met {
+		if b.revises(first, o) {
+			return
+		}
 		if first.Pos != o.Pos && !sameSpec(first, o) {
 			b.errs = append(b.errs, &twiceError{key, first.Pos, o.Pos})
 		}
@@ -279,8 +293,11 @@ func (b *builder) kustomization(o *manifest.Object) {
 		b.used[*f.source] = true
 	}
 	c := newClosure()
+	f.from = b.from
 	file, k, err := f.kustomization(c)
 	b.claim(c)
+	b.supersede(f, c)
+	b.concernBuilt(o, c)
 	if err == nil {
 		err = c.variables()
 	}
@@ -292,8 +309,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 		f.objects, err = b.buildDecrypted(f, file, k, replace)
 	}
 	if err != nil {
-		b.abandon(c)
-		if b.touches(c) {
+		if lost := b.abandon(c); lost || b.touches(c) {
 			b.failed(f, err)
 		}
 		return
@@ -315,7 +331,10 @@ func (b *builder) admit(o *manifest.Object) error {
 		return nil
 	}
 	err := b.o.Admit(o)
-	if err != nil && !o.Aside {
+	if err == nil {
+		return nil
+	}
+	if lost := b.lose(o); lost || !o.Aside {
 		b.rejections = append(b.rejections, Rejection{o, err})
 	}
 	return err
@@ -379,12 +398,17 @@ func (e *buildError) Excerpt() manifest.Excerpt { return manifest.Excerpt{Pos: e
 func (e *buildError) NotBuilt() bool { return true }
 
 func (b *builder) unbuilt(o *manifest.Object, err error) {
-	if o.Aside {
+	_, away := errors.AsType[*elsewhereError](err)
+	if lost := !away && b.lose(o); o.Aside && !lost {
 		return
 	}
 	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
 		b.partial = true
-		b.warn(finding.SourceElsewhere, o, elsewhere.Error(), elsewhere.Hint(), "spec", "sourceRef")
+		text := elsewhere.Error()
+		if !b.plan.known {
+			text += ", and the files at its path are read as they are"
+		}
+		b.warn(finding.SourceElsewhere, o, text, elsewhere.Hint(), "spec", "sourceRef")
 		return
 	}
 	if _, told := errors.AsType[*manifest.ObjectError](err); !told {
@@ -429,7 +453,8 @@ func (b *builder) origin(r *repository, fallback string, content map[string]any,
 }
 
 func (b *builder) fault(o *manifest.Object, err error) {
-	if o.Aside {
+	lost := o.Group() == manifest.KustomizeGroup && o.Kind == "Kustomization" && b.lose(o)
+	if o.Aside && !lost {
 		return
 	}
 	var path []any

@@ -158,7 +158,7 @@ func (g gitRef) String() string {
 
 // at reports whether a ref leads to what is checked out. A branch does that is checked out, or that a branch which is
 // checked out will be merged into: that of the repository's own source, or the remote's default branch.
-func (c *checkout) at(g gitRef) bool {
+func (c *checkout) at(g gitRef, own []string) bool {
 	switch {
 	case g.commit != "":
 		return g.commit == c.commit
@@ -168,9 +168,9 @@ func (c *checkout) at(g gitRef) bool {
 		return false
 	case g.tag != "":
 		return c.commit != "" && c.tags[g.tag] == c.commit
-	case g.branch == "", g.branch == c.branch, slices.Contains(c.main, g.branch):
+	case g.branch == "", g.branch == c.branch, slices.Contains(own, g.branch), slices.Contains(c.main, g.branch):
 		return true
 	}
 	// A clone that has no default branch, as those of pipelines, says nothing about it.
-	return len(c.main) == 0 && (g.branch == "main" || g.branch == "master")
+	return len(c.main) == 0 && len(own) == 0 && (g.branch == "main" || g.branch == "master")
 }

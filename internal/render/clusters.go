@@ -20,9 +20,14 @@ type Cluster struct {
 	dir     string
 	dirs    []string // where its own origins are
 	own     []int    // origins that are in no other
-	starts  []int
+	origins []int
 	defined map[string]string // the Kustomizations of its own origins, and what they say
 	claims  map[string]bool   // files that are part of what it begins with, nil for all
+	others  []*Cluster        // with which it shares the input
+
+	starts  []start
+	startAt map[string]int           // starts, by the file that they are in
+	startOf map[*manifest.Object]int // starts that are Kustomizations
 }
 
 // maxClusters bounds how many clusters an input may be divided into. More of them are one.
@@ -44,7 +49,7 @@ func (r *Renderer) Clusters() (clusters []*Cluster) {
 	if r.plan.idle {
 		return whole
 	}
-	whole[0].starts = r.plan.starts
+	whole[0].begin(r.plan.starts)
 	if r.o.Together && r.passed == nil {
 		return whole
 	}
@@ -52,12 +57,13 @@ func (r *Renderer) Clusters() (clusters []*Cluster) {
 	if len(divided) < 2 {
 		return whole
 	}
+	all := divided
 	divided = r.ofPassed(divided)
 	for _, c := range divided {
-		slices.Sort(c.starts)
-		c.r = r
+		c.r, c.others = r, all
+		c.begin(c.origins)
 		c.claims = map[string]bool{}
-		for _, i := range c.starts {
+		for _, i := range c.origins {
 			c.claims[r.plan.nodes[i].file] = true
 			for _, j := range reach(r.plan.edges, i) {
 				maps.Copy(c.claims, r.plan.nodes[j].claims.files)
@@ -70,9 +76,28 @@ func (r *Renderer) Clusters() (clusters []*Cluster) {
 	return divided
 }
 
-// foreign reports whether a file is part of other clusters alone: it is nothing by itself.
+func (c *Cluster) begin(nodes []int) {
+	for _, i := range slices.Sorted(slices.Values(nodes)) {
+		c.starts = append(c.starts, start{node: i})
+	}
+	c.prepare()
+}
+
+// foreign reports whether a file is part of other clusters alone: it is nothing by itself. What none of them builds belongs
+// to the one in whose directory it lies.
 func (c *Cluster) foreign(path string) bool {
-	return c.claims != nil && c.r.plan.claimed[path] && !c.claims[path]
+	switch {
+	case c.claims == nil, c.claims[path]:
+		return false
+	case c.r.plan.claimed[path]:
+		return true
+	}
+	return !c.holds(path) && slices.ContainsFunc(c.others, func(other *Cluster) bool { return other.holds(path) })
+}
+
+// holds reports whether a file lies in a directory of the cluster.
+func (c *Cluster) holds(path string) bool {
+	return slices.ContainsFunc(c.dirs, func(dir string) bool { return inside(dir, path) })
 }
 
 // divide sorts the origins into clusters. Each goes to the nearest that has no other definition of a Kustomization that
@@ -94,7 +119,7 @@ func (p *plan) divide(starts []int) []*Cluster {
 			return nil
 		}
 		c := near[0]
-		c.starts, c.own, c.dirs = append(c.starts, i), append(c.own, i), append(c.dirs, dir)
+		c.origins, c.own, c.dirs = append(c.origins, i), append(c.own, i), append(c.dirs, dir)
 		maps.Copy(c.defined, defined[i])
 	}
 	for _, i := range starts {
@@ -103,7 +128,7 @@ func (p *plan) divide(starts []int) []*Cluster {
 		}
 		near := nearest(clusters, p.dirOf(p.nodes[i]), nil)
 		for _, c := range near {
-			c.starts = append(c.starts, i) // it says nothing of what else is near
+			c.origins = append(c.origins, i) // it says nothing of what else is near
 		}
 		if len(near) == 1 {
 			near[0].own = append(near[0].own, i)

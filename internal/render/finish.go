@@ -265,6 +265,7 @@ func (b *builder) decrypted(f *flux, content map[string]any) (map[string]any, er
 
 // finish takes the objects of a Kustomization through what comes after the build.
 func (b *builder) finish(f *flux) {
+	b.from = f.from
 	v := b.variablesOf(f)
 	for _, o := range f.objects {
 		if b.ctx.Err() != nil {

@@ -27,6 +27,7 @@ type flux struct {
 	repo   *repository
 	path   string  // absolute, without links
 	source *Source // that stands in for its own, nil for none
+	from   int     // the start that led to it
 
 	objects []built
 	seen    *flux // as it may be shown

@@ -20,12 +20,12 @@ const bootstrapName = "flux-system"
 // elsewhere says what a source is instead of the repository that the input is in, "" if it is that one. A GitRepository is,
 // if its URL names the same repository as a remote of the checkout and it is at what is checked out; where that cannot be
 // known, any source is whose path is there.
-func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNamespaceSourceReference, root, at string) string {
+func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNamespaceSourceReference, namespace, root, at string) string {
 	const other = "not this repository"
 	if ref.Kind == "ExternalArtifact" {
 		return other
 	}
-	if ref.Name == bootstrapName {
+	if ref.Name == bootstrapName || r.own[datumKey(ref.Kind, namespace, ref.Name)] {
 		return ""
 	}
 	at = strings.Trim(path.Clean("/"+filepath.ToSlash(at)), "/")
@@ -34,15 +34,15 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 		return err == nil && isDirectory(real)
 	}
 	url := urlOf(source)
-	if c := r.checkout(root); url != "" && ref.Kind == "GitRepository" && len(c.remotes) > 0 {
-		if !slices.Contains(c.remotes, lastSegment(url)) {
+	c := r.checkout(root)
+	if remotes := slices.Concat(c.remotes, r.ownURLs); url != "" && ref.Kind == "GitRepository" && len(remotes) > 0 {
+		if !slices.Contains(remotes, lastSegment(url)) {
 			return other
 		}
 		wanted := refOf(source)
+		unknown := c.branch == "" && c.commit == "" && len(r.ownBranches) == 0
 		switch {
-		case c.at(wanted):
-			return ""
-		case c.branch == "" && c.commit == "" && there():
+		case c.at(wanted, r.ownBranches), unknown && there():
 			return ""
 		}
 		return fmt.Sprintf("this repository at %s, which is not what is checked out", wanted)

@@ -55,6 +55,20 @@ func (r *Renderer) concern(nodes []*node) {
 	}
 }
 
+// concernBuilt does the same for a Kustomization that was built: what it leads to may only be known now.
+func (b *builder) concernBuilt(o *manifest.Object, c *closure) {
+	if b.passed == nil || o.Aside {
+		return
+	}
+	if real, err := absolute(o.Pos.File); err != nil || !b.passed[real] {
+		return
+	}
+	maps.Copy(b.concerned, c.files)
+	for _, d := range c.dirs {
+		d.object.Aside = false
+	}
+}
+
 // shapes tells whether a file that was passed says what becomes of the objects of a directory.
 func (r *Renderer) shapes(d *directory) bool {
 	return r.passed[d.file] || slices.ContainsFunc(d.files, func(f string) bool { return r.passed[f] && !d.resources[f] })

@@ -1,8 +1,12 @@
 package render
 
 import (
-	"github.com/helmsrc/helmsrc/internal/manifest"
+	"errors"
+	"path/filepath"
+
 	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // plan says who builds whom, as far as the files show it before anything is built.
@@ -12,6 +16,10 @@ type plan struct {
 	starts  []int           // what nothing else builds
 	claimed map[string]bool // files that are part of anything that begins there
 	idle    bool            // what was passed has nothing to do with Flux
+
+	known      bool            // the input says what is applied, so that what does not follow from that is applied by nothing
+	entryFiles map[string]bool // that say so
+	elsewhere  []string        // directories of Kustomizations whose source is elsewhere
 }
 
 // node is a Kustomization as it lies in a file, or a directory with a kustomization file.
@@ -21,11 +29,15 @@ type node struct {
 	dir    string
 	path   string // of a Kustomization, real; "" if it is not known
 	claims *closure
+	entry  bool   // it is applied by hand, or by the operator
+	home   bool   // its source is this repository
+	away   string // the directory here that a Kustomization from elsewhere would build
 }
 
 func (r *Renderer) newPlan() *plan {
 	r.pass()
-	p := &plan{nodes: r.nodes(), claimed: map[string]bool{}}
+	r.findSyncs()
+	p := &plan{nodes: r.nodes(), claimed: map[string]bool{}, entryFiles: map[string]bool{}}
 	claimers := map[string][]int{}
 	for i, n := range p.nodes {
 		for path := range n.claims.files {
@@ -44,11 +56,10 @@ func (r *Renderer) newPlan() *plan {
 		return p
 	}
 	r.concern(p.nodes)
-	p.starts = origins(p.edges)
+	p.begin()
 	seen := make([]bool, len(p.nodes))
 	for _, i := range p.starts {
 		visit(p.edges, i, seen, func(j int) {
-			p.claimed[p.nodes[j].file] = p.claimed[p.nodes[j].file] || j != i || len(p.nodes[j].claims.files) > 0
 			for path := range p.nodes[j].claims.files {
 				p.claimed[path] = true
 			}
@@ -61,15 +72,24 @@ func (r *Renderer) newPlan() *plan {
 // nodes lists everything that can be built, Kustomizations first, in the order of the input.
 func (r *Renderer) nodes() []*node {
 	var nodes []*node
+	add := func(path string, o *manifest.Object, entry bool) {
+		o.Aside = r.passed != nil && !r.passed[path]
+		n := &node{object: o, file: path, claims: newClosure(), entry: entry}
+		f, err := r.locate(o, nil)
+		if f != nil {
+			n.home, n.path = f.source == nil, f.path
+			_, _, _ = f.kustomization(n.claims)
+		} else if _, away := errors.AsType[*elsewhereError](err); away {
+			n.away = r.pathHere(o)
+		}
+		nodes = append(nodes, n)
+	}
 	for _, path := range r.paths {
 		for _, o := range r.byPath[path].Kustomizations() {
-			o.Aside = r.passed != nil && !r.passed[path]
-			n := &node{object: o, file: path, claims: newClosure()}
-			if f, _ := r.locate(o, nil); f != nil {
-				n.path = f.path
-				_, _, _ = f.kustomization(n.claims)
-			}
-			nodes = append(nodes, n)
+			add(path, o, filepath.Base(path) == syncFile)
+		}
+		for _, o := range r.syncs[path] {
+			add(path, o, true)
 		}
 	}
 	for _, dir := range r.in.Dirs {

@@ -77,17 +77,23 @@ type Renderer struct {
 	emptied      map[*manifest.Object][]string // variables of those that became empty
 	builds       map[string]buildResult
 
+	syncs       map[string][]*manifest.Object // Kustomizations that an operator makes, by the real path of the file that says so
+	own         map[string]bool               // sources that the input begins with, by kind, namespace and name
+	ownURLs     []string                      // the names of the repositories in their URLs
+	ownBranches []string
+
 	passed    map[string]bool // real paths of the files that the input is about, nil if it is about all
 	concerned map[string]bool // and of those whose objects it is about
 
-	keyNotices []Notice // about the user's own keys
+	reached    map[string]bool // real paths of the files that a cluster builds, once it was built
+	keyNotices []Notice        // about the user's own keys
 }
 
 // New is a renderer of what one run reads. The context ends what it does.
 func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	ctx, end := context.WithCancelCause(ctx)
 	r := &Renderer{o: o, ctx: ctx, in: in, guard: newGuard(end), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
-		opened: map[*manifest.Object]manifest.Opened{}, emptied: map[*manifest.Object][]string{}, builds: map[string]buildResult{}}
+		opened: map[*manifest.Object]manifest.Opened{}, emptied: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, builds: map[string]buildResult{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		keys, errs := ambientKeys(ctx, o.Getenv)
 		for _, err := range errs {

@@ -22,7 +22,21 @@ type Result struct {
 func (r *Result) Used(s Source) bool { return r.used[s] }
 
 // Build builds what is in the directories of the input and belongs to the cluster.
-func (c *Cluster) Build() (result *Result) {
+func (c *Cluster) Build() *Result {
+	result, superseded := c.round()
+	for range maxRounds {
+		next, again := c.revised(superseded)
+		if !again {
+			break
+		}
+		c = next
+		result, superseded = c.round()
+	}
+	return result
+}
+
+// round builds the cluster with what is known of its starts.
+func (c *Cluster) round() (result *Result, superseded map[int]*manifest.Object) {
 	b := c.builder()
 	// A bug, here or in a library, must not cost the plain files theirs.
 	defer func() {
@@ -32,25 +46,28 @@ func (c *Cluster) Build() (result *Result) {
 			result = b.result(&manifest.Build{Errors: b.errs})
 		}
 	}()
-	if c.r.in.Kustomized() {
-		b.run()
+	b.run()
+	if len(b.superseded) > 0 {
+		return nil, b.superseded
 	}
-	return b.result(b.build(c))
+	return b.result(b.build()), nil
 }
 
 func (c *Cluster) builder() *builder {
-	return &builder{Renderer: c.r, cluster: c, sources: sources{}, abandoned: map[*node]bool{}, unset: map[string]*unsetNote{}, claimed: map[string]bool{}, spared: map[string]bool{}, used: map[Source]bool{},
-		kustomizations: map[string]*manifest.Object{}, found: map[string]*datum{}, promises: map[string]string{}}
+	return &builder{
+		Renderer: c.r, cluster: c, kustomizations: map[string]*manifest.Object{},
+		claimed: map[string]bool{}, spared: map[string]bool{}, abandoned: map[*node]bool{}, superseded: map[int]*manifest.Object{}, lostPaths: map[string]bool{},
+		found: map[string]*datum{}, promises: map[string]string{}, sources: sources{}, unset: map[string]*unsetNote{}, used: map[Source]bool{},
+	}
 }
 
 // run builds everything that the cluster begins with.
 func (b *builder) run() {
-	c := b.cluster
-	if c.r.plan == nil || c.r.plan.idle {
+	if b.plan == nil || b.plan.idle {
 		return
 	}
-	for _, i := range c.starts {
-		b.start(c.r.plan.nodes[i])
+	for _, s := range b.cluster.starts {
+		b.start(s)
 	}
 	b.settle()
 	b.rest()
@@ -58,15 +75,24 @@ func (b *builder) run() {
 	b.tellDependencies()
 }
 
-// taken reports whether a file is part of what was built, or of another cluster.
-func (b *builder) taken(path string) bool { return b.claimed[path] || b.cluster.foreign(path) }
+// taken reports whether a file is part of what was built, of another cluster, or of nothing that is applied.
+func (b *builder) taken(path string) bool {
+	return b.claimed[path] || b.cluster.foreign(path) || b.plan != nil && !b.plan.live(path)
+}
 
 // build is what became of the files.
-func (b *builder) build(c *Cluster) *manifest.Build {
+func (b *builder) build() *manifest.Build {
 	claimed, foreign := map[*manifest.File]bool{}, map[*manifest.File]bool{}
 	for path, f := range b.byPath {
-		foreign[f] = c.foreign(path)
-		claimed[f] = b.claimed[path] && !b.spared[path] || foreign[f]
+		if b.cluster.foreign(path) {
+			foreign[f], claimed[f] = true, true
+		}
+		if b.claimed[path] && !b.spared[path] || b.hidden(path) {
+			claimed[f] = true
+		}
+		if b.claimed[path] {
+			b.reached[path] = true
+		}
 	}
 	if b.in.Kustomized() {
 		b.tellNamespaces(claimed)

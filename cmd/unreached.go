@@ -1,0 +1,38 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// listUnreached prints the files that nothing applies.
+func (a *app) listUnreached(ctx context.Context, o *inputOptions, args []string) (int, error) {
+	o.validating = true
+	inputs, err := a.readClusters(ctx, o, args)
+	if err != nil {
+		return exitUsage, err
+	}
+	for _, name := range inputs[0].unreached {
+		if _, err := io.WriteString(a.env.Stdout, name+"\n"); err != nil {
+			return exitUsage, fmt.Errorf("cannot print the list: %w", err)
+		}
+	}
+	return inputs[0].code, nil
+}
+
+// tellUnreached says how many files nothing applies. Of files that were passed it says so by name: they are judged by
+// themselves.
+func (a *app) tellUnreached(unreached, passed []string) {
+	switch {
+	case len(unreached) == 0:
+	case len(passed) > 0:
+		for _, name := range unreached {
+			a.console.info(subject{}, name+" is applied by nothing: it is judged by itself")
+		}
+	case len(unreached) == 1:
+		a.console.info(subject{}, "1 file is applied by nothing: helmsrc validate --unreached lists it")
+	default:
+		a.console.info(subject{}, fmt.Sprintf("%d files are applied by nothing: helmsrc validate --unreached lists them", len(unreached)))
+	}
+}

@@ -1,0 +1,168 @@
+package render
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Most repositories say what a cluster begins with: the file that flux bootstrap writes, a FluxInstance, the values of the
+// chart that makes one, or a Kustomization that is called like its source.
+
+// syncFile is what flux bootstrap writes.
+const syncFile = "gotk-sync.yaml"
+
+// instanceChart is the chart that makes a FluxInstance.
+const instanceChart = "flux-instance"
+
+// findSyncs finds what the input says of the sources and paths that clusters begin with, before any path is known.
+func (r *Renderer) findSyncs() {
+	r.syncs = map[string][]*manifest.Object{}
+	for _, path := range r.paths {
+		f := r.byPath[path]
+		if filepath.Base(path) == syncFile {
+			for _, o := range f.Kustomizations() {
+				r.owns(o)
+			}
+		}
+		for _, o := range f.Instances() {
+			if raw, err := o.Raw(); err == nil {
+				r.sync(path, o, raw.Value, o.Namespace, "spec", "sync")
+			}
+		}
+		for _, o := range f.Objects() {
+			if o.Group() == manifest.ReleaseGroup && (o.Name == instanceChart || textAt(o.Content, "spec", "chart", "spec", "chart") == instanceChart) {
+				r.sync(path, o, o.Content, "", "spec", "values", "instance", "sync")
+			}
+		}
+		if f.Mentions("instance:") && f.Mentions("sync:") && f.NoObjects() != nil {
+			var values map[string]any
+			if sigsyaml.Unmarshal(f.Text(), &values) == nil {
+				r.sync(path, manifest.FirstDocument(f.Name, f.Text()), values, "", "instance", "sync")
+			}
+		}
+	}
+}
+
+// sync makes the Kustomization that the operator makes of the sync of an instance.
+func (r *Renderer) sync(path string, o *manifest.Object, content map[string]any, namespace string, at ...string) {
+	if textAt(content, append(slices.Clone(at), "path")...) == "" {
+		return
+	}
+	field := func(name string) string { return textAt(content, append(slices.Clone(at), name)...) }
+	namespace = cmp.Or(namespace, bootstrapName)
+	name := cmp.Or(field("name"), namespace)
+	place := make([]any, 0, len(at))
+	for _, step := range at {
+		place = append(place, step)
+	}
+	made := o.Derive(manifest.Object{
+		APIVersion: kustomizev1.GroupVersion.String(), Kind: "Kustomization", Namespace: namespace, Name: name,
+		Content: map[string]any{
+			"apiVersion": kustomizev1.GroupVersion.String(), "kind": "Kustomization",
+			"metadata": map[string]any{"name": name, "namespace": namespace},
+			"spec": map[string]any{
+				"interval": "1m", "prune": true, "path": field("path"),
+				"sourceRef": map[string]any{"kind": cmp.Or(field("kind"), "GitRepository"), "name": name},
+			},
+		},
+	}, func(field []any) []any {
+		if len(field) == 2 && field[1] == "path" {
+			return append(slices.Clone(place), "path")
+		}
+		return place
+	})
+	r.syncs[path] = append(r.syncs[path], made)
+	r.owns(made)
+	if url := field("url"); url != "" {
+		r.ownURLs = append(r.ownURLs, lastSegment(url))
+	}
+}
+
+// owns takes the source of what a cluster begins with for the repository itself.
+func (r *Renderer) owns(o *manifest.Object) {
+	kind, name := textAt(o.Content, "spec", "sourceRef", "kind"), textAt(o.Content, "spec", "sourceRef", "name")
+	namespace := cmp.Or(textAt(o.Content, "spec", "sourceRef", "namespace"), o.Namespace)
+	r.own[datumKey(kind, namespace, name)] = true
+	source := r.index.sources[datumKey(kind, namespace, name)]
+	if url := urlOf(source); url != "" {
+		r.ownURLs = append(r.ownURLs, lastSegment(url))
+		if branch := refOf(source).branch; branch != "" {
+			r.ownBranches = append(r.ownBranches, branch)
+		}
+	}
+}
+
+// begin finds what the clusters begin with. Where the input says it, that is all there is; else it
+// is what nothing else leads to.
+func (p *plan) begin() {
+	var entries []int
+	for i, n := range p.nodes {
+		if n.object == nil {
+			continue
+		}
+		if n.away != "" {
+			p.elsewhere = append(p.elsewhere, n.away)
+		}
+		if n.entry || p.callsItself(i) {
+			entries = append(entries, i)
+			p.known = p.known || n.path != ""
+		}
+	}
+	if !p.known {
+		p.starts = origins(p.edges)
+		return
+	}
+	reached := map[int]map[int]bool{}
+	for _, i := range entries {
+		p.entryFiles[p.nodes[i].file] = true
+		reached[i] = map[int]bool{}
+		for _, j := range reach(p.edges, i) {
+			reached[i][j] = true
+		}
+	}
+	for _, i := range entries {
+		if !slices.ContainsFunc(entries, func(j int) bool { return j != i && reached[j][i] && (!reached[i][j] || j < i) }) {
+			p.starts = append(p.starts, i)
+		}
+	}
+	slices.Sort(p.starts)
+}
+
+// callsItself reports whether a Kustomization is called like its source, which is this repository, and leads to others.
+func (p *plan) callsItself(i int) bool {
+	n := p.nodes[i]
+	if !n.home || textAt(n.object.Content, "spec", "sourceRef", "name") != n.object.Name {
+		return false
+	}
+	return n.object.Name == bootstrapName || inside(n.path, n.file) || slices.ContainsFunc(reach(p.edges, i), func(j int) bool { return j != i && p.nodes[j].object != nil })
+}
+
+// pathHere is the directory at the path of a Kustomization, "" if it is not here.
+func (r *Renderer) pathHere(o *manifest.Object) string {
+	root, path := r.homeOf(o), slashed(textAt(o.Content, "spec", "path"))
+	if path == "" {
+		return ""
+	}
+	real, err := within(root, join(root, path))
+	if err != nil || !isDirectory(real) {
+		return ""
+	}
+	return real
+}
+
+// textAt is a text in an object, "" if there is none.
+func textAt(content map[string]any, path ...string) string {
+	var v any = content
+	for _, step := range path {
+		m, _ := v.(map[string]any)
+		v = m[step]
+	}
+	text, _ := v.(string)
+	return text
+}
