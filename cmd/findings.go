@@ -169,11 +169,11 @@ func (c *console) tellRejection(obj *manifest.Object, err error) {
 		return
 	}
 	first := all[0]
-	first.Fix = strings.Join(finding.Hints(err), "; ")
+	first.Fix = obj.ConcealError(strings.Join(finding.Hints(err), "; "))
 	if first.Fix == "" {
 		first.Fix = all[0].Fix
 	}
-	c.tellAs(first, telling{at: subjectOf(obj), text: strings.TrimPrefix(err.Error(), first.Pos.String()+": "), placed: true})
+	c.tellAs(first, telling{at: subjectOf(obj), text: obj.ConcealError(strings.TrimPrefix(err.Error(), first.Pos.String()+": ")), placed: true})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.findings = append(c.findings[:len(c.findings)-1], all...)

@@ -25,10 +25,17 @@ func (v *Values) AddData(data map[string][]byte) {
 	}
 	for _, value := range data {
 		v.Add(string(value))
-		for _, match := range assignments().FindAllSubmatch(value, -1) {
-			v.Add(string(match[1]))
-		}
+		v.Add(Assigned(value)...)
 	}
+}
+
+// Assigned are the values that a text gives to names that are called as a password is.
+func Assigned(text []byte) []string {
+	var list []string
+	for _, match := range assignments().FindAllSubmatch(text, -1) {
+		list = append(list, string(match[1]))
+	}
+	return list
 }
 
 // public tells what those who connect to the host see anyway.

@@ -57,6 +57,14 @@ func (o *Object) ConcealText(text string) string {
 	return o.Secrets.Text(conceal.Within(text, o.confidential))
 }
 
+// Mute says that no message about what is wrong with the object quotes these values. They are no secrets elsewhere.
+func (o *Object) Mute(values []string) { o.muted = append(o.muted, values...) }
+
+// ConcealError conceals texts in a message about what is wrong with the object.
+func (o *Object) ConcealError(text string) string {
+	return o.ConcealText(conceal.Within(text, o.muted))
+}
+
 // ConcealStatus does it to every text of a status but the words that programs look for.
 func (o *Object) ConcealStatus(status any) any {
 	switch v := status.(type) {

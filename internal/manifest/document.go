@@ -195,7 +195,7 @@ func tooManyValues(text []byte) bool {
 
 // plainMessage takes the library's names and its idea of the line off a message.
 func plainMessage(err error) string {
-	msg := err.Error()
+	msg := unquoted(err).Error()
 	for _, noise := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n  ", "json: "} {
 		msg = strings.TrimPrefix(msg, noise)
 	}

@@ -193,5 +193,5 @@ func lineOf(pos Pos, data []byte) Excerpt {
 	}
 	start := byteOffset(line, pos.Column)
 	e.Before, e.Marked = line[:start], strings.TrimRight(line[start:], " \t")
-	return e
+	return maskBroken(e, data)
 }

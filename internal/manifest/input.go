@@ -207,11 +207,12 @@ type ObjectError struct {
 	Kind, Namespace, Name, Built string
 	Err                          error
 	line                         Excerpt
+	conceal                      func(string) string
 }
 
 // Fault is the error of an object, at one of its fields.
 func Fault(o *Object, err error, path ...any) *ObjectError {
-	return &ObjectError{Pos: o.Position(path...), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Built: o.Built, Err: err, line: o.Excerpt(path...)}
+	return &ObjectError{Pos: o.Position(path...), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Built: o.Built, Err: err, line: o.Excerpt(path...), conceal: o.ConcealError}
 }
 
 func (e *ObjectError) Error() string {
@@ -223,7 +224,11 @@ func (e *ObjectError) Error() string {
 	if e.Namespace != "" {
 		name = e.Namespace + "/" + name
 	}
-	return fmt.Sprintf("%s: %s %s%s: %v", e.Pos, e.Kind, name, of, e.Err)
+	text := e.Err.Error()
+	if e.conceal != nil {
+		text = e.conceal(text)
+	}
+	return fmt.Sprintf("%s: %s %s%s: %s", e.Pos, e.Kind, name, of, text)
 }
 
 func (e *ObjectError) Unwrap() error { return e.Err }

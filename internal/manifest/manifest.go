@@ -63,6 +63,7 @@ type Object struct {
 
 	// confidential are parts of the object that come from Secrets or were encrypted, shown is the object without them.
 	confidential []string
+	muted        []string // values that no message about what is wrong quotes
 	shown        map[string]any
 
 	// Origin is the object that this one follows from, nil for an object that stands in a file. See Derive.
@@ -80,7 +81,7 @@ func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.N
 func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
 	derived.Origin, derived.place = o, place
 	derived.Built, derived.Aside, derived.Open, derived.confidential = o.Built, o.Aside, o.Open, o.confidential
-	derived.Secrets = o.Secrets
+	derived.Secrets, derived.muted = o.Secrets, o.muted
 	derived.Pos = o.Pos // to find its own would take parsing the file again
 	return &derived
 }

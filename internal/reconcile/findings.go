@@ -43,7 +43,7 @@ func ofVerification(err error) error {
 // newFinding is a mistake in an object, at a field of it.
 func newFinding(obj *manifest.Object, code finding.Code, message string, hints []string, path ...any) finding.Finding {
 	f := finding.Finding{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}
-	return complete(f, code, message, hints, obj.Excerpt(path...))
+	return complete(f, code, obj.ConcealError(message), concealed(obj, hints), obj.Excerpt(path...))
 }
 
 // NewFinding is a mistake at a place, of an object if there is one.
@@ -56,7 +56,18 @@ func NewFinding(obj *manifest.Object, code finding.Code, message, hint string, e
 	if hint != "" {
 		hints = []string{hint}
 	}
+	if obj != nil {
+		message, hints = obj.ConcealError(message), concealed(obj, hints)
+	}
 	return complete(f, code, message, hints, e)
+}
+
+func concealed(obj *manifest.Object, hints []string) []string {
+	var list []string
+	for _, hint := range hints {
+		list = append(list, obj.ConcealError(hint))
+	}
+	return list
 }
 
 // complete fills in what follows from the code and the place.
@@ -74,6 +85,7 @@ func complete(f finding.Finding, code finding.Code, message string, hints []stri
 // quote redacts the line of an excerpt. One with a password in front of what is
 // marked is not quoted at all: the columns would be wrong.
 func quote(e manifest.Excerpt) (line string, length int) {
+	e = e.Masked()
 	marked, after := RedactText(e.Marked), RedactText(e.After)
 	line = e.Before + marked + after
 	if RedactText(line) != line {

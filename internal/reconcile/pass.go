@@ -263,7 +263,7 @@ func (p *pass) failed(err error) *Result {
 	// the error has redacted the URLs that it knew of; a library's own message may
 	// hold others.
 	failure := *status.AsFailure(err)
-	failure.Message = p.adm.Object.ConcealText(RedactText(failure.Message))
+	failure.Message = p.adm.Object.ConcealError(RedactText(failure.Message))
 	p.out.Failure, p.result.Failure = &failure, &failure
 	if p.f.all == nil {
 		return p.result

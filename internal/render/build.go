@@ -62,7 +62,7 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 	fs.forgive(dir, k)
 	fs.veil = v
 	if err := r.inline(fs, dir, k); err != nil {
-		return nil, r.plainError(err)
+		return nil, r.plainError(fs.unquoted(err))
 	}
 	text, err := sigsyaml.Marshal(k)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 		return listed(fs, m, dir, keep)
 	})
 	if err != nil {
-		return nil, r.plainError(err)
+		return nil, r.plainError(fs.unquoted(err))
 	}
 	return objects, nil
 }

@@ -151,6 +151,7 @@ func (b *builder) finishPlain(r *repository, d *directory, o built, by string, d
 		return
 	}
 	b.empty(obj, s.empty, "")
+	obj.Mute(b.given(s.used))
 	if obj.Tainted() {
 		confide(obj, s.content, b.plain.shown(b.ctx, content, shown))
 	}

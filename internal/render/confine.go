@@ -37,7 +37,8 @@ type confined struct {
 	load    func(c *confined, path string) ([]byte, bool, error) // what is not read as it is written
 	budget  *budget
 	guard   *guard
-	veil    *veil // nil for none
+	veil    *veil    // nil for none
+	paths   []string // that were read
 
 	lacking bool // something is left out of the build
 
@@ -119,6 +120,7 @@ func (c *confined) ReadFile(path string) ([]byte, error) {
 	}
 	data, err := c.read(filepath.Clean(path))
 	if err == nil {
+		c.remember(filepath.Clean(path))
 		data = c.veil.over(filepath.Clean(path), data)
 		err = c.budget.spend(0, len(data))
 	}

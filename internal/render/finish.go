@@ -304,6 +304,7 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 		b.empty(obj, s.empty, v.hint)
 	}
 	obj.Open = v.leaves(s.used)
+	obj.Mute(b.given(s.used))
 	kept, dropped := dropLabels(f, content)
 	b.tellDropped(f, obj, content, dropped)
 	content = owned(f, kept)

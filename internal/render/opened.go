@@ -60,6 +60,17 @@ func (v *variables) shown(ctx context.Context, content, shown map[string]any) ma
 	return s.content
 }
 
+// given are the values of the command line among the variables that were used.
+func (r *Renderer) given(used []string) []string {
+	var list []string
+	for _, name := range used {
+		if value := r.o.Variables[name]; value != "" {
+			list = append(list, value)
+		}
+	}
+	return list
+}
+
 // hides tells whether any of the variables that were used is not shown.
 func (v *variables) hides(used []string) bool {
 	for _, name := range used {

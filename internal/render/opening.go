@@ -57,6 +57,7 @@ func (r *Renderer) openRaw(o *manifest.Raw) (map[string]any, error) {
 		return nil, err
 	}
 	r.emptied[o.Object] = s.empty
+	o.Mute(r.given(s.used))
 	if o.Tainted() {
 		confide(o.Object, s.content, r.plain.shown(r.ctx, content, o.Shown(content)))
 	}

@@ -1,0 +1,58 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/kustomize/api/types"
+)
+
+// TestQuoting builds what kustomize refuses, and looks for what it quotes.
+func TestQuoting(t *testing.T) {
+	for name, files := range map[string]map[string]string{
+		"environment": {
+			"kustomization.yaml": "secretGenerator:\n- {name: a, envs: [login.env]}\n",
+			"login.env":          "A=1\nPASSWORD=hunter2\xff\n",
+		},
+		"literal": {"kustomization.yaml": "secretGenerator:\n- {name: a, literals: [hunter2]}\n"},
+		"JSON patch": {
+			"kustomization.yaml": "resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n    - {op: hunter2, path: /data/password, value: hunter2}\n",
+			"a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {password: hunter2}\n",
+		},
+		"merge": {
+			"kustomization.yaml": "resources: [a.yaml]\npatches:\n- patch: |\n    apiVersion: v1\n    kind: Secret\n    metadata: {name: b}\n    stringData: {any: hunter2}\n",
+			"a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, err := absolute(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for file, text := range files {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := &repository{root: dir, display: func(p string) string { return p }, dirs: map[string]*directory{}, plugins: map[string][]byte{}, guard: newGuard(func(error) {})}
+			d := r.directory(dir)
+			err = d.err
+			if err == nil {
+				var k *types.Kustomization
+				if k, err = clone(d.kustomization); err == nil {
+					_, err = r.build(context.Background(), dir, d.file, k, nil)
+				}
+			}
+			if err == nil {
+				t.Fatal("built")
+			}
+			if errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
