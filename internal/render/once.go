@@ -21,9 +21,9 @@ func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustom
 		return nil, err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q", dir, file, text)
+	_, _ = fmt.Fprintf(h, "%q %q %q", dir, file, text)
 	for _, path := range sortedKeys(replace) {
-		fmt.Fprintf(h, " %q %q", path, replace[path])
+		_, _ = fmt.Fprintf(h, " %q %q", path, replace[path])
 	}
 	key := string(h.Sum(nil))
 	known, ok := r.builds[key]

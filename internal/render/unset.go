@@ -49,7 +49,7 @@ func (v *variables) withEmpty(ctx context.Context, content map[string]any, text 
 	}
 	strict := *v
 	strict.values = maps.Clone(v.values)
-	_, used, err = strict.text(ctx, text)
+	_, _, err = strict.text(ctx, text)
 	for unset := new(unsetError); len(empty) < maxLeft && errors.As(err, &unset); {
 		empty = append(empty, unset.name)
 		strict.values[unset.name] = ""

@@ -50,7 +50,8 @@ func newVeil(c *closure, shown map[string][]byte) *veil {
 // carries tells whether what a Secret holds may get into another object of a build.
 func (c *closure) carries() bool {
 	for _, d := range c.dirs {
-		if k := d.kustomization; k != nil && len(k.Replacements)+len(k.Vars)+len(k.Generators)+len(k.Transformers) > 0 {
+		k := d.kustomization
+		if k != nil && len(k.Replacements)+len(k.Vars)+len(k.Generators)+len(k.Transformers) > 0 { //nolint:staticcheck // people still write vars
 			return true
 		}
 	}

@@ -42,7 +42,8 @@ func at(v any, path []any) (any, bool) {
 	for _, step := range path {
 		switch step := step.(type) {
 		case string:
-			m, ok := v.(map[string]any)
+			m, _ := v.(map[string]any)
+			ok := false
 			if v, ok = m[step]; !ok {
 				return nil, false
 			}
