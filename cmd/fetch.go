@@ -22,11 +22,11 @@ that are arguments are taken as the kustomizations below the latter build them.
 
 Directories are read as Flux would read them: kustomization files and Kustomizations
 are built, variables substituted, and what SOPS encrypted is decrypted with the key
-that is at hand.
+that is available.
 
 Exit codes: 0 all ready, 1 an object is not ready or was rejected, 2 wrong usage
-or unreadable input, 3 a digest or signature check failed, 5 nothing worse than
-failures that a retry may help, 130 interrupted.`,
+or unreadable input, 3 a digest or signature check failed, 5 only failures
+that a retry may help, 130 interrupted.`,
 		Example: `  helmsrc fetch -f helmchart.yaml
   helmsrc fetch -R -f clusters/ -o table
   helmsrc fetch -f . HelmChart/apps/podinfo

@@ -223,7 +223,7 @@ wrong usage, nothing selected, or input that cannot be read
 a digest or signature check failed
 .TP
 .B 5
-nothing worse than transient failures: a retry may help
+only transient failures: a retry may help
 .TP
 .B 130
 interrupted

@@ -15,7 +15,7 @@ func newResolveCommand(a *app) *cobra.Command {
 	o := &passOptions{resolveOnly: true}
 	c := &cobra.Command{
 		Use:   "resolve -f FILE... [[KIND/][NAMESPACE/]NAME...]",
-		Short: "Tell which versions the charts resolve to, without fetching them",
+		Short: "Report which versions the charts resolve to, without fetching them",
 		Long: `Do what fetch does up to the point where versions are known. No archive is
 downloaded and nothing is written.
 

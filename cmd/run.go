@@ -71,7 +71,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 
 	if err := st.Load(); err != nil {
-		a.tellStorage(finding.OddStorage, fmt.Errorf("what was remembered of any %s is ignored: %w", strings.Join(reconcile.KindsWithoutArtifact(), ", "), err))
+		a.tellStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(reconcile.KindsWithoutArtifact(), ", "), err))
 	}
 	results, forgotten := a.reconcile(ctx, in, st, options)
 	a.tellNotes(in)

@@ -20,7 +20,7 @@ func newStatusCommand(a *app) *cobra.Command {
 	storage := storeOptions{algorithm: "sha256"}
 	c := &cobra.Command{
 		Use:   "status [-f FILE...] [[KIND/][NAMESPACE/]NAME...]",
-		Short: "Print the remembered status, each artifact checked on disk",
+		Short: "Print the recorded status, each artifact checked on disk",
 		Long: `Print what earlier runs left in the artifacts directory: of all objects, or of
 those in the manifests given with -f. Nothing is fetched and nothing is written.
 
@@ -117,13 +117,13 @@ func (a *app) selectRemembered(ctx context.Context, o *inputOptions, dir string,
 	}
 	if len(all) == 0 && !o.allowEmpty {
 		return nil, &usageError{
-			err:  fmt.Errorf("nothing is remembered in %s", dir),
+			err:  fmt.Errorf("nothing is recorded in %s", dir),
 			hint: "-d names another artifacts directory; --allow-empty accepts an empty one",
 		}
 	}
 	for _, s := range selectors {
 		if !slices.ContainsFunc(all, func(r *reconcile.Result) bool { return s.matches(r.Object.Object) }) {
-			return nil, &usageError{err: fmt.Errorf("%s: nothing is remembered of such an object", s.text), hint: s.meant()}
+			return nil, &usageError{err: fmt.Errorf("%s: nothing is recorded of such an object", s.text), hint: s.meant()}
 		}
 	}
 	return &remembered{results: slices.DeleteFunc(all, func(r *reconcile.Result) bool {
@@ -153,7 +153,7 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string
 		case !reconcile.HasNoStatus(obj):
 			found.missing = append(found.missing, obj)
 			found.code = worst(found.code, exitFailed)
-			f := reconcile.NewFinding(obj, finding.NeverFetched, "nothing is remembered of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
+			f := reconcile.NewFinding(obj, finding.NeverFetched, "nothing is recorded of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
 			a.console.tellAs(f, telling{at: subjectOf(obj), brief: true})
 		}
 	}

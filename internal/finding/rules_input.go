@@ -12,7 +12,7 @@ func inputRules() []Rule {
 			Code: Syntax, Name: "syntax", Group: groupInput, Severity: Error, Lasting: true,
 			Summary:     "A file is not YAML or JSON that can be read as manifests",
 			Explanation: "Nothing of the file is used. A chart's templates are no manifests either: render them first.",
-			Fix:         "Mend the file at the line that is named.",
+			Fix:         "Fix the file at the line that is named.",
 			Example:     "apiVersion: " + sourceV1 + "\nkind: HelmRepository\n  metadata: {name: charts}\n",
 			Better:      repository(httpURL),
 		},
@@ -36,12 +36,12 @@ func inputRules() []Rule {
 			Code: NotBuilt, Name: "not-built", Group: groupInput, Severity: Error, Lasting: true,
 			Summary:     "A kustomization cannot be built",
 			Explanation: "kustomize refuses what a kustomization file or a Kustomization of Flux asks for. In a cluster none of its objects would be applied; here none of them takes part in the run.",
-			Fix:         "Mend the kustomization file, or the file that the message names.",
+			Fix:         "Fix the kustomization file, or the file that the message names.",
 		},
 		{
 			Code: NotReady, Name: "not-ready-for-admission", Group: groupInput, Severity: Error, Lasting: true,
 			Summary:     "An object is not what the API server could be given",
-			Explanation: "It comes from a kustomization and has no namespace, or it is encrypted and no key at hand decrypts it, or its Kustomization says something that Flux refuses. It does not take part in the run.",
+			Explanation: "It comes from a kustomization and has no namespace, or it is encrypted and no available key decrypts it, or its Kustomization says something that Flux refuses. It does not take part in the run.",
 			Fix:         "Correct the object or its Kustomization where the marked line is, or give helmsrc the key that decrypts it.",
 		},
 		{
@@ -199,7 +199,7 @@ func ignoreRules() []Rule {
 		{
 			Code: UselessIgnore, Name: "useless-ignore", Group: groupIgnores, Severity: Note,
 			Summary:     "A comment silences nothing",
-			Explanation: "The mistake that it was written for is gone, or the comment stands at another place. Left there it would hide the next mistake of its kind. It is told with -v, and as a warning with --strict.",
+			Explanation: "The mistake that it was written for is gone, or the comment stands at another place. Left there it would hide the next mistake of its kind. It is reported with -v, and as a warning with --strict.",
 			Fix:         "Remove the comment, or the code from it.",
 			Example:     repository("url: https://charts.example.org # helmsrc:ignore HS061\n"),
 			Better:      repository(httpURL),

@@ -39,7 +39,7 @@ func kustomizationRules() []Rule {
 	return []Rule{
 		{
 			Code: SourceElsewhere, Name: "source-elsewhere", Group: groupKustomizations, Severity: Warning,
-			Summary:     "The source of a Kustomization is not at hand",
+			Summary:     "The source of a Kustomization is not available",
 			Explanation: "It is another repository than the one that the Kustomization is in, or its path is not here. The Kustomization is not built, and what it would apply takes no part in the run.",
 			Fix:         "Name a checkout of the source with --source.",
 			Example:     documents(cluster("path: ./deploy\nsourceRef:\n  kind: GitRepository\n  name: podinfo\n"), apps),
@@ -88,7 +88,7 @@ func kustomizationRules() []Rule {
 		{
 			Code: NoDecryption, Name: "no-decryption", Group: groupKustomizations, Severity: Warning,
 			Summary:     "A Secret is encrypted, and its Kustomization does not decrypt",
-			Explanation: "Flux does not apply a Secret that SOPS encrypted, and the whole Kustomization fails. It is told of Kustomizations that another one applies: what that patches into them is known.",
+			Explanation: "Flux does not apply a Secret that SOPS encrypted, and the whole Kustomization fails. It is reported for Kustomizations that another one applies: what that patches into them is known.",
 			Fix:         "Add spec.decryption with the provider sops to the Kustomization, or patch it in where the Kustomization comes from.",
 			Example:     documents(cluster(path+ours), tenant(""), encrypted, apps),
 			Better:      documents(cluster(path+ours), tenant("decryption:\n  provider: sops\n"), encrypted, apps),
@@ -111,7 +111,7 @@ func kustomizationRules() []Rule {
 			Code: ForeignBuild, Name: "foreign-not-built", Group: groupKustomizations, Severity: Warning,
 			Summary:     "A kustomization that does not mention Flux cannot be built",
 			Explanation: "kustomize would refuse it, and so would a Kustomization of Flux that leads to it. What it would build takes no part in the run; none of the files that it names and that are there holds an object of Flux.",
-			Fix:         "Mend the kustomization file, or the file that the message names.",
+			Fix:         "Fix the kustomization file, or the file that the message names.",
 			Example:     documents(file("resources:\n- deployment.yaml\n"), inFile("charts.yaml", object(sourceV1, "HelmRepository", "charts\n  namespace: apps", "interval: 10m\n"+httpURL))),
 			Better:      documents(inFile("apps/kustomization.yaml", kustomization("namespace: apps\nresources:\n- charts.yaml\n")), apps),
 		},

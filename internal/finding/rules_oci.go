@@ -26,7 +26,7 @@ func ociRules() []Rule {
 			Code: ServiceAccount, Name: "service-account", Group: groupSecrets, Severity: Error,
 			Summary:     "A service account gives no login",
 			Explanation: "The API server would refuse the service account, or it is to log in to a cloud, which needs a feature gate of source-controller.",
-			Fix:         "Mend the ServiceAccount and its imagePullSecrets, or use spec.secretRef.",
+			Fix:         "Fix the ServiceAccount and its imagePullSecrets, or use spec.secretRef.",
 			Example:     documents(source("serviceAccountName: puller\n"), account+"imagePullSecrets:\n- login\n"),
 			Better: documents(source("serviceAccountName: puller\n"), account+"imagePullSecrets:\n- name: login\n",
 				"apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\ntype: kubernetes.io/dockerconfigjson\nstringData:\n"+

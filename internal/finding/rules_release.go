@@ -85,7 +85,7 @@ func releaseRules() []Rule {
 			Code: RefusedChart, Name: "refused-chart", Group: groupReferences, Severity: Error,
 			Summary:     "The HelmChart of a HelmRelease is one that the API server refuses",
 			Explanation: "Its labels hold the HelmRelease's name, and labels end at 63 characters. helm-controller tries again for ever, and says so nowhere but in its log.",
-			Fix:         "Choose a shorter name, or mend spec.chart.metadata.",
+			Fix:         "Choose a shorter name, or fix spec.chart.metadata.",
 			Example:     documents(repo, release(long, "")),
 			Better:      documents(repo, release("podinfo", "")),
 		},

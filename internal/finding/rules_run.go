@@ -96,7 +96,7 @@ func runRules() []Rule {
 			Code: SourceNotReady, Name: "source-not-ready", Group: groupRun, Severity: Error,
 			Summary:     "The source has nothing in storage",
 			Explanation: "It failed in this run and there is nothing from an earlier one, or it is suspended. Its own failure comes first.",
-			Fix:         "Mend the source first.",
+			Fix:         "Fix the source first.",
 		},
 		{
 			Code: GitReference, Name: "git-reference", Group: groupRun, Severity: Error,
@@ -125,7 +125,7 @@ func runRules() []Rule {
 		{
 			Code: Storage, Name: "storage", Group: groupRun, Severity: Error,
 			Summary:     "The artifacts directory cannot be written or read",
-			Explanation: "The disk is full, the directory belongs to somebody else, or another run holds the lock.",
+			Explanation: "The disk is full, the directory belongs to another user, or another run holds the lock.",
 			Fix:         "Check the directory that --artifacts-dir names.",
 		},
 		{
@@ -142,8 +142,8 @@ func runRules() []Rule {
 		},
 		{
 			Code: OddSource, Name: "odd-source", Group: groupRun, Severity: Warning,
-			Summary:     "Something about a source or chart is odd",
-			Explanation: "The run went on, but somebody should look at it.",
+			Summary:     "A source or chart is unusual",
+			Explanation: "The run went on, but it needs a look.",
 			Fix:         "Compare the source with what its publisher says of it, and correct whichever is wrong.",
 		},
 		{
@@ -172,7 +172,7 @@ func runRules() []Rule {
 		},
 		{
 			Code: NeverFetched, Name: "never-fetched", Group: groupRun, Severity: Error,
-			Summary:     "Nothing is remembered of an object",
+			Summary:     "Nothing is recorded of an object",
 			Explanation: "It was never fetched into the artifacts directory that status looks at.",
 			Fix:         "Run helmsrc fetch, or name the directory that it wrote to with -d.",
 		},
@@ -221,7 +221,7 @@ func runRules() []Rule {
 		{
 			Code: OtherName, Name: "other-name", Group: groupRun, Severity: Warning,
 			Summary:     "A chart is called otherwise than the repository that it lies in",
-			Explanation: "A HelmRelease that refers to an OCIRepository installs whatever chart lies there. Nothing but the URL tells which one is meant.",
+			Explanation: "A HelmRelease that refers to an OCIRepository installs whatever chart lies there. Only the URL says which one is meant.",
 			Fix:         "Check spec.url of the OCIRepository.",
 		},
 		{
@@ -267,7 +267,7 @@ func integrityRules() []Rule {
 		},
 		{
 			Code: SignatureFailed, Name: "signature-refused", Group: groupIntegrity, Severity: Error, Lasting: true,
-			Summary:     "No signature is by somebody who is trusted",
+			Summary:     "No signature is by a trusted signer",
 			Explanation: "There are signatures, but none fits the keys, identities or authorities that were given, or they are about other bytes.",
 			Fix:         "Compare the keys and identities with those that the publisher announces.",
 		},
@@ -275,7 +275,7 @@ func integrityRules() []Rule {
 			Code: Unverifiable, Name: "unverifiable", Group: groupIntegrity, Severity: Error, Lasting: true,
 			Summary:     "A verification is asked for that cannot be made",
 			Explanation: "The keys, certificates or policy are missing or cannot be read, or the source is of a kind that has no signatures.",
-			Fix:         "Mend the Secret that spec.verify names.",
+			Fix:         "Fix the Secret that spec.verify names.",
 		},
 		{
 			Code: ArtifactAltered, Name: "artifact-altered", Group: groupIntegrity, Severity: Error, Lasting: true,

@@ -23,7 +23,7 @@ func referenceRules() []Rule {
 			Code: UnusableSource, Name: "unusable-source", Group: groupReferences, Severity: Error,
 			Summary:     "A source that is referred to is in the input, but cannot be used",
 			Explanation: "The API server would refuse it, or it is defined more than once. To a controller it does not exist.",
-			Fix:         "Mend the source first.",
+			Fix:         "Fix the source first.",
 			Example:     documents(repository("url: charts.example.org\n"), helmChart("")),
 			Better:      documents(repository(httpURL), helmChart("")),
 		},
@@ -47,7 +47,7 @@ func referenceRules() []Rule {
 			Code: InvalidSecret, Name: "invalid-secret", Group: groupReferences, Severity: Error,
 			Summary:     "A Secret that is referred to is one that the API server refuses",
 			Explanation: "Values under data are base64, those under stringData are text. Some types require keys of their own.",
-			Fix:         "Mend the Secret; plain text belongs under stringData.",
+			Fix:         "Fix the Secret; plain text belongs under stringData.",
 			Example: documents(repository(httpURL+"secretRef:\n  name: login\n"),
 				"apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\ndata:\n  username: not base64\n"),
 			Better: documents(repository(httpURL+"secretRef:\n  name: login\n"), secret("login", "username: user\npassword: secret\n")),
@@ -92,7 +92,7 @@ func urlRules() []Rule {
 		{
 			Code: ChartInURL, Name: "chart-in-url", Group: groupURLs, Severity: Warning,
 			Summary:     "The URL of an OCI repository ends in the name of the chart",
-			Explanation: "The name of the chart is appended to the URL of its repository. It is looked for at oci://host/path/podinfo/podinfo, where it hardly is.",
+			Explanation: "The name of the chart is appended to the URL of its repository. It is looked for at oci://host/path/podinfo/podinfo, where it rarely is.",
 			Fix:         "Take the last part off the URL.",
 			Example:     documents(repository("type: oci\nurl: oci://registry.example.org/charts/podinfo\n"), helmChart("")),
 			Better:      documents(ociRepository(""), helmChart("")),
@@ -100,7 +100,7 @@ func urlRules() []Rule {
 		{
 			Code: LoginInURL, Name: "login-in-url", Group: groupURLs, Severity: Warning,
 			Summary:     "A URL holds a password",
-			Explanation: "Whoever can read the manifest, the object or its status can read the password.",
+			Explanation: "Anyone who can read the manifest, the object or its status can read the password.",
 			Fix:         "Move user name and password into a Secret, and name that in spec.secretRef.",
 			Example:     repository("url: https://user:secret@charts.example.org\n"),
 			Better:      documents(repository(httpURL+"secretRef:\n  name: login\n"), secret("login", "username: user\npassword: secret\n")),
@@ -141,7 +141,7 @@ func chartRules() []Rule {
 		{
 			Code: UnpinnedVersion, Name: "unpinned-version", Group: groupCharts, Severity: Note,
 			Summary:     "A chart or source follows every version that is published",
-			Explanation: "What is deployed changes when somebody publishes a version, major ones included, and differs from one day to the next. It is told with --strict only, as a warning.",
+			Explanation: "What is deployed changes when a version is published, major ones included, and differs from one day to the next. It is reported with --strict only, as a warning.",
 			Fix:         "Name a version, or a range that stays within one major version.",
 			Example:     chart("version: \"*\"\n"),
 			Better:      chart("version: \"6.x\"\n"),
@@ -173,7 +173,7 @@ func settingRules() []Rule {
 		{
 			Code: PassCredentials, Name: "pass-credentials", Group: groupSettings, Severity: Warning,
 			Summary:     "passCredentials sends the credentials to every host that the index names",
-			Explanation: "Whoever can write the index can have the password sent to a host of their own.",
+			Explanation: "Anyone who can write the index can have the password sent to a host of their own.",
 			Fix:         "Leave it out unless the archives are on another host that wants the same credentials.",
 			Example:     repository("passCredentials: true\n" + httpURL),
 			Better:      repository(httpURL),

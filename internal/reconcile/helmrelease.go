@@ -470,5 +470,5 @@ func (p *pass) warnName(source *Result, metadata *helmchart.Metadata) {
 	if !ok || chart.MatchName(metadata.Name, path.Base(repo.Spec.URL)) {
 		return
 	}
-	p.warnAs(finding.OtherName, "%s holds a chart called '%s', not '%s' as its URL ends: nothing else tells whether it is the right one", source.Object.Object, metadata.Name, path.Base(repo.Spec.URL))
+	p.warnAs(finding.OtherName, "%s holds a chart called '%s', not '%s' as its URL ends: nothing else shows whether it is the right one", source.Object.Object, metadata.Name, path.Base(repo.Spec.URL))
 }

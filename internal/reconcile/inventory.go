@@ -169,5 +169,5 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 
 // Hint points at the place of the rejected object.
 func (e *RejectedError) Hint() string {
-	return fmt.Sprintf("mend %s %s/%s at %s first", e.Object.Kind, e.Object.Namespace, e.Object.Name, e.Object.Pos)
+	return fmt.Sprintf("fix %s %s/%s at %s first", e.Object.Kind, e.Object.Namespace, e.Object.Name, e.Object.Pos)
 }

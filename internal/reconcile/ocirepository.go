@@ -141,7 +141,7 @@ func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*
 	}
 	p.result.Resolution.Version = cmp.Or(tag, string(at.digest))
 	if errors.Is(err, fs.ErrNotExist) && tag == defaultTag && ociRef(obj).Tag == "" {
-		err = &hintedError{err, "without spec.ref the tag is latest, which charts hardly have: name one with spec.ref.tag, or a range with spec.ref.semver"}
+		err = &hintedError{err, "without spec.ref the tag is latest, which charts rarely have: name one with spec.ref.tag, or a range with spec.ref.semver"}
 	}
 	if errors.Is(err, fs.ErrNotExist) && ociRef(obj).Tag != "" {
 		err = p.otherTag(ctx, at, tag, err)

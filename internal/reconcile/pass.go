@@ -126,7 +126,7 @@ func (p *pass) recall() {
 	}
 	if err != nil {
 		resetStatus(p.f)
-		p.warnAs(finding.OddStorage, "what was remembered of the last run is ignored: %v", err)
+		p.warnAs(finding.OddStorage, "what was recorded of the last run is ignored: %v", err)
 		return
 	}
 	p.remembered, p.fingerprint, p.tag = record, record.Fingerprint, helmrepo.Tag(record.Tag)
@@ -210,7 +210,7 @@ func (p *pass) interrupted(cause error) *Result {
 func (p *pass) restore() {
 	resetStatus(p.f)
 	if err := json.Unmarshal(p.remembered.Status, p.f.all); err != nil {
-		p.debugf("remembered status: %v", err)
+		p.debugf("recorded status: %v", err)
 	}
 }
 
@@ -243,7 +243,7 @@ func (p *pass) lastNotes() map[string]string {
 		Metadata struct{ Annotations map[string]string } `json:"metadata"`
 	}
 	if err := json.Unmarshal(p.remembered.Object, &last); err != nil {
-		p.debugf("remembered object: %v", err)
+		p.debugf("recorded object: %v", err)
 	}
 	return last.Metadata.Annotations
 }

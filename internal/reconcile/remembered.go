@@ -58,17 +58,17 @@ func (r *Reconciler) remembered(key store.Key) (*Result, error) {
 	}
 	var content map[string]any
 	if err := json.Unmarshal(record.Object, &content); err != nil {
-		return nil, fmt.Errorf("remembered object: %w", err)
+		return nil, fmt.Errorf("recorded object: %w", err)
 	}
 	obj := rememberedObject(key, content)
 	k, ok := kindOfObject(obj)
 	if !ok {
-		return nil, fmt.Errorf("remembered object: kind %q is not supported", obj.Kind)
+		return nil, fmt.Errorf("recorded object: kind %q is not supported", obj.Kind)
 	}
 	typed := k.empty()
 	f := k.fields(typed)
 	if err := json.Unmarshal(record.Status, f.all); err != nil {
-		return nil, fmt.Errorf("remembered status: %w", err)
+		return nil, fmt.Errorf("recorded status: %w", err)
 	}
 	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}}
 	if result.Failure = r.checkStored(k, f, generationIn(content)); result.Failure == nil {

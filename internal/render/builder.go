@@ -355,7 +355,7 @@ func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, r
 	for _, path := range sortedKeys(replace) {
 		names = append(names, b.display(path))
 	}
-	return nil, fmt.Errorf("a file that SOPS encrypted cannot be used; what is wrong with it is not told, because that may quote it: look at %s with sops decrypt", strings.Join(names, ", "))
+	return nil, fmt.Errorf("a file that SOPS encrypted cannot be used; what is wrong with it is not shown, because that may quote it: look at %s with sops decrypt", strings.Join(names, ", "))
 }
 
 // failed tells that a Kustomization cannot be built.

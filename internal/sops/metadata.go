@@ -84,7 +84,7 @@ type KeyError struct {
 }
 
 func (e *KeyError) Error() string {
-	text := "cannot get sops data key: none of the keys at hand is that of " + join(e.Recipients)
+	text := "cannot get sops data key: none of the available keys is that of " + join(e.Recipients)
 	if len(e.causes) > 0 {
 		text += ": " + e.causes[0].Error()
 	}

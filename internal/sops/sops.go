@@ -78,7 +78,7 @@ type MACError struct{ missing bool }
 
 func (e *MACError) Error() string {
 	if e.missing {
-		return "sops: the file holds no MAC: it cannot be told whether it was changed"
+		return "sops: the file holds no MAC: whether it was changed cannot be known"
 	}
 	return "sops: MAC mismatch: the file was changed after it was encrypted"
 }

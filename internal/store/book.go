@@ -79,7 +79,7 @@ func (s *Store) rememberShared(key Key, r *Record) error {
 	return nil
 }
 
-// Save writes what was remembered of objects of the kinds in Options.Shared since the last call, if it is something new.
+// Save writes what was recorded of objects of the kinds in Options.Shared since the last call, if it is something new.
 // Other processes may have written in the meantime: what they remembered of other objects stays.
 func (s *Store) Save(ctx context.Context) error {
 	s.book.mu.Lock()
@@ -89,7 +89,7 @@ func (s *Store) Save(ctx context.Context) error {
 	}
 	err := s.rewrite(ctx, func(records map[Key][]byte) { maps.Copy(records, s.book.changed) })
 	if err != nil {
-		return fmt.Errorf("the state of %d objects cannot be remembered: %w", len(s.book.changed), err)
+		return fmt.Errorf("the state of %d objects cannot be recorded: %w", len(s.book.changed), err)
 	}
 	s.book.changed = nil
 	return nil

@@ -36,7 +36,7 @@ type RecordError struct {
 }
 
 func (e *RecordError) Error() string {
-	return fmt.Sprintf("the remembered state %s cannot be used: %v", e.Path, e.Err)
+	return fmt.Sprintf("the recorded state %s cannot be used: %v", e.Path, e.Err)
 }
 
 func (e *RecordError) Unwrap() error { return e.Err }

@@ -44,7 +44,7 @@ type Options struct {
 	// RetentionTTL and RetentionRecords decide which earlier artifacts [Store.Collect] removes.
 	RetentionTTL     time.Duration
 	RetentionRecords int
-	// Kinds are those whose directories are recognised even when nothing is remembered of an object, as in a copy of
+	// Kinds are those whose directories are recognised even when nothing is recorded of an object, as in a copy of
 	// the artifacts directory that lacks the hidden files.
 	Kinds []string
 	// Shared are the kinds whose objects have no artifacts. What is remembered of them stands in one file, and needs
