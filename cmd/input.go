@@ -341,6 +341,10 @@ func (a *app) tellSkipped(in *input) {
 			a.tellLeftOut(fmt.Sprintf("skipped %d %s: only those in directories are built, name one with -f", s.Count, s.Kind))
 			continue
 		}
+		if s.Group == manifest.OperatorGroup {
+			a.tellLeftOut(fmt.Sprintf("%d %s not expanded: what they make takes no part in this", s.Count, s.Kind))
+			continue
+		}
 		parts = append(parts, fmt.Sprintf("%d %s", s.Count, s.Kind))
 	}
 	if len(parts) > 0 {

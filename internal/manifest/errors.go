@@ -23,6 +23,8 @@ type ParseError struct {
 	Msg  string
 	hint string
 	line Excerpt
+
+	ofDocument bool // the other documents of the file can be read
 }
 
 // Excerpt is the line that cannot be read.

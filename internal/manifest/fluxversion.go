@@ -13,7 +13,8 @@ const (
 	ImageGroup        = "image.toolkit.fluxcd.io"
 	NotificationGroup = "notification.toolkit.fluxcd.io"
 
-	operatorGroup = "fluxcd.controlplane.io"
+	// OperatorGroup is that of an operator that installs Flux, and makes objects of templates.
+	OperatorGroup = "fluxcd.controlplane.io"
 )
 
 // FluxNote is a version of Flux that the input installs, and where it says so.
@@ -55,7 +56,7 @@ func (s *Set) install(n FluxNote) {
 }
 
 // isInstance tells whether an object is the FluxInstance of an operator.
-func isInstance(o *Object) bool { return o.Kind == "FluxInstance" && o.Group() == operatorGroup }
+func isInstance(o *Object) bool { return o.Kind == "FluxInstance" && o.Group() == OperatorGroup }
 
 // isVersioned tells whether it is only the API version of an object that can be judged.
 func isVersioned(o *Object) bool {

@@ -22,6 +22,7 @@ var (
 	unsupportedKinds = map[groupKind]bool{
 		{SourceGroup, "ExternalArtifact"}: true,
 		{KustomizeGroup, "Kustomization"}: true,
+		{OperatorGroup, "ResourceSet"}:    true,
 	}
 )
 

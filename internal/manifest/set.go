@@ -290,7 +290,10 @@ func (b *batch) document(d *document) error {
 	d.whole, d.index = b.text, b.documents
 	b.documents++
 	if err := b.object(source{d, root}, root, nil, "", ""); err != nil {
-		return err
+		if parse, ok := errors.AsType[*ParseError](err); !ok || !parse.ofDocument {
+			return err
+		}
+		b.faults = append(b.faults, err)
 	}
 	if b.parsing.surplus += d.surplus; b.parsing.surplus > maxSurplus {
 		return d.errorAt(root, "the aliases of all documents together expand to too much")

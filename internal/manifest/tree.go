@@ -220,7 +220,9 @@ func (c *checker) keys(n *yaml.Node) error {
 		}
 		name := keyText(k)
 		if other, dup := first[name]; dup {
-			return c.doc.errorAt(k, fmt.Sprintf("duplicate key %q, first at line %d", name, c.doc.pos(other).Line))
+			e := c.doc.errorAt(k, fmt.Sprintf("duplicate key %q, first at line %d", name, c.doc.pos(other).Line))
+			e.ofDocument = true
+			return e
 		}
 		first[name] = k
 	}

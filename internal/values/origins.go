@@ -2,6 +2,7 @@ package values
 
 import (
 	"reflect"
+	"strings"
 
 	"helm.sh/helm/v3/pkg/strvals"
 )
@@ -77,10 +78,45 @@ func (o *Origins) note(r *Reference, values map[string]any, set func(into map[st
 func setter(r Reference, value string) func(into map[string]any) error {
 	expression := r.TargetPath + "=" + value
 	if r.Literal {
+		if strings.Contains(r.TargetPath, `\`) {
+			return func(into map[string]any) error { return setLiterally(r.TargetPath, value, into) }
+		}
 		return func(into map[string]any) error { return strvals.ParseLiteralInto(expression, into) }
 	}
 	if text, quoted := unquoted(value); quoted {
 		return func(into map[string]any) error { return strvals.ParseIntoString(r.TargetPath+"="+text, into) }
 	}
 	return func(into map[string]any) error { return strvals.ParseInto(expression, into) }
+}
+
+// placeholder stands for a literal value while its path is read. No value of a ConfigMap or Secret holds a NUL.
+const placeholder = "\x00helmsrc\x00"
+
+// setLiterally puts a value at a path some of whose dots are escaped, which Helm's parser of literal values takes for
+// separators. The path is read by the rules of --set, the value is not read at all.
+func setLiterally(path, value string, into map[string]any) error {
+	if err := strvals.ParseIntoString(path+"="+placeholder, into); err != nil {
+		return err
+	}
+	replaced(into, value)
+	return nil
+}
+
+// replaced is a value in which the placeholder is what it stands for.
+func replaced(in any, value string) any {
+	switch in := in.(type) {
+	case string:
+		if in == placeholder {
+			return value
+		}
+	case map[string]any:
+		for k, v := range in {
+			in[k] = replaced(v, value)
+		}
+	case []any:
+		for i, v := range in {
+			in[i] = replaced(v, value)
+		}
+	}
+	return in
 }

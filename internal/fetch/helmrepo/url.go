@@ -1,7 +1,6 @@
 package helmrepo
 
 import (
-	"errors"
 	"net/url"
 	"path"
 	"strings"
@@ -35,20 +34,23 @@ func ChartURL(repo, ref string) (string, error) {
 		return "", err
 	}
 	if u.IsAbs() {
+		if strings.Contains(ref, " ") {
+			return u.String(), nil
+		}
 		return ref, nil
 	}
 	resolved := resolveReference(base, u)
 	return resolved.String(), nil
 }
 
-// errSpace is a rule of its own because the URL parser lets spaces in paths pass, which HTTP then does not.
-var errSpace = errors.New("invalid space in URL")
-
+// parseReference reads the URL of an archive. The parser lets a space in a path pass and escapes it when it is written; one
+// in a query it would write as it is.
 func parseReference(ref string) (*url.URL, error) {
-	if strings.ContainsAny(ref, " \t") {
-		return nil, auth.RedactURLError(&url.Error{Op: "parse", URL: ref, Err: errSpace})
+	u, err := auth.ParseURL(ref)
+	if err == nil {
+		u.RawQuery = strings.ReplaceAll(u.RawQuery, " ", "%20")
 	}
-	return auth.ParseURL(ref)
+	return u, err
 }
 
 func resolveReference(repo, ref *url.URL) *url.URL {

@@ -77,8 +77,9 @@ func TestIndexURL(t *testing.T) {
 func TestChartURL(t *testing.T) {
 	for _, tt := range []struct{ name, repo, ref, want, err string }{
 		{name: "case 24: relative", repo: "https://example.com", ref: "charts/foo-1.0.0.tgz", want: "https://example.com/charts/foo-1.0.0.tgz"},
-		{name: "case 24: space", repo: "https://example.com", ref: "charts/foo 1.0.0.tgz", err: "invalid space in URL"},
-		{name: "case 24: space in host", repo: "https://example.com", ref: "https://ex ample.com/foo-1.0.0.tgz", err: "invalid space in URL"},
+		{name: "case 24: space", repo: "https://example.com", ref: "charts/foo 1.0.0.tgz", want: "https://example.com/charts/foo%201.0.0.tgz"},
+		{name: "space in an absolute one", repo: "https://example.com", ref: "https://h/a b.tgz?c=d e", want: "https://h/a%20b.tgz?c=d%20e"},
+		{name: "case 24: space in host", repo: "https://example.com", ref: "https://ex ample.com/foo-1.0.0.tgz", err: "invalid character \" \" in host name"},
 		{name: "below the path", repo: "https://example.com/a/b", ref: "foo.tgz", want: "https://example.com/a/b/foo.tgz"},
 		{name: "beside the path", repo: "https://example.com/a/b/", ref: "../foo.tgz", want: "https://example.com/a/foo.tgz"},
 		{name: "from the root", repo: "https://example.com/a/b", ref: "/foo.tgz", want: "https://example.com/foo.tgz"},

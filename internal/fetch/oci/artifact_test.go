@@ -37,6 +37,8 @@ func TestParseOCIURL(t *testing.T) {
 		{"https://ghcr.io/org/app", "", "", "URL must be in format 'oci://<domain>/<org>/<repo>'", ""},
 		{"oci://", "", "", "a repository name must be specified", ""},
 		{"oci://ghcr.io/", "", "", "repository must be between 1 and 255 characters in length:", ""},
+		{"oci://ghcr.io/org/app/", "ghcr.io/org/app/", "ghcr.io/org/app/:1", "", ""},
+		{"oci://registry:5000/", "", "", "repository must be between 1 and 255 characters in length:", ""},
 		{"oci://ghcr.io/test/test:v1", "", "", "URL must not contain a tag; remove ':v1'", "the tag goes into spec.ref.tag"},
 		{"oci://ghcr.io/test/test@sha256:00", "", "", "URL must not contain a digest; remove '@sha256:00'", "the digest goes into spec.ref.digest"},
 		{"oci://u:canary@ghcr.io/test/test", "", "", "URL must not contain credentials", "Secret"},

@@ -58,12 +58,12 @@ func ParseURL(raw string) (Name, error) {
 		return refuse("URL must be in format 'oci://<domain>/<org>/<repo>'", "")
 	case strings.ContainsAny(rest, "?#"):
 		return refuse("URL must end with the repository", "")
-	case strings.Contains(last, "@") && strings.Contains(rest, "/"):
+	case strings.Contains(last, "@") && strings.Contains(strings.TrimSuffix(rest, "/"), "/"):
 		digest := last[strings.IndexByte(last, '@'):]
 		return refuse(fmt.Sprintf("URL must not contain a digest; remove '%s'", fetch.OneLine(digest, fetch.MaxName)), "the digest goes into spec.ref.digest")
 	case strings.Contains(rest, "@"):
 		return refuse("URL must not contain credentials", "write them into a Secret of type kubernetes.io/dockerconfigjson and refer to it with spec.secretRef")
-	case tag >= 0 && strings.Contains(rest, "/"):
+	case tag >= 0 && strings.Contains(strings.TrimSuffix(rest, "/"), "/"):
 		return refuse(fmt.Sprintf("URL must not contain a tag; remove '%s'", fetch.OneLine(last[tag:], fetch.MaxName)), "the tag goes into spec.ref.tag")
 	}
 	parsed, err := name.NewRepository(rest)
@@ -90,7 +90,10 @@ func newName(parsed name.Repository) (Name, error) {
 	if err := n.ref.ValidateRegistry(); err != nil {
 		return Name{}, &RepositoryURLError{Reason: "URL does not begin with the host and port of a registry"}
 	}
-	if err := n.ref.ValidateRepository(); err != nil {
+	// A slash at the end passes the controller, which then asks the registry for that name.
+	named := n.ref
+	named.Repository = strings.TrimSuffix(named.Repository, "/")
+	if err := named.ValidateRepository(); err != nil {
 		return Name{}, &RepositoryURLError{Reason: fmt.Sprintf("%v: %q", errRepositoryName, n.ref.Repository)}
 	}
 	return n, nil
