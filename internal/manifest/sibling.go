@@ -144,7 +144,7 @@ func referable(data []byte) bool {
 
 // begins reports whether a file may say what a cluster begins with: it holds a FluxInstance, or the values of one.
 func begins(data []byte) bool {
-	return bytes.Contains(data, []byte(operatorGroup)) || bytes.Contains(data, []byte("instance:")) && bytes.Contains(data, []byte("sync:"))
+	return bytes.Contains(data, []byte(OperatorGroup)) || bytes.Contains(data, []byte("instance:")) && bytes.Contains(data, []byte("sync:"))
 }
 
 // clue says what comes nearest to an object that is nowhere, or else in which namespace there is one.
