@@ -3,6 +3,8 @@ package cmd
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
 // ambientPolicy is the value of --ambient-credentials, which was a boolean once and takes what a boolean takes.
@@ -35,4 +37,15 @@ func (p *ambientPolicy) Set(text string) error {
 		*p = ambientHome
 	}
 	return nil
+}
+
+// reach is how far the credentials of this machine may go.
+func (o *passOptions) reach() reconcile.Reach {
+	switch {
+	case o.input.untrusted:
+		return reconcile.ReachNowhere
+	case o.fetch.ambient == ambientAnywhere:
+		return reconcile.ReachAnywhere
+	}
+	return reconcile.ReachHome
 }

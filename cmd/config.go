@@ -28,9 +28,10 @@ const (
 
 // configuration is a configuration file: values for flags, each with its place.
 type configuration struct {
-	path  string // for messages
-	dir   string // where its relative paths begin
-	found bool   // nobody named it: it may be a stranger's
+	ignored bool   // it was found in a repository of strangers, and not read
+	path    string // for messages
+	dir     string // where its relative paths begin
+	found   bool   // nobody named it: it may be a stranger's
 	// settings by command, "" for those of all commands, and by flag.
 	settings map[string]map[string]setting
 }
@@ -75,6 +76,9 @@ func readConfiguration(c *cobra.Command, origins origins) (*configuration, error
 		return parseConfiguration(c.Root().Context(), c.Root(), named, false)
 	}
 	path, err := findConfiguration()
+	if untrusted, _ := c.Flags().GetBool(untrustedFlag); untrusted && (path != "" || err != nil) {
+		return &configuration{ignored: true}, nil
+	}
 	if path == "" || err != nil {
 		return nil, err
 	}
@@ -215,6 +219,10 @@ func (a *app) configure(c *cobra.Command, args []string) (origins, error) {
 	file, err := readConfiguration(c, from)
 	if file == nil || err != nil {
 		return from, err
+	}
+	if file.ignored {
+		a.ignoredFile = true
+		return from, nil
 	}
 	a.file = file.path
 	// Files that are given as arguments were typed like those of -f: a hook that passes

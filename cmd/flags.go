@@ -21,6 +21,7 @@ type inputOptions struct {
 	exitZero         bool
 	sameNamespace    bool
 	fluxVersion      string
+	untrusted        bool
 	validating       bool // no flag: the command is validate
 	render           renderOptions
 }
@@ -34,6 +35,7 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 also when an object failed")
 	fs.BoolVar(&o.sameNamespace, "no-cross-namespace-refs", false, "refuse references of HelmReleases into other namespaces, as helm-controller's flag does")
 	fs.StringVar(&o.fluxVersion, "flux-version", "", "`version` of Flux whose API versions count, as 2.8 (default: the one that the input installs, else the newest known)")
+	fs.BoolVar(&o.untrusted, untrustedFlag, false, "the manifests are a stranger's: no logins, identities or SOPS keys of this machine, no private addresses, no configuration found in the repository")
 	o.render.add(fs)
 }
 
@@ -128,6 +130,7 @@ type fetchOptions struct {
 	repositoryConfig  string
 	ambient           ambientPolicy
 	missingSecrets    string
+	privateRedirects  bool
 }
 
 func (o *fetchOptions) add(fs *pflag.FlagSet) {
@@ -150,6 +153,7 @@ func (o *fetchOptions) add(fs *pflag.FlagSet) {
 	fs.Var(&o.ambient, "ambient-credentials", "`policy` for the logins of docker and helm and the identity of this machine where a manifest names no Secret: true, false, or anywhere, also by a proxy, an authority or plain HTTP that the manifest chose")
 	fs.Lookup("ambient-credentials").NoOptDefVal = string(ambientHome)
 	choices(fs, "ambient-credentials", string(ambientHome), string(ambientNone), string(ambientAnywhere))
+	fs.BoolVar(&o.privateRedirects, "allow-private-redirects", false, "follow redirects from a public host to loopback, private and link-local addresses also where a login of this machine is used")
 	fs.StringVar(&o.missingSecrets, "missing-secrets", "fail", "`policy` for a Secret that is not in the input: fail, ambient, anonymous")
 	choices(fs, "missing-secrets", "fail", "ambient", "anonymous")
 }

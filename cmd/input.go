@@ -126,6 +126,7 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 		return nil, nothingToRead(selectors)
 	}
 	named := slices.Concat(splitNames(o.files), given.dirs)
+	a.tellIgnoredFile()
 	options, err := a.renderOptions(o)
 	if err != nil {
 		return nil, err

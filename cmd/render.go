@@ -59,6 +59,7 @@ func (a *app) renderOptions(o *inputOptions) (render.Options, error) {
 			return err
 		},
 		Sources:   sources,
+		Untrusted: o.untrusted,
 		Namespace: o.defaultNamespace,
 		Getenv:    a.env.Getenv,
 		Secrets:   a.console.secrets,

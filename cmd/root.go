@@ -21,11 +21,12 @@ type app struct {
 	console *console
 	code    int // of the subcommand that ran, when it ended without an error
 
-	command  string // the subcommand
-	file     string // with the configuration, "" for none
-	took     map[*manifest.Object]time.Duration
-	unusable int  // objects that cannot be told apart, or are of no kind
-	reported bool // that there was a run
+	command     string // the subcommand
+	file        string // with the configuration, "" for none
+	ignoredFile bool   // a configuration was found in a repository of strangers
+	took        map[*manifest.Object]time.Duration
+	unusable    int  // objects that cannot be told apart, or are of no kind
+	reported    bool // that there was a run
 }
 
 // Run runs one command line and returns its exit code. It never exits the

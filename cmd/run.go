@@ -42,6 +42,9 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err := o.report.check(true); err != nil {
 		return exitUsage, err
 	}
+	if err := o.checkUntrusted(); err != nil {
+		return exitUsage, err
+	}
 	o.input.render.sources = o.fetch.sources
 	in, err := a.readInput(ctx, &o.input, args, o.store.dir)
 	if err != nil {
@@ -128,7 +131,8 @@ func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconci
 		AllowNameMismatch: o.fetch.allowNameMismatch,
 		Directories:       directories,
 		Ambient:           o.fetch.ambient != ambientNone,
-		Anywhere:          o.fetch.ambient == ambientAnywhere,
+		Reach:             o.reach(),
+		PrivateRedirects:  o.fetch.privateRedirects,
 		RegistryConfig:    o.fetch.registryConfig,
 		RepositoryConfig:  o.fetch.repositoryConfig,
 		MissingSecrets:    o.fetch.missingSecrets,
@@ -138,8 +142,12 @@ func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconci
 }
 
 func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o reconcile.Options) ([]*reconcile.Result, error) {
+	dial, getenv := a.env.Dial, a.env.Getenv
+	if o.Reach == reconcile.ReachNowhere {
+		dial, getenv = reconcile.PublicDial(dial, getenv), withoutPrivateProxies(getenv)
+	}
 	r := reconcile.New(in.inventory, st, reconcile.Edges{
-		Dial: a.env.Dial, Getenv: a.env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
+		Dial: dial, Getenv: getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
 	}, o)
 	defer func() {
 		if err := r.Close(); err != nil {

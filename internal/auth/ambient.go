@@ -44,8 +44,7 @@ type AmbientOptions struct {
 	Getenv func(string) string
 	// RegistryConfig is the one file to read instead of the usual ones.
 	RegistryConfig string
-	// Anywhere has the logins go wherever a manifest leads them, for those who wrote every manifest.
-	Anywhere bool
+	Reach          Reach
 	// HelperTimeout bounds one run of a credential helper. Zero means helperTimeout.
 	HelperTimeout time.Duration
 }
@@ -80,7 +79,7 @@ func (a *Ambient) Key() string { return fingerprint("ambient", a.opts.RegistryCo
 
 // login returns the first login that any of the files has for the host, if no manifest chose the route to it.
 func (a *Ambient) login(ctx context.Context, on Route, repository string) (Login, error) {
-	if on.chosenBy() != "" && !a.opts.Anywhere {
+	if on.withhold("", a.opts.Reach) != nil {
 		problem := a.withheld(ctx, on)
 		for _, f := range a.files {
 			problem = errors.Join(problem, f.err)
@@ -93,13 +92,13 @@ func (a *Ambient) login(ctx context.Context, on Route, repository string) (Login
 // withheld returns a *WithheldError if there seems to be a login for the host of a route that it does not take. No helper
 // is run to find out.
 func (a *Ambient) withheld(ctx context.Context, on Route) error {
-	if on.chosenBy() == "" || a.opts.Anywhere {
+	if on.withhold("", a.opts.Reach) == nil {
 		return nil
 	}
 	a.load.Do(func() { a.read(ctx) })
 	for _, f := range a.files {
 		if f.err == nil && f.config.knows(on.host()) {
-			return on.withhold("the login in "+f.path, a.opts.Anywhere)
+			return on.withhold("the login in "+f.path, a.opts.Reach)
 		}
 	}
 	return nil

@@ -48,8 +48,7 @@ type CloudOptions struct {
 	Identity *Identity // its authorities are trusted; it is not shown to anybody
 	Proxy    *Proxy
 
-	// Anywhere has the identity of the machine go wherever a manifest leads it, for those who wrote every manifest.
-	Anywhere bool
+	Reach Reach // of the identity of the machine
 }
 
 // ofMachine are the options with which the identity of the machine is asked for: the environment's alone.
@@ -62,7 +61,7 @@ func (o CloudOptions) ofMachine() CloudOptions {
 type Cloud struct {
 	providers map[string]Provider
 	now       func() time.Time
-	anywhere  bool
+	reach     Reach
 
 	mu     sync.Mutex
 	logins map[cloudKey]*cloudLogin
@@ -73,7 +72,7 @@ func NewCloud(o CloudOptions) *Cloud {
 	o = o.ofMachine()
 	client := cloudClient(o)
 	return &Cloud{
-		anywhere: o.Anywhere,
+		reach: o.Reach,
 		providers: map[string]Provider{
 			"aws":   &awsProvider{client},
 			"azure": &azureProvider{client, o.Getenv},
@@ -201,10 +200,10 @@ func (l *cloudLogins) source() string { return "the identity of this machine at 
 
 // withheld returns a *WithheldError for a route that the login does not take.
 func (l *cloudLogins) withheld(_ context.Context, on Route) error {
-	if cloudOf(l.key.host) != l.key.provider {
+	if cloudOf(l.key.host) != l.key.provider && l.cloud.reach != ReachNowhere {
 		return nil // asking fails, and shows nobody anything
 	}
-	return on.withhold(l.source(), l.cloud.anywhere)
+	return on.withhold(l.source(), l.cloud.reach)
 }
 
 // login returns the login that there is, or the next one, if no manifest chose the route.

@@ -24,7 +24,7 @@ const (
 // at a URL. The file is Helm's repositories.yaml: the one named, else the one
 // that Helm itself would read. No entry for the URL, or no file at Helm's own
 // place, is the anonymous identity and the empty source. The identity is an ambient one, which goes to its own host only,
-// by a route that no manifest chose, unless it may go anywhere.
+// by a route that no manifest chose, unless it has more reach.
 func HelmRepositories(ctx context.Context, o AmbientOptions, named, url string) (id *Identity, source string, err error) {
 	path, getenv := named, o.Getenv
 	if path == "" {
@@ -51,7 +51,7 @@ func HelmRepositories(ctx context.Context, o AmbientOptions, named, url string) 
 	if err != nil {
 		return nil, "", fmt.Errorf("entry '%s' of Helm's repositories: %w", entry.Name, err)
 	}
-	return id.fromEnvironment("the login in "+path, o.Anywhere), path, nil
+	return id.fromEnvironment("the login in "+path, o.Reach), path, nil
 }
 
 // helmRepository is an entry of repositories.yaml, as far as it is needed.

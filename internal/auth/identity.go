@@ -46,8 +46,9 @@ type secrets struct {
 	unverified bool
 
 	// ambient is set of what the environment brings, not a Secret. source says where it is from.
-	ambient, anywhere bool
-	source            string
+	ambient bool
+	reach   Reach
+	source  string
 }
 
 // NewBasic returns an identity with a user name and a password and no TLS settings.
@@ -95,9 +96,9 @@ func (id *Identity) basic() (username, password string, ok bool) {
 func (id *Identity) IsAmbient() bool { return id.reveal().ambient }
 
 // fromEnvironment returns a copy of id that is ambient.
-func (id *Identity) fromEnvironment(source string, anywhere bool) *Identity {
+func (id *Identity) fromEnvironment(source string, reach Reach) *Identity {
 	s := id.reveal()
-	s.ambient, s.anywhere, s.source = true, anywhere, source
+	s.ambient, s.reach, s.source = true, reach, source
 	return newIdentity(s)
 }
 
@@ -143,7 +144,7 @@ func rootsWith(ca []byte) *x509.CertPool {
 // withoutCertificate returns what may be used towards other hosts: the authorities, and nothing that identifies.
 func (id *Identity) withoutCertificate() *Identity {
 	s := id.reveal()
-	return newIdentity(secrets{ca: s.ca, unverified: s.unverified, ambient: s.ambient, anywhere: s.anywhere, source: s.source})
+	return newIdentity(secrets{ca: s.ca, unverified: s.unverified, ambient: s.ambient, reach: s.reach, source: s.source})
 }
 
 // reveal copies, so that what it returns can be changed.
@@ -159,7 +160,7 @@ func (id *Identity) reveal() secrets {
 func (id *Identity) Key() string {
 	s := id.reveal()
 	mac := hmac.New(sha256.New, processKey())
-	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), {flag(s.half), flag(s.unverified), flag(s.ambient), flag(s.anywhere)}, s.ca, s.cert, s.key} {
+	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), {flag(s.half), flag(s.unverified), flag(s.ambient), byte(s.reach)}, s.ca, s.cert, s.key} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		mac.Write(length[:])

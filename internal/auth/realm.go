@@ -128,6 +128,44 @@ func (g *realmGuard) realmDial(dial DialFunc, realm *url.URL) DialFunc {
 	}
 }
 
+// awayDial refuses connections to other hosts, where a registry redirects to, that turn out to be inside. A registry that
+// is inside may redirect to its neighbours.
+func (g *realmGuard) awayDial(dial DialFunc, guarded bool) DialFunc {
+	if !guarded {
+		return dial
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		host, _, _ := net.SplitHostPort(addr)
+		if err != nil || !leadsInside(conn) || g.isHome(host) || !g.redirected(ctx, host) {
+			return conn, err
+		}
+		_ = conn.Close()
+		return nil, &PrivateAddressError{Host: addr, From: g.registry.Host}
+	}
+}
+
+// checkAway judges a URL by the host that is written in it.
+func (g *realmGuard) checkAway(u *url.URL, guarded bool) error {
+	if !guarded || !isInsideName(u.Hostname()) || g.isHome(u.Hostname()) {
+		return nil
+	}
+	return &PrivateAddressError{Host: u.Host, From: g.registry.Host}
+}
+
+// isHome reports whether a host may be inside: the registry's own, or any if the registry is.
+func (g *realmGuard) isHome(host string) bool {
+	return g.inside.Load() || isInsideName(g.registry.Hostname()) || strings.EqualFold(host, g.registry.Hostname())
+}
+
+type redirectKey struct{}
+
+// redirected reports whether a connection is to the host of the request that it is made for, and not to a proxy.
+func (g *realmGuard) redirected(ctx context.Context, host string) bool {
+	to, _ := ctx.Value(redirectKey{}).(string)
+	return strings.EqualFold(to, host)
+}
+
 func dialsHost(addr, host string) bool {
 	h, _, err := net.SplitHostPort(addr)
 	return err == nil && strings.EqualFold(h, host)

@@ -56,6 +56,22 @@ type RegistryOptions struct {
 	Getenv    func(string) string
 	Proxy     *Proxy // of a manifest, in place of the environment's
 	UserAgent string
+	// AllowPrivate lets a public registry with a login of the environment redirect to private addresses.
+	AllowPrivate bool
+}
+
+// ambient are the logins if they are the environment's, else nil.
+func (o RegistryOptions) ambient() withholder {
+	ambient, _ := o.Logins.(withholder)
+	return ambient
+}
+
+// guarded reports whether redirects to private addresses are refused.
+func (o RegistryOptions) guarded() bool { return o.ambient() != nil && !o.AllowPrivate }
+
+// A withholder is logins that do not go by every route.
+type withholder interface {
+	withheld(context.Context, Route) error
 }
 
 // key is equal for options with the same credentials, TLS settings and proxy.
@@ -86,7 +102,7 @@ func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
 		dial = plainDial
 	}
 	home := o.connections(o.Identity, guard.registryDial(dial))
-	away := o.connections(o.Identity.withoutCertificate(), dial)
+	away := o.connections(o.Identity.withoutCertificate(), guard.awayDial(dial, o.guarded()))
 	return &registryTransport{
 		options: o,
 		dial:    dial,
@@ -132,7 +148,10 @@ func (t *registryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	out.Header.Set("User-Agent", t.options.UserAgent)
 	out.URL.User = nil
 	if !SameOrigin(out.URL, t.options.Registry) || isForeign(r.Context()) {
-		return t.away.RoundTrip(out)
+		if err := t.guard.checkAway(out.URL, t.options.guarded()); err != nil {
+			return nil, err
+		}
+		return t.away.RoundTrip(out.WithContext(context.WithValue(out.Context(), redirectKey{}, out.URL.Hostname())))
 	}
 	resp, err := t.firstTry(out)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || out.Body != nil {
@@ -264,10 +283,8 @@ func WithheldBy(ctx context.Context, rt http.RoundTripper) error {
 	if !ok {
 		return nil
 	}
-	ambient, ok := t.options.Logins.(interface {
-		withheld(context.Context, Route) error
-	})
-	if !ok {
+	ambient := t.options.ambient()
+	if ambient == nil {
 		return nil
 	}
 	return ambient.withheld(ctx, t.options.route())

@@ -44,10 +44,25 @@ func (r Route) chosenBy() string {
 	return ""
 }
 
+// Reach is how far the credentials of the environment may go.
+type Reach int
+
+const (
+	// ReachHome is by the routes of the environment.
+	ReachHome Reach = iota
+	// ReachAnywhere is also by a route that a manifest chose, for those who wrote every manifest.
+	ReachAnywhere
+	// ReachNowhere is not at all: the manifests are a stranger's.
+	ReachNowhere
+)
+
 // withhold returns the error that says why a credential of the environment does not take the route, nil if it may.
-func (r Route) withhold(what string, anywhere bool) error {
+func (r Route) withhold(what string, reach Reach) error {
 	by := r.chosenBy()
-	if by == "" || anywhere {
+	switch {
+	case reach == ReachNowhere:
+		by = "untrusted"
+	case by == "" || reach == ReachAnywhere:
 		return nil
 	}
 	return &WithheldError{What: what, Host: r.host(), By: by}
@@ -58,7 +73,7 @@ func (r Route) withhold(what string, anywhere bool) error {
 type WithheldError struct {
 	What string // the credential
 	Host string
-	By   string // the field of the manifest; "http" is the scheme of the URL
+	By   string // the field of the manifest; "http" is the scheme of the URL, "untrusted" the flag
 }
 
 func (e *WithheldError) Error() string {
@@ -67,12 +82,16 @@ func (e *WithheldError) Error() string {
 		"certSecretRef":  "spec.certSecretRef names an authority that the manifest chose",
 		"insecure":       "spec.insecure does without verified TLS",
 		"http":           "it is reached over plain HTTP",
+		"untrusted":      "--untrusted leaves out what the manifests did not bring",
 	}[e.By]
 	return fmt.Sprintf("%s is not shown to '%s': %s", e.What, e.Host, why)
 }
 
 // Hint offers what there is instead.
 func (e *WithheldError) Hint() string {
+	if e.By == "untrusted" {
+		return "refer with spec.secretRef to a Secret with the login, or leave --untrusted out for manifests that you trust"
+	}
 	return "refer with spec.secretRef to a Secret with the login, or, if every manifest is your own, use --ambient-credentials=anywhere"
 }
 

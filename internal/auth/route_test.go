@@ -80,7 +80,9 @@ func TestRoutes(t *testing.T) {
 	}
 	for _, anywhere := range []bool{false, true} {
 		o := w.options()
-		o.Anywhere = anywhere
+		if anywhere {
+			o.Reach = auth.ReachAnywhere
+		}
 		for _, v := range w.routes(t, host) {
 			name := v.name
 			by := v.by
@@ -93,7 +95,7 @@ func TestRoutes(t *testing.T) {
 					t.Fatal(err)
 				}
 				to := auth.NewRoute(u, v.identity, v.proxy)
-				user := auth.NewAmbient(auth.AmbientOptions{Getenv: o.Getenv, RegistryConfig: file, Anywhere: anywhere})
+				user := auth.NewAmbient(auth.AmbientOptions{Getenv: o.Getenv, RegistryConfig: file, Reach: o.Reach})
 				login, err := auth.LoginBy(t.Context(), user, to, "org/app")
 				if err != nil || login.Credential.IsZero() != (by != "") {
 					t.Errorf("login of the user: %v, %v", login.Source, err)

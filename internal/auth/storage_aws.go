@@ -51,7 +51,7 @@ type AWSKeys struct {
 // SDK's default chain finds. The region may be empty; sts is the endpoint of STS that a manifest names, mostly none. A
 // route that a manifest chose is a *WithheldError. Nobody is asked before the first keys.
 func MachineAWSStorage(o CloudOptions, on Route, region, sts string) (*AWSStorage, error) {
-	if err := on.withhold("the identity of this machine at aws", o.Anywhere); err != nil && s3Host.MatchString(on.to.Hostname()) {
+	if err := on.withhold("the identity of this machine at aws", o.Reach); err != nil && s3Host.MatchString(on.to.Hostname()) {
 		return nil, err
 	}
 	return &AWSStorage{o.ofMachine(), on.to, region, sts}, nil
@@ -112,7 +112,7 @@ var errNoAWSKeys = errors.New("this machine has no identity at AWS")
 
 // checkHosts refuses to show the identity to anybody but AWS, unless the manifests are all the user's own.
 func (s *AWSStorage) checkHosts() error {
-	if s.options.Anywhere {
+	if s.options.Reach == ReachAnywhere {
 		return nil
 	}
 	if !s3Host.MatchString(s.to.Hostname()) || s.to.Scheme != "https" {

@@ -57,7 +57,7 @@ func NewAzureStorage(o CloudOptions, on Route, data map[string][]byte) (*AzureSt
 	case tenant != "" && a.text(keyAzureCertificate) != "":
 		s.identity, err = a.clientCertificate(tenant, client)
 	default:
-		if err := on.withhold(azureMachine, o.Anywhere); err != nil && isAzureStorage(host) {
+		if err := on.withhold(azureMachine, o.Reach); err != nil && isAzureStorage(host) {
 			return nil, err
 		}
 		s.ambient, s.failures = true, keepFailures(cloudClient(o.ofMachine()))
@@ -77,10 +77,10 @@ const azureMachine = "the identity of this machine at azure"
 // has to be one of Microsoft's. A route that a manifest chose is a *WithheldError.
 func MachineAzureStorage(o CloudOptions, on Route, authority string) (*AzureStorage, error) {
 	host := on.to.Hostname()
-	if err := on.withhold(azureMachine, o.Anywhere); err != nil && isAzureStorage(host) {
+	if err := on.withhold(azureMachine, o.Reach); err != nil && isAzureStorage(host) {
 		return nil, err
 	}
-	if authority != "" && !isMicrosoft(authority) && !(o.Anywhere && isAuthority(authority)) {
+	if authority != "" && !isMicrosoft(authority) && !(o.Reach == ReachAnywhere && isAuthority(authority)) {
 		return nil, storageFailure(azureStorageProvider, host, &foreignAuthorityError{})
 	}
 	o = o.ofMachine()

@@ -34,7 +34,7 @@ type GoogleStorage struct {
 // before the first token.
 func MachineGoogleStorage(o CloudOptions, on Route) (*GoogleStorage, error) {
 	host := on.to.Hostname()
-	if err := on.withhold("the identity of this machine at gcp", o.Anywhere); err != nil && isGoogleStorage(host) {
+	if err := on.withhold("the identity of this machine at gcp", o.Reach); err != nil && isGoogleStorage(host) {
 		return nil, err
 	}
 	o = o.ofMachine()

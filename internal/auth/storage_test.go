@@ -142,7 +142,7 @@ func TestAzureStorageAuthority(t *testing.T) {
 				t.Error("nobody logged in")
 			}
 			// Who wrote every manifest may name another one, but not in plain HTTP.
-			o.Anywhere = true
+			o.Reach = auth.ReachAnywhere
 			if _, err := auth.MachineAzureStorage(o, to, "http://login.test/"); err == nil {
 				t.Error("plain HTTP is no authority")
 			}

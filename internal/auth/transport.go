@@ -31,10 +31,12 @@ type TransportOptions struct {
 	// PassCredentials lets it go to other hosts too, but not from https to http.
 	PassCredentials bool
 
-	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
-	Getenv    func(string) string // for the proxy variables; nil is no proxy
-	Proxy     *Proxy              // of a manifest, in place of the environment's
-	UserAgent string
+	Dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+	Getenv func(string) string // for the proxy variables; nil is no proxy
+	Proxy  *Proxy              // of a manifest, in place of the environment's
+	// AllowPrivate lets a public host with a login of the environment lead to private addresses.
+	AllowPrivate bool
+	UserAgent    string
 }
 
 // NewTransport returns a transport with connections of its own: none is ever shared with another identity. It removes
@@ -45,15 +47,22 @@ type TransportOptions struct {
 func NewTransport(o TransportOptions) http.RoundTripper {
 	away := o
 	away.Identity = o.Identity.withoutCertificate()
-	return &transport{
-		options: o,
-		home:    Connections(o),
-		away:    Connections(away),
+	t := &transport{options: o, guarded: o.Base != nil && o.Identity.IsAmbient() && !o.AllowPrivate}
+	if t.guarded {
+		t.guard = &realmGuard{registry: o.Base}
+		if away.Dial == nil {
+			o.Dial, away.Dial = plainDial, plainDial
+		}
+		o.Dial, away.Dial = t.guard.registryDial(o.Dial), t.guard.awayDial(away.Dial, true)
 	}
+	t.home, t.away = Connections(o), Connections(away)
+	return t
 }
 
 type transport struct {
 	options TransportOptions
+	guard   *realmGuard // of an ambient identity
+	guarded bool
 	// home carries the client certificate, away does not.
 	home, away *Pool
 }
@@ -77,6 +86,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if username, password, ok := id.WithUserinfo(own).basic(); ok {
 		out.SetBasicAuth(username, password)
 	}
+	if t.guarded && !SameOrigin(t.options.Base, r.URL) {
+		if err := t.guard.checkAway(r.URL, true); err != nil {
+			return nil, err
+		}
+		out = out.WithContext(context.WithValue(out.Context(), redirectKey{}, r.URL.Hostname()))
+	}
 	return connections.RoundTrip(out)
 }
 
@@ -85,7 +100,7 @@ func (o TransportOptions) Withheld() error {
 	if o.Base == nil || !o.Identity.IsAmbient() {
 		return nil
 	}
-	return NewRoute(o.Base, o.Identity, o.Proxy).withhold(o.Identity.reveal().source, o.Identity.reveal().anywhere)
+	return NewRoute(o.Base, o.Identity, o.Proxy).withhold(o.Identity.reveal().source, o.Identity.reveal().reach)
 }
 
 // trusts tells whether the identity may go where the request goes.

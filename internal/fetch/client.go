@@ -33,7 +33,9 @@ type Config struct {
 	Getenv    func(string) string                                               // for proxies; nil is no proxy
 	UserAgent string
 	Retries   int // attempts after the first one
-	PerHost   int // transfers per host at the same time; 0 is DefaultPerHost
+	// PrivateRedirects follows redirects from public hosts to private addresses, also with a login of the environment.
+	PrivateRedirects bool
+	PerHost          int // transfers per host at the same time; 0 is DefaultPerHost
 
 	Now func() time.Time // required
 	// Sleep waits, or returns early with the context's cause. nil waits in real time.
@@ -92,6 +94,7 @@ func (c *Client) Transport(id *auth.Identity, base *url.URL, passCredentials boo
 			Dial:            c.Config.Dial,
 			Getenv:          c.Config.Getenv,
 			UserAgent:       c.Config.UserAgent,
+			AllowPrivate:    c.Config.PrivateRedirects,
 		})
 		c.transports[key] = t
 	}

@@ -119,7 +119,7 @@ func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (bucket.Options, error)
 		Insecure: obj.Spec.Insecure,
 		Ignore:   ignored(obj.Spec.Ignore),
 		Ambient:  r.o.Ambient,
-		Anywhere: r.o.Anywhere,
+		Reach:    r.o.Reach,
 		Timeout:  timeoutOf(obj.Spec.Timeout),
 
 		Algorithm: godigest.Algorithm(r.o.DigestAlgorithm),

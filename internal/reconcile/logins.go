@@ -56,13 +56,13 @@ func newLogins(e Edges, o Options) logins {
 	return logins{
 		ambient: sync.OnceValue(func() auth.Logins { return auth.NewAmbient(ambientOptions(e.Getenv, o)) }),
 		cloud: sync.OnceValue(func() *auth.Cloud {
-			return auth.NewCloud(auth.CloudOptions{Dial: e.Dial, Getenv: e.Getenv, Now: e.Now, Anywhere: o.Anywhere})
+			return auth.NewCloud(auth.CloudOptions{Dial: e.Dial, Getenv: e.Getenv, Now: e.Now, Reach: o.Reach})
 		}),
 	}
 }
 
 func ambientOptions(getenv func(string) string, o Options) auth.AmbientOptions {
-	return auth.AmbientOptions{Getenv: getenv, RegistryConfig: o.RegistryConfig, Anywhere: o.Anywhere}
+	return auth.AmbientOptions{Getenv: getenv, RegistryConfig: o.RegistryConfig, Reach: o.Reach}
 }
 
 // machineLogins logs in to the registry of a cloud with the identity of the machine.

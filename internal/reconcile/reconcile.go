@@ -54,9 +54,10 @@ type Options struct {
 	Archives map[store.Key][]string
 	// Ambient lets the user's own registry logins stand in where no Secret is named.
 	Ambient bool
-	// Anywhere lets them, and the identity of the machine, take the way that a manifest chose: every manifest is the
-	// user's own.
-	Anywhere bool
+	// Reach is how far they, and the identity of the machine, may go.
+	Reach Reach
+	// PrivateRedirects follows redirects from public hosts to private addresses, also with a login of this machine.
+	PrivateRedirects bool
 	// RegistryConfig is the file to read them from, "" for the usual ones.
 	RegistryConfig string
 	// RepositoryConfig is Helm's repositories.yaml, "" for the usual one.
@@ -222,7 +223,7 @@ type Reconciler struct {
 // New returns the reconciler of one run. Close must be called after it.
 func New(inv *Inventory, st *store.Store, e Edges, o Options) *Reconciler {
 	client := fetch.NewClient(fetch.Config{
-		Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries,
+		Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries, PrivateRedirects: o.PrivateRedirects,
 	})
 	registries := oci.NewClient(client)
 	reading := sync.OnceValue(registries.Reading)

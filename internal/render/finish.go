@@ -226,9 +226,21 @@ func (f *flux) hides(name string) bool {
 	return f.seen != f && (post == nil || post.Substitute[name] != f.spec.PostBuild.Substitute[name])
 }
 
+// untrustedKeys says why nothing was decrypted with a key of this machine.
+const untrustedKeys = "--untrusted leaves the SOPS keys of this machine out"
+
+// decrypter is one with the keys of the user, if the manifests are not a stranger's.
+func (r *Renderer) decrypter() *decrypter {
+	d := &decrypter{keys: r.ambient()}
+	if r.o.Untrusted {
+		d.hint = untrustedKeys
+	}
+	return d
+}
+
 // keysOf are the keys for the objects of a Kustomization: those of its Secret, and the user's own.
 func (b *builder) keysOf(f *flux) *decrypter {
-	d := &decrypter{keys: b.ambient()}
+	d := b.decrypter()
 	spec := f.spec.Decryption
 	if spec == nil || spec.SecretRef == nil {
 		return d

@@ -41,7 +41,7 @@ func (r *Renderer) open(o *manifest.Object) *manifest.Opened {
 func (r *Renderer) openRaw(o *manifest.Raw) (map[string]any, error) {
 	content := o.Value
 	if sealed(content) {
-		d := &decrypter{keys: r.ambient()}
+		d := r.decrypter()
 		opened, err := d.raw(o)
 		if err != nil {
 			return nil, err

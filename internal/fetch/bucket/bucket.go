@@ -41,9 +41,9 @@ type Options struct {
 	Proxy    *fetch.Proxy   // of proxySecretRef; nil is the environment's
 	// Ambient lets the clouds' providers use the credentials of the environment and of the machine.
 	Ambient bool
-	// Anywhere lets them take the way that the manifest chose, to hosts that are not the cloud's.
-	Anywhere bool
-	Timeout  time.Duration // spec.timeout: of listing and download together, with their retries; 0 is none
+	// Reach is how far they may go.
+	Reach   auth.Reach
+	Timeout time.Duration // spec.timeout: of listing and download together, with their retries; 0 is none
 
 	Algorithm godigest.Algorithm // of the revision; empty is sha256
 	// Unless is the revision of an artifact that is there already: if it is still the right one, nothing is downloaded.

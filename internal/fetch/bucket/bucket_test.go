@@ -17,6 +17,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	godigest "github.com/opencontainers/go-digest"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
@@ -363,7 +364,7 @@ func TestBucketSTS(t *testing.T) {
 		if _, err := w.get(t, o); err == nil || provider == "aws" && !strings.Contains(err.Error(), "is not a host of the provider aws") {
 			t.Errorf("%s: error %v", provider, err)
 		}
-		o.Anywhere = true
+		o.Reach = auth.ReachAnywhere
 		if _, err := w.get(t, o); (err == nil) != ok {
 			t.Errorf("%s, anywhere: error %v", provider, err)
 		}

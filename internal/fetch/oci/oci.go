@@ -193,6 +193,8 @@ func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper
 			Getenv:    c.Config.Getenv,
 			Proxy:     o.Proxy,
 			UserAgent: c.Config.UserAgent,
+
+			AllowPrivate: c.Config.PrivateRedirects,
 		})
 		c.transports[key] = t
 	}

@@ -1,0 +1,49 @@
+package cmd
+
+import (
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// untrustedFlag is for manifests of strangers.
+const untrustedFlag = "untrusted"
+
+// checkUntrusted refuses flags that give away what --untrusted keeps.
+func (o *passOptions) checkUntrusted() error {
+	switch {
+	case !o.input.untrusted:
+	case o.fetch.ambient == ambientAnywhere:
+		return usagef("--untrusted and --ambient-credentials=anywhere exclude each other")
+	case o.fetch.missingSecrets == reconcile.MissingSecretsAmbient:
+		return usagef("--untrusted and --missing-secrets=ambient exclude each other")
+	case o.fetch.privateRedirects:
+		return usagef("--untrusted and --allow-private-redirects exclude each other")
+	}
+	return nil
+}
+
+// tellIgnoredFile reports a configuration that was found, and not read.
+func (a *app) tellIgnoredFile() {
+	if a.ignoredFile {
+		a.console.warn("the " + configName + " of the repository is not used: --untrusted")
+		a.ignoredFile = false
+	}
+}
+
+// privateRanges are addresses that no proxy is asked for: it could reach what this machine may not.
+const privateRanges = "localhost,127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,169.254.0.0/16,100.64.0.0/10,::1/128,fc00::/7,fe80::/10"
+
+// withoutPrivateProxies is an environment with the private addresses in NO_PROXY.
+func withoutPrivateProxies(getenv func(string) string) func(string) string {
+	return func(name string) string {
+		value := getenv(name)
+		if name == "NO_PROXY" {
+			if value == "" {
+				value = getenv("no_proxy")
+			}
+			return strings.Trim(value+","+privateRanges, ",")
+		}
+		return value
+	}
+}

@@ -1,0 +1,81 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// A PrivateAddressError says that a connection was refused because it leads to a loopback, private or link-local address.
+type PrivateAddressError struct {
+	Host string // with its port
+	From string // the public host that led there; empty if --untrusted refuses all of them
+}
+
+func (e *PrivateAddressError) Error() string {
+	if e.From != "" {
+		return fmt.Sprintf("'%s' leads to '%s', a loopback, private or link-local address: refused for a request with a login of this machine", e.From, e.Host)
+	}
+	return fmt.Sprintf("'%s' is a loopback, private or link-local address: --untrusted connects to none", e.Host)
+}
+
+// Hint offers what there is instead.
+func (e *PrivateAddressError) Hint() string {
+	if e.From != "" {
+		return "--allow-private-redirects allows it"
+	}
+	return "leave --untrusted out for manifests that you trust"
+}
+
+// Transient is false.
+func (e *PrivateAddressError) Transient() bool { return false }
+
+// PublicDial is a dialer that opens no connections to addresses that are not public, but to the proxies of the environment.
+// The address of a name is known when the connection is there: it is closed before anything is sent.
+func PublicDial(dial DialFunc, getenv func(string) string) DialFunc {
+	if dial == nil {
+		dial = plainDial
+	}
+	proxies := environmentProxies(getenv)
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if proxies[strings.ToLower(addr)] {
+			return dial(ctx, network, addr)
+		}
+		refused := &PrivateAddressError{Host: addr}
+		if host, _, err := net.SplitHostPort(addr); err != nil || isInsideName(host) {
+			return nil, refused
+		}
+		conn, err := dial(ctx, network, addr)
+		if err == nil && leadsInside(conn) {
+			_ = conn.Close()
+			return nil, refused
+		}
+		return conn, err
+	}
+}
+
+// environmentProxies are the addresses of the proxies that the environment names.
+func environmentProxies(getenv func(string) string) map[string]bool {
+	proxies := map[string]bool{}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		text := getenv(name)
+		if text != "" && !strings.Contains(text, "://") {
+			text = "http://" + text
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Hostname() == "" {
+			continue
+		}
+		port := u.Port()
+		if port == "" {
+			port = map[string]string{"https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
+		}
+		if port == "" {
+			port = "80"
+		}
+		proxies[strings.ToLower(net.JoinHostPort(u.Hostname(), port))] = true
+	}
+	return proxies
+}
