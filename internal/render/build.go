@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	sigsyaml "sigs.k8s.io/yaml"
 )
@@ -47,6 +48,7 @@ func (r *repository) build(ctx context.Context, dir, file string, k *types.Kusto
 
 // buildUnder does it with what Secrets hold under a veil, nil for none.
 func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
+	given := *k
 	keep := slices.Contains(k.BuildMetadata, types.OriginAnnotations)
 	if !keep {
 		k.BuildMetadata = append(slices.Clone(k.BuildMetadata), types.OriginAnnotations)
@@ -70,6 +72,11 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 	}
 	files[file] = text
 	objects, err := guarded(fs, r.display(file), func() ([]built, error) {
+		if v == nil {
+			if found, ok := r.directly(fs, dir, &given); ok {
+				return decoded(fs, found, r.display(file))
+			}
+		}
 		m, err := run(fs, dir, r.display(file))
 		if err != nil {
 			return nil, err
@@ -82,6 +89,35 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 	return objects, nil
 }
 
+// decoded decodes what was found without a build.
+func decoded(c *confined, found []sourced, what string) ([]built, error) {
+	var weight int64
+	for _, p := range found {
+		weight += weightOf(p.YNode())
+	}
+	if err := c.guard.keeps(what, weight); err != nil {
+		return nil, err
+	}
+	var objects []built
+	for _, p := range found {
+		content, err := contentOf(p.Resource)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, built{content: content, file: p.file})
+	}
+	return objects, nil
+}
+
+func contentOf(res *resource.Resource) (map[string]any, error) {
+	text, err := res.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var content map[string]any
+	return content, utiljson.Unmarshal(text, &content)
+}
+
 // listed decodes what was built.
 func listed(c *confined, m resmap.ResMap, dir string, keep bool) ([]built, error) {
 	var objects []built
@@ -89,12 +125,8 @@ func listed(c *confined, m resmap.ResMap, dir string, keep bool) ([]built, error
 		if err := c.ctx.Err(); err != nil {
 			return nil, c.ended()
 		}
-		text, err := res.MarshalJSON()
+		content, err := contentOf(res)
 		if err != nil {
-			return nil, err
-		}
-		var content map[string]any
-		if err := utiljson.Unmarshal(text, &content); err != nil {
 			return nil, err
 		}
 		objects = append(objects, built{content: content, file: originOf(content, dir, keep)})
