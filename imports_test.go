@@ -23,6 +23,7 @@ var imports = map[string][]string{
 	"internal/sops":     {},
 	"internal/resolve":  {},
 	"internal/digest":   {},
+	"internal/work":     {},
 	"internal/status":   {},
 	"internal/manifest": {"internal/conceal", "internal/file"},
 
@@ -48,13 +49,15 @@ var imports = map[string][]string{
 	},
 	"internal/fetch/oci": {"internal/auth", "internal/digest", "internal/fetch", "internal/resolve"},
 
+	"internal/inventory": {"internal/admission", "internal/fetch", "internal/finding", "internal/manifest", "internal/store", "internal/work"},
 	"internal/reconcile": {
+		"internal/inventory", "internal/work",
 		"internal/admission", "internal/auth", "internal/blob", "internal/chart", "internal/digest", "internal/fetch", "internal/fetch/bucket",
 		"internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci", "internal/file", "internal/finding", "internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree",
 		"internal/values", "internal/verify",
 	},
 	"cmd": {
-		"internal/admission", "internal/conceal", "internal/file", "internal/finding", "internal/heap", "internal/manifest", "internal/reconcile",
+		"internal/admission", "internal/conceal", "internal/file", "internal/finding", "internal/heap", "internal/inventory", "internal/manifest", "internal/reconcile",
 		"internal/render", "internal/report", "internal/status", "internal/store", "internal/values",
 	},
 	"": {"cmd"},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -80,7 +81,7 @@ func (a *app) completeObjects(c *cobra.Command, args []string, begun string) ([]
 	namespace, _ := c.Flags().GetString("default-namespace")
 	set, _ := manifest.Load(c.Context(), manifest.Options{Files: files, Recursive: recursive, DefaultNamespace: namespace})
 	var found []cobra.Completion
-	for _, obj := range reconcile.NewInventory(set).Objects() { // with the HelmCharts of HelmReleases
+	for _, obj := range inventory.New(set).Objects() { // with the HelmCharts of HelmReleases
 		if name := objectArgument(obj, begun); strings.HasPrefix(name, begun) && reconcile.Supports(obj) {
 			found = append(found, cobra.CompletionWithDesc(name, obj.Pos.String()))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
@@ -22,7 +23,7 @@ type input struct {
 	loose     bool     // it is about files that nothing applies
 	unreached []string // files that nothing applies, of all clusters
 	rendered  *render.Result
-	inventory *reconcile.Inventory
+	inventory *inventory.Inventory
 	selectors []selector
 	namespace string
 	told      map[*manifest.Object]bool // rejections that were printed
@@ -167,7 +168,7 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 	}
 	c := r.common
 	a.console.concealNames(set.Objects())
-	inventory := reconcile.NewInventory(set)
+	inventory := inventory.New(set)
 	if o.sameNamespace {
 		inventory.DenyCrossNamespace()
 	}
@@ -251,7 +252,7 @@ func (in *input) replaceable() []*manifest.Object {
 		if err != nil {
 			continue // told later
 		}
-		for _, source := range in.sourcesOf(adm, func(*reconcile.RejectedError) {}) {
+		for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
 			if !slices.Contains(objects, source.Object) {
 				objects = append(objects, source.Object)
 			}
@@ -388,7 +389,7 @@ func (a *app) targets(in *input) []*admission.Admitted {
 		if chosen[obj] == nil {
 			continue
 		}
-		for _, source := range in.sourcesOf(chosen[obj], func(r *reconcile.RejectedError) { a.rejectSource(in, r) }) {
+		for _, source := range in.sourcesOf(chosen[obj], func(r *inventory.RejectedError) { a.rejectSource(in, r) }) {
 			if chosen[source.Object] != nil {
 				continue
 			}
@@ -435,7 +436,7 @@ const maxSources = 4
 
 // sourcesOf lists what an object comes from, the farthest first. A source that is
 // missing is told when the object is reconciled.
-func (in *input) sourcesOf(adm *admission.Admitted, rejected func(*reconcile.RejectedError)) []*admission.Admitted {
+func (in *input) sourcesOf(adm *admission.Admitted, rejected func(*inventory.RejectedError)) []*admission.Admitted {
 	var sources []*admission.Admitted
 	for range maxSources {
 		kind, namespace, name, ok := reconcile.SourceRef(adm)
@@ -443,7 +444,7 @@ func (in *input) sourcesOf(adm *admission.Admitted, rejected func(*reconcile.Rej
 			break
 		}
 		source, err := in.inventory.Find(kind, namespace, name)
-		var refused *reconcile.RejectedError
+		var refused *inventory.RejectedError
 		if errors.As(err, &refused) {
 			rejected(refused)
 		}
@@ -458,7 +459,7 @@ func (in *input) sourcesOf(adm *admission.Admitted, rejected func(*reconcile.Rej
 }
 
 // rejectSource tells of a source that is rejected, unless that is told of it anyway.
-func (a *app) rejectSource(in *input, r *reconcile.RejectedError) {
+func (a *app) rejectSource(in *input, r *inventory.RejectedError) {
 	if !in.wanted(r.Object) {
 		a.reject(in, r.Object, r.Err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -89,7 +90,7 @@ func (in *input) keys() map[store.Key]bool {
 		present[store.NewKey(obj.Kind, obj.Namespace, obj.Name)] = true
 		// What is suspended, rejected or in somebody's way today makes its HelmChart
 		// again tomorrow.
-		if chart, ok := reconcile.DerivedKey(obj); ok {
+		if chart, ok := inventory.DerivedKey(obj); ok {
 			present[chart] = true
 		}
 		adm, err := in.inventory.Admit(obj)

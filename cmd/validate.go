@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
@@ -117,7 +118,7 @@ func (a *app) judge(j *judged) {
 	j.targets = a.targets(j.in)
 	for _, adm := range j.targets {
 		j.in.ignores.Add(adm.Object)
-		found := j.in.replace(adm.Object, j.in.inventory.Validate(adm))
+		found := j.in.replace(adm.Object, reconcile.Validate(j.in.inventory, adm))
 		if adm.Object.Built == "" {
 			j.plain = append(j.plain, found...)
 		} else {

@@ -6,6 +6,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 )
 
 // BlockedBy names the object whose failure is the only reason for this one: the source of a chart or release, or a
@@ -16,7 +17,7 @@ func (r *Result) BlockedBy() (kind, namespace, name string, ok bool) {
 	}
 	var include *noArtifactError
 	var cycle *includeCycleError
-	var rejected *RejectedError
+	var rejected *inventory.RejectedError
 	switch {
 	case errors.As(r.Failure, &cycle):
 		return "", "", "", false

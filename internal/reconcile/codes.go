@@ -15,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -98,7 +99,7 @@ func inputCode(err error) finding.Code {
 		return releaseCode(err)
 	case errors.As(err, &duplicate) && duplicate.Kind == "Secret", is[*manifest.SecretError](err):
 		return finding.InvalidSecret
-	case is[*RejectedError](err), duplicate != nil:
+	case is[*inventory.RejectedError](err), duplicate != nil:
 		return finding.UnusableSource
 	case errors.As(err, &missing) && (missing.Kind == "Secret" || missing.Kind == "ServiceAccount"):
 		return finding.MissingSecret

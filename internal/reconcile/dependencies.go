@@ -6,15 +6,22 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	helmchart "helm.sh/helm/v3/pkg/chart"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/work"
 )
 
 // maxDependencies is how many dependencies of one chart are fetched at the same
@@ -66,12 +73,12 @@ func (p *pass) findDependencies(ctx context.Context, c *helmchart.Chart) ([]*dep
 	})
 }
 
-// eachDependency does the work for all dependencies and returns the error of the
+// eachDependency calls do for all dependencies and returns the error of the
 // first one that has one, in the order of the chart: that of a run does not depend
 // on who was quicker.
-func (p *pass) eachDependency(ctx context.Context, list []*dependency, work func(context.Context, *dependency) error) error {
+func (p *pass) eachDependency(ctx context.Context, list []*dependency, do func(context.Context, *dependency) error) error {
 	ctx = p.sharedProgress(ctx)
-	ordered(len(list), maxDependencies, func(i int) {
+	work.Ordered(len(list), maxDependencies, func(i int) {
 		d := list[i]
 		defer func() { // as for objects: the others shall go on
 			if p := recover(); p != nil {
@@ -79,7 +86,7 @@ func (p *pass) eachDependency(ctx context.Context, list []*dependency, work func
 				d.notes.debugf("%s", debug.Stack())
 			}
 		}()
-		d.err = work(d.notes.hear(ctx), d)
+		d.err = do(d.notes.hear(ctx), d)
 	})
 	for _, d := range list {
 		p.tell(&d.notes)
@@ -150,7 +157,7 @@ func (p *pass) dependencyRepository(ctx context.Context, url string) (*repositor
 	if err != nil {
 		return nil, err
 	}
-	adm := p.r.inventory.repository(p.key.Namespace, normal)
+	adm := p.r.inventory.Repository(p.key.Namespace, normal)
 	if adm == nil {
 		adm = anonymousRepository(normal)
 	}
@@ -168,7 +175,7 @@ func (p *pass) dependencyCharts(ctx context.Context, repo *repository) (charts, 
 	if repo.registry != nil {
 		return &registryCharts{p.r, repo}, nil
 	}
-	file, err := p.r.indexes.do(ctx, repo.identity, func() (*indexFile, error) { return p.spoolIndex(ctx, repo) })
+	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return p.spoolIndex(ctx, repo) })
 	if err != nil {
 		if file = p.rememberedIndex(ctx, repo); file == nil {
 			return nil, err
@@ -269,4 +276,23 @@ func printsOf(list []*dependency) []dependencyPrint {
 		prints = append(prints, p)
 	}
 	return prints
+}
+
+// anonymousTimeout bounds what is fetched from a repository that no object
+// describes, as source-controller does.
+const anonymousTimeout = time.Minute
+
+// anonymousRepository stands for a repository that no object describes. It is
+// called by its URL, as no object can be.
+func anonymousRepository(normal string) *admission.Admitted {
+	repo := &sourcev1.HelmRepository{Spec: sourcev1.HelmRepositorySpec{
+		URL:      normal,
+		Type:     sourcev1.HelmRepositoryTypeDefault,
+		Provider: sourcev1.GenericOCIProvider,
+		Timeout:  &metav1.Duration{Duration: anonymousTimeout},
+	}}
+	if inventory.IsRegistryURL(normal) {
+		repo.Spec.Type = sourcev1.HelmRepositoryTypeOCI
+	}
+	return &admission.Admitted{Object: &manifest.Object{Kind: sourcev1.HelmRepositoryKind, Name: normal}, Typed: repo}
 }

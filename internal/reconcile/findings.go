@@ -10,6 +10,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -225,11 +226,11 @@ func (r *Result) finding(code finding.Code, message string, err error) finding.F
 // placeOf is the field of an object that a failure is about: the first of those
 // that come into question that is there.
 func placeOf(obj *manifest.Object, code finding.Code, err error) []any {
-	if isRelease(obj) && code != finding.SourceNotReady && releasePlace(err) != nil {
+	if inventory.IsRelease(obj) && code != finding.SourceNotReady && releasePlace(err) != nil {
 		return releasePlace(err)
 	}
 	var tag *tagMissingError
-	if errors.As(err, &tag) && !isRelease(obj) {
+	if errors.As(err, &tag) && !inventory.IsRelease(obj) {
 		return []any{"spec", "ref", "tag"}
 	}
 	if path := referencePlace(obj, err); path != nil {

@@ -357,7 +357,7 @@ func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Resul
 	if !slices.Contains(chartSources(), ref.Kind) {
 		return nil, unsupportedSource(ref.Kind)
 	}
-	adm, err := p.r.inventory.findFor(p.adm.Object, ref.Kind, obj.Namespace, ref.Name)
+	adm, err := p.r.inventory.FindFor(p.adm.Object, ref.Kind, obj.Namespace, ref.Name)
 	if err != nil {
 		return nil, status.SourceUnavailable.Wrap(&unavailableError{ref.Kind, ref.Name, err})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/values"
@@ -165,13 +166,13 @@ func (p *pass) findSource(hr *helmv2.HelmRelease) (*admission.Admitted, error) {
 	if kind == "" { // admission lets an object without a spec pass
 		return nil, requeued(status.ArtifactFailed.Wrap(withCode(finding.BrokenRule, errors.New("invalid Chart reference: either chart or chartRef must be set"))))
 	}
-	if err := p.r.inventory.access(hr.Namespace, kind, namespace, name); err != nil {
+	if err := p.r.inventory.Access(hr.Namespace, kind, namespace, name); err != nil {
 		return nil, status.AccessDenied.Stall(err)
 	}
 	if kind == externalArtifact {
 		return nil, status.AccessDenied.Stall(&gateError{namespace, name})
 	}
-	adm, err := p.r.inventory.findFor(p.adm.Object, kind, namespace, name)
+	adm, err := p.r.inventory.FindFor(p.adm.Object, kind, namespace, name)
 	if err != nil {
 		return nil, noSourceObject(kind, name, err)
 	}
@@ -180,18 +181,18 @@ func (p *pass) findSource(hr *helmv2.HelmRelease) (*admission.Admitted, error) {
 
 // madeChart is the HelmChart of a release with a template.
 func (p *pass) madeChart() (*admission.Admitted, error) {
-	d := p.r.inventory.derived().of[p.adm.Object]
-	if d == nil { // of an object that is not in the input
+	d := p.r.inventory.Derivations().Of[p.adm.Object]
+	if d == nil { // Of an object that is not in the input
 		return nil, status.ArtifactFailed.Wrap(errors.New("only a HelmRelease of the input has a HelmChart"))
 	}
-	var denied *accessError
+	var denied *inventory.AccessError
 	switch {
-	case errors.As(d.err, &denied):
-		return nil, status.AccessDenied.Stall(d.err)
-	case d.err != nil:
-		return nil, requeued(status.ArtifactFailed.Wrap(d.err))
+	case errors.As(d.Err, &denied):
+		return nil, status.AccessDenied.Stall(d.Err)
+	case d.Err != nil:
+		return nil, requeued(status.ArtifactFailed.Wrap(d.Err))
 	}
-	return p.r.inventory.Admit(d.chart)
+	return p.r.inventory.Admit(d.Chart)
 }
 
 // gateError is a chart of a kind that helm-controller does not read by default.
@@ -291,12 +292,12 @@ func (p *pass) composeValues(hr *helmv2.HelmRelease) (string, error) {
 	forgiven := func(err error) { p.debugf("%v", err) }
 	refs, whole := hr.Spec.ValuesFrom, true
 	if policy := p.r.o.MissingSecrets; policy != MissingSecretsFail && policy != "" {
-		refs = p.r.inventory.valuesAtHand(hr, func(i int, err error) {
+		refs = valuesAtHand(p.r.inventory, hr, func(i int, err error) {
 			whole = false
 			p.warnAt(finding.MissingSecret, err.Error(), "spec", "valuesFrom", i, "name")
 		})
 	}
-	composed, err := values.Compose(hr.Namespace, refs, inline, p.r.inventory.valuesOf(hr.Namespace), forgiven)
+	composed, err := values.Compose(hr.Namespace, refs, inline, valuesOf(p.r.inventory, hr.Namespace), forgiven)
 	switch {
 	case err != nil:
 		return "", status.ValuesError.Wrap(err)
@@ -312,7 +313,7 @@ func (p *pass) composeValues(hr *helmv2.HelmRelease) (string, error) {
 
 // valuesAtHand are the references to values, those to Secrets that are not in the input marked as optional, so that the
 // others can be composed without them.
-func (inv *Inventory) valuesAtHand(hr *helmv2.HelmRelease, absent func(i int, err error)) []meta.ValuesReference {
+func valuesAtHand(inv *inventory.Inventory, hr *helmv2.HelmRelease, absent func(i int, err error)) []meta.ValuesReference {
 	refs := slices.Clone(hr.Spec.ValuesFrom)
 	for i, ref := range refs {
 		if ref.Kind != "Secret" || ref.Optional {
@@ -376,7 +377,7 @@ func (*valuesTypeError) Error() string {
 }
 
 // valuesOf looks up what values come from, in one namespace.
-func (inv *Inventory) valuesOf(namespace string) values.Lookup {
+func valuesOf(inv *inventory.Inventory, namespace string) values.Lookup {
 	return func(kind, name string) (map[string][]byte, error) {
 		if kind == "Secret" {
 			secret, err := inv.Secret(namespace, name)
@@ -385,7 +386,7 @@ func (inv *Inventory) valuesOf(namespace string) values.Lookup {
 			}
 			return secret.Data, nil
 		}
-		config, err := inv.set.ConfigMap(namespace, name)
+		config, err := inv.ConfigMap(namespace, name)
 		if err != nil {
 			return nil, missing(err)
 		}

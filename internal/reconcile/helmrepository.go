@@ -55,7 +55,7 @@ func reconcileHelmRepository(ctx context.Context, p *pass) error {
 		return err
 	}
 	ctx = p.hear(ctx)
-	file, err := p.r.indexes.do(ctx, repo.identity, func() (*indexFile, error) { return p.fetchIndex(ctx, repo) })
+	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return p.fetchIndex(ctx, repo) })
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (p *pass) staticCharts(ctx context.Context, source *Result) (charts, error)
 	if repo.registry != nil {
 		return &registryCharts{p.r, repo}, nil
 	}
-	file, err := p.r.indexes.do(ctx, repo.identity, func() (*indexFile, error) { return p.spoolIndex(ctx, repo) })
+	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return p.spoolIndex(ctx, repo) })
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (p *pass) indexOf(ctx context.Context, source *Result) (*indexFile, error) 
 	if artifact == nil || p.r.store.Verify(artifact.Path, artifact.Digest) != nil {
 		return nil, status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, causeOf(source))
 	}
-	file, err := p.r.stored.do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(ctx, key, artifact) })
+	file, err := p.r.stored.Do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(ctx, key, artifact) })
 	if err != nil {
 		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
 	}

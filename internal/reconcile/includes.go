@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
@@ -41,7 +42,7 @@ func (p *pass) includes(ctx context.Context, obj *sourcev1.GitRepository) ([]*in
 		if err != nil {
 			return nil, includeFailure("NotFound", fmt.Errorf("could not get resource for include '%s': %w", name, &unavailableError{sourcev1.GitRepositoryKind, name, err}))
 		}
-		if p.r.inventory.includesItself(obj.Namespace, obj.Name, adm) {
+		if includesItself(p.r.inventory, obj.Namespace, obj.Name, adm) {
 			return nil, includeFailure("NoArtifact", &noArtifactError{name, &includeCycleError{}})
 		}
 		result := p.r.result(ctx, adm)
@@ -93,7 +94,7 @@ func (*includeCycleError) Hint() string {
 
 // includesItself tells whether what is included leads back to the repository, by
 // way of others: two that wait for each other would wait forever.
-func (inv *Inventory) includesItself(namespace, name string, from *admission.Admitted) bool {
+func includesItself(inv *inventory.Inventory, namespace, name string, from *admission.Admitted) bool {
 	seen := map[string]bool{}
 	todo := []*admission.Admitted{from}
 	for len(todo) > 0 {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	godigest "github.com/opencontainers/go-digest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -167,3 +169,25 @@ func (c *closers) close() error {
 }
 
 func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }
+
+// rememberedIndex is the index that an earlier run stored for a HelmRepository,
+// or nil.
+func (p *pass) rememberedIndex(ctx context.Context, repo *repository) *indexFile {
+	key := keyOf(repo.object)
+	record, err := p.r.store.Recall(key)
+	if err != nil {
+		return nil
+	}
+	var status sourcev1.HelmRepositoryStatus
+	if json.Unmarshal(record.Status, &status) != nil || status.Artifact == nil {
+		return nil
+	}
+	if p.r.store.Verify(status.Artifact.Path, status.Artifact.Digest) != nil {
+		return nil
+	}
+	file, err := p.r.stored.Do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(ctx, key, status.Artifact) })
+	if err != nil {
+		return nil
+	}
+	return file
+}

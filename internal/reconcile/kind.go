@@ -7,10 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -87,17 +88,6 @@ func kindOf(group, name string) (kind, bool) {
 
 func kindOfObject(obj *manifest.Object) (kind, bool) { return kindOf(obj.Group(), obj.Kind) }
 
-// groupOf is the API group of a kind that a reference names without one: no two of
-// the kinds here have the same name.
-func groupOf(name string) string {
-	for _, k := range kinds() {
-		if k.name == name {
-			return k.group
-		}
-	}
-	return manifest.SourceGroup
-}
-
 // Kinds are the names of the kinds that are reconciled.
 func Kinds() []string {
 	var names []string
@@ -126,7 +116,7 @@ func Supports(obj *manifest.Object) bool {
 
 // IsSource tells whether objects of this kind hold what charts are made of.
 func IsSource(name string) bool {
-	k, ok := kindOf(groupOf(name), name)
+	k, ok := kindOf(inventory.GroupOf(name), name)
 	return ok && k.source
 }
 

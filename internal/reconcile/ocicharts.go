@@ -126,7 +126,7 @@ func (c *registryCharts) find(ctx context.Context, _ teller, name, version strin
 	}
 	// What a tag is, is asked once per run: every chart with this version gets the
 	// same bytes, also when the tag moves meanwhile.
-	pinned, err := c.r.pinned.do(ctx, chartKey{c.repo.identity, name, tag}, func() (*oci.Manifest, error) {
+	pinned, err := c.r.pinned.Do(ctx, chartKey{c.repo.identity, name, tag}, func() (*oci.Manifest, error) {
 		return c.repo.registry.Pin(ctx, name, tag)
 	})
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *registryCharts) tag(ctx context.Context, name, version string) (string,
 	if resolve.IsExact(version) {
 		return version, nil
 	}
-	tags, err := c.r.tags.do(ctx, chartKey{c.repo.identity, name, ""}, func() ([]string, error) {
+	tags, err := c.r.tags.Do(ctx, chartKey{c.repo.identity, name, ""}, func() ([]string, error) {
 		return c.repo.registry.Tags(ctx, name)
 	})
 	if err != nil {

@@ -51,7 +51,7 @@ func (r *Reconciler) manifestOf(ctx context.Context, at *ociArtifact) (*oci.Arti
 		return at.artifact, nil
 	}
 	key := chartKey{at.identity, "", at.digest.String()}
-	return r.artifacts.do(ctx, key, func() (*oci.Artifact, error) { return at.repo.Manifest(ctx, at.digest) })
+	return r.artifacts.Do(ctx, key, func() (*oci.Artifact, error) { return at.repo.Manifest(ctx, at.digest) })
 }
 
 func pullError(obj *sourcev1.OCIRepository, err error) error {

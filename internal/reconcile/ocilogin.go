@@ -245,5 +245,5 @@ func (r *Reconciler) plainHTTP(ctx context.Context, obj *sourcev1.OCIRepository,
 		return false, nil
 	}
 	key := schemeKey{name.Host(), o.Identity.Key() + " " + o.Proxy.Key()}
-	return r.plain.do(ctx, key, func() (bool, error) { return r.registries.PlainHTTP(ctx, name, o) })
+	return r.plain.Do(ctx, key, func() (bool, error) { return r.registries.PlainHTTP(ctx, name, o) })
 }

@@ -135,7 +135,7 @@ func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*
 			return nil, ociFailure(status.ReadOperationFailed, fmt.Errorf("failed to determine the artifact tag for '%s': %w", auth.RedactURL(obj.Spec.URL), err))
 		}
 		var pinned pinnedTag
-		pinned, err = p.r.moving.do(ctx, chartKey{identity, "", tag}, func() (pinnedTag, error) { return p.pinTag(ctx, repo, tag) })
+		pinned, err = p.r.moving.Do(ctx, chartKey{identity, "", tag}, func() (pinnedTag, error) { return p.pinTag(ctx, repo, tag) })
 		at.digest, at.artifact = pinned.digest, pinned.artifact
 		at.revision, at.shown = tag+"@"+at.digest.String(), repo.Tagged(tag)
 	}
@@ -169,7 +169,7 @@ func (e *tagMissingError) Hint() string { return e.hint }
 // otherTag finds out whether the tag is there with or without a "v" in front.
 func (p *pass) otherTag(ctx context.Context, at *ociArtifact, tag string, err error) error {
 	missing := &tagMissingError{err: err}
-	tags, failed := p.r.tags.do(ctx, chartKey{at.identity, "", ""}, func() ([]string, error) { return at.repo.Tags(ctx) })
+	tags, failed := p.r.tags.Do(ctx, chartKey{at.identity, "", ""}, func() ([]string, error) { return at.repo.Tags(ctx) })
 	if failed != nil {
 		p.debugf("no tag %s, and the tags cannot be listed: %v", tag, failed)
 		return missing
@@ -214,7 +214,7 @@ func (p *pass) ociTag(ctx context.Context, obj *sourcev1.OCIRepository, at *ociA
 	if err != nil {
 		return "", err
 	}
-	tags, err := p.r.tags.do(ctx, chartKey{at.identity, "", ""}, func() ([]string, error) { return at.repo.Tags(ctx) })
+	tags, err := p.r.tags.Do(ctx, chartKey{at.identity, "", ""}, func() ([]string, error) { return at.repo.Tags(ctx) })
 	if err != nil {
 		return "", err
 	}
@@ -312,7 +312,7 @@ func (p *pass) artifactSigner(ctx context.Context, v verification, at *ociArtifa
 		return nil, &unusableError{err}
 	}
 	key := signatureKey{fmt.Sprintf("%q %s", at.identity, at.digest), check.against}
-	signer, err := p.r.signers.do(ctx, key, func() (*verify.Signer, error) {
+	signer, err := p.r.signers.Do(ctx, key, func() (*verify.Signer, error) {
 		return check.run(ctx, verify.Subject{
 			Repository: at.repo.Repository(),
 			Digest:     at.digest,

@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -88,7 +89,7 @@ func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*pass, erro
 	}
 	p.typed = k.clone(adm.Typed)
 	if adm.Object.Origin != nil {
-		result.note(status.OriginAnnotation, originText(adm.Object))
+		result.note(status.OriginAnnotation, inventory.OriginText(adm.Object))
 	}
 	p.f = k.fields(p.typed)
 	p.out.Generation = generationOf(p.typed)

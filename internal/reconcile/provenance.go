@@ -48,7 +48,7 @@ func acquireFailure(err error) error {
 
 // provenance tells who signed an archive, once per run.
 func (r *Reconciler) provenance(ctx context.Context, chosen *pick, archive *blob.Blob) (*verify.Signer, error) {
-	return r.provenances.do(ctx, chosen.id, func() (*verify.Signer, error) {
+	return r.provenances.Do(ctx, chosen.id, func() (*verify.Signer, error) {
 		content, err := r.provenanceFile(ctx, chosen)
 		if err != nil {
 			return nil, err

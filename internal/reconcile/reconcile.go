@@ -21,9 +21,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/verify"
+	"github.com/helmsrc/helmsrc/internal/work"
 )
 
 // Options are the choices of one run.
@@ -185,7 +187,7 @@ func (r *Result) Message() string {
 
 // Reconciler reconciles the objects of one run. It is safe for many goroutines.
 type Reconciler struct {
-	inventory  *Inventory
+	inventory  *inventory.Inventory
 	store      *store.Store
 	client     *fetch.Client
 	registries *oci.Client // shares client
@@ -196,24 +198,24 @@ type Reconciler struct {
 	progress   Progress
 	blobs      *blob.Pool // all that is downloaded, but for indexes and trees
 
-	results     memo[store.Key, *Result]
-	opened      memo[store.Key, *repository]
-	indexes     memo[string, *indexFile]
-	stored      memo[store.Key, *indexFile] // indexes of earlier runs
-	tags        memo[chartKey, []string]
-	pinned      memo[chartKey, *oci.Manifest]
-	plain       memo[schemeKey, bool]
-	moving      memo[chartKey, pinnedTag]     // tags of OCIRepositories
-	artifacts   memo[chartKey, *oci.Artifact] // by digest
-	signers     memo[signatureKey, *verify.Signer]
-	roots       memo[string, *Trust]
-	provenances memo[string, *verify.Signer]
+	results     work.Memo[store.Key, *Result]
+	opened      work.Memo[store.Key, *repository]
+	indexes     work.Memo[string, *indexFile]
+	stored      work.Memo[store.Key, *indexFile] // indexes of earlier runs
+	tags        work.Memo[chartKey, []string]
+	pinned      work.Memo[chartKey, *oci.Manifest]
+	plain       work.Memo[schemeKey, bool]
+	moving      work.Memo[chartKey, pinnedTag]     // tags of OCIRepositories
+	artifacts   work.Memo[chartKey, *oci.Artifact] // by digest
+	signers     work.Memo[signatureKey, *verify.Signer]
+	roots       work.Memo[string, *Trust]
+	provenances work.Memo[string, *verify.Signer]
 	trust       func() *Trust
 	reading     func() http.RoundTripper // to servers that get no credentials
 
-	looked   map[store.Key][]string       // at paths of GitRepositories
-	trees    memo[store.Key, *sourceTree] // of Git repositories and buckets
-	unpacked memo[store.Key, *os.Root]    // of those that were unpacked
+	looked   map[store.Key][]string            // at paths of GitRepositories
+	trees    work.Memo[store.Key, *sourceTree] // of Git repositories and buckets
+	unpacked work.Memo[store.Key, *os.Root]    // of those that were unpacked
 
 	logins  logins
 	closers closers
@@ -221,7 +223,7 @@ type Reconciler struct {
 }
 
 // New returns the reconciler of one run. Close must be called after it.
-func New(inv *Inventory, st *store.Store, e Edges, o Options) *Reconciler {
+func New(inv *inventory.Inventory, st *store.Store, e Edges, o Options) *Reconciler {
 	client := fetch.NewClient(fetch.Config{
 		Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries, PrivateRedirects: o.PrivateRedirects,
 	})
@@ -296,7 +298,7 @@ func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, pro
 	r.progress, r.looked = progress, lookedAt(objects)
 	results := make([]*Result, len(objects))
 	order := sourcesFirst(objects)
-	ordered(len(order), r.o.Concurrency, func(i int) {
+	work.Ordered(len(order), r.o.Concurrency, func(i int) {
 		for _, at := range order[i] {
 			results[at] = r.finished(ctx, objects[at])
 		}
@@ -360,7 +362,7 @@ func (r *Reconciler) finished(ctx context.Context, adm *admission.Admitted) *Res
 
 // result reconciles an object, or waits for whoever does.
 func (r *Reconciler) result(ctx context.Context, adm *admission.Admitted) *Result {
-	result, err := r.results.do(ctx, keyOf(adm), func() (*Result, error) {
+	result, err := r.results.Do(ctx, keyOf(adm), func() (*Result, error) {
 		r.progress.Started(adm)
 		result := r.reconcile(ctx, adm)
 		r.progress.Finished(result)

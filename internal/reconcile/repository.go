@@ -72,7 +72,7 @@ func (repo *repository) fingerprint() string {
 // open opens a HelmRepository, once per run. What is odd about its Secrets is
 // told with the object itself.
 func (r *Reconciler) open(ctx context.Context, adm *admission.Admitted) (*repository, error) {
-	return r.opened.do(ctx, keyOf(adm), func() (*repository, error) {
+	return r.opened.Do(ctx, keyOf(adm), func() (*repository, error) {
 		repo := &repository{object: adm}
 		if dir, ok := r.o.Directories[keyOf(adm)]; ok {
 			return repo, r.openDirectory(repo, dir, r.o.Archives[keyOf(adm)])

@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -49,7 +50,7 @@ func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []e
 			}
 		case sourcev1.HelmRepositoryKind: // its index names archives that are elsewhere
 		default:
-			found[keyOfObject(obj)] = StandIn{Path: filepath.Join(st.Dir(), filepath.FromSlash(r.artifact.Path))}
+			found[inventory.KeyOf(obj)] = StandIn{Path: filepath.Join(st.Dir(), filepath.FromSlash(r.artifact.Path))}
 		}
 	}
 	return found, failures

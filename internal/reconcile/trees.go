@@ -33,7 +33,7 @@ type sourceTree struct {
 // treeOf is the tree that was fetched in this run, else the stored artifact's.
 // Only that there is one counts, not that the source is ready.
 func (r *Reconciler) treeOf(ctx context.Context, source *Result) (*sourceTree, error) {
-	return r.trees.do(ctx, keyOf(source.Object), func() (*sourceTree, error) {
+	return r.trees.Do(ctx, keyOf(source.Object), func() (*sourceTree, error) {
 		if source.tree != nil {
 			return source.tree, nil
 		}
@@ -53,7 +53,7 @@ func (r *Reconciler) files(ctx context.Context, source *Result, t *sourceTree) (
 	if t.root != nil {
 		return t.root, nil
 	}
-	return r.unpacked.do(ctx, keyOf(source.Object), func() (*os.Root, error) { return r.unpack(ctx, source.artifact.Path) })
+	return r.unpacked.Do(ctx, keyOf(source.Object), func() (*os.Root, error) { return r.unpack(ctx, source.artifact.Path) })
 }
 
 // unpack puts the files of a stored source into a directory of the run's own.

@@ -9,6 +9,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -89,7 +90,7 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	r := New(NewInventory(nil), st, Edges{Now: time.Now}, Options{})
+	r := New(inventory.New(nil), st, Edges{Now: time.Now}, Options{})
 	defer func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

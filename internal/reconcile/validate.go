@@ -15,13 +15,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // Validate judges what an object refers to, and the values that only a
 // controller looks at. Nothing is read but the input. What admission finds odd is
 // part of the answer, which is in the order of the file.
-func (inv *Inventory) Validate(adm *admission.Admitted) []finding.Finding {
+func Validate(inv *inventory.Inventory, adm *admission.Admitted) []finding.Finding {
 	v := &validation{inv: inv, adm: adm}
 	switch obj := adm.Typed.(type) {
 	case *sourcev1.HelmRepository:
@@ -46,7 +47,7 @@ func (inv *Inventory) Validate(adm *admission.Admitted) []finding.Finding {
 }
 
 type validation struct {
-	inv      *Inventory
+	inv      *inventory.Inventory
 	adm      *admission.Admitted
 	findings []finding.Finding
 }
@@ -59,7 +60,7 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	if own := inputCode(err); own != "" {
 		code = own
 	}
-	if rejected, ok := errors.AsType[*RejectedError](err); ok && rejected.Object.Open {
+	if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok && rejected.Object.Open {
 		return // told already, and it may be accepted with the values of the cluster
 	}
 	hints := finding.Hints(err)
@@ -105,7 +106,7 @@ func (v *validation) httpURL(raw string) {
 		v.fail(finding.InvalidURL, invalidURL(err), "spec", "url")
 		return
 	}
-	if _, err := helmrepo.Open(v.inv.judge().Client, normal, nil, helmrepo.Options{}); err != nil {
+	if _, err := helmrepo.Open(fetch.NewClient(fetch.Config{}), normal, nil, helmrepo.Options{}); err != nil {
 		v.fail(finding.InvalidURL, unwrapped(clientFailure(err)), "spec", "url")
 	}
 }
@@ -164,7 +165,7 @@ func (v *validation) registryLogin(obj *sourcev1.HelmRepository, secret *manifes
 	if checkRegistryURL(obj) != nil {
 		return // told already
 	}
-	registry, err := v.inv.judge().Namespace(obj.Spec.URL, oci.Options{})
+	registry, err := oci.NewClient(fetch.NewClient(fetch.Config{})).Namespace(obj.Spec.URL, oci.Options{})
 	if err != nil {
 		v.fail(finding.InvalidURL, fmt.Errorf("failed to construct Helm client: %w", err), "spec", "url")
 		return

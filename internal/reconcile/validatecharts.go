@@ -20,7 +20,7 @@ import (
 
 func (v *validation) helmChart(obj *sourcev1.HelmChart) {
 	ref := obj.Spec.SourceRef
-	source, err := v.inv.findFor(v.adm.Object, ref.Kind, obj.Namespace, ref.Name)
+	source, err := v.inv.FindFor(v.adm.Object, ref.Kind, obj.Namespace, ref.Name)
 	if err != nil {
 		v.fail(finding.MissingSource, &unavailableError{ref.Kind, ref.Name, err}, "spec", "sourceRef", "name")
 	}

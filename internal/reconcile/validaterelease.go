@@ -7,18 +7,19 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
 // helmRelease judges what a release refers to. Its HelmChart is judged by itself.
 func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
-	for _, w := range v.inv.dependencyWarnings(v.adm.Object, hr) {
-		v.warn(w.code, w.message, "spec", "dependsOn", w.index, "name")
+	for _, w := range v.inv.DependencyWarnings(v.adm.Object, hr) {
+		v.warn(w.Code, w.Message, "spec", "dependsOn", w.Index, "name")
 	}
 	if hr.Spec.Chart != nil {
-		if d := v.inv.derived().of[v.adm.Object]; d != nil && d.err != nil {
-			v.fail(finding.RefusedChart, d.err, releasePlace(d.err)...)
+		if d := v.inv.Derivations().Of[v.adm.Object]; d != nil && d.Err != nil {
+			v.fail(finding.RefusedChart, d.Err, releasePlace(d.Err)...)
 		}
 	} else {
 		v.chartRef(hr)
@@ -46,8 +47,8 @@ func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *val
 		v.fail(finding.InvalidValues, err, "spec", "values")
 		return nil, nil
 	}
-	refs := v.inv.valuesAtHand(hr, func(i int, err error) { v.fail(finding.MissingSecret, err, "spec", "valuesFrom", i, "name") })
-	composed, origins, err := values.Trace(hr.Namespace, refs, inline, v.inv.valuesOf(hr.Namespace), func(error) {})
+	refs := valuesAtHand(v.inv, hr, func(i int, err error) { v.fail(finding.MissingSecret, err, "spec", "valuesFrom", i, "name") })
+	composed, origins, err := values.Trace(hr.Namespace, refs, inline, valuesOf(v.inv, hr.Namespace), func(error) {})
 	v.fail(finding.InvalidValues, err, releasePlace(err)...)
 	return composed, origins
 }
@@ -55,18 +56,11 @@ func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *val
 // Values composes the values of a HelmRelease as helm-controller does before it hands them to Helm, and traces where each
 // comes from. If a finding is an error there are no values. References to Secrets that are not in the input are findings,
 // and left out.
-func (inv *Inventory) Values(adm *admission.Admitted) (map[string]any, *values.Origins, []finding.Finding) {
+func Values(inv *inventory.Inventory, adm *admission.Admitted) (map[string]any, *values.Origins, []finding.Finding) {
 	v := &validation{inv: inv, adm: adm}
 	composed, origins := v.releaseValues(adm.Typed.(*helmv2.HelmRelease))
 	return composed, origins, v.findings
 }
-
-// applyError is a HelmChart that the API server would not take from helm-controller.
-type applyError struct{ err *admission.InvalidError }
-
-func (e *applyError) Error() string { return "failed to run server-side apply: " + e.err.Message }
-
-func (e *applyError) Unwrap() error { return e.err }
 
 // releaseCode is the code of what only a HelmRelease can have wrong, "" for
 // everything else.
@@ -77,11 +71,11 @@ func releaseCode(err error) finding.Code {
 		return finding.MissingValues
 	case errors.As(err, &value), is[*valuesTypeError](err):
 		return finding.InvalidValues
-	case is[*clashError](err):
+	case is[*inventory.ClashError](err):
 		return finding.ChartClash
-	case is[*applyError](err):
+	case is[*inventory.ApplyError](err):
 		return finding.RefusedChart
-	case is[*accessError](err), is[*gateError](err):
+	case is[*inventory.AccessError](err), is[*gateError](err):
 		return finding.ForbiddenReference
 	case is[*tagError](err):
 		return finding.ChartTag
@@ -110,20 +104,20 @@ func releaseReasonCode(r status.Reason) finding.Code {
 // the error does not tell.
 func releasePlace(err error) []any {
 	var value *values.Error
-	var denied *accessError
-	var apply *applyError
+	var denied *inventory.AccessError
+	var apply *inventory.ApplyError
 	switch {
 	case errors.As(err, &value):
 		return []any{"spec", "valuesFrom", value.Index, "name"}
 	case is[*valuesTypeError](err):
 		return []any{"spec", "values"}
 	case errors.As(err, &apply):
-		return placeInTemplate(apply.err.Causes[0].Path)
-	case errors.As(err, &denied) && denied.made:
+		return inventory.PlaceInTemplate(apply.Err.Causes[0].Path)
+	case errors.As(err, &denied) && denied.Made:
 		return []any{"spec", "chart", "spec", "sourceRef", "namespace"}
 	case errors.As(err, &denied):
 		return []any{"spec", "chartRef", "namespace"}
-	case is[*clashError](err):
+	case is[*inventory.ClashError](err):
 		return []any{"metadata", "name"}
 	case is[*gateError](err):
 		return []any{"spec", "chartRef", "kind"}

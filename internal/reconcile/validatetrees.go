@@ -29,7 +29,7 @@ func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
 		switch {
 		case err != nil:
 			v.fail(finding.MissingSource, &unavailableError{sourcev1.GitRepositoryKind, name, err}, "spec", "include", i, "repository", "name")
-		case v.inv.includesItself(obj.Namespace, obj.Name, adm):
+		case includesItself(v.inv, obj.Namespace, obj.Name, adm):
 			v.fail(finding.IncludeCycle, &includeCycleError{}, "spec", "include", i, "repository", "name")
 		}
 	}

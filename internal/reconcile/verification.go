@@ -64,7 +64,7 @@ func (p *pass) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, cho
 		return nil, setupFailure(spec, err)
 	}
 	key := signatureKey{chosen.id, check.against}
-	signer, err := p.r.signers.do(ctx, key, func() (*verify.Signer, error) { return check.run(ctx, *chosen.subject) })
+	signer, err := p.r.signers.Do(ctx, key, func() (*verify.Signer, error) { return check.run(ctx, *chosen.subject) })
 	var settings *verify.SettingsError
 	switch {
 	case errors.As(err, &settings):

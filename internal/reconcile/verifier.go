@@ -169,7 +169,7 @@ func secretName(s *manifest.Secret) string { return s.Namespace + "/" + s.Name }
 
 // trustIn reads a trusted root, once per run.
 func (r *Reconciler) trustIn(ctx context.Context, root []byte) (*Trust, error) {
-	return r.roots.do(ctx, string(root), func() (*Trust, error) { return verify.TrustedRoot(root) })
+	return r.roots.Do(ctx, string(root), func() (*Trust, error) { return verify.TrustedRoot(root) })
 }
 
 // newTrust is the trust that holds where no Secret says otherwise: nothing is

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -74,4 +76,13 @@ func (w *warnings) oddSecrets(cert *manifest.Secret, texts []string) {
 	n := min(len(odd), len(texts))
 	w.warnEach(finding.OddSecret, texts[:n], "spec", "certSecretRef", "name")
 	w.warnEach(finding.OddSecret, texts[n:], "spec", "secretRef", "name")
+}
+
+// warnDependencies tells of dependencies that no cluster would ever fulfil. They
+// have no influence on fetching: helm-controller makes the HelmChart before it looks
+// at them.
+func (p *pass) warnDependencies(hr *helmv2.HelmRelease) {
+	for _, w := range p.r.inventory.DependencyWarnings(p.adm.Object, hr) {
+		p.warnAt(w.Code, w.Message, "spec", "dependsOn", w.Index, "name")
+	}
 }

@@ -1,4 +1,4 @@
-package reconcile
+package inventory
 
 import (
 	"errors"
@@ -16,6 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/work"
 )
 
 // The labels by which a HelmChart says which HelmRelease it was made for.
@@ -70,12 +71,12 @@ func derive(release *manifest.Object, chart *sourcev1.HelmChart) (*manifest.Obje
 	delete(metadata, "creationTimestamp")
 	return release.Derive(manifest.Object{
 		APIVersion: chart.APIVersion, Kind: chart.Kind, Namespace: chart.Namespace, Name: chart.Name, Content: content,
-	}, placeInTemplate), nil
+	}, PlaceInTemplate), nil
 }
 
-// placeInTemplate is the field of a HelmRelease that a field of its HelmChart comes
+// PlaceInTemplate is the field of a HelmRelease that a field of its HelmChart comes
 // from.
-func placeInTemplate(path []any) []any {
+func PlaceInTemplate(path []any) []any {
 	switch {
 	case len(path) == 0:
 		return []any{"spec", "chart"}
@@ -93,74 +94,74 @@ func placeInTemplate(path []any) []any {
 	return []any{"metadata", "name"}
 }
 
-// originText says where a derived object comes from.
-func originText(obj *manifest.Object) string {
+// OriginText says where a derived object comes from.
+func OriginText(obj *manifest.Object) string {
 	return fmt.Sprintf("%s at %s", obj.Origin, obj.Pos)
 }
 
 // derivation is what became of a release's HelmChart.
 type derivation struct {
-	key   store.Key // of the HelmChart
-	chart *manifest.Object
-	err   error // why there is none
+	key   store.Key // Of the HelmChart
+	Chart *manifest.Object
+	Err   error // why there is none
 }
 
 // derivations are the HelmCharts that the releases of the input make.
 type derivations struct {
-	objects []*manifest.Object // of the input, each HelmChart before its release
-	of      map[*manifest.Object]*derivation
+	objects []*manifest.Object // Of the input, each HelmChart before its release
+	Of      map[*manifest.Object]*derivation
 	byKey   map[store.Key]*manifest.Object
 }
 
 // Objects lists the objects of the input, and before each HelmRelease the HelmChart
 // that helm-controller makes of it.
-func (inv *Inventory) Objects() []*manifest.Object { return inv.derived().objects }
+func (inv *Inventory) Objects() []*manifest.Object { return inv.Derivations().objects }
 
 // Derived is the HelmChart of a release, nil if it makes none.
 func (inv *Inventory) Derived(release *manifest.Object) *manifest.Object {
-	if d := inv.derived().of[release]; d != nil {
-		return d.chart
+	if d := inv.Derivations().Of[release]; d != nil {
+		return d.Chart
 	}
 	return nil
 }
 
-// derived makes the HelmCharts when they are first asked for.
-func (inv *Inventory) derived() *derivations {
+// Derivations makes the HelmCharts when they are first asked for.
+func (inv *Inventory) Derivations() *derivations {
 	inv.deriveOnce.Do(func() { inv.derivations = inv.deriveAll() })
 	return inv.derivations
 }
 
 func (inv *Inventory) deriveAll() *derivations {
-	all := &derivations{objects: inv.set.Objects(), of: map[*manifest.Object]*derivation{}, byKey: map[store.Key]*manifest.Object{}}
+	all := &derivations{objects: inv.set.Objects(), Of: map[*manifest.Object]*derivation{}, byKey: map[store.Key]*manifest.Object{}}
 	var releases, charts []*manifest.Object
 	makers := map[store.Key][]*manifest.Object{}
 	for _, obj := range all.objects {
 		switch {
-		case isRelease(obj):
+		case IsRelease(obj):
 			releases = append(releases, obj)
 		case obj.Group() == manifest.SourceGroup && obj.Kind == sourcev1.HelmChartKind:
-			makers[keyOfObject(obj)] = append(makers[keyOfObject(obj)], obj)
+			makers[KeyOf(obj)] = append(makers[KeyOf(obj)], obj)
 		}
 	}
 	if len(releases) == 0 {
 		return all
 	}
 	made := make([]*derivation, len(releases))
-	ordered(len(releases), goruntime.GOMAXPROCS(0), func(i int) { made[i] = inv.derive(releases[i]) })
+	work.Ordered(len(releases), goruntime.GOMAXPROCS(0), func(i int) { made[i] = inv.derive(releases[i]) })
 	for i, obj := range releases {
 		d := made[i]
 		if d == nil {
 			continue
 		}
-		all.of[obj] = d
-		if d.err == nil {
+		all.Of[obj] = d
+		if d.Err == nil {
 			makers[d.key] = append(slices.DeleteFunc(makers[d.key], func(other *manifest.Object) bool { return madeFor(other, obj) }), obj)
-			charts = append(charts, d.chart)
+			charts = append(charts, d.Chart)
 		}
 	}
 	inv.AdmitAll(charts)
-	for _, d := range all.of {
-		inv.settle(d, makers[d.key])
+	for _, d := range all.Of {
+		inv.complete(d, makers[d.key])
 	}
 	all.place()
 	return all
@@ -179,47 +180,47 @@ func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 	}
 	chart := chartOf(hr)
 	d := &derivation{key: store.NewKey(chart.Kind, chart.Namespace, chart.Name)}
-	if err := inv.access(obj.Namespace, chart.Kind, chart.Namespace, chart.Name); err != nil {
-		err.made = true
-		d.err = err
+	if err := inv.Access(obj.Namespace, chart.Kind, chart.Namespace, chart.Name); err != nil {
+		err.Made = true
+		d.Err = err
 	} else {
-		d.chart, d.err = derive(obj, chart)
+		d.Chart, d.Err = derive(obj, chart)
 	}
 	return d
 }
 
-// settle refuses a HelmChart that somebody else makes as well, or that the API
+// complete refuses a HelmChart that somebody else makes as well, or that the API
 // server would not take.
-func (inv *Inventory) settle(d *derivation, makers []*manifest.Object) {
-	if d.err == nil && len(makers) > 1 {
-		d.err = &clashError{key: d.key, makers: makers}
+func (inv *Inventory) complete(d *derivation, makers []*manifest.Object) {
+	if d.Err == nil && len(makers) > 1 {
+		d.Err = &ClashError{key: d.key, makers: makers}
 	}
-	if d.err == nil {
-		_, err := inv.Admit(d.chart)
+	if d.Err == nil {
+		_, err := inv.Admit(d.Chart)
 		var invalid *admission.InvalidError
-		if d.err = err; errors.As(err, &invalid) {
-			d.err = &applyError{invalid}
+		if d.Err = err; errors.As(err, &invalid) {
+			d.Err = &ApplyError{invalid}
 		}
 	}
-	if d.err != nil {
-		d.chart = nil
+	if d.Err != nil {
+		d.Chart = nil
 	}
 }
 
 // place puts the HelmCharts into the list of objects. One that was read from a
 // cluster gives way to what helm-controller would make of it now.
 func (all *derivations) place() {
-	for _, d := range all.of {
-		if d.chart != nil {
-			all.byKey[d.key] = d.chart
+	for _, d := range all.Of {
+		if d.Chart != nil {
+			all.byKey[d.key] = d.Chart
 		}
 	}
 	var placed []*manifest.Object
 	for _, obj := range all.objects {
-		if d := all.of[obj]; d != nil && d.chart != nil {
-			placed = append(placed, d.chart)
+		if d := all.Of[obj]; d != nil && d.Chart != nil {
+			placed = append(placed, d.Chart)
 		}
-		if chart := all.byKey[keyOfObject(obj)]; chart == nil || !madeFor(obj, chart.Origin) {
+		if chart := all.byKey[KeyOf(obj)]; chart == nil || !madeFor(obj, chart.Origin) {
 			placed = append(placed, obj)
 		}
 	}
@@ -234,18 +235,18 @@ func madeFor(obj, release *manifest.Object) bool {
 	return obj.Kind == sourcev1.HelmChartKind && labels[ownerNameLabel] == release.Name && labels[ownerNamespaceLabel] == release.Namespace
 }
 
-func isRelease(obj *manifest.Object) bool {
+func IsRelease(obj *manifest.Object) bool {
 	return obj.Group() == manifest.ReleaseGroup && obj.Kind == helmv2.HelmReleaseKind
 }
 
-func keyOfObject(obj *manifest.Object) store.Key {
+func KeyOf(obj *manifest.Object) store.Key {
 	return store.NewKey(obj.Kind, obj.Namespace, obj.Name)
 }
 
 // DerivedKey is the key of the HelmChart that a release makes, or would make if it
 // were not suspended or rejected.
 func DerivedKey(release *manifest.Object) (store.Key, bool) {
-	if !isRelease(release) {
+	if !IsRelease(release) {
 		return store.Key{}, false
 	}
 	spec, _ := release.Content["spec"].(map[string]any)
@@ -262,17 +263,17 @@ func DerivedKey(release *manifest.Object) (store.Key, bool) {
 	return store.NewKey(sourcev1.HelmChartKind, namespace, release.Namespace+"-"+release.Name), true
 }
 
-// clashError is a HelmChart that several objects of the input make.
-type clashError struct {
+// ClashError is a HelmChart that several objects of the input make.
+type ClashError struct {
 	key    store.Key
 	makers []*manifest.Object
 }
 
-func (e *clashError) Error() string {
+func (e *ClashError) Error() string {
 	return fmt.Sprintf("HelmChart %s/%s comes from %s: only one of them can have it", e.key.Namespace, e.key.Name, e.list((*manifest.Object).String))
 }
 
-func (e *clashError) list(name func(*manifest.Object) string) string {
+func (e *ClashError) list(name func(*manifest.Object) string) string {
 	names := make([]string, len(e.makers))
 	for i, m := range e.makers {
 		names[i] = name(m)
@@ -282,7 +283,14 @@ func (e *clashError) list(name func(*manifest.Object) string) string {
 }
 
 // Hint tells where the name of a HelmChart comes from, and where it is taken.
-func (e *clashError) Hint() string {
+func (e *ClashError) Hint() string {
 	places := e.list(func(m *manifest.Object) string { return fmt.Sprintf("%s at %s", m, m.Pos) })
 	return "the HelmChart of a HelmRelease is called NAMESPACE-NAME and lies beside its source: rename one of " + places
 }
+
+// ApplyError is a HelmChart that the API server would not take from helm-controller.
+type ApplyError struct{ Err *admission.InvalidError }
+
+func (e *ApplyError) Error() string { return "failed to run server-side apply: " + e.Err.Message }
+
+func (e *ApplyError) Unwrap() error { return e.Err }

@@ -1,4 +1,6 @@
-package reconcile
+// Package inventory says what takes part in a run: the objects of the input as an API server would have stored them, the
+// HelmCharts that HelmReleases make, what depends on what, and what references mean. It asks no network.
+package inventory
 
 import (
 	"context"
@@ -12,10 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/fetch"
-	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/work"
 )
 
 // Inventory hands out the objects of the input as the API server would have
@@ -23,7 +24,7 @@ import (
 // safe for many goroutines.
 type Inventory struct {
 	set      *manifest.Set
-	admitted memo[*manifest.Object, *admission.Admitted]
+	admitted work.Memo[*manifest.Object, *admission.Admitted]
 
 	deriveOnce  sync.Once
 	derivations *derivations
@@ -33,17 +34,12 @@ type Inventory struct {
 	refuse        func(*manifest.Object) error // nil refuses nothing
 
 	placesOnce sync.Once
-	places     map[place]*admission.Admitted // HelmRepositories
-
-	judge func() *oci.Client // of URLs; it opens no connection
+	places     map[namespacedURL]*admission.Admitted // HelmRepositories
 }
 
-// NewInventory returns the inventory of a set of manifests.
-func NewInventory(set *manifest.Set) *Inventory {
-	return &Inventory{
-		set:   set,
-		judge: sync.OnceValue(func() *oci.Client { return oci.NewClient(fetch.NewClient(fetch.Config{})) }),
-	}
+// New returns the inventory of a set of manifests.
+func New(set *manifest.Set) *Inventory {
+	return &Inventory{set: set}
 }
 
 // Refuse has objects rejected for which a function returns an error. It comes before anything else.
@@ -52,27 +48,27 @@ func (inv *Inventory) Refuse(refuse func(*manifest.Object) error) { inv.refuse =
 // DenyCrossNamespace is --no-cross-namespace-refs. It comes before anything else.
 func (inv *Inventory) DenyCrossNamespace() { inv.sameNamespace = true }
 
-// access refuses what --no-cross-namespace-refs forbids.
-func (inv *Inventory) access(from, kind, namespace, name string) *accessError {
+// Access refuses what --no-cross-namespace-refs forbids.
+func (inv *Inventory) Access(from, kind, namespace, name string) *AccessError {
 	if inv.sameNamespace && namespace != from {
-		return &accessError{kind: kind, namespace: namespace, name: name}
+		return &AccessError{kind: kind, namespace: namespace, name: name}
 	}
 	return nil
 }
 
-// accessError is a reference that is not allowed.
-type accessError struct {
+// AccessError is a reference that is not allowed.
+type AccessError struct {
 	kind, namespace, name string
-	made                  bool // of a HelmChart that a release makes
+	Made                  bool // of a HelmChart that a release makes
 }
 
-func (e *accessError) Error() string {
+func (e *AccessError) Error() string {
 	return fmt.Sprintf("cross-namespace references are not allowed: cannot access %s %s/%s", e.kind, e.namespace, e.name)
 }
 
 // Admit judges an object. The error is an *admission.InvalidError.
 func (inv *Inventory) Admit(obj *manifest.Object) (*admission.Admitted, error) {
-	return inv.admitted.do(context.Background(), obj, func() (*admission.Admitted, error) {
+	return inv.admitted.Do(context.Background(), obj, func() (*admission.Admitted, error) {
 		if inv.refuse != nil {
 			if err := inv.refuse(obj); err != nil {
 				return nil, err
@@ -90,7 +86,7 @@ func (inv *Inventory) Admit(obj *manifest.Object) (*admission.Admitted, error) {
 // costs nothing: the schema of a kind takes longer to read than an object to judge,
 // and there are several kinds.
 func (inv *Inventory) AdmitAll(objects []*manifest.Object) {
-	ordered(len(objects), runtime.GOMAXPROCS(0), func(i int) {
+	work.Ordered(len(objects), runtime.GOMAXPROCS(0), func(i int) {
 		_, _ = inv.Admit(objects[i]) // remembered, failures too
 	})
 }
@@ -116,10 +112,10 @@ func placeInNamespace(adm *admission.Admitted) {
 // the input or in a file beside it. The error is a *manifest.NotFoundError, a
 // *manifest.DuplicateError or a *RejectedError.
 func (inv *Inventory) Find(kind, namespace, name string) (*admission.Admitted, error) {
-	obj := inv.derived().byKey[store.NewKey(kind, namespace, name)]
+	obj := inv.Derivations().byKey[store.NewKey(kind, namespace, name)]
 	if obj == nil {
 		var err error
-		if obj, err = inv.set.Lookup(groupOf(kind), kind, namespace, name); err != nil {
+		if obj, err = inv.set.Lookup(GroupOf(kind), kind, namespace, name); err != nil {
 			return nil, err
 		}
 	}
@@ -130,8 +126,8 @@ func (inv *Inventory) Find(kind, namespace, name string) (*admission.Admitted, e
 	return adm, nil
 }
 
-// findFor is Find for a reference of an object, with the field that could name another namespace.
-func (inv *Inventory) findFor(obj *manifest.Object, kind, namespace, name string) (*admission.Admitted, error) {
+// FindFor is Find for a reference of an object, with the field that could name another namespace.
+func (inv *Inventory) FindFor(obj *manifest.Object, kind, namespace, name string) (*admission.Admitted, error) {
 	adm, err := inv.Find(kind, namespace, name)
 	if missing, ok := errors.AsType[*manifest.NotFoundError](err); ok && !inv.sameNamespace {
 		switch {
@@ -170,4 +166,18 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 // Hint points at the place of the rejected object.
 func (e *RejectedError) Hint() string {
 	return fmt.Sprintf("fix %s %s/%s at %s first", e.Object.Kind, e.Object.Namespace, e.Object.Name, e.Object.Pos)
+}
+
+// ConfigMap looks a ConfigMap up.
+func (inv *Inventory) ConfigMap(namespace, name string) (*manifest.ConfigMap, error) {
+	return inv.set.ConfigMap(namespace, name)
+}
+
+// GroupOf is the API group of a kind that a reference names without one: no two of
+// the kinds that are reconciled have the same name.
+func GroupOf(kind string) string {
+	if kind == helmv2.HelmReleaseKind {
+		return manifest.ReleaseGroup
+	}
+	return manifest.SourceGroup
 }

@@ -1,4 +1,4 @@
-package reconcile
+package inventory
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ func inventoryOf(t *testing.T, text string) *Inventory {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	return NewInventory(set)
+	return New(set)
 }
 
 func release(namespace, name, spec string) string {
@@ -128,8 +128,8 @@ func judgeByAPI(t *testing.T, inv *Inventory, release *manifest.Object, got *sou
 func TestDerivedPlaces(t *testing.T) {
 	inv := inventoryOf(t, release("default", "test-release", template+"metadata: {labels: {foo: bar}}"))
 	chart := inv.Objects()[0]
-	if chart.Origin != inv.Objects()[1] || originText(chart) != "HelmRelease default/test-release at f.yaml:2:1" {
-		t.Errorf("origin %s", originText(chart))
+	if chart.Origin != inv.Objects()[1] || OriginText(chart) != "HelmRelease default/test-release at f.yaml:2:1" {
+		t.Errorf("origin %s", OriginText(chart))
 	}
 	tests := []struct {
 		path []any
@@ -184,12 +184,12 @@ func TestDerivedClashes(t *testing.T) {
 			var objects, errs []string
 			for _, obj := range inv.Objects() {
 				objects = append(objects, obj.String())
-				if !isRelease(obj) {
+				if !IsRelease(obj) {
 					continue
 				}
 				text := ""
-				if d := inv.derived().of[obj]; d != nil && d.err != nil {
-					text = d.err.Error()
+				if d := inv.Derivations().Of[obj]; d != nil && d.Err != nil {
+					text = d.Err.Error()
 				}
 				errs = append(errs, text)
 			}
@@ -210,8 +210,8 @@ func TestDerivedFound(t *testing.T) {
 		t.Errorf("%v, %v", adm, err)
 	}
 	key, ok := DerivedKey(adm.Object.Origin)
-	if !ok || key != keyOf(adm) {
-		t.Errorf("key %v, want %v", key, keyOf(adm))
+	if !ok || key != KeyOf(adm.Object) {
+		t.Errorf("key %v, want %v", key, KeyOf(adm.Object))
 	}
 	if _, ok := DerivedKey(adm.Object); ok {
 		t.Error("a HelmChart makes no HelmChart")

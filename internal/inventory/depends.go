@@ -1,4 +1,4 @@
-package reconcile
+package inventory
 
 import (
 	"fmt"
@@ -11,23 +11,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// warnDependencies tells of dependencies that no cluster would ever fulfil. They
-// have no influence on fetching: helm-controller makes the HelmChart before it looks
-// at them.
-func (p *pass) warnDependencies(hr *helmv2.HelmRelease) {
-	for _, w := range p.r.inventory.dependencyWarnings(p.adm.Object, hr) {
-		p.warnAt(w.code, w.message, "spec", "dependsOn", w.index, "name")
-	}
-}
-
 // dependencyWarning is what is wrong with an element of spec.dependsOn.
 type dependencyWarning struct {
-	code    finding.Code
-	index   int
-	message string
+	Code    finding.Code
+	Index   int
+	Message string
 }
 
-func (inv *Inventory) dependencyWarnings(obj *manifest.Object, hr *helmv2.HelmRelease) []dependencyWarning {
+func (inv *Inventory) DependencyWarnings(obj *manifest.Object, hr *helmv2.HelmRelease) []dependencyWarning {
 	var found []dependencyWarning
 	for i, name := range dependencies(hr) {
 		dep, err := inv.set.Lookup(manifest.ReleaseGroup, helmv2.HelmReleaseKind, name.namespace, name.name)
@@ -35,7 +26,7 @@ func (inv *Inventory) dependencyWarnings(obj *manifest.Object, hr *helmv2.HelmRe
 			found = append(found, dependencyWarning{finding.MissingDependency, i, fmt.Sprintf("unable to get '%s/%s' dependency: %v", name.namespace, name.name, err)})
 			continue
 		}
-		if way := inv.wayBack(dep, obj, nil); way != nil {
+		if way := inv.dependencyPath(dep, obj, nil); way != nil {
 			found = append(found, dependencyWarning{finding.DependencyCycle, i, "dependsOn goes round in a circle, so none of these is ever installed: " + circle(obj, way)})
 		}
 	}
@@ -59,8 +50,8 @@ func dependencies(hr *helmv2.HelmRelease) []releaseName {
 // maxReleases bounds how many releases a circle is looked for among.
 const maxReleases = 1000
 
-// wayBack is a way along dependsOn from one release to another, or nil.
-func (inv *Inventory) wayBack(from, to *manifest.Object, seen map[*manifest.Object]bool) []*manifest.Object {
+// dependencyPath is a way along dependsOn from one release to another, or nil.
+func (inv *Inventory) dependencyPath(from, to *manifest.Object, seen map[*manifest.Object]bool) []*manifest.Object {
 	if from == to {
 		return []*manifest.Object{to}
 	}
@@ -80,7 +71,7 @@ func (inv *Inventory) wayBack(from, to *manifest.Object, seen map[*manifest.Obje
 		if err != nil {
 			continue
 		}
-		if way := inv.wayBack(next, to, seen); way != nil {
+		if way := inv.dependencyPath(next, to, seen); way != nil {
 			return append([]*manifest.Object{from}, way...)
 		}
 	}

@@ -1,14 +1,16 @@
-package reconcile
+// Package work does shared work once per key, and many pieces of work at the same time in a given order. It does not know
+// what the work is.
+package work
 
 import (
 	"context"
 	"sync"
 )
 
-// memo does something once per key and run and remembers the answer, failures
+// Memo does something once per key and run and remembers the answer, failures
 // included: a hundred charts of one dead repository make one request and report
 // one cause. It is safe for many goroutines; the zero value is ready.
-type memo[K comparable, V any] struct {
+type Memo[K comparable, V any] struct {
 	mu    sync.Mutex
 	calls map[K]*call[V]
 }
@@ -19,9 +21,9 @@ type call[V any] struct {
 	err   error
 }
 
-// do returns what the first call of do for key returned. Later callers wait for
+// Do returns what the first call of do for key returned. Later callers wait for
 // it, but no longer than their context lives.
-func (m *memo[K, V]) do(ctx context.Context, key K, work func() (V, error)) (V, error) {
+func (m *Memo[K, V]) Do(ctx context.Context, key K, work func() (V, error)) (V, error) {
 	m.mu.Lock()
 	c, found := m.calls[key]
 	if !found {
@@ -47,9 +49,9 @@ func (m *memo[K, V]) do(ctx context.Context, key K, work func() (V, error)) (V, 
 	}
 }
 
-// ordered calls work for 0 to n-1, at most limit at a time and in that order of
+// Ordered calls work for 0 to n-1, at most limit at a time and in that order of
 // starting. Work stores its result by position.
-func ordered(n, limit int, work func(i int)) {
+func Ordered(n, limit int, work func(i int)) {
 	var running sync.WaitGroup
 	slots := make(chan struct{}, max(1, limit))
 	for i := range n {
