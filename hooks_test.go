@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func TestHooks(t *testing.T) {
 	}
 	for _, command := range []string{"validate", "fetch"} {
 		plain := found["helmsrc-"+command]
-		if !strings.HasPrefix(plain.Entry, "helmsrc "+command+" --lookup-dir .") || !plain.RequireSerial || plain.Files != `\.(ya?ml|json)$` || plain.Args[len(plain.Args)-1] != "--" {
+		if !strings.HasPrefix(plain.Entry, "helmsrc "+command+" --lookup-dir .") || !plain.RequireSerial || plain.Files != `\.(ya?ml|json)$` || plain.Args[len(plain.Args)-1] != "--" || plain.MinimumVersion != "3.2.0" {
 			t.Errorf("hook %+v", plain)
 		}
 		for suffix, language := range hookLanguages {
@@ -54,5 +55,17 @@ func TestHooks(t *testing.T) {
 				t.Errorf("helmsrc-%s%s differs from helmsrc-%s: %+v", command, suffix, command, h)
 			}
 		}
+	}
+}
+
+// TestHooksInstall: the golang hooks install the program and nothing else, as pre-commit builds all commands of the module.
+func TestHooksInstall(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-f", `{{if eq .Name "main"}}{{.ImportPath}}{{end}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Fields(string(out)); len(got) != 1 || got[0] != "github.com/helmsrc/helmsrc" {
+		t.Errorf("go install ./... would install %q", got)
 	}
 }
