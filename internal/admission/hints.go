@@ -11,6 +11,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
+const chartKind = "HelmChart"
+
 const quoteHint = "put the value in quotes to make it a string"
 
 // hint recognises known mistakes behind an error.
@@ -57,6 +59,9 @@ func isScalar(v any) bool {
 func (r *review) unknownHint(path []any) string {
 	parent := path[:len(path)-1]
 	name, _ := path[len(path)-1].(string)
+	if r.obj.Kind == chartKind && len(path) == 3 && path[1] == "sourceRef" && name == "namespace" {
+		return "the source of a HelmChart is in the HelmChart's own namespace: leave the field out; a HelmRelease may name a source elsewhere in spec.chart.spec.sourceRef"
+	}
 	if len(parent) == 1 && parent[0] == "spec" && slices.Contains(removed[r.obj.Kind], name) {
 		if name == "valuesFile" {
 			return storedVersion(r.obj) + " has no spec.valuesFile: put the file first in spec.valuesFiles"

@@ -2,7 +2,9 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -43,12 +45,18 @@ func CandidateDigest(ctx context.Context, c resolve.Candidate, policy DigestPoli
 		return ""
 	}
 	want, err := digest.ParseLoose(c.Digest)
+	if _, unquoted := strings.CutPrefix(c.Digest, resolve.UnquotedDigest); unquoted {
+		err = errUnquoted
+	}
 	if err != nil {
 		Warn(ctx, &UncheckedError{OneLine(c.Name, MaxName), OneLine(c.Version, MaxName), err})
 		return ""
 	}
 	return want
 }
+
+// errUnquoted does not show the number: reading it has changed it.
+var errUnquoted = errors.New("the digest is an unquoted number: it has to be a string in the index")
 
 // UncheckedError is the warning that the index has no digest for an archive that could be compared.
 type UncheckedError struct {

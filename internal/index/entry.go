@@ -17,7 +17,7 @@ const (
 
 // unquotedDigest marks a digest that was written as a number. Reading a number changes its text, so it can never be
 // taken for a digest.
-const unquotedDigest = "unquoted number "
+const unquotedDigest = resolve.UnquotedDigest
 
 // reader makes candidates of trees.
 type reader struct {

@@ -9,6 +9,9 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
+// UnquotedDigest begins the digest of a candidate whose index has a number in the place of a string.
+const UnquotedDigest = "unquoted number "
+
 // A Candidate is one published version of a chart.
 type Candidate struct {
 	Name    string

@@ -190,11 +190,11 @@ func TestName(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	want := `
-NAME      CHART     VERSION      SOURCE KIND      SOURCE NAME   AGE   READY   STATUS
-podinfo   podinfo   >=5.2.0 <6   HelmRepository   podinfo       53s   True    pulled 'podinfo' chart with version '5.2.1'
+NAME      CHART     VERSION      SOURCE KIND      SOURCE NAME   AGE   READY   STATUS                                        REVISION   PATH
+podinfo   podinfo   >=5.2.0 <6   HelmRepository   podinfo       53s   True    pulled 'podinfo' chart with version '5.2.1'   5.2.1      helmchart/default/podinfo/podinfo-5.2.1.tgz
 
-NAME      URL                                 AGE         READY   STATUS
-podinfo   oci://ghcr.io/stefanprodan/charts   <unknown>
+NAME      URL                                 READY   STATUS   REVISION   PATH
+podinfo   oci://ghcr.io/stefanprodan/charts
 `
 	if got := encode(t, status.Table, document(t), static(t)); got != strings.TrimPrefix(want, "\n") {
 		t.Errorf("table\n%s", got)
@@ -212,15 +212,15 @@ func TestTableOfSeveralNamespaces(t *testing.T) {
 	git := map[string]any{"kind": "GitRepository", "metadata": map[string]any{"name": "g", "namespace": "apps"},
 		"spec": map[string]any{"url": "https://example.com/g"}}
 	want := `
-NAMESPACE   NAME      URL                                 AGE         READY   STATUS
-default     podinfo   oci://ghcr.io/stefanprodan/charts   <unknown>
-apps        p         oci://ghcr.io/stefanprodan/charts   <unknown>
+NAMESPACE   NAME      URL                                 READY   STATUS   REVISION   PATH
+default     podinfo   oci://ghcr.io/stefanprodan/charts
+apps        p         oci://ghcr.io/stefanprodan/charts
 
-NAMESPACE   NAME   ENDPOINT            AGE         READY   STATUS
-apps        b      minio.example.com   <unknown>
+NAMESPACE   NAME   ENDPOINT            READY   STATUS   REVISION   PATH
+apps        b      minio.example.com
 
-NAMESPACE   NAME   URL                     AGE         READY   STATUS
-apps        g      https://example.com/g   <unknown>
+NAMESPACE   NAME   URL                     READY   STATUS   REVISION   PATH
+apps        g      https://example.com/g
 `
 	if got := encode(t, status.Table, static(t), bucket, git, other); got != strings.TrimPrefix(want, "\n") {
 		t.Errorf("table\n%s", got)
@@ -232,6 +232,15 @@ func TestWide(t *testing.T) {
 	if !strings.HasSuffix(got[0], "REVISION   PATH") ||
 		!strings.HasSuffix(got[1], "5.2.1      helmchart/default/podinfo/podinfo-5.2.1.tgz") {
 		t.Errorf("wide table\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestEventsComeLast: what happened is no interruption of what is.
+func TestEventsComeLast(t *testing.T) {
+	event := status.Event{Reason: "Failed", Message: "no route to host"}.Document(document(t), now)
+	got := encode(t, status.Table, document(t), event, static(t))
+	if chart, repository, events := strings.Index(got, "CHART"), strings.Index(got, "URL"), strings.Index(got, "LAST SEEN"); chart > repository || repository > events || events < 0 {
+		t.Errorf("tables\n%s", got)
 	}
 }
 

@@ -51,7 +51,11 @@ func (t *tables) flush() error {
 	if len(t.namespaces) <= 1 {
 		first = 1
 	}
-	for i, kind := range t.order {
+	kinds := slices.DeleteFunc(slices.Clone(t.order), func(kind string) bool { return kind == eventKind })
+	if len(kinds) < len(t.order) { // what happened comes after what is
+		kinds = append(kinds, eventKind)
+	}
+	for i, kind := range kinds {
 		if i > 0 {
 			if _, err := io.WriteString(t.w, "\n"); err != nil {
 				return err
@@ -65,11 +69,25 @@ func (t *tables) flush() error {
 		for i := range rows {
 			rows[i] = rows[i][first:]
 		}
-		if err := WriteTable(t.w, header[first:], rows); err != nil {
+		header, rows = withoutUnknown(header[first:], rows)
+		if err := WriteTable(t.w, header, rows); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// withoutUnknown leaves out the age where it is known of no object: manifests rarely say it.
+func withoutUnknown(header []string, rows [][]string) ([]string, [][]string) {
+	at := slices.Index(header, ageTitle)
+	if at < 0 || slices.ContainsFunc(rows, func(row []string) bool { return row[at] != unknown }) {
+		return header, rows
+	}
+	header = slices.Delete(slices.Clone(header), at, at+1)
+	for i, row := range rows {
+		rows[i] = slices.Delete(slices.Clone(row), at, at+1)
+	}
+	return header, rows
 }
 
 // WriteTable writes rows under a header in kubectl's layout, with nothing in a cell that could move a cursor.
@@ -119,7 +137,7 @@ func field(title string, path ...string) column {
 }
 
 func (t *tables) columns(kind string) []column {
-	if kind == "Event" {
+	if kind == eventKind {
 		return eventColumns()
 	}
 	if kind == releaseKind {
@@ -138,19 +156,34 @@ func (t *tables) columns(kind string) []column {
 			field("SOURCE KIND", "spec", "sourceRef", "kind"),
 			field("SOURCE NAME", "spec", "sourceRef", "name"))
 	}
-	last := []column{{"AGE", age}, readyColumn("READY", "status"), readyColumn("STATUS", "message")}
+	last := []column{{ageTitle, age}, readyColumn("READY", "status"), readyColumn("STATUS", "message")}
 	if kind == sourcev1.OCIRepositoryKind {
 		last = append(last[1:], last[0]) // as in its CRD
 	}
 	columns = append(columns, last...)
-	if t.wide {
-		columns = append(columns,
-			field("REVISION", "status", "artifact", "revision"), field("PATH", "status", "artifact", "path"))
+	revision := field("REVISION", "status", "artifact", "revision")
+	if !t.wide {
+		revision.cell = shortRevision
 	}
-	return columns
+	return append(columns, revision, field("PATH", "status", "artifact", "path"))
 }
 
-const releaseKind = "HelmRelease"
+const (
+	releaseKind = "HelmRelease"
+	eventKind   = "Event"
+	ageTitle    = "AGE"
+	unknown     = "<unknown>"
+)
+
+// shortRevision is the revision as flux get shows it: of a digest or commit as much as tells it from others.
+func shortRevision(doc map[string]any, _ time.Time) string {
+	const most = 8
+	revision := text(doc, "status", "artifact", "revision")
+	if at := strings.LastIndex(revision, ":"); at >= 0 && len(revision)-at-1 > most {
+		return revision[:at+1+most]
+	}
+	return revision
+}
 
 // releaseColumns say which chart a release has; kubectl has but its age and readiness.
 func (t *tables) releaseColumns() []column {
@@ -163,7 +196,7 @@ func (t *tables) releaseColumns() []column {
 		readyColumn("STATUS", "message"),
 	}
 	if t.wide {
-		columns = append(columns, column{"AGE", age},
+		columns = append(columns, column{ageTitle, age},
 			field("REVISION DIGEST", "status", "lastAttemptedRevisionDigest"),
 			field("CONFIG DIGEST", "status", "lastAttemptedConfigDigest"))
 	}
@@ -193,7 +226,7 @@ func age(doc map[string]any, now time.Time) string {
 func since(timestamp string, now time.Time) string {
 	then, err := time.Parse(time.RFC3339, timestamp)
 	if err != nil {
-		return "<unknown>"
+		return unknown
 	}
 	return duration.HumanDuration(now.Sub(then))
 }
