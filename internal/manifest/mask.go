@@ -138,4 +138,7 @@ func unquoted(err error) error {
 	return errors.New(masked)
 }
 
-var libraryQuotes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`\n]*`|'[^'\n]{2,}'|\"[^\"\n]{2,}\"") })
+// libraryQuotes leaves the signs alone that a message says are missing: ',' or '}'.
+var libraryQuotes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("`[^`\n]*`|'[^\\s',\\[\\]{}][^'\n]+'|\"[^\"\n]{2,}\"")
+})
