@@ -26,6 +26,7 @@ var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"archive":    cmdArchive,
 	"await":      cmdAwait,
 	"canary":     cmdCanary,
+	"seal":       cmdSeal,
 	"conditions": cmdConditions,
 	"digest":     cmdDigest,
 	"exits":      cmdExits,
