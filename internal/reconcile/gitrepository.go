@@ -222,7 +222,6 @@ func gitFailure(err error) error {
 	var (
 		url    *git.URLError
 		empty  *git.EmptyError
-		sparse *git.SparseError
 		verify *git.VerificationError
 	)
 	switch {
@@ -232,8 +231,6 @@ func gitFailure(err error) error {
 		return status.URLInvalid.Wrap(err)
 	case errors.As(err, &empty):
 		return status.Reason("EmptyGitRepository").Stall(err)
-	case errors.As(err, &sparse):
-		return status.GitOperationFailed.Stall(err)
 	case errors.As(err, &verify):
 		return verificationFailure(err)
 	case fetch.AuthFailure(err):

@@ -2,9 +2,11 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	godigest "github.com/opencontainers/go-digest"
 	helmchart "helm.sh/helm/v3/pkg/chart"
@@ -17,11 +19,17 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
+// errAbsoluteChart is the reference's. Nothing outside of the source could be meant.
+var errAbsoluteChart = errors.New("local chart reference path cannot be absolute")
+
 // revisionLength is how much of a commit or digest goes into a version.
 const revisionLength = 12
 
 // treeChart takes a chart out of the tree of a Git repository or a bucket.
 func (p *pass) treeChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
+	if strings.HasPrefix(obj.Spec.Chart, "/") {
+		return status.InvalidChartReference.Wrap(errAbsoluteChart)
+	}
 	from, err := p.r.treeOf(ctx, result)
 	if err != nil {
 		return err
