@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -106,5 +107,42 @@ func TestPruneOfBusyObject(t *testing.T) {
 	// One that does not even begin says so.
 	if pruned, err := s.Prune(ctx, func(Key) bool { return false }); !errors.Is(err, context.Canceled) || len(pruned) > 0 {
 		t.Errorf("Prune after the end: %v, %v", pruned, err)
+	}
+}
+
+// TestPruneFails has things that cannot be removed: each is an error that names it, and the others are removed all the same.
+func TestPruneFails(t *testing.T) {
+	s := newStore(t)
+	a, b, c := NewKey("HelmChart", "n1", "a"), NewKey("HelmChart", "n1", "b"), NewKey("HelmChart", "n1", "c")
+	storeAll(t, s, a, b, c)
+	for _, k := range []Key{a, c} { // a directory in the place of the record
+		if err := os.Remove(filepath.Join(s.Dir(), k.record())); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(s.Dir(), k.record(), "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pruned, err := s.Prune(t.Context(), func(Key) bool { return false })
+	if !slices.Equal(pruned, []Key{b}) {
+		t.Errorf("pruned %v", pruned)
+	}
+	for _, k := range []Key{a, c} {
+		if err == nil || !strings.Contains(err.Error(), k.record()) {
+			t.Errorf("error %v, which does not name %s", err, k.record())
+		}
+	}
+}
+
+// TestPruneStopped ends with its context, and says so.
+func TestPruneStopped(t *testing.T) {
+	s := newStore(t)
+	storeAll(t, s, NewKey("HelmChart", "n1", "a"))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("enough")
+	cancel(cause)
+	pruned, err := s.Prune(ctx, func(Key) bool { return false })
+	if len(pruned) > 0 || !errors.Is(err, cause) {
+		t.Errorf("pruned %v, error %v", pruned, err)
 	}
 }

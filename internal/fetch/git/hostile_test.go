@@ -37,22 +37,27 @@ func TestGitHostileTrees(t *testing.T) {
 	blob := run(t, w.git, "rev-parse", ":a")
 	link := hostileObject(t, w.git, "blob", "..")
 	dir := hostileObject(t, w.git, "tree", treeEntry(t, "100644", "x", blob))
-	for name, content := range map[string]string{
-		"dot dot":        treeEntry(t, "40000", "..", dir),
-		"dot":            treeEntry(t, "40000", ".", dir),
-		"slash":          treeEntry(t, "100644", "../x", blob),
-		"absolute":       treeEntry(t, "100644", "/tmp/x", blob),
-		"git directory":  treeEntry(t, "40000", ".GIT", dir),
-		"empty":          treeEntry(t, "100644", "", blob),
-		"file and dir":   treeEntry(t, "100644", "d", blob) + treeEntry(t, "40000", "d", dir),
-		"missing object": treeEntry(t, "100644", "m", strings.Repeat("12", 20)),
+	const byServer = "repository corruption on the remote side" // Git does not send it
+	for name, test := range map[string]struct{ content, want string }{
+		"dot dot":        {treeEntry(t, "40000", "..", dir), `the repository holds a file with the invalid name ".."`},
+		"dot":            {treeEntry(t, "40000", ".", dir), `the repository holds a file with the invalid name "."`},
+		"slash":          {treeEntry(t, "100644", "../x", blob), `the repository holds a file with the invalid name "../x"`},
+		"absolute":       {treeEntry(t, "100644", "/tmp/x", blob), `the repository holds a file with the invalid name "/tmp/x"`},
+		"git directory":  {treeEntry(t, "40000", ".GIT", dir), `the repository holds a file with the invalid name ".GIT"`},
+		"empty":          {treeEntry(t, "100644", "", blob), byServer},
+		"file and dir":   {treeEntry(t, "100644", "d", blob) + treeEntry(t, "40000", "d", dir), "mkdirat d: file exists"},
+		"missing object": {treeEntry(t, "100644", "m", strings.Repeat("12", 20)), byServer},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hash := hostileObject(t, w.git, "tree", content)
+			hash := hostileObject(t, w.git, "tree", test.content)
 			head := run(t, w.git, "commit-tree", "-m", "x", hash)
 			run(t, w.git, "update-ref", "refs/heads/evil", head)
-			if tree, err := w.clone(t, Options{Ref: Ref{Branch: "evil"}}); err == nil {
-				t.Errorf("no error, files %q", fetchtest.List(t, tree))
+			tree, err := w.clone(t, Options{Ref: Ref{Branch: "evil"}})
+			if err == nil {
+				t.Fatalf("no error, files %q", fetchtest.List(t, tree))
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %q, want %q", err, test.want)
 			}
 		})
 	}
