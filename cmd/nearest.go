@@ -16,8 +16,8 @@ import (
 func flagHint(c *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
-		if flag, value, two := strings.Cut(unknown.GetSpecifiedName(), " "); two && c.Flag(flag) != nil {
-			return fmt.Sprintf("flag and value are one argument here: write --%s=%s, or each on its own", flag, strings.TrimSpace(value))
+		if flag, _, two := strings.Cut(unknown.GetSpecifiedName(), " "); two && c.Flag(flag) != nil {
+			return fmt.Sprintf("flag and value are one argument here: write --%s= before the value, or each on its own", flag)
 		}
 		if near, ok := nearestFlag(c, unknown.GetSpecifiedName()); ok {
 			return fmt.Sprintf("did you mean --%s?", near)

@@ -42,7 +42,7 @@ begins or is named it holds for the whole object:
 
   interval: 30s # helmsrc:ignore HS063 a test cluster
 
-Exit codes: 0 nothing worse than warnings, 1 an object has a mistake or, with
+Exit codes: 0 at most warnings, 1 an object has a mistake or, with
 --strict, a warning, 2 wrong usage, nothing to judge or unreadable input. Files that
 are arguments need not hold anything of Flux.`,
 		Example: `  helmsrc validate -R -f clusters/

@@ -56,7 +56,7 @@ spec:
   passCredentials: true
 ` + "```" + `
 
-Comments silence what ` + "`validate`" + ` finds, and the warnings of the other commands. An object that is not ready stays so: the failures of a run are not silenced, nor are input that cannot be used and failures of integrity. A comment that silences nothing is [told as well](#hs090-useless-ignore). Reports [count what was silenced](reports.md), and list it with ` + "`--report-silenced`" + `. JSON has no comments.
+Comments silence what ` + "`validate`" + ` finds, and the warnings of the other commands. An object that is not ready stays so: the failures of a run are not silenced, nor are input that cannot be used and failures of integrity. A comment that silences nothing is [reported as well](#hs090-useless-ignore). Reports [count what was silenced](reports.md), and list it with ` + "`--report-silenced`" + `. JSON has no comments.
 `
 
 // page is the catalogue in Markdown.

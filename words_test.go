@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// plainWords are words that read as translated, and what to write. They are looked for in pages, in messages and in help:
+// in text between quotes, but not in comments and names.
+var plainWords = []struct{ pattern, instead string }{
+	{`\bmend(s|ed|ing)?\b`, "fix"},
+	{`\btold\b`, "reported, said"},
+	{`\bhardly\b`, "rarely"},
+	{`\bat hand\b`, "available"},
+	{`\bremembered\b`, "recorded"},
+	{`\bwhoever\b`, "anyone who"},
+	{`\bsomebody\b`, "a person, a user"},
+	{`\banybody\b`, "anyone"},
+	{`\bthat there is not\b`, "that does not exist"},
+	{`\bnothing worse\b`, "only"},
+	{`\bwhat comes then\b`, "the rest"},
+	{`\bevery wait an end\b`, "waiting is bounded"},
+	{`(?:is|are|be|looks?) odd\b`, "unusual"},
+}
+
+var (
+	quotedText = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
+	goComment  = regexp.MustCompile(`(?m)^\s*//.*$`)
+)
+
+// TestPlainWords: pages and messages are in the words of the manuals of Go, Flux and Helm.
+func TestPlainWords(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("git", "ls-files", "-z", "--", "*.md", "cmd/*.go", "internal/*.go", ":!*_test.go", ":!internal/helmtest").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := make([]string, 0, len(plainWords))
+	for _, w := range plainWords {
+		words = append(words, "("+w.pattern+")")
+	}
+	all := regexp.MustCompile("(?i)" + strings.Join(words, "|"))
+	read := 0
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		b, err := os.ReadFile(name)
+		if os.IsNotExist(err) {
+			continue // removed, and not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		read++
+		texts := []string{string(b)}
+		if strings.HasSuffix(name, ".go") {
+			texts = quotedText.FindAllString(goComment.ReplaceAllString(string(b), ""), -1)
+		}
+		for _, text := range texts {
+			for _, found := range all.FindAllString(text, -1) {
+				for _, w := range plainWords {
+					if regexp.MustCompile("(?i)^(?:" + w.pattern + ")$").MatchString(found) {
+						t.Errorf("%s: %q: write %s", name, found, w.instead)
+					}
+				}
+			}
+		}
+	}
+	if read < 100 {
+		t.Errorf("only %d files were read", read)
+	}
+}
