@@ -36,7 +36,9 @@ func (a *app) addCompletions(root *cobra.Command) {
 
 func addFlagCompletions(c *cobra.Command, flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		if complete := flagCompletion(f); complete != nil {
+		complete := flagCompletion(f)
+		_, f.Usage = pflag.UnquoteUsage(f) // a shell would show the backquotes
+		if complete != nil {
 			_ = c.RegisterFlagCompletionFunc(f.Name, complete) // fails for a flag that there is not
 		}
 	})

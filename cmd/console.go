@@ -118,6 +118,7 @@ func (c *console) configure(fs *pflag.FlagSet, from origins, env *Env) error {
 	if terminal && !noProgress && !quiet && !c.json && env.Getenv("TERM") != "dumb" {
 		c.live = newLiveRows(c.w, env.Terminal, env.Now, c.color)
 		c.live.foreground = env.Foreground
+		c.live.ascii = notUTF8(env.Getenv)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -59,7 +60,22 @@ func (l *liveRows) frame(width, height int) []string {
 		name += strings.Repeat(" ", min(names-textColumns(name)+gap, width))
 		lines = append(lines, name+l.paintState(r.state(width, now), max(0, width-names-gap)))
 	}
-	return append(lines, last...)
+	lines = append(lines, last...)
+	if l.ascii {
+		for i := range lines {
+			lines[i] = plainDrawing.Replace(lines[i])
+		}
+	}
+	return lines
+}
+
+// plainDrawing has a character of ASCII, as wide, for each that a frame is drawn with.
+var plainDrawing = strings.NewReplacer("…", "~", "━", "#", "─", "-")
+
+// notUTF8 tells whether the locale says that the terminal shows something else. Without any it says nothing.
+func notUTF8(getenv func(string) string) bool {
+	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
 }
 
 // shown picks the rows for which there is room: if need be, those where something

@@ -26,6 +26,7 @@ type liveRows struct {
 	terminal func() (width, height int, ok bool)
 	now      func() time.Time
 	color    bool
+	ascii    bool // draw with characters that every terminal has
 	// foreground is false while somebody else has the terminal, whose prompt would be painted over. Nil is always true.
 	foreground func() bool
 

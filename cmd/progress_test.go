@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 )
@@ -410,5 +411,26 @@ func TestWhenThereAreRowsAndColours(t *testing.T) {
 				t.Errorf("rows %t, colours %t, want %t and %t", rows, c.color, test.rows, test.color)
 			}
 		})
+	}
+}
+
+// TestFrameInASCII: not every terminal shows more than ASCII, and the locale says so.
+func TestFrameInASCII(t *testing.T) {
+	for locale, want := range map[string]bool{"": false, "C": true, "POSIX": true, "en_US.UTF-8": false, "de_DE.utf8": false, "en_US.ISO-8859-1": true} {
+		if got := notUTF8(func(name string) string { return map[string]string{"LANG": locale}[name] }); got != want {
+			t.Errorf("%q: %t", locale, got)
+		}
+	}
+	now := time.Now()
+	l := newLiveRows(io.Discard, nil, func() time.Time { return now }, false)
+	l.ascii = true
+	l.add(subject{"HelmChart", "default", "a-name-that-is-much-too-long-to-be-shown-as-a-whole-in-a-row"})
+	l.update(l.rows[0].subject, func(r *liveRow) { r.transfer(1, 2, now) })
+	for _, line := range l.frame(wideColumns+1, 10) {
+		for _, r := range line {
+			if r > unicode.MaxASCII {
+				t.Fatalf("%q in %q", r, line)
+			}
+		}
 	}
 }
