@@ -50,7 +50,7 @@ func dependencies(hr *helmv2.HelmRelease) []releaseName {
 // maxReleases bounds how many releases a circle is looked for among.
 const maxReleases = 1000
 
-// dependencyPath is a way along dependsOn from one release to another, or nil.
+// dependencyPath returns a path along dependsOn from one release to another, or nil.
 func (inv *Inventory) dependencyPath(from, to *manifest.Object, seen map[*manifest.Object]bool) []*manifest.Object {
 	if from == to {
 		return []*manifest.Object{to}

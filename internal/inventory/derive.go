@@ -101,14 +101,14 @@ func OriginText(obj *manifest.Object) string {
 
 // derivation is what became of a release's HelmChart.
 type derivation struct {
-	key   store.Key // Of the HelmChart
+	key   store.Key // of the HelmChart
 	Chart *manifest.Object
 	Err   error // why there is none
 }
 
 // derivations are the HelmCharts that the releases of the input make.
 type derivations struct {
-	objects []*manifest.Object // Of the input, each HelmChart before its release
+	objects []*manifest.Object // of the input, each HelmChart before its release
 	Of      map[*manifest.Object]*derivation
 	byKey   map[store.Key]*manifest.Object
 }

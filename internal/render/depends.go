@@ -20,7 +20,7 @@ func (b *builder) tellDependencies() {
 				_, short, _ := strings.Cut(on, "/")
 				b.warn(finding.MissingDependency, o, fmt.Sprintf("unable to get '%s' dependency: kustomizations.%s %q not found", on, manifest.KustomizeGroup, short), "", place...)
 			}
-			if way := b.wayBack(on, name, map[string]bool{}); way != nil {
+			if way := b.dependencyPath(on, name, map[string]bool{}); way != nil {
 				b.warn(finding.DependencyCycle, o, "dependsOn goes round in a circle, so none of these is ever applied: "+strings.Join(append([]string{name}, way...), " → "), "", place...)
 			}
 		}
@@ -44,8 +44,8 @@ func dependenciesOf(o *manifest.Object) []string {
 	return names
 }
 
-// wayBack is a way along dependsOn from one Kustomization to another, or nil.
-func (b *builder) wayBack(from, to string, seen map[string]bool) []string {
+// dependencyPath returns a path along dependsOn from one Kustomization to another, or nil.
+func (b *builder) dependencyPath(from, to string, seen map[string]bool) []string {
 	if from == to {
 		return []string{to}
 	}
@@ -55,7 +55,7 @@ func (b *builder) wayBack(from, to string, seen map[string]bool) []string {
 	}
 	seen[from] = true
 	for _, next := range dependenciesOf(o) {
-		if way := b.wayBack(next, to, seen); way != nil {
+		if way := b.dependencyPath(next, to, seen); way != nil {
 			return append([]string{from}, way...)
 		}
 	}
