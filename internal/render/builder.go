@@ -310,7 +310,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 		f.objects, err = b.buildDecrypted(f, file, k, replace)
 	}
 	if err != nil {
-		if lost := b.abandon(c); lost || b.touches(c) {
+		if lost := b.abandon(c); lost || b.touches(c) || !o.Aside {
 			b.failed(f, err)
 		}
 		return
