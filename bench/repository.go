@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The repositories of a fleet: apps that each have a Kustomization of their own, and clusters that share apps.
+
+// apps validates a repository of one cluster, all of it.
+func apps() []contender {
+	return repositories(func(j *job) ([]string, error) {
+		return []string{"validate", "-R", "-f", "."}, writeApps(j.work, j.scale.Apps)
+	})
+}
+
+// changed validates one file of a repository, as a hook does.
+func changed() []contender {
+	return repositories(func(j *job) ([]string, error) {
+		return []string{"validate", "--lookup-dir", ".", filepath.FromSlash("apps/app-0001/app/release.yaml")}, writeApps(j.work, j.scale.HookApps)
+	})
+}
+
+// fleet validates clusters that have the same apps, each with a patch of its own.
+func fleet() []contender {
+	return repositories(func(j *job) ([]string, error) {
+		return []string{"validate", "-R", "-f", "."}, writeFleet(j.work, j.scale.Clusters, j.scale.ClusterApps)
+	})
+}
+
+func repositories(args func(j *job) ([]string, error)) []contender {
+	return []contender{
+		{name: "helmsrc validate", tool: "helmsrc", args: args},
+		{name: "helmsrc validate (before)", tool: "before", args: args},
+	}
+}
+
+func writeApps(root string, count int) error {
+	files := map[string]string{
+		".git/HEAD":                          "ref: refs/heads/main\n",
+		"cluster/flux-system/gotk-sync.yaml": syncOf("./cluster"),
+		"cluster/apps.yaml":                  kustomizationOf("apps", "./apps"),
+	}
+	for i := range count {
+		name := fmt.Sprintf("app-%04d", i)
+		files["apps/"+name+"/ks.yaml"] = kustomizationOf(name, "./apps/"+name+"/app")
+		files["apps/"+name+"/kustomization.yaml"] = "resources: [ks.yaml]\n"
+		files["apps/"+name+"/app/kustomization.yaml"] = "namespace: apps\nresources: [release.yaml]\n"
+		files["apps/"+name+"/app/release.yaml"] = appOf(name)
+	}
+	return writeFiles(root, files)
+}
+
+func writeFleet(root string, clusters, count int) error {
+	files := map[string]string{".git/HEAD": "ref: refs/heads/main\n"}
+	for i := range count {
+		files[fmt.Sprintf("apps/app-%02d/base/kustomization.yaml", i)] = "namespace: apps\nresources: [release.yaml]\n"
+		files[fmt.Sprintf("apps/app-%02d/base/release.yaml", i)] = appOf(fmt.Sprintf("app-%02d", i))
+	}
+	for c := range clusters {
+		cluster := fmt.Sprintf("cluster-%02d", c)
+		files["clusters/"+cluster+"/flux-system/gotk-sync.yaml"] = syncOf("./clusters/" + cluster)
+		for i := range count {
+			name := fmt.Sprintf("app-%02d", i)
+			files["clusters/"+cluster+"/"+name+".yaml"] = kustomizationOf(name, "./apps/"+name+"/"+cluster)
+			files["apps/"+name+"/"+cluster+"/kustomization.yaml"] = "resources: [../base]\npatches:\n- path: patch.yaml\n"
+			files["apps/"+name+"/"+cluster+"/patch.yaml"] = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: " + name +
+				"}\nspec: {values: {cluster: " + cluster + "}}\n"
+		}
+	}
+	return writeFiles(root, files)
+}
+
+func writeFiles(root string, files map[string]string) error {
+	for name, text := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func syncOf(path string) string {
+	return `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec: {interval: 1m, url: "https://git.example.org/fleet", ref: {branch: main}}
+---
+` + kustomizationOf("flux-system", path)
+}
+
+func kustomizationOf(name, path string) string {
+	return fmt.Sprintf(`apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: %s, namespace: flux-system}
+spec:
+  interval: 1h
+  path: %s
+  prune: true
+  sourceRef: {kind: GitRepository, name: flux-system}
+`, name, path)
+}
+
+func appOf(name string) string {
+	return strings.ReplaceAll(`apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: NAME}
+spec:
+  interval: 1h
+  chartRef: {kind: OCIRepository, name: NAME}
+  values: {image: {repository: ghcr.io/example/app, tag: v1.2.3}, service: {main: {ports: {http: {port: 8080}}}}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: NAME}
+spec: {interval: 1h, url: "oci://ghcr.io/example/charts/app", ref: {tag: 1.2.3}}
+`, "NAME", name)
+}
