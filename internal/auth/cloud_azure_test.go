@@ -138,6 +138,27 @@ func TestAzure(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("one of several managed identities", func(t *testing.T) {
+		w := newCloudWorld(t)
+		t.Setenv("AZURE_CLIENT_ID", "one-of-several")
+		s := w.serve(t, "169.254.169.254:80", func(rw http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Metadata") != "true" {
+				rw.WriteHeader(http.StatusBadRequest)
+				return
+			}
+			if r.URL.Query().Get("client_id") != "one-of-several" {
+				t.Errorf("%s", r.URL)
+			}
+			fmt.Fprintf(rw, `{"access_token": "canary-entra-token", "expires_in": "3600", "expires_on": "%d", "resource": "x", "token_type": "Bearer"}`, time.Now().Unix()+3600)
+		})
+		w.serve(t, "reg.azurecr.io:443", acr(t, "reg.azurecr.io", "opaque"))
+		if _, err := w.cloud().Logins(t.Context(), "azure", auth.To("reg.azurecr.io")); err != nil {
+			t.Error(err)
+		}
+		if len(s.Log.All()) == 0 {
+			t.Error("nobody was asked")
+		}
+	})
 	for _, test := range []struct {
 		name      string
 		code      int

@@ -88,6 +88,11 @@ func newGitHubApp(data map[string][]byte) (*githubApp, error) {
 		return nil, errors.New("private key must be provided to use github app authentication")
 	}
 	var err error
+	if a.owner != "" {
+		if err := auth.OwnerPart.Check("'"+keyAppOwner+"'", a.owner); err != nil {
+			return nil, err
+		}
+	}
 	if a.key, err = parseRSAKey(data[keyAppKey]); err != nil {
 		return nil, err
 	}
