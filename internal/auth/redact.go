@@ -96,6 +96,7 @@ func redactQuery(query string) string {
 	for i, param := range params {
 		name, _, found := strings.Cut(param, "=")
 		switch {
+		case param == gitService: // what is asked of every Git server
 		case found:
 			params[i] = name + "=" + redacted
 		case param != "":
@@ -104,6 +105,8 @@ func redactQuery(query string) string {
 	}
 	return strings.Join(params, "&")
 }
+
+const gitService = "service=git-upload-pack"
 
 // ParseURL is url.Parse with an error that can be shown.
 func ParseURL(raw string) (*url.URL, error) {
