@@ -126,7 +126,9 @@ func (r *Result) content() map[string]any {
 }
 
 func (r *Result) show() map[string]any {
-	content, _ := Redacted(r.Object.Object.Conceal(r.Object.Content)).(map[string]any)
+	concealed := r.Object.Object.Conceal(r.Object.Content)
+	content, _ := Redacted(concealed).(map[string]any)
+	keepValues(content, concealed)
 	metadata, ok := content["metadata"].(map[string]any)
 	if len(r.notes) == 0 || !ok {
 		return content
