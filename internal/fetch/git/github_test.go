@@ -97,9 +97,11 @@ func TestNewGitHubLogin(t *testing.T) {
 		"app ID must be provided to use github app authentication":                              {"githubAppID": "x"},
 		"must contain exactly one of 'githubAppInstallationOwner' or 'githubAppInstallationID'": {"githubAppInstallationID": ""},
 		"'githubAppInstallationID' is no number":                                                {"githubAppInstallationID": "../1"},
-		"private key must be provided to use github app authentication":                         {"githubAppPrivateKey": ""},
-		"could not parse private key: 'githubAppPrivateKey' holds no RSA key that can be read":  {"githubAppPrivateKey": "s3cret"},
-		"'githubAppBaseURL' is not an https URL":                                                {"githubAppBaseURL": "http://api.test"},
+		"'githubAppInstallationOwner' is not the name of an account, of letters, digits, '-' and '_'": {
+			"githubAppInstallationID": "", "githubAppInstallationOwner": "a/../../x?"},
+		"private key must be provided to use github app authentication":                        {"githubAppPrivateKey": ""},
+		"could not parse private key: 'githubAppPrivateKey' holds no RSA key that can be read": {"githubAppPrivateKey": "s3cret"},
+		"'githubAppBaseURL' is not an https URL":                                               {"githubAppBaseURL": "http://api.test"},
 	} {
 		_, err := NewGitHubLogin("https://git.test/x", "default/app", data(change))
 		if err == nil || err.Error() != "secret 'default/app': "+want {
