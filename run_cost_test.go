@@ -78,7 +78,7 @@ func TestNothingTwice(t *testing.T) {
 	manifests := &strings.Builder{}
 	for i := range sources {
 		name := fmt.Sprintf("repo-%02d", i)
-		servers = append(servers, serveCharts(t, network, name+".test:80"))
+		servers = append(servers, serveCharts(t, network, name))
 		fmt.Fprintf(manifests, `---
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmRepository
@@ -97,7 +97,7 @@ spec: {interval: 1h, url: "http://%[1]s.test"}
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmChart
 metadata: {name: %[1]s-%[2]d}
-spec: {interval: 1h, chart: chart-%[3]d, version: %[4]s, sourceRef: {kind: HelmRepository, name: %[1]s}%[5]s}
+spec: {interval: 1h, chart: %[1]s-chart-%[3]d, version: %[4]s, sourceRef: {kind: HelmRepository, name: %[1]s}%[5]s}
 `, name, j, j/2, version, values)
 		}
 	}
@@ -121,12 +121,12 @@ spec: {interval: 1h, chart: chart-%[3]d, version: %[4]s, sourceRef: {kind: HelmR
 	}
 }
 
-// serveCharts serves a repository of six charts, without digests in every second entry.
-func serveCharts(t *testing.T, network *helmtest.Network, addr string) *helmtest.Server {
+// serveCharts serves a repository of six charts, whose names begin with its own, without digests in every second entry.
+func serveCharts(t *testing.T, network *helmtest.Network, name string) *helmtest.Server {
 	t.Helper()
 	var published []helmtest.Published
 	for i := range 6 {
-		c := helmtest.NewChart(fmt.Sprintf("chart-%d", i), "1.2.3")
+		c := helmtest.NewChart(fmt.Sprintf("%s-chart-%d", name, i), "1.2.3")
 		m, err := c.Metadata()
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ func serveCharts(t *testing.T, network *helmtest.Network, addr string) *helmtest
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := helmtest.Serve(network, addr, nil, repository)
+	server, err := helmtest.Serve(network, name+".test:80", nil, repository)
 	if err != nil {
 		t.Fatal(err)
 	}
