@@ -150,7 +150,7 @@ func (o *fetchOptions) add(fs *pflag.FlagSet) {
 	fs.StringVar(&o.registryConfig, "registry-config", "", "`file` with registry logins (default: those of docker and helm)")
 	fs.StringVar(&o.repositoryConfig, "repository-config", "", "Helm's repositories.yaml `file` (default: Helm's own)")
 	o.ambient = ambientHome
-	fs.Var(&o.ambient, "ambient-credentials", "`policy` for the logins of docker and helm and the identity of this machine where a manifest names no Secret: true, false, or anywhere, also by a proxy, an authority or plain HTTP that the manifest chose")
+	fs.Var(&o.ambient, "ambient-credentials", "`policy` for the logins of docker and helm and the identity of this machine where a manifest names no Secret: true, false (for registries that name a provider its identity is used all the same), or anywhere, also by a proxy, an authority or plain HTTP that the manifest chose")
 	fs.Lookup("ambient-credentials").NoOptDefVal = string(ambientHome)
 	choices(fs, "ambient-credentials", string(ambientHome), string(ambientNone), string(ambientAnywhere))
 	fs.BoolVar(&o.privateRedirects, "allow-private-redirects", false, "follow redirects from a public host to loopback, private and link-local addresses also where a login of this machine is used")
