@@ -59,7 +59,7 @@ func failureCode(f *status.Failure, err error) (finding.Code, bool) {
 	return "", false
 }
 
-// is tells whether an error's chain has one of a type.
+// is reports whether an error's chain has an error of the type.
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)

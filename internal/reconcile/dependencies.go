@@ -33,12 +33,12 @@ type dependency struct {
 	requirement *helmchart.Dependency
 	chosen      *pick      // nil for a chart in the source
 	archive     *blob.Blob // of a local repository, whose archives are read in any case
-	notes       notes      // what there is to tell about it
+	notes       notes      // what there is to report about it
 	err         error
 	chart       *helmchart.Chart
 }
 
-// notes keeps what there is to tell until somebody's turn has come.
+// notes keeps what there is to report until it is the turn of the chart that it belongs to.
 type notes struct {
 	warnings
 	debug []string
@@ -48,7 +48,7 @@ func (n *notes) debugf(format string, args ...any) {
 	n.debug = append(n.debug, fmt.Sprintf(format, args...))
 }
 
-// tell passes on what was kept, once.
+// tell reports what was kept, once.
 func (p *pass) tell(n *notes) {
 	*p.warnings = append(*p.warnings, n.warnings...)
 	p.result.Debug = append(p.result.Debug, n.debug...)
@@ -56,7 +56,7 @@ func (p *pass) tell(n *notes) {
 }
 
 // findDependencies looks for what a chart requires and does not contain, all at
-// the same time, and tells what is published. Nothing is downloaded that could be
+// the same time, and reports what is published. Nothing is downloaded that could be
 // kept from an earlier run.
 func (p *pass) findDependencies(ctx context.Context, c *helmchart.Chart) ([]*dependency, error) {
 	missing, stale := chart.Missing(c)
@@ -99,7 +99,7 @@ func (p *pass) eachDependency(ctx context.Context, list []*dependency, do func(c
 	return nil
 }
 
-// sharedProgress reports of many transfers only what somebody waits for: their
+// sharedProgress reports only the transfers that a result waits for, of many:
 // bytes add up to nothing that could be shown.
 func (p *pass) sharedProgress(ctx context.Context) context.Context {
 	var mu sync.Mutex
@@ -169,7 +169,7 @@ func (p *pass) dependencyRepository(ctx context.Context, url string) (*repositor
 }
 
 // dependencyCharts are the charts of a repository that is not the chart's source.
-// Its index is read once per run, whoever asks first, and is nobody's artifact. If
+// Its index is read once per run, by the first caller, and belongs to no artifact. If
 // it cannot be had, the one that an earlier run stored will do.
 func (p *pass) dependencyCharts(ctx context.Context, repo *repository) (charts, error) {
 	if repo.registry != nil {

@@ -32,7 +32,7 @@ func withCode(code finding.Code, err error) error {
 }
 
 // ofVerification marks the error of a Secret that a verification rests on. Keys are no secret: unless the input says
-// where they come from, nobody can tell what is trusted.
+// where they come from, it is not known what is trusted.
 func ofVerification(err error) error {
 	var missing *manifest.NotFoundError
 	if errors.As(err, &missing) && missing.Kind == "Secret" && !missing.Promised {
@@ -128,7 +128,7 @@ func Unreadable(err error) finding.Finding {
 	return complete(f, code, strings.TrimPrefix(err.Error(), e.Pos.String()+": "), finding.Hints(err), e)
 }
 
-// codeOfObject tells why an object was not made ready for admission.
+// codeOfObject returns the code for why an object was not made ready for admission.
 func codeOfObject(err error) finding.Code {
 	switch {
 	case errors.As(err, new(interface{ Variable() string })):
@@ -173,7 +173,7 @@ func partHint(obj *manifest.Object, code finding.Code) string {
 	return obj.PartHint()
 }
 
-// Warned is what admission finds odd about an object.
+// Warned is what admission warns of in an object.
 func Warned(adm *admission.Admitted) []finding.Finding {
 	var found []finding.Finding
 	for _, w := range adm.Warnings {

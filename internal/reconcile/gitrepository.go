@@ -40,7 +40,7 @@ func reconcileGitRepository(ctx context.Context, p *pass) error {
 	p.out.Unverifiable = obj.Spec.Verification == nil
 	ctx = p.hear(ctx)
 	// What is included is known before the fetch, which may find that nothing has
-	// changed; but what is wrong with it is told after.
+	// changed; but what is wrong with it is reported afterwards.
 	includes, includeErr := p.includes(ctx, obj)
 	t, err := p.gitTree(ctx, obj, includes)
 	if err != nil {
@@ -176,7 +176,7 @@ type providerError struct {
 
 func (e *providerError) Error() string { return e.text }
 
-// Hint tells what to do, or is empty.
+// Hint says what to do, or is empty.
 func (e *providerError) Hint() string { return e.hint }
 
 // loginFailure attaches the reason to a Secret that cannot be used.
@@ -259,7 +259,7 @@ func (*directoryUnsignedError) Error() string {
 	return "a local directory has no signatures that could be verified"
 }
 
-// Integrity tells that the source cannot be trusted.
+// Integrity reports that the source cannot be trusted.
 func (*directoryUnsignedError) Integrity() bool { return true }
 
 // SignedRevision is a revision of a Git repository whose signatures are right.
@@ -308,7 +308,7 @@ func ignored(patterns *string) string {
 	return *patterns
 }
 
-// shortSubject is as much of a commit's first line as source-controller tells.
+// shortSubject is as much of a commit's first line as source-controller shows.
 func shortSubject(subject string) string {
 	const most = 50
 	if letters := []rune(subject); len(letters) > most {

@@ -59,9 +59,9 @@ type pick struct {
 	id string
 	// key names the bytes of the archive.
 	key blob.Key
-	// deprecated charts are told as soon as that is known, which may be now.
+	// deprecated charts are reported as soon as that is known, which may be now.
 	deprecated bool
-	// local archives are read anew on every run: nobody republishes a file.
+	// local archives are read anew on every run: a file can change without a new version.
 	local bool
 	time  time.Time // of its publication, zero if that is not known
 	// fetch writes the archive.
@@ -80,7 +80,7 @@ type pick struct {
 type charts interface {
 	// resolve finds the chart that an object asks for. Errors carry their reason.
 	resolve(ctx context.Context, p *pass, name, version string) (*pick, error)
-	// find is resolve without reasons. A *downloadError tells that the version is
+	// find is resolve without reasons. A *downloadError reports that the version is
 	// known, but what it is could not be had.
 	find(ctx context.Context, t teller, name, version string) (*pick, error)
 }
@@ -159,7 +159,7 @@ func (p *pass) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, res
 	return p.pull(ctx, obj, chosen, build, fingerprint)
 }
 
-// reusable tells whether the stored artifact is what this run would build.
+// reusable reports whether the stored artifact is what this run would build.
 func (p *pass) reusable(fingerprint string) bool {
 	return !p.rebuild && p.stored() != nil && p.fingerprint == fingerprint
 }
@@ -301,7 +301,7 @@ func (p *pass) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build 
 	return nil
 }
 
-// same tells whether the stored artifact has the bytes of the pending one.
+// same reports whether the stored artifact has the bytes of the pending one.
 func (p *pass) same(current *meta.Artifact, pending *store.Pending, build status.Build) bool {
 	return current != nil && !p.r.o.Refresh && current.Revision == build.Version &&
 		obj(p).Status.ObservedChartName == build.Name && current.Digest == pending.Digest().String()
@@ -342,7 +342,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the archive holds chart '%s' version '%s', not '%s' version '%s'", e.GotName, e.GotVersion, e.Name, e.Version)
 }
 
-// Integrity tells that what was fetched cannot be trusted.
+// Integrity reports that what was fetched cannot be trusted.
 func (e *MismatchError) Integrity() bool { return true }
 
 // Hint offers the way out for repositories that are known to be sloppy.
@@ -393,7 +393,7 @@ func (e *unavailableError) Error() string {
 
 func (e *unavailableError) Unwrap() error { return e.err }
 
-// Hint tells why an object that is in the input does not count.
+// Hint says why an object that is in the input does not count.
 func (e *unavailableError) Hint() string {
 	var duplicate *manifest.DuplicateError
 	if errors.As(e.err, &duplicate) {

@@ -100,7 +100,8 @@ func reconcileHelmRelease(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// attempt fills in which chart would be installed, and returns its name. It is known of the artifact with a fingerprint.
+// attempt fills in which chart would be installed, and returns its name. It is known of the artifact with a
+// fingerprint.
 func (p *pass) attempt(hr *helmv2.HelmRelease, source *Result, known string) (string, error) {
 	fingerprint, err := fingerprintOf(source.artifact.Path, source.artifact.Digest)
 	if err != nil {
@@ -126,7 +127,7 @@ func (p *pass) attempt(hr *helmv2.HelmRelease, source *Result, known string) (st
 	return metadata.Name, nil
 }
 
-// loadable tells that the artifact need not be read to know that it holds a chart: it
+// loadable reports that the artifact need not be read to know that it holds a chart: it
 // is that of a HelmChart, whose bytes this run has checked.
 func (r *Result) loadable() bool {
 	return r.State == Ready && r.Object.Object.Kind == sourcev1.HelmChartKind
@@ -302,7 +303,7 @@ func (p *pass) composeValues(hr *helmv2.HelmRelease) (string, error) {
 	case err != nil:
 		return "", status.ValuesError.Wrap(err)
 	case !whole:
-		return "", nil // nobody knows the digest that the cluster comes to
+		return "", nil // no one knows the digest that the cluster comes to
 	}
 	digest, err := values.Digest(composed)
 	if err != nil {
@@ -464,7 +465,7 @@ func (e *loadError) Hint() string {
 	return "spec.layerSelector of " + e.source.String() + " chooses the layer: a chart's has mediaType application/vnd.cncf.helm.chart.content.v1.tar+gzip and operation copy"
 }
 
-// warnName tells of a chart that is called otherwise than the repository it lies in.
+// warnName warns of a chart whose name differs from that of the repository it lies in.
 // Nothing compares them: a release installs whatever lies there.
 func (p *pass) warnName(source *Result, metadata *helmchart.Metadata) {
 	repo, ok := source.Object.Typed.(*sourcev1.OCIRepository)

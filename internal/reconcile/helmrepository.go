@@ -123,7 +123,7 @@ func (p *pass) knownTag(repo *repository) helmrepo.Tag {
 		return ""
 	}
 	if _, err := godigest.Parse(stored.Revision); err != nil {
-		return "" // somebody has edited what is remembered
+		return "" // the record has been edited
 	}
 	return p.tag
 }
@@ -165,7 +165,7 @@ func (p *pass) commitIndex(pending *store.Pending, file *indexFile) error {
 	return p.openIndex(file)
 }
 
-// upToDate tells whether the stored index has the same bytes as the fetched one.
+// upToDate reports whether the stored index has the same bytes as the fetched one.
 // It compares by the stored algorithm: another --artifact-digest-algo alone
 // makes no new artifact.
 func (p *pass) upToDate(pending *store.Pending) (bool, error) {

@@ -46,7 +46,7 @@ func (p *pass) helmRepositoryCharts(ctx context.Context, obj *sourcev1.HelmChart
 }
 
 // staticCharts are those of a registry, or of the directory in its place. Such a
-// directory has an index, which is nobody's artifact.
+// directory has an index, which is not an artifact of any object.
 func (p *pass) staticCharts(ctx context.Context, source *Result) (charts, error) {
 	repo, err := p.r.open(ctx, source.Object)
 	if err != nil {
@@ -234,7 +234,7 @@ func (c *indexCharts) registryProvenance(chosen resolve.Candidate) func(context.
 	}
 }
 
-// urlOf is where an archive is, as far as that can be told in one URL.
+// urlOf returns where an archive is, as far as one URL can say that.
 func (c *indexCharts) urlOf(ref string) string {
 	repo, ok := c.repo.object.Typed.(*sourcev1.HelmRepository)
 	if !ok {

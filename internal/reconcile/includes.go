@@ -68,7 +68,7 @@ func includeFailure(reason status.Reason, err error) error {
 }
 
 // noArtifactError is an included repository that has nothing in storage. What
-// became of it tells whether a retry may help.
+// became of it reports whether a retry may help.
 type noArtifactError struct {
 	name  string
 	cause error
@@ -87,12 +87,12 @@ func (*includeCycleError) Error() string {
 	return "the repository includes itself by way of others"
 }
 
-// Hint tells why nobody will ever have an artifact.
+// Hint says why none of the repositories will ever have an artifact.
 func (*includeCycleError) Hint() string {
 	return "the repositories include each other, so each waits for the other's artifact"
 }
 
-// includesItself tells whether what is included leads back to the repository, by
+// includesItself reports whether what is included leads back to the repository, by
 // way of others: two that wait for each other would wait forever.
 func includesItself(inv *inventory.Inventory, namespace, name string, from *admission.Admitted) bool {
 	seen := map[string]bool{}

@@ -36,7 +36,7 @@ type kind struct {
 	// reconcile takes the object from spec to outcome. It fills the pass; an error
 	// becomes the outcome's failure.
 	reconcile func(ctx context.Context, p *pass) error
-	// static tells that an object has no status by design; nil means never.
+	// static reports that an object has no status by design; nil means never.
 	static func(typed any) bool
 	// sourceRef names the source of an object, if its kind has one. An empty namespace
 	// is the object's own, an empty kind no source at all.
@@ -45,7 +45,7 @@ type kind struct {
 	// way is not the kind's.
 	fold   func(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
 	events func(status.Previous, status.Outcome) []status.Event
-	// waits tells that an object is well as long as it waits for a cluster. It has no
+	// waits reports that an object is well as long as it waits for a cluster. It has no
 	// artifact.
 	waits bool
 }
@@ -108,13 +108,13 @@ func KindsWithoutArtifact() []string {
 	return names
 }
 
-// Supports tells whether the object is of a kind that is reconciled.
+// Supports reports whether the object is of a kind that is reconciled.
 func Supports(obj *manifest.Object) bool {
 	_, ok := kindOfObject(obj)
 	return ok
 }
 
-// IsSource tells whether objects of this kind hold what charts are made of.
+// IsSource reports whether objects of this kind hold what charts are made of.
 func IsSource(name string) bool {
 	k, ok := kindOf(inventory.GroupOf(name), name)
 	return ok && k.source

@@ -31,7 +31,7 @@ const (
 
 // annotationsOf are the annotations of a manifest as metadata of an artifact, nil
 // for none. What is said here about an artifact, who signed it for one, is not for
-// whoever pushed it to say.
+// the person who pushed it to say.
 func annotationsOf(annotations map[string]string) map[string]string {
 	var metadata map[string]string
 	for key, value := range annotations {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whoever pushes a manifest cannot say who signed it.
+// The person who pushes a manifest cannot say who signed it.
 func TestAnnotationsOf(t *testing.T) {
 	got := annotationsOf(map[string]string{
 		"org.opencontainers.image.title":  "podinfo",

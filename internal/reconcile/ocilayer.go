@@ -67,7 +67,7 @@ type layerPass struct {
 	layer    *oci.Layer
 }
 
-// chart tells whether the layer is to be a Helm chart, for which there are limits.
+// chart reports whether the layer is to be a Helm chart, for which there are limits.
 func (l *layerPass) chart() bool {
 	return l.artifact.IsChart() || l.layer.MediaType == oci.HelmChartType
 }
@@ -225,7 +225,7 @@ func (d *droppedFiles) watch(filter tree.Filter) tree.Filter {
 	}
 }
 
-// tellDropped tells of a chart that is not whole any more.
+// tellDropped warns of a chart that is no longer complete.
 func (l *layerPass) tellDropped(d *droppedFiles) {
 	switch {
 	case d.count == 1:

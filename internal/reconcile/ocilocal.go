@@ -42,7 +42,7 @@ func (p *pass) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, p
 	return p.localLayer(obj, place)
 }
 
-// withoutPath is the error without the name that is told already.
+// withoutPath returns the error without the name, which the message has already.
 func withoutPath(err error) error {
 	var e *fs.PathError
 	if errors.As(err, &e) {

@@ -133,7 +133,7 @@ func (r *Reconciler) imagePullSecrets(obj *sourcev1.OCIRepository, p *pulled) ([
 	return account.ImagePullSecrets, nil
 }
 
-// forgiven tells whether --missing-secrets lets the run go on.
+// forgiven reports whether --missing-secrets lets the run go on.
 func (r *Reconciler) forgiven(err error) bool {
 	var missing *manifest.NotFoundError
 	return errors.As(err, &missing) && r.o.MissingSecrets != MissingSecretsFail && r.o.MissingSecrets != ""
@@ -204,7 +204,7 @@ func (featureGateError) Error() string {
 	return "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity feature gate in the controller"
 }
 
-// Hint tells what there is instead.
+// Hint says what there is instead.
 func (featureGateError) Hint() string {
 	return "here a cloud knows this machine, and no ServiceAccounts: without spec.serviceAccountName its identity is used, and a Secret of spec.secretRef or an imagePullSecret of the account comes first"
 }
@@ -238,7 +238,7 @@ func (r *Reconciler) ociCertificates(obj *sourcev1.OCIRepository) (identity *aut
 // schemeKey names a registry, and the settings that it is asked with.
 type schemeKey struct{ host, settings string }
 
-// plainHTTP tells whether the registry is spoken to without TLS. That is only
+// plainHTTP reports whether the registry is spoken to without TLS. That is only
 // asked where it is allowed, once per registry.
 func (r *Reconciler) plainHTTP(ctx context.Context, obj *sourcev1.OCIRepository, name oci.Name, o oci.Options) (bool, error) {
 	if !obj.Spec.Insecure && !name.Loopback() {

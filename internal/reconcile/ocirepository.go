@@ -247,7 +247,7 @@ func announcement(artifact *meta.Artifact, obj *sourcev1.OCIRepository) string {
 	return text
 }
 
-// maxOrigin is how long an origin may be to be told. Nobody reads longer ones, and
+// maxOrigin is the longest origin that is shown. Longer ones are not readable, and
 // the API server takes no longer message of an event.
 const maxOrigin = 800
 
@@ -257,7 +257,7 @@ const (
 	annotationRevision = "org.opencontainers.image.revision"
 )
 
-// verifyArtifact makes sure that somebody who is trusted signed the digest, where
+// verifyArtifact makes sure that a trusted identity signed the digest, where
 // that is asked for. It runs on every run, as it does for charts.
 func (p *pass) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
 	var signer *verify.Signer
@@ -339,12 +339,12 @@ func reasonOf(err error) error {
 }
 
 // unusableError is a verification that cannot even begin: a missing Secret is no
-// reason to trust anybody.
+// reason to trust the artifact.
 type unusableError struct{ err error }
 
 func (e *unusableError) Error() string { return e.err.Error() }
 
 func (e *unusableError) Unwrap() error { return e.err }
 
-// Integrity tells that the artifact cannot be trusted.
+// Integrity reports that the artifact cannot be trusted.
 func (e *unusableError) Integrity() bool { return true }

@@ -260,7 +260,7 @@ func inputStatus(adm *admission.Admitted) map[string]any {
 // failed is the result of an object that did not become ready.
 func (p *pass) failed(err error) *Result {
 	p.result.State = Failed
-	// A failure may be that of several objects: this one gets a copy. Whoever made
+	// A failure may be that of several objects: this one gets a copy. The code that made
 	// the error has redacted the URLs that it knew of; a library's own message may
 	// hold others.
 	failure := *status.AsFailure(err)

@@ -46,7 +46,7 @@ func acquireFailure(err error) error {
 	return status.DirectoryCreationFailed.Wrap(err)
 }
 
-// provenance tells who signed an archive, once per run.
+// provenance returns who signed an archive. It looks once per run.
 func (r *Reconciler) provenance(ctx context.Context, chosen *pick, archive *blob.Blob) (*verify.Signer, error) {
 	return r.provenances.Do(ctx, chosen.id, func() (*verify.Signer, error) {
 		content, err := r.provenanceFile(ctx, chosen)
@@ -95,10 +95,10 @@ type unaskedError struct{ reason string }
 
 func (e *unaskedError) Error() string { return "nothing vouches for the chart: " + e.reason }
 
-// Integrity tells that the chart cannot be trusted.
+// Integrity reports that the chart cannot be trusted.
 func (e *unaskedError) Integrity() bool { return true }
 
-// Hint tells what would help.
+// Hint says what would help.
 func (e *unaskedError) Hint() string {
 	return "--require-verification wants spec.verify in the HelmChart of an OCI registry or in the OCIRepository, --keyring for charts with provenance files, or spec.verify in the GitRepository"
 }

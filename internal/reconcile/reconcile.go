@@ -76,7 +76,7 @@ type Options struct {
 	// files; VerifyDependencies those that packaged charts require, too.
 	Keyring            *Keyring
 	VerifyDependencies bool
-	// RequireVerification fails charts that nobody vouches for.
+	// RequireVerification fails charts that are not verified.
 	RequireVerification bool
 	// AdvertisedAddress is where the artifacts directory is served; empty means
 	// file:// URLs.
@@ -145,7 +145,7 @@ type Result struct {
 	Debug    []string
 	// Resolution is what a chart resolved to, as far as it got.
 	Resolution *Resolution
-	// Summary says in words what became of an object that its conditions do not tell.
+	// Summary says in words what became of an object, where its conditions do not say so.
 	Summary string
 	// Signature is who signed the chart, nil if nothing was verified.
 	Signature *Signature
@@ -350,8 +350,8 @@ func sourcesFirst(objects []*admission.Admitted) [][]int {
 	return order
 }
 
-// finished is the result of an object, also if the run ended while somebody else was
-// at it: who that is ends, too, and has the document.
+// finished is the result of an object, also if the run ended while another goroutine was
+// at it: that one ends, too, and has the document.
 func (r *Reconciler) finished(ctx context.Context, adm *admission.Admitted) *Result {
 	result := r.result(ctx, adm)
 	if result.State == Interrupted && result.Failure == nil {
@@ -360,7 +360,7 @@ func (r *Reconciler) finished(ctx context.Context, adm *admission.Admitted) *Res
 	return result
 }
 
-// result reconciles an object, or waits for whoever does.
+// result reconciles an object, or waits for the goroutine that does.
 func (r *Reconciler) result(ctx context.Context, adm *admission.Admitted) *Result {
 	result, err := r.results.Do(ctx, keyOf(adm), func() (*Result, error) {
 		r.progress.Started(adm)
@@ -368,7 +368,7 @@ func (r *Reconciler) result(ctx context.Context, adm *admission.Admitted) *Resul
 		r.progress.Finished(result)
 		return result, nil
 	})
-	if err != nil { // ctx ended while somebody else was at it
+	if err != nil { // ctx ended while another goroutine was at it
 		return &Result{Object: adm, State: Interrupted}
 	}
 	return result

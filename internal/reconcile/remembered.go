@@ -21,7 +21,7 @@ import (
 
 // Remembered returns what earlier runs left of every object, sources first, each
 // artifact checked on disk at the time that now gives. Nothing is changed. Records that cannot
-// be read are told as errors.
+// be read are reported as errors.
 func Remembered(st *store.Store, advertised string, now func() time.Time) ([]*Result, []error) {
 	r := &Reconciler{store: st, now: now, o: Options{AdvertisedAddress: advertised}}
 	var results []*Result
@@ -168,7 +168,7 @@ func (e *AlteredError) Error() string {
 
 func (e *AlteredError) Unwrap() error { return e.Err }
 
-// Integrity tells that what is stored cannot be trusted.
+// Integrity reports that what is stored cannot be trusted.
 func (e *AlteredError) Integrity() bool { return true }
 
 // Hint says how to get the right bytes back.

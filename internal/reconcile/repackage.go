@@ -17,7 +17,7 @@ import (
 // recipe is how a chart is made that is not stored as it was published. All of it
 // goes into the fingerprint.
 type recipe struct {
-	Version     string // with the metadata that tells it from the published one
+	Version     string // with the metadata that distinguishes it from the published one
 	ValuesFiles []string
 	Time        time.Time // of the entries of the archive
 }
@@ -86,7 +86,7 @@ func (p *pass) downloadChart(ctx context.Context, chosen *pick) (*helmchart.Char
 }
 
 // overwriteValues makes the merged values the chart's own. As with
-// source-controller, values that are what the chart has already are not told.
+// source-controller, values that the chart has already are not reported.
 func overwriteValues(c *helmchart.Chart, merged map[string]any, used []string, build *status.Build) error {
 	changed, err := chart.OverwriteValues(c, merged)
 	if changed {

@@ -28,7 +28,7 @@ import (
 
 // indexed is a Helm repository that has an index: a server's or a directory's.
 type indexed interface {
-	// Index writes the index to dst and tells where each chart is in it.
+	// Index writes the index to dst and returns where each chart is in it.
 	Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error)
 	// Archive writes the archive of a candidate of that index to dst.
 	Archive(ctx context.Context, c resolve.Candidate, dst fetch.Sink, limit int64) error
@@ -69,8 +69,8 @@ func (repo *repository) fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// open opens a HelmRepository, once per run. What is odd about its Secrets is
-// told with the object itself.
+// open opens a HelmRepository, once per run. Warnings about its Secrets are
+// reported with the object itself.
 func (r *Reconciler) open(ctx context.Context, adm *admission.Admitted) (*repository, error) {
 	return r.opened.Do(ctx, keyOf(adm), func() (*repository, error) {
 		repo := &repository{object: adm}
@@ -172,7 +172,7 @@ func (r *Reconciler) identity(ctx context.Context, repo *repository, obj *source
 	return identity, err
 }
 
-// uselessLogin tells whether a Secret for an HTTP repository holds nothing that counts.
+// uselessLogin reports whether a Secret for an HTTP repository holds nothing that counts.
 func uselessLogin(secret *manifest.Secret) bool {
 	return secret != nil && len(secret.Data["username"]) == 0 && !hasTLS(secret)
 }

@@ -87,7 +87,7 @@ func (p *pass) treeFingerprint(obj *sourcev1.HelmChart, from *sourceTree) (strin
 	return fingerprintOf(obj.Spec, p.out.Generation, from.revision, from.digest, p.r.entryTime(from.time))
 }
 
-// vouched refuses a chart from a tree that nobody signed, where that is asked for.
+// vouched refuses a chart from a tree that is not signed, where a signature is required.
 func (p *pass) vouched(source *Result) error {
 	git, ok := source.Object.Typed.(*sourcev1.GitRepository)
 	if !p.r.o.RequireVerification || ok && git.Spec.Verification != nil {
@@ -213,7 +213,7 @@ func (p *pass) loadChart(obj *sourcev1.HelmChart, source chart.Source, found *ch
 	return c, overwriteValues(c, merged, used, build)
 }
 
-// uselessValuesFiles tells of values files that a chart from a tree has in any case.
+// uselessValuesFiles returns a warning for values files that a chart from a tree has in any case.
 func uselessValuesFiles(obj *sourcev1.HelmChart) string {
 	if len(obj.Spec.ValuesFiles) != 1 || chart.EffectiveValuesFiles(obj.Spec.ValuesFiles) != nil {
 		return ""

@@ -20,7 +20,7 @@ import (
 )
 
 // Validate judges what an object refers to, and the values that only a
-// controller looks at. Nothing is read but the input. What admission finds odd is
+// controller looks at. Nothing is read but the input. What admission warns of is
 // part of the answer, which is in the order of the file.
 func Validate(inv *inventory.Inventory, adm *admission.Admitted) []finding.Finding {
 	v := &validation{inv: inv, adm: adm}
@@ -142,7 +142,7 @@ func (v *validation) repositorySecrets(obj *sourcev1.HelmRepository, oci bool) {
 }
 
 // identity judges the Secrets of certSecretRef and secretRef together, as they are
-// used, and tells which of them it is about.
+// used, and says which of them a finding is about.
 func (v *validation) identity(login, cert *manifest.Secret) error {
 	_, odd, err := auth.FromSecrets(nil, cert)
 	_, all, whole := auth.FromSecrets(login, cert)
@@ -195,7 +195,7 @@ func unwrapped(err error) error {
 	return err
 }
 
-// HasNoStatus tells whether an object has no status by design.
+// HasNoStatus reports whether an object has no status by design.
 func HasNoStatus(obj *manifest.Object) bool {
 	k, ok := kindOfObject(obj)
 	if !ok || k.static == nil {

@@ -169,7 +169,7 @@ func (v *validation) anyone(err error, identities []sourcev1.OIDCIdentityMatch) 
 }
 
 // ignoredKeys finds what was meant to be trusted but is not called so that it
-// would be. If nothing at all can be used, that was told already.
+// would be. If nothing at all can be used, that was reported already.
 func (v *validation) ignoredKeys(secret *manifest.Secret, err error, ignored func(name string, content []byte) bool, path []any) {
 	if err != nil {
 		return

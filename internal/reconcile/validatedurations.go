@@ -7,7 +7,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// What is outside of these was hardly meant.
+// A value outside of these is probably a mistake.
 const (
 	shortestInterval = time.Minute
 	longestInterval  = 366 * 24 * time.Hour
@@ -15,7 +15,7 @@ const (
 )
 
 // durations judges the intervals and timeouts that are written down; defaults are
-// nobody's mistake.
+// not the user's mistake.
 func (v *validation) durations() {
 	interval, given := v.duration("interval")
 	switch {

@@ -53,9 +53,9 @@ func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *val
 	return composed, origins
 }
 
-// Values composes the values of a HelmRelease as helm-controller does before it hands them to Helm, and traces where each
-// comes from. If a finding is an error there are no values. References to Secrets that are not in the input are findings,
-// and left out.
+// Values composes the values of a HelmRelease as helm-controller does before it hands them to Helm, and traces where
+// each comes from. If a finding is an error there are no values. References to Secrets that are not in the input are
+// findings, and left out.
 func Values(inv *inventory.Inventory, adm *admission.Admitted) (map[string]any, *values.Origins, []finding.Finding) {
 	v := &validation{inv: inv, adm: adm}
 	composed, origins := v.releaseValues(adm.Typed.(*helmv2.HelmRelease))
@@ -101,7 +101,7 @@ func releaseReasonCode(r status.Reason) finding.Code {
 }
 
 // releasePlace is the field of a HelmRelease that such an error is about, nil if
-// the error does not tell.
+// the error does not say.
 func releasePlace(err error) []any {
 	var value *values.Error
 	var denied *inventory.AccessError

@@ -35,8 +35,8 @@ func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
 	}
 }
 
-// bootstrapped tells whether flux bootstrap wrote an object: it calls the source, its namespace and its Secret the same,
-// and puts the Secret into the cluster alone.
+// bootstrapped reports whether flux bootstrap wrote an object: it calls the source, its namespace and its Secret the
+// same, and puts the Secret into the cluster alone.
 func bootstrapped(obj *sourcev1.GitRepository) bool {
 	ref := obj.Spec.SecretRef
 	return ref != nil && ref.Name == obj.Name && obj.Name == obj.Namespace

@@ -28,7 +28,7 @@ const (
 // Signature is who signed a chart, as far as that was verified.
 type Signature = verify.Signer
 
-// verifyChart makes sure that somebody who is trusted signed the chart, where that
+// verifyChart makes sure that a trusted identity signed the chart, where that
 // is asked for. It runs on every run, also when the artifact is reused: who was
 // trusted yesterday may not be today.
 func (p *pass) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick) (verified bool, err error) {
@@ -96,7 +96,7 @@ func (e *setupError) Error() string {
 
 func (e *setupError) Unwrap() error { return e.err }
 
-// Integrity tells that the chart cannot be trusted.
+// Integrity reports that the chart cannot be trusted.
 func (e *setupError) Integrity() bool { return true }
 
 // unverifiableError is a chart that is to be verified, but cannot be. Its text is
@@ -105,10 +105,10 @@ type unverifiableError struct{}
 
 func (*unverifiableError) Error() string { return "not implemented" }
 
-// Integrity tells that the chart cannot be trusted.
+// Integrity reports that the chart cannot be trusted.
 func (*unverifiableError) Integrity() bool { return true }
 
-// Hint tells what can be verified.
+// Hint says what can be verified.
 func (*unverifiableError) Hint() string {
 	return "spec.verify works only with charts from OCI registries; --keyring checks the provenance files of other charts"
 }

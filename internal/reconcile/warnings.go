@@ -14,15 +14,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Warning is something odd about an object that is no failure.
+// Warning is something unusual about an object that is not a failure.
 type Warning struct {
-	Code finding.Code // for what people may want to silence by itself; else that of whatever is odd
+	Code finding.Code // for what people may want to silence by itself; else that of the finding
 	Text string
 	Path []any // of the field that it is about; nil for that which the code is mostly about
 	Err  error // whose hints say what to do, mostly none
 }
 
-// warnings are what there is to tell. What validate finds as well has the code and the
+// warnings are what there is to warn of. What validate finds as well has the code and the
 // place that it has there: one comment silences both.
 type warnings []Warning
 
@@ -51,14 +51,14 @@ func (w *warnings) warnWithheld(err error) {
 	*w = append(*w, Warning{finding.WithheldLogin, err.Error(), []any{"spec", cmp.Or(field, withheld.By)}, err})
 }
 
-// warnEach tells of several things of one kind.
+// warnEach warns of several things of one kind.
 func (w *warnings) warnEach(code finding.Code, texts []string, path ...any) {
 	for _, text := range texts {
 		w.warnAt(code, text, path...)
 	}
 }
 
-// hear makes fetches under the context tell what is odd.
+// hear collects the warnings of fetches under the context.
 func (w *warnings) hear(ctx context.Context) context.Context {
 	return fetch.WithWarnings(ctx, func(err error) {
 		code := finding.OddSource
@@ -78,7 +78,7 @@ func (w *warnings) oddSecrets(cert *manifest.Secret, texts []string) {
 	w.warnEach(finding.OddSecret, texts[n:], "spec", "secretRef", "name")
 }
 
-// warnDependencies tells of dependencies that no cluster would ever fulfil. They
+// warnDependencies warns of dependencies that no cluster would ever fulfil. They
 // have no influence on fetching: helm-controller makes the HelmChart before it looks
 // at them.
 func (p *pass) warnDependencies(hr *helmv2.HelmRelease) {
