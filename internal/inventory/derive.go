@@ -189,7 +189,7 @@ func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 	return d
 }
 
-// complete refuses a HelmChart that somebody else makes as well, or that the API
+// complete refuses a HelmChart that something else makes as well, or that the API
 // server would not take.
 func (inv *Inventory) complete(d *derivation, makers []*manifest.Object) {
 	if d.Err == nil && len(makers) > 1 {
@@ -227,7 +227,7 @@ func (all *derivations) place() {
 	all.objects = placed
 }
 
-// madeFor tells whether a HelmChart carries the labels that helm-controller gives
+// madeFor reports whether a HelmChart carries the labels that helm-controller gives
 // to the one of this release.
 func madeFor(obj, release *manifest.Object) bool {
 	metadata, _ := obj.Content["metadata"].(map[string]any)
@@ -282,7 +282,7 @@ func (e *ClashError) list(name func(*manifest.Object) string) string {
 	return strings.Join(names, " and ")
 }
 
-// Hint tells where the name of a HelmChart comes from, and where it is taken.
+// Hint says where the name of a HelmChart comes from, and where it is taken.
 func (e *ClashError) Hint() string {
 	places := e.list(func(m *manifest.Object) string { return fmt.Sprintf("%s at %s", m, m.Pos) })
 	return "the HelmChart of a HelmRelease is called NAMESPACE-NAME and lies beside its source: rename one of " + places
