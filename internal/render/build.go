@@ -152,7 +152,7 @@ func run(fs *confined, dir, what string) (resmap.ResMap, error) {
 	return m, fs.guard.keeps(what, weigh(m))
 }
 
-// originOf reads the annotation that tells the file, and takes it away unless the kustomization asks for it.
+// originOf reads the annotation that names the file, and removes it unless the kustomization asks for it.
 func originOf(content map[string]any, dir string, keep bool) string {
 	meta, _ := content["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)

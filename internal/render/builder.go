@@ -89,7 +89,7 @@ func (b *builder) plainDirectory(dir string) {
 	}
 }
 
-// directoryFailed tells what is wrong with a directory. If nothing of Flux is in it, it need not matter to Flux.
+// directoryFailed reports what is wrong with a directory. If nothing of Flux is in it, it need not matter to Flux.
 func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err error) {
 	if lost := b.abandon(c); !lost && !b.touches(c) {
 		return
@@ -104,8 +104,8 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 	b.errs = append(b.errs, failed)
 }
 
-// abandon claims what a build that failed would have led to: by itself it would be something else. Where it is only there
-// for references, it is better than nothing. It reports whether the input is about any of it.
+// abandon claims what a build that failed would have led to: by itself it would be something else. Where it is only
+// there for references, it is better than nothing. It reports whether the input is about any of it.
 func (b *builder) abandon(c *closure) (lost bool) {
 	b.spare(c)
 	for _, n := range b.plan.nodes {
@@ -119,7 +119,7 @@ func (b *builder) abandon(c *closure) (lost bool) {
 	return lost
 }
 
-// ours tells whether a file of a build mentions Flux.
+// ours reports whether a file of a build mentions Flux.
 func (b *builder) ours(r *repository, c *closure) bool {
 	for path := range c.files {
 		f, err := r.file(path)
@@ -219,7 +219,7 @@ func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 	return f, nil
 }
 
-// elsewhereError is a source that is not at hand. Nothing of it is built.
+// elsewhereError is a source that is not available here. Nothing of it is built.
 type elsewhereError struct{ kind, namespace, name, why string }
 
 func (e *elsewhereError) Error() string {
@@ -341,7 +341,7 @@ func (b *builder) admit(o *manifest.Object) error {
 	return err
 }
 
-// buildDecrypted builds with files that were decrypted. A failure may quote them, so it is told as that of a build
+// buildDecrypted builds with files that were decrypted. A failure may quote them, so it is reported as that of a build
 // without, or not at all.
 func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
 	objects, err := b.buildOnce(f.repo, f.path, file, k, replace)
@@ -358,7 +358,7 @@ func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, r
 	return nil, fmt.Errorf("a file that SOPS encrypted cannot be used; what is wrong with it is not shown, because that may quote it: look at %s with sops decrypt", strings.Join(names, ", "))
 }
 
-// failed tells that a Kustomization cannot be built.
+// failed reports that a Kustomization cannot be built.
 func (b *builder) failed(f *flux, err error) {
 	if _, told := errors.AsType[*manifest.ObjectError](err); told {
 		b.errs = append(b.errs, err)
@@ -395,7 +395,7 @@ func (e *buildError) Unwrap() error { return e.err }
 // Excerpt is the file.
 func (e *buildError) Excerpt() manifest.Excerpt { return manifest.Excerpt{Pos: e.pos} }
 
-// NotBuilt tells this error from others.
+// NotBuilt distinguishes this error from others.
 func (e *buildError) NotBuilt() bool { return true }
 
 func (b *builder) unbuilt(o *manifest.Object, err error) {

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxFileSize bounds one file that a kustomization reads, maxBuildBytes and maxBuildReads all of one build. Bases that
-	// are used in many ways are read as often.
+	// maxFileSize bounds one file that a kustomization reads, maxBuildBytes and maxBuildReads all of one build. Bases
+	// that are used in many ways are read as often.
 	maxFileSize   = 32 << 20
 	maxBuildBytes = 128 << 20
 	maxBuildReads = 50_000
@@ -103,7 +103,7 @@ func (e *outsideError) Hint() string {
 	return "a repository begins at the nearest directory with a .git above the one given with -f, else at that one"
 }
 
-// plainPathError is the reason alone: whoever asked knows the path.
+// plainPathError returns the reason alone: the caller knows the path.
 func plainPathError(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err

@@ -58,7 +58,7 @@ func readKeyFile(ctx context.Context, path string) ([]byte, error) {
 	return text, plainPathError(err)
 }
 
-// defaultKeyFile is where sops looks without being told.
+// defaultKeyFile is where sops looks by default.
 func defaultKeyFile(getenv func(string) string) string {
 	dir := getenv("XDG_CONFIG_HOME")
 	switch {
@@ -156,8 +156,8 @@ func (d *decrypter) values(content map[string]any) (map[string]any, error) {
 	return content, nil
 }
 
-// envRecipients reads whom a dotenv file is encrypted for that a generator took for values, because it could not be
-// decrypted.
+// envRecipients reads the recipients of an encrypted dotenv file that a generator took for values, because it could not
+// be decrypted.
 func envRecipients(data map[string]any) []string {
 	var list []string
 	for _, k := range sortedKeys(data) {
@@ -256,8 +256,8 @@ func copyMap(m map[string]any) map[string]any {
 	return c
 }
 
-// withoutSecrets is a decrypted object without what was encrypted in it. Given are how it was before, how it is, and how
-// it would be shown if nothing had been.
+// withoutSecrets is a decrypted object without what was encrypted in it. Given are how it was before, how it is, and
+// how it would be shown if nothing had been.
 func withoutSecrets(before, after, shown map[string]any) map[string]any {
 	if !sops.Encrypted(before) {
 		return shown // a Secret whose values were encrypted is never printed

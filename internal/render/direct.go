@@ -14,8 +14,8 @@ import (
 const localConfig = "config.kubernetes.io/local-config"
 
 // direct builds kustomizations that do no more than name files and each other. kustomize compares each object with all
-// others, which for thousands takes most of the time of a run. It is kustomize that reads the files, and whatever it might
-// object to, or treat in a way of its own, is left to it.
+// others, which for thousands takes most of the time of a run. It is kustomize that reads the files, and whatever it
+// might object to, or treat in a way of its own, is left to it.
 type direct struct {
 	r       *repository
 	fs      *confined
@@ -30,7 +30,7 @@ type sourced struct {
 	file string
 }
 
-// objectID is what kustomize tells objects apart by.
+// objectID is what kustomize identifies objects by.
 type objectID struct {
 	resid.Gvk
 	namespace, name string

@@ -26,8 +26,8 @@ type datum struct {
 
 func datumKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// settle finishes what waits for variables: first those all of whose ConfigMaps and Secrets are there. When all that are
-// left wait for something, the first goes on with what there is.
+// settle finishes what waits for variables: first those all of whose ConfigMaps and Secrets are there. When all that
+// are left wait for something, the first goes on with what there is.
 func (b *builder) settle() {
 	for len(b.waiting) > 0 {
 		if b.ctx.Err() != nil {
@@ -57,7 +57,7 @@ func (b *builder) settle() {
 	}
 }
 
-// complete tells whether the ConfigMaps and Secrets of a Kustomization are there; optional ones count only on demand.
+// complete reports whether the ConfigMaps and Secrets of a Kustomization are there; optional ones count only on demand.
 func (b *builder) complete(f *flux, optional bool) bool {
 	if f.spec.PostBuild == nil {
 		return true
@@ -108,7 +108,8 @@ func (b *builder) plainDatum(o *manifest.Object) *datum {
 	return d
 }
 
-// keep finds out which of the values are not shown: all that a Secret holds, and of a ConfigMap those that came from one.
+// keep finds out which of the values are not shown: all that a Secret holds, and of a ConfigMap those that came from
+// one.
 func (d *datum) keep(content, shown map[string]any) {
 	d.secret = map[string]bool{}
 	values := datumOf(shown).values
@@ -159,8 +160,8 @@ func datumOf(content map[string]any) *datum {
 	return d
 }
 
-// borrow looks for the variables of a Kustomization among what is built but waits itself, its own objects included: in a
-// cluster they would come with the next reconcile.
+// borrow looks for the variables of a Kustomization among what is built but waits itself, its own objects included: in
+// a cluster they would come with the next reconcile.
 func (b *builder) borrow(f *flux) {
 	if f.spec.PostBuild == nil {
 		return
@@ -210,7 +211,7 @@ func (b *builder) variablesOf(f *flux) *variables {
 			continue
 		}
 		missing := b.missing(f, ref, d)
-		// In a cluster it may be there all the same. What is not set is told where it is used.
+		// In a cluster it may be there all the same. What is not set is reported where it is used.
 		v.always, v.open = true, b.o.Tolerant
 		v.hint = missing.hint
 		b.absent = append(b.absent, absence{f, i, d})
@@ -220,7 +221,7 @@ func (b *builder) variablesOf(f *flux) *variables {
 	return v
 }
 
-// hides tells whether the value of a variable in the spec is not shown.
+// hides reports whether the value of a variable in the spec is not shown.
 func (f *flux) hides(name string) bool {
 	post := f.seen.spec.PostBuild
 	return f.seen != f && (post == nil || post.Substitute[name] != f.spec.PostBuild.Substitute[name])
@@ -350,8 +351,8 @@ func (b *builder) sealedObject(obj *manifest.Object, err error) {
 	b.emit(obj, obj.Content)
 }
 
-// unsubstituted tells of an object whose variables are not known. It is an error for what this program works on. The
-// rest is told, because the Kustomization as a whole would fail.
+// unsubstituted reports an object whose variables are not known. It is an error for what this program works on. The
+// rest is reported, because the Kustomization as a whole would fail.
 func (b *builder) unsubstituted(f *flux, obj *manifest.Object, content map[string]any, err error) {
 	if strings.HasSuffix(obj.Group(), "toolkit.fluxcd.io") || b.ctx.Err() != nil {
 		b.fault(obj, err)
@@ -397,7 +398,7 @@ func owned(f *flux, content map[string]any) map[string]any {
 	return content
 }
 
-// leftOut tells whether an object never reaches the cluster.
+// leftOut reports whether an object never reaches the cluster.
 func (b *builder) leftOut(obj *manifest.Object, content map[string]any) bool {
 	for _, m := range []struct{ key, value string }{
 		{manifest.KustomizeGroup + "/reconcile", disabled},

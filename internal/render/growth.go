@@ -213,7 +213,7 @@ func (p *pathResolver) grows(k *types.Kustomization) {
 	}
 }
 
-// text is a file that was found to be there. kustomize tells what is wrong with it.
+// text is a file that was found to be there. kustomize reports what is wrong with it.
 func (p *pathResolver) text(path string) []byte {
 	real, err := within(p.r.root, join(p.d.path, path))
 	if err != nil {
@@ -241,7 +241,8 @@ func replacementsIn(text []byte) []types.Replacement {
 // maxVariables bounds what the vars of a build may make of the text that refers to them, in bytes.
 const maxVariables = 32 << 20
 
-// variables refuses kustomizations whose vars would make far more of their files: each reference may become the longest value.
+// variables refuses kustomizations whose vars would make far more of their files: each reference may become the longest
+// value.
 func (c *closure) variables() error {
 	hasVars := func(d *directory) bool {
 		return d.kustomization != nil && len(d.kustomization.Vars) > 0 //nolint:staticcheck // people still write them

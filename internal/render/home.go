@@ -73,7 +73,7 @@ func lastSegment(url string) string {
 	return strings.ToLower(url[strings.LastIndexAny(url, "/:")+1:])
 }
 
-// sameSpec tells whether two objects ask for the same.
+// sameSpec reports whether two objects ask for the same.
 func sameSpec(a, b *manifest.Object) bool {
 	x, err := json.Marshal(a.Content["spec"])
 	if err != nil {

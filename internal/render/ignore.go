@@ -19,7 +19,7 @@ func rulesOf(root string) func() *tree.Rules {
 	})
 }
 
-// ignores tells whether a path is no part of the artifact that the controller would see.
+// ignores reports whether a path is no part of the artifact that the controller would see.
 func (r *repository) ignores(path string, dir bool) bool {
 	rel, err := filepath.Rel(r.root, path)
 	if err != nil {

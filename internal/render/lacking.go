@@ -10,7 +10,7 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// lacks tells whether something is left out of what a kustomization includes, because it is elsewhere.
+// lacks reports whether something is left out of what a kustomization includes, because it is elsewhere.
 func (r *repository) lacks(dir string, k *types.Kustomization) bool {
 	c := newClosure()
 	if d := r.directory(dir); d != nil {

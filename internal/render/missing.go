@@ -16,7 +16,7 @@ type missingError struct {
 	ref    kustomizev1.SubstituteReference
 	err    error
 	hint   string
-	reason string // why the cluster has it all the same; "" for what nobody knows of
+	reason string // why the cluster has it all the same; "" for what no one knows of
 }
 
 func (e *missingError) Error() string {

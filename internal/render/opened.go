@@ -71,7 +71,7 @@ func (r *Renderer) given(used []string) []string {
 	return list
 }
 
-// hides tells whether any of the variables that were used is not shown.
+// hides reports whether any of the variables that were used is not shown.
 func (v *variables) hides(used []string) bool {
 	for _, name := range used {
 		if v.secret[name] {

@@ -10,8 +10,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Of an input that is about a few files, which a hook passed, everything is built that they may refer to; but it is about
-// the objects alone that they take part in.
+// Of an input that is about a few files, which a hook passed, everything is built that they may refer to; but it is
+// about the objects alone that they take part in.
 
 // pass makes out the files that were passed.
 func (r *Renderer) pass() {
@@ -43,7 +43,7 @@ func (r *Renderer) concern(nodes []*node) {
 			}
 			c := newClosure()
 			if _ = c.add(r.repository(d.path), d.path, nil); d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
-				c = n.claims // of whoever includes it
+				c = n.claims // of the kustomization that includes it
 			}
 			maps.Copy(r.concerned, c.files)
 		}
@@ -69,7 +69,7 @@ func (b *builder) concernBuilt(o *manifest.Object, c *closure) {
 	}
 }
 
-// shapes tells whether a file that was passed says what becomes of the objects of a directory.
+// shapes reports whether a file that was passed says what becomes of the objects of a directory.
 func (r *Renderer) shapes(d *directory) bool {
 	return r.passed[d.file] || slices.ContainsFunc(d.files, func(f string) bool { return r.passed[f] && !d.resources[f] })
 }
@@ -83,7 +83,7 @@ func (b *builder) spare(c *closure) {
 	}
 }
 
-// touches tells whether the input is about anything of a build.
+// touches reports whether the input is about anything of a build.
 func (r *Renderer) touches(c *closure) bool {
 	if r.passed == nil {
 		return true
@@ -96,7 +96,7 @@ func (r *Renderer) touches(c *closure) bool {
 	return false
 }
 
-// idle tells that the files that were passed have nothing to do with Flux.
+// idle reports that the files that were passed have nothing to do with Flux.
 func (r *Renderer) idle(nodes []*node) bool {
 	if r.passed == nil || slices.ContainsFunc(nodes, func(n *node) bool { return r.touches(n.claims) || r.passed[n.file] }) {
 		return false

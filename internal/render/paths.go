@@ -113,7 +113,7 @@ func fieldName(path []any) string {
 	return b.String()
 }
 
-// looksRemote tells an address from a path that is not there.
+// looksRemote reports whether an entry is an address, and not a path that does not exist.
 func looksRemote(entry string) bool {
 	lower := strings.ToLower(entry)
 	for _, prefix := range []string{"git::", "git@", "github.com/", "github.com:", "http:", "https:", "ssh:"} {

@@ -42,8 +42,8 @@ func isDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// builtPlugins are the configurations that a directory builds, at the expense of the build that needs them. It is part of
-// the closure of that, so this ends.
+// builtPlugins are the configurations that a directory builds, at the expense of the build that needs them. It is part
+// of the closure of that, so this ends.
 func (r *repository) builtPlugins(c *confined, path string) (string, error) {
 	if d := r.directory(path); d != nil && d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
 		return "", fmt.Errorf("a %s cannot be built by itself", types.ComponentKind)
@@ -94,7 +94,7 @@ func (p *pathResolver) plugins(field string, entries []string) []string {
 	return kept
 }
 
-// isInline tells a configuration in place from a path.
+// isInline reports whether an entry is an inline configuration, and not a path.
 func isInline(entry string) bool { return strings.ContainsAny(entry, "\n{") }
 
 func (p *pathResolver) failIn(err error, path ...any) {
@@ -130,8 +130,8 @@ func (r *repository) checked(path string) bool {
 // maxPluginDocuments bounds how many configurations one text may hold.
 const maxPluginDocuments = 1000
 
-// checkedPlugin refuses a configuration that names an address where a path belongs, and returns it without aliases, anchors
-// and tags: what is checked is what kustomize reads.
+// checkedPlugin refuses a configuration that names an address where a path belongs, and returns it without aliases,
+// anchors and tags: what is checked is what kustomize reads.
 func checkedPlugin(text []byte) ([]byte, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var out bytes.Buffer

@@ -54,7 +54,8 @@ type Notice struct {
 	Debug  bool
 }
 
-// Renderer builds the kustomizations of one run. What is found out about the input is found out once: its clusters share it.
+// Renderer builds the kustomizations of one run. What is found out about the input is found out once: its clusters
+// share it.
 type Renderer struct {
 	o       Options
 	ctx     context.Context
@@ -120,8 +121,8 @@ type Rejection struct {
 	Err    error
 }
 
-// Exhausted is the error of a build that was given up because it needs too much memory or time; nil is the rule. What it
-// runs cannot be stopped, so the program is to end soon.
+// Exhausted is the error of a build that was given up because it needs too much memory or time; nil is the rule. What
+// it runs cannot be stopped, so the program is to end soon.
 func (c *Cluster) Exhausted() error { return c.r.guard.failure() }
 
 func (b *builder) notice(n Notice) {
@@ -133,17 +134,17 @@ func (b *builder) notice(n Notice) {
 	}
 }
 
-// warn tells of a finding at a field of an object.
+// warn reports a finding at a field of an object.
 func (b *builder) warn(code finding.Code, o *manifest.Object, text, hint string, path ...any) {
 	b.notice(Notice{Code: code, Object: o, Place: o.Excerpt(path...), Text: text, Hint: hint})
 }
 
-// warnAt is warn without the line: it may hold more than is to be told.
+// warnAt is warn without the line, which may hold more than should be shown.
 func (b *builder) warnAt(code finding.Code, o *manifest.Object, text, hint string, pos manifest.Pos) {
 	b.notice(Notice{Code: code, Object: o, Place: manifest.Excerpt{Pos: pos}, Text: text, Hint: hint})
 }
 
-// sealed tells whether any of an object may be encrypted. Most are not, and nothing is paid for them.
+// sealed reports whether any of an object may be encrypted. Most are not, and nothing is paid for them.
 func sealed(content map[string]any) bool {
 	if sops.Encrypted(content) {
 		return true

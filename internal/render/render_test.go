@@ -260,7 +260,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// FuzzBuild builds what anybody could have written. Nothing may panic, or take longer than its limits allow.
+// FuzzBuild builds arbitrary input. Nothing may panic, or take longer than its limits allow.
 func FuzzBuild(f *testing.F) {
 	for _, seed := range []string{
 		"resources: [repo.yaml]\nnamespace: a\n", "resources: [flux.yaml, repo.yaml]\npatches: [{path: repo.yaml}]\n",

@@ -115,7 +115,7 @@ func displays(named map[string]string) func(string) string {
 	}
 }
 
-// skips tells whether a directory is no part of the repository.
+// skips reports whether a directory is no part of the repository.
 func (r *repository) skips(info os.FileInfo) bool {
 	if info.Name() == ".git" {
 		return true

@@ -13,7 +13,7 @@ type Result struct {
 	Notices    []Notice
 	Rejections []Rejection        // Kustomizations that the API server would not store
 	Judged     []*manifest.Object // Kustomizations and kustomization files whose comments count
-	Incomplete bool               // a part of it is elsewhere, so that nobody can say what is not in it
+	Incomplete bool               // a part of it is elsewhere, so that no one can say what is not in it
 
 	used map[Source]bool
 }

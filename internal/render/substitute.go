@@ -67,7 +67,7 @@ func (v *variables) check() error {
 	return nil
 }
 
-// ValidName tells whether a variable may be called so.
+// ValidName reports whether a variable may be called so.
 func ValidName(name string) bool {
 	for i, c := range name {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -78,10 +78,10 @@ func ValidName(name string) bool {
 	return name != ""
 }
 
-// substitutes tells whether a post build does anything at all.
+// substitutes reports whether a post build does anything at all.
 func (v *variables) substitutes() bool { return v != nil && (len(v.values) > 0 || v.always) }
 
-// unset is a variable that nobody gives a value.
+// unset is a variable that has no value.
 type unsetError struct {
 	text, name, hint string
 	path             []any // of a field that it decides
@@ -146,7 +146,7 @@ func (v *variables) leave(name string) {
 	v.left[name], v.values[name] = true, "${"+name+"}"
 }
 
-// leaves tells whether any of the variables that were used was left as it is written.
+// leaves reports whether any of the variables that were used was left as it is written.
 func (v *variables) leaves(used []string) bool {
 	return v != nil && slices.ContainsFunc(used, func(name string) bool { return v.left[name] })
 }
@@ -224,8 +224,8 @@ func (v *variables) text(ctx context.Context, text string) (string, []string, er
 	}
 }
 
-// failure knows a variable that is not set from a mistake in an expression: the library has no type for it, but asked for
-// the variable last.
+// failure knows a variable that is not set from a mistake in an expression: the library has no type for it, but asked
+// for the variable last.
 func (v *variables) failure(err error, missing string) error {
 	text := fmt.Sprintf("variable substitution failed: %v", err)
 	if missing != "" && v.unset != UnsetEmpty && strings.HasSuffix(err.Error(), fmt.Sprintf("%q", missing)) {
@@ -278,7 +278,7 @@ func identify(content map[string]any) (apiVersion, kind, namespace, name string)
 	return text(content["apiVersion"]), text(content["kind"]), text(meta["namespace"]), text(meta["name"])
 }
 
-// marked tells whether a label or an annotation has a value.
+// marked reports whether a label or an annotation has a value.
 func marked(content map[string]any, key, value string) bool {
 	meta, _ := content["metadata"].(map[string]any)
 	for _, field := range []string{"labels", "annotations"} {

@@ -6,7 +6,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// hidden reports whether nothing applies a file, so that it is not there for anybody. One that was passed is judged by
+// hidden reports whether nothing applies a file, so that no object can refer to it. One that was passed is judged by
 // itself, with those that it may refer to.
 func (b *builder) hidden(path string) bool {
 	if b.plan == nil || b.plan.live(path) || b.claimed[path] || b.spared[path] {
@@ -28,8 +28,8 @@ func (b *builder) loose() bool {
 	return true
 }
 
-// Unreached lists the files that hold objects but that nothing applies, in the order of the input, once all clusters were
-// built: of files that were passed only those. There are none where it is not known what is applied.
+// Unreached lists the files that hold objects but that nothing applies, in the order of the input, once all clusters
+// were built: of files that were passed only those. There are none where it is not known what is applied.
 func (r *Renderer) Unreached() []string {
 	if r.plan == nil || !r.plan.known {
 		return nil
@@ -43,8 +43,8 @@ func (r *Renderer) Unreached() []string {
 	return names
 }
 
-// live reports whether a file or directory takes part in a run although nothing builds it: it is not known what is applied,
-// or that is said there.
+// live reports whether a file or directory takes part in a run although nothing builds it: it is not known what is
+// applied, or that is said there.
 func (p *plan) live(path string) bool { return !p.known || p.entryFiles[path] }
 
 // away reports whether a file lies at the path of a Kustomization whose source is elsewhere: it may well be applied.
@@ -52,8 +52,8 @@ func (p *plan) away(path string) bool {
 	return slices.ContainsFunc(p.elsewhere, func(dir string) bool { return inside(dir, path) })
 }
 
-// Loose is what is judged of files that were passed and that nothing applies, if others that were passed are applied: these
-// files, with all that they may refer to. It is nil if there are none.
+// Loose is what is judged of files that were passed and that nothing applies, if others that were passed are applied:
+// these files, with all that they may refer to. It is nil if there are none.
 func (r *Renderer) Loose(results []*Result) *Result {
 	if r.passed == nil || r.plan == nil || !r.plan.known || len(results) == 0 {
 		return nil

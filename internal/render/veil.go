@@ -47,7 +47,7 @@ func newVeil(c *closure, shown map[string][]byte) *veil {
 	return v
 }
 
-// carries tells whether what a Secret holds may get into another object of a build.
+// carries reports whether what a Secret holds may get into another object of a build.
 func (c *closure) carries() bool {
 	for _, d := range c.dirs {
 		k := d.kustomization
