@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// surrounded tells whether all of the input are files as hooks pass them, and the directories are known that hold what
-// they are part of. Then these are built, and the input is what the files take part in.
+// surrounded reports whether all of the input are files as hooks pass them, and the directories are known that hold
+// what they are part of. Then these are built, and the input is what the files take part in.
 func (l *loader) surrounded() bool {
 	return len(l.options.Files) == 0 && len(l.options.Offered) > 0 && len(l.in.lookup) > 0
 }

@@ -30,7 +30,7 @@ func (o *Object) Shown(content map[string]any) map[string]any {
 	return content
 }
 
-// Tainted tells whether a part of the object came from a Secret or was encrypted.
+// Tainted reports whether a part of the object came from a Secret or was encrypted.
 func (o *Object) Tainted() bool { return len(o.confidential) > 0 || o.shown != nil }
 
 // Conceal copies a document of the object without what is not printed.

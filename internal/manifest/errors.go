@@ -92,7 +92,7 @@ func (e *DuplicateError) Error() string {
 // NotFoundError is a reference to an object that is neither in the input nor beside it. Its text is the API server's.
 type NotFoundError struct {
 	Group, Kind, Namespace, Name string
-	// Promised tells that the cluster will have it all the same: it is encrypted, or something makes it there.
+	// Promised reports that the cluster will have it all the same: it is encrypted, or something makes it there.
 	Promised bool
 	// Field is where the reference could name another namespace, "" if it cannot leave its own.
 	Field string

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Excerpt is a line of a file, with the part of it that somebody complains about. It is never one that may hold a value
+// Excerpt is a line of a file, with the part that a finding is about. It is never one that may hold a value
 // of a Secret: those have the place only.
 type Excerpt struct {
 	Pos                   Pos
@@ -41,9 +41,9 @@ func (o *Object) Excerpt(path ...any) Excerpt {
 	return o.at.doc.excerpt(e.Pos, place, value)
 }
 
-// alone tells whether the lines of an object hold nothing of another one. That is so in a document of its own, and in
-// a list whose items stand below each other. Values of a release and variables of a Kustomization may be passwords; they
-// are not quoted from a line that holds more than the one field.
+// alone reports whether the lines of an object hold nothing of another one. That is so in a document of its own, and in
+// a list whose items stand below each other. Values of a release and variables of a Kustomization may be passwords;
+// they are not quoted from a line that holds more than the one field.
 func (l location) alone(root *yaml.Node, o *Object) bool {
 	if (o.Group() == ReleaseGroup || o.Group() == KustomizeGroup) && hasFlow(locate(root, l.path), root) {
 		return false
@@ -58,7 +58,7 @@ func (l location) alone(root *yaml.Node, o *Object) bool {
 	return !l.doc.json && items != nil && items.Style&yaml.FlowStyle == 0
 }
 
-// hasFlow tells whether an object, or its spec, is written in braces.
+// hasFlow reports whether an object, or its spec, is written in braces.
 func hasFlow(place, root *yaml.Node) bool {
 	if place.Kind == yaml.ScalarNode {
 		place = root
@@ -67,7 +67,7 @@ func hasFlow(place, root *yaml.Node) bool {
 	return place.Style&yaml.FlowStyle != 0 || spec != nil && spec.Style&yaml.FlowStyle != 0
 }
 
-// mentionsSecret tells whether a text may hold an object of kind Secret. A field such as secretRef is none.
+// mentionsSecret reports whether a text may hold an object of kind Secret. A field such as secretRef is none.
 func mentionsSecret(text []byte) bool {
 	for i := 0; ; {
 		n := bytes.Index(text[i:], []byte("Secret"))
@@ -137,7 +137,7 @@ func byteOffset(line string, column int) int {
 	return at
 }
 
-// scalarLength is how much of a line a scalar takes up, 0 if that cannot be told.
+// scalarLength is how much of a line a scalar takes up, 0 if that is not known.
 func scalarLength(text string, n *yaml.Node) int {
 	switch {
 	case n.Style&yaml.DoubleQuotedStyle != 0:

@@ -55,10 +55,10 @@ func (s *Set) install(n FluxNote) {
 	}
 }
 
-// isInstance tells whether an object is the FluxInstance of an operator.
+// isInstance reports whether an object is the FluxInstance of an operator.
 func isInstance(o *Object) bool { return o.Kind == "FluxInstance" && o.Group() == OperatorGroup }
 
-// isVersioned tells whether it is only the API version of an object that can be judged.
+// isVersioned reports whether it is only the API version of an object that can be judged.
 func isVersioned(o *Object) bool {
 	switch o.Group() {
 	case ImageGroup, NotificationGroup:

@@ -21,7 +21,7 @@ type Ignore struct {
 	First, Last int
 }
 
-// Covers tells whether a comment speaks for a place.
+// Covers reports whether a comment speaks for a place.
 func (i Ignore) Covers(p Pos) bool {
 	return p.File == i.Pos.File && (p.Line == i.Line || i.Whole && p.Line >= i.First && p.Line < i.Last)
 }
@@ -118,7 +118,7 @@ func splitComment(line string, isText func(int) bool) (content, comment string) 
 	return line, ""
 }
 
-// ignoring tells whether a comment asks for something to be ignored, and what.
+// ignoring reports whether a comment asks for something to be ignored, and what.
 func ignoring(comment string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(strings.TrimLeft(comment, "# \t"), ignoreMark)
 	return rest, ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')

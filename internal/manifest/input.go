@@ -15,7 +15,7 @@ import (
 // File is a file of the input that was read, before its objects are in a set.
 type File struct {
 	Name   string // as positions say it
-	Walked bool   // found in a directory: nobody named the file itself
+	Walked bool   // found in a directory: no one named the file itself
 
 	offered bool // need not be a manifest
 	aside   bool // in a lookup directory, and not passed
@@ -26,8 +26,8 @@ type File struct {
 	errs  []error
 }
 
-// Objects lists what may matter to whoever builds kustomizations: the objects that are kept, Kustomizations, and those
-// that are kept for references.
+// Objects lists what may matter to a caller that builds kustomizations: the objects that are kept, Kustomizations, and
+// those that are kept for references.
 func (f *File) Objects() []*Object {
 	if f.batch == nil {
 		return nil
@@ -38,7 +38,7 @@ func (f *File) Objects() []*Object {
 	return append(list, f.batch.data...)
 }
 
-// Aside tells whether the file was only read so that others can refer to what is in it.
+// Aside reports whether the file was only read so that others can refer to what is in it.
 func (f *File) Aside() bool { return f.aside }
 
 // Kustomizations lists the Kustomizations of Flux.
@@ -65,7 +65,7 @@ func (f *File) Text() []byte {
 	return f.batch.text
 }
 
-// Mentions tells whether a word is in the text of the file, or may be: it cannot be read.
+// Mentions reports whether a word is in the text of the file, or may be: it cannot be read.
 func (f *File) Mentions(word string) bool {
 	return len(f.errs) > 0 || f.batch != nil && bytes.Contains(f.batch.text, []byte(word))
 }
@@ -114,8 +114,8 @@ func (f *File) NoObjects() error {
 	return nil
 }
 
-// CheckExpansion refuses YAML whose aliases expand to too much, or that contains itself. Other mistakes are for whoever
-// reads it.
+// CheckExpansion refuses YAML whose aliases expand to too much, or that contains itself. Other mistakes are left to the
+// code that reads it.
 func CheckExpansion(name string, data []byte) error {
 	if len(data) > maxFileSize {
 		return &ParseError{Pos: Pos{File: name}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
@@ -136,7 +136,8 @@ func CheckExpansion(name string, data []byte) error {
 	return nil
 }
 
-// FirstDocument is the first document of a file that holds something else than objects, for its places and its comments.
+// FirstDocument is the first document of a file that holds something else than objects, for its places and its
+// comments.
 func FirstDocument(name string, data []byte) *Object {
 	o := &Object{Pos: Pos{File: name}}
 	for c := range split(data) {
@@ -150,8 +151,8 @@ func FirstDocument(name string, data []byte) *Object {
 	return o
 }
 
-// NewBuilt is an object that was built. Its fields are looked for where it came from; one that came from no object is at
-// pos.
+// NewBuilt is an object that was built. Its fields are looked for where it came from; one that came from no object is
+// at pos.
 func NewBuilt(content map[string]any, from *Object, pos Pos) *Object {
 	text := func(v any) string { s, _ := v.(string); return s }
 	meta, _ := content["metadata"].(map[string]any)
@@ -169,8 +170,8 @@ func NewBuilt(content map[string]any, from *Object, pos Pos) *Object {
 	return o
 }
 
-// AddBuilt adds objects that were built. Two that are the same are one, the first: several Kustomizations may include one
-// component.
+// AddBuilt adds objects that were built. Two that are the same are one, the first: several Kustomizations may include
+// one component.
 func (s *Set) AddBuilt(objects ...*Object) {
 	for _, o := range objects {
 		if o.Namespace == "" {
@@ -246,7 +247,7 @@ type Raw struct {
 	Item     bool           // one of a list: its document holds others too
 }
 
-// SealedError is an object that is encrypted, and that no key at hand opens. It counts as missing.
+// SealedError is an object that is encrypted, and that no available key opens. It counts as missing.
 type SealedError struct{ Reason string }
 
 func (e *SealedError) Error() string { return "encrypted with SOPS" }
@@ -268,7 +269,7 @@ func (o *Object) Raw() (*Raw, error) {
 	return &Raw{Object: o, Value: value, Document: d.text, Whole: d.whole, Index: d.index, Item: len(o.at.path) > 0}, nil
 }
 
-// NoNamespace tells whether the object was written without a namespace.
+// NoNamespace reports whether the object was written without a namespace.
 func (o *Object) NoNamespace() bool {
 	root, err := o.at.root()
 	return err == nil && scalar(locateRoot(root, o.at.path), "metadata", "namespace") == ""
@@ -325,7 +326,7 @@ func KustomizationFiles() []string {
 	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 }
 
-// IsKustomizationFile tells whether a file of this name says how its directory is built.
+// IsKustomizationFile reports whether a file of this name says how its directory is built.
 func IsKustomizationFile(name string) bool {
 	return slices.Contains(KustomizationFiles(), filepath.Base(name))
 }
@@ -336,8 +337,8 @@ func (s *Set) takeFaults() []error {
 	return faults
 }
 
-// sameBuilt tells whether two objects are the same. Kustomizations of Flux each mark what they build: that is no difference
-// between two of them.
+// sameBuilt reports whether two objects are the same. Kustomizations of Flux each mark what they build: that is no
+// difference between two of them.
 func sameBuilt(a, b *Object) bool {
 	byFlux := func(o *Object) bool { return strings.HasPrefix(o.Built, "Kustomization ") }
 	if byFlux(a) && byFlux(b) {

@@ -34,7 +34,7 @@ const (
 	data // Secrets, ConfigMaps and ServiceAccounts
 	list
 	misnamed   // of a group of ours, but there is no such kind
-	incomplete // one of apiVersion and kind tells that it was meant for Flux, the other is missing
+	incomplete // one of apiVersion and kind shows that it was meant for Flux, the other is missing
 	noObject
 )
 
@@ -57,7 +57,7 @@ func classify(apiVersion, kind string, n *yaml.Node) class {
 	return foreign
 }
 
-// isList tells a List from a kind that merely ends in that word.
+// isList distinguishes a List from a kind that merely ends in that word.
 func isList(group string, n *yaml.Node) bool {
 	items := resolve(at(n, "items"))
 	if items == nil || isNull(items) {

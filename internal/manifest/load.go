@@ -157,7 +157,7 @@ func (l *loader) add(f *File, data []byte) {
 	f.data = data
 }
 
-// isTemplate tells whether a file is to be rendered first: it is among the templates of a chart, and has something to
+// isTemplate reports whether a file is to be rendered first: it is among the templates of a chart, and has something to
 // fill in.
 func isTemplate(name string, data []byte) bool {
 	if !bytes.Contains(data, []byte("{{")) {
@@ -252,7 +252,7 @@ func isManifestName(name string) bool {
 	return false
 }
 
-// found reads a file that nobody named. It need not be a manifest at all: a directory with a Helm chart is full of
+// found reads a file that no one named. It need not be a manifest at all: a directory with a Helm chart is full of
 // templates that only look like YAML.
 func (l *loader) found(name string, walked bool) {
 	info, err := os.Stat(name)
@@ -299,7 +299,7 @@ type sizeTime struct {
 	time time.Time
 }
 
-// has tells whether the file was seen before.
+// has reports whether the file was seen before.
 func (f *files) has(info os.FileInfo) bool {
 	return slices.ContainsFunc(f.bySize[sizeTime{info.Size(), info.ModTime()}], func(other os.FileInfo) bool { return os.SameFile(other, info) })
 }

@@ -62,7 +62,7 @@ func TestSiblings(t *testing.T) {
 	}
 }
 
-// A file that cannot be read is nobody's business unless it may hold what is missing.
+// A file that cannot be read is ignored unless it may hold what is missing.
 func TestBrokenSibling(t *testing.T) {
 	write(t, "-- chart.yaml --\n"+named("chart")+"-- repository.yaml --\n"+repository("podinfo")+"spec: {\n")
 	s, _ := load(t, Options{Files: []string{"chart.yaml"}})

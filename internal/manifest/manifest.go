@@ -77,7 +77,7 @@ type Object struct {
 func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
 
 // Derive returns an object that stands in no file, but follows from this one, as a HelmChart does from a HelmRelease.
-// Its places are this one's: place tells which field of this one a field of it comes from.
+// Its places are this one's: place returns which field of this one a field of it comes from.
 func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
 	derived.Origin, derived.place = o, place
 	derived.Built, derived.Aside, derived.Open, derived.confidential = o.Built, o.Aside, o.Open, o.confidential
@@ -86,8 +86,8 @@ func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
 	return &derived
 }
 
-// PartHint says what to do with an object whose file is named by a kustomization file beside it, "" for others: it may be
-// no more than a patch.
+// PartHint says what to do with an object whose file is named by a kustomization file beside it, "" for others: it may
+// be no more than a patch.
 func (o *Object) PartHint() string {
 	if o.Built != "" {
 		return ""

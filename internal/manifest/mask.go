@@ -61,7 +61,7 @@ func sensitiveValues(line string) []span {
 	return list
 }
 
-// reference tells whether a key names where a secret is, and not the secret.
+// reference reports whether a key names where a secret is, and not the secret.
 func reference(key, value string) bool {
 	key = strings.ToLower(key)
 	if strings.HasSuffix(key, "refs") || strings.HasSuffix(key, "ref") {

@@ -11,7 +11,7 @@ import (
 // maxParents bounds how far up a repository is looked for.
 const maxParents = 100
 
-// bounds keeps what nobody named inside the repositories and directories that were.
+// bounds keeps what no one named inside the repositories and directories that were.
 type bounds struct {
 	roots map[string]string // of the repositories, by the directories that their files were met in
 	named []string          // real paths of the directories that were named

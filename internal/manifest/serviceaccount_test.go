@@ -21,7 +21,7 @@ func TestServiceAccount(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := NewSet("")
-			// However it looks, an account that nobody refers to is no error.
+			// An account that nothing refers to is no error, even if it is malformed.
 			if err := s.Add("f.yaml", []byte("apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: s\n"+tt.rest+"\n")); err != nil {
 				t.Fatal(err)
 			}

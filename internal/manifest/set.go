@@ -301,7 +301,7 @@ func (b *batch) document(d *document) error {
 	return nil
 }
 
-// source is a document whose tree is at hand. The tree is not kept: most documents are never complained about.
+// source is a document whose tree is available. The tree is not kept: most documents have no findings.
 type source struct {
 	*document
 	tree *yaml.Node
@@ -368,7 +368,7 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 	return nil
 }
 
-// kustomization keeps a Kustomization for whoever builds it.
+// kustomization keeps a Kustomization for the caller that builds it.
 func (b *batch) kustomization(src source, o *Object) error {
 	content, err := src.object(src.tree, o.at.path)
 	if err != nil {

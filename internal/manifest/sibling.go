@@ -98,7 +98,7 @@ type brokenFile struct {
 	text []byte
 }
 
-// readBeside reads the manifests beside the named files. What cannot be read is no error: nobody asked for it.
+// readBeside reads the manifests beside the named files. What cannot be read is no error: no one asked for it.
 func (l *loader) readBeside() {
 	budget := maxSiblings
 	for _, dir := range l.in.dirs {
@@ -136,7 +136,7 @@ func (l *loader) referable(list []*File, name string) []*File {
 	return append(list, &File{Name: name, aside: true, data: data})
 }
 
-// referable tells whether a file may hold what something refers to.
+// referable reports whether a file may hold what something refers to.
 func referable(data []byte) bool {
 	return bytes.Contains(data, []byte("toolkit.fluxcd.io")) || begins(data) || bytes.Contains(data, []byte("Secret")) ||
 		bytes.Contains(data, []byte("ServiceAccount")) || bytes.Contains(data, []byte("ConfigMap"))

@@ -31,7 +31,8 @@ func (l *loader) lookupDirs(dirs []string) {
 	}
 }
 
-// readAround reads what the lookup directories hold, at every depth. What cannot be read is no error: nobody asked for it.
+// readAround reads what the lookup directories hold, at every depth. What cannot be read is no error: no one asked for
+// it.
 func (l *loader) readAround() {
 	l.walkAway(func(name string) error {
 		if l.ctx.Err() != nil {
@@ -100,7 +101,7 @@ func (s *Set) stepsTo(dir string) int {
 	return least
 }
 
-// StepsBetween counts the directories between two, up and down. It is false if nobody can tell.
+// StepsBetween counts the directories between two, up and down. It returns false if that is not known.
 func StepsBetween(from, to string) (int, bool) {
 	if filepath.IsAbs(from) != filepath.IsAbs(to) {
 		var errs [2]error
@@ -120,7 +121,7 @@ func StepsBetween(from, to string) (int, bool) {
 	return strings.Count(filepath.ToSlash(rel), "/") + 1, true
 }
 
-// sameText tells whether two objects were written in the same words. An object in a List is only the same as itself.
+// sameText reports whether two objects were written in the same words. An object in a List is only the same as itself.
 func (o *Object) sameText(other *Object) bool {
 	if o.at.doc == nil || other.at.doc == nil || len(o.at.path) > 0 || len(other.at.path) > 0 {
 		return false

@@ -39,8 +39,8 @@ func (d *document) syntaxError(err error) error {
 	return e
 }
 
-// failingLine is the last line of the shortest text that fails in the same way. The YAML library itself tells where the
-// surrounding block begins, which may be a hundred lines earlier, and sometimes one line less than that.
+// failingLine is the last line of the shortest text that fails in the same way. The YAML library itself reports where
+// the surrounding block begins, which may be a hundred lines earlier, and sometimes one line less than that.
 func failingLine(text []byte, msg string) int {
 	fails := func(lines int) bool {
 		err := scan(bytes.NewReader(text[:lineOffset(text, lines)]))
