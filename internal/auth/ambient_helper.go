@@ -15,7 +15,7 @@ import (
 
 const (
 	// helperTimeout bounds one run of a credential helper. One that asks a cloud answers in seconds; one that waits for
-	// somebody to unlock a key ring is not going to get that here.
+	// a person to unlock a key ring is not going to get that here.
 	helperTimeout = 30 * time.Second
 	// helperGrace is how long a killed helper may keep its pipes open, through children of its own.
 	helperGrace = time.Second
@@ -75,8 +75,8 @@ func (a *Ambient) askHelper(ctx context.Context, name, host string) (Credential,
 	return run.cred, run.err
 }
 
-// runHelper speaks docker's credential helper protocol. Whatever a helper prints when it fails is not repeated: nobody
-// knows what is in it.
+// runHelper speaks docker's credential helper protocol. Whatever a helper prints when it fails is not repeated: it is
+// not known what is in it.
 func (a *Ambient) runHelper(ctx context.Context, name, host string) (Credential, error) {
 	path, err := a.findHelper(name)
 	if err != nil {
@@ -144,8 +144,8 @@ func (a *Ambient) findHelper(name string) (string, error) {
 	return "", errHelperMissing
 }
 
-// boundedBuffer keeps at most maxHelperBytes and reports more as an error, which ends the copy. The buffer is not embedded:
-// its ReadFrom would know no bound.
+// boundedBuffer keeps at most maxHelperBytes and reports more as an error, which ends the copy. The buffer is not
+// embedded: its ReadFrom would know no bound.
 type boundedBuffer struct {
 	buffer bytes.Buffer
 	full   bool

@@ -45,7 +45,7 @@ type CloudOptions struct {
 
 	// Of a manifest: they lead to where the keys of its Secrets log in, and the identity of the machine never.
 
-	Identity *Identity // its authorities are trusted; it is not shown to anybody
+	Identity *Identity // its authorities are trusted; it is not shown to any server
 	Proxy    *Proxy
 
 	Reach Reach // of the identity of the machine
@@ -103,8 +103,8 @@ func (e *CloudError) Unwrap() error { return e.Err }
 // AuthFailure is true.
 func (e *CloudError) AuthFailure() bool { return true }
 
-// Transient tells whether asking again may help: the cloud had a bad moment, or could not be reached. That no metadata
-// server answers is no reason to ask again: this does not run where there is one.
+// Transient reports whether asking again may help: the cloud had a bad moment, or could not be reached. That no
+// metadata server answers is no reason to ask again: this does not run where there is one.
 func (e *CloudError) Transient() bool {
 	if code := cloudStatus(e.Err); code != 0 {
 		return code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500
@@ -125,7 +125,7 @@ func (e *CloudError) Transient() bool {
 	return errors.Is(e.Err, context.DeadlineExceeded)
 }
 
-// Hint tells what to do, or is empty.
+// Hint says what to do, or is empty.
 func (e *CloudError) Hint() string { return e.hint }
 
 func isMetadataAddr(addr net.Addr) bool {
@@ -181,7 +181,8 @@ type cloudLogin struct {
 }
 
 // Logins logs in to a registry, now, so that a login that fails is not mistaken for a registry that refuses. It may be
-// renewed later. An error is a *CloudError. For a route that a manifest chose nobody is asked, and there is no login.
+// renewed later. An error is a *CloudError. For a route that a manifest chose no server is asked, and there is no
+// login.
 func (c *Cloud) Logins(ctx context.Context, provider string, to Route) (Logins, error) {
 	l := &cloudLogins{cloud: c, key: cloudKey{provider, RegistryHost(to.host())}}
 	_, err := l.login(ctx, to, "")
@@ -201,7 +202,7 @@ func (l *cloudLogins) source() string { return "the identity of this machine at 
 // withheld returns a *WithheldError for a route that the login does not take.
 func (l *cloudLogins) withheld(_ context.Context, on Route) error {
 	if cloudOf(l.key.host) != l.key.provider && l.cloud.reach != ReachNowhere {
-		return nil // asking fails, and shows nobody anything
+		return nil // asking fails, and discloses nothing
 	}
 	return on.withhold(l.source(), l.cloud.reach)
 }
@@ -287,7 +288,7 @@ func CloudPermission(host string) string {
 	return ""
 }
 
-// cloudOf tells whose registry a host is by its name.
+// cloudOf returns the cloud whose registry a host is, by its name.
 func cloudOf(host string) string {
 	_, aws := parseECR(host)
 	switch {
@@ -328,8 +329,8 @@ func (t *cloudTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.cloud.RoundTrip(r)
 }
 
-// isMetadataHost tells whether a host is this machine's neighbour: link-local, loopback, Google's name for its server,
-// the unique local address of Amazon's.
+// isMetadataHost reports whether a host is this machine's neighbour: link-local, loopback, Google's name for its
+// server, the unique local address of Amazon's.
 func isMetadataHost(host string) bool {
 	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// maxDockerConfigBytes bounds one docker configuration. The largest Secret that Kubernetes keeps is 1 MiB, and nobody logs
-// in to that many registries.
+// maxDockerConfigBytes bounds one docker configuration. The largest Secret that Kubernetes keeps is 1 MiB, and no one
+// logs in to that many registries.
 const maxDockerConfigBytes = 1 << 20
 
 // dockerHub is the one name that Docker Hub's several host names are reduced to.
@@ -21,7 +21,8 @@ const dockerHub = "docker.io"
 // dockerHubLogin is the key under which docker login stores the login to Docker Hub, and under which helpers are asked.
 const dockerHubLogin = "https://index.docker.io/v1/"
 
-// DockerConfig holds the logins of a docker config.json, a containers auth.json or a kubernetes.io/dockerconfigjson Secret.
+// DockerConfig holds the logins of a docker config.json, a containers auth.json or a kubernetes.io/dockerconfigjson
+// Secret.
 type DockerConfig struct {
 	entries []dockerEntry
 	store   string            // credsStore
@@ -67,8 +68,8 @@ func (e *dockerJSONError) Error() string {
 	return "invalid JSON"
 }
 
-// ParseDockerConfig reads a docker configuration. An entry whose credential is malformed is only an error once it is asked
-// for: it may be for a registry that nobody uses.
+// ParseDockerConfig reads a docker configuration. An entry whose credential is malformed is only an error once it is
+// asked for: it may be for a registry that is not used.
 func ParseDockerConfig(data []byte) (*DockerConfig, error) {
 	if len(data) > maxDockerConfigBytes {
 		return nil, errDockerConfigSize
@@ -141,8 +142,8 @@ func (c *DockerConfig) knows(host string) bool {
 	return own || len(c.of(host)) > 0
 }
 
-// find returns the entry that is meant for the repository: the one with the longest matching namespace, then the one for
-// the whole registry. docker ignores what follows the host in a key that is written as a URL, and so does this.
+// find returns the entry that is meant for the repository: the one with the longest matching namespace, then the one
+// for the whole registry. docker ignores what follows the host in a key that is written as a URL, and so does this.
 func (c *DockerConfig) find(host, repository string) (dockerEntry, bool) {
 	host = RegistryHost(host)
 	best, found := dockerEntry{}, false
@@ -186,7 +187,8 @@ func underPath(repository, namespace string) bool {
 	return repository == namespace || strings.HasPrefix(repository, namespace+"/")
 }
 
-// helper names the credential helper that is responsible for the host, and whether it was configured for this very host.
+// helper names the credential helper that is responsible for the host, and whether it was configured for this very
+// host.
 func (c *DockerConfig) helper(host string) (name string, own bool) {
 	if name := c.helpers[RegistryHost(host)]; name != "" {
 		return name, true

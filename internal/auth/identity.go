@@ -74,8 +74,8 @@ func (id *Identity) WithUserinfo(u *url.Userinfo) *Identity {
 	return newIdentity(s)
 }
 
-// Basic returns the user name and the password, and whether they are to be sent. From Secrets and logins one without the
-// other never is. Those of an ambient identity are for its own transport alone.
+// Basic returns the user name and the password, and whether they are to be sent. From Secrets and logins one without
+// the other never is. Those of an ambient identity are for its own transport alone.
 func (id *Identity) Basic() (username, password string, ok bool) {
 	if id.IsAmbient() {
 		return "", "", false
@@ -156,7 +156,7 @@ func (id *Identity) reveal() secrets {
 }
 
 // Key is equal for two identities iff their credentials and TLS settings are. It cannot be turned back into them, and
-// means nothing to another process: it is made with a key that nobody keeps.
+// means nothing to another process: it is made with a key that is not kept.
 func (id *Identity) Key() string {
 	s := id.reveal()
 	mac := hmac.New(sha256.New, processKey())

@@ -76,7 +76,7 @@ func (e *invalidProxyError) Hint() string {
 	return "correct the environment variable " + e.variable + ", as in http://proxy.example.org:3128, or unset it"
 }
 
-// ProxyError tells that a proxy did not open a tunnel.
+// ProxyError reports that a proxy did not open a tunnel.
 type ProxyError struct {
 	Code int
 }
@@ -85,7 +85,7 @@ func (e *ProxyError) Error() string {
 	return fmt.Sprintf("the proxy answered %d %s", e.Code, http.StatusText(e.Code))
 }
 
-// Hint tells what to do.
+// Hint says what to do.
 func (e *ProxyError) Hint() string {
 	if e.Code == http.StatusProxyAuthRequired {
 		return "the proxy wants credentials: write them into the Secret of spec.proxySecretRef, or into HTTPS_PROXY or HTTP_PROXY as http://user:password@host:port"

@@ -51,7 +51,7 @@ func NewProxy(name string, data map[string][]byte) (*Proxy, error) {
 // URL is the proxy's URL with its user and password, for those who speak its protocol themselves.
 func (p *Proxy) URL() *url.URL { return p.address() }
 
-// Key is equal for equal proxies, and tells nothing about them. That of no proxy is empty.
+// Key is equal for equal proxies, and discloses nothing about them. That of no proxy is empty.
 func (p *Proxy) Key() string {
 	if p == nil {
 		return ""
@@ -59,7 +59,8 @@ func (p *Proxy) Key() string {
 	return NewBasic("proxy", p.address().String()).Key()
 }
 
-// getenv is an environment in which everything goes through this proxy, whatever NO_PROXY says: it was asked for by name.
+// getenv is an environment in which everything goes through this proxy, whatever NO_PROXY says: it was asked for by
+// name.
 func (p *Proxy) getenv() func(string) string {
 	address := p.address().String()
 	return func(name string) string {

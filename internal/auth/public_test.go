@@ -75,7 +75,8 @@ func TestPrivateRedirects(t *testing.T) {
 	}
 }
 
-// Helm's own login for a repository leads nobody to private addresses either, nor does passCredentials take it elsewhere.
+// Helm's own login for a repository is not sent to private addresses either, nor does passCredentials send it
+// elsewhere.
 func TestAmbientRepository(t *testing.T) {
 	w := newCloudWorld(t)
 	home := w.serve(t, "repo.test:443", func(http.ResponseWriter, *http.Request) {})

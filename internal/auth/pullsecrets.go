@@ -36,7 +36,7 @@ type pullEntry struct {
 }
 
 // NewPullSecrets reads the Secrets in their order. Those of a type that holds no docker configuration are passed over
-// and told; if no other is there, the result is nil.
+// and reported; if no other is there, the result is nil.
 func NewPullSecrets(secrets []*manifest.Secret) (*PullSecrets, []string, error) {
 	p := &PullSecrets{}
 	var warnings []string

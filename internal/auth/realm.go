@@ -25,10 +25,10 @@ func (e *RealmError) Error() string {
 	return fmt.Sprintf("registry '%s' names '%s' as its token server, which is refused: %s", e.Registry, e.Realm, e.Reason)
 }
 
-// AuthFailure is true: nobody could log in.
+// AuthFailure is true: the login is not possible.
 func (e *RealmError) AuthFailure() bool { return true }
 
-// Hint tells what to do.
+// Hint says what to do.
 func (e *RealmError) Hint() string {
 	return "credentials are only sent to token servers at public https addresses, or on the registry's own host"
 }
@@ -46,14 +46,14 @@ func specialPrefixes() []netip.Prefix {
 	}
 }
 
-// isInside tells whether an address is a loopback, private or link-local one, or otherwise not public.
+// isInside reports whether an address is a loopback, private or link-local one, or otherwise not public.
 func isInside(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() ||
 		slices.ContainsFunc(specialPrefixes(), func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// isInsideName tells whether a URL's host is written as such an address, or is a name for this machine.
+// isInsideName reports whether a URL's host is written as such an address, or is a name for this machine.
 func isInsideName(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return isInside(a)
@@ -63,8 +63,8 @@ func isInsideName(host string) bool {
 }
 
 // checkRealm decides whether a registry's credentials may be shown to the token server that it names: over https, or
-// http if the registry is reached over http itself, and not on an inside address unless that is the registry's own host.
-// Names are judged again when they are dialled, by realmGuard.
+// http if the registry is reached over http itself, and not on an inside address unless that is the registry's own
+// host. Names are judged again when they are dialled, by realmGuard.
 func checkRealm(realm string, registry *url.URL) (*url.URL, error) {
 	refuse := func(shown, reason string) error {
 		return &RealmError{Registry: registry.Host, Realm: shown, Reason: reason}
@@ -128,8 +128,8 @@ func (g *realmGuard) realmDial(dial DialFunc, realm *url.URL) DialFunc {
 	}
 }
 
-// awayDial refuses connections to other hosts, where a registry redirects to, that turn out to be inside. A registry that
-// is inside may redirect to its neighbours.
+// awayDial refuses connections to other hosts, where a registry redirects to, that turn out to be inside. A registry
+// that is inside may redirect to its neighbours.
 func (g *realmGuard) awayDial(dial DialFunc, guarded bool) DialFunc {
 	if !guarded {
 		return dial

@@ -84,7 +84,7 @@ func redactUserinfo(raw string) string {
 // tokenIsUsername is the password that GitHub documents for a token that takes the place of the user name.
 const tokenIsUsername = "x-oauth-basic"
 
-// publicUsername tells whether a user name without password is no secret: SSH has its secrets elsewhere.
+// publicUsername reports whether a user name without password is no secret: SSH has its secrets elsewhere.
 func publicUsername(scheme, username string) bool {
 	return username == "git" || scheme == "ssh://" || scheme == "git+ssh://"
 }

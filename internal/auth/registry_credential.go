@@ -44,7 +44,7 @@ func IdentityTokenCredential(token string) Credential {
 	return newCredential(login{identityToken: token})
 }
 
-// IsZero tells whether there is nothing to show: the request is anonymous.
+// IsZero reports whether there is nothing to show: the request is anonymous.
 func (c Credential) IsZero() bool { return c.reveal == nil }
 
 func (c Credential) login() login {

@@ -23,7 +23,7 @@ func (e *RegistrySecretError) Error() string { return e.Reason }
 // AuthFailure is true.
 func (e *RegistrySecretError) AuthFailure() bool { return true }
 
-// Hint tells what to do, or is empty.
+// Hint says what to do, or is empty.
 func (e *RegistrySecretError) Hint() string { return e.hint }
 
 // RegistrySecret reads the login to a registry from the Secret of a HelmRepository, as source-controller does: a docker

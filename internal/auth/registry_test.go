@@ -90,7 +90,7 @@ func wantRequests(t *testing.T, s *helmtest.Server, want int) {
 	}
 }
 
-// wants is a registry that lets in whoever has the token, and sends others to the realm.
+// wants is a registry that accepts the token, and sends requests without it to the realm.
 func wants(header func() string, realm string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != header() {

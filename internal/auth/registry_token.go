@@ -25,7 +25,7 @@ const (
 	tokenLeeway      = 10 * time.Second
 	// maxTokenLife keeps absurd lifetimes from overflowing.
 	maxTokenLife = 24 * time.Hour
-	// tokenClientID is what token servers are told who is asking, where they want to know.
+	// tokenClientID identifies this client to token servers that ask for it.
 	tokenClientID = "helmsrc"
 )
 
@@ -50,7 +50,7 @@ func (e *TokenError) Error() string {
 	return text
 }
 
-// AuthFailure tells a refusal from a failure. Some servers answer 400 to a password that they do not know.
+// AuthFailure reports whether the login was refused. Some servers answer 400 to a password that they do not know.
 func (e *TokenError) AuthFailure() bool {
 	switch e.Code {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
@@ -59,7 +59,7 @@ func (e *TokenError) AuthFailure() bool {
 	return false
 }
 
-// Transient tells whether asking again may help.
+// Transient reports whether asking again may help.
 func (e *TokenError) Transient() bool {
 	switch e.Code {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,

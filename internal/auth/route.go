@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A Route is how the connections to one host are made, and thereby who chose it. It is made of everything that a manifest
-// can say about connections; transports make theirs of the same values.
+// A Route is how the connections to one host are made, and thereby who chose it. It is made of everything that a
+// manifest can say about connections; transports make theirs of the same values.
 //
-// What the environment brings (logins of docker, podman and helm, the identity of the machine) is handed out for a Route
-// and nothing else, and only for one that no manifest chose: TLS that is verified with the system's authorities, through
-// the environment's proxy. Within this machine plain HTTP is as good. What the Secrets of a manifest bring goes wherever
-// the manifest says.
+// What the environment brings (logins of docker, podman and helm, the identity of the machine) is handed out for a
+// Route and nothing else, and only for one that no manifest chose: TLS that is verified with the system's authorities,
+// through the environment's proxy. Within this machine plain HTTP is as good. What the Secrets of a manifest bring goes
+// wherever the manifest says.
 type Route struct {
 	to       *url.URL
 	identity *Identity
@@ -95,7 +95,7 @@ func (e *WithheldError) Hint() string {
 	return "refer with spec.secretRef to a Secret with the login, or, if every manifest is your own, use --ambient-credentials=anywhere"
 }
 
-// AuthFailure is true: nobody can log in.
+// AuthFailure is true: the login is not possible.
 func (e *WithheldError) AuthFailure() bool { return true }
 
 // Transient is false.

@@ -182,7 +182,7 @@ func (s *secrets) checkTLSKeys(secret *manifest.Secret) error {
 	return &incompleteTLSError{secret: ref(secret), cert: cert, key: key}
 }
 
-// An incompleteTLSError tells which TLS keys a Secret lacks.
+// An incompleteTLSError says which TLS keys a Secret lacks.
 type incompleteTLSError struct {
 	secret    string
 	cert, key bool

@@ -21,8 +21,8 @@ const (
 	awsDefaultRegion = "us-east-1"
 )
 
-// awsDomain is what the names of AWS's own services end in, in every partition. Customers have names below it, too: what
-// comes before has to be that of a service.
+// awsDomain is what the names of AWS's own services end in, in every partition. Customers have names below it, too:
+// what comes before has to be that of a service.
 const awsDomain = `(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|api\.aws|api\.amazonwebservices\.(?:com\.cn|eu)|` +
 	`c2s\.ic\.gov|sc2s\.sgov\.gov|cloud\.adc-e\.uk|csp\.hci\.ic\.gov)$`
 
@@ -49,7 +49,7 @@ type AWSKeys struct {
 
 // MachineAWSStorage returns the identity of this machine or job for a bucket: the keys of the environment, or what the
 // SDK's default chain finds. The region may be empty; sts is the endpoint of STS that a manifest names, mostly none. A
-// route that a manifest chose is a *WithheldError. Nobody is asked before the first keys.
+// route that a manifest chose is a *WithheldError. No server is asked before the first keys are needed.
 func MachineAWSStorage(o CloudOptions, on Route, region, sts string) (*AWSStorage, error) {
 	if err := on.withhold("the identity of this machine at aws", o.Reach); err != nil && s3Host.MatchString(on.to.Hostname()) {
 		return nil, err
@@ -110,7 +110,7 @@ func containersBy(client *http.Client) func(*config.LoadOptions) error {
 
 var errNoAWSKeys = errors.New("this machine has no identity at AWS")
 
-// checkHosts refuses to show the identity to anybody but AWS, unless the manifests are all the user's own.
+// checkHosts refuses to show the identity to any server but AWS, unless the manifests are all the user's own.
 func (s *AWSStorage) checkHosts() error {
 	if s.options.Reach == ReachAnywhere {
 		return nil

@@ -38,7 +38,7 @@ type AzureStorage struct {
 }
 
 // NewAzureStorage returns the identity that a Secret names: that of a client with its secret or its certificate, or the
-// machine's of this client ID. If it names none, nil. Nobody is asked before the first token.
+// machine's of this client ID. If it names none, nil. No server is asked before the first token is needed.
 // A route that a manifest chose is a *WithheldError if the machine's own identity is asked for.
 func NewAzureStorage(o CloudOptions, on Route, data map[string][]byte) (*AzureStorage, error) {
 	host := on.to.Hostname()
@@ -73,8 +73,8 @@ func NewAzureStorage(o CloudOptions, on Route, data map[string][]byte) (*AzureSt
 
 const azureMachine = "the identity of this machine at azure"
 
-// MachineAzureStorage returns the identity of this machine or job. The authority is that of a Secret, if it is not empty: it
-// has to be one of Microsoft's. A route that a manifest chose is a *WithheldError.
+// MachineAzureStorage returns the identity of this machine or job. The authority is that of a Secret, if it is not
+// empty: it has to be one of Microsoft's. A route that a manifest chose is a *WithheldError.
 func MachineAzureStorage(o CloudOptions, on Route, authority string) (*AzureStorage, error) {
 	host := on.to.Hostname()
 	if err := on.withhold(azureMachine, o.Reach); err != nil && isAzureStorage(host) {
@@ -207,7 +207,7 @@ func isMicrosoft(authority string) bool {
 	return false
 }
 
-// A foreignAuthorityError says that the credentials of this machine or job were to be shown to somebody else's authority.
+// A foreignAuthorityError says that the credentials of this machine or job were to be shown to a foreign authority.
 type foreignAuthorityError struct{}
 
 func (*foreignAuthorityError) Error() string {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/oauth2/google"
 )
 
-// storageScope lets a token read objects and nothing else. It is also the narrowest that Artifact Registry and Container
-// Registry accept.
+// storageScope lets a token read objects and nothing else. It is also the narrowest that Artifact Registry and
+// Container Registry accept.
 const storageScope = "https://www.googleapis.com/auth/devstorage.read_only"
 
 // GoogleStorage gives the access tokens for Google's object store. It is safe for use by many goroutines.
@@ -30,8 +30,8 @@ type GoogleStorage struct {
 }
 
 // MachineGoogleStorage takes the identity of this machine: the application default credentials. It goes to Google's own
-// hosts only: elsewhere asking for a token fails. A route to them that a manifest chose is a *WithheldError. Nobody is asked
-// before the first token.
+// hosts only: elsewhere asking for a token fails. A route to them that a manifest chose is a *WithheldError. No server
+// is asked before the first token is needed.
 func MachineGoogleStorage(o CloudOptions, on Route) (*GoogleStorage, error) {
 	host := on.to.Hostname()
 	if err := on.withhold("the identity of this machine at gcp", o.Reach); err != nil && isGoogleStorage(host) {
@@ -47,7 +47,7 @@ func MachineGoogleStorage(o CloudOptions, on Route) (*GoogleStorage, error) {
 	}}, nil
 }
 
-// NewGoogleStorage reads the key of a service account in a Secret. Nobody is asked before the first token.
+// NewGoogleStorage reads the key of a service account in a Secret. No server is asked before the first token is needed.
 func NewGoogleStorage(o CloudOptions, host string, key []byte) (*GoogleStorage, error) {
 	s := &GoogleStorage{host: host, now: o.Now, turn: make(chan struct{}, 1)}
 	client := cloudClient(o)
@@ -163,7 +163,7 @@ func isGoogleStorage(host string) bool {
 	return strings.HasSuffix(strings.ToLower(host), ".googleapis.com")
 }
 
-// A foreignStorageError tells that this machine's identity was to be shown to somebody else.
+// A foreignStorageError reports that this machine's identity was to be shown to a foreign server.
 type foreignStorageError struct{ provider, host string }
 
 func (e *foreignStorageError) Error() string {

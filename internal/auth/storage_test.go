@@ -165,7 +165,7 @@ func wantAzureToken(t *testing.T, o auth.CloudOptions, to auth.Route, authority 
 	}
 }
 
-// The authority of a client secret in the same Secret may be anybody's, over https.
+// The authority of a client secret in the same Secret may be any server, over https.
 func TestAzureSecretAuthority(t *testing.T) {
 	w := newCloudWorld(t)
 	for authority, ok := range map[string]bool{"https://login.test/": true, "http://login.test/": false, "login.test": false, "https://u:p@login.test/": false, "https://login.test/?x=": false} {

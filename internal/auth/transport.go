@@ -103,7 +103,7 @@ func (o TransportOptions) Withheld() error {
 	return NewRoute(o.Base, o.Identity, o.Proxy).withhold(o.Identity.reveal().source, o.Identity.reveal().reach)
 }
 
-// trusts tells whether the identity may go where the request goes.
+// trusts reports whether the identity may go where the request goes.
 func (t *transport) trusts(r *http.Request) bool {
 	base := t.options.Base
 	switch {
@@ -126,7 +126,7 @@ func (t *transport) CloseIdleConnections() {
 	t.away.CloseIdleConnections()
 }
 
-// SameOrigin tells whether scheme, host and port are equal, where a port that is not written is the scheme's own.
+// SameOrigin reports whether scheme, host and port are equal, where a port that is not written is the scheme's own.
 func SameOrigin(a, b *url.URL) bool {
 	return Origin(a) == Origin(b)
 }
@@ -143,7 +143,7 @@ func Origin(u *url.URL) string {
 
 type foreignKey struct{}
 
-// Foreign marks the requests of a context as going where nobody sent them but another server, with a redirect: the
+// Foreign marks the requests of a context as going where another server sent them, with a redirect: the
 // identity stays at home, whatever PassCredentials says.
 func Foreign(ctx context.Context) context.Context { return context.WithValue(ctx, foreignKey{}, true) }
 
