@@ -140,7 +140,7 @@ func (a *ahead) drain() error {
 	}
 }
 
-// failed tells whether the transfer has ended otherwise than with the end of the file, as far as was read.
+// failed reports whether the transfer has ended otherwise than with the end of the file, as far as was read.
 func (a *ahead) failed() bool { return a.err != nil && !errors.Is(a.err, io.EOF) }
 
 // halt ends the other goroutine, wherever it is. Closing what it reads from ends a read that waits.

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// CertificateHint is what to do about a certificate that no authority can make good, "" for other errors. It says which one and until when it is valid.
+// CertificateHint is what to do about a certificate that no authority can make good, "" for other errors. It says which
+// one and until when it is valid.
 func CertificateHint(err error) string {
 	var invalid x509.CertificateInvalidError
 	var host x509.HostnameError
@@ -26,7 +27,7 @@ func CertificateHint(err error) string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// certificateNames are the hosts that a certificate is for, or whom it names where there are none.
+// certificateNames returns the hosts that a certificate is for, or its subject where there are none.
 func certificateNames(c *x509.Certificate) string {
 	names := slices.Clone(c.DNSNames)
 	for _, ip := range c.IPAddresses {

@@ -20,7 +20,7 @@ const (
 	DigestIgnore
 )
 
-// A DigestError tells that an archive is not the one that the index names.
+// A DigestError reports that an archive is not the one that the index names.
 type DigestError struct {
 	File string
 	Err  error // *digest.MismatchError

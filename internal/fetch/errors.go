@@ -26,10 +26,10 @@ type StatusError struct {
 // Error has a space before the colon because Helm, and so source-controller, prints one.
 func (e *StatusError) Error() string { return fmt.Sprintf("failed to fetch %s : %s", e.URL, e.Status) }
 
-// Transient tells whether asking again may help.
+// Transient reports whether asking again may help.
 func (e *StatusError) Transient() bool { return TransientStatus(e.Code) }
 
-// AuthFailure tells whether the server wants other credentials.
+// AuthFailure reports whether the server wants other credentials.
 func (e *StatusError) AuthFailure() bool {
 	return e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
 }
@@ -37,7 +37,7 @@ func (e *StatusError) AuthFailure() bool {
 // RetryAfter is the wait that the server asks for, or 0.
 func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 
-// Hint tells what to do, or is empty.
+// Hint says what to do, or is empty.
 func (e *StatusError) Hint() string { return e.Advice }
 
 func TransientStatus(code int) bool {
@@ -131,10 +131,10 @@ func (e *RequestError) Error() string {
 
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// Transient tells whether asking again may help.
+// Transient reports whether asking again may help.
 func (e *RequestError) Transient() bool { return TransientRequest(e.Err) }
 
-// Hint tells what to do, or is empty.
+// Hint says what to do, or is empty.
 func (e *RequestError) Hint() string { return e.Advice }
 
 // NewRequestError describes a failed request or a failed read of its answer. What ended the context is the reason, if
@@ -146,7 +146,7 @@ func NewRequestError(ctx context.Context, requested string, err error) *RequestE
 	return &RequestError{URL: auth.RedactURL(requested), Err: err}
 }
 
-// EndOf returns why a context has ended. A cause that does not say that it is transient is somebody's decision.
+// EndOf returns why a context has ended. A cause that does not say that it is transient is a decision of the caller.
 func EndOf(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.Canceled) || Transient(cause) {
@@ -163,7 +163,7 @@ func (e *canceledError) Unwrap() error { return e.cause }
 
 func (e *canceledError) Is(target error) bool { return target == context.Canceled }
 
-// A SizeError tells that something is larger than it may be.
+// A SizeError reports that something is larger than it may be.
 type SizeError struct{ text string }
 
 func (e *SizeError) Error() string { return e.text }
@@ -171,7 +171,7 @@ func (e *SizeError) Error() string { return e.text }
 // TooLarge is true: an option can raise the limit.
 func (e *SizeError) TooLarge() bool { return true }
 
-// TLSFailure tells whether a certificate is the reason, or another failure of a handshake.
+// TLSFailure reports whether a certificate is the reason, or another failure of a handshake.
 func TLSFailure(err error) bool { return CertificateFailure(err) || TLSAlert(err) }
 
 // MaxName is how much of a name that a server made up is shown, in characters.
@@ -185,7 +185,7 @@ func TooLargeArchive(file string, limit int64) error {
 	return &SizeError{fmt.Sprintf("size of chart '%s' exceeds '%d' bytes limit", file, limit)}
 }
 
-// A NotSupportedError tells what is not implemented yet.
+// A NotSupportedError says what is not implemented yet.
 type NotSupportedError struct{ What string }
 
 func (e *NotSupportedError) Error() string { return e.What + " is not supported yet" }

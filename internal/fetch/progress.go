@@ -25,7 +25,7 @@ func WithProgress(ctx context.Context, report func(Progress)) context.Context {
 	return context.WithValue(ctx, progressKey{}, report)
 }
 
-// Report tells the context's function, if there is one.
+// Report calls the context's function, if there is one.
 func Report(ctx context.Context, p Progress) {
 	if f, ok := ctx.Value(progressKey{}).(func(Progress)); ok && f != nil {
 		f(p)
@@ -34,8 +34,8 @@ func Report(ctx context.Context, p Progress) {
 
 type warningKey struct{}
 
-// WithWarnings makes every operation under the context tell the function what the user should know although it is no
-// failure. It is called from the goroutine of the operation.
+// WithWarnings makes every operation under the context call the function with what the user should know although it is
+// no failure. It is called from the goroutine of the operation.
 func WithWarnings(ctx context.Context, f func(error)) context.Context {
 	return context.WithValue(ctx, warningKey{}, f)
 }

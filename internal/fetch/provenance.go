@@ -8,7 +8,8 @@ const ProvenanceSuffix = ".prov"
 // MaxProvenanceBytes is far above what a signed Chart.yaml and a hash have.
 const MaxProvenanceBytes = 1 << 20
 
-// A ProvenanceError tells that a provenance file is not there, or too big to be one. The former matches fs.ErrNotExist.
+// A ProvenanceError reports that a provenance file is not there, or too big to be one. The former matches
+// fs.ErrNotExist.
 type ProvenanceError struct {
 	File string
 	Err  error

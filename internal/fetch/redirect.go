@@ -39,7 +39,7 @@ func Redirect(answer *http.Response, from *url.URL) (*url.URL, error) {
 	return to, nil
 }
 
-// SameSite tells whether credentials that were meant for one URL may follow a redirect to another one, as net/http
+// SameSite reports whether credentials that were meant for one URL may follow a redirect to another one, as net/http
 // judges: the same host on any port, or a host below it. It matters only with passCredentials. A server that redirects
 // to a blob store signs the URL, and blob stores refuse signed requests that carry credentials as well.
 func SameSite(from, to *url.URL) bool {

@@ -83,7 +83,7 @@ func (e *interruptedError) Unwrap() []error { return []error{e.cause, e.last} }
 
 func (e *interruptedError) Transient() bool { return Transient(e.cause) }
 
-// A waitError tells that a server wants a longer wait than there is time for.
+// A waitError reports that a server wants a longer wait than there is time for.
 type waitError struct {
 	err        error
 	wait, left time.Duration

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// LooksLikeGzip tells whether a file begins as compressed ones do.
+// LooksLikeGzip reports whether a file begins as compressed ones do.
 func LooksLikeGzip(head []byte) bool { return bytes.HasPrefix(head, []byte{0x1f, 0x8b}) }
 
-// LooksLikeHTML tells whether a file begins as web pages do.
+// LooksLikeHTML reports whether a file begins as web pages do.
 func LooksLikeHTML(head []byte) bool {
 	text := strings.ToLower(string(bytes.TrimLeft(head, "\ufeff \t\r\n")))
 	for _, start := range []string{"<!doctype html", "<html", "<head", "<!--", "<script"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 )
 
-// Transient tells whether a later attempt may succeed without anybody changing anything. Errors that know are asked;
+// Transient reports whether a later attempt may succeed without any change. Errors that know are asked;
 // of the others, network failures are transient: refused and reset connections, timeouts, failed name resolution.
 func Transient(err error) bool {
 	var e interface{ Transient() bool }
@@ -22,7 +22,7 @@ func Transient(err error) bool {
 	return networkFailure(err)
 }
 
-// AuthFailure tells whether credentials or certificates are the reason: 401, 403, a TLS alert, a certificate that
+// AuthFailure reports whether credentials or certificates are the reason: 401, 403, a TLS alert, a certificate that
 // one side does not accept.
 func AuthFailure(err error) bool {
 	var e interface{ AuthFailure() bool }
@@ -79,7 +79,7 @@ type http2StreamError struct {
 
 func (e http2StreamError) Error() string { return "stream error" }
 
-// CertificateFailure tells whether the server's certificate was refused.
+// CertificateFailure reports whether the server's certificate was refused.
 func CertificateFailure(err error) bool {
 	var (
 		verification *tls.CertificateVerificationError
@@ -92,8 +92,8 @@ func CertificateFailure(err error) bool {
 		errors.As(err, &invalid) || errors.As(err, &roots)
 }
 
-// TLSAlert tells whether one side ended the handshake or the connection with an alert. Package tls has no exported
-// type for it; it is told by the name of the operation, which is part of net.OpError's documented fields.
+// TLSAlert reports whether one side ended the handshake or the connection with an alert. Package tls has no exported
+// type for it; it is recognized by the name of the operation, which is part of net.OpError's documented fields.
 func TLSAlert(err error) bool {
 	var op *net.OpError
 	var alert tls.AlertError

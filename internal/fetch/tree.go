@@ -16,7 +16,7 @@ type Tree struct {
 	Revision string
 	Time     time.Time // of the commit; the zero time if there is none
 
-	// Unchanged tells that the revision is the one that need not be fetched again.
+	// Unchanged reports that the revision is the one that need not be fetched again.
 	Unchanged bool
 
 	Subject    string      // the first line of the commit's message

@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 )
 
-// A SchemeError tells that nothing here speaks the protocol of a URL.
+// A SchemeError reports that nothing here speaks the protocol of a URL.
 type SchemeError struct{ Scheme string }
 
 func (e *SchemeError) Error() string { return fmt.Sprintf("scheme %q not supported", e.Scheme) }

@@ -58,8 +58,8 @@ func azureEndpoint(endpoint string) (*url.URL, error) {
 	return u, nil
 }
 
-// newAzureClient decides as source-controller does: an identity that the Secret names, the account's key, a shared access
-// signature; without a Secret the machine's own identity, or nothing.
+// newAzureClient decides as source-controller does: an identity that the Secret names, the account's key, a shared
+// access signature; without a Secret the machine's own identity, or nothing.
 func newAzureClient(c *fetch.Client, o Options, u *url.URL, options *azblob.ClientOptions) (*azblob.Client, error) {
 	identity, err := azureIdentity(c, o, u)
 	switch {
@@ -85,7 +85,7 @@ func newAzureClient(c *fetch.Client, o Options, u *url.URL, options *azblob.Clie
 	return azureConstructed(azblob.NewClientWithNoCredential(u.String(), options))
 }
 
-// azureIdentity is nil if nobody is to log in.
+// azureIdentity returns nil if there is no login.
 func azureIdentity(c *fetch.Client, o Options, u *url.URL) (azcore.TokenCredential, error) {
 	identity, err := unlessWithheld(azureStorage(c, o, u))
 	if err != nil || identity == nil {

@@ -1,5 +1,5 @@
-// Package bucket downloads buckets of S3, Google Cloud Storage and Azure Blob Storage. What it returns is a tree of files; it
-// does not know what they are for.
+// Package bucket downloads buckets of S3, Google Cloud Storage and Azure Blob Storage. What it returns is a tree of
+// files; it does not know what they are for.
 package bucket
 
 import (
@@ -71,7 +71,7 @@ const (
 // An objectStore is where one bucket is. It is safe for use by many goroutines. Errors are the library's; objectError
 // finds out what they mean.
 type objectStore interface {
-	// exists tells whether there is such a bucket.
+	// exists reports whether there is such a bucket.
 	exists(ctx context.Context) (bool, error)
 	// list visits the objects whose keys begin with the bucket's prefix, in no particular order, until a visit fails.
 	list(ctx context.Context, visit func(listedObject) error) error
@@ -156,7 +156,7 @@ func open(c *fetch.Client, o Options) (*bucket, error) {
 	return b, nil
 }
 
-// Check finds what is wrong with the settings of a bucket without asking anybody.
+// Check finds what is wrong with the settings of a bucket without asking any server.
 func Check(o Options) error {
 	b, err := open(fetch.NewClient(fetch.Config{}), o)
 	if err == nil {
@@ -262,7 +262,7 @@ func (b *bucket) add(o listedObject, rules *tree.Rules) error {
 	return nil
 }
 
-// validKey tells whether a key is the path of a file on every system, below the directory that it is put in.
+// validKey reports whether a key is the path of a file on every system, below the directory that it is put in.
 func validKey(key string) bool {
 	return fs.ValidPath(key) && key != "." && filepath.IsLocal(key) &&
 		!strings.ContainsFunc(key, func(c rune) bool { return c == '\\' || c == unicode.ReplacementChar || unicode.IsControl(c) })
@@ -284,8 +284,8 @@ func (b *bucket) rules(ctx context.Context, t *fetch.Tree) (*tree.Rules, error) 
 	return tree.NewRules(own, b.Ignore)
 }
 
-// download gets all objects. One that has been deleted since it was listed is none; one that was changed counts as it is
-// now.
+// download gets all objects. One that has been deleted since it was listed is none; one that was changed counts as it
+// is now.
 func (b *bucket) download(ctx context.Context, t *fetch.Tree) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxDownloads)

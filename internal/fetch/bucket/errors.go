@@ -34,7 +34,7 @@ type storeHints struct {
 	permissions string // of those that there are
 }
 
-// An Error tells what is wrong with a bucket.
+// An Error says what is wrong with a bucket.
 type Error struct {
 	text string
 	hint string
@@ -46,13 +46,13 @@ func (e *Error) Error() string { return e.text }
 
 func (e *Error) Unwrap() error { return e.err }
 
-// Hint tells what to do, or is empty.
+// Hint says what to do, or is empty.
 func (e *Error) Hint() string { return e.hint }
 
 // RetryAfter is the wait that the server asks for, or 0.
 func (e *Error) RetryAfter() time.Duration { return e.wait }
 
-// Transient tells whether asking again may help.
+// Transient reports whether asking again may help.
 func (e *Error) Transient() bool {
 	if e.err == nil {
 		return false
@@ -64,7 +64,7 @@ func (e *Error) Transient() bool {
 	return fetch.TransientRequest(e.err)
 }
 
-// AuthFailure tells whether credentials are the reason.
+// AuthFailure reports whether credentials are the reason.
 func (e *Error) AuthFailure() bool {
 	var answer *objectError
 	if !errors.As(e.err, &answer) {
@@ -109,7 +109,7 @@ func (b *bucket) failed(ctx context.Context, what string, err error) error {
 	return e
 }
 
-// notFound tells whether an object is not there any more. A bucket that is not there is another matter.
+// notFound reports whether an object is not there any more. A bucket that is not there is another matter.
 func notFound(err error) bool {
 	var answer *objectError
 	return errors.As(err, &answer) && answer.missing

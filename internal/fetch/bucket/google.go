@@ -169,7 +169,7 @@ func (s *googleStore) tag(ctx context.Context, at *url.URL, generation int64) (s
 	return now.Etag, err
 }
 
-// missingObject is for requests about an object: there a 404 tells that it is gone.
+// missingObject is for requests about an object: there a 404 reports that it is gone.
 func missingObject(err error) error {
 	var answer *objectError
 	if errors.As(err, &answer) {

@@ -41,7 +41,7 @@ const (
 	keyClientCertPass = "clientCertificatePassword"
 )
 
-// NewLogin reads the Secret of a Bucket with this provider and endpoint, and asks nobody. The name is the Secret's,
+// NewLogin reads the Secret of a Bucket with this provider and endpoint, and asks no server. The name is the Secret's,
 // for the errors, which hold nothing from the values.
 func NewLogin(provider, endpoint, name string, data map[string][]byte) (*Login, error) {
 	l := &Login{
@@ -214,7 +214,7 @@ func (s *STS) scrub(text string) string {
 	return s.login.Scrub(text)
 }
 
-// A STSEndpointError tells that the endpoint of spec.sts is no URL.
+// A STSEndpointError reports that the endpoint of spec.sts is no URL.
 type STSEndpointError struct {
 	URL string // redacted
 	err error

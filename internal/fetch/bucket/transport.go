@@ -19,7 +19,7 @@ type bucketTransport struct {
 	pool  *auth.Pool
 	limit func(ctx context.Context, host string) (release func(), err error)
 	now   func() time.Time
-	// object tells the requests for an object from others, which are answered with listings and the like.
+	// object reports whether a request is for an object. Others are answered with listings and the like.
 	object func(*http.Request) bool
 
 	asked atomic.Int64 // nanoseconds, of the last Retry-After

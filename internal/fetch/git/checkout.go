@@ -36,13 +36,13 @@ func newSelection(o Options) selection {
 	return s
 }
 
-// partial tells whether not everything is wanted.
+// partial reports whether not everything is wanted.
 func (s selection) partial() bool { return s != nil }
 
-// file tells whether a file is wanted: it is listed, or is in a directory that is.
+// file reports whether a file is wanted: it is listed, or is in a directory that is.
 func (s selection) file(name string) bool { return !s.partial() || within(name, s) }
 
-// dir tells whether something in a directory may be wanted.
+// dir reports whether something in a directory may be wanted.
 func (s selection) dir(name string) bool { return s.file(name) || above(name, s) }
 
 func within(name string, list []string) bool {

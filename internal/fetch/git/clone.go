@@ -85,7 +85,7 @@ func (c *clone) fetch(ctx context.Context, u *url.URL, remote *gitRemote, store 
 	return tree, nil
 }
 
-// failed tells what could not be done, unless the error says that itself.
+// failed says what could not be done, unless the error says that itself.
 func (c *clone) failed(u *url.URL, err error) error {
 	var (
 		empty  *EmptyError

@@ -14,7 +14,7 @@ func checkoutError(err error) error {
 	return fmt.Errorf("failed to checkout and determine revision: %w", err)
 }
 
-// A EmptyError tells that a repository has no commits.
+// A EmptyError reports that a repository has no commits.
 type EmptyError struct{}
 
 func (e *EmptyError) Error() string { return "git repository is empty" }
@@ -22,7 +22,7 @@ func (e *EmptyError) Error() string { return "git repository is empty" }
 // Transient is false.
 func (e *EmptyError) Transient() bool { return false }
 
-// A RefError tells that a repository does not have what spec.ref names.
+// A RefError reports that a repository does not have what spec.ref names.
 type RefError struct {
 	Message string
 	hint    string
@@ -31,13 +31,13 @@ type RefError struct {
 
 func (e *RefError) Error() string { return e.Message }
 
-// Hint tells what there is instead, or is empty.
+// Hint says what there is instead, or is empty.
 func (e *RefError) Hint() string { return e.hint }
 
 // Transient is false.
 func (e *RefError) Transient() bool { return false }
 
-// A SparseError tells that a directory of spec.sparseCheckout does not exist.
+// A SparseError reports that a directory of spec.sparseCheckout does not exist.
 type SparseError struct{ Dir string }
 
 func (e *SparseError) Error() string {
@@ -65,7 +65,7 @@ func (e *statusError) Error() string {
 	return what + ": " + e.Status
 }
 
-// notServedError tells that an answer comes from something else than a Git server.
+// notServedError reports that an answer comes from something else than a Git server.
 type notServedError struct{ URL string }
 
 func (e *notServedError) Error() string { return "there is no Git repository at " + e.URL }
@@ -83,7 +83,7 @@ func (e *remoteError) Error() string { return "remote: " + e.text }
 
 func (e *remoteError) Transient() bool { return false }
 
-// limitError tells that a repository is larger than it may be.
+// limitError reports that a repository is larger than it may be.
 type limitError struct {
 	what  string
 	limit int64
@@ -98,7 +98,7 @@ func (e *limitError) Transient() bool { return false }
 // TooLarge is true.
 func (e *limitError) TooLarge() bool { return true }
 
-// cutShortError tells that a server stopped in the middle of its answer.
+// cutShortError reports that a server stopped in the middle of its answer.
 type cutShortError struct{}
 
 func (e *cutShortError) Error() string { return "the server's answer ends too early" }

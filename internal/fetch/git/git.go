@@ -1,5 +1,5 @@
-// Package git checks out what a GitRepository names, over HTTP and SSH, and copies working trees. It verifies signatures of
-// commits and tags against the keys that it is given, and keeps nothing but the files.
+// Package git checks out what a GitRepository names, over HTTP and SSH, and copies working trees. It verifies
+// signatures of commits and tags against the keys that it is given, and keeps nothing but the files.
 package git
 
 import (
@@ -78,8 +78,8 @@ func orDefault[T int | int64](value, otherwise T) T {
 	return value
 }
 
-// Checkout fetches what a GitRepository names. Errors have source-controller's texts; a *EmptyError tells that there is
-// no commit at all.
+// Checkout fetches what a GitRepository names. Errors have source-controller's texts; a *EmptyError reports that there
+// is no commit at all.
 func Checkout(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, error) {
 	u, err := auth.ParseURL(o.URL)
 	if err != nil {
@@ -119,7 +119,7 @@ func checkURL(u *url.URL) error {
 	return nil
 }
 
-// A URLError tells that a URL is not one of a Git repository.
+// A URLError reports that a URL is not one of a Git repository.
 type URLError struct {
 	URL string // redacted
 	err error

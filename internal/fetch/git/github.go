@@ -52,12 +52,13 @@ type githubApp struct {
 	api          *url.URL
 }
 
-// HasGitHubApp tells whether a Secret is that of a GitHub App.
+// HasGitHubApp reports whether a Secret is that of a GitHub App.
 func HasGitHubApp(data map[string][]byte) bool {
 	return len(data[keyAppID]) > 0
 }
 
-// NewGitHubLogin reads the Secret of a GitRepository with the provider github. The name is the Secret's, for the errors.
+// NewGitHubLogin reads the Secret of a GitRepository with the provider github. The name is the Secret's, for the
+// errors.
 func NewGitHubLogin(rawURL, name string, data map[string][]byte) (*Login, error) {
 	l, err := NewLogin(rawURL, name, data)
 	if err != nil {
@@ -248,7 +249,7 @@ func (g *githubExchange) refused(answer *http.Response, at *url.URL) error {
 	return e
 }
 
-// A appError tells why a GitHub App got no token.
+// An appError says why a GitHub App got no token.
 type appError struct{ err error }
 
 func (e *appError) Error() string {

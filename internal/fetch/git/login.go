@@ -79,7 +79,7 @@ func (s *gitSecrets) readHTTP(scheme string, data map[string][]byte) error {
 	return s.readTLS(data)
 }
 
-// headerValue tells whether a text can be sent in a header.
+// headerValue reports whether a text can be sent in a header.
 func headerValue(text string) bool {
 	for _, c := range []byte(text) {
 		if c < ' ' || c == 0x7f {
@@ -148,7 +148,7 @@ func (l *Login) withUserinfo(u *url.Userinfo) *Login {
 	return &Login{func() gitSecrets { return s }}
 }
 
-// any tells whether there is something to log in with.
+// any reports whether there is something to log in with.
 func (l *Login) any() bool {
 	s := l.reveal()
 	return s.username != "" || s.bearer != "" || s.tls.HasCertificate() || s.signer != nil || s.app != nil

@@ -226,18 +226,18 @@ func (r *gitRemote) command(name string) *packetWriter {
 	return q
 }
 
-// wantsCommits tells whether the server gives away commits that are not at the tip of a reference.
+// wantsCommits reports whether the server gives away commits that are not at the tip of a reference.
 func (r *gitRemote) wantsCommits() bool {
 	_, reachable := r.caps["allow-reachable-sha1-in-want"]
 	return r.v2 || reachable
 }
 
-// filters tells whether the server can leave files out and give them away one by one.
+// filters reports whether the server can leave files out and give them away one by one.
 func (r *gitRemote) filters() bool {
 	return r.v2 && strings.Contains(" "+r.caps["fetch"]+" ", " filter ")
 }
 
-// shallow tells whether the server can leave history out.
+// shallow reports whether the server can leave history out.
 func (r *gitRemote) shallow() bool {
 	_, v0 := r.caps["shallow"]
 	return v0 || r.v2 && strings.Contains(" "+r.caps["fetch"]+" ", " shallow ")

@@ -57,7 +57,7 @@ func named(ctx context.Context, remote *gitRemote, name string) (*gitTarget, err
 	return nil, notThere(ctx, remote, name, refs)
 }
 
-// notThere tells an empty repository from one that lacks a reference.
+// notThere returns an error that distinguishes an empty repository from one that lacks a reference.
 func notThere(ctx context.Context, remote *gitRemote, name string, refs []gitReference) error {
 	if len(refs) == 0 {
 		all, err := remote.references(ctx, "refs/")

@@ -130,7 +130,7 @@ func readKnownHosts(dir string, text []byte) (ssh.HostKeyCallback, error) {
 	return check, nil
 }
 
-// sshState tells how far a handshake got: the ssh package has no types for its errors.
+// sshState records how far a handshake got: the ssh package has no types for its errors.
 type sshState struct {
 	config  *ssh.ClientConfig
 	checked atomic.Bool
@@ -233,7 +233,7 @@ func (s *sshState) explain(addr string, err error) error {
 	return &fetch.RequestError{URL: "ssh://" + addr, Err: err, Text: fetch.OneLine(err.Error(), fetch.MaxErrorText)}
 }
 
-// sshLoginError tells that one side does not trust the other.
+// sshLoginError reports that one side does not trust the other.
 type sshLoginError struct{ text, hint string }
 
 func (e *sshLoginError) Error() string { return e.text }

@@ -78,7 +78,7 @@ func (s *gitStore) fetch(ctx context.Context, remote *gitRemote, q packRequest) 
 	return s.index(ctx, f)
 }
 
-// download writes a pack to disk, and reads it on the way: whoever handles it afterwards needs the memory that it says.
+// download writes a pack to disk, and reads it on the way, for the memory that handling it needs afterwards.
 func (s *gitStore) download(stream io.Reader, f *os.File) error {
 	t := &fetch.Tee{From: stream, To: f}
 	err := s.inspect(packfile.NewScanner(t))

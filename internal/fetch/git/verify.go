@@ -29,7 +29,7 @@ type Verification struct {
 	Keys map[string][]byte
 }
 
-// A VerificationError tells that a signature is not there, or not by a key that is trusted.
+// A VerificationError reports that a signature is not there, or not by a key that is trusted.
 type VerificationError struct {
 	Reason  string // of the condition, as source-controller has it
 	Message string
@@ -41,7 +41,7 @@ func (e *VerificationError) Error() string { return e.Message }
 // Transient is false.
 func (e *VerificationError) Transient() bool { return false }
 
-// Integrity is true: what was fetched is not what somebody trusted has published.
+// Integrity is true: what was fetched is not what a trusted person has published.
 func (e *VerificationError) Integrity() bool { return true }
 
 // The formats of signatures.

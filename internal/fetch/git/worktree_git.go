@@ -39,7 +39,7 @@ type gitHead struct {
 	modules  map[string]plumbing.Hash
 }
 
-// A gitStatus is what Git knows about a working tree before anybody looks at it.
+// A gitStatus is what Git knows about a working tree before its files are read.
 type gitStatus struct {
 	index    map[string]gitFile // by name; with an empty hash it is a submodule
 	keepMode bool
@@ -233,7 +233,7 @@ func (w *ignoreWalk) tracked(name string) bool {
 	return found
 }
 
-// foreign tells whether a directory is another repository, which is none of this one's business.
+// foreign reports whether a directory is another repository, which is none of this one's business.
 func (w *ignoreWalk) foreign(name string, e fs.DirEntry) bool {
 	if w.status == nil || !e.IsDir() {
 		return false

@@ -34,9 +34,9 @@ type WorktreeOptions struct {
 }
 
 // OpenWorktree copies what a commit of everything in a directory would hold: the files that Git knows, and those that
-// it does not ignore. If that is what the commit that is checked out holds, byte by byte, the revision is that commit's,
-// else a digest of the content. A directory that is not the top of a working tree is taken as a whole, without what
-// belongs to version control.
+// it does not ignore. If that is what the commit that is checked out holds, byte by byte, the revision is that
+// commit's, else a digest of the content. A directory that is not the top of a working tree is taken as a whole,
+// without what belongs to version control.
 func OpenWorktree(ctx context.Context, dir string, o WorktreeOptions) (*fetch.Tree, error) {
 	t, err := openWorktree(ctx, dir, o)
 	if err != nil {
@@ -102,7 +102,7 @@ func openRepository(dir string) (*git.Repository, error) {
 	for _, name := range []string{"", "HEAD", "config", "index", "packed-refs", "commondir", "shallow"} {
 		info, err := os.Stat(filepath.Join(dir, gitDirName, name))
 		if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-			// go-git would wait for whoever writes to a pipe.
+			// go-git would wait for a writer to the pipe.
 			return nil, fmt.Errorf("not a Git working tree that can be read: %s is not a regular file", path.Join(gitDirName, name))
 		}
 	}
@@ -210,7 +210,7 @@ func (w *worktree) copy(repo *git.Repository) (*gitHead, error) {
 	return status.head, nil
 }
 
-// whole tells whether nothing of the commit is missing.
+// whole reports whether nothing of the commit is missing.
 func (w *worktree) whole(head *gitHead, copied map[string]bool) bool {
 	for name := range head.files {
 		if !copied[name] && !w.skips(name) {

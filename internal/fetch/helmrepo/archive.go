@@ -90,7 +90,8 @@ func FailedBefore(err error) []error {
 	return all[:len(all)-1]
 }
 
-// NextPlace tells whether a failure is one after which the next place of an archive is tried: of the network, 404, 410 or
+// NextPlace reports whether a failure is one after which the next place of an archive is tried: of the network, 404,
+// 410 or
 // 5xx.
 func NextPlace(err error) bool {
 	var status *fetch.StatusError

@@ -46,7 +46,7 @@ func TestDirStaysInside(t *testing.T) {
 	}
 }
 
-// Nobody writes to these pipes: opening one would wait for ever.
+// These pipes have no writer: opening one would wait forever.
 func TestDirDoesNotOpenPipes(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"index.yaml", "foo.tgz"} {

@@ -21,7 +21,7 @@ func (e *IndexError) Unwrap() error { return e.Err }
 func (e *IndexError) Transient() bool { return false }
 
 // Index downloads the repository's index into dst, at most limit bytes, and reads it on the way. What a single pass
-// cannot tell about it, [index.Offsets.Check] does.
+// cannot find, [index.Offsets.Check] does.
 func (h *Repository) Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error) {
 	offsets, _, err := h.NewIndex(ctx, dst, limit, "")
 	return offsets, err
@@ -67,7 +67,7 @@ func (s *indexScan) consume(r io.Reader) error {
 	return nil
 }
 
-// Neither can be an index, and what a YAML parser says about them helps nobody.
+// Neither can be an index, and what a YAML parser says about them is of no help.
 var (
 	errWebPage    = errors.New("the answer is a web page, not an index")
 	errCompressed = errors.New("the answer is a compressed file, although no compression was asked for")

@@ -159,7 +159,7 @@ func TestInvalidIndex(t *testing.T) {
 			var dst fetchtest.Buffer
 			offsets, err := repository(w, t, "http://repo.test", nil, Options{}).Index(t.Context(), &dst, plenty)
 			if err == nil && tt.hint == "" {
-				// A single pass cannot tell.
+				// A single pass cannot find this.
 				err = &IndexError{offsets.Check(strings.NewReader(dst.String()))}
 			}
 			fetchtest.WantError(t, err, tt.err)

@@ -35,7 +35,7 @@ func (h *Repository) Provenance(ctx context.Context, c resolve.Candidate, dst fe
 	return err
 }
 
-// absent tells whether every server that was asked said that there is no such file. One that could not be asked may
+// absent reports whether every server that was asked said that there is no such file. One that could not be asked may
 // have it.
 func absent(err error) bool {
 	var several urlsError

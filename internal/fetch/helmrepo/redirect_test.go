@@ -95,7 +95,7 @@ func TestRedirectFromHTTPS(t *testing.T) {
 	}
 }
 
-// What one host is told reaches no other: not the password, not the query, not where the reader comes from.
+// What is sent to one host reaches no other: not the password, not the query, not where the reader comes from.
 func TestCanariesStayAtHome(t *testing.T) {
 	for _, tt := range []struct {
 		name, url string

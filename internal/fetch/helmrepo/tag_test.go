@@ -69,7 +69,7 @@ func TestNewIndex(t *testing.T) {
 	}
 }
 
-// A tag is that of the server that was asked: it is not told to another one, and none is taken from there.
+// A tag is that of the server that was asked: it is not sent to another one, and none is taken from there.
 func TestNewIndexElsewhere(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	there := &versions{tag: `"v1"`}

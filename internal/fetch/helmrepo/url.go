@@ -86,7 +86,7 @@ func archiveURL(repo *url.URL, ref string) (*url.URL, error) {
 	return u, nil
 }
 
-// An OCIURLError tells that an index of an HTTP repository points to an archive in an OCI registry.
+// An OCIURLError reports that an index of an HTTP repository points to an archive in an OCI registry.
 type OCIURLError struct {
 	URL string // redacted
 
@@ -98,7 +98,7 @@ func (e *OCIURLError) Reference() string { return e.raw() }
 
 func (e *OCIURLError) Error() string { return "the archive is in an OCI registry: " + e.URL }
 
-// Hint tells what to do.
+// Hint says what to do.
 func (e *OCIURLError) Hint() string {
 	return "use a HelmRepository with type: oci and the URL of the registry"
 }

@@ -26,7 +26,7 @@ type Artifact struct {
 	Layers      []ocispec.Descriptor
 }
 
-// IsChart tells whether it is a Helm chart by its config.
+// IsChart reports whether it is a Helm chart by its config.
 func (a *Artifact) IsChart() bool { return a.Config == helmConfigType }
 
 // ParseDigest reads spec.ref.digest. The errors are those that source-controller shows.
@@ -49,7 +49,7 @@ func ParseDigest(text string) (digest.Digest, error) {
 }
 
 // Manifest gets what a digest names. Of an index it takes the manifest for linux/amd64, as Flux does; without one, the
-// only manifest in it that is a Helm chart. A *ManifestError tells that what is there cannot be read.
+// only manifest in it that is a Helm chart. A *ManifestError reports that what is there cannot be read.
 func (r *Repository) Manifest(ctx context.Context, d digest.Digest) (*Artifact, error) {
 	a := &Artifact{}
 	err := r.operation(ctx, func(ctx context.Context, x *exchange) error { return x.artifact(ctx, d, a, 0) })
@@ -60,7 +60,7 @@ func (r *Repository) Manifest(ctx context.Context, d digest.Digest) (*Artifact, 
 }
 
 // Pin is Digest for those who are about to get the manifest anyhow: it comes with the digest. It is nil where more than
-// one answer is needed, or where what came cannot be read, which Manifest then tells.
+// one answer is needed, or where what came cannot be read, which Manifest then reports.
 func (r *Repository) Pin(ctx context.Context, tag string) (found digest.Digest, a *Artifact, err error) {
 	if err := CheckTag(tag); err != nil {
 		return "", nil, err
@@ -147,7 +147,7 @@ func (a *Artifact) fill(d digest.Digest, doc *manifestDocument) {
 	}
 }
 
-// A LayerError tells that an artifact has no layer like the one asked for, or that it is too large.
+// A LayerError reports that an artifact has no layer like the one asked for, or that it is too large.
 type LayerError struct {
 	Reason   string
 	hint     string
@@ -156,10 +156,10 @@ type LayerError struct {
 
 func (e *LayerError) Error() string { return e.Reason }
 
-// Hint tells what there is, or is empty.
+// Hint says what there is, or is empty.
 func (e *LayerError) Hint() string { return e.hint }
 
-// TooLarge tells whether there is such a layer, but with more bytes than it may have.
+// TooLarge reports whether there is such a layer, but with more bytes than it may have.
 func (e *LayerError) TooLarge() bool { return e.tooLarge }
 
 // A Layer is one layer of an artifact.
@@ -173,8 +173,8 @@ type Layer struct {
 	desc ocispec.Descriptor
 }
 
-// Layer is the first layer of a media type or, if that is empty, the first of all; of a Helm chart it is then the chart,
-// whatever comes before it. An error is a [*LayerError].
+// Layer is the first layer of a media type or, if that is empty, the first of all; of a Helm chart it is then the
+// chart, whatever comes before it. An error is a [*LayerError].
 func (a *Artifact) Layer(mediaType string) (*Layer, error) {
 	if len(a.Layers) == 0 {
 		return nil, &LayerError{Reason: "no layers found in artifact"}

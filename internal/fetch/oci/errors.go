@@ -44,7 +44,7 @@ func (e *RegistryError) Is(target error) bool {
 	return target == fs.ErrNotExist && e.Code == http.StatusNotFound
 }
 
-// A ManifestError tells that something in a registry is no chart.
+// A ManifestError reports that something in a registry is no chart.
 type ManifestError struct {
 	Reason string
 	hint   string
@@ -52,7 +52,7 @@ type ManifestError struct {
 
 func (e *ManifestError) Error() string { return e.Reason }
 
-// Hint tells what it may be instead.
+// Hint says what it may be instead.
 func (e *ManifestError) Hint() string { return e.hint }
 
 // Transient is false.
@@ -81,7 +81,7 @@ func (x *exchange) scrubber(at *url.URL) func(string) string {
 	}
 }
 
-// missing tells what a 404 is about. Some registries have one code for all, or none.
+// missing returns what a 404 is about. Some registries have one code for all, or none.
 func missing(codes []string, urlPath string) string {
 	switch {
 	case slices.Contains(codes, "NAME_UNKNOWN"), slices.Contains(codes, "NAME_INVALID"):
@@ -166,10 +166,10 @@ type ownProxyError struct {
 
 func (e *ownProxyError) Error() string { return e.text }
 
-// Transient tells whether asking again may help.
+// Transient reports whether asking again may help.
 func (e *ownProxyError) Transient() bool { return fetch.TransientStatus(e.code) }
 
-// Hint tells what to do.
+// Hint says what to do.
 func (e *ownProxyError) Hint() string {
 	if e.code == http.StatusProxyAuthRequired {
 		return "the proxy wants other credentials: username and password stand in the Secret of spec.proxySecretRef"
@@ -177,7 +177,7 @@ func (e *ownProxyError) Hint() string {
 	return ""
 }
 
-// notTLS tells whether a server answered a TLS handshake with plain HTTP.
+// notTLS reports whether a server answered a TLS handshake with plain HTTP.
 func notTLS(err error) bool {
 	var record tls.RecordHeaderError
 	return errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/"

@@ -170,14 +170,14 @@ func (x *exchange) get(ctx context.Context, r *http.Request) (*http.Response, er
 		case hops == fetch.MaxRedirects:
 			return nil, fetch.NewRequestError(ctx, shownURL(r.URL), fmt.Errorf("stopped after %d redirects", fetch.MaxRedirects))
 		case !auth.SameOrigin(next, x.oci.origin):
-			// Whoever is asked from here on, nobody but the other host has asked for it.
+			// All requests from here on are those that the other host asked for.
 			ctx = auth.Foreign(ctx)
 		}
 		at = next
 	}
 }
 
-// shownURL leaves out the query: the size of a page is nobody's business.
+// shownURL leaves out the query: the size of a page is of no interest.
 func shownURL(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
 
 // progressWatch ends a context when nothing happens for too long.
@@ -245,7 +245,7 @@ func manifestDigest(u *url.URL, named string, content []byte) (digest.Digest, er
 	return got, nil
 }
 
-// A BlobError tells that a registry serves something else than it has promised. It would do so again.
+// A BlobError reports that a registry serves something else than it has promised. It would do so again.
 type BlobError struct {
 	What string // "manifest", "layer sha256:…"
 	Err  error

@@ -55,7 +55,7 @@ type Namespace struct {
 	transport http.RoundTripper
 }
 
-// A URLError tells that a URL is not one of a registry.
+// A URLError reports that a URL is not one of a registry.
 type URLError struct {
 	URL    string // redacted
 	Reason string
@@ -70,7 +70,7 @@ func (e *URLError) Error() string {
 	return text
 }
 
-// Hint tells what to write instead, or is empty.
+// Hint says what to write instead, or is empty.
 func (e *URLError) Hint() string { return e.hint }
 
 // Namespace opens the repository at an oci:// URL, without asking the registry anything. An error is a *URLError.
@@ -139,7 +139,7 @@ func namespaceHint(name string) string {
 // Host is the registry's host and port, as the URL names it.
 func (o *Namespace) Host() string { return o.name.Registry }
 
-// Insecure tells whether the registry is reached over plain HTTP.
+// Insecure reports whether the registry is reached over plain HTTP.
 func (o *Namespace) Insecure() bool { return o.options.Insecure }
 
 // Transport logs in to this registry, and only to this one. It bounds nothing.

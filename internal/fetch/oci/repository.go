@@ -29,7 +29,7 @@ const (
 	hubRegistry   = "docker.io"
 )
 
-// An RepositoryURLError tells that a URL is not that of a repository in a registry. Its text is source-controller's,
+// An RepositoryURLError reports that a URL is not that of a repository in a registry. Its text is source-controller's,
 // but for URLs with a tag or a digest.
 type RepositoryURLError struct {
 	Reason string
@@ -38,7 +38,7 @@ type RepositoryURLError struct {
 
 func (e *RepositoryURLError) Error() string { return e.Reason }
 
-// Hint tells what to write instead, or is empty.
+// Hint says what to write instead, or is empty.
 func (e *RepositoryURLError) Hint() string { return e.hint }
 
 // Name is the place of an artifact: a registry and a repository in it.
@@ -114,7 +114,7 @@ func (n Name) At(digest string) string { return n.shown + "@" + digest }
 // Repository is the name as client libraries know it.
 func (n Name) Repository() string { return n.ref.Registry + "/" + n.ref.Repository }
 
-// Loopback tells whether the registry is on this machine by its name.
+// Loopback reports whether the registry is on this machine by its name.
 func (n Name) Loopback() bool {
 	host := n.ref.Registry
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -168,7 +168,7 @@ func (c *Client) Repository(n Name, o Options) *Repository {
 	return &Repository{n, c.open(registry.Reference{Registry: n.ref.Registry}, o)}
 }
 
-// Insecure tells whether the registry is reached over plain HTTP.
+// Insecure reports whether the registry is reached over plain HTTP.
 func (r *Repository) Insecure() bool { return r.oci.options.Insecure }
 
 // Reading is [Namespace.Reading] of the registry.
@@ -238,7 +238,7 @@ func CheckTag(tag string) error {
 }
 
 // Digest asks what a tag names, which may be an image index. A HEAD request does, of which some registries have more to
-// give; if that fails, whatever the reason, a GET tells why.
+// give; if that fails, whatever the reason, a GET says why.
 func (r *Repository) Digest(ctx context.Context, tag string) (found digest.Digest, err error) {
 	if err := CheckTag(tag); err != nil {
 		return "", err

@@ -26,7 +26,7 @@ var (
 	errTagLoop     = errors.New("the registry's list of tags leads back to a page that was read already")
 )
 
-// A NoTagsError tells that a repository has no tag that could be a chart's version.
+// A NoTagsError reports that a repository has no tag that could be a chart's version.
 type NoTagsError struct {
 	Ref   string
 	Other int // tags that are no versions
@@ -36,7 +36,7 @@ func (e *NoTagsError) Error() string {
 	return "unable to locate any tags in provided repository: " + e.Ref
 }
 
-// Hint tells what is there instead.
+// Hint says what is there instead.
 func (e *NoTagsError) Hint() string {
 	if e.Other == 0 {
 		return ""

@@ -14,7 +14,7 @@ import (
 
 // Reading is a transport for others who read small things from this registry, such as signatures. It logs in as
 // everything here does, tries again after transient failures, holds one of the places that the host has, and gives up
-// where nothing happens for too long. It follows no redirect: whoever does has to mark what is foreign.
+// where nothing happens for too long. It follows no redirect: a caller that does has to mark foreign requests.
 func (o *Namespace) Reading() http.RoundTripper {
 	x := &exchange{oci: o}
 	return &readingTransport{
