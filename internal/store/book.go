@@ -20,7 +20,7 @@ const (
 )
 
 // A book is what is remembered of objects that have no artifact: of all of them in one file, because to make files is
-// most of what an object costs on many file systems. Nothing in the directory hangs on it, so that nobody needs a lock
+// most of what an object costs on many file systems. Nothing in the directory depends on it, so that no lock is needed
 // but to write it. Each line is KIND/NAMESPACE/NAME, a tab and a record.
 type book struct {
 	mu      sync.Mutex
@@ -29,13 +29,13 @@ type book struct {
 	changed map[Key][]byte // since then, by this process
 }
 
-// isShared tells whether the key's object has its record in the book.
+// isShared reports whether the key's object has its record in the book.
 func (s *Store) isShared(key Key) bool {
 	return slices.ContainsFunc(s.options.Shared, func(kind string) bool { return strings.EqualFold(kind, key.Kind) })
 }
 
-// Load reads what is remembered of objects of the kinds in Options.Shared. An error means that nothing is; it is told
-// once, here or, without this call, to the first who asks for one of them.
+// Load reads what is remembered of objects of the kinds in Options.Shared. An error means that nothing is; it is
+// returned once, here or, without this call, to the first who asks for one of them.
 func (s *Store) Load() error {
 	s.book.mu.Lock()
 	defer s.book.mu.Unlock()

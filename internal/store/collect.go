@@ -78,7 +78,7 @@ func (h *holding) list(key Key) ([]fs.DirEntry, error) {
 	return h.view.ReadDir(key.dir())
 }
 
-// isStored tells whether an entry of an object's directory is an artifact.
+// isStored reports whether an entry of an object's directory is an artifact.
 func isStored(e fs.DirEntry) bool { return e.Type().IsRegular() && isArtifact(e.Name()) }
 
 // artifacts lists the artifacts of the object.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What somebody plants in the artifacts directory leads nowhere: neither out of it nor to another object.
+// Links planted in the artifacts directory lead nowhere: neither out of it nor to another object.
 func TestPlantedLinks(t *testing.T) {
 	const secret = "do not touch"
 	for _, tt := range []struct {

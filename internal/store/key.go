@@ -84,7 +84,7 @@ func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// splitPath takes an artifact's path apart. The path comes from remembered state, which somebody may have edited: one
+// splitPath takes an artifact's path apart. The path comes from remembered state, which may have been edited: one
 // that this store does not give out matches fs.ErrNotExist, so that the artifact is made again.
 func splitPath(artifact string) (Key, error) {
 	parts := strings.Split(artifact, "/")
@@ -109,7 +109,7 @@ func validName(s string) bool {
 	if s == "" || s[0] == '.' || !utf8.ValidString(s) || strings.ContainsAny(s, `/\`) {
 		return false
 	}
-	// A control character could rewrite the terminal of whoever lists the directory.
+	// A control character could rewrite the terminal of a user who lists the directory.
 	if !isPrintable(s) && strings.ContainsFunc(s, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }) {
 		return false
 	}

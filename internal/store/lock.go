@@ -74,7 +74,7 @@ func (s *Store) turn(key Key) chan struct{} {
 	return s.turns[key]
 }
 
-// A holding is what a lock gives: nobody else changes what it shows.
+// A holding is a view under a lock: no one else changes what it shows.
 type holding struct {
 	view   *view
 	record atomic.Pointer[[]byte] // as it was last read or written, nil if it was not
@@ -154,7 +154,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// tryLockFile returns no file and no error when somebody else has the lock.
+// tryLockFile returns no file and no error when another process has the lock.
 func (s *Store) tryLockFile(v *view, name string) (*os.File, error) {
 	f, err := s.openLock(v, name)
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *Store) openLock(v *view, name string) (*os.File, error) {
 }
 
 // isCurrent reports whether f is still the file of that name. A prune removes the lock file while it holds the lock:
-// who waited for it has then locked a file that nobody else will ever see.
+// a process that waited for it has then locked a file that no other will ever see.
 func isCurrent(dir lstater, name string, f *os.File) (bool, error) {
 	mine, err := f.Stat()
 	if err != nil {

@@ -216,7 +216,7 @@ func (p *Pending) rename(a Artifact) error {
 		return nil
 	}
 	_ = p.view.Remove(p.temp)
-	// Nor does it replace a file that somebody reads. No matter, if it is the same.
+	// Nor does it replace a file that is open for reading. That does not matter if the bytes are the same.
 	if sum, sumErr := p.store.sum(a.Path, p.Digest()); sumErr == nil && sum == p.Digest() {
 		return nil
 	}
@@ -246,15 +246,15 @@ func (s *Store) announce(v *view, key Key, a Artifact) error {
 	return s.writeFile(v, key.next(), data)
 }
 
-// A LinkError tells that an artifact was stored, but the link to the newest one could not be set. It is a type of its
+// A LinkError reports that an artifact was stored, but the link to the newest one could not be set. It is a type of its
 // own because Flux goes on then.
 type LinkError struct{ Err error }
 
 func (e *LinkError) Error() string { return e.Err.Error() }
 func (e *LinkError) Unwrap() error { return e.Err }
 
-// Relink makes the link of an object whose lock is held point to its artifact again, if it leads elsewhere or is not there.
-// An error is a [*LinkError].
+// Relink makes the link of an object whose lock is held point to its artifact again, if it leads elsewhere or is not
+// there. An error is a [*LinkError].
 func (s *Store) Relink(artifact, link string) error {
 	key, err := splitPath(artifact)
 	if err != nil || !isLink(link) {
@@ -293,9 +293,9 @@ type linker interface {
 	Link(file, name string) error
 }
 
-// makeLink makes a link to file in the same directory. The target is relative, so that the directory can be moved, packed and served.
-// Where such links are not permitted, as on Windows without developer mode, name becomes a second name of the file
-// itself (a hard link), which reads the same.
+// makeLink makes a link to file in the same directory. The target is relative, so that the directory can be moved,
+// packed and served. Where such links are not permitted, as on Windows without developer mode, name becomes a second
+// name of the file itself (a hard link), which reads the same.
 func makeLink(l linker, file, name string) error {
 	err := l.Symlink(file, name)
 	if err != nil && l.Link(file, name) == nil {

@@ -147,7 +147,7 @@ func isWhole(content []byte) bool {
 }
 
 // A process that is killed at any moment leaves the previous artifact or the new one, whole, with a link that leads to
-// one of them and a memory that tells of one of them; and the next process tidies up.
+// one of them and a record of one of them; and the next process tidies up.
 func TestKill(t *testing.T) {
 	const rounds = 60
 	dir := filepath.Join(t.TempDir(), "artifacts")

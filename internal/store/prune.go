@@ -93,7 +93,7 @@ func (s *Store) prune(ctx context.Context, key Key) (present bool, err error) {
 	if err := removeObject(h.view, key); err != nil {
 		return false, err
 	}
-	// While it is held, so that nobody can take the lock of a file that is about to go; see isCurrent. An empty
+	// While it is held, so that no one can take the lock of a file that is about to go; see isCurrent. An empty
 	// lock that cannot be removed is not worth a word.
 	_ = h.view.Remove(key.lock())
 	h.view.forget() // Windows keeps a directory that is open
@@ -102,7 +102,7 @@ func (s *Store) prune(ctx context.Context, key Key) (present bool, err error) {
 	return present, nil
 }
 
-// removeObject forgets the object first: if it is killed in the middle, what is remembered never tells of an artifact
+// removeObject forgets the object first: if it is killed in the middle, what is remembered never mentions an artifact
 // that is gone.
 func removeObject(v *view, key Key) error {
 	for _, name := range []string{key.record(), key.next()} {
@@ -154,7 +154,7 @@ func isPresent(v *view, key Key) (bool, error) {
 	return len(files) > 0, err
 }
 
-// known returns, in order, every object that there is a trace of. The locks tell of those that were never remembered,
+// known returns, in order, every object that there is a trace of. The locks show those that were never remembered,
 // since nothing is written without one.
 func (s *Store) known() ([]Key, error) {
 	root, err := s.existing()

@@ -29,7 +29,7 @@ type Record struct {
 	Tag string `json:"tag,omitempty"`
 }
 
-// A RecordError tells that what is remembered of an object cannot be read. The caller warns and does without.
+// A RecordError reports that what is remembered of an object cannot be read. The caller warns and does without.
 type RecordError struct {
 	Path string
 	Err  error
@@ -112,8 +112,8 @@ func (s *Store) Recall(key Key) (*Record, error) {
 	return decodeRecord(key.record(), data)
 }
 
-// readRecord reads the record, once while the object is locked. Who reads without the lock may be overtaken by who writes:
-// what was written stays.
+// readRecord reads the record, once while the object is locked. Who reads without the lock may be overtaken by who
+// writes: what was written stays.
 func (h *holding) readRecord(key Key) ([]byte, error) {
 	if data := h.record.Load(); data != nil {
 		return *data, nil
@@ -145,8 +145,8 @@ func unknownFormat(data []byte, err error) error {
 	return err
 }
 
-// readState reads one of the store's own files, up to a number of bytes. It tells a file that is not there from something
-// else in its place, which openRegular does not.
+// readState reads one of the store's own files, up to a number of bytes. It distinguishes a file that is not there from
+// something else in its place, which openRegular does not.
 func (v *view) readState(name string, most int) ([]byte, error) {
 	f, fi, err := v.openSame(name, func(there fs.FileInfo) error {
 		switch {

@@ -25,9 +25,9 @@ const (
 	maxScratchNames = 100_000
 )
 
-// A Scratch is a directory for what is not to outlive the process, in the system's directory for such. Beside it is a lock
-// that this process holds while it lives: a later one that can have the lock removes what was left behind. The zero value
-// is ready for use, by many goroutines.
+// A Scratch is a directory for what is not to outlive the process, in the system's directory for such. Beside it is a
+// lock that this process holds while it lives: a later one that can have the lock removes what was left behind. The
+// zero value is ready for use, by many goroutines.
 type Scratch struct {
 	Parent string // empty is the system's
 
@@ -70,7 +70,7 @@ func (s *Scratch) make() error {
 	return nil
 }
 
-// lockScratch finds a name that nobody has.
+// lockScratch finds a name that is not taken.
 func lockScratch(root *os.Root) (string, *os.File, error) {
 	for range maxScratchRaces {
 		name := scratchPrefix + rand.Text()
@@ -80,7 +80,7 @@ func lockScratch(root *os.Root) (string, *os.File, error) {
 		}
 		ok, err := tryLock(f)
 		if err != nil {
-			// A file system without locks: nobody will be able to tell whether the directory is in use.
+			// A file system without locks: no other process can find out whether the directory is in use.
 			return name, nil, errors.Join(f.Close(), root.Remove(name+scratchLock))
 		}
 		if ok {
@@ -163,7 +163,7 @@ func collectAbandoned(root *os.Root, name string) {
 	if len(name) != len(scratchPrefix)+scratchNameLength {
 		return
 	}
-	// Anybody may put something into a directory for temporary files, and opening a pipe takes for ever.
+	// Any user may put something into a directory for temporary files, and opening a pipe can block forever.
 	if fi, err := root.Lstat(name + scratchLock); err != nil || !fi.Mode().IsRegular() {
 		return
 	}

@@ -56,7 +56,8 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// One that is in use is left alone; one whose lock is free goes, if the lock says that it is one, and nothing else does.
+// One that is in use is left alone; one whose lock is free goes, if the lock says that it is one, and nothing else
+// does.
 func TestScratchAbandoned(t *testing.T) {
 	parent := t.TempDir()
 	living := &store.Scratch{Parent: parent}
@@ -65,7 +66,7 @@ func TestScratchAbandoned(t *testing.T) {
 	mark := func(name string) string { return "temporary directory of helmsrc: " + name + "\n" }
 	for name, text := range map[string]string{
 		random("D") + ".lock":      mark(random("D")), // dead
-		random("E") + ".lock":      "",                // of somebody who locks as we do
+		random("E") + ".lock":      "",                // of another process that locks as we do
 		random("F") + ".lock":      mark(random("D")), // a copy
 		random("G") + ".lock":      mark(random("G")) + "x",
 		random("L") + ".lock":      mark(random("L")), // its directory is a link

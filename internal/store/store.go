@@ -9,9 +9,9 @@
 //	.helmsrc/v1/<kind>/<namespace>/<name>.next  an artifact that replaces another of the same name, until it is remembered
 //	.helmsrc/v1/book, book.lock                 what is remembered of all objects without artifacts
 //
-// The kind is in lower case. Artifacts and their directories have the modes that the umask leaves, so that another user,
-// a web server, can read them; what is below .helmsrc is for its owner alone. A file that the store cannot have written is left
-// alone, and so is the directory around it.
+// The kind is in lower case. Artifacts and their directories have the modes that the umask leaves, so that another
+// user, a web server, can read them; what is below .helmsrc is for its owner alone. A file that the store cannot have
+// written is left alone, and so is the directory around it.
 package store
 
 import (
@@ -136,7 +136,7 @@ func (s *Store) created() (*os.Root, error) {
 	return root, nil
 }
 
-// A DirectoryError tells that a directory could not be created. It is a type of its own because Flux reports it with
+// A DirectoryError reports that a directory could not be created. It is a type of its own because Flux reports it with
 // a reason of its own, DirectoryCreationFailed.
 type DirectoryError struct{ Err error }
 
@@ -245,7 +245,7 @@ func (s *Store) writeFile(v *view, name string, data []byte) error {
 }
 
 func writeTemp(v *view, temp string, data []byte) error {
-	// What a killed process left, or a link that somebody planted, goes first.
+	// What a killed process left, or a link that was planted, is removed first.
 	if err := v.removeFile(temp); err != nil {
 		return err
 	}

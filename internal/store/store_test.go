@@ -211,7 +211,7 @@ func TestModes(t *testing.T) {
 	put(t, s, chartKey, "podinfo-6.0.0.tgz", LinkLatest, "archive")
 	remember(t, s, chartKey, &Record{})
 	unlock()
-	// What the umask leaves is seen where nobody says otherwise.
+	// The mode that the umask leaves is visible by default.
 	like := t.TempDir()
 	if err := errors.Join(os.Mkdir(like+"/dir", 0o777), os.WriteFile(like+"/file", nil, 0o666)); err != nil {
 		t.Fatal(err)

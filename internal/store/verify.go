@@ -16,8 +16,8 @@ var (
 	errNoDigest  = errors.New("artifact has no digest")
 )
 
-// An AlteredError tells that a stored artifact cannot be trusted: its bytes are not the ones that were stored, or
-// nobody can say whether they are.
+// An AlteredError reports that a stored artifact cannot be trusted: its bytes are not the ones that were stored, or
+// no one can say whether they are.
 type AlteredError struct {
 	Path string
 	Err  error

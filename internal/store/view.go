@@ -10,7 +10,7 @@ import (
 )
 
 // A view is the artifacts directory as one object sees it. The directories that the object's files are in are opened
-// once: what is done in them is then one system call, and no walk from the top. While the object is locked nobody
+// once: what is done in them is then one system call, and no walk from the top. While the object is locked no one
 // removes them. It is safe for use by many goroutines, and of use after close, too: others may still read.
 type view struct {
 	root *os.Root
@@ -63,7 +63,7 @@ func (v *view) in(dir string, f func(dir *os.Root) error) error {
 	return f(d)
 }
 
-// at calls f with the directory of a file and the name that the file has there. Errors tell its whole path.
+// at calls f with the directory of a file and the name that the file has there. Errors give its whole path.
 func (v *view) at(name string, f func(dir *os.Root, base string) error) error {
 	return v.in(path.Dir(name), func(dir *os.Root) error {
 		err := f(dir, path.Base(name))
@@ -75,7 +75,7 @@ func (v *view) at(name string, f func(dir *os.Root, base string) error) error {
 	})
 }
 
-// openDir opens a directory step by step. A link that somebody planted is none: even one that stays inside would make
+// openDir opens a directory step by step. A planted link does not count as one: even one that stays inside would make
 // two objects share their files.
 func openDir(root *os.Root, dir string) (*os.Root, error) {
 	d := root
