@@ -94,7 +94,7 @@ func cut(message string) string {
 }
 
 // finish puts the conditions in Flux's order and dates them. A condition that says the same as in the previous run
-// keeps its time, whatever it said in between: nobody has seen that.
+// keeps its time, whatever it said in between: that was not visible.
 func (c *conditions) finish(prev []metav1.Condition, now time.Time) []metav1.Condition {
 	before := conditions{list: prev}
 	date := metav1.NewTime(now.UTC().Truncate(time.Second))
@@ -150,7 +150,7 @@ func summaryOrder(kind string) []string {
 	return append(order, meta.StalledCondition, meta.ReconcilingCondition)
 }
 
-// verifiable tells whether the kind has a SourceVerified condition.
+// verifiable reports whether the kind has a SourceVerified condition.
 func verifiable(kind string) bool {
 	switch kind {
 	case sourcev1.HelmChartKind, sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind:
@@ -205,7 +205,7 @@ func readiness(c *metav1.Condition) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// abnormal tells whether a condition of the type is there only while something is not as it should be.
+// abnormal reports whether a condition of the type is there only while something is not as it should be.
 func abnormal(typ string) bool {
 	switch typ {
 	case storageFailed, fetchFailed, buildFailed, includeUnavailable, artifactOutdated, meta.StalledCondition,

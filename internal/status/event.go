@@ -11,7 +11,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 )
 
-// An Event is something that source-controller tells about an object.
+// An Event is something that source-controller reports about an object.
 type Event struct {
 	Warning     bool // else Normal
 	Reason      Reason
@@ -19,7 +19,7 @@ type Event struct {
 	Annotations map[string]string
 }
 
-// Events lists what there is to tell about an outcome, in the order in which it happened.
+// Events lists what there is to report about an outcome, in the order in which it happened.
 func Events(prev Previous, o Outcome) []Event {
 	events := append([]Event(nil), o.Events...)
 	switch {
@@ -119,17 +119,17 @@ func Altered(err error) Event {
 	}
 }
 
-// Collected tells that earlier artifacts were removed.
+// Collected reports that earlier artifacts were removed.
 func Collected(n int) Event {
 	return Event{Reason: "GarbageCollectionSucceeded", Message: fmt.Sprintf("garbage collected %d artifacts", n)}
 }
 
-// ResolvedDependencies tells that dependencies were added to a chart.
+// ResolvedDependencies reports that dependencies were added to a chart.
 func ResolvedDependencies(n int) Event {
 	return Event{Reason: "ResolvedDependencies", Message: fmt.Sprintf("resolved %d chart dependencies", n)}
 }
 
-// SymlinkUpdateFailed tells that the link to the artifact still points to an earlier one.
+// SymlinkUpdateFailed reports that the link to the artifact still points to an earlier one.
 func SymlinkUpdateFailed(err error) Event {
 	return Event{
 		Reason:  Reason(sourcev1.SymlinkUpdateFailedReason),

@@ -19,7 +19,7 @@ type Previous struct {
 	Disappeared        bool           // Artifact is not in the artifacts directory any more, or altered
 }
 
-// stored tells whether there is an artifact to fall back on.
+// stored reports whether there is an artifact to fall back on.
 func (p Previous) stored() bool { return p.Artifact != nil && !p.Disappeared }
 
 func (p Previous) observedGeneration() int64 {
@@ -42,7 +42,7 @@ type Outcome struct {
 	// Seen is the revision that is to replace what is stored, once it is known: NewIndex or NewBuild. It stays nil
 	// when the stored artifact is the right one already.
 	Seen *Observation
-	// Stored tells that the right artifact is in storage: StoredRevision or (Build).Stored.
+	// Stored reports that the right artifact is in storage: StoredRevision or (Build).Stored.
 	Stored *Observation
 	// Failure is what went wrong.
 	Failure *Failure
@@ -50,7 +50,7 @@ type Outcome struct {
 	// Verified is the message of SourceVerified=True, "" when nothing was verified in this run: then an earlier
 	// success stays.
 	Verified string
-	// Unverifiable tells that no verification is asked for: SourceVerified goes away.
+	// Unverifiable reports that no verification is asked for: SourceVerified goes away.
 	Unverifiable bool
 
 	// The rest is for events only.
@@ -58,7 +58,7 @@ type Outcome struct {
 	Artifact *meta.Artifact // what is stored now
 	Reused   bool           // Artifact was there before and is still the right one
 	Announce string         // message of the success event, Stored's message if empty
-	Events   []Event        // told along the way, before the outcome was known
+	Events   []Event        // reported along the way, before the outcome was known
 }
 
 // Fold returns the conditions that source-controller would leave on an object of this kind after such an outcome, and
@@ -90,7 +90,7 @@ func Fold(kind string, prev Previous, o Outcome, now time.Time) ([]metav1.Condit
 	return c.finish(prev.steady(), now), observed
 }
 
-// Midway returns the conditions that an observer would see in the middle of the run, after what o.Seen tells and
+// Midway returns the conditions that an observer would see in the middle of the run, after what o.Seen says and
 // before anything is stored: Reconciling, ArtifactOutdated if there is an artifact, and Ready unknown.
 func Midway(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, int64) {
 	c := begin(prev, o)

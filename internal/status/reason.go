@@ -143,7 +143,7 @@ func (r Reason) Wrap(err error) error {
 	return f
 }
 
-// Stall is Wrap for an error that no retry can mend, whatever the reason says.
+// Stall is Wrap for an error that no retry can fix, whatever the reason says.
 func (r Reason) Stall(err error) error {
 	wrapped := r.Wrap(err)
 	if f, ok := wrapped.(*Failure); ok { //nolint:errorlint // it was just made by Wrap
@@ -179,7 +179,7 @@ func NoSource(kind, name string, cause error) error {
 	}
 }
 
-// AsFailure returns the outermost Failure in err. An error that has none was not expected by whoever calls this: it
+// AsFailure returns the outermost Failure in err. An error that has none was not expected by the caller: it
 // becomes one of reason Unknown. AsFailure(nil) is nil.
 func AsFailure(err error) *Failure {
 	var f *Failure

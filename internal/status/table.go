@@ -175,7 +175,7 @@ const (
 	unknown     = "<unknown>"
 )
 
-// shortRevision is the revision as flux get shows it: of a digest or commit as much as tells it from others.
+// shortRevision is the revision as flux get shows it: of a digest or commit as much as distinguishes it from others.
 func shortRevision(doc map[string]any, _ time.Time) string {
 	const most = 8
 	revision := text(doc, "status", "artifact", "revision")
