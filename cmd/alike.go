@@ -6,7 +6,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxAlike is how many findings of one cause are told one by one.
+// maxAlike is how many findings of one cause are printed one by one.
 const maxAlike = 3
 
 // cause is equal for findings that say the same of different objects.
@@ -16,8 +16,8 @@ type cause struct {
 	kind, message, fix string
 }
 
-// tellAlike prints findings in their order. Those of one cause are told once if they are many: at the first, with the
-// places of a few others. All of them are kept for the reports.
+// tellAlike prints findings in their order. Those of one cause are printed once if they are many: at the first, with
+// the places of a few others. All of them are kept for the reports.
 func (c *console) tellAlike(found []finding.Finding, brief bool) {
 	alike := map[cause][]finding.Finding{}
 	for _, f := range found {

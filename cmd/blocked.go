@@ -15,7 +15,7 @@ type blocked struct {
 	held   []*reconcile.Result // in the order of the run
 }
 
-// take tells whether a failure is that of another object, which is held back then.
+// take reports whether a failure is that of another object, which is held back then.
 func (b *blocked) take(r *reconcile.Result) bool {
 	s := subjectOf(r.Object.Object)
 	kind, namespace, name, ok := r.BlockedBy()

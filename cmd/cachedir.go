@@ -3,7 +3,7 @@ package cmd
 import "path/filepath"
 
 // cacheDir is where this user's programs keep what they can fetch again, on this
-// system; empty if the environment does not tell.
+// system; empty if the environment does not say.
 func cacheDir(system string, getenv func(string) string) string {
 	base := ""
 	switch home := getenv("HOME"); {

@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
-// completing tells whether a shell asks what may be typed next. Nobody else needs to know.
+// completing reports whether a shell asks what may be typed next.
 func completing(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
@@ -91,7 +91,7 @@ func (a *app) completeObjects(c *cobra.Command, args []string, begun string) ([]
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// pipe tells what can be read only once, or never.
+// pipe reports whether a file can be read only once, or never.
 func pipe(file string) bool {
 	info, err := os.Stat(file)
 	return file == "-" || err == nil && !info.IsDir() && !info.Mode().IsRegular()

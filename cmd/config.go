@@ -31,7 +31,7 @@ type configuration struct {
 	ignored bool   // it was found in a repository of strangers, and not read
 	path    string // for messages
 	dir     string // where its relative paths begin
-	found   bool   // nobody named it: it may be a stranger's
+	found   bool   // no one named it: it may be a stranger's
 	// settings by command, "" for those of all commands, and by flag.
 	settings map[string]map[string]setting
 }
@@ -49,7 +49,7 @@ func addConfigFlags(fs *pflag.FlagSet) {
 	fs.Bool("no-config", false, "read no configuration file")
 }
 
-// usesConfiguration tells whether a command has use for the file: those that work on
+// usesConfiguration reports whether a command has use for the file: those that work on
 // manifests or artifacts have, and those that say so.
 func usesConfiguration(c *cobra.Command) bool {
 	return c.Flags().Lookup("filename") != nil || c.Annotations[configAnnotation] != ""
@@ -125,7 +125,7 @@ func findConfiguration() (string, error) {
 }
 
 // checkFound refuses what others may have put in our way: a link, which would have
-// somebody's file quoted in complaints, and the file of another user in a directory that
+// a private file quoted in error messages, and the file of another user in a directory that
 // everybody can write to, such as the one for temporary files.
 func checkFound(path string, file, work fs.FileInfo) error {
 	const hint = "name it with --config if you trust it, or leave it with --no-config"
@@ -138,8 +138,8 @@ func checkFound(path string, file, work fs.FileInfo) error {
 	return nil
 }
 
-// ours tells whether a file is of somebody whose word counts here anyway: who runs the
-// program, who owns the working directory, and root. A negative owner is not known.
+// ours reports whether a file belongs to a user who is trusted here anyway: the one who runs the
+// program, the owner of the working directory, or root. A negative owner is not known.
 func ours(file, work, self int) bool {
 	return file < 0 || file == 0 || file == work || file == self
 }

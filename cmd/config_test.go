@@ -244,7 +244,7 @@ func TestOwnerOfConfiguration(t *testing.T) {
 		want       bool
 	}{
 		{self, self, true}, {0, self, true}, {self, other, true},
-		{other, other, true}, // somebody's checkout, as in a container
+		{other, other, true}, // another user's checkout, as in a container
 		{other, self, false}, {other, 0, false}, {other, third, false},
 		{-1, -1, true},
 	} {
@@ -263,7 +263,7 @@ func TestOwnerOfConfiguration(t *testing.T) {
 	}
 }
 
-// TestConfigurationIsBounded refuses files that nobody writes.
+// TestConfigurationIsBounded refuses files that are larger than any real one.
 func TestConfigurationIsBounded(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
@@ -341,7 +341,7 @@ func TestReservedKeysAreDocumented(t *testing.T) {
 	}
 }
 
-// FuzzConfiguration reads files that anybody could have written: a mistake is told with the name of the file.
+// FuzzConfiguration reads arbitrary files: an error names the file.
 func FuzzConfiguration(f *testing.F) {
 	for _, seed := range []string{
 		"", "timeout: 5m", "commands: {fetch: {output: table}}", "filename: [a, b]", "source: [HelmRepository/a=b]", "a: &a [*a]", "? {}", "- a",

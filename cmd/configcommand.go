@@ -101,7 +101,7 @@ func (a *app) effectiveValues(asked *cobra.Command) (map[string]map[string]effec
 	return all, nil
 }
 
-// leftOpen tells whether a boolean is neither true nor false. No file could say so, other than by leaving it out.
+// leftOpen reports whether a boolean is neither true nor false. No file could say so, other than by leaving it out.
 func leftOpen(f *pflag.Flag) bool { return f.Value.Type() == "bool" && f.Value.String() == "" }
 
 // typedValue is the value of a flag as the configuration file would have it.

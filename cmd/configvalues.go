@@ -269,7 +269,7 @@ func isGit(element string) bool { return strings.EqualFold(element, ".git") }
 
 const unknownHarm = "is not known to be harmless"
 
-// reserved says what is wrong with a key in a file that nobody named: whoever can
+// reserved says what is wrong with a key in a file that was found, not named: a person who can
 // write to a repository should not thereby decide about the logins of those who
 // check it, nor about what they believe, nor whether a failure is one. Keys that are
 // not known to be harmless are reserved.

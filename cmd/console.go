@@ -55,7 +55,7 @@ type console struct {
 	github    bool                    // lines are read by GitHub Actions
 	width     func() (int, int, bool) // of the terminal, if there is one
 
-	findings []finding.Finding     // that were told
+	findings []finding.Finding     // that were printed
 	quiet    []finding.Finding     // that comments silence
 	advised  map[finding.Code]bool // codes whose general advice was given
 }
@@ -139,7 +139,7 @@ func (c *console) warn(text string)             { c.line(levelWarn, subject{}, t
 func (c *console) info(s subject, text string)  { c.line(levelInfo, s, text) }
 func (c *console) debug(s subject, text string) { c.line(levelDebug, s, text) }
 
-// shown tells whether lines of a level are printed at the chosen verbosity.
+// shown reports whether lines of a level are printed at the chosen verbosity.
 func (c *console) shown(level string) bool {
 	switch level {
 	case levelError, levelHint:
@@ -162,7 +162,7 @@ func (c *console) about(level string, s subject, text string, f finding.Finding)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Whoever made the text has redacted it where that was known to matter. This is
+	// The caller has redacted the text where that was known to matter. This is
 	// for values that are quoted from a manifest, as in a rejection.
 	c.write(c.format(level, s, reconcile.RedactText(text), f))
 }
@@ -216,7 +216,7 @@ func (c *console) formatJSON(level string, s subject, text string, f finding.Fin
 	return line + "\n"
 }
 
-// verbatim writes whole lines that were made for somebody else than people.
+// verbatim writes whole lines that programs read, not people.
 func (c *console) verbatim(lines string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

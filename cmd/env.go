@@ -30,7 +30,7 @@ type Env struct {
 	// Terminal reports how many columns and lines the terminal behind Stderr has,
 	// and whether there is one. It is asked again and again: windows change.
 	Terminal func() (width, height int, ok bool)
-	// Reads reports whether Stdout is a terminal, where somebody reads. Nil is never.
+	// Reads reports whether Stdout is a terminal, where a person reads. Nil is never.
 	Reads func() bool
 	// Foreground reports whether the terminal is this program's now, and not the shell's or that of another job. Nil is
 	// always.

@@ -18,11 +18,11 @@ type telling struct {
 	placed bool
 	// brief leaves out the line of the file, and what to do in general.
 	brief bool
-	// others are the places of findings with the same cause that are not told by themselves.
+	// others are the places of findings with the same cause that are not printed one by one.
 	others string
 }
 
-// tell prints a finding and keeps it for the reports.
+// tell prints a finding, and keeps it for the reports.
 func (c *console) tell(f finding.Finding) {
 	c.tellAs(f, telling{at: subject{f.Kind, f.Namespace, f.Name}, placed: true})
 }
@@ -120,7 +120,7 @@ func levelOf(s finding.Severity) string {
 	return levelError
 }
 
-// findings are all that this run has told, in the order in which it did, and what
+// findings are all that this run has reported, in the order in which it did, and what
 // comments silenced.
 func (a *app) findings() (told, silenced []finding.Finding) {
 	c := a.console
@@ -134,7 +134,7 @@ func (a *app) findings() (told, silenced []finding.Finding) {
 	return c.findings, c.quiet
 }
 
-// silenced tells whether a comment silences a finding, which is kept for the reports.
+// silenced reports whether a comment silences a finding, which is kept for the reports.
 func (c *console) silenced(ignores *finding.Ignores, f finding.Finding) bool {
 	reason, ok := ignores.Silences(f)
 	if ok && (f.Severity != finding.Note || c.shown(levelNote)) {
@@ -146,7 +146,7 @@ func (c *console) silenced(ignores *finding.Ignores, f finding.Finding) bool {
 	return ok
 }
 
-// keep takes up a finding that is told in other words.
+// keep records a finding that is printed in other words.
 func (c *console) keep(f finding.Finding) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,7 +38,7 @@ func filesOf(text string) map[string]string {
 	return files
 }
 
-// validateCodes are the codes that validate tells of a manifest.
+// validateCodes returns the codes that validate reports for a manifest.
 func validateCodes(t *testing.T, text string, args ...string) map[string]bool {
 	t.Helper()
 	input := filepath.Join(t.TempDir(), "manifest.yaml")

@@ -44,7 +44,7 @@ func (o *inputOptions) distribution(set *manifest.Set) (*distribution, error) {
 	return d, nil
 }
 
-// serve is what the Flux that serves most makes of an object: where there are several, nobody knows which is its own.
+// serve is what the Flux that serves most makes of an object: where there are several, no one knows which is its own.
 func (d *distribution) serve(o *manifest.Object) (admission.FluxVersion, admission.Serving) {
 	var best admission.Serving
 	version := d.versions[0]

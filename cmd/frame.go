@@ -72,7 +72,7 @@ func (l *liveRows) frame(width, height int) []string {
 // plainDrawing has a character of ASCII, as wide, for each that a frame is drawn with.
 var plainDrawing = strings.NewReplacer("…", "~", "━", "#", "─", "-")
 
-// notUTF8 tells whether the locale says that the terminal shows something else. Without any it says nothing.
+// notUTF8 reports whether the locale says that the terminal shows something else. Without any it says nothing.
 func notUTF8(getenv func(string) string) bool {
 	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
 	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")

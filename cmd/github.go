@@ -24,7 +24,7 @@ const (
 // githubOutput is an output of a step of GitHub Actions.
 type githubOutput struct{ name, value string }
 
-// tellGitHub tells GitHub Actions what was found: annotations in the log, a summary of
+// tellGitHub reports to GitHub Actions what was found: annotations in the log, a summary of
 // the step, its outputs. What does not work is a warning: the run is what counts.
 func (a *app) tellGitHub(run *report.Run, outputs []githubOutput) {
 	if !a.console.json { // the lines there are for a program that expects nothing else
@@ -107,7 +107,7 @@ func runOutputs(run *report.Run) []githubOutput {
 	}
 }
 
-// encodeOutputs writes each value between delimiters that nobody can know beforehand:
+// encodeOutputs writes each value between delimiters that cannot be guessed:
 // no value ends its output and begins another.
 func encodeOutputs(outputs []githubOutput) string {
 	var b strings.Builder

@@ -42,7 +42,7 @@ type common struct {
 	ignores finding.Ignores
 }
 
-// once tells whether a line was not printed yet.
+// once reports whether a line was not printed yet.
 func (c *common) once(line string) bool {
 	if c.noted[line] {
 		return false
@@ -52,7 +52,7 @@ func (c *common) once(line string) bool {
 }
 
 // readInput reads the manifests of -f and of the arguments as one cluster. What cannot
-// be read is told and makes the exit code 2; the rest goes on.
+// be read is reported and makes the exit code 2; the rest goes on.
 func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, artifactsDir string) (*input, error) {
 	r, err := a.read(ctx, o, args, artifactsDir, true)
 	if err != nil {
@@ -216,7 +216,7 @@ func nothingToRead(selectors []selector) error {
 	return e
 }
 
-// inputCode tells an object that cannot be used from a file that cannot be read.
+// inputCode returns the exit code of an object that cannot be used, or of a file that cannot be read.
 func inputCode(err error) int {
 	var duplicate *manifest.DuplicateError
 	var kind *manifest.KindError
@@ -227,12 +227,12 @@ func inputCode(err error) int {
 	return exitUsage
 }
 
-// wanted tells whether an object is selected by namespace and arguments.
+// wanted reports whether an object is selected by namespace and arguments.
 func (in *input) wanted(obj *manifest.Object) bool {
 	return reconcile.Supports(obj) && in.asked(obj)
 }
 
-// asked tells whether an object of any kind is.
+// asked reports whether an object of any kind is.
 func (in *input) asked(obj *manifest.Object) bool {
 	if obj.Aside || in.namespace != "" && in.namespace != obj.Namespace {
 		return false
@@ -354,7 +354,7 @@ func (a *app) tellSkipped(in *input) {
 	}
 }
 
-// tellLeftOut is a warning to people, who should know, and a note to whoever judges the
+// tellLeftOut is a warning to people, who should know, and a note to a reader who judges the
 // input: nothing is wrong with it.
 func (a *app) tellLeftOut(text string) {
 	f := reconcile.NewFinding(nil, finding.LeftOut, text, "", manifest.Excerpt{})
@@ -364,7 +364,7 @@ func (a *app) tellLeftOut(text string) {
 
 // targets admits the selected objects, in input order, each with the sources that
 // it needs before it where these were not selected themselves. Rejected objects
-// are told and left out.
+// are reported and left out.
 func (a *app) targets(in *input) []*admission.Admitted {
 	chosen := map[*manifest.Object]*admission.Admitted{}
 	before := map[*manifest.Object][]*admission.Admitted{} // sources from outside the input, by what brought them
@@ -435,7 +435,7 @@ func (a *app) tellNotes(in *input) {
 const maxSources = 4
 
 // sourcesOf lists what an object comes from, the farthest first. A source that is
-// missing is told when the object is reconciled.
+// missing is reported when the object is reconciled.
 func (in *input) sourcesOf(adm *admission.Admitted, rejected func(*inventory.RejectedError)) []*admission.Admitted {
 	var sources []*admission.Admitted
 	for range maxSources {
@@ -458,14 +458,14 @@ func (in *input) sourcesOf(adm *admission.Admitted, rejected func(*inventory.Rej
 	return sources
 }
 
-// rejectSource tells of a source that is rejected, unless that is told of it anyway.
+// rejectSource reports a source that is rejected, unless that is reported anyway.
 func (a *app) rejectSource(in *input, r *inventory.RejectedError) {
 	if !in.wanted(r.Object) {
 		a.reject(in, r.Object, r.Err)
 	}
 }
 
-// reject tells what the API server would have said, a line per cause.
+// reject reports what the API server would have said, a line per cause.
 func (a *app) reject(in *input, obj *manifest.Object, err error) {
 	if in.told[obj] {
 		return

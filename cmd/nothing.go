@@ -30,7 +30,7 @@ func (o *inputOptions) nothingSelected(ctx context.Context, in *input) error {
 	if in.namespace != "" && len(in.selectors) == 0 && slices.ContainsFunc(in.inventory.Objects(), reconcile.Supports) {
 		return &usageError{err: errors.New("nothing selected: " + in.holds()), hint: "none of them is in namespace " + in.namespace}
 	}
-	if in.code == exitUsage { // which is an error that was told
+	if in.code == exitUsage { // which is an error that was reported
 		return &usageError{err: errors.New("nothing selected: not all of the input could be read")}
 	}
 	hint := o.deeper(ctx, in)
@@ -44,7 +44,7 @@ func (o *inputOptions) nothingSelected(ctx context.Context, in *input) error {
 	return &usageError{err: errors.New("nothing selected: " + in.holds()), hint: hint}
 }
 
-// holdsOnly tells whether all that was skipped of Flux is of one API group.
+// holdsOnly reports whether all that was skipped of Flux is of one API group.
 func (in *input) holdsOnly(group string) bool {
 	skipped := in.set.Skipped()
 	return len(skipped) > 0 && !slices.ContainsFunc(skipped, func(s manifest.KindCount) bool { return s.Group != group })

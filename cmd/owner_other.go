@@ -4,5 +4,5 @@ package cmd
 
 import "io/fs"
 
-// ownerOf does not tell on systems where a file's rights say more than its owner.
+// ownerOf does not know on systems where a file's rights say more than its owner.
 func ownerOf(fs.FileInfo) int { return -1 }

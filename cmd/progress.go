@@ -27,7 +27,8 @@ type liveRows struct {
 	now      func() time.Time
 	color    bool
 	ascii    bool // draw with characters that every terminal has
-	// foreground is false while somebody else has the terminal, whose prompt would be painted over. Nil is always true.
+	// foreground is false while another program has the terminal, whose prompt would be painted over. Nil is always
+	// true.
 	foreground func() bool
 
 	mu      sync.Mutex
@@ -190,5 +191,5 @@ func (r *liveRow) speed(now time.Time) int64 {
 	return int64(float64(r.done-first.done) / elapsed.Seconds())
 }
 
-// active tells rows where something happens from those that wait for others.
+// active reports whether something happens in a row, which else waits for others.
 func (r *liveRow) active(now time.Time) bool { return r.done > 0 || r.waitUntil.After(now) }

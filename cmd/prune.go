@@ -88,14 +88,14 @@ func (in *input) keys() map[store.Key]bool {
 	present := map[store.Key]bool{}
 	for _, obj := range in.inventory.Objects() {
 		present[store.NewKey(obj.Kind, obj.Namespace, obj.Name)] = true
-		// What is suspended, rejected or in somebody's way today makes its HelmChart
+		// What is suspended, rejected or in conflict today makes its HelmChart
 		// again tomorrow.
 		if chart, ok := inventory.DerivedKey(obj); ok {
 			present[chart] = true
 		}
 		adm, err := in.inventory.Admit(obj)
 		if err != nil {
-			continue // a rejected object may be mended tomorrow: what it has stays
+			continue // a rejected object may be fixed tomorrow: what it has stays
 		}
 		if kind, namespace, name, ok := reconcile.SourceRef(adm); ok {
 			present[store.NewKey(kind, namespace, name)] = true

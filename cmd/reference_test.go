@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestReference compares docs/reference and man with the commands: go test ./cmd -run TestReference -update writes them.
-// They are made here, because nothing of it has to be in the program.
+// TestReference compares docs/reference and man with the commands: go test ./cmd -run TestReference -update writes
+// them. They are made here, because nothing of it has to be in the program.
 func TestReference(t *testing.T) {
 	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
 	pages, manuals := map[string]string{"README.md": referenceIndex(root)}, map[string]string{}
@@ -25,7 +25,7 @@ func TestReference(t *testing.T) {
 	holdDirectory(t, filepath.Join("..", "man"), manuals)
 }
 
-// TestHelpIsComplete looks for what every command has to tell.
+// TestHelpIsComplete looks for what the help of every command has to say.
 func TestHelpIsComplete(t *testing.T) {
 	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
 	for _, c := range documented(root) {
@@ -173,7 +173,8 @@ func shownDefault(f *pflag.Flag) string {
 	return f.DefValue
 }
 
-// manual is the manual page of a command, in the macros of man(7). It has no date: the version of the program says more.
+// manual is the manual page of a command, in the macros of man(7). It has no date: the version of the program says
+// more.
 func manual(c *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"\" helmsrc \"helmsrc manual\"\n", roff(strings.ToUpper(pageName(c))))

@@ -70,7 +70,7 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 	return nil
 }
 
-// report writes the reports of a run that is over, and tells GitHub. It returns the exit
+// report writes the reports of a run that is over, those for GitHub too. It returns the exit
 // code: a report that is missing is a failure, whatever else may be forgiven.
 func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, outputs []githubOutput, code int) int {
 	a.reported = true
@@ -92,7 +92,7 @@ func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, out
 	return code
 }
 
-// reportFailure reports what ended a command before there was a run to report: whoever
+// reportFailure reports what ended a command before there was a run to report: a reader who
 // waits for a report gets one.
 func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 	var o reportOptions
@@ -151,10 +151,10 @@ func writeWhole(ctx context.Context, path string, content []byte) error {
 	return nil
 }
 
-// readerPatience is how long a run that is cut short waits for whoever reads its report.
+// readerPatience is how long a run that is cut short waits for the reader of its report.
 const readerPatience = time.Second
 
-// writeInBackground writes to a pipe or a device, which may have nobody who reads it.
+// writeInBackground writes to a pipe or a device, which may have no reader.
 func writeInBackground(ctx context.Context, path string, content []byte) error {
 	done := make(chan error, 1)
 	go func() { done <- os.WriteFile(path, content, 0o666) }()
@@ -188,7 +188,7 @@ func writeNew(path string, content []byte) error {
 }
 
 // newReport describes a run that is over: what was found is in the app. Objects that are
-// unusable, because nobody can tell which one is meant, are only counted.
+// unusable, because it is not clear which one is meant, are only counted.
 func (a *app) newReport(objects []report.Object) *report.Run {
 	told, silenced := a.findings()
 	run := &report.Run{

@@ -22,7 +22,7 @@ func (c *console) startProgress() (stop func()) {
 	return c.live.start()
 }
 
-// progress tells the console how a run goes: a live row per object in flight on a
+// progress shows on the console how a run goes: a live row per object in flight on a
 // terminal, a line per finished object everywhere. The lines come in the order of
 // the objects, each as soon as those before it are out, so that two runs of the
 // same work look the same.
@@ -132,7 +132,7 @@ func (p *progress) tellFailure(r *reconcile.Result) {
 	p.console.hintUnresolved(r.Object.Object)
 }
 
-// tellInterruption is a warning, but a failure to whoever reads a report.
+// tellInterruption is a warning, but a failure to the reader of a report.
 func (p *progress) tellInterruption(r *reconcile.Result) {
 	f, ok := r.FailureFinding()
 	if ok {
@@ -193,7 +193,7 @@ func (c *console) hintUnresolved(obj *manifest.Object) {
 
 func join(words []string) string { return strings.Join(words, ", ") }
 
-// maxFew is how many of a list are told by name.
+// maxFew is how many of a list are named.
 const maxFew = 5
 
 // few is join for what may be many.

@@ -25,7 +25,7 @@ type app struct {
 	file        string // with the configuration, "" for none
 	ignoredFile bool   // a configuration was found in a repository of strangers
 	took        map[*manifest.Object]time.Duration
-	unusable    int  // objects that cannot be told apart, or are of no kind
+	unusable    int  // objects that cannot be distinguished, or are of no kind
 	reported    bool // that there was a run
 }
 

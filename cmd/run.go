@@ -98,7 +98,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	return code, nil
 }
 
-// tellStorage tells what is wrong with the artifacts directory as a whole.
+// tellStorage reports what is wrong with the artifacts directory as a whole.
 func (a *app) tellStorage(code finding.Code, err error) {
 	a.console.tell(reconcile.NewFinding(nil, code, err.Error(), "", manifest.Excerpt{}))
 }
@@ -243,7 +243,7 @@ func codeOf(r *reconcile.Result) int {
 	return exitOK
 }
 
-// resolving tells that the run stops once versions are known: whatever is stored, it says no more than that.
+// resolving reports that the run stops once versions are known: whatever is stored, it says no more than that.
 func (a *app) resolving() bool { return a.command == "resolve" || a.command == "verify" }
 
 // stateOf is what became of an object, in the words of documents, reports and the last line.

@@ -85,7 +85,7 @@ func splitArguments(args []string, alone bool) (arguments, error) {
 	return a, nil
 }
 
-// calledDirectory tells whether an argument cannot be the name of an object.
+// calledDirectory reports whether an argument cannot be the name of an object.
 func calledDirectory(arg string) bool {
 	return strings.HasSuffix(arg, "/") || arg == "." || arg == ".." ||
 		strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || filepath.IsAbs(arg)
@@ -110,7 +110,7 @@ func splitNames(values []string) []string {
 	return names
 }
 
-// calledManifest tells whether an argument looks like a file.
+// calledManifest reports whether an argument looks like a file.
 func calledManifest(arg string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg))
 }

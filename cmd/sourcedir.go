@@ -33,7 +33,8 @@ func sourceDirHint(kind string) string {
 	return "the working tree, or what stands in for it"
 }
 
-// holdsCharts tells whether a directory can be a Helm repository. One that cannot be read is left to those who read it.
+// holdsCharts reports whether a directory can be a Helm repository. One that cannot be read is left to those who read
+// it.
 func holdsCharts(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool {

@@ -36,7 +36,7 @@ func foreground(terminal int) bool {
 }
 
 // suspend stops the process and returns when it goes on. It sends the signal that stops who reads in the background,
-// which nobody asked for. Unlike SIGSTOP that does nothing to processes whom nobody could continue.
+// which no one asked for. Unlike SIGSTOP that does nothing to a process that no shell could continue.
 func suspend() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

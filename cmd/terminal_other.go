@@ -2,5 +2,5 @@
 
 package cmd
 
-// understandsEscapes is true of terminals; TERM=dumb is told apart elsewhere.
+// understandsEscapes is true of terminals; TERM=dumb is handled elsewhere.
 func understandsEscapes(int) bool { return true }

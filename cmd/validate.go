@@ -98,7 +98,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 		code = worst(code, exitFailed)
 	}
 	objects, valid, invalid := v.objects()
-	// What nobody could judge is invalid.
+	// What could not be judged is invalid.
 	a.console.info(subject{}, v.summary(valid, invalid+a.unusable))
 	if o.exitZero && code != exitUsage {
 		code = exitOK
