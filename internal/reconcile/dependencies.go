@@ -50,7 +50,7 @@ func (n *notes) debugf(format string, args ...any) {
 
 // tell reports what was kept, once.
 func (p *pass) tell(n *notes) {
-	*p.warnings = append(*p.warnings, n.warnings...)
+	p.warnOnce(n.warnings)
 	p.result.Debug = append(p.result.Debug, n.debug...)
 	*n = notes{}
 }
@@ -130,6 +130,7 @@ func (p *pass) findRemote(ctx context.Context, d *dependency) error {
 	if err != nil {
 		return err
 	}
+	d.notes.warnWithheldBy(repo)
 	found, err := p.dependencyCharts(ctx, repo)
 	if err == nil {
 		d.chosen, err = found.find(ctx, &d.notes, name, version)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
@@ -49,6 +50,16 @@ func (w *warnings) warnWithheld(err error) {
 	}
 	field := map[string]string{"http": "url"}[withheld.By]
 	*w = append(*w, Warning{finding.WithheldLogin, err.Error(), []any{"spec", cmp.Or(field, withheld.By)}, err})
+}
+
+// warnOnce adds warnings. A login that is kept from a registry is one however many dependencies come from there.
+func (w *warnings) warnOnce(more warnings) {
+	for _, m := range more {
+		same := func(x Warning) bool { return x.Code == m.Code && x.Text == m.Text }
+		if m.Code != finding.WithheldLogin || !slices.ContainsFunc(*w, same) {
+			*w = append(*w, m)
+		}
+	}
 }
 
 // warnEach warns of several things of one kind.
