@@ -55,7 +55,7 @@ func (c *confined) sourcesIn(path string, data []byte, sources map[string]bool) 
 		return
 	}
 	for _, g := range k.SecretGenerator {
-		for _, source := range slices.Concat(g.FileSources, g.EnvSources, []string{g.EnvSource}) { //nolint:staticcheck // people's files hold the deprecated field
+		for _, source := range slices.Concat(g.FileSources, g.EnvSources, []string{g.EnvSource}) {
 			_, name, named := strings.Cut(source, "=")
 			if !named {
 				name = source
