@@ -46,8 +46,8 @@ func lookBundles(ctx context.Context, r *reader, j judge, f *findings) (*Signer,
 	return nil, nil
 }
 
-// mayBe tells whether an artifact may be of the type. Some registries do not know of what type an artifact is, and say
-// instead what its configuration is.
+// mayBe reports whether an artifact may be of the type. Some registries do not know of what type an artifact is, and
+// say instead what its configuration is.
 func mayBe(kind string, d ocispec.Descriptor) bool {
 	switch d.ArtifactType {
 	case "", emptyType, ocispec.MediaTypeImageConfig:
@@ -118,7 +118,7 @@ func (b *bundleSignature) verify(m root.TrustedMaterial, v []sigstore.VerifierOp
 	return verifier.Verify(b.bundle, sigstore.NewPolicy(sigstore.WithArtifactDigest(b.subject.Algorithm().String(), sum), p...))
 }
 
-// signedBy tells whether a key has signed, whatever it was.
+// signedBy reports whether a key has signed, whatever it was.
 func (b *bundleSignature) signedBy(k publicKey) bool {
 	for _, v := range k.verifiers {
 		verifier, err := sigstore.NewVerifier(keyMaterial(v), sigstore.WithNoObserverTimestamps())

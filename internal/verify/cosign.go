@@ -31,8 +31,9 @@ const (
 // Cosign looks for a cosign signature of the subject, as a manifest under the digest's .sig tag or as a sigstore bundle
 // that refers to the digest, and returns who made the first one that counts.
 //
-// The error is an [*UnsignedError], a [*RefusedError] or a [*LimitError] if the registry has told all it has, and a
-// [*SettingsError] if the options are wrong. Anything else is a failure to find out, which is never taken for an answer.
+// The error is an [*UnsignedError], a [*RefusedError] or a [*LimitError] if the registry has answered completely, and a
+// [*SettingsError] if the options are wrong. Anything else is a failure to find out, which is never taken for an
+// answer.
 func Cosign(ctx context.Context, s Subject, o CosignOptions) (*Signer, error) {
 	r, err := newReader(s)
 	if err != nil {
@@ -54,7 +55,7 @@ func Cosign(ctx context.Context, s Subject, o CosignOptions) (*Signer, error) {
 }
 
 // A judge decides about one signature. The error is the reason why it does not count or, from trust material that
-// cannot be had, a failure.
+// is not available, a failure.
 type judge interface {
 	classic(context.Context, *classicSignature) (*Signer, error)
 	bundle(context.Context, *bundleSignature) (*Signer, error)
@@ -143,7 +144,7 @@ func refusal(hint, format string, args ...any) error {
 	return &RefusedError{Message: err.Error(), hint: hint}
 }
 
-// guarded runs the checks of a library on what somebody else has written. They should not panic, but some have.
+// guarded runs the checks of a library on untrusted input. They should not panic, but some have.
 func guarded(check func() (*Signer, error)) (signer *Signer, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// maxErrorText bounds a message, parts of which may be somebody else's words.
+// maxErrorText bounds a message, parts of which may come from a server.
 const maxErrorText = 1000
 
 // oneLine makes a text fit to be printed: one line, without control characters, and not endless.
@@ -28,7 +28,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// An UnsignedError tells that there is no signature at all, of the kind that was looked for.
+// An UnsignedError reports that there is no signature at all, of the kind that was looked for.
 type UnsignedError struct {
 	Message string
 	hint    string
@@ -36,7 +36,7 @@ type UnsignedError struct {
 
 func (e *UnsignedError) Error() string { return e.Message }
 
-// Hint tells what to do, or is empty.
+// Hint says what to do, or is empty.
 func (e *UnsignedError) Hint() string { return e.hint }
 
 // Integrity is true: what is not signed is not what was asked for.
@@ -45,7 +45,7 @@ func (e *UnsignedError) Integrity() bool { return true }
 // Transient is false.
 func (e *UnsignedError) Transient() bool { return false }
 
-// A RefusedError tells that there are signatures, but none that counts.
+// A RefusedError reports that there are signatures, but none that counts.
 type RefusedError struct {
 	Message string
 	Err     error // the reasons, may be nil
@@ -61,7 +61,7 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Hint tells what may be the reason, or is empty.
+// Hint says what may be the reason, or is empty.
 func (e *RefusedError) Hint() string { return e.hint }
 
 // Integrity is true.
@@ -70,8 +70,8 @@ func (e *RefusedError) Integrity() bool { return true }
 // Transient is false.
 func (e *RefusedError) Transient() bool { return false }
 
-// A LimitError tells that there is more of something than is looked at. It is a refusal: a signature that is not looked
-// at does not count.
+// A LimitError reports that there is more of something than is looked at. It is a refusal: a signature that is not
+// looked at does not count.
 type LimitError struct {
 	What string // "signatures of sha256:…"
 	Max  int64
@@ -91,7 +91,7 @@ func (e *LimitError) Integrity() bool { return true }
 // Transient is false.
 func (e *LimitError) Transient() bool { return false }
 
-// A SettingsError tells that nothing can be verified with the keys, certificates or policy that were given.
+// A SettingsError reports that nothing can be verified with the keys, certificates or policy that were given.
 type SettingsError struct {
 	Message string
 	Err     error // may be nil
@@ -107,7 +107,7 @@ func (e *SettingsError) Error() string {
 
 func (e *SettingsError) Unwrap() error { return e.Err }
 
-// Hint tells what to write instead, or is empty.
+// Hint says what to write instead, or is empty.
 func (e *SettingsError) Hint() string { return e.hint }
 
 // Transient is false.
@@ -123,7 +123,7 @@ func (e *AnswerError) Error() string {
 	return fmt.Sprintf("GET %s: unexpected status %d %s", e.URL, e.Code, http.StatusText(e.Code))
 }
 
-// Transient tells whether asking again may help.
+// Transient reports whether asking again may help.
 func (e *AnswerError) Transient() bool {
 	switch e.Code {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
@@ -133,7 +133,7 @@ func (e *AnswerError) Transient() bool {
 	return false
 }
 
-// AuthFailure tells whether the registry wants other credentials.
+// AuthFailure reports whether the registry wants other credentials.
 func (e *AnswerError) AuthFailure() bool {
 	return e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
 }

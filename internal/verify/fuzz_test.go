@@ -11,7 +11,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 )
 
-// judges are one for a key that has signed nothing, and one for a Sigstore that nobody has used.
+// judges are one for a key that has signed nothing, and one for a Sigstore that has not been used.
 func judges(f *testing.F) []judge {
 	f.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -137,7 +137,7 @@ func refuseKeyless(b *bundle.Bundle, err error) error {
 	return refusal(hint, "%.300v", err)
 }
 
-// found tells whom a certificate is for. It was verified when it did not match.
+// found returns the identity that a certificate is for. It was verified when it did not match.
 func found(b *bundle.Bundle) string {
 	content, err := b.VerificationContent()
 	if err != nil || content.Certificate() == nil {

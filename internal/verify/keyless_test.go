@@ -184,7 +184,7 @@ func TestKeylessAttacks(t *testing.T) {
 	}
 }
 
-// What was made with a key is not what was made keyless, and the hints tell which it is.
+// What was made with a key is not what was made keyless, and the hints say which it is.
 func TestKeyOrKeyless(t *testing.T) {
 	for form, sign := range keylessSignings {
 		s, trust := newSigstore(t)

@@ -42,7 +42,7 @@ func keyHint(data map[string][]byte) string {
 	return ""
 }
 
-// PublicKey tells whether content is a public key that CosignKeys leaves out because of its name.
+// PublicKey reports whether content is a public key that CosignKeys leaves out because of its name.
 func PublicKey(name string, content []byte) bool {
 	if strings.HasSuffix(name, KeySuffix) {
 		return false

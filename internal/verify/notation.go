@@ -69,7 +69,7 @@ func NotationSecret(secret string, data map[string][]byte) (policy []byte, certi
 	return policy, certificates, nil
 }
 
-// policyHint finds a policy that is called otherwise.
+// policyHint finds a policy that has another name.
 func policyHint(data map[string][]byte) string {
 	for _, name := range sortedNames(data) {
 		if bytes.Contains(data[name], []byte(`"trustPolicies"`)) {
@@ -79,7 +79,7 @@ func policyHint(data map[string][]byte) string {
 	return fmt.Sprintf("notation needs a trust policy: put one into the Secret under the name %s", PolicyName)
 }
 
-// Certificate tells whether content is a certificate that NotationSecret leaves out because of its name.
+// Certificate reports whether content is a certificate that NotationSecret leaves out because of its name.
 func Certificate(name string, content []byte) bool {
 	if strings.HasSuffix(name, ".crt") || strings.HasSuffix(name, ".pem") {
 		return false
@@ -205,7 +205,7 @@ func (n *notary) options() notation.VerifierVerifyOptions {
 	return notation.VerifierVerifyOptions{ArtifactReference: n.subject.Ref()}
 }
 
-// skips tells whether the policy wants nothing verified.
+// skips reports whether the policy wants nothing verified.
 func (n *notary) skips(ctx context.Context) (bool, error) {
 	skipper, ok := n.verifier.(interface {
 		SkipVerify(context.Context, notation.VerifierVerifyOptions) (bool, *trustpolicy.VerificationLevel, error)
@@ -245,7 +245,7 @@ func (n *notary) try(ctx context.Context, r *reader, subject ocispec.Descriptor,
 	return nil, f.verdict(n.subject)
 }
 
-// An ignoredError tells that the policy has only recorded that the signer is not trusted.
+// An ignoredError reports that the policy has only recorded that the signer is not trusted.
 type ignoredError struct{}
 
 func (*ignoredError) Error() string { return "ignored by the trust policy" }

@@ -13,7 +13,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// hint tells what is known of a signature that was refused.
+// hint says what is known of a signature that was refused.
 func (n *notary) hint(outcome *notation.VerificationOutcome, subject ocispec.Descriptor) string {
 	if outcome == nil || outcome.EnvelopeContent == nil || len(outcome.EnvelopeContent.SignerInfo.CertificateChain) == 0 {
 		return ""

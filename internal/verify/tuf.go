@@ -28,8 +28,8 @@ const (
 type PublicTrustOptions struct {
 	// CacheDir keeps what was fetched between runs. Empty: nothing is kept.
 	CacheDir string
-	// Mirror is the URL of the repository, and Root what the trust in it starts with. Empty: the public Sigstore's, whose
-	// root is part of the program.
+	// Mirror is the URL of the repository, and Root what the trust in it starts with. Empty: the public Sigstore's,
+	// whose root is part of the program.
 	Mirror string
 	Root   []byte
 
@@ -88,7 +88,7 @@ func (o PublicTrustOptions) fetch(f *tufFetcher, cached bool) (m root.TrustedMat
 	return trusted, nil
 }
 
-// A trustError tells that the trusted root could not be fetched.
+// A trustError reports that the trusted root could not be fetched.
 type trustError struct{ err error }
 
 func (e *trustError) Error() string {
@@ -96,7 +96,7 @@ func (e *trustError) Error() string {
 }
 func (e *trustError) Unwrap() error { return e.err }
 
-// Hint tells how to do without the network.
+// Hint says how to do without the network.
 func (e *trustError) Hint() string {
 	return "without a network, --trusted-root takes a trusted_root.json, such as 'cosign trusted-root create' writes"
 }
@@ -164,7 +164,7 @@ func (f *tufFetcher) failed() error {
 	return f.failure
 }
 
-// describe tells failures of the network and of the disk from metadata that are not to be trusted.
+// describe distinguishes failures of the network and the disk from metadata that cannot be trusted.
 func (f *tufFetcher) describe(err error) error {
 	var missing *metadata.ErrDownloadHTTP
 	var file *fs.PathError

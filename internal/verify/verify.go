@@ -42,7 +42,7 @@ type Signer struct {
 	Key string
 	// Identity and Issuer are those of a certificate, Identity is the user ID of a PGP key.
 	Identity, Issuer string
-	// LogIndex is where the signature is in the transparency log, nil if nobody looked.
+	// LogIndex is where the signature is in the transparency log, nil if it was not looked for.
 	LogIndex *int64
 	// Time is when it was signed, as the log, a timestamp authority or else the signer says. It may be zero.
 	Time time.Time
