@@ -42,7 +42,7 @@ func writeGitLab(w io.Writer, run *Run) error {
 	return encode(w, issues)
 }
 
-// gitlabSeverity is GitLab's word for a severity. Its "blocker" and "critical" are for somebody who knows the stakes.
+// gitlabSeverity is GitLab's word for a severity. Its "blocker" and "critical" are for a person to assign.
 func gitlabSeverity(s finding.Severity) string {
 	switch s {
 	case finding.Warning:

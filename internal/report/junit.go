@@ -10,8 +10,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// Jenkins' form of JUnit's XML, which everybody else reads, too: a test case for each object, and one for each file with
-// findings that belong to none.
+// Jenkins' form of JUnit's XML, which everybody else reads, too: a test case for each object, and one for each file
+// with findings that belong to none.
 type (
 	junitSuites struct {
 		XMLName  xml.Name   `xml:"testsuites"`
@@ -127,7 +127,7 @@ func qualified(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// add tells a finding: an error fails the test case, the rest is output of it.
+// add records a finding: an error fails the test case, the rest is output of it.
 func (c *junitCase) add(f *finding.Finding) {
 	text := f.Message
 	if f.Fix != "" {
@@ -146,7 +146,8 @@ func (c *junitCase) add(f *finding.Finding) {
 	c.Failures = append(c.Failures, junitProblem{string(f.Code), f.Message, text})
 }
 
-// settle tells what the findings do not: that an object was left alone, not finished, or failed without one of them.
+// settle records what the findings do not say: that an object was left alone, not finished, or failed without one of
+// them.
 func (c *junitCase) settle(o Object) {
 	switch {
 	case o.State == StateSuspended:

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestJUnitSchema holds the reports against Jenkins' schema: by the reader of schemas below, which is at hand everywhere,
-// and by xmllint where it is installed, as in CI.
+// TestJUnitSchema holds the reports against Jenkins' schema: by the reader of schemas below, which is available
+// everywhere, and by xmllint where it is installed, as in CI.
 func TestJUnitSchema(t *testing.T) {
 	schema := readXSD(t, filepath.Join("testdata", "junit.xsd"))
 	lint, _ := exec.LookPath("xmllint")

@@ -126,8 +126,8 @@ func objectRow(o *Object) string {
 		escapeMarkdown(objectName(o.Kind, o.Namespace, o.Name)), escapeMarkdown(o.Version), escapeMarkdown(o.Message))
 }
 
-// escapeMarkdown makes a text that stands for itself in a cell of a table: no markup, no links and pictures that somebody
-// who reads it would load, no rows of its own.
+// escapeMarkdown escapes a text for a cell of a table: it shows as it is, with no markup, no links, no pictures that
+// the browser of a reader would load, and no rows of its own.
 func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for _, r := range strings.TrimSpace(s) {

@@ -17,15 +17,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Run is what there is to tell about a run. Files are relative to the root of the repository, with forward slashes; those
-// outside of it are absolute. Nothing in it is secret.
+// Run is what there is to report about a run. Files are relative to the root of the repository, with forward slashes;
+// those outside of it are absolute. Nothing in it is secret.
 type Run struct {
 	Command, Version       string
 	Started                time.Time
 	Duration               time.Duration
 	Findings               []finding.Finding
 	Silenced               []finding.Finding // by comments
-	ListSilenced           bool              // where a format can tell them from the others; else they are counted at most
+	ListSilenced           bool              // where a format can mark them; else they are counted at most
 	Objects                []Object
 	Ready, Failed, Skipped int
 	Resolved, Verified     int
@@ -56,7 +56,7 @@ const (
 )
 
 const (
-	// maxFindings is what GitHub shows of a SARIF file. Nobody mends more at a time.
+	// maxFindings is what GitHub shows of a SARIF file. No one fixes more at a time.
 	maxFindings = 5000
 	// maxText bounds a single text, which may be the answer of a server.
 	maxText = 4 << 10
@@ -236,7 +236,7 @@ func (r *Run) interrupted() int {
 	return n
 }
 
-// omission says that there were more findings than are told, or nothing.
+// omission says that there were more findings than are listed, or is empty.
 func (r *Run) omission() string {
 	if r.omitted == 0 {
 		return ""

@@ -288,7 +288,7 @@ func TestJUnitCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := []int{suites.Tests, suites.Failures, suites.Errors, suites.Suite.Skipped}
-	// Five objects, one of which nobody asked for, a file, and what belongs to nothing.
+	// Five objects, one of which was not selected, a file, and what belongs to nothing.
 	if want := []int{8, 3, 1, 1}; !equal(got, want) {
 		t.Errorf("tests, failures, errors, skipped are %v, want %v", got, want)
 	}

@@ -129,7 +129,7 @@ func writeSARIF(w io.Writer, run *Run) error {
 	all := slices.Concat(run.Findings, run.Silenced)
 	out := sarifRun{
 		Tool: sarifTool{sarifDriver{Name: "helmsrc", Version: run.Version, URI: home, Rules: sarifRules(all)}},
-		// Where the root is on this machine is nobody's business, and would make two machines differ.
+		// The place of the root on this machine is private, and would make the reports of two machines differ.
 		Bases:      map[string]sarifBase{sarifRoot: {sarifText{Text: "the root of the repository"}}},
 		Results:    []sarifResult{},
 		ColumnKind: "unicodeCodePoints",
@@ -275,7 +275,7 @@ func sarifPlace(pos manifest.Pos) sarifPhysical {
 	return p
 }
 
-// outside tells whether a file is not below the root of the repository: /etc/x, C:/x.
+// outside reports whether a file is not below the root of the repository: /etc/x, C:/x.
 func outside(file string) bool {
 	return strings.HasPrefix(file, "/") || len(file) > 1 && file[1] == ':'
 }
