@@ -186,7 +186,7 @@ func (b *budget) Read(p []byte) (int, error) {
 	if *b.left < 0 {
 		return 0, b.err
 	}
-	// One byte more than allowed tells a stream that ends in time from one that does not.
+	// One byte more than allowed distinguishes a stream that ends in time from one that does not.
 	if int64(len(p))-1 > *b.left {
 		p = p[:*b.left+1]
 	}
@@ -198,7 +198,7 @@ func (b *budget) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// gunzip reads gzip members one after the other and tells other data after them from a broken member.
+// gunzip reads gzip members one after the other, and distinguishes other data after them from a broken member.
 type gunzip struct {
 	in *bufio.Reader
 	z  *gzip.Reader

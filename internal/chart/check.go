@@ -22,7 +22,7 @@ const maxDepth = 1000
 // On success r has been read to its end, so a copy made by an io.TeeReader is complete; on failure it has not.
 //
 // An error that matches helm.sh/helm/v3/pkg/chart.ValidationError is about the metadata, others are about the archive.
-// The warnings say what was let through although something is odd about it.
+// The warnings say what was accepted although it is unusual.
 func Check(r io.Reader, l Limits) (*helmchart.Metadata, []string, error) {
 	rd := newReading(l)
 	c := &contents{}

@@ -78,7 +78,7 @@ func satisfies(c *helmchart.Chart, d *helmchart.Dependency) bool {
 	return err == nil && constraint.Check(version)
 }
 
-// sameRequirement tells whether one subchart will do for both. Lock files do not say aliases, so a chart that is
+// sameRequirement reports whether one subchart will do for both. Lock files do not say aliases, so a chart that is
 // required under two of them is locked twice.
 func sameRequirement(a, b *helmchart.Dependency) bool {
 	return inChart(a) == inChart(b) && a.Version == b.Version && a.Repository == b.Repository

@@ -141,7 +141,8 @@ func (w *walker) link(name, at string, info fs.FileInfo) error {
 	return fmt.Errorf("error evaluating symlink %s: %w", printable(name), err)
 }
 
-// entryInfo is what the ignore rules want to know of a file, and what listing a directory tells without asking again.
+// entryInfo is what the ignore rules want to know of a file, and what listing a directory returns without another
+// system call.
 type entryInfo struct{ fs.DirEntry }
 
 func (e entryInfo) Mode() fs.FileMode { return e.Type() }

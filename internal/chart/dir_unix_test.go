@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A pipe would block whoever opens it: it is refused before that, unless it is ignored.
+// A pipe would block the process that opens it: it is refused before that, unless it is ignored.
 func TestLoadDirRefusesIrregularFiles(t *testing.T) {
 	s := source(t, "c/Chart.yaml", minimal)
 	if err := unix.Mkfifo(filepath.Join(s.Root.Name(), "c", "pipe"), 0o600); err != nil {

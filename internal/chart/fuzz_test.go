@@ -136,7 +136,7 @@ func byIdentity(c *helmchart.Chart) []*helmchart.Chart {
 	})
 }
 
-// identity tells apart subcharts with the same name and version.
+// identity returns a text that distinguishes subcharts with the same name and version.
 func identity(c *helmchart.Chart) string {
 	var s strings.Builder
 	for _, f := range c.Raw {

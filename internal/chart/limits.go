@@ -97,7 +97,7 @@ func (l Limits) entriesError() error {
 	return limitError("archive has more than %d entries", l.Entries)
 }
 
-// limitError tells that a chart is larger than it may be. It is a type of its own because options can raise limits.
+// limitError reports that a chart is larger than it may be. It is a type of its own because options can raise limits.
 func limitError(format string, args ...any) error { return &sizeError{fmt.Sprintf(format, args...)} }
 
 type sizeError struct{ text string }

@@ -69,7 +69,7 @@ func (c *contents) chart() (*helmchart.Chart, error) {
 	return loaded, nil
 }
 
-// forHelm returns the chart's own files as Helm's loader takes them without complaint: it prints to the program's log
+// forHelm returns the chart's own files as Helm's loader accepts them without a warning: it prints to the program's log
 // when a chart of API version 2 has the files of version 1, and reads them all the same.
 func (c *contents) forHelm(m *helmchart.Metadata) ([]*loader.BufferedFile, error) {
 	if m.APIVersion == helmchart.APIVersionV1 || !c.has(requirementsFile) && !c.has(requirementsLock) {

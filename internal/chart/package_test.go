@@ -319,7 +319,7 @@ func FuzzPackage(f *testing.F) {
 	})
 }
 
-// survives tells whether a chart is of the kind that Helm's format keeps whole: not of API version 1, which may have
+// survives reports whether a chart is of the kind that Helm's format keeps whole: not of API version 1, which may have
 // its dependencies in a place that is not written, and without provenance files in subcharts, which move upwards.
 func survives(c *helmchart.Chart) bool {
 	for _, sub := range c.Dependencies() {

@@ -28,7 +28,7 @@ var errNoFile = errors.New("no file")
 // within it.
 type Source struct {
 	Root *os.Root
-	// Filter tells which files of Root belong to the source. It may be nil.
+	// Filter chooses the files of Root that belong to the source. It may be nil.
 	Filter tree.Filter
 	Limits Limits
 }
@@ -64,7 +64,7 @@ func (e *escapeError) Error() string {
 }
 
 // resolve follows the symbolic links on the way to a file and returns where it really is. A hidden file does not
-// exist. This only tells what a path means: confining every access is the business of os.Root.
+// exist. This only says what a path means: confining every access is the business of os.Root.
 func (s Source) resolve(name string) (string, fs.FileInfo, error) {
 	todo, done, links := strings.Split(name, "/"), ".", 0
 	info, err := s.lstat(".")

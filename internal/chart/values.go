@@ -178,7 +178,7 @@ func OverwriteValues(c *helmchart.Chart, merged map[string]any) (bool, error) {
 	if bytes.Equal(rawValues(c), data) {
 		return false, nil
 	}
-	// Parsed as Helm would parse it, for whoever renders the chart without packaging it first.
+	// Parsed as Helm would parse it, for a caller that renders the chart without packaging it first.
 	values := map[string]any{}
 	if err := yaml.Unmarshal(data, &values); err != nil {
 		return false, fmt.Errorf("decoding values failed: %w", err)
