@@ -11,7 +11,7 @@ import (
 // ErrNoMatch is matched by every [*NoMatchError].
 var ErrNoMatch = errors.New("no chart version matches")
 
-// A NameError is a chart name that nobody is asked for.
+// A NameError is a chart name that is not looked up.
 type NameError struct{ Name string }
 
 func (e *NameError) Error() string {
@@ -22,7 +22,7 @@ func (e *NameError) Error() string {
 		"and MAY be separated with dashes (-), slashes (/) or periods (.)", e.Name)
 }
 
-// A NoMatchError tells that no published version is the one asked for, and what came nearest.
+// A NoMatchError reports that no published version is the one asked for, and what came nearest.
 type NoMatchError struct {
 	Version     string // what was asked for
 	Published   int    // number of candidates that there were
@@ -66,7 +66,7 @@ func (e *NoMatchError) Hint() string {
 	return ""
 }
 
-// A ConstraintError tells that a version is neither published nor a constraint.
+// A ConstraintError reports that a version is neither published nor a constraint.
 type ConstraintError struct {
 	Constraint string
 	Err        error
@@ -96,7 +96,7 @@ func asNoMatch(err error) (*NoMatchError, bool) {
 }
 
 // reword sets the text of a NoMatchError, except where there was nothing to choose from. The error is fresh from
-// Choose and belongs to nobody else yet.
+// Choose and not shared yet.
 func reword(err error, text string) error {
 	if noMatch, ok := asNoMatch(err); ok && noMatch.Published > 0 {
 		noMatch.text = text

@@ -64,7 +64,7 @@ func same(a, b resolve.Candidate) bool {
 	return a.Version == b.Version && a.Created.Equal(b.Created) && a.Removed == b.Removed
 }
 
-// tied tells whether only the place in the list decides between two candidates.
+// tied reports whether only the place in the list decides between two candidates.
 func tied(a, b resolve.Candidate) bool {
 	return sameVersion(a.Version, b.Version) && a.Created.Equal(b.Created)
 }

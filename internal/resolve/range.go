@@ -17,7 +17,7 @@ var literalForm = sync.OnceValue(func() *regexp.Regexp {
 // maxLiteral is the largest number that has a successor.
 const maxLiteral = math.MaxInt64 - 2
 
-// Satisfiable tells whether any version at all could match a constraint. What is no constraint is not judged here.
+// Satisfiable reports whether any version at all could match a constraint. What is no constraint is not judged here.
 //
 // The versions that a constraint matches form intervals that begin and end at, or at the next minor or major version
 // of, the versions that it names. So it is enough to try these and their neighbours.
@@ -35,7 +35,7 @@ func Satisfiable(version string) bool {
 	for _, m := range literalForm().FindAllStringSubmatch(version, -1) {
 		major, minor, patch := part(m[1]), part(m[2]), part(m[3])
 		if max(major, minor, patch) > maxLiteral {
-			return true // nobody can tell what comes after it
+			return true // what comes after it is not known
 		}
 		for _, v := range neighbours(major, minor, patch, m[4]) {
 			if wide.Check(v) {
@@ -82,7 +82,7 @@ func neighbours(major, minor, patch uint64, pre string) []*semver.Version {
 	return all
 }
 
-// Unbounded tells whether a constraint matches every major version that is still to come.
+// Unbounded reports whether a constraint matches every major version that is still to come.
 func Unbounded(version string) bool {
 	constraint, err := parseConstraint(version)
 	return err == nil && constraint.Check(semver.New(maxLiteral, 0, 0, "", ""))

@@ -81,7 +81,7 @@ func FromTags(tags []string) []Candidate {
 	return cands
 }
 
-// IsExact tells whether version names one version rather than a range, so that a registry can be asked for it without
+// IsExact reports whether version names one version rather than a range, so that a registry can be asked for it without
 // listing tags. Only the registry knows whether it exists.
 func IsExact(version string) bool {
 	_, err := parseVersion(version)
@@ -139,7 +139,7 @@ func highest(cands []Candidate, eligible func(*Candidate) bool, wanted func(*sem
 	return best
 }
 
-// beats tells whether c, of version v, is preferred to best, which precedes it in the list.
+// beats reports whether c, of version v, is preferred to best, which precedes it in the list.
 func beats(c *Candidate, v *semver.Version, best *Candidate, bestVersion *semver.Version) bool {
 	if order := v.Compare(bestVersion); order != 0 {
 		return order > 0

@@ -14,7 +14,7 @@ type TagRange struct {
 	helm   bool
 }
 
-// NewTagRange reads spec.ref.semver and spec.ref.semverFilter. Helm tells that the tags are those of charts, in which a
+// NewTagRange reads spec.ref.semver and spec.ref.semverFilter. helm says that the tags are those of charts, in which a
 // "_" stands for a "+"; without it tags with a "_" are no versions. An error has source-controller's text.
 func NewTagRange(text, filter string, helm bool) (*TagRange, error) {
 	r := &TagRange{text: text, helm: helm}
@@ -42,9 +42,9 @@ func (e *rangeError) Error() string {
 
 func (e *rangeError) Unwrap() error { return e.err }
 
-// Choose returns the tag with the highest version in the range. Other than among the tags of a HelmRepository, a "v" may
-// stand in front of a version. Tags of the same precedence are chosen from as versions of a chart are. An error is a
-// [*NoMatchError].
+// Choose returns the tag with the highest version in the range. Other than among the tags of a HelmRepository, a "v"
+// may stand in front of a version. Tags of the same precedence are chosen from as versions of a chart are. An error is
+// a [*NoMatchError].
 func (r *TagRange) Choose(tags []string) (string, error) {
 	kept := tags
 	if r.filter != nil {
