@@ -33,7 +33,7 @@ const (
 
 var errTooMuch = limitErrorf("too many values to merge")
 
-// limitError are values that nobody has in earnest.
+// limitError is for values that are larger than any real ones.
 type limitError struct{ text string }
 
 func (e *limitError) Error() string { return e.text }

@@ -20,8 +20,8 @@ func lines(size int, line func(i int) string) string {
 	return b.String()
 }
 
-// TestHostile has references that a cluster would store, and that would take all memory or the whole day if nobody
-// looked.
+// TestHostile has references that a cluster would store, and that would take all memory or the whole day if there
+// were no limits.
 func TestHostile(t *testing.T) {
 	const full = 1<<20 - 1<<10
 	keys := lines(full, func(i int) string { return fmt.Sprintf("k%x: \n", i) })

@@ -1,6 +1,6 @@
-// Package values composes the values of a release as helm-controller does, and makes the digest by which it tells one
-// composition from another. It does not know where ConfigMaps and Secrets come from, and puts no value of a Secret into
-// an error.
+// Package values composes the values of a release as helm-controller does, and makes the digest by which it
+// distinguishes one composition from another. It does not know where ConfigMaps and Secrets come from, and puts no
+// value of a Secret into an error.
 package values
 
 import (
@@ -49,7 +49,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Missing tells that the object or the key is not there.
+// Missing reports that the object or the key is not there.
 func (e *Error) Missing() bool {
 	return errors.Is(e.Err, errKeyNotFound) || errors.Is(e.Err, fs.ErrNotExist)
 }
@@ -59,8 +59,8 @@ func (e *Error) Hint() string { return e.hint }
 
 var errKeyNotFound = errors.New("key not found")
 
-// Compose merges the values of the references in their order, and the inline values over them. An optional reference may
-// name an object or a key that is not there, which forgiven is told of. Inline values may be changed.
+// Compose merges the values of the references in their order, and the inline values over them. An optional reference
+// may name an object or a key that is not there, which is passed to forgiven. Inline values may be changed.
 func Compose(namespace string, refs []meta.ValuesReference, inline map[string]any, lookup Lookup, forgiven func(error)) (map[string]any, error) {
 	return gather(nil, namespace, refs, inline, lookup, forgiven)
 }
@@ -104,7 +104,7 @@ type composition struct {
 	lookup    Lookup
 	result    map[string]any
 	objects   map[[2]string]object // each is read once
-	origins   *Origins             // nil if nobody asks for them
+	origins   *Origins             // nil if they are not needed
 
 	dataSize, items, merged int // so much was spent, see limits.go
 }

@@ -84,7 +84,7 @@ func TestCompose(t *testing.T) {
 		{"scalar over map", []meta.ValuesReference{values}, "merge: 1", secret(""), `{"merge":1}`},
 		{"map over scalar", []meta.ValuesReference{values}, "merge: {at: {x: 1}}", secret(""), `{"merge":{"at":{"x":1},"list":["a","b"]}}`},
 		{"lists are replaced", []meta.ValuesReference{values}, "merge: {list: [c]}", secret(""), `{"merge":{"at":"base","list":["c"]}}`},
-		// QR26: which of them wins hangs on whose map is changed.
+		// QR26: which of them wins depends on which map is changed.
 		{"target path over inline, in a map of inline alone", at("merge.at"), "merge: {at: inline}", secret("target"), `{"merge":{"at":"target"}}`},
 		{"inline over target path at the top", at("top"), "top: inline", secret("target"), `{"top":"inline"}`},
 		{"inline over target path in a merged map", append([]meta.ValuesReference{values}, at("merge.at")...), "merge: {at: inline}", secret("target"), `{"merge":{"at":"inline","list":["a","b"]}}`},

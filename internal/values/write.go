@@ -23,8 +23,8 @@ type WriteOptions struct {
 // Hidden stands for a value of a Secret.
 const Hidden = "**REDACTED**"
 
-// Write writes composed values as YAML with sorted keys, which helm takes with --values. Values of Secrets are hidden, and
-// so is what cannot be told from them.
+// Write writes composed values as YAML with sorted keys, which helm takes with --values. Values of Secrets are hidden,
+// and so is what cannot be distinguished from them.
 func (o *Origins) Write(w io.Writer, composed map[string]any, options WriteOptions) error {
 	node, err := (&writer{o, options}).node(composed, nil)
 	if err != nil {
@@ -68,7 +68,7 @@ func (w *writer) node(value any, path []any) (*yaml.Node, error) {
 	return n, nil
 }
 
-// shown is what may be written of a value. One that nobody gave as it is was put together, maybe out of a Secret.
+// shown is what may be written of a value. One that no source holds as it is was composed, maybe out of a Secret.
 func (w *writer) shown(value any, path []any, reference *Reference, found bool) any {
 	switch {
 	case !found && !w.origins.Secret(), found && reference != nil && reference.Kind != kindSecret:
