@@ -32,7 +32,7 @@ const (
 // answers with its codes. What it does not check is whether a key, a signature or a token is of the right age.
 type Azure struct {
 	Account   string
-	Anonymous bool   // anybody may read
+	Anonymous bool   // no login is needed to read
 	Resource  string // that the challenge names; default Azure's own
 
 	mu         sync.Mutex
@@ -166,8 +166,8 @@ func (a *Azure) sharedKey(r *http.Request) string {
 	return azureSign(strings.Join(lines, "\n"))
 }
 
-// accessSignature computes the signature of a service SAS for a container as the page "Create a service SAS" has it, for
-// versions since 2020-12-06.
+// accessSignature computes the signature of a service SAS for a container as the page "Create a service SAS" has it,
+// for versions since 2020-12-06.
 func (a *Azure) accessSignature(r *http.Request) string {
 	q := r.URL.Query()
 	container, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -243,7 +243,8 @@ func azureListing(w http.ResponseWriter, r *http.Request, blobs map[string]azure
 	_ = xml.NewEncoder(w).Encode(list)
 }
 
-// Login is the login server, Microsoft Entra ID, at a host. It gives tokens for object stores to the client of the tests.
+// Login is the login server, Microsoft Entra ID, at a host. It gives tokens for object stores to the client of the
+// tests.
 func (a *Azure) Login(host string) http.Handler {
 	base := "https://" + host + "/" + AzureTenant
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

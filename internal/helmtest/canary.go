@@ -57,8 +57,8 @@ func (w *World) Leaks(canaries []Canary) []string {
 	return leaks
 }
 
-// carries lists the addresses that a request takes the secret to. In plain HTTP a proxy sees everything; what is not for
-// the proxy itself counts as sent to the server behind it.
+// carries lists the addresses that a request takes the secret to. In plain HTTP a proxy sees everything; what is not
+// for the proxy itself counts as sent to the server behind it.
 func (r Request) carries(secret, server string) []string {
 	target := server
 	if strings.HasPrefix(r.URI, "http://") {
@@ -99,7 +99,7 @@ func defaultPort(host, port string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Holds tells whether a secret is in b: as it is, escaped for a URL, in base64 at any offset, or any of these inside
+// Holds reports whether a secret is in b: as it is, escaped for a URL, in base64 at any offset, or any of these inside
 // gzip.
 func Holds(b []byte, secret string) bool {
 	for _, form := range forms(secret) {
@@ -115,8 +115,8 @@ func Holds(b []byte, secret string) bool {
 	return false
 }
 
-// forms are the ways in which a secret may be written. In base64 the first and last letters depend on what stands beside
-// the secret; they are left away.
+// forms are the ways in which a secret may be written. In base64 the first and last letters depend on what stands
+// beside the secret; they are left away.
 func forms(secret string) []string {
 	list := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
 	for offset := range 3 {
@@ -134,5 +134,5 @@ func forms(secret string) []string {
 	return list
 }
 
-// minForm is the length of a piece of base64 that is hardly there by chance.
+// minForm is the length of a piece of base64 that is rarely there by chance.
 const minForm = 6

@@ -28,11 +28,11 @@ type Auth struct {
 	Basic     string `json:"basic"`     // USER:PASSWORD for each request
 	Token     string `json:"token"`     // USER:PASSWORD for the token server of a registry
 	Realm     string `json:"realm"`     // URL of that server; default http(s)://auth.test/token
-	Anonymous bool   `json:"anonymous"` // it lets anybody pull
+	Anonymous bool   `json:"anonymous"` // no login is needed to pull
 	Identity  string `json:"identity"`  // an identity token, which it takes too
 }
 
-// Secrets are the parts of an Auth that nobody else may see.
+// Secrets are the parts of an Auth that no one else may see.
 func (a Auth) Secrets() []string {
 	var list []string
 	for _, user := range []string{a.Basic, a.Token} {
@@ -46,7 +46,7 @@ func (a Auth) Secrets() []string {
 	return list
 }
 
-// isConfiguration tells the files that say how a directory is served from those that are served.
+// isConfiguration reports whether a file says how a directory is served, and is not served itself.
 func isConfiguration(file string) bool {
 	switch file {
 	case "charts", "signatures", "addr", "tls", "mtls", "down", "kind", "auth.json", "faults.json":

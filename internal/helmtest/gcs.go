@@ -31,7 +31,7 @@ type GCS struct {
 	Key     []byte       // of the service account: the JSON that Google hands out
 	Other   []byte       // a key that the token server does not know
 
-	Anonymous bool // anybody may read
+	Anonymous bool // no login is needed to read
 
 	emulator http.Handler
 	public   *rsa.PublicKey

@@ -33,7 +33,7 @@ func NewGit(dir string) (*Git, error) {
 	return g, err
 }
 
-// Run runs git with nobody's configuration, and returns what it prints.
+// Run runs git without any user's configuration, and returns what it prints.
 func (g *Git) Run(args ...string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), "git", args...)
 	cmd.Dir = g.Dir

@@ -35,8 +35,8 @@ func (g *Git) SignCommit(by GitSigner, forged bool) error {
 	return err
 }
 
-// SignTag makes an annotated tag of the last commit, without a signature if nobody signs it. It stands under another name
-// than the signed one if the two differ.
+// SignTag makes an annotated tag of the last commit, without a signature if there is no signer. It stands under another
+// name than the signed one if the two differ.
 func (g *Git) SignTag(name, signed string, by GitSigner) error {
 	commit, err := g.Run("rev-parse", "HEAD")
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 type Repository map[string][]byte
 
 // ReadRepository reads the charts of a directory (see [ReadPublished]) and makes an index.yaml for them. Other files of
-// the directory are served as they are, also in place of a generated one of the same name; configuration files and chart
-// sources are not served.
+// the directory are served as they are, also in place of a generated one of the same name; configuration files and
+// chart sources are not served.
 func ReadRepository(dir string) (Repository, error) {
 	list, err := ReadPublished(dir)
 	if err != nil {
@@ -49,7 +49,7 @@ func ReadRepository(dir string) (Repository, error) {
 }
 
 // NewRepository makes a repository with a generated index.yaml. Archives are served at their relative URLs; those with
-// absolute URLs alone are served too, under their usual name, for another host to send somebody there.
+// absolute URLs alone are served too, under their usual name, for another host to redirect to.
 func NewRepository(list []Published) (Repository, error) {
 	index, err := Index(list)
 	if err != nil {

@@ -32,7 +32,8 @@ type CA struct {
 // Pair is a certificate with its key, both PEM.
 type Pair struct{ Cert, Key []byte }
 
-// NewCA makes an authority. Certificates are valid from 1980 to 2099, under a fixed clock as well as under the real one.
+// NewCA makes an authority. Certificates are valid from 1980 to 2099, under a fixed clock as well as under the real
+// one.
 func NewCA(commonName string) (*CA, error) {
 	tmpl := template(commonName)
 	tmpl.IsCA, tmpl.BasicConstraintsValid = true, true
@@ -152,7 +153,7 @@ func Secret(name string, values map[string][]byte) []byte {
 	return []byte(b.String())
 }
 
-// Kit is what a script with TLS servers needs: the servers' authority, one that nobody trusts, and a client of each.
+// Kit is what a script with TLS servers needs: the servers' authority, one that is not trusted, and a client of each.
 type Kit struct {
 	CA, Other           *CA
 	Client, OtherClient Pair

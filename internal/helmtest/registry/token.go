@@ -127,7 +127,7 @@ func (s *TokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// subject tells who asks, if they may.
+// subject returns the user who asks, and whether the request is allowed.
 func (s *TokenServer) subject(r *http.Request) (string, bool) {
 	user, password, basic := r.BasicAuth()
 	switch {
@@ -141,7 +141,7 @@ func (s *TokenServer) subject(r *http.Request) (string, bool) {
 	return "", s.auth.Anonymous
 }
 
-// pullOnly drops the actions that nobody is given here.
+// pullOnly drops the actions that are never granted here.
 func pullOnly(scope string) string {
 	if i := strings.LastIndex(scope, ":"); i >= 0 && strings.HasPrefix(scope, "repository:") {
 		return scope[:i] + ":pull"

@@ -22,7 +22,7 @@ type Keyless struct {
 	NoSCT bool
 	// NoLog leaves the transparency log out.
 	NoLog bool
-	// OtherLog has the signature logged by a log that nobody knows.
+	// OtherLog has the signature logged by a log that no one knows.
 	OtherLog bool
 	// LoggedAfter is how long after the signature, which lasts ten minutes, it was logged.
 	LoggedAfter time.Duration

@@ -108,7 +108,7 @@ func (a *Authority) Issue(name string, from time.Time, days int, ocspServer stri
 	return &Notary{certificatePEM(leaf), key, []*x509.Certificate{leaf, a.certificate}, a}, err
 }
 
-// Revoke makes the OCSP server tell that the notary's certificate was revoked.
+// Revoke makes the OCSP server report that the notary's certificate was revoked.
 func (n *Notary) Revoke() { n.authority.revoked[n.chain[0].SerialNumber.String()] = true }
 
 // OCSP answers requests about the authority's certificates.
