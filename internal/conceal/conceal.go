@@ -1,5 +1,5 @@
-// Package conceal keeps what came from Secrets out of texts. It does not know where a value comes from: whoever reads one
-// adds it, and everything that is printed or remembered goes through it.
+// Package conceal keeps what came from Secrets out of texts. It does not know where a value comes from: the code that
+// reads one adds it, and everything that is printed or remembered goes through it.
 package conceal
 
 import (
@@ -13,8 +13,8 @@ const (
 	// Hidden stands for what is not shown.
 	Hidden = "REDACTED"
 
-	// minText is the shortest text that is looked for everywhere. A shorter one would be found in every second word: it is
-	// concealed in the fields that it was put into, and in messages about their objects.
+	// minText is the shortest text that is looked for everywhere. A shorter one would be found in every second word: it
+	// is concealed in the fields that it was put into, and in messages about their objects.
 	minText = 6
 
 	// minSolid is the length from which on letters and digits alone are looked for inside of words, too.
@@ -122,7 +122,7 @@ func (v *Values) match(text string, at int) int {
 	return 0
 }
 
-// Holds tells whether any of the values is in a text.
+// Holds reports whether any of the values is in a text.
 func (v *Values) Holds(text string) bool { return v.Text(text) != text }
 
 // Tree copies a value in the types of JSON, its keys included, without the values.
@@ -153,7 +153,7 @@ func mapped(value any, text func(string) string) any {
 	return value
 }
 
-// solid tells whether a value is looked for inside of words.
+// solid reports whether a value is looked for inside of words.
 func solid(value string) bool {
 	number := true
 	for _, c := range value {
@@ -168,7 +168,7 @@ func solid(value string) bool {
 	return len(value) >= minSolid
 }
 
-// alone tells whether a part of a text is no part of a longer word.
+// alone reports whether a part of a text is no part of a longer word.
 func alone(text string, at, length int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	after, _ := utf8.DecodeRuneInString(text[at+length:])

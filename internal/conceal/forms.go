@@ -46,8 +46,8 @@ func forms(value string) []string {
 	return list
 }
 
-// encoded is the base64 of a text, by itself and as it stands in that of a longer one, which begins with any of three bits
-// of a character.
+// encoded is the base64 of a text, by itself and as it stands in that of a longer one, which begins with any of three
+// bits of a character.
 func encoded(text string) []string {
 	var list []string
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -64,8 +64,8 @@ func encoded(text string) []string {
 	return list
 }
 
-// common tells whether a text is a word that manifests and messages are full of. Where a Secret holds one, the field that
-// it was put into is concealed, but not the word wherever it is.
+// common reports whether a text is a word that manifests and messages are full of. Where a Secret holds one, the field
+// that it was put into is concealed, but not the word wherever it is.
 func common(text string) bool { return slices.Contains(commonWords(), text) }
 
 func commonWords() []string {

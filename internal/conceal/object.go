@@ -29,7 +29,7 @@ func Within(text string, values []string) string {
 	return text
 }
 
-// Telling tells whether a value is looked for inside of words.
+// Telling reports whether a value is looked for inside of words.
 func Telling(value string) bool { return len(value) >= minText && !common(value) && solid(value) }
 
 func replaceWord(text, value string) string {
@@ -53,8 +53,8 @@ func replaceWord(text, value string) string {
 	return b.String() + text[from:]
 }
 
-// Parts are what a field holds that is not shown of it. Given are the field and the field with Hidden in the place of what
-// came from a Secret.
+// Parts are what a field holds that is not shown of it. Given are the field and the field with Hidden in the place of
+// what came from a Secret.
 func Parts(field, shown string) []string {
 	if field == shown {
 		return nil

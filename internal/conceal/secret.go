@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// AddLogin takes up what a Secret holds that something logs in with, whatever its keys are called. Left out is what Flux
-// defines to be public.
+// AddLogin takes up what a Secret holds that something logs in with, whatever its keys are called. Left out is what
+// Flux defines to be public.
 func (v *Values) AddLogin(data map[string][]byte) {
 	private := make(map[string][]byte, len(data))
 	for name, value := range data {
@@ -38,7 +38,7 @@ func Assigned(text []byte) []string {
 	return list
 }
 
-// public tells what those who connect to the host see anyway.
+// public reports whether the key holds what any client that connects to the host sees anyway.
 func public(name string) bool {
 	switch name {
 	case "address", "authorityHost", "tenantId", "githubAppBaseURL", "known_hosts", "ca.crt", "caFile", "trustpolicy.json":
@@ -52,7 +52,7 @@ var assignments = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)[\w.-]*(?:` + strings.Join(sensitiveWords(), "|") + `)[\w.-]*["']?\s*[:=]\s*["']?([^"'\s,{}\[\]&|>]+)`)
 })
 
-// Sensitive tells whether a field is called as something that is not shown.
+// Sensitive reports whether a field is called as something that is not shown.
 func Sensitive(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range sensitiveWords() {
