@@ -26,7 +26,7 @@ type Admitted struct {
 	Warnings []Warning
 }
 
-// Warning is something that is allowed but hardly meant.
+// Warning is something that is allowed but probably a mistake.
 type Warning struct {
 	Code    finding.Code
 	Field   string

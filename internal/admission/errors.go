@@ -85,7 +85,8 @@ func join(causes []Cause, sep string) string {
 	return strings.Join(texts, sep)
 }
 
-// sortCauses makes the order that of the file; the validator walks maps and has none. What is about no field comes last.
+// sortCauses makes the order that of the file; the validator walks maps and has none. What is about no field comes
+// last.
 func sortCauses(causes []Cause) {
 	slices.SortStableFunc(causes, func(a, b Cause) int {
 		if a.Field == "" || b.Field == "" {
@@ -123,7 +124,7 @@ func (r *review) code(path []any, e *field.Error) finding.Code {
 	case slices.Contains(r.broken, e):
 		return finding.BrokenRule
 	case len(path) == 0 && e.Type == field.ErrorTypeInvalid && e.BadValue == nil:
-		return "" // rules were not checked: the mistakes that kept them from it are told
+		return "" // rules were not checked: the mistakes that prevented it are reported
 	case e.Type == field.ErrorTypeRequired:
 		return finding.MissingField
 	case len(path) > 0 && path[0] == "metadata":

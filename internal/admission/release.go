@@ -60,7 +60,7 @@ func (r *review) releaseHint(value any, e *field.Error) string {
 	return ""
 }
 
-// warnRelease tells that a HelmRelease cannot say whose signature it wants.
+// warnRelease reports that a HelmRelease cannot say whose signature it wants.
 func (r *review) warnRelease(o *helmv2.HelmRelease) {
 	if o.Spec.Chart == nil {
 		return

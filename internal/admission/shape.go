@@ -35,7 +35,7 @@ type shape struct {
 	defaults map[string]any // of properties
 }
 
-// shapeOf reads a schema. The error tells of a keyword that shapes do not know.
+// shapeOf reads a schema. The error names a keyword that shapes do not support.
 func shapeOf(schema []byte) (*shape, error) {
 	s := new(shape)
 	d := json.NewDecoder(bytes.NewReader(schema))
@@ -177,7 +177,7 @@ func (s *shape) setDefaults(value any) {
 	}
 }
 
-// hasNull tells whether there is a null anywhere in a value.
+// hasNull reports whether there is a null anywhere in a value.
 func hasNull(value any) bool {
 	switch v := value.(type) {
 	case nil:

@@ -110,8 +110,8 @@ func (r *review) unknownFields(paths []string) []Cause {
 	return list
 }
 
-// validate is the API server's strategy for creating a custom resource. It leaves out embedded resources and the types of
-// lists, which none of the schemas has: shapes would not know the keywords.
+// validate is the API server's strategy for creating a custom resource. It leaves out embedded resources and the types
+// of lists, which none of the schemas has: shapes would not know the keywords.
 func (r *review) validate() error {
 	errs := r.validateMetadata()
 	errs = append(errs, r.validateSchema()...)
@@ -148,7 +148,7 @@ func (r *review) validateMetadata() field.ErrorList {
 	return errs
 }
 
-// validateRules runs the CEL rules, which can rely on the types only if there are no other complaints of some kinds.
+// validateRules runs the CEL rules, which can rely on the types only if there are no other errors of some kinds.
 func (r *review) validateRules(errs field.ErrorList) field.ErrorList {
 	if !r.schema.rulesMatter(r.content) {
 		return nil
@@ -174,8 +174,8 @@ func isBlocking(e *field.Error) bool {
 
 var anyScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
 
-// isForeignScheme is true of the complaint about a HelmRepository whose URL has a scheme that does not exist here. The
-// API document shows such an object stalled, not refused, and so it is done.
+// isForeignScheme reports whether an error is that of a HelmRepository whose URL has a scheme that does not exist here.
+// The API document shows such an object stalled, not refused, and so it is done.
 func (r *review) isForeignScheme(e *field.Error) bool {
 	url, ok := e.BadValue.(string)
 	if !ok || r.obj.Kind != "HelmRepository" || e.Field != "spec.url" || e.Type != field.ErrorTypeInvalid {

@@ -25,7 +25,7 @@ func (r *review) warnings() []Warning {
 	return r.found
 }
 
-// warn looks for what is allowed but hardly meant, as far as the object alone shows it.
+// warn looks for what is allowed but probably a mistake, as far as the object alone shows it.
 func (r *review) warn(typed any) {
 	switch o := typed.(type) {
 	case *sourcev1.HelmRepository:
@@ -95,7 +95,7 @@ func (r *review) warnOCIRepository(o *sourcev1.OCIRepository) {
 	r.warnVerification(&sourcev1.HelmChartVerification{Provider: v.Provider, SecretRef: v.SecretRef, MatchOIDCIdentity: v.MatchOIDCIdentity})
 }
 
-// warnReference tells of fields that lose against others. A tag beside a digest is a note to readers, and common.
+// warnReference warns of fields that others override. A tag beside a digest is a note to readers, and common.
 func (r *review) warnReference(ref *sourcev1.OCIRepositoryRef) {
 	switch {
 	case ref.Digest != "" && ref.SemVer != "":
