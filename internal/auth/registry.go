@@ -91,10 +91,10 @@ func (o RegistryOptions) connections(id *Identity, dial DialFunc) TransportOptio
 	return TransportOptions{Identity: id, Dial: dial, Getenv: o.Getenv, Proxy: o.Proxy}
 }
 
-// NewRegistryTransport returns a transport that logs in to one registry when it is asked to, with a bearer token or with
-// basic credentials. Requests to other hosts, where blobs are redirected to, go without credentials and without the
-// client certificate. Credentials are shown to the registry and to the token server that it names, if checkRealm and
-// realmGuard let them.
+// NewRegistryTransport returns a transport that logs in to one registry when it is asked to, with a bearer token or
+// with basic credentials. Requests to other hosts, where blobs are redirected to, go without credentials and without
+// the client certificate. Credentials are shown to the registry and to the token server that it names, if checkRealm
+// and realmGuard let them.
 func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
 	guard := &realmGuard{registry: o.Registry}
 	dial := o.Dial
@@ -190,7 +190,7 @@ func (t *registryTransport) firstTry(r *http.Request) (*http.Response, error) {
 }
 
 // foresee answers the challenge that the registry has made for another repository, and will make for this one. A token
-// that cannot be had is no reason not to ask: the repository may be public.
+// that is not available is no reason not to ask: the repository may be public.
 func (t *registryTransport) foresee(r *http.Request, wanted challenge) string {
 	if wanted.scheme == "bearer" && pullScope(r.URL.Path) == "" {
 		return ""

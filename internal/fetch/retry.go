@@ -18,7 +18,7 @@ const (
 	maxUnboundedWait = 10 * time.Minute
 )
 
-// Retry runs attempt, counted from 1, until it succeeds, fails for good, or may not be repeated any more.
+// Retry runs attempt, counted from 1, until it succeeds, fails for good, or may no longer be repeated.
 func (c *Client) Retry(ctx context.Context, attempt func(ctx context.Context, n int) error) error {
 	for n := 1; ; n++ {
 		err := attempt(ctx, n)

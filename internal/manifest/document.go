@@ -28,7 +28,7 @@ const (
 	maxValues = 4 << 20
 )
 
-// document is one YAML or JSON document. Its text is kept, its tree is not: positions are needed only for complaints.
+// document is one YAML or JSON document. Its text is kept, its tree is not: positions are needed only for findings.
 type document struct {
 	file      string
 	text      []byte

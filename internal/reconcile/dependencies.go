@@ -38,7 +38,7 @@ type dependency struct {
 	chart       *helmchart.Chart
 }
 
-// notes keeps what there is to report until it is the turn of the chart that it belongs to.
+// notes keeps what there is to report about a dependency until all are there: the order of the reports is fixed.
 type notes struct {
 	warnings
 	debug []string
@@ -99,8 +99,8 @@ func (p *pass) eachDependency(ctx context.Context, list []*dependency, do func(c
 	return nil
 }
 
-// sharedProgress reports only the transfers that a result waits for, of many:
-// bytes add up to nothing that could be shown.
+// sharedProgress reports only the pauses before retries: of many transfers at once, the
+// bytes add up to nothing that is useful to show.
 func (p *pass) sharedProgress(ctx context.Context) context.Context {
 	var mu sync.Mutex
 	return fetch.WithProgress(ctx, func(progress fetch.Progress) {

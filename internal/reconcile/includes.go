@@ -68,7 +68,7 @@ func includeFailure(reason status.Reason, err error) error {
 }
 
 // noArtifactError is an included repository that has nothing in storage. What
-// became of it reports whether a retry may help.
+// became of it decides whether a retry may help.
 type noArtifactError struct {
 	name  string
 	cause error

@@ -61,7 +61,7 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 		code = own
 	}
 	if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok && rejected.Object.Open {
-		return // told already, and it may be accepted with the values of the cluster
+		return // reported already, and it may be accepted with the values of the cluster
 	}
 	hints := finding.Hints(err)
 	var missing *manifest.NotFoundError
@@ -163,7 +163,7 @@ func (v *validation) identity(login, cert *manifest.Secret) error {
 // for that host.
 func (v *validation) registryLogin(obj *sourcev1.HelmRepository, secret *manifest.Secret) {
 	if checkRegistryURL(obj) != nil {
-		return // told already
+		return // reported already
 	}
 	registry, err := oci.NewClient(fetch.NewClient(fetch.Config{})).Namespace(obj.Spec.URL, oci.Options{})
 	if err != nil {

@@ -79,7 +79,7 @@ func (p *pass) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, cho
 	return signer, nil
 }
 
-// signatureFailure is a signature that is missing, refused, or cannot be had.
+// signatureFailure is a signature that is missing, refused, or not available.
 func signatureFailure(chosen *pick, err error) error {
 	return status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.url, err))
 }
@@ -114,7 +114,7 @@ func (*unverifiableError) Hint() string {
 }
 
 // resigned is a stored artifact with the signer of this run: who vouched for it
-// when it was stored may not be asked any more.
+// when it was stored may no longer be required.
 func (p *pass) resigned(artifact *meta.Artifact) *meta.Artifact {
 	if p.r.o.ResolveOnly && !p.r.o.Verify {
 		return artifact

@@ -133,7 +133,7 @@ func (d *decrypter) values(content map[string]any) (map[string]any, error) {
 		}
 		text, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil {
-			continue // told when the Secret is used
+			continue // reported when the Secret is used
 		}
 		in, found := sops.Detect(text)
 		if !found {

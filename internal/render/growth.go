@@ -254,7 +254,7 @@ func (c *closure) variables() error {
 	for path := range c.files {
 		text, err := readFile(path)
 		if err != nil {
-			continue // told where it is read
+			continue // reported where it is read
 		}
 		references += bytes.Count(text, []byte("$("))
 		longest = max(longest, longestIn(text))

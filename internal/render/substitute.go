@@ -234,7 +234,7 @@ func (v *variables) failure(err error, missing string) error {
 	return errors.New(text)
 }
 
-// bounded refuses text that the library would take apart for ever, or blow up.
+// bounded refuses text that the library would parse without end, or expand without limit.
 func (v *variables) bounded(text string) error {
 	longest := 0
 	for _, value := range v.values {

@@ -16,7 +16,7 @@ type Previous struct {
 	Conditions         []metav1.Condition
 	ObservedGeneration int64          // 0 counts as -1, the API's default for a new object
 	Artifact           *meta.Artifact // as reported, nil if there was none
-	Disappeared        bool           // Artifact is not in the artifacts directory any more, or altered
+	Disappeared        bool           // Artifact is no longer in the artifacts directory, or was altered
 }
 
 // stored reports whether there is an artifact to fall back on.

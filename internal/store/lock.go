@@ -19,7 +19,7 @@ const (
 	maxLockWait = 200 * time.Millisecond
 
 	// maxLockRaces bounds how often a lock file's directory may vanish under our hands: a prune elsewhere does that
-	// once in a while, a deleted artifacts directory does it for ever.
+	// once in a while, a deleted artifacts directory does it every time.
 	maxLockRaces = 10
 )
 

@@ -96,7 +96,7 @@ func (s *dirSync) run(root *os.Root, dir string) {
 }
 
 // forget drops a sync that has succeeded and was the last one of its directory. One that failed stays: no one may
-// depend on that directory any more.
+// depend on that directory from then on.
 func (n *names) forget(dir string, s *dirSync) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -109,7 +109,7 @@ func (b *bucket) failed(ctx context.Context, what string, err error) error {
 	return e
 }
 
-// notFound reports whether an object is not there any more. A bucket that is not there is another matter.
+// notFound reports whether an object no longer exists. A bucket that does not exist is a different error.
 func notFound(err error) bool {
 	var answer *objectError
 	return errors.As(err, &answer) && answer.missing

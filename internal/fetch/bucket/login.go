@@ -92,7 +92,7 @@ func checkAzureSecret(endpoint, name string, data map[string][]byte) error {
 	}
 	u, err := azureEndpoint(endpoint)
 	if err != nil {
-		return nil // told when the bucket is opened
+		return nil // reported when the bucket is opened
 	}
 	// Whether the machine's identity takes the way to the bucket is another question.
 	anyhow := auth.NewRoute(&url.URL{Scheme: "https", Host: u.Host}, nil, nil)

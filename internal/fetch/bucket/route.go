@@ -35,7 +35,7 @@ func (o Options) url() (*url.URL, error) {
 func Withheld(c *fetch.Client, o Options) error {
 	u, err := o.url()
 	if err != nil || !o.Ambient && o.Login == nil {
-		return nil // told when the bucket is opened
+		return nil // reported when the bucket is opened
 	}
 	switch {
 	case o.Provider == providerGoogle && o.Login == nil:

@@ -1,5 +1,5 @@
-// Package fetchtest has what the tests of the packages below fetch share: a network of real servers and a client that knows no
-// other.
+// Package fetchtest has what the tests of the packages below fetch share: a network of real servers and a client that
+// knows no other.
 package fetchtest
 
 import (
@@ -144,7 +144,7 @@ func Status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// InTurn gives each request the next handler, and the last one for ever.
+// InTurn gives each request the next handler, and the last one from then on.
 func InTurn(handlers ...http.Handler) http.HandlerFunc {
 	var mu sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {

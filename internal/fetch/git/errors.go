@@ -14,7 +14,7 @@ func checkoutError(err error) error {
 	return fmt.Errorf("failed to checkout and determine revision: %w", err)
 }
 
-// A EmptyError reports that a repository has no commits.
+// An EmptyError reports that a repository has no commits.
 type EmptyError struct{}
 
 func (e *EmptyError) Error() string { return "git repository is empty" }
@@ -76,7 +76,7 @@ func (e *notServedError) Hint() string {
 	return "spec.url is the URL that git clone takes, which is often not the one that a browser shows"
 }
 
-// remoteError is a complaint of the server's, in its words.
+// remoteError is an error of the server, in its words.
 type remoteError struct{ text string }
 
 func (e *remoteError) Error() string { return "remote: " + e.text }

@@ -460,7 +460,7 @@ func cutShort(err error) error {
 	return err
 }
 
-// line is next for text. The server's complaints become errors.
+// line is next for text. Error lines of the server become errors.
 func (p *packetReader) line() (string, packetKind, error) {
 	payload, kind, err := p.next()
 	if err != nil {

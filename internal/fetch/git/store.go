@@ -78,7 +78,8 @@ func (s *gitStore) fetch(ctx context.Context, remote *gitRemote, q packRequest) 
 	return s.index(ctx, f)
 }
 
-// download writes a pack to disk, and reads it on the way, for the memory that handling it needs afterwards.
+// download writes a pack to disk, and inspects it on the way: its objects must fit the limits before anything else
+// reads them.
 func (s *gitStore) download(stream io.Reader, f *os.File) error {
 	t := &fetch.Tee{From: stream, To: f}
 	err := s.inspect(packfile.NewScanner(t))
