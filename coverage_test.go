@@ -88,7 +88,7 @@ func sourceOfTest(t *testing.T, dir, name string) string {
 	return ""
 }
 
-// mentions tells whether one of the sources says "case N", or "cases" and N among others.
+// mentions reports whether one of the sources says "case N", or "cases" and N among others.
 func mentions(sources []string, number string) bool {
 	pattern := regexp.MustCompile(`\bcases? (?:R?\d+(?:, | and |–|, case ))*` + number + `\b`)
 	for _, source := range sources {

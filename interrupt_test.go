@@ -18,8 +18,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// TestSecondSignal ends a run that has begun to print but cannot go on, since nobody reads: the first signal asks it to
-// finish, the second one does not ask. The first may be SIGTERM as well as SIGINT.
+// TestSecondSignal ends a run that has begun to print but cannot go on, since there is no reader: the first signal asks
+// it to finish, the second one does not ask. The first may be SIGTERM as well as SIGINT.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	s, w := hangingCharts(t, 500) // their documents are more than a pipe holds
@@ -106,8 +106,8 @@ func ignoresHangup(status string) bool {
 	return found && err == nil && mask&1 != 0
 }
 
-// TestCursorComesBack has a run end that repaints rows: after one signal and after two of them, and whoever looks at the
-// terminal then has a cursor again.
+// TestCursorComesBack has a run end that repaints rows: after one signal and after two of them, and the shell that
+// reads the terminal then shows its cursor again.
 func TestCursorComesBack(t *testing.T) {
 	t.Parallel()
 	const hidden, shown = "\x1b[?25l", "\x1b[?25h"
@@ -201,7 +201,7 @@ spec: {interval: 5m, chart: podinfo, sourceRef: {kind: HelmRepository, name: rep
 	return b.String()
 }
 
-// TestPipeInterrupted ends runs that wait for what a pipe that they were told to read has to say.
+// TestPipeInterrupted ends runs that wait for what a pipe that they are to read.
 func TestPipeInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
@@ -242,8 +242,8 @@ func TestPipeInterrupted(t *testing.T) {
 	}
 }
 
-// TestSuspended puts a run aside that repaints rows, as Ctrl-Z does. It stops, and hides the cursor anew when it goes on,
-// so that it was shown before: TestPutAside sees when.
+// TestSuspended puts a run aside that repaints rows, as Ctrl-Z does. It stops, and hides the cursor anew when it goes
+// on, so that it was shown before: TestPutAside sees when.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	const hidden = "\x1b[?25l"

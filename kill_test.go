@@ -71,8 +71,8 @@ spec: {interval: 5m, chart: podinfo, version: %s, sourceRef: {kind: HelmReposito
 	}
 }
 
-// TestKillScratch ends runs that have files in the system's temporary directory. The next run removes them, but not those
-// of a run that still goes on.
+// TestKillScratch ends runs that have files in the system's temporary directory. The next run removes them, but not
+// those of a run that still goes on.
 func TestKillScratch(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "podinfo 6.5.0\n")
@@ -223,7 +223,7 @@ func (s *stage) checkArtifacts() {
 	})
 }
 
-// leftovers lists the files that belong to nobody.
+// leftovers lists the files that belong to no object.
 func (s *stage) leftovers() []string {
 	var list []string
 	s.walk(func(name string, d fs.DirEntry) {

@@ -1,7 +1,7 @@
 //go:build bench
 
-// Command bench measures whole processes: helmsrc against curl and helm, fetching the same files from the same servers on
-// loopback. It checks nothing but that each run succeeds; how fast is fast enough is for whoever reads its table.
+// Command bench measures whole processes: helmsrc against curl and helm, fetching the same files from the same servers
+// on loopback. It checks nothing but that each run succeeds; how fast is fast enough is for the reader of its table.
 //
 //	go run -tags=bench ./bench           everything, some minutes
 //	go run -tags=bench ./bench -smoke    each case once with little data and without helm, some seconds

@@ -35,7 +35,7 @@ type runner struct {
 	dir     string
 }
 
-// measure runs the contenders of a group in turns, so that a slow moment of the machine is nobody's alone, and prints
+// measure runs the contenders of a group in turns, so that a slow moment of the machine affects all of them, and prints
 // what it took. The first turn is not counted: it warms the caches of files and pages.
 func (b *runner) measure(ctx context.Context, g group) error {
 	var all []*series
@@ -100,7 +100,7 @@ func (b *runner) run(ctx context.Context, s *series, watched bool) (sample, erro
 func (b *runner) start(ctx context.Context, s *series, work string, args []string) *process {
 	cmd := exec.CommandContext(ctx, b.tools[s.contender.tool], args...)
 	cmd.Dir = work
-	// Nobody's settings, logins or proxies.
+	// No settings, logins or proxies of the user.
 	cmd.Env = []string{"HOME=" + work, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + work}
 	return &process{cmd: cmd}
 }

@@ -124,7 +124,7 @@ func findConfiguration() (string, error) {
 	}
 }
 
-// checkFound refuses what others may have put in our way: a link, which would have
+// checkFound refuses what other users may have planted: a link, which would have
 // a private file quoted in error messages, and the file of another user in a directory that
 // everybody can write to, such as the one for temporary files.
 func checkFound(path string, file, work fs.FileInfo) error {

@@ -172,7 +172,7 @@ func (o *fetchOptions) check() error {
 	case o.timeout <= 0:
 		return usagef("--timeout must be positive, got %s", o.timeout)
 	}
-	// Without the flags the files need not be there. One that was named and cannot be had is a slip.
+	// Without the flags the files need not be there. One that was named and does not exist is a mistake.
 	for flag, file := range map[string]string{"registry-config": o.registryConfig, "repository-config": o.repositoryConfig} {
 		if err := named(flag, file); err != nil {
 			return err

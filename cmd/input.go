@@ -38,7 +38,7 @@ type input struct {
 // common is what the inputs of a run share: one for each cluster.
 type common struct {
 	dirs    []string        // that were named
-	noted   map[string]bool // lines that were printed: files beside the input, what the renderer says, what cannot be read
+	noted   map[string]bool // printed lines: files beside the input, what the renderer says, what cannot be read
 	ignores finding.Ignores
 }
 
@@ -250,7 +250,7 @@ func (in *input) replaceable() []*manifest.Object {
 		}
 		adm, err := in.inventory.Admit(obj)
 		if err != nil {
-			continue // told later
+			continue // reported later
 		}
 		for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
 			if !slices.Contains(objects, source.Object) {

@@ -191,5 +191,5 @@ func (r *liveRow) speed(now time.Time) int64 {
 	return int64(float64(r.done-first.done) / elapsed.Seconds())
 }
 
-// active reports whether something happens in a row, which else waits for others.
+// active reports whether something happens in the row. Other rows wait.
 func (r *liveRow) active(now time.Time) bool { return r.done > 0 || r.waitUntil.After(now) }

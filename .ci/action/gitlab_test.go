@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// TestGitLab runs the scripts of the example for GitLab, with the release at hand instead of on GitHub.
+// TestGitLab runs the scripts of the example for GitLab, with a local release instead of one on GitHub.
 func TestGitLab(t *testing.T) {
 	b, err := os.ReadFile("../../examples/ci/gitlab-ci.yml")
 	if err != nil {

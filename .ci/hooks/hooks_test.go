@@ -263,7 +263,7 @@ func TestFetch(t *testing.T) {
 	s.holds(s.stage(true), "Passed", "infra/podinfo.yaml")
 }
 
-// TestGolang has pre-commit build the program, from the modules that are at hand.
+// TestGolang has pre-commit build the program, from the modules that are available locally.
 func TestGolang(t *testing.T) {
 	s := newSite(t)
 	s.write("infra/podinfo.yaml", repository("https://repo.test"))

@@ -1,6 +1,6 @@
 // Package blob keeps the bytes that a run downloads: archives, layers, provenance files. It owns their temporary files,
-// computes digests while they are written, and has what several objects ask for downloaded once. It knows no protocol; who
-// asks brings the function that downloads.
+// computes digests while they are written, and has what several objects ask for downloaded once. It knows no protocol;
+// who asks brings the function that downloads.
 package blob
 
 import (
@@ -16,18 +16,19 @@ import (
 
 // A Key names bytes before they are downloaded. Two requests with equal keys share one download.
 type Key struct {
-	// Place is where the bytes come from, without user and password, and what they are called there if no digest says so.
+	// Place is where the bytes come from, without user and password, and what they are called there if no digest says
+	// so.
 	Place string
-	// Identity is who asks. Bytes that one identity was given are not handed to another one, whatever digest it names. It
-	// may be made with a secret of this process, so that a Key that has one is valid only as long as the process, and
-	// what is written down is named by Digest or not at all.
+	// Identity is who asks. Bytes that one identity was given are not handed to another one, whatever digest it names.
+	// It may be made with a secret of this process, so that a Key that has one is valid only as long as the process,
+	// and what is written down is named by Digest or not at all.
 	Identity string
 	// Digest is that of the bytes, empty if nothing binding says it. What is downloaded is compared with it.
 	Digest digest.Digest
 }
 
-// Lasting returns a name for the bytes that is the same in every process, and whether there is one: they have a digest, or
-// anybody may have them.
+// Lasting returns a name for the bytes that is the same in every process, and whether there is one: they have a digest,
+// or they are public.
 func (k Key) Lasting() (name string, ok bool) {
 	switch {
 	case k.Digest != "":
@@ -42,7 +43,7 @@ func (k Key) Lasting() (name string, ok bool) {
 // dst.Reset.
 type Get func(ctx context.Context, dst fetch.Sink, limit int64) error
 
-// DefaultKept is how many bytes of blobs that nobody uses at the moment a Pool keeps for who asks next.
+// DefaultKept is how many bytes of blobs that are not in use a Pool keeps for later callers.
 const DefaultKept = 1 << 30
 
 // A Pool holds the blobs of one run. It is safe for use by many goroutines.
@@ -56,8 +57,8 @@ type Pool struct {
 	files   map[*File]bool
 }
 
-// entry is one download. All but done is written by the caller that downloads, before done is closed, or under the lock of
-// the pool.
+// entry is one download. All but done is written by the caller that downloads, before done is closed, or under the lock
+// of the pool.
 type entry struct {
 	key      Key
 	done     chan struct{}
@@ -65,7 +66,7 @@ type entry struct {
 	warnings []error
 	err      error
 	users    int
-	dropped  bool // not found by its key any more
+	dropped  bool // no longer found by its key
 }
 
 // NewPool returns an empty pool. It keeps at most that many bytes of blobs without users; 0 is DefaultKept.
@@ -76,9 +77,9 @@ func NewPool(kept int64) *Pool {
 	return &Pool{kept: kept, entries: map[Key]*entry{}, files: map[*File]bool{}}
 }
 
-// Get returns the bytes with this key, and has them downloaded if nobody in this run has had that done. A failure counts for
-// everyone who asks later, unless it was that the caller's context ended. What the download warns of is passed to each
-// caller's context. A failure to write is a *WriteError; one of the comparison with the key's digest is a
+// Get returns the bytes with this key, and has them downloaded if no caller in this run has done so. A failure counts
+// for everyone who asks later, unless it was that the caller's context ended. What the download warns of is passed to
+// each caller's context. A failure to write is a *WriteError; one of the comparison with the key's digest is a
 // *digest.MismatchError.
 func (p *Pool) Get(ctx context.Context, key Key, limit int64, get Get) (*Blob, error) {
 	for {
@@ -214,7 +215,7 @@ func (p *Pool) drop(e *entry) {
 func (p *Pool) discard(f *File) {
 	if p.files[f] {
 		delete(p.files, f)
-		_ = f.Close() // nothing of it is needed any more
+		_ = f.Close() // nothing of it is needed now
 	}
 }
 

@@ -197,7 +197,7 @@ func (*full) Reset() error { return nil }
 
 func (*full) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-// TestWriteError tells failures of this machine from those of a server.
+// TestWriteError distinguishes failures of this machine from those of a server.
 func TestWriteError(t *testing.T) {
 	p := closed(t, blob.NewPool(0))
 	var calls atomic.Int64

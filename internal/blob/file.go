@@ -12,16 +12,16 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// A File is a temporary file that knows the digest and the size of what was written to it. It is a [fetch.Sink], for one
-// goroutine at a time; once nothing is written any more, many may read it.
+// A File is a temporary file that knows the digest and the size of what was written to it. It is a [fetch.Sink], for
+// one goroutine at a time; once writing is over, many may read it.
 type File struct {
 	file   *os.File
 	digest *digest.Writer
 	linked bool // has a name in the file system
 }
 
-// Create makes an empty temporary file, which stays until it is closed. Where the system allows it, it has no name, so that
-// not even a killed run leaves it behind.
+// Create makes an empty temporary file, which stays until it is closed. Where the system allows it, it has no name, so
+// that not even a killed run leaves it behind.
 func Create() (*File, error) {
 	file, err := os.CreateTemp("", "helmsrc-*")
 	var failed *fs.PathError

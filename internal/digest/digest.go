@@ -30,7 +30,7 @@ func newHash(a godigest.Algorithm) hash.Hash {
 	return nil
 }
 
-// A MalformedError tells that a string is not a digest. It is a type of its own because an index with an unreadable
+// A MalformedError reports that a string is not a digest. It is a type of its own because an index with an unreadable
 // digest earns a warning, where one with a wrong digest is refused.
 type MalformedError struct {
 	Value  string
@@ -121,7 +121,7 @@ func (w *Writer) Reset() {
 	w.size = 0
 }
 
-// A MismatchError tells that bytes are not the ones a digest was made of.
+// A MismatchError reports that bytes are not the ones a digest was made of.
 type MismatchError struct {
 	Want, Got Digest
 }

@@ -1,5 +1,5 @@
-// Package file reads files that somebody named, in bounded memory and without waiting for longer than a context lasts.
-// What is in them is none of its business.
+// Package file reads files that the user named, in bounded memory and without waiting for longer than a context lasts.
+// It does not interpret what is in them.
 package file
 
 import (
@@ -65,7 +65,7 @@ func bounded(r io.Reader, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Open opens a regular file. It looks before it opens: to open a pipe would wait for whoever writes to it.
+// Open opens a regular file. It looks before it opens: to open a pipe would wait for a writer.
 func Open(name string) (*os.File, error) {
 	info, err := look(name)
 	switch {

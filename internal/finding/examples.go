@@ -64,7 +64,7 @@ YanwvVHmPRWtIyf1gMmcmU+yCqOtP51ml8Ng16b85NnPUxSPvD8ssVQWzQ==
 -----END PUBLIC KEY-----
 `
 
-// exampleCA is a certificate that nobody uses.
+// exampleCA is a certificate that is not in use.
 const exampleCA = `-----BEGIN CERTIFICATE-----
 MIIBejCCASGgAwIBAgIUXooVVwNS0cRmfLRURM+vSLrXFPswCgYIKoZIzj0EAwIw
 EjEQMA4GA1UEAwwHZXhhbXBsZTAgFw0yNjExMjEwNTU2NTVaGA8yMTI2MTAyODA1

@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Code names a kind of mistake for ever: HS012. A code that is no longer used is not given to anything else.
+// Code names a kind of mistake permanently: HS012. A code that is no longer used is not given to anything else.
 type Code string
 
 // Severity says what a finding does to the result of a run.
@@ -130,6 +130,6 @@ func (r Rule) Hint() string {
 	return text
 }
 
-// Silenceable tells whether a comment can silence a finding: not where nothing could be done with what it is about, and
-// not a failure of a run.
+// Silenceable reports whether a comment can silence a finding: not where nothing could be done with what it is about,
+// and not a failure of a run.
 func (r Rule) Silenceable() bool { return !r.Lasting && (r.Example != "" || r.Severity != Error) }

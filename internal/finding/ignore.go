@@ -35,7 +35,7 @@ func (s *Ignores) Add(obj *manifest.Object) {
 	}
 }
 
-// Silences tells whether a comment asks for a finding to be kept quiet, and why, and remembers that it did.
+// Silences reports whether a comment asks for a finding to be kept quiet, and why, and remembers that it did.
 func (s *Ignores) Silences(f Finding) (reason string, silenced bool) {
 	if len(s.list) == 0 {
 		return "", false

@@ -1,4 +1,4 @@
-// Package heap spares short runs the collection of a heap that hardly holds garbage. It changes when the collector runs
+// Package heap spares short runs the collection of a heap that holds little garbage. It changes when the collector runs
 // and nothing else.
 package heap
 
@@ -13,8 +13,8 @@ const (
 	// much for its code and its tables.
 	floor = 32 << 20
 
-	// early is how much the heap may grow until it is collected for the first time, in percent of the 4 MiB that are the
-	// runtime's least.
+	// early is how much the heap may grow until it is collected for the first time, in percent of the 4 MiB that are
+	// the runtime's least.
 	early = floor / (4 << 20) * 100
 
 	// runtimeDefault is the percentage without a GOGC in the environment.
@@ -22,8 +22,8 @@ const (
 )
 
 // usual is the percentage that the runtime began with. It is read, and replaced, before nearly all other packages are
-// initialised, because their tables are some 6 MiB and stay: collecting them twice on the way to main took a third of the
-// time to get there. Nothing in main could come early enough, and no other package needs to know.
+// initialised, because their tables are some 6 MiB and stay: collecting them twice on the way to main took a third of
+// the time to get there. Nothing in main could come early enough, and no other package needs to know.
 var usual = debug.SetGCPercent(early)
 
 // Settle has the collector go by the size of the heap from its first collection on, or at once by what the environment

@@ -3,7 +3,7 @@ package index
 import "go.yaml.in/yaml/v3"
 
 // plainKind is the type of a plain (unquoted) YAML scalar. Helm reads YAML 1.1, where yes, no, on and off are booleans
-// and a timestamp is a string to whoever wants one; the rest is what the YAML parser says.
+// and a timestamp is a string where one is expected; the rest is what the YAML parser says.
 func plainKind(text []byte) kind {
 	if len(text) == 0 {
 		return kindNull

@@ -40,7 +40,7 @@ type tree struct {
 	open  []openNode // collections that are not closed yet
 	key   span       // of the next value
 	size  int        // bytes of text, kept or not
-	full  bool       // the entry is beyond the limits: nothing is added any more
+	full  bool       // the entry is beyond the limits: nothing more is added
 }
 
 type openNode struct{ at, last int32 }

@@ -77,7 +77,7 @@ func (m *metadata) recipients() []string {
 	return unique(list)
 }
 
-// KeyError is text that none of the keys at hand decrypts.
+// KeyError is text that none of the available keys decrypts.
 type KeyError struct {
 	Recipients []string
 	causes     []error

@@ -1,5 +1,5 @@
-// Package sops decrypts what SOPS encrypted, with age and PGP keys that are at hand. It does not look for keys, asks no
-// key service, and encrypts nothing.
+// Package sops decrypts what SOPS encrypted, with the age and PGP keys that it is given. It does not look for keys,
+// asks no key service, and encrypts nothing.
 package sops
 
 import (
@@ -47,7 +47,8 @@ func FormatOf(name string) Format {
 	return Binary
 }
 
-// Detect tells the format of encrypted text by what SOPS writes into each of them, and whether it is encrypted at all.
+// Detect returns the format of encrypted text, by what SOPS writes into each of them, and whether it is encrypted at
+// all.
 func Detect(data []byte) (Format, bool) {
 	for _, m := range []struct {
 		format Format
@@ -60,7 +61,7 @@ func Detect(data []byte) (Format, bool) {
 	return "", false
 }
 
-// Encrypted tells whether an object was encrypted: it says so itself.
+// Encrypted reports whether an object was encrypted: it says so itself.
 func Encrypted(content map[string]any) bool {
 	meta, ok := content["sops"].(map[string]any)
 	return ok && meta["mac"] != nil && meta["mac"] != ""
@@ -89,8 +90,8 @@ func (e *MACError) Hint() string { return "edit encrypted files with sops, not b
 // Integrity marks the error as bytes that are not what they should be.
 func (e *MACError) Integrity() bool { return true }
 
-// Text decrypts a file that nothing has changed since it was encrypted, which its MAC proves. The result is in the format
-// out.
+// Text decrypts a file that nothing has changed since it was encrypted, which its MAC proves. The result is in the
+// format out.
 func (k *Keys) Text(data []byte, in, out Format) ([]byte, error) {
 	if len(data) > MaxSize {
 		return nil, &SizeError{len(data)}

@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// The modes in an archive do not depend on the umask of whoever checked the files out.
+// The modes in an archive do not depend on the umask of the user who checked the files out.
 const (
 	dirMode        = 0o750
 	fileMode       = 0o600
@@ -109,7 +109,7 @@ func (a *archiver) file(h *tar.Header) error {
 	if err != nil {
 		return err
 	}
-	// To open a pipe would wait for whoever writes to it.
+	// To open a pipe would wait for a writer.
 	if !there.Mode().IsRegular() {
 		return changedError(h.Name)
 	}

@@ -101,7 +101,7 @@ func TestArchiveTime(t *testing.T) {
 	}
 }
 
-// The same files make the same bytes, whoever has them where and since when.
+// The same files make the same bytes, whatever their owner, place and times.
 func TestArchiveIsReproducible(t *testing.T) {
 	files := map[string]string{"a/b": "1", "a/c": "2", "d": "3"}
 	first, second := t.TempDir(), t.TempDir()
@@ -218,7 +218,7 @@ func TestArchiveDepth(t *testing.T) {
 	}
 }
 
-// Somebody works in the tree while it is archived.
+// The tree changes while it is archived.
 func TestArchiveOfMovingTree(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {

@@ -45,7 +45,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// A LimitError tells that a tree is larger than it may be. It is a type of its own because an option can raise limits.
+// A LimitError reports that a tree is larger than it may be. It is a type of its own because an option can raise
+// limits.
 type LimitError struct{ message string }
 
 func (e *LimitError) Error() string { return e.message }

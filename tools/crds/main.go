@@ -1,5 +1,5 @@
 // Command crds generates the schemas that package admission embeds. It runs controller-gen's own generator over the API
-// types of Flux's controllers and writes one JSON schema per kind, without the status, which nobody judges.
+// types of Flux's controllers and writes one JSON schema per kind, without the status, which is not checked.
 package main
 
 import (
