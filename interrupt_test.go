@@ -106,8 +106,8 @@ func ignoresHangup(status string) bool {
 	return found && err == nil && mask&1 != 0
 }
 
-// TestCursorComesBack has a run end that repaints rows: after one signal and after two of them, and the shell that
-// reads the terminal then shows its cursor again.
+// TestCursorComesBack has a run end that repaints rows: after one signal and after two of them. The
+// terminal then has a cursor again.
 func TestCursorComesBack(t *testing.T) {
 	t.Parallel()
 	const hidden, shown = "\x1b[?25l", "\x1b[?25h"
@@ -201,7 +201,7 @@ spec: {interval: 5m, chart: podinfo, sourceRef: {kind: HelmRepository, name: rep
 	return b.String()
 }
 
-// TestPipeInterrupted ends runs that wait for what a pipe that they are to read.
+// TestPipeInterrupted ends runs that wait for input from a pipe.
 func TestPipeInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
