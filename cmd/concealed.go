@@ -69,3 +69,15 @@ func (c *console) concealResolution(obj *manifest.Object, r *resolution) {
 		*text = obj.ConcealText(*text)
 	}
 }
+
+// concealedTexts copies what an event says about an artifact: its revision may be made of what a Secret holds.
+func concealedTexts(obj *manifest.Object, texts map[string]string) map[string]string {
+	if texts == nil {
+		return nil
+	}
+	shown := make(map[string]string, len(texts))
+	for name, text := range texts {
+		shown[name] = obj.Secrets.Text(text)
+	}
+	return shown
+}

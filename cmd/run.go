@@ -313,6 +313,7 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 			}
 			for _, e := range r.Events {
 				e.Message = r.Object.Object.ConcealText(e.Message)
+				e.Annotations = concealedTexts(r.Object.Object, e.Annotations)
 				if err := encoder.Encode(e.Document(doc, a.now())); err != nil {
 					return err
 				}

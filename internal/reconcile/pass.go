@@ -314,6 +314,7 @@ func (p *pass) events() []status.Event {
 // conclude folds the outcome into the status and remembers it.
 func (p *pass) conclude() *Result {
 	p.out.Artifact = *p.f.artifact
+	p.concealOutcome()
 	p.fold()
 	switch err := p.remember(); {
 	case err != nil && p.out.Failure != nil:
@@ -324,6 +325,17 @@ func (p *pass) conclude() *Result {
 	}
 	p.result.Events = p.events()
 	return p.finish()
+}
+
+// concealOutcome keeps what came from Secrets out of the messages before they are folded into the conditions, which are
+// recorded as they are. An observation may be that of several objects: this one gets a copy.
+func (p *pass) concealOutcome() {
+	for _, o := range []**status.Observation{&p.out.Seen, &p.out.Stored} {
+		if *o != nil {
+			*o = &status.Observation{Reason: (*o).Reason, Message: p.adm.Object.ConcealText((*o).Message)}
+		}
+	}
+	p.out.Verified = p.adm.Object.ConcealText(p.out.Verified)
 }
 
 // unremembered is the result of an object whose state could not be written: the
