@@ -170,6 +170,7 @@ func (c *console) about(level string, s subject, text string, f finding.Finding)
 // format writes a line; the finding is that which it is about, if any.
 func (c *console) format(level string, s subject, text string, f finding.Finding) string {
 	s = c.called(s)
+	s.namespace, s.name, text = shortened(s.namespace), shortened(s.name), shortened(text)
 	if c.json {
 		return c.formatJSON(level, s, text, f)
 	}

@@ -197,6 +197,9 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 		if code == exitFailed {
 			a.unusable++
 		}
+		if c := reconcile.Unreadable(err).Code; c == finding.Unreadable || c == finding.Syntax {
+			a.unreadable++
+		}
 		in.code = worst(in.code, code)
 	}
 	return in, nil

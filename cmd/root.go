@@ -26,6 +26,7 @@ type app struct {
 	ignoredFile bool   // a configuration was found in a repository of strangers
 	took        map[*manifest.Object]time.Duration
 	unusable    int  // objects that cannot be distinguished, or are of no kind
+	unreadable  int  // files
 	reported    bool // that there was a run
 }
 

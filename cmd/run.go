@@ -67,6 +67,9 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 		return exitUsage, err
 	}
 	defer st.Close()
+	if err := o.writable(st); err != nil {
+		return exitUsage, err
+	}
 	options := o.reconcileOptions(directories)
 	options.Archives = archives
 	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
@@ -101,6 +104,17 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 // tellStorage reports what is wrong with the artifacts directory as a whole.
 func (a *app) tellStorage(code finding.Code, err error) {
 	a.console.tell(reconcile.NewFinding(nil, code, err.Error(), "", manifest.Excerpt{}))
+}
+
+// writable refuses an artifacts directory that nothing can be written to, once for all objects.
+func (o *passOptions) writable(st *store.Store) error {
+	if o.resolveOnly {
+		return nil
+	}
+	if err := st.Writable(); err != nil {
+		return &usageError{err: fmt.Errorf("--artifacts-dir: %w", err), hint: "make the directory writable, or name another one with --artifacts-dir"}
+	}
+	return nil
 }
 
 // outputs are what a step of GitHub Actions wants to know besides what was found.
@@ -286,6 +300,9 @@ func (a *app) summarise(results []*reconcile.Result, in *input) {
 		if n := counts[p.state]; n > 0 || p.always {
 			parts = append(parts, fmt.Sprintf("%d %s", n, p.word))
 		}
+	}
+	if a.unreadable > 0 {
+		parts = append(parts, fmt.Sprintf("%d unreadable", a.unreadable))
 	}
 	text := join(parts)
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)

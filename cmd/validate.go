@@ -99,7 +99,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	}
 	objects, valid, invalid := v.objects()
 	// What could not be judged is invalid.
-	a.console.info(subject{}, v.summary(valid, invalid+a.unusable))
+	a.console.info(subject{}, v.summary(valid, invalid+a.unusable, a.unreadable))
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
@@ -303,10 +303,13 @@ func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
 	return objects, valid, invalid
 }
 
-func (v *verdict) summary(valid, invalid int) string {
+func (v *verdict) summary(valid, invalid, unreadable int) string {
 	text := fmt.Sprintf("%d valid, %d invalid, %d warnings", valid, invalid, v.warnings)
 	if v.warnings == 1 {
 		text = strings.TrimSuffix(text, "s")
+	}
+	if unreadable > 0 {
+		text += fmt.Sprintf(", %d unreadable", unreadable)
 	}
 	if v.silenced > 0 {
 		text += fmt.Sprintf(", %d silenced", v.silenced)

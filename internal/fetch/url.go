@@ -14,8 +14,8 @@ type SchemeError struct{ Scheme string }
 
 func (e *SchemeError) Error() string { return fmt.Sprintf("scheme %q not supported", e.Scheme) }
 
-// NormalizeURL returns the one spelling of a repository's URL: HTTP URLs end in one slash, OCI URLs in none. Query and
-// percent-encoding stay. The empty string stays empty. An error is a *url.Error that can be shown.
+// NormalizeURL returns the one spelling of a repository's URL: HTTP URLs end in one slash, OCI URLs in none. The name of
+// the index at the end of an HTTP URL is dropped, see [NamesIndex]. Query and percent-encoding stay. The empty string stays empty. An error is a *url.Error that can be shown.
 func NormalizeURL(raw string) (string, error) {
 	if raw == "" {
 		return "", nil
@@ -27,8 +27,20 @@ func NormalizeURL(raw string) (string, error) {
 	if u.Scheme == "oci" {
 		return strings.TrimRight(raw, "/"), nil
 	}
+	if NamesIndex(u) {
+		u.Path, u.RawPath = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), indexName), ""
+	}
 	EndInSlash(u)
 	return u.String(), nil
+}
+
+// indexName is what is asked for below the URL of a Helm repository.
+const indexName = "/index.yaml"
+
+// NamesIndex reports whether a URL is that of an index, instead of the directory that holds it. A path with escapes that
+// have to stay is left alone.
+func NamesIndex(u *url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.RawPath == "" && strings.HasSuffix(strings.TrimRight(u.Path, "/"), indexName)
 }
 
 func EndInSlash(u *url.URL) {

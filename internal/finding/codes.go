@@ -43,6 +43,7 @@ const (
 	UnsupportedScheme Code = "HS043"
 	ChartInURL        Code = "HS044"
 	LoginInURL        Code = "HS045"
+	IndexInURL        Code = "HS046"
 
 	InvalidChartName Code = "HS050"
 	MalformedVersion Code = "HS051"

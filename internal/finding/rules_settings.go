@@ -105,6 +105,14 @@ func urlRules() []Rule {
 			Example:     repository("url: https://user:secret@charts.example.org\n"),
 			Better:      documents(repository(httpURL+"secretRef:\n  name: login\n"), secret("login", "username: user\npassword: secret\n")),
 		},
+		{
+			Code: IndexInURL, Name: "index-in-url", Group: groupURLs, Severity: Warning,
+			Summary:     "The URL of a Helm repository ends in index.yaml",
+			Explanation: "source-controller appends index.yaml to the URL, and would ask for index.yaml/index.yaml. Here the repository is fetched as if the URL named the directory.",
+			Fix:         "Take /index.yaml off the URL.",
+			Example:     repository("url: https://charts.example.org/index.yaml\n"),
+			Better:      repository(httpURL),
+		},
 	}
 }
 

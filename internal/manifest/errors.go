@@ -96,6 +96,8 @@ type NotFoundError struct {
 	Promised bool
 	// Field is where the reference could name another namespace, "" if it cannot leave its own.
 	Field string
+	// Unread is true where a file of the input that names the object cannot be read: it may hold it.
+	Unread bool
 
 	clue, elsewhere string
 }

@@ -79,6 +79,11 @@ func isKeptKind(kind string) bool {
 	return slices.ContainsFunc(keptKinds, func(k groupKind) bool { return k.kind == kind })
 }
 
+// regrouped is true of an object that looks like one of Flux, in a group that is not.
+func (o *Object) regrouped() bool {
+	return strings.Contains(o.Group(), "toolkit") && !isFluxGroup(o.Group()) && isKeptKind(o.Kind)
+}
+
 func kindError(o *Object) error {
 	line := o.Excerpt("kind")
 	e := &KindError{Pos: line.Pos, APIVersion: o.APIVersion, Kind: o.Kind, line: line}

@@ -83,6 +83,9 @@ func (in *Input) Set(built *Build) (*Set, []error) {
 			continue
 		}
 		errs = append(errs, f.errs...)
+		for _, err := range f.errs {
+			s.unreadable = append(s.unreadable, brokenFile{err, f.data})
+		}
 		s.skips = append(s.skips, f.skips...)
 		if f.batch != nil {
 			s.commit(f.batch)

@@ -38,10 +38,12 @@ type Set struct {
 	dirs  []string // of the files that were named
 	roots []string // directories that were named
 
-	siblings     *Set // what lies beside the files that were named, nil for nothing
-	surroundings *Set // what the lookup directories hold, nil for nothing
-	unread       bool // there are more surroundings than may be read
-	broken       []brokenFile
+	siblings     *Set         // what lies beside the files that were named, nil for nothing
+	surroundings *Set         // what the lookup directories hold, nil for nothing
+	unread       bool         // there are more surroundings than may be read
+	broken       []brokenFile // beside the input
+	unreadable   []brokenFile // of the input
+	regrouped    []*Object    // of a kind that is kept, in a group like its own
 
 	opened  map[*Object]Opened
 	parsing *parsing
@@ -137,6 +139,7 @@ func (s *Set) commit(b *batch) {
 		s.kinds[gk] += n
 	}
 	s.skips = append(s.skips, b.skips...)
+	s.regrouped = append(s.regrouped, b.regrouped...)
 	for _, err := range b.faults {
 		s.faults = append(s.faults, quoted(err, b.text))
 	}
@@ -239,6 +242,7 @@ type batch struct {
 	kinds          map[groupKind]int
 	skips          []Skip
 	faults         []error
+	regrouped      []*Object
 }
 
 func newBatch(p *parsing, file string, data []byte) *batch {
@@ -354,6 +358,9 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 		return nil
 	}
 	b.kinds[groupKind{o.Group(), kind}]++
+	if o.regrouped() {
+		b.regrouped = append(b.regrouped, o)
+	}
 	switch {
 	case isInstance(o):
 		b.flux = append(b.flux, FluxNote{scalar(n, "spec", "distribution", "version"), o.Pos})

@@ -48,6 +48,7 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 		missing.Promised, missing.clue = true, fmt.Sprintf("%s at %s makes it, in the cluster only", maker, maker.Pos)
 	} else {
 		missing.clue, missing.elsewhere = s.clue(k, in)
+		missing.Unread = slices.ContainsFunc(s.unreadable, func(f brokenFile) bool { return bytes.Contains(f.text, []byte(k.name)) })
 	}
 	return nil, missing
 }
@@ -149,9 +150,14 @@ func begins(data []byte) bool {
 
 // clue says what comes nearest to an object that is nowhere, or else in which namespace there is one.
 func (s *Set) clue(k key, in func(*Set) map[key][]*Object) (text, namespace string) {
-	for _, f := range s.broken {
+	for _, f := range slices.Concat(s.unreadable, s.broken) {
 		if bytes.Contains(f.text, []byte(k.name)) {
 			return "a file that names it cannot be read: " + f.err.Error(), ""
+		}
+	}
+	for _, o := range s.regrouped {
+		if o.Kind == k.kind && o.Namespace == k.namespace && o.Name == k.name {
+			return fmt.Sprintf("%s has it in the group %s: correct that to %s", o.Pos, o.Group(), k.group), ""
 		}
 	}
 	var namespaces, names, renamed []string

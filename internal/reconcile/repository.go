@@ -107,6 +107,9 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 	if err != nil {
 		return status.URLInvalid.Wrap(invalidURL(err))
 	}
+	if namesIndex(obj.Spec.URL) {
+		repo.warnAt(finding.IndexInURL, indexInURL, "spec", "url")
+	}
 	identity, err := r.identity(ctx, repo, obj)
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)

@@ -72,6 +72,8 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 		code, hints = finding.UnresolvedVariable, nil
 	case code == finding.MissingValues && errors.As(err, &missing) && missing.Promised:
 		return // something in the cluster makes it
+	case errors.As(err, &missing) && missing.Unread:
+		return // the file that cannot be read is the finding
 	case code != finding.MissingSecret || !errors.As(err, &missing):
 	case missing.Promised && !slices.Contains(path, any("verify")):
 		return // the reference is right; only what is trusted has to be seen
@@ -108,7 +110,18 @@ func (v *validation) httpURL(raw string) {
 	}
 	if _, err := helmrepo.Open(fetch.NewClient(fetch.Config{}), normal, nil, helmrepo.Options{}); err != nil {
 		v.fail(finding.InvalidURL, unwrapped(clientFailure(err)), "spec", "url")
+		return
 	}
+	if namesIndex(raw) {
+		v.warn(finding.IndexInURL, indexInURL, "spec", "url")
+	}
+}
+
+const indexInURL = "the URL ends in index.yaml, which is appended to it: a cluster would ask for index.yaml/index.yaml"
+
+func namesIndex(raw string) bool {
+	u, err := auth.ParseURL(raw)
+	return err == nil && fetch.NamesIndex(u)
 }
 
 // loginInURL finds passwords where everybody can read them.

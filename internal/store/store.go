@@ -24,6 +24,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	godigest "github.com/opencontainers/go-digest"
@@ -134,6 +135,30 @@ func (s *Store) created() (*os.Root, error) {
 		return nil, &DirectoryError{err}
 	}
 	return root, nil
+}
+
+// Writable returns an error, with the whole path, if nothing can be written to the directory, or if it is not there and
+// cannot be created. It changes nothing.
+func (s *Store) Writable() error {
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		fi, err := os.Stat(at)
+		switch {
+		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && at != filepath.Dir(at):
+			continue
+		case err == nil && !fi.IsDir():
+			err = inPlace(at, errNotDirectory)
+		case err == nil:
+			err = inPlace(at, mayWrite(at))
+		}
+		if err == nil || at == dir {
+			return err
+		}
+		return fmt.Errorf("%s cannot be created: %w", dir, err)
+	}
 }
 
 // A DirectoryError reports that a directory could not be created. It is a type of its own because Flux reports it with

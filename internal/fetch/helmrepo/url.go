@@ -55,6 +55,9 @@ func parseReference(ref string) (*url.URL, error) {
 
 func resolveReference(repo, ref *url.URL) *url.URL {
 	base := *repo
+	if fetch.NamesIndex(repo) {
+		base.Path = strings.TrimSuffix(strings.TrimRight(repo.Path, "/"), indexFile)
+	}
 	fetch.EndInSlash(&base)
 	u := base.ResolveReference(ref)
 	// A query often holds a token. It is meant for this host, not for one that the index names.
