@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -184,4 +185,33 @@ func TestAzureSecretAuthority(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
+}
+
+// The key in a Secret is exchanged over the connections of the run, for a token that can only read objects.
+// The host of the bucket may be any: the manifest brings the key.
+func TestGoogleStorageKey(t *testing.T) {
+	w := newCloudWorld(t)
+	s := w.serve(t, "oauth2.googleapis.com:443", func(rw http.ResponseWriter, r *http.Request) {
+		_, rest, _ := strings.Cut(r.FormValue("assertion"), ".")
+		claims, _, _ := strings.Cut(rest, ".")
+		if text, err := base64.RawURLEncoding.DecodeString(claims); err != nil || !strings.Contains(string(text), `"https://www.googleapis.com/auth/devstorage.read_only"`) {
+			t.Errorf("claims %s, %v", text, err)
+		}
+		rw.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(rw, `{"access_token":"canary-google-token","expires_in":3600,"token_type":"Bearer"}`)
+	})
+	key, err := os.ReadFile(serviceAccount(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := auth.NewGoogleStorage(w.options(), "storage.test", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if token, err := tokens.Token(t.Context()); token != "canary-google-token" || err != nil {
+			t.Errorf("%s, %v", token, err)
+		}
+	}
+	wantRequests(t, s, 1)
 }
