@@ -80,7 +80,7 @@ func TestExhausted(t *testing.T) {
 			if err := cmd.Run(); err == nil || !refused.MatchString(stderr.String()) {
 				t.Errorf("no error: %v\n%.1000s", err, &stderr)
 			}
-			if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); !ok || usage.Maxrss<<10 > maxHostile {
+			if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); !ok || usage.Maxrss<<10 > maxHostile*raceFactor {
 				t.Errorf("needs %d MiB of memory", usage.Maxrss>>10)
 			} else {
 				t.Logf("%d MiB, %v: %.300s", usage.Maxrss>>10, cmd.ProcessState.UserTime(), &stderr)
