@@ -41,7 +41,7 @@ func TestHooks(t *testing.T) {
 	}
 	for _, command := range []string{"validate", "fetch"} {
 		plain := found["helmsrc-"+command]
-		if !strings.HasPrefix(plain.Entry, "helmsrc "+command+" --lookup-dir .") || !plain.RequireSerial || plain.Files != `\.(ya?ml|json)$` || plain.Args[len(plain.Args)-1] != "--" || plain.MinimumVersion != "3.2.0" {
+		if !strings.HasPrefix(plain.Entry, "helmsrc "+command+" --lookup-dir .") || !plain.RequireSerial || plain.Files != `\.(ya?ml|json)$` || plain.Args[len(plain.Args)-1] != "--" || plain.MinimumVersion != "3.0.0" {
 			t.Errorf("hook %+v", plain)
 		}
 		for suffix, language := range hookLanguages {
