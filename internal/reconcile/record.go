@@ -147,20 +147,23 @@ func (r *Result) show() map[string]any {
 // Redacted copies a value with every URL in its strings redacted. Annotations may
 // quote whole manifests (kubectl's last-applied-configuration does), so it is not
 // enough to look at the fields that are URLs.
-func Redacted(value any) any {
+func Redacted(value any) any { return withTexts(value, RedactText) }
+
+// withTexts copies a value of JSON with every string but the keys of maps replaced.
+func withTexts(value any, replace func(string) string) any {
 	switch v := value.(type) {
 	case string:
-		return RedactText(v)
+		return replace(v)
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {
-			list[i] = Redacted(item)
+			list[i] = withTexts(item, replace)
 		}
 		return list
 	case map[string]any:
 		fields := make(map[string]any, len(v))
 		for key, item := range v {
-			fields[key] = Redacted(item)
+			fields[key] = withTexts(item, replace)
 		}
 		return fields
 	}

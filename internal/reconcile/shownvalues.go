@@ -18,8 +18,7 @@ func keepValues(content map[string]any, concealed any) {
 }
 
 func withoutUserinfo(value any) any {
-	switch v := value.(type) {
-	case string:
+	return withTexts(value, func(v string) string {
 		text := urlPattern().ReplaceAllStringFunc(v, func(match string) string {
 			if u, err := url.Parse(match); err == nil && u.User == nil {
 				return match
@@ -27,18 +26,5 @@ func withoutUserinfo(value any) any {
 			return auth.RedactURL(match)
 		})
 		return userinfoPattern().ReplaceAllStringFunc(text, redactUserinfo)
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = withoutUserinfo(item)
-		}
-		return list
-	case map[string]any:
-		fields := make(map[string]any, len(v))
-		for key, item := range v {
-			fields[key] = withoutUserinfo(item)
-		}
-		return fields
-	}
-	return value
+	})
 }
