@@ -2,11 +2,16 @@ package git
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	git "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing/transport/client"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
@@ -53,6 +58,18 @@ func BenchmarkGit(b *testing.B) {
 			}
 		})
 	}
+	// go-git's own clone: the limit of what it can leave out is the depth.
+	b.Run("go-git clone", func(b *testing.B) {
+		http := &http.Client{Transport: &http.Transport{DialContext: network.Dial}}
+		client.InstallProtocol("http", githttp.NewClient(http))
+		b.Cleanup(func() { client.InstallProtocol("http", githttp.DefaultClient) })
+		for b.Loop() {
+			options := &git.CloneOptions{URL: gitURL, Depth: 1, SingleBranch: true, ReferenceName: "refs/heads/main", Tags: git.NoTags}
+			if _, err := git.PlainCloneContext(b.Context(), b.TempDir(), false, options); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	// The git program on the same work, without a server between.
 	b.Run("git clone", func(b *testing.B) {
 		for b.Loop() {
