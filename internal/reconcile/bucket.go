@@ -41,9 +41,9 @@ func bucketKind() kind {
 }
 
 // reconcileBucket downloads the objects of a bucket and stores them.
-func reconcileBucket(ctx context.Context, p *pass) error {
+func reconcileBucket(ctx context.Context, p *reconciliation) error {
 	obj := p.typed.(*sourcev1.Bucket)
-	ctx = p.hear(ctx)
+	ctx = p.collectWarnings(ctx)
 	t, err := p.bucketTree(ctx, obj)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func reconcileBucket(ctx context.Context, p *pass) error {
 
 // bucketTree downloads the bucket, or reads the directory in its place. What
 // spec.ignore and .sourceignore name is not in it.
-func (p *pass) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tree, error) {
+func (p *reconciliation) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tree, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{Plain: true})
 		return t, status.BucketOperationFailed.Wrap(err)

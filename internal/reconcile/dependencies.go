@@ -31,9 +31,9 @@ const maxDependencies = 8
 // dependency is a chart that another one requires and does not contain.
 type dependency struct {
 	requirement *helmchart.Dependency
-	chosen      *pick      // nil for a chart in the source
-	archive     *blob.Blob // of a local repository, whose archives are read in any case
-	notes       notes      // what there is to report about it
+	chosen      *resolvedChart // nil for a chart in the source
+	archive     *blob.Blob     // of a local repository, whose archives are read in any case
+	notes       notes          // what there is to report about it
 	err         error
 	chart       *helmchart.Chart
 }
@@ -48,8 +48,8 @@ func (n *notes) debugf(format string, args ...any) {
 	n.debug = append(n.debug, fmt.Sprintf(format, args...))
 }
 
-// tell reports what was kept, once.
-func (p *pass) tell(n *notes) {
+// reportNotes reports what was kept, once.
+func (p *reconciliation) reportNotes(n *notes) {
 	p.warnOnce(n.warnings)
 	p.result.Debug = append(p.result.Debug, n.debug...)
 	*n = notes{}
@@ -58,7 +58,7 @@ func (p *pass) tell(n *notes) {
 // findDependencies looks for what a chart requires and does not contain, all at
 // the same time, and reports what is published. Nothing is downloaded that could be
 // kept from an earlier run.
-func (p *pass) findDependencies(ctx context.Context, c *helmchart.Chart) ([]*dependency, error) {
+func (p *reconciliation) findDependencies(ctx context.Context, c *helmchart.Chart) ([]*dependency, error) {
 	missing, stale := chart.Missing(c)
 	p.warnEach(finding.StaleDependencies, stale)
 	list := make([]*dependency, len(missing))
@@ -76,7 +76,7 @@ func (p *pass) findDependencies(ctx context.Context, c *helmchart.Chart) ([]*dep
 // eachDependency calls do for all dependencies and returns the error of the
 // first one that has one, in the order of the chart: that of a run does not depend
 // on who was quicker.
-func (p *pass) eachDependency(ctx context.Context, list []*dependency, do func(context.Context, *dependency) error) error {
+func (p *reconciliation) eachDependency(ctx context.Context, list []*dependency, do func(context.Context, *dependency) error) error {
 	ctx = p.sharedProgress(ctx)
 	work.Ordered(len(list), maxDependencies, func(i int) {
 		d := list[i]
@@ -86,10 +86,10 @@ func (p *pass) eachDependency(ctx context.Context, list []*dependency, do func(c
 				d.notes.debugf("%s", debug.Stack())
 			}
 		}()
-		d.err = do(d.notes.hear(ctx), d)
+		d.err = do(d.notes.collectWarnings(ctx), d)
 	})
 	for _, d := range list {
-		p.tell(&d.notes)
+		p.reportNotes(&d.notes)
 	}
 	for _, d := range list {
 		if d.err != nil {
@@ -101,7 +101,7 @@ func (p *pass) eachDependency(ctx context.Context, list []*dependency, do func(c
 
 // sharedProgress reports only the pauses before retries: of many transfers at once, the
 // bytes add up to nothing that is useful to show.
-func (p *pass) sharedProgress(ctx context.Context) context.Context {
+func (p *reconciliation) sharedProgress(ctx context.Context) context.Context {
 	var mu sync.Mutex
 	return fetch.WithProgress(ctx, func(progress fetch.Progress) {
 		if progress.Wait == 0 {
@@ -121,7 +121,7 @@ func remoteFailure(d *dependency, err error) error {
 }
 
 // findRemote chooses the version of a dependency from a repository.
-func (p *pass) findRemote(ctx context.Context, d *dependency) error {
+func (p *reconciliation) findRemote(ctx context.Context, d *dependency) error {
 	name, version, url := d.requirement.Name, d.requirement.Version, d.requirement.Repository
 	if err := chart.CheckRepository(url); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (p *pass) findRemote(ctx context.Context, d *dependency) error {
 
 // dependencyRepository opens the repository of a dependency: as the HelmRepository
 // of the chart's namespace with the same URL says, else without credentials.
-func (p *pass) dependencyRepository(ctx context.Context, url string) (*repository, error) {
+func (p *reconciliation) dependencyRepository(ctx context.Context, url string) (*repository, error) {
 	normal, err := fetch.NormalizeURL(url)
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (p *pass) dependencyRepository(ctx context.Context, url string) (*repositor
 // dependencyCharts are the charts of a repository that is not the chart's source.
 // Its index is read once per run, by the first caller, and belongs to no artifact. If
 // it cannot be had, the one that an earlier run stored will do.
-func (p *pass) dependencyCharts(ctx context.Context, repo *repository) (charts, error) {
+func (p *reconciliation) dependencyCharts(ctx context.Context, repo *repository) (charts, error) {
 	if repo.registry != nil {
 		return &registryCharts{p.r, repo}, nil
 	}
@@ -187,7 +187,7 @@ func (p *pass) dependencyCharts(ctx context.Context, repo *repository) (charts, 
 
 // fetchDependencies downloads or loads the charts of the dependencies, at the
 // same time, and puts them into the chart in the order in which it names them.
-func (p *pass) fetchDependencies(ctx context.Context, source chart.Source, chartPath string, c *helmchart.Chart, list []*dependency) error {
+func (p *reconciliation) fetchDependencies(ctx context.Context, source chart.Source, chartPath string, c *helmchart.Chart, list []*dependency) error {
 	err := p.eachDependency(ctx, list, func(ctx context.Context, d *dependency) (err error) {
 		if d.chosen == nil {
 			d.chart, err = source.Local(chartPath, d.requirement)
@@ -247,7 +247,7 @@ func (e *fromError) Hint() string {
 
 // acquire returns an archive, which stays until the run ends: fingerprints and further
 // charts want it.
-func (r *Reconciler) acquire(ctx context.Context, chosen *pick) (*blob.Blob, error) {
+func (r *Reconciler) acquire(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
 	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
 	if err != nil {
 		return nil, &downloadError{chosen.version, err}

@@ -35,10 +35,10 @@ func gitRepositoryKind() kind {
 }
 
 // reconcileGitRepository fetches the files of a commit and stores them.
-func reconcileGitRepository(ctx context.Context, p *pass) error {
+func reconcileGitRepository(ctx context.Context, p *reconciliation) error {
 	obj := p.typed.(*sourcev1.GitRepository)
 	p.out.Unverifiable = obj.Spec.Verification == nil
-	ctx = p.hear(ctx)
+	ctx = p.collectWarnings(ctx)
 	// What is included is known before the fetch, which may find that nothing has
 	// changed; but what is wrong with it is reported afterwards.
 	includes, includeErr := p.includes(ctx, obj)
@@ -76,7 +76,7 @@ func reconcileGitRepository(ctx context.Context, p *pass) error {
 }
 
 // gitTree fetches the repository, or reads the directory in its place.
-func (p *pass) gitTree(ctx context.Context, obj *sourcev1.GitRepository, includes []*included) (*fetch.Tree, error) {
+func (p *reconciliation) gitTree(ctx context.Context, obj *sourcev1.GitRepository, includes []*included) (*fetch.Tree, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		if obj.Spec.Verification != nil {
 			return nil, verificationFailure(&directoryUnsignedError{})
@@ -108,7 +108,7 @@ func (p *pass) gitTree(ctx context.Context, obj *sourcev1.GitRepository, include
 }
 
 // gitOptions gathers what a repository is fetched with.
-func (p *pass) gitOptions(obj *sourcev1.GitRepository) (git.Options, error) {
+func (p *reconciliation) gitOptions(obj *sourcev1.GitRepository) (git.Options, error) {
 	o := git.Options{
 		URL:               obj.Spec.URL,
 		Timeout:           timeoutOf(obj.Spec.Timeout),
@@ -269,7 +269,7 @@ type SignedRevision struct {
 }
 
 // gitVerified reports the signatures that were checked in this run.
-func (p *pass) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tree) {
+func (p *reconciliation) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tree) {
 	obj.Status.SourceVerificationMode = nil
 	if obj.Spec.Verification == nil || t.Verified == "" {
 		return

@@ -45,9 +45,9 @@ func helmChartKind() kind {
 	}
 }
 
-// pick is a published chart that was chosen, pinned to bytes where its source
+// resolvedChart is a published chart that was chosen, pinned to bytes where its source
 // can do that.
-type pick struct {
+type resolvedChart struct {
 	name    string // as asked for
 	version string // as published
 	url     string // redacted
@@ -55,7 +55,7 @@ type pick struct {
 	// entry is everything that the source says of this version, for the
 	// fingerprint.
 	entry any
-	// id is equal for two picks that are the same, within one run.
+	// id is equal for two charts that are the same, within one run.
 	id string
 	// key names the bytes of the archive.
 	key blob.Key
@@ -79,14 +79,14 @@ type pick struct {
 // charts is what a repository answers about its charts.
 type charts interface {
 	// resolve finds the chart that an object asks for. Errors carry their reason.
-	resolve(ctx context.Context, p *pass, name, version string) (*pick, error)
+	resolve(ctx context.Context, p *reconciliation, name, version string) (*resolvedChart, error)
 	// find is resolve without reasons. A *downloadError reports that the version is
 	// known, but what it is could not be had.
-	find(ctx context.Context, t teller, name, version string) (*pick, error)
+	find(ctx context.Context, t warner, name, version string) (*resolvedChart, error)
 }
 
-// teller takes what the user should know of an object although it is no failure.
-type teller interface {
+// warner takes what the user should know of an object although it is no failure.
+type warner interface {
 	warnAs(code finding.Code, format string, args ...any)
 	warnEach(code finding.Code, texts []string, path ...any)
 	debugf(format string, args ...any)
@@ -105,11 +105,11 @@ func (e *downloadError) Error() string {
 func (e *downloadError) Unwrap() error { return e.err }
 
 // reconcileHelmChart takes a chart from its source into storage.
-func reconcileHelmChart(ctx context.Context, p *pass) error {
+func reconcileHelmChart(ctx context.Context, p *reconciliation) error {
 	obj := p.typed.(*sourcev1.HelmChart)
 	p.out.Unverifiable = obj.Spec.Verify == nil
 	p.result.Resolution = &Resolution{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version}
-	ctx = p.hear(ctx)
+	ctx = p.collectWarnings(ctx)
 	result, err := p.chartSource(ctx, obj)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func reconcileHelmChart(ctx context.Context, p *pass) error {
 }
 
 // repositoryChart takes a chart out of a Helm repository.
-func (p *pass) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
+func (p *reconciliation) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
 	source, err := p.helmRepositoryCharts(ctx, obj, result)
 	if err != nil {
 		return err
@@ -160,12 +160,12 @@ func (p *pass) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, res
 }
 
 // reusable reports whether the stored artifact is what this run would build.
-func (p *pass) reusable(fingerprint string) bool {
+func (p *reconciliation) reusable(fingerprint string) bool {
 	return !p.rebuild && p.stored() != nil && p.fingerprint == fingerprint
 }
 
 // stored is the artifact of earlier runs that is still in storage, or nil.
-func (p *pass) stored() *meta.Artifact {
+func (p *reconciliation) stored() *meta.Artifact {
 	if p.prev.Disappeared {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (p *pass) stored() *meta.Artifact {
 }
 
 // unchanged reports the stored artifact in the words of the run that built it.
-func (p *pass) unchanged(build status.Build) error {
+func (p *reconciliation) unchanged(build status.Build) error {
 	p.out.Reused = true
 	*p.f.artifact = p.resigned(p.prev.Artifact)
 	p.out.Stored = build.Stored()
@@ -184,7 +184,7 @@ func (p *pass) unchanged(build status.Build) error {
 }
 
 // reuse reports the stored artifact.
-func (p *pass) reuse(obj *sourcev1.HelmChart, build status.Build) error {
+func (p *reconciliation) reuse(obj *sourcev1.HelmChart, build status.Build) error {
 	p.out.Reused = true
 	*p.f.artifact = p.resigned(p.prev.Artifact)
 	p.complete(obj, build)
@@ -192,7 +192,7 @@ func (p *pass) reuse(obj *sourcev1.HelmChart, build status.Build) error {
 }
 
 // complete reports the artifact that is in storage now as the one asked for.
-func (p *pass) complete(obj *sourcev1.HelmChart, build status.Build) {
+func (p *reconciliation) complete(obj *sourcev1.HelmChart, build status.Build) {
 	if build.Stage == status.New {
 		build.Stage = status.Pulled
 	}
@@ -205,7 +205,7 @@ func (p *pass) complete(obj *sourcev1.HelmChart, build status.Build) {
 }
 
 // compare reports what a controller would see before it fetches the chart.
-func (p *pass) compare(obj *sourcev1.HelmChart, build status.Build, recipe *recipe) error {
+func (p *reconciliation) compare(obj *sourcev1.HelmChart, build status.Build, recipe *recipe) error {
 	p.saw(obj, build)
 	if p.out.Seen != nil {
 		return nil
@@ -217,7 +217,7 @@ func (p *pass) compare(obj *sourcev1.HelmChart, build status.Build, recipe *reci
 }
 
 // saw takes note of a build that is not the stored one.
-func (p *pass) saw(obj *sourcev1.HelmChart, build status.Build) {
+func (p *reconciliation) saw(obj *sourcev1.HelmChart, build status.Build) {
 	current := p.stored()
 	if current == nil || current.Revision != build.Version || obj.Status.ObservedChartName != build.Name {
 		seen := build
@@ -227,7 +227,7 @@ func (p *pass) saw(obj *sourcev1.HelmChart, build status.Build) {
 }
 
 // pull stores the archive as it was published.
-func (p *pass) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick, build status.Build, fingerprint string) error {
+func (p *reconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart, build status.Build, fingerprint string) error {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return storageFailure(err, status.ArchiveOperationFailed)
@@ -251,7 +251,7 @@ func (p *pass) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick, 
 
 // checkArchive refuses what Helm could not load, and what is another chart than
 // the one that was asked for.
-func (r *Reconciler) checkArchive(t teller, archive io.Reader, chosen *pick) error {
+func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedChart) error {
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.name, Version: chosen.version})
 	metadata, odd, err := chart.Check(archive, limits)
@@ -268,7 +268,7 @@ func (r *Reconciler) checkArchive(t teller, archive io.Reader, chosen *pick) err
 }
 
 // checkIdentity refuses a chart that is another one than what was asked for.
-func (r *Reconciler) checkIdentity(t teller, metadata *helmchart.Metadata, chosen *pick) error {
+func (r *Reconciler) checkIdentity(t warner, metadata *helmchart.Metadata, chosen *resolvedChart) error {
 	if chart.MatchName(metadata.Name, chosen.name) && chart.MatchVersion(metadata.Version, chosen.version) {
 		if metadata.Deprecated && !chosen.deprecated {
 			t.warnAs(finding.DeprecatedChart, "chart '%s' version '%s' is deprecated", chosen.name, chosen.version)
@@ -284,7 +284,7 @@ func (r *Reconciler) checkIdentity(t teller, metadata *helmchart.Metadata, chose
 }
 
 // keepChart stores the built archive, unless it is what is stored already.
-func (p *pass) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
+func (p *reconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
 	p.saw(obj, build)
 	if p.same(p.stored(), pending, build) {
 		p.fingerprint = fingerprint
@@ -302,16 +302,16 @@ func (p *pass) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build 
 }
 
 // same reports whether the stored artifact has the bytes of the pending one.
-func (p *pass) same(current *meta.Artifact, pending *store.Pending, build status.Build) bool {
+func (p *reconciliation) same(current *meta.Artifact, pending *store.Pending, build status.Build) bool {
 	return current != nil && !p.r.o.Refresh && current.Revision == build.Version &&
 		obj(p).Status.ObservedChartName == build.Name && current.Digest == pending.Digest().String()
 }
 
-func obj(p *pass) *sourcev1.HelmChart { return p.typed.(*sourcev1.HelmChart) }
+func obj(p *reconciliation) *sourcev1.HelmChart { return p.typed.(*sourcev1.HelmChart) }
 
 // archive returns the archive of a chart. Its error has a reason: the failure may be
 // the server's or this machine's.
-func (r *Reconciler) archive(ctx context.Context, chosen *pick) (*blob.Blob, error) {
+func (r *Reconciler) archive(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
 	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
 	var local *blob.WriteError
 	switch {
@@ -352,7 +352,7 @@ func (e *MismatchError) Hint() string {
 
 // chartSource finds the source of a chart and makes sure that it was reconciled
 // in this run.
-func (p *pass) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Result, error) {
+func (p *reconciliation) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Result, error) {
 	ref := obj.Spec.SourceRef
 	if !slices.Contains(chartSources(), ref.Kind) {
 		return nil, unsupportedSource(ref.Kind)

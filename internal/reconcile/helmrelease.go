@@ -36,12 +36,12 @@ func helmReleaseKind() kind {
 			// A release has no artifact of its own.
 			return fields{s, &s.ObservedGeneration, &s.Conditions, new(*meta.Artifact), nil, &s.LastHandledReconcileAt}
 		},
-		suspended: func(typed any) bool { return typed.(*helmv2.HelmRelease).Spec.Suspend },
-		sourceRef: releaseSource,
-		reconcile: reconcileHelmRelease,
-		fold:      status.FoldRelease,
-		events:    func(_ status.Previous, o status.Outcome) []status.Event { return status.ReleaseEvents(o) },
-		waits:     true,
+		suspended:  func(typed any) bool { return typed.(*helmv2.HelmRelease).Spec.Suspend },
+		sourceRef:  releaseSource,
+		reconcile:  reconcileHelmRelease,
+		fold:       status.FoldRelease,
+		events:     func(_ status.Previous, o status.Outcome) []status.Event { return status.ReleaseEvents(o) },
+		noArtifact: true,
 	}
 }
 
@@ -63,7 +63,7 @@ const externalArtifact = sourcev1.ExternalArtifactKind
 
 // reconcileHelmRelease goes as far as helm-controller does before it needs a
 // cluster: to a chart and its values.
-func reconcileHelmRelease(ctx context.Context, p *pass) error {
+func reconcileHelmRelease(ctx context.Context, p *reconciliation) error {
 	hr := p.typed.(*helmv2.HelmRelease)
 	known := p.fingerprint
 	p.fingerprint = "" // a failure has no notes of ours: only those of a success say what the chart is called
@@ -102,7 +102,7 @@ func reconcileHelmRelease(ctx context.Context, p *pass) error {
 
 // attempt fills in which chart would be installed, and returns its name. It is known of the artifact with a
 // fingerprint.
-func (p *pass) attempt(hr *helmv2.HelmRelease, source *Result, known string) (string, error) {
+func (p *reconciliation) attempt(hr *helmv2.HelmRelease, source *Result, known string) (string, error) {
 	fingerprint, err := fingerprintOf(source.artifact.Path, source.artifact.Digest)
 	if err != nil {
 		return "", err
@@ -135,7 +135,7 @@ func (r *Result) loadable() bool {
 
 // releaseSource reconciles what the release takes its chart from, and refuses one
 // that is not ready.
-func (p *pass) releaseSource(ctx context.Context, hr *helmv2.HelmRelease) (*Result, error) {
+func (p *reconciliation) releaseSource(ctx context.Context, hr *helmv2.HelmRelease) (*Result, error) {
 	adm, err := p.findSource(hr)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (p *pass) releaseSource(ctx context.Context, hr *helmv2.HelmRelease) (*Resu
 }
 
 // findSource finds the object that the release takes its chart from.
-func (p *pass) findSource(hr *helmv2.HelmRelease) (*admission.Admitted, error) {
+func (p *reconciliation) findSource(hr *helmv2.HelmRelease) (*admission.Admitted, error) {
 	if hr.Spec.Chart != nil {
 		return p.madeChart()
 	}
@@ -181,7 +181,7 @@ func (p *pass) findSource(hr *helmv2.HelmRelease) (*admission.Admitted, error) {
 }
 
 // madeChart is the HelmChart of a release with a template.
-func (p *pass) madeChart() (*admission.Admitted, error) {
+func (p *reconciliation) madeChart() (*admission.Admitted, error) {
 	d := p.r.inventory.Derivations().Of[p.adm.Object]
 	if d == nil { // Of an object that is not in the input
 		return nil, status.ArtifactFailed.Wrap(errors.New("only a HelmRelease of the input has a HelmChart"))
@@ -239,7 +239,7 @@ func sourceNotReady(source *Result, why string) error {
 
 // notReady says why a source cannot be used, "" if it can. It need not be Ready:
 // one that failed now, but holds an artifact of the same generation, is used.
-func (p *pass) notReady(source *Result) string {
+func (p *reconciliation) notReady(source *Result) string {
 	if source.State == Resolved {
 		return ""
 	}
@@ -285,7 +285,7 @@ func askedFor(hr *helmv2.HelmRelease) *Resolution {
 
 // composeValues merges the values of the release and returns their digest. They go
 // nowhere: who renders the chart needs a cluster.
-func (p *pass) composeValues(hr *helmv2.HelmRelease) (string, error) {
+func (p *reconciliation) composeValues(hr *helmv2.HelmRelease) (string, error) {
 	inline, err := inlineValues(hr)
 	if err != nil {
 		return "", status.ValuesError.Wrap(err)
@@ -416,7 +416,7 @@ func missing(err error) error {
 
 // loadedChart reads which chart an artifact holds. What a HelmChart has in storage
 // was loaded when it was put there; a layer of an OCI artifact may be anything.
-func (p *pass) loadedChart(source *Result) (*helmchart.Metadata, error) {
+func (p *reconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
 	if source.State == Ready && source.holds != nil {
 		return source.holds, nil
 	}
@@ -467,7 +467,7 @@ func (e *loadError) Hint() string {
 
 // warnName warns of a chart whose name differs from that of the repository it lies in.
 // Nothing compares them: a release installs whatever lies there.
-func (p *pass) warnName(source *Result, metadata *helmchart.Metadata) {
+func (p *reconciliation) warnName(source *Result, metadata *helmchart.Metadata) {
 	repo, ok := source.Object.Typed.(*sourcev1.OCIRepository)
 	if !ok || chart.MatchName(metadata.Name, path.Base(repo.Spec.URL)) {
 		return

@@ -42,7 +42,7 @@ func helmRepositoryKind() kind {
 }
 
 // reconcileHelmRepository fetches the index and stores it as it was fetched.
-func reconcileHelmRepository(ctx context.Context, p *pass) error {
+func reconcileHelmRepository(ctx context.Context, p *reconciliation) error {
 	obj := p.typed.(*sourcev1.HelmRepository)
 	if p.kind.static(obj) {
 		return checkRegistryURL(obj)
@@ -54,7 +54,7 @@ func reconcileHelmRepository(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
-	ctx = p.hear(ctx)
+	ctx = p.collectWarnings(ctx)
 	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return p.fetchIndex(ctx, repo) })
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (e *registryURLError) Hint() string {
 
 // fetchIndex downloads the index beside its future place, and puts it there
 // unless it is there already.
-func (p *pass) fetchIndex(ctx context.Context, repo *repository) (*indexFile, error) {
+func (p *reconciliation) fetchIndex(ctx context.Context, repo *repository) (*indexFile, error) {
 	if p.r.o.ResolveOnly {
 		return p.spoolIndex(ctx, repo)
 	}
@@ -117,7 +117,7 @@ func (p *pass) fetchIndex(ctx context.Context, repo *repository) (*indexFile, er
 
 // knownTag is the tag of the stored index, if it came from this repository and may be
 // used again.
-func (p *pass) knownTag(repo *repository) helmrepo.Tag {
+func (p *reconciliation) knownTag(repo *repository) helmrepo.Tag {
 	stored := p.stored()
 	if p.rebuild || p.ahead == nil || stored == nil || stored.Size == nil || *stored.Size > p.r.o.IndexMax || p.fingerprint != repo.fingerprint() {
 		return ""
@@ -129,7 +129,7 @@ func (p *pass) knownTag(repo *repository) helmrepo.Tag {
 }
 
 // unmodifiedIndex is the stored index, which the server has not changed.
-func (p *pass) unmodifiedIndex() (*indexFile, error) {
+func (p *reconciliation) unmodifiedIndex() (*indexFile, error) {
 	<-p.ahead.done // which ends with its context at the latest
 	file, err := p.ahead.file, p.ahead.err
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *pass) unmodifiedIndex() (*indexFile, error) {
 }
 
 // keepIndex commits a downloaded index, or goes on with the stored one if that has the same bytes.
-func (p *pass) keepIndex(pending *store.Pending, file *indexFile) error {
+func (p *reconciliation) keepIndex(pending *store.Pending, file *indexFile) error {
 	current, err := p.upToDate(pending)
 	if err != nil {
 		return storageFailure(err, status.StatOperationFailed)
@@ -156,7 +156,7 @@ func unsavedIndex(err error) error {
 	return storageFailure(fmt.Errorf("unable to save artifact to storage: %w", err), status.ArchiveOperationFailed)
 }
 
-func (p *pass) commitIndex(pending *store.Pending, file *indexFile) error {
+func (p *reconciliation) commitIndex(pending *store.Pending, file *indexFile) error {
 	stored, err := pending.Commit("index-"+file.revision.Encoded()+".yaml", p.kind.link)
 	if err := p.tolerateLink(err); err != nil {
 		return unsavedIndex(err)
@@ -168,7 +168,7 @@ func (p *pass) commitIndex(pending *store.Pending, file *indexFile) error {
 // upToDate reports whether the stored index has the same bytes as the fetched one.
 // It compares by the stored algorithm: another --artifact-digest-algo alone
 // makes no new artifact.
-func (p *pass) upToDate(pending *store.Pending) (bool, error) {
+func (p *reconciliation) upToDate(pending *store.Pending) (bool, error) {
 	if p.prev.Artifact == nil || p.prev.Disappeared || p.r.o.Refresh {
 		return false, nil
 	}
@@ -185,7 +185,7 @@ func (p *pass) upToDate(pending *store.Pending) (bool, error) {
 
 // copyIndex stores an index that was fetched for another object with the same
 // repository.
-func (p *pass) copyIndex(from *indexFile) (*indexFile, error) {
+func (p *reconciliation) copyIndex(from *indexFile) (*indexFile, error) {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return nil, storageFailure(err, status.ArchiveOperationFailed)
@@ -199,7 +199,7 @@ func (p *pass) copyIndex(from *indexFile) (*indexFile, error) {
 }
 
 // storedIndex reports the index in storage.
-func (p *pass) storedIndex(obj *sourcev1.HelmRepository, file *indexFile) error {
+func (p *reconciliation) storedIndex(obj *sourcev1.HelmRepository, file *indexFile) error {
 	revision := file.artifact.Revision
 	p.out.Reused = file.artifact == p.prev.Artifact
 	if !p.out.Reused {
@@ -212,7 +212,7 @@ func (p *pass) storedIndex(obj *sourcev1.HelmRepository, file *indexFile) error 
 }
 
 // comparedIndex reports what a controller would see before it stores the index.
-func (p *pass) comparedIndex(file *indexFile) error {
+func (p *reconciliation) comparedIndex(file *indexFile) error {
 	revision := file.revision.String()
 	if p.prev.Artifact != nil && !p.prev.Disappeared && p.prev.Artifact.Revision == revision {
 		p.out.Stored, p.out.Reused = status.StoredRevision(revision), true
@@ -282,7 +282,7 @@ func fetchIndexError(err error) error {
 }
 
 // artifact describes a stored file.
-func (p *pass) artifact(stored store.Artifact, revision string, metadata map[string]string) *meta.Artifact {
+func (p *reconciliation) artifact(stored store.Artifact, revision string, metadata map[string]string) *meta.Artifact {
 	return &meta.Artifact{
 		Path:           stored.Path,
 		Revision:       revision,

@@ -27,7 +27,7 @@ import (
 // helmRepositoryCharts gives access to the charts of a HelmRepository that was
 // reconciled. Only its artifact counts, not its readiness: a repository that is
 // down serves the index that it had.
-func (p *pass) helmRepositoryCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) (charts, error) {
+func (p *reconciliation) helmRepositoryCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) (charts, error) {
 	if helmRepositoryKind().static(source.Object.Typed) {
 		return p.staticCharts(ctx, source)
 	}
@@ -47,7 +47,7 @@ func (p *pass) helmRepositoryCharts(ctx context.Context, obj *sourcev1.HelmChart
 
 // staticCharts are those of a registry, or of the directory in its place. Such a
 // directory has an index, which is not an artifact of any object.
-func (p *pass) staticCharts(ctx context.Context, source *Result) (charts, error) {
+func (p *reconciliation) staticCharts(ctx context.Context, source *Result) (charts, error) {
 	repo, err := p.r.open(ctx, source.Object)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (p *pass) staticCharts(ctx context.Context, source *Result) (charts, error)
 }
 
 // indexOf is the index that was fetched in this run, else the stored one.
-func (p *pass) indexOf(ctx context.Context, source *Result) (*indexFile, error) {
+func (p *reconciliation) indexOf(ctx context.Context, source *Result) (*indexFile, error) {
 	if source.index != nil {
 		return source.index, nil
 	}
@@ -108,7 +108,7 @@ type indexCharts struct {
 	file *indexFile
 }
 
-func (c *indexCharts) resolve(ctx context.Context, p *pass, name, version string) (*pick, error) {
+func (c *indexCharts) resolve(ctx context.Context, p *reconciliation, name, version string) (*resolvedChart, error) {
 	if err := resolve.ValidateName(name); err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
@@ -123,7 +123,7 @@ func (c *indexCharts) resolve(ctx context.Context, p *pass, name, version string
 	return chosen, nil
 }
 
-func (c *indexCharts) find(_ context.Context, t teller, name, version string) (*pick, error) {
+func (c *indexCharts) find(_ context.Context, t warner, name, version string) (*resolvedChart, error) {
 	index := c.file.open()
 	candidates, dropped, err := index.Candidates(name)
 	switch {
@@ -146,7 +146,7 @@ func (c *indexCharts) find(_ context.Context, t teller, name, version string) (*
 	if chosen.Removed {
 		t.warnAs(finding.DeprecatedChart, "chart '%s' version '%s' was removed by its publisher", name, chosen.Version)
 	}
-	return c.pick(name, chosen), nil
+	return c.resolved(name, chosen), nil
 }
 
 // entriesError is a stored index whose entries of a chart cannot be read.
@@ -156,9 +156,9 @@ func (e *entriesError) Error() string { return "failed to load index: " + e.err.
 
 func (e *entriesError) Unwrap() error { return e.err }
 
-func (c *indexCharts) pick(name string, chosen resolve.Candidate) *pick {
+func (c *indexCharts) resolved(name string, chosen resolve.Candidate) *resolvedChart {
 	_, local := c.repo.indexed.(*helmrepo.Directory)
-	picked := &pick{
+	picked := &resolvedChart{
 		name: name, version: chosen.Version, digest: chosen.Digest, deprecated: chosen.Deprecated, local: local, time: chosen.Created,
 		entry: []any{c.repo.place, chosen.Name, chosen.Version, chosen.Digest, chosen.URLs, chosen.Created.Format(time.RFC3339Nano)},
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {

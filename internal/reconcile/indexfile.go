@@ -43,7 +43,7 @@ func (f *indexFile) writeTo(w io.Writer) error {
 func sectionOf(r io.ReaderAt, size int64) *io.SectionReader { return io.NewSectionReader(r, 0, size) }
 
 // openIndex opens the stored bytes.
-func (p *pass) openIndex(f *indexFile) error {
+func (p *reconciliation) openIndex(f *indexFile) error {
 	file, err := p.r.store.OpenArtifact(f.artifact.Path)
 	if err != nil {
 		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
@@ -128,7 +128,7 @@ func (r *Reconciler) newFile() (*blob.File, error) {
 	return f, err
 }
 
-func (p *pass) spoolIndex(ctx context.Context, repo *repository) (*indexFile, error) {
+func (p *reconciliation) spoolIndex(ctx context.Context, repo *repository) (*indexFile, error) {
 	downloaded, err := p.r.newFile()
 	if err != nil {
 		return nil, status.DirectoryCreationFailed.Wrap(err)
@@ -172,7 +172,7 @@ func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(ti
 
 // rememberedIndex is the index that an earlier run stored for a HelmRepository,
 // or nil.
-func (p *pass) rememberedIndex(ctx context.Context, repo *repository) *indexFile {
+func (p *reconciliation) rememberedIndex(ctx context.Context, repo *repository) *indexFile {
 	key := keyOf(repo.object)
 	record, err := p.r.store.Recall(key)
 	if err != nil {

@@ -33,9 +33,9 @@ type kind struct {
 	fields func(typed any) fields
 	// suspended is spec.suspend.
 	suspended func(typed any) bool
-	// reconcile takes the object from spec to outcome. It fills the pass; an error
+	// reconcile takes the object from spec to outcome. It fills the reconciliation; an error
 	// becomes the outcome's failure.
-	reconcile func(ctx context.Context, p *pass) error
+	reconcile func(ctx context.Context, p *reconciliation) error
 	// static reports that an object has no status by design; nil means never.
 	static func(typed any) bool
 	// sourceRef names the source of an object, if its kind has one. An empty namespace
@@ -45,9 +45,9 @@ type kind struct {
 	// way is not the kind's.
 	fold   func(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
 	events func(status.Previous, status.Outcome) []status.Event
-	// waits reports that an object is well as long as it waits for a cluster. It has no
+	// noArtifact reports that an object is well as long as it waits for a cluster. It has no
 	// artifact.
-	waits bool
+	noArtifact bool
 }
 
 // fields is the part of a status that all kinds share. All points to the whole.
@@ -101,7 +101,7 @@ func Kinds() []string {
 func KindsWithoutArtifact() []string {
 	var names []string
 	for _, k := range kinds() {
-		if k.waits {
+		if k.noArtifact {
 			names = append(names, k.name)
 		}
 	}

@@ -104,7 +104,7 @@ type registryCharts struct {
 	repo *repository
 }
 
-func (c *registryCharts) resolve(ctx context.Context, p *pass, name, version string) (*pick, error) {
+func (c *registryCharts) resolve(ctx context.Context, p *reconciliation, name, version string) (*resolvedChart, error) {
 	if err := resolve.ValidateName(name); err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
@@ -119,7 +119,7 @@ func (c *registryCharts) resolve(ctx context.Context, p *pass, name, version str
 	return chosen, nil
 }
 
-func (c *registryCharts) find(ctx context.Context, _ teller, name, version string) (*pick, error) {
+func (c *registryCharts) find(ctx context.Context, _ warner, name, version string) (*resolvedChart, error) {
 	tag, err := c.tag(ctx, name, version)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (c *registryCharts) find(ctx context.Context, _ teller, name, version strin
 	if err != nil {
 		return nil, &downloadError{tag, err}
 	}
-	return c.pick(name, pinned), nil
+	return c.resolved(name, pinned), nil
 }
 
 // tag is the version as its tag has it. One that is exact is not looked for in
@@ -151,7 +151,7 @@ func (c *registryCharts) tag(ctx context.Context, name, version string) (string,
 	return chosen.Tag, err
 }
 
-func (c *registryCharts) pick(name string, pinned *oci.Manifest) *pick {
+func (c *registryCharts) resolved(name string, pinned *oci.Manifest) *resolvedChart {
 	metadata := annotationsOf(pinned.Annotations)
 	if metadata == nil {
 		metadata = map[string]string{}
@@ -159,7 +159,7 @@ func (c *registryCharts) pick(name string, pinned *oci.Manifest) *pick {
 	created, _ := time.Parse(time.RFC3339, metadata[ocispec.AnnotationCreated]) // the zero time if it is none
 	metadata[metadataTag] = pinned.Tag
 	metadata[metadataDigest] = pinned.Digest.String()
-	return &pick{
+	return &resolvedChart{
 		name:     name,
 		version:  pinned.Version(),
 		url:      pinned.Ref,

@@ -26,7 +26,7 @@ import (
 const maxLayer = 512 << 20
 
 // pullArtifact fetches the layer that the object selects, and stores it.
-func (p *pass) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
+func (p *reconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
 	artifact, err := p.r.manifestOf(ctx, at)
 	if err != nil {
 		return ociFailure(status.OCIPullFailed, pullError(obj, err))
@@ -38,7 +38,7 @@ func (p *pass) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at
 	if layer.First != "" {
 		p.warnAs(finding.FirstLayer, "the first layer of the artifact is of media type '%s': the chart is taken, for which Flux needs spec.layerSelector.mediaType: %s", layer.First, oci.HelmChartType)
 	}
-	l := &layerPass{pass: p, obj: obj, at: at, artifact: artifact, layer: layer}
+	l := &layerTransfer{reconciliation: p, obj: obj, at: at, artifact: artifact, layer: layer}
 	if obj.GetLayerOperation() == sourcev1.OCILayerCopy {
 		return l.copy(ctx)
 	}
@@ -58,9 +58,9 @@ func pullError(obj *sourcev1.OCIRepository, err error) error {
 	return fmt.Errorf("failed to pull artifact from '%s': %w", auth.RedactURL(obj.Spec.URL), err)
 }
 
-// layerPass is the way of one layer into storage.
-type layerPass struct {
-	*pass
+// layerTransfer is the way of one layer into storage.
+type layerTransfer struct {
+	*reconciliation
 	obj      *sourcev1.OCIRepository
 	at       *ociArtifact
 	artifact *oci.Artifact
@@ -68,12 +68,12 @@ type layerPass struct {
 }
 
 // chart reports whether the layer is to be a Helm chart, for which there are limits.
-func (l *layerPass) chart() bool {
+func (l *layerTransfer) chart() bool {
 	return l.artifact.IsChart() || l.layer.MediaType == oci.HelmChartType
 }
 
 // copy stores the layer as it is.
-func (l *layerPass) copy(ctx context.Context) error {
+func (l *layerTransfer) copy(ctx context.Context) error {
 	pending, err := l.r.store.Create(l.key)
 	if err != nil {
 		return storageFailure(err, status.ArchiveOperationFailed)
@@ -91,7 +91,7 @@ func (l *layerPass) copy(ctx context.Context) error {
 }
 
 // content returns the layer, of this machine's failures with their own reason.
-func (l *layerPass) content(ctx context.Context) (*blob.Blob, error) {
+func (l *layerTransfer) content(ctx context.Context) (*blob.Blob, error) {
 	limit := int64(maxLayer)
 	if l.chart() {
 		limit = l.r.limits.Archive
@@ -117,7 +117,7 @@ func (at *ociArtifact) layerKey(layer *oci.Layer) blob.Key {
 	return blob.Key{Place: at.repo.Repository(), Identity: at.identity, Digest: layer.Digest}
 }
 
-func (l *layerPass) failed() string {
+func (l *layerTransfer) failed() string {
 	if l.obj.GetLayerOperation() == sourcev1.OCILayerCopy {
 		return "failed to copy layer from artifact"
 	}
@@ -125,7 +125,7 @@ func (l *layerPass) failed() string {
 }
 
 // extract unpacks the layer and stores its files, but for those that are ignored.
-func (l *layerPass) extract(ctx context.Context) error {
+func (l *layerTransfer) extract(ctx context.Context) error {
 	root, err := l.r.temporaryRoot()
 	if err != nil {
 		return temporaryFailure(err)
@@ -152,14 +152,14 @@ func (l *layerPass) extract(ctx context.Context) error {
 		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
 	}
 	if l.chart() && l.obj.Spec.Ignore == nil {
-		l.tellDropped(dropped)
+		l.warnDropped(dropped)
 	}
 	return l.keep(pending, "unable to archive artifact to storage")
 }
 
 // unpack downloads the layer and, once all of it is known to be what the manifest
 // says, puts its files below root.
-func (l *layerPass) unpack(ctx context.Context, root *os.Root) error {
+func (l *layerTransfer) unpack(ctx context.Context, root *os.Root) error {
 	content, err := l.content(ctx)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (l *layerPass) unpack(ctx context.Context, root *os.Root) error {
 }
 
 // unpackError explains a layer that cannot be unpacked.
-func (l *layerPass) unpackError(err error) error {
+func (l *layerTransfer) unpackError(err error) error {
 	err = fmt.Errorf("%s: %w", l.failed(), err)
 	if strings.HasSuffix(l.layer.MediaType, ".prov") {
 		return &hintedError{err, "this is the provenance file of a chart: spec.layerSelector.mediaType: " + oci.HelmChartType + " selects the chart"}
@@ -225,8 +225,8 @@ func (d *droppedFiles) watch(filter tree.Filter) tree.Filter {
 	}
 }
 
-// tellDropped warns of a chart that is no longer complete.
-func (l *layerPass) tellDropped(d *droppedFiles) {
+// warnDropped warns of a chart that is no longer complete.
+func (l *layerTransfer) warnDropped(d *droppedFiles) {
 	switch {
 	case d.count == 1:
 		l.warnAs(finding.IncompleteChart, "%s is left out of the chart, as Flux does by default: spec.layerSelector.operation: copy keeps the chart as it was published", d.first)
@@ -236,7 +236,7 @@ func (l *layerPass) tellDropped(d *droppedFiles) {
 }
 
 // keep stores what was written, unless it is what is stored already.
-func (l *layerPass) keep(pending *store.Pending, failed string) error {
+func (l *layerTransfer) keep(pending *store.Pending, failed string) error {
 	metadata := annotationsOf(l.artifact.Annotations)
 	if s := l.result.Signature; s != nil {
 		metadata = withSigner(metadata, s)
@@ -245,7 +245,7 @@ func (l *layerPass) keep(pending *store.Pending, failed string) error {
 }
 
 // keepArtifact stores what was written under the name that its revision has.
-func (p *pass) keepArtifact(obj *sourcev1.OCIRepository, pending *store.Pending, revision string, metadata map[string]string, failed string) error {
+func (p *reconciliation) keepArtifact(obj *sourcev1.OCIRepository, pending *store.Pending, revision string, metadata map[string]string, failed string) error {
 	current := p.stored()
 	if current != nil && !p.r.o.Refresh && current.Revision == revision && current.Digest == pending.Digest().String() {
 		return p.keptArtifact(revision)

@@ -17,10 +17,10 @@ import (
 
 // openOCIRepository opens the registry of an OCIRepository with its credentials
 // and TLS settings. Errors carry their reason.
-func (p *pass) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepository) (*oci.Repository, string, error) {
+func (p *reconciliation) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepository) (*oci.Repository, string, error) {
 	pull, err := p.r.pullSecrets(obj)
 	if err != nil {
-		p.tellMissingLogin(obj, err)
+		p.missingLoginEvent(obj, err)
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get credential: %w", err))
 	}
 	place := []any{"spec", "secretRef", "name"}
@@ -161,8 +161,8 @@ func (e *absentError) Unwrap() error { return e.err }
 // Hint says where else something like it was seen.
 func (e *absentError) Hint() string { return e.err.Hint() }
 
-// tellMissingLogin is the event of a Secret that is not there.
-func (p *pass) tellMissingLogin(obj *sourcev1.OCIRepository, err error) {
+// missingLoginEvent is the event of a Secret that is not there.
+func (p *reconciliation) missingLoginEvent(obj *sourcev1.OCIRepository, err error) {
 	var missing *manifest.NotFoundError
 	if obj.Spec.SecretRef == nil || !errors.As(err, &missing) || missing.Name != obj.Spec.SecretRef.Name {
 		return

@@ -18,7 +18,7 @@ import (
 // provenanceSigner checks a chart against the provenance file in its artifact, as
 // --keyring asks. What is no chart has no such file, and is not asked for one: the
 // signer is nil then.
-func (p *pass) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.Signer, error) {
+func (p *reconciliation) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.Signer, error) {
 	artifact, err := p.r.manifestOf(ctx, at)
 	if err != nil {
 		return nil, ociFailure(status.OCIPullFailed, err)
@@ -26,7 +26,7 @@ func (p *pass) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.S
 	if !artifact.IsChart() {
 		return nil, nil
 	}
-	chosen, err := p.r.layerPick(at, artifact)
+	chosen, err := p.r.layerChart(at, artifact)
 	if err != nil {
 		return nil, status.OCILayerOperationFailed.Wrap(err)
 	}
@@ -41,9 +41,9 @@ func (p *pass) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.S
 	return signer, nil
 }
 
-// layerPick is the chart in an artifact, in the form in which provenance files are
+// layerChart is the chart in an artifact, in the form in which provenance files are
 // looked for.
-func (r *Reconciler) layerPick(at *ociArtifact, artifact *oci.Artifact) (*pick, error) {
+func (r *Reconciler) layerChart(at *ociArtifact, artifact *oci.Artifact) (*resolvedChart, error) {
 	layer, err := artifact.Layer(oci.HelmChartType)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (r *Reconciler) layerPick(at *ociArtifact, artifact *oci.Artifact) (*pick, 
 	if !resolve.IsExact(build.Version) {
 		build.Version = artifact.Annotations[ocispec.AnnotationVersion]
 	}
-	return &pick{
+	return &resolvedChart{
 		version: build.Version,
 		url:     "oci://" + at.shown,
 		id:      fmt.Sprintf("%q %s", at.identity, artifact.Digest),

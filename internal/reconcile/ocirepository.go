@@ -47,9 +47,9 @@ func ociRepositoryKind() kind {
 
 // reconcileOCIRepository takes a layer of an artifact from its registry into
 // storage.
-func reconcileOCIRepository(ctx context.Context, p *pass) error {
+func reconcileOCIRepository(ctx context.Context, p *reconciliation) error {
 	obj := p.typed.(*sourcev1.OCIRepository)
-	ctx = p.hear(ctx)
+	ctx = p.collectWarnings(ctx)
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		return p.localArtifact(ctx, obj, dir)
 	}
@@ -119,7 +119,7 @@ type ociArtifact struct {
 }
 
 // findArtifact finds out which artifact the object asks for now.
-func (p *pass) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*ociArtifact, error) {
+func (p *reconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*ociArtifact, error) {
 	repo, identity, err := p.openOCIRepository(ctx, obj)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (e *tagMissingError) Unwrap() error { return e.err }
 func (e *tagMissingError) Hint() string { return e.hint }
 
 // otherTag finds out whether the tag is there with or without a "v" in front.
-func (p *pass) otherTag(ctx context.Context, at *ociArtifact, tag string, err error) error {
+func (p *reconciliation) otherTag(ctx context.Context, at *ociArtifact, tag string, err error) error {
 	missing := &tagMissingError{err: err}
 	tags, failed := p.r.tags.Do(ctx, chartKey{at.identity, "", ""}, func() ([]string, error) { return at.repo.Tags(ctx) })
 	if failed != nil {
@@ -192,7 +192,7 @@ type pinnedTag struct {
 
 // pinTag asks what a tag names. Where nothing is stored, it asks at once for what
 // is needed next.
-func (p *pass) pinTag(ctx context.Context, repo *oci.Repository, tag string) (pinned pinnedTag, err error) {
+func (p *reconciliation) pinTag(ctx context.Context, repo *oci.Repository, tag string) (pinned pinnedTag, err error) {
 	if err := oci.CheckTag(tag); err != nil {
 		return pinned, withCode(finding.InvalidReference, err)
 	}
@@ -205,7 +205,7 @@ func (p *pass) pinTag(ctx context.Context, repo *oci.Repository, tag string) (pi
 }
 
 // ociTag is the tag that spec.ref names, or the newest in its range.
-func (p *pass) ociTag(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) (string, error) {
+func (p *reconciliation) ociTag(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) (string, error) {
 	ref := ociRef(obj)
 	if ref.SemVer == "" {
 		return cmp.Or(ref.Tag, defaultTag), nil
@@ -230,7 +230,7 @@ func ociFailure(reason status.Reason, err error) error {
 }
 
 // keptArtifact reports the stored artifact.
-func (p *pass) keptArtifact(revision string) error {
+func (p *reconciliation) keptArtifact(revision string) error {
 	p.out.Reused, p.out.Stored = true, status.StoredDigest(revision)
 	p.out.Announce = announcement(p.prev.Artifact, p.typed.(*sourcev1.OCIRepository))
 	*p.f.artifact = p.resigned(p.prev.Artifact)
@@ -259,7 +259,7 @@ const (
 
 // verifyArtifact makes sure that a trusted identity signed the digest, where
 // that is asked for. It runs on every run, as it does for charts.
-func (p *pass) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
+func (p *reconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
 	var signer *verify.Signer
 	var err error
 	o := &p.r.o
@@ -287,7 +287,7 @@ func (p *pass) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, 
 
 // verifyDigest checks what spec.verify asks for. The signer is nil if the trust
 // policy does not enforce anything.
-func (p *pass) verifyDigest(ctx context.Context, spec *sourcev1.OCIRepositoryVerification, at *ociArtifact) (*verify.Signer, error) {
+func (p *reconciliation) verifyDigest(ctx context.Context, spec *sourcev1.OCIRepositoryVerification, at *ociArtifact) (*verify.Signer, error) {
 	v := verification{
 		provider: spec.Provider, secret: spec.SecretRef, identities: spec.MatchOIDCIdentity,
 		trustedRoot: spec.TrustedRootSecretRef, subject: at.repo.At(at.digest.String()),
@@ -306,7 +306,7 @@ func (p *pass) verifyDigest(ctx context.Context, spec *sourcev1.OCIRepositoryVer
 }
 
 // artifactSigner looks for a signature, once per run and digest.
-func (p *pass) artifactSigner(ctx context.Context, v verification, at *ociArtifact) (*verify.Signer, error) {
+func (p *reconciliation) artifactSigner(ctx context.Context, v verification, at *ociArtifact) (*verify.Signer, error) {
 	check, err := p.verifier(ctx, v)
 	if err != nil {
 		return nil, &unusableError{err}

@@ -21,7 +21,7 @@ func ParseKeyring(content []byte) (*Keyring, error) { return verify.ParseKeyring
 
 // verifyProvenance checks the archive against the provenance file beside it. The
 // archive is downloaded for that, and then stored from where it was checked.
-func (p *pass) verifyProvenance(ctx context.Context, chosen *pick) (*verify.Signer, error) {
+func (p *reconciliation) verifyProvenance(ctx context.Context, chosen *resolvedChart) (*verify.Signer, error) {
 	archive, err := p.r.acquire(ctx, chosen)
 	if err != nil {
 		return nil, acquireFailure(err)
@@ -47,7 +47,7 @@ func acquireFailure(err error) error {
 }
 
 // provenance returns who signed an archive. It looks once per run.
-func (r *Reconciler) provenance(ctx context.Context, chosen *pick, archive *blob.Blob) (*verify.Signer, error) {
+func (r *Reconciler) provenance(ctx context.Context, chosen *resolvedChart, archive *blob.Blob) (*verify.Signer, error) {
 	return r.provenances.Do(ctx, chosen.id, func() (*verify.Signer, error) {
 		content, err := r.provenanceFile(ctx, chosen)
 		if err != nil {
@@ -63,7 +63,7 @@ func (r *Reconciler) provenance(ctx context.Context, chosen *pick, archive *blob
 
 // provenanceFile returns the provenance file of an archive, or nothing if there is
 // none.
-func (r *Reconciler) provenanceFile(ctx context.Context, chosen *pick) ([]byte, error) {
+func (r *Reconciler) provenanceFile(ctx context.Context, chosen *resolvedChart) ([]byte, error) {
 	key := blob.Key{Place: chosen.key.Place + " " + chosen.key.Digest.String() + " provenance", Identity: chosen.key.Identity}
 	file, err := r.blobs.Get(ctx, key, fetch.MaxProvenanceBytes, func(ctx context.Context, dst fetch.Sink, _ int64) error {
 		return chosen.provenance(ctx, dst)

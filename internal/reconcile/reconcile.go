@@ -327,7 +327,7 @@ func sourcesFirst(objects []*admission.Admitted) [][]int {
 		switch k, _ := kindOfObject(adm.Object); {
 		case k.source:
 			sources = append(sources, i)
-		case k.waits:
+		case k.noArtifact:
 			releases = append(releases, i)
 		default:
 			others = append(others, i)

@@ -30,7 +30,7 @@ func fingerprintOf(parts ...any) (string, error) {
 
 // record is what the next run will remember: the status without URLs, which
 // depend on where the directory is served.
-func (p *pass) record() (*store.Record, error) {
+func (p *reconciliation) record() (*store.Record, error) {
 	kept := p.withoutURLs()
 	defer kept()
 	b, err := json.Marshal(p.f.all)
@@ -50,7 +50,7 @@ func (p *pass) record() (*store.Record, error) {
 
 // withoutURLs empties the URLs of the status until the returned function is
 // called.
-func (p *pass) withoutURLs() (restore func()) {
+func (p *reconciliation) withoutURLs() (restore func()) {
 	artifact := *p.f.artifact
 	if artifact == nil {
 		return func() {}

@@ -77,7 +77,7 @@ func (r *Reconciler) remembered(key store.Key) (*Result, error) {
 	if result.Failure != nil {
 		result.State = Failed
 	}
-	if result.Failure == nil && k.waits {
+	if result.Failure == nil && k.noArtifact {
 		result.State = Waiting
 	}
 	result.artifact = *f.artifact
@@ -123,7 +123,7 @@ func generationIn(content map[string]any) int64 {
 // went wrong in the run.
 func judge(k kind, f fields, code string) *status.Failure {
 	ready := apimeta.FindStatusCondition(*f.conditions, meta.ReadyCondition)
-	if k.waits && ready != nil && ready.Status == metav1.ConditionUnknown {
+	if k.noArtifact && ready != nil && ready.Status == metav1.ConditionUnknown {
 		return nil
 	}
 	if ready == nil || ready.Status != metav1.ConditionTrue {

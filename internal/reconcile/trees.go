@@ -105,7 +105,7 @@ type fetched struct {
 }
 
 // keepTree stores a tree as the object's artifact, unless it is stored already.
-func (p *pass) keepTree(ctx context.Context, t *fetched) error {
+func (p *reconciliation) keepTree(ctx context.Context, t *fetched) error {
 	if t.Unchanged {
 		return p.keptTree(t)
 	}
@@ -134,14 +134,14 @@ func newUpstream(revision string) *status.Observation {
 }
 
 // keptTree reports the stored artifact.
-func (p *pass) keptTree(t *fetched) error {
+func (p *reconciliation) keptTree(t *fetched) error {
 	p.out.Reused, p.out.Stored, p.out.Announce = true, t.stored, t.announce
 	*p.f.artifact = p.prev.Artifact
 	return nil
 }
 
 // archiveTree stores the tree as source-controller does.
-func (p *pass) archiveTree(ctx context.Context, t *fetched) error {
+func (p *reconciliation) archiveTree(ctx context.Context, t *fetched) error {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return storageFailure(err, status.ArchiveOperationFailed)
@@ -179,7 +179,7 @@ func revisionHash(revision string) string {
 }
 
 // openWorktree takes a local directory in the place of a source.
-func (p *pass) openWorktree(ctx context.Context, dir string, o git.WorktreeOptions) (*fetch.Tree, error) {
+func (p *reconciliation) openWorktree(ctx context.Context, dir string, o git.WorktreeOptions) (*fetch.Tree, error) {
 	o.SkipDirs = []string{p.r.store.Dir()}
 	o.Getenv = p.r.getenv
 	var err error
@@ -190,7 +190,7 @@ func (p *pass) openWorktree(ctx context.Context, dir string, o git.WorktreeOptio
 }
 
 // took takes note of a tree that was fetched: it is closed when the run ends.
-func (p *pass) took(t *fetch.Tree) {
+func (p *reconciliation) took(t *fetch.Tree) {
 	p.r.closers.add(t)
 	p.warnEach(finding.MissingSubmodule, t.Warnings)
 }

@@ -28,7 +28,7 @@ func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
 }
 
 func (v *validation) chartRef(hr *helmv2.HelmRelease) {
-	p := &pass{r: &Reconciler{inventory: v.inv}, adm: v.adm}
+	p := &reconciliation{r: &Reconciler{inventory: v.inv}, adm: v.adm}
 	source, err := p.findSource(hr)
 	if err != nil {
 		v.fail(finding.MissingSource, unwrapped(err), releasePlace(err)...)

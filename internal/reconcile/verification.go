@@ -31,7 +31,7 @@ type Signature = verify.Signer
 // verifyChart makes sure that a trusted identity signed the chart, where that
 // is asked for. It runs on every run, also when the artifact is reused: who was
 // trusted yesterday may not be today.
-func (p *pass) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick) (verified bool, err error) {
+func (p *reconciliation) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (verified bool, err error) {
 	var signer *verify.Signer
 	o := &p.r.o
 	switch {
@@ -54,7 +54,7 @@ func (p *pass) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen 
 }
 
 // verifySignature checks what spec.verify asks for.
-func (p *pass) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, chosen *pick) (*verify.Signer, error) {
+func (p *reconciliation) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (*verify.Signer, error) {
 	if chosen.subject == nil {
 		return nil, status.ChartVerificationError.Wrap(&unverifiableError{})
 	}
@@ -80,7 +80,7 @@ func (p *pass) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, cho
 }
 
 // signatureFailure is a signature that is missing, refused, or not available.
-func signatureFailure(chosen *pick, err error) error {
+func signatureFailure(chosen *resolvedChart, err error) error {
 	return status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.url, err))
 }
 
@@ -115,7 +115,7 @@ func (*unverifiableError) Hint() string {
 
 // resigned is a stored artifact with the signer of this run: who vouched for it
 // when it was stored may no longer be required.
-func (p *pass) resigned(artifact *meta.Artifact) *meta.Artifact {
+func (p *reconciliation) resigned(artifact *meta.Artifact) *meta.Artifact {
 	if p.r.o.ResolveOnly && !p.r.o.Verify {
 		return artifact
 	}

@@ -67,7 +67,7 @@ func setupFailure(v verification, err error) error {
 }
 
 // verifier reads what spec.verify refers to.
-func (p *pass) verifier(ctx context.Context, spec verification) (*verifier, error) {
+func (p *reconciliation) verifier(ctx context.Context, spec verification) (*verifier, error) {
 	against, err := fingerprintOf(p.adm.Object.Namespace, spec.provider, spec.secret, spec.identities, spec.trustedRoot)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (r *Reconciler) trustedRoot(namespace string, ref *meta.LocalObjectReferenc
 type run = func(context.Context, verify.Subject) (*verify.Signer, error)
 
 // cosign verifies with the keys of the Secret, or else keyless.
-func (p *pass) cosign(ctx context.Context, spec verification, secret *manifest.Secret, root []byte) (run, error) {
+func (p *reconciliation) cosign(ctx context.Context, spec verification, secret *manifest.Secret, root []byte) (run, error) {
 	o := verify.CosignOptions{}
 	for _, id := range spec.identities {
 		o.Identities = append(o.Identities, verify.Identity{Issuer: id.Issuer, Subject: id.Subject})
@@ -138,7 +138,7 @@ func (p *pass) cosign(ctx context.Context, spec verification, secret *manifest.S
 const anyoneOfRoot = "spec.verify without matchOIDCIdentity accepts a signature of anyone with a certificate of that root"
 
 // trusting adds what keyless signatures rest on.
-func (p *pass) trusting(ctx context.Context, o verify.CosignOptions, root []byte) (run, error) {
+func (p *reconciliation) trusting(ctx context.Context, o verify.CosignOptions, root []byte) (run, error) {
 	o.Trust = p.r.trust()
 	if root != nil && o.Keys == nil {
 		var err error
@@ -153,7 +153,7 @@ func (p *pass) trusting(ctx context.Context, o verify.CosignOptions, root []byte
 }
 
 // notation verifies with the policy and the certificates of the Secret.
-func (p *pass) notation(spec verification, secret *manifest.Secret) (run, error) {
+func (p *reconciliation) notation(spec verification, secret *manifest.Secret) (run, error) {
 	if secret == nil {
 		return nil, fmt.Errorf("verification secret cannot be empty: '%s'", spec.subject)
 	}

@@ -69,8 +69,8 @@ func (w *warnings) warnEach(code finding.Code, texts []string, path ...any) {
 	}
 }
 
-// hear collects the warnings of fetches under the context.
-func (w *warnings) hear(ctx context.Context) context.Context {
+// collectWarnings collects the warnings of fetches under the context.
+func (w *warnings) collectWarnings(ctx context.Context) context.Context {
 	return fetch.WithWarnings(ctx, func(err error) {
 		code := finding.OddSource
 		if is[*fetch.UncheckedError](err) || is[*fetch.DigestError](err) {
@@ -92,7 +92,7 @@ func (w *warnings) oddSecrets(cert *manifest.Secret, texts []string) {
 // warnDependencies warns of dependencies that no cluster would ever fulfil. They
 // have no influence on fetching: helm-controller makes the HelmChart before it looks
 // at them.
-func (p *pass) warnDependencies(hr *helmv2.HelmRelease) {
+func (p *reconciliation) warnDependencies(hr *helmv2.HelmRelease) {
 	for _, w := range p.r.inventory.DependencyWarnings(p.adm.Object, hr) {
 		p.warnAt(w.Code, w.Message, "spec", "dependsOn", w.Index, "name")
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// pass is one object's way from spec to status.
-type pass struct {
+// reconciliation is one object's way from spec to status.
+type reconciliation struct {
 	r     *Reconciler
 	kind  kind
 	adm   *admission.Admitted
@@ -60,7 +60,7 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 		return p.still(ctx)
 	case p.kind.suspended(p.typed):
 		return p.suspended()
-	case r.o.ResolveOnly, p.kind.waits: // nothing is written that others could be at
+	case r.o.ResolveOnly, p.kind.noArtifact: // nothing is written that others could be at
 		p.recall()
 		return p.run(ctx)
 	}
@@ -80,10 +80,10 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 	return result
 }
 
-// begin prepares the pass of an object that was not looked at yet.
-func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*pass, error) {
+// begin prepares the reconciliation of an object that was not looked at yet.
+func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*reconciliation, error) {
 	k, ok := kindOfObject(adm.Object)
-	p := &pass{r: r, kind: k, adm: adm, key: keyOf(adm), result: result, warnings: &result.Warnings, rebuild: r.o.Refresh}
+	p := &reconciliation{r: r, kind: k, adm: adm, key: keyOf(adm), result: result, warnings: &result.Warnings, rebuild: r.o.Refresh}
 	if !ok {
 		return p, fmt.Errorf("kind %s is not supported", adm.Object.Kind)
 	}
@@ -97,7 +97,7 @@ func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*pass, erro
 }
 
 // run goes from the remembered status to the new one.
-func (p *pass) run(ctx context.Context) *Result {
+func (p *reconciliation) run(ctx context.Context) *Result {
 	defer func() { p.ahead.stop() }()
 	if err := p.checkStorage(ctx); err != nil {
 		return p.failed(err)
@@ -116,7 +116,7 @@ func (p *pass) run(ctx context.Context) *Result {
 
 // recall takes up what is remembered of the object. The input's own status never
 // counts: it may come from another cluster.
-func (p *pass) recall() {
+func (p *reconciliation) recall() {
 	resetStatus(p.f)
 	record, err := p.r.store.Recall(p.key)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +140,7 @@ func (p *pass) recall() {
 
 // checkStorage makes sure that the reported artifact is still what was stored. An
 // artifact that is not is made again, unless the run is there to find that out.
-func (p *pass) checkStorage(ctx context.Context) error {
+func (p *reconciliation) checkStorage(ctx context.Context) error {
 	artifact := p.prev.Artifact
 	if artifact == nil {
 		return nil
@@ -176,7 +176,7 @@ func (p *pass) checkStorage(ctx context.Context) error {
 }
 
 // restoreLink sets the link to the newest artifact anew if it leads elsewhere.
-func (p *pass) restoreLink(artifact string) error {
+func (p *reconciliation) restoreLink(artifact string) error {
 	if p.kind.link == "" || p.r.o.Verify || p.r.o.ResolveOnly {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (p *pass) restoreLink(artifact string) error {
 }
 
 // handleRequest takes note of a reconcile request that was not handled yet.
-func (p *pass) handleRequest() {
+func (p *reconciliation) handleRequest() {
 	handled := status.LastHandledReconcileAt(p.typed.(metav1.Object).GetAnnotations(), *p.f.handled)
 	if handled != *p.f.handled {
 		p.rebuild = true
@@ -194,7 +194,7 @@ func (p *pass) handleRequest() {
 
 // interrupted is the result of an object that the run did not get to the end of:
 // as remembered, or on its way. It is not remembered.
-func (p *pass) interrupted(cause error) *Result {
+func (p *reconciliation) interrupted(cause error) *Result {
 	p.result.State = Interrupted
 	p.result.Failure = &status.Failure{Reason: status.Unknown, Message: cause.Error(), Err: cause}
 	if p.remembered != nil {
@@ -208,7 +208,7 @@ func (p *pass) interrupted(cause error) *Result {
 }
 
 // restore goes back to the status as it was remembered.
-func (p *pass) restore() {
+func (p *reconciliation) restore() {
 	resetStatus(p.f)
 	if err := json.Unmarshal(p.remembered.Status, p.f.all); err != nil {
 		p.debugf("recorded status: %v", err)
@@ -217,7 +217,7 @@ func (p *pass) restore() {
 
 // suspended leaves the object alone: its status is the remembered one, else the
 // input's.
-func (p *pass) suspended() *Result {
+func (p *reconciliation) suspended() *Result {
 	p.result.State = Suspended
 	p.recall()
 	if p.remembered == nil {
@@ -229,7 +229,7 @@ func (p *pass) suspended() *Result {
 }
 
 // recallNotes takes up what the last document said of the object.
-func (p *pass) recallNotes() {
+func (p *reconciliation) recallNotes() {
 	last := p.lastNotes()
 	for _, key := range status.Annotations() {
 		if text, ok := last[key]; ok {
@@ -239,7 +239,7 @@ func (p *pass) recallNotes() {
 }
 
 // lastNotes are the annotations of the last document.
-func (p *pass) lastNotes() map[string]string {
+func (p *reconciliation) lastNotes() map[string]string {
 	var last struct {
 		Metadata struct{ Annotations map[string]string } `json:"metadata"`
 	}
@@ -258,7 +258,7 @@ func inputStatus(adm *admission.Admitted) map[string]any {
 }
 
 // failed is the result of an object that did not become ready.
-func (p *pass) failed(err error) *Result {
+func (p *reconciliation) failed(err error) *Result {
 	p.result.State = Failed
 	// A failure may be that of several objects: this one gets a copy. The code that made
 	// the error has redacted the URLs that it knew of; a library's own message may
@@ -272,9 +272,9 @@ func (p *pass) failed(err error) *Result {
 	return p.conclude()
 }
 
-func (p *pass) succeeded() *Result {
+func (p *reconciliation) succeeded() *Result {
 	p.result.State = Ready
-	if p.kind.waits {
+	if p.kind.noArtifact {
 		p.result.State = Waiting
 	}
 	if p.out.Stored == nil {
@@ -286,7 +286,7 @@ func (p *pass) succeeded() *Result {
 }
 
 // midway is what an observer would see before anything is stored.
-func (p *pass) midway() ([]metav1.Condition, int64) {
+func (p *reconciliation) midway() ([]metav1.Condition, int64) {
 	if p.kind.fold != nil {
 		return p.kind.fold(p.prev, p.out, p.r.now())
 	}
@@ -294,7 +294,7 @@ func (p *pass) midway() ([]metav1.Condition, int64) {
 }
 
 // fold is what the outcome makes of the conditions.
-func (p *pass) fold() {
+func (p *reconciliation) fold() {
 	now := p.r.now()
 	if p.kind.fold != nil {
 		*p.f.conditions, *p.f.observedGeneration = p.kind.fold(p.prev, p.out, now)
@@ -304,7 +304,7 @@ func (p *pass) fold() {
 }
 
 // events are those of the outcome.
-func (p *pass) events() []status.Event {
+func (p *reconciliation) events() []status.Event {
 	if p.kind.events != nil {
 		return p.kind.events(p.prev, p.out)
 	}
@@ -312,7 +312,7 @@ func (p *pass) events() []status.Event {
 }
 
 // conclude folds the outcome into the status and remembers it.
-func (p *pass) conclude() *Result {
+func (p *reconciliation) conclude() *Result {
 	p.out.Artifact = *p.f.artifact
 	p.concealOutcome()
 	p.fold()
@@ -329,7 +329,7 @@ func (p *pass) conclude() *Result {
 
 // concealOutcome keeps what came from Secrets out of the messages before they are folded into the conditions, which are
 // recorded as they are. An observation may be that of several objects: this one gets a copy.
-func (p *pass) concealOutcome() {
+func (p *reconciliation) concealOutcome() {
 	for _, o := range []**status.Observation{&p.out.Seen, &p.out.Stored} {
 		if *o != nil {
 			*o = &status.Observation{Reason: (*o).Reason, Message: p.adm.Object.ConcealText((*o).Message)}
@@ -340,7 +340,7 @@ func (p *pass) concealOutcome() {
 
 // unremembered is the result of an object whose state could not be written: the
 // artifact is there, but the next run would not know it.
-func (p *pass) unremembered(err error) *Result {
+func (p *reconciliation) unremembered(err error) *Result {
 	p.result.State = Failed
 	p.out.Failure = status.AsFailure(storageFailure(err, status.ArchiveOperationFailed))
 	p.result.Failure = p.out.Failure
@@ -351,7 +351,7 @@ func (p *pass) unremembered(err error) *Result {
 
 // remember writes the status for the next run, and then collects what the object
 // no longer needs.
-func (p *pass) remember() error {
+func (p *reconciliation) remember() error {
 	if p.r.o.ResolveOnly {
 		return nil
 	}
@@ -370,7 +370,7 @@ func (p *pass) remember() error {
 
 // collect removes earlier artifacts. It comes after the success is remembered,
 // so that a run that fails leaves everything as it was.
-func (p *pass) collect() {
+func (p *reconciliation) collect() {
 	n, err := p.r.store.Collect(p.key, (*p.f.artifact).Path)
 	if err != nil {
 		p.debugf("garbage collection: %v", err)
@@ -381,7 +381,7 @@ func (p *pass) collect() {
 }
 
 // discard removes an unfinished artifact.
-func (p *pass) discard(pending *store.Pending) {
+func (p *reconciliation) discard(pending *store.Pending) {
 	if err := pending.Discard(); err != nil {
 		p.debugf("unfinished artifact: %v", err)
 	}
@@ -389,7 +389,7 @@ func (p *pass) discard(pending *store.Pending) {
 
 // tolerateLink turns the failure to set a link into an event: the artifact itself
 // is stored.
-func (p *pass) tolerateLink(err error) error {
+func (p *reconciliation) tolerateLink(err error) error {
 	var link *store.LinkError
 	if !errors.As(err, &link) {
 		return err
@@ -401,7 +401,7 @@ func (p *pass) tolerateLink(err error) error {
 
 // finish makes the printable status. URLs of artifacts are computed here: they
 // depend on where the directory is served, and are never stored.
-func (p *pass) finish() *Result {
+func (p *reconciliation) finish() *Result {
 	p.result.artifact = *p.f.artifact
 	p.r.setURLs(p.f, p.kind.link)
 	m, err := status.Map(p.f.all)
@@ -413,7 +413,7 @@ func (p *pass) finish() *Result {
 }
 
 // still is the result of an object that has no status by design.
-func (p *pass) still(ctx context.Context) *Result {
+func (p *reconciliation) still(ctx context.Context) *Result {
 	p.result.State = Static
 	resetStatus(p.f)
 	p.result.Status = map[string]any{}
@@ -424,7 +424,7 @@ func (p *pass) still(ctx context.Context) *Result {
 	return p.result
 }
 
-func (p *pass) debugf(format string, args ...any) {
+func (p *reconciliation) debugf(format string, args ...any) {
 	p.result.Debug = append(p.result.Debug, fmt.Sprintf(format, args...))
 }
 
