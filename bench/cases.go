@@ -64,9 +64,9 @@ const raisedLimit = "--helm-index-max-size=1Gi"
 func groups(o *options) []group {
 	return []group{
 		{"version", []contender{
-			{name: "helmsrc version", tool: "helmsrc", args: words("version")},
-			{name: "helmsrc version (before)", tool: "before", args: words("version")},
-			{name: "helm version", tool: "helm", args: words("version")},
+			{name: "helmsrc version", tool: "helmsrc", args: arguments("version")},
+			{name: "helmsrc version (before)", tool: "before", args: arguments("version")},
+			{name: "helm version", tool: "helm", args: arguments("version")},
 		}},
 		{fmt.Sprintf("validate, %d objects", scaleOf(o).Objects), validated()},
 		{fmt.Sprintf("a repository of %d apps with a Kustomization each", scaleOf(o).Apps), apps()},
@@ -86,7 +86,7 @@ func describe(o *options, i int) string {
 	return fmt.Sprintf("of %d charts × %d versions", s.Charts, s.Versions)
 }
 
-func words(args ...string) func(*job) ([]string, error) {
+func arguments(args ...string) func(*job) ([]string, error) {
 	return func(*job) ([]string, error) { return args, nil }
 }
 

@@ -16,27 +16,27 @@ type cause struct {
 	kind, message, fix string
 }
 
-// tellAlike prints findings in their order. Those of one cause are printed once if they are many: at the first, with
+// reportAlike prints findings in their order. Those of one cause are printed once if they are many: at the first, with
 // the places of a few others. All of them are kept for the reports.
-func (c *console) tellAlike(found []finding.Finding, brief bool) {
+func (c *console) reportAlike(found []finding.Finding, brief bool) {
 	alike := map[cause][]finding.Finding{}
 	for _, f := range found {
 		alike[causeOf(f)] = append(alike[causeOf(f)], f)
 	}
-	told := map[cause]bool{}
+	reported := map[cause]bool{}
 	for _, f := range found {
 		same := alike[causeOf(f)]
-		t := telling{at: subject{f.Kind, f.Namespace, f.Name}, placed: true, brief: brief}
+		t := presentation{at: subject{f.Kind, f.Namespace, f.Name}, placed: true, brief: brief}
 		many := len(same) > maxAlike && !c.json && f.Severity != finding.Note
-		if many && told[causeOf(f)] {
+		if many && reported[causeOf(f)] {
 			c.keep(f)
 			continue
 		}
 		if many {
-			told[causeOf(f)] = true
+			reported[causeOf(f)] = true
 			t.others = placesOf(same[1:])
 		}
-		c.tellAs(f, t)
+		c.reportAs(f, t)
 	}
 }
 

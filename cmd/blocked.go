@@ -52,9 +52,9 @@ func (b *blocked) cause(s subject) (subject, bool) {
 	return s, false // they wait for each other
 }
 
-// tellBlocked prints what rests on the failures that were printed: one object in a line
+// reportBlocked prints what rests on the failures that were printed: one object in a line
 // of its own, several counted. All are kept for the reports.
-func (p *progress) tellBlocked() {
+func (p *progress) reportBlocked() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var causes []subject
@@ -62,7 +62,7 @@ func (p *progress) tellBlocked() {
 	for _, r := range p.blocked.held {
 		cause, ok := p.blocked.cause(subjectOf(r.Object.Object))
 		if !ok || p.console.json {
-			p.tellFailure(r)
+			p.reportFailure(r)
 			continue
 		}
 		if by[cause] == nil {
@@ -71,12 +71,12 @@ func (p *progress) tellBlocked() {
 		by[cause] = append(by[cause], r)
 	}
 	for _, cause := range causes {
-		p.tellConsequences(cause, by[cause])
+		p.reportConsequences(cause, by[cause])
 	}
 	p.blocked = blocked{}
 }
 
-func (p *progress) tellConsequences(cause subject, results []*reconcile.Result) {
+func (p *progress) reportConsequences(cause subject, results []*reconcile.Result) {
 	counts := map[string]int{}
 	named := map[string][]string{}
 	for _, r := range results {

@@ -189,16 +189,16 @@ func (c *configuration) apply(command string, flags *pflag.FlagSet, origins orig
 				return
 			}
 		}
-		origins[f.Name] = c.place(s.line)
+		origins[f.Name] = c.position(s.line)
 	})
 	return failed
 }
 
-func (c *configuration) place(line int) string { return fmt.Sprintf("%s:%d", c.path, line) }
+func (c *configuration) position(line int) string { return fmt.Sprintf("%s:%d", c.path, line) }
 
 // refuse is an error about a line of the file.
 func (c *configuration) refuse(line int, err error, hint string) error {
-	return &usageError{err: fmt.Errorf("%s: %w", c.place(line), err), hint: hint}
+	return &usageError{err: fmt.Errorf("%s: %w", c.position(line), err), hint: hint}
 }
 
 // origins says where the value of a flag comes from, for those that have not their

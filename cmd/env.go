@@ -48,7 +48,7 @@ type Env struct {
 
 // Main runs the program in the real process and returns its exit code.
 func Main() int {
-	heap.Settle()
+	heap.Adapt()
 	env := &Env{
 		Args:       os.Args[1:],
 		Stdin:      os.Stdin,

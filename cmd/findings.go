@@ -10,8 +10,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
-// telling says how a finding is printed.
-type telling struct {
+// presentation says how a finding is printed.
+type presentation struct {
 	text string  // instead of the finding's own message
 	at   subject // that the line begins with
 	// placed puts the place in front of the message; else it is a line of its own.
@@ -22,13 +22,13 @@ type telling struct {
 	others string
 }
 
-// tell prints a finding, and keeps it for the reports.
-func (c *console) tell(f finding.Finding) {
-	c.tellAs(f, telling{at: subject{f.Kind, f.Namespace, f.Name}, placed: true})
+// report prints a finding, and keeps it for the reports.
+func (c *console) report(f finding.Finding) {
+	c.reportAs(f, presentation{at: subject{f.Kind, f.Namespace, f.Name}, placed: true})
 }
 
-// tellAs prints a finding in one of several ways, with what to do about it.
-func (c *console) tellAs(f finding.Finding, t telling) {
+// reportAs prints a finding in one of several ways, with what to do about it.
+func (c *console) reportAs(f finding.Finding, t presentation) {
 	level := levelOf(f.Severity)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func oneLine(name string) string {
 	return strings.NewReplacer("\n", " ", "\t", " ").Replace(printable(name))
 }
 
-func (t telling) line(f finding.Finding) string {
+func (t presentation) line(f finding.Finding) string {
 	if t.placed && f.Pos.File != "" {
 		return f.Pos.String() + ": " + t.text
 	}
@@ -122,7 +122,7 @@ func levelOf(s finding.Severity) string {
 
 // findings are all that this run has reported, in the order in which it did, and what
 // comments silenced.
-func (a *app) findings() (told, silenced []finding.Finding) {
+func (a *app) findings() (reported, silenced []finding.Finding) {
 	c := a.console
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,16 +153,16 @@ func (c *console) keep(f finding.Finding) {
 	c.findings = append(c.findings, f)
 }
 
-// tellUnreadable prints a file, or an object in it, that cannot be used.
-func (c *console) tellUnreadable(err error) {
+// reportUnreadable prints a file, or an object in it, that cannot be used.
+func (c *console) reportUnreadable(err error) {
 	f := reconcile.Unreadable(err)
 	text, placed := strings.CutPrefix(err.Error(), f.Pos.String()+": ")
-	c.tellAs(f, telling{text: text, placed: placed})
+	c.reportAs(f, presentation{text: text, placed: placed})
 }
 
-// tellRejection prints what the API server would have said: all causes in one line,
+// reportRejection prints what the API server would have said: all causes in one line,
 // shown at the first of them.
-func (c *console) tellRejection(obj *manifest.Object, err error) {
+func (c *console) reportRejection(obj *manifest.Object, err error) {
 	all := reconcile.Rejected(obj, err)
 	if len(all) == 0 {
 		c.failObject(subjectOf(obj), err)
@@ -173,7 +173,7 @@ func (c *console) tellRejection(obj *manifest.Object, err error) {
 	if first.Fix == "" {
 		first.Fix = all[0].Fix
 	}
-	c.tellAs(first, telling{at: subjectOf(obj), text: obj.ConcealError(strings.TrimPrefix(err.Error(), first.Pos.String()+": ")), placed: true})
+	c.reportAs(first, presentation{at: subjectOf(obj), text: obj.ConcealError(strings.TrimPrefix(err.Error(), first.Pos.String()+": ")), placed: true})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.findings = append(c.findings[:len(c.findings)-1], all...)

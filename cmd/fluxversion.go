@@ -129,7 +129,7 @@ func (j *judged) versioned() {
 		}
 		j.in.ignores.Add(o)
 		if f.Code == finding.RemovedVersion {
-			j.in.told[o] = true
+			j.in.reported[o] = true
 		}
 		if o.Built == "" {
 			j.plain = append(j.plain, f)

@@ -24,9 +24,9 @@ const (
 // githubOutput is an output of a step of GitHub Actions.
 type githubOutput struct{ name, value string }
 
-// tellGitHub reports to GitHub Actions what was found: annotations in the log, a summary of
+// reportGitHub reports to GitHub Actions what was found: annotations in the log, a summary of
 // the step, its outputs. What does not work is a warning: the run is what counts.
-func (a *app) tellGitHub(run *report.Run, outputs []githubOutput) {
+func (a *app) reportGitHub(run *report.Run, outputs []githubOutput) {
 	if !a.console.json { // the lines there are for a program that expects nothing else
 		a.annotate(run)
 	}

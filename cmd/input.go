@@ -26,7 +26,7 @@ type input struct {
 	inventory *inventory.Inventory
 	selectors []selector
 	namespace string
-	told      map[*manifest.Object]bool // rejections that were printed
+	reported  map[*manifest.Object]bool // rejections that were printed
 	*distribution
 	code int // of what went wrong while reading and judging
 
@@ -64,7 +64,7 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 	}
 	if len(r.clusters) > 1 {
 		text := fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", few(r.names()), in.cluster)
-		a.console.tellAs(reconcile.NewFinding(nil, finding.SeveralClusters, text, "", manifest.Excerpt{}), telling{brief: true})
+		a.console.reportAs(reconcile.NewFinding(nil, finding.SeveralClusters, text, "", manifest.Excerpt{}), presentation{brief: true})
 	}
 	return in, nil
 }
@@ -127,7 +127,7 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 		return nil, nothingToRead(selectors)
 	}
 	named := slices.Concat(splitNames(o.files), given.dirs)
-	a.tellIgnoredFile()
+	a.reportIgnoredFile()
 	options, err := a.renderOptions(o)
 	if err != nil {
 		return nil, err
@@ -181,10 +181,10 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 	}
 	in := &input{
 		distribution: flux, set: set, cluster: cluster, rendered: rendered, inventory: inventory, selectors: r.selectors, namespace: o.namespace, validating: o.validating,
-		told: map[*manifest.Object]bool{}, common: c,
+		reported: map[*manifest.Object]bool{}, common: c,
 	}
-	a.tellRendered(in)
-	a.tellLinks(in, r.files.OutsideLinks())
+	a.reportRendered(in)
+	a.reportLinks(in, r.files.OutsideLinks())
 	for _, skip := range set.Skips() {
 		a.console.debug(subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
 	}
@@ -192,7 +192,7 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 		if !c.once(err.Error()) {
 			continue
 		}
-		a.console.tellUnreadable(err)
+		a.console.reportUnreadable(err)
 		code := inputCode(err)
 		if code == exitFailed {
 			a.unusable++
@@ -237,7 +237,7 @@ func (in *input) wanted(obj *manifest.Object) bool {
 
 // asked reports whether an object of any kind is.
 func (in *input) asked(obj *manifest.Object) bool {
-	if obj.Aside || in.namespace != "" && in.namespace != obj.Namespace {
+	if obj.ReferenceOnly || in.namespace != "" && in.namespace != obj.Namespace {
 		return false
 	}
 	return len(in.selectors) == 0 || slices.ContainsFunc(in.selectors, func(s selector) bool { return s.matches(obj) })
@@ -298,8 +298,8 @@ func (o *inputOptions) checkSelectors(ctx context.Context, selectors []selector,
 	return nil
 }
 
-// holds says which kinds the input holds.
-func (in *input) holds() string {
+// kinds lists which kinds the input holds.
+func (in *input) kinds() string {
 	counts := map[string]int{}
 	var kinds []string
 	count := func(kind string, n int) {
@@ -323,8 +323,8 @@ func (in *input) holds() string {
 	return "the input holds " + strings.Join(kinds, ", ")
 }
 
-// tellLinks warns of links that were not followed.
-func (a *app) tellLinks(in *input, links []string) {
+// reportLinks warns of links that were not followed.
+func (a *app) reportLinks(in *input, links []string) {
 	for _, link := range links {
 		if !in.once("link " + link) {
 			continue
@@ -334,32 +334,32 @@ func (a *app) tellLinks(in *input, links []string) {
 			in.found = append(in.found, f)
 			continue
 		}
-		a.console.tellAs(f, telling{placed: true, brief: true})
+		a.console.reportAs(f, presentation{placed: true, brief: true})
 	}
 }
 
-// tellSkipped prints the one line about Flux kinds that are not supported.
-func (a *app) tellSkipped(in *input) {
+// reportSkipped prints the one line about Flux kinds that are not supported.
+func (a *app) reportSkipped(in *input) {
 	var parts []string
 	for _, s := range in.set.Skipped() {
 		if s.Group == manifest.KustomizeGroup {
-			a.tellLeftOut(fmt.Sprintf("skipped %d %s: only those in directories are built, name one with -f", s.Count, s.Kind))
+			a.reportLeftOut(fmt.Sprintf("skipped %d %s: only those in directories are built, name one with -f", s.Count, s.Kind))
 			continue
 		}
 		if s.Group == manifest.OperatorGroup {
-			a.tellLeftOut(fmt.Sprintf("%d %s not expanded: what they make takes no part in this", s.Count, s.Kind))
+			a.reportLeftOut(fmt.Sprintf("%d %s not expanded: what they make takes no part in this", s.Count, s.Kind))
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", s.Count, s.Kind))
 	}
 	if len(parts) > 0 {
-		a.tellLeftOut("skipped " + strings.Join(parts, ", ") + ": not supported yet")
+		a.reportLeftOut("skipped " + strings.Join(parts, ", ") + ": not supported yet")
 	}
 }
 
-// tellLeftOut is a warning to people, who should know, and a note to a reader who judges the
+// reportLeftOut is a warning to people, who should know, and a note to a reader who judges the
 // input: nothing is wrong with it.
-func (a *app) tellLeftOut(text string) {
+func (a *app) reportLeftOut(text string) {
 	f := reconcile.NewFinding(nil, finding.LeftOut, text, "", manifest.Excerpt{})
 	a.console.keep(f)
 	a.console.about(levelWarn, subject{}, text, f)
@@ -411,15 +411,15 @@ func (a *app) targets(in *input) []*admission.Admitted {
 	}
 	for _, t := range targets {
 		if !in.validating {
-			a.tellWarnings(in, t)
+			a.reportWarnings(in, t)
 		}
 	}
-	a.tellNotes(in)
+	a.reportNotes(in)
 	return targets
 }
 
-// tellNotes names the files beside the input that were used, each once.
-func (a *app) tellNotes(in *input) {
+// reportNotes names the files beside the input that were used, each once.
+func (a *app) reportNotes(in *input) {
 	var lines []string
 	for _, note := range in.set.Notes() {
 		if line := note.String(); in.once(line) {
@@ -470,24 +470,24 @@ func (a *app) rejectSource(in *input, r *inventory.RejectedError) {
 
 // reject reports what the API server would have said, a line per cause.
 func (a *app) reject(in *input, obj *manifest.Object, err error) {
-	if in.told[obj] {
+	if in.reported[obj] {
 		return
 	}
-	in.told[obj] = true
+	in.reported[obj] = true
 	if in.validating {
 		in.found = append(in.found, in.replace(obj, reconcile.Rejected(obj, err))...)
 		in.ignores.Add(obj)
 		return
 	}
 	in.code = worst(in.code, exitFailed)
-	a.console.tellRejection(obj, err)
+	a.console.reportRejection(obj, err)
 }
 
-func (a *app) tellWarnings(in *input, adm *admission.Admitted) {
+func (a *app) reportWarnings(in *input, adm *admission.Admitted) {
 	in.ignores.Add(adm.Object)
 	for _, f := range reconcile.Warned(adm) {
 		if !a.console.silenced(&in.ignores, f) {
-			a.console.tellAs(f, telling{at: subjectOf(adm.Object), placed: true, brief: true})
+			a.console.reportAs(f, presentation{at: subjectOf(adm.Object), placed: true, brief: true})
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (o *inputOptions) checkLooked(ctx context.Context, inputs []*input, args []
 // nothingSelected says what there is instead, and what would find more.
 func (o *inputOptions) nothingSelected(ctx context.Context, in *input) error {
 	if in.namespace != "" && len(in.selectors) == 0 && slices.ContainsFunc(in.inventory.Objects(), reconcile.Supports) {
-		return &usageError{err: errors.New("nothing selected: " + in.holds()), hint: "none of them is in namespace " + in.namespace}
+		return &usageError{err: errors.New("nothing selected: " + in.kinds()), hint: "none of them is in namespace " + in.namespace}
 	}
 	if in.code == exitUsage { // which is an error that was reported
 		return &usageError{err: errors.New("nothing selected: not all of the input could be read")}
@@ -41,7 +41,7 @@ func (o *inputOptions) nothingSelected(ctx context.Context, in *input) error {
 	default:
 		hint = "helmsrc works on " + strings.Join(reconcile.Kinds(), ", ") + "; --allow-empty accepts an input without them"
 	}
-	return &usageError{err: errors.New("nothing selected: " + in.holds()), hint: hint}
+	return &usageError{err: errors.New("nothing selected: " + in.kinds()), hint: hint}
 }
 
 // holdsOnly reports whether all that was skipped of Flux is of one API group.

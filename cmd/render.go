@@ -66,16 +66,16 @@ func (a *app) renderOptions(o *inputOptions) (render.Options, error) {
 	}, nil
 }
 
-// tellRendered prints what the renderer has to say, but what validate judges with the
+// reportRendered prints what the renderer has to say, but what validate judges with the
 // rest.
-func (a *app) tellRendered(in *input) {
+func (a *app) reportRendered(in *input) {
 	for _, obj := range in.rendered.Judged {
 		in.ignores.Add(obj)
 	}
 	for _, r := range in.rendered.Rejections {
 		a.reject(in, r.Object, r.Err)
 	}
-	var told []finding.Finding
+	var reported []finding.Finding
 	for _, n := range in.rendered.Notices {
 		f := reconcile.NewFinding(n.Object, n.Code, n.Text, n.Hint, n.Place)
 		at := subject{f.Kind, f.Namespace, f.Name}
@@ -95,8 +95,8 @@ func (a *app) tellRendered(in *input) {
 		if in.validating {
 			in.found = append(in.found, f)
 		} else if !a.console.silenced(&in.ignores, f) {
-			told = append(told, f)
+			reported = append(reported, f)
 		}
 	}
-	a.console.tellAlike(told, true)
+	a.console.reportAlike(reported, true)
 }

@@ -87,7 +87,7 @@ func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, out
 		}
 	}
 	if onGitHub {
-		a.tellGitHub(run, outputs)
+		a.reportGitHub(run, outputs)
 	}
 	return code
 }
@@ -190,10 +190,10 @@ func writeNew(path string, content []byte) error {
 // newReport describes a run that is over: what was found is in the app. Objects that are
 // unusable, because it is not clear which one is meant, are only counted.
 func (a *app) newReport(objects []report.Object) *report.Run {
-	told, silenced := a.findings()
+	reported, silenced := a.findings()
 	run := &report.Run{
 		Command: a.command, Version: versionString(), Started: a.began, Duration: a.now().Sub(a.began),
-		Findings: told, Silenced: silenced, Objects: objects, Failed: a.unusable,
+		Findings: reported, Silenced: silenced, Objects: objects, Failed: a.unusable,
 	}
 	for i := range objects {
 		o := &objects[i]
@@ -239,7 +239,7 @@ func (a *app) reportObjects(in *input, results []*reconcile.Result) []report.Obj
 func rejectedObjects(in *input) []report.Object {
 	var objects []report.Object
 	for _, obj := range in.set.Objects() {
-		if in.told[obj] {
+		if in.reported[obj] {
 			o := newReportObject(obj)
 			o.State, o.Reason = report.StateFailed, "Invalid"
 			objects = append(objects, o)

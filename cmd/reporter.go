@@ -104,7 +104,7 @@ func (p *progress) print(r *reconcile.Result) {
 	}
 	for _, w := range r.Warnings {
 		if f := r.Warning(w); !p.console.silenced(p.ignores, f) {
-			p.console.tellAs(f, telling{at: s, brief: true})
+			p.console.reportAs(f, presentation{at: s, brief: true})
 		}
 	}
 	switch r.State {
@@ -116,24 +116,24 @@ func (p *progress) print(r *reconcile.Result) {
 		p.blocked.fail(s, true)
 		p.console.info(s, "suspended, left as it is")
 	case reconcile.Interrupted:
-		p.tellInterruption(r)
+		p.reportInterruption(r)
 	case reconcile.Failed:
 		if p.blocked.take(r) {
 			return
 		}
-		p.tellFailure(r)
+		p.reportFailure(r)
 	}
 }
 
-// tellFailure prints what went wrong, and the line of the manifest that it is about.
-func (p *progress) tellFailure(r *reconcile.Result) {
+// reportFailure prints what went wrong, and the line of the manifest that it is about.
+func (p *progress) reportFailure(r *reconcile.Result) {
 	f, _ := r.FailureFinding()
-	p.console.tellAs(f, telling{at: subjectOf(r.Object.Object)})
+	p.console.reportAs(f, presentation{at: subjectOf(r.Object.Object)})
 	p.console.hintUnresolved(r.Object.Object)
 }
 
-// tellInterruption is a warning, but a failure to the reader of a report.
-func (p *progress) tellInterruption(r *reconcile.Result) {
+// reportInterruption is a warning, but a failure to the reader of a report.
+func (p *progress) reportInterruption(r *reconcile.Result) {
 	f, ok := r.FailureFinding()
 	if ok {
 		p.console.keep(f)

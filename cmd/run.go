@@ -50,7 +50,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err != nil {
 		return exitUsage, err
 	}
-	a.tellSkipped(in)
+	a.reportSkipped(in)
 	if err := o.input.check(ctx, in); err != nil {
 		return exitUsage, err
 	}
@@ -77,17 +77,17 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 
 	if err := st.Load(); err != nil {
-		a.tellStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(reconcile.KindsWithoutArtifact(), ", "), err))
+		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(reconcile.KindsWithoutArtifact(), ", "), err))
 	}
 	results, forgotten := a.reconcile(ctx, in, st, options)
-	a.tellNotes(in)
+	a.reportNotes(in)
 	printed := print(results)
 	code := in.code
 	for _, r := range results {
 		code = worst(code, codeOf(r))
 	}
 	if forgotten != nil {
-		a.tellStorage(finding.Storage, forgotten)
+		a.reportStorage(finding.Storage, forgotten)
 		code = worst(code, exitFailed)
 	}
 	a.summarise(results, in)
@@ -101,9 +101,9 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	return code, nil
 }
 
-// tellStorage reports what is wrong with the artifacts directory as a whole.
-func (a *app) tellStorage(code finding.Code, err error) {
-	a.console.tell(reconcile.NewFinding(nil, code, err.Error(), "", manifest.Excerpt{}))
+// reportStorage reports what is wrong with the artifacts directory as a whole.
+func (a *app) reportStorage(code finding.Code, err error) {
+	a.console.report(reconcile.NewFinding(nil, code, err.Error(), "", manifest.Excerpt{}))
 }
 
 // writable refuses an artifacts directory that nothing can be written to, once for all objects.
@@ -173,11 +173,11 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o recon
 	targets := a.targets(in)
 	progress := newProgress(a, &in.ignores, targets)
 	a.took = progress.took
-	for obj := range in.told {
+	for obj := range in.reported {
 		progress.blocked.fail(subjectOf(obj), false)
 	}
 	results, err := r.Run(ctx, targets, progress)
-	progress.tellBlocked()
+	progress.reportBlocked()
 	return results, err
 }
 
@@ -281,7 +281,7 @@ func (a *app) stateOf(r *reconcile.Result) string {
 
 // summarise prints the last line: what became of how many objects.
 func (a *app) summarise(results []*reconcile.Result, in *input) {
-	counts := map[string]int{report.StateFailed: len(in.told) + a.unusable}
+	counts := map[string]int{report.StateFailed: len(in.reported) + a.unusable}
 	for _, r := range results {
 		counts[a.stateOf(r)]++
 	}

@@ -55,7 +55,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	defer st.Close()
 	results, failures := reconcile.Remembered(st, storage.advertised, a.now)
 	for _, err := range failures {
-		a.tellStorage(finding.OddStorage, err)
+		a.reportStorage(finding.OddStorage, err)
 	}
 	found, err := a.selectRemembered(ctx, o, storage.dir, results, args)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	for _, r := range found.results {
 		if r.State == reconcile.Failed {
 			if f, ok := r.FailureFinding(); ok {
-				a.console.tellAs(f, telling{at: subjectOf(r.Object.Object)})
+				a.console.reportAs(f, presentation{at: subjectOf(r.Object.Object)})
 			}
 		}
 		code = worst(code, codeOf(r))
@@ -154,7 +154,7 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string
 			found.missing = append(found.missing, obj)
 			found.code = worst(found.code, exitFailed)
 			f := reconcile.NewFinding(obj, finding.NeverFetched, "nothing is recorded of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
-			a.console.tellAs(f, telling{at: subjectOf(obj), brief: true})
+			a.console.reportAs(f, presentation{at: subjectOf(obj), brief: true})
 		}
 	}
 	return found, nil

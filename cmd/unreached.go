@@ -21,9 +21,9 @@ func (a *app) listUnreached(ctx context.Context, o *inputOptions, args []string)
 	return inputs[0].code, nil
 }
 
-// tellUnreached says how many files nothing applies. Of files that were passed it says so by name: they are judged by
+// reportUnreached says how many files nothing applies. Of files that were passed it says so by name: they are judged by
 // themselves.
-func (a *app) tellUnreached(unreached, passed []string) {
+func (a *app) reportUnreached(unreached, passed []string) {
 	switch {
 	case len(unreached) == 0:
 	case len(passed) > 0:

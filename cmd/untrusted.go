@@ -23,8 +23,8 @@ func (o *passOptions) checkUntrusted() error {
 	return nil
 }
 
-// tellIgnoredFile reports a configuration that was found, and not read.
-func (a *app) tellIgnoredFile() {
+// reportIgnoredFile reports a configuration that was found, and not read.
+func (a *app) reportIgnoredFile() {
 	if a.ignoredFile {
 		a.console.warn("the " + configName + " of the repository is not used: --untrusted")
 		a.ignoredFile = false

@@ -73,20 +73,20 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	if err != nil {
 		return exitUsage, err
 	}
-	a.tellSkipped(inputs[0])
-	a.tellUnreached(inputs[0].unreached, args)
+	a.reportSkipped(inputs[0])
+	a.reportUnreached(inputs[0].unreached, args)
 	v := &verdict{strict: strict, seen: map[string]bool{}}
 	for _, in := range inputs {
 		v.judged = append(v.judged, &judged{in: in, invalid: map[subject]bool{}})
 	}
 	if err := o.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
-		a.tellVerdict(v)
+		a.reportVerdict(v)
 		return exitUsage, err
 	}
 	for _, j := range v.judged {
 		a.judge(j)
 	}
-	a.tellVerdict(v)
+	a.reportVerdict(v)
 	if err := o.checkLooked(ctx, inputs, args); err != nil {
 		return exitUsage, err
 	}
@@ -126,12 +126,12 @@ func (a *app) judge(j *judged) {
 		}
 	}
 	j.versioned()
-	a.tellNotes(j.in)
+	a.reportNotes(j.in)
 }
 
-func (a *app) tellVerdict(v *verdict) {
+func (a *app) reportVerdict(v *verdict) {
 	v.judge(a.console, &v.judged[0].in.ignores)
-	a.console.tellAlike(v.told, false)
+	a.console.reportAlike(v.reported, false)
 }
 
 // verdict is what validate makes of the findings.
@@ -140,7 +140,7 @@ type verdict struct {
 	judged   []*judged         // by cluster
 	held     map[string]int    // how many clusters have a plain object
 	seen     map[string]bool   // findings, and whether they are silenced: clusters share files
-	told     []finding.Finding // in the order of the input
+	reported []finding.Finding // in the order of the input
 	errors   int
 	warnings int
 	silenced int
@@ -165,9 +165,9 @@ func (v *verdict) judge(c *console, ignores *finding.Ignores) {
 		}
 	}
 	for _, f := range ignores.Findings() {
-		v.tell(v.raised(f))
+		v.report(v.raised(f))
 	}
-	sortFindings(v.told)
+	sortFindings(v.reported)
 }
 
 // clusterCount is how many of what was judged are clusters.
@@ -189,7 +189,7 @@ func (v *verdict) holders(f finding.Finding) int {
 			for _, adm := range j.targets {
 				v.held[subjectOf(adm.Object).in(adm.Object.Pos.File)]++
 			}
-			for obj := range j.in.told {
+			for obj := range j.in.reported {
 				v.held[subjectOf(obj).in(obj.Pos.File)]++
 			}
 		}
@@ -232,7 +232,7 @@ func (v *verdict) find(c *console, ignores *finding.Ignores, j *judged, f findin
 	case silenced && !known:
 		v.silenced++
 	case !silenced && !known:
-		v.tell(f)
+		v.report(f)
 	}
 	if !silenced && f.Severity == finding.Error {
 		j.invalid[subject{f.Kind, f.Namespace, f.Name}] = true
@@ -247,14 +247,14 @@ func (v *verdict) raised(f finding.Finding) finding.Finding {
 	return f
 }
 
-func (v *verdict) tell(f finding.Finding) {
+func (v *verdict) report(f finding.Finding) {
 	switch f.Severity {
 	case finding.Error:
 		v.errors++
 	case finding.Warning:
 		v.warnings++
 	}
-	v.told = append(v.told, f)
+	v.reported = append(v.reported, f)
 }
 
 func (v *verdict) failed() bool { return v.errors > 0 || v.strict && v.warnings > 0 }
@@ -284,11 +284,11 @@ func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
 			}
 			objects = append(objects, o)
 		}
-		for obj := range j.in.told {
+		for obj := range j.in.reported {
 			// A rejection all of whose causes are silenced is none.
 			bad := j.invalid[subjectOf(obj)]
 			if !bad || !counts(obj) {
-				delete(j.in.told, obj)
+				delete(j.in.reported, obj)
 			}
 			switch {
 			case !counts(obj):

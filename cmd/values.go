@@ -56,12 +56,12 @@ func (a *app) values(ctx context.Context, o *inputOptions, w values.WriteOptions
 	composed, origins, found := reconcile.Values(in.inventory, release)
 	code := in.code
 	for _, f := range found {
-		a.console.tell(f)
+		a.console.report(f)
 		if f.Severity == finding.Error {
 			code = worst(code, exitFailed)
 		}
 	}
-	a.tellNotes(in)
+	a.reportNotes(in)
 	if code == exitFailed {
 		return code, nil
 	}
@@ -85,7 +85,7 @@ func (a *app) oneRelease(ctx context.Context, o *inputOptions, in *input) (*admi
 	}
 	switch len(releases) {
 	case 0:
-		return nil, &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", in.holds())}
+		return nil, &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", in.kinds())}
 	case 1:
 	default:
 		var names []string
@@ -102,7 +102,7 @@ func (a *app) oneRelease(ctx context.Context, o *inputOptions, in *input) (*admi
 		a.reject(in, releases[0], err)
 		return nil, nil
 	}
-	a.tellWarnings(in, adm)
+	a.reportWarnings(in, adm)
 	return adm, nil
 }
 

@@ -128,16 +128,16 @@ func (g *realmGuard) realmDial(dial DialFunc, realm *url.URL) DialFunc {
 	}
 }
 
-// awayDial refuses connections to other hosts, where a registry redirects to, that turn out to be inside. A registry
+// foreignDial refuses connections to other hosts, where a registry redirects to, that turn out to be inside. A registry
 // that is inside may redirect to its neighbours.
-func (g *realmGuard) awayDial(dial DialFunc, guarded bool) DialFunc {
+func (g *realmGuard) foreignDial(dial DialFunc, guarded bool) DialFunc {
 	if !guarded {
 		return dial
 	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		host, _, _ := net.SplitHostPort(addr)
-		if err != nil || !leadsInside(conn) || g.isHome(host) || !g.redirected(ctx, host) {
+		if err != nil || !leadsInside(conn) || g.mayBeInside(host) || !g.redirected(ctx, host) {
 			return conn, err
 		}
 		_ = conn.Close()
@@ -145,16 +145,16 @@ func (g *realmGuard) awayDial(dial DialFunc, guarded bool) DialFunc {
 	}
 }
 
-// checkAway judges a URL by the host that is written in it.
-func (g *realmGuard) checkAway(u *url.URL, guarded bool) error {
-	if !guarded || !isInsideName(u.Hostname()) || g.isHome(u.Hostname()) {
+// checkForeign judges a URL by the host that is written in it.
+func (g *realmGuard) checkForeign(u *url.URL, guarded bool) error {
+	if !guarded || !isInsideName(u.Hostname()) || g.mayBeInside(u.Hostname()) {
 		return nil
 	}
 	return &PrivateAddressError{Host: u.Host, From: g.registry.Host}
 }
 
-// isHome reports whether a host may be inside: the registry's own, or any if the registry is.
-func (g *realmGuard) isHome(host string) bool {
+// mayBeInside reports whether a host may be inside: the registry's own, or any if the registry is.
+func (g *realmGuard) mayBeInside(host string) bool {
 	return g.inside.Load() || isInsideName(g.registry.Hostname()) || strings.EqualFold(host, g.registry.Hostname())
 }
 

@@ -101,25 +101,25 @@ func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
 	if dial == nil {
 		dial = plainDial
 	}
-	home := o.connections(o.Identity, guard.registryDial(dial))
-	away := o.connections(o.Identity.withoutCertificate(), guard.awayDial(dial, o.guarded()))
+	own := o.connections(o.Identity, guard.registryDial(dial))
+	foreign := o.connections(o.Identity.withoutCertificate(), guard.foreignDial(dial, o.guarded()))
 	return &registryTransport{
 		options: o,
 		dial:    dial,
 		guard:   guard,
 		key:     hostKey{Origin(o.Registry), o.key()},
-		home:    Connections(home),
-		away:    Connections(away),
+		own:     Connections(own),
+		foreign: Connections(foreign),
 		realms:  make(map[string]*Pool),
 	}
 }
 
 type registryTransport struct {
-	options    RegistryOptions
-	dial       DialFunc
-	guard      *realmGuard
-	key        hostKey
-	home, away *Pool
+	options      RegistryOptions
+	dial         DialFunc
+	guard        *realmGuard
+	key          hostKey
+	own, foreign *Pool
 
 	sent secretSet
 
@@ -129,8 +129,8 @@ type registryTransport struct {
 
 // CloseIdleConnections is what http.Client's method of this name calls.
 func (t *registryTransport) CloseIdleConnections() {
-	t.home.CloseIdleConnections()
-	t.away.CloseIdleConnections()
+	t.own.CloseIdleConnections()
+	t.foreign.CloseIdleConnections()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, realm := range t.realms {
@@ -148,10 +148,10 @@ func (t *registryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	out.Header.Set("User-Agent", t.options.UserAgent)
 	out.URL.User = nil
 	if !SameOrigin(out.URL, t.options.Registry) || isForeign(r.Context()) {
-		if err := t.guard.checkAway(out.URL, t.options.guarded()); err != nil {
+		if err := t.guard.checkForeign(out.URL, t.options.guarded()); err != nil {
 			return nil, err
 		}
-		return t.away.RoundTrip(out.WithContext(context.WithValue(out.Context(), redirectKey{}, out.URL.Hostname())))
+		return t.foreign.RoundTrip(out.WithContext(context.WithValue(out.Context(), redirectKey{}, out.URL.Hostname())))
 	}
 	resp, err := t.firstTry(out)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || out.Body != nil {
@@ -176,9 +176,9 @@ func (t *registryTransport) firstTry(r *http.Request) (*http.Response, error) {
 		if header := t.foresee(r, wanted); header != "" {
 			r.Header.Set("Authorization", header)
 		}
-		return t.home.RoundTrip(r)
+		return t.own.RoundTrip(r)
 	}
-	resp, err := t.home.RoundTrip(r)
+	resp, err := t.own.RoundTrip(r)
 	if err == nil {
 		c, _ := pickChallenge(parseChallenges(resp.Header))
 		if resp.StatusCode != http.StatusUnauthorized {
@@ -221,7 +221,7 @@ func (t *registryTransport) secondTry(r *http.Request, refused *http.Response) (
 	discard(refused)
 	again := r.Clone(r.Context())
 	again.Header.Set("Authorization", header)
-	return t.home.RoundTrip(again)
+	return t.own.RoundTrip(again)
 }
 
 // authorization is the header that answers a challenge, or nothing if there is no login that could.

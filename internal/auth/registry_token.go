@@ -246,7 +246,7 @@ func readToken(body []byte) (header string, life time.Duration, problem string) 
 // realm returns the connections to a token server. The registry's own are used if it is the same server.
 func (t *registryTransport) realm(realm *url.URL) http.RoundTripper {
 	if SameOrigin(realm, t.options.Registry) {
-		return t.home
+		return t.own
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

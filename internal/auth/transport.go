@@ -45,17 +45,17 @@ type TransportOptions struct {
 //
 // It compresses nothing and follows no redirect.
 func NewTransport(o TransportOptions) http.RoundTripper {
-	away := o
-	away.Identity = o.Identity.withoutCertificate()
+	foreign := o
+	foreign.Identity = o.Identity.withoutCertificate()
 	t := &transport{options: o, guarded: o.Base != nil && o.Identity.IsAmbient() && !o.AllowPrivate}
 	if t.guarded {
 		t.guard = &realmGuard{registry: o.Base}
-		if away.Dial == nil {
-			o.Dial, away.Dial = plainDial, plainDial
+		if foreign.Dial == nil {
+			o.Dial, foreign.Dial = plainDial, plainDial
 		}
-		o.Dial, away.Dial = t.guard.registryDial(o.Dial), t.guard.awayDial(away.Dial, true)
+		o.Dial, foreign.Dial = t.guard.registryDial(o.Dial), t.guard.foreignDial(foreign.Dial, true)
 	}
-	t.home, t.away = Connections(o), Connections(away)
+	t.own, t.foreign = Connections(o), Connections(foreign)
 	return t
 }
 
@@ -63,8 +63,8 @@ type transport struct {
 	options TransportOptions
 	guard   *realmGuard // of an ambient identity
 	guarded bool
-	// home carries the client certificate, away does not.
-	home, away *Pool
+	// own carries the client certificate, foreign does not.
+	own, foreign *Pool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -79,15 +79,15 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	own := out.URL.User
 	out.URL.User = nil
 
-	id, connections := (*Identity)(nil), t.away
+	id, connections := (*Identity)(nil), t.foreign
 	if t.trusts(r) {
-		id, connections = t.options.Identity.WithUserinfo(t.options.Base.User), t.home
+		id, connections = t.options.Identity.WithUserinfo(t.options.Base.User), t.own
 	}
 	if username, password, ok := id.WithUserinfo(own).basic(); ok {
 		out.SetBasicAuth(username, password)
 	}
 	if t.guarded && !SameOrigin(t.options.Base, r.URL) {
-		if err := t.guard.checkAway(r.URL, true); err != nil {
+		if err := t.guard.checkForeign(r.URL, true); err != nil {
 			return nil, err
 		}
 		out = out.WithContext(context.WithValue(out.Context(), redirectKey{}, r.URL.Hostname()))
@@ -122,8 +122,8 @@ func (t *transport) trusts(r *http.Request) bool {
 
 // CloseIdleConnections is what http.Client's method of this name calls.
 func (t *transport) CloseIdleConnections() {
-	t.home.CloseIdleConnections()
-	t.away.CloseIdleConnections()
+	t.own.CloseIdleConnections()
+	t.foreign.CloseIdleConnections()
 }
 
 // SameOrigin reports whether scheme, host and port are equal, where a port that is not written is the scheme's own.

@@ -16,9 +16,9 @@ import (
 
 // A Key names bytes before they are downloaded. Two requests with equal keys share one download.
 type Key struct {
-	// Place is where the bytes come from, without user and password, and what they are called there if no digest says
+	// Location is where the bytes come from, without user and password, and what they are called there if no digest says
 	// so.
-	Place string
+	Location string
 	// Identity is who asks. Bytes that one identity was given are not handed to another one, whatever digest it names.
 	// It may be made with a secret of this process, so that a Key that has one is valid only as long as the process,
 	// and what is written down is named by Digest or not at all.
@@ -34,7 +34,7 @@ func (k Key) Lasting() (name string, ok bool) {
 	case k.Digest != "":
 		return k.Digest.String(), true
 	case k.Identity == "":
-		return k.Place, true
+		return k.Location, true
 	}
 	return "", false
 }

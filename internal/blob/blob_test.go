@@ -53,7 +53,7 @@ func TestGetOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
-			b, err := p.Get(ctx, blob.Key{Place: "here"}, 10, content("hello", &calls))
+			b, err := p.Get(ctx, blob.Key{Location: "here"}, 10, content("hello", &calls))
 			if err != nil {
 				t.Error(err)
 				return
@@ -75,7 +75,7 @@ func TestKeys(t *testing.T) {
 	p := closed(t, blob.NewPool(0))
 	var calls atomic.Int64
 	d := godigest.FromString("hello")
-	for i, key := range []blob.Key{{Place: "a"}, {Place: "b"}, {Place: "a", Identity: "bob"}, {Place: "a", Digest: d}, {Place: "a", Identity: "bob", Digest: d}} {
+	for i, key := range []blob.Key{{Location: "a"}, {Location: "b"}, {Location: "a", Identity: "bob"}, {Location: "a", Digest: d}, {Location: "a", Identity: "bob", Digest: d}} {
 		for range 2 {
 			if _, err := p.Get(t.Context(), key, 10, content("hello", &calls)); err != nil {
 				t.Fatal(err)
@@ -94,9 +94,9 @@ func TestLasting(t *testing.T) {
 		name string
 		ok   bool
 	}{
-		{blob.Key{Place: "a"}, "a", true},
-		{blob.Key{Place: "a", Identity: "bob", Digest: d}, d.String(), true},
-		{blob.Key{Place: "a", Identity: "bob"}, "", false},
+		{blob.Key{Location: "a"}, "a", true},
+		{blob.Key{Location: "a", Identity: "bob", Digest: d}, d.String(), true},
+		{blob.Key{Location: "a", Identity: "bob"}, "", false},
 	} {
 		if name, ok := tt.key.Lasting(); name != tt.name || ok != tt.ok {
 			t.Errorf("%+v: %q, %t", tt.key, name, ok)
@@ -111,7 +111,7 @@ func TestFailures(t *testing.T) {
 	down := errors.New("down")
 	failing := func(context.Context, fetch.Sink, int64) error { calls.Add(1); return down }
 	for range 2 {
-		if _, err := p.Get(t.Context(), blob.Key{Place: "a"}, 10, failing); !errors.Is(err, down) {
+		if _, err := p.Get(t.Context(), blob.Key{Location: "a"}, 10, failing); !errors.Is(err, down) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestFailures(t *testing.T) {
 		t.Errorf("%d attempts", calls.Load())
 	}
 	var mismatch *digest.MismatchError
-	wrong := blob.Key{Place: "a", Digest: godigest.FromString("other")}
+	wrong := blob.Key{Location: "a", Digest: godigest.FromString("other")}
 	if _, err := p.Get(t.Context(), wrong, 10, content("hello", &calls)); !errors.As(err, &mismatch) {
 		t.Errorf("got %v, want a mismatch", err)
 	}
@@ -136,7 +136,7 @@ func TestGivenUp(t *testing.T) {
 	started := make(chan struct{})
 	first := make(chan error)
 	go func() {
-		_, err := p.Get(ctx, blob.Key{Place: "a"}, 10, func(ctx context.Context, _ fetch.Sink, _ int64) error {
+		_, err := p.Get(ctx, blob.Key{Location: "a"}, 10, func(ctx context.Context, _ fetch.Sink, _ int64) error {
 			close(started)
 			<-ctx.Done()
 			return context.Cause(ctx)
@@ -147,7 +147,7 @@ func TestGivenUp(t *testing.T) {
 	second := make(chan error)
 	var calls atomic.Int64
 	go func() {
-		_, err := p.Get(t.Context(), blob.Key{Place: "a"}, 10, content("hello", &calls))
+		_, err := p.Get(t.Context(), blob.Key{Location: "a"}, 10, content("hello", &calls))
 		second <- err
 	}()
 	cancel()
@@ -164,7 +164,7 @@ func TestKept(t *testing.T) {
 	p := closed(t, blob.NewPool(10))
 	var calls atomic.Int64
 	get := func(place string) *blob.Blob {
-		b, err := p.Get(t.Context(), blob.Key{Place: place}, 10, content("12345", &calls))
+		b, err := p.Get(t.Context(), blob.Key{Location: place}, 10, content("12345", &calls))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func (*full) Write([]byte) (int, error) { return 0, errors.New("full") }
 func TestWriteError(t *testing.T) {
 	p := closed(t, blob.NewPool(0))
 	var calls atomic.Int64
-	b, err := p.Get(t.Context(), blob.Key{Place: "a"}, 10, content("hello", &calls))
+	b, err := p.Get(t.Context(), blob.Key{Location: "a"}, 10, content("hello", &calls))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestWriteError(t *testing.T) {
 		t.Errorf("got %v, want a WriteError", err)
 	}
 	t.Setenv("TMPDIR", t.TempDir()+"/none")
-	if _, err := p.Get(t.Context(), blob.Key{Place: "b"}, 10, content("hello", &calls)); !errors.As(err, &local) {
+	if _, err := p.Get(t.Context(), blob.Key{Location: "b"}, 10, content("hello", &calls)); !errors.As(err, &local) {
 		t.Errorf("got %v, want a WriteError", err)
 	}
 }

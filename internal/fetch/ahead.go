@@ -32,12 +32,12 @@ func PumpAhead(b *Body, dst io.Writer, consume func(io.Reader) error) error {
 	}
 }
 
-// ahead is a reader of what another goroutine reads and writes, which is at most aheadPieces in front.
+// aheadReader is a reader of what another goroutine reads and writes, which is at most aheadPieces in front.
 //
 // What has come can be read at once: a server that stalls after a beginning that is no index need not be waited for.
 // But only whole pieces are written. They begin and end where pages do, which takes the system much less work than
 // pieces as a network cuts them.
-type ahead struct {
+type aheadReader struct {
 	free chan []byte // room to read into
 	full chan read   // in order; closed when the other goroutine is done
 	stop chan struct{}
@@ -56,8 +56,8 @@ type read struct {
 	err   error
 }
 
-func readAhead(from io.Reader, to io.Writer) *ahead {
-	a := &ahead{
+func readAhead(from io.Reader, to io.Writer) *aheadReader {
+	a := &aheadReader{
 		free: make(chan []byte, aheadPieces), // for all that there are: giving back never blocks
 		full: make(chan read, aheadReads),
 		stop: make(chan struct{}),
@@ -69,7 +69,7 @@ func readAhead(from io.Reader, to io.Writer) *ahead {
 	return a
 }
 
-func (a *ahead) transfer(from io.Reader, to io.Writer) {
+func (a *aheadReader) transfer(from io.Reader, to io.Writer) {
 	defer close(a.full)
 	for {
 		select {
@@ -84,7 +84,7 @@ func (a *ahead) transfer(from io.Reader, to io.Writer) {
 }
 
 // fill transfers a piece. It says whether there may be more.
-func (a *ahead) fill(room []byte, from io.Reader, to io.Writer) bool {
+func (a *aheadReader) fill(room []byte, from io.Reader, to io.Writer) bool {
 	for n := 0; n < len(room); {
 		got, err := from.Read(room[n:])
 		r := read{bytes: room[n : n+got], err: err}
@@ -104,7 +104,7 @@ func (a *ahead) fill(room []byte, from io.Reader, to io.Writer) bool {
 }
 
 // Read implements io.Reader.
-func (a *ahead) Read(p []byte) (int, error) {
+func (a *aheadReader) Read(p []byte) (int, error) {
 	for a.seen == len(a.now.bytes) {
 		if err := a.next(); err != nil {
 			return 0, err
@@ -116,7 +116,7 @@ func (a *ahead) Read(p []byte) (int, error) {
 }
 
 // next goes on to what was read next.
-func (a *ahead) next() error {
+func (a *aheadReader) next() error {
 	if a.err != nil {
 		return a.err
 	}
@@ -129,7 +129,7 @@ func (a *ahead) next() error {
 }
 
 // drain reads to the end.
-func (a *ahead) drain() error {
+func (a *aheadReader) drain() error {
 	for {
 		if err := a.next(); err != nil {
 			if errors.Is(err, io.EOF) {
@@ -141,10 +141,10 @@ func (a *ahead) drain() error {
 }
 
 // failed reports whether the transfer has ended otherwise than with the end of the file, as far as was read.
-func (a *ahead) failed() bool { return a.err != nil && !errors.Is(a.err, io.EOF) }
+func (a *aheadReader) failed() bool { return a.err != nil && !errors.Is(a.err, io.EOF) }
 
 // halt ends the other goroutine, wherever it is. Closing what it reads from ends a read that waits.
-func (a *ahead) halt(from io.Reader) {
+func (a *aheadReader) halt(from io.Reader) {
 	close(a.stop)
 	if c, ok := from.(io.Closer); ok {
 		_ = c.Close()

@@ -26,9 +26,9 @@ const (
 // the time to get there. Nothing in main could come early enough, and no other package needs to know.
 var usual = debug.SetGCPercent(early)
 
-// Settle has the collector go by the size of the heap from its first collection on, or at once by what the environment
+// Adapt has the collector go by the size of the heap from its first collection on, or at once by what the environment
 // says.
-func Settle() {
+func Adapt() {
 	if usual != runtimeDefault {
 		debug.SetGCPercent(usual)
 		return

@@ -17,11 +17,11 @@ func percent() int {
 	return int(sample[0].Value.Uint64())
 }
 
-// TestSettle runs in a process of its own: what happens before main does so once.
-func TestSettle(t *testing.T) {
+// TestAdapt runs in a process of its own: what happens before main does so once.
+func TestAdapt(t *testing.T) {
 	for _, gogc := range []string{"", "50"} {
 		t.Run("GOGC="+gogc, func(t *testing.T) {
-			c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSettleProcess$", "-test.count=1")
+			c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAdaptProcess$", "-test.count=1")
 			c.Env = append(os.Environ(), "HEAP_PROCESS=1", "GOGC="+gogc)
 			if out, err := c.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
@@ -30,14 +30,14 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-func TestSettleProcess(t *testing.T) {
+func TestAdaptProcess(t *testing.T) {
 	if os.Getenv("HEAP_PROCESS") == "" {
 		return
 	}
 	if got := percent(); got != early {
 		t.Errorf("before main: %d %%, want %d", got, early)
 	}
-	Settle()
+	Adapt()
 	given, err := strconv.Atoi(os.Getenv("GOGC"))
 	if err == nil {
 		if got := percent(); got != given {

@@ -40,7 +40,7 @@ type Offsets struct {
 // An index that Scan recognised altogether costs nothing. The error is one of the index, as Scan's, or one of reading r,
 // which has the bytes that were scanned.
 func (o *Offsets) Check(r io.ReaderAt) error {
-	o.once.Do(func() { o.err = o.settle(r) })
+	o.once.Do(func() { o.err = o.judgeUncertain(r) })
 	return o.err
 }
 

@@ -163,7 +163,7 @@ func (inv *Inventory) deriveAll() *derivations {
 	for _, d := range all.Of {
 		inv.complete(d, makers[d.key])
 	}
-	all.place()
+	all.insertCharts()
 	return all
 }
 
@@ -207,9 +207,9 @@ func (inv *Inventory) complete(d *derivation, makers []*manifest.Object) {
 	}
 }
 
-// place puts the HelmCharts into the list of objects. One that was read from a
+// insertCharts puts the HelmCharts into the list of objects. One that was read from a
 // cluster gives way to what helm-controller would make of it now.
-func (all *derivations) place() {
+func (all *derivations) insertCharts() {
 	for _, d := range all.Of {
 		if d.Chart != nil {
 			all.byKey[d.key] = d.Chart

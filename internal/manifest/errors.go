@@ -92,14 +92,14 @@ func (e *DuplicateError) Error() string {
 // NotFoundError is a reference to an object that is neither in the input nor beside it. Its text is the API server's.
 type NotFoundError struct {
 	Group, Kind, Namespace, Name string
-	// Promised reports that the cluster will have it all the same: it is encrypted, or something makes it there.
-	Promised bool
+	// InCluster reports that the cluster will have it all the same: it is encrypted, or something makes it there.
+	InCluster bool
 	// Field is where the reference could name another namespace, "" if it cannot leave its own.
 	Field string
 	// Unread is true where a file of the input that names the object cannot be read: it may hold it.
 	Unread bool
 
-	clue, elsewhere string
+	suggestion, elsewhere string
 }
 
 func (e *NotFoundError) Error() string {
@@ -114,7 +114,7 @@ func (e *NotFoundError) Error() string {
 func (e *NotFoundError) Clue() string {
 	switch {
 	case e.elsewhere == "":
-		return e.clue
+		return e.suggestion
 	case e.Field != "":
 		return "there is one in namespace " + e.elsewhere + ": name it in " + e.Field
 	}

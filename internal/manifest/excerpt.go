@@ -23,7 +23,7 @@ const maxExcerpt = 4 << 10
 // same line, and the key of the nearest parent if the field is not there.
 func (o *Object) Excerpt(path ...any) Excerpt {
 	if o.Origin != nil {
-		return o.Origin.Excerpt(o.place(path)...)
+		return o.Origin.Excerpt(o.originPath(path)...)
 	}
 	if o.at.doc == nil {
 		return Excerpt{Pos: o.Pos}

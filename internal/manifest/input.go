@@ -17,9 +17,9 @@ type File struct {
 	Name   string // as positions say it
 	Walked bool   // found in a directory: no one named the file itself
 
-	offered bool // need not be a manifest
-	aside   bool // in a lookup directory, and not passed
-	data    []byte
+	offered       bool // need not be a manifest
+	referenceOnly bool // in a lookup directory, and not passed
+	data          []byte
 
 	batch *batch
 	skips []Skip
@@ -38,8 +38,8 @@ func (f *File) Objects() []*Object {
 	return append(list, f.batch.data...)
 }
 
-// Aside reports whether the file was only read so that others can refer to what is in it.
-func (f *File) Aside() bool { return f.aside }
+// ReferenceOnly reports whether the file was only read so that others can refer to what is in it.
+func (f *File) ReferenceOnly() bool { return f.referenceOnly }
 
 // Kustomizations lists the Kustomizations of Flux.
 func (f *File) Kustomizations() []*Object {
@@ -191,11 +191,11 @@ func (s *Set) AddBuilt(objects ...*Object) {
 			}
 			s.data[o.key()] = append(s.data[o.key()], o)
 		case misnamed:
-			if !o.Aside {
+			if !o.ReferenceOnly {
 				s.faults = append(s.faults, kindError(o))
 			}
 		default:
-			s.promisesOf(o)
+			s.addGeneratedBy(o)
 			s.version(o)
 		}
 		s.kinds[groupKind{o.Group(), o.Kind}]++

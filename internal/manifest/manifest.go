@@ -49,8 +49,8 @@ type Object struct {
 	// written.
 	Built string
 
-	// Aside is true of one that was only built so that others can refer to it: the input is not about it.
-	Aside bool
+	// ReferenceOnly is true of one that was only built so that others can refer to it: the input is not about it.
+	ReferenceOnly bool
 
 	// Open is true of one with variables that only the cluster knows: they are as they were written.
 	Open bool
@@ -69,8 +69,8 @@ type Object struct {
 	// Origin is the object that this one follows from, nil for an object that stands in a file. See Derive.
 	Origin *Object
 
-	at    location
-	place func(path []any) []any
+	at         location
+	originPath func(path []any) []any
 }
 
 // String names the object as messages do: HelmChart apps/podinfo.
@@ -79,8 +79,8 @@ func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.N
 // Derive returns an object that stands in no file, but follows from this one, as a HelmChart does from a HelmRelease.
 // Its places are this one's: place returns which field of this one a field of it comes from.
 func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
-	derived.Origin, derived.place = o, place
-	derived.Built, derived.Aside, derived.Open, derived.confidential = o.Built, o.Aside, o.Open, o.confidential
+	derived.Origin, derived.originPath = o, place
+	derived.Built, derived.ReferenceOnly, derived.Open, derived.confidential = o.Built, o.ReferenceOnly, o.Open, o.confidential
 	derived.Secrets, derived.muted = o.Secrets, o.muted
 	derived.Pos = o.Pos // to find its own would take parsing the file again
 	return &derived
@@ -98,15 +98,15 @@ func (o *Object) PartHint() string {
 		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if text, err := read(context.Background(), name); err == nil && slices.Contains(words(text), own) {
+		if text, err := read(context.Background(), name); err == nil && slices.Contains(namesIn(text), own) {
 			return name + " names this file: read its directory with -R -f, or pass the file as an argument with --lookup-dir"
 		}
 	}
 	return ""
 }
 
-// words are the names in a text: what stands between blanks, quotes and slashes.
-func words(text []byte) []string {
+// namesIn returns the names in a text: what stands between blanks, quotes and slashes.
+func namesIn(text []byte) []string {
 	return strings.FieldsFunc(string(text), func(r rune) bool { return strings.ContainsRune(" \t\r\n\"',[]{}/", r) })
 }
 
@@ -118,7 +118,7 @@ func (o *Object) Group() string { return groupOf(o.APIVersion) }
 // asked for, so that objects without findings cost nothing.
 func (o *Object) Position(path ...any) Pos {
 	if o.Origin != nil {
-		return o.Origin.Position(o.place(path)...)
+		return o.Origin.Position(o.originPath(path)...)
 	}
 	if p, ok := o.at.find(path); ok {
 		return p

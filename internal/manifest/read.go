@@ -78,7 +78,7 @@ func (in *Input) Set(built *Build) (*Set, []error) {
 		if built.Claimed[f] {
 			continue
 		}
-		if f.aside {
+		if f.referenceOnly {
 			s.setAside(s.surroundings, f)
 			continue
 		}

@@ -49,8 +49,8 @@ func (s *Set) datum(kind, namespace, name string) (*Object, map[string]any, erro
 		hint = "decrypt it first"
 	}
 	if hint != "" {
-		return nil, nil, &NotFoundError{Kind: kind, Namespace: namespace, Name: name, Promised: true,
-			clue: "the one at " + o.Pos.String() + " is encrypted with SOPS: " + hint}
+		return nil, nil, &NotFoundError{Kind: kind, Namespace: namespace, Name: name, InCluster: true,
+			suggestion: "the one at " + o.Pos.String() + " is encrypted with SOPS: " + hint}
 	}
 	return o, content, err
 }

@@ -28,7 +28,7 @@ type Set struct {
 	skips   []Skip
 	faults  []error // of single objects: the others of the file are used
 
-	promises map[key]*Object // Secrets and ConfigMaps that something makes in the cluster
+	generated map[key]*Object // Secrets and ConfigMaps that something makes in the cluster
 
 	flux      []FluxNote
 	versioned []*Object
@@ -132,8 +132,8 @@ func (s *Set) commit(b *batch) {
 		s.install(n)
 	}
 	s.versioned = append(s.versioned, b.versioned...)
-	for _, p := range b.promises {
-		s.promise(p)
+	for _, p := range b.generated {
+		s.addGenerated(p)
 	}
 	for gk, n := range b.kinds {
 		s.kinds[gk] += n
@@ -207,7 +207,7 @@ func (s *Set) duplicates() []error {
 	var errs []error
 	for _, o := range s.objects {
 		same := s.byKey[o.key()]
-		asked := slices.ContainsFunc(same, func(o *Object) bool { return !o.Aside })
+		asked := slices.ContainsFunc(same, func(o *Object) bool { return !o.ReferenceOnly })
 		if o.Name != "" && len(same) > 1 && same[0] == o && asked {
 			errs = append(errs, duplicate(same))
 		}
@@ -235,7 +235,7 @@ type batch struct {
 	count          int
 	objects, data  []*Object
 	kustomizations []*Object
-	promises       []promise
+	generated      []generatedSecret
 	flux           []FluxNote
 	instances      []*Object // FluxInstances
 	versioned      []*Object
@@ -368,7 +368,7 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 	case isVersioned(o):
 		b.versioned = append(b.versioned, o)
 	}
-	b.promises = append(b.promises, promised(o, nodeTexts(n))...)
+	b.generated = append(b.generated, generatedBy(o, nodeTexts(n))...)
 	if o.Group() == KustomizeGroup && kind == "Kustomization" {
 		return b.kustomization(src, o)
 	}

@@ -44,10 +44,10 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 		return o, err
 	}
 	missing := &NotFoundError{Group: k.group, Kind: k.kind, Namespace: k.namespace, Name: k.name}
-	if maker := s.maker(k); maker != nil {
-		missing.Promised, missing.clue = true, fmt.Sprintf("%s at %s makes it, in the cluster only", maker, maker.Pos)
+	if generator := s.generator(k); generator != nil {
+		missing.InCluster, missing.suggestion = true, fmt.Sprintf("%s at %s makes it, in the cluster only", generator, generator.Pos)
 	} else {
-		missing.clue, missing.elsewhere = s.clue(k, in)
+		missing.suggestion, missing.elsewhere = s.suggestion(k, in)
 		missing.Unread = slices.ContainsFunc(s.unreadable, func(f brokenFile) bool { return bytes.Contains(f.text, []byte(k.name)) })
 	}
 	return nil, missing
@@ -134,7 +134,7 @@ func (l *loader) referable(list []*File, name string) []*File {
 	if err != nil || !referable(data) {
 		return list
 	}
-	return append(list, &File{Name: name, aside: true, data: data})
+	return append(list, &File{Name: name, referenceOnly: true, data: data})
 }
 
 // referable reports whether a file may hold what something refers to.
@@ -148,8 +148,8 @@ func begins(data []byte) bool {
 	return bytes.Contains(data, []byte(OperatorGroup)) || bytes.Contains(data, []byte("instance:")) && bytes.Contains(data, []byte("sync:"))
 }
 
-// clue says what comes nearest to an object that is nowhere, or else in which namespace there is one.
-func (s *Set) clue(k key, in func(*Set) map[key][]*Object) (text, namespace string) {
+// suggestion returns what comes nearest to an object that is nowhere, or else in which namespace there is one.
+func (s *Set) suggestion(k key, in func(*Set) map[key][]*Object) (text, namespace string) {
 	for _, f := range slices.Concat(s.unreadable, s.broken) {
 		if bytes.Contains(f.text, []byte(k.name)) {
 			return "a file that names it cannot be read: " + f.err.Error(), ""

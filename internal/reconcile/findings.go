@@ -35,7 +35,7 @@ func withCode(code finding.Code, err error) error {
 // where they come from, it is not known what is trusted.
 func ofVerification(err error) error {
 	var missing *manifest.NotFoundError
-	if errors.As(err, &missing) && missing.Kind == "Secret" && !missing.Promised {
+	if errors.As(err, &missing) && missing.Kind == "Secret" && !missing.InCluster {
 		return withCode(finding.MissingKeys, err)
 	}
 	return err

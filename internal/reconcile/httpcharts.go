@@ -160,7 +160,7 @@ func (c *indexCharts) resolved(name string, chosen resolve.Candidate) *resolvedC
 	_, local := c.repo.indexed.(*helmrepo.Directory)
 	picked := &resolvedChart{
 		name: name, version: chosen.Version, digest: chosen.Digest, deprecated: chosen.Deprecated, local: local, time: chosen.Created,
-		entry: []any{c.repo.place, chosen.Name, chosen.Version, chosen.Digest, chosen.URLs, chosen.Created.Format(time.RFC3339Nano)},
+		entry: []any{c.repo.location, chosen.Name, chosen.Version, chosen.Digest, chosen.URLs, chosen.Created.Format(time.RFC3339Nano)},
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return c.archive(ctx, chosen, dst, limit)
 		},
@@ -170,9 +170,9 @@ func (c *indexCharts) resolved(name string, chosen resolve.Candidate) *resolvedC
 		file: archiveName(status.Build{Name: name, Version: chosen.Version}),
 	}
 	picked.id = fmt.Sprintf("%q %q", c.repo.identity, picked.entry)
-	picked.key = blob.Key{Place: c.repo.place, Identity: c.repo.identity, Digest: c.digest(chosen, local)}
+	picked.key = blob.Key{Location: c.repo.location, Identity: c.repo.identity, Digest: c.digest(chosen, local)}
 	if picked.key.Digest == "" {
-		picked.key.Place = fmt.Sprintf("%q", picked.entry)
+		picked.key.Location = fmt.Sprintf("%q", picked.entry)
 	}
 	if len(chosen.URLs) > 0 {
 		picked.url = auth.RedactURL(c.urlOf(chosen.URLs[0]))

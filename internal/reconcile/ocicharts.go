@@ -76,7 +76,7 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
 	}
 	repo.withheld = repo.registry.Withheld(ctx)
-	repo.place = auth.RedactURL(obj.Spec.URL)
+	repo.location = auth.RedactURL(obj.Spec.URL)
 	repo.identity = fmt.Sprintf("%s %s %t", obj.Spec.URL, identity.Key(), obj.Spec.Insecure)
 	if options.Logins != nil {
 		repo.identity += " " + options.Logins.Key()
@@ -165,7 +165,7 @@ func (c *registryCharts) resolved(name string, pinned *oci.Manifest) *resolvedCh
 		url:      pinned.Ref,
 		digest:   pinned.Digest.String(),
 		id:       fmt.Sprintf("%q %q %s", c.repo.identity, name, pinned.Digest),
-		key:      blob.Key{Place: c.repo.place, Identity: c.repo.identity, Digest: pinned.Layer.Digest},
+		key:      blob.Key{Location: c.repo.location, Identity: c.repo.identity, Digest: pinned.Layer.Digest},
 		entry:    []any{pinned.Digest, pinned.Layer.Digest},
 		time:     created,
 		metadata: metadata,

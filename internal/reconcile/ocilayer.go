@@ -114,7 +114,7 @@ func (l *layerTransfer) content(ctx context.Context) (*blob.Blob, error) {
 
 // layerKey names a layer of the artifact.
 func (at *ociArtifact) layerKey(layer *oci.Layer) blob.Key {
-	return blob.Key{Place: at.repo.Repository(), Identity: at.identity, Digest: layer.Digest}
+	return blob.Key{Location: at.repo.Repository(), Identity: at.identity, Digest: layer.Digest}
 }
 
 func (l *layerTransfer) failed() string {

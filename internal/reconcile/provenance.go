@@ -64,7 +64,7 @@ func (r *Reconciler) provenance(ctx context.Context, chosen *resolvedChart, arch
 // provenanceFile returns the provenance file of an archive, or nothing if there is
 // none.
 func (r *Reconciler) provenanceFile(ctx context.Context, chosen *resolvedChart) ([]byte, error) {
-	key := blob.Key{Place: chosen.key.Place + " " + chosen.key.Digest.String() + " provenance", Identity: chosen.key.Identity}
+	key := blob.Key{Location: chosen.key.Location + " " + chosen.key.Digest.String() + " provenance", Identity: chosen.key.Identity}
 	file, err := r.blobs.Get(ctx, key, fetch.MaxProvenanceBytes, func(ctx context.Context, dst fetch.Sink, _ int64) error {
 		return chosen.provenance(ctx, dst)
 	})

@@ -47,8 +47,8 @@ type repository struct {
 	// identity is equal for two repositories that give the same answers, within one
 	// run, and that are waited for as long. It holds no secret, but must not be stored: it means nothing later.
 	identity string
-	// place is where the repository is, for fingerprints. It is redacted.
-	place    string
+	// location is where the repository is, for fingerprints. It is redacted.
+	location string
 	useless  string // what is wrong with a Secret that holds no login
 	withheld error  // the login of the environment that is not used, nil if there is none
 	warnings
@@ -65,7 +65,7 @@ func (repo *repository) newIndex(ctx context.Context, dst fetch.Sink, limit int6
 
 // fingerprint is equal for what was stored from the same place.
 func (repo *repository) fingerprint() string {
-	sum := sha256.Sum256([]byte(repo.place))
+	sum := sha256.Sum256([]byte(repo.location))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -92,8 +92,8 @@ func (r *Reconciler) openDirectory(repo *repository, dir string, archives []stri
 	}
 	opened.Digests, opened.Limits, opened.Archives = r.o.digestPolicy(), r.limits, archives
 	r.closers.add(opened)
-	repo.indexed, repo.place = opened, "directory "+dir
-	repo.identity = strings.Join(append([]string{repo.place}, archives...), "\n")
+	repo.indexed, repo.location = opened, "directory "+dir
+	repo.identity = strings.Join(append([]string{repo.location}, archives...), "\n")
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 	if err != nil {
 		return clientFailure(err)
 	}
-	repo.place = auth.RedactURL(normal)
+	repo.location = auth.RedactURL(normal)
 	repo.identity = fmt.Sprintf("%s %s %t %s", normal, identity.Key(), obj.Spec.PassCredentials, obj.GetTimeout())
 	return nil
 }

@@ -70,12 +70,12 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 		return // its value cannot be known
 	case len(manifest.Variables(text)) > 0:
 		code, hints = finding.UnresolvedVariable, nil
-	case code == finding.MissingValues && errors.As(err, &missing) && missing.Promised:
+	case code == finding.MissingValues && errors.As(err, &missing) && missing.InCluster:
 		return // something in the cluster makes it
 	case errors.As(err, &missing) && missing.Unread:
 		return // the file that cannot be read is the finding
 	case code != finding.MissingSecret || !errors.As(err, &missing):
-	case missing.Promised && !slices.Contains(path, any("verify")):
+	case missing.InCluster && !slices.Contains(path, any("verify")):
 		return // the reference is right; only what is trusted has to be seen
 	case missing.Clue() == "":
 		hints = nil

@@ -24,7 +24,7 @@ type builder struct {
 	kustomizations map[string]*manifest.Object // Kustomizations that were met, by namespace and name
 	waiting        []*flux                     // built, but their variables are not all known
 	found          map[string]*datum           // ConfigMaps and Secrets, by kind, namespace and name
-	promises       map[string]string           // the kinds of what makes Secrets and ConfigMaps in the cluster, by what they make
+	generated      map[string]string           // the kinds of what makes Secrets and ConfigMaps in the cluster, by what they make
 	absent         []absence                   // ConfigMaps and Secrets that were needed and not found
 	objects        []*manifest.Object
 	sources        sources               // that were built
@@ -81,7 +81,7 @@ func (b *builder) plainDirectory(dir string) {
 		return
 	}
 	objects = b.showPlain(r, d, c, objects)
-	b.tellRemote(c)
+	b.warnRemote(c)
 	by := d.object.Pos.File
 	dec := &decrypter{keys: nil}
 	for _, o := range objects {
@@ -167,7 +167,7 @@ func (b *builder) claim(c *closure) {
 	}
 }
 
-func (b *builder) tellRemote(c *closure) {
+func (b *builder) warnRemote(c *closure) {
 	for _, remote := range c.remote {
 		b.partial = true
 		b.warnAt(finding.RemoteResource, remote.in, remote.Error(), "", remote.pos)
@@ -188,7 +188,7 @@ func (b *builder) rest() {
 		}
 		b.plainDirectory(real)
 	}
-	b.settle()
+	b.finishWaiting()
 }
 
 // locate finds the files of a Kustomization. It answers nil and why if they are not to be had.
@@ -310,18 +310,18 @@ func (b *builder) kustomization(o *manifest.Object) {
 		f.objects, err = b.buildDecrypted(f, file, k, replace)
 	}
 	if err != nil {
-		if lost := b.abandon(c); lost || b.touches(c) || !o.Aside {
+		if lost := b.abandon(c); lost || b.touches(c) || !o.ReferenceOnly {
 			b.failed(f, err)
 		}
 		return
 	}
 	b.show(f, c, replace, shown)
-	b.tellRemote(c)
+	b.warnRemote(c)
 	if f.spec.Suspend {
 		b.notice(Notice{Object: o, Text: "suspended: built all the same"})
 	}
 	for _, o := range f.objects {
-		b.promise(o.content)
+		b.addGenerated(o.content)
 	}
 	b.waiting = append(b.waiting, f)
 }
@@ -335,7 +335,7 @@ func (b *builder) admit(o *manifest.Object) error {
 	if err == nil {
 		return nil
 	}
-	if lost := b.lose(o); lost || !o.Aside {
+	if lost := b.lose(o); lost || !o.ReferenceOnly {
 		b.rejections = append(b.rejections, Rejection{o, err})
 	}
 	return err
@@ -399,8 +399,8 @@ func (e *buildError) Excerpt() manifest.Excerpt { return manifest.Excerpt{Pos: e
 func (e *buildError) NotBuilt() bool { return true }
 
 func (b *builder) unbuilt(o *manifest.Object, err error) {
-	_, away := errors.AsType[*elsewhereError](err)
-	if lost := !away && b.lose(o); o.Aside && !lost {
+	_, elsewhere := errors.AsType[*elsewhereError](err)
+	if lost := !elsewhere && b.lose(o); o.ReferenceOnly && !lost {
 		return
 	}
 	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
@@ -449,13 +449,13 @@ func (b *builder) origin(r *repository, fallback string, content map[string]any,
 	}
 	o := manifest.NewBuilt(content, from, pos)
 	o.Secrets = b.o.Secrets
-	o.Built, o.Aside = by, b.passed != nil && !b.concerned[cmp.Or(file, fallback)]
+	o.Built, o.ReferenceOnly = by, b.passed != nil && !b.concerned[cmp.Or(file, fallback)]
 	return o
 }
 
 func (b *builder) fault(o *manifest.Object, err error) {
 	lost := o.Group() == manifest.KustomizeGroup && o.Kind == "Kustomization" && b.lose(o)
-	if o.Aside && !lost {
+	if o.ReferenceOnly && !lost {
 		return
 	}
 	var path []any

@@ -92,11 +92,11 @@ func (c *Cluster) foreign(path string) bool {
 	case c.r.plan.claimed[path]:
 		return true
 	}
-	return !c.holds(path) && slices.ContainsFunc(c.others, func(other *Cluster) bool { return other.holds(path) })
+	return !c.contains(path) && slices.ContainsFunc(c.others, func(other *Cluster) bool { return other.contains(path) })
 }
 
-// holds reports whether a file lies in a directory of the cluster.
-func (c *Cluster) holds(path string) bool {
+// contains reports whether a file lies in a directory of the cluster.
+func (c *Cluster) contains(path string) bool {
 	return slices.ContainsFunc(c.dirs, func(dir string) bool { return inside(dir, path) })
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// tellDependencies warns of dependencies of Kustomizations that no cluster would ever fulfil. They have no influence on
+// warnDependencies warns of dependencies of Kustomizations that no cluster would ever fulfil. They have no influence on
 // what is built.
-func (b *builder) tellDependencies() {
+func (b *builder) warnDependencies() {
 	for _, name := range sortedKeys(b.kustomizations) {
 		o := b.kustomizations[name]
 		for i, on := range dependenciesOf(o) {

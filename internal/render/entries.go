@@ -106,8 +106,8 @@ func (p *plan) begin() {
 		if n.object == nil {
 			continue
 		}
-		if n.away != "" {
-			p.elsewhere = append(p.elsewhere, n.away)
+		if n.pathHere != "" {
+			p.elsewhere = append(p.elsewhere, n.pathHere)
 		}
 		if n.entry || p.callsItself(i) {
 			entries = append(entries, i)

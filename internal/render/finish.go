@@ -18,17 +18,17 @@ import (
 
 // datum is a ConfigMap or a Secret that variables or keys may come from.
 type datum struct {
-	values   map[string]string
-	secret   map[string]bool // those that are not shown
-	sealed   string          // what would decrypt it
-	promised bool            // the cluster has the key
+	values    map[string]string
+	secret    map[string]bool // those that are not shown
+	sealed    string          // what would decrypt it
+	inCluster bool            // the cluster has the key
 }
 
 func datumKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// settle finishes what waits for variables: first those all of whose ConfigMaps and Secrets are there. When all that
+// finishWaiting finishes what waits for variables: first those all of whose ConfigMaps and Secrets are there. When all that
 // are left wait for something, the first goes on with what there is.
-func (b *builder) settle() {
+func (b *builder) finishWaiting() {
 	for len(b.waiting) > 0 {
 		if b.ctx.Err() != nil {
 			b.waiting = nil
@@ -131,7 +131,7 @@ func (d *datum) hidden() map[string][]byte {
 
 func sealedDatum(err error) *datum {
 	if sealed, ok := errors.AsType[*manifest.SealedError](err); ok {
-		return &datum{sealed: sealed.Reason, promised: true}
+		return &datum{sealed: sealed.Reason, inCluster: true}
 	}
 	return &datum{sealed: err.Error()}
 }
@@ -301,7 +301,7 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 	}
 	opened, err := b.decrypted(f, content)
 	if err != nil {
-		b.tellSealed(f, obj)
+		b.warnSealed(f, obj)
 		b.sealedObject(obj, err)
 		return
 	}
@@ -319,7 +319,7 @@ func (b *builder) finishObject(f *flux, o built, v *variables) {
 	obj.Open = v.leaves(s.used)
 	obj.Mute(b.given(s.used))
 	kept, dropped := dropLabels(f, content)
-	b.tellDropped(f, obj, content, dropped)
+	b.warnDropped(f, obj, content, dropped)
 	content = owned(f, kept)
 	if obj.Tainted() || v.hides(s.used) || f.seen != f {
 		visible, _ := dropLabels(f, v.shown(b.ctx, opened, shown))
@@ -430,7 +430,7 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	}
 	switch {
 	case ref && obj.Kind != "ServiceAccount":
-		d := &datum{sealed: obj.Sealed, promised: true}
+		d := &datum{sealed: obj.Sealed, inCluster: true}
 		if obj.Sealed == "" {
 			d = datumOf(content)
 			d.keep(content, obj.Shown(content))
@@ -439,7 +439,7 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	case obj.Group() == manifest.KustomizeGroup && obj.Kind == "Kustomization":
 		b.kustomization(obj)
 	default:
-		b.promise(content)
+		b.addGenerated(content)
 	}
 	if obj.Group() == manifest.SourceGroup {
 		b.sources.add(obj)

@@ -6,9 +6,9 @@ import (
 
 // index finds objects of files by what they are called.
 type index struct {
-	sources sources
-	data    map[string][]placed // ConfigMaps and Secrets, in the order of the input
-	makers  map[string][]placed // what a controller makes them of in the cluster
+	sources    sources
+	data       map[string][]placed // ConfigMaps and Secrets, in the order of the input
+	generators map[string][]placed // what a controller makes them of in the cluster
 }
 
 // placed is an object and the real path of its file.
@@ -18,7 +18,7 @@ type placed struct {
 }
 
 func newIndex(r *Renderer) *index {
-	x := &index{sources: sources{}, data: map[string][]placed{}, makers: map[string][]placed{}}
+	x := &index{sources: sources{}, data: map[string][]placed{}, generators: map[string][]placed{}}
 	for _, path := range r.paths {
 		f := r.byPath[path]
 		for _, o := range f.Objects() {
@@ -30,9 +30,9 @@ func newIndex(r *Renderer) *index {
 				x.data[key] = append(x.data[key], placed{o, path})
 			}
 		}
-		for _, m := range f.Makers() {
-			key := datumKey(m.Makes.Kind, m.Makes.Namespace, m.Makes.Name)
-			x.makers[key] = append(x.makers[key], placed{m.Object, path})
+		for _, m := range f.Generators() {
+			key := datumKey(m.Generates.Kind, m.Generates.Namespace, m.Generates.Name)
+			x.generators[key] = append(x.generators[key], placed{m.Object, path})
 		}
 	}
 	return x

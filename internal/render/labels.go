@@ -41,8 +41,8 @@ func notText(values map[string]any) string {
 	return ""
 }
 
-// tellDropped warns of labels that do not reach the cluster.
-func (b *builder) tellDropped(f *flux, obj *manifest.Object, content map[string]any, fields []string) {
+// warnDropped warns of labels that do not reach the cluster.
+func (b *builder) warnDropped(f *flux, obj *manifest.Object, content map[string]any, fields []string) {
 	meta, _ := content["metadata"].(map[string]any)
 	for _, field := range fields {
 		values, _ := meta[field].(map[string]any)

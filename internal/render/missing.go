@@ -30,16 +30,16 @@ func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum
 	}
 	name := fmt.Sprintf("%s %s/%s", ref.Kind, f.object.Namespace, ref.Name)
 	m := &missingError{ref: ref}
-	switch maker := b.maker(ref.Kind, f.object.Namespace, ref.Name); {
+	switch generator := b.generator(ref.Kind, f.object.Namespace, ref.Name); {
 	case d != nil:
 		m.err, m.hint = errors.New("encrypted with SOPS"), d.sealed+"; or "+set
-		if d.promised {
+		if d.inCluster {
 			m.reason = "it is encrypted with SOPS: " + d.sealed
 		}
 		return m
-	case maker != "":
-		m.reason = maker + " makes it, in the cluster only"
-		m.hint = maker + " makes " + name + " in the cluster only: " + set
+	case generator != "":
+		m.reason = generator + " makes it, in the cluster only"
+		m.hint = generator + " makes " + name + " in the cluster only: " + set
 	default:
 		m.hint = "add the file that holds " + name + " with -f, or " + set
 	}
@@ -47,20 +47,20 @@ func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum
 	return m
 }
 
-// promise remembers what a controller in the cluster makes of an object.
-func (b *builder) promise(content map[string]any) {
+// addGenerated records what a controller in the cluster makes of an object.
+func (b *builder) addGenerated(content map[string]any) {
 	_, kind, _, _ := identify(content)
-	for _, made := range manifest.Promised(content) {
-		b.promises[datumKey(made.Kind, made.Namespace, made.Name)] = kind
+	for _, made := range manifest.GeneratedBy(content) {
+		b.generated[datumKey(made.Kind, made.Namespace, made.Name)] = kind
 	}
 }
 
-// maker is the kind of what makes a Secret or a ConfigMap in the cluster, "" for nothing that is known.
-func (b *builder) maker(kind, namespace, name string) string {
-	if maker := b.promises[datumKey(kind, namespace, name)]; maker != "" {
-		return withArticle(maker)
+// generator is the kind of what makes a Secret or a ConfigMap in the cluster, "" for nothing that is known.
+func (b *builder) generator(kind, namespace, name string) string {
+	if generator := b.generated[datumKey(kind, namespace, name)]; generator != "" {
+		return withArticle(generator)
 	}
-	for _, p := range b.index.makers[datumKey(kind, namespace, name)] {
+	for _, p := range b.index.generators[datumKey(kind, namespace, name)] {
 		if !b.taken(p.path) {
 			return withArticle(p.object.Kind)
 		}
@@ -75,9 +75,9 @@ type absence struct {
 	d    *datum
 }
 
-// tellAbsent warns of the ConfigMaps and Secrets that are not there. Only now it is known what makes them in the cluster: that
+// warnAbsent warns of the ConfigMaps and Secrets that are not there. Only now it is known what makes them in the cluster: that
 // may be an object of a Kustomization further down.
-func (b *builder) tellAbsent() {
+func (b *builder) warnAbsent() {
 	for _, a := range b.absent {
 		ref := a.flux.spec.PostBuild.SubstituteFrom[a.at]
 		missing := b.missing(a.flux, ref, a.d)
@@ -90,9 +90,9 @@ func (b *builder) tellAbsent() {
 	}
 }
 
-// tellSealed warns of a Secret that fails its Kustomization. What nothing here applies may be patched on its way into the
+// warnSealed warns of a Secret that fails its Kustomization. What nothing here applies may be patched on its way into the
 // cluster.
-func (b *builder) tellSealed(f *flux, obj *manifest.Object) {
+func (b *builder) warnSealed(f *flux, obj *manifest.Object) {
 	if f.spec.Decryption != nil || obj.Kind != "Secret" || !strings.HasPrefix(f.object.Built, "Kustomization ") {
 		return
 	}

@@ -50,14 +50,14 @@ func (r *Renderer) concern(nodes []*node) {
 	}
 	for _, n := range nodes {
 		for _, d := range n.claims.dirs {
-			d.object.Aside = !r.concerned[d.file]
+			d.object.ReferenceOnly = !r.concerned[d.file]
 		}
 	}
 }
 
 // concernBuilt does the same for a Kustomization that was built: what it leads to may only be known now.
 func (b *builder) concernBuilt(o *manifest.Object, c *closure) {
-	if b.passed == nil || o.Aside {
+	if b.passed == nil || o.ReferenceOnly {
 		return
 	}
 	if real, err := absolute(o.Pos.File); err != nil || !b.passed[real] {
@@ -65,7 +65,7 @@ func (b *builder) concernBuilt(o *manifest.Object, c *closure) {
 	}
 	maps.Copy(b.concerned, c.files)
 	for _, d := range c.dirs {
-		d.object.Aside = false
+		d.object.ReferenceOnly = false
 	}
 }
 
@@ -102,7 +102,7 @@ func (r *Renderer) idle(nodes []*node) bool {
 		return false
 	}
 	return !slices.ContainsFunc(r.in.Files, func(f *manifest.File) bool {
-		return !f.Aside() && f.Mentions("toolkit.fluxcd.io")
+		return !f.ReferenceOnly() && f.Mentions("toolkit.fluxcd.io")
 	})
 }
 

@@ -24,14 +24,14 @@ type plan struct {
 
 // node is a Kustomization as it lies in a file, or a directory with a kustomization file.
 type node struct {
-	object *manifest.Object
-	file   string // real path of the file that it is in
-	dir    string
-	path   string // of a Kustomization, real; "" if it is not known
-	claims *closure
-	entry  bool   // it is applied by hand, or by the operator
-	home   bool   // its source is this repository
-	away   string // the directory here that a Kustomization from elsewhere would build
+	object   *manifest.Object
+	file     string // real path of the file that it is in
+	dir      string
+	path     string // of a Kustomization, real; "" if it is not known
+	claims   *closure
+	entry    bool   // it is applied by hand, or by the operator
+	home     bool   // its source is this repository
+	pathHere string // the directory here that a Kustomization from elsewhere would build
 }
 
 func (r *Renderer) newPlan() *plan {
@@ -73,14 +73,14 @@ func (r *Renderer) newPlan() *plan {
 func (r *Renderer) nodes() []*node {
 	var nodes []*node
 	add := func(path string, o *manifest.Object, entry bool) {
-		o.Aside = r.passed != nil && !r.passed[path]
+		o.ReferenceOnly = r.passed != nil && !r.passed[path]
 		n := &node{object: o, file: path, claims: newClosure(), entry: entry}
 		f, err := r.locate(o, nil)
 		if f != nil {
 			n.home, n.path = f.source == nil, f.path
 			_, _, _ = f.kustomization(n.claims)
-		} else if _, away := errors.AsType[*elsewhereError](err); away {
-			n.away = r.pathHere(o)
+		} else if _, elsewhere := errors.AsType[*elsewhereError](err); elsewhere {
+			n.pathHere = r.pathHere(o)
 		}
 		nodes = append(nodes, n)
 	}

@@ -126,7 +126,7 @@ type Rejection struct {
 func (c *Cluster) Exhausted() error { return c.r.guard.failure() }
 
 func (b *builder) notice(n Notice) {
-	if n.Object != nil && n.Object.Aside {
+	if n.Object != nil && n.Object.ReferenceOnly {
 		return
 	}
 	if !slices.Contains(b.notices, n) {
@@ -225,10 +225,10 @@ func (r *Renderer) parsed() map[string]*manifest.File {
 	return files
 }
 
-// tellNamespaces warns of plain manifests without a namespace: in a repository this is seldom meant.
-func (b *builder) tellNamespaces(claimed map[*manifest.File]bool) {
+// warnNamespaces warns of plain manifests without a namespace: in a repository this is seldom meant.
+func (b *builder) warnNamespaces(claimed map[*manifest.File]bool) {
 	for _, f := range b.in.Files {
-		if !f.Walked || f.Aside() || claimed[f] {
+		if !f.Walked || f.ReferenceOnly() || claimed[f] {
 			continue
 		}
 		for _, o := range f.Objects() {

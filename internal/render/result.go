@@ -57,7 +57,7 @@ func (c *Cluster) builder() *builder {
 	return &builder{
 		Renderer: c.r, cluster: c, kustomizations: map[string]*manifest.Object{},
 		claimed: map[string]bool{}, spared: map[string]bool{}, abandoned: map[*node]bool{}, superseded: map[int]*manifest.Object{}, lostPaths: map[string]bool{},
-		found: map[string]*datum{}, promises: map[string]string{}, sources: sources{}, unset: map[string]*unsetNote{}, used: map[Source]bool{},
+		found: map[string]*datum{}, generated: map[string]string{}, sources: sources{}, unset: map[string]*unsetNote{}, used: map[Source]bool{},
 	}
 }
 
@@ -69,10 +69,10 @@ func (b *builder) run() {
 	for _, s := range b.cluster.starts {
 		b.start(s)
 	}
-	b.settle()
+	b.finishWaiting()
 	b.rest()
-	b.tellAbsent()
-	b.tellDependencies()
+	b.warnAbsent()
+	b.warnDependencies()
 }
 
 // taken reports whether a file is part of what was built, of another cluster, or of nothing that is applied.
@@ -95,7 +95,7 @@ func (b *builder) build() *manifest.Build {
 		}
 	}
 	if b.in.Kustomized() {
-		b.tellNamespaces(claimed)
+		b.warnNamespaces(claimed)
 	}
 	for _, f := range b.in.Files {
 		if claimed[f] {
@@ -103,7 +103,7 @@ func (b *builder) build() *manifest.Build {
 		}
 		b.openFile(f)
 		for _, o := range f.Objects() {
-			if names := b.emptied[o]; len(names) > 0 && !f.Aside() {
+			if names := b.emptied[o]; len(names) > 0 && !f.ReferenceOnly() {
 				b.empty(o, names, "")
 			}
 		}
@@ -115,8 +115,8 @@ func (b *builder) build() *manifest.Build {
 }
 
 func (b *builder) result(build *manifest.Build) *Result {
-	b.tellUnset()
-	judged := slices.DeleteFunc(b.judged, func(o *manifest.Object) bool { return o.Aside })
+	b.warnUnset()
+	judged := slices.DeleteFunc(b.judged, func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.keyNotices)
 	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: b.partial, used: b.used}
 }

@@ -36,7 +36,7 @@ func (r *Renderer) Unreached() []string {
 	}
 	var names []string
 	for _, path := range r.paths {
-		if f := r.byPath[path]; !f.Aside() && !r.reached[path] && !r.plan.live(path) && !r.plan.away(path) && (len(f.Objects()) > 0 || f.NoObjects() != nil && f.Mentions("toolkit.fluxcd.io")) {
+		if f := r.byPath[path]; !f.ReferenceOnly() && !r.reached[path] && !r.plan.live(path) && !r.plan.sourceElsewhere(path) && (len(f.Objects()) > 0 || f.NoObjects() != nil && f.Mentions("toolkit.fluxcd.io")) {
 			names = append(names, f.Name)
 		}
 	}
@@ -47,8 +47,8 @@ func (r *Renderer) Unreached() []string {
 // applied, or that is said there.
 func (p *plan) live(path string) bool { return !p.known || p.entryFiles[path] }
 
-// away reports whether a file lies at the path of a Kustomization whose source is elsewhere: it may well be applied.
-func (p *plan) away(path string) bool {
+// sourceElsewhere reports whether a file lies at the path of a Kustomization whose source is elsewhere: it may well be applied.
+func (p *plan) sourceElsewhere(path string) bool {
 	return slices.ContainsFunc(p.elsewhere, func(dir string) bool { return inside(dir, path) })
 }
 
@@ -81,7 +81,7 @@ func (r *Renderer) Loose(results []*Result) *Result {
 	}
 	for _, o := range results[0].Objects {
 		c := *o
-		c.Aside = true
+		c.ReferenceOnly = true
 		build.Objects = append(build.Objects, &c)
 	}
 	return &Result{Build: build, used: map[Source]bool{}}

@@ -124,7 +124,7 @@ type unsetNote struct {
 
 // empty takes down the variables of an object that became empty.
 func (b *builder) empty(o *manifest.Object, names []string, hint string) {
-	if o.Aside {
+	if o.ReferenceOnly {
 		return
 	}
 	for _, name := range names {
@@ -150,8 +150,8 @@ func placeOf(o *manifest.Object, name string) []any {
 
 func ofFlux(o *manifest.Object) bool { return strings.HasSuffix(o.Group(), "toolkit.fluxcd.io") }
 
-// tellUnset warns of each variable that became empty, once in a cluster.
-func (b *builder) tellUnset() {
+// warnUnset warns of each variable that became empty, once in a cluster.
+func (b *builder) warnUnset() {
 	for _, name := range slices.Sorted(maps.Keys(b.unset)) {
 		note := b.unset[name]
 		text := fmt.Sprintf("variable ${%s} has no value, and is empty", name)

@@ -115,7 +115,7 @@ func junitCases(run *Run) []*junitCase {
 		}
 	}
 	for _, o := range run.Objects {
-		caseOf(o.Kind, qualified(o.Namespace, o.Name)).settle(o)
+		caseOf(o.Kind, qualified(o.Namespace, o.Name)).addState(o)
 	}
 	return cases
 }
@@ -146,9 +146,9 @@ func (c *junitCase) add(f *finding.Finding) {
 	c.Failures = append(c.Failures, junitProblem{string(f.Code), f.Message, text})
 }
 
-// settle records what the findings do not say: that an object was left alone, not finished, or failed without one of
+// addState records what the findings do not say: that an object was left alone, not finished, or failed without one of
 // them.
-func (c *junitCase) settle(o Object) {
+func (c *junitCase) addState(o Object) {
 	switch {
 	case o.State == StateSuspended:
 		suspended := "suspended"

@@ -27,7 +27,7 @@ type dirSync struct {
 	before *dirSync // of the same directory: a failure is reported once by the system, and must not get lost
 }
 
-// makeDir creates dir and what is missing above it. [names.settle] waits until all of that is durable.
+// makeDir creates dir and what is missing above it. [names.makeDurable] waits until all of that is durable.
 func (n *names) makeDir(root *os.Root, dir string) error {
 	missing, err := missingDirs(root, dir)
 	if err != nil {
@@ -105,8 +105,8 @@ func (n *names) forget(dir string, s *dirSync) {
 	}
 }
 
-// settle makes the names in a directory durable, and those of the directory itself and of all above it.
-func (n *names) settle(v *view, dir string) error {
+// makeDurable makes the names in a directory durable, and those of the directory itself and of all above it.
+func (n *names) makeDurable(v *view, dir string) error {
 	if err := v.in(dir, func(d *os.Root) error { return syncDir(d, ".") }); err != nil {
 		return err
 	}

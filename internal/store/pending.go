@@ -23,7 +23,7 @@ type Artifact struct {
 }
 
 // A Pending is an artifact that is being written, in a temporary file beside its future place. It must end in Commit
-// or Discard. Only one goroutine may use it at a time, but for ReadAt during Settle.
+// or Discard. Only one goroutine may use it at a time, but for ReadAt during Sync.
 type Pending struct {
 	store *Store
 	view  *view
@@ -153,7 +153,7 @@ func (p *Pending) Commit(file, link string) (Artifact, error) {
 		err = p.view.relink(p.key.dir(), file, link)
 	}
 	// Once for both names: what refers to the artifact, the remembered status, is written after it.
-	if err := p.store.names.settle(p.view, p.key.dir()); err != nil {
+	if err := p.store.names.makeDurable(p.view, p.key.dir()); err != nil {
 		return Artifact{}, err
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func (p *Pending) commit(file, link string) (Artifact, error) {
 		Size:           p.Size(),
 		LastUpdateTime: p.store.options.Now().UTC().Truncate(time.Second),
 	}
-	if err := p.Settle(); err != nil {
+	if err := p.Sync(); err != nil {
 		return Artifact{}, err
 	}
 	// Retention goes by this time, and it should be the clock's that the artifact's lastUpdateTime is from. A file
@@ -187,9 +187,9 @@ func (p *Pending) commit(file, link string) (Artifact, error) {
 	return a, nil
 }
 
-// Settle makes the bytes durable, as Commit does first of all: the name must not be durable before them, or a power
+// Sync makes the bytes durable, as Commit does first of all: the name must not be durable before them, or a power
 // failure leaves an artifact that is empty. Other goroutines may read the artifact meanwhile.
-func (p *Pending) Settle() error {
+func (p *Pending) Sync() error {
 	switch {
 	case p.file == nil:
 		return errDone

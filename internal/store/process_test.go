@@ -32,7 +32,7 @@ func runChild(part string) int {
 		"store":      storeForEver,
 		"count":      countUp,
 		"hold":       holdLock,
-		"book":       writeBook,
+		"book":       writeShared,
 		"full":       fillDisk,
 		"unwritable": writeNowhere,
 	}

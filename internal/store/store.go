@@ -61,7 +61,7 @@ type Store struct {
 	options Options
 
 	names   names
-	book    book
+	shared  sharedRecords
 	buffers sync.Pool
 
 	mu    sync.Mutex
@@ -266,7 +266,7 @@ func (s *Store) writeFile(v *view, name string, data []byte) error {
 		_ = v.Remove(temp) // what stays is swept by the next lock
 		return inPlace(name, err)
 	}
-	return s.names.settle(v, path.Dir(name))
+	return s.names.makeDurable(v, path.Dir(name))
 }
 
 func writeTemp(v *view, temp string, data []byte) error {

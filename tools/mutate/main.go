@@ -48,8 +48,8 @@ type options struct {
 	timeout      time.Duration
 }
 
-// A place is a change of a file of a package.
-type place struct {
+// A location is a change of a file of a package.
+type location struct {
 	change
 	pkg, file string
 	source    []byte
@@ -105,14 +105,14 @@ func (o *options) passes(ctx context.Context, verb, overlay string, args ...stri
 }
 
 // places lists the changes of all packages, in the order of their files.
-func (o *options) places(ctx context.Context) ([]place, error) {
+func (o *options) places(ctx context.Context) ([]location, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=Dir,ImportPath,GoFiles"}, o.packages...)...)
 	cmd.Dir, cmd.Stderr = o.dir, os.Stderr
 	text, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
-	var places []place
+	var places []location
 	for d := json.NewDecoder(strings.NewReader(string(text))); d.More(); {
 		var p struct {
 			Dir, ImportPath string
@@ -132,7 +132,7 @@ func (o *options) places(ctx context.Context) ([]place, error) {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 			for _, c := range changes {
-				places = append(places, place{c, p.ImportPath, file, source})
+				places = append(places, location{c, p.ImportPath, file, source})
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func (o *options) places(ctx context.Context) ([]place, error) {
 }
 
 // overlay writes the changed file, and the file that has the go command take it.
-func (p *place) overlay(dir string) (string, error) {
+func (p *location) overlay(dir string) (string, error) {
 	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
 	if err := os.WriteFile(changed, p.apply(p.source), 0o600); err != nil {
 		return "", err
@@ -152,7 +152,7 @@ func (p *place) overlay(dir string) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-func (p *place) describe() string {
+func (p *location) describe() string {
 	line := 1 + strings.Count(string(p.source[:p.from]), "\n")
 	short := func(s string) string {
 		s = strings.Join(strings.Fields(s), " ")

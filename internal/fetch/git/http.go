@@ -32,8 +32,8 @@ type gitHTTP struct {
 	base  *url.URL // where the server has redirected to
 	login *Login
 
-	// own carries the client certificate, away does not.
-	own, away *auth.Pool
+	// own carries the client certificate, foreign does not.
+	own, foreign *auth.Pool
 }
 
 func (c *clone) openHTTP(u *url.URL, login *Login) *gitHTTP {
@@ -42,7 +42,7 @@ func (c *clone) openHTTP(u *url.URL, login *Login) *gitHTTP {
 	home.User, home.Fragment = nil, ""
 	home.Path, home.RawPath = strings.TrimRight(home.Path, "/"), strings.TrimRight(home.RawPath, "/")
 	id := login.reveal().tls
-	h := &gitHTTP{clone: c, home: &home, base: &home, login: login, own: c.connections(id), away: c.connections(id.WithoutCertificate())}
+	h := &gitHTTP{clone: c, home: &home, base: &home, login: login, own: c.connections(id), foreign: c.connections(id.WithoutCertificate())}
 	return h
 }
 
@@ -54,7 +54,7 @@ func (c *clone) connections(id *auth.Identity) *auth.Pool {
 
 func (h *gitHTTP) Close() error {
 	h.own.CloseIdleConnections()
-	h.away.CloseIdleConnections()
+	h.foreign.CloseIdleConnections()
 	return nil
 }
 
@@ -70,13 +70,13 @@ func (h *gitHTTP) Advertise(ctx context.Context) (io.ReadCloser, error) {
 		if answer.StatusCode == http.StatusOK {
 			return h.advertisement(ctx, answer, at)
 		}
-		words := fetch.Snippet(answer)
+		snippet := fetch.Snippet(answer)
 		next, err := fetch.Redirect(answer, at)
 		if err != nil {
 			return nil, err
 		}
 		if next == nil {
-			return nil, h.statusError(answer, words, at)
+			return nil, h.statusError(answer, snippet, at)
 		}
 		at = next
 	}
@@ -149,7 +149,7 @@ func (h *gitHTTP) send(ctx context.Context, method string, u *url.URL, request [
 		r.Header.Set("Content-Type", uploadPackAskType)
 		r.Header.Set("Accept", uploadPackReplyType)
 	}
-	connections := h.away
+	connections := h.foreign
 	if auth.SameOrigin(h.home, u) {
 		h.login.authorize(r)
 		connections = h.own
@@ -171,8 +171,8 @@ func (h *gitHTTP) requestError(ctx context.Context, u *url.URL, err error) error
 }
 
 // statusError has the words that Git has for these.
-func (h *gitHTTP) statusError(answer *http.Response, words []byte, at *url.URL) error {
-	e := fetch.NewStatusError(answer, at.String(), words, func(text string) string {
+func (h *gitHTTP) statusError(answer *http.Response, snippet []byte, at *url.URL) error {
+	e := fetch.NewStatusError(answer, at.String(), snippet, func(text string) string {
 		return auth.ScrubURL(h.scrub(text), at)
 	}, h.clone.client.Config.Now())
 	stranger := !auth.SameOrigin(h.home, at)

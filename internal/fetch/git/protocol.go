@@ -53,12 +53,12 @@ func (r gitReference) commit() plumbing.Hash {
 
 func openGitRemote(ctx context.Context, conn gitConn, scrub func(string) string) (*gitRemote, error) {
 	r := &gitRemote{conn: conn, scrub: scrub, caps: map[string]string{}}
-	words, err := conn.Advertise(ctx)
+	advertisement, err := conn.Advertise(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = words.Close() }()
-	return r, r.readAdvertisement(r.packets(words, maxAdvertisement))
+	defer func() { _ = advertisement.Close() }()
+	return r, r.readAdvertisement(r.packets(advertisement, maxAdvertisement))
 }
 
 func (r *gitRemote) packets(from io.Reader, limit int64) *packetReader {
@@ -168,12 +168,12 @@ func (r *gitRemote) references(ctx context.Context, prefixes ...string) ([]gitRe
 		q.line("ref-prefix " + prefix)
 	}
 	q.flush()
-	words, err := r.conn.Exchange(ctx, q.Bytes())
+	response, err := r.conn.Exchange(ctx, q.Bytes())
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = words.Close() }()
-	return readReferences(r.packets(words, maxAdvertisement), prefixes)
+	defer func() { _ = response.Close() }()
+	return readReferences(r.packets(response, maxAdvertisement), prefixes)
 }
 
 func hasPrefix(name string, prefixes []string) bool {
@@ -192,22 +192,22 @@ func readReferences(p *packetReader, prefixes []string) ([]gitReference, error) 
 		if err != nil || kind == flushPacket {
 			return refs, err
 		}
-		words := strings.Fields(line)
-		if len(words) < 2 {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
 			return nil, errGitProtocol
 		}
-		if words[0] == "unborn" || !hasPrefix(words[1], prefixes) {
+		if fields[0] == "unborn" || !hasPrefix(fields[1], prefixes) {
 			continue
 		}
-		if !plumbing.IsHash(words[0]) {
+		if !plumbing.IsHash(fields[0]) {
 			return nil, errGitProtocol
 		}
-		ref := gitReference{name: words[1], hash: plumbing.NewHash(words[0])}
-		for _, word := range words[2:] {
-			if hash, ok := strings.CutPrefix(word, "peeled:"); ok && plumbing.IsHash(hash) {
+		ref := gitReference{name: fields[1], hash: plumbing.NewHash(fields[0])}
+		for _, field := range fields[2:] {
+			if hash, ok := strings.CutPrefix(field, "peeled:"); ok && plumbing.IsHash(hash) {
 				ref.peeled = plumbing.NewHash(hash)
 			}
-			if target, ok := strings.CutPrefix(word, "symref-target:"); ok {
+			if target, ok := strings.CutPrefix(field, "symref-target:"); ok {
 				ref.target = target
 			}
 		}

@@ -304,11 +304,11 @@ func (s *gitSSH) Exchange(ctx context.Context, request []byte) (io.ReadCloser, e
 
 // again starts upload-pack once more and passes over what it says first.
 func (s *gitSSH) again(ctx context.Context) error {
-	words, err := s.Advertise(ctx)
+	advertisement, err := s.Advertise(ctx)
 	if err != nil {
 		return err
 	}
-	p := &packetReader{from: words, left: maxAdvertisement, scrub: s.clone.options.Login.scrub}
+	p := &packetReader{from: advertisement, left: maxAdvertisement, scrub: s.clone.options.Login.scrub}
 	for {
 		if _, kind, err := p.next(); err != nil || kind == flushPacket {
 			return err

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestSettled shows what becomes of charts that only the full parser can judge, without it reading the rest of the file: one
+// TestUncertainCharts shows what becomes of charts that only the full parser can judge, without it reading the rest of the file: one
 // that is no list is unknown, one that is null has no versions.
-func TestSettled(t *testing.T) {
+func TestUncertainCharts(t *testing.T) {
 	const text = "apiVersion: v1\nentries:\n  gone: !!null ~\n  list: !!seq\n  - {name: list, version: 1.0.0}\n  text: !!str none\n  last:\n  - {name: last, version: 1.0.0}\n"
 	o, err := Scan(strings.NewReader(text))
 	if err != nil {

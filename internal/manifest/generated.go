@@ -60,18 +60,18 @@ var recipes = []recipe{
 	{makes: aSecret, names: []string{"spec.writeConnectionSecretToRef.name"}, namespace: "spec.writeConnectionSecretToRef.namespace"},
 }
 
-// maxPromises bounds what one object may make.
-const maxPromises = 100
+// maxGenerated bounds what one object may make.
+const maxGenerated = 100
 
-// promise is a Secret or a ConfigMap that something in the cluster makes of an object.
-type promise struct {
+// generatedSecret is a Secret or a ConfigMap that something in the cluster makes of an object.
+type generatedSecret struct {
 	by    *Object
-	makes key
+	names key
 }
 
-// promised lists what controllers in the cluster make of an object.
-func promised(o *Object, texts func(path ...string) []string) []promise {
-	var list []promise
+// generatedBy lists what controllers in the cluster make of an object.
+func generatedBy(o *Object, texts func(path ...string) []string) []generatedSecret {
+	var list []generatedSecret
 	for _, r := range recipes {
 		if r.kind != "" && (r.group != o.Group() || r.kind != o.Kind) {
 			continue
@@ -83,8 +83,8 @@ func promised(o *Object, texts func(path ...string) []string) []promise {
 		for _, field := range r.names {
 			names := texts(strings.Split(field, ".")...)
 			for _, name := range names {
-				if len(list) < maxPromises {
-					list = append(list, promise{o, key{"", r.makes, namespace, name + r.suffix}})
+				if len(list) < maxGenerated {
+					list = append(list, generatedSecret{o, key{"", r.makes, namespace, name + r.suffix}})
 				}
 			}
 			if len(names) > 0 {
@@ -95,51 +95,51 @@ func promised(o *Object, texts func(path ...string) []string) []promise {
 	return list
 }
 
-// Made is a Secret or a ConfigMap that a controller in the cluster makes.
-type Made struct{ Kind, Namespace, Name string }
+// Generated is a Secret or a ConfigMap that a controller in the cluster makes.
+type Generated struct{ Kind, Namespace, Name string }
 
-// Promised lists what controllers in the cluster make of an object that was built.
-func Promised(content map[string]any) []Made {
+// GeneratedBy lists what controllers in the cluster make of an object that was built.
+func GeneratedBy(content map[string]any) []Generated {
 	texts := textsOf(content)
 	text := func(path ...string) string { return strings.Join(texts(path...), "") }
 	o := &Object{APIVersion: text("apiVersion"), Kind: text("kind"), Namespace: text("metadata", "namespace"), Name: text("metadata", "name")}
-	var list []Made
-	for _, p := range promised(o, texts) {
-		list = append(list, Made{p.makes.kind, p.makes.namespace, p.makes.name})
+	var list []Generated
+	for _, p := range generatedBy(o, texts) {
+		list = append(list, Generated{p.names.kind, p.names.namespace, p.names.name})
 	}
 	return list
 }
 
-// A Maker is an object of which a controller in the cluster makes something.
-type Maker struct {
-	Object *Object
-	Makes  Made
+// A Generator is an object of which a controller in the cluster makes something.
+type Generator struct {
+	Object    *Object
+	Generates Generated
 }
 
-// Makers lists the objects of a file of which something is made.
-func (f *File) Makers() []Maker {
+// Generators lists the objects of a file of which something is made.
+func (f *File) Generators() []Generator {
 	if f.batch == nil {
 		return nil
 	}
-	var list []Maker
-	for _, p := range f.batch.promises {
-		list = append(list, Maker{p.by, Made{p.makes.kind, p.makes.namespace, p.makes.name}})
+	var list []Generator
+	for _, p := range f.batch.generated {
+		list = append(list, Generator{p.by, Generated{p.names.kind, p.names.namespace, p.names.name}})
 	}
 	return list
 }
 
-// promise remembers what an object of another kind will make.
-func (s *Set) promise(p promise) {
-	if s.promises == nil {
-		s.promises = map[key]*Object{}
+// addGenerated records what an object of another kind will make.
+func (s *Set) addGenerated(p generatedSecret) {
+	if s.generated == nil {
+		s.generated = map[key]*Object{}
 	}
-	s.promises[p.makes] = p.by
+	s.generated[p.names] = p.by
 }
 
-// promisesOf takes up what an object that was built will make.
-func (s *Set) promisesOf(o *Object) {
-	for _, p := range promised(o, textsOf(o.Content)) {
-		s.promise(p)
+// addGeneratedBy records what an object that was built will make.
+func (s *Set) addGeneratedBy(o *Object) {
+	for _, p := range generatedBy(o, textsOf(o.Content)) {
+		s.addGenerated(p)
 	}
 }
 
@@ -194,10 +194,10 @@ func nodeTextsAt(n *yaml.Node, path []string) []string {
 	}
 }
 
-// maker is what makes something in the cluster that is nowhere else, nil for nothing that is known.
-func (s *Set) maker(k key) *Object {
+// generator is what makes something in the cluster that is nowhere else, nil for nothing that is known.
+func (s *Set) generator(k key) *Object {
 	for _, set := range append([]*Set{s}, s.others()...) {
-		if o := set.promises[k]; o != nil {
+		if o := set.generated[k]; o != nil {
 			return o
 		}
 	}

@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	bookName = stateDir + "/book"
+	sharedRecordsFile = stateDir + "/book"
 
-	// maxBook has room for a hundred thousand objects.
-	maxBook = 256 << 20
+	// maxSharedRecords has room for a hundred thousand objects.
+	maxSharedRecords = 256 << 20
 )
 
-// A book is what is remembered of objects that have no artifact: of all of them in one file, because to make files is
+// sharedRecords are what is remembered of objects that have no artifact: of all of them in one file, because to make files is
 // most of what an object costs on many file systems. Nothing in the directory depends on it, so that no lock is needed
 // but to write it. Each line is KIND/NAMESPACE/NAME, a tab and a record.
-type book struct {
+type sharedRecords struct {
 	mu      sync.Mutex
 	open    bool           // records are those of the file
 	records map[Key][]byte // as they were when the file was read
 	changed map[Key][]byte // since then, by this process
 }
 
-// isShared reports whether the key's object has its record in the book.
+// isShared reports whether the key's object has its record in the shared file.
 func (s *Store) isShared(key Key) bool {
 	return slices.ContainsFunc(s.options.Shared, func(kind string) bool { return strings.EqualFold(kind, key.Kind) })
 }
@@ -37,26 +37,26 @@ func (s *Store) isShared(key Key) bool {
 // Load reads what is remembered of objects of the kinds in Options.Shared. An error means that nothing is; it is
 // returned once, here or, without this call, to the first who asks for one of them.
 func (s *Store) Load() error {
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
-	return s.openBook()
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	return s.openShared()
 }
 
 // recallShared returns the record of an object.
 func (s *Store) recallShared(key Key) (*Record, error) {
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
-	if err := s.openBook(); err != nil {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	if err := s.openShared(); err != nil {
 		return nil, err
 	}
-	data, ok := s.book.changed[key]
+	data, ok := s.shared.changed[key]
 	if !ok {
-		data, ok = s.book.records[key]
+		data, ok = s.shared.records[key]
 	}
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", key, fs.ErrNotExist)
 	}
-	return decodeRecord(bookName, data)
+	return decodeRecord(sharedRecordsFile, data)
 }
 
 // rememberShared keeps a record until [Store.Save] writes it.
@@ -66,36 +66,36 @@ func (s *Store) rememberShared(key Key, r *Record) error {
 		return fmt.Errorf("remember %s: %w", key, err)
 	}
 	data = bytes.TrimSuffix(data, []byte("\n"))
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
-	if bytes.Equal(s.book.records[key], data) {
-		delete(s.book.changed, key)
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	if bytes.Equal(s.shared.records[key], data) {
+		delete(s.shared.changed, key)
 		return nil
 	}
-	if s.book.changed == nil {
-		s.book.changed = map[Key][]byte{}
+	if s.shared.changed == nil {
+		s.shared.changed = map[Key][]byte{}
 	}
-	s.book.changed[key] = data
+	s.shared.changed[key] = data
 	return nil
 }
 
 // Save writes what was recorded of objects of the kinds in Options.Shared since the last call, if it is something new.
 // Other processes may have written in the meantime: what they remembered of other objects stays.
 func (s *Store) Save(ctx context.Context) error {
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
-	if len(s.book.changed) == 0 {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	if len(s.shared.changed) == 0 {
 		return nil
 	}
-	err := s.rewrite(ctx, func(records map[Key][]byte) { maps.Copy(records, s.book.changed) })
+	err := s.rewrite(ctx, func(records map[Key][]byte) { maps.Copy(records, s.shared.changed) })
 	if err != nil {
-		return fmt.Errorf("the state of %d objects cannot be recorded: %w", len(s.book.changed), err)
+		return fmt.Errorf("the state of %d objects cannot be recorded: %w", len(s.shared.changed), err)
 	}
-	s.book.changed = nil
+	s.shared.changed = nil
 	return nil
 }
 
-// rewrite changes the file; s.book.mu must be held.
+// rewrite changes the file; s.shared.mu must be held.
 func (s *Store) rewrite(ctx context.Context, change func(map[Key][]byte)) error {
 	root, err := s.created()
 	if err != nil {
@@ -103,34 +103,34 @@ func (s *Store) rewrite(ctx context.Context, change func(map[Key][]byte)) error 
 	}
 	v := newView(root)
 	defer v.close()
-	lock, err := s.waitForLock(ctx, v, bookName+lockSuffix)
+	lock, err := s.waitForLock(ctx, v, sharedRecordsFile+lockSuffix)
 	if err != nil {
-		return fmt.Errorf("lock %s: %w", bookName, err)
+		return fmt.Errorf("lock %s: %w", sharedRecordsFile, err)
 	}
 	defer lock.Close()
-	records, err := v.readBook()
+	records, err := v.readShared()
 	var unusable *RecordError
 	if err != nil && !errors.As(err, &unusable) { // that one is replaced
 		return err
 	}
 	change(records)
-	data, err := encodeBook(records)
+	data, err := encodeShared(records)
 	if err != nil {
 		return err
 	}
-	if err := s.writeFile(v, bookName, data); err != nil {
+	if err := s.writeFile(v, sharedRecordsFile, data); err != nil {
 		return err
 	}
-	s.book.open, s.book.records = true, records
+	s.shared.open, s.shared.records = true, records
 	return nil
 }
 
-// openBook reads the file, once; s.book.mu must be held.
-func (s *Store) openBook() error {
-	if s.book.open {
+// openShared reads the file, once; s.shared.mu must be held.
+func (s *Store) openShared() error {
+	if s.shared.open {
 		return nil
 	}
-	s.book.open = true
+	s.shared.open = true
 	root, err := s.existing()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -140,26 +140,26 @@ func (s *Store) openBook() error {
 	}
 	v := newView(root)
 	defer v.close()
-	s.book.records, err = v.readBook()
+	s.shared.records, err = v.readShared()
 	return err
 }
 
-// sharedKeys lists the objects in the book.
+// sharedKeys lists the objects in the shared file.
 func (s *Store) sharedKeys() ([]Key, error) {
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
-	err := s.openBook()
-	return slices.Collect(maps.Keys(s.book.records)), err
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	err := s.openShared()
+	return slices.Collect(maps.Keys(s.shared.records)), err
 }
 
-// pruneShared takes the objects out of the book that keep does not want.
+// pruneShared takes the objects out of the shared file that keep does not want.
 func (s *Store) pruneShared(ctx context.Context, keep func(Key) bool) (pruned []Key, err error) {
 	keys, err := s.sharedKeys()
 	if err != nil || !slices.ContainsFunc(keys, func(k Key) bool { return !keep(k) }) {
 		return nil, err
 	}
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
 	err = s.rewrite(ctx, func(records map[Key][]byte) {
 		for k := range records {
 			if !keep(k) {
@@ -174,15 +174,15 @@ func (s *Store) pruneShared(ctx context.Context, keep func(Key) bool) (pruned []
 	return pruned, nil
 }
 
-// readBook returns the records of the file, none if there is no file. With a [*RecordError] there are none either.
-func (v *view) readBook() (map[Key][]byte, error) {
+// readShared returns the records of the file, none if there is no file. With a [*RecordError] there are none either.
+func (v *view) readShared() (map[Key][]byte, error) {
 	records := map[Key][]byte{}
-	data, err := v.readState(bookName, maxBook)
+	data, err := v.readState(sharedRecordsFile, maxSharedRecords)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return records, nil
 	case errors.Is(err, errTooLarge), errors.Is(err, errIrregular):
-		return records, &RecordError{bookName, err}
+		return records, &RecordError{sharedRecordsFile, err}
 	case err != nil:
 		return records, err
 	}
@@ -190,14 +190,14 @@ func (v *view) readBook() (map[Key][]byte, error) {
 		name, record, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
 		key, ok := parseKey(string(name))
 		if !ok {
-			return map[Key][]byte{}, &RecordError{bookName, errors.New("a line without an object")}
+			return map[Key][]byte{}, &RecordError{sharedRecordsFile, errors.New("a line without an object")}
 		}
 		records[key] = record
 	}
 	return records, nil
 }
 
-func encodeBook(records map[Key][]byte) ([]byte, error) {
+func encodeShared(records map[Key][]byte) ([]byte, error) {
 	var b bytes.Buffer
 	for _, key := range slices.SortedFunc(maps.Keys(records), compareKeys) {
 		b.WriteString(key.String())
@@ -205,8 +205,8 @@ func encodeBook(records map[Key][]byte) ([]byte, error) {
 		b.Write(records[key])
 		b.WriteByte('\n')
 	}
-	if b.Len() > maxBook {
-		return nil, tooLarge(maxBook)
+	if b.Len() > maxSharedRecords {
+		return nil, tooLarge(maxSharedRecords)
 	}
 	return b.Bytes(), nil
 }

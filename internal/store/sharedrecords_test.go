@@ -25,7 +25,7 @@ func sharing() Options {
 	return o
 }
 
-func newBook(t *testing.T) *Store {
+func newSharedStore(t *testing.T) *Store {
 	t.Helper()
 	return openStore(t, filepath.Join(t.TempDir(), "artifacts"), sharing())
 }
@@ -54,8 +54,8 @@ func wantFingerprint(t *testing.T, s *Store, key Key, want string) {
 	}
 }
 
-func TestBook(t *testing.T) {
-	s := newBook(t)
+func TestSharedRecords(t *testing.T) {
+	s := newSharedStore(t)
 	wantFingerprint(t, s, releaseKey, "")
 	remember(t, s, releaseKey, &Record{Fingerprint: "f1", Object: []byte("{\"a\":\"<&>\u2028\"}"), Failure: "HS001"})
 	remember(t, s, otherKey, &Record{Fingerprint: "o"})
@@ -64,7 +64,7 @@ func TestBook(t *testing.T) {
 	wantFiles(t, s.Dir())
 
 	save(t, s)
-	wantFiles(t, s.Dir(), bookName)
+	wantFiles(t, s.Dir(), sharedRecordsFile)
 	r, err := again(t, s).Recall(Key{"helmrelease", "apps", "podinfo"})
 	if err != nil || r.FormatVersion != 1 || string(r.Object) != "{\"a\":\"<&>\u2028\"}" || r.Failure != "HS001" {
 		t.Errorf("recalled %+v, %v", r, err)
@@ -81,10 +81,10 @@ func TestBook(t *testing.T) {
 }
 
 // The file is written only if there is something new in it.
-func TestBookUnchanged(t *testing.T) {
-	s := newBook(t)
+func TestSharedRecordsUnchanged(t *testing.T) {
+	s := newSharedStore(t)
 	stat := func() os.FileInfo {
-		fi, err := os.Stat(filepath.Join(s.Dir(), bookName))
+		fi, err := os.Stat(filepath.Join(s.Dir(), sharedRecordsFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,8 +110,8 @@ func TestBookUnchanged(t *testing.T) {
 }
 
 // What others wrote since the file was read stays.
-func TestBookOfTwo(t *testing.T) {
-	s := newBook(t)
+func TestSharedRecordsOfTwo(t *testing.T) {
+	s := newSharedStore(t)
 	other := again(t, s)
 	wantFingerprint(t, s, otherKey, "")
 	wantFingerprint(t, other, releaseKey, "")
@@ -125,8 +125,8 @@ func TestBookOfTwo(t *testing.T) {
 }
 
 // An object that an earlier version of the program kept a file of is one object.
-func TestBookAndFile(t *testing.T) {
-	s := newBook(t)
+func TestSharedRecordsAndFile(t *testing.T) {
+	s := newSharedStore(t)
 	old := openStore(t, s.Dir(), testOptions())
 	unlock := lock(t, old, releaseKey)
 	remember(t, old, releaseKey, &Record{Fingerprint: "old"})
@@ -141,11 +141,11 @@ func TestBookAndFile(t *testing.T) {
 	if err != nil || len(pruned) != 1 {
 		t.Errorf("Prune: %v, %v", pruned, err)
 	}
-	wantFiles(t, s.Dir(), bookName)
+	wantFiles(t, s.Dir(), sharedRecordsFile)
 }
 
-func TestPruneBook(t *testing.T) {
-	s := newBook(t)
+func TestPruneSharedRecords(t *testing.T) {
+	s := newSharedStore(t)
 	storeAll(t, s, chartKey)
 	remember(t, s, releaseKey, &Record{Fingerprint: "f"})
 	remember(t, s, otherKey, &Record{Fingerprint: "o"})
@@ -156,7 +156,7 @@ func TestPruneBook(t *testing.T) {
 	if err != nil || !slices.Equal(pruned, []Key{chart, release}) {
 		t.Errorf("Prune: %v, %v", pruned, err)
 	}
-	wantFiles(t, s.Dir(), bookName)
+	wantFiles(t, s.Dir(), sharedRecordsFile)
 	if keys, err := again(t, s).Keys(); err != nil || !slices.Equal(keys, []Key{other}) {
 		t.Errorf("Keys: %v, %v", keys, err)
 	}
@@ -165,7 +165,7 @@ func TestPruneBook(t *testing.T) {
 	}
 }
 
-func TestBookRefuses(t *testing.T) {
+func TestSharedRecordsRefuses(t *testing.T) {
 	good := "helmrelease/apps/other\t{\"formatVersion\":1,\"fingerprint\":\"o\"}\n"
 	for name, tt := range map[string]struct {
 		content string
@@ -175,24 +175,24 @@ func TestBookRefuses(t *testing.T) {
 		"cut off":        {good + "helmrelease/apps/podinfo\t{\"formatVersion\":1,", "o"},
 		"later version":  {good + "helmrelease/apps/podinfo\t{\"formatVersion\":2}\n", "o"},
 		"no object":      {good + "\n", ""},
-		"no book":        {"{}", ""},
+		"no records":     {"{}", ""},
 		"strange object": {good + "helmrelease/../podinfo\t{}\n", ""},
 		"too large":      {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newBook(t)
+			s := newSharedStore(t)
 			remember(t, s, releaseKey, &Record{Fingerprint: "before"})
 			save(t, s)
-			alter(t, s, bookName, tt.content)
+			alter(t, s, sharedRecordsFile, tt.content)
 			s = again(t, s)
 			if name == "too large" {
-				if err := os.Truncate(filepath.Join(s.Dir(), bookName), maxBook+1); err != nil {
+				if err := os.Truncate(filepath.Join(s.Dir(), sharedRecordsFile), maxSharedRecords+1); err != nil {
 					t.Fatal(err)
 				}
 			}
 			_, err := s.Recall(releaseKey)
 			var unusable *RecordError
-			if !errors.As(err, &unusable) || !strings.Contains(err.Error(), bookName) {
+			if !errors.As(err, &unusable) || !strings.Contains(err.Error(), sharedRecordsFile) {
 				t.Fatalf("got %v", err)
 			}
 			wantFingerprint(t, s, otherKey, tt.other) // and no second word about the file
@@ -204,14 +204,14 @@ func TestBookRefuses(t *testing.T) {
 	}
 }
 
-// A link or a directory in the place of the book leads nowhere.
-func TestBookPlanted(t *testing.T) {
+// A link or a directory in the place of the shared file leads nowhere.
+func TestSharedRecordsPlanted(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "target")
 	if err := os.WriteFile(target, []byte("do not touch"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newBook(t)
-	place := filepath.Join(s.Dir(), filepath.FromSlash(bookName))
+	s := newSharedStore(t)
+	place := filepath.Join(s.Dir(), filepath.FromSlash(sharedRecordsFile))
 	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestBookPlanted(t *testing.T) {
 	}
 	remember(t, s, releaseKey, &Record{Fingerprint: "f"})
 	save(t, s)
-	wantFiles(t, s.Dir(), bookName)
+	wantFiles(t, s.Dir(), sharedRecordsFile)
 	if data, err := os.ReadFile(target); string(data) != "do not touch" {
 		t.Errorf("the target is now %q, %v", data, err)
 	}
@@ -236,13 +236,13 @@ func TestBookPlanted(t *testing.T) {
 	}
 	s = again(t, s)
 	remember(t, s, releaseKey, &Record{Fingerprint: "f"})
-	if err := s.Save(t.Context()); err == nil || !strings.Contains(err.Error(), bookName) {
+	if err := s.Save(t.Context()); err == nil || !strings.Contains(err.Error(), sharedRecordsFile) {
 		t.Errorf("Save: %v", err)
 	}
 }
 
-// writeBook remembers objects of its own in turn with other processes.
-func writeBook(s *Store) error {
+// writeShared remembers objects of its own in turn with other processes.
+func writeShared(s *Store) error {
 	seed := os.Getenv(childSeed)
 	for i := range counts {
 		if err := s.Remember(Key{"HelmRelease", "apps", fmt.Sprintf("%s-%d", seed, i)}, &Record{Fingerprint: seed}); err != nil {
@@ -255,7 +255,7 @@ func writeBook(s *Store) error {
 	return nil
 }
 
-func TestBookBetweenProcesses(t *testing.T) {
+func TestSharedRecordsBetweenProcesses(t *testing.T) {
 	const processes = 3
 	dir := t.TempDir()
 	var running []*exec.Cmd

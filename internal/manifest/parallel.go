@@ -20,7 +20,7 @@ type piece struct {
 
 // parse reads the documents of files, several at a time, and sorts what is in them in the order of the input.
 func (l *loader) parse(list []*File) {
-	for p := range ahead(l.pieces(list), piece.prepare) {
+	for p := range inParallel(l.pieces(list), piece.prepare) {
 		switch err := l.ctx.Err(); {
 		case err != nil:
 			l.fail(err)
@@ -102,8 +102,8 @@ func (d *document) tree() (*yaml.Node, error) {
 	return d.parse()
 }
 
-// ahead hands out the items of a sequence in their order, when work is done with each. It works on a few at a time.
-func ahead[T any](items iter.Seq[T], work func(T)) iter.Seq[T] {
+// inParallel hands out the items of a sequence in their order, when work is done with each. It works on a few at a time.
+func inParallel[T any](items iter.Seq[T], work func(T)) iter.Seq[T] {
 	type job struct {
 		item T
 		done chan struct{}

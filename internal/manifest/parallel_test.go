@@ -28,7 +28,7 @@ func TestAhead(t *testing.T) {
 		*i *= 2
 	}
 	var got []int
-	for i := range ahead(iter.Seq[*int](items), work) {
+	for i := range inParallel(iter.Seq[*int](items), work) {
 		got = append(got, *i)
 	}
 	want := make([]int, n)
@@ -40,7 +40,7 @@ func TestAhead(t *testing.T) {
 	}
 
 	given.Store(0)
-	for i := range ahead(iter.Seq[*int](items), work) {
+	for i := range inParallel(iter.Seq[*int](items), work) {
 		if *i == 6 {
 			break
 		}
@@ -48,7 +48,7 @@ func TestAhead(t *testing.T) {
 	if given.Load() == n {
 		t.Error("all items are taken although nobody wants them")
 	}
-	for range ahead(slices.Values([]*int{}), work) {
+	for range inParallel(slices.Values([]*int{}), work) {
 		t.Error("an item of none")
 	}
 }

@@ -42,10 +42,10 @@ func (l *loader) surrounding(name string, passed *files) {
 	if err != nil || !info.Mode().IsRegular() || !l.seen.first(info) {
 		return
 	}
-	f := &File{Name: name, Walked: true, offered: true, aside: !passed.has(info)}
+	f := &File{Name: name, Walked: true, offered: true, referenceOnly: !passed.has(info)}
 	data, err := read(l.ctx, name)
 	switch {
-	case err != nil && f.aside, f.aside && !referable(data):
+	case err != nil && f.referenceOnly, f.referenceOnly && !referable(data):
 	case err != nil:
 		l.fail(err)
 	default:

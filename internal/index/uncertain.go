@@ -11,16 +11,16 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// settle judges what Scan left open. Where the lines of a chart, or of another top-level key, are one pair of a mapping
+// judgeUncertain judges what Scan left open. Where the lines of a chart, or of another top-level key, are one pair of a mapping
 // in the eyes of the full parser too, and the next pair could follow, they mean the same inside the whole file: the parser
 // comes to them in the same state, and leaves them in the same state. Otherwise the whole file has to be parsed.
-func (o *Offsets) settle(r io.ReaderAt) error {
+func (o *Offsets) judgeUncertain(r io.ReaderAt) error {
 	if !o.whole {
-		if err := o.settleRegions(r); err == nil || !errors.Is(err, errNotAlone) {
+		if err := o.judgeRegions(r); err == nil || !errors.Is(err, errNotAlone) {
 			return err
 		}
 	}
-	if done, err := o.settleJSON(r); done {
+	if done, err := o.readAsJSON(r); done {
 		return err
 	}
 	o.layout = layout{whole: true}
@@ -29,8 +29,8 @@ func (o *Offsets) settle(r io.ReaderAt) error {
 	return err
 }
 
-// settleJSON reads JSON that Scan did not take for JSON because of all the white space in front of it.
-func (o *Offsets) settleJSON(r io.ReaderAt) (done bool, err error) {
+// readAsJSON reads JSON that Scan did not take for JSON because of all the white space in front of it.
+func (o *Offsets) readAsJSON(r io.ReaderAt) (done bool, err error) {
 	found, err := scanJSON(newWindow(io.NewSectionReader(r, 0, o.size), windowSize))
 	switch {
 	case err != nil:
@@ -48,7 +48,7 @@ func (o *Offsets) settleJSON(r io.ReaderAt) (done bool, err error) {
 // errNotAlone is a region that cannot be read without the rest of the file.
 var errNotAlone = errors.New("the region does not stand alone")
 
-func (o *Offsets) settleRegions(r io.ReaderAt) error {
+func (o *Offsets) judgeRegions(r io.ReaderAt) error {
 	if len(o.strange) == 0 {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (o *Offsets) settleRegions(r io.ReaderAt) error {
 			return err
 		}
 		if region.chart >= 0 {
-			o.charts[region.chart].settle(value)
+			o.charts[region.chart].setEntries(value)
 		}
 	}
 	if !o.apiVersion {
@@ -72,7 +72,7 @@ func (o *Offsets) settleRegions(r io.ReaderAt) error {
 	return nil
 }
 
-func (c *chart) settle(value *yaml.Node) {
+func (c *chart) setEntries(value *yaml.Node) {
 	value = target(value)
 	switch {
 	case value.Kind == yaml.SequenceNode:
