@@ -74,7 +74,7 @@ func NewCloud(o CloudOptions) *Cloud {
 	return &Cloud{
 		reach: o.Reach,
 		providers: map[string]Provider{
-			"aws":   &awsProvider{client},
+			"aws":   &awsProvider{o},
 			"azure": &azureProvider{client, o.Getenv},
 			"gcp":   &gcpProvider{client, o.Getenv, o.Now},
 		},

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strings"
 	"time"
@@ -45,7 +44,7 @@ func parseECR(host string) (ecrRegistry, bool) {
 
 // awsProvider uses the SDK's default chain: environment keys, AWS_ROLE_ARN with AWS_WEB_IDENTITY_TOKEN_FILE, profiles,
 // the credentials of containers, the instance's role.
-type awsProvider struct{ client *http.Client }
+type awsProvider struct{ options CloudOptions }
 
 var errNoAuthorizationData = errors.New("the registry's answer holds no authorization token")
 
@@ -55,11 +54,11 @@ func (p *awsProvider) Login(ctx context.Context, host string) (Credential, time.
 	if !ok {
 		return Credential{}, time.Time{}, fmt.Errorf("invalid AWS registry: '%s' is not ACCOUNT.dkr.ecr.REGION.amazonaws.com or %s", host, ecrPublic)
 	}
-	options := []func(*config.LoadOptions) error{config.WithRegion(registry.region), config.WithHTTPClient(p.client), containersBy(p.client)}
+	options := []func(*config.LoadOptions) error{config.WithRegion(registry.region)}
 	if registry.fips {
 		options = append(options, config.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	cfg, _, err := loadAWS(ctx, p.options, options...)
 	if err != nil {
 		return Credential{}, time.Time{}, err
 	}

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
 )
 
 const (
@@ -75,17 +73,14 @@ func (s *AWSStorage) keys(ctx context.Context) (AWSKeys, error) {
 	if access, secret := s.env("AWS_ACCESS_KEY_ID"), s.env("AWS_SECRET_ACCESS_KEY"); access != "" && secret != "" {
 		return AWSKeys{Access: access, Secret: secret, Session: s.env("AWS_SESSION_TOKEN")}, nil
 	}
-	failures := keepFailures(cloudClient(s.options))
 	options := []func(*config.LoadOptions) error{
-		config.WithHTTPClient(failures.client),
-		containersBy(failures.client),
 		config.WithRegion(cmp.Or(s.env("AWS_REGION"), s.region, awsDefaultRegion)),
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // retries obey the user's settings
 	}
 	if s.sts != "" {
 		options = append(options, config.WithBaseEndpoint(s.sts))
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	cfg, failures, err := loadAWS(ctx, s.options, options...)
 	if err != nil {
 		return AWSKeys{}, err
 	}
@@ -101,11 +96,6 @@ func (s *AWSStorage) keys(ctx context.Context) (AWSKeys, error) {
 		keys.Expires = found.Expires
 	}
 	return keys, nil
-}
-
-// containersBy has the credentials of a container asked for with this client, which the SDK would make for itself.
-func containersBy(client *http.Client) func(*config.LoadOptions) error {
-	return config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) { o.HTTPClient = client })
 }
 
 var errNoAWSKeys = errors.New("this machine has no identity at AWS")

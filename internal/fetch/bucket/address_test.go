@@ -23,7 +23,6 @@ func TestBucketRegion(t *testing.T) {
 	}
 	t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", file)
 	t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/ci")
-	t.Setenv("AWS_CA_BUNDLE", "")
 	w := fetchtest.NewWorld(t)
 	w.Config.Retries = 0
 	var mu sync.Mutex
