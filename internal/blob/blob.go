@@ -78,8 +78,8 @@ func NewPool(kept int64) *Pool {
 }
 
 // Get returns the bytes with this key, and has them downloaded if no caller in this run has done so. A failure counts
-// for everyone who asks later, unless it was that the caller's context ended. What the download warns of is passed to
-// each caller's context. A failure to write is a *WriteError; one of the comparison with the key's digest is a
+// for everyone who asks later, unless it was that the caller's context ended. What the download warns of, also before it
+// fails, is passed to each caller's context. A failure to write is a *WriteError; one of the comparison with the key's digest is a
 // *digest.MismatchError.
 func (p *Pool) Get(ctx context.Context, key Key, limit int64, get Get) (*Blob, error) {
 	for {
@@ -94,10 +94,12 @@ func (p *Pool) Get(ctx context.Context, key Key, limit int64, get Get) (*Blob, e
 				return nil, context.Cause(ctx)
 			}
 		}
-		if e.err == nil {
+		if !errors.Is(e.err, errGivenUp) {
 			for _, warning := range e.warnings {
 				fetch.Warn(ctx, warning)
 			}
+		}
+		if e.err == nil {
 			return &Blob{File: e.file, leave: sync.OnceFunc(func() { p.leave(e) })}, nil
 		}
 		p.leave(e)

@@ -72,6 +72,10 @@ func (w *warnings) warnEach(code finding.Code, texts []string, path ...any) {
 // collectWarnings collects the warnings of fetches under the context.
 func (w *warnings) collectWarnings(ctx context.Context) context.Context {
 	return fetch.WithWarnings(ctx, func(err error) {
+		if is[*auth.WithheldError](err) {
+			w.warnOnce(warnings{{Code: finding.WithheldLogin, Text: err.Error(), Err: err}})
+			return
+		}
 		code := finding.OddSource
 		if is[*fetch.UncheckedError](err) || is[*fetch.DigestError](err) {
 			code = finding.UncheckedDigest

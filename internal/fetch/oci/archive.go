@@ -131,7 +131,7 @@ func (c *Client) Candidate(ctx context.Context, cand resolve.Candidate, policy f
 	return err
 }
 
-// pinReference opens the registry of a reference, and asks what it names.
+// pinReference opens the registry of a reference, and asks what it names. It warns of a login that is withheld.
 func (c *Client) pinReference(ctx context.Context, ref, version string, o Options) (*Namespace, *Manifest, error) {
 	name, err := parseReference(ref)
 	if err != nil {
@@ -142,6 +142,9 @@ func (c *Client) pinReference(ctx context.Context, ref, version string, o Option
 	name.Reference = ""
 	name.Repository = strings.Trim(strings.TrimSuffix(name.Repository, chart), "/")
 	repo := c.open(name, o)
+	if err := repo.Withheld(ctx); err != nil {
+		fetch.Warn(ctx, err)
+	}
 	var m *Manifest
 	switch {
 	case strings.Contains(reference, ":"):
