@@ -184,7 +184,7 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 		reported: map[*manifest.Object]bool{}, common: c,
 	}
 	a.reportRendered(in)
-	a.reportLinks(in, r.files.OutsideLinks())
+	a.reportLinks(in, r.files.Links())
 	for _, skip := range set.Skips() {
 		a.console.debug(subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
 	}
@@ -324,12 +324,12 @@ func (in *input) kinds() string {
 }
 
 // reportLinks warns of links that were not followed.
-func (a *app) reportLinks(in *input, links []string) {
+func (a *app) reportLinks(in *input, links []manifest.Link) {
 	for _, link := range links {
-		if !in.once("link " + link) {
+		if !in.once("link " + link.Name) {
 			continue
 		}
-		f := reconcile.NewFinding(nil, finding.OutsideLink, "the link leads out of the repository and is not followed", "", manifest.Excerpt{Pos: manifest.Pos{File: link}})
+		f := reconcile.NewFinding(nil, finding.OutsideLink, link.Text(), "", manifest.Excerpt{Pos: manifest.Pos{File: link.Name}})
 		if in.validating {
 			in.found = append(in.found, f)
 			continue

@@ -78,6 +78,9 @@ func (a *app) reportRendered(in *input) {
 	var reported []finding.Finding
 	for _, n := range in.rendered.Notices {
 		f := reconcile.NewFinding(n.Object, n.Code, n.Text, n.Hint, n.Place)
+		if n.Code == finding.OutsideLink && !in.once("link "+n.Place.Pos.File) {
+			continue
+		}
 		at := subject{f.Kind, f.Namespace, f.Name}
 		switch {
 		case n.Debug:

@@ -52,9 +52,9 @@ func inputRules() []Rule {
 		},
 		{
 			Code: OutsideLink, Name: "outside-link", Group: groupInput, Severity: Warning, Lasting: true,
-			Summary:     "A link leads out of the repository and is not followed",
-			Explanation: "What lies outside of the repository, or of the directory that was named where there is no .git above it, is not the repository's to show. source-controller leaves links out, too. A link that is named on the command line is followed.",
-			Fix:         "Put the file itself into the repository, or name the link with -f.",
+			Summary:     "A link is not followed",
+			Explanation: "What lies outside of the repository, or of the directory that was named where there is no .git above it, is not the repository's to show. Nor are links followed to directories that are not read anyway, and below the path of a Kustomization without a kustomization file none are: source-controller leaves links out of its artifacts, so that Flux does not apply what they lead to. A link that is named on the command line is followed.",
+			Fix:         "Put the file itself into the repository, or name what the link leads to with -f.",
 		},
 		{
 			Code: LeftOut, Name: "left-out", Group: groupInput, Severity: Note, Lasting: true,

@@ -219,6 +219,8 @@ func (l *loader) directory(dir string) {
 		switch {
 		case e.IsDir() && l.options.Recursive && !skipDir(e, l.skip):
 			l.directory(name)
+		case isLink(e) && l.options.Recursive && !isManifestName(name):
+			l.linked(dir, name, e)
 		case !e.IsDir() && isManifestName(name) && !l.outside(dir, name, e):
 			l.found(name, true)
 		}

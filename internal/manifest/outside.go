@@ -15,8 +15,24 @@ const maxParents = 100
 type bounds struct {
 	roots map[string]string // of the repositories, by the directories that their files were met in
 	named []string          // real paths of the directories that were named
-	links []string          // that lead out of them, as they were met
+	links []Link            // that are not followed, as they were met
 	met   map[string]bool   // those
+}
+
+// A Link was met and is not followed.
+type Link struct {
+	Name string
+	Out  bool // of the repository; else it leads to what is not read in its place
+
+	real string // what it leads to, of a link to a directory
+}
+
+// Text says what is wrong with it.
+func (l Link) Text() string {
+	if l.Out {
+		return "the link leads out of the repository and is not followed"
+	}
+	return "the link is not followed: Flux leaves links out of what it applies"
 }
 
 func (b *bounds) name(dir string) {
@@ -36,25 +52,42 @@ func (b *bounds) out(dir, name string) bool {
 	if below(real, b.root(dir)) || slices.ContainsFunc(b.named, func(named string) bool { return below(real, named) }) {
 		return false
 	}
-	if !b.met[name] {
-		if b.met == nil {
-			b.met = map[string]bool{}
-		}
-		b.met[name] = true
-		b.links = append(b.links, name)
-	}
+	b.meet(Link{Name: name, Out: true})
 	return true
+}
+
+func (b *bounds) meet(link Link) {
+	if b.met[link.Name] {
+		return
+	}
+	if b.met == nil {
+		b.met = map[string]bool{}
+	}
+	b.met[link.Name] = true
+	b.links = append(b.links, link)
+}
+
+// linked remembers a link to a directory that was met on a walk, which does not go on there.
+func (l *loader) linked(dir, name string, e fs.DirEntry) {
+	if info, err := os.Stat(name); err != nil || !info.IsDir() || strings.HasPrefix(e.Name(), ".") || l.in.bounds.out(dir, name) {
+		return
+	}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		l.in.bounds.meet(Link{Name: name, real: absolutePath(real)})
+	}
 }
 
 // outside reports whether a file that was met in a directory is a link that leads out of the repository, to a file that was
 // not named.
 func (l *loader) outside(dir, name string, e fs.DirEntry) bool {
-	if e.Type()&fs.ModeSymlink == 0 {
+	if !isLink(e) {
 		return false
 	}
 	info, err := os.Stat(name)
 	return err == nil && !l.seen.has(info) && l.in.bounds.out(dir, name)
 }
+
+func isLink(e fs.DirEntry) bool { return e.Type()&fs.ModeSymlink != 0 }
 
 // root is the nearest parent of a directory that Git knows, else the directory.
 func (b *bounds) root(dir string) string {
@@ -96,8 +129,13 @@ func below(path, root string) bool {
 	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// OutsideLinks are the links that were not followed because they lead out of their repository, as they were met.
-func (in *Input) OutsideLinks() []string { return in.bounds.links }
+// Links are the links that were not followed, as they were met: out of their repository, or to directories that are not
+// read by their own name either.
+func (in *Input) Links() []Link {
+	return slices.DeleteFunc(slices.Clone(in.bounds.links), func(l Link) bool {
+		return l.real != "" && slices.ContainsFunc(in.bounds.named, func(named string) bool { return below(l.real, named) })
+	})
+}
 
 // literalDir is the directory of a glob that stands before its first wildcard.
 func literalDir(pattern string) string {

@@ -58,6 +58,8 @@ func (l *loader) walkAway(visit func(name string) error) {
 				return fs.SkipDir
 			case e.IsDir():
 				return nil
+			case isLink(e) && !isManifestName(name):
+				l.linked(dir, name, e)
 			}
 			if isManifestName(name) {
 				if budget--; budget < 0 {

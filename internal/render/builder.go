@@ -317,6 +317,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 	}
 	b.show(f, c, replace, shown)
 	b.warnRemote(c)
+	b.warnLinks(o, c)
 	if f.spec.Suspend {
 		b.notice(Notice{Object: o, Text: "suspended: built all the same"})
 	}

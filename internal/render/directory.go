@@ -224,7 +224,8 @@ type closure struct {
 	files  map[string]bool
 	dirs   []*directory // in the order in which they are met
 	remote []remoteError
-	counts map[string]int // of those that are done with: how many a build of it goes through
+	links  []manifest.Link // that were left out
+	counts map[string]int  // of those that are done with: how many a build of it goes through
 }
 
 // add follows a directory and all that it includes. The error names the way back for a cycle.

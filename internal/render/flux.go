@@ -153,6 +153,10 @@ func (g *generator) entry(path string, e fs.DirEntry, depth int) {
 		g.resource(path)
 		return
 	}
+	if isLink(e) {
+		g.link(path)
+		return
+	}
 	ext := filepath.Ext(path)
 	if ext != ".yaml" && ext != ".yml" || !e.Type().IsRegular() || g.f.repo.ignores(path, false) {
 		return
