@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,24 @@ func TestHelp(t *testing.T) {
 	})
 }
 
+var commandHeadings = regexp.MustCompile(`(?m)^(?:\w+ c|C)ommands(?: for [a-z ]+)?:$`)
+
+// TestHelpColumns measures the help of every command.
+func TestHelpColumns(t *testing.T) {
+	for path := range helpExamples(t) {
+		for line := range strings.Lines(help(t, strings.Fields(path)[1:])) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n >= 100 {
+				t.Errorf("%s --help has a line of %d columns: %s", path, n, line)
+			}
+		}
+	}
+	for _, heading := range []string{"Input", "Selection", "Output", "Credential", "Limit", "Verification"} {
+		if len(section(help(t, []string{"fetch"}), heading+" flags:")) == 0 {
+			t.Errorf("the help of fetch has no group %q", heading+" flags")
+		}
+	}
+}
+
 // exampleCommand is the line of a script for an example. Where its output goes is left out.
 func exampleCommand(t *testing.T, example string) string {
 	t.Helper()
@@ -66,9 +85,11 @@ func helpExamples(t *testing.T) map[string][]string {
 	visit = func(path []string) {
 		text := help(t, path)
 		examples[strings.Join(append([]string{"helmsrc"}, path...), " ")] = section(text, "Examples:")
-		for _, line := range section(text, "Available Commands:") {
-			if name, _, _ := strings.Cut(line, " "); name != "help" {
-				visit(append(path[:len(path):len(path)], name))
+		for _, heading := range commandHeadings.FindAllString(text, -1) {
+			for _, line := range section(text, heading) {
+				if name, _, _ := strings.Cut(line, " "); name != "help" {
+					visit(append(path[:len(path):len(path)], name))
+				}
 			}
 		}
 	}

@@ -17,8 +17,9 @@ import (
 func newExplainCommand(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "explain [CODE...]",
-		Short: "Explain the codes of findings",
+		Use:     "explain [CODE...]",
+		GroupID: groupManifests,
+		Short:   "Explain the codes of findings",
 		Long: `Say why a finding matters and what to do about it, with a manifest that has the
 mistake and one that does not. The code stands in brackets behind a message. With
 no CODE all of them are listed. A name, such as chart-in-url, will do as well.`,

@@ -16,8 +16,9 @@ func newPruneCommand(a *app) *cobra.Command {
 	storage := storeOptions{algorithm: "sha256"}
 	var dryRun bool
 	c := &cobra.Command{
-		Use:   "prune -f FILE...",
-		Short: "Remove artifacts and memory of objects that are not in the input",
+		Use:     "prune -f FILE...",
+		GroupID: groupArtifacts,
+		Short:   "Remove artifacts and memory of objects that are not in the input",
 		Long: `Remove from the artifacts directory everything that belongs to objects which are
 not in the manifests given with -f. Files that helmsrc did not write stay.
 

@@ -25,6 +25,27 @@ func TestReference(t *testing.T) {
 	holdDirectory(t, filepath.Join("..", "man"), manuals)
 }
 
+// TestHelpGroups finds names in the groups of flags that no command has, and flags of fetch in no group.
+func TestHelpGroups(t *testing.T) {
+	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
+	known := map[string]bool{}
+	for _, c := range documented(root) {
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			known[f.Name] = true
+			if c.Name() == "fetch" && f.Name != "help" && groupOf(f.Name) == 0 {
+				t.Errorf("--%s of fetch is in no group", f.Name)
+			}
+		})
+	}
+	for _, g := range flagGroups() {
+		for _, name := range g.names {
+			if !known[name] {
+				t.Errorf("%s: no command has a flag --%s", g.title, name)
+			}
+		}
+	}
+}
+
 // TestHelpIsComplete looks for what the help of every command has to say.
 func TestHelpIsComplete(t *testing.T) {
 	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
@@ -111,7 +132,10 @@ func reference(c *cobra.Command) string {
 			fmt.Fprintf(&b, "| [`%s`](%s.md) | %s |\n", sub.CommandPath(), pageName(sub), sub.Short)
 		}
 	}
-	flagTable(&b, "Flags", c, c.LocalNonPersistentFlags())
+	titles, sets := grouped(c.LocalNonPersistentFlags())
+	for i, set := range sets {
+		flagTable(&b, titles[i], c, set)
+	}
 	if c.HasParent() {
 		fmt.Fprintf(&b, "\nAnd the [flags of all commands](%s.md#flags-of-all-commands).\n", pageName(c.Root()))
 	}
@@ -197,8 +221,16 @@ func manual(c *cobra.Command) string {
 		}
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(sub.Name()), roff(sub.Short))
 	}
-	manualFlags(&b, "OPTIONS", c.LocalNonPersistentFlags())
-	manualFlags(&b, "OPTIONS OF ALL COMMANDS", c.PersistentFlags())
+	heading := ".SH OPTIONS\n"
+	titles, sets := grouped(c.LocalNonPersistentFlags())
+	for i, set := range sets {
+		before := b.Len()
+		manualFlags(&b, heading+".SS "+titles[i]+"\n", set)
+		if b.Len() > before {
+			heading = ""
+		}
+	}
+	manualFlags(&b, ".SH OPTIONS OF ALL COMMANDS\n", c.PersistentFlags())
 	fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(dedented(c.Example)))
 	b.WriteString(".SH ENVIRONMENT\nEvery option has a twin, as it is named above. An option beats its twin, which beats the configuration file\n(.helmsrc.yaml), which beats the default.\n")
 	if c.HasParent() {
@@ -237,7 +269,7 @@ func manualFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 			return
 		}
 		if !begun {
-			b.WriteString(".SH " + title + "\n")
+			b.WriteString(title)
 			begun = true
 		}
 		name, usage := flagTerm(f)

@@ -14,8 +14,9 @@ import (
 func newResolveCommand(a *app) *cobra.Command {
 	o := &passOptions{resolveOnly: true}
 	c := &cobra.Command{
-		Use:   "resolve -f FILE... [[KIND/][NAMESPACE/]NAME...]",
-		Short: "Report which versions the charts resolve to, without fetching them",
+		Use:     "resolve -f FILE... [[KIND/][NAMESPACE/]NAME...]",
+		GroupID: groupCharts,
+		Short:   "Report which versions the charts resolve to, without fetching them",
 		Long: `Do what fetch does up to the point where versions are known. No archive is
 downloaded and nothing is written.
 

@@ -96,6 +96,8 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 	root.SetHelpCommand(newHelpCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
+	root.SetUsageFunc(a.usage)
+	root.AddGroup(commandGroups()...)
 	addConsoleFlags(root.PersistentFlags())
 	addConfigFlags(root.PersistentFlags())
 	root.AddCommand(

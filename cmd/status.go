@@ -19,8 +19,9 @@ func newStatusCommand(a *app) *cobra.Command {
 	var reports reportOptions
 	storage := storeOptions{algorithm: "sha256"}
 	c := &cobra.Command{
-		Use:   "status [-f FILE...] [[KIND/][NAMESPACE/]NAME...]",
-		Short: "Print the recorded status, each artifact checked on disk",
+		Use:     "status [-f FILE...] [[KIND/][NAMESPACE/]NAME...]",
+		GroupID: groupArtifacts,
+		Short:   "Print the recorded status, each artifact checked on disk",
 		Long: `Print what earlier runs left in the artifacts directory: of all objects, or of
 those in the manifests given with -f. Nothing is fetched and nothing is written.
 

@@ -21,8 +21,9 @@ func newValidateCommand(a *app) *cobra.Command {
 	var reports reportOptions
 	var strict, unreached bool
 	c := &cobra.Command{
-		Use:   "validate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
-		Short: "Find mistakes in manifests without a network",
+		Use:     "validate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
+		GroupID: groupManifests,
+		Short:   "Find mistakes in manifests without a network",
 		Long: `Judge the objects as the API server would, look for the sources and Secrets that
 they refer to and for the keys that these must have, and warn of what is
 deprecated or has no effect. No network is used and nothing is written. Directories

@@ -18,8 +18,9 @@ func newValuesCommand(a *app) *cobra.Command {
 	var o inputOptions
 	var w values.WriteOptions
 	c := &cobra.Command{
-		Use:   "values -f FILE... [HelmRelease/][NAMESPACE/]NAME",
-		Short: "Print the values that helm-controller would hand to Helm",
+		Use:     "values -f FILE... [HelmRelease/][NAMESPACE/]NAME",
+		GroupID: groupCharts,
+		Short:   "Print the values that helm-controller would hand to Helm",
 		Long: `Compose the values of one HelmRelease as helm-controller does: those of spec.valuesFrom
 in their order, and those of spec.values over them. What stdout gets is a values file
 for helm. No network is used and nothing is written.

@@ -16,8 +16,9 @@ import (
 func newVerifyCommand(a *app) *cobra.Command {
 	o := &passOptions{resolveOnly: true, verify: true}
 	c := &cobra.Command{
-		Use:   "verify -f FILE... [[KIND/][NAMESPACE/]NAME...]",
-		Short: "Check the signatures of what the charts resolve to, and the stored artifacts",
+		Use:     "verify -f FILE... [[KIND/][NAMESPACE/]NAME...]",
+		GroupID: groupCharts,
+		Short:   "Check the signatures of what the charts resolve to, and the stored artifacts",
 		Long: `Resolve the selected charts, check the signatures that their spec.verify asks
 for, and tell who signed; likewise the commits and tags of the GitRepositories
 with spec.verify. What the artifacts directory holds of the objects is compared

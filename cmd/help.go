@@ -1,0 +1,148 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpColumns is how wide help may become. Where the terminal is narrower, it is that.
+const (
+	helpColumns    = 99
+	minHelpColumns = 40
+)
+
+// The groups of commands, in the order of the help.
+const (
+	groupCharts    = "charts"
+	groupManifests = "manifests"
+	groupArtifacts = "artifacts"
+)
+
+func commandGroups() []*cobra.Group {
+	return []*cobra.Group{
+		{ID: groupCharts, Title: "Commands for charts:"},
+		{ID: groupManifests, Title: "Commands for manifests:"},
+		{ID: groupArtifacts, Title: "Commands for the artifacts directory:"},
+	}
+}
+
+// flagGroup is a group of flags in the help, with the names of those that belong to it.
+type flagGroup struct {
+	title string
+	names []string
+}
+
+// flagGroups are in the order of the help. What no group names comes before them: it is the command's own.
+func flagGroups() []flagGroup {
+	return []flagGroup{
+		{"Input flags", []string{"filename", "recursive", "lookup-dir", "source", "source-dir", "default-namespace", "substitute",
+			"substitute-strict", "flux-version", "no-cross-namespace-refs"}},
+		{"Selection flags", []string{"namespace", "allow-empty"}},
+		{"Output flags", []string{"output", "events", "report", "report-silenced", "no-github", "exit-zero"}},
+		{"Artifact flags", []string{"artifacts-dir", "artifact-digest-algo", "artifact-retention-records", "artifact-retention-ttl",
+			"refresh", "storage-adv-addr"}},
+		{"Credential flags", []string{"ambient-credentials", "allow-private-redirects", "missing-secrets",
+			"registry-config", "repository-config", untrustedFlag}},
+		{"Limit flags", []string{"concurrency", "timeout", "retries", "helm-index-max-size", "helm-chart-max-size",
+			"helm-chart-file-max-size", "helm-chart-max-unpacked-size"}},
+		{"Verification flags", []string{"allow-name-mismatch", "index-digest", "keyring", "require-verification", "trusted-root",
+			"verify-dependencies"}},
+	}
+}
+
+// grouped divides the flags of a set. Groups without flags are left out.
+func grouped(flags *pflag.FlagSet) (titles []string, sets []*pflag.FlagSet) {
+	groups := append([]flagGroup{{title: "Flags"}}, flagGroups()...)
+	for i, g := range groups {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		flags.VisitAll(func(f *pflag.Flag) {
+			if groupOf(f.Name) == i && !f.Hidden {
+				set.AddFlag(f)
+			}
+		})
+		if set.HasFlags() {
+			titles, sets = append(titles, g.title), append(sets, set)
+		}
+	}
+	return titles, sets
+}
+
+// groupOf is the position of a flag's group after that of the flags without one, which is 0.
+func groupOf(flag string) int {
+	return 1 + slices.IndexFunc(flagGroups(), func(g flagGroup) bool { return slices.Contains(g.names, flag) })
+}
+
+// usage prints how a command is used, with its commands and flags in groups.
+func (a *app) usage(c *cobra.Command) error {
+	columns := a.helpColumns()
+	var b strings.Builder
+	b.WriteString("Usage:\n")
+	if c.Runnable() {
+		fmt.Fprintf(&b, "  %s\n", c.UseLine())
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s [command]\n", c.CommandPath())
+	}
+	if c.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.TrimRight(c.Example, "\n"))
+	}
+	if c.HasAvailableSubCommands() {
+		for _, g := range c.Groups() {
+			writeCommands(&b, c, g.Title, g.ID)
+		}
+		title := "Other commands:"
+		if len(c.Groups()) == 0 {
+			title = "Commands:"
+		}
+		writeCommands(&b, c, title, "")
+	}
+	titles, sets := grouped(c.LocalNonPersistentFlags())
+	for i, set := range sets {
+		writeFlags(&b, titles[i], set, columns)
+	}
+	global := c.InheritedFlags()
+	global.AddFlagSet(c.PersistentFlags())
+	if global.HasAvailableFlags() {
+		writeFlags(&b, "Flags of all commands", global, columns)
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more information about a command.\n", c.CommandPath())
+	}
+	_, err := io.WriteString(c.OutOrStderr(), b.String())
+	return err
+}
+
+func writeCommands(b *strings.Builder, c *cobra.Command, title, group string) {
+	for _, sub := range c.Commands() {
+		if sub.GroupID != group || !sub.IsAvailableCommand() && sub.Name() != "help" {
+			continue
+		}
+		if title != "" {
+			fmt.Fprintf(b, "\n%s\n", title)
+			title = ""
+		}
+		fmt.Fprintf(b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
+	}
+}
+
+func writeFlags(b *strings.Builder, title string, flags *pflag.FlagSet, columns int) {
+	fmt.Fprintf(b, "\n%s:\n", title)
+	for line := range strings.Lines(flags.FlagUsagesWrapped(columns)) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+}
+
+// helpColumns is the width of the terminal, within bounds.
+func (a *app) helpColumns() int {
+	if a.env.Terminal != nil {
+		if width, _, ok := a.env.Terminal(); ok {
+			return min(helpColumns, max(minHelpColumns, width-1))
+		}
+	}
+	return helpColumns
+}
