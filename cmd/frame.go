@@ -150,6 +150,12 @@ func (r *liveRow) state(width int, now time.Time) state {
 		return state{text: r.countdown(width, now), waiting: true}
 	}
 	full := width >= fullColumns
+	switch {
+	case r.locked && full:
+		return state{text: waitsForAnother, waiting: true}
+	case r.locked:
+		return state{text: "another helmsrc", waiting: true}
+	}
 	switch speed := humanBytes(r.speed(now)) + "/s"; {
 	case r.done == 0:
 		return state{text: r.elapsed(now)}

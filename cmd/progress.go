@@ -51,6 +51,7 @@ type liveRow struct {
 	samples     []sample
 	waitUntil   time.Time
 	rateLimited bool
+	locked      bool // another process has the object
 }
 
 // sample is how many bytes there were at a time.
@@ -192,4 +193,4 @@ func (r *liveRow) speed(now time.Time) int64 {
 }
 
 // active reports whether something happens in the row. Other rows wait.
-func (r *liveRow) active(now time.Time) bool { return r.done > 0 || r.waitUntil.After(now) }
+func (r *liveRow) active(now time.Time) bool { return r.done > 0 || r.locked || r.waitUntil.After(now) }

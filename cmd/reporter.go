@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // startProgress begins to repaint the live rows, if there are any; the returned
@@ -75,6 +77,22 @@ func (p *progress) Transferred(adm *admission.Admitted, t reconcile.Transfer) {
 		row.transfer(t.Read, t.Total, now)
 		row.waitUntil, row.rateLimited = now.Add(t.Wait), t.RateLimited
 	})
+}
+
+// waitsForAnother is what a run says that waits for a lock.
+const waitsForAnother = "waiting for another helmsrc"
+
+func (p *progress) Waits(adm *admission.Admitted, waits bool) {
+	if live := p.console.live; live != nil {
+		live.update(subjectOf(adm.Object), func(row *liveRow) { row.locked = waits })
+	} else if waits {
+		p.console.info(subjectOf(adm.Object), waitsForAnother+" that works on it")
+	}
+}
+
+// waitsForStore says that a run waits for the artifacts directory as a whole.
+func (a *app) waitsForStore(ctx context.Context) context.Context {
+	return store.OnWait(ctx, func() { a.console.info(subject{}, waitsForAnother+" that works in the artifacts directory") })
 }
 
 func (p *progress) Finished(r *reconcile.Result) {

@@ -111,6 +111,8 @@ type Transfer = fetch.Progress
 type Progress interface {
 	Started(*admission.Admitted)
 	Transferred(*admission.Admitted, Transfer)
+	// Waits is called when another process has had the object for a second, and with false when it has it no more.
+	Waits(adm *admission.Admitted, waits bool)
 	Finished(*Result)
 }
 

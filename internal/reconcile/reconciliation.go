@@ -64,7 +64,7 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 		p.recall()
 		return p.run(ctx)
 	}
-	unlock, err := r.store.Lock(ctx, p.key)
+	unlock, err := r.lock(ctx, p)
 	if err != nil {
 		p.recall()
 		if ctx.Err() != nil {
@@ -78,6 +78,19 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 		p.debugf("unlock: %v", err)
 	}
 	return result
+}
+
+// lock waits for the object of a reconciliation, and reports that another process has it.
+func (r *Reconciler) lock(ctx context.Context, p *reconciliation) (unlock func() error, err error) {
+	waited := false
+	unlock, err = r.store.Lock(store.OnWait(ctx, func() {
+		waited = true
+		r.progress.Waits(p.adm, true)
+	}), p.key)
+	if waited {
+		r.progress.Waits(p.adm, false)
+	}
+	return unlock, err
 }
 
 // begin prepares the reconciliation of an object that was not looked at yet.

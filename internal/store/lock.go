@@ -124,7 +124,7 @@ func (s *Store) look(key Key) (h *holding, done func(), err error) {
 }
 
 func (s *Store) waitForLock(ctx context.Context, v *view, name string) (*os.File, error) {
-	races := 0
+	races, waited := 0, time.Duration(0)
 	for wait := minLockWait; ; wait = min(2*wait, maxLockWait) {
 		f, err := s.tryLockFile(v, name)
 		if f != nil {
@@ -139,6 +139,9 @@ func (s *Store) waitForLock(ctx context.Context, v *view, name string) (*os.File
 		v.forget() // as long as nothing is ours, the directory can be removed
 		if err := pause(ctx, wait); err != nil {
 			return nil, err
+		}
+		if waited += wait; waited >= noticeAfter && waited-wait < noticeAfter {
+			notice(ctx)
 		}
 	}
 }
