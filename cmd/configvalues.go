@@ -283,7 +283,7 @@ func reserved(key string) string {
 		return "hides failures"
 	case "filename", "lookup-dir", "recursive", "namespace", "default-namespace", "source", "source-dir", "output", "events",
 		"artifacts-dir", "storage-adv-addr", "artifact-digest-algo", "artifact-retention-ttl", "artifact-retention-records",
-		"concurrency", "timeout", "retries", "refresh",
+		"concurrency", "timeout", "retries", "refresh", "flat",
 		"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
 		"require-verification", "verify-dependencies", "strict", "no-cross-namespace-refs",
 		"substitute", "flux-version", "dry-run", "report", "report-silenced", "no-github",

@@ -32,7 +32,8 @@ that a retry may help, 130 interrupted.`,
   helmsrc fetch -R -f clusters/ -o table
   helmsrc fetch -f . HelmChart/apps/podinfo
   helmsrc fetch -f apps/podinfo/helmchart.yaml --lookup-dir .
-  helmsrc fetch -f . --source HelmRepository/podinfo=./charts`,
+  helmsrc fetch -f . --source HelmRepository/podinfo=./charts
+  helmsrc fetch -f . --flat charts`,
 	}
 	o.input.add(c.Flags())
 	o.input.addLookup(c.Flags())
@@ -46,6 +47,7 @@ that a retry may help, 130 interrupted.`,
 	o.trust.add(c.Flags())
 	o.trust.addDependencies(c.Flags())
 	o.fetch.addRefresh(c.Flags())
+	o.addFlat(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(a.env); err != nil {
 			return exitUsage, err

@@ -45,7 +45,7 @@ func flagGroups() []flagGroup {
 		{"Selection flags", []string{"namespace", "allow-empty"}},
 		{"Output flags", []string{"output", "events", "report", "report-silenced", "no-github", "exit-zero"}},
 		{"Artifact flags", []string{"artifacts-dir", "artifact-digest-algo", "artifact-retention-records", "artifact-retention-ttl",
-			"refresh", "storage-adv-addr"}},
+			"flat", "refresh", "storage-adv-addr"}},
 		{"Credential flags", []string{"ambient-credentials", "allow-private-redirects", "missing-secrets",
 			"registry-config", "repository-config", untrustedFlag}},
 		{"Limit flags", []string{"concurrency", "timeout", "retries", "helm-index-max-size", "helm-chart-max-size",

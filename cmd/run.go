@@ -28,6 +28,7 @@ type passOptions struct {
 	fetch       fetchOptions
 	trust       trustOptions
 	report      reportOptions
+	flat        string // the directory of plain files
 	resolveOnly bool
 	verify      bool
 }
@@ -39,7 +40,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
 	defer cancel()
-	if err := o.report.check(true); err != nil {
+	if err := errors.Join(o.report.check(true), o.checkFlat()); err != nil {
 		return exitUsage, err
 	}
 	if err := o.checkUntrusted(); err != nil {
@@ -81,8 +82,8 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 	results, forgotten := a.reconcile(ctx, in, st, options)
 	a.reportNotes(in)
+	code := worst(in.code, a.flatten(o, st, results))
 	printed := print(results)
-	code := in.code
 	for _, r := range results {
 		code = worst(code, codeOf(r))
 	}
@@ -129,18 +130,22 @@ func (o *passOptions) outputs() []githubOutput {
 	return []githubOutput{{"artifacts-path", dir}}
 }
 
+func (o *passOptions) limits() reconcile.ChartLimits {
+	return reconcile.ChartLimits{
+		Archive: int64(o.fetch.chartMax), File: int64(o.fetch.chartFileMax), Unpacked: int64(o.fetch.chartUnpackedMax),
+	}
+}
+
 // reconcileOptions are the flags that a run needs to know.
 func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconcile.Options {
 	return reconcile.Options{
-		ResolveOnly: o.resolveOnly,
-		Verify:      o.verify,
-		Refresh:     o.fetch.refresh,
-		Concurrency: o.fetch.concurrency,
-		Retries:     o.fetch.retries,
-		IndexMax:    int64(o.fetch.indexMax),
-		Chart: reconcile.ChartLimits{
-			Archive: int64(o.fetch.chartMax), File: int64(o.fetch.chartFileMax), Unpacked: int64(o.fetch.chartUnpackedMax),
-		},
+		ResolveOnly:       o.resolveOnly,
+		Verify:            o.verify,
+		Refresh:           o.fetch.refresh,
+		Concurrency:       o.fetch.concurrency,
+		Retries:           o.fetch.retries,
+		IndexMax:          int64(o.fetch.indexMax),
+		Chart:             o.limits(),
 		IndexDigest:       o.fetch.indexDigest,
 		AllowNameMismatch: o.fetch.allowNameMismatch,
 		Directories:       directories,

@@ -125,8 +125,8 @@ func runRules() []Rule {
 		{
 			Code: Storage, Name: "storage", Group: groupRun, Severity: Error,
 			Summary:     "The artifacts directory cannot be written or read",
-			Explanation: "The disk is full, the directory belongs to another user, or another run holds the lock.",
-			Fix:         "Check the directory that --artifacts-dir names.",
+			Explanation: "The disk is full, the directory belongs to another user, or another run holds the lock. In the directory of --flat, two charts of one name and version differ.",
+			Fix:         "Check the directory that --artifacts-dir or --flat names.",
 		},
 		{
 			Code: Interrupted, Name: "interrupted", Group: groupRun, Severity: Error,

@@ -1,0 +1,36 @@
+package cmd
+
+import (
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+func (o *passOptions) addFlat(fs *pflag.FlagSet) {
+	fs.StringVar(&o.flat, "flat", "", "`directory` in which the charts are left as NAME-VERSION.tgz, too")
+}
+
+func (o *passOptions) checkFlat() error {
+	if info, err := os.Stat(o.flat); err == nil && !info.IsDir() {
+		return usagef("--flat: %s is not a directory", o.flat)
+	}
+	return nil
+}
+
+// flatten leaves plain files, and returns the exit code that this alone would give.
+func (a *app) flatten(o *passOptions, st *store.Store, results []*reconcile.Result) int {
+	if o.flat == "" {
+		return exitOK
+	}
+	failures := reconcile.Flatten(st, results, o.flat, o.limits())
+	for _, f := range failures {
+		a.console.report(f)
+	}
+	if len(failures) > 0 {
+		return exitFailed
+	}
+	return exitOK
+}

@@ -1,0 +1,223 @@
+package reconcile
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// flatMode is that of plain files, before the umask.
+const flatMode fs.FileMode = 0o666
+
+// A flatFile is a chart that Flatten copies.
+type flatFile struct {
+	name   string // NAME-VERSION.tgz
+	result *Result
+}
+
+// Flatten copies the charts of results that have one in storage into dir, as NAME-VERSION.tgz: those of HelmCharts, and of
+// OCIRepositories that hold a chart. The directory is created; each file appears whole or not at all, one that is there
+// with the same bytes stays as it is, and one with others is replaced. Two charts of one name and version with
+// different bytes are a finding, and neither is copied.
+func Flatten(st *store.Store, results []*Result, dir string, l ChartLimits) []finding.Finding {
+	f := &flattening{store: st, limits: chart.Limits{Archive: l.Archive, File: l.File, Unpacked: l.Unpacked}}
+	files := f.plan(results)
+	if len(files) == 0 {
+		return f.failures
+	}
+	root, err := openFlat(dir)
+	if err != nil {
+		f.fail(nil, err)
+		return f.failures
+	}
+	defer root.Close()
+	for _, file := range files {
+		if err := f.copy(root, file); err != nil {
+			f.fail(file.result.Object.Object, err)
+		}
+	}
+	return f.failures
+}
+
+func openFlat(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, artifactsMode); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(dir)
+}
+
+// artifactsMode is that of the directory, before the umask.
+const artifactsMode fs.FileMode = 0o777
+
+type flattening struct {
+	store    *store.Store
+	limits   chart.Limits
+	failures []finding.Finding
+}
+
+func (f *flattening) fail(obj *manifest.Object, err error) {
+	f.failures = append(f.failures, NewFinding(obj, finding.Storage, fmt.Sprintf("--flat: %v", err), "", manifest.Excerpt{}))
+}
+
+// plan says which files there will be, each once, in the order of the results.
+func (f *flattening) plan(results []*Result) []flatFile {
+	var order []string
+	byName := map[string][]flatFile{}
+	for _, r := range results {
+		name, err := f.nameOf(r)
+		if err != nil {
+			f.fail(r.Object.Object, err)
+		}
+		if name == "" {
+			continue
+		}
+		if byName[name] == nil {
+			order = append(order, name)
+		}
+		byName[name] = append(byName[name], flatFile{name, r})
+	}
+	var files []flatFile
+	for _, name := range order {
+		if !f.conflict(byName[name]) {
+			files = append(files, byName[name][0])
+		}
+	}
+	return files
+}
+
+// nameOf is the file name of the chart that a result has in storage, or empty.
+func (f *flattening) nameOf(r *Result) (string, error) {
+	if r.artifact == nil || r.State != Ready && r.State != Suspended {
+		return "", nil
+	}
+	switch r.Object.Object.Kind {
+	case sourcev1.HelmChartKind:
+		return path.Base(r.artifact.Path), nil
+	case sourcev1.OCIRepositoryKind:
+	default:
+		return "", nil
+	}
+	in, err := f.store.OpenArtifact(r.artifact.Path)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	limits := f.limits
+	limits.Name = path.Base(r.artifact.Path)
+	metadata, _, err := chart.Check(in, limits)
+	if err != nil {
+		return "", nil // manifests, or whatever a registry holds besides charts
+	}
+	return path.Base(metadata.Name) + "-" + path.Base(metadata.Version) + ".tgz", nil
+}
+
+// conflict reports whether the files of one name differ.
+func (f *flattening) conflict(files []flatFile) bool {
+	first := files[0]
+	for _, other := range files[1:] {
+		same, err := f.equal(first.result, other.result)
+		switch {
+		case err != nil:
+			f.fail(other.result.Object.Object, err)
+		case !same:
+			f.failures = append(f.failures, NewFinding(other.result.Object.Object, finding.Storage,
+				fmt.Sprintf("--flat: %s would be this chart and that of %s, and their bytes differ", first.name, first.result.Object.Object),
+				"fetch the two with two runs, each with a directory of its own", manifest.Excerpt{}))
+		}
+		if err != nil || !same {
+			return true
+		}
+	}
+	return false
+}
+
+// equal compares two artifacts, whose digests may be of different algorithms.
+func (f *flattening) equal(a, b *Result) (bool, error) {
+	if a.artifact.Digest == b.artifact.Digest {
+		return true, nil
+	}
+	var sums [2]digest.Digest
+	for i, r := range []*Result{a, b} {
+		in, err := f.store.OpenArtifact(r.artifact.Path)
+		if err != nil {
+			return false, err
+		}
+		sums[i], err = sumOf(in, godigest.SHA256)
+		if err := errors.Join(err, in.Close()); err != nil {
+			return false, err
+		}
+	}
+	return sums[0] == sums[1], nil
+}
+
+func sumOf(r io.Reader, algorithm godigest.Algorithm) (digest.Digest, error) {
+	w := digest.NewWriter(algorithm)
+	_, err := io.Copy(w, r)
+	return w.Digest(), err
+}
+
+// copy writes a file beside its place, compares it with the digest of the artifact, and gives it its name.
+func (f *flattening) copy(root *os.Root, file flatFile) error {
+	want, err := digest.Parse(file.result.artifact.Digest)
+	if err != nil || isThere(root, file.name, want) {
+		return err
+	}
+	in, err := f.store.OpenArtifact(file.result.artifact.Path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	temp := "." + file.name + "." + rand.Text()
+	if err := writeFlat(root, temp, in, want); err != nil {
+		_ = root.Remove(temp) // it may not be there
+		return fmt.Errorf("%s: %w", file.name, err)
+	}
+	if err := root.Rename(temp, file.name); err != nil {
+		_ = root.Remove(temp)
+		return err
+	}
+	return nil
+}
+
+func writeFlat(root *os.Root, name string, in io.Reader, want digest.Digest) error {
+	out, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, flatMode)
+	if err != nil {
+		return err
+	}
+	w := digest.NewWriter(want.Algorithm())
+	_, err = io.Copy(out, io.TeeReader(in, w))
+	if err == nil && w.Digest() != want {
+		err = errors.New("the artifact was altered while it was copied")
+	}
+	if err == nil {
+		err = out.Sync()
+	}
+	return errors.Join(err, out.Close())
+}
+
+// isThere reports whether a regular file has that name and digest.
+func isThere(root *os.Root, name string, want digest.Digest) bool {
+	if fi, err := root.Lstat(name); err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	in, err := root.Open(name)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	got, err := sumOf(in, want.Algorithm())
+	return err == nil && got == want
+}
