@@ -50,8 +50,11 @@ var imports = map[string][]string{
 	"internal/fetch/oci": {"internal/auth", "internal/digest", "internal/fetch", "internal/resolve"},
 
 	"internal/inventory": {"internal/admission", "internal/fetch", "internal/finding", "internal/manifest", "internal/store", "internal/work"},
+	"internal/credential": {
+		"internal/auth", "internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/finding", "internal/manifest",
+	},
 	"internal/reconcile": {
-		"internal/inventory", "internal/work",
+		"internal/credential", "internal/inventory", "internal/work",
 		"internal/admission", "internal/auth", "internal/blob", "internal/chart", "internal/digest", "internal/fetch", "internal/fetch/bucket",
 		"internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci", "internal/file", "internal/finding", "internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree",
 		"internal/values", "internal/verify",

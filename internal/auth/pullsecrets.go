@@ -36,28 +36,31 @@ type pullEntry struct {
 }
 
 // NewPullSecrets reads the Secrets in their order. Those of a type that holds no docker configuration are passed over
-// and reported; if no other is there, the result is nil.
-func NewPullSecrets(secrets []*manifest.Secret) (*PullSecrets, []string, error) {
+// and reported; if no other is there, the result is nil. It is nil as well if there are errors, one for each Secret that
+// cannot be read: [*SecretError], each of a [*RegistrySecretError].
+func NewPullSecrets(secrets []*manifest.Secret) (*PullSecrets, []SecretWarning, []*SecretError) {
 	p := &PullSecrets{}
-	var warnings []string
+	var warnings []SecretWarning
+	var errs []*SecretError
 	parts := []string{"pull"}
 	for _, secret := range secrets {
 		name := secret.Namespace + "/" + secret.Name
 		logins, data, err := pullLogins(secret)
 		switch {
 		case err != nil:
-			return nil, nil, &RegistrySecretError{Reason: fmt.Sprintf("Secret '%s': %v", name, err)}
+			errs = append(errs, &SecretError{Secret: secret, Err: &RegistrySecretError{Reason: fmt.Sprintf("Secret '%s': %v", name, err)}})
+			continue
 		case data == nil:
-			warnings = append(warnings, fmt.Sprintf("Secret '%s' is of type %s, which holds no login to a registry here: the type has to be %s",
-				name, printable(secret.Type), typeDockerConfig))
+			warnings = append(warnings, SecretWarning{Secret: secret, Text: fmt.Sprintf("Secret '%s' is of type %s, which holds no login to a registry here: the type has to be %s",
+				name, printable(secret.Type), typeDockerConfig)})
 			continue
 		}
 		p.names = append(p.names, name)
 		parts = append(parts, secret.Type, string(data))
 		p.add(name, logins)
 	}
-	if p.names == nil {
-		return nil, warnings, nil
+	if errs != nil || p.names == nil {
+		return nil, warnings, errs
 	}
 	// Of keys with the same beginning the longest comes first; of equal ones that of the first Secret.
 	slices.SortStableFunc(p.entries, func(a, b pullEntry) int {

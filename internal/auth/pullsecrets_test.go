@@ -58,9 +58,9 @@ func TestPullSecrets(t *testing.T) {
 		{"the first of two", []*manifest.Secret{dockerCfg(logins("ghcr.io")), dockerSecret(`{"auths": ` + logins("https://ghcr.io") + `}`)}, "ghcr.io", "app", "ghcr.io", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, warnings, err := auth.NewPullSecrets(tt.secrets)
-			if err != nil || p == nil || len(warnings) > 0 {
-				t.Fatal(p, warnings, err)
+			p, warnings, errs := auth.NewPullSecrets(tt.secrets)
+			if errs != nil || p == nil || len(warnings) > 0 {
+				t.Fatal(p, warnings, errs)
 			}
 			login, err := p.Login(t.Context(), tt.host, tt.repository)
 			if err != nil {
@@ -92,9 +92,9 @@ func TestPullSecretsRefused(t *testing.T) {
 		{dockerCfg(`canary`), "Secret 'apps/old': invalid JSON at byte 1"},
 		{dockerCfg(strings.Repeat(" ", 1<<20) + "{}"), "Secret 'apps/old': larger than 1048576 bytes"},
 	} {
-		_, _, err := auth.NewPullSecrets([]*manifest.Secret{tt.secret})
-		if fmt.Sprint(err) != tt.want {
-			t.Errorf("got %v, want %s", err, tt.want)
+		_, _, errs := auth.NewPullSecrets([]*manifest.Secret{tt.secret})
+		if len(errs) != 1 || errs[0].Error() != tt.want || errs[0].Secret != tt.secret {
+			t.Errorf("got %v, want %s", errs, tt.want)
 		}
 	}
 	for config, want := range map[string]string{

@@ -36,39 +36,71 @@ const (
 	typeDockerConfig = "kubernetes.io/dockerconfigjson"
 )
 
-// FromCertificates returns the identity of a source other than a HelmRepository with this Secret in certSecretRef. As
-// those of [FromSecrets], warnings and error hold no values.
-func FromCertificates(cert *manifest.Secret) (*Identity, []string, error) {
+// SecretWarning is something unusual about a Secret that does not keep it from being used. Its text holds no values.
+type SecretWarning struct {
+	Secret *manifest.Secret
+	// Certificates is set if the Secret was read for certSecretRef, and not for a reference to logins.
+	Certificates bool
+	Text         string
+}
+
+func (w SecretWarning) String() string { return w.Text }
+
+// SecretError is a Secret that cannot be used. Its text holds no values.
+type SecretError struct {
+	Secret *manifest.Secret
+	// Certificates is set if the Secret was read for certSecretRef, and not for a reference to logins.
+	Certificates bool
+	Err          error
+}
+
+func (e *SecretError) Error() string { return e.Err.Error() }
+
+func (e *SecretError) Unwrap() error { return e.Err }
+
+// FromCertificates returns the identity of a source other than a HelmRepository with this Secret in certSecretRef. The
+// error is a [*SecretError].
+func FromCertificates(cert *manifest.Secret) (*Identity, []SecretWarning, error) {
 	var s secrets
 	warnings := certTypeWarning(cert)
 	legacy, err := s.readTLS(cert)
 	if err != nil {
-		return nil, warnings, err
+		return nil, aboutCertificates(cert, warnings), &SecretError{cert, true, err}
 	}
-	return newIdentity(s), append(warnings, legacy...), nil
+	return newIdentity(s), aboutCertificates(cert, append(warnings, legacy...)), nil
 }
 
 // FromSecrets returns the identity of a HelmRepository with these Secrets in secretRef and certSecretRef; either may be
-// nil. The rules and the words are source-controller's. No error and no warning holds anything from a Secret's values.
-func FromSecrets(secret, cert *manifest.Secret) (*Identity, []string, error) {
+// nil. The rules and the words are source-controller's. The error is a [*SecretError].
+func FromSecrets(secret, cert *manifest.Secret) (*Identity, []SecretWarning, error) {
 	var s secrets
-	var warnings []string
+	var warnings []SecretWarning
 	if cert != nil {
-		warnings = append(warnings, certTypeWarning(cert)...)
+		warnings = aboutCertificates(cert, certTypeWarning(cert))
 		legacy, err := s.readTLS(cert)
 		if err != nil {
-			return nil, warnings, fmt.Errorf("failed to construct Helm client's TLS config: %w", err)
+			return nil, warnings, &SecretError{cert, true, fmt.Errorf("failed to construct Helm client's TLS config: %w", err)}
 		}
-		warnings = append(warnings, legacy...)
+		warnings = append(warnings, aboutCertificates(cert, legacy)...)
 	}
 	if secret != nil {
 		more, err := s.readSecretRef(secret, cert != nil)
-		warnings = append(warnings, more...)
+		for _, text := range more {
+			warnings = append(warnings, SecretWarning{Secret: secret, Text: text})
+		}
 		if err != nil {
-			return nil, warnings, fmt.Errorf("failed to detect authentication methods: %w", err)
+			return nil, warnings, &SecretError{secret, false, fmt.Errorf("failed to detect authentication methods: %w", err)}
 		}
 	}
 	return newIdentity(s), warnings, nil
+}
+
+func aboutCertificates(cert *manifest.Secret, texts []string) []SecretWarning {
+	var warnings []SecretWarning
+	for _, text := range texts {
+		warnings = append(warnings, SecretWarning{cert, true, text})
+	}
+	return warnings
 }
 
 func certTypeWarning(cert *manifest.Secret) []string {

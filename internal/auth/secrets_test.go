@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,16 +122,27 @@ func TestFromSecrets(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			id, warnings, err := FromSecrets(tt.secret.secret("secret", tt.secretType), tt.cert.secret("cert", tt.certType))
 			if tt.err != "" {
-				if err == nil || err.Error() != tt.err {
+				var broken *SecretError
+				if !errors.As(err, &broken) || err.Error() != tt.err {
 					t.Fatalf("got error %v\nwant %s", err, tt.err)
+				}
+				if about := map[bool]string{true: "cert", false: "secret"}[broken.Certificates]; broken.Secret.Name != about {
+					t.Errorf("the error about %s carries %s", about, broken.Secret.Name)
 				}
 				return
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(warnings, tt.warnings) {
-				t.Errorf("got warnings %q\nwant %q", warnings, tt.warnings)
+			var texts []string
+			for _, w := range warnings {
+				texts = append(texts, w.Text)
+				if about := map[bool]string{true: "cert", false: "secret"}[w.Certificates]; w.Secret.Name != about {
+					t.Errorf("a warning about %s carries %s: %s", about, w.Secret.Name, w.Text)
+				}
+			}
+			if !slices.Equal(texts, tt.warnings) {
+				t.Errorf("got warnings %q\nwant %q", texts, tt.warnings)
 			}
 			if _, _, basic := id.Basic(); basic != tt.basic || id.HasCA() != tt.ca || id.HasCertificate() != tt.pair {
 				t.Errorf("basic %v, CA %v, certificate %v", basic, id.HasCA(), id.HasCertificate())

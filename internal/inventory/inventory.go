@@ -140,15 +140,8 @@ func (inv *Inventory) FindFor(obj *manifest.Object, kind, namespace, name string
 	return adm, err
 }
 
-// Secret returns a Secret of the input.
-func (inv *Inventory) Secret(namespace, name string) (*manifest.Secret, error) {
-	return inv.set.Secret(namespace, name)
-}
-
-// ServiceAccount returns a ServiceAccount of the input.
-func (inv *Inventory) ServiceAccount(namespace, name string) (*manifest.ServiceAccount, error) {
-	return inv.set.ServiceAccount(namespace, name)
-}
+// Set returns the manifests, which references to Secrets, ConfigMaps and ServiceAccounts are looked up in.
+func (inv *Inventory) Set() *manifest.Set { return inv.set }
 
 // RejectedError says that an object is in the input, but the API server would
 // not have stored it. To a controller it does not exist.
@@ -166,11 +159,6 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 // Hint points at the place of the rejected object.
 func (e *RejectedError) Hint() string {
 	return fmt.Sprintf("fix %s %s/%s at %s first", e.Object.Kind, e.Object.Namespace, e.Object.Name, e.Object.Pos)
-}
-
-// ConfigMap looks a ConfigMap up.
-func (inv *Inventory) ConfigMap(namespace, name string) (*manifest.ConfigMap, error) {
-	return inv.set.ConfigMap(namespace, name)
 }
 
 // GroupOf is the API group of a kind that a reference names without one: no two of

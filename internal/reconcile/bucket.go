@@ -7,15 +7,13 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	godigest "github.com/opencontainers/go-digest"
 
-	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/bucket"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -83,7 +81,7 @@ func (p *reconciliation) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (
 	case err != nil:
 		return nil, status.AuthenticationFailed.Wrap(err)
 	case obj.Spec.ServiceAccountName != "":
-		return nil, status.FeatureGateDisabled.Wrap(featureGateError{})
+		return nil, status.FeatureGateDisabled.Wrap(&credential.AccountError{})
 	}
 	p.warnWithheld(bucket.Withheld(p.r.client, o))
 	if current := p.stored(); current != nil {
@@ -118,70 +116,23 @@ func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (bucket.Options, error)
 		Prefix:   obj.Spec.Prefix,
 		Insecure: obj.Spec.Insecure,
 		Ignore:   ignored(obj.Spec.Ignore),
-		Ambient:  r.o.Ambient,
 		Reach:    r.o.Reach,
 		Timeout:  timeoutOf(obj.Spec.Timeout),
 
 		Algorithm: godigest.Algorithm(r.o.DigestAlgorithm),
 	}
 	var err error
-	if o.Login, err = r.bucketLogin(obj); r.forgiven(err) {
-		o.Ambient, err = r.o.MissingSecrets == MissingSecretsAmbient, nil
-	}
-	if err != nil {
+	if o.Login, o.Ambient, err = r.secrets.Bucket(obj); err != nil {
 		return o, err
 	}
-	if o.Identity, err = r.certificates(obj.Namespace, obj.Spec.CertSecretRef); err != nil {
+	if o.Identity, err = r.secrets.BucketCertificates(obj.Namespace, obj.Spec.CertSecretRef); err != nil {
 		return o, err
 	}
-	if o.Proxy, err = r.proxy(obj.Namespace, obj.Spec.ProxySecretRef); err != nil {
+	if o.Proxy, err = r.secrets.Proxy(obj.Namespace, obj.Spec.ProxySecretRef); err != nil {
 		return o, err
 	}
-	o.STS, err = r.bucketSTS(obj)
+	o.STS, err = r.secrets.STS(obj)
 	return o, err
-}
-
-// bucketLogin is what the bucket's Secret says, nil if it names none.
-func (r *Reconciler) bucketLogin(obj *sourcev1.Bucket) (*bucket.Login, error) {
-	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
-	if err != nil || secret == nil {
-		return nil, err
-	}
-	login, err := bucket.NewLogin(obj.Spec.Provider, obj.Spec.Endpoint, secret.Name, secret.Data)
-	return login, withCode(finding.BucketSecret, err)
-}
-
-// certificates are the TLS settings of a certSecretRef, none for no reference.
-func (r *Reconciler) certificates(namespace string, ref *meta.LocalObjectReference) (*auth.Identity, error) {
-	cert, err := r.secret(namespace, ref, "failed to get TLS authentication secret")
-	if err != nil {
-		return nil, err
-	}
-	identity, _, err := identityOf(nil, cert)
-	return identity, err
-}
-
-// bucketSTS is what spec.sts asks for, nil if it is not there.
-func (r *Reconciler) bucketSTS(obj *sourcev1.Bucket) (*bucket.STS, error) {
-	sts := obj.Spec.STS
-	if sts == nil {
-		return nil, nil
-	}
-	secret, err := r.secret(obj.Namespace, sts.SecretRef, "failed to get STS secret")
-	if err != nil {
-		return nil, err
-	}
-	identity, err := r.certificates(obj.Namespace, sts.CertSecretRef)
-	if err != nil {
-		return nil, err
-	}
-	var name string
-	var data map[string][]byte
-	if secret != nil {
-		name, data = secret.Name, secret.Data
-	}
-	made, err := bucket.NewSTS(sts.Provider, sts.Endpoint, name, data, identity)
-	return made, withCode(finding.BucketSecret, err)
 }
 
 // bucketFingerprint is equal for two artifacts with the same files.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
@@ -90,11 +91,11 @@ func integrityCode(err error) finding.Code {
 // inputCode is for mistakes in what was read, which validate finds as well.
 func inputCode(err error) finding.Code {
 	var missing *manifest.NotFoundError
-	var coded *codedError
+	var coded interface{ Code() finding.Code }
 	var duplicate *manifest.DuplicateError
 	switch {
 	case errors.As(err, &coded):
-		return coded.code
+		return coded.Code()
 	case releaseCode(err) != "":
 		return releaseCode(err)
 	case errors.As(err, &duplicate) && duplicate.Kind == "Secret", is[*manifest.SecretError](err):
@@ -103,7 +104,7 @@ func inputCode(err error) finding.Code {
 		return finding.UnusableSource
 	case errors.As(err, &missing) && (missing.Kind == "Secret" || missing.Kind == "ServiceAccount"):
 		return finding.MissingSecret
-	case is[*manifest.ServiceAccountError](err), is[featureGateError](err):
+	case is[*manifest.ServiceAccountError](err), is[*credential.AccountError](err):
 		return finding.ServiceAccount
 	case errors.As(err, &missing):
 		return finding.MissingSource
@@ -127,7 +128,7 @@ func inputCode(err error) finding.Code {
 		return finding.InvalidChartName
 	case is[*fetch.NotSupportedError](err):
 		return finding.NotSupported
-	case is[*providerError](err):
+	case is[*credential.ProviderError](err):
 		return finding.GitSecret
 	}
 	return ""

@@ -37,7 +37,7 @@ func TestCodeOf(t *testing.T) {
 		{"a limit of time", status.Failed.Wrap(Timeout("spec.timeout", 1)), finding.TimedOut},
 		{"a limit of size", status.ChartPullError.Wrap(&fetch.SizeError{}), finding.TooLarge},
 		{"a missing Secret", status.AuthenticationFailed.Wrap(missing), finding.MissingSecret},
-		{"an incomplete login", status.AuthenticationFailed.Wrap(withCode(finding.IncompleteLogin, errors.New("x"))), finding.IncompleteLogin},
+		{"an incomplete login", status.AuthenticationFailed.Wrap(finding.WithCode(finding.IncompleteLogin, errors.New("x"))), finding.IncompleteLogin},
 		{"no match", status.InvalidChartReference.Wrap(&resolve.NoMatchError{}), finding.NoMatch},
 		{"no constraint", status.InvalidChartReference.Wrap(&resolve.ConstraintError{}), finding.MalformedVersion},
 		{"no name", status.InvalidChartReference.Wrap(resolve.ValidateName("X")), finding.InvalidChartName},

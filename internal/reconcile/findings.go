@@ -14,33 +14,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// codedError is an error that only its maker knows the code of.
-type codedError struct {
-	code finding.Code
-	err  error
-}
-
-func (e *codedError) Error() string { return e.err.Error() }
-
-func (e *codedError) Unwrap() error { return e.err }
-
-func withCode(code finding.Code, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &codedError{code, err}
-}
-
-// ofVerification marks the error of a Secret that a verification rests on. Keys are no secret: unless the input says
-// where they come from, it is not known what is trusted.
-func ofVerification(err error) error {
-	var missing *manifest.NotFoundError
-	if errors.As(err, &missing) && missing.Kind == "Secret" && !missing.InCluster {
-		return withCode(finding.MissingKeys, err)
-	}
-	return err
-}
-
 // newFinding is a mistake in an object, at a field of it.
 func newFinding(obj *manifest.Object, code finding.Code, message string, hints []string, path ...any) finding.Finding {
 	f := finding.Finding{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}

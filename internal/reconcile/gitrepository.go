@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
@@ -120,101 +119,33 @@ func (p *reconciliation) gitOptions(obj *sourcev1.GitRepository) (git.Options, e
 		o.Ref = git.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}
 	}
 	var err error
-	if o.Login, err = p.r.gitLogin(obj); err != nil {
+	if o.Login, err = p.r.secrets.Git(obj); err != nil {
 		return o, loginFailure(err)
 	}
-	if o.Proxy, err = p.r.proxy(obj.Namespace, obj.Spec.ProxySecretRef); err != nil {
+	if o.Proxy, err = p.r.secrets.Proxy(obj.Namespace, obj.Spec.ProxySecretRef); err != nil {
 		return o, status.AuthenticationFailed.Wrap(err)
 	}
-	o.Verify, err = p.r.gitVerify(obj)
-	return o, err
-}
-
-// gitLogin is what the repository's Secret says, nil if it names none.
-func (r *Reconciler) gitLogin(obj *sourcev1.GitRepository) (*git.Login, error) {
-	provider := obj.Spec.Provider
-	app := provider == sourcev1.GitProviderGitHub
+	keys, err := p.r.secrets.GitKeys(obj)
 	switch {
-	case app && obj.Spec.SecretRef == nil:
-		return nil, &providerError{text: noAppData, hint: makeAppData, stalled: true}
-	case provider != "" && provider != sourcev1.GitProviderGeneric && !app:
-		return nil, fmt.Errorf("failed to configure authentication options: %w", &fetch.NotSupportedError{What: "provider " + provider + " of a GitRepository"})
+	case err != nil:
+		return o, verificationFailure(err)
+	case obj.Spec.Verification != nil:
+		o.Verify = &git.Verification{Mode: string(obj.Spec.Verification.GetMode()), Keys: keys}
 	}
-	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
-	if !app && r.forgiven(err) {
-		return nil, nil // no program leaves logins for Git that would be used here
-	}
-	if err != nil || secret == nil {
-		return nil, err
-	}
-	name, read := secret.Namespace+"/"+secret.Name, git.NewLogin
-	switch {
-	case app && !git.HasGitHubApp(secret.Data):
-		return nil, &providerError{text: noAppData, hint: makeAppData}
-	case app:
-		read = git.NewGitHubLogin
-	case git.HasGitHubApp(secret.Data):
-		return nil, &providerError{text: "secretRef '" + name + "' has github app data but provider is not set to github", hint: "spec.provider should be github"}
-	}
-	login, err := read(obj.Spec.URL, name, secret.Data)
-	if err != nil {
-		return nil, fmt.Errorf("failed to configure authentication options: %w", err)
-	}
-	return login, nil
+	return o, nil
 }
-
-const (
-	noAppData   = "secretRef with github app data must be specified when provider is set to github"
-	makeAppData = "'flux create secret githubapp' makes such a Secret"
-)
-
-// providerError is a provider that does not fit the Secret.
-type providerError struct {
-	text, hint string
-	stalled    bool
-}
-
-func (e *providerError) Error() string { return e.text }
-
-// Hint says what to do, or is empty.
-func (e *providerError) Hint() string { return e.hint }
 
 // loginFailure attaches the reason to a Secret that cannot be used.
 func loginFailure(err error) error {
 	const reason = status.Reason(sourcev1.InvalidProviderConfigurationReason)
-	var provider *providerError
+	var provider *credential.ProviderError
 	switch {
 	case !errors.As(err, &provider):
 		return status.AuthenticationFailed.Wrap(err)
-	case provider.stalled:
+	case provider.Stalled:
 		return reason.Stall(err)
 	}
 	return reason.Wrap(err)
-}
-
-// proxy is what a proxySecretRef names, nil for no reference.
-func (r *Reconciler) proxy(namespace string, ref *meta.LocalObjectReference) (*fetch.Proxy, error) {
-	secret, err := r.secret(namespace, ref, "failed to get proxy secret")
-	if err != nil || secret == nil {
-		return nil, err
-	}
-	proxy, err := fetch.NewProxy(secret.Namespace+"/"+secret.Name, secret.Data)
-	if err != nil {
-		return nil, withCode(finding.ProxySecret, fmt.Errorf("failed to configure proxy options: %w", err))
-	}
-	return proxy, nil
-}
-
-// gitVerify is what spec.verify asks for, nil if it is not there.
-func (r *Reconciler) gitVerify(obj *sourcev1.GitRepository) (*git.Verification, error) {
-	if obj.Spec.Verification == nil {
-		return nil, nil
-	}
-	secret, err := r.secret(obj.Namespace, &obj.Spec.Verification.SecretRef, "PGP public keys secret error: failed to get secret")
-	if err != nil {
-		return nil, verificationFailure(ofVerification(err))
-	}
-	return &git.Verification{Mode: string(obj.Spec.Verification.GetMode()), Keys: secret.Data}, nil
 }
 
 // gitFailure attaches the reason to what became of a fetch.

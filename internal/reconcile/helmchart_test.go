@@ -12,7 +12,7 @@ import (
 // §12 case 51: a kind of source that admission would not have let through.
 func TestUnsupportedSource(t *testing.T) {
 	t.Parallel()
-	p := &reconciliation{r: &Reconciler{}}
+	p := &reconciliation{}
 	chart := &sourcev1.HelmChart{}
 	chart.Spec.SourceRef.Kind, chart.Spec.SourceRef.Name = "Unsupported", "x"
 	_, err := p.chartSource(t.Context(), chart)

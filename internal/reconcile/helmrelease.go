@@ -136,7 +136,7 @@ func (r *Result) loadable() bool {
 // releaseSource reconciles what the release takes its chart from, and refuses one
 // that is not ready.
 func (p *reconciliation) releaseSource(ctx context.Context, hr *helmv2.HelmRelease) (*Result, error) {
-	adm, err := p.findSource(hr)
+	adm, err := findSource(p.r.inventory, p.adm.Object, hr)
 	if err != nil {
 		return nil, err
 	}
@@ -156,24 +156,24 @@ func (p *reconciliation) releaseSource(ctx context.Context, hr *helmv2.HelmRelea
 }
 
 // findSource finds the object that the release takes its chart from.
-func (p *reconciliation) findSource(hr *helmv2.HelmRelease) (*admission.Admitted, error) {
+func findSource(inv *inventory.Inventory, obj *manifest.Object, hr *helmv2.HelmRelease) (*admission.Admitted, error) {
 	if hr.Spec.Chart != nil {
-		return p.madeChart()
+		return madeChart(inv, obj)
 	}
 	kind, namespace, name := releaseSource(hr)
 	if namespace == "" {
 		namespace = hr.Namespace
 	}
 	if kind == "" { // admission lets an object without a spec pass
-		return nil, requeued(status.ArtifactFailed.Wrap(withCode(finding.BrokenRule, errors.New("invalid Chart reference: either chart or chartRef must be set"))))
+		return nil, requeued(status.ArtifactFailed.Wrap(finding.WithCode(finding.BrokenRule, errors.New("invalid Chart reference: either chart or chartRef must be set"))))
 	}
-	if err := p.r.inventory.Access(hr.Namespace, kind, namespace, name); err != nil {
+	if err := inv.Access(hr.Namespace, kind, namespace, name); err != nil {
 		return nil, status.AccessDenied.Stall(err)
 	}
 	if kind == externalArtifact {
 		return nil, status.AccessDenied.Stall(&gateError{namespace, name})
 	}
-	adm, err := p.r.inventory.FindFor(p.adm.Object, kind, namespace, name)
+	adm, err := inv.FindFor(obj, kind, namespace, name)
 	if err != nil {
 		return nil, noSourceObject(kind, name, err)
 	}
@@ -181,8 +181,8 @@ func (p *reconciliation) findSource(hr *helmv2.HelmRelease) (*admission.Admitted
 }
 
 // madeChart is the HelmChart of a release with a template.
-func (p *reconciliation) madeChart() (*admission.Admitted, error) {
-	d := p.r.inventory.Derivations().Of[p.adm.Object]
+func madeChart(inv *inventory.Inventory, obj *manifest.Object) (*admission.Admitted, error) {
+	d := inv.Derivations().Of[obj]
 	if d == nil { // Of an object that is not in the input
 		return nil, status.ArtifactFailed.Wrap(errors.New("only a HelmRelease of the input has a HelmChart"))
 	}
@@ -193,7 +193,7 @@ func (p *reconciliation) madeChart() (*admission.Admitted, error) {
 	case d.Err != nil:
 		return nil, requeued(status.ArtifactFailed.Wrap(d.Err))
 	}
-	return p.r.inventory.Admit(d.Chart)
+	return inv.Admit(d.Chart)
 }
 
 // gateError is a chart of a kind that helm-controller does not read by default.
@@ -292,7 +292,7 @@ func (p *reconciliation) composeValues(hr *helmv2.HelmRelease) (string, error) {
 	}
 	forgiven := func(err error) { p.debugf("%v", err) }
 	refs, whole := hr.Spec.ValuesFrom, true
-	if policy := p.r.o.MissingSecrets; policy != MissingSecretsFail && policy != "" {
+	if p.r.secrets.Forgiving() {
 		refs = valuesAtHand(p.r.inventory, hr, func(i int, err error) {
 			whole = false
 			p.warnAt(finding.MissingSecret, err.Error(), "spec", "valuesFrom", i, "name")
@@ -320,7 +320,7 @@ func valuesAtHand(inv *inventory.Inventory, hr *helmv2.HelmRelease, absent func(
 		if ref.Kind != "Secret" || ref.Optional {
 			continue
 		}
-		if _, err := inv.Secret(hr.Namespace, ref.Name); is[*manifest.NotFoundError](err) {
+		if _, err := inv.Set().Secret(hr.Namespace, ref.Name); is[*manifest.NotFoundError](err) {
 			absent(i, fmt.Errorf("could not resolve %s: %w", values.Reference{Namespace: hr.Namespace, ValuesReference: ref}, err))
 			refs[i].Optional = true
 		}
@@ -381,13 +381,13 @@ func (*valuesTypeError) Error() string {
 func valuesOf(inv *inventory.Inventory, namespace string) values.Lookup {
 	return func(kind, name string) (map[string][]byte, error) {
 		if kind == "Secret" {
-			secret, err := inv.Secret(namespace, name)
+			secret, err := inv.Set().Secret(namespace, name)
 			if err != nil {
 				return nil, missing(err)
 			}
 			return secret.Data, nil
 		}
-		config, err := inv.ConfigMap(namespace, name)
+		config, err := inv.Set().ConfigMap(namespace, name)
 		if err != nil {
 			return nil, missing(err)
 		}

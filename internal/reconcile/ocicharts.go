@@ -14,7 +14,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -48,26 +47,18 @@ func annotationsOf(annotations map[string]string) map[string]string {
 
 // openRegistry opens an OCI HelmRepository.
 func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) error {
-	cert, err := r.secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
-	if err != nil {
+	login := r.secrets.Registry(obj)
+	repo.warnSecrets(login.Warnings)
+	if err := login.Err(); err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
-	secret, ambient, err := r.loginSecret(obj)
-	if err != nil {
-		return status.AuthenticationFailed.Wrap(err)
-	}
-	identity, odd, err := identityOf(withoutLogin(secret), cert)
-	repo.oddSecrets(cert, odd)
-	if err != nil {
-		return status.AuthenticationFailed.Wrap(err)
-	}
-	options := oci.Options{Identity: identity, Insecure: obj.Spec.Insecure}
+	options := oci.Options{Identity: login.Identity, Insecure: obj.Spec.Insecure}
 	// The URL is judged before the login, which needs its host.
 	unnamed, err := r.registries.Namespace(obj.Spec.URL, options)
 	if err != nil {
 		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
 	}
-	options.Logins, err = r.loginsFor(ctx, obj, unnamed, secret, ambient)
+	options.Logins, err = login.Logins(ctx, unnamed.Host(), unnamed.Route())
 	if err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
@@ -77,22 +68,11 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	}
 	repo.withheld = repo.registry.Withheld(ctx)
 	repo.location = auth.RedactURL(obj.Spec.URL)
-	repo.identity = fmt.Sprintf("%s %s %t", obj.Spec.URL, identity.Key(), obj.Spec.Insecure)
+	repo.identity = fmt.Sprintf("%s %s %t", obj.Spec.URL, login.Identity.Key(), obj.Spec.Insecure)
 	if options.Logins != nil {
 		repo.identity += " " + options.Logins.Key()
 	}
 	return nil
-}
-
-// withoutLogin leaves the TLS settings that a Secret may hold beside a docker
-// configuration, which has its own reader.
-func withoutLogin(secret *manifest.Secret) *manifest.Secret {
-	if secret == nil {
-		return nil
-	}
-	opaque := *secret
-	opaque.Type = "Opaque"
-	return &opaque
 }
 
 // chartKey names a chart, or a version of it, in a registry.
@@ -212,8 +192,8 @@ func (r *Reconciler) registryOptions(repo *repository) oci.Options {
 	switch {
 	case pass && repo.basic != nil:
 		options.Logins = repo.basic
-	case r.o.Ambient:
-		options.Logins = r.logins.ambient()
+	default:
+		options.Logins = r.secrets.Own()
 	}
 	return options
 }

@@ -128,7 +128,7 @@ func (p *reconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIRepo
 	tag := ""
 	if ref := ociRef(obj); ref.Digest != "" {
 		at.digest, err = oci.ParseDigest(ref.Digest)
-		err = withCode(finding.InvalidReference, err)
+		err = finding.WithCode(finding.InvalidReference, err)
 		at.revision, at.shown = at.digest.String(), repo.At(at.digest.String())
 	} else {
 		if tag, err = p.ociTag(ctx, obj, at); err != nil {
@@ -194,7 +194,7 @@ type pinnedTag struct {
 // is needed next.
 func (p *reconciliation) pinTag(ctx context.Context, repo *oci.Repository, tag string) (pinned pinnedTag, err error) {
 	if err := oci.CheckTag(tag); err != nil {
-		return pinned, withCode(finding.InvalidReference, err)
+		return pinned, finding.WithCode(finding.InvalidReference, err)
 	}
 	if p.stored() != nil || p.r.o.ResolveOnly {
 		pinned.digest, err = repo.Digest(ctx, tag)

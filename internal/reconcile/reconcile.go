@@ -17,8 +17,10 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/inventory"
@@ -87,9 +89,9 @@ type Options struct {
 
 // The values of Options.MissingSecrets.
 const (
-	MissingSecretsFail      = "fail"
-	MissingSecretsAmbient   = "ambient"
-	MissingSecretsAnonymous = "anonymous"
+	MissingSecretsFail      = credential.MissingFail
+	MissingSecretsAmbient   = credential.MissingAmbient
+	MissingSecretsAnonymous = credential.MissingAnonymous
 )
 
 // ChartLimits bounds the charts, in bytes.
@@ -190,6 +192,7 @@ func (r *Result) Message() string {
 // Reconciler reconciles the objects of one run. It is safe for many goroutines.
 type Reconciler struct {
 	inventory  *inventory.Inventory
+	secrets    *credential.Reader
 	store      *store.Store
 	client     *fetch.Client
 	registries *oci.Client // shares client
@@ -219,7 +222,6 @@ type Reconciler struct {
 	trees    work.Memo[store.Key, *sourceTree] // of Git repositories and buckets
 	unpacked work.Memo[store.Key, *os.Root]    // of those that were unpacked
 
-	logins  logins
 	closers closers
 	temp    store.Scratch // for what goes when the run ends
 }
@@ -233,17 +235,27 @@ func New(inv *inventory.Inventory, st *store.Store, e Edges, o Options) *Reconci
 	reading := sync.OnceValue(registries.Reading)
 	return &Reconciler{
 		inventory:  inv,
+		secrets:    credential.NewReader(inv.Set(), secretOptions(e, o)),
 		store:      st,
 		client:     client,
 		registries: registries,
 		now:        e.Now,
 		getenv:     e.Getenv,
-		logins:     newLogins(e, o),
 		reading:    reading,
 		blobs:      blob.NewPool(0),
 		trust:      sync.OnceValue(newTrust(o, reading)),
 		o:          o,
 		limits:     chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
+	}
+}
+
+func secretOptions(e Edges, o Options) credential.Options {
+	return credential.Options{
+		Missing:          o.MissingSecrets,
+		Ambient:          o.Ambient,
+		Own:              auth.AmbientOptions{Getenv: e.Getenv, RegistryConfig: o.RegistryConfig, Reach: o.Reach},
+		Machine:          auth.CloudOptions{Dial: e.Dial, Getenv: e.Getenv, Now: e.Now, Reach: o.Reach},
+		RepositoryConfig: o.RepositoryConfig,
 	}
 }
 

@@ -416,7 +416,7 @@ func (p *reconciliation) tolerateLink(err error) error {
 // depend on where the directory is served, and are never stored.
 func (p *reconciliation) finish() *Result {
 	p.result.artifact = *p.f.artifact
-	p.r.setURLs(p.f, p.kind.link)
+	addresses{p.r.store.Dir(), p.r.o.AdvertisedAddress}.fill(p.f, p.kind.link)
 	m, err := status.Map(p.f.all)
 	if err != nil {
 		p.debugf("status: %v", err)

@@ -61,27 +61,33 @@ func (p *reconciliation) withoutURLs() (restore func()) {
 	return func() { *p.f.artifact = artifact }
 }
 
-// setURLs fills in where the artifact and the link to the newest one can be
+// addresses say where the artifacts directory is served.
+type addresses struct {
+	directory  string
+	advertised string // see Options.AdvertisedAddress
+}
+
+// fill writes down where the artifact and the link to the newest one can be
 // reached.
-func (r *Reconciler) setURLs(f fields, link string) {
+func (a addresses) fill(f fields, link string) {
 	artifact := *f.artifact
 	if artifact == nil {
 		return
 	}
 	artifact = artifact.DeepCopy()
-	artifact.URL = r.urlOf(artifact.Path)
+	artifact.URL = a.urlOf(artifact.Path)
 	*f.artifact = artifact
 	if f.url != nil && link != "" {
-		*f.url = r.urlOf(path.Join(path.Dir(artifact.Path), link))
+		*f.url = a.urlOf(path.Join(path.Dir(artifact.Path), link))
 	}
 }
 
 // urlOf is the URL of a path in the artifacts directory. As source-controller
 // does, it writes a "+" as it is.
-func (r *Reconciler) urlOf(artifact string) string {
-	address := r.o.AdvertisedAddress
+func (a addresses) urlOf(artifact string) string {
+	address := a.advertised
 	if address == "" {
-		return (&url.URL{Scheme: "file", Path: path.Join(slashed(r.store.Dir()), artifact)}).String()
+		return (&url.URL{Scheme: "file", Path: path.Join(slashed(a.directory), artifact)}).String()
 	}
 	if !strings.Contains(address, "://") {
 		address = "http://" + address

@@ -23,7 +23,7 @@ import (
 // artifact checked on disk at the time that now gives. Nothing is changed. Records that cannot
 // be read are reported as errors.
 func Remembered(st *store.Store, advertised string, now func() time.Time) ([]*Result, []error) {
-	r := &Reconciler{store: st, now: now, o: Options{AdvertisedAddress: advertised}}
+	at := addresses{st.Dir(), advertised}
 	var results []*Result
 	var failures []error
 	keys, err := st.Keys()
@@ -31,7 +31,7 @@ func Remembered(st *store.Store, advertised string, now func() time.Time) ([]*Re
 		failures = append(failures, err)
 	}
 	for _, key := range keys {
-		result, err := r.remembered(key)
+		result, err := rememberedResult(st, key, at, now)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
@@ -51,8 +51,8 @@ func rank(name string) int {
 	return slices.IndexFunc(kinds(), func(k kind) bool { return k.name == name })
 }
 
-func (r *Reconciler) remembered(key store.Key) (*Result, error) {
-	record, err := r.store.Recall(key)
+func rememberedResult(st *store.Store, key store.Key, at addresses, now func() time.Time) (*Result, error) {
+	record, err := st.Recall(key)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (r *Reconciler) remembered(key store.Key) (*Result, error) {
 		return nil, fmt.Errorf("recorded status: %w", err)
 	}
 	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}}
-	if result.Failure = r.checkStored(k, f, generationIn(content)); result.Failure == nil {
+	if result.Failure = checkStored(st, k, f, generationIn(content), now); result.Failure == nil {
 		result.Failure = judge(k, f, record.Failure)
 	}
 	if result.Failure != nil {
@@ -81,7 +81,7 @@ func (r *Reconciler) remembered(key store.Key) (*Result, error) {
 		result.State = Waiting
 	}
 	result.artifact = *f.artifact
-	r.setURLs(f, k.link)
+	at.fill(f, k.link)
 	result.Status, err = status.Map(f.all)
 	return result, err
 }
@@ -94,19 +94,19 @@ func rememberedObject(key store.Key, content map[string]any) *manifest.Object {
 
 // checkStored is what is wrong with the artifact in storage, or nil. What is printed says so, as it would after a run
 // that cannot read its artifact.
-func (r *Reconciler) checkStored(k kind, f fields, generation int64) *status.Failure {
+func checkStored(st *store.Store, k kind, f fields, generation int64, now func() time.Time) *status.Failure {
 	artifact := *f.artifact
 	if artifact == nil {
 		return nil
 	}
-	err := r.store.Verify(artifact.Path, artifact.Digest)
+	err := st.Verify(artifact.Path, artifact.Digest)
 	if err == nil {
 		return nil
 	}
 	failure := status.AsFailure(status.ReadOperationFailed.Wrap(storedError(artifact, err)))
 	prev := status.Previous{Conditions: *f.conditions, ObservedGeneration: *f.observedGeneration, Artifact: artifact, Disappeared: true}
 	*f.artifact = nil
-	*f.conditions, *f.observedGeneration = status.Fold(k.name, prev, status.Outcome{Generation: generation, Failure: failure}, r.now())
+	*f.conditions, *f.observedGeneration = status.Fold(k.name, prev, status.Outcome{Generation: generation, Failure: failure}, now())
 	return failure
 }
 
@@ -151,9 +151,9 @@ func storedError(artifact *meta.Artifact, err error) error {
 	case errors.As(err, &altered):
 		return &AlteredError{Path: artifact.Path, Err: altered.Err}
 	case errors.Is(err, fs.ErrNotExist):
-		return withCode(finding.ArtifactMissing, fmt.Errorf("artifact %s is not in the artifacts directory any more", artifact.Path))
+		return finding.WithCode(finding.ArtifactMissing, fmt.Errorf("artifact %s is not in the artifacts directory any more", artifact.Path))
 	}
-	return withCode(finding.Storage, err)
+	return finding.WithCode(finding.Storage, err)
 }
 
 // AlteredError is a stored artifact that is not what was stored.

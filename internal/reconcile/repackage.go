@@ -34,17 +34,17 @@ func (p *reconciliation) repositoryRecipe(obj *sourcev1.HelmChart, chosen *resol
 		return nil, status.MetadataPatchError.Wrap(err)
 	}
 	build.Version = version
-	return &recipe{Version: version, ValuesFiles: files, Time: p.r.entryTime(chosen.time)}, nil
+	return &recipe{Version: version, ValuesFiles: files, Time: entryTime(chosen.time, p.r.getenv)}, nil
 }
 
 // entryTime is the time of the entries of an archive that is made here: the
 // source's, else SOURCE_DATE_EPOCH. The zero time leaves it to the packager. It is
 // never the time of the run, so that the same input gives the same bytes.
-func (r *Reconciler) entryTime(source time.Time) time.Time {
+func entryTime(source time.Time, getenv func(string) string) time.Time {
 	if !source.IsZero() {
 		return source.UTC().Truncate(time.Second)
 	}
-	if seconds, err := strconv.ParseInt(r.getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil && seconds >= 0 {
+	if seconds, err := strconv.ParseInt(getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil && seconds >= 0 {
 		return time.Unix(seconds, 0).UTC()
 	}
 	return time.Time{}

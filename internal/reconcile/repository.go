@@ -6,12 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -21,7 +18,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/index"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -49,8 +45,7 @@ type repository struct {
 	identity string
 	// location is where the repository is, for fingerprints. It is redacted.
 	location string
-	useless  string // what is wrong with a Secret that holds no login
-	withheld error  // the login of the environment that is not used, nil if there is none
+	withheld error // the login of the environment that is not used, nil if there is none
 	warnings
 }
 
@@ -110,10 +105,13 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 	if namesIndex(obj.Spec.URL) {
 		repo.warnAt(finding.IndexInURL, indexInURL, "spec", "url")
 	}
-	identity, err := r.identity(ctx, repo, obj)
-	if err != nil {
+	login := r.secrets.Server(ctx, obj)
+	repo.warnSecrets(login.Warnings)
+	repo.warnWithheld(login.Withheld)
+	if err := login.Err(); err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
+	identity := login.Identity
 	repo.tls = identity
 	if username, password, ok := identity.Basic(); ok {
 		repo.basic = auth.StaticLogin{Credential: auth.BasicCredential(username, password), Source: "the repository's Secret"}
@@ -122,7 +120,7 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 		PassCredentials: obj.Spec.PassCredentials,
 		Timeout:         obj.GetTimeout(),
 		Digests:         r.o.digestPolicy(),
-		Useless:         repo.useless,
+		Useless:         login.Useless,
 	})
 	if err != nil {
 		return clientFailure(err)
@@ -153,83 +151,3 @@ func (*schemeTypeError) Error() string {
 }
 
 func (*schemeTypeError) Hint() string { return "add 'type: oci' to the spec of the HelmRepository" }
-
-// identity gathers what the repository is talked to with from its Secrets.
-func (r *Reconciler) identity(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) (*auth.Identity, error) {
-	cert, err := r.secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
-	if err != nil {
-		return nil, err
-	}
-	secret, ambient, err := r.loginSecret(obj)
-	if err != nil {
-		return nil, err
-	}
-	if obj.Spec.SecretRef != nil && secret == nil && ambient {
-		return r.helmIdentity(ctx, repo, obj.Spec.URL)
-	}
-	if uselessLogin(secret) {
-		repo.useless = uselessText(secret)
-	}
-	identity, odd, err := identityOf(secret, cert)
-	repo.oddSecrets(cert, odd)
-	return identity, err
-}
-
-// uselessLogin reports whether a Secret for an HTTP repository holds nothing that counts.
-func uselessLogin(secret *manifest.Secret) bool {
-	return secret != nil && len(secret.Data["username"]) == 0 && !hasTLS(secret)
-}
-
-// uselessText names the keys that such a Secret has, and those that count.
-func uselessText(secret *manifest.Secret) string {
-	const most = 5
-	var keys []string
-	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
-		if len(keys) == most {
-			keys = append(keys, "…")
-			break
-		}
-		keys = append(keys, "'"+key+"'")
-	}
-	has := "is empty"
-	if len(keys) > 0 {
-		has = "has " + strings.Join(keys, ", ")
-	}
-	return fmt.Sprintf("Secret %s/%s %s: only 'username' and 'password', or TLS keys, count, so it has no effect", secret.Namespace, secret.Name, has)
-}
-
-// identityOf is auth.FromSecrets with errors that know which Secret they are about.
-func identityOf(secret, cert *manifest.Secret) (*auth.Identity, []string, error) {
-	identity, warnings, err := auth.FromSecrets(secret, cert)
-	if err == nil {
-		return identity, warnings, nil
-	}
-	if _, _, broken := auth.FromSecrets(nil, cert); broken != nil {
-		return nil, warnings, withCode(finding.BrokenTLS, err)
-	}
-	return nil, warnings, withCode(finding.IncompleteLogin, err)
-}
-
-// helmIdentity is the login that Helm itself has for the repository.
-func (r *Reconciler) helmIdentity(ctx context.Context, repo *repository, url string) (*auth.Identity, error) {
-	identity, source, err := auth.HelmRepositories(ctx, ambientOptions(r.getenv, r.o), r.o.RepositoryConfig, url)
-	if source != "" {
-		repo.warnAt(finding.BorrowedLogin, "the Secret is not in the input: using the login in "+source, "spec", "secretRef", "name")
-	}
-	if base, err := auth.ParseURL(url); err == nil {
-		repo.warnWithheld(auth.TransportOptions{Identity: identity, Base: base}.Withheld())
-	}
-	return identity, err
-}
-
-// secret returns the Secret that a reference names, nil for no reference.
-func (r *Reconciler) secret(namespace string, ref *meta.LocalObjectReference, failed string) (*manifest.Secret, error) {
-	if ref == nil {
-		return nil, nil
-	}
-	secret, err := r.inventory.Secret(namespace, ref.Name)
-	if err != nil {
-		return nil, fmt.Errorf("%s '%s/%s': %w", failed, namespace, ref.Name, err)
-	}
-	return secret, nil
-}

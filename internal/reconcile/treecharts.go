@@ -84,7 +84,7 @@ func (p *reconciliation) treeChart(ctx context.Context, obj *sourcev1.HelmChart,
 
 // treeFingerprint is the fingerprint of a chart that needs nothing but its source.
 func (p *reconciliation) treeFingerprint(obj *sourcev1.HelmChart, from *sourceTree) (string, error) {
-	return fingerprintOf(obj.Spec, p.out.Generation, from.revision, from.digest, p.r.entryTime(from.time))
+	return fingerprintOf(obj.Spec, p.out.Generation, from.revision, from.digest, entryTime(from.time, p.r.getenv))
 }
 
 // vouched refuses a chart from a tree that is not signed, where a signature is required.
@@ -118,7 +118,7 @@ func (p *reconciliation) treeRecipe(obj *sourcev1.HelmChart, found *chart.Found,
 		return nil, status.MetadataPatchError.Wrap(err)
 	}
 	build.Version = version
-	return &recipe{Version: version, ValuesFiles: files, Time: p.r.entryTime(from.time)}, nil
+	return &recipe{Version: version, ValuesFiles: files, Time: entryTime(from.time, p.r.getenv)}, nil
 }
 
 // shortRevision is the part of a source's revision that goes into versions.

@@ -65,8 +65,7 @@ func TestEntryTime(t *testing.T) {
 		{"negative", time.Time{}, "-1", time.Time{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &Reconciler{getenv: func(string) string { return tt.epoch }}
-			if got := r.entryTime(tt.source); !got.Equal(tt.want) || got.Location() != time.UTC {
+			if got := entryTime(tt.source, func(string) string { return tt.epoch }); !got.Equal(tt.want) || got.Location() != time.UTC {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})

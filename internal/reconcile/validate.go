@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
@@ -23,7 +25,7 @@ import (
 // controller looks at. Nothing is read but the input. What admission warns of is
 // part of the answer, which is in the order of the file.
 func Validate(inv *inventory.Inventory, adm *admission.Admitted) []finding.Finding {
-	v := &validation{inv: inv, adm: adm}
+	v := newValidation(inv, adm)
 	switch obj := adm.Typed.(type) {
 	case *sourcev1.HelmRepository:
 		v.helmRepository(obj)
@@ -46,8 +48,13 @@ func Validate(inv *inventory.Inventory, adm *admission.Admitted) []finding.Findi
 	return found
 }
 
+func newValidation(inv *inventory.Inventory, adm *admission.Admitted) *validation {
+	return &validation{inv: inv, secrets: credential.NewReader(inv.Set(), credential.Options{}), adm: adm}
+}
+
 type validation struct {
 	inv      *inventory.Inventory
+	secrets  *credential.Reader
 	adm      *admission.Admitted
 	findings []finding.Finding
 }
@@ -136,45 +143,32 @@ func (v *validation) loginInURL(raw string) {
 }
 
 func (v *validation) repositorySecrets(obj *sourcev1.HelmRepository, oci bool) {
-	r := &Reconciler{inventory: v.inv}
-	cert, err := r.secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
-	v.fail(finding.MissingSecret, err, "spec", "certSecretRef", "name")
-	secret, err := r.secret(obj.Namespace, obj.Spec.SecretRef, "failed to get authentication secret")
-	v.fail(finding.MissingSecret, err, "spec", "secretRef", "name")
-	login := secret
 	if oci {
-		login = withoutLogin(secret)
+		login := v.secrets.Registry(obj)
+		v.references(login.Problems, login.Warnings)
+		v.registryLogin(obj, login)
+		return
 	}
-	err = v.identity(login, cert)
-	if oci && err == nil {
-		v.registryLogin(obj, secret)
-	}
-	if !oci && err == nil && uselessLogin(secret) {
-		v.warn(finding.UselessSecret, uselessText(secret), "spec", "secretRef", "name")
+	login := v.secrets.Server(context.Background(), obj)
+	v.references(login.Problems, login.Warnings)
+	if login.Useless != "" {
+		v.warn(finding.UselessSecret, login.Useless, "spec", "secretRef", "name")
 	}
 }
 
-// identity judges the Secrets of certSecretRef and secretRef together, as they are
-// used, and says which of them a finding is about.
-func (v *validation) identity(login, cert *manifest.Secret) error {
-	_, odd, err := auth.FromSecrets(nil, cert)
-	_, all, whole := auth.FromSecrets(login, cert)
-	v.fail(finding.BrokenTLS, err, "spec", "certSecretRef", "name")
-	if err == nil {
-		v.fail(finding.IncompleteLogin, whole, "spec", "secretRef", "name")
+// references takes down what is wrong with the Secrets and accounts that an object refers to.
+func (v *validation) references(problems []credential.Problem, odd []credential.Warning) {
+	for _, p := range problems {
+		v.fail(finding.MissingSecret, p.Err, p.Path...)
 	}
 	for _, w := range odd {
-		v.warn(finding.OddSecret, w, "spec", "certSecretRef", "name")
+		v.warn(w.Code, w.Text, w.Path...)
 	}
-	for _, w := range all[min(len(odd), len(all)):] {
-		v.warn(finding.OddSecret, w, "spec", "secretRef", "name")
-	}
-	return whole
 }
 
 // registryLogin judges the URL of a registry, and whether the Secret has a login
 // for that host.
-func (v *validation) registryLogin(obj *sourcev1.HelmRepository, secret *manifest.Secret) {
+func (v *validation) registryLogin(obj *sourcev1.HelmRepository, login *credential.Repository) {
 	if checkRegistryURL(obj) != nil {
 		return // reported already
 	}
@@ -183,21 +177,10 @@ func (v *validation) registryLogin(obj *sourcev1.HelmRepository, secret *manifes
 		v.fail(finding.InvalidURL, fmt.Errorf("failed to construct Helm client: %w", err), "spec", "url")
 		return
 	}
-	if secret == nil {
-		return
+	if login.Err() == nil {
+		_, err := login.Login(registry.Host())
+		v.fail(finding.NoRegistryLogin, err, "spec", "secretRef", "name")
 	}
-	if _, err := auth.RegistrySecret(secret, registry.Host()); err != nil {
-		v.fail(finding.NoRegistryLogin, fmt.Errorf("failed to configure OCI registry authentication: %w", err), "spec", "secretRef", "name")
-	}
-}
-
-func hasTLS(secret *manifest.Secret) bool {
-	for _, key := range []string{"ca.crt", "tls.crt", "tls.key", "caFile", "certFile", "keyFile"} {
-		if len(secret.Data[key]) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // unwrapped drops the reason from an error: a finding has no conditions.

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -123,20 +125,33 @@ func (v *validation) verification(obj *sourcev1.HelmChart, source *admission.Adm
 			v.fail(finding.UselessVerify, errors.New("spec.verify works only with charts from OCI registries: the source is an HTTP repository"), "spec", "verify")
 		}
 	}
-	for i, id := range spec.MatchOIDCIdentity {
+	v.identities(spec.MatchOIDCIdentity)
+	v.keys(obj.Namespace, spec.Provider, spec.SecretRef, spec.MatchOIDCIdentity)
+}
+
+// keys judges the Secret that a verification rests on.
+func (v *validation) keys(namespace, provider string, ref *meta.LocalObjectReference, identities []sourcev1.OIDCIdentityMatch) {
+	if ref == nil {
+		if provider != providerCosign {
+			v.fail(finding.NoVerificationInput, errors.New("notation needs spec.verify.secretRef: a Secret with trustpolicy.json and certificates"), "spec", "verify")
+		}
+		return
+	}
+	secret, err := v.secrets.Keys(namespace, ref)
+	if err != nil {
+		v.fail(finding.MissingKeys, fmt.Errorf("failed to get verification secret '%s/%s': %w", namespace, ref.Name, err), "spec", "verify", "secretRef", "name")
+		return
+	}
+	v.verificationSecret(provider, identities, secret)
+}
+
+// identities judges the expressions that an identity has to match.
+func (v *validation) identities(list []sourcev1.OIDCIdentityMatch) {
+	for i, id := range list {
 		_, err := regexp.Compile(id.Issuer)
 		v.fail(finding.InvalidExpression, err, "spec", "verify", "matchOIDCIdentity", i, "issuer")
 		_, err = regexp.Compile(id.Subject)
 		v.fail(finding.InvalidExpression, err, "spec", "verify", "matchOIDCIdentity", i, "subject")
-	}
-	r := &Reconciler{inventory: v.inv}
-	secret, err := r.secret(obj.Namespace, spec.SecretRef, "failed to get verification secret")
-	v.fail(finding.MissingKeys, ofVerification(err), "spec", "verify", "secretRef", "name")
-	if secret != nil {
-		v.verificationSecret(spec.Provider, spec.MatchOIDCIdentity, secret)
-	}
-	if spec.Provider == "notation" && spec.SecretRef == nil {
-		v.fail(finding.NoVerificationInput, errors.New("notation needs spec.verify.secretRef: a Secret with trustpolicy.json and certificates"), "spec", "verify")
 	}
 }
 
@@ -150,7 +165,7 @@ func (v *validation) verificationSecret(provider string, identities []sourcev1.O
 		return
 	}
 	keys, err := verify.CosignKeys(secretName(secret), secret.Data)
-	if root, ok := secret.Data[trustedRootKey]; ok && err != nil {
+	if root, ok := credential.RootIn(secret); ok && err != nil {
 		_, err = verify.TrustedRoot(root)
 		v.anyone(err, identities)
 	}

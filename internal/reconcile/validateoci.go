@@ -2,14 +2,13 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"mime"
-	"regexp"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -24,14 +23,11 @@ func (v *validation) ociRepository(obj *sourcev1.OCIRepository) {
 	v.ociReference(obj)
 	v.ociLayer(obj.GetLayerMediaType())
 	v.ociLogin(obj, name, err == nil)
-	r := &Reconciler{inventory: v.inv}
-	_, err = r.ociProxy(obj)
+	_, err = v.secrets.ArtifactProxy(obj)
 	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
-	_, odd, err := r.ociCertificates(obj)
+	_, odd, err := v.secrets.Certificates(obj)
 	v.fail(finding.BrokenTLS, err, "spec", "certSecretRef", "name")
-	for _, w := range odd {
-		v.warn(finding.OddSecret, w, "spec", "certSecretRef", "name")
-	}
+	v.references(nil, odd)
 	if obj.Spec.Insecure && obj.Spec.CertSecretRef != nil {
 		v.warn(finding.UselessSetting, "spec.insecure: true lets the registry be reached without TLS, although spec.certSecretRef names certificates", "spec", "insecure")
 	}
@@ -84,42 +80,19 @@ func knownLayers() []string {
 	}
 }
 
-// ociLogin judges each reference to logins by itself, and then whether any of them
-// is for the registry.
+// ociLogin judges the references to logins, and then whether any of them is for the registry.
 func (v *validation) ociLogin(obj *sourcev1.OCIRepository, name oci.Name, known bool) {
-	r := &Reconciler{inventory: v.inv}
-	r.o.MissingSecrets = MissingSecretsFail
-	bySecret, byAccount := obj.DeepCopy(), obj.DeepCopy()
-	bySecret.Spec.ServiceAccountName, byAccount.Spec.SecretRef = "", nil
-	one, err := r.pullSecrets(bySecret)
-	v.fail(finding.NoRegistryLogin, err, "spec", "secretRef", "name")
-	v.told(one, "spec", "secretRef", "name")
-	other, failed := r.pullSecrets(byAccount)
-	v.fail(finding.ServiceAccount, failed, "spec", "serviceAccountName")
-	v.told(other, "spec", "serviceAccountName")
-	all, broken := r.pullSecrets(obj)
-	if err != nil || failed != nil || broken != nil || !known {
+	login := v.secrets.Artifact(obj)
+	v.references(login.Problems, login.Warnings)
+	if login.Err() != nil || !known {
 		return
 	}
-	if cloud := obj.Spec.Provider != "" && obj.Spec.Provider != sourcev1.GenericOCIProvider; cloud && all.logins == nil && obj.Spec.ServiceAccountName != "" {
-		v.fail(finding.ServiceAccount, featureGateError{}, "spec", "serviceAccountName")
+	problem, odd := login.Check(context.Background(), name.Host(), name.Path())
+	if problem != nil {
+		v.fail(finding.NoRegistryLogin, problem.Err, problem.Path...)
 	}
-	if all.logins == nil {
-		return
-	}
-	login, err := all.logins.Login(context.Background(), name.Host(), name.Path())
-	v.fail(finding.NoRegistryLogin, err, "spec")
-	if login.Problem != nil {
-		v.warn(finding.OddSecret, login.Problem.Error(), "spec")
-	}
-}
-
-func (v *validation) told(p *pulled, path ...any) {
-	if p == nil {
-		return
-	}
-	for _, w := range p.warnings {
-		v.warn(finding.OddSecret, w, path...)
+	if odd != nil {
+		v.references(nil, []credential.Warning{*odd})
 	}
 }
 
@@ -128,29 +101,16 @@ func (v *validation) ociVerification(obj *sourcev1.OCIRepository) {
 	if spec == nil {
 		return
 	}
-	for i, id := range spec.MatchOIDCIdentity {
-		_, err := regexp.Compile(id.Issuer)
-		v.fail(finding.InvalidExpression, err, "spec", "verify", "matchOIDCIdentity", i, "issuer")
-		_, err = regexp.Compile(id.Subject)
-		v.fail(finding.InvalidExpression, err, "spec", "verify", "matchOIDCIdentity", i, "subject")
-	}
-	r := &Reconciler{inventory: v.inv}
+	v.identities(spec.MatchOIDCIdentity)
 	if spec.Provider == providerCosign {
-		root, err := r.trustedRoot(obj.Namespace, spec.TrustedRootSecretRef)
+		root, err := v.secrets.TrustedRoot(obj.Namespace, spec.TrustedRootSecretRef)
 		if root != nil {
 			_, err = verify.TrustedRoot(root)
 		}
 		if root != nil && spec.SecretRef == nil {
 			v.anyone(err, spec.MatchOIDCIdentity)
 		}
-		v.fail(finding.NoVerificationKeys, ofVerification(err), "spec", "verify", "trustedRootSecretRef", "name")
+		v.fail(finding.NoVerificationKeys, err, "spec", "verify", "trustedRootSecretRef", "name")
 	}
-	secret, err := r.secret(obj.Namespace, spec.SecretRef, "failed to get verification secret")
-	v.fail(finding.MissingKeys, ofVerification(err), "spec", "verify", "secretRef", "name")
-	if secret != nil {
-		v.verificationSecret(spec.Provider, spec.MatchOIDCIdentity, secret)
-	}
-	if spec.Provider != providerCosign && spec.SecretRef == nil {
-		v.fail(finding.NoVerificationInput, errors.New("notation needs spec.verify.secretRef: a Secret with trustpolicy.json and certificates"), "spec", "verify")
-	}
+	v.keys(obj.Namespace, spec.Provider, spec.SecretRef, spec.MatchOIDCIdentity)
 }

@@ -28,8 +28,7 @@ func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
 }
 
 func (v *validation) chartRef(hr *helmv2.HelmRelease) {
-	p := &reconciliation{r: &Reconciler{inventory: v.inv}, adm: v.adm}
-	source, err := p.findSource(hr)
+	source, err := findSource(v.inv, v.adm.Object, hr)
 	if err != nil {
 		v.fail(finding.MissingSource, unwrapped(err), releasePlace(err)...)
 		return
@@ -57,7 +56,7 @@ func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *val
 // each comes from. If a finding is an error there are no values. References to Secrets that are not in the input are
 // findings, and left out.
 func Values(inv *inventory.Inventory, adm *admission.Admitted) (map[string]any, *values.Origins, []finding.Finding) {
-	v := &validation{inv: inv, adm: adm}
+	v := newValidation(inv, adm)
 	composed, origins := v.releaseValues(adm.Typed.(*helmv2.HelmRelease))
 	return composed, origins, v.findings
 }

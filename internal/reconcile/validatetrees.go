@@ -5,6 +5,7 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/bucket"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -13,16 +14,15 @@ import (
 )
 
 func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
-	r := &Reconciler{inventory: v.inv}
-	if _, err := r.gitLogin(obj); !bootstrapped(obj) || !is[*manifest.NotFoundError](err) {
+	if _, err := v.secrets.Git(obj); !bootstrapped(obj) || !is[*manifest.NotFoundError](err) {
 		v.supported(err, "spec", "secretRef", "name")
 	}
 	v.loginInURL(obj.Spec.URL)
 	v.reference(obj.Spec.Reference)
-	_, err := r.proxy(obj.Namespace, obj.Spec.ProxySecretRef)
+	_, err := v.secrets.Proxy(obj.Namespace, obj.Spec.ProxySecretRef)
 	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
-	_, err = r.gitVerify(obj)
-	v.fail(finding.MissingKeys, unwrapped(err), "spec", "verify", "secretRef", "name")
+	_, err = v.secrets.GitKeys(obj)
+	v.fail(finding.MissingKeys, err, "spec", "verify", "secretRef", "name")
 	for i, include := range obj.Spec.Include {
 		name := include.GitRepositoryRef.Name
 		adm, err := v.inv.Find(sourcev1.GitRepositoryKind, obj.Namespace, name)
@@ -43,21 +43,20 @@ func bootstrapped(obj *sourcev1.GitRepository) bool {
 }
 
 func (v *validation) bucket(obj *sourcev1.Bucket) {
-	r := &Reconciler{inventory: v.inv}
 	err := bucket.Check(bucket.Options{
 		Provider: obj.Spec.Provider, Bucket: obj.Spec.BucketName, Endpoint: obj.Spec.Endpoint, Insecure: obj.Spec.Insecure, Region: obj.Spec.Region,
 	})
 	v.fail(finding.InvalidURL, err, "spec", "endpoint")
-	_, err = r.bucketLogin(obj)
+	_, _, err = v.secrets.Bucket(obj)
 	v.fail(finding.BucketSecret, err, "spec", "secretRef", "name")
-	_, err = r.certificates(obj.Namespace, obj.Spec.CertSecretRef)
+	_, err = v.secrets.BucketCertificates(obj.Namespace, obj.Spec.CertSecretRef)
 	v.fail(finding.BrokenTLS, err, "spec", "certSecretRef", "name")
-	_, err = r.proxy(obj.Namespace, obj.Spec.ProxySecretRef)
+	_, err = v.secrets.Proxy(obj.Namespace, obj.Spec.ProxySecretRef)
 	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
-	_, err = r.bucketSTS(obj)
+	_, err = v.secrets.STS(obj)
 	v.fail(finding.BucketSecret, err, "spec", "sts")
 	if obj.Spec.ServiceAccountName != "" {
-		v.fail(finding.ServiceAccount, featureGateError{}, "spec", "serviceAccountName")
+		v.fail(finding.ServiceAccount, &credential.AccountError{}, "spec", "serviceAccountName")
 	}
 }
 

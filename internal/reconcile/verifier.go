@@ -8,6 +8,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -23,9 +24,6 @@ func TrustedRoot(content []byte) (*Trust, error) { return verify.TrustedRoot(con
 const (
 	providerCosign = "cosign"
 	labelKeyless   = "cosign keyless"
-	// trustedRootKey is the name of a trusted root in a Secret. Flux knows it from
-	// OCIRepositories only.
-	trustedRootKey = "trusted_root.json"
 )
 
 // signatureKey names what is verified, and against what: the same question is
@@ -75,15 +73,13 @@ func (p *reconciliation) verifier(ctx context.Context, spec verification) (*veri
 	// Although it means nothing to a public key, a root that is not there keeps Flux from verifying at all.
 	var root []byte
 	if spec.provider == providerCosign {
-		if root, err = p.r.trustedRoot(p.adm.Object.Namespace, spec.trustedRoot); err != nil {
+		if root, err = p.r.secrets.TrustedRoot(p.adm.Object.Namespace, spec.trustedRoot); err != nil {
 			return nil, err
 		}
 	}
-	var secret *manifest.Secret
-	if spec.secret != nil {
-		if secret, err = p.r.inventory.Secret(p.adm.Object.Namespace, spec.secret.Name); err != nil {
-			return nil, err
-		}
+	secret, err := p.r.secrets.Keys(p.adm.Object.Namespace, spec.secret)
+	if err != nil {
+		return nil, err
 	}
 	v := &verifier{against: against}
 	if spec.provider == providerCosign {
@@ -92,23 +88,6 @@ func (p *reconciliation) verifier(ctx context.Context, spec verification) (*veri
 		v.run, err = p.notation(spec, secret)
 	}
 	return v, err
-}
-
-// trustedRoot is the content of a trusted root in a Secret, nil for no reference.
-func (r *Reconciler) trustedRoot(namespace string, ref *meta.LocalObjectReference) ([]byte, error) {
-	if ref == nil {
-		return nil, nil
-	}
-	name := namespace + "/" + ref.Name
-	secret, err := r.inventory.Secret(namespace, ref.Name)
-	if err != nil {
-		return nil, fmt.Errorf("failed to read trusted root from secret '%s': %w", name, err)
-	}
-	root, ok := secret.Data[trustedRootKey]
-	if !ok {
-		return nil, fmt.Errorf("failed to read trusted root from secret '%s': '%s' not found in secret '%s'", name, trustedRootKey, name)
-	}
-	return root, nil
 }
 
 // run is a verification that only lacks the chart.
@@ -122,7 +101,7 @@ func (p *reconciliation) cosign(ctx context.Context, spec verification, secret *
 	}
 	if secret != nil {
 		keys, err := verify.CosignKeys(secretName(secret), secret.Data)
-		own, rooted := secret.Data[trustedRootKey]
+		own, rooted := credential.RootIn(secret)
 		switch {
 		case err == nil:
 			o.Keys = keys

@@ -10,9 +10,9 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // Warning is something unusual about an object that is not a failure.
@@ -84,13 +84,11 @@ func (w *warnings) collectWarnings(ctx context.Context) context.Context {
 	})
 }
 
-// oddSecrets are the warnings about the Secrets of certSecretRef and secretRef, which
-// are judged together: first those about certificates.
-func (w *warnings) oddSecrets(cert *manifest.Secret, texts []string) {
-	_, odd, _ := auth.FromSecrets(nil, cert)
-	n := min(len(odd), len(texts))
-	w.warnEach(finding.OddSecret, texts[:n], "spec", "certSecretRef", "name")
-	w.warnEach(finding.OddSecret, texts[n:], "spec", "secretRef", "name")
+// warnSecrets takes over what is unusual about Secrets.
+func (w *warnings) warnSecrets(odd []credential.Warning) {
+	for _, o := range odd {
+		w.warnAt(o.Code, o.Text, o.Path...)
+	}
 }
 
 // warnDependencies warns of dependencies that no cluster would ever fulfil. They

@@ -1,0 +1,173 @@
+package credential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Artifact is what the references to logins of an OCIRepository come to.
+type Artifact struct {
+	Warnings []Warning
+	// Problems are in the order in which a controller would find them.
+	Problems []Problem
+
+	reader  *Reader
+	logins  *auth.PullSecrets // nil if there are none
+	named   bool              // it refers to some, although they may be of no use
+	missing bool              // of which one is not in the input
+	machine provider
+}
+
+// provider says whose identity an object is to log in with.
+type provider struct {
+	name    string
+	account string // with whose identity, which only a cluster knows
+}
+
+// Err is the first of the problems.
+func (c *Artifact) Err() error { return first(c.Problems) }
+
+// Artifact reads the Secret of spec.secretRef and those of the account that spec.serviceAccountName names.
+func (r *Reader) Artifact(obj *sourcev1.OCIRepository) *Artifact {
+	c := &Artifact{reader: r, machine: provider{obj.Spec.Provider, obj.Spec.ServiceAccountName}}
+	var secrets []*manifest.Secret
+	paths := map[*manifest.Secret][]any{}
+	add := func(name string, path []any, failed func(error) error) {
+		c.named = true
+		secret, err := r.lookup.Secret(obj.Namespace, name)
+		switch {
+		case r.Forgives(err):
+			c.missing = true
+		case err != nil:
+			c.fail(failed(err), path)
+		default:
+			again := *secret // both references may name the same
+			secrets, paths[&again] = append(secrets, &again), path
+		}
+	}
+	if ref := obj.Spec.SecretRef; ref != nil {
+		add(ref.Name, secretRef(), func(err error) error {
+			return fmt.Errorf("failed to get secret '%s/%s': %w", obj.Namespace, ref.Name, err)
+		})
+	}
+	for _, name := range c.imagePullSecrets(obj) {
+		format := "failed to get image pull secret for serviceaccount '" + obj.Namespace + "/" + obj.Spec.ServiceAccountName + "': %w"
+		add(name, serviceAccount(), func(err error) error {
+			return withFlux(fmt.Errorf(format, err), "secret", obj.Namespace, name, format)
+		})
+	}
+	c.read(secrets, paths)
+	return c
+}
+
+func (c *Artifact) fail(err error, path []any) {
+	c.Problems = append(c.Problems, Problem{path, err})
+}
+
+// imagePullSecrets are the names of the account's Secrets. Without an account there are none, not even those of the
+// namespace's default one.
+func (c *Artifact) imagePullSecrets(obj *sourcev1.OCIRepository) []string {
+	name := obj.Spec.ServiceAccountName
+	if name == "" {
+		return nil
+	}
+	account, err := c.reader.lookup.ServiceAccount(obj.Namespace, name)
+	switch {
+	case c.reader.Forgives(err):
+		c.named, c.missing = true, true
+		return nil
+	case err != nil:
+		c.fail(withFlux(err, "serviceaccount", obj.Namespace, name, "%w"), serviceAccount())
+		return nil
+	}
+	return account.ImagePullSecrets
+}
+
+func (c *Artifact) read(secrets []*manifest.Secret, paths map[*manifest.Secret][]any) {
+	logins, warnings, errs := auth.NewPullSecrets(secrets)
+	for _, err := range errs {
+		c.fail(err, paths[err.Secret])
+	}
+	for _, w := range warnings {
+		c.Warnings = append(c.Warnings, Warning{finding.OddSecret, w.Secret, paths[w.Secret], w.Text})
+	}
+	c.logins = logins
+}
+
+// Check finds out without a network what keeps the logins from being used for a repository: the field, and the error or
+// the warning.
+func (c *Artifact) Check(ctx context.Context, host, path string) (problem *Problem, warning *Warning) {
+	if c.logins == nil {
+		if ofCloud(c.machine.name) && c.machine.account != "" {
+			return &Problem{serviceAccount(), &AccountError{}}, nil
+		}
+		return nil, nil
+	}
+	login, err := c.logins.Login(ctx, host, path)
+	if err != nil {
+		problem = &Problem{[]any{"spec"}, err}
+	}
+	if login.Problem != nil {
+		warning = &Warning{Code: finding.OddSecret, Path: []any{"spec"}, Text: login.Problem.Error()}
+	}
+	return problem, warning
+}
+
+// Logins are those that the registry may be shown: those of the Secrets, else what stands in for them. The error is an
+// [*AccountError] or that of a cloud.
+func (c *Artifact) Logins(ctx context.Context, to auth.Route) (auth.Logins, error) {
+	switch {
+	case c.logins != nil:
+		return c.logins, nil
+	case ofCloud(c.machine.name) && !c.missing && c.machine.account != "":
+		return nil, &AccountError{}
+	}
+	logins, err := c.reader.standIn(ctx, c.machine.name, c.named, c.missing, to)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("failed to get credential from %s: %w", c.machine.name, err)
+	case logins == nil && len(c.Warnings) > 0:
+		return auth.StaticLogin{Problem: errors.New(c.Warnings[0].Text)}, nil
+	}
+	return logins, nil
+}
+
+// AccountError is a ServiceAccount with whose identity the object is to log in to a cloud, which only a cluster knows.
+type AccountError struct{}
+
+func (*AccountError) Error() string {
+	return "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity feature gate in the controller"
+}
+
+// Hint says what there is instead.
+func (*AccountError) Hint() string {
+	return "here a cloud knows this machine, and no ServiceAccounts: without spec.serviceAccountName its identity is used, and a Secret of spec.secretRef or an imagePullSecret of the account comes first"
+}
+
+// Certificates are the TLS settings of an OCIRepository. Where plain HTTP would do and no certificate is named, none is
+// looked at.
+func (r *Reader) Certificates(obj *sourcev1.OCIRepository) (identity *auth.Identity, warnings []Warning, err error) {
+	ref := obj.Spec.CertSecretRef
+	switch {
+	case ref == nil && obj.Spec.Insecure:
+		return identity.Unverified(), nil, nil
+	case ref == nil:
+		return nil, nil, nil
+	}
+	secret, err := r.lookup.Secret(obj.Namespace, ref.Name)
+	if err != nil {
+		return nil, nil, withFlux(err, "secret", obj.Namespace, ref.Name, "%w")
+	}
+	identity, odd, err := auth.FromCertificates(secret)
+	for _, w := range odd {
+		warnings = append(warnings, Warning{finding.OddSecret, w.Secret, certSecretRef(), w.Text})
+	}
+	return identity, warnings, coded(err)
+}

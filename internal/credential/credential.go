@@ -1,0 +1,168 @@
+// Package credential turns the Secrets that an object refers to into values: identities, logins, proxies and keys. It
+// looks them up in the input and decides what stands in for one that is missing; it opens no connection, but for the
+// login at a cloud.
+package credential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/fluxcd/pkg/apis/meta"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Lookup finds what the references of an object mean. The error for one that is missing is a *manifest.NotFoundError. It
+// is safe for many goroutines.
+type Lookup interface {
+	Secret(namespace, name string) (*manifest.Secret, error)
+	ServiceAccount(namespace, name string) (*manifest.ServiceAccount, error)
+}
+
+// The values of Options.Missing.
+const (
+	MissingFail      = "fail"
+	MissingAmbient   = "ambient"
+	MissingAnonymous = "anonymous"
+)
+
+// Options say what there is besides the Secrets of the input.
+type Options struct {
+	// Missing says what stands in for a Secret that is not in the input: one of the constants above; "" is MissingFail.
+	Missing string
+	// Ambient lets the user's own logins stand in where no Secret is named.
+	Ambient bool
+	// Own is where the user's own logins are read from, Machine how the identity of the machine is used.
+	Own     auth.AmbientOptions
+	Machine auth.CloudOptions
+	// RepositoryConfig is Helm's repositories.yaml, "" for the usual one.
+	RepositoryConfig string
+}
+
+// Reader reads what the objects of a run refer to. It keeps nothing of the Secrets. It is safe for many goroutines.
+type Reader struct {
+	lookup Lookup
+	o      Options
+	own    func() auth.Logins // of the user; nothing of them is read before a repository asks for it
+	cloud  func() *auth.Cloud // of the machine
+}
+
+// NewReader returns a reader of what is in the input. With no options it judges the input alone.
+func NewReader(lookup Lookup, o Options) *Reader {
+	return &Reader{
+		lookup: lookup,
+		o:      o,
+		own:    sync.OnceValue(func() auth.Logins { return auth.NewAmbient(o.Own) }),
+		cloud:  sync.OnceValue(func() *auth.Cloud { return auth.NewCloud(o.Machine) }),
+	}
+}
+
+// Warning is something unusual about what an object refers to that does not keep it from being used.
+type Warning struct {
+	Code   finding.Code
+	Secret *manifest.Secret // that it is about; nil if it is not in the input
+	Path   []any            // of the field that names it
+	Text   string
+}
+
+// Problem is a reference that cannot be used.
+type Problem struct {
+	Path []any // of the field
+	Err  error
+}
+
+// first is what a controller would report of several problems.
+func first(problems []Problem) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return problems[0].Err
+}
+
+// The fields that name Secrets and accounts.
+func secretRef() []any      { return []any{"spec", "secretRef", "name"} }
+func certSecretRef() []any  { return []any{"spec", "certSecretRef", "name"} }
+func serviceAccount() []any { return []any{"spec", "serviceAccountName"} }
+
+// Secret returns the Secret that a reference names, nil for no reference. The error begins with the text of failed.
+func (r *Reader) Secret(namespace string, ref *meta.LocalObjectReference, failed string) (*manifest.Secret, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	secret, err := r.lookup.Secret(namespace, ref.Name)
+	if err != nil {
+		return nil, fmt.Errorf("%s '%s/%s': %w", failed, namespace, ref.Name, err)
+	}
+	return secret, nil
+}
+
+// Forgiving reports whether the run goes on without Secrets that are not in the input.
+func (r *Reader) Forgiving() bool { return r.o.Missing != MissingFail && r.o.Missing != "" }
+
+// Forgives reports whether an error is that of a Secret that the run goes on without.
+func (r *Reader) Forgives(err error) bool {
+	var missing *manifest.NotFoundError
+	return r.Forgiving() && errors.As(err, &missing)
+}
+
+// Own returns the user's own logins to registries if they stand in where no Secret is named, or else nil.
+func (r *Reader) Own() auth.Logins {
+	if !r.o.Ambient {
+		return nil
+	}
+	return r.own()
+}
+
+// standIn decides which logins a registry may be shown where there are none of Secrets: those of the cloud that the object
+// names, else the user's own. Flux asks no cloud for an object whose Secret is missing.
+func (r *Reader) standIn(ctx context.Context, provider string, named, missing bool, to auth.Route) (auth.Logins, error) {
+	switch {
+	case ofCloud(provider) && !missing:
+		return r.cloud().Logins(ctx, provider, to)
+	case missing && r.o.Missing == MissingAmbient, !named && r.o.Ambient:
+		return r.own(), nil
+	}
+	return nil, nil
+}
+
+func ofCloud(provider string) bool { return provider != "" && provider != "generic" }
+
+// withFlux returns the error of a missing object as Flux puts it, where Flux does not put it as the API server does.
+func withFlux(err error, what, namespace, name, format string) error {
+	var missing *manifest.NotFoundError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	return fmt.Errorf(format, &absentError{fmt.Sprintf("%s '%s/%s' not found", what, namespace, name), missing})
+}
+
+type absentError struct {
+	text string
+	err  *manifest.NotFoundError
+}
+
+func (e *absentError) Error() string { return e.text }
+
+func (e *absentError) Unwrap() error { return e.err }
+
+// Hint says where else something like it was seen.
+func (e *absentError) Hint() string { return e.err.Hint() }
+
+// nameOf is how messages call a Secret.
+func nameOf(s *manifest.Secret) string { return s.Namespace + "/" + s.Name }
+
+// coded adds the code to the error of a Secret that cannot be used.
+func coded(err error) error {
+	var broken *auth.SecretError
+	switch {
+	case !errors.As(err, &broken):
+		return err
+	case broken.Certificates:
+		return finding.WithCode(finding.BrokenTLS, err)
+	}
+	return finding.WithCode(finding.IncompleteLogin, err)
+}

@@ -1,0 +1,172 @@
+package credential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Repository is what the Secrets of a HelmRepository come to. It is read once, whatever is asked of it.
+type Repository struct {
+	// Identity is what the repository is talked to with, anonymous if there are problems.
+	Identity *auth.Identity
+	// Useless says what is wrong with a Secret for an HTTP repository that holds no login, "" if it does.
+	Useless string
+	// Withheld is the login of the environment that is not used, nil if there is none.
+	Withheld error
+	Warnings []Warning
+	// Problems are in the order in which a controller would find them.
+	Problems []Problem
+
+	reader   *Reader
+	secret   *manifest.Secret
+	provider string
+	named    bool // a Secret, in secretRef
+	missing  bool // which the run goes on without
+}
+
+// Err is the first of the problems.
+func (c *Repository) Err() error { return first(c.Problems) }
+
+// Server reads the Secrets of a HelmRepository on an HTTP server. In place of a missing Secret it takes the login that
+// Helm has for the URL, if that is asked for.
+func (r *Reader) Server(ctx context.Context, obj *sourcev1.HelmRepository) *Repository {
+	c, cert := r.repository(obj)
+	if c.missing && r.o.Missing == MissingAmbient && len(c.Problems) == 0 {
+		c.borrow(ctx, obj.Spec.URL)
+		return c
+	}
+	if c.identify(c.secret, cert) && c.secret != nil && len(c.secret.Data["username"]) == 0 && !hasTLS(c.secret) {
+		c.Useless = uselessText(c.secret)
+	}
+	return c
+}
+
+// Registry reads the Secrets of a HelmRepository of type oci. Its login is read when the host is known.
+func (r *Reader) Registry(obj *sourcev1.HelmRepository) *Repository {
+	c, cert := r.repository(obj)
+	c.identify(withoutLogin(c.secret), cert)
+	return c
+}
+
+// repository looks up the Secrets, and returns that of certSecretRef.
+func (r *Reader) repository(obj *sourcev1.HelmRepository) (*Repository, *manifest.Secret) {
+	c := &Repository{reader: r, provider: obj.Spec.Provider, named: obj.Spec.SecretRef != nil}
+	cert, err := r.Secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
+	c.fail(err, certSecretRef())
+	c.secret, err = r.Secret(obj.Namespace, obj.Spec.SecretRef, "failed to get authentication secret")
+	if r.Forgives(err) {
+		c.missing = true
+		return c, cert
+	}
+	c.fail(err, secretRef())
+	return c, cert
+}
+
+func (c *Repository) fail(err error, path []any) {
+	if err != nil {
+		c.Problems = append(c.Problems, Problem{path, err})
+	}
+}
+
+// identify reads the Secrets together, as they are used, and reports whether they can be.
+func (c *Repository) identify(login, cert *manifest.Secret) bool {
+	identity, warnings, err := auth.FromSecrets(login, cert)
+	for _, w := range warnings {
+		c.Warnings = append(c.Warnings, Warning{finding.OddSecret, w.Secret, pathOf(w.Certificates), w.Text})
+	}
+	var broken *auth.SecretError
+	if errors.As(err, &broken) {
+		c.fail(coded(err), pathOf(broken.Certificates))
+		return false
+	}
+	c.Identity = identity
+	return true
+}
+
+func pathOf(certificates bool) []any {
+	if certificates {
+		return certSecretRef()
+	}
+	return secretRef()
+}
+
+// borrow takes the login that Helm itself has for the repository.
+func (c *Repository) borrow(ctx context.Context, url string) {
+	identity, source, err := auth.HelmRepositories(ctx, c.reader.o.Own, c.reader.o.RepositoryConfig, url)
+	if source != "" {
+		c.Warnings = append(c.Warnings, Warning{finding.BorrowedLogin, nil, secretRef(), "the Secret is not in the input: using the login in " + source})
+	}
+	if base, err := auth.ParseURL(url); err == nil {
+		c.Withheld = auth.TransportOptions{Identity: identity, Base: base}.Withheld()
+	}
+	c.Identity = identity
+	c.fail(err, secretRef())
+}
+
+// Login reads the login to a registry from the Secret of secretRef. It is nil if there is none.
+func (c *Repository) Login(host string) (auth.Logins, error) {
+	if c.secret == nil {
+		return nil, nil
+	}
+	logins, err := auth.RegistrySecret(c.secret, host)
+	if err != nil {
+		return nil, fmt.Errorf("failed to configure OCI registry authentication: %w", err)
+	}
+	return logins, nil
+}
+
+// Logins are those that the registry may be shown: the Secret's, else what stands in for them.
+func (c *Repository) Logins(ctx context.Context, host string, to auth.Route) (auth.Logins, error) {
+	if login, err := c.Login(host); login != nil || err != nil {
+		return login, err
+	}
+	return c.reader.standIn(ctx, c.provider, c.named, c.missing, to)
+}
+
+// withoutLogin leaves the TLS settings that a Secret may hold beside a docker
+// configuration, which has its own reader.
+func withoutLogin(secret *manifest.Secret) *manifest.Secret {
+	if secret == nil {
+		return nil
+	}
+	opaque := *secret
+	opaque.Type = "Opaque"
+	return &opaque
+}
+
+func hasTLS(secret *manifest.Secret) bool {
+	for _, key := range []string{"ca.crt", "tls.crt", "tls.key", "caFile", "certFile", "keyFile"} {
+		if len(secret.Data[key]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// uselessText names the keys that a Secret without a login has, and those that count.
+func uselessText(secret *manifest.Secret) string {
+	const most = 5
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
+		if len(keys) == most {
+			keys = append(keys, "…")
+			break
+		}
+		keys = append(keys, "'"+key+"'")
+	}
+	has := "is empty"
+	if len(keys) > 0 {
+		has = "has " + strings.Join(keys, ", ")
+	}
+	return fmt.Sprintf("Secret %s/%s %s: only 'username' and 'password', or TLS keys, count, so it has no effect", secret.Namespace, secret.Name, has)
+}

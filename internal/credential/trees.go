@@ -1,0 +1,193 @@
+package credential
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/bucket"
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Git reads the Secret of a GitRepository, nil if it names none.
+func (r *Reader) Git(obj *sourcev1.GitRepository) (*git.Login, error) {
+	provider := obj.Spec.Provider
+	app := provider == sourcev1.GitProviderGitHub
+	switch {
+	case app && obj.Spec.SecretRef == nil:
+		return nil, &ProviderError{text: noAppData, hint: makeAppData, Stalled: true}
+	case provider != "" && provider != sourcev1.GitProviderGeneric && !app:
+		return nil, fmt.Errorf("failed to configure authentication options: %w", &fetch.NotSupportedError{What: "provider " + provider + " of a GitRepository"})
+	}
+	secret, err := r.Secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
+	if !app && r.Forgives(err) {
+		return nil, nil // no program leaves logins for Git that would be used here
+	}
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	name, read := nameOf(secret), git.NewLogin
+	switch {
+	case app && !git.HasGitHubApp(secret.Data):
+		return nil, &ProviderError{text: noAppData, hint: makeAppData}
+	case app:
+		read = git.NewGitHubLogin
+	case git.HasGitHubApp(secret.Data):
+		return nil, &ProviderError{text: "secretRef '" + name + "' has github app data but provider is not set to github", hint: "spec.provider should be github"}
+	}
+	login, err := read(obj.Spec.URL, name, secret.Data)
+	if err != nil {
+		return nil, fmt.Errorf("failed to configure authentication options: %w", err)
+	}
+	return login, nil
+}
+
+const (
+	noAppData   = "secretRef with github app data must be specified when provider is set to github"
+	makeAppData = "'flux create secret githubapp' makes such a Secret"
+)
+
+// ProviderError is a provider of a GitRepository that does not fit the Secret.
+type ProviderError struct {
+	Stalled    bool // no later Secret can change that
+	text, hint string
+}
+
+func (e *ProviderError) Error() string { return e.text }
+
+// Hint says what to do, or is empty.
+func (e *ProviderError) Hint() string { return e.hint }
+
+// GitKeys are the PGP keys that sign the revisions of a GitRepository, nil if spec.verify is not there.
+func (r *Reader) GitKeys(obj *sourcev1.GitRepository) (map[string][]byte, error) {
+	if obj.Spec.Verification == nil {
+		return nil, nil
+	}
+	secret, err := r.Secret(obj.Namespace, &obj.Spec.Verification.SecretRef, "PGP public keys secret error: failed to get secret")
+	if err != nil {
+		return nil, trusted(err)
+	}
+	return secret.Data, nil
+}
+
+// Bucket reads the Secret of a Bucket, nil if it names none, and says whether the identity of the machine may stand in for
+// it.
+func (r *Reader) Bucket(obj *sourcev1.Bucket) (login *bucket.Login, ambient bool, err error) {
+	secret, err := r.Secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
+	switch {
+	case r.Forgives(err):
+		return nil, r.o.Missing == MissingAmbient, nil
+	case err != nil || secret == nil:
+		return nil, r.o.Ambient, err
+	}
+	login, err = bucket.NewLogin(obj.Spec.Provider, obj.Spec.Endpoint, secret.Name, secret.Data)
+	return login, r.o.Ambient, finding.WithCode(finding.BucketSecret, err)
+}
+
+// BucketCertificates are the TLS settings of a certSecretRef of a Bucket, none for no reference.
+func (r *Reader) BucketCertificates(namespace string, ref *meta.LocalObjectReference) (*auth.Identity, error) {
+	cert, err := r.Secret(namespace, ref, "failed to get TLS authentication secret")
+	if err != nil {
+		return nil, err
+	}
+	identity, _, err := auth.FromSecrets(nil, cert)
+	return identity, coded(err)
+}
+
+// STS is what spec.sts of a Bucket asks for, nil if it is not there.
+func (r *Reader) STS(obj *sourcev1.Bucket) (*bucket.STS, error) {
+	sts := obj.Spec.STS
+	if sts == nil {
+		return nil, nil
+	}
+	secret, err := r.Secret(obj.Namespace, sts.SecretRef, "failed to get STS secret")
+	if err != nil {
+		return nil, err
+	}
+	identity, err := r.BucketCertificates(obj.Namespace, sts.CertSecretRef)
+	if err != nil {
+		return nil, err
+	}
+	var name string
+	var data map[string][]byte
+	if secret != nil {
+		name, data = secret.Name, secret.Data
+	}
+	made, err := bucket.NewSTS(sts.Provider, sts.Endpoint, name, data, identity)
+	return made, finding.WithCode(finding.BucketSecret, err)
+}
+
+// Proxy is what the proxySecretRef of a GitRepository or a Bucket names, nil for no reference.
+func (r *Reader) Proxy(namespace string, ref *meta.LocalObjectReference) (*auth.Proxy, error) {
+	secret, err := r.Secret(namespace, ref, "failed to get proxy secret")
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	proxy, err := auth.NewProxy(nameOf(secret), secret.Data)
+	if err != nil {
+		return nil, finding.WithCode(finding.ProxySecret, fmt.Errorf("failed to configure proxy options: %w", err))
+	}
+	return proxy, nil
+}
+
+// ArtifactProxy is what the proxySecretRef of an OCIRepository names, nil for no reference.
+func (r *Reader) ArtifactProxy(obj *sourcev1.OCIRepository) (*auth.Proxy, error) {
+	secret, err := r.Secret(obj.Namespace, obj.Spec.ProxySecretRef, "failed to get secret")
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	proxy, err := auth.NewProxy(nameOf(secret), secret.Data)
+	return proxy, finding.WithCode(finding.ProxySecret, err)
+}
+
+// trustedRootKey is the name of a trusted root in a Secret. Flux knows it from
+// OCIRepositories only.
+const trustedRootKey = "trusted_root.json"
+
+// TrustedRoot is the content of a trusted root in a Secret, nil for no reference.
+func (r *Reader) TrustedRoot(namespace string, ref *meta.LocalObjectReference) ([]byte, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	name := namespace + "/" + ref.Name
+	secret, err := r.lookup.Secret(namespace, ref.Name)
+	if err != nil {
+		return nil, trusted(fmt.Errorf("failed to read trusted root from secret '%s': %w", name, err))
+	}
+	root, ok := RootIn(secret)
+	if !ok {
+		return nil, fmt.Errorf("failed to read trusted root from secret '%s': '%s' not found in secret '%s'", name, trustedRootKey, name)
+	}
+	return root, nil
+}
+
+// RootIn is the trusted root in a Secret, false if there is none.
+func RootIn(secret *manifest.Secret) ([]byte, bool) {
+	root, ok := secret.Data[trustedRootKey]
+	return root, ok
+}
+
+// Keys returns the Secret that a verification rests on, nil for no reference.
+func (r *Reader) Keys(namespace string, ref *meta.LocalObjectReference) (*manifest.Secret, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	secret, err := r.lookup.Secret(namespace, ref.Name)
+	return secret, trusted(err)
+}
+
+// trusted marks the error of a Secret that a verification rests on. Keys are no secret: unless the input says where they
+// come from, it is not known what is trusted.
+func trusted(err error) error {
+	var missing *manifest.NotFoundError
+	if errors.As(err, &missing) && missing.Kind == "Secret" && !missing.InCluster {
+		return finding.WithCode(finding.MissingKeys, err)
+	}
+	return err
+}
