@@ -34,6 +34,7 @@ var repositoryFixtures = []repositoryFixture{
 	{"patched", "homelab", []string{"clusters/home"}},
 	{"mixed", "fleet", []string{"clusters/east", "clusters/west"}},
 	{"mixed_plain", "fleet", []string{"clusters/east", "clusters/west"}},
+	{"scattered", "homelab", []string{"clusters/home"}},
 	{"ref", "fleet", []string{"clusters/home"}},
 }
 

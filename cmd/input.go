@@ -78,16 +78,26 @@ func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string) 
 	if len(r.clusters) > 1 {
 		a.console.info(subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(r.clusters), few(r.names())))
 	}
+	results, err := r.build(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	loose := r.renderer.Loose(results)
+	if loose != nil && r.needAll() { // they may refer to anything
+		if results, err = r.build(ctx, o); err != nil {
+			return nil, err
+		}
+		loose = r.renderer.Loose(results)
+	}
 	var inputs []*input
-	var results []*render.Result
-	for _, cluster := range r.clusters {
-		in, err := a.inputOf(ctx, o, r, cluster)
+	for i, cluster := range r.clusters {
+		in, err := a.inputOfBuild(ctx, o, r, cluster.Name, results[i])
 		if err != nil {
 			return nil, err
 		}
-		inputs, results = append(inputs, in), append(results, in.rendered)
+		inputs = append(inputs, in)
 	}
-	if loose := r.renderer.Loose(results); loose != nil {
+	if loose != nil {
 		in, err := a.inputOfBuild(ctx, o, r, "", loose)
 		if err != nil {
 			return nil, err
@@ -132,7 +142,7 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 	if err != nil {
 		return nil, err
 	}
-	options.Together, options.SkipDirs = together, []string{artifactsDir}
+	options.Together, options.Sparing, options.SkipDirs = together, o.validating, []string{artifactsDir}
 	in := manifest.Read(ctx, manifest.Options{
 		Files:            named,
 		Offered:          given.files,
@@ -153,8 +163,8 @@ func directoriesAmong(names []string) []string {
 
 // inputOf builds a cluster.
 func (a *app) inputOf(ctx context.Context, o *inputOptions, r *reading, cluster *render.Cluster) (*input, error) {
-	rendered := cluster.Build()
-	if err := cluster.Exhausted(); err != nil && ctx.Err() == nil {
+	rendered, err := r.buildCluster(ctx, o, cluster)
+	if err != nil {
 		return nil, err
 	}
 	return a.inputOfBuild(ctx, o, r, cluster.Name, rendered)

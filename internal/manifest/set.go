@@ -50,6 +50,7 @@ type Set struct {
 
 	mu    sync.Mutex // of what follows, and of the documents of Secrets, which are read when they are asked for
 	notes map[key]Note
+	wants map[Want]bool
 }
 
 type groupKind struct{ group, kind string }
@@ -87,6 +88,7 @@ func NewSet(namespace string) *Set {
 		kinds:     map[groupKind]int{},
 		parsing:   &parsing{namespace: namespace},
 		notes:     map[key]Note{},
+		wants:     map[Want]bool{},
 	}
 }
 

@@ -43,6 +43,9 @@ type builder struct {
 	used       map[Source]bool
 	partial    bool // something is elsewhere
 	lostPaths  map[string]bool
+
+	postponed []*postponed
+	wants     map[wanted]bool // ConfigMaps and Secrets that no build gave
 }
 
 // start builds what nothing else builds.
@@ -68,6 +71,9 @@ func (b *builder) plainDirectory(dir string) {
 	b.claim(c)
 	if err == nil {
 		err = c.variables()
+	}
+	if err == nil && b.postpone(&postponed{key: dir, repo: r, closure: c}, d.object.ReferenceOnly) {
+		return
 	}
 	var objects []built
 	if err == nil {
@@ -301,6 +307,9 @@ func (b *builder) kustomization(o *manifest.Object) {
 	b.concernBuilt(o, c)
 	if err == nil {
 		err = c.variables()
+	}
+	if err == nil && b.postpone(f.later(c, k), o.ReferenceOnly) {
+		return
 	}
 	var replace, shown map[string][]byte
 	if err == nil && f.spec.Decryption != nil {

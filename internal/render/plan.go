@@ -16,6 +16,7 @@ type plan struct {
 	starts  []int           // what nothing else builds
 	claimed map[string]bool // files that are part of anything that begins there
 	idle    bool            // what was passed has nothing to do with Flux
+	sources map[string]bool // names of those that Kustomizations refer to
 
 	known      bool            // the input says what is applied, so that what does not follow from that is applied by nothing
 	entryFiles map[string]bool // that say so
@@ -37,7 +38,7 @@ type node struct {
 func (r *Renderer) newPlan() *plan {
 	r.pass()
 	r.findSyncs()
-	p := &plan{nodes: r.nodes(), claimed: map[string]bool{}, entryFiles: map[string]bool{}}
+	p := &plan{nodes: r.nodes(), claimed: map[string]bool{}, entryFiles: map[string]bool{}, sources: map[string]bool{}}
 	claimers := map[string][]int{}
 	for i, n := range p.nodes {
 		for path := range n.claims.files {
@@ -46,6 +47,9 @@ func (r *Renderer) newPlan() *plan {
 	}
 	p.edges = make([][]int, len(p.nodes))
 	for j, n := range p.nodes {
+		if n.object != nil {
+			p.sources[textAt(n.object.Content, "spec", "sourceRef", "name")] = true
+		}
 		for _, i := range claimers[n.file] {
 			if i != j {
 				p.edges[i] = append(p.edges[i], j)
