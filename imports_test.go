@@ -61,7 +61,7 @@ var imports = map[string][]string{
 	},
 	"cmd": {
 		"internal/admission", "internal/conceal", "internal/file", "internal/finding", "internal/heap", "internal/inventory", "internal/manifest", "internal/reconcile",
-		"internal/render", "internal/report", "internal/status", "internal/store", "internal/values",
+		"internal/render", "internal/report", "internal/resolve", "internal/status", "internal/store", "internal/values",
 	},
 	"": {"cmd"},
 }

@@ -162,6 +162,8 @@ func (p *progress) reportInterruption(r *reconcile.Result) {
 // describe says what became of an object that did not fail: no more than the command does.
 func (a *app) describe(r *reconcile.Result) string {
 	switch {
+	case a.listing():
+		return listedMessage(r)
 	case a.command == "verify" && r.Signature != nil:
 		return verifiedMessage(r)
 	case a.command == "verify" && r.Signed != nil:

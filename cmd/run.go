@@ -30,6 +30,7 @@ type passOptions struct {
 	report      reportOptions
 	flat        string // the directory of plain files
 	resolveOnly bool
+	list        bool // what is published
 	verify      bool
 }
 
@@ -140,6 +141,7 @@ func (o *passOptions) limits() reconcile.ChartLimits {
 func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconcile.Options {
 	return reconcile.Options{
 		ResolveOnly:       o.resolveOnly,
+		List:              o.list,
 		Verify:            o.verify,
 		Refresh:           o.fetch.refresh,
 		Concurrency:       o.fetch.concurrency,
@@ -263,7 +265,12 @@ func codeOf(r *reconcile.Result) int {
 }
 
 // resolving reports that the run stops once versions are known: whatever is stored, it says no more than that.
-func (a *app) resolving() bool { return a.command == "resolve" || a.command == "verify" }
+func (a *app) resolving() bool {
+	return a.command == "resolve" || a.command == "verify" || a.listing()
+}
+
+// listing reports that the run is about what is published.
+func (a *app) listing() bool { return a.command == "outdated" || a.command == "versions" }
 
 // stateOf is what became of an object, in the words of documents, reports and the last line.
 func (a *app) stateOf(r *reconcile.Result) string {
@@ -290,6 +297,10 @@ func (a *app) summarise(results []*reconcile.Result, in *input) {
 	for _, r := range results {
 		counts[a.stateOf(r)]++
 	}
+	resolved := "resolved"
+	if a.listing() {
+		resolved = "read"
+	}
 	var parts []string
 	for _, p := range []struct {
 		state, word string
@@ -297,7 +308,7 @@ func (a *app) summarise(results []*reconcile.Result, in *input) {
 	}{
 		{report.StateReady, "ready", !a.resolving()},
 		{report.StateVerified, "verified", a.command == "verify"},
-		{report.StateResolved, "resolved", a.command == "resolve"},
+		{report.StateResolved, resolved, a.command == "resolve" || a.listing()},
 		{report.StateFailed, "failed", true},
 		{report.StateSuspended, "skipped", true},
 		{report.StateInterrupted, "not finished", false},

@@ -71,7 +71,9 @@ func (r *reader) field(c *resolve.Candidate, n *node) {
 		c.Removed = r.boolean(n)
 	case "deprecated":
 		c.Deprecated = r.boolean(n)
-	case "apiVersion", "appVersion", "checksum", "condition", "description", "engine", "home", "icon", "kubeVersion",
+	case "appVersion":
+		c.AppVersion = r.str(n)
+	case "apiVersion", "checksum", "condition", "description", "engine", "home", "icon", "kubeVersion",
 		"tags", "tillerVersion", "url":
 		r.wantString(n)
 	case "sources", "keywords":

@@ -124,7 +124,7 @@ func refEntry(value any) (c resolve.Candidate, ok bool) {
 	if strings.Contains(v.Name, "/") { // only "/" itself comes so far
 		return c, false
 	}
-	c = resolve.Candidate{Name: v.Name, Version: v.Version, Digest: v.Digest, URLs: v.URLs, Removed: v.Removed, Deprecated: v.Deprecated}
+	c = resolve.Candidate{Name: v.Name, Version: v.Version, AppVersion: v.AppVersion, Digest: v.Digest, URLs: v.URLs, Removed: v.Removed, Deprecated: v.Deprecated}
 	if numeric {
 		c.Digest = "unquoted number " + string(digest)
 	}

@@ -29,6 +29,7 @@ func helmChartKind() kind {
 		name:   sourcev1.HelmChartKind,
 		plural: "helmcharts",
 		short:  "hc",
+		listed: true,
 		link:   store.LinkLatest,
 		empty:  func() any { return &sourcev1.HelmChart{} },
 		clone:  func(typed any) any { return typed.(*sourcev1.HelmChart).DeepCopy() },
@@ -110,12 +111,18 @@ func reconcileHelmChart(ctx context.Context, p *reconciliation) error {
 	p.out.Unverifiable = obj.Spec.Verify == nil
 	p.result.Resolution = &Resolution{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version}
 	ctx = p.collectWarnings(ctx)
+	if p.r.o.List && obj.Spec.SourceRef.Kind != sourcev1.HelmRepositoryKind {
+		return nil // trees have no list of versions
+	}
 	result, err := p.chartSource(ctx, obj)
 	if err != nil {
 		return err
 	}
 	if _, ok := result.Object.Typed.(*sourcev1.HelmRepository); !ok {
 		return p.treeChart(ctx, obj, result)
+	}
+	if p.r.o.List {
+		return p.listCharts(ctx, obj, result)
 	}
 	return p.repositoryChart(ctx, obj, result)
 }

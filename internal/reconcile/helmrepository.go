@@ -26,6 +26,7 @@ func helmRepositoryKind() kind {
 		plural: "helmrepositories",
 		short:  "helmrepo",
 		source: true,
+		listed: true,
 		link:   store.LinkIndex,
 		empty:  func() any { return &sourcev1.HelmRepository{} },
 		clone:  func(typed any) any { return typed.(*sourcev1.HelmRepository).DeepCopy() },

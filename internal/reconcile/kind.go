@@ -45,6 +45,8 @@ type kind struct {
 	// way is not the kind's.
 	fold   func(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
 	events func(status.Previous, status.Outcome) []status.Event
+	// listed kinds have versions to list, of themselves or of others.
+	listed bool
 	// noArtifact reports that an object is well as long as it waits for a cluster. It has no
 	// artifact.
 	noArtifact bool

@@ -33,6 +33,7 @@ func ociRepositoryKind() kind {
 		plural: "ocirepositories",
 		short:  "ocirepo",
 		source: true,
+		listed: true,
 		link:   store.LinkLatest,
 		empty:  func() any { return &sourcev1.OCIRepository{} },
 		clone:  func(typed any) any { return typed.(*sourcev1.OCIRepository).DeepCopy() },
@@ -50,6 +51,9 @@ func ociRepositoryKind() kind {
 func reconcileOCIRepository(ctx context.Context, p *reconciliation) error {
 	obj := p.typed.(*sourcev1.OCIRepository)
 	ctx = p.collectWarnings(ctx)
+	if p.r.o.List {
+		return p.listArtifacts(ctx, obj)
+	}
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		return p.localArtifact(ctx, obj, dir)
 	}

@@ -34,6 +34,9 @@ import (
 type Options struct {
 	// ResolveOnly stops once versions are known: nothing is stored or remembered.
 	ResolveOnly bool
+	// List stops before versions are chosen, at what is published. It goes with ResolveOnly; sources that publish no
+	// versions are not asked.
+	List bool
 	// Verify checks signatures although nothing is fetched, and fails an object whose
 	// stored artifact was altered. It goes with ResolveOnly.
 	Verify bool
@@ -149,6 +152,8 @@ type Result struct {
 	Debug    []string
 	// Resolution is what a chart resolved to, as far as it got.
 	Resolution *Resolution
+	// Published is what there is of it, if that was asked for.
+	Published *Published
 	// Summary says in words what became of an object, where its conditions do not say so.
 	Summary string
 	// Signature is who signed the chart, nil if nothing was verified.

@@ -56,6 +56,9 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 		return p.failed(err)
 	}
 	switch {
+	case r.o.List && !p.kind.listed:
+		result.State = Static
+		return result
 	case p.kind.static != nil && p.kind.static(p.typed):
 		return p.still(ctx)
 	case p.kind.suspended(p.typed):

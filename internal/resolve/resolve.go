@@ -16,11 +16,13 @@ const UnquotedDigest = "unquoted number "
 type Candidate struct {
 	Name    string
 	Version string
-	Created time.Time // zero when unknown, as for tags of a registry
-	Digest  string    // as published, not yet judged
-	URLs    []string
-	Tag     string // the registry's tag, "" for an entry of an index
-	Removed bool   // withdrawn by its publisher: never chosen by a range, still found by its exact version
+	// AppVersion is that of what the chart installs, for display. Tags of a registry have none.
+	AppVersion string
+	Created    time.Time // zero when unknown, as for tags of a registry
+	Digest     string    // as published, not yet judged
+	URLs       []string
+	Tag        string // the registry's tag, "" for an entry of an index
+	Removed    bool   // withdrawn by its publisher: never chosen by a range, still found by its exact version
 	// Deprecated charts are chosen like any other.
 	Deprecated bool
 }

@@ -1,0 +1,189 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+func newOutdatedCommand(a *app) *cobra.Command {
+	o := &passOptions{resolveOnly: true, list: true}
+	var format recordOptions
+	var all, fail bool
+	c := &cobra.Command{
+		GroupID: groupCharts,
+		Use:     "outdated -f FILE... [[KIND/][NAMESPACE/]NAME...]",
+		Short:   "List the charts of which newer versions are published",
+		Long: `Compare the charts of HelmReleases and HelmCharts, and OCIRepositories, with what
+their repositories publish. Each index and each list of tags is fetched once.
+
+CURRENT is the version in use: the one that the manifest names, or, of a range, the
+one in the artifacts directory; - if there is none. WANTED is what the manifest
+chooses now, LATEST the newest version that was not removed; a pre-release only
+counts where one is in use. Versions that are deprecated or removed are marked.
+
+Charts from Git and buckets have no list of versions, and are left out. Nothing is
+downloaded but indexes and lists of tags, and nothing is written.
+
+Exit codes: 0 also if something is outdated, 1 an object cannot be compared, 2 wrong
+usage or unreadable input, 4 something is outdated, with --fail, 5 only failures that
+a retry may help, 130 interrupted.`,
+		Example: `  helmsrc outdated -R -f clusters/ -o table
+  helmsrc outdated -f helmchart.yaml -o markdown
+  helmsrc outdated -R -f clusters/ --fail`,
+	}
+	o.addListing(c)
+	format.add(c.Flags())
+	c.Flags().BoolVar(&all, "all", false, "list what is up to date, too")
+	c.Flags().BoolVar(&fail, "fail", false, "exit 4 if something is outdated")
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := format.check(a.env); err != nil {
+			return exitUsage, err
+		}
+		outdated := false
+		code, err := a.runPass(ctx, o, args, func(results []*reconcile.Result) error {
+			list := []outdatedRecord{}
+			for _, r := range results {
+				if r.Published == nil {
+					continue
+				}
+				outdated = outdated || r.Published.Outdated()
+				if all || r.Published.Outdated() || withdrawn(r.Published) {
+					list = append(list, a.newOutdated(r))
+				}
+			}
+			return outdatedColumns().print(a.env.Stdout, format.format, list)
+		})
+		if outdated && fail && !o.input.exitZero {
+			code = worst(code, exitDrift)
+		}
+		return code, err
+	})
+	return c
+}
+
+// addListing declares the flags of the commands that ask what is published.
+func (o *passOptions) addListing(c *cobra.Command) {
+	o.input.add(c.Flags())
+	o.input.addLookup(c.Flags())
+	o.report.add(c.Flags())
+	o.store.addDir(c.Flags())
+	o.store.algorithm = "sha256"
+	o.fetch.add(c.Flags())
+}
+
+// outdatedRecord is a record of outdated's output. Its fields are part of the contract.
+type outdatedRecord struct {
+	Kind       string       `json:"kind"`
+	Namespace  string       `json:"namespace"`
+	Name       string       `json:"name"`
+	Chart      string       `json:"chart"`
+	Current    string       `json:"current"`
+	Wanted     string       `json:"wanted"`
+	Latest     string       `json:"latest"`
+	Constraint string       `json:"constraint"`
+	Outdated   bool         `json:"outdated"`
+	Released   releaseDates `json:"released"`
+	Deprecated []string     `json:"deprecated"` // of the versions above
+	Removed    []string     `json:"removed"`
+
+	marks map[string]string
+}
+
+// releaseDates are when versions were published, as far as a repository says.
+type releaseDates struct {
+	Current string `json:"current,omitempty"`
+	Wanted  string `json:"wanted,omitempty"`
+	Latest  string `json:"latest,omitempty"`
+}
+
+func outdatedColumns() *records[outdatedRecord] {
+	return &records[outdatedRecord]{
+		header: []string{"NAMESPACE", "NAME", "CHART", "CURRENT", "WANTED", "LATEST"},
+		wide:   []string{"RELEASED", "KIND", "CONSTRAINT"},
+		row: func(r outdatedRecord) []string {
+			day, _, _ := strings.Cut(r.Released.Latest, "T")
+			return []string{
+				r.Namespace, r.Name, r.Chart, r.marked(r.Current), r.marked(r.Wanted), r.marked(r.Latest), orDash(day), r.Kind, orDash(r.Constraint),
+			}
+		},
+	}
+}
+
+func (r *outdatedRecord) marked(version string) string { return orDash(version) + r.marks[version] }
+
+// withdrawn reports whether what is in use or wanted should not be: that is worth a line although nothing newer is there.
+func withdrawn(p *reconcile.Published) bool {
+	for _, text := range []string{p.Current, p.Wanted} {
+		if c, ok := p.Find(text); ok && (c.Deprecated || c.Removed) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *app) newOutdated(r *reconcile.Result) outdatedRecord {
+	obj, p := r.Object.Object, r.Published
+	hide := obj.ConcealText
+	called := subjectOf(obj)
+	if obj.Origin != nil { // the HelmChart of a release, where the version stands
+		called = subjectOf(obj.Origin)
+	}
+	called = a.console.called(called)
+	record := outdatedRecord{
+		Kind: called.kind, Namespace: called.namespace, Name: called.name, Chart: hide(p.Chart), Constraint: hide(p.Constraint),
+		Current: hide(p.Current), Wanted: hide(p.Wanted), Outdated: p.Outdated(),
+		Deprecated: []string{}, Removed: []string{}, marks: map[string]string{},
+	}
+	latest, _ := p.Latest()
+	record.Latest = hide(latest.Version)
+	mark := func(text string) string {
+		c, ok := p.Find(text)
+		shown := hide(text)
+		switch {
+		case !ok:
+			return ""
+		case record.marks[shown] != "":
+		case c.Removed:
+			record.Removed, record.marks[shown] = append(record.Removed, shown), " (removed)"
+		case c.Deprecated:
+			record.Deprecated, record.marks[shown] = append(record.Deprecated, shown), " (deprecated)"
+		}
+		return dateOf(c)
+	}
+	record.Released = releaseDates{mark(p.Current), mark(p.Wanted), mark(latest.Version)}
+	return record
+}
+
+// dateOf is when a version was published, "" if its repository does not say.
+func dateOf(c resolve.Candidate) string {
+	if c.Created.IsZero() {
+		return ""
+	}
+	return c.Created.UTC().Format(time.RFC3339)
+}
+
+// listedMessage says what was found of an object.
+func listedMessage(r *reconcile.Result) string {
+	switch p := r.Published; {
+	case p == nil && r.Object.Object.Kind == sourcev1.HelmChartKind:
+		return "not compared: its source has no list of versions"
+	case p == nil:
+		return "read"
+	default:
+		return publishedMessage(r.Object.Object, p)
+	}
+}
+
+func publishedMessage(obj *manifest.Object, p *reconcile.Published) string {
+	latest, _ := p.Latest()
+	return obj.ConcealText(fmt.Sprintf("%d published, the latest is %s", len(p.Versions), orDash(latest.Version)))
+}

@@ -1,0 +1,135 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+func newVersionsCommand(a *app) *cobra.Command {
+	o := &passOptions{resolveOnly: true, list: true}
+	var format recordOptions
+	c := &cobra.Command{
+		GroupID: groupCharts,
+		Use:     "versions -f FILE... [KIND/][NAMESPACE/]NAME",
+		Short:   "List the published versions of a chart",
+		Long: `List the versions of the chart of one HelmRelease or HelmChart, or of one
+OCIRepository, that its repository publishes, the newest first.
+
+APP VERSION and CREATED are what an index says; a registry's list of tags has neither.
+IN RANGE says whether the version in the manifest could choose the version listed:
+"chosen" marks the one that it chooses now. Versions that are deprecated or removed
+are marked.
+
+Nothing is downloaded but the index or the list of tags, and nothing is written.
+
+Exit codes: 0 the versions are printed, 1 they cannot be had, 2 wrong usage, no such
+object or unreadable input, 5 a retry may help, 130 interrupted.`,
+		Example: `  helmsrc versions -f helmrepository.yaml -f helmchart.yaml podinfo -o table
+  helmsrc versions -R -f clusters/ HelmChart/podinfo -o json`,
+	}
+	o.addListing(c)
+	format.add(c.Flags())
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := format.check(a.env); err != nil {
+			return exitUsage, err
+		}
+		var usage error
+		code, err := a.runPass(ctx, o, args, func(results []*reconcile.Result) error {
+			var r *reconcile.Result
+			if r, usage = onlyPublished(results); r == nil {
+				return nil
+			}
+			return versionColumns().print(a.env.Stdout, format.format, newVersions(r))
+		})
+		if err == nil && usage != nil {
+			return exitUsage, usage
+		}
+		return code, err
+	})
+	return c
+}
+
+// onlyPublished is the one result with a list of versions. It is nil without an error if there was a failure, which is
+// reported.
+func onlyPublished(results []*reconcile.Result) (*reconcile.Result, error) {
+	var found []*reconcile.Result
+	var names []string
+	failed := false
+	for _, r := range results {
+		failed = failed || r.Failure != nil
+		if r.Published != nil {
+			found = append(found, r)
+			obj := r.Object.Object
+			if obj.Origin != nil {
+				obj = obj.Origin
+			}
+			names = append(names, obj.String())
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return nil, &usageError{err: fmt.Errorf("%d charts are selected: %s", len(found), few(names)), hint: "name one of them: helmsrc versions -f FILE KIND/NAMESPACE/NAME"}
+	case failed:
+		return nil, nil
+	}
+	return nil, &usageError{
+		err:  fmt.Errorf("nothing with a list of versions is selected"),
+		hint: "name a HelmRelease, a HelmChart or an OCIRepository whose chart comes from a Helm repository or a registry",
+	}
+}
+
+// versionRecord is a record of versions' output. Its fields are part of the contract.
+type versionRecord struct {
+	Version    string `json:"version"`
+	AppVersion string `json:"appVersion"`
+	Created    string `json:"created"`
+	InRange    bool   `json:"inRange"`
+	Chosen     bool   `json:"chosen"`
+	Deprecated bool   `json:"deprecated"`
+	Removed    bool   `json:"removed"`
+}
+
+func newVersions(r *reconcile.Result) []versionRecord {
+	list := []versionRecord{}
+	hide, p := r.Object.Object.ConcealText, r.Published
+	chosen := false
+	for _, c := range p.Versions {
+		v := versionRecord{
+			Version: hide(c.Version), AppVersion: hide(c.AppVersion), Created: dateOf(c),
+			InRange: p.Takes(c), Chosen: !chosen && c.Version == p.Wanted, Deprecated: c.Deprecated, Removed: c.Removed,
+		}
+		chosen = chosen || v.Chosen
+		list = append(list, v)
+	}
+	return list
+}
+
+func versionColumns() *records[versionRecord] {
+	return &records[versionRecord]{
+		header: []string{"VERSION", "APP VERSION", "CREATED", "IN RANGE"},
+		row: func(r versionRecord) []string {
+			day, _, _ := strings.Cut(r.Created, "T")
+			version, within := r.Version, "no"
+			switch {
+			case r.Removed:
+				version += " (removed)"
+			case r.Deprecated:
+				version += " (deprecated)"
+			}
+			switch {
+			case r.Chosen:
+				within = "chosen"
+			case r.InRange:
+				within = "yes"
+			}
+			return []string{version, orDash(r.AppVersion), orDash(day), within}
+		},
+	}
+}

@@ -1,0 +1,198 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+// Published is what a repository has of the chart that an object asks for.
+type Published struct {
+	Chart      string // or the URL of an OCIRepository, redacted
+	Constraint string // a version, a range, or "" for the latest
+	// Exact says that Constraint is one version.
+	Exact bool
+	// Versions are newest first. Those of an OCIRepository are called as their tags are.
+	Versions []resolve.Candidate
+	// Current is the version in use: the exact one, or that of the artifact in storage; "" if there is none.
+	Current string
+	// Wanted is what the constraint chooses now, "" if it chooses nothing any more.
+	Wanted string
+	takes  func(resolve.Candidate) bool
+}
+
+// Takes reports whether the constraint could choose one of Versions.
+func (p *Published) Takes(c resolve.Candidate) bool { return p.takes(c) }
+
+// Latest is the newest version that was not removed. A pre-release only follows a pre-release, unless there is nothing
+// else.
+func (p *Published) Latest() (resolve.Candidate, bool) {
+	return resolve.Newest(p.Versions, resolve.IsPrerelease(cmp.Or(p.Current, p.Wanted)))
+}
+
+// Outdated reports whether a newer version is published than the one in use, or, as long as none is, than the wanted one; or
+// if another one is wanted than that in use.
+func (p *Published) Outdated() bool {
+	latest, ok := p.Latest()
+	inUse := cmp.Or(p.Current, p.Wanted)
+	return ok && resolve.Newer(latest.Version, inUse) || p.Current != "" && p.Wanted != p.Current
+}
+
+// Find returns one of Versions.
+func (p *Published) Find(text string) (resolve.Candidate, bool) {
+	i := slices.IndexFunc(p.Versions, func(c resolve.Candidate) bool { return c.Version == text })
+	if i < 0 {
+		return resolve.Candidate{}, false
+	}
+	return p.Versions[i], true
+}
+
+// listCharts finds out what there is of the chart of a HelmChart.
+func (p *reconciliation) listCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) error {
+	if source.Failure != nil { // the index in storage may be old, which would look as if there was nothing new
+		return status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, source.Failure)
+	}
+	charts, err := p.helmRepositoryCharts(ctx, obj, source)
+	if err != nil {
+		return err
+	}
+	if err := resolve.ValidateName(obj.Spec.Chart); err != nil {
+		return status.InvalidChartReference.Wrap(err)
+	}
+	found := &Published{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version, Exact: resolve.IsExact(obj.Spec.Version)}
+	switch charts := charts.(type) {
+	case *indexCharts:
+		err = charts.list(p, found)
+	case *registryCharts:
+		err = charts.list(ctx, found)
+	}
+	if err != nil {
+		return err
+	}
+	if stored := p.stored(); stored != nil {
+		found.Current = withoutGeneration(stored.Revision, found)
+	}
+	if found.Exact {
+		found.Current = found.Constraint
+	}
+	p.result.Published = found
+	return nil
+}
+
+// withoutGeneration is the version of a chart whose revision may have the object's generation behind it.
+func withoutGeneration(revision string, found *Published) string {
+	if _, ok := found.Find(revision); ok {
+		return revision
+	}
+	short := revision[:max(strings.LastIndexAny(revision, "+."), 0)]
+	if _, ok := found.Find(short); ok {
+		return short
+	}
+	return revision
+}
+
+func (c *indexCharts) list(w warner, found *Published) error {
+	index := c.file.open()
+	candidates, dropped, err := index.Candidates(found.Chart)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		near, _ := manifest.Nearest(found.Chart, index.Charts())
+		return referenceFailure(&unknownChartError{err, near})
+	case err != nil:
+		return pullFailure(&entriesError{err})
+	}
+	if dropped > 0 {
+		w.debugf("%d entries of chart '%s' are not valid and were left out", dropped, found.Chart)
+	}
+	chosen, err := resolve.ChooseFromIndex(found.Chart, candidates, found.Constraint)
+	if err = found.choose(candidates, chosen.Version, err); err != nil {
+		return referenceFailure(err)
+	}
+	return nil
+}
+
+func (c *registryCharts) list(ctx context.Context, found *Published) error {
+	tags, err := c.r.tags.Do(ctx, chartKey{c.repo.identity, found.Chart, ""}, func() ([]string, error) {
+		return c.repo.registry.Tags(ctx, found.Chart)
+	})
+	if err != nil {
+		return pullFailure(err)
+	}
+	chosen, err := resolve.ChooseFromTags(tags, found.Constraint)
+	if found.Exact && slices.Contains(tags, found.Constraint) { // also one that no range sees
+		chosen.Version, err = found.Constraint, nil
+	}
+	if err = found.choose(resolve.FromTags(tags), chosen.Version, err); err != nil {
+		return pullFailure(err)
+	}
+	return nil
+}
+
+// choose fills in what was published and chosen. An exact version that is not published any more is no error here: what
+// there is instead is what was asked for.
+func (p *Published) choose(candidates []resolve.Candidate, wanted string, err error) error {
+	if err != nil && (!p.Exact || !errors.Is(err, resolve.ErrNoMatch)) {
+		return err
+	}
+	p.Versions, p.Wanted = resolve.NewestFirst(candidates), wanted
+	if p.takes, err = resolve.Takes(p.Constraint); err != nil { // a word that is published as a version
+		p.takes = func(c resolve.Candidate) bool { return c.Version == p.Constraint }
+	}
+	return nil
+}
+
+// listArtifacts finds out which versions the repository of an OCIRepository has.
+func (p *reconciliation) listArtifacts(ctx context.Context, obj *sourcev1.OCIRepository) error {
+	repo, identity, err := p.openOCIRepository(ctx, obj)
+	if err != nil {
+		return err
+	}
+	tags, err := p.r.tags.Do(ctx, chartKey{identity, "", ""}, func() ([]string, error) { return repo.Tags(ctx) })
+	if err != nil {
+		return ociFailure(status.ReadOperationFailed, err)
+	}
+	ref, resolution := ociRef(obj), ociResolution(obj)
+	found := &Published{Chart: resolution.Chart, Constraint: resolution.Constraint, Exact: ref.SemVer == "" || ref.Digest != ""}
+	helm := obj.GetLayerMediaType() == oci.HelmChartType
+	candidates := resolve.TagCandidates(tags, helm)
+	for i := range candidates {
+		candidates[i].Version = candidates[i].Tag // what is written in a manifest is the tag
+	}
+	found.Versions = resolve.NewestFirst(candidates)
+	switch {
+	case ref.Digest != "":
+		found.Current, found.Wanted = cmp.Or(ref.Tag, ref.Digest), cmp.Or(ref.Tag, ref.Digest)
+	case ref.SemVer != "":
+		wanted, err := resolve.NewTagRange(ref.SemVer, ref.SemverFilter, helm)
+		if err != nil {
+			return ociFailure(status.ReadOperationFailed, err)
+		}
+		if found.Wanted, err = wanted.Choose(tags); err != nil {
+			return ociFailure(status.ReadOperationFailed, err)
+		}
+		found.takes = wanted.Takes
+		if stored := p.stored(); stored != nil {
+			found.Current, _, _ = strings.Cut(stored.Revision, "@")
+		}
+	default:
+		found.Current = found.Constraint
+		if slices.Contains(tags, found.Constraint) {
+			found.Wanted = found.Constraint
+		}
+	}
+	if found.takes == nil {
+		found.takes = func(c resolve.Candidate) bool { return c.Tag == found.Current }
+	}
+	p.result.Published = found
+	return nil
+}
