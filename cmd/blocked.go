@@ -88,7 +88,7 @@ func (p *progress) reportConsequences(cause subject, results []*reconcile.Result
 		p.console.debug(s, f.Message)
 	}
 	var kinds, names []string
-	for _, kind := range reconcile.Kinds() {
+	for _, kind := range reconcile.Kinds().Names() {
 		if n := counts[kind]; n > 0 {
 			kinds = append(kinds, fmt.Sprintf("%d %s", n, kind))
 			names = append(named[kind], names...) // a release says more than the chart that is made of it

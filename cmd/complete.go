@@ -84,7 +84,7 @@ func (a *app) completeObjects(c *cobra.Command, args []string, begun string) ([]
 	set, _ := manifest.Load(c.Context(), manifest.Options{Files: files, Recursive: recursive, DefaultNamespace: namespace})
 	var found []cobra.Completion
 	for _, obj := range inventory.New(set).Objects() { // with the HelmCharts of HelmReleases
-		if name := objectArgument(obj, begun); strings.HasPrefix(name, begun) && reconcile.Supports(obj) {
+		if name := objectArgument(obj, begun); strings.HasPrefix(name, begun) && reconcile.Kinds().Supports(obj) {
 			found = append(found, cobra.CompletionWithDesc(name, obj.Pos.String()))
 		}
 	}

@@ -242,7 +242,7 @@ func inputCode(err error) int {
 
 // wanted reports whether an object is selected by namespace and arguments.
 func (in *input) wanted(obj *manifest.Object) bool {
-	return reconcile.Supports(obj) && in.asked(obj)
+	return reconcile.Kinds().Supports(obj) && in.asked(obj)
 }
 
 // asked reports whether an object of any kind is.
@@ -452,7 +452,7 @@ const maxSources = 4
 func (in *input) sourcesOf(adm *admission.Admitted, rejected func(*inventory.RejectedError)) []*admission.Admitted {
 	var sources []*admission.Admitted
 	for range maxSources {
-		kind, namespace, name, ok := reconcile.SourceRef(adm)
+		kind, namespace, name, ok := reconcile.Kinds().SourceRef(adm)
 		if !ok {
 			break
 		}

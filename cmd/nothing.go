@@ -27,7 +27,7 @@ func (o *inputOptions) checkLooked(ctx context.Context, inputs []*input, args []
 
 // nothingSelected says what there is instead, and what would find more.
 func (o *inputOptions) nothingSelected(ctx context.Context, in *input) error {
-	if in.namespace != "" && len(in.selectors) == 0 && slices.ContainsFunc(in.inventory.Objects(), reconcile.Supports) {
+	if in.namespace != "" && len(in.selectors) == 0 && slices.ContainsFunc(in.inventory.Objects(), reconcile.Kinds().Supports) {
 		return &usageError{err: errors.New("nothing selected: " + in.kinds()), hint: "none of them is in namespace " + in.namespace}
 	}
 	if in.code == exitUsage { // which is an error that was reported
@@ -39,7 +39,7 @@ func (o *inputOptions) nothingSelected(ctx context.Context, in *input) error {
 	case in.holdsOnly(manifest.KustomizeGroup):
 		hint = "Kustomizations are built where directories are given: -R -f DIRECTORY"
 	default:
-		hint = "helmsrc works on " + strings.Join(reconcile.Kinds(), ", ") + "; --allow-empty accepts an input without them"
+		hint = "helmsrc works on " + strings.Join(reconcile.Kinds().Names(), ", ") + "; --allow-empty accepts an input without them"
 	}
 	return &usageError{err: errors.New("nothing selected: " + in.kinds()), hint: hint}
 }
@@ -58,12 +58,12 @@ func (o *inputOptions) deeper(ctx context.Context, in *input) string {
 	set, _ := manifest.Load(ctx, manifest.Options{Files: in.dirs, Recursive: true, DefaultNamespace: o.defaultNamespace})
 	counts := map[string]int{}
 	for _, obj := range set.Objects() {
-		if reconcile.Supports(obj) {
+		if reconcile.Kinds().Supports(obj) {
 			counts[obj.Kind]++
 		}
 	}
 	var kinds []string
-	for _, kind := range reconcile.Kinds() {
+	for _, kind := range reconcile.Kinds().Names() {
 		if counts[kind] > 0 {
 			kinds = append(kinds, fmt.Sprintf("%d %s", counts[kind], kind))
 		}

@@ -98,7 +98,7 @@ func (in *input) keys() map[store.Key]bool {
 		if err != nil {
 			continue // a rejected object may be fixed tomorrow: what it has stays
 		}
-		if kind, namespace, name, ok := reconcile.SourceRef(adm); ok {
+		if kind, namespace, name, ok := reconcile.Kinds().SourceRef(adm); ok {
 			present[store.NewKey(kind, namespace, name)] = true
 		}
 	}
@@ -107,7 +107,7 @@ func (in *input) keys() map[store.Key]bool {
 
 // objectName names an object of the store as all other lines do.
 func objectName(k store.Key) string {
-	if kind, ok := reconcile.KindNamed(k.Kind); ok {
+	if kind, ok := reconcile.Kinds().Named(k.Kind); ok {
 		return subject{kind, k.Namespace, k.Name}.String()
 	}
 	return k.String()

@@ -197,7 +197,7 @@ func resolvedMessage(r *reconcile.Result) string {
 	default:
 		return "the stored artifact is outdated"
 	}
-	if reconcile.IsSource(r.Object.Object.Kind) {
+	if reconcile.Kinds().IsSource(r.Object.Object.Kind) {
 		return fmt.Sprintf("resolved '%s' to '%s'", r.Resolution.Chart, r.Resolution.Version)
 	}
 	return fmt.Sprintf("resolved '%s' chart to version '%s'", r.Resolution.Chart, r.Resolution.Version)

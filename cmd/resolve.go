@@ -89,7 +89,7 @@ func (a *app) newResolution(r *reconcile.Result) resolution {
 		URL: r.Resolution.URL, Digest: r.Resolution.Digest,
 	}
 	record.Source = sourceRef{obj.Kind, obj.Namespace, obj.Name} // of a source, it is itself
-	if kind, namespace, name, ok := reconcile.SourceRef(r.Object); ok {
+	if kind, namespace, name, ok := reconcile.Kinds().SourceRef(r.Object); ok {
 		record.Source = sourceRef{kind, namespace, name}
 	}
 	if r.Failure != nil {

@@ -79,7 +79,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 
 	if err := st.Load(); err != nil {
-		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(reconcile.KindsWithoutArtifact(), ", "), err))
+		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(reconcile.Kinds().WithoutArtifact(), ", "), err))
 	}
 	results, forgotten := a.reconcile(ctx, in, st, options)
 	a.reportNotes(in)
@@ -167,7 +167,7 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o recon
 	if o.Reach == reconcile.ReachNowhere {
 		dial, getenv = reconcile.PublicDial(dial, getenv), withoutPrivateProxies(getenv)
 	}
-	r := reconcile.New(in.inventory, st, reconcile.Edges{
+	r := reconcile.New(reconcile.Kinds(), in.inventory, st, reconcile.Edges{
 		Dial: dial, Getenv: getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
 	}, o)
 	defer func() {
@@ -199,8 +199,8 @@ func (a *app) openStore(o *storeOptions) (*store.Store, error) {
 		Algorithm:        godigest.Algorithm(o.algorithm),
 		RetentionTTL:     o.ttl,
 		RetentionRecords: o.records,
-		Kinds:            reconcile.Kinds(),
-		Shared:           reconcile.KindsWithoutArtifact(),
+		Kinds:            reconcile.Kinds().Names(),
+		Shared:           reconcile.Kinds().WithoutArtifact(),
 		Now:              a.now,
 	})
 	if err != nil {

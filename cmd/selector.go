@@ -25,13 +25,13 @@ func parseSelector(text string) (selector, error) {
 	switch len(parts) {
 	case 1:
 	case 2:
-		if kind, ok := reconcile.KindNamed(parts[0]); ok {
+		if kind, ok := reconcile.Kinds().Named(parts[0]); ok {
 			s.kind = kind
 		} else {
 			s.namespace = parts[0]
 		}
 	case 3:
-		kind, ok := reconcile.KindNamed(parts[0])
+		kind, ok := reconcile.Kinds().Named(parts[0])
 		if !ok {
 			return s, usagef("%q: %q is no kind that helmsrc knows", text, parts[0])
 		}
@@ -144,7 +144,7 @@ func parseSource(text string) (selector, string, error) {
 	switch {
 	case s.kind == "":
 		return selector{}, "", usagef("--source %q does not begin with a kind, such as HelmRepository/", text)
-	case !reconcile.IsSource(s.kind):
+	case !reconcile.Kinds().IsSource(s.kind):
 		return selector{}, "", usagef("--source %q: a %s is no source", text, s.kind)
 	}
 	return s, path, checkSourceDir(s.kind, text, path)

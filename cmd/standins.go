@@ -19,7 +19,7 @@ func (a *app) standIns(in *input, dir string, o *storeOptions, directories map[s
 	if err := readable(dir, o.dir); err != nil {
 		return nil, err
 	}
-	st, err := store.Open(dir, store.Options{Kinds: reconcile.Kinds(), Shared: reconcile.KindsWithoutArtifact(), Now: a.now})
+	st, err := store.Open(dir, store.Options{Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: a.now})
 	if err != nil {
 		return nil, usagef("--source-dir: %v", err)
 	}

@@ -26,7 +26,7 @@ func (r *Result) BlockedBy() (kind, namespace, name string, ok bool) {
 	case errors.As(r.Failure, &rejected):
 		return rejected.Object.Kind, rejected.Object.Namespace, rejected.Object.Name, true
 	case CodeOf(r.Failure) == finding.SourceNotReady:
-		return SourceRef(r.Object)
+		return Kinds().SourceRef(r.Object)
 	}
 	return "", "", "", false
 }

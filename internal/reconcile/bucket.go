@@ -19,28 +19,50 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-func bucketKind() kind {
-	return kind{
+// bucketKind has the Bucket objects.
+type bucketKind struct {
+	kindInfo
+	goType[sourcev1.Bucket, *sourcev1.Bucket]
+}
+
+func newBucketKind() kind {
+	return bucketKind{kindInfo: kindInfo{
 		group:  sourcev1.GroupVersion.Group,
 		name:   sourcev1.BucketKind,
 		plural: "buckets",
 		short:  "bucket",
 		source: true,
 		link:   store.LinkLatest,
-		empty:  func() any { return &sourcev1.Bucket{} },
-		clone:  func(typed any) any { return typed.(*sourcev1.Bucket).DeepCopy() },
-		fields: func(typed any) fields {
-			s := &typed.(*sourcev1.Bucket).Status
-			return fields{s, &s.ObservedGeneration, &s.Conditions, &s.Artifact, &s.URL, &s.LastHandledReconcileAt}
-		},
-		suspended: func(typed any) bool { return typed.(*sourcev1.Bucket).Spec.Suspend },
-		reconcile: reconcileBucket,
-	}
+	}}
 }
 
-// reconcileBucket downloads the objects of a bucket and stores them.
-func reconcileBucket(ctx context.Context, p *reconciliation) error {
-	obj := p.typed.(*sourcev1.Bucket)
+func (bucketKind) whole(typed any) any { return &typed.(*sourcev1.Bucket).Status }
+
+func (bucketKind) load(typed any) commonStatus {
+	s := &typed.(*sourcev1.Bucket).Status
+	return commonStatus{s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt}
+}
+
+func (bucketKind) save(typed any, c commonStatus) {
+	s := &typed.(*sourcev1.Bucket).Status
+	s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.artifact, c.url, c.handled
+}
+
+func (bucketKind) suspended(typed any) bool { return typed.(*sourcev1.Bucket).Spec.Suspend }
+
+func (bucketKind) begin(p *reconciliation) objectSteps {
+	return &bucketReconciliation{treeReconciliation{p}, p.typed.(*sourcev1.Bucket)}
+}
+
+// bucketReconciliation is the reconciliation of one Bucket.
+type bucketReconciliation struct {
+	treeReconciliation
+	obj *sourcev1.Bucket
+}
+
+// reconcile downloads the objects of a bucket and stores them.
+func (p *bucketReconciliation) reconcile(ctx context.Context) error {
+	obj := p.obj
 	ctx = p.collectWarnings(ctx)
 	t, err := p.bucketTree(ctx, obj)
 	if err != nil {
@@ -68,7 +90,7 @@ func reconcileBucket(ctx context.Context, p *reconciliation) error {
 
 // bucketTree downloads the bucket, or reads the directory in its place. What
 // spec.ignore and .sourceignore name is not in it.
-func (p *reconciliation) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tree, error) {
+func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tree, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{Plain: true})
 		return t, status.BucketOperationFailed.Wrap(err)

@@ -49,7 +49,7 @@ func (n *notes) debugf(format string, args ...any) {
 }
 
 // reportNotes reports what was kept, once.
-func (p *reconciliation) reportNotes(n *notes) {
+func (p *chartReconciliation) reportNotes(n *notes) {
 	p.warnOnce(n.warnings)
 	p.result.Debug = append(p.result.Debug, n.debug...)
 	*n = notes{}
@@ -58,7 +58,7 @@ func (p *reconciliation) reportNotes(n *notes) {
 // findDependencies looks for what a chart requires and does not contain, all at
 // the same time, and reports what is published. Nothing is downloaded that could be
 // kept from an earlier run.
-func (p *reconciliation) findDependencies(ctx context.Context, c *helmchart.Chart) ([]*dependency, error) {
+func (p *chartReconciliation) findDependencies(ctx context.Context, c *helmchart.Chart) ([]*dependency, error) {
 	missing, stale := chart.Missing(c)
 	p.warnEach(finding.StaleDependencies, stale)
 	list := make([]*dependency, len(missing))
@@ -76,7 +76,7 @@ func (p *reconciliation) findDependencies(ctx context.Context, c *helmchart.Char
 // eachDependency calls do for all dependencies and returns the error of the
 // first one that has one, in the order of the chart: that of a run does not depend
 // on who was quicker.
-func (p *reconciliation) eachDependency(ctx context.Context, list []*dependency, do func(context.Context, *dependency) error) error {
+func (p *chartReconciliation) eachDependency(ctx context.Context, list []*dependency, do func(context.Context, *dependency) error) error {
 	ctx = p.sharedProgress(ctx)
 	work.Ordered(len(list), maxDependencies, func(i int) {
 		d := list[i]
@@ -101,7 +101,7 @@ func (p *reconciliation) eachDependency(ctx context.Context, list []*dependency,
 
 // sharedProgress reports only the pauses before retries: of many transfers at once, the
 // bytes add up to nothing that is useful to show.
-func (p *reconciliation) sharedProgress(ctx context.Context) context.Context {
+func (p *chartReconciliation) sharedProgress(ctx context.Context) context.Context {
 	var mu sync.Mutex
 	return fetch.WithProgress(ctx, func(progress fetch.Progress) {
 		if progress.Wait == 0 {
@@ -121,7 +121,7 @@ func remoteFailure(d *dependency, err error) error {
 }
 
 // findRemote chooses the version of a dependency from a repository.
-func (p *reconciliation) findRemote(ctx context.Context, d *dependency) error {
+func (p *chartReconciliation) findRemote(ctx context.Context, d *dependency) error {
 	name, version, url := d.requirement.Name, d.requirement.Version, d.requirement.Repository
 	if err := chart.CheckRepository(url); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (p *reconciliation) findRemote(ctx context.Context, d *dependency) error {
 
 // dependencyRepository opens the repository of a dependency: as the HelmRepository
 // of the chart's namespace with the same URL says, else without credentials.
-func (p *reconciliation) dependencyRepository(ctx context.Context, url string) (*repository, error) {
+func (p *chartReconciliation) dependencyRepository(ctx context.Context, url string) (*repository, error) {
 	normal, err := fetch.NormalizeURL(url)
 	if err != nil {
 		return nil, err
@@ -172,11 +172,11 @@ func (p *reconciliation) dependencyRepository(ctx context.Context, url string) (
 // dependencyCharts are the charts of a repository that is not the chart's source.
 // Its index is read once per run, by the first caller, and belongs to no artifact. If
 // it cannot be had, the one that an earlier run stored will do.
-func (p *reconciliation) dependencyCharts(ctx context.Context, repo *repository) (charts, error) {
+func (p *chartReconciliation) dependencyCharts(ctx context.Context, repo *repository) (charts, error) {
 	if repo.registry != nil {
 		return &registryCharts{p.r, repo}, nil
 	}
-	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return p.spoolIndex(ctx, repo) })
+	file, err := p.r.sharedIndex(ctx, repo)
 	if err != nil {
 		if file = p.rememberedIndex(ctx, repo); file == nil {
 			return nil, err
@@ -187,7 +187,7 @@ func (p *reconciliation) dependencyCharts(ctx context.Context, repo *repository)
 
 // fetchDependencies downloads or loads the charts of the dependencies, at the
 // same time, and puts them into the chart in the order in which it names them.
-func (p *reconciliation) fetchDependencies(ctx context.Context, source chart.Source, chartPath string, c *helmchart.Chart, list []*dependency) error {
+func (p *chartReconciliation) fetchDependencies(ctx context.Context, source chart.Source, chartPath string, c *helmchart.Chart, list []*dependency) error {
 	err := p.eachDependency(ctx, list, func(ctx context.Context, d *dependency) (err error) {
 		if d.chosen == nil {
 			d.chart, err = source.Local(chartPath, d.requirement)

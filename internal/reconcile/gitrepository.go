@@ -15,27 +15,51 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-func gitRepositoryKind() kind {
-	return kind{
+// gitRepositoryKind has the GitRepository objects.
+type gitRepositoryKind struct {
+	kindInfo
+	goType[sourcev1.GitRepository, *sourcev1.GitRepository]
+}
+
+func newGitRepositoryKind() kind {
+	return gitRepositoryKind{kindInfo: kindInfo{
 		group:  sourcev1.GroupVersion.Group,
 		name:   sourcev1.GitRepositoryKind,
 		plural: "gitrepositories",
 		short:  "gitrepo",
 		source: true,
-		empty:  func() any { return &sourcev1.GitRepository{} },
-		clone:  func(typed any) any { return typed.(*sourcev1.GitRepository).DeepCopy() },
-		fields: func(typed any) fields {
-			s := &typed.(*sourcev1.GitRepository).Status
-			return fields{s, &s.ObservedGeneration, &s.Conditions, &s.Artifact, nil, &s.LastHandledReconcileAt}
-		},
-		suspended: func(typed any) bool { return typed.(*sourcev1.GitRepository).Spec.Suspend },
-		reconcile: reconcileGitRepository,
-	}
+	}}
 }
 
-// reconcileGitRepository fetches the files of a commit and stores them.
-func reconcileGitRepository(ctx context.Context, p *reconciliation) error {
-	obj := p.typed.(*sourcev1.GitRepository)
+func (gitRepositoryKind) whole(typed any) any { return &typed.(*sourcev1.GitRepository).Status }
+
+func (gitRepositoryKind) load(typed any) commonStatus {
+	s := &typed.(*sourcev1.GitRepository).Status
+	return commonStatus{s.ObservedGeneration, s.Conditions, s.Artifact, "", s.LastHandledReconcileAt}
+}
+
+func (gitRepositoryKind) save(typed any, c commonStatus) {
+	s := &typed.(*sourcev1.GitRepository).Status
+	s.ObservedGeneration, s.Conditions, s.Artifact, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.artifact, c.handled
+}
+
+func (gitRepositoryKind) suspended(typed any) bool {
+	return typed.(*sourcev1.GitRepository).Spec.Suspend
+}
+
+func (gitRepositoryKind) begin(p *reconciliation) objectSteps {
+	return &gitReconciliation{treeReconciliation{p}, p.typed.(*sourcev1.GitRepository)}
+}
+
+// gitReconciliation is the reconciliation of one GitRepository.
+type gitReconciliation struct {
+	treeReconciliation
+	obj *sourcev1.GitRepository
+}
+
+// reconcile fetches the files of a commit and stores them.
+func (p *gitReconciliation) reconcile(ctx context.Context) error {
+	obj := p.obj
 	p.out.Unverifiable = obj.Spec.Verification == nil
 	ctx = p.collectWarnings(ctx)
 	// What is included is known before the fetch, which may find that nothing has
@@ -75,7 +99,7 @@ func reconcileGitRepository(ctx context.Context, p *reconciliation) error {
 }
 
 // gitTree fetches the repository, or reads the directory in its place.
-func (p *reconciliation) gitTree(ctx context.Context, obj *sourcev1.GitRepository, includes []*included) (*fetch.Tree, error) {
+func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitRepository, includes []*included) (*fetch.Tree, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		if obj.Spec.Verification != nil {
 			return nil, verificationFailure(&directoryUnsignedError{})
@@ -107,7 +131,7 @@ func (p *reconciliation) gitTree(ctx context.Context, obj *sourcev1.GitRepositor
 }
 
 // gitOptions gathers what a repository is fetched with.
-func (p *reconciliation) gitOptions(obj *sourcev1.GitRepository) (git.Options, error) {
+func (p *gitReconciliation) gitOptions(obj *sourcev1.GitRepository) (git.Options, error) {
 	o := git.Options{
 		URL:               obj.Spec.URL,
 		Timeout:           timeoutOf(obj.Spec.Timeout),
@@ -200,7 +224,7 @@ type SignedRevision struct {
 }
 
 // gitVerified reports the signatures that were checked in this run.
-func (p *reconciliation) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tree) {
+func (p *gitReconciliation) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tree) {
 	obj.Status.SourceVerificationMode = nil
 	if obj.Spec.Verification == nil || t.Verified == "" {
 		return

@@ -23,27 +23,50 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-func helmChartKind() kind {
-	return kind{
+// helmChartKind has the HelmChart objects.
+type helmChartKind struct {
+	kindInfo
+	goType[sourcev1.HelmChart, *sourcev1.HelmChart]
+}
+
+func newHelmChartKind() kind {
+	return helmChartKind{kindInfo: kindInfo{
 		group:  sourcev1.GroupVersion.Group,
 		name:   sourcev1.HelmChartKind,
 		plural: "helmcharts",
 		short:  "hc",
 		listed: true,
 		link:   store.LinkLatest,
-		empty:  func() any { return &sourcev1.HelmChart{} },
-		clone:  func(typed any) any { return typed.(*sourcev1.HelmChart).DeepCopy() },
-		fields: func(typed any) fields {
-			s := &typed.(*sourcev1.HelmChart).Status
-			return fields{s, &s.ObservedGeneration, &s.Conditions, &s.Artifact, &s.URL, &s.LastHandledReconcileAt}
-		},
-		suspended: func(typed any) bool { return typed.(*sourcev1.HelmChart).Spec.Suspend },
-		sourceRef: func(typed any) (kind, namespace, name string) {
-			ref := typed.(*sourcev1.HelmChart).Spec.SourceRef
-			return ref.Kind, "", ref.Name
-		},
-		reconcile: reconcileHelmChart,
-	}
+	}}
+}
+
+func (helmChartKind) whole(typed any) any { return &typed.(*sourcev1.HelmChart).Status }
+
+func (helmChartKind) load(typed any) commonStatus {
+	s := &typed.(*sourcev1.HelmChart).Status
+	return commonStatus{s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt}
+}
+
+func (helmChartKind) save(typed any, c commonStatus) {
+	s := &typed.(*sourcev1.HelmChart).Status
+	s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.artifact, c.url, c.handled
+}
+
+func (helmChartKind) suspended(typed any) bool { return typed.(*sourcev1.HelmChart).Spec.Suspend }
+
+func (helmChartKind) sourceRef(typed any) (kind, namespace, name string) {
+	ref := typed.(*sourcev1.HelmChart).Spec.SourceRef
+	return ref.Kind, "", ref.Name
+}
+
+func (helmChartKind) begin(p *reconciliation) objectSteps {
+	return &chartReconciliation{p, p.typed.(*sourcev1.HelmChart)}
+}
+
+// chartReconciliation is the reconciliation of one HelmChart.
+type chartReconciliation struct {
+	*reconciliation
+	obj *sourcev1.HelmChart
 }
 
 // resolvedChart is a published chart that was chosen, pinned to bytes where its source
@@ -105,9 +128,9 @@ func (e *downloadError) Error() string {
 
 func (e *downloadError) Unwrap() error { return e.err }
 
-// reconcileHelmChart takes a chart from its source into storage.
-func reconcileHelmChart(ctx context.Context, p *reconciliation) error {
-	obj := p.typed.(*sourcev1.HelmChart)
+// reconcile takes a chart from its source into storage.
+func (p *chartReconciliation) reconcile(ctx context.Context) error {
+	obj := p.obj
 	p.out.Unverifiable = obj.Spec.Verify == nil
 	p.result.Resolution = &Resolution{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version}
 	ctx = p.collectWarnings(ctx)
@@ -128,12 +151,12 @@ func reconcileHelmChart(ctx context.Context, p *reconciliation) error {
 }
 
 // repositoryChart takes a chart out of a Helm repository.
-func (p *reconciliation) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
+func (p *chartReconciliation) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
 	source, err := p.helmRepositoryCharts(ctx, obj, result)
 	if err != nil {
 		return err
 	}
-	chosen, err := source.resolve(ctx, p, obj.Spec.Chart, obj.Spec.Version)
+	chosen, err := source.resolve(ctx, p.reconciliation, obj.Spec.Chart, obj.Spec.Version)
 	if err != nil {
 		return err
 	}
@@ -166,23 +189,10 @@ func (p *reconciliation) repositoryChart(ctx context.Context, obj *sourcev1.Helm
 	return p.pull(ctx, obj, chosen, build, fingerprint)
 }
 
-// reusable reports whether the stored artifact is what this run would build.
-func (p *reconciliation) reusable(fingerprint string) bool {
-	return !p.rebuild && p.stored() != nil && p.fingerprint == fingerprint
-}
-
-// stored is the artifact of earlier runs that is still in storage, or nil.
-func (p *reconciliation) stored() *meta.Artifact {
-	if p.prev.Disappeared {
-		return nil
-	}
-	return p.prev.Artifact
-}
-
 // unchanged reports the stored artifact in the words of the run that built it.
-func (p *reconciliation) unchanged(build status.Build) error {
+func (p *chartReconciliation) unchanged(build status.Build) error {
 	p.out.Reused = true
-	*p.f.artifact = p.resigned(p.prev.Artifact)
+	p.status.artifact = p.resigned(p.prev.Artifact)
 	p.out.Stored = build.Stored()
 	if was := apimeta.FindStatusCondition(p.prev.Conditions, sourcev1.ArtifactInStorageCondition); was != nil {
 		p.out.Stored = &status.Observation{Reason: status.Reason(was.Reason), Message: was.Message}
@@ -191,15 +201,15 @@ func (p *reconciliation) unchanged(build status.Build) error {
 }
 
 // reuse reports the stored artifact.
-func (p *reconciliation) reuse(obj *sourcev1.HelmChart, build status.Build) error {
+func (p *chartReconciliation) reuse(obj *sourcev1.HelmChart, build status.Build) error {
 	p.out.Reused = true
-	*p.f.artifact = p.resigned(p.prev.Artifact)
+	p.status.artifact = p.resigned(p.prev.Artifact)
 	p.complete(obj, build)
 	return nil
 }
 
 // complete reports the artifact that is in storage now as the one asked for.
-func (p *reconciliation) complete(obj *sourcev1.HelmChart, build status.Build) {
+func (p *chartReconciliation) complete(obj *sourcev1.HelmChart, build status.Build) {
 	if build.Stage == status.New {
 		build.Stage = status.Pulled
 	}
@@ -212,7 +222,7 @@ func (p *reconciliation) complete(obj *sourcev1.HelmChart, build status.Build) {
 }
 
 // compare reports what a controller would see before it fetches the chart.
-func (p *reconciliation) compare(obj *sourcev1.HelmChart, build status.Build, recipe *recipe) error {
+func (p *chartReconciliation) compare(obj *sourcev1.HelmChart, build status.Build, recipe *recipe) error {
 	p.saw(obj, build)
 	if p.out.Seen != nil {
 		return nil
@@ -224,7 +234,7 @@ func (p *reconciliation) compare(obj *sourcev1.HelmChart, build status.Build, re
 }
 
 // saw takes note of a build that is not the stored one.
-func (p *reconciliation) saw(obj *sourcev1.HelmChart, build status.Build) {
+func (p *chartReconciliation) saw(obj *sourcev1.HelmChart, build status.Build) {
 	current := p.stored()
 	if current == nil || current.Revision != build.Version || obj.Status.ObservedChartName != build.Name {
 		seen := build
@@ -234,7 +244,7 @@ func (p *reconciliation) saw(obj *sourcev1.HelmChart, build status.Build) {
 }
 
 // pull stores the archive as it was published.
-func (p *reconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart, build status.Build, fingerprint string) error {
+func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart, build status.Build, fingerprint string) error {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return storageFailure(err, status.ArchiveOperationFailed)
@@ -291,30 +301,28 @@ func (r *Reconciler) checkIdentity(t warner, metadata *helmchart.Metadata, chose
 }
 
 // keepChart stores the built archive, unless it is what is stored already.
-func (p *reconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
+func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
 	p.saw(obj, build)
 	if p.same(p.stored(), pending, build) {
 		p.fingerprint = fingerprint
 		err := p.reuse(obj, build)
-		(*p.f.artifact).Metadata = metadata // the same bytes may have been published anew
+		p.status.artifact.Metadata = metadata // the same bytes may have been published anew
 		return err
 	}
-	stored, err := pending.Commit(archiveName(build), p.kind.link)
+	stored, err := pending.Commit(archiveName(build), p.kind.about().link)
 	if err := p.tolerateLink(err); err != nil {
 		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
 	}
-	*p.f.artifact, p.fingerprint = p.artifact(stored, build.Version, metadata), fingerprint
+	p.status.artifact, p.fingerprint = p.artifact(stored, build.Version, metadata), fingerprint
 	p.complete(obj, build)
 	return nil
 }
 
 // same reports whether the stored artifact has the bytes of the pending one.
-func (p *reconciliation) same(current *meta.Artifact, pending *store.Pending, build status.Build) bool {
+func (p *chartReconciliation) same(current *meta.Artifact, pending *store.Pending, build status.Build) bool {
 	return current != nil && !p.r.o.Refresh && current.Revision == build.Version &&
-		obj(p).Status.ObservedChartName == build.Name && current.Digest == pending.Digest().String()
+		p.obj.Status.ObservedChartName == build.Name && current.Digest == pending.Digest().String()
 }
-
-func obj(p *reconciliation) *sourcev1.HelmChart { return p.typed.(*sourcev1.HelmChart) }
 
 // archive returns the archive of a chart. Its error has a reason: the failure may be
 // the server's or this machine's.
@@ -359,7 +367,7 @@ func (e *MismatchError) Hint() string {
 
 // chartSource finds the source of a chart and makes sure that it was reconciled
 // in this run.
-func (p *reconciliation) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Result, error) {
+func (p *chartReconciliation) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Result, error) {
 	ref := obj.Spec.SourceRef
 	if !slices.Contains(chartSources(), ref.Kind) {
 		return nil, unsupportedSource(ref.Kind)

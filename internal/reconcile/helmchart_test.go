@@ -12,7 +12,7 @@ import (
 // §12 case 51: a kind of source that admission would not have let through.
 func TestUnsupportedSource(t *testing.T) {
 	t.Parallel()
-	p := &reconciliation{}
+	p := &chartReconciliation{reconciliation: &reconciliation{}}
 	chart := &sourcev1.HelmChart{}
 	chart.Spec.SourceRef.Kind, chart.Spec.SourceRef.Name = "Unsupported", "x"
 	_, err := p.chartSource(t.Context(), chart)
@@ -25,7 +25,7 @@ func TestUnsupportedSource(t *testing.T) {
 		t.Errorf("message %q, want %q", f.Message, want)
 	}
 	for _, kind := range []string{"HelmRepository", "GitRepository", "Bucket"} {
-		if !strings.Contains(f.Message, kind) || !IsSource(kind) {
+		if !strings.Contains(f.Message, kind) || !Kinds().IsSource(kind) {
 			t.Errorf("%s is no source", kind)
 		}
 	}

@@ -8,11 +8,13 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	helmchart "helm.sh/helm/v3/pkg/chart"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
@@ -23,26 +25,60 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-func helmReleaseKind() kind {
-	return kind{
-		group:  helmv2.GroupVersion.Group,
-		name:   helmv2.HelmReleaseKind,
-		plural: "helmreleases",
-		short:  "hr",
-		empty:  func() any { return &helmv2.HelmRelease{} },
-		clone:  func(typed any) any { return typed.(*helmv2.HelmRelease).DeepCopy() },
-		fields: func(typed any) fields {
-			s := &typed.(*helmv2.HelmRelease).Status
-			// A release has no artifact of its own.
-			return fields{s, &s.ObservedGeneration, &s.Conditions, new(*meta.Artifact), nil, &s.LastHandledReconcileAt}
-		},
-		suspended:  func(typed any) bool { return typed.(*helmv2.HelmRelease).Spec.Suspend },
-		sourceRef:  releaseSource,
-		reconcile:  reconcileHelmRelease,
-		fold:       status.FoldRelease,
-		events:     func(_ status.Previous, o status.Outcome) []status.Event { return status.ReleaseEvents(o) },
+// helmReleaseKind has the HelmRelease objects.
+type helmReleaseKind struct {
+	kindInfo
+	goType[helmv2.HelmRelease, *helmv2.HelmRelease]
+}
+
+func newHelmReleaseKind() kind {
+	return helmReleaseKind{kindInfo: kindInfo{
+		group:      helmv2.GroupVersion.Group,
+		name:       helmv2.HelmReleaseKind,
+		plural:     "helmreleases",
+		short:      "hr",
 		noArtifact: true,
-	}
+	}}
+}
+
+func (helmReleaseKind) whole(typed any) any { return &typed.(*helmv2.HelmRelease).Status }
+
+func (helmReleaseKind) load(typed any) commonStatus {
+	s := &typed.(*helmv2.HelmRelease).Status
+	return commonStatus{s.ObservedGeneration, s.Conditions, nil, "", s.LastHandledReconcileAt}
+}
+
+func (helmReleaseKind) save(typed any, c commonStatus) {
+	s := &typed.(*helmv2.HelmRelease).Status
+	s.ObservedGeneration, s.Conditions, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.handled
+}
+
+func (helmReleaseKind) suspended(typed any) bool { return typed.(*helmv2.HelmRelease).Spec.Suspend }
+
+func (helmReleaseKind) sourceRef(typed any) (kind, namespace, name string) {
+	return releaseSource(typed)
+}
+
+func (helmReleaseKind) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	return status.FoldRelease(prev, out, now)
+}
+
+func (k helmReleaseKind) midway(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	return k.fold(prev, out, now)
+}
+
+func (helmReleaseKind) events(_ status.Previous, out status.Outcome) []status.Event {
+	return status.ReleaseEvents(out)
+}
+
+func (helmReleaseKind) begin(p *reconciliation) objectSteps {
+	return &releaseReconciliation{p, p.typed.(*helmv2.HelmRelease)}
+}
+
+// releaseReconciliation is the reconciliation of one HelmRelease.
+type releaseReconciliation struct {
+	*reconciliation
+	hr *helmv2.HelmRelease
 }
 
 // releaseSource is what a release takes its chart from: the HelmChart that is made
@@ -61,10 +97,10 @@ func releaseSource(typed any) (kind, namespace, name string) {
 // externalArtifact is the kind that only other controllers can fill.
 const externalArtifact = sourcev1.ExternalArtifactKind
 
-// reconcileHelmRelease goes as far as helm-controller does before it needs a
+// reconcile goes as far as helm-controller does before it needs a
 // cluster: to a chart and its values.
-func reconcileHelmRelease(ctx context.Context, p *reconciliation) error {
-	hr := p.typed.(*helmv2.HelmRelease)
+func (p *releaseReconciliation) reconcile(ctx context.Context) error {
+	hr := p.hr
 	known := p.fingerprint
 	p.fingerprint = "" // a failure has no notes of ours: only those of a success say what the chart is called
 	p.warnDependencies(hr)
@@ -102,7 +138,7 @@ func reconcileHelmRelease(ctx context.Context, p *reconciliation) error {
 
 // attempt fills in which chart would be installed, and returns its name. It is known of the artifact with a
 // fingerprint.
-func (p *reconciliation) attempt(hr *helmv2.HelmRelease, source *Result, known string) (string, error) {
+func (p *releaseReconciliation) attempt(hr *helmv2.HelmRelease, source *Result, known string) (string, error) {
 	fingerprint, err := fingerprintOf(source.artifact.Path, source.artifact.Digest)
 	if err != nil {
 		return "", err
@@ -135,7 +171,7 @@ func (r *Result) loadable() bool {
 
 // releaseSource reconciles what the release takes its chart from, and refuses one
 // that is not ready.
-func (p *reconciliation) releaseSource(ctx context.Context, hr *helmv2.HelmRelease) (*Result, error) {
+func (p *releaseReconciliation) releaseSource(ctx context.Context, hr *helmv2.HelmRelease) (*Result, error) {
 	adm, err := findSource(p.r.inventory, p.adm.Object, hr)
 	if err != nil {
 		return nil, err
@@ -239,7 +275,7 @@ func sourceNotReady(source *Result, why string) error {
 
 // notReady says why a source cannot be used, "" if it can. It need not be Ready:
 // one that failed now, but holds an artifact of the same generation, is used.
-func (p *reconciliation) notReady(source *Result) string {
+func (p *releaseReconciliation) notReady(source *Result) string {
 	if source.State == Resolved {
 		return ""
 	}
@@ -285,7 +321,7 @@ func askedFor(hr *helmv2.HelmRelease) *Resolution {
 
 // composeValues merges the values of the release and returns their digest. They go
 // nowhere: who renders the chart needs a cluster.
-func (p *reconciliation) composeValues(hr *helmv2.HelmRelease) (string, error) {
+func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, error) {
 	inline, err := inlineValues(hr)
 	if err != nil {
 		return "", status.ValuesError.Wrap(err)
@@ -416,7 +452,7 @@ func missing(err error) error {
 
 // loadedChart reads which chart an artifact holds. What a HelmChart has in storage
 // was loaded when it was put there; a layer of an OCI artifact may be anything.
-func (p *reconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
+func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
 	if source.State == Ready && source.holds != nil {
 		return source.holds, nil
 	}
@@ -467,7 +503,7 @@ func (e *loadError) Hint() string {
 
 // warnName warns of a chart whose name differs from that of the repository it lies in.
 // Nothing compares them: a release installs whatever lies there.
-func (p *reconciliation) warnName(source *Result, metadata *helmchart.Metadata) {
+func (p *releaseReconciliation) warnName(source *Result, metadata *helmchart.Metadata) {
 	repo, ok := source.Object.Typed.(*sourcev1.OCIRepository)
 	if !ok || chart.MatchName(metadata.Name, path.Base(repo.Spec.URL)) {
 		return

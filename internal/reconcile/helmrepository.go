@@ -19,8 +19,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-func helmRepositoryKind() kind {
-	return kind{
+// helmRepositoryKind has the HelmRepository objects.
+type helmRepositoryKind struct {
+	kindInfo
+	goType[sourcev1.HelmRepository, *sourcev1.HelmRepository]
+}
+
+func newHelmRepositoryKind() kind {
+	return helmRepositoryKind{kindInfo: kindInfo{
 		group:  sourcev1.GroupVersion.Group,
 		name:   sourcev1.HelmRepositoryKind,
 		plural: "helmrepositories",
@@ -28,23 +34,42 @@ func helmRepositoryKind() kind {
 		source: true,
 		listed: true,
 		link:   store.LinkIndex,
-		empty:  func() any { return &sourcev1.HelmRepository{} },
-		clone:  func(typed any) any { return typed.(*sourcev1.HelmRepository).DeepCopy() },
-		fields: func(typed any) fields {
-			s := &typed.(*sourcev1.HelmRepository).Status
-			return fields{s, &s.ObservedGeneration, &s.Conditions, &s.Artifact, &s.URL, &s.LastHandledReconcileAt}
-		},
-		suspended: func(typed any) bool { return typed.(*sourcev1.HelmRepository).Spec.Suspend },
-		static: func(typed any) bool {
-			return typed.(*sourcev1.HelmRepository).Spec.Type == sourcev1.HelmRepositoryTypeOCI
-		},
-		reconcile: reconcileHelmRepository,
-	}
+	}}
 }
 
-// reconcileHelmRepository fetches the index and stores it as it was fetched.
-func reconcileHelmRepository(ctx context.Context, p *reconciliation) error {
-	obj := p.typed.(*sourcev1.HelmRepository)
+func (helmRepositoryKind) whole(typed any) any { return &typed.(*sourcev1.HelmRepository).Status }
+
+func (helmRepositoryKind) load(typed any) commonStatus {
+	s := &typed.(*sourcev1.HelmRepository).Status
+	return commonStatus{s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt}
+}
+
+func (helmRepositoryKind) save(typed any, c commonStatus) {
+	s := &typed.(*sourcev1.HelmRepository).Status
+	s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.artifact, c.url, c.handled
+}
+
+func (helmRepositoryKind) suspended(typed any) bool {
+	return typed.(*sourcev1.HelmRepository).Spec.Suspend
+}
+
+func (helmRepositoryKind) static(typed any) bool {
+	return typed.(*sourcev1.HelmRepository).Spec.Type == sourcev1.HelmRepositoryTypeOCI
+}
+
+func (helmRepositoryKind) begin(p *reconciliation) objectSteps {
+	return &repositoryReconciliation{p, p.typed.(*sourcev1.HelmRepository)}
+}
+
+// repositoryReconciliation is the reconciliation of one HelmRepository.
+type repositoryReconciliation struct {
+	*reconciliation
+	obj *sourcev1.HelmRepository
+}
+
+// reconcile fetches the index and stores it as it was fetched.
+func (p *repositoryReconciliation) reconcile(ctx context.Context) error {
+	obj := p.obj
 	if p.kind.static(obj) {
 		return checkRegistryURL(obj)
 	}
@@ -96,9 +121,13 @@ func (e *registryURLError) Hint() string {
 
 // fetchIndex downloads the index beside its future place, and puts it there
 // unless it is there already.
-func (p *reconciliation) fetchIndex(ctx context.Context, repo *repository) (*indexFile, error) {
+func (p *repositoryReconciliation) fetchIndex(ctx context.Context, repo *repository) (*indexFile, error) {
 	if p.r.o.ResolveOnly {
-		return p.spoolIndex(ctx, repo)
+		file, err := p.r.spoolIndex(ctx, repo, p.key, p.knownTag(repo))
+		if errors.Is(err, helmrepo.ErrNotModified) {
+			return p.unmodifiedIndex()
+		}
+		return file, err
 	}
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
@@ -118,7 +147,7 @@ func (p *reconciliation) fetchIndex(ctx context.Context, repo *repository) (*ind
 
 // knownTag is the tag of the stored index, if it came from this repository and may be
 // used again.
-func (p *reconciliation) knownTag(repo *repository) helmrepo.Tag {
+func (p *repositoryReconciliation) knownTag(repo *repository) helmrepo.Tag {
 	stored := p.stored()
 	if p.rebuild || p.ahead == nil || stored == nil || stored.Size == nil || *stored.Size > p.r.o.IndexMax || p.fingerprint != repo.fingerprint() {
 		return ""
@@ -130,7 +159,7 @@ func (p *reconciliation) knownTag(repo *repository) helmrepo.Tag {
 }
 
 // unmodifiedIndex is the stored index, which the server has not changed.
-func (p *reconciliation) unmodifiedIndex() (*indexFile, error) {
+func (p *repositoryReconciliation) unmodifiedIndex() (*indexFile, error) {
 	<-p.ahead.done // which ends with its context at the latest
 	file, err := p.ahead.file, p.ahead.err
 	if err != nil {
@@ -141,7 +170,7 @@ func (p *reconciliation) unmodifiedIndex() (*indexFile, error) {
 }
 
 // keepIndex commits a downloaded index, or goes on with the stored one if that has the same bytes.
-func (p *reconciliation) keepIndex(pending *store.Pending, file *indexFile) error {
+func (p *repositoryReconciliation) keepIndex(pending *store.Pending, file *indexFile) error {
 	current, err := p.upToDate(pending)
 	if err != nil {
 		return storageFailure(err, status.StatOperationFailed)
@@ -157,8 +186,8 @@ func unsavedIndex(err error) error {
 	return storageFailure(fmt.Errorf("unable to save artifact to storage: %w", err), status.ArchiveOperationFailed)
 }
 
-func (p *reconciliation) commitIndex(pending *store.Pending, file *indexFile) error {
-	stored, err := pending.Commit("index-"+file.revision.Encoded()+".yaml", p.kind.link)
+func (p *repositoryReconciliation) commitIndex(pending *store.Pending, file *indexFile) error {
+	stored, err := pending.Commit("index-"+file.revision.Encoded()+".yaml", p.kind.about().link)
 	if err := p.tolerateLink(err); err != nil {
 		return unsavedIndex(err)
 	}
@@ -169,7 +198,7 @@ func (p *reconciliation) commitIndex(pending *store.Pending, file *indexFile) er
 // upToDate reports whether the stored index has the same bytes as the fetched one.
 // It compares by the stored algorithm: another --artifact-digest-algo alone
 // makes no new artifact.
-func (p *reconciliation) upToDate(pending *store.Pending) (bool, error) {
+func (p *repositoryReconciliation) upToDate(pending *store.Pending) (bool, error) {
 	if p.prev.Artifact == nil || p.prev.Disappeared || p.r.o.Refresh {
 		return false, nil
 	}
@@ -186,7 +215,7 @@ func (p *reconciliation) upToDate(pending *store.Pending) (bool, error) {
 
 // copyIndex stores an index that was fetched for another object with the same
 // repository.
-func (p *reconciliation) copyIndex(from *indexFile) (*indexFile, error) {
+func (p *repositoryReconciliation) copyIndex(from *indexFile) (*indexFile, error) {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return nil, storageFailure(err, status.ArchiveOperationFailed)
@@ -200,7 +229,7 @@ func (p *reconciliation) copyIndex(from *indexFile) (*indexFile, error) {
 }
 
 // storedIndex reports the index in storage.
-func (p *reconciliation) storedIndex(obj *sourcev1.HelmRepository, file *indexFile) error {
+func (p *repositoryReconciliation) storedIndex(obj *sourcev1.HelmRepository, file *indexFile) error {
 	revision := file.artifact.Revision
 	p.out.Reused = file.artifact == p.prev.Artifact
 	if !p.out.Reused {
@@ -208,16 +237,16 @@ func (p *reconciliation) storedIndex(obj *sourcev1.HelmRepository, file *indexFi
 	}
 	p.out.Stored = status.StoredRevision(revision)
 	p.out.Announce = status.FetchedIndex(*file.artifact.Size, auth.RedactURL(obj.Spec.URL))
-	*p.f.artifact = file.artifact
+	p.status.artifact = file.artifact
 	return nil
 }
 
 // comparedIndex reports what a controller would see before it stores the index.
-func (p *reconciliation) comparedIndex(file *indexFile) error {
+func (p *repositoryReconciliation) comparedIndex(file *indexFile) error {
 	revision := file.revision.String()
 	if p.prev.Artifact != nil && !p.prev.Disappeared && p.prev.Artifact.Revision == revision {
 		p.out.Stored, p.out.Reused = status.StoredRevision(revision), true
-		*p.f.artifact = p.prev.Artifact
+		p.status.artifact = p.prev.Artifact
 		return nil
 	}
 	p.out.Seen = status.NewIndex(revision)

@@ -27,8 +27,8 @@ import (
 // helmRepositoryCharts gives access to the charts of a HelmRepository that was
 // reconciled. Only its artifact counts, not its readiness: a repository that is
 // down serves the index that it had.
-func (p *reconciliation) helmRepositoryCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) (charts, error) {
-	if helmRepositoryKind().static(source.Object.Typed) {
+func (p *chartReconciliation) helmRepositoryCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) (charts, error) {
+	if (helmRepositoryKind{}).static(source.Object.Typed) {
 		return p.staticCharts(ctx, source)
 	}
 	file, err := p.indexOf(ctx, source)
@@ -47,7 +47,7 @@ func (p *reconciliation) helmRepositoryCharts(ctx context.Context, obj *sourcev1
 
 // staticCharts are those of a registry, or of the directory in its place. Such a
 // directory has an index, which is not an artifact of any object.
-func (p *reconciliation) staticCharts(ctx context.Context, source *Result) (charts, error) {
+func (p *chartReconciliation) staticCharts(ctx context.Context, source *Result) (charts, error) {
 	repo, err := p.r.open(ctx, source.Object)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (p *reconciliation) staticCharts(ctx context.Context, source *Result) (char
 	if repo.registry != nil {
 		return &registryCharts{p.r, repo}, nil
 	}
-	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return p.spoolIndex(ctx, repo) })
+	file, err := p.r.sharedIndex(ctx, repo)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (p *reconciliation) staticCharts(ctx context.Context, source *Result) (char
 }
 
 // indexOf is the index that was fetched in this run, else the stored one.
-func (p *reconciliation) indexOf(ctx context.Context, source *Result) (*indexFile, error) {
+func (p *chartReconciliation) indexOf(ctx context.Context, source *Result) (*indexFile, error) {
 	if source.index != nil {
 		return source.index, nil
 	}

@@ -34,7 +34,7 @@ func (i *included) digest() string {
 }
 
 // includes reconciles what the repository includes.
-func (p *reconciliation) includes(ctx context.Context, obj *sourcev1.GitRepository) ([]*included, error) {
+func (p *gitReconciliation) includes(ctx context.Context, obj *sourcev1.GitRepository) ([]*included, error) {
 	var list []*included
 	for _, spec := range obj.Spec.Include {
 		name := spec.GitRepositoryRef.Name
@@ -118,7 +118,7 @@ func includesItself(inv *inventory.Inventory, namespace, name string, from *admi
 }
 
 // copyIncludes puts what is included into the tree.
-func (p *reconciliation) copyIncludes(ctx context.Context, t *fetch.Tree, includes []*included) error {
+func (p *gitReconciliation) copyIncludes(ctx context.Context, t *fetch.Tree, includes []*included) error {
 	if t.Unchanged {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (p *reconciliation) copyIncludes(ctx context.Context, t *fetch.Tree, includ
 	return nil
 }
 
-func (p *reconciliation) copyInclude(ctx context.Context, t *fetch.Tree, i *included) error {
+func (p *gitReconciliation) copyInclude(ctx context.Context, t *fetch.Tree, i *included) error {
 	from, err := p.r.treeOf(ctx, i.result)
 	if err != nil {
 		return includeFailure("NoArtifact", err)

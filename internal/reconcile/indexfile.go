@@ -43,7 +43,7 @@ func (f *indexFile) writeTo(w io.Writer) error {
 func sectionOf(r io.ReaderAt, size int64) *io.SectionReader { return io.NewSectionReader(r, 0, size) }
 
 // openIndex opens the stored bytes.
-func (p *reconciliation) openIndex(f *indexFile) error {
+func (p *repositoryReconciliation) openIndex(f *indexFile) error {
 	file, err := p.r.store.OpenArtifact(f.artifact.Path)
 	if err != nil {
 		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
@@ -128,19 +128,24 @@ func (r *Reconciler) newFile() (*blob.File, error) {
 	return f, err
 }
 
-func (p *reconciliation) spoolIndex(ctx context.Context, repo *repository) (*indexFile, error) {
-	downloaded, err := p.r.newFile()
+// sharedIndex is the index of a repository that is not reconciled for its own sake. It is
+// downloaded once per run, and belongs to no artifact.
+func (r *Reconciler) sharedIndex(ctx context.Context, repo *repository) (*indexFile, error) {
+	return r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return r.spoolIndex(ctx, repo, store.Key{}, "") })
+}
+
+// spoolIndex downloads an index into a temporary file. If it has the tag known, the error is
+// [helmrepo.ErrNotModified].
+func (r *Reconciler) spoolIndex(ctx context.Context, repo *repository, owner store.Key, known helmrepo.Tag) (*indexFile, error) {
+	downloaded, err := r.newFile()
 	if err != nil {
 		return nil, status.DirectoryCreationFailed.Wrap(err)
 	}
-	offsets, tag, err := p.r.downloadIndex(ctx, repo, downloaded, p.knownTag(repo))
-	if errors.Is(err, helmrepo.ErrNotModified) {
-		return p.unmodifiedIndex()
-	}
+	offsets, tag, err := r.downloadIndex(ctx, repo, downloaded, known)
 	if err != nil {
 		return nil, err
 	}
-	return &indexFile{owner: p.key, offsets: offsets, tag: tag, revision: downloaded.Digest(), file: downloaded, size: downloaded.Size()}, nil
+	return &indexFile{owner: owner, offsets: offsets, tag: tag, revision: downloaded.Digest(), file: downloaded, size: downloaded.Size()}, nil
 }
 
 // closers is what the run has to close at its end, last opened first.
@@ -172,7 +177,7 @@ func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(ti
 
 // rememberedIndex is the index that an earlier run stored for a HelmRepository,
 // or nil.
-func (p *reconciliation) rememberedIndex(ctx context.Context, repo *repository) *indexFile {
+func (p *chartReconciliation) rememberedIndex(ctx context.Context, repo *repository) *indexFile {
 	key := keyOf(repo.object)
 	record, err := p.r.store.Recall(key)
 	if err != nil {

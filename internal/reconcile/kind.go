@@ -3,8 +3,8 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -16,131 +16,182 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// kind is everything that the rest of the package knows about one kind of
-// object. A further kind is one file more, and one line in kinds.
-type kind struct {
+// kind is everything that the rest of the package knows about one kind of object. A further
+// kind is a type that implements it, and one line in Kinds. Kinds have no state: one value
+// serves all objects of all runs.
+type kind interface {
+	about() kindInfo
+
+	// empty returns a new typed object, clone a deep copy of one.
+	empty() any
+	clone(typed any) any
+	// whole returns a pointer to the status of a typed object; load and save copy the part
+	// of it that all kinds have.
+	whole(typed any) any
+	load(typed any) commonStatus
+	save(typed any, s commonStatus)
+
+	// suspended is spec.suspend.
+	suspended(typed any) bool
+	// static reports that an object has no status by design.
+	static(typed any) bool
+	// sourceRef names the source of an object. An empty namespace is the object's own, an
+	// empty kind no source at all.
+	sourceRef(typed any) (kind, namespace, name string)
+
+	// fold and midway make conditions of an outcome: of the last one, or of what an observer
+	// would see before anything is stored. events makes events of it.
+	fold(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
+	midway(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
+	events(status.Previous, status.Outcome) []status.Event
+
+	// begin returns what is particular to the reconciliation of an object of the kind.
+	begin(p *reconciliation) objectSteps
+}
+
+// objectSteps are what is particular to the reconciliation of one object. They fill the
+// reconciliation that they were made with, and end with it.
+type objectSteps interface {
+	// reconcile takes the object from spec to outcome. An error becomes the outcome's
+	// failure.
+	reconcile(ctx context.Context) error
+}
+
+// kindInfo is what holds for all objects of a kind, and what most kinds have in common.
+type kindInfo struct {
 	group  string
 	name   string
 	plural string
 	short  string
 	source bool   // other objects refer to it
 	link   string // name of the link to the newest artifact, "" for none
-
-	// empty returns a new typed object, clone a deep copy of one.
-	empty func() any
-	clone func(typed any) any
-	// fields gives access to the typed object's status.
-	fields func(typed any) fields
-	// suspended is spec.suspend.
-	suspended func(typed any) bool
-	// reconcile takes the object from spec to outcome. It fills the reconciliation; an error
-	// becomes the outcome's failure.
-	reconcile func(ctx context.Context, p *reconciliation) error
-	// static reports that an object has no status by design; nil means never.
-	static func(typed any) bool
-	// sourceRef names the source of an object, if its kind has one. An empty namespace
-	// is the object's own, an empty kind no source at all.
-	sourceRef func(typed any) (kind, namespace, name string)
-	// fold and events make conditions and events of an outcome where source-controller's
-	// way is not the kind's.
-	fold   func(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
-	events func(status.Previous, status.Outcome) []status.Event
 	// listed kinds have versions to list, of themselves or of others.
 	listed bool
-	// noArtifact reports that an object is well as long as it waits for a cluster. It has no
-	// artifact.
+	// noArtifact kinds store nothing: an object is well as long as it waits for a cluster.
 	noArtifact bool
 }
 
-// fields is the part of a status that all kinds share. All points to the whole.
-type fields struct {
-	all                any
-	observedGeneration *int64
-	conditions         *[]metav1.Condition
-	artifact           **meta.Artifact
-	url                *string // nil for kinds that have none
-	handled            *string // lastHandledReconcileAt
+func (k kindInfo) about() kindInfo { return k }
+
+func (k kindInfo) static(any) bool { return false }
+
+func (k kindInfo) sourceRef(any) (kind, namespace, name string) { return "", "", "" }
+
+func (k kindInfo) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	return status.Fold(k.name, prev, out, now)
 }
 
-// kinds lists the kinds that helmsrc reconciles, sources first.
-func kinds() []kind {
-	kindTable.once.Do(func() {
-		kindTable.list = []kind{helmRepositoryKind(), gitRepositoryKind(), bucketKind(), ociRepositoryKind(), helmChartKind(), helmReleaseKind()}
-	})
-	return kindTable.list
+func (k kindInfo) midway(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	return status.Midway(prev, out, now)
 }
 
-// kindTable is made once. It cannot be made where it is declared: what the kinds do
-// needs the table.
-var kindTable struct {
-	once sync.Once
-	list []kind
+func (k kindInfo) events(prev status.Previous, out status.Outcome) []status.Event {
+	return status.Events(prev, out)
 }
 
-// kindOf finds a kind by its API group and name: a name alone says nothing, k3s has
+// goType is what the Go type of a kind's objects decides.
+type goType[T any, P interface {
+	*T
+	DeepCopy() *T
+}] struct{}
+
+func (goType[T, P]) empty() any { return P(new(T)) }
+
+func (goType[T, P]) clone(typed any) any { return P(typed.(P).DeepCopy()) }
+
+// commonStatus is the part of a status that all kinds have. URLs are computed when it is
+// printed, and are never remembered.
+type commonStatus struct {
+	observedGeneration int64
+	conditions         []metav1.Condition
+	artifact           *meta.Artifact
+	url                string // not of all kinds
+	handled            string // lastHandledReconcileAt
+}
+
+// noStatus is that of an object that was not looked at yet.
+func noStatus() commonStatus { return commonStatus{observedGeneration: -1} }
+
+// Table lists kinds, sources first.
+type Table []kind
+
+// Kinds are the kinds that helmsrc reconciles.
+func Kinds() Table {
+	return Table{newHelmRepositoryKind(), newGitRepositoryKind(), newBucketKind(), newOCIRepositoryKind(), newHelmChartKind(), newHelmReleaseKind()}
+}
+
+// find finds a kind by its API group and name: a name alone says nothing, k3s has
 // a HelmChart too.
-func kindOf(group, name string) (kind, bool) {
-	for _, k := range kinds() {
-		if k.group == group && k.name == name {
+func (t Table) find(group, name string) (kind, bool) {
+	for _, k := range t {
+		if info := k.about(); info.group == group && info.name == name {
 			return k, true
 		}
 	}
-	return kind{}, false
+	return nil, false
 }
 
-func kindOfObject(obj *manifest.Object) (kind, bool) { return kindOf(obj.Group(), obj.Kind) }
+func (t Table) of(obj *manifest.Object) (kind, bool) { return t.find(obj.Group(), obj.Kind) }
 
-// Kinds are the names of the kinds that are reconciled.
-func Kinds() []string {
+func kindOfObject(obj *manifest.Object) (kind, bool) { return Kinds().of(obj) }
+
+// rank is the position of a kind in the table.
+func (t Table) rank(name string) int {
+	return slices.IndexFunc(t, func(k kind) bool { return k.about().name == name })
+}
+
+// Names are the names of the kinds.
+func (t Table) Names() []string {
 	var names []string
-	for _, k := range kinds() {
-		names = append(names, k.name)
+	for _, k := range t {
+		names = append(names, k.about().name)
 	}
 	return names
 }
 
-// KindsWithoutArtifact are the names of those whose objects store nothing.
-func KindsWithoutArtifact() []string {
+// WithoutArtifact are the names of those whose objects store nothing.
+func (t Table) WithoutArtifact() []string {
 	var names []string
-	for _, k := range kinds() {
-		if k.noArtifact {
-			names = append(names, k.name)
+	for _, k := range t {
+		if info := k.about(); info.noArtifact {
+			names = append(names, info.name)
 		}
 	}
 	return names
 }
 
-// Supports reports whether the object is of a kind that is reconciled.
-func Supports(obj *manifest.Object) bool {
-	_, ok := kindOfObject(obj)
+// Supports reports whether the object is of one of the kinds.
+func (t Table) Supports(obj *manifest.Object) bool {
+	_, ok := t.of(obj)
 	return ok
 }
 
 // IsSource reports whether objects of this kind hold what charts are made of.
-func IsSource(name string) bool {
-	k, ok := kindOf(inventory.GroupOf(name), name)
-	return ok && k.source
+func (t Table) IsSource(name string) bool {
+	k, ok := t.find(inventory.GroupOf(name), name)
+	return ok && k.about().source
 }
 
-// KindNamed finds a kind by its name, plural or short name, in any case, with or
+// Named finds a kind by its name, plural or short name, in any case, with or
 // without the API group.
-func KindNamed(text string) (string, bool) {
+func (t Table) Named(text string) (string, bool) {
 	text, group, qualified := strings.Cut(strings.ToLower(text), ".")
-	for _, k := range kinds() {
-		if qualified && group != k.group {
+	for _, k := range t {
+		info := k.about()
+		if qualified && group != info.group {
 			continue
 		}
-		if text == strings.ToLower(k.name) || text == k.plural || text == k.short {
-			return k.name, true
+		if text == strings.ToLower(info.name) || text == info.plural || text == info.short {
+			return info.name, true
 		}
 	}
 	return "", false
 }
 
 // SourceRef names the source that an object refers to.
-func SourceRef(adm *admission.Admitted) (kind, namespace, name string, ok bool) {
-	k, known := kindOfObject(adm.Object)
-	if !known || k.sourceRef == nil {
+func (t Table) SourceRef(adm *admission.Admitted) (kind, namespace, name string, ok bool) {
+	k, known := t.of(adm.Object)
+	if !known {
 		return "", "", "", false
 	}
 	kind, namespace, name = k.sourceRef(adm.Typed)

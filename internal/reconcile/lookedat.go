@@ -57,7 +57,7 @@ func chartPaths(chart string) []string {
 
 // only are the files that are enough of a repository to look at its charts, nil for
 // all of them. What is stored, included or given to dependencies is the whole.
-func (p *reconciliation) only(obj *sourcev1.GitRepository) []string {
+func (p *gitReconciliation) only(obj *sourcev1.GitRepository) []string {
 	paths := p.r.looked[p.key]
 	o := &p.r.o
 	if !o.ResolveOnly || o.VerifyDependencies || obj.Spec.RecurseSubmodules || len(obj.Spec.Include) > 0 || slices.Contains(paths, wholeTree) {

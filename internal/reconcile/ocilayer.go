@@ -26,7 +26,7 @@ import (
 const maxLayer = 512 << 20
 
 // pullArtifact fetches the layer that the object selects, and stores it.
-func (p *reconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
+func (p *ociReconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
 	artifact, err := p.r.manifestOf(ctx, at)
 	if err != nil {
 		return ociFailure(status.OCIPullFailed, pullError(obj, err))
@@ -38,7 +38,7 @@ func (p *reconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepo
 	if layer.First != "" {
 		p.warnAs(finding.FirstLayer, "the first layer of the artifact is of media type '%s': the chart is taken, for which Flux needs spec.layerSelector.mediaType: %s", layer.First, oci.HelmChartType)
 	}
-	l := &layerTransfer{reconciliation: p, obj: obj, at: at, artifact: artifact, layer: layer}
+	l := &layerTransfer{ociReconciliation: p, at: at, artifact: artifact, layer: layer}
 	if obj.GetLayerOperation() == sourcev1.OCILayerCopy {
 		return l.copy(ctx)
 	}
@@ -60,8 +60,7 @@ func pullError(obj *sourcev1.OCIRepository, err error) error {
 
 // layerTransfer is the way of one layer into storage.
 type layerTransfer struct {
-	*reconciliation
-	obj      *sourcev1.OCIRepository
+	*ociReconciliation
 	at       *ociArtifact
 	artifact *oci.Artifact
 	layer    *oci.Layer
@@ -245,17 +244,17 @@ func (l *layerTransfer) keep(pending *store.Pending, failed string) error {
 }
 
 // keepArtifact stores what was written under the name that its revision has.
-func (p *reconciliation) keepArtifact(obj *sourcev1.OCIRepository, pending *store.Pending, revision string, metadata map[string]string, failed string) error {
+func (p *ociReconciliation) keepArtifact(obj *sourcev1.OCIRepository, pending *store.Pending, revision string, metadata map[string]string, failed string) error {
 	current := p.stored()
 	if current != nil && !p.r.o.Refresh && current.Revision == revision && current.Digest == pending.Digest().String() {
 		return p.keptArtifact(revision)
 	}
-	stored, err := pending.Commit(ociFile(revision), p.kind.link)
+	stored, err := pending.Commit(ociFile(revision), p.kind.about().link)
 	if err := p.tolerateLink(err); err != nil {
 		return storageFailure(fmt.Errorf("%s: %w", failed, err), status.ArchiveOperationFailed)
 	}
 	var artifact *meta.Artifact = p.artifact(stored, revision, metadata)
-	*p.f.artifact = artifact
+	p.status.artifact = artifact
 	p.out.Stored, p.out.Announce = status.StoredDigest(revision), announcement(artifact, obj)
 	return nil
 }

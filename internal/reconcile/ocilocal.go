@@ -22,7 +22,7 @@ import (
 // localArtifact stores a directory or an archive in the place of what is in the
 // registry. Its revision is the digest of the content, as if it was asked for by
 // that.
-func (p *reconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, place string) error {
+func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, place string) error {
 	p.result.Resolution = &Resolution{Chart: "directory " + place}
 	if obj.Spec.Verify != nil {
 		return verificationFailure(&directoryUnsignedError{})
@@ -52,7 +52,7 @@ func withoutPath(err error) error {
 }
 
 // localLayer takes an archive as it is, as the operation copy does.
-func (p *reconciliation) localLayer(obj *sourcev1.OCIRepository, place string) error {
+func (p *ociReconciliation) localLayer(obj *sourcev1.OCIRepository, place string) error {
 	archive, err := file.Open(place)
 	if err != nil {
 		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
@@ -74,7 +74,7 @@ func (p *reconciliation) localLayer(obj *sourcev1.OCIRepository, place string) e
 
 // localTree takes the files of a directory. That of a chart lies in another one of
 // its name, as in what Helm pushes.
-func (p *reconciliation) localTree(ctx context.Context, obj *sourcev1.OCIRepository, dir string) error {
+func (p *ociReconciliation) localTree(ctx context.Context, obj *sourcev1.OCIRepository, dir string) error {
 	t, err := p.openWorktree(ctx, dir, git.WorktreeOptions{Plain: true})
 	if err != nil {
 		return status.OCIPullFailed.Wrap(err)
@@ -119,7 +119,7 @@ func nest(root *os.Root, name string) error {
 }
 
 // keepLocal stores what write writes, unless an artifact of the revision is there.
-func (p *reconciliation) keepLocal(obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) error {
+func (p *ociReconciliation) keepLocal(obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) error {
 	p.result.Resolution.Version, p.result.Resolution.Digest = "", revision
 	if current := p.stored(); current == nil || current.Revision != revision {
 		p.out.Seen = status.NewDigest(revision, p.result.Resolution.Chart)

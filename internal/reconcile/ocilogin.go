@@ -16,7 +16,7 @@ import (
 
 // openOCIRepository opens the registry of an OCIRepository with its credentials
 // and TLS settings. Errors carry their reason.
-func (p *reconciliation) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepository) (*oci.Repository, string, error) {
+func (p *ociReconciliation) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepository) (*oci.Repository, string, error) {
 	login := p.r.secrets.Artifact(obj)
 	if err := login.Err(); err != nil {
 		p.warnMissingLogin(obj, err)
@@ -69,7 +69,7 @@ func ociName(obj *sourcev1.OCIRepository) (oci.Name, error) {
 }
 
 // warnMissingLogin is the event of a Secret that is not there.
-func (p *reconciliation) warnMissingLogin(obj *sourcev1.OCIRepository, err error) {
+func (p *ociReconciliation) warnMissingLogin(obj *sourcev1.OCIRepository, err error) {
 	var missing *manifest.NotFoundError
 	if obj.Spec.SecretRef == nil || !errors.As(err, &missing) || missing.Name != obj.Spec.SecretRef.Name {
 		return

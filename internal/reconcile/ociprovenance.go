@@ -18,7 +18,7 @@ import (
 // provenanceSigner checks a chart against the provenance file in its artifact, as
 // --keyring asks. What is no chart has no such file, and is not asked for one: the
 // signer is nil then.
-func (p *reconciliation) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.Signer, error) {
+func (p *ociReconciliation) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.Signer, error) {
 	artifact, err := p.r.manifestOf(ctx, at)
 	if err != nil {
 		return nil, ociFailure(status.OCIPullFailed, err)

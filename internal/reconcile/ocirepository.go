@@ -26,8 +26,14 @@ import (
 // defaultTag is what an OCIRepository without spec.ref means.
 const defaultTag = "latest"
 
-func ociRepositoryKind() kind {
-	return kind{
+// ociRepositoryKind has the OCIRepository objects.
+type ociRepositoryKind struct {
+	kindInfo
+	goType[sourcev1.OCIRepository, *sourcev1.OCIRepository]
+}
+
+func newOCIRepositoryKind() kind {
+	return ociRepositoryKind{kindInfo: kindInfo{
 		group:  sourcev1.GroupVersion.Group,
 		name:   sourcev1.OCIRepositoryKind,
 		plural: "ocirepositories",
@@ -35,21 +41,39 @@ func ociRepositoryKind() kind {
 		source: true,
 		listed: true,
 		link:   store.LinkLatest,
-		empty:  func() any { return &sourcev1.OCIRepository{} },
-		clone:  func(typed any) any { return typed.(*sourcev1.OCIRepository).DeepCopy() },
-		fields: func(typed any) fields {
-			s := &typed.(*sourcev1.OCIRepository).Status
-			return fields{s, &s.ObservedGeneration, &s.Conditions, &s.Artifact, &s.URL, &s.LastHandledReconcileAt}
-		},
-		suspended: func(typed any) bool { return typed.(*sourcev1.OCIRepository).Spec.Suspend },
-		reconcile: reconcileOCIRepository,
-	}
+	}}
 }
 
-// reconcileOCIRepository takes a layer of an artifact from its registry into
+func (ociRepositoryKind) whole(typed any) any { return &typed.(*sourcev1.OCIRepository).Status }
+
+func (ociRepositoryKind) load(typed any) commonStatus {
+	s := &typed.(*sourcev1.OCIRepository).Status
+	return commonStatus{s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt}
+}
+
+func (ociRepositoryKind) save(typed any, c commonStatus) {
+	s := &typed.(*sourcev1.OCIRepository).Status
+	s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.artifact, c.url, c.handled
+}
+
+func (ociRepositoryKind) suspended(typed any) bool {
+	return typed.(*sourcev1.OCIRepository).Spec.Suspend
+}
+
+func (ociRepositoryKind) begin(p *reconciliation) objectSteps {
+	return &ociReconciliation{p, p.typed.(*sourcev1.OCIRepository)}
+}
+
+// ociReconciliation is the reconciliation of one OCIRepository.
+type ociReconciliation struct {
+	*reconciliation
+	obj *sourcev1.OCIRepository
+}
+
+// reconcile takes a layer of an artifact from its registry into
 // storage.
-func reconcileOCIRepository(ctx context.Context, p *reconciliation) error {
-	obj := p.typed.(*sourcev1.OCIRepository)
+func (p *ociReconciliation) reconcile(ctx context.Context) error {
+	obj := p.obj
 	ctx = p.collectWarnings(ctx)
 	if p.r.o.List {
 		return p.listArtifacts(ctx, obj)
@@ -123,7 +147,7 @@ type ociArtifact struct {
 }
 
 // findArtifact finds out which artifact the object asks for now.
-func (p *reconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*ociArtifact, error) {
+func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*ociArtifact, error) {
 	repo, identity, err := p.openOCIRepository(ctx, obj)
 	if err != nil {
 		return nil, err
@@ -171,7 +195,7 @@ func (e *tagMissingError) Unwrap() error { return e.err }
 func (e *tagMissingError) Hint() string { return e.hint }
 
 // otherTag finds out whether the tag is there with or without a "v" in front.
-func (p *reconciliation) otherTag(ctx context.Context, at *ociArtifact, tag string, err error) error {
+func (p *ociReconciliation) otherTag(ctx context.Context, at *ociArtifact, tag string, err error) error {
 	missing := &tagMissingError{err: err}
 	tags, failed := p.r.tags.Do(ctx, chartKey{at.identity, "", ""}, func() ([]string, error) { return at.repo.Tags(ctx) })
 	if failed != nil {
@@ -196,7 +220,7 @@ type pinnedTag struct {
 
 // pinTag asks what a tag names. Where nothing is stored, it asks at once for what
 // is needed next.
-func (p *reconciliation) pinTag(ctx context.Context, repo *oci.Repository, tag string) (pinned pinnedTag, err error) {
+func (p *ociReconciliation) pinTag(ctx context.Context, repo *oci.Repository, tag string) (pinned pinnedTag, err error) {
 	if err := oci.CheckTag(tag); err != nil {
 		return pinned, finding.WithCode(finding.InvalidReference, err)
 	}
@@ -209,7 +233,7 @@ func (p *reconciliation) pinTag(ctx context.Context, repo *oci.Repository, tag s
 }
 
 // ociTag is the tag that spec.ref names, or the newest in its range.
-func (p *reconciliation) ociTag(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) (string, error) {
+func (p *ociReconciliation) ociTag(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) (string, error) {
 	ref := ociRef(obj)
 	if ref.SemVer == "" {
 		return cmp.Or(ref.Tag, defaultTag), nil
@@ -234,10 +258,10 @@ func ociFailure(reason status.Reason, err error) error {
 }
 
 // keptArtifact reports the stored artifact.
-func (p *reconciliation) keptArtifact(revision string) error {
+func (p *ociReconciliation) keptArtifact(revision string) error {
 	p.out.Reused, p.out.Stored = true, status.StoredDigest(revision)
-	p.out.Announce = announcement(p.prev.Artifact, p.typed.(*sourcev1.OCIRepository))
-	*p.f.artifact = p.resigned(p.prev.Artifact)
+	p.out.Announce = announcement(p.prev.Artifact, p.obj)
+	p.status.artifact = p.resigned(p.prev.Artifact)
 	return nil
 }
 
@@ -263,7 +287,7 @@ const (
 
 // verifyArtifact makes sure that a trusted identity signed the digest, where
 // that is asked for. It runs on every run, as it does for charts.
-func (p *reconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
+func (p *ociReconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
 	var signer *verify.Signer
 	var err error
 	o := &p.r.o
@@ -291,7 +315,7 @@ func (p *reconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRe
 
 // verifyDigest checks what spec.verify asks for. The signer is nil if the trust
 // policy does not enforce anything.
-func (p *reconciliation) verifyDigest(ctx context.Context, spec *sourcev1.OCIRepositoryVerification, at *ociArtifact) (*verify.Signer, error) {
+func (p *ociReconciliation) verifyDigest(ctx context.Context, spec *sourcev1.OCIRepositoryVerification, at *ociArtifact) (*verify.Signer, error) {
 	v := verification{
 		provider: spec.Provider, secret: spec.SecretRef, identities: spec.MatchOIDCIdentity,
 		trustedRoot: spec.TrustedRootSecretRef, subject: at.repo.At(at.digest.String()),
@@ -310,7 +334,7 @@ func (p *reconciliation) verifyDigest(ctx context.Context, spec *sourcev1.OCIRep
 }
 
 // artifactSigner looks for a signature, once per run and digest.
-func (p *reconciliation) artifactSigner(ctx context.Context, v verification, at *ociArtifact) (*verify.Signer, error) {
+func (p *ociReconciliation) artifactSigner(ctx context.Context, v verification, at *ociArtifact) (*verify.Signer, error) {
 	check, err := p.verifier(ctx, v)
 	if err != nil {
 		return nil, &unusableError{err}
@@ -322,7 +346,7 @@ func (p *reconciliation) artifactSigner(ctx context.Context, v verification, at 
 			Digest:     at.digest,
 			Insecure:   at.repo.Insecure(),
 			Transport:  at.repo.Reading(),
-			Timeout:    timeoutOf(p.typed.(*sourcev1.OCIRepository).Spec.Timeout),
+			Timeout:    timeoutOf(p.obj.Spec.Timeout),
 		})
 	})
 	var refused interface{ Integrity() bool }

@@ -21,7 +21,7 @@ func ParseKeyring(content []byte) (*Keyring, error) { return verify.ParseKeyring
 
 // verifyProvenance checks the archive against the provenance file beside it. The
 // archive is downloaded for that, and then stored from where it was checked.
-func (p *reconciliation) verifyProvenance(ctx context.Context, chosen *resolvedChart) (*verify.Signer, error) {
+func (p *chartReconciliation) verifyProvenance(ctx context.Context, chosen *resolvedChart) (*verify.Signer, error) {
 	archive, err := p.r.acquire(ctx, chosen)
 	if err != nil {
 		return nil, acquireFailure(err)

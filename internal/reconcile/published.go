@@ -58,7 +58,7 @@ func (p *Published) Find(text string) (resolve.Candidate, bool) {
 }
 
 // listCharts finds out what there is of the chart of a HelmChart.
-func (p *reconciliation) listCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) error {
+func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) error {
 	if source.Failure != nil { // the index in storage may be old, which would look as if there was nothing new
 		return status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, source.Failure)
 	}
@@ -152,7 +152,7 @@ func (p *Published) choose(candidates []resolve.Candidate, wanted string, err er
 }
 
 // listArtifacts finds out which versions the repository of an OCIRepository has.
-func (p *reconciliation) listArtifacts(ctx context.Context, obj *sourcev1.OCIRepository) error {
+func (p *ociReconciliation) listArtifacts(ctx context.Context, obj *sourcev1.OCIRepository) error {
 	repo, identity, err := p.openOCIRepository(ctx, obj)
 	if err != nil {
 		return err

@@ -196,6 +196,7 @@ func (r *Result) Message() string {
 
 // Reconciler reconciles the objects of one run. It is safe for many goroutines.
 type Reconciler struct {
+	kinds      Table
 	inventory  *inventory.Inventory
 	secrets    *credential.Reader
 	store      *store.Store
@@ -231,14 +232,15 @@ type Reconciler struct {
 	temp    store.Scratch // for what goes when the run ends
 }
 
-// New returns the reconciler of one run. Close must be called after it.
-func New(inv *inventory.Inventory, st *store.Store, e Edges, o Options) *Reconciler {
+// New returns the reconciler of one run for objects of these kinds. Close must be called after it.
+func New(kinds Table, inv *inventory.Inventory, st *store.Store, e Edges, o Options) *Reconciler {
 	client := fetch.NewClient(fetch.Config{
 		Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries, PrivateRedirects: o.PrivateRedirects,
 	})
 	registries := oci.NewClient(client)
 	reading := sync.OnceValue(registries.Reading)
 	return &Reconciler{
+		kinds:      kinds,
 		inventory:  inv,
 		secrets:    credential.NewReader(inv.Set(), secretOptions(e, o)),
 		store:      st,
@@ -316,7 +318,7 @@ func (r *Reconciler) Close() error {
 func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) ([]*Result, error) {
 	r.progress, r.looked = progress, lookedAt(objects)
 	results := make([]*Result, len(objects))
-	order := sourcesFirst(objects)
+	order := r.kinds.sourcesFirst(objects)
 	work.Ordered(len(order), r.o.Concurrency, func(i int) {
 		for _, at := range order[i] {
 			results[at] = r.finished(ctx, objects[at])
@@ -340,27 +342,31 @@ func (r *Reconciler) save(ctx context.Context) error {
 // to begin with them. A chart waits for its source inside its slot: sources go first, so
 // that there is always one that does not wait. A release follows what it takes its chart
 // from in the same slot, while others wait for the network or the disk.
-func sourcesFirst(objects []*admission.Admitted) [][]int {
+func (t Table) sourcesFirst(objects []*admission.Admitted) [][]int {
 	var sources, others, releases []int
 	for i, adm := range objects {
-		switch k, _ := kindOfObject(adm.Object); {
-		case k.source:
+		var info kindInfo
+		if k, ok := t.of(adm.Object); ok {
+			info = k.about()
+		}
+		switch {
+		case info.source:
 			sources = append(sources, i)
-		case k.noArtifact:
+		case info.noArtifact:
 			releases = append(releases, i)
 		default:
 			others = append(others, i)
 		}
 	}
 	var order [][]int
-	place := map[store.Key]int{}
+	slots := map[store.Key]int{}
 	for _, i := range slices.Concat(sources, others) {
-		place[keyOf(objects[i])] = len(order)
+		slots[keyOf(objects[i])] = len(order)
 		order = append(order, []int{i})
 	}
 	for _, i := range releases {
-		kind, namespace, name, _ := SourceRef(objects[i])
-		if at, ok := place[store.NewKey(kind, namespace, name)]; ok {
+		kind, namespace, name, _ := t.SourceRef(objects[i])
+		if at, ok := slots[store.NewKey(kind, namespace, name)]; ok {
 			order[at] = append(order[at], i)
 		} else {
 			order = append(order, []int{i})

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"runtime/debug"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -19,25 +20,50 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// reconciliation is one object's way from spec to status.
+// reconciliation is one object's way from spec to status. The Reconciler makes one for each
+// object of a run; the goroutine that made it is the only one to use it, but for its warnings
+// while dependencies are fetched, and it ends with the object's Result.
 type reconciliation struct {
-	r     *Reconciler
+	r *Reconciler
+	subject
+	memory
+	status    commonStatus // of the object, in the making
+	out       status.Outcome
+	result    *Result
+	*warnings // of the result
+}
+
+// subject is the object that a reconciliation is about. It does not change, but for the
+// status of typed.
+type subject struct {
 	kind  kind
 	adm   *admission.Admitted
 	key   store.Key
-	typed any    // a copy whose status this run works on
-	f     fields // of typed
+	typed any // a copy whose status this run works on
+}
 
+// memory is what earlier runs left of an object, and what this one will leave. It is taken up
+// when the object is locked, and corrected by what is found in storage.
+type memory struct {
 	prev        status.Previous
 	remembered  *store.Record // nil if nothing is
 	fingerprint string        // of the artifact that is in storage
 	tag         helmrepo.Tag  // that it has where it comes from, "" if that is not known
 	ahead       *readAhead    // of the index that is in storage, nil if it is not read yet
 	rebuild     bool          // a new requestedAt, or --refresh: reuse nothing
-	out         status.Outcome
-	result      *Result
-	*warnings   // of the result
+}
 
+// reusable reports whether the stored artifact is what this run would build.
+func (m *memory) reusable(fingerprint string) bool {
+	return !m.rebuild && m.stored() != nil && m.fingerprint == fingerprint
+}
+
+// stored is the artifact of earlier runs that is still in storage, or nil.
+func (m *memory) stored() *meta.Artifact {
+	if m.prev.Disappeared {
+		return nil
+	}
+	return m.prev.Artifact
 }
 
 // reconcile takes one object through the run. It always returns a result: a bug
@@ -56,14 +82,14 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 		return p.failed(err)
 	}
 	switch {
-	case r.o.List && !p.kind.listed:
+	case r.o.List && !p.kind.about().listed:
 		result.State = Static
 		return result
-	case p.kind.static != nil && p.kind.static(p.typed):
+	case p.kind.static(p.typed):
 		return p.still(ctx)
 	case p.kind.suspended(p.typed):
 		return p.suspended()
-	case r.o.ResolveOnly, p.kind.noArtifact: // nothing is written that others could be at
+	case r.o.ResolveOnly, p.kind.about().noArtifact: // nothing is written that others could be at
 		p.recall()
 		return p.run(ctx)
 	}
@@ -98,18 +124,35 @@ func (r *Reconciler) lock(ctx context.Context, p *reconciliation) (unlock func()
 
 // begin prepares the reconciliation of an object that was not looked at yet.
 func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*reconciliation, error) {
-	k, ok := kindOfObject(adm.Object)
-	p := &reconciliation{r: r, kind: k, adm: adm, key: keyOf(adm), result: result, warnings: &result.Warnings, rebuild: r.o.Refresh}
+	p := &reconciliation{r: r, result: result, warnings: &result.Warnings}
+	p.adm, p.key, p.rebuild = adm, keyOf(adm), r.o.Refresh
+	k, ok := r.kinds.of(adm.Object)
 	if !ok {
 		return p, fmt.Errorf("kind %s is not supported", adm.Object.Kind)
 	}
-	p.typed = k.clone(adm.Typed)
+	p.kind, p.typed = k, k.clone(adm.Typed)
 	if adm.Object.Origin != nil {
 		result.note(status.OriginAnnotation, inventory.OriginText(adm.Object))
 	}
-	p.f = k.fields(p.typed)
+	p.status = k.load(p.typed)
 	p.out.Generation = generationOf(p.typed)
 	return p, nil
+}
+
+// fullStatus is the status of the object with all its fields, as far as it is made.
+func (p *reconciliation) fullStatus() any {
+	p.kind.save(p.typed, p.status)
+	return p.kind.whole(p.typed)
+}
+
+// takeUp makes a recorded status the object's. What is not recorded stays.
+func (p *reconciliation) takeUp(record *store.Record) error {
+	p.status = noStatus()
+	if err := json.Unmarshal(record.Status, p.fullStatus()); err != nil {
+		return err
+	}
+	p.status = p.kind.load(p.typed)
+	return nil
 }
 
 // run goes from the remembered status to the new one.
@@ -120,7 +163,7 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 	}
 	p.handleRequest()
 	ctx = fetch.WithProgress(ctx, func(progress fetch.Progress) { p.r.progress.Transferred(p.adm, progress) })
-	err := p.kind.reconcile(ctx, p)
+	err := p.kind.begin(p).reconcile(ctx)
 	if err != nil && ctx.Err() != nil {
 		return p.interrupted(context.Cause(ctx))
 	}
@@ -133,24 +176,24 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 // recall takes up what is remembered of the object. The input's own status never
 // counts: it may come from another cluster.
 func (p *reconciliation) recall() {
-	resetStatus(p.f)
+	p.status = noStatus()
 	record, err := p.r.store.Recall(p.key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	if err == nil {
-		err = json.Unmarshal(record.Status, p.f.all)
+		err = p.takeUp(record)
 	}
 	if err != nil {
-		resetStatus(p.f)
+		p.status = noStatus()
 		p.warnAs(finding.OddStorage, "what was recorded of the last run is ignored: %v", err)
 		return
 	}
 	p.remembered, p.fingerprint, p.tag = record, record.Fingerprint, helmrepo.Tag(record.Tag)
 	p.prev = status.Previous{
-		Conditions:         *p.f.conditions,
-		ObservedGeneration: *p.f.observedGeneration,
-		Artifact:           *p.f.artifact,
+		Conditions:         p.status.conditions,
+		ObservedGeneration: p.status.observedGeneration,
+		Artifact:           p.status.artifact,
 	}
 }
 
@@ -170,7 +213,7 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 	}
 	p.prev.Disappeared = true
 	p.fingerprint = ""
-	*p.f.artifact = nil
+	p.status.artifact = nil
 	var altered *store.AlteredError
 	if errors.As(err, &altered) {
 		p.out.Events = append(p.out.Events, status.Altered(altered.Err))
@@ -193,19 +236,19 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 
 // restoreLink sets the link to the newest artifact anew if it leads elsewhere.
 func (p *reconciliation) restoreLink(artifact string) error {
-	if p.kind.link == "" || p.r.o.Verify || p.r.o.ResolveOnly {
+	if p.kind.about().link == "" || p.r.o.Verify || p.r.o.ResolveOnly {
 		return nil
 	}
-	return p.tolerateLink(p.r.store.Relink(artifact, p.kind.link))
+	return p.tolerateLink(p.r.store.Relink(artifact, p.kind.about().link))
 }
 
 // handleRequest takes note of a reconcile request that was not handled yet.
 func (p *reconciliation) handleRequest() {
-	handled := status.LastHandledReconcileAt(p.typed.(metav1.Object).GetAnnotations(), *p.f.handled)
-	if handled != *p.f.handled {
+	handled := status.LastHandledReconcileAt(p.typed.(metav1.Object).GetAnnotations(), p.status.handled)
+	if handled != p.status.handled {
 		p.rebuild = true
 	}
-	*p.f.handled = handled
+	p.status.handled = handled
 }
 
 // interrupted is the result of an object that the run did not get to the end of:
@@ -214,21 +257,15 @@ func (p *reconciliation) interrupted(cause error) *Result {
 	p.result.State = Interrupted
 	p.result.Failure = &status.Failure{Reason: status.Unknown, Message: cause.Error(), Err: cause}
 	if p.remembered != nil {
-		p.restore()
+		if err := p.takeUp(p.remembered); err != nil {
+			p.debugf("recorded status: %v", err)
+		}
 		p.recallNotes()
 		return p.finish()
 	}
-	resetStatus(p.f)
-	*p.f.conditions, *p.f.observedGeneration = status.Interrupted(status.Previous{}, p.out.Generation, p.r.now())
+	p.status = noStatus()
+	p.status.conditions, p.status.observedGeneration = status.Interrupted(status.Previous{}, p.out.Generation, p.r.now())
 	return p.finish()
-}
-
-// restore goes back to the status as it was remembered.
-func (p *reconciliation) restore() {
-	resetStatus(p.f)
-	if err := json.Unmarshal(p.remembered.Status, p.f.all); err != nil {
-		p.debugf("recorded status: %v", err)
-	}
 }
 
 // suspended leaves the object alone: its status is the remembered one, else the
@@ -282,7 +319,7 @@ func (p *reconciliation) failed(err error) *Result {
 	failure := *status.AsFailure(err)
 	failure.Message = p.adm.Object.ConcealError(RedactText(failure.Message))
 	p.out.Failure, p.result.Failure = &failure, &failure
-	if p.f.all == nil {
+	if p.kind == nil {
 		return p.result
 	}
 	return p.conclude()
@@ -290,46 +327,25 @@ func (p *reconciliation) failed(err error) *Result {
 
 func (p *reconciliation) succeeded() *Result {
 	p.result.State = Ready
-	if p.kind.noArtifact {
+	if p.kind.about().noArtifact {
 		p.result.State = Waiting
 	}
 	if p.out.Stored == nil {
 		p.result.State = Resolved
-		*p.f.conditions, *p.f.observedGeneration = p.midway()
+		p.status.conditions, p.status.observedGeneration = p.kind.midway(p.prev, p.out, p.r.now())
 		return p.finish()
 	}
 	return p.conclude()
 }
 
-// midway is what an observer would see before anything is stored.
-func (p *reconciliation) midway() ([]metav1.Condition, int64) {
-	if p.kind.fold != nil {
-		return p.kind.fold(p.prev, p.out, p.r.now())
-	}
-	return status.Midway(p.prev, p.out, p.r.now())
-}
-
 // fold is what the outcome makes of the conditions.
 func (p *reconciliation) fold() {
-	now := p.r.now()
-	if p.kind.fold != nil {
-		*p.f.conditions, *p.f.observedGeneration = p.kind.fold(p.prev, p.out, now)
-		return
-	}
-	*p.f.conditions, *p.f.observedGeneration = status.Fold(p.kind.name, p.prev, p.out, now)
-}
-
-// events are those of the outcome.
-func (p *reconciliation) events() []status.Event {
-	if p.kind.events != nil {
-		return p.kind.events(p.prev, p.out)
-	}
-	return status.Events(p.prev, p.out)
+	p.status.conditions, p.status.observedGeneration = p.kind.fold(p.prev, p.out, p.r.now())
 }
 
 // conclude folds the outcome into the status and remembers it.
 func (p *reconciliation) conclude() *Result {
-	p.out.Artifact = *p.f.artifact
+	p.out.Artifact = p.status.artifact
 	p.concealOutcome()
 	p.fold()
 	switch err := p.remember(); {
@@ -339,7 +355,7 @@ func (p *reconciliation) conclude() *Result {
 	case err != nil:
 		return p.unremembered(err)
 	}
-	p.result.Events = p.events()
+	p.result.Events = p.kind.events(p.prev, p.out)
 	return p.finish()
 }
 
@@ -361,7 +377,7 @@ func (p *reconciliation) unremembered(err error) *Result {
 	p.out.Failure = status.AsFailure(storageFailure(err, status.ArchiveOperationFailed))
 	p.result.Failure = p.out.Failure
 	p.fold()
-	p.result.Events = p.events()
+	p.result.Events = p.kind.events(p.prev, p.out)
 	return p.finish()
 }
 
@@ -378,7 +394,7 @@ func (p *reconciliation) remember() error {
 	if err := p.r.store.Remember(p.key, record); err != nil {
 		return fmt.Errorf("unable to remember the status: %w", err)
 	}
-	if p.out.Failure == nil && *p.f.artifact != nil {
+	if p.out.Failure == nil && p.status.artifact != nil {
 		p.collect()
 	}
 	return nil
@@ -387,7 +403,7 @@ func (p *reconciliation) remember() error {
 // collect removes earlier artifacts. It comes after the success is remembered,
 // so that a run that fails leaves everything as it was.
 func (p *reconciliation) collect() {
-	n, err := p.r.store.Collect(p.key, (*p.f.artifact).Path)
+	n, err := p.r.store.Collect(p.key, p.status.artifact.Path)
 	if err != nil {
 		p.debugf("garbage collection: %v", err)
 	}
@@ -418,9 +434,9 @@ func (p *reconciliation) tolerateLink(err error) error {
 // finish makes the printable status. URLs of artifacts are computed here: they
 // depend on where the directory is served, and are never stored.
 func (p *reconciliation) finish() *Result {
-	p.result.artifact = *p.f.artifact
-	addresses{p.r.store.Dir(), p.r.o.AdvertisedAddress}.fill(p.f, p.kind.link)
-	m, err := status.Map(p.f.all)
+	p.result.artifact = p.status.artifact
+	p.status = p.status.withURLs(addresses{p.r.store.Dir(), p.r.o.AdvertisedAddress}, p.kind.about().link)
+	m, err := status.Map(p.fullStatus())
 	if err != nil {
 		p.debugf("status: %v", err)
 	}
@@ -431,9 +447,9 @@ func (p *reconciliation) finish() *Result {
 // still is the result of an object that has no status by design.
 func (p *reconciliation) still(ctx context.Context) *Result {
 	p.result.State = Static
-	resetStatus(p.f)
+	p.status = noStatus()
 	p.result.Status = map[string]any{}
-	if err := p.kind.reconcile(ctx, p); err != nil {
+	if err := p.kind.begin(p).reconcile(ctx); err != nil {
 		p.result.State = Failed
 		p.result.Failure = status.AsFailure(err)
 	}
@@ -451,16 +467,6 @@ func storageFailure(err error, otherwise status.Reason) error {
 		return status.DirectoryCreationFailed.Wrap(err)
 	}
 	return otherwise.Wrap(err)
-}
-
-func resetStatus(f fields) {
-	*f.observedGeneration = -1
-	*f.conditions = nil
-	*f.artifact = nil
-	*f.handled = ""
-	if f.url != nil {
-		*f.url = ""
-	}
 }
 
 // generationOf is metadata.generation, or 1: it is never invented from history.

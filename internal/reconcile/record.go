@@ -31,9 +31,7 @@ func fingerprintOf(parts ...any) (string, error) {
 // record is what the next run will remember: the status without URLs, which
 // depend on where the directory is served.
 func (p *reconciliation) record() (*store.Record, error) {
-	kept := p.withoutURLs()
-	defer kept()
-	b, err := json.Marshal(p.f.all)
+	b, err := p.statusWithoutURLs()
 	if err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}
@@ -48,17 +46,10 @@ func (p *reconciliation) record() (*store.Record, error) {
 	return record, nil
 }
 
-// withoutURLs empties the URLs of the status until the returned function is
-// called.
-func (p *reconciliation) withoutURLs() (restore func()) {
-	artifact := *p.f.artifact
-	if artifact == nil {
-		return func() {}
-	}
-	bare := artifact.DeepCopy()
-	bare.URL = ""
-	*p.f.artifact = bare
-	return func() { *p.f.artifact = artifact }
+// statusWithoutURLs is the status as it is recorded.
+func (p *reconciliation) statusWithoutURLs() ([]byte, error) {
+	p.kind.save(p.typed, p.status.withoutURL())
+	return json.Marshal(p.kind.whole(p.typed))
 }
 
 // addresses say where the artifacts directory is served.
@@ -67,19 +58,27 @@ type addresses struct {
 	advertised string // see Options.AdvertisedAddress
 }
 
-// fill writes down where the artifact and the link to the newest one can be
+// withoutURL empties the URL of the artifact.
+func (s commonStatus) withoutURL() commonStatus {
+	if s.artifact != nil {
+		s.artifact = s.artifact.DeepCopy()
+		s.artifact.URL = ""
+	}
+	return s
+}
+
+// withURLs fills in where the artifact and the link to the newest one can be
 // reached.
-func (a addresses) fill(f fields, link string) {
-	artifact := *f.artifact
-	if artifact == nil {
-		return
+func (s commonStatus) withURLs(a addresses, link string) commonStatus {
+	if s.artifact == nil {
+		return s
 	}
-	artifact = artifact.DeepCopy()
-	artifact.URL = a.urlOf(artifact.Path)
-	*f.artifact = artifact
-	if f.url != nil && link != "" {
-		*f.url = a.urlOf(path.Join(path.Dir(artifact.Path), link))
+	s.artifact = s.artifact.DeepCopy()
+	s.artifact.URL = a.urlOf(s.artifact.Path)
+	if link != "" {
+		s.url = a.urlOf(path.Join(path.Dir(s.artifact.Path), link))
 	}
+	return s
 }
 
 // urlOf is the URL of a path in the artifacts directory. As source-controller

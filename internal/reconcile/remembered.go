@@ -23,7 +23,7 @@ import (
 // artifact checked on disk at the time that now gives. Nothing is changed. Records that cannot
 // be read are reported as errors.
 func Remembered(st *store.Store, advertised string, now func() time.Time) ([]*Result, []error) {
-	at := addresses{st.Dir(), advertised}
+	kinds, at := Kinds(), addresses{st.Dir(), advertised}
 	var results []*Result
 	var failures []error
 	keys, err := st.Keys()
@@ -41,14 +41,9 @@ func Remembered(st *store.Store, advertised string, now func() time.Time) ([]*Re
 		}
 	}
 	slices.SortStableFunc(results, func(a, b *Result) int {
-		return rank(a.Object.Object.Kind) - rank(b.Object.Object.Kind)
+		return kinds.rank(a.Object.Object.Kind) - kinds.rank(b.Object.Object.Kind)
 	})
 	return results, failures
-}
-
-// rank is the place of a kind in the order of kinds.
-func rank(name string) int {
-	return slices.IndexFunc(kinds(), func(k kind) bool { return k.name == name })
 }
 
 func rememberedResult(st *store.Store, key store.Key, at addresses, now func() time.Time) (*Result, error) {
@@ -61,28 +56,28 @@ func rememberedResult(st *store.Store, key store.Key, at addresses, now func() t
 		return nil, fmt.Errorf("recorded object: %w", err)
 	}
 	obj := rememberedObject(key, content)
-	k, ok := kindOfObject(obj)
+	k, ok := Kinds().of(obj)
 	if !ok {
 		return nil, fmt.Errorf("recorded object: kind %q is not supported", obj.Kind)
 	}
 	typed := k.empty()
-	f := k.fields(typed)
-	if err := json.Unmarshal(record.Status, f.all); err != nil {
+	if err := json.Unmarshal(record.Status, k.whole(typed)); err != nil {
 		return nil, fmt.Errorf("recorded status: %w", err)
 	}
+	found := k.load(typed)
 	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}}
-	if result.Failure = checkStored(st, k, f, generationIn(content), now); result.Failure == nil {
-		result.Failure = judge(k, f, record.Failure)
+	if result.Failure = checkStored(st, k, &found, generationIn(content), now); result.Failure == nil {
+		result.Failure = judge(k, found, record.Failure)
 	}
 	if result.Failure != nil {
 		result.State = Failed
 	}
-	if result.Failure == nil && k.noArtifact {
+	if result.Failure == nil && k.about().noArtifact {
 		result.State = Waiting
 	}
-	result.artifact = *f.artifact
-	at.fill(f, k.link)
-	result.Status, err = status.Map(f.all)
+	result.artifact = found.artifact
+	k.save(typed, found.withURLs(at, k.about().link))
+	result.Status, err = status.Map(k.whole(typed))
 	return result, err
 }
 
@@ -94,8 +89,8 @@ func rememberedObject(key store.Key, content map[string]any) *manifest.Object {
 
 // checkStored is what is wrong with the artifact in storage, or nil. What is printed says so, as it would after a run
 // that cannot read its artifact.
-func checkStored(st *store.Store, k kind, f fields, generation int64, now func() time.Time) *status.Failure {
-	artifact := *f.artifact
+func checkStored(st *store.Store, k kind, s *commonStatus, generation int64, now func() time.Time) *status.Failure {
+	artifact := s.artifact
 	if artifact == nil {
 		return nil
 	}
@@ -104,9 +99,9 @@ func checkStored(st *store.Store, k kind, f fields, generation int64, now func()
 		return nil
 	}
 	failure := status.AsFailure(status.ReadOperationFailed.Wrap(storedError(artifact, err)))
-	prev := status.Previous{Conditions: *f.conditions, ObservedGeneration: *f.observedGeneration, Artifact: artifact, Disappeared: true}
-	*f.artifact = nil
-	*f.conditions, *f.observedGeneration = status.Fold(k.name, prev, status.Outcome{Generation: generation, Failure: failure}, now())
+	prev := status.Previous{Conditions: s.conditions, ObservedGeneration: s.observedGeneration, Artifact: artifact, Disappeared: true}
+	s.artifact = nil
+	s.conditions, s.observedGeneration = status.Fold(k.about().name, prev, status.Outcome{Generation: generation, Failure: failure}, now())
 	return failure
 }
 
@@ -121,9 +116,9 @@ func generationIn(content map[string]any) int64 {
 
 // judge is what is wrong with a remembered object, or nil. The code is that of what
 // went wrong in the run.
-func judge(k kind, f fields, code string) *status.Failure {
-	ready := apimeta.FindStatusCondition(*f.conditions, meta.ReadyCondition)
-	if k.noArtifact && ready != nil && ready.Status == metav1.ConditionUnknown {
+func judge(k kind, s commonStatus, code string) *status.Failure {
+	ready := apimeta.FindStatusCondition(s.conditions, meta.ReadyCondition)
+	if k.about().noArtifact && ready != nil && ready.Status == metav1.ConditionUnknown {
 		return nil
 	}
 	if ready == nil || ready.Status != metav1.ConditionTrue {

@@ -24,7 +24,7 @@ type recipe struct {
 
 // repositoryRecipe is the recipe for a chart from a repository, nil if it is
 // stored as it was published. The build gets its version.
-func (p *reconciliation) repositoryRecipe(obj *sourcev1.HelmChart, chosen *resolvedChart, build *status.Build) (*recipe, error) {
+func (p *chartReconciliation) repositoryRecipe(obj *sourcev1.HelmChart, chosen *resolvedChart, build *status.Build) (*recipe, error) {
 	files := chart.EffectiveValuesFiles(obj.Spec.ValuesFiles)
 	if len(files) == 0 {
 		return nil, nil
@@ -52,7 +52,7 @@ func entryTime(source time.Time, getenv func(string) string) time.Time {
 
 // repackage stores a chart from a repository with other default values than it
 // was published with.
-func (p *reconciliation) repackage(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart, build status.Build, recipe *recipe, fingerprint string) error {
+func (p *chartReconciliation) repackage(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart, build status.Build, recipe *recipe, fingerprint string) error {
 	c, err := p.downloadChart(ctx, chosen)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (p *reconciliation) repackage(ctx context.Context, obj *sourcev1.HelmChart,
 }
 
 // downloadChart gets an archive and reads it.
-func (p *reconciliation) downloadChart(ctx context.Context, chosen *resolvedChart) (*helmchart.Chart, error) {
+func (p *chartReconciliation) downloadChart(ctx context.Context, chosen *resolvedChart) (*helmchart.Chart, error) {
 	archive, err := p.r.archive(ctx, chosen)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func overwriteValues(c *helmchart.Chart, merged map[string]any, used []string, b
 }
 
 // packageChart stores a chart as an archive that is made here.
-func (p *reconciliation) packageChart(obj *sourcev1.HelmChart, c *helmchart.Chart, build status.Build, modTime time.Time, fingerprint string, metadata map[string]string) error {
+func (p *chartReconciliation) packageChart(obj *sourcev1.HelmChart, c *helmchart.Chart, build status.Build, modTime time.Time, fingerprint string, metadata map[string]string) error {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return storageFailure(err, status.ArchiveOperationFailed)

@@ -57,7 +57,7 @@ func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []e
 }
 
 // openLocalTree reads what stands in for a GitRepository or a Bucket: a directory, or the archive of an artifact.
-func (p *reconciliation) openLocalTree(ctx context.Context, place string, o git.WorktreeOptions) (*fetch.Tree, error) {
+func (p *treeReconciliation) openLocalTree(ctx context.Context, place string, o git.WorktreeOptions) (*fetch.Tree, error) {
 	info, err := os.Stat(place)
 	if err != nil || info.IsDir() || !strings.HasSuffix(place, ".tar.gz") {
 		return p.openWorktree(ctx, place, o)

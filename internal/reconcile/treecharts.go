@@ -26,7 +26,7 @@ var errAbsoluteChart = errors.New("local chart reference path cannot be absolute
 const revisionLength = 12
 
 // treeChart takes a chart out of the tree of a Git repository or a bucket.
-func (p *reconciliation) treeChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
+func (p *chartReconciliation) treeChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
 	if strings.HasPrefix(obj.Spec.Chart, "/") {
 		return status.InvalidChartReference.Wrap(errAbsoluteChart)
 	}
@@ -83,12 +83,12 @@ func (p *reconciliation) treeChart(ctx context.Context, obj *sourcev1.HelmChart,
 }
 
 // treeFingerprint is the fingerprint of a chart that needs nothing but its source.
-func (p *reconciliation) treeFingerprint(obj *sourcev1.HelmChart, from *sourceTree) (string, error) {
+func (p *chartReconciliation) treeFingerprint(obj *sourcev1.HelmChart, from *sourceTree) (string, error) {
 	return fingerprintOf(obj.Spec, p.out.Generation, from.revision, from.digest, entryTime(from.time, p.r.getenv))
 }
 
 // vouched refuses a chart from a tree that is not signed, where a signature is required.
-func (p *reconciliation) vouched(source *Result) error {
+func (p *chartReconciliation) vouched(source *Result) error {
 	git, ok := source.Object.Typed.(*sourcev1.GitRepository)
 	if !p.r.o.RequireVerification || ok && git.Spec.Verification != nil {
 		return nil
@@ -98,7 +98,7 @@ func (p *reconciliation) vouched(source *Result) error {
 
 // treeRecipe is the recipe for a chart from a tree, nil for an archive that is
 // stored as it is. The build gets its version.
-func (p *reconciliation) treeRecipe(obj *sourcev1.HelmChart, found *chart.Found, from *sourceTree, build *status.Build) (*recipe, error) {
+func (p *chartReconciliation) treeRecipe(obj *sourcev1.HelmChart, found *chart.Found, from *sourceTree, build *status.Build) (*recipe, error) {
 	files := chart.EffectiveValuesFiles(obj.Spec.ValuesFiles)
 	metadata := ""
 	if obj.Spec.ReconcileStrategy == sourcev1.ReconcileStrategyRevision {
@@ -133,7 +133,7 @@ func shortRevision(kind, revision string) string {
 }
 
 // copyChart stores an archive of the tree as it is.
-func (p *reconciliation) copyChart(obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build status.Build, fingerprint string) error {
+func (p *chartReconciliation) copyChart(obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build status.Build, fingerprint string) error {
 	archive, err := source.Open(found)
 	if err != nil {
 		return status.ChartPullError.Wrap(err)
@@ -152,7 +152,7 @@ func (p *reconciliation) copyChart(obj *sourcev1.HelmChart, source chart.Source,
 }
 
 // buildChart packages a chart of the tree, with what it depends on.
-func (p *reconciliation) buildChart(ctx context.Context, obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build status.Build, recipe *recipe, fingerprint string) error {
+func (p *chartReconciliation) buildChart(ctx context.Context, obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build status.Build, recipe *recipe, fingerprint string) error {
 	p.saw(obj, build)
 	c, err := p.loadChart(obj, source, found, &build, recipe)
 	if err != nil {
@@ -179,7 +179,7 @@ func (p *reconciliation) buildChart(ctx context.Context, obj *sourcev1.HelmChart
 }
 
 // checkDependencies gathers what a chart depends on, which verifies it, and keeps nothing of it.
-func (p *reconciliation) checkDependencies(ctx context.Context, source chart.Source, found *chart.Found) error {
+func (p *chartReconciliation) checkDependencies(ctx context.Context, source chart.Source, found *chart.Found) error {
 	c, err := source.Load(found.Path)
 	if err != nil {
 		return status.ChartPackageError.Wrap(err)
@@ -192,7 +192,7 @@ func (p *reconciliation) checkDependencies(ctx context.Context, source chart.Sou
 }
 
 // loadChart reads a chart of the tree and gives it its version and values.
-func (p *reconciliation) loadChart(obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build *status.Build, recipe *recipe) (*helmchart.Chart, error) {
+func (p *chartReconciliation) loadChart(obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build *status.Build, recipe *recipe) (*helmchart.Chart, error) {
 	var merged map[string]any
 	var used []string
 	var err error

@@ -104,8 +104,11 @@ type fetched struct {
 	announce    string // for the event; empty if it is what stored says
 }
 
+// treeReconciliation is what the reconciliations of Git repositories and buckets have in common.
+type treeReconciliation struct{ *reconciliation }
+
 // keepTree stores a tree as the object's artifact, unless it is stored already.
-func (p *reconciliation) keepTree(ctx context.Context, t *fetched) error {
+func (p *treeReconciliation) keepTree(ctx context.Context, t *fetched) error {
 	if t.Unchanged {
 		return p.keptTree(t)
 	}
@@ -134,14 +137,14 @@ func newUpstream(revision string) *status.Observation {
 }
 
 // keptTree reports the stored artifact.
-func (p *reconciliation) keptTree(t *fetched) error {
+func (p *treeReconciliation) keptTree(t *fetched) error {
 	p.out.Reused, p.out.Stored, p.out.Announce = true, t.stored, t.announce
-	*p.f.artifact = p.prev.Artifact
+	p.status.artifact = p.prev.Artifact
 	return nil
 }
 
 // archiveTree stores the tree as source-controller does.
-func (p *reconciliation) archiveTree(ctx context.Context, t *fetched) error {
+func (p *treeReconciliation) archiveTree(ctx context.Context, t *fetched) error {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return storageFailure(err, status.ArchiveOperationFailed)
@@ -155,7 +158,7 @@ func (p *reconciliation) archiveTree(ctx context.Context, t *fetched) error {
 		p.result.tree.digest, p.fingerprint = current.Digest, t.fingerprint
 		return p.keptTree(t)
 	}
-	stored, err := pending.Commit(revisionHash(t.Revision)+".tar.gz", p.kind.link)
+	stored, err := pending.Commit(revisionHash(t.Revision)+".tar.gz", p.kind.about().link)
 	if err := p.tolerateLink(err); err != nil {
 		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
 	}
@@ -163,7 +166,7 @@ func (p *reconciliation) archiveTree(ctx context.Context, t *fetched) error {
 	if !t.Time.IsZero() {
 		metadata = map[string]string{metadataTime: t.Time.UTC().Format(time.RFC3339)}
 	}
-	*p.f.artifact = p.artifact(stored, t.Revision, metadata)
+	p.status.artifact = p.artifact(stored, t.Revision, metadata)
 	p.result.tree.digest, p.fingerprint = stored.Digest, t.fingerprint
 	p.out.Stored, p.out.Announce = t.stored, t.announce
 	return nil

@@ -89,7 +89,7 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	r := New(inventory.New(nil), st, Edges{Now: time.Now}, Options{})
+	r := New(Kinds(), inventory.New(nil), st, Edges{Now: time.Now}, Options{})
 	defer func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

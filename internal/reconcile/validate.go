@@ -194,7 +194,7 @@ func unwrapped(err error) error {
 // HasNoStatus reports whether an object has no status by design.
 func HasNoStatus(obj *manifest.Object) bool {
 	k, ok := kindOfObject(obj)
-	if !ok || k.static == nil {
+	if !ok {
 		return false
 	}
 	adm, err := admission.Admit(obj)

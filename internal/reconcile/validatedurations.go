@@ -25,11 +25,10 @@ func (v *validation) durations() {
 		v.warn(finding.LongInterval, fmt.Sprintf("spec.interval of %s is longer than a year", interval), "spec", "interval")
 	}
 	timeout, limited := v.duration("timeout")
-	k, _ := kindOfObject(v.adm.Object)
 	switch {
 	case limited && timeout < shortestTimeout:
 		v.warn(finding.OddTimeout, fmt.Sprintf("spec.timeout of %s is shorter than a second", timeout), "spec", "timeout")
-	case limited && given && k.source && timeout > interval:
+	case limited && given && Kinds().IsSource(v.adm.Object.Kind) && timeout > interval:
 		v.warn(finding.OddTimeout, fmt.Sprintf("spec.timeout of %s is longer than spec.interval of %s", timeout, interval), "spec", "timeout")
 	}
 }

@@ -31,7 +31,7 @@ type Signature = verify.Signer
 // verifyChart makes sure that a trusted identity signed the chart, where that
 // is asked for. It runs on every run, also when the artifact is reused: who was
 // trusted yesterday may not be today.
-func (p *reconciliation) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (verified bool, err error) {
+func (p *chartReconciliation) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (verified bool, err error) {
 	var signer *verify.Signer
 	o := &p.r.o
 	switch {
@@ -54,7 +54,7 @@ func (p *reconciliation) verifyChart(ctx context.Context, obj *sourcev1.HelmChar
 }
 
 // verifySignature checks what spec.verify asks for.
-func (p *reconciliation) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (*verify.Signer, error) {
+func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (*verify.Signer, error) {
 	if chosen.subject == nil {
 		return nil, status.ChartVerificationError.Wrap(&unverifiableError{})
 	}

@@ -94,7 +94,7 @@ func (w *warnings) warnSecrets(odd []credential.Warning) {
 // warnDependencies warns of dependencies that no cluster would ever fulfil. They
 // have no influence on fetching: helm-controller makes the HelmChart before it looks
 // at them.
-func (p *reconciliation) warnDependencies(hr *helmv2.HelmRelease) {
+func (p *releaseReconciliation) warnDependencies(hr *helmv2.HelmRelease) {
 	for _, w := range p.r.inventory.DependencyWarnings(p.adm.Object, hr) {
 		p.warnAt(w.Code, w.Message, "spec", "dependsOn", w.Index, "name")
 	}
