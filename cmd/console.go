@@ -78,7 +78,7 @@ func (c *concealing) Write(p []byte) (int, error) {
 
 func addConsoleFlags(fs *pflag.FlagSet) {
 	fs.BoolP("quiet", "q", false, "print errors only")
-	fs.CountP("verbose", "v", "print more (repeatable)")
+	fs.CountP("verbose", "v", "print more: each request with -v, decisions as well with -vv (repeatable)")
 	fs.String("log-format", "text", "`format` of stderr: text or json")
 	choices(fs, "log-format", "text", "json")
 	fs.Bool("no-progress", false, "no live rows on a terminal")

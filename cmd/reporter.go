@@ -90,6 +90,28 @@ func (p *progress) Waits(adm *admission.Admitted, waits bool) {
 	}
 }
 
+func (p *progress) Decided(adm *admission.Admitted, decision string) {
+	p.console.debug(subjectOf(adm.Object), decision)
+}
+
+// tracing reports every request with -v.
+func (a *app) tracing(ctx context.Context) context.Context {
+	if a.console.verbosity < 1 {
+		return ctx
+	}
+	return reconcile.WithRequests(ctx, func() func(reconcile.Request) {
+		began := a.now()
+		return func(r reconcile.Request) {
+			took := a.now().Sub(began).Round(time.Millisecond)
+			if r.Status == 0 {
+				a.console.debug(subject{}, fmt.Sprintf("%s %s: no answer after %s", r.Method, r.URL, took))
+				return
+			}
+			a.console.debug(subject{}, fmt.Sprintf("%s %s: %d, %d bytes in %s", r.Method, r.URL, r.Status, r.Bytes, took))
+		}
+	})
+}
+
 // waitsForStore says that a run waits for the artifacts directory as a whole.
 func (a *app) waitsForStore(ctx context.Context) context.Context {
 	return store.OnWait(ctx, func() { a.console.info(subject{}, waitsForAnother+" that works in the artifacts directory") })

@@ -74,6 +74,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 	options := o.reconcileOptions(directories)
 	options.Archives = archives
+	options.Decisions = a.console.verbosity > 1
 	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
 		return exitUsage, err
 	}
@@ -183,7 +184,7 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o recon
 	for obj := range in.reported {
 		progress.blocked.fail(subjectOf(obj), false)
 	}
-	results, err := r.Run(a.waitsForStore(ctx), targets, progress)
+	results, err := r.Run(a.tracing(a.waitsForStore(ctx)), targets, progress)
 	progress.reportBlocked()
 	return results, err
 }

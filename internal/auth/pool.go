@@ -40,6 +40,10 @@ func Connections(o TransportOptions) *Pool {
 
 // RoundTrip implements http.RoundTripper.
 func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
+	return reported(r, func() (*http.Response, error) { return p.send(r) })
+}
+
+func (p *Pool) send(r *http.Request) (*http.Response, error) {
 	var conn net.Conn
 	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { conn = i.Conn }}
 	answer, err := p.transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))

@@ -123,7 +123,7 @@ func (c *indexCharts) resolve(ctx context.Context, p *reconciliation, name, vers
 	return chosen, nil
 }
 
-func (c *indexCharts) find(_ context.Context, t warner, name, version string) (*resolvedChart, error) {
+func (c *indexCharts) find(ctx context.Context, t warner, name, version string) (*resolvedChart, error) {
 	index := c.file.open()
 	candidates, dropped, err := index.Candidates(name)
 	switch {
@@ -137,6 +137,7 @@ func (c *indexCharts) find(_ context.Context, t warner, name, version string) (*
 		t.debugf("%d entries of chart '%s' are not valid and were left out", dropped, name)
 	}
 	chosen, err := resolve.ChooseFromIndex(name, candidates, version)
+	decideVersion(ctx, candidates, version, chosen.Version)
 	if err != nil {
 		return nil, err
 	}

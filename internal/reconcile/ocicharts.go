@@ -112,6 +112,7 @@ func (c *registryCharts) find(ctx context.Context, _ warner, name, version strin
 	if err != nil {
 		return nil, &downloadError{tag, err}
 	}
+	decideLogin(ctx, func(ctx context.Context) auth.Shown { return c.repo.registry.Shown(ctx, name) })
 	return c.resolved(name, pinned), nil
 }
 
@@ -128,6 +129,9 @@ func (c *registryCharts) tag(ctx context.Context, name, version string) (string,
 		return "", err
 	}
 	chosen, err := resolve.ChooseFromTags(tags, version)
+	if fetch.Deciding(ctx) {
+		decideVersion(ctx, resolve.FromTags(tags), version, chosen.Tag)
+	}
 	return chosen.Tag, err
 }
 

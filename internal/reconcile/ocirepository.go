@@ -177,6 +177,7 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 	if err != nil {
 		return nil, ociFailure(status.OCIPullFailed, fmt.Errorf("failed to determine artifact digest: %w", err))
 	}
+	decideLogin(ctx, repo.Shown)
 	p.result.Resolution.URL, p.result.Resolution.Digest = "oci://"+at.shown, at.digest.String()
 	return at, nil
 }
@@ -246,7 +247,9 @@ func (p *ociReconciliation) ociTag(ctx context.Context, obj *sourcev1.OCIReposit
 	if err != nil {
 		return "", err
 	}
-	return wanted.Choose(tags)
+	tag, err := wanted.Choose(tags)
+	fetch.Decided(ctx, "candidates: tags: %d; '%s' takes %s", len(tags), ref.SemVer, cmp.Or(tag, "none of them"))
+	return tag, err
 }
 
 // ociFailure attaches the reason to what a registry answers.

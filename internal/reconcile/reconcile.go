@@ -57,6 +57,8 @@ type Options struct {
 	AllowNameMismatch bool
 	// Directories replace source objects, by key.
 	Directories map[store.Key]string
+	// Decisions asks for what is decided about each object: see [Progress].
+	Decisions bool
 	// Archives are the only ones that count in the directory of a HelmRepository, relative to it; nil counts all.
 	Archives map[store.Key][]string
 	// Ambient lets the user's own registry logins stand in where no Secret is named.
@@ -116,6 +118,8 @@ type Transfer = fetch.Progress
 type Progress interface {
 	Started(*admission.Admitted)
 	Transferred(*admission.Admitted, Transfer)
+	// Decided is called with a decision about an object, in words, if [Options.Decisions] asks for them.
+	Decided(adm *admission.Admitted, decision string)
 	// Waits is called when another process has had the object for a second, and with false when it has it no more.
 	Waits(adm *admission.Admitted, waits bool)
 	Finished(*Result)

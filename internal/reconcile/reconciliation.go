@@ -163,6 +163,7 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 	}
 	p.handleRequest()
 	ctx = fetch.WithProgress(ctx, func(progress fetch.Progress) { p.r.progress.Transferred(p.adm, progress) })
+	ctx = p.decisions(ctx)
 	err := p.kind.begin(p).reconcile(ctx)
 	if err != nil && ctx.Err() != nil {
 		return p.interrupted(context.Cause(ctx))
@@ -170,6 +171,7 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 	if err != nil {
 		return p.failed(err)
 	}
+	p.decideReuse(ctx)
 	return p.succeeded()
 }
 

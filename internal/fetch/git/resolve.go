@@ -11,6 +11,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
 const (
@@ -140,6 +142,7 @@ func (c *clone) resolveSemVer(ctx context.Context, remote *gitRemote, text strin
 	ref := slices.MaxFunc(best, func(a, b gitTag) int {
 		return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.version.Metadata(), b.version.Metadata()), cmp.Compare(a.ref.name, b.ref.name))
 	}).ref
+	fetch.Decided(ctx, "candidates: tags that are versions: %d; '%s' takes %s", tags, text, strings.TrimPrefix(ref.name, tagPrefix))
 	return &gitTarget{name: ref.name, object: ref.hash, commit: ref.commit()}, nil
 }
 

@@ -218,6 +218,15 @@ func (o *Namespace) login(ctx context.Context, repository string) auth.Shown {
 	return auth.ShownBy(ctx, o.transport, repository)
 }
 
+// Shown is what the registry is shown for a chart, by the name in spec.chart.
+func (o *Namespace) Shown(ctx context.Context, chart string) auth.Shown {
+	ref, err := o.repository(chart)
+	if err != nil {
+		return auth.Shown{Nothing: true}
+	}
+	return o.login(ctx, ref.Repository)
+}
+
 // Route is how the registry is reached.
 func (o *Namespace) Route() auth.Route {
 	return auth.NewRoute(o.origin, o.options.Identity, o.options.Proxy)

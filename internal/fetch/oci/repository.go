@@ -134,6 +134,11 @@ func (r *Repository) Withheld(ctx context.Context) error {
 	return auth.WithheldBy(ctx, r.oci.transport)
 }
 
+// Shown is what the registry is shown for the repository.
+func (r *Repository) Shown(ctx context.Context) auth.Shown {
+	return r.oci.login(ctx, r.Path())
+}
+
 // PlainHTTP asks a registry, with the settings for it, whether it speaks TLS. One that cannot be reached does not.
 func (c *Client) PlainHTTP(ctx context.Context, n Name, o Options) (bool, error) {
 	probe, cancel := context.WithTimeout(ctx, plainHTTPTimeout)

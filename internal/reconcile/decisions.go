@@ -1,0 +1,121 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/pkg/apis/meta"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+// Request is a request that was made.
+type Request = auth.Request
+
+// WithRequests reports every request over HTTP under the context: see auth.WithRequests.
+func WithRequests(ctx context.Context, begin func() (ended func(Request))) context.Context {
+	return auth.WithRequests(ctx, begin)
+}
+
+// decisions reports what is decided about an object, if that is wanted.
+func (p *reconciliation) decisions(ctx context.Context) context.Context {
+	if !p.r.o.Decisions {
+		return ctx
+	}
+	ctx = fetch.WithDecisions(ctx, func(text string) { p.r.progress.Decided(p.adm, text) })
+	p.decideCredentials(ctx)
+	return ctx
+}
+
+// credentialFields are those that name a Secret.
+func credentialFields() [][]string {
+	return [][]string{{"secretRef"}, {"certSecretRef"}, {"proxySecretRef"}, {"verify", "secretRef"}, {"sts", "secretRef"}, {"sts", "certSecretRef"}}
+}
+
+// decideCredentials reports where the credentials of an object come from, never what they are.
+func (p *reconciliation) decideCredentials(ctx context.Context) {
+	spec, _ := p.adm.Content["spec"].(map[string]any)
+	for _, path := range credentialFields() {
+		at := spec
+		for _, field := range path {
+			at, _ = at[field].(map[string]any)
+		}
+		if name, ok := at["name"].(string); ok {
+			fetch.Decided(ctx, "credentials: spec.%s is %s", strings.Join(path, "."), p.secretNamed(name))
+		}
+	}
+	provider, _ := spec["provider"].(string)
+	switch _, named := spec["secretRef"]; {
+	case named || !p.kind.about().source || p.directory():
+	case provider != "" && provider != "generic":
+		fetch.Decided(ctx, "credentials: spec.provider is %s: the identity of this machine there", provider)
+	default:
+		fetch.Decided(ctx, "credentials: there is no spec.secretRef")
+	}
+}
+
+// directory reports whether a local directory stands in for the object.
+func (p *reconciliation) directory() bool {
+	_, ok := p.r.o.Directories[p.key]
+	return ok
+}
+
+func (p *reconciliation) secretNamed(name string) string {
+	at := fmt.Sprintf("Secret %s/%s", p.adm.Object.Namespace, name)
+	secret, err := p.r.secrets.Secret(p.adm.Object.Namespace, &meta.LocalObjectReference{Name: name}, "")
+	switch {
+	case err == nil:
+		return fmt.Sprintf("%s at %s", at, secret.Pos)
+	case p.r.o.MissingSecrets != "":
+		return fmt.Sprintf("%s, which is not available: --missing-secrets is %s", at, p.r.o.MissingSecrets)
+	}
+	return at + ", which is not available"
+}
+
+// decideLogin reports what a registry was shown.
+func decideLogin(ctx context.Context, ask func(context.Context) auth.Shown) {
+	if !fetch.Deciding(ctx) {
+		return
+	}
+	switch shown := ask(ctx); {
+	case shown.Nothing:
+		fetch.Decided(ctx, "credentials: the registry is shown none")
+	default:
+		fetch.Decided(ctx, "credentials: the registry is shown those of %s", shown.Source)
+	}
+}
+
+// maxNamedCandidates is how many versions a decision names.
+const maxNamedCandidates = 5
+
+// decideVersion reports which candidates there were.
+func decideVersion(ctx context.Context, candidates []resolve.Candidate, asked, chosen string) {
+	if !fetch.Deciding(ctx) {
+		return
+	}
+	names := make([]string, 0, maxNamedCandidates)
+	for _, c := range candidates[:min(len(candidates), maxNamedCandidates)] {
+		names = append(names, c.Version)
+	}
+	listed := strings.Join(names, ", ")
+	if more := len(candidates) - len(names); more > 0 {
+		listed += fmt.Sprintf(" and %d more", more)
+	}
+	if asked == "" {
+		asked = "*"
+	}
+	if chosen == "" {
+		chosen = "none of them"
+	}
+	fetch.Decided(ctx, "candidates: %s; '%s' takes %s", listed, asked, chosen)
+}
+
+// decideReuse reports that what is stored serves.
+func (p *reconciliation) decideReuse(ctx context.Context) {
+	if stored := p.stored(); p.out.Reused && stored != nil {
+		fetch.Decided(ctx, "stored: %s is what this run would store, and stays", stored.Path)
+	}
+}
