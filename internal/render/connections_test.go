@@ -10,9 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"filippo.io/age"
+
+	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
 // addressFields are the fields of a kustomization, and of what it names, that a path or an address may stand in. %[1]s is
@@ -119,6 +124,83 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
+// sealedFields are files of which the named ones are encrypted, and hold the address.
+var sealedFields = []struct {
+	name   string
+	sealed []string
+	files  map[string]string
+}{
+	{"kustomization", []string{"apps/kustomization.yaml"}, map[string]string{
+		"apps/kustomization.yaml": "resources: [repo.yaml, '%[1]s']\nreplacements: [{path: '%[1]s'}]\npatches: [{path: '%[1]s'}]"}},
+	{"base", []string{"apps/base/kustomization.yaml"}, map[string]string{
+		"apps/kustomization.yaml":      "resources: [repo.yaml, base]",
+		"apps/base/kustomization.yaml": "resources: ['%[1]s']\ncrds: ['%[1]s']"}},
+	{"component", []string{"apps/base/kustomization.yaml"}, map[string]string{
+		"apps/kustomization.yaml":      "resources: [repo.yaml]\ncomponents: [base]",
+		"apps/base/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nreplacements: [{path: '%[1]s'}]"}},
+	{"replacements", []string{"apps/r.yaml"}, map[string]string{
+		"apps/kustomization.yaml": "resources: [repo.yaml]\nreplacements: [{path: r.yaml}]",
+		"apps/r.yaml":             "path: '%[1]s'"}},
+	{"transformer", []string{"apps/p.yaml"}, map[string]string{
+		"apps/kustomization.yaml": "resources: [repo.yaml]\ntransformers: [p.yaml]",
+		"apps/p.yaml":             "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: a}\npath: '%[1]s'\ntarget: {kind: HelmRepository}"}},
+	{"generator", []string{"apps/p.yaml"}, map[string]string{
+		"apps/kustomization.yaml": "resources: [repo.yaml]\ngenerators: [p.yaml]",
+		"apps/p.yaml":             "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: ['%[1]s']"}},
+	{"configuration", []string{"apps/c.yaml"}, map[string]string{
+		"apps/kustomization.yaml": "resources: [repo.yaml]\nconfigurations: [c.yaml]\ncrds: [c.yaml]",
+		"apps/c.yaml":             "namePrefix: [{path: '%[1]s'}]\npath: '%[1]s'"}},
+	{"patch", []string{"apps/p.yaml"}, map[string]string{
+		"apps/kustomization.yaml": "resources: [repo.yaml]\npatches: [{path: p.yaml}]",
+		"apps/p.yaml":             "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: a, namespace: apps, annotations: {path: '%[1]s'}}"}},
+	{"Kustomization of Flux", []string{"flux.yaml"}, map[string]string{
+		"flux.yaml":               fluxOf("apps", "apps", "  components: ['%[1]s']\n  decryption: {provider: sops}"),
+		"apps/kustomization.yaml": "resources: [repo.yaml]"}},
+}
+
+// TestNoConnectionSealed does so with addresses that only show once a file is decrypted, by a key that is there. They are
+// neither dialled nor printed.
+func TestNoConnectionSealed(t *testing.T) {
+	seen := watched(t)
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := func(name string) string { return map[string]string{"SOPS_AGE_KEY": identity.String()}[name] }
+	for _, address := range []string{"http://" + seen.server.Addr().String() + "/canary.yaml", "https://canary.test//base?ref=main", "ssh://git@127.0.0.1/canary.git"} {
+		for _, field := range sealedFields {
+			for pattern, by := range map[string]string{"": "the whole file", "path|resources|files|components": "some fields"} {
+				name := field.name + ", " + by + ", " + address
+				files := map[string]string{"flux.yaml": fluxOf("apps", "apps", "  decryption: {provider: sops}\n"), "apps/repo.yaml": fmt.Sprintf(aRepository, "a")}
+				for file, text := range field.files {
+					text = strings.ReplaceAll(text, "%[1]s", address)
+					if slices.Contains(field.sealed, file) {
+						if file == "flux.yaml" && pattern == "" {
+							pattern = "^spec$" // else it is no object at all
+						}
+						sealed, err := helmtest.Seal([]byte(text), pattern, identity.String())
+						if err != nil {
+							t.Fatal(err)
+						}
+						text = string(sealed)
+					}
+					files[file] = text + "\n"
+				}
+				dir := t.TempDir()
+				write(t, dir, files)
+				_, r, errs := loadWith(t.Context(), dir, Options{Getenv: env})
+				if len(errs) == 0 && len(r.Notices) == 0 && field.name != "patch" && field.name != "configuration" {
+					t.Errorf("%s: nothing is said", name)
+				}
+				if text := fmt.Sprint(errs, r.Notices, r.Rejections); strings.Contains(text, "canary") {
+					t.Errorf("%s: %s", name, text)
+				}
+				seen.none(t, name)
+			}
+		}
+	}
+}
+
 // plugin tries a configuration in place, in a file, and as what a directory builds.
 func (s *sightings) plugin(t *testing.T, kind, text string) {
 	text = "apiVersion: builtin\nkind: " + kind + "\nmetadata: {name: a}\n" + text + "\n"
@@ -182,10 +264,16 @@ func (s *sightings) try(t *testing.T, name string, files map[string]string) {
 	if len(errs) == 0 && len(r.Notices) == 0 {
 		t.Errorf("%s: nothing is said", name)
 	}
+	s.none(t, name)
+}
+
+// none looks that nothing was dialled and no program was run.
+func (s *sightings) none(t *testing.T, name string) {
+	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.dialed) > 0 {
-		t.Errorf("%s: dialled %q; errors: %v", name, s.dialed, errs)
+		t.Errorf("%s: dialled %q", name, s.dialed)
 		s.dialed = nil
 	}
 	if _, err := os.Stat(s.ran); err == nil {

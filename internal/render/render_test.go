@@ -29,7 +29,12 @@ func write(t testing.TB, dir string, files map[string]string) {
 
 // load reads a directory as a run does, as one cluster.
 func load(ctx context.Context, dir string, o Options) (*manifest.Set, *Result, []error) {
-	o.Getenv, o.Namespace, o.Together = func(string) string { return "" }, "default", true
+	o.Getenv = func(string) string { return "" }
+	return loadWith(ctx, dir, o)
+}
+
+func loadWith(ctx context.Context, dir string, o Options) (*manifest.Set, *Result, []error) {
+	o.Namespace, o.Together = "default", true
 	in := manifest.Read(ctx, manifest.Options{Files: []string{dir}, Recursive: true})
 	result := New(ctx, in, o).Clusters()[0].Build()
 	set, errs := in.Set(result.Build)
