@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 	"syscall"
@@ -63,11 +64,14 @@ func hostile() map[string]map[string]string {
 }
 
 // refused is what such a run ends with: it is known beforehand that there would be too much, or it is given up.
-var refused = regexp.MustCompile(`(?m)^error: .*(copies what was copied before|vars: \d+ references|the kustomize build was given up: it needs more than)`)
+var refused = regexp.MustCompile(`(?m)^error: .*(copies what was copied before|more than 32 MiB|more than 5000 kustomizations|exceeded max depth|unable to parse SM or JSON patch|vars: \d+ references|the kustomize build was given up: it needs more than)`)
 
 // TestExhausted runs validate over each of them. It ends with an error, in bounded memory.
 func TestExhausted(t *testing.T) {
-	for name, files := range hostile() {
+	cases := hostile()
+	maps.Copy(cases, doubling())
+	maps.Copy(cases, patterns())
+	for name, files := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, "podinfo 6.5.0\n")
 			for file, text := range files {

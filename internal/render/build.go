@@ -71,7 +71,7 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 		return nil, err
 	}
 	files[file] = text
-	objects, err := guarded(fs, r.display(file), func() ([]built, error) {
+	objects, err := guarded(fs.ctx, r.guard, r.display(file), func() ([]built, error) {
 		if v == nil {
 			if found, ok := r.directly(fs, dir, &given); ok {
 				return decoded(fs, found, r.display(file))

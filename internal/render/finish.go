@@ -199,7 +199,7 @@ func (b *builder) variablesOf(f *flux) *variables {
 	if post == nil {
 		return nil
 	}
-	v := newVariables(b.o.Unset)
+	v := newVariables(b.o.Unset, b.guard)
 	v.always = post.SubstituteStrategy == kustomizev1.SubstituteStrategy("Always")
 	for i, ref := range post.SubstituteFrom {
 		d := b.lookup(ref.Kind, f.object.Namespace, ref.Name)
@@ -355,7 +355,8 @@ func (b *builder) sealedObject(obj *manifest.Object, err error) {
 // unsubstituted reports an object whose variables are not known. It is an error for what this program works on. The
 // rest is reported, because the Kustomization as a whole would fail.
 func (b *builder) unsubstituted(f *flux, obj *manifest.Object, content map[string]any, err error) {
-	if strings.HasSuffix(obj.Group(), "toolkit.fluxcd.io") || b.ctx.Err() != nil {
+	_, endless := errors.AsType[*endlessError](err)
+	if strings.HasSuffix(obj.Group(), "toolkit.fluxcd.io") || endless || b.ctx.Err() != nil {
 		b.fault(obj, err)
 		return
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -58,7 +59,7 @@ func (e *exhaustedError) Error() string {
 
 // Hint says what such builds have in common.
 func (e *exhaustedError) Hint() string {
-	return "look for replacements and patches that copy what they copied before, and for one base that is included in many ways"
+	return "look for replacements and patches that copy what they copied before, for one base that is included in many ways, and for variables that are made of each other"
 }
 
 // reads counts a file, once.
@@ -154,8 +155,8 @@ func usage() inUse {
 }
 
 // guarded runs what is not in this program's hands. A panic of it is an error of its own; if it needs too much, or the
-// context ends, it is left to itself.
-func guarded[T any](c *confined, what string, f func() (T, error)) (T, error) {
+// context ends, it is left to itself: what it writes to is not to be read then.
+func guarded[T any](ctx context.Context, g *guard, what string, f func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -178,14 +179,14 @@ func guarded[T any](c *confined, what string, f func() (T, error)) (T, error) {
 	for {
 		select {
 		case got := <-done:
-			c.guard.took(took)
+			g.took(took)
 			return got.value, got.err
-		case <-c.ctx.Done():
-			return none, c.ended()
+		case <-ctx.Done():
+			return none, context.Cause(ctx)
 		case <-watch.C:
 			took += watchInterval
-			if errors.Join(c.guard.over(what), c.guard.late(what, took)) != nil {
-				return none, c.guard.failure()
+			if errors.Join(g.over(what), g.late(what, took)) != nil {
+				return none, g.failure()
 			}
 		}
 	}
@@ -198,6 +199,27 @@ func weigh(m resmap.ResMap) int64 {
 		sum += weightOf(res.YNode())
 	}
 	return sum
+}
+
+// weightOfValue is about what a decoded value needs.
+func weightOfValue(v any) int64 {
+	switch v := v.(type) {
+	case string:
+		return nodeWeight + int64(len(v))
+	case map[string]any:
+		sum := int64(nodeWeight)
+		for k, item := range v {
+			sum += nodeWeight + int64(len(k)) + weightOfValue(item)
+		}
+		return sum
+	case []any:
+		sum := int64(nodeWeight)
+		for _, item := range v {
+			sum += weightOfValue(item)
+		}
+		return sum
+	}
+	return nodeWeight
 }
 
 func weightOf(n *yaml.Node) int64 {

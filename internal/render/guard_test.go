@@ -15,7 +15,7 @@ func TestGuardTime(t *testing.T) {
 	g.took(buildTime)
 	forever := make(chan struct{})
 	defer close(forever)
-	_, err := guarded(&confined{ctx: ctx, guard: g}, "apps/kustomization.yaml", func() (int, error) {
+	_, err := guarded(ctx, g, "apps/kustomization.yaml", func() (int, error) {
 		<-forever
 		return 0, nil
 	})

@@ -51,7 +51,7 @@ func (r *repository) builtPlugins(c *confined, path string) (string, error) {
 	before := *c
 	before.failed = nil
 	what := r.display(path)
-	text, err := guarded(&before, what, func() ([]byte, error) {
+	text, err := guarded(before.ctx, before.guard, what, func() ([]byte, error) {
 		m, err := run(&before, path, what)
 		if err != nil {
 			return nil, err

@@ -97,7 +97,7 @@ func sensitiveTexts(data []byte) []string {
 func gather(n *yaml.Node, sensitive bool, list []string) []string {
 	switch n.Kind {
 	case yaml.ScalarNode:
-		if strings.Contains(n.Value, "\n") {
+		if strings.Contains(n.Value, "\n") || strings.HasPrefix(n.Value, "[") || strings.HasPrefix(n.Value, "{") {
 			list = append(list, sensitiveTexts([]byte(n.Value))...) // a patch in a kustomization file
 		}
 		if !sensitive {
@@ -118,7 +118,7 @@ func gather(n *yaml.Node, sensitive bool, list []string) []string {
 				below = true
 			case key == "literals" || value.Kind == yaml.ScalarNode && conceal.Sensitive(key) && !strings.HasSuffix(key, "Name"):
 				below = true
-			case key == "value" && path != nil && conceal.Sensitive(path.Value[strings.LastIndex(path.Value, "/")+1:]):
+			case key == "value" && path != nil && slices.ContainsFunc(strings.Split(path.Value, "/"), conceal.Sensitive):
 				below = true // of a JSON patch
 			}
 			list = gather(value, below, list)

@@ -23,6 +23,18 @@ func TestQuoting(t *testing.T) {
 			"kustomization.yaml": "resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n    - {op: hunter2, path: /data/password, value: hunter2}\n",
 			"a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {password: hunter2}\n",
 		},
+		"JSON patch on one line": {
+			"kustomization.yaml": "resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap, name: '((a{100}){100}){100}'}\n  patch: '[{op: add, path: /data/password, value: hunter2}]'\n",
+			"a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		},
+		"JSON patch of a map": {
+			"kustomization.yaml": "resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap, name: '('}\n  patch: '[{op: add, path: /passwords/a, value: {b: hunter2}}]'\n",
+			"a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		},
+		"merge on one line": {
+			"kustomization.yaml": "resources: [a.yaml]\npatches:\n- target: {name: '('}\n  patch: '{apiVersion: v1, kind: Secret, metadata: {name: b}, stringData: {any: hunter2}}'\n",
+			"a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		},
 		"merge": {
 			"kustomization.yaml": "resources: [a.yaml]\npatches:\n- patch: |\n    apiVersion: v1\n    kind: Secret\n    metadata: {name: b}\n    stringData: {any: hunter2}\n",
 			"a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",

@@ -110,7 +110,7 @@ func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 		return keys
 	})
 	if len(o.Variables) > 0 {
-		r.plain = newVariables(o.Unset)
+		r.plain = newVariables(o.Unset, r.guard)
 		r.plain.set(o.Variables, public)
 	}
 	r.prepare()

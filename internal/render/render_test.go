@@ -82,7 +82,7 @@ func TestOrigins(t *testing.T) {
 
 // TestSubstitute holds the expressions of the reference: §C.4.
 func TestSubstitute(t *testing.T) {
-	v := newVariables(UnsetFails)
+	v := newVariables(UnsetFails, newGuard(func(error) {}))
 	v.set(map[string]string{"a": "Hello", "e": "", "p": "one.two.three", "n": "x\ny\n"}, public)
 	for _, test := range []struct{ text, want string }{
 		{"${a}", "Hello"}, {"$a", "$a"}, {"$${a}", "${a}"}, {"a $$ b", "a $ b"}, {"$$$${a}", "$${a}"},

@@ -40,10 +40,11 @@ type variables struct {
 	hint   string          // why some may be missing
 	open   bool            // one that is not known may have a value in the cluster: it stays as it is written
 	left   map[string]bool // those
+	guard  *guard
 }
 
-func newVariables(unset Unset) *variables {
-	return &variables{values: map[string]string{}, secret: map[string]bool{}, unset: unset}
+func newVariables(unset Unset, g *guard) *variables {
+	return &variables{values: map[string]string{}, secret: map[string]bool{}, unset: unset, guard: g}
 }
 
 // set adds variables. A later one wins. Line breaks are removed, as in the controller.
@@ -131,12 +132,18 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	if err != nil {
 		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
-	result, err := parseObject(out)
+	result, err := guarded(ctx, v.guard, postBuild, func() (map[string]any, error) { return parseObject(out) })
+	if err == nil {
+		err = v.guard.keeps(postBuild, max(0, weightOfValue(result)-weightOfValue(content)))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
 	return &substituted{result, used, empty}, nil
 }
+
+// postBuild is what is given up if substitutions need too much.
+const postBuild = "post build"
 
 // leave keeps a variable as it is written.
 func (v *variables) leave(name string) {
@@ -182,22 +189,10 @@ func (v *variables) text(ctx context.Context, text string) (string, []string, er
 	if err := v.bounded(text); err != nil {
 		return "", nil, err
 	}
-	type result struct {
-		out string
-		err error
-	}
-	done := make(chan result, 1)
 	used := map[string]bool{}
 	missing, size := "", 0
-	go func() {
-		var got result
-		defer func() {
-			if p := recover(); p != nil {
-				got.err = &panicError{value: p}
-			}
-			done <- got
-		}()
-		got.out, got.err = envsubst.Eval(text, func(name string) (string, bool) {
+	out, err := guarded(ctx, v.guard, postBuild, func() (string, error) {
+		return envsubst.Eval(text, func(name string) (string, bool) {
 			value, ok := v.values[name]
 			if size += len(value); size > maxSubstituted {
 				return "", true
@@ -209,19 +204,17 @@ func (v *variables) text(ctx context.Context, text string) (string, []string, er
 			}
 			return value, ok || v.unset == UnsetEmpty
 		})
-	}()
-	select {
-	case <-ctx.Done():
+	})
+	if ctx.Err() != nil {
 		return "", nil, context.Cause(ctx)
-	case got := <-done:
-		if got.err == nil && (size > maxSubstituted || len(got.out) > maxSubstituted) {
-			got.err = fmt.Errorf("more than %d MiB", maxSubstituted>>20)
-		}
-		if got.err != nil {
-			got.err = v.failure(got.err, missing)
-		}
-		return got.out, slices.Sorted(maps.Keys(used)), got.err
 	}
+	if err == nil && (size > maxSubstituted || len(out) > maxSubstituted) {
+		return "", nil, &endlessError{fmt.Sprintf("variable substitution failed: more than %d MiB", maxSubstituted>>20)}
+	}
+	if err != nil {
+		err = v.failure(err, missing)
+	}
+	return out, slices.Sorted(maps.Keys(used)), err
 }
 
 // failure knows a variable that is not set from a mistake in an expression: the library has no type for it, but asked
@@ -248,11 +241,11 @@ func (v *variables) bounded(text string) error {
 		case strings.HasPrefix(text[i:], "${"):
 			depth++
 			if count++; count > maxExpressions || depth > maxNesting {
-				return errors.New("too many variables, or too deeply nested")
+				return &endlessError{"too many variables, or too deeply nested"}
 			}
 			rest := strings.TrimLeft(text[i+2:], "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 			if strings.HasPrefix(rest, "//") && longest*len(text) > 8*maxSubstituted {
-				return errors.New("the values are too long to replace in them")
+				return &endlessError{"the values are too long to replace in them"}
 			}
 		}
 	}
