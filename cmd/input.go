@@ -187,7 +187,12 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 		return nil, err
 	}
 	if !o.validating {
-		inventory.Refuse(flux.refuse)
+		inventory.Refuse(func(obj *manifest.Object) error {
+			if obj.Group() == manifest.ImageGroup {
+				return nil // it is only read here, in any version
+			}
+			return flux.refuse(obj)
+		})
 	}
 	in := &input{
 		distribution: flux, set: set, cluster: cluster, rendered: rendered, inventory: inventory, selectors: r.selectors, namespace: o.namespace, validating: o.validating,
@@ -242,7 +247,8 @@ func inputCode(err error) int {
 
 // wanted reports whether an object is selected by namespace and arguments.
 func (in *input) wanted(obj *manifest.Object) bool {
-	return reconcile.Kinds().Supports(obj) && in.asked(obj)
+	judged := in.validating && obj.Group() == manifest.ImageGroup // those take no part in a run
+	return (reconcile.Kinds().Supports(obj) || judged) && in.asked(obj)
 }
 
 // asked reports whether an object of any kind is.

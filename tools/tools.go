@@ -6,6 +6,7 @@ package tools
 
 import (
 	_ "github.com/fluxcd/helm-controller/api/v2"
+	_ "github.com/fluxcd/image-reflector-controller/api/v1"
 	_ "github.com/fluxcd/kustomize-controller/api/v1"
 	_ "github.com/fluxcd/source-controller/api/v1"
 )

@@ -326,6 +326,8 @@ func TestSchemasAreOfThisVersion(t *testing.T) {
 		switch kind {
 		case "HelmRelease":
 			module = "github.com/fluxcd/helm-controller/api "
+		case "ImagePolicy", "ImageRepository":
+			module = "github.com/fluxcd/image-reflector-controller/api "
 		case "Kustomization":
 			module = "github.com/fluxcd/kustomize-controller/api "
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -21,6 +22,8 @@ func stored(obj *manifest.Object) string {
 		return releaseV2
 	case kustomizev1.KustomizationKind:
 		return kustomizev1.GroupVersion.String()
+	case imagev1.ImagePolicyKind, imagev1.ImageRepositoryKind:
+		return imagev1.GroupVersion.String()
 	}
 	return v1
 }
@@ -43,7 +46,8 @@ func servedVersion(obj *manifest.Object) bool {
 		return true
 	case manifest.SourceGroup + "/v1beta1":
 		return obj.Kind != "OCIRepository"
-	case releaseV2, manifest.ReleaseGroup + "/v2beta2", manifest.ReleaseGroup + "/v2beta1", kustomizev1.GroupVersion.String():
+	case releaseV2, manifest.ReleaseGroup + "/v2beta2", manifest.ReleaseGroup + "/v2beta1", kustomizev1.GroupVersion.String(),
+		imagev1.GroupVersion.String(), manifest.ImageGroup + "/v1beta2", manifest.ImageGroup + "/v1beta1":
 		return true
 	}
 	return false

@@ -35,7 +35,11 @@ func object(t testing.TB, text string) *manifest.Object {
 
 // of makes a manifest of a kind from the lines of its spec.
 func of(kind, spec string) string {
-	return "apiVersion: source.toolkit.fluxcd.io/v1\nkind: " + kind + "\nmetadata:\n  name: x\nspec:\n  " +
+	group := "source"
+	if strings.HasPrefix(kind, "Image") {
+		group = "image"
+	}
+	return "apiVersion: " + group + ".toolkit.fluxcd.io/v1\nkind: " + kind + "\nmetadata:\n  name: x\nspec:\n  " +
 		strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
 }
 
@@ -45,11 +49,13 @@ const (
 	repoSpec   = "url: https://example.com\n"
 	gitSpec    = "url: https://example.com/repo\ninterval: 1m\n"
 	bucketSpec = "bucketName: b\nendpoint: example.com\ninterval: 1m\n"
+	policySpec = "imageRepositoryRef: {name: app}\npolicy: {semver: {range: 1.x}}\n"
+	imageSpec  = "image: example.com/org/app\ninterval: 1m\n"
 	ociSpec    = "url: oci://example.com/org/app\ninterval: 1m\n"
 )
 
 var specs = map[string]string{"HelmChart": chartSpec, "HelmRepository": repoSpec, "GitRepository": gitSpec, "Bucket": bucketSpec,
-	"OCIRepository": ociSpec}
+	"OCIRepository": ociSpec, "ImagePolicy": policySpec, "ImageRepository": imageSpec}
 
 // with adds to a spec, replacing fields of the same name.
 func with(spec, more string) string {

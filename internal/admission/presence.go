@@ -3,7 +3,7 @@ package admission
 import "strings"
 
 // holdsByPresence is true of a rule that asks for nothing but which fields are there, has(self.a) with !, &&, || and
-// parentheses, and that holds. Of any other rule it is false.
+// parentheses, and whether one is equal to a text, and that holds. Of any other rule it is false.
 func holdsByPresence(rule string, fields map[string]any) bool {
 	p := &presence{text: rule, fields: fields}
 	holds := p.or()
@@ -52,6 +52,8 @@ func (p *presence) operand() bool {
 		return !p.operand()
 	case p.accept("has(self."):
 		return p.field()
+	case p.accept("self."):
+		return p.comparison()
 	case p.accept("("):
 		holds := p.or()
 		p.unknown = !p.accept(")") || p.unknown
@@ -71,4 +73,26 @@ func (p *presence) field() bool {
 	v, there := p.fields[name]
 	p.unknown = p.unknown || there && v == nil // whether null counts as there is for CEL to say
 	return there
+}
+
+// comparison is self.a == 'text' or self.a != 'text', of a field that holds a text.
+func (p *presence) comparison() bool {
+	name, _, found := strings.Cut(p.rest(), " ")
+	got, isText := p.fields[name].(string)
+	if !found || !isText || !p.accept(name) {
+		p.unknown = true
+		return false
+	}
+	equal := p.accept("==")
+	if !equal && !p.accept("!=") || !p.accept("'") {
+		p.unknown = true
+		return false
+	}
+	text, _, closed := strings.Cut(p.text[p.pos:], "'")
+	if !closed || strings.Contains(text, `\`) {
+		p.unknown = true
+		return false
+	}
+	p.pos += len(text) + 1
+	return (got == text) == equal
 }

@@ -21,6 +21,9 @@ func TestEveryRuleHasGuards(t *testing.T) {
 		"OCIRepository":  "[]",
 		"HelmChart":      "[[verify]]",
 		"GitRepository":  "[[serviceAccountName]]",
+		// Of these, the second compares what is there.
+		"ImagePolicy":     "[[digestReflectionPolicy] [interval]]",
+		"ImageRepository": "[]",
 		// The rules without guards are about which fields are there: see holdsByPresence.
 		"HelmRelease":   "[[] [] [configMapRef secretRef] [retryInterval] [retryInterval]]",
 		"Kustomization": "[[] [configMapRef secretRef]]",
@@ -63,7 +66,7 @@ func hasRules(s *schema) bool {
 }
 
 func TestHoldsByPresence(t *testing.T) {
-	fields := map[string]any{"a": 1, "n": nil}
+	fields := map[string]any{"a": 1, "n": nil, "t": "x"}
 	tests := []struct {
 		rule string
 		want bool
@@ -75,6 +78,8 @@ func TestHoldsByPresence(t *testing.T) {
 		{"has(self.n)", false}, {"has(self.a) || has(self.n)", false}, // null is not for us to judge
 		{"has(self.a) || self.b", false}, {"has(self.a.b)", false}, {"has(self.a", false}, {"(has(self.a)", false},
 		{"has(self.a))", false}, {"has(self.a) ? true : false", false}, {"has(self.a) &&", false}, {"", false},
+		{"self.t == 'x'", true}, {"self.t != 'x'", false}, {"has(self.b) || !has(self.t) || self.t != 'y'", true},
+		{"self.a == '1'", false}, {"self.b == 'x'", false}, {"self.t == 'x", false}, {"self.t < 'x'", false}, {"self.t == \"x\"", false},
 	}
 	for _, tt := range tests {
 		if got := holdsByPresence(tt.rule, fields); got != tt.want {

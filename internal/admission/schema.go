@@ -32,13 +32,15 @@ type serverSchema struct {
 
 // schemas are read when an object of their kind is seen. Nothing here changes otherwise.
 var schemas = map[string]func() (*schema, error){
-	"Bucket":         lazySchema("Bucket"),
-	"GitRepository":  lazySchema("GitRepository"),
-	"HelmChart":      lazySchema("HelmChart"),
-	"HelmRelease":    lazySchema("HelmRelease"),
-	"HelmRepository": lazySchema("HelmRepository"),
-	"Kustomization":  lazySchema("Kustomization"),
-	"OCIRepository":  lazySchema("OCIRepository"),
+	"Bucket":          lazySchema("Bucket"),
+	"GitRepository":   lazySchema("GitRepository"),
+	"HelmChart":       lazySchema("HelmChart"),
+	"HelmRelease":     lazySchema("HelmRelease"),
+	"HelmRepository":  lazySchema("HelmRepository"),
+	"ImagePolicy":     lazySchema("ImagePolicy"),
+	"ImageRepository": lazySchema("ImageRepository"),
+	"Kustomization":   lazySchema("Kustomization"),
+	"OCIRepository":   lazySchema("OCIRepository"),
 }
 
 func lazySchema(kind string) func() (*schema, error) {

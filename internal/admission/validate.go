@@ -20,6 +20,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -244,6 +245,10 @@ func (r *review) typed() (any, error) {
 		typed = &sourcev1.Bucket{}
 	case releaseKind:
 		typed = &helmv2.HelmRelease{}
+	case "ImagePolicy":
+		typed = &imagev1.ImagePolicy{}
+	case "ImageRepository":
+		typed = &imagev1.ImageRepository{}
 	case "OCIRepository":
 		typed = &sourcev1.OCIRepository{}
 	case kustomizev1.KustomizationKind:

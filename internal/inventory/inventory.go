@@ -167,5 +167,8 @@ func GroupOf(kind string) string {
 	if kind == helmv2.HelmReleaseKind {
 		return manifest.ReleaseGroup
 	}
+	if kind == "ImagePolicy" || kind == "ImageRepository" {
+		return manifest.ImageGroup
+	}
 	return manifest.SourceGroup
 }

@@ -61,7 +61,9 @@ func isInstance(o *Object) bool { return o.Kind == "FluxInstance" && o.Group() =
 // isVersioned reports whether it is only the API version of an object that can be judged.
 func isVersioned(o *Object) bool {
 	switch o.Group() {
-	case ImageGroup, NotificationGroup:
+	case ImageGroup:
+		return o.Kind == "ImageUpdateAutomation"
+	case NotificationGroup:
 		return o.Kind != "" && !strings.HasSuffix(o.Kind, "List")
 	case KustomizeGroup:
 		return o.Kind == "Kustomization"

@@ -16,6 +16,8 @@ var (
 		{SourceGroup, "GitRepository"},
 		{SourceGroup, "Bucket"},
 		{SourceGroup, "OCIRepository"},
+		{ImageGroup, "ImageRepository"},
+		{ImageGroup, "ImagePolicy"},
 	}
 
 	// unsupportedKinds are named, with a count, until they work.
@@ -23,6 +25,8 @@ var (
 		{SourceGroup, "ExternalArtifact"}: true,
 		{KustomizeGroup, "Kustomization"}: true,
 		{OperatorGroup, "ResourceSet"}:    true,
+
+		{ImageGroup, "ImageUpdateAutomation"}: true,
 	}
 )
 
@@ -69,7 +73,7 @@ func isList(group string, n *yaml.Node) bool {
 // isFluxGroup is true of the API groups all of whose kinds are known here.
 func isFluxGroup(group string) bool {
 	switch group {
-	case SourceGroup, ReleaseGroup, KustomizeGroup:
+	case SourceGroup, ReleaseGroup, KustomizeGroup, ImageGroup:
 		return true
 	}
 	return false

@@ -184,7 +184,7 @@ func (s *Set) Objects() []*Object {
 // Skipped counts the Flux objects that are known but not supported yet, by name.
 func (s *Set) Skipped() []KindCount {
 	return slices.DeleteFunc(s.Kinds(), func(k KindCount) bool {
-		return !unsupportedKinds[groupKind{k.Group, k.Kind}] || s.built && k.Group == KustomizeGroup
+		return !unsupportedKinds[groupKind{k.Group, k.Kind}] || k.Group == ImageGroup || s.built && k.Group == KustomizeGroup
 	})
 }
 
