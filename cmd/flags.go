@@ -131,6 +131,7 @@ type fetchOptions struct {
 	ambient           ambientPolicy
 	missingSecrets    string
 	privateRedirects  bool
+	skipTLSVerify     bool
 }
 
 func (o *fetchOptions) add(fs *pflag.FlagSet) {
@@ -154,6 +155,7 @@ func (o *fetchOptions) add(fs *pflag.FlagSet) {
 	fs.Lookup("ambient-credentials").NoOptDefVal = string(ambientHome)
 	choices(fs, "ambient-credentials", string(ambientHome), string(ambientNone), string(ambientAnywhere))
 	fs.BoolVar(&o.privateRedirects, "allow-private-redirects", false, "follow redirects from a public host to loopback, private and link-local addresses also where a login of this machine is used")
+	fs.BoolVar(&o.skipTLSVerify, "insecure-skip-tls-verify", false, "take any certificate of a server of a source for the right one, with a warning; no login of this machine is used then")
 	fs.StringVar(&o.missingSecrets, "missing-secrets", "fail", "`policy` for a Secret that is not in the input: fail, ambient, anonymous")
 	choices(fs, "missing-secrets", "fail", "ambient", "anonymous")
 }
@@ -165,6 +167,8 @@ func (o *fetchOptions) addRefresh(fs *pflag.FlagSet) {
 // check refuses values that no flag type can refuse by itself.
 func (o *fetchOptions) check() error {
 	switch {
+	case o.skipTLSVerify && o.ambient == ambientAnywhere:
+		return usagef("--insecure-skip-tls-verify and --ambient-credentials=anywhere exclude each other: no login of this machine goes to a server that anyone may answer for")
 	case o.concurrency < 1:
 		return usagef("--concurrency must be at least 1, got %d", o.concurrency)
 	case o.retries < 0:

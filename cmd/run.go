@@ -41,6 +41,9 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
 	defer cancel()
+	if o.fetch.skipTLSVerify {
+		a.console.warn("--insecure-skip-tls-verify: any server is taken for the right one, so what is fetched may come from anyone; no login of this machine is used")
+	}
 	if err := errors.Join(o.report.check(true), o.checkFlat()); err != nil {
 		return exitUsage, err
 	}
@@ -155,6 +158,7 @@ func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconci
 		Ambient:           o.fetch.ambient != ambientNone,
 		Reach:             o.reach(),
 		PrivateRedirects:  o.fetch.privateRedirects,
+		SkipTLSVerify:     o.fetch.skipTLSVerify,
 		RegistryConfig:    o.fetch.registryConfig,
 		RepositoryConfig:  o.fetch.repositoryConfig,
 		MissingSecrets:    o.fetch.missingSecrets,

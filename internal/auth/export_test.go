@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 )
 
@@ -36,3 +37,12 @@ func (FailingLogins) login(context.Context, Route, string) (Login, error) {
 
 // Key is that of no other logins.
 func (FailingLogins) Key() string { return "failing" }
+
+// ProxyOf returns the proxy that connections with these options take to a server.
+func ProxyOf(o TransportOptions, to string) (*url.URL, error) {
+	u, err := url.Parse(to)
+	if err != nil {
+		return nil, err
+	}
+	return o.proxyFunc()(&http.Request{URL: u})
+}

@@ -44,6 +44,7 @@ type secrets struct {
 	pair      *tls.Certificate
 
 	unverified bool
+	skipped    bool // --insecure-skip-tls-verify is why
 
 	// ambient is set of what the environment brings, not a Secret. source says where it is from.
 	ambient bool
@@ -116,8 +117,17 @@ func (id *Identity) Unverified() *Identity {
 	return newIdentity(s)
 }
 
+// SkipVerification returns a copy of id that takes any server for the right one, because --insecure-skip-tls-verify says
+// so. No route with it is one for what the environment brings, however far that may go.
+func (id *Identity) SkipVerification() *Identity {
+	s := id.reveal()
+	s.unverified, s.skipped = true, true
+	return newIdentity(s)
+}
+
 // TLSConfig returns a new client configuration: the system's authorities and the identity's own, and its client
-// certificate. Only [Identity.Unverified] turns the verification of the server off.
+// certificate. Only [Identity.Unverified] and
+// [Identity.SkipVerification] turn the verification of the server off.
 func (id *Identity) TLSConfig() *tls.Config {
 	s := id.reveal()
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.unverified} //nolint:gosec // see Unverified
@@ -144,7 +154,7 @@ func rootsWith(ca []byte) *x509.CertPool {
 // withoutCertificate returns what may be used towards other hosts: the authorities, and nothing that identifies.
 func (id *Identity) withoutCertificate() *Identity {
 	s := id.reveal()
-	return newIdentity(secrets{ca: s.ca, unverified: s.unverified, ambient: s.ambient, reach: s.reach, source: s.source})
+	return newIdentity(secrets{ca: s.ca, unverified: s.unverified, skipped: s.skipped, ambient: s.ambient, reach: s.reach, source: s.source})
 }
 
 // reveal copies, so that what it returns can be changed.
@@ -160,7 +170,7 @@ func (id *Identity) reveal() secrets {
 func (id *Identity) Key() string {
 	s := id.reveal()
 	mac := hmac.New(sha256.New, processKey())
-	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), {flag(s.half), flag(s.unverified), flag(s.ambient), byte(s.reach)}, s.ca, s.cert, s.key} {
+	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), {flag(s.half), flag(s.unverified), flag(s.skipped), flag(s.ambient), byte(s.reach)}, s.ca, s.cert, s.key} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		mac.Write(length[:])

@@ -16,7 +16,20 @@ func (o TransportOptions) proxyFunc() func(*http.Request) (*url.URL, error) {
 	if o.Proxy != nil {
 		return proxyFunc(o.Proxy.getenv())
 	}
-	return proxyFunc(o.Getenv)
+	proxy := proxyFunc(o.Getenv)
+	if proxy == nil || !o.Identity.reveal().skipped {
+		return proxy
+	}
+	return func(r *http.Request) (*url.URL, error) {
+		u, err := proxy(r)
+		if u == nil || u.User == nil || u.Scheme != "https" {
+			return u, err
+		}
+		// The proxy is a server that anyone may answer for: what the environment has for it stays here.
+		anonymous := *u
+		anonymous.User = nil
+		return &anonymous, err
+	}
 }
 
 // proxyFunc reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in either case, once.

@@ -30,6 +30,8 @@ func (r Route) host() string { return r.to.Host }
 func (r Route) chosenBy() string {
 	s := r.identity.reveal()
 	switch {
+	case s.skipped:
+		return skipVerification
 	case r.proxy != nil:
 		return "proxySecretRef"
 	case isLoopbackHost(r.to.Hostname()):
@@ -43,6 +45,9 @@ func (r Route) chosenBy() string {
 	}
 	return ""
 }
+
+// skipVerification is WithheldError.By of the flag.
+const skipVerification = "insecure-skip-tls-verify"
 
 // Reach is how far the credentials of the environment may go.
 type Reach int
@@ -62,6 +67,7 @@ func (r Route) withhold(what string, reach Reach) error {
 	switch {
 	case reach == ReachNowhere:
 		by = "untrusted"
+	case by == skipVerification: // however far it may reach
 	case by == "" || reach == ReachAnywhere:
 		return nil
 	}
@@ -73,7 +79,7 @@ func (r Route) withhold(what string, reach Reach) error {
 type WithheldError struct {
 	What string // the credential
 	Host string
-	By   string // the field of the manifest; "http" is the scheme of the URL, "untrusted" the flag
+	By   string // the field of the manifest; "http" is the scheme of the URL, "untrusted" and "insecure-skip-tls-verify" are the flags
 }
 
 func (e *WithheldError) Error() string {
@@ -82,6 +88,7 @@ func (e *WithheldError) Error() string {
 		"certSecretRef":  "spec.certSecretRef names an authority that the manifest chose",
 		"insecure":       "spec.insecure does without verified TLS",
 		"http":           "it is reached over plain HTTP",
+		skipVerification: "--insecure-skip-tls-verify takes any server for the right one",
 		"untrusted":      "--untrusted leaves out what the manifests did not bring",
 	}[e.By]
 	return fmt.Sprintf("%s is not shown to '%s': %s", e.What, e.Host, why)
@@ -89,8 +96,11 @@ func (e *WithheldError) Error() string {
 
 // Hint offers what there is instead.
 func (e *WithheldError) Hint() string {
-	if e.By == "untrusted" {
+	switch e.By {
+	case "untrusted":
 		return "refer with spec.secretRef to a Secret with the login, or leave --untrusted out for manifests that you trust"
+	case skipVerification:
+		return "refer with spec.secretRef to a Secret with the login, or give the authority of the server with spec.certSecretRef in place of --insecure-skip-tls-verify"
 	}
 	return "refer with spec.secretRef to a Secret with the login, or, if every manifest is your own, use --ambient-credentials=anywhere"
 }

@@ -21,6 +21,9 @@ type route struct {
 	by        string
 }
 
+// skipped is a route on which --insecure-skip-tls-verify takes any server for the right one.
+const skipped = "insecure-skip-tls-verify"
+
 // routes are the environment's ways, and all that a manifest can make of them.
 func (w *cloudWorld) routes(t *testing.T, host string) []route {
 	t.Helper()
@@ -47,6 +50,8 @@ func (w *cloudWorld) routes(t *testing.T, host string) []route {
 		{"own proxy to this machine", "http://localhost:5000", nil, proxy, "proxySecretRef"},
 		{"own authority", "https://" + host, w.identity, nil, "certSecretRef"},
 		{"not verified", "https://" + host, none.Unverified(), nil, "insecure"},
+		{"verification skipped", "https://" + host, none.SkipVerification(), nil, skipped},
+		{"verification skipped on this machine", "https://localhost:5000", none.SkipVerification(), nil, skipped},
 		{"plain HTTP", "http://" + host, nil, nil, "http"},
 		{"plain HTTP with an own authority", "http://" + host, w.identity, nil, "http"},
 		{"all of it", "http://" + host, w.identity.Unverified(), proxy, "proxySecretRef"},
@@ -61,7 +66,7 @@ func wantWithheld(t *testing.T, err error, by string) {
 		if err != nil {
 			t.Errorf("error %v", err)
 		}
-	case !errors.As(err, &withheld) || withheld.By != by || !strings.Contains(withheld.Hint(), "--ambient-credentials=anywhere"):
+	case !errors.As(err, &withheld) || withheld.By != by || strings.Contains(withheld.Hint(), "--ambient-credentials=anywhere") == (by == skipped):
 		t.Errorf("error %v, want one about %s", err, by)
 	}
 }
@@ -86,7 +91,9 @@ func TestRoutes(t *testing.T) {
 		for _, v := range w.routes(t, host) {
 			name := v.name
 			by := v.by
-			if anywhere {
+			if anywhere && by == skipped {
+				name += ", anywhere"
+			} else if anywhere {
 				name, by = name+", anywhere", ""
 			}
 			t.Run(name, func(t *testing.T) {
@@ -322,6 +329,20 @@ func TestParts(t *testing.T) {
 		err := v.part.Check("spec.field", v.value)
 		if (err == nil) != v.ok || err != nil && (!strings.HasPrefix(err.Error(), "spec.field is not ") || v.value != "" && strings.Contains(err.Error(), v.value)) {
 			t.Errorf("%q: %v", v.value, err)
+		}
+	}
+}
+
+// TestSkippedProxy: a proxy of the environment that speaks TLS is not shown its password where no server is verified.
+func TestSkippedProxy(t *testing.T) {
+	w := newCloudWorld(t)
+	for address, want := range map[string]string{"https://u:canary-proxy@proxy.test:443": "", "http://u:canary-proxy@proxy.test:443": "u"} {
+		o := auth.TransportOptions{Identity: (*auth.Identity)(nil).SkipVerification(), Dial: w.network.Dial, Getenv: func(name string) string {
+			return map[string]string{"HTTPS_PROXY": address}[name]
+		}}
+		u, err := auth.ProxyOf(o, "https://charts.test")
+		if err != nil || u.User.Username() != want {
+			t.Errorf("%s: %v, %v", address, u, err)
 		}
 	}
 }

@@ -157,9 +157,9 @@ func (r *Reader) Certificates(obj *sourcev1.OCIRepository) (identity *auth.Ident
 	ref := obj.Spec.CertSecretRef
 	switch {
 	case ref == nil && obj.Spec.Insecure:
-		return identity.Unverified(), nil, nil
+		return r.tls(identity.Unverified()), nil, nil
 	case ref == nil:
-		return nil, nil, nil
+		return r.tls(nil), nil, nil
 	}
 	secret, err := r.lookup.Secret(obj.Namespace, ref.Name)
 	if err != nil {
@@ -169,5 +169,5 @@ func (r *Reader) Certificates(obj *sourcev1.OCIRepository) (identity *auth.Ident
 	for _, w := range odd {
 		warnings = append(warnings, Warning{finding.OddSecret, w.Secret, certSecretRef(), w.Text})
 	}
-	return identity, warnings, coded(err)
+	return r.tls(identity), warnings, coded(err)
 }

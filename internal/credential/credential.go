@@ -39,6 +39,8 @@ type Options struct {
 	// Own is where the user's own logins are read from, Machine how the identity of the machine is used.
 	Own     auth.AmbientOptions
 	Machine auth.CloudOptions
+	// SkipTLSVerify takes any server for the right one: see auth.Identity.SkipVerification.
+	SkipTLSVerify bool
 	// RepositoryConfig is Helm's repositories.yaml, "" for the usual one.
 	RepositoryConfig string
 }
@@ -107,6 +109,14 @@ func (r *Reader) Forgiving() bool { return r.o.Missing != MissingFail && r.o.Mis
 func (r *Reader) Forgives(err error) bool {
 	var missing *manifest.NotFoundError
 	return r.Forgiving() && errors.As(err, &missing)
+}
+
+// tls returns an identity with what the options say of the verification of servers.
+func (r *Reader) tls(id *auth.Identity) *auth.Identity {
+	if r.o.SkipTLSVerify {
+		return id.SkipVerification()
+	}
+	return id
 }
 
 // Own returns the user's own logins to registries if they stand in where no Secret is named, or else nil.

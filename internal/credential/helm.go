@@ -89,7 +89,7 @@ func (c *Repository) identify(login, cert *manifest.Secret) bool {
 		c.fail(coded(err), pathOf(broken.Certificates))
 		return false
 	}
-	c.Identity = identity
+	c.Identity = c.reader.tls(identity)
 	return true
 }
 
@@ -103,6 +103,7 @@ func pathOf(certificates bool) []any {
 // borrow takes the login that Helm itself has for the repository.
 func (c *Repository) borrow(ctx context.Context, url string) {
 	identity, source, err := auth.HelmRepositories(ctx, c.reader.o.Own, c.reader.o.RepositoryConfig, url)
+	identity = c.reader.tls(identity)
 	if source != "" {
 		c.Warnings = append(c.Warnings, Warning{finding.BorrowedLogin, nil, secretRef(), "the Secret is not in the input: using the login in " + source})
 	}

@@ -97,7 +97,7 @@ func (r *Reader) BucketCertificates(namespace string, ref *meta.LocalObjectRefer
 		return nil, err
 	}
 	identity, _, err := auth.FromSecrets(nil, cert)
-	return identity, coded(err)
+	return r.tls(identity), coded(err)
 }
 
 // STS is what spec.sts of a Bucket asks for, nil if it is not there.

@@ -136,6 +136,7 @@ func (p *gitReconciliation) gitOptions(obj *sourcev1.GitRepository) (git.Options
 		URL:               obj.Spec.URL,
 		Timeout:           timeoutOf(obj.Spec.Timeout),
 		RecurseSubmodules: obj.Spec.RecurseSubmodules,
+		SkipTLSVerify:     p.r.o.SkipTLSVerify,
 		SparseCheckout:    obj.Spec.SparseCheckout,
 		Only:              p.only(obj),
 	}

@@ -57,6 +57,8 @@ type Options struct {
 	AllowNameMismatch bool
 	// Directories replace source objects, by key.
 	Directories map[store.Key]string
+	// SkipTLSVerify takes any server of a source for the right one. No login of the machine is used then.
+	SkipTLSVerify bool
 	// Decisions asks for what is decided about each object: see [Progress].
 	Decisions bool
 	// Archives are the only ones that count in the directory of a HelmRepository, relative to it; nil counts all.
@@ -267,6 +269,7 @@ func secretOptions(e Edges, o Options) credential.Options {
 		Own:              auth.AmbientOptions{Getenv: e.Getenv, RegistryConfig: o.RegistryConfig, Reach: o.Reach},
 		Machine:          auth.CloudOptions{Dial: e.Dial, Getenv: e.Getenv, Now: e.Now, Reach: o.Reach},
 		RepositoryConfig: o.RepositoryConfig,
+		SkipTLSVerify:    o.SkipTLSVerify,
 	}
 }
 

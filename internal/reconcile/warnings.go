@@ -48,7 +48,7 @@ func (w *warnings) warnWithheld(err error) {
 	if !errors.As(err, &withheld) {
 		return
 	}
-	field := map[string]string{"http": "url"}[withheld.By]
+	field := map[string]string{"http": "url", "insecure-skip-tls-verify": "url"}[withheld.By]
 	*w = append(*w, Warning{finding.WithheldLogin, err.Error(), []any{"spec", cmp.Or(field, withheld.By)}, err})
 }
 

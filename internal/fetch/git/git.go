@@ -20,11 +20,13 @@ const defaultBranch = "master"
 
 // Options are the settings of one GitRepository.
 type Options struct {
-	URL     string
-	Ref     Ref
-	Login   *Login        // nil is anonymous
-	Proxy   *fetch.Proxy  // of proxySecretRef; nil is the environment's
-	Timeout time.Duration // spec.timeout: of the whole clone, with its retries; 0 is none
+	URL   string
+	Ref   Ref
+	Login *Login       // nil is anonymous
+	Proxy *fetch.Proxy // of proxySecretRef; nil is the environment's
+	// SkipTLSVerify takes any server for the right one.
+	SkipTLSVerify bool
+	Timeout       time.Duration // spec.timeout: of the whole clone, with its retries; 0 is none
 
 	RecurseSubmodules bool
 	// SparseCheckout are the directories that are wanted; nil is the whole repository. Where the server allows, nothing
