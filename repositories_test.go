@@ -35,6 +35,7 @@ var repositoryFixtures = []repositoryFixture{
 	{"mixed", "fleet", []string{"clusters/east", "clusters/west"}},
 	{"mixed_plain", "fleet", []string{"clusters/east", "clusters/west"}},
 	{"scattered", "homelab", []string{"clusters/home"}},
+	{"ignored", "homelab", []string{"clusters/home"}},
 	{"ref", "fleet", []string{"clusters/home"}},
 }
 

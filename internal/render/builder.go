@@ -222,6 +222,7 @@ func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 		return nil, manifest.Fault(o, pathError(spec.Path, err), "spec", "path")
 	}
 	f.path = real
+	f.artifact = r.artifactOf(f, built)
 	return f, nil
 }
 
@@ -305,6 +306,9 @@ func (b *builder) kustomization(o *manifest.Object) {
 	b.claim(c)
 	b.supersede(f, c)
 	b.concernBuilt(o, c)
+	if err == nil {
+		err = f.complete(c)
+	}
 	if err == nil {
 		err = c.variables()
 	}

@@ -37,11 +37,19 @@ type directory struct {
 
 	resources map[string]bool // those of the files that hold objects
 
-	files  []string      // that it names, absolute and without links
-	dirs   []string      // that it includes
-	sealed []sealedFile  // that may be encrypted
-	remote []remoteError // what was left out
-	flux   bool          // the file holds an object of Flux
+	files   []string      // that it names, absolute and without links
+	dirs    []string      // that it includes
+	entries []entryOf     // with which it names them
+	sealed  []sealedFile  // that may be encrypted
+	remote  []remoteError // what was left out
+	flux    bool          // the file holds an object of Flux
+}
+
+// entryOf is a path in a kustomization, and where it leads.
+type entryOf struct {
+	path        string // absolute and without links
+	field, text string
+	at          []any
 }
 
 // sealedFile is a file that is decrypted before a build.

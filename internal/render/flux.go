@@ -27,7 +27,10 @@ type flux struct {
 	repo   *repository
 	path   string  // absolute, without links
 	source *Source // that stands in for its own, nil for none
-	from   int     // the start that led to it
+
+	artifact artifact
+
+	from int // the start that led to it
 
 	objects []built
 	seen    *flux // as it may be shown
@@ -140,7 +143,7 @@ func (g *generator) walk(dir string, depth int) {
 func (g *generator) entry(path string, e fs.DirEntry, depth int) {
 	if e.IsDir() {
 		info, err := e.Info()
-		if err != nil || g.f.repo.skips(info) || g.f.repo.ignores(path, true) {
+		if err != nil || g.f.repo.skips(info) || g.f.ignores(path, true) {
 			return
 		}
 		if kustomizationFile(path) == "" {
@@ -158,7 +161,7 @@ func (g *generator) entry(path string, e fs.DirEntry, depth int) {
 		return
 	}
 	ext := filepath.Ext(path)
-	if ext != ".yaml" && ext != ".yml" || !e.Type().IsRegular() || g.f.repo.ignores(path, false) {
+	if ext != ".yaml" && ext != ".yml" || !e.Type().IsRegular() || g.f.ignores(path, false) {
 		return
 	}
 	if err := g.check(path); err != nil {

@@ -1,9 +1,14 @@
 package render
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -19,12 +24,123 @@ func rulesOf(root string) func() *tree.Rules {
 	})
 }
 
+// artifact is what the source of a Kustomization makes of the repository.
+type artifact struct {
+	git    bool
+	source *manifest.Object // nil if it is not known
+	ignore string           // spec.ignore
+}
+
+// artifactOf is that of the source of a Kustomization.
+func (r *Renderer) artifactOf(f *flux, built sources) artifact {
+	ref := f.spec.SourceRef
+	namespace := ref.Namespace
+	if namespace == "" {
+		namespace = f.object.Namespace
+	}
+	a := artifact{git: ref.Kind == sourcev1.GitRepositoryKind, source: built.find(r, ref.Kind, namespace, ref.Name)}
+	if a.source != nil && a.git {
+		a.ignore = textAt(a.source.Content, "spec", "ignore")
+	}
+	return a
+}
+
 // ignores reports whether a path is no part of the artifact that the controller would see.
-func (r *repository) ignores(path string, dir bool) bool {
+func (f *flux) ignores(path string, dir bool) bool {
+	choice := f.repo.choice(path, dir, f.artifact)
+	return choice == tree.DropAll || choice == tree.Drop && !dir
+}
+
+// choice is what becomes of a path in an artifact. The files that say so are looked for only if it may make a difference: in
+// most repositories there is none, and no file that is left out without one.
+func (r *repository) choice(path string, dir bool, a artifact) tree.Choice {
 	rel, err := filepath.Rel(r.root, path)
 	if err != nil {
-		return false
+		return tree.Keep
 	}
-	choice := r.rules().Choose(filepath.ToSlash(rel), dir)
-	return choice == tree.DropAll || choice == tree.Drop && !dir
+	rel = filepath.ToSlash(rel)
+	first := r.rules().Choose(rel, dir)
+	if !a.git || a.ignore == "" && first == tree.Keep && !r.saysIgnored(filepath.Dir(path)) {
+		return first
+	}
+	rules, ok := known(r, r.ignored, a.ignore)
+	if !ok {
+		rules = r.allRules(a.ignore)
+		learn(r, r.ignored, a.ignore, rules)
+	}
+	return rules.Choose(rel, dir)
+}
+
+// allRules are those of all files of the repository and of the source. Where these cannot be read, nothing is left out.
+func (r *repository) allRules(spec string) *tree.Rules {
+	root, err := os.OpenRoot(r.root)
+	if err != nil {
+		return new(tree.Rules)
+	}
+	defer root.Close()
+	rules, err := tree.SourceRules(r.ctx, root, spec, tree.Options{})
+	if err != nil {
+		return new(tree.Rules)
+	}
+	return rules
+}
+
+// saysIgnored reports whether a directory, or one above it, has a file that says what is left out.
+func (r *repository) saysIgnored(dir string) bool {
+	says, ok := known(r, r.ignores, dir)
+	if !ok {
+		_, err := os.Stat(filepath.Join(dir, tree.IgnoreFile))
+		says = err == nil || dir != r.root && inside(r.root, dir) && r.saysIgnored(filepath.Dir(dir))
+		learn(r, r.ignores, dir, says)
+	}
+	return says
+}
+
+// complete refuses a build one of whose files is not in the artifact.
+func (f *flux) complete(c *closure) error {
+	if !f.artifact.git {
+		return nil
+	}
+	if why := f.left(f.path, true); why != "" {
+		return manifest.Fault(f.object, fmt.Errorf("%w: %s", pathError(f.spec.Path, os.ErrNotExist), why), "spec", "path")
+	}
+	for _, d := range c.dirs {
+		for _, e := range d.entries {
+			path := e.path
+			if isDirectory(path) {
+				path = kustomizationFile(path)
+			}
+			if why := f.left(path, false); path != "" && why != "" {
+				return &placedError{d.object.Position(e.at...), fmt.Errorf("%s: %s: %s", e.field, e.text, why)}
+			}
+		}
+	}
+	return nil
+}
+
+// left says why a path is not in the artifact of the source, "" if it is or that is not known.
+func (f *flux) left(path string, dir bool) string {
+	if path == f.repo.root || !f.ignores(path, dir) || dir && f.repo.choice(path, dir, f.artifact) != tree.DropAll {
+		return ""
+	}
+	rel, err := filepath.Rel(f.repo.root, path)
+	if err != nil {
+		return ""
+	}
+	rel = filepath.ToSlash(rel)
+	source := "the source"
+	if o := f.artifact.source; o != nil {
+		source = fmt.Sprintf("%s %s/%s", o.Kind, o.Namespace, o.Name)
+	}
+	by := "a " + tree.IgnoreFile
+	switch own, err := tree.NewRules(f.artifact.ignore); {
+	case err == nil && own.Ignored(rel, dir):
+		by = "spec.ignore"
+	case new(tree.Rules).WithDefaults().Ignored(rel, dir) && !f.repo.saysIgnored(filepath.Dir(path)):
+		if f.artifact.source == nil {
+			return "" // its spec.ignore may take it back
+		}
+		by = "Flux's own list of what is ignored"
+	}
+	return fmt.Sprintf("it is not in the artifact of %s, because of %s", source, by)
 }

@@ -19,7 +19,7 @@ func (g *generator) link(path string) {
 		return
 	}
 	info, err := os.Stat(path)
-	if ext := filepath.Ext(path); err != nil || !info.IsDir() && ext != ".yaml" && ext != ".yml" || g.f.repo.ignores(path, info.IsDir()) {
+	if ext := filepath.Ext(path); err != nil || !info.IsDir() && ext != ".yaml" && ext != ".yml" || g.f.ignores(path, info.IsDir()) {
 		return
 	}
 	g.c.links = append(g.c.links, manifest.Link{Name: g.f.repo.display(path), Out: out})

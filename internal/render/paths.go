@@ -75,6 +75,7 @@ func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
 		return "", false
 	}
 	info, err := os.Stat(real)
+	p.d.entries = append(p.d.entries, entryOf{real, name, entry, slices.Clone(field)})
 	switch {
 	case err != nil:
 		p.fail(fmt.Errorf("%s: %s: %w", name, entry, plainPathError(err)), field...)

@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
+	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
 // Options are the choices of one run.
@@ -200,7 +201,8 @@ func (r *Renderer) at(root string) *repository {
 			return known
 		}
 	}
-	home := &repository{root: root, rules: rulesOf(root), display: r.display, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), plugins: map[string][]byte{}, guard: r.guard}
+	home := &repository{ctx: r.ctx, root: root, rules: rulesOf(root), display: r.display, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), plugins: map[string][]byte{}, guard: r.guard,
+		ignored: map[string]*tree.Rules{}, ignores: map[string]bool{}}
 	r.repositories = append(r.repositories, home)
 	return home
 }

@@ -17,17 +17,20 @@ const maxParents = 100
 
 // repository is the tree of files that paths are in: a checkout, or what stands in for one.
 type repository struct {
-	root    string // absolute, without links
+	ctx     context.Context // of the run
+	root    string          // absolute, without links
 	display func(string) string
 	skip    []os.FileInfo // directories that are no part of it
 
-	rules func() *tree.Rules
-	guard *guard // of all builds of the run
+	rules func() *tree.Rules // of the root
+	guard *guard             // of all builds of the run
 
 	mu      sync.Mutex // of the maps: a build that was given up may still be reading
 	dirs    map[string]*directory
 	parsed  map[string]*manifest.File // by absolute path without links; those of the input too
 	plugins map[string][]byte         // configurations of plugins by absolute path without links, as they were checked
+	ignored map[string]*tree.Rules    // what is kept out of an artifact, by the patterns of the source
+	ignores map[string]bool           // directories, whether they have a file that says so
 }
 
 // file reads a file of manifests, once.
