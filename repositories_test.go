@@ -36,6 +36,7 @@ var repositoryFixtures = []repositoryFixture{
 	{"mixed_plain", "fleet", []string{"clusters/east", "clusters/west"}},
 	{"scattered", "homelab", []string{"clusters/home"}},
 	{"ignored", "homelab", []string{"clusters/home"}},
+	{"unknown", "homelab", []string{"clusters/home"}},
 	{"ref", "fleet", []string{"clusters/home"}},
 }
 

@@ -105,6 +105,8 @@ const (
 	NoDecryption     Code = "HS158"
 	DroppedLabels    Code = "HS164"
 
+	UnknownKustomizeField Code = "HS165"
+
 	Authentication    Code = "HS201"
 	Unreachable       Code = "HS202"
 	Certificate       Code = "HS203"

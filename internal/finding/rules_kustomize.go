@@ -102,6 +102,14 @@ func kustomizationRules() []Rule {
 			Better:      documents(cluster(path+ours), inFile("apps/charts.yaml", strings.Replace(repository(httpURL), "metadata:\n", "metadata:\n  labels:\n    team: \"true\"\n", 1))),
 		},
 		{
+			Code: UnknownKustomizeField, Name: "unknown-kustomize-field", Group: groupKustomizations, Severity: Warning,
+			Summary:     "A kustomization file has a field that kustomize does not know",
+			Explanation: "kustomize-controller edits the file at spec.path, and what it writes has no such field: what it was meant to do is not done. kustomize build refuses the file, and so does the controller where another kustomization includes it.",
+			Fix:         "Correct the name of the field, or remove it.",
+			Example:     documents(cluster(path+ours), inFile("apps/kustomization.yaml", kustomization("namespace: apps\nresource:\n- extra.yaml\nresources:\n- charts.yaml\n")), apps),
+			Better:      documents(cluster(path+ours), inFile("apps/kustomization.yaml", kustomization("namespace: apps\nresources:\n- charts.yaml\n")), apps),
+		},
+		{
 			Code: SeveralClusters, Name: "several-clusters", Group: groupKustomizations, Severity: Warning,
 			Summary:     "Files that were passed belong to several clusters",
 			Explanation: "The Kustomizations of each make something else of them. A run that fetches or resolves is about one cluster, and takes the first.",

@@ -68,6 +68,9 @@ func (b *builder) plainDirectory(dir string) {
 	d := r.directory(dir)
 	c := newClosure()
 	err := c.add(r, dir, nil)
+	if err == nil && d.unknown != nil {
+		err = d.unknown
+	}
 	b.claim(c)
 	if err == nil {
 		err = c.variables()
@@ -330,6 +333,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 	}
 	b.show(f, c, replace, shown)
 	b.warnRemote(c)
+	b.warnUnknown(f)
 	b.warnLinks(o, c)
 	if f.spec.Suspend {
 		b.notice(Notice{Object: o, Text: "suspended: built all the same"})
@@ -338,6 +342,16 @@ func (b *builder) kustomization(o *manifest.Object) {
 		b.addGenerated(o.content)
 	}
 	b.waiting = append(b.waiting, f)
+}
+
+// warnUnknown reports a field that the controller drops where it edits the kustomization file.
+func (b *builder) warnUnknown(f *flux) {
+	d := f.repo.directory(f.path)
+	if d == nil || d.unknown == nil {
+		return
+	}
+	text := fmt.Sprintf("of %s: %v: kustomize-controller drops the field, and kustomize refuses the file", f.name(), d.unknown.err)
+	b.warnAt(finding.UnknownKustomizeField, d.object, text, "correct the name of the field, or remove it", d.unknown.pos)
 }
 
 // admit takes down what the API server would not store. Old versions it knows no more.

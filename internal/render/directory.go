@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -34,6 +35,7 @@ type directory struct {
 	kustomization *types.Kustomization
 	empty         bool // the file says nothing at all, which kustomize refuses of one that is included
 	err           error
+	unknown       *placedError // a field that kustomize refuses, and the controller drops of a file that it edits
 
 	resources map[string]bool // those of the files that hold objects
 
@@ -130,7 +132,10 @@ func (d *directory) read(r *repository) error {
 	}
 	k := &types.Kustomization{}
 	if err := k.Unmarshal(d.text); err != nil {
-		return d.wrong(flat(err))
+		if k = new(types.Kustomization); sigsyaml.Unmarshal(d.text, k) != nil {
+			return d.wrong(flat(err))
+		}
+		d.unknown = d.unknownField(err)
 	}
 	d.empty = k.CheckEmpty() != nil
 	k.FixKustomization()
@@ -141,6 +146,18 @@ func (d *directory) read(r *repository) error {
 // wrong is a mistake in the kustomization file as a whole.
 func (d *directory) wrong(err error) error {
 	return &placedError{manifest.Pos{File: d.object.Pos.File}, err}
+}
+
+// unknownField places the error about a field that kustomize does not know.
+func (d *directory) unknownField(err error) *placedError {
+	var fields map[string]any
+	_ = sigsyaml.Unmarshal(d.text, &fields) // as it was read before
+	for _, name := range sortedKeys(fields) {
+		if text, marshalErr := json.Marshal(map[string]any{name: nil}); marshalErr == nil && new(types.Kustomization).Unmarshal(text) != nil {
+			return &placedError{d.object.Position(name), flat(err)}
+		}
+	}
+	return &placedError{manifest.Pos{File: d.object.Pos.File}, flat(err)}
 }
 
 // flat is an error on one line.
@@ -207,6 +224,9 @@ func (r *repository) kustomizationText(c *confined, path string) ([]byte, bool, 
 	}
 	if d.err != nil {
 		return nil, true, d.err
+	}
+	if d.unknown != nil {
+		return nil, true, d.unknown
 	}
 	k := d.kustomization
 	if len(k.Generators)+len(k.Transformers)+len(k.Validators) > 0 || c.lacking && len(k.Patches) > 0 {
@@ -276,6 +296,9 @@ func (c *closure) add(r *repository, path string, way []string) error {
 	c.remote = append(c.remote, d.remote...)
 	if d.err != nil {
 		return d.err
+	}
+	if d.unknown != nil && len(way) > 0 {
+		return d.unknown
 	}
 	return failed
 }
