@@ -37,6 +37,7 @@ var repositoryFixtures = []repositoryFixture{
 	{"scattered", "homelab", []string{"clusters/home"}},
 	{"ignored", "homelab", []string{"clusters/home"}},
 	{"unknown", "homelab", []string{"clusters/home"}},
+	{"spoiled", "homelab", []string{"clusters/home"}},
 	{"ref", "fleet", []string{"clusters/home"}},
 }
 

@@ -289,6 +289,9 @@ func (o *inputOptions) check(ctx context.Context, in *input) error {
 	if o.allowEmpty || slices.ContainsFunc(in.inventory.Objects(), in.wanted) {
 		return nil
 	}
+	if len(in.selectors) == 0 && in.code == exitFailed && len(in.set.Objects()) == 0 {
+		return nil // why there is none was reported
+	}
 	return o.nothingSelected(ctx, in)
 }
 

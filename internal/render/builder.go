@@ -486,11 +486,16 @@ func (b *builder) fault(o *manifest.Object, err error) {
 	if o.ReferenceOnly && !lost {
 		return
 	}
+	b.errs = append(b.errs, b.faultOf(o, err))
+}
+
+// faultOf places an error at the variable that it is about, if there is one.
+func (b *builder) faultOf(o *manifest.Object, err error) error {
 	var path []any
 	if unset, ok := errors.AsType[*unsetError](err); ok {
 		if path = unset.path; path == nil {
 			path = placeOf(o, unset.name)
 		}
 	}
-	b.errs = append(b.errs, manifest.Fault(o, err, path...))
+	return manifest.Fault(o, err, path...)
 }

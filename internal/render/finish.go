@@ -281,7 +281,20 @@ func (b *builder) decrypted(f *flux, content map[string]any) (map[string]any, er
 func (b *builder) finish(f *flux) {
 	b.from = f.from
 	v := b.variablesOf(f)
+	var objects []*finishing
+	spoiled := false
 	for _, o := range f.objects {
+		if b.ctx.Err() != nil {
+			return
+		}
+		objects = append(objects, b.substitute(f, o, v))
+		spoiled = spoiled || objects[len(objects)-1].spoils(v)
+	}
+	if spoiled {
+		b.spoiled(f, objects, v)
+		return
+	}
+	for _, o := range objects {
 		if b.ctx.Err() != nil {
 			return
 		}
@@ -289,30 +302,97 @@ func (b *builder) finish(f *flux) {
 	}
 }
 
-func (b *builder) finishObject(f *flux, o built, v *variables) {
-	content := o.content
-	apiVersion, kind, _, name := identify(content)
-	obj := b.origin(f.repo, o.file, content, o.file, f.name())
-	if apiVersion == "" || kind == "" || name == "" {
+// finishing is an object of a Kustomization, decrypted and with its variables, or why that is not possible.
+type finishing struct {
+	built
+	object      *manifest.Object
+	nameless    bool
+	opened      map[string]any
+	sealed      error
+	substituted *substituted
+	err         error // of the variables
+}
+
+func (b *builder) substitute(f *flux, o built, v *variables) *finishing {
+	apiVersion, kind, _, name := identify(o.content)
+	p := &finishing{built: o, object: b.origin(f.repo, o.file, o.content, o.file, f.name()), nameless: apiVersion == "" || kind == "" || name == ""}
+	if p.nameless {
+		return p
+	}
+	if p.opened, p.sealed = b.decrypted(f, o.content); p.sealed == nil {
+		p.substituted, p.err = v.object(b.ctx, p.opened)
+	}
+	return p
+}
+
+// spoils reports whether the Kustomization fails as a whole in the cluster. A variable without a value fails it only where
+// that is asked for.
+func (p *finishing) spoils(v *variables) bool {
+	_, unset := errors.AsType[*unsetError](p.err)
+	return p.err != nil && (!unset || v.unset == UnsetFails)
+}
+
+// spoiled reports a Kustomization that fails because of the variables of some of its objects. Nothing of it is applied.
+func (b *builder) spoiled(f *flux, objects []*finishing, v *variables) {
+	lost := false
+	for _, p := range objects {
+		o := p.object
+		isKustomization := o.Group() == manifest.KustomizeGroup && o.Kind == "Kustomization"
+		lost = lost || !o.ReferenceOnly || isKustomization && b.lose(o)
+	}
+	if !lost && b.ctx.Err() == nil {
+		return
+	}
+	for _, p := range objects {
+		if !p.spoils(v) {
+			continue
+		}
+		confide(p.object, p.opened, withoutSecrets(p.content, p.opened, visibleOf(p.built)))
+		spoiling := &spoilingError{p.err, f.name()}
+		if _, unset := errors.AsType[*unsetError](p.err); unset {
+			b.errs = append(b.errs, b.faultOf(p.object, spoiling))
+		} else {
+			b.errs = append(b.errs, manifest.Fault(p.object, spoiling, v.culprit(b.ctx, p.opened, nil)...))
+		}
+	}
+}
+
+// spoilingError is a mistake in the variables of an object, for which all of its Kustomization fails.
+type spoilingError struct {
+	err  error
+	name string
+}
+
+func (e *spoilingError) Error() string {
+	return e.err.Error() + ": nothing of " + e.name + " is applied"
+}
+
+func (e *spoilingError) Unwrap() error { return e.err }
+
+// finishObject adds an object of a Kustomization to what was built.
+func (b *builder) finishObject(f *flux, p *finishing, v *variables) {
+	content, obj := p.content, p.object
+	apiVersion, kind, _, _ := identify(content)
+	if p.nameless {
 		b.fault(obj, errors.New("failed to decode Kubernetes apiVersion, kind and name"))
 		return
 	}
 	if strings.HasPrefix(apiVersion, "kustomize.config.k8s.io/") && (kind == types.KustomizationKind || kind == types.ComponentKind) {
 		return
 	}
-	opened, err := b.decrypted(f, content)
-	if err != nil {
+	opened := p.opened
+	if p.sealed != nil {
 		b.warnSealed(f, obj)
-		b.sealedObject(obj, err)
+		b.sealedObject(obj, p.sealed)
 		return
 	}
-	shown := withoutSecrets(content, opened, visibleOf(o))
+	shown := withoutSecrets(content, opened, visibleOf(p.built))
 	confide(obj, opened, shown)
-	s, err := v.object(b.ctx, opened)
-	if err != nil {
-		b.unsubstituted(f, obj, opened, err)
+	if p.err != nil {
+		b.unsubstituted(f, obj, opened, p.err)
 		return
 	}
+	s := p.substituted
 	content = s.content
 	if len(s.empty) > 0 {
 		b.empty(obj, s.empty, v.hint)

@@ -118,7 +118,7 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 		return nil, err
 	}
 	if !strings.Contains(string(text), "$") {
-		return &substituted{content: content}, v.check()
+		return &substituted{content: roundedMap(content)}, v.check()
 	}
 	out, used, err := v.text(ctx, string(text))
 	for unset := new(unsetError); v.open && len(v.left) < maxLeft && errors.As(err, &unset); {
@@ -139,7 +139,7 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	if err != nil {
 		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
-	return &substituted{result, used, empty}, nil
+	return &substituted{roundedMap(result), used, empty}, nil
 }
 
 // postBuild is what is given up if substitutions need too much.
@@ -224,7 +224,43 @@ func (v *variables) failure(err error, missing string) error {
 	if missing != "" && v.unset != UnsetEmpty && strings.HasSuffix(err.Error(), fmt.Sprintf("%q", missing)) {
 		return &unsetError{text: text, name: missing, hint: v.hint}
 	}
-	return errors.New(text)
+	return &expressionError{text}
+}
+
+// expressionError is what only looks like a variable.
+type expressionError struct{ text string }
+
+func (e *expressionError) Error() string { return e.text }
+
+// Hint says how such a text is kept.
+func (e *expressionError) Hint() string {
+	return "write $${ where no variable is meant, or annotate the object with " + substituteMark + ": " + disabled
+}
+
+// culprit is the path of the first text of an object that cannot be substituted, nil if it is none alone.
+func (v *variables) culprit(ctx context.Context, value any, path []any) []any {
+	switch value := value.(type) {
+	case string:
+		if !strings.Contains(value, "$") {
+			return nil
+		}
+		if _, _, err := v.text(ctx, value); err != nil {
+			return path
+		}
+	case []any:
+		for i, e := range value {
+			if found := v.culprit(ctx, e, append(slices.Clone(path), i)); found != nil {
+				return found
+			}
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(value)) {
+			if found := v.culprit(ctx, value[k], append(slices.Clone(path), k)); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
 }
 
 // bounded refuses text that the library would parse without end, or expand without limit.
