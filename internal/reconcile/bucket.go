@@ -51,7 +51,7 @@ func (bucketKind) save(typed any, c commonStatus) {
 func (bucketKind) suspended(typed any) bool { return typed.(*sourcev1.Bucket).Spec.Suspend }
 
 func (bucketKind) begin(p *reconciliation) objectSteps {
-	return &bucketReconciliation{treeReconciliation{p}, p.typed.(*sourcev1.Bucket)}
+	return &bucketReconciliation{treeReconciliation{reconciliation: p}, p.typed.(*sourcev1.Bucket)}
 }
 
 // bucketReconciliation is the reconciliation of one Bucket.

@@ -48,7 +48,7 @@ func (gitRepositoryKind) suspended(typed any) bool {
 }
 
 func (gitRepositoryKind) begin(p *reconciliation) objectSteps {
-	return &gitReconciliation{treeReconciliation{p}, p.typed.(*sourcev1.GitRepository)}
+	return &gitReconciliation{treeReconciliation{reconciliation: p}, p.typed.(*sourcev1.GitRepository)}
 }
 
 // gitReconciliation is the reconciliation of one GitRepository.

@@ -60,13 +60,31 @@ func (helmChartKind) sourceRef(typed any) (kind, namespace, name string) {
 }
 
 func (helmChartKind) begin(p *reconciliation) objectSteps {
-	return &chartReconciliation{p, p.typed.(*sourcev1.HelmChart)}
+	return &chartReconciliation{reconciliation: p, obj: p.typed.(*sourcev1.HelmChart)}
 }
 
 // chartReconciliation is the reconciliation of one HelmChart.
 type chartReconciliation struct {
 	*reconciliation
-	obj *sourcev1.HelmChart
+	obj    *sourcev1.HelmChart
+	loaded *helmchart.Metadata // of the chart, if this run has read it
+}
+
+func (p *chartReconciliation) source() Source {
+	return &chartSource{heldBy(p.result), p.loaded}
+}
+
+// publishedCharts gives access to the charts of a HelmRepository that was reconciled.
+func (p *chartReconciliation) publishedCharts(ctx context.Context, source *Result) (charts, error) {
+	p.observeRevision(source)
+	return source.Source().charts(ctx, p.warnings)
+}
+
+// observeRevision takes down which artifact of its source a chart is made of.
+func (p *chartReconciliation) observeRevision(source *Result) {
+	if artifact := source.artifact(); artifact != nil {
+		p.obj.Status.ObservedSourceArtifactRevision = artifact.Revision
+	}
 }
 
 // resolvedChart is a published chart that was chosen, pinned to bytes where its source
@@ -152,7 +170,7 @@ func (p *chartReconciliation) reconcile(ctx context.Context) error {
 
 // repositoryChart takes a chart out of a Helm repository.
 func (p *chartReconciliation) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
-	source, err := p.helmRepositoryCharts(ctx, obj, result)
+	source, err := p.publishedCharts(ctx, result)
 	if err != nil {
 		return err
 	}
@@ -262,7 +280,7 @@ func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart,
 		return unsavedChart(err)
 	}
 	build.Stage = status.Pulled
-	p.result.holds = chosen.holds
+	p.loaded = chosen.holds
 	return p.keepChart(obj, pending, build, fingerprint, chosen.metadata)
 }
 

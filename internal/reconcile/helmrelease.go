@@ -14,6 +14,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	helmchart "helm.sh/helm/v3/pkg/chart"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -22,6 +23,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
@@ -75,6 +77,11 @@ func (helmReleaseKind) begin(p *reconciliation) objectSteps {
 	return &releaseReconciliation{p, p.typed.(*helmv2.HelmRelease)}
 }
 
+func (p *releaseReconciliation) source() Source {
+	h := heldBy(p.result)
+	return &h
+}
+
 // releaseReconciliation is the reconciliation of one HelmRelease.
 type releaseReconciliation struct {
 	*reconciliation
@@ -101,8 +108,8 @@ const externalArtifact = sourcev1.ExternalArtifactKind
 // cluster: to a chart and its values.
 func (p *releaseReconciliation) reconcile(ctx context.Context) error {
 	hr := p.hr
-	known := p.fingerprint
-	p.fingerprint = "" // a failure has no notes of ours: only those of a success say what the chart is called
+	known, fingerprint := p.chart, p.fingerprint
+	p.chart, p.fingerprint = store.ReleasedChart{}, "" // those of a success only
 	p.warnDependencies(hr)
 	if !p.r.o.Verify { // who signed a chart is asked of where it comes from
 		p.result.Resolution = askedFor(hr)
@@ -119,35 +126,32 @@ func (p *releaseReconciliation) reconcile(ctx context.Context) error {
 		resolution := *found
 		p.result.Resolution = &resolution
 	}
-	if source.State == Resolved || source.artifact == nil { // known to a version only
+	if source.State == Resolved || source.artifact() == nil { // known to a version only
 		return nil
 	}
-	name, err := p.attempt(hr, source, known)
+	name, err := p.attempt(hr, source, known.Name, fingerprint)
 	if err != nil {
 		return err
 	}
 	version := hr.Status.LastAttemptedRevision
 	hr.Status.LastAttemptedConfigDigest = digest
-	p.result.note(status.ChartAnnotation, name)
-	p.result.note(status.VersionAnnotation, version)
-	p.result.note(status.ArtifactAnnotation, source.artifact.Path)
+	p.chart = store.ReleasedChart{Name: name, Version: version, Artifact: source.artifact().Path}
+	p.result.noteChart(p.chart)
 	p.result.Summary = fmt.Sprintf("resolved to chart '%s' with version '%s' from %s", name, version, source.Object.Object)
 	p.out.Stored = status.Fulfilled()
 	return nil
 }
 
-// attempt fills in which chart would be installed, and returns its name. It is known of the artifact with a
-// fingerprint.
-func (p *releaseReconciliation) attempt(hr *helmv2.HelmRelease, source *Result, known string) (string, error) {
-	fingerprint, err := fingerprintOf(source.artifact.Path, source.artifact.Digest)
+// attempt fills in which chart would be installed, and returns its name. That of the artifact with the fingerprint known
+// is the recorded name.
+func (p *releaseReconciliation) attempt(hr *helmv2.HelmRelease, source *Result, name, known string) (string, error) {
+	fingerprint, err := fingerprintOf(source.artifact().Path, source.artifact().Digest)
 	if err != nil {
 		return "", err
 	}
-	if known == fingerprint && !p.rebuild && source.loadable() {
-		if name := p.lastNotes()[status.ChartAnnotation]; name != "" {
-			p.fingerprint = fingerprint
-			return name, nil
-		}
+	if known == fingerprint && !p.rebuild && source.loadable() && name != "" {
+		p.fingerprint = fingerprint
+		return name, nil
 	}
 	metadata, err := p.loadedChart(source)
 	if err != nil {
@@ -279,36 +283,22 @@ func (p *releaseReconciliation) notReady(source *Result) string {
 	if source.State == Resolved {
 		return ""
 	}
-	observed, _ := source.Status["observedGeneration"].(int64)
-	ready := conditionOf(source.Status, meta.ReadyCondition)
-	switch stalled := conditionOf(source.Status, meta.StalledCondition); {
-	case generationOf(source.Object.Typed) != observed && ready["status"] == "False":
-		return textOf(ready["message"])
-	case generationOf(source.Object.Typed) != observed:
+	generation, observed := generationOf(source.Object.Typed), source.common.observedGeneration
+	ready := apimeta.FindStatusCondition(source.common.conditions, meta.ReadyCondition)
+	stalled := apimeta.FindStatusCondition(source.common.conditions, meta.StalledCondition)
+	switch {
+	case generation != observed && ready != nil && ready.Status == metav1.ConditionFalse:
+		return ready.Message
+	case generation != observed:
 		return "latest generation of object has not been reconciled"
-	case stalled["status"] == "True":
-		return textOf(stalled["message"])
-	case source.artifact == nil && p.r.o.ResolveOnly && source.Failure == nil && source.State != Suspended:
+	case stalled != nil && stalled.Status == metav1.ConditionTrue:
+		return stalled.Message
+	case source.artifact() == nil && p.r.o.ResolveOnly && source.Failure == nil && source.State != Suspended:
 		return ""
-	case source.artifact == nil:
+	case source.artifact() == nil:
 		return "does not have an artifact"
 	}
 	return ""
-}
-
-func conditionOf(statusFields map[string]any, typ string) map[string]any {
-	list, _ := statusFields["conditions"].([]any)
-	for _, item := range list {
-		if condition, ok := item.(map[string]any); ok && condition["type"] == typ {
-			return condition
-		}
-	}
-	return nil
-}
-
-func textOf(v any) string {
-	text, _ := v.(string)
-	return text
 }
 
 // askedFor is what is known before the source is.
@@ -453,10 +443,10 @@ func missing(err error) error {
 // loadedChart reads which chart an artifact holds. What a HelmChart has in storage
 // was loaded when it was put there; a layer of an OCI artifact may be anything.
 func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
-	if source.State == Ready && source.holds != nil {
-		return source.holds, nil
+	if known := source.Source().chart(); source.State == Ready && known != nil {
+		return known, nil
 	}
-	file, err := p.r.store.OpenArtifact(source.artifact.Path)
+	file, err := p.r.store.OpenArtifact(source.artifact().Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, requeued(status.ArtifactFailed.Wrap(errors.New("Source not ready: artifact not found. Retrying in 30s")))
@@ -465,7 +455,7 @@ func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata
 	}
 	defer file.Close()
 	limits := p.r.limits
-	limits.Name = path.Base(source.artifact.Path)
+	limits.Name = path.Base(source.artifact().Path)
 	if source.Object.Object.Kind == sourcev1.HelmChartKind {
 		metadata, err := chart.Metadata(file, limits)
 		return metadata, notLoaded(err)

@@ -58,13 +58,22 @@ func (helmRepositoryKind) static(typed any) bool {
 }
 
 func (helmRepositoryKind) begin(p *reconciliation) objectSteps {
-	return &repositoryReconciliation{p, p.typed.(*sourcev1.HelmRepository)}
+	return &repositoryReconciliation{reconciliation: p, obj: p.typed.(*sourcev1.HelmRepository)}
 }
 
 // repositoryReconciliation is the reconciliation of one HelmRepository.
 type repositoryReconciliation struct {
 	*reconciliation
-	obj *sourcev1.HelmRepository
+	obj  *sourcev1.HelmRepository
+	file *indexFile // that was fetched, or nil
+}
+
+func (p *repositoryReconciliation) source() Source {
+	h := heldBy(p.result)
+	if p.kind.static(p.obj) {
+		return &registrySource{h, p.r}
+	}
+	return &indexSource{h, p.r, p.file}
 }
 
 // reconcile fetches the index and stores it as it was fetched.
@@ -85,7 +94,7 @@ func (p *repositoryReconciliation) reconcile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.result.index = file
+	p.file = file
 	if p.r.o.ResolveOnly {
 		return p.comparedIndex(file)
 	}
@@ -93,7 +102,7 @@ func (p *repositoryReconciliation) reconcile(ctx context.Context) error {
 		if file, err = p.copyIndex(file); err != nil {
 			return err
 		}
-		p.result.index = file
+		p.file = file
 	}
 	p.fingerprint, p.tag = repo.fingerprint(), file.tag
 	return p.storedIndex(obj, file)

@@ -21,7 +21,7 @@ import (
 // included is another GitRepository whose artifact becomes part of this one's.
 type included struct {
 	spec     sourcev1.GitRepositoryInclude
-	result   *Result
+	source   Source
 	artifact *meta.Artifact // nil if none is stored
 }
 
@@ -49,12 +49,13 @@ func (p *gitReconciliation) includes(ctx context.Context, obj *sourcev1.GitRepos
 		if result.State == Interrupted {
 			return nil, context.Cause(ctx)
 		}
-		if result.artifact == nil && result.tree == nil {
+		artifact, from := result.artifact(), result.Source()
+		if fetched, ok := from.(*treeSource); artifact == nil && (!ok || fetched.fetched == nil) {
 			return nil, includeFailure("NoArtifact", &noArtifactError{name, causeOf(result)})
 		}
-		i := &included{spec: spec, result: result}
-		if result.artifact != nil {
-			i.artifact = result.artifact.DeepCopy()
+		i := &included{spec: spec, source: from}
+		if artifact != nil {
+			i.artifact = artifact.DeepCopy()
 			i.artifact.URL = ""
 		}
 		list = append(list, i)
@@ -131,11 +132,11 @@ func (p *gitReconciliation) copyIncludes(ctx context.Context, t *fetch.Tree, inc
 }
 
 func (p *gitReconciliation) copyInclude(ctx context.Context, t *fetch.Tree, i *included) error {
-	from, err := p.r.treeOf(ctx, i.result)
+	from, err := i.source.tree(ctx)
 	if err != nil {
 		return includeFailure("NoArtifact", err)
 	}
-	root, err := p.r.files(ctx, i.result, from)
+	root, err := from.files(ctx)
 	if err != nil {
 		return err
 	}

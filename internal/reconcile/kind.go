@@ -55,6 +55,8 @@ type objectSteps interface {
 	// reconcile takes the object from spec to outcome. An error becomes the outcome's
 	// failure.
 	reconcile(ctx context.Context) error
+	// source is what the object holds for others, once all else is over.
+	source() Source
 }
 
 // kindInfo is what holds for all objects of a kind, and what most kinds have in common.

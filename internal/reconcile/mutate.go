@@ -15,7 +15,7 @@ func mutateVersion(version string, source *Result) (mutated, digest string, err 
 	if source.Object.Object.Kind == sourcev1.HelmChartKind {
 		return version, "", nil
 	}
-	return versionOfRevision(version, source.artifact.Revision)
+	return versionOfRevision(version, source.artifact().Revision)
 }
 
 // versionOfRevision puts the beginning of a revision's digest into a version, in the

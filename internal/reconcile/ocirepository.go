@@ -64,6 +64,11 @@ func (ociRepositoryKind) begin(p *reconciliation) objectSteps {
 	return &ociReconciliation{p, p.typed.(*sourcev1.OCIRepository)}
 }
 
+func (p *ociReconciliation) source() Source {
+	h := heldBy(p.result)
+	return &h
+}
+
 // ociReconciliation is the reconciliation of one OCIRepository.
 type ociReconciliation struct {
 	*reconciliation

@@ -62,7 +62,7 @@ func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.Helm
 	if source.Failure != nil { // the index in storage may be old, which would look as if there was nothing new
 		return status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, source.Failure)
 	}
-	charts, err := p.helmRepositoryCharts(ctx, obj, source)
+	charts, err := p.publishedCharts(ctx, source)
 	if err != nil {
 		return err
 	}

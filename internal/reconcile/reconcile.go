@@ -8,13 +8,12 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	helmchart "helm.sh/helm/v3/pkg/chart"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
@@ -167,12 +166,10 @@ type Result struct {
 	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
 	Signed *SignedRevision
 
-	notes    map[string]string   // annotations of the document
-	shown    map[string]any      // the document without its status, once it is asked for
-	artifact *meta.Artifact      // in storage now
-	index    *indexFile          // of a repository, if it was fetched in this run
-	holds    *helmchart.Metadata // of the artifact of a chart, if it was fetched in this run
-	tree     *sourceTree         // of a Git repository or a bucket, likewise
+	notes  map[string]string // annotations of the document
+	shown  map[string]any    // the document without its status, once it is asked for
+	source Source            // what the object holds, nil for nothing
+	common commonStatus      // what Status is made of
 }
 
 // Resolution says which published chart an object asks for.
@@ -190,12 +187,8 @@ func (r *Result) Message() string {
 	if r.Summary != "" {
 		return r.Summary
 	}
-	conditions, _ := r.Status["conditions"].([]any)
-	for _, c := range conditions {
-		if fields, ok := c.(map[string]any); ok && fields["type"] == meta.ReadyCondition {
-			message, _ := fields["message"].(string)
-			return message
-		}
+	if ready := apimeta.FindStatusCondition(r.common.conditions, meta.ReadyCondition); ready != nil {
+		return ready.Message
 	}
 	return ""
 }
@@ -230,9 +223,7 @@ type Reconciler struct {
 	trust       func() *Trust
 	reading     func() http.RoundTripper // to servers that get no credentials
 
-	looked   map[store.Key][]string            // at paths of GitRepositories
-	trees    work.Memo[store.Key, *sourceTree] // of Git repositories and buckets
-	unpacked work.Memo[store.Key, *os.Root]    // of those that were unpacked
+	looked map[store.Key][]string // at paths of GitRepositories
 
 	closers closers
 	temp    store.Scratch // for what goes when the run ends

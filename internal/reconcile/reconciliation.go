@@ -27,6 +27,7 @@ type reconciliation struct {
 	r *Reconciler
 	subject
 	memory
+	steps     objectSteps
 	status    commonStatus // of the object, in the making
 	out       status.Outcome
 	result    *Result
@@ -46,11 +47,12 @@ type subject struct {
 // when the object is locked, and corrected by what is found in storage.
 type memory struct {
 	prev        status.Previous
-	remembered  *store.Record // nil if nothing is
-	fingerprint string        // of the artifact that is in storage
-	tag         helmrepo.Tag  // that it has where it comes from, "" if that is not known
-	ahead       *readAhead    // of the index that is in storage, nil if it is not read yet
-	rebuild     bool          // a new requestedAt, or --refresh: reuse nothing
+	remembered  *store.Record       // nil if nothing is
+	fingerprint string              // of the artifact that is in storage
+	tag         helmrepo.Tag        // that it has where it comes from, "" if that is not known
+	chart       store.ReleasedChart // of a release; its fingerprint is that of the artifact
+	ahead       *readAhead          // of the index that is in storage, nil if it is not read yet
+	rebuild     bool                // a new requestedAt, or --refresh: reuse nothing
 }
 
 // reusable reports whether the stored artifact is what this run would build.
@@ -81,10 +83,17 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 	if err != nil {
 		return p.failed(err)
 	}
+	defer func() { result.source = p.steps.source() }()
+	return p.through(ctx)
+}
+
+// through takes the object as far as it gets.
+func (p *reconciliation) through(ctx context.Context) *Result {
+	r := p.r
 	switch {
 	case r.o.List && !p.kind.about().listed:
-		result.State = Static
-		return result
+		p.result.State = Static
+		return p.result
 	case p.kind.static(p.typed):
 		return p.still(ctx)
 	case p.kind.suspended(p.typed):
@@ -102,7 +111,7 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 		return p.failed(storageFailure(err, status.AcquireLockFailed))
 	}
 	p.recall()
-	result = p.run(ctx)
+	result := p.run(ctx)
 	if err := unlock(); err != nil {
 		p.debugf("unlock: %v", err)
 	}
@@ -136,6 +145,7 @@ func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*reconcilia
 	}
 	p.status = k.load(p.typed)
 	p.out.Generation = generationOf(p.typed)
+	p.steps = k.begin(p)
 	return p, nil
 }
 
@@ -164,7 +174,7 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 	p.handleRequest()
 	ctx = fetch.WithProgress(ctx, func(progress fetch.Progress) { p.r.progress.Transferred(p.adm, progress) })
 	ctx = p.decisions(ctx)
-	err := p.kind.begin(p).reconcile(ctx)
+	err := p.steps.reconcile(ctx)
 	if err != nil && ctx.Err() != nil {
 		return p.interrupted(context.Cause(ctx))
 	}
@@ -191,7 +201,7 @@ func (p *reconciliation) recall() {
 		p.warnAs(finding.OddStorage, "what was recorded of the last run is ignored: %v", err)
 		return
 	}
-	p.remembered, p.fingerprint, p.tag = record, record.Fingerprint, helmrepo.Tag(record.Tag)
+	p.remembered, p.fingerprint, p.tag, p.chart = record, record.Fingerprint, helmrepo.Tag(record.Tag), record.Chart
 	p.prev = status.Previous{
 		Conditions:         p.status.conditions,
 		ObservedGeneration: p.status.observedGeneration,
@@ -262,7 +272,7 @@ func (p *reconciliation) interrupted(cause error) *Result {
 		if err := p.takeUp(p.remembered); err != nil {
 			p.debugf("recorded status: %v", err)
 		}
-		p.recallNotes()
+		p.recallChart()
 		return p.finish()
 	}
 	p.status = noStatus()
@@ -277,32 +287,15 @@ func (p *reconciliation) suspended() *Result {
 	p.recall()
 	if p.remembered == nil {
 		p.result.Status = inputStatus(p.adm)
+		p.result.common = p.typedStatus(p.result.Status)
 		return p.result
 	}
-	p.recallNotes()
+	p.recallChart()
 	return p.finish()
 }
 
-// recallNotes takes up what the last document said of the object.
-func (p *reconciliation) recallNotes() {
-	last := p.lastNotes()
-	for _, key := range status.Annotations() {
-		if text, ok := last[key]; ok {
-			p.result.note(key, text)
-		}
-	}
-}
-
-// lastNotes are the annotations of the last document.
-func (p *reconciliation) lastNotes() map[string]string {
-	var last struct {
-		Metadata struct{ Annotations map[string]string } `json:"metadata"`
-	}
-	if err := json.Unmarshal(p.remembered.Object, &last); err != nil {
-		p.debugf("recorded object: %v", err)
-	}
-	return last.Metadata.Annotations
-}
+// recallChart says in the document which chart was recorded.
+func (p *reconciliation) recallChart() { p.result.noteChart(p.remembered.Chart) }
 
 // inputStatus is the status that the input gives, else the API's default.
 func inputStatus(adm *admission.Admitted) map[string]any {
@@ -310,6 +303,22 @@ func inputStatus(adm *admission.Admitted) map[string]any {
 		return given
 	}
 	return map[string]any{"observedGeneration": int64(-1)}
+}
+
+// typedStatus reads a status that the input gives. An artifact of another cluster is none here.
+func (p *reconciliation) typedStatus(given map[string]any) commonStatus {
+	typed := p.kind.empty()
+	b, err := json.Marshal(given)
+	if err == nil {
+		err = json.Unmarshal(b, p.kind.whole(typed))
+	}
+	if err != nil {
+		p.debugf("status of the input: %v", err)
+		return noStatus()
+	}
+	s := p.kind.load(typed)
+	s.artifact = nil
+	return s
 }
 
 // failed is the result of an object that did not become ready.
@@ -436,7 +445,7 @@ func (p *reconciliation) tolerateLink(err error) error {
 // finish makes the printable status. URLs of artifacts are computed here: they
 // depend on where the directory is served, and are never stored.
 func (p *reconciliation) finish() *Result {
-	p.result.artifact = p.status.artifact
+	p.result.common = p.status
 	p.status = p.status.withURLs(addresses{p.r.store.Dir(), p.r.o.AdvertisedAddress}, p.kind.about().link)
 	m, err := status.Map(p.fullStatus())
 	if err != nil {
@@ -451,7 +460,7 @@ func (p *reconciliation) still(ctx context.Context) *Result {
 	p.result.State = Static
 	p.status = noStatus()
 	p.result.Status = map[string]any{}
-	if err := p.kind.begin(p).reconcile(ctx); err != nil {
+	if err := p.steps.reconcile(ctx); err != nil {
 		p.result.State = Failed
 		p.result.Failure = status.AsFailure(err)
 	}

@@ -39,7 +39,7 @@ func (p *reconciliation) record() (*store.Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("object: %w", err)
 	}
-	record := &store.Record{Fingerprint: p.fingerprint, Tag: string(p.tag), Object: object, Status: b}
+	record := &store.Record{Fingerprint: p.fingerprint, Tag: string(p.tag), Chart: p.chart, Object: object, Status: b}
 	if p.out.Failure != nil {
 		record.Failure = string(CodeOf(p.out.Failure))
 	}
@@ -120,6 +120,16 @@ func (r *Result) note(key, value string) {
 	}
 	r.notes[key] = value
 	r.shown = nil
+}
+
+// noteChart says in the document of a release which chart it has.
+func (r *Result) noteChart(c store.ReleasedChart) {
+	if c.Name == "" {
+		return
+	}
+	r.note(status.ChartAnnotation, c.Name)
+	r.note(status.VersionAnnotation, c.Version)
+	r.note(status.ArtifactAnnotation, c.Artifact)
 }
 
 // content is the object as it is printed and remembered.

@@ -75,7 +75,9 @@ func rememberedResult(st *store.Store, key store.Key, at addresses, now func() t
 	if result.Failure == nil && k.about().noArtifact {
 		result.State = Waiting
 	}
-	result.artifact = found.artifact
+	result.common = found
+	known := heldBy(result)
+	result.source = &known
 	k.save(typed, found.withURLs(at, k.about().link))
 	result.Status, err = status.Map(k.whole(typed))
 	return result, err

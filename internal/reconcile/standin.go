@@ -37,7 +37,7 @@ func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []e
 		if r.Failure != nil && ClassOf(r.Failure) == Integrity {
 			failures = append(failures, fmt.Errorf("%s: %w", obj, r.Failure))
 		}
-		if r.artifact == nil {
+		if r.artifact() == nil {
 			continue
 		}
 		switch obj.Kind {
@@ -46,11 +46,11 @@ func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []e
 			ref, _ := spec["sourceRef"].(map[string]any)
 			if name, _ := ref["name"].(string); ref["kind"] == sourcev1.HelmRepositoryKind {
 				key := store.NewKey(sourcev1.HelmRepositoryKind, obj.Namespace, name)
-				found[key] = StandIn{Path: st.Dir(), Archives: append(found[key].Archives, r.artifact.Path)}
+				found[key] = StandIn{Path: st.Dir(), Archives: append(found[key].Archives, r.artifact().Path)}
 			}
 		case sourcev1.HelmRepositoryKind: // its index names archives that are elsewhere
 		default:
-			found[inventory.KeyOf(obj)] = StandIn{Path: filepath.Join(st.Dir(), filepath.FromSlash(r.artifact.Path))}
+			found[inventory.KeyOf(obj)] = StandIn{Path: filepath.Join(st.Dir(), filepath.FromSlash(r.artifact().Path))}
 		}
 	}
 	return found, failures

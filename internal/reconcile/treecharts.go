@@ -30,12 +30,10 @@ func (p *chartReconciliation) treeChart(ctx context.Context, obj *sourcev1.HelmC
 	if strings.HasPrefix(obj.Spec.Chart, "/") {
 		return status.InvalidChartReference.Wrap(errAbsoluteChart)
 	}
-	from, err := p.r.treeOf(ctx, result)
+	p.observeRevision(result)
+	from, err := result.Source().tree(ctx)
 	if err != nil {
 		return err
-	}
-	if result.artifact != nil {
-		obj.Status.ObservedSourceArtifactRevision = result.artifact.Revision
 	}
 	if err := p.vouched(result); err != nil {
 		return err
@@ -49,7 +47,7 @@ func (p *chartReconciliation) treeChart(ctx context.Context, obj *sourcev1.HelmC
 		p.result.Resolution.Version = build.Version
 		return p.unchanged(build)
 	}
-	root, err := p.r.files(ctx, result, from)
+	root, err := from.files(ctx)
 	if err != nil {
 		return err
 	}

@@ -23,37 +23,20 @@ const metadataTime = "helmsrc.dev/time"
 // sourceTree is the content of a Git repository or a bucket as its artifact has
 // it. It stays until the run ends.
 type sourceTree struct {
-	root     *os.Root    // nil if it is not unpacked yet: see files
-	filter   tree.Filter // nil keeps everything
+	root     *os.Root                                    // nil if it is not unpacked yet
+	unpack   func(ctx context.Context) (*os.Root, error) // does so, once
+	filter   tree.Filter                                 // nil keeps everything
 	revision string
 	digest   string // of the artifact, "" if it is not stored
 	time     time.Time
 }
 
-// treeOf is the tree that was fetched in this run, else the stored artifact's.
-// Only that there is one counts, not that the source is ready.
-func (r *Reconciler) treeOf(ctx context.Context, source *Result) (*sourceTree, error) {
-	return r.trees.Do(ctx, keyOf(source.Object), func() (*sourceTree, error) {
-		if source.tree != nil {
-			return source.tree, nil
-		}
-		artifact := source.artifact
-		if artifact == nil || r.store.Verify(artifact.Path, artifact.Digest) != nil {
-			return nil, status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, causeOf(source))
-		}
-		t := &sourceTree{revision: artifact.Revision, digest: artifact.Digest}
-		t.time, _ = time.Parse(time.RFC3339, artifact.Metadata[metadataTime]) // the zero time if there is none
-		return t, nil
-	})
-}
-
-// files is where the files of a tree are. A stored artifact is unpacked when the
-// first chart asks for it: none does if nothing has changed.
-func (r *Reconciler) files(ctx context.Context, source *Result, t *sourceTree) (*os.Root, error) {
+// files is where the files are.
+func (t *sourceTree) files(ctx context.Context) (*os.Root, error) {
 	if t.root != nil {
 		return t.root, nil
 	}
-	return r.unpacked.Do(ctx, keyOf(source.Object), func() (*os.Root, error) { return r.unpack(ctx, source.artifact.Path) })
+	return t.unpack(ctx)
 }
 
 // unpack puts the files of a stored source into a directory of the run's own.
@@ -105,18 +88,25 @@ type fetched struct {
 }
 
 // treeReconciliation is what the reconciliations of Git repositories and buckets have in common.
-type treeReconciliation struct{ *reconciliation }
+type treeReconciliation struct {
+	*reconciliation
+	fetched *sourceTree // what was fetched, as far as charts may have it
+}
+
+func (p *treeReconciliation) source() Source {
+	return &treeSource{held: heldBy(p.result), r: p.r, fetched: p.fetched}
+}
 
 // keepTree stores a tree as the object's artifact, unless it is stored already.
 func (p *treeReconciliation) keepTree(ctx context.Context, t *fetched) error {
 	if t.Unchanged {
 		return p.keptTree(t)
 	}
-	p.result.tree = &sourceTree{root: t.Root, filter: t.filter, revision: t.Revision, time: t.Time}
+	p.fetched = &sourceTree{root: t.Root, filter: t.filter, revision: t.Revision, time: t.Time}
 	current := p.stored()
 	switch {
 	case current != nil && current.Revision == t.Revision && (p.r.o.ResolveOnly || p.reusable(t.fingerprint)):
-		p.result.tree.digest = current.Digest
+		p.fetched.digest = current.Digest
 		return p.keptTree(t)
 	case p.r.o.ResolveOnly:
 		p.out.Seen = newUpstream(t.Revision)
@@ -126,7 +116,7 @@ func (p *treeReconciliation) keepTree(ctx context.Context, t *fetched) error {
 		p.out.Seen = newUpstream(t.Revision)
 	}
 	if err := p.archiveTree(ctx, t); err != nil {
-		p.result.tree = nil // to a chart only what is stored counts
+		p.fetched = nil // to a chart only what is stored counts
 		return err
 	}
 	return nil
@@ -155,7 +145,7 @@ func (p *treeReconciliation) archiveTree(ctx context.Context, t *fetched) error 
 	}
 	current := p.stored()
 	if current != nil && !p.r.o.Refresh && current.Revision == t.Revision && current.Digest == pending.Digest().String() {
-		p.result.tree.digest, p.fingerprint = current.Digest, t.fingerprint
+		p.fetched.digest, p.fingerprint = current.Digest, t.fingerprint
 		return p.keptTree(t)
 	}
 	stored, err := pending.Commit(revisionHash(t.Revision)+".tar.gz", p.kind.about().link)
@@ -167,7 +157,7 @@ func (p *treeReconciliation) archiveTree(ctx context.Context, t *fetched) error 
 		metadata = map[string]string{metadataTime: t.Time.UTC().Format(time.RFC3339)}
 	}
 	p.status.artifact = p.artifact(stored, t.Revision, metadata)
-	p.result.tree.digest, p.fingerprint = stored.Digest, t.fingerprint
+	p.fetched.digest, p.fingerprint = stored.Digest, t.fingerprint
 	p.out.Stored, p.out.Announce = t.stored, t.announce
 	return nil
 }

@@ -96,14 +96,14 @@ func TestUnpack(t *testing.T) {
 		}
 	}()
 	source := &Result{
-		Object:   &admission.Admitted{Object: &manifest.Object{Kind: sourcev1.GitRepositoryKind, Namespace: "default", Name: "git"}},
-		artifact: storedGit(t, st, "kind: List\n"),
+		Object: &admission.Admitted{Object: &manifest.Object{Kind: sourcev1.GitRepositoryKind, Namespace: "default", Name: "git"}},
+		common: commonStatus{artifact: storedGit(t, st, "kind: List\n")},
 	}
-	from, err := r.treeOf(t.Context(), source)
+	from, err := (&treeSource{held: heldBy(source), r: r}).tree(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.files(t.Context(), source, from)
+	_, err = from.files(t.Context())
 	if want := "artifact untar error: requires gzip-compressed body"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -114,7 +114,7 @@ func TestUnpack(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	gone := &Result{Object: &admission.Admitted{Object: &manifest.Object{Kind: sourcev1.GitRepositoryKind, Namespace: "default", Name: "gone"}}}
-	if _, err := r.treeOf(t.Context(), gone); status.AsFailure(err).Reason != status.NoSourceArtifact {
+	if _, err := gone.Source().tree(t.Context()); status.AsFailure(err).Reason != status.NoSourceArtifact {
 		t.Errorf("case 53: got %v", err)
 	}
 }

@@ -26,11 +26,6 @@ const (
 	OriginAnnotation   = "helmsrc.dev/origin"
 )
 
-// Annotations lists them all.
-func Annotations() []string {
-	return []string{ChartAnnotation, VersionAnnotation, ArtifactAnnotation, OriginAnnotation}
-}
-
 const fulfilling = "Fulfilling prerequisites"
 
 // Fulfilled is the outcome of a release whose chart and values are known: as far as a run gets without a cluster.

@@ -27,6 +27,16 @@ type Record struct {
 	Failure string `json:"failure,omitempty"`
 	// Tag is the name that a server gave to what is stored.
 	Tag string `json:"tag,omitempty"`
+	// Chart is what a release was resolved to.
+	Chart ReleasedChart `json:"chart,omitzero"`
+}
+
+// ReleasedChart is the chart that an object without an artifact of its own was resolved to: its name, its version as it
+// would be installed, and the path of the artifact that has it.
+type ReleasedChart struct {
+	Name     string `json:"name,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Artifact string `json:"artifact,omitempty"`
 }
 
 // A RecordError reports that what is remembered of an object cannot be read. The caller warns and does without.

@@ -21,13 +21,14 @@ func TestRecord(t *testing.T) {
 		{},
 		{Fingerprint: "f1", Object: []byte(`{"kind":"HelmChart"}`), Status: []byte(`{"observedGeneration":1}`)},
 		{Fingerprint: "f2", Object: []byte(`{"a":"<&>\u2028"}`), Status: []byte(`{"conditions":[]}`)},
+		{Fingerprint: "f3", Chart: ReleasedChart{"podinfo", "6.5.0", "helmchart/apps/podinfo/podinfo-6.5.0.tgz"}},
 	} {
 		remember(t, s, chartKey, r)
 		got, err := s.Recall(chartKey)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.FormatVersion != 1 || got.Fingerprint != r.Fingerprint ||
+		if got.FormatVersion != 1 || got.Fingerprint != r.Fingerprint || got.Chart != r.Chart ||
 			!bytes.Equal(got.Object, r.Object) || !bytes.Equal(got.Status, r.Status) {
 			t.Errorf("remembered %+v, recalled %+v", r, got)
 		}
