@@ -89,8 +89,12 @@ var unlinked = map[string]string{
 	"net/http/httptest":                            "for tests",
 }
 
-// inherent are packages below those that the Flux API types bring along, and that weigh nothing.
-var inherent = []string{"sigs.k8s.io/controller-runtime/pkg/scheme"}
+// inherent are packages below those that weigh nothing: what the Flux API types bring along, and the templates of -o.
+var inherent = []string{
+	"sigs.k8s.io/controller-runtime/pkg/scheme",
+	"k8s.io/client-go/util/jsonpath",
+	"k8s.io/client-go/third_party/forked/golang/template",
+}
 
 type listed struct {
 	ImportPath string

@@ -49,7 +49,11 @@ func flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
 	word, _ := pflag.UnquoteUsage(f)
 	switch {
 	case f.Annotations[choicesAnnotation] != nil:
-		return cobra.FixedCompletions(f.Annotations[choicesAnnotation], cobra.ShellCompDirectiveNoFileComp)
+		directive := cobra.ShellCompDirectiveNoFileComp
+		if slices.ContainsFunc(f.Annotations[choicesAnnotation], openEnded) {
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		return cobra.FixedCompletions(f.Annotations[choicesAnnotation], directive)
 	case word == "directory":
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	case f.Name == "report":

@@ -60,6 +60,18 @@ func flagsSchema(flags map[string]*pflag.Flag) *schema {
 	return s
 }
 
+// patternOf matches choices, of which some are only the beginnings of values, and the empty value.
+func patternOf(choices []string) string {
+	var alternatives []string
+	for _, choice := range choices {
+		if openEnded(choice) {
+			choice += `[\s\S]+`
+		}
+		alternatives = append(alternatives, choice)
+	}
+	return "^(" + strings.Join(alternatives, "|") + ")?$"
+}
+
 // flagSchema describes the value of a flag.
 func flagSchema(f *pflag.Flag) *schema {
 	s := &schema{}
@@ -69,7 +81,9 @@ func flagSchema(f *pflag.Flag) *schema {
 	}
 	if choices := f.Annotations[choicesAnnotation]; choices != nil {
 		s.Enum = choices
-		if f.DefValue == "" { // what the default is depends on the run
+		if slices.ContainsFunc(choices, openEnded) {
+			s.Enum, s.Pattern = nil, patternOf(choices)
+		} else if f.DefValue == "" { // what the default is depends on the run
 			s.Enum = append(slices.Clone(choices), "")
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/helmsrc/helmsrc/internal/status"
 )
 
 // inputOptions say which objects a command works on.
@@ -46,8 +48,9 @@ func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
 
 // outputOptions say how documents are printed.
 type outputOptions struct {
-	format string
-	events bool
+	format   string
+	template *status.Template // of the format, nil if that is none
+	events   bool
 }
 
 func (o *outputOptions) addFormat(fs *pflag.FlagSet) {
@@ -55,8 +58,8 @@ func (o *outputOptions) addFormat(fs *pflag.FlagSet) {
 }
 
 func (o *outputOptions) addFormatDefault(fs *pflag.FlagSet, format, otherwise string) {
-	fs.StringVarP(&o.format, "output", "o", format, "`format` of stdout: yaml, json, jsonl, table, wide, name"+otherwise)
-	choices(fs, "output", "yaml", "json", "jsonl", "table", "wide", "name")
+	fs.StringVarP(&o.format, "output", "o", format, "`format` of stdout: yaml, json, jsonl, table, wide, name, or as in kubectl jsonpath=... or go-template=... of what json prints"+otherwise)
+	choices(fs, "output", "yaml", "json", "jsonl", "table", "wide", "name", status.JSONPath, status.GoTemplate)
 }
 
 func (o *outputOptions) addEvents(fs *pflag.FlagSet) {
@@ -187,6 +190,9 @@ func (o *fetchOptions) check() error {
 	}
 	return oneOf("missing-secrets", o.missingSecrets, "fail", "ambient", "anonymous")
 }
+
+// openEnded reports whether a choice is the beginning of a value only.
+func openEnded(choice string) bool { return strings.HasSuffix(choice, "=") }
 
 // choicesAnnotation holds the values of a flag that has only a few, for completions
 // and for the schema of the configuration file.

@@ -77,7 +77,7 @@ func (a *app) printResolutions(o *outputOptions) func([]*reconcile.Result) error
 		if o.format == "table" || o.format == "wide" {
 			return a.tabulate(records, o.format == "wide")
 		}
-		return encodeRecords(a.env.Stdout, records, o.format == "jsonl")
+		return printRecords(a.env.Stdout, records, o)
 	}
 }
 
@@ -97,6 +97,14 @@ func (a *app) newResolution(r *reconcile.Result) resolution {
 	}
 	a.console.concealResolution(obj, &record)
 	return record
+}
+
+// printRecords writes records as one JSON list, one JSON object per line, or what a template picks of the list.
+func printRecords[T any](w io.Writer, records []T, o *outputOptions) error {
+	if o.template != nil {
+		return o.template.Execute(w, records)
+	}
+	return encodeRecords(w, records, o.format == "jsonl")
 }
 
 // encodeRecords writes records as one JSON list, or one JSON object per line.

@@ -374,9 +374,17 @@ func (o *outputOptions) check(env *Env) error {
 	default:
 		o.format = string(status.YAML)
 	}
+	template, err := status.ParseTemplate(o.format)
+	if template != nil || err != nil {
+		if err != nil {
+			err = &usageError{err: fmt.Errorf("--output: %w", err)}
+		}
+		o.template = template
+		return err
+	}
 	var names []string
 	for _, f := range status.Formats() {
 		names = append(names, string(f))
 	}
-	return oneOf("output", o.format, names...)
+	return oneOf("output", o.format, append(names, status.JSONPath+"...", status.GoTemplate+"...")...)
 }

@@ -101,7 +101,7 @@ func (a *app) printVerifications(o *outputOptions) func([]*reconcile.Result) err
 		if o.format == "table" || o.format == "wide" {
 			return a.tabulateVerifications(records)
 		}
-		return encodeRecords(a.env.Stdout, records, o.format == "jsonl")
+		return printRecords(a.env.Stdout, records, o)
 	}
 }
 

@@ -50,6 +50,14 @@ func NewEncoder(w io.Writer, format Format, now time.Time) (*Encoder, error) {
 		tables := &tables{w: w, now: now, wide: format == Wide}
 		return &Encoder{tables.add, tables.flush}, nil
 	}
+	template, err := ParseTemplate(string(format))
+	if err != nil {
+		return nil, err
+	}
+	if template != nil {
+		all := &collected{w: w, template: template}
+		return &Encoder{all.add, all.close}, nil
+	}
 	return nil, fmt.Errorf("unknown output format %q, must be one of: %s", format, joinFormats())
 }
 
