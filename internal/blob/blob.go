@@ -150,12 +150,12 @@ func (p *Pool) download(ctx context.Context, e *entry, limit int64, get Get) {
 		p.mu.Lock()
 		p.files[file] = true
 		p.mu.Unlock()
-		sink := &watchedSink{Sink: file}
+		sink := &fetch.WatchedSink{Sink: file}
 		listening := fetch.WithWarnings(ctx, func(warning error) { e.warnings = append(e.warnings, warning) })
 		err = get(listening, sink, limit)
 		switch want := e.key.Digest; {
-		case sink.err != nil:
-			err = &WriteError{sink.err}
+		case sink.Err != nil:
+			err = &WriteError{sink.Err}
 		case err == nil && want != "":
 			err = file.compare(want)
 		}
@@ -248,10 +248,10 @@ func (b *Blob) CopyTo(dst fetch.Sink) error {
 	if err := dst.Reset(); err != nil {
 		return &WriteError{err}
 	}
-	sink := &watchedSink{Sink: dst}
+	sink := &fetch.WatchedSink{Sink: dst}
 	_, err := io.Copy(sink, b.Section())
-	if sink.err != nil {
-		return &WriteError{sink.err}
+	if sink.Err != nil {
+		return &WriteError{sink.Err}
 	}
 	if err != nil {
 		return fmt.Errorf("cannot read what was downloaded: %w", err)
@@ -265,23 +265,3 @@ type WriteError struct{ Err error }
 func (e *WriteError) Error() string { return e.Err.Error() }
 
 func (e *WriteError) Unwrap() error { return e.Err }
-
-// watchedSink keeps the error of a sink apart from those of the network.
-type watchedSink struct {
-	fetch.Sink
-
-	err error
-}
-
-func (w *watchedSink) Write(b []byte) (int, error) {
-	n, err := w.Sink.Write(b)
-	if err != nil {
-		w.err = err
-	}
-	return n, err
-}
-
-func (w *watchedSink) Reset() error {
-	w.err = w.Sink.Reset()
-	return w.err
-}

@@ -24,6 +24,27 @@ type Sink interface {
 	Reset() error
 }
 
+// WatchedSink keeps the error of a sink apart from those of the network.
+type WatchedSink struct {
+	Sink
+
+	Err error // of the last failure, nil if there is none
+}
+
+func (w *WatchedSink) Write(b []byte) (int, error) {
+	n, err := w.Sink.Write(b)
+	if err != nil {
+		w.Err = err
+	}
+	return n, err
+}
+
+// Reset resets the sink.
+func (w *WatchedSink) Reset() error {
+	w.Err = w.Sink.Reset()
+	return w.Err
+}
+
 // DefaultPerHost is how many transfers one host gets at the same time.
 const DefaultPerHost = 4
 

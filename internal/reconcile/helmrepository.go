@@ -272,7 +272,7 @@ type indexSink interface {
 // may be the server's, the index's, or this machine's. If the index has the tag
 // known, it is [helmrepo.ErrNotModified].
 func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
-	sink := &watchedSink{Sink: dst}
+	sink := &fetch.WatchedSink{Sink: dst}
 	offsets, tag, err := repo.newIndex(ctx, sink, r.o.IndexMax, known)
 	var invalid *helmrepo.IndexError
 	switch {
@@ -283,8 +283,8 @@ func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst in
 			return nil, "", invalidIndex(err)
 		}
 		return offsets, tag, nil
-	case sink.err != nil:
-		return nil, "", unsavedIndex(sink.err)
+	case sink.Err != nil:
+		return nil, "", unsavedIndex(sink.Err)
 	case errors.As(err, &invalid):
 		return nil, "", invalidIndex(invalid.Err)
 	case fetch.AuthFailure(err):
@@ -295,25 +295,6 @@ func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst in
 
 func invalidIndex(err error) error {
 	return status.IndexationFailed.Wrap(fmt.Errorf("failed to load Helm repository from index YAML: failed to load index: %w", err))
-}
-
-// watchedSink keeps the error of the sink apart from those of the network.
-type watchedSink struct {
-	fetch.Sink
-	err error
-}
-
-func (w *watchedSink) Write(b []byte) (int, error) {
-	n, err := w.Sink.Write(b)
-	if err != nil {
-		w.err = err
-	}
-	return n, err
-}
-
-func (w *watchedSink) Reset() error {
-	w.err = w.Sink.Reset()
-	return w.err
 }
 
 func fetchIndexError(err error) error {

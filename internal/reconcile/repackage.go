@@ -10,6 +10,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -104,11 +105,11 @@ func (p *chartReconciliation) packageChart(obj *sourcev1.HelmChart, c *helmchart
 	defer p.discard(pending)
 	limits := p.r.limits
 	limits.Name = archiveName(build)
-	watched := &watchedSink{Sink: pending}
+	watched := &fetch.WatchedSink{Sink: pending}
 	err = chart.Package(watched, c, modTime, limits)
 	switch {
-	case watched.err != nil:
-		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", watched.err), status.ArchiveOperationFailed)
+	case watched.Err != nil:
+		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", watched.Err), status.ArchiveOperationFailed)
 	case err != nil:
 		return status.ChartPackageError.Wrap(fmt.Errorf("failed to package chart: %w", err))
 	}
