@@ -127,7 +127,7 @@ func (j *judged) versioned() {
 		if !ok {
 			continue
 		}
-		j.in.ignores.Add(o)
+		j.in.ignores.Add(o.Kind, o.Namespace, o.Name, o.Ignores())
 		if f.Code == finding.RemovedVersion {
 			j.in.reported[o] = true
 		}

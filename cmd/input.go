@@ -495,7 +495,7 @@ func (a *app) reject(in *input, obj *manifest.Object, err error) {
 	in.reported[obj] = true
 	if in.validating {
 		in.found = append(in.found, in.replace(obj, reconcile.Rejected(obj, err))...)
-		in.ignores.Add(obj)
+		in.ignores.Add(obj.Kind, obj.Namespace, obj.Name, obj.Ignores())
 		return
 	}
 	in.code = worst(in.code, exitFailed)
@@ -503,7 +503,7 @@ func (a *app) reject(in *input, obj *manifest.Object, err error) {
 }
 
 func (a *app) reportWarnings(in *input, adm *admission.Admitted) {
-	in.ignores.Add(adm.Object)
+	in.ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
 	for _, f := range reconcile.Warned(adm) {
 		if !a.console.silenced(&in.ignores, f) {
 			a.console.reportAs(f, presentation{at: subjectOf(adm.Object), placed: true, brief: true})

@@ -70,7 +70,7 @@ func (a *app) renderOptions(o *inputOptions) (render.Options, error) {
 // rest.
 func (a *app) reportRendered(in *input) {
 	for _, obj := range in.rendered.Judged {
-		in.ignores.Add(obj)
+		in.ignores.Add(obj.Kind, obj.Namespace, obj.Name, obj.Ignores())
 	}
 	for _, r := range in.rendered.Rejections {
 		a.reject(in, r.Object, r.Err)
@@ -93,7 +93,7 @@ func (a *app) reportRendered(in *input) {
 			continue
 		}
 		if n.Object != nil {
-			in.ignores.Add(n.Object)
+			in.ignores.Add(n.Object.Kind, n.Object.Namespace, n.Object.Name, n.Object.Ignores())
 		}
 		if in.validating {
 			in.found = append(in.found, f)

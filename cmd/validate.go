@@ -118,7 +118,7 @@ type judged struct {
 func (a *app) judge(j *judged) {
 	j.targets = a.targets(j.in)
 	for _, adm := range j.targets {
-		j.in.ignores.Add(adm.Object)
+		j.in.ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
 		found := j.in.replace(adm.Object, reconcile.Validate(j.in.inventory, adm))
 		if adm.Object.Built == "" {
 			j.plain = append(j.plain, found...)

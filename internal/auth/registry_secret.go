@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -19,6 +20,9 @@ type RegistrySecretError struct {
 }
 
 func (e *RegistrySecretError) Error() string { return e.Reason }
+
+// Finding is what is wrong.
+func (*RegistrySecretError) Finding() finding.Code { return finding.NoRegistryLogin }
 
 // AuthFailure is true.
 func (e *RegistrySecretError) AuthFailure() bool { return true }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -48,6 +50,14 @@ func (e *TokenError) Error() string {
 		text += ": " + e.Reason
 	}
 	return text
+}
+
+// Finding is what is wrong.
+func (e *TokenError) Finding() finding.Code {
+	if e.AuthFailure() {
+		return finding.Authentication
+	}
+	return finding.OfStatus(e.Code)
 }
 
 // AuthFailure reports whether the login was refused. Some servers answer 400 to a password that they do not know.

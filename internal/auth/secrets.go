@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -55,6 +56,18 @@ type SecretError struct {
 }
 
 func (e *SecretError) Error() string { return e.Err.Error() }
+
+// Finding is what is wrong.
+func (e *SecretError) Finding() finding.Code {
+	var login *RegistrySecretError
+	switch {
+	case e.Certificates:
+		return finding.BrokenTLS
+	case errors.As(e.Err, &login):
+		return login.Finding()
+	}
+	return finding.IncompleteLogin
+}
 
 func (e *SecretError) Unwrap() error { return e.Err }
 

@@ -16,6 +16,8 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // maxNeighbours is how many names are looked at to find one that was meant.
@@ -201,6 +203,9 @@ func (e *MissingValuesError) Error() string {
 	}
 	return fmt.Sprintf("no values file found at path '%s' (reference '%s')", printable(e.Path), printable(e.Reference))
 }
+
+// Finding is what is wrong.
+func (*MissingValuesError) Finding() finding.Code { return finding.ValuesFiles }
 
 // Hint names a file that may have been meant.
 func (e *MissingValuesError) Hint() string {

@@ -146,6 +146,9 @@ func (*AccountError) Error() string {
 	return "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity feature gate in the controller"
 }
 
+// Finding is what is wrong.
+func (*AccountError) Finding() finding.Code { return finding.ServiceAccount }
+
 // Hint says what there is instead.
 func (*AccountError) Hint() string {
 	return "here a cloud knows this machine, and no ServiceAccounts: without spec.serviceAccountName its identity is used, and a Secret of spec.secretRef or an imagePullSecret of the account comes first"
@@ -169,5 +172,5 @@ func (r *Reader) Certificates(obj *sourcev1.OCIRepository) (identity *auth.Ident
 	for _, w := range odd {
 		warnings = append(warnings, Warning{finding.OddSecret, w.Secret, certSecretRef(), w.Text})
 	}
-	return r.tls(identity), warnings, coded(err)
+	return r.tls(identity), warnings, err
 }

@@ -164,15 +164,3 @@ func (e *absentError) Hint() string { return e.err.Hint() }
 
 // nameOf is how messages call a Secret.
 func nameOf(s *manifest.Secret) string { return s.Namespace + "/" + s.Name }
-
-// coded adds the code to the error of a Secret that cannot be used.
-func coded(err error) error {
-	var broken *auth.SecretError
-	switch {
-	case !errors.As(err, &broken):
-		return err
-	case broken.Certificates:
-		return finding.WithCode(finding.BrokenTLS, err)
-	}
-	return finding.WithCode(finding.IncompleteLogin, err)
-}

@@ -86,7 +86,7 @@ func (c *Repository) identify(login, cert *manifest.Secret) bool {
 	}
 	var broken *auth.SecretError
 	if errors.As(err, &broken) {
-		c.fail(coded(err), pathOf(broken.Certificates))
+		c.fail(err, pathOf(broken.Certificates))
 		return false
 	}
 	c.Identity = c.reader.tls(identity)

@@ -61,6 +61,9 @@ type ProviderError struct {
 
 func (e *ProviderError) Error() string { return e.text }
 
+// Finding is what is wrong.
+func (*ProviderError) Finding() finding.Code { return finding.GitSecret }
+
 // Hint says what to do, or is empty.
 func (e *ProviderError) Hint() string { return e.hint }
 
@@ -97,7 +100,7 @@ func (r *Reader) BucketCertificates(namespace string, ref *meta.LocalObjectRefer
 		return nil, err
 	}
 	identity, _, err := auth.FromSecrets(nil, cert)
-	return r.tls(identity), coded(err)
+	return r.tls(identity), err
 }
 
 // STS is what spec.sts of a Bucket asks for, nil if it is not there.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -29,6 +30,9 @@ type DigestError struct {
 func (e *DigestError) Error() string {
 	return fmt.Sprintf("archive '%s' is not the one that the index names: %v", e.File, e.Err)
 }
+
+// Finding is what is wrong.
+func (*DigestError) Finding() finding.Code { return finding.DigestMismatch }
 
 func (e *DigestError) Unwrap() error { return e.Err }
 

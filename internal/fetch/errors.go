@@ -1,15 +1,18 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // A StatusError is an answer with another status than 200.
@@ -25,6 +28,9 @@ type StatusError struct {
 
 // Error has a space before the colon because Helm, and so source-controller, prints one.
 func (e *StatusError) Error() string { return fmt.Sprintf("failed to fetch %s : %s", e.URL, e.Status) }
+
+// Finding is what is wrong.
+func (e *StatusError) Finding() finding.Code { return finding.OfStatus(e.Code) }
 
 // Transient reports whether asking again may help.
 func (e *StatusError) Transient() bool { return TransientStatus(e.Code) }
@@ -104,6 +110,9 @@ type TimeoutError struct {
 
 func (e *TimeoutError) Error() string { return fmt.Sprintf("%s of %v exceeded", e.Name, e.After) }
 
+// Finding is what is wrong.
+func (*TimeoutError) Finding() finding.Code { return finding.TimedOut }
+
 // Transient is true: another day the server may be quicker.
 func (e *TimeoutError) Transient() bool { return true }
 
@@ -127,6 +136,24 @@ func (e *RequestError) Error() string {
 		return fmt.Sprintf("Get %q: %s", e.URL, e.Text)
 	}
 	return fmt.Sprintf("Get %q: %v", e.URL, e.Err)
+}
+
+// Finding is what is wrong.
+func (e *RequestError) Finding() finding.Code { return requestCode(e.Err, e.Transient()) }
+
+// requestCode is what is wrong with a request: what the error behind it says, or the network.
+func requestCode(err error, transient bool) finding.Code {
+	var elsewhere *url.Error
+	code := cmp.Or(finding.CodeOf(err), CodeOf(err))
+	switch {
+	case code != "":
+		return code
+	case transient:
+		return finding.Unreachable
+	case errors.As(err, &elsewhere):
+		return ""
+	}
+	return finding.RefusedRequest
 }
 
 func (e *RequestError) Unwrap() error { return e.Err }
@@ -189,6 +216,9 @@ func TooLargeArchive(file string, limit int64) error {
 type NotSupportedError struct{ What string }
 
 func (e *NotSupportedError) Error() string { return e.What + " is not supported yet" }
+
+// Finding is what is wrong.
+func (*NotSupportedError) Finding() finding.Code { return finding.NotSupported }
 
 // Transient is false.
 func (e *NotSupportedError) Transient() bool { return false }

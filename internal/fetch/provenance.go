@@ -1,6 +1,12 @@
 package fetch
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
 
 // A chart's provenance file is called as its archive, with this after it.
 const ProvenanceSuffix = ".prov"
@@ -17,6 +23,14 @@ type ProvenanceError struct {
 
 func (e *ProvenanceError) Error() string {
 	return fmt.Sprintf("provenance file '%s': %v", e.File, e.Err)
+}
+
+// Finding is what is wrong.
+func (e *ProvenanceError) Finding() finding.Code {
+	if errors.Is(e.Err, fs.ErrNotExist) {
+		return finding.Unsigned
+	}
+	return ""
 }
 
 func (e *ProvenanceError) Unwrap() error { return e.Err }

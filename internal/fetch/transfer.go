@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // Pump decides whose fault a failure is. A consumer that stops in the middle of a file may do so because the file ends
@@ -91,6 +93,9 @@ func NewBodyError(ctx context.Context, url string, err error) error {
 }
 
 func (e *bodyError) Unwrap() error { return e.RequestError }
+
+// Finding is what is wrong.
+func (e *bodyError) Finding() finding.Code { return requestCode(e.Err, e.Transient()) }
 
 func (e *bodyError) Transient() bool {
 	return !errors.Is(e.Err, context.Canceled) && !TLSAlert(e.Err)

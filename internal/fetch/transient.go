@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // Transient reports whether a later attempt may succeed without any change. Errors that know are asked;
@@ -30,6 +31,20 @@ func AuthFailure(err error) bool {
 		return true
 	}
 	return CertificateFailure(err) || TLSAlert(err)
+}
+
+// CodeOf returns what is wrong where only the standard library says so: the network, certificates and deadlines have no
+// errors of this module. It is "" for anything else.
+func CodeOf(err error) finding.Code {
+	switch {
+	case TLSFailure(err):
+		return finding.Certificate
+	case errors.Is(err, context.DeadlineExceeded):
+		return finding.TimedOut
+	case Transient(err):
+		return finding.Unreachable
+	}
+	return ""
 }
 
 func networkFailure(err error) bool {

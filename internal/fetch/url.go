@@ -7,12 +7,16 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // A SchemeError reports that nothing here speaks the protocol of a URL.
 type SchemeError struct{ Scheme string }
 
 func (e *SchemeError) Error() string { return fmt.Sprintf("scheme %q not supported", e.Scheme) }
+
+// Finding is what is wrong.
+func (*SchemeError) Finding() finding.Code { return finding.UnsupportedScheme }
 
 // NormalizeURL returns the one spelling of a repository's URL: HTTP URLs end in one slash, OCI URLs in none. The name of
 // the index at the end of an HTTP URL is dropped, see [NamesIndex]. Query and percent-encoding stay. The empty string stays empty. An error is a *url.Error that can be shown.

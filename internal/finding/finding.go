@@ -4,12 +4,11 @@ package finding
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
-
-	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // Code names a kind of mistake permanently: HS012. A code that is no longer used is not given to anything else.
@@ -41,6 +40,20 @@ type Rule struct {
 	Lasting bool
 }
 
+// Pos is a place in a file. Line and Column count from 1, columns in characters.
+type Pos struct {
+	File         string
+	Line, Column int
+}
+
+// String gives file:line:column, the form that editors and terminals turn into a link.
+func (p Pos) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
 // Finding is one mistake at one place.
 type Finding struct {
 	Code     Code
@@ -48,13 +61,13 @@ type Finding struct {
 
 	Kind, Namespace, Name string // of the object, empty for what belongs to none
 
-	Pos    manifest.Pos
+	Pos    Pos
 	Length int    // of the offending text on that line in bytes, 0 if unknown
 	Line   string // the source line, redacted, "" if unknown
 
 	Message string
 	Fix     string // what to do about this very one
-	Related []manifest.Pos
+	Related []Pos
 	Reason  string // for which a comment silences it
 }
 

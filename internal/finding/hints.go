@@ -4,26 +4,14 @@ package finding
 func Hints(err error) []string {
 	var found []string
 	seen := map[string]bool{}
-	var walk func(error)
-	walk = func(err error) {
-		if err == nil {
-			return
-		}
+	walk(err, func(err error) bool {
 		if h, ok := err.(interface{ Hint() string }); ok {
 			if text := h.Hint(); text != "" && !seen[text] {
 				seen[text] = true
 				found = append(found, text)
 			}
 		}
-		switch u := err.(type) { //nolint:errorlint // this is the walk that errors.As does
-		case interface{ Unwrap() error }:
-			walk(u.Unwrap())
-		case interface{ Unwrap() []error }:
-			for _, inner := range u.Unwrap() {
-				walk(inner)
-			}
-		}
-	}
-	walk(err)
+		return true
+	})
 	return found
 }

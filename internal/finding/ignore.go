@@ -4,34 +4,50 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-
-	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // Ignores are the comments that ask for findings to be kept quiet. The zero value has none.
 type Ignores struct {
 	list []*ignore
-	seen map[manifest.Pos]bool
+	seen map[Pos]bool
+}
+
+// Ignore is a comment that asks for findings to be kept quiet.
+type Ignore struct {
+	Pos    Pos // of the comment
+	Length int // of the comment, in bytes
+	Line   int // that it speaks for: its own, or the next one for a comment that stands alone
+	Codes  []string
+	Reason string // whatever follows the codes
+
+	// Whole is true of a comment that speaks for all lines of its object, from First up to Last.
+	Whole       bool
+	First, Last int
+}
+
+// Covers reports whether a comment speaks for a place.
+func (i Ignore) Covers(p Pos) bool {
+	return p.File == i.Pos.File && (p.Line == i.Line || i.Whole && p.Line >= i.First && p.Line < i.Last)
 }
 
 // ignore is one comment in one object.
 type ignore struct {
-	manifest.Ignore
-	object *manifest.Object
-	used   map[Code]bool
+	Ignore
+	kind, namespace, name string // of the object
+	used                  map[Code]bool
 }
 
-// Add takes up the comments of an object.
-func (s *Ignores) Add(obj *manifest.Object) {
-	for _, i := range obj.Ignores() {
+// Add takes up the comments of an object with this kind, namespace and name.
+func (s *Ignores) Add(kind, namespace, name string, comments []Ignore) {
+	for _, i := range comments {
 		if s.seen[i.Pos] {
 			continue
 		}
 		if s.seen == nil {
-			s.seen = map[manifest.Pos]bool{}
+			s.seen = map[Pos]bool{}
 		}
 		s.seen[i.Pos] = true
-		s.list = append(s.list, &ignore{i, obj, map[Code]bool{}})
+		s.list = append(s.list, &ignore{i, kind, namespace, name, map[Code]bool{}})
 	}
 }
 
@@ -87,7 +103,7 @@ func (i *ignore) finding(code Code, message string) Finding {
 	rule, _ := Lookup(string(code))
 	return Finding{
 		Code: code, Severity: rule.Severity, Message: message, Fix: rule.Hint(),
-		Kind: i.object.Kind, Namespace: i.object.Namespace, Name: i.object.Name,
-		Pos: i.Pos, Length: len(i.Excerpt.Marked),
+		Kind: i.kind, Namespace: i.namespace, Name: i.name,
+		Pos: i.Pos, Length: i.Length,
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/work"
@@ -273,6 +274,9 @@ func (e *ClashError) Error() string {
 	return fmt.Sprintf("HelmChart %s/%s comes from %s: only one of them can have it", e.key.Namespace, e.key.Name, e.list((*manifest.Object).String))
 }
 
+// Finding is what is wrong.
+func (*ClashError) Finding() finding.Code { return finding.ChartClash }
+
 func (e *ClashError) list(name func(*manifest.Object) string) string {
 	names := make([]string, len(e.makers))
 	for i, m := range e.makers {
@@ -292,5 +296,8 @@ func (e *ClashError) Hint() string {
 type ApplyError struct{ Err *admission.InvalidError }
 
 func (e *ApplyError) Error() string { return "failed to run server-side apply: " + e.Err.Message }
+
+// Finding is what is wrong.
+func (*ApplyError) Finding() finding.Code { return finding.RefusedChart }
 
 func (e *ApplyError) Unwrap() error { return e.Err }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/work"
@@ -65,6 +66,9 @@ type AccessError struct {
 func (e *AccessError) Error() string {
 	return fmt.Sprintf("cross-namespace references are not allowed: cannot access %s %s/%s", e.kind, e.namespace, e.name)
 }
+
+// Finding is what is wrong.
+func (*AccessError) Finding() finding.Code { return finding.ForbiddenReference }
 
 // Admit judges an object. The error is an *admission.InvalidError.
 func (inv *Inventory) Admit(obj *manifest.Object) (*admission.Admitted, error) {
@@ -153,6 +157,9 @@ type RejectedError struct {
 func (e *RejectedError) Error() string {
 	return fmt.Sprintf("%s %s/%s was rejected", e.Object.Kind, e.Object.Namespace, e.Object.Name)
 }
+
+// Finding is what is wrong.
+func (*RejectedError) Finding() finding.Code { return finding.UnusableSource }
 
 func (e *RejectedError) Unwrap() error { return e.Err }
 

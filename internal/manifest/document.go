@@ -11,6 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -40,7 +42,7 @@ type document struct {
 	// root is the tree with positions, parsed again when it is first asked for.
 	root func() (*yaml.Node, error)
 	// ignores are the comments about findings, of all objects in it; read like root.
-	ignores func() []Ignore
+	ignores func() []finding.Ignore
 
 	early            *parsed // nil if it was not read ahead
 	checked, decoded bool

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // FileError is a file or directory that cannot be read at all.
@@ -89,6 +91,14 @@ func (e *DuplicateError) Error() string {
 		strings.Join(places[:last], ", "), places[last])
 }
 
+// Finding is what is wrong with a reference to them.
+func (e *DuplicateError) Finding() finding.Code {
+	if e.Kind == "Secret" {
+		return finding.InvalidSecret
+	}
+	return finding.UnusableSource
+}
+
 // NotFoundError is a reference to an object that is neither in the input nor beside it. Its text is the API server's.
 type NotFoundError struct {
 	Group, Kind, Namespace, Name string
@@ -108,6 +118,15 @@ func (e *NotFoundError) Error() string {
 		resource += "." + e.Group
 	}
 	return fmt.Sprintf("%s %q not found", resource, e.Name)
+}
+
+// Finding is what is wrong with the reference.
+func (e *NotFoundError) Finding() finding.Code {
+	switch e.Kind {
+	case "Secret", "ServiceAccount":
+		return finding.MissingSecret
+	}
+	return finding.MissingSource
 }
 
 // Clue says where something like it was seen, "" for nowhere: then it may well be in the cluster alone.
@@ -137,6 +156,9 @@ type SecretError struct {
 func (e *SecretError) Error() string {
 	return fmt.Sprintf("%s: %s %s/%s: %s", e.Pos, e.Kind, e.Namespace, e.Name, e.Msg)
 }
+
+// Finding is what is wrong.
+func (*SecretError) Finding() finding.Code { return finding.InvalidSecret }
 
 // Hint offers a way out where the mistake is a known one.
 func (e *SecretError) Hint() string { return e.hint }

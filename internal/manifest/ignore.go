@@ -3,32 +3,16 @@ package manifest
 import (
 	"bytes"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // ignoreMark begins what a comment says about findings: `# helmsrc:ignore HS012,HS013 why`.
 const ignoreMark = "helmsrc:ignore"
 
-// Ignore is a comment that asks for findings to be kept quiet.
-type Ignore struct {
-	Pos     Pos // of the comment
-	Excerpt Excerpt
-	Line    int // that it speaks for: its own, or the next one for a comment that stands alone
-	Codes   []string
-	Reason  string // whatever follows the codes
-
-	// Whole is true of a comment that speaks for all lines of its object, from First up to Last.
-	Whole       bool
-	First, Last int
-}
-
-// Covers reports whether a comment speaks for a place.
-func (i Ignore) Covers(p Pos) bool {
-	return p.File == i.Pos.File && (p.Line == i.Line || i.Whole && p.Line >= i.First && p.Line < i.Last)
-}
-
 // Ignores lists the comments in an object. One that speaks for the line on which the object begins, or for that of its
 // name, speaks for the whole object.
-func (o *Object) Ignores() []Ignore {
+func (o *Object) Ignores() []finding.Ignore {
 	if o.Origin != nil {
 		return o.Origin.Ignores()
 	}
@@ -38,7 +22,7 @@ func (o *Object) Ignores() []Ignore {
 	}
 	first, last := o.at.lines(o.Pos.Line)
 	name := o.Position("metadata", "name")
-	var list []Ignore
+	var list []finding.Ignore
 	for _, i := range d.ignores() {
 		if i.Line < first || i.Line >= last {
 			continue
@@ -69,8 +53,8 @@ func (l location) lines(begin int) (first, last int) {
 
 // readIgnores reads the comments of a document, line by line. Comments that stand alone speak for the first line after them
 // that is no comment.
-func (d *document) readIgnores() []Ignore {
-	var all, waiting []Ignore
+func (d *document) readIgnores() []finding.Ignore {
+	var all, waiting []finding.Ignore
 	texts := d.texts()
 	line := d.line
 	for at, n := 0, 0; at < len(d.text); at += n {
@@ -81,7 +65,7 @@ func (d *document) readIgnores() []Ignore {
 		if rest, ok := ignoring(comment); ok {
 			pos := Pos{d.file, line, 1 + len([]rune(content))}
 			codes, reason := ignoredCodes(rest)
-			i := Ignore{Pos: pos, Line: line, Codes: codes, Reason: reason, Excerpt: Excerpt{Pos: pos, Before: content, Marked: comment}}
+			i := finding.Ignore{Pos: pos, Length: len(comment), Line: line, Codes: codes, Reason: reason}
 			if alone {
 				waiting = append(waiting, i)
 				continue

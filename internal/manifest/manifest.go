@@ -4,13 +4,13 @@ package manifest
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // The API groups of the objects that are kept. A kind name alone says nothing: k3s has a HelmChart too.
@@ -20,19 +20,8 @@ const (
 	KustomizeGroup = "kustomize.toolkit.fluxcd.io"
 )
 
-// Pos is a place in a file. Line and Column count from 1, columns in characters.
-type Pos struct {
-	File         string
-	Line, Column int
-}
-
-// String gives file:line:column, the form that editors and terminals turn into a link.
-func (p Pos) String() string {
-	if p.Line == 0 {
-		return p.File
-	}
-	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
-}
+// Pos is a place in a file.
+type Pos = finding.Pos
 
 // Object is one object as it was written.
 type Object struct {

@@ -1,6 +1,10 @@
 package manifest
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
 
 // maxPullSecrets bounds the imagePullSecrets of one account. Each is a Secret to be read.
 const maxPullSecrets = 100
@@ -22,6 +26,9 @@ type ServiceAccountError struct {
 func (e *ServiceAccountError) Error() string {
 	return fmt.Sprintf("%s: ServiceAccount %s/%s: %s", e.Pos, e.Namespace, e.Name, e.Msg)
 }
+
+// Finding is what is wrong.
+func (*ServiceAccountError) Finding() finding.Code { return finding.ServiceAccount }
 
 // ServiceAccount finds an account that something refers to.
 func (s *Set) ServiceAccount(namespace, name string) (*ServiceAccount, error) {

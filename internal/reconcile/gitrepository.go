@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
@@ -214,6 +215,9 @@ type directoryUnsignedError struct{}
 func (*directoryUnsignedError) Error() string {
 	return "a local directory has no signatures that could be verified"
 }
+
+// Finding is what is wrong.
+func (*directoryUnsignedError) Finding() finding.Code { return finding.Unverifiable }
 
 // Integrity reports that the source cannot be trusted.
 func (*directoryUnsignedError) Integrity() bool { return true }

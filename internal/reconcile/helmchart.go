@@ -375,6 +375,9 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the archive holds chart '%s' version '%s', not '%s' version '%s'", e.GotName, e.GotVersion, e.Name, e.Version)
 }
 
+// Finding is what is wrong.
+func (*MismatchError) Finding() finding.Code { return finding.OtherChart }
+
 // Integrity reports that what was fetched cannot be trusted.
 func (e *MismatchError) Integrity() bool { return true }
 

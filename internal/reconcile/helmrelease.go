@@ -243,6 +243,9 @@ func (e *gateError) Error() string {
 	return fmt.Sprintf("can't access '%s/%s/%s', %[1]s feature gate is disabled", externalArtifact, e.namespace, e.name)
 }
 
+// Finding is what is wrong.
+func (*gateError) Finding() finding.Code { return finding.ForbiddenReference }
+
 // Hint says why no flag opens that gate here.
 func (e *gateError) Hint() string {
 	return "an ExternalArtifact is filled by a controller of its own: there is nothing that helmsrc could fetch it from"
@@ -403,6 +406,9 @@ func (*valuesTypeError) Error() string {
 	return "spec.values is not a map: helm-controller would ignore it without a word"
 }
 
+// Finding is what is wrong.
+func (*valuesTypeError) Finding() finding.Code { return finding.InvalidValues }
+
 // valuesOf looks up what values come from, in one namespace.
 func valuesOf(inv *inventory.Inventory, namespace string) values.Lookup {
 	return func(kind, name string) (map[string][]byte, error) {
@@ -483,6 +489,9 @@ type loadError struct {
 }
 
 func (e *loadError) Error() string { return e.err.Error() }
+
+// Finding is what is wrong.
+func (*loadError) Finding() finding.Code { return finding.InvalidArchive }
 
 func (e *loadError) Unwrap() error { return e.err }
 

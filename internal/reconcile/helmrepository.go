@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -123,6 +124,9 @@ type registryURLError struct{ url string }
 func (e *registryURLError) Error() string {
 	return "failed to construct Helm client: invalid OCI registry URL: " + e.url
 }
+
+// Finding is what is wrong.
+func (*registryURLError) Finding() finding.Code { return finding.TypeWithoutOCI }
 
 func (e *registryURLError) Hint() string {
 	return "a HelmRepository of type oci needs an oci:// URL; drop the type for an HTTP repository"

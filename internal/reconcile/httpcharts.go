@@ -78,6 +78,14 @@ type entriesError struct{ err error }
 
 func (e *entriesError) Error() string { return "failed to load index: " + e.err.Error() }
 
+// Finding is what is wrong.
+func (e *entriesError) Finding() finding.Code {
+	if finding.CodeOf(e.err) == finding.TooLarge {
+		return finding.TooLarge
+	}
+	return finding.InvalidIndex
+}
+
 func (e *entriesError) Unwrap() error { return e.err }
 
 func (c *indexCharts) resolved(name string, chosen resolve.Candidate) *resolvedChart {
@@ -181,7 +189,10 @@ type unknownChartError struct {
 }
 
 func (e *unknownChartError) Error() string { return e.err.Error() }
-func (e *unknownChartError) Unwrap() error { return e.err }
+
+// Finding is what is wrong.
+func (*unknownChartError) Finding() finding.Code { return finding.UnknownChart }
+func (e *unknownChartError) Unwrap() error       { return e.err }
 
 func (e *unknownChartError) Hint() string {
 	if e.near == "" {

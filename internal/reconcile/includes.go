@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -87,6 +88,9 @@ type includeCycleError struct{}
 func (*includeCycleError) Error() string {
 	return "the repository includes itself by way of others"
 }
+
+// Finding is what is wrong.
+func (*includeCycleError) Finding() finding.Code { return finding.IncludeCycle }
 
 // Hint says why none of the repositories will ever have an artifact.
 func (*includeCycleError) Hint() string {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // mutateVersion is the version of a chart as helm-controller writes it into a
@@ -51,6 +53,9 @@ type tagError struct{ tag, version string }
 func (e *tagError) Error() string {
 	return fmt.Sprintf("artifact revision %s does not match chart version %s", e.tag, e.version)
 }
+
+// Finding is what is wrong.
+func (*tagError) Finding() finding.Code { return finding.ChartTag }
 
 // Hint recognises floating tags, which are versions to helm-controller.
 func (e *tagError) Hint() string {

@@ -380,6 +380,9 @@ type unusableError struct{ err error }
 
 func (e *unusableError) Error() string { return e.err.Error() }
 
+// Finding is what is wrong.
+func (*unusableError) Finding() finding.Code { return finding.Unverifiable }
+
 func (e *unusableError) Unwrap() error { return e.err }
 
 // Integrity reports that the artifact cannot be trusted.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
@@ -94,6 +95,9 @@ func (r *Reconciler) verifyDependency(ctx context.Context, d *dependency) error 
 type unaskedError struct{ reason string }
 
 func (e *unaskedError) Error() string { return "nothing vouches for the chart: " + e.reason }
+
+// Finding is what is wrong.
+func (*unaskedError) Finding() finding.Code { return finding.Unsigned }
 
 // Integrity reports that the chart cannot be trusted.
 func (e *unaskedError) Integrity() bool { return true }

@@ -141,6 +141,9 @@ type rememberedError struct {
 
 func (e *rememberedError) Error() string { return e.message }
 
+// Finding is what is wrong.
+func (e *rememberedError) Finding() finding.Code { return e.code }
+
 // storedError says what has become of an artifact that was stored.
 func storedError(artifact *meta.Artifact, err error) error {
 	var altered *store.AlteredError
@@ -162,6 +165,9 @@ type AlteredError struct {
 func (e *AlteredError) Error() string {
 	return fmt.Sprintf("failed to verify integrity of artifact %s: %v", e.Path, e.Err)
 }
+
+// Finding is what is wrong.
+func (*AlteredError) Finding() finding.Code { return finding.ArtifactAltered }
 
 func (e *AlteredError) Unwrap() error { return e.Err }
 

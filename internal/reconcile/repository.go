@@ -150,4 +150,7 @@ func (*schemeTypeError) Error() string {
 	return "invalid Helm repository URL: 'oci' URL scheme cannot be used with 'default' HelmRepository type"
 }
 
+// Finding is what is wrong.
+func (*schemeTypeError) Finding() finding.Code { return finding.OCIWithoutType }
+
 func (*schemeTypeError) Hint() string { return "add 'type: oci' to the spec of the HelmRepository" }

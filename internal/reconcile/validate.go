@@ -64,7 +64,7 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	if err == nil {
 		return
 	}
-	if own := inputCode(err); own != "" {
+	if own := codeOf(err); own != "" {
 		code = own
 	}
 	if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok && rejected.Object.Open {

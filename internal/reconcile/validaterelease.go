@@ -8,7 +8,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
-	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
@@ -59,44 +58,6 @@ func Values(inv *inventory.Inventory, adm *admission.Admitted) (map[string]any, 
 	v := newValidation(inv, adm)
 	composed, origins := v.releaseValues(adm.Typed.(*helmv2.HelmRelease))
 	return composed, origins, v.findings
-}
-
-// releaseCode is the code of what only a HelmRelease can have wrong, "" for
-// everything else.
-func releaseCode(err error) finding.Code {
-	var value *values.Error
-	switch {
-	case errors.As(err, &value) && value.Missing():
-		return finding.MissingValues
-	case errors.As(err, &value), is[*valuesTypeError](err):
-		return finding.InvalidValues
-	case is[*inventory.ClashError](err):
-		return finding.ChartClash
-	case is[*inventory.ApplyError](err):
-		return finding.RefusedChart
-	case is[*inventory.AccessError](err), is[*gateError](err):
-		return finding.ForbiddenReference
-	case is[*tagError](err):
-		return finding.ChartTag
-	case is[*loadError](err):
-		return finding.InvalidArchive
-	}
-	return ""
-}
-
-// releaseReasonCode is for failures of releases whose errors have no type.
-func releaseReasonCode(r status.Reason) finding.Code {
-	switch r {
-	case status.SourceNotReady:
-		return finding.SourceNotReady
-	case status.ValuesError:
-		return finding.InvalidValues
-	case status.ChartMutateError:
-		return finding.ChartTag
-	case status.ArtifactFailed:
-		return finding.InvalidArchive
-	}
-	return ""
 }
 
 // releasePlace is the field of a HelmRelease that such an error is about, nil if

@@ -94,6 +94,9 @@ func (e *setupError) Error() string {
 	return fmt.Sprintf("failed to verify the signature using provider '%s': %v", e.provider, e.err)
 }
 
+// Finding is what is wrong.
+func (*setupError) Finding() finding.Code { return finding.Unverifiable }
+
 func (e *setupError) Unwrap() error { return e.err }
 
 // Integrity reports that the chart cannot be trusted.
@@ -104,6 +107,9 @@ func (e *setupError) Integrity() bool { return true }
 type unverifiableError struct{}
 
 func (*unverifiableError) Error() string { return "not implemented" }
+
+// Finding is what is wrong.
+func (*unverifiableError) Finding() finding.Code { return finding.Unverifiable }
 
 // Integrity reports that the chart cannot be trusted.
 func (*unverifiableError) Integrity() bool { return true }

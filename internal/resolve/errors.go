@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // ErrNoMatch is matched by every [*NoMatchError].
@@ -21,6 +23,9 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("invalid chart name '%s': a valid name must be lower case letters and numbers "+
 		"and MAY be separated with dashes (-), slashes (/) or periods (.)", e.Name)
 }
+
+// Finding is what is wrong.
+func (*NameError) Finding() finding.Code { return finding.InvalidChartName }
 
 // A NoMatchError reports that no published version is the one asked for, and what came nearest.
 type NoMatchError struct {
@@ -38,6 +43,9 @@ type NoMatchError struct {
 }
 
 func (e *NoMatchError) Error() string { return e.text }
+
+// Finding is what is wrong.
+func (*NoMatchError) Finding() finding.Code { return finding.NoMatch }
 
 // Is makes errors.Is(err, ErrNoMatch) true.
 func (e *NoMatchError) Is(target error) bool { return target == ErrNoMatch }
@@ -78,6 +86,9 @@ func (e *ConstraintError) Error() string {
 	}
 	return fmt.Sprintf("improper constraint: %q", e.Constraint)
 }
+
+// Finding is what is wrong.
+func (*ConstraintError) Finding() finding.Code { return finding.MalformedVersion }
 
 func (e *ConstraintError) Unwrap() error { return e.Err }
 

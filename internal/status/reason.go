@@ -5,6 +5,8 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // A Reason is the reason of a condition or event, spelled as source-controller spells it.
@@ -50,6 +52,46 @@ const (
 	OCIPullFailed           = Reason(sourcev1.OCIPullFailedReason)
 	OCILayerOperationFailed = Reason(sourcev1.OCILayerOperationFailedReason)
 )
+
+// Finding is what a reason says is wrong, where the errors do not.
+func (r Reason) Finding() finding.Code {
+	if code, ok := codeByReason()[r]; ok {
+		return code
+	}
+	return finding.Unexpected
+}
+
+func codeByReason() map[Reason]finding.Code {
+	return map[Reason]finding.Code{
+		URLInvalid:              finding.InvalidURL,
+		AuthenticationFailed:    finding.Authentication,
+		IndexationFailed:        finding.InvalidIndex,
+		SourceUnavailable:       finding.MissingSource,
+		NoSourceArtifact:        finding.SourceNotReady,
+		InvalidChartReference:   finding.UnknownChart,
+		ChartPullError:          finding.InvalidArchive,
+		ValuesFilesError:        finding.ValuesFiles,
+		DependencyBuildError:    finding.Dependencies,
+		ChartPackageError:       finding.Packaging,
+		MetadataPatchError:      finding.Packaging,
+		ChartVerificationError:  finding.Unverifiable,
+		VerificationError:       finding.Unverifiable,
+		GitOperationFailed:      finding.GitFailed,
+		BucketOperationFailed:   finding.BucketFailed,
+		OCIPullFailed:           finding.InvalidArchive,
+		OCILayerOperationFailed: finding.UnusableLayer,
+		DirectoryCreationFailed: finding.Storage,
+		AcquireLockFailed:       finding.Storage,
+		ArchiveOperationFailed:  finding.Storage,
+		StatOperationFailed:     finding.Storage,
+		ReadOperationFailed:     finding.Storage,
+
+		SourceNotReady:   finding.SourceNotReady,
+		ValuesError:      finding.InvalidValues,
+		ChartMutateError: finding.ChartTag,
+		ArtifactFailed:   finding.InvalidArchive,
+	}
+}
 
 // Reasons that are no failures.
 const (
@@ -166,6 +208,21 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Message }
 
 func (f *Failure) Unwrap() error { return f.Err }
+
+// Finding is what is wrong where the reason says more than the errors behind it: what is wrong with the source is its
+// own failure, and what cannot be built is that of the chart, unless something is not what it should be.
+func (f *Failure) Finding() finding.Code {
+	var vouched interface{ Integrity() bool }
+	switch f.Reason {
+	case NoSourceArtifact, SourceNotReady:
+		return f.Reason.Finding()
+	case DependencyBuildError, ValuesFilesError:
+		if !errors.As(f.Err, &vouched) || !vouched.Integrity() {
+			return f.Reason.Finding()
+		}
+	}
+	return ""
+}
 
 // NoSource is the failure of a chart whose source has nothing in storage. The cause is what became of the source in
 // this run; it decides whether a retry may help, and does not appear in the text. It may be nil.

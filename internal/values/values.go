@@ -12,6 +12,8 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const kindSecret = "Secret"
@@ -45,6 +47,14 @@ func (e *Error) Error() string {
 		optional = " optional"
 	}
 	return fmt.Sprintf("could not resolve%s %s: %v", optional, e.Reference, e.Err)
+}
+
+// Finding is what is wrong.
+func (e *Error) Finding() finding.Code {
+	if e.Missing() {
+		return finding.MissingValues
+	}
+	return finding.InvalidValues
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // maxErrorText bounds a message, parts of which may come from a server.
@@ -35,6 +37,9 @@ type UnsignedError struct {
 }
 
 func (e *UnsignedError) Error() string { return e.Message }
+
+// Finding is what is wrong.
+func (*UnsignedError) Finding() finding.Code { return finding.Unsigned }
 
 // Hint says what to do, or is empty.
 func (e *UnsignedError) Hint() string { return e.hint }
@@ -122,6 +127,9 @@ type AnswerError struct {
 func (e *AnswerError) Error() string {
 	return fmt.Sprintf("GET %s: unexpected status %d %s", e.URL, e.Code, http.StatusText(e.Code))
 }
+
+// Finding is what is wrong.
+func (e *AnswerError) Finding() finding.Code { return finding.OfStatus(e.Code) }
 
 // Transient reports whether asking again may help.
 func (e *AnswerError) Transient() bool {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // An objectError is what the library of an object store says of an answer, in terms that all of them share.
@@ -45,6 +46,14 @@ type Error struct {
 func (e *Error) Error() string { return e.text }
 
 func (e *Error) Unwrap() error { return e.err }
+
+// Finding keeps a certificate that is not accepted apart from a login that is refused.
+func (e *Error) Finding() finding.Code {
+	if fetch.TLSFailure(e.err) {
+		return finding.Certificate
+	}
+	return ""
+}
 
 // Hint says what to do, or is empty.
 func (e *Error) Hint() string { return e.hint }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // checkoutError says what was to be done.
@@ -19,6 +20,9 @@ type EmptyError struct{}
 
 func (e *EmptyError) Error() string { return "git repository is empty" }
 
+// Finding is what is wrong.
+func (*EmptyError) Finding() finding.Code { return finding.GitReference }
+
 // Transient is false.
 func (e *EmptyError) Transient() bool { return false }
 
@@ -30,6 +34,9 @@ type RefError struct {
 }
 
 func (e *RefError) Error() string { return e.Message }
+
+// Finding is what is wrong.
+func (*RefError) Finding() finding.Code { return finding.GitReference }
 
 // Hint says what there is instead, or is empty.
 func (e *RefError) Hint() string { return e.hint }

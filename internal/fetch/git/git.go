@@ -10,6 +10,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // Ref is spec.ref of a GitRepository. Of several fields the last one that is set counts.
@@ -130,6 +131,9 @@ type URLError struct {
 func (e *URLError) Error() string {
 	return fmt.Sprintf("failed to parse url '%s': %v", e.URL, e.err)
 }
+
+// Finding is what is wrong.
+func (*URLError) Finding() finding.Code { return finding.InvalidURL }
 
 func (e *URLError) Unwrap() error { return e.err }
 

@@ -3,7 +3,7 @@ package git
 import (
 	"bytes"
 	"crypto"
-	_ "crypto/sha512" // one of the two digests of SSH signatures
+	_ "crypto/sha512"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -20,6 +20,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // Verification is spec.verify of a GitRepository, with the keys of its Secret.
@@ -37,6 +38,9 @@ type VerificationError struct {
 }
 
 func (e *VerificationError) Error() string { return e.Message }
+
+// Finding is what is wrong.
+func (*VerificationError) Finding() finding.Code { return finding.GitUnsigned }
 
 // Transient is false.
 func (e *VerificationError) Transient() bool { return false }

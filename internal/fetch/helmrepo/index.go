@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/index"
 )
 
@@ -14,6 +15,14 @@ import (
 type IndexError struct{ Err error }
 
 func (e *IndexError) Error() string { return e.Err.Error() }
+
+// Finding is what is wrong.
+func (e *IndexError) Finding() finding.Code {
+	if finding.CodeOf(e.Err) == finding.TooLarge {
+		return finding.TooLarge
+	}
+	return finding.InvalidIndex
+}
 
 func (e *IndexError) Unwrap() error { return e.Err }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // HelmChartType is the media type of the layer that holds a chart.
@@ -155,6 +156,14 @@ type LayerError struct {
 }
 
 func (e *LayerError) Error() string { return e.Reason }
+
+// Finding is what is wrong.
+func (e *LayerError) Finding() finding.Code {
+	if e.tooLarge {
+		return finding.TooLarge
+	}
+	return finding.UnusableLayer
+}
 
 // Hint says what there is, or is empty.
 func (e *LayerError) Hint() string { return e.hint }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // A RegistryError is a registry's answer with another status than 200.
@@ -51,6 +52,9 @@ type ManifestError struct {
 }
 
 func (e *ManifestError) Error() string { return e.Reason }
+
+// Finding is what is wrong.
+func (*ManifestError) Finding() finding.Code { return finding.InvalidArchive }
 
 // Hint says what it may be instead.
 func (e *ManifestError) Hint() string { return e.hint }

@@ -19,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // maxMetadataBytes bounds a manifest and one page of tags. Registries refuse manifests above 4 MiB as well.
@@ -254,6 +255,9 @@ type BlobError struct {
 func (e *BlobError) Error() string {
 	return fmt.Sprintf("%s is not what was asked for: %v", e.What, e.Err)
 }
+
+// Finding is what is wrong.
+func (*BlobError) Finding() finding.Code { return finding.DigestMismatch }
 
 func (e *BlobError) Unwrap() error { return e.Err }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const scheme = "oci://"
@@ -69,6 +70,9 @@ func (e *URLError) Error() string {
 	}
 	return text
 }
+
+// Finding is what is wrong.
+func (*URLError) Finding() finding.Code { return finding.InvalidURL }
 
 // Hint says what to write instead, or is empty.
 func (e *URLError) Hint() string { return e.hint }

@@ -9,6 +9,7 @@ import (
 
 	"oras.land/oras-go/v2/registry"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -35,6 +36,9 @@ type NoTagsError struct {
 func (e *NoTagsError) Error() string {
 	return "unable to locate any tags in provided repository: " + e.Ref
 }
+
+// Finding is what is wrong.
+func (*NoTagsError) Finding() finding.Code { return finding.NoMatch }
 
 // Hint says what is there instead.
 func (e *NoTagsError) Hint() string {
