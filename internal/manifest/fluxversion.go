@@ -46,7 +46,7 @@ func (s *Set) components(name string, data []byte) {
 		return
 	}
 	line := 1 + bytes.Count(head[:m[0]], []byte("\n"))
-	s.install(FluxNote{string(head[m[2]:m[3]]), Pos{name, line, 1}})
+	s.install(FluxNote{string(head[m[2]:m[3]]), Pos{File: name, Line: line, Column: 1}})
 }
 
 func (s *Set) install(n FluxNote) {

@@ -63,7 +63,7 @@ func (d *document) readIgnores() []finding.Ignore {
 		content, comment := splitComment(string(bytes.TrimRight(d.text[at:at+n], "\r\n")), func(i int) bool { return texts.hold(at + i) })
 		alone := strings.TrimSpace(content) == ""
 		if rest, ok := ignoring(comment); ok {
-			pos := Pos{d.file, line, 1 + len([]rune(content))}
+			pos := Pos{File: d.file, Line: line, Column: 1 + len([]rune(content))}
 			codes, reason := ignoredCodes(rest)
 			i := finding.Ignore{Pos: pos, Length: len(comment), Line: line, Codes: codes, Reason: reason}
 			if alone {

@@ -142,7 +142,7 @@ func FirstDocument(name string, data []byte) *Object {
 	o := &Object{Pos: Pos{File: name}}
 	for c := range split(data) {
 		o.at.doc = newDocument(name, c.text, c.line, 0, false)
-		o.Pos = Pos{name, c.line + 1, 1}
+		o.Pos = Pos{File: name, Line: c.line + 1, Column: 1}
 		for text := c.text; isBlank(text[:lineLength(text)]); o.Pos.Line++ {
 			text = text[lineLength(text):]
 		}

@@ -19,7 +19,7 @@ func (d *document) syntaxError(err error) error {
 	var syntax *json.SyntaxError
 	if jsonErr := jsonSyntax(d.text); errors.As(jsonErr, &syntax) {
 		p := offsetPos(d.file, d.text, int(syntax.Offset)-1)
-		return &ParseError{Pos: Pos{d.file, d.line + p.Line, p.Column}, Msg: syntax.Error(), hint: templateHint(d.text)}
+		return &ParseError{Pos: Pos{File: d.file, Line: d.line + p.Line, Column: p.Column}, Msg: syntax.Error(), hint: templateHint(d.text)}
 	}
 	line := failingLine(d.text, plainMessage(err))
 	text := lineText(d.text, line)
@@ -34,7 +34,7 @@ func (d *document) syntaxError(err error) error {
 	}
 	if i := controlCharacter(d.text); i >= 0 {
 		p := offsetPos(d.file, d.text, i)
-		e.Pos, e.hint = Pos{d.file, d.line + p.Line, p.Column}, ""
+		e.Pos, e.hint = Pos{File: d.file, Line: d.line + p.Line, Column: p.Column}, ""
 	}
 	return e
 }
