@@ -33,6 +33,9 @@ func (c Cause) String() string { return c.Pos.String() + ": " + c.Message }
 
 func (e *InvalidError) Error() string { return e.Causes[0].Pos.String() + ": " + e.Message }
 
+// Unplaced is the error without the file that it is in.
+func (e *InvalidError) Unplaced() string { return e.Message }
+
 // Hint offers what is known about the causes.
 func (e *InvalidError) Hint() string {
 	var hints []string

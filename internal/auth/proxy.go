@@ -14,7 +14,7 @@ import (
 // proxyFunc is the proxy of the manifest, else that of the environment.
 func (o TransportOptions) proxyFunc() func(*http.Request) (*url.URL, error) {
 	if o.Proxy != nil {
-		return proxyFunc(o.Proxy.getenv())
+		return http.ProxyURL(o.Proxy.URL()) // for every host, whatever NO_PROXY says: it was asked for by name
 	}
 	proxy := proxyFunc(o.Getenv)
 	if proxy == nil || !o.Identity.reveal().skipped {

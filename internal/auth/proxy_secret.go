@@ -58,15 +58,3 @@ func (p *Proxy) Key() string {
 	}
 	return NewBasic("proxy", p.address().String()).Key()
 }
-
-// getenv is an environment in which everything goes through this proxy, whatever NO_PROXY says: it was asked for by
-// name.
-func (p *Proxy) getenv() func(string) string {
-	address := p.address().String()
-	return func(name string) string {
-		if name == "HTTP_PROXY" || name == "HTTPS_PROXY" {
-			return address
-		}
-		return ""
-	}
-}

@@ -36,6 +36,9 @@ func (e *ParseError) Excerpt() Excerpt {
 
 func (e *ParseError) Error() string { return e.Pos.String() + ": " + e.Msg }
 
+// Unplaced is the error without the file that it is in: a status says nothing of files.
+func (e *ParseError) Unplaced() string { return e.Msg }
+
 // Hint offers a way out where the mistake is a known one.
 func (e *ParseError) Hint() string { return e.hint }
 
@@ -99,6 +102,11 @@ func (e *DuplicateError) Finding() finding.Code {
 	return finding.UnusableSource
 }
 
+// Unplaced is the error without the files that the object is in.
+func (e *DuplicateError) Unplaced() string {
+	return fmt.Sprintf("%s %s/%s is defined %d times", e.Kind, e.Namespace, e.Name, len(e.Places))
+}
+
 // NotFoundError is a reference to an object that is neither in the input nor beside it. Its text is the API server's.
 type NotFoundError struct {
 	Group, Kind, Namespace, Name string
@@ -153,8 +161,11 @@ type SecretError struct {
 	hint                  string
 }
 
-func (e *SecretError) Error() string {
-	return fmt.Sprintf("%s: %s %s/%s: %s", e.Pos, e.Kind, e.Namespace, e.Name, e.Msg)
+func (e *SecretError) Error() string { return e.Pos.String() + ": " + e.Unplaced() }
+
+// Unplaced is the error without the file that it is in.
+func (e *SecretError) Unplaced() string {
+	return fmt.Sprintf("%s %s/%s: %s", e.Kind, e.Namespace, e.Name, e.Msg)
 }
 
 // Finding is what is wrong.

@@ -24,7 +24,12 @@ type ServiceAccountError struct {
 }
 
 func (e *ServiceAccountError) Error() string {
-	return fmt.Sprintf("%s: ServiceAccount %s/%s: %s", e.Pos, e.Namespace, e.Name, e.Msg)
+	return e.Pos.String() + ": " + e.Unplaced()
+}
+
+// Unplaced is the error without the file that it is in.
+func (e *ServiceAccountError) Unplaced() string {
+	return fmt.Sprintf("ServiceAccount %s/%s: %s", e.Namespace, e.Name, e.Msg)
 }
 
 // Finding is what is wrong.

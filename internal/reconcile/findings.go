@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -183,7 +184,7 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 	case r.State == Interrupted:
 		return r.finding(finding.Interrupted, r.Failure.Message, nil), true
 	}
-	f := r.finding(CodeOf(r.Failure), r.Failure.Message, r.Failure)
+	f := r.finding(CodeOf(r.Failure), cmp.Or(r.Failure.Detail, r.Failure.Message), r.Failure)
 	f.Severity = finding.Error // also where validate would only warn
 	if f.Code == finding.MissingSecret && (f.Kind == sourcev1.GitRepositoryKind || f.Kind == sourcev1.BucketKind) {
 		f.Fix += fmt.Sprintf("; or take a directory in its place: --source %s/%s/%s=PATH", f.Kind, f.Namespace, f.Name)

@@ -28,6 +28,9 @@ const maxLayer = 512 << 20
 // pullArtifact fetches the layer that the object selects, and stores it.
 func (p *ociReconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
 	artifact, err := p.r.manifestOf(ctx, at)
+	if broken, ok := errors.AsType[*oci.ManifestError](err); ok && broken.Unparsable {
+		return status.OCILayerOperationFailed.Wrap(fmt.Errorf("failed to parse artifact manifest: %w", err))
+	}
 	if err != nil {
 		return ociFailure(status.OCIPullFailed, pullError(obj, err))
 	}

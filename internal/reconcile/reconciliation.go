@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime/debug"
+	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -321,6 +322,21 @@ func (p *reconciliation) typedStatus(given map[string]any) commonStatus {
 	return s
 }
 
+// unplaced is the text of a failure without the files of the manifests that its causes name: in a cluster there are none.
+func unplaced(text string, err error) string {
+	switch cause := err.(type) { //nolint:errorlint // every error of the chain has its turn
+	case interface{ Unplaced() string }:
+		return strings.Replace(text, err.Error(), cause.Unplaced(), 1)
+	case interface{ Unwrap() error }:
+		return unplaced(text, cause.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, e := range cause.Unwrap() {
+			text = unplaced(text, e)
+		}
+	}
+	return text
+}
+
 // failed is the result of an object that did not become ready.
 func (p *reconciliation) failed(err error) *Result {
 	p.result.State = Failed
@@ -328,7 +344,8 @@ func (p *reconciliation) failed(err error) *Result {
 	// the error has redacted the URLs that it knew of; a library's own message may
 	// hold others.
 	failure := *status.AsFailure(err)
-	failure.Message = p.adm.Object.ConcealError(RedactText(failure.Message))
+	failure.Detail = p.adm.Object.ConcealError(RedactText(failure.Message))
+	failure.Message = p.adm.Object.ConcealError(RedactText(unplaced(failure.Message, failure.Err)))
 	p.out.Failure, p.result.Failure = &failure, &failure
 	if p.kind == nil {
 		return p.result

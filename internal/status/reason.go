@@ -199,6 +199,7 @@ type Failure struct {
 	Type       string // of the condition that becomes true; SourceVerified becomes false
 	Reason     Reason
 	Message    string // of the conditions and the event
+	Detail     string // the same for people, with the files of manifests that it names; "" if it is no other
 	Stalled    Reason // reason of the Stalled condition, "" for a failure that is retried
 	Unverified bool   // SourceVerified becomes false as well, with the reason VerificationError
 	Requeue    bool   // waiting for something else: no warning event, as source-controller requeues without an error

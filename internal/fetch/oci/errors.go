@@ -49,6 +49,8 @@ func (e *RegistryError) Is(target error) bool {
 type ManifestError struct {
 	Reason string
 	hint   string
+
+	Unparsable bool // it is no manifest at all
 }
 
 func (e *ManifestError) Error() string { return e.Reason }

@@ -158,7 +158,7 @@ type manifestDocument struct {
 func parseManifest(content []byte) (*manifestDocument, error) {
 	var doc manifestDocument
 	if err := json.Unmarshal(content, &doc); err != nil {
-		return nil, &ManifestError{Reason: "the manifest is not valid JSON", hint: notARegistry(content)}
+		return nil, &ManifestError{Reason: "the manifest is not valid JSON", hint: notARegistry(content), Unparsable: true}
 	}
 	switch {
 	case doc.FSLayers != nil:
