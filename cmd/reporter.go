@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -91,23 +92,31 @@ func (p *progress) Waits(adm *admission.Admitted, waits bool) {
 }
 
 func (p *progress) Decided(adm *admission.Admitted, decision string) {
-	p.console.debug(subjectOf(adm.Object), decision)
+	p.console.debug(subjectOf(adm.Object), adm.Object.ConcealText(decision))
 }
 
-// tracing reports every request with -v.
-func (a *app) tracing(ctx context.Context) context.Context {
+// tracing reports every request with -v. A request may be made for several objects: what came from Secrets into any of
+// them is concealed.
+func (a *app) tracing(ctx context.Context, objects []*manifest.Object) context.Context {
 	if a.console.verbosity < 1 {
 		return ctx
+	}
+	tainted := slices.DeleteFunc(slices.Clone(objects), func(obj *manifest.Object) bool { return !obj.Tainted() })
+	concealed := func(text string) string {
+		for _, obj := range tainted {
+			text = obj.ConcealText(text)
+		}
+		return text
 	}
 	return reconcile.WithRequests(ctx, func() func(reconcile.Request) {
 		began := a.now()
 		return func(r reconcile.Request) {
-			took := a.now().Sub(began).Round(time.Millisecond)
+			took, address := a.now().Sub(began).Round(time.Millisecond), concealed(r.URL)
 			if r.Status == 0 {
-				a.console.debug(subject{}, fmt.Sprintf("%s %s: no answer after %s", r.Method, r.URL, took))
+				a.console.debug(subject{}, fmt.Sprintf("%s %s: no answer after %s", r.Method, address, took))
 				return
 			}
-			a.console.debug(subject{}, fmt.Sprintf("%s %s: %d, %d bytes in %s", r.Method, r.URL, r.Status, r.Bytes, took))
+			a.console.debug(subject{}, fmt.Sprintf("%s %s: %d, %d bytes in %s", r.Method, address, r.Status, r.Bytes, took))
 		}
 	})
 }

@@ -188,7 +188,7 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o recon
 	for obj := range in.reported {
 		progress.blocked.fail(subjectOf(obj), false)
 	}
-	results, err := r.Run(a.tracing(a.waitsForStore(ctx)), targets, progress)
+	results, err := r.Run(a.tracing(a.waitsForStore(ctx), in.inventory.Objects()), targets, progress)
 	progress.reportBlocked()
 	return results, err
 }
