@@ -1,0 +1,300 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	git "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// maxTop bounds how far up the top of a working tree is looked for.
+const maxTop = 100
+
+// Top is the top of the working tree that a file or directory is in, with no links in its name. It is false for what Git
+// does not know.
+func Top(name string) (string, bool) {
+	at := realPath(name)
+	for range maxTop {
+		if _, err := os.Lstat(filepath.Join(at, gitDirName)); err == nil {
+			return at, true
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			break
+		}
+		at = parent
+	}
+	return "", false
+}
+
+// RevisionError is a revision that cannot be read from a working tree's repository.
+type RevisionError struct {
+	Revision string
+	Err      error
+	hint     string
+}
+
+func (e *RevisionError) Error() string { return fmt.Sprintf("revision %q: %v", e.Revision, e.Err) }
+
+func (e *RevisionError) Unwrap() error { return e.Err }
+
+// Hint says how to get at the revision.
+func (e *RevisionError) Hint() string { return e.hint }
+
+var (
+	errNoRevision  = errors.New("the repository has no such revision")
+	errNotInClone  = errors.New("the clone does not hold it")
+	errNoFileThere = errors.New("the clone does not hold its files")
+)
+
+// HasRevision reports whether the repository of a working tree has a revision that can be read.
+func HasRevision(top, revision string) bool {
+	repo, err := openRepository(top)
+	if err != nil {
+		return false
+	}
+	_, err = repo.ResolveRevision(plumbing.Revision(revision))
+	return err == nil
+}
+
+// OpenRevision writes what the repository of a working tree held at a revision into a temporary directory below parent.
+// The directory counts as a working tree of that repository. Links that lead out of it are left out; submodules are empty
+// directories. An error about the revision is a [*RevisionError].
+func OpenRevision(ctx context.Context, top, revision, parent string) (*fetch.Tree, error) {
+	commit, err := findRevision(top, revision)
+	if err != nil {
+		return nil, err
+	}
+	t, err := fetch.NewTree(parent)
+	if err != nil {
+		return nil, err
+	}
+	limits := fetch.TreeLimits(tree.Limits{})
+	w := &revisionWriter{ctx: ctx, to: t.Root, limits: &worktreeLimits{limits, limits.Entries, limits.Total}}
+	err = w.commit(commit)
+	if err == nil {
+		err = linkGitDir(t.Root, top)
+	}
+	if err != nil {
+		return nil, errors.Join(revisionError(top, revision, err), t.Close())
+	}
+	t.Files, t.Revision, t.Time = w.count, "sha1:"+commit.Hash.String(), commit.Committer.When
+	return t, nil
+}
+
+func findRevision(top, revision string) (*object.Commit, error) {
+	repo, err := openRepository(top)
+	if err != nil {
+		return nil, &RevisionError{Revision: revision, Err: err}
+	}
+	hash, err := repo.ResolveRevision(plumbing.Revision(revision))
+	if err != nil {
+		return nil, missingRevision(repo, top, revision, err)
+	}
+	commit, err := repo.CommitObject(*hash)
+	if err != nil {
+		return nil, missingRevision(repo, top, revision, err)
+	}
+	return commit, nil
+}
+
+// missingRevision says why there is no such revision: a clone may be shallow, or know a branch of its remote only.
+func missingRevision(repo *git.Repository, top, revision string, err error) error {
+	e := &RevisionError{Revision: revision, Err: errNoRevision}
+	// A commit that has no parent to go back to is an io.EOF.
+	if !errors.Is(err, plumbing.ErrReferenceNotFound) && !errors.Is(err, plumbing.ErrObjectNotFound) && !errors.Is(err, io.EOF) {
+		e.Err = fmt.Errorf("%w: %w", errNoRevision, err)
+	}
+	if _, found := repo.ResolveRevision(plumbing.Revision("origin/" + revision)); found == nil {
+		e.hint = "the clone has it as origin/" + revision
+		return e
+	}
+	if shallow(top) {
+		e.Err, e.hint = errNotInClone, unshallow
+		return e
+	}
+	e.hint = "name a branch, a tag or a commit of the repository, as origin/main or HEAD~1"
+	return e
+}
+
+const unshallow = "the clone is shallow: 'git fetch --unshallow' completes it, and so does 'fetch-depth: 0' of actions/checkout"
+
+// revisionError says of an object that is missing why that may be.
+func revisionError(top, revision string, err error) error {
+	if !errors.Is(err, plumbing.ErrObjectNotFound) {
+		return &RevisionError{Revision: revision, Err: err}
+	}
+	e := &RevisionError{Revision: revision, Err: errNoFileThere, hint: "the clone is a partial one: 'git checkout' of the revision fetches what is missing"}
+	if shallow(top) {
+		e.hint = unshallow
+	}
+	return e
+}
+
+func shallow(top string) bool {
+	dir, err := gitDir(top)
+	if err != nil {
+		return false
+	}
+	if common, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil && len(common) < maxGitPath {
+		if at := strings.TrimSpace(string(common)); filepath.IsAbs(at) {
+			dir = at
+		} else {
+			dir = filepath.Join(dir, at)
+		}
+	}
+	info, err := os.Stat(filepath.Join(dir, "shallow"))
+	return err == nil && info.Size() > 0
+}
+
+// maxGitPath is longer than any path.
+const maxGitPath = 64 << 10
+
+// gitDir is the directory that Git keeps of a working tree.
+func gitDir(top string) (string, error) {
+	at := filepath.Join(top, gitDirName)
+	info, err := os.Stat(at)
+	if err != nil || info.IsDir() {
+		return at, err
+	}
+	if info.Size() > maxGitPath {
+		return "", errors.New("the file .git is too large")
+	}
+	text, err := os.ReadFile(at)
+	if err != nil {
+		return "", err
+	}
+	dir := strings.TrimSpace(strings.TrimPrefix(string(text), "gitdir:"))
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(top, dir)
+	}
+	return dir, nil
+}
+
+// linkGitDir makes the directory a working tree of the repository: what asks where it comes from gets the same answer
+// as in the one that is checked out.
+func linkGitDir(root *os.Root, top string) error {
+	dir, err := gitDir(top)
+	if err != nil {
+		return err
+	}
+	return root.WriteFile(gitDirName, []byte("gitdir: "+dir+"\n"), 0o600)
+}
+
+// revisionWriter writes the files of a commit into a root, which nothing gets out of.
+type revisionWriter struct {
+	ctx    context.Context
+	to     *os.Root
+	limits *worktreeLimits
+	count  int
+}
+
+func (w *revisionWriter) commit(c *object.Commit) error {
+	t, err := c.Tree()
+	if err != nil {
+		return err
+	}
+	return w.tree(t, "", 0)
+}
+
+func (w *revisionWriter) tree(t *object.Tree, dir string, depth int) error {
+	if depth > maxDepth {
+		return &limitError{what: "depth of directories", limit: maxDepth}
+	}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		if w.ctx.Err() != nil {
+			return fetch.EndOf(w.ctx)
+		}
+		if err := checkEntryName(e.Name); err != nil {
+			return err
+		}
+		if err := w.entry(t, e, path.Join(dir, e.Name), depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *revisionWriter) entry(t *object.Tree, e *object.TreeEntry, name string, depth int) error {
+	switch e.Mode {
+	case filemode.Dir:
+		if err := w.limits.spend(name, 0); err != nil {
+			return err
+		}
+		if err := w.to.MkdirAll(name, 0o700); err != nil {
+			return err
+		}
+		below, err := t.Tree(e.Name)
+		if errors.Is(err, object.ErrDirectoryNotFound) {
+			err = plumbing.ErrObjectNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return w.tree(below, name, depth+1)
+	case filemode.Submodule:
+		return w.to.MkdirAll(name, 0o700)
+	}
+	f, err := t.TreeEntryFile(e)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := w.limits.spend(name, f.Size); err != nil {
+		return err
+	}
+	if e.Mode == filemode.Symlink {
+		return w.link(f, name)
+	}
+	return w.file(f, name, e.Mode == filemode.Executable)
+}
+
+func (w *revisionWriter) file(f *object.File, name string, executable bool) error {
+	from, err := f.Reader()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer func() { _ = from.Close() }()
+	mode := os.FileMode(0o600)
+	if executable {
+		mode = 0o700
+	}
+	to, err := w.to.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, io.LimitReader(from, f.Size))
+	w.count++
+	return errors.Join(err, to.Close())
+}
+
+// link makes a link that stays inside. Where the system takes none it is left out.
+func (w *revisionWriter) link(f *object.File, name string) error {
+	if f.Size > maxGitPath {
+		return nil
+	}
+	target, err := f.Contents()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
+		return nil
+	}
+	if err := w.to.Symlink(filepath.FromSlash(target), name); errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
