@@ -39,6 +39,13 @@ func (o *Origins) Secret() bool {
 	return false
 }
 
+// OfSecret reports whether the value at a path may come from a Secret: it does, or it was put together out of several
+// sources one of which is a Secret.
+func (o *Origins) OfSecret(value any, path ...any) bool {
+	reference, found := o.Of(value, path...)
+	return !found && o.Secret() || reference != nil && reference.Kind == kindSecret
+}
+
 func at(v any, path []any) (any, bool) {
 	for _, step := range path {
 		switch step := step.(type) {

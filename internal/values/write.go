@@ -18,6 +18,8 @@ type WriteOptions struct {
 	// Inline are the inline values as they may be shown. Where they differ from those that were composed they are
 	// written in their place.
 	Inline map[string]any
+	// Hide is what stands for a value of a Secret; nil is Hidden for all.
+	Hide func(path []any) string
 }
 
 // Hidden stands for a value of a Secret.
@@ -74,12 +76,19 @@ func (w *writer) shown(value any, path []any, reference *Reference, found bool) 
 	case !found && !w.origins.Secret(), found && reference != nil && reference.Kind != kindSecret:
 		return value
 	case !found, reference != nil:
-		return Hidden
+		return w.hidden(path)
 	}
 	if inline, ok := at(w.options.Inline, path); ok {
 		return inline
 	}
-	return Hidden
+	return w.hidden(path)
+}
+
+func (w *writer) hidden(path []any) string {
+	if w.options.Hide == nil {
+		return Hidden
+	}
+	return w.options.Hide(path)
 }
 
 func (w *writer) mapping(m map[string]any, path []any) (*yaml.Node, error) {
