@@ -19,6 +19,7 @@ const module = "github.com/helmsrc/helmsrc/"
 var imports = map[string][]string{
 	"internal/conceal":  {},
 	"internal/heap":     {},
+	"internal/plan":     {},
 	"internal/file":     {},
 	"internal/sops":     {},
 	"internal/resolve":  {"internal/finding"},
@@ -32,7 +33,7 @@ var imports = map[string][]string{
 	"internal/finding":   {},
 	"internal/chart":     {"internal/finding", "internal/tree"},
 	"internal/index":     {"internal/resolve"},
-	"internal/report":    {"internal/finding", "internal/manifest"},
+	"internal/report":    {"internal/finding", "internal/manifest", "internal/plan"},
 	"internal/store":     {"internal/digest"},
 	"internal/render":    {"internal/conceal", "internal/file", "internal/finding", "internal/manifest", "internal/sops", "internal/tree"},
 	"internal/tree":      {"internal/digest"},
@@ -61,7 +62,7 @@ var imports = map[string][]string{
 		"internal/values", "internal/verify",
 	},
 	"cmd": {
-		"internal/admission", "internal/conceal", "internal/file", "internal/finding", "internal/heap", "internal/inventory", "internal/manifest", "internal/reconcile",
+		"internal/admission", "internal/conceal", "internal/fetch/git", "internal/file", "internal/finding", "internal/heap", "internal/inventory", "internal/manifest", "internal/plan", "internal/reconcile",
 		"internal/render", "internal/report", "internal/resolve", "internal/status", "internal/store", "internal/values",
 	},
 	"": {"cmd"},

@@ -70,8 +70,8 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 }
 
 // readClusters reads the manifests, and makes an input of each cluster that they hold.
-func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string) ([]*input, error) {
-	r, err := a.read(ctx, o, args, "", false)
+func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string, artifactsDir string) ([]*input, error) {
+	r, err := a.read(ctx, o, args, artifactsDir, false)
 	if err != nil {
 		return nil, err
 	}

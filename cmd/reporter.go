@@ -34,6 +34,7 @@ type progress struct {
 	now      func() time.Time
 	describe func(*reconcile.Result) string
 	ignores  *finding.Ignores // comments about warnings; guarded by mu
+	foresees bool             // successes are what the command prints anyway
 
 	mu       sync.Mutex
 	waiting  map[*manifest.Object]int // position of the objects that are not printed yet
@@ -47,7 +48,7 @@ type progress struct {
 func newProgress(a *app, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
 	c := a.console
 	p := &progress{
-		console: c, now: a.now, describe: a.describe, ignores: ignores, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
+		console: c, now: a.now, describe: a.describe, ignores: ignores, foresees: a.command == "plan", started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
 		waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{},
 	}
 	for i, t := range targets {
@@ -158,6 +159,10 @@ func (p *progress) print(r *reconcile.Result) {
 	}
 	switch r.State {
 	case reconcile.Ready, reconcile.Waiting, reconcile.Resolved:
+		if p.foresees {
+			p.console.debug(s, p.describe(r))
+			return
+		}
 		p.console.info(s, p.describe(r))
 	case reconcile.Static:
 		p.console.debug(s, "has no status by design")

@@ -11,6 +11,7 @@ import (
 
 	godigest "github.com/opencontainers/go-digest"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -168,6 +169,10 @@ func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconci
 }
 
 func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o reconcile.Options) ([]*reconcile.Result, error) {
+	return a.reconcileTargets(ctx, in, func() []*admission.Admitted { return a.targets(in) }, st, o)
+}
+
+func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*admission.Admitted, st *store.Store, o reconcile.Options) ([]*reconcile.Result, error) {
 	dial, getenv := a.env.Dial, a.env.Getenv
 	if o.Reach == reconcile.ReachNowhere {
 		dial, getenv = reconcile.PublicDial(dial, getenv), withoutPrivateProxies(getenv)
@@ -182,7 +187,7 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o recon
 	}()
 	stop := a.console.startProgress()
 	defer stop()
-	targets := a.targets(in)
+	targets := choose()
 	progress := newProgress(a, &in.ignores, targets)
 	a.took = progress.took
 	for obj := range in.reported {

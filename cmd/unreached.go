@@ -9,7 +9,7 @@ import (
 // listUnreached prints the files that nothing applies.
 func (a *app) listUnreached(ctx context.Context, o *inputOptions, args []string) (int, error) {
 	o.validating = true
-	inputs, err := a.readClusters(ctx, o, args)
+	inputs, err := a.readClusters(ctx, o, args, "")
 	if err != nil {
 		return exitUsage, err
 	}

@@ -70,7 +70,7 @@ are arguments need not hold anything of Flux.`,
 
 func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, strict bool, args []string) (int, error) {
 	o.validating = true
-	inputs, err := a.readClusters(ctx, o, args)
+	inputs, err := a.readClusters(ctx, o, args, "")
 	if err != nil {
 		return exitUsage, err
 	}

@@ -24,6 +24,7 @@ type (
 		Findings []jsonFinding `json:"findings"`
 		Omitted  int           `json:"omittedFindings,omitempty"`
 		Objects  []jsonObject  `json:"objects"`
+		Plan     *jsonPlan     `json:"plan,omitempty"`
 	}
 	jsonSummary struct {
 		Ready    int `json:"ready"`
@@ -88,6 +89,7 @@ func writeJSON(w io.Writer, run *Run) error {
 		Findings: []jsonFinding{},
 		Omitted:  run.omitted,
 		Objects:  []jsonObject{},
+		Plan:     newJSONPlan(run.Plan),
 	}
 	all := slices.Concat(run.Findings, run.Silenced)
 	prints := fingerprints(all)

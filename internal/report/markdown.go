@@ -23,6 +23,11 @@ const reserve = 200
 func markdown(run *Run, most int) string {
 	p := &page{most: most - reserve}
 	n := counts(run.Findings)
+	if run.Plan != nil {
+		addPlan(p, run.Plan)
+		p.findings(run)
+		return p.whole(most)
+	}
 	p.add(fmt.Sprintf("## helmsrc %s\n\n", escapeMarkdown(run.Command)))
 	objects := fmt.Sprintf("%d ready, ", run.Ready)
 	if run.Resolved > 0 {
@@ -40,12 +45,8 @@ func markdown(run *Run, most int) string {
 		findings += fmt.Sprintf(", %d silenced", run.silenced)
 	}
 	p.add(fmt.Sprintf("%s; %s; %.1fs\n", objects, findings, run.Duration.Seconds()))
+	p.findings(run)
 	var rows []string
-	for i := range run.Findings {
-		rows = append(rows, findingRow(&run.Findings[i]))
-	}
-	p.table("Findings", "| | Code | Where | What |\n|---|---|---|---|\n", rows, run.omitted)
-	rows = nil
 	for i, o := range run.Objects {
 		if o.State == StateReady && o.Version+o.Message == "" {
 			continue // valid, and nothing else to say
@@ -53,6 +54,19 @@ func markdown(run *Run, most int) string {
 		rows = append(rows, objectRow(&run.Objects[i]))
 	}
 	p.table("Objects", "| | Object | Version | Message |\n|---|---|---|---|\n", rows, 0)
+	return p.whole(most)
+}
+
+func (p *page) findings(run *Run) {
+	var rows []string
+	for i := range run.Findings {
+		rows = append(rows, findingRow(&run.Findings[i]))
+	}
+	p.table("Findings", "| | Code | Where | What |\n|---|---|---|---|\n", rows, run.omitted)
+}
+
+// whole is the page, "" if it did not fit.
+func (p *page) whole(most int) string {
 	text := p.text.String()
 	if len(text) > most {
 		return ""

@@ -15,6 +15,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
 // Run is what there is to report about a run. Files are relative to the root of the repository, with forward slashes;
@@ -29,7 +30,8 @@ type Run struct {
 	Objects                []Object
 	Ready, Failed, Skipped int
 	Resolved, Verified     int
-	Broken                 bool // it ended before it began
+	Broken                 bool       // it ended before it began
+	Plan                   *plan.Plan // nil unless the run made one
 
 	omitted  int // findings that were too many
 	silenced int // findings, listed or not

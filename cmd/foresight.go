@@ -1,0 +1,257 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// foresight is what plan works on: two sides, of which the older may be what was recorded.
+type foresight struct {
+	app           *app
+	o             *planOptions
+	against       string
+	before, after *planSide
+	matched       []plan.Pair
+	base          *base
+	temp          store.Scratch
+	baseCode      int
+}
+
+func (f *foresight) close() {
+	if f == nil {
+		return
+	}
+	for _, s := range []*planSide{f.before, f.after} {
+		if s != nil {
+			s.close()
+		}
+	}
+	if f.base != nil {
+		f.base.close()
+	}
+	if err := f.temp.Close(); err != nil {
+		f.app.console.debug(subject{}, err.Error())
+	}
+}
+
+// foresee reads both sides, and finds out about the charts that may differ.
+func (a *app) foresee(ctx context.Context, o *planOptions, args []string) (*foresight, error) {
+	f := &foresight{app: a, o: o}
+	given, err := splitArguments(args, len(o.pass.input.files) == 0)
+	if err != nil {
+		return f, err
+	}
+	o.pass.input.render.sources = o.pass.fetch.sources
+	inputs, err := a.readClusters(ctx, &o.pass.input, args, o.pass.store.dir)
+	if err != nil {
+		return f, usageOr(err)
+	}
+	if f.after, err = a.newSide(o, inputs, nil); err != nil {
+		return f, err
+	}
+	if o.against == "" {
+		err = f.recorded(ctx)
+	} else {
+		err = f.compared(ctx, given)
+	}
+	return f, err
+}
+
+// usageOr makes wrong usage of an error that says no code.
+func usageOr(err error) error {
+	if codeOfFailure(err) == exitFailed {
+		return &usageError{err: err}
+	}
+	return err
+}
+
+// compared compares the input with earlier manifests.
+func (f *foresight) compared(ctx context.Context, given arguments) error {
+	a, o := f.app, f.o
+	b, err := a.openBase(ctx, o, given, &f.temp)
+	if err != nil {
+		return err
+	}
+	f.base, f.against = b, o.against
+	options, args, err := b.options(o, given)
+	if err != nil {
+		return err
+	}
+	var inputs []*input
+	quiet := a.apart(b, false)
+	if options != nil {
+		options.render.sources = b.sources(o.pass.fetch.sources)
+		artifacts, _ := b.place(o.pass.store.dir)
+		if inputs, err = quiet.readClusters(ctx, options, args, artifacts); err != nil {
+			return usageOr(fmt.Errorf("--against %s: %s", o.against, b.rename(err.Error())))
+		}
+	}
+	old := *o
+	old.pass.fetch.sources = b.sources(o.pass.fetch.sources)
+	if f.before, err = quiet.newSide(&old, inputs, b); err != nil {
+		return err
+	}
+	a.adopt(b, quiet)
+	if f.before.code != exitOK {
+		f.baseCode = exitUsage
+	}
+	f.before.app = a.apart(b, true)
+	f.alignClusters()
+	if err := f.checkSelected(ctx); err != nil {
+		return err
+	}
+	f.matched = plan.Match(f.before.facts(), f.after.facts())
+	differs := map[plan.ID]bool{}
+	for _, p := range f.matched {
+		if p.Differs() {
+			differs[p.After.ID] = true
+		}
+	}
+	if err := f.after.resolve(ctx, &f.temp, differs, o.diff); err != nil {
+		return err
+	}
+	return f.before.resolve(ctx, &f.temp, differs, o.diff)
+}
+
+// checkSelected wants each argument to fit an object of one of the sides, and a HelmRelease in one.
+func (f *foresight) checkSelected(ctx context.Context) error {
+	in := f.after.inputs
+	if f.before != nil {
+		in = slices.Concat(in, f.before.inputs)
+	}
+	o := &f.o.pass.input
+	if err := o.checkSelectors(ctx, f.after.inputs[0].selectors, in...); err != nil {
+		return err
+	}
+	if o.allowEmpty || len(f.after.releases) > 0 || f.before != nil && len(f.before.releases) > 0 {
+		return nil
+	}
+	if len(f.after.inputs[0].selectors) > 0 {
+		return &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", f.after.inputs[0].kinds())}
+	}
+	for _, in := range f.after.inputs {
+		if slices.ContainsFunc(in.inventory.Objects(), in.wanted) {
+			return &usageError{err: errors.New("there is no HelmRelease: " + in.kinds()), hint: "--allow-empty accepts an input without any"}
+		}
+	}
+	return o.nothingSelected(ctx, f.after.inputs[0])
+}
+
+// pairs are the releases of both sides, with the values that differ.
+func (f *foresight) pairs() []plan.Pair {
+	for i := range f.matched {
+		p := &f.matched[i]
+		if p.Before == nil || p.After == nil || p.Before.ValuesKey == p.After.ValuesKey {
+			continue
+		}
+		before, after := f.before.of(p.Before), f.after.of(p.After)
+		p.Values, p.Omitted = plan.Values(before.composed, after.composed, func(old bool, path []plan.Step) bool {
+			if old {
+				return before.secret(path)
+			}
+			return after.secret(path)
+		})
+		p.Partial = f.after.recorded && len(after.hr.Spec.ValuesFrom) > 0
+	}
+	return f.matched
+}
+
+// code is the exit code of what was found on the way, and of what is blocked.
+func (f *foresight) code(p *plan.Plan) int {
+	code := worst(f.after.code, f.baseCode)
+	for i := range p.Changes {
+		if p.Changes[i].Action == plan.Blocked {
+			code = worst(code, cmp.Or(f.after.codes[f.matched[i].After.ID], exitFailed))
+		}
+	}
+	return code
+}
+
+// objects are the HelmReleases of the input, for reports.
+func (f *foresight) objects(p *plan.Plan) []report.Object {
+	var objects []report.Object
+	for i := range p.Changes {
+		if f.matched[i].After == nil {
+			continue
+		}
+		c, r := &p.Changes[i], f.after.of(f.matched[i].After)
+		o := newReportObject(r.obj)
+		o.Message = strings.Join(c.Words(), "; ")
+		switch {
+		case c.Action == plan.Blocked:
+			o.State = report.StateFailed
+		case f.matched[i].After.Suspended:
+			o.State = report.StateSuspended
+		}
+		if c.After != nil {
+			o.Version, o.Digest = c.After.Version, c.After.Digest
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+// alignClusters gives a cluster that is the only one of its side the name that it has on the other.
+func (f *foresight) alignClusters() {
+	if len(f.before.names()) == 1 && len(f.after.names()) > 1 {
+		f.before.callAs(f.after)
+	} else if len(f.after.names()) == 1 && len(f.before.names()) > 1 {
+		f.after.callAs(f.before)
+	}
+}
+
+// secret reports whether the value at a path may come from a Secret.
+func (r *foreseen) secret(path []plan.Step) bool {
+	return r.origins != nil && r.origins.OfSecret(valueAt(r.composed, path), path...)
+}
+
+func valueAt(v any, path []plan.Step) any {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			m, _ := v.(map[string]any)
+			v = m[step]
+		case int:
+			list, _ := v.([]any)
+			if step >= len(list) {
+				return nil
+			}
+			v = list[step]
+		}
+	}
+	return v
+}
+
+// foreseen is a HelmRelease of one side.
+type foreseen struct {
+	in       *input
+	obj      *manifest.Object
+	fact     *plan.Release
+	source   string         // KIND/NAMESPACE/NAME of what the chart comes from in the end
+	made     map[string]any // the spec of its HelmChart
+	quick    bool           // its chart is known without fetching it
+	composed map[string]any
+	origins  *values.Origins
+	hr       *helmv2.HelmRelease // nil if it was rejected
+
+	st       *store.Store // of the artifact
+	artifact string
+}
+
+// target is a file of a diff.
+func (r *foreseen) fileName(name string) string {
+	return filepath.ToSlash(filepath.Join(r.fact.Namespace, r.fact.Name, name))
+}

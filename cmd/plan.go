@@ -1,0 +1,225 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+// planOptions are the flags of plan.
+type planOptions struct {
+	pass         passOptions
+	format       string
+	against      string
+	diff         bool
+	failOnChange bool
+}
+
+func newPlanCommand(a *app) *cobra.Command {
+	o := &planOptions{}
+	c := &cobra.Command{
+		GroupID: groupCharts,
+		Use:     "plan -f FILE... [[HelmRelease/][NAMESPACE/]NAME...]",
+		Short:   "Say what would happen to each HelmRelease, and why",
+		Long: `Compare the manifests with what they were, and say of each HelmRelease what
+helm-controller would do: install, upgrade, none, uninstall or blocked. It decides as
+helm-controller does: by the name and namespaces of the Helm release, the name and
+version of the chart, the digest of the composed values, post renderers and common
+metadata. Nothing is written.
+
+--against is a revision of the Git repository that the manifests are in (main,
+HEAD~1, v1.2.0: no git is needed), or a directory: a copy of the repository, in which
+the paths of -f are looked for, or else the manifests themselves. Without it they are
+compared with what the last fetch recorded in the artifacts directory.
+
+Only charts that may differ are looked for: those of a Helm repository as resolve
+does, others as fetch does. With --diff they are fetched, and unified diffs of values
+and of the files of charts are printed. Of a value of a Secret it is only said that it
+changed. What Helm has stored in a cluster is not known here: releases that failed or
+are pending, changes by hand, drift.
+
+Exit codes: 0 nothing is blocked, 1 a HelmRelease is blocked, 2 wrong usage or
+unreadable input, on either side, 3 a digest or signature check failed, 4 with
+--fail-on-change something would happen, 5 only failures that a retry may help.`,
+		Example: `  helmsrc plan -R -f clusters/production --against HEAD~1
+  helmsrc plan -f helmrelease.yaml
+  helmsrc plan -f helmrelease.yaml --against HEAD~1 --diff -o markdown`,
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.against, "against", "", "what to compare with: a Git `revision`, or a directory (default: what the last fetch recorded)")
+	fs.BoolVar(&o.diff, "diff", false, "print unified diffs of the values, and of the files of charts")
+	fs.BoolVar(&o.failOnChange, "fail-on-change", false, "exit 4 if anything would happen to a HelmRelease")
+	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown")
+	choices(fs, "output", "table", "wide", "json", "jsonl", "markdown")
+	o.pass.input.add(fs)
+	o.pass.input.addLookup(fs)
+	o.pass.report.add(fs)
+	o.pass.store.addDir(fs)
+	o.pass.store.algorithm = "sha256"
+	o.pass.fetch.add(fs)
+	o.pass.trust.add(fs)
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := oneOf("output", o.format, "table", "wide", "json", "jsonl", "markdown"); err != nil {
+			return exitUsage, err
+		}
+		if err := o.pass.fetch.check(); err != nil {
+			return exitUsage, err
+		}
+		if err := o.pass.report.check(true); err != nil {
+			return exitUsage, err
+		}
+		if err := o.pass.checkUntrusted(); err != nil {
+			return exitUsage, err
+		}
+		return a.plan(ctx, o, args)
+	})
+	return c
+}
+
+func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.pass.fetch.timeout, reconcile.Timeout("--timeout", o.pass.fetch.timeout))
+	defer cancel()
+	f, err := a.foresee(ctx, o, args)
+	defer f.close()
+	if err != nil {
+		return max(exitUsage, codeOfFailure(err)), err
+	}
+	p := &plan.Plan{Against: f.against, Changes: plan.Decide(f.pairs(), f.against)}
+	if o.diff {
+		if err := f.addDiffs(p); err != nil {
+			return exitFailed, err
+		}
+	}
+	a.concealPlan(p, f.base)
+	printed := a.printPlan(o, p)
+	code := f.code(p)
+	if o.failOnChange && p.Changed() {
+		code = worst(code, exitDrift)
+	}
+	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
+	a.console.info(subject{}, fmt.Sprintf("%s in %.1fs", p.Summary(), elapsed.Seconds()))
+	if o.pass.input.exitZero && code != exitInterrupted && code != exitUsage {
+		code = exitOK
+	}
+	run := a.newReport(f.objects(p))
+	run.Plan = p
+	code = a.report(ctx, &o.pass.report, run, planOutputs(p), code)
+	if printed != nil {
+		return code, fmt.Errorf("stdout: %w", printed)
+	}
+	return code, nil
+}
+
+// planOutputs are what a step of GitHub Actions wants to know of a plan.
+func planOutputs(p *plan.Plan) []githubOutput {
+	var outputs []githubOutput
+	for _, action := range plan.Actions() {
+		outputs = append(outputs, githubOutput{"plan-" + string(action), fmt.Sprint(p.Count(action))})
+	}
+	return outputs
+}
+
+// concealPlan takes what is not shown out of a plan: what came from Secrets, and where the files of a revision are.
+func (a *app) concealPlan(p *plan.Plan, b *base) {
+	text := func(s *string) { *s = a.console.secrets.Text(reconcile.RedactText(b.rename(*s))) }
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		shown := a.console.called(subject{"HelmRelease", c.Namespace, c.Name})
+		c.Namespace, c.Name = shown.namespace, shown.name
+		for _, s := range []*string{&c.Namespace, &c.Name, &c.Chart} {
+			text(s)
+		}
+		for _, t := range []*plan.Target{c.Release, c.Replaces} {
+			if t != nil {
+				text(&t.Name)
+				text(&t.Namespace)
+				text(&t.StorageNamespace)
+			}
+		}
+		c.Before, c.After = concealedChart(c.Before, text), concealedChart(c.After, text)
+		for j := range c.Reasons {
+			r := &c.Reasons[j]
+			text(&r.Text)
+			text(&r.Note)
+			text(&r.Before)
+			text(&r.After)
+			for k := range r.Fields {
+				text(&r.Fields[k].Path)
+			}
+		}
+		for j := range c.Diffs {
+			text(&c.Diffs[j].Text)
+		}
+	}
+}
+
+func concealedChart(c *plan.Chart, text func(*string)) *plan.Chart {
+	if c == nil {
+		return nil
+	}
+	shown := *c
+	for _, s := range []*string{&shown.Name, &shown.Version, &shown.Digest, &shown.Source} {
+		text(s)
+	}
+	return &shown
+}
+
+func (a *app) printPlan(o *planOptions, p *plan.Plan) error {
+	switch o.format {
+	case "json":
+		return report.WritePlan(a.env.Stdout, p)
+	case "jsonl":
+		return report.WritePlanLines(a.env.Stdout, p)
+	case "markdown":
+		_, err := fmt.Fprint(a.env.Stdout, report.PlanMarkdown(p))
+		return err
+	}
+	return a.tabulatePlan(p, o.format == "wide")
+}
+
+func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
+	if len(p.Changes) == 0 {
+		return nil
+	}
+	clusters := slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Cluster != "" })
+	header := []string{"NAMESPACE", "NAME", "ACTION", "CHART", "REASON"}
+	if wide {
+		header = []string{"NAMESPACE", "NAME", "ACTION", "CHART", "RELEASE", "VALUES", "FILE", "REASON"}
+	}
+	if clusters {
+		header = append([]string{"CLUSTER"}, header...)
+	}
+	var rows [][]string
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		row := []string{c.Namespace, c.Name, string(c.Action), orNone(report.PlanChart(c))}
+		if wide {
+			row = append(row, c.Release.Namespace+"/"+c.Release.Name, orNone(c.ValuesAfter), orNone(c.File))
+		}
+		row = append(row, oneLine(strings.Join(c.Words(), "; ")))
+		if clusters {
+			row = append([]string{c.Cluster}, row...)
+		}
+		rows = append(rows, row)
+	}
+	if err := status.WriteTable(a.env.Stdout, header, rows); err != nil {
+		return err
+	}
+	for i := range p.Changes {
+		for _, d := range p.Changes[i].Diffs {
+			if _, err := fmt.Fprint(a.env.Stdout, "\n", d.Text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

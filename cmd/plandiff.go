@@ -1,0 +1,107 @@
+package cmd
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// addDiffs adds the unified diffs of values and of the files of charts.
+func (f *foresight) addDiffs(p *plan.Plan) error {
+	for i := range p.Changes {
+		c, pair := &p.Changes[i], f.matched[i]
+		if pair.After == nil || c.Action == plan.Blocked {
+			continue
+		}
+		after := f.after.of(pair.After)
+		var before *foreseen
+		if pair.Before != nil {
+			before = f.before.of(pair.Before)
+		}
+		text, err := valuesDiff(before, after)
+		if err != nil {
+			return err
+		}
+		c.AddDiff("values", text)
+		if before == nil || before.artifact == "" || after.artifact == "" {
+			continue
+		}
+		if text, err = chartDiff(before, after); err != nil {
+			return err
+		}
+		c.AddDiff("chart", text)
+	}
+	return nil
+}
+
+// valuesDiff is the diff of two sets of composed values. Where that of a Secret changed, it says so and no more.
+func valuesDiff(before, after *foreseen) (string, error) {
+	if before != nil && before.fact.ValuesKey == after.fact.ValuesKey {
+		return "", nil
+	}
+	differs := func(path []any) bool {
+		if before == nil {
+			return false
+		}
+		fields, _ := plan.Values(underName(valueAt(before.composed, path)), underName(valueAt(after.composed, path)), func(bool, []plan.Step) bool { return false })
+		return len(fields) > 0
+	}
+	var old []byte
+	var err error
+	if before != nil {
+		if old, err = before.valuesText(differs, "before"); err != nil {
+			return "", err
+		}
+	}
+	now, err := after.valuesText(differs, "after")
+	if err != nil {
+		return "", err
+	}
+	return plan.Files(map[string][]byte{after.fileName("values.yaml"): old}, map[string][]byte{after.fileName("values.yaml"): now}), nil
+}
+
+func underName(v any) map[string]any { return map[string]any{"": v} }
+
+// valuesText are composed values as they may be shown; those of Secrets that differ are called by their side.
+func (r *foreseen) valuesText(differs func(path []any) bool, side string) ([]byte, error) {
+	if len(r.composed) == 0 {
+		return nil, nil
+	}
+	origins := r.origins
+	if origins == nil {
+		origins = &values.Origins{}
+	}
+	var text bytes.Buffer
+	w := values.WriteOptions{
+		Inline: inlineShown(r.obj),
+		Hide: func(path []any) string {
+			if differs(path) {
+				return values.Hidden + " " + side
+			}
+			return values.Hidden
+		},
+	}
+	if err := origins.Write(&text, r.composed, w); err != nil {
+		return nil, fmt.Errorf("cannot print the values of %s: %w", r.obj, err)
+	}
+	return text.Bytes(), nil
+}
+
+// chartDiff is the diff of the files of two charts.
+func chartDiff(before, after *foreseen) (string, error) {
+	files := [2]map[string][]byte{}
+	for i, r := range []*foreseen{before, after} {
+		read, err := reconcile.ChartFiles(r.st, r.artifact)
+		if err != nil {
+			return "", err
+		}
+		files[i] = map[string][]byte{}
+		for name, data := range read {
+			files[i][after.fileName("chart/"+name)] = data
+		}
+	}
+	return plan.Files(files[0], files[1]), nil
+}

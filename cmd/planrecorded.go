@@ -1,0 +1,174 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// recorded compares the input with what the last fetch recorded in the artifacts directory. Of values that has the digest,
+// and what stands in spec.values.
+func (f *foresight) recorded(ctx context.Context) error {
+	a, o := f.app, f.o
+	f.against = "the last fetch"
+	if n := len(f.after.inputs); n > 1 {
+		return &usageError{
+			err:  fmt.Errorf("the manifests are of %d clusters, and an artifacts directory holds one: %s", n, few(f.after.names())),
+			hint: "name the directory of one cluster with -f, or a revision with --against",
+		}
+	}
+	if err := f.checkSelected(ctx); err != nil {
+		return err
+	}
+	st, err := a.openStore(&o.pass.store)
+	if err != nil {
+		return err
+	}
+	f.before = &planSide{app: a, o: o, old: true, recorded: true, codes: map[plan.ID]int{}, stores: []*store.Store{st}}
+	results, failures := reconcile.Remembered(st, "", a.now)
+	for _, err := range failures {
+		a.reportStorage(finding.OddStorage, err)
+	}
+	if len(results) == 0 {
+		return &usageError{
+			err:  fmt.Errorf("nothing is recorded in %s", o.pass.store.dir),
+			hint: "'helmsrc fetch' records what there is; --against names a Git revision or a directory to compare with",
+		}
+	}
+	f.after.recorded = true
+	f.before.remember(f.after.inputs[0], results)
+	if err := f.resolveRecorded(ctx, st); err != nil {
+		return err
+	}
+	f.matched = plan.Match(f.before.facts(), f.after.facts())
+	return nil
+}
+
+// remember takes up the HelmReleases that are recorded.
+func (s *planSide) remember(in *input, results []*reconcile.Result) {
+	for _, result := range results {
+		obj := result.Object.Object
+		// Files are a part of what was fetched, directories all of it: only from these something can be gone.
+		there := slices.ContainsFunc(in.inventory.Objects(), func(o *manifest.Object) bool { return sameObject(o, obj) })
+		if obj.Kind != helmv2.HelmReleaseKind || !in.wanted(obj) || !there && len(in.dirs) == 0 {
+			continue
+		}
+		r := &foreseen{in: in, obj: obj, fact: &plan.Release{ID: plan.ID{Cluster: in.cluster, Namespace: obj.Namespace, Name: obj.Name}}}
+		if !r.redescribe(result.Object.Content) {
+			continue
+		}
+		if digest, ok := result.Status["lastAttemptedConfigDigest"].(string); ok {
+			r.fact.Values, r.fact.ValuesKey = digest, digest
+		}
+		if result.State == reconcile.Failed {
+			r.fact.Blocked = result.Message()
+		}
+		r.made = recordedSpec(results, r.hr)
+		if found := reconcile.RecordedChart(result, results); found != nil {
+			r.quick = r.hr.Spec.Chart != nil && r.hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
+			r.fact.Chart = s.newChart(r, found, s.stores[0])
+			r.st, r.artifact = s.stores[0], found.Artifact
+		}
+		s.releases = append(s.releases, r)
+	}
+}
+
+// redescribe takes up what an object says that is shown, and its values. It is false for one that is no HelmRelease.
+func (r *foreseen) redescribe(content map[string]any) bool {
+	text, err := json.Marshal(content)
+	hr := &helmv2.HelmRelease{}
+	if err == nil {
+		err = json.Unmarshal(text, hr)
+	}
+	if err != nil {
+		return false
+	}
+	hr.Namespace, hr.Name = r.obj.Namespace, r.obj.Name
+	r.hr = hr
+	r.describe(&admission.Admitted{Content: content})
+	spec, _ := content["spec"].(map[string]any)
+	r.composed, _ = spec["values"].(map[string]any)
+	r.origins = nil
+	return true
+}
+
+// recordedSpec is the spec of the HelmChart that was recorded with a HelmRelease.
+func recordedSpec(results []*reconcile.Result, hr *helmv2.HelmRelease) map[string]any {
+	namespace, name := "", ""
+	switch {
+	case hr.Spec.Chart != nil:
+		namespace, name = hr.Spec.Chart.GetNamespace(hr.Namespace), hr.GetHelmChartName()
+	case hr.Spec.ChartRef != nil && hr.Spec.ChartRef.Kind == "HelmChart":
+		namespace, name = hr.Spec.ChartRef.Namespace, hr.Spec.ChartRef.Name
+		if namespace == "" {
+			namespace = hr.Namespace
+		}
+	default:
+		return nil
+	}
+	for _, r := range results {
+		if obj := r.Object.Object; obj.Kind == "HelmChart" && obj.Namespace == namespace && obj.Name == name {
+			spec, _ := r.Object.Content["spec"].(map[string]any)
+			return spec
+		}
+	}
+	return nil
+}
+
+// resolveRecorded finds out what the releases of the input resolve to. What is not stored as it is, and is known by its
+// version alone, is fetched into a directory that goes when the run ends, where that is not enough.
+func (f *foresight) resolveRecorded(ctx context.Context, st *store.Store) error {
+	s := f.after
+	if len(s.inputs) == 0 {
+		return nil
+	}
+	in := s.inputs[0]
+	if err := st.Load(); err != nil {
+		return &usageError{err: err}
+	}
+	var releases []*foreseen
+	for _, r := range s.releases {
+		if r.fact.Blocked == "" && !r.fact.Suspended {
+			releases = append(releases, r)
+		}
+	}
+	if err := s.reconcile(ctx, in, releases, st, true); err != nil {
+		return err
+	}
+	whole := slices.DeleteFunc(releases, func(r *foreseen) bool {
+		return r.fact.Blocked != "" || r.artifact != "" || r.quick && !f.o.diff
+	})
+	if len(whole) > 0 {
+		if err := s.run(ctx, &f.temp, in, whole, "whole", false); err != nil {
+			return err
+		}
+	}
+	for _, r := range s.releases {
+		if r.hr == nil {
+			continue
+		}
+		adm, err := in.inventory.Admit(r.obj)
+		if err != nil {
+			return errors.New("a HelmRelease was admitted and then refused") // it is remembered
+		}
+		blocked, key := r.fact.Blocked, r.fact.Values
+		document, err := (&reconcile.Result{Object: adm}).Document()
+		if err != nil {
+			return err
+		}
+		r.redescribe(document)
+		r.fact.Blocked, r.fact.ValuesKey = blocked, key
+	}
+	return nil
+}

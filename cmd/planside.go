@@ -1,0 +1,455 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// planSide is the HelmReleases of one side: as the manifests are, or as they were.
+type planSide struct {
+	app      *app
+	o        *planOptions
+	old      bool
+	base     *base // of the old side
+	recorded bool  // the old side is what was recorded
+	inputs   []*input
+	releases []*foreseen
+	codes    map[plan.ID]int
+	code     int // of what went wrong while reading and judging
+
+	directories map[*input]map[store.Key]string
+	archives    map[*input]map[store.Key][]string
+	stores      []*store.Store
+}
+
+func (s *planSide) close() {
+	for _, st := range s.stores {
+		if err := st.Close(); err != nil {
+			s.app.console.debug(subject{}, err.Error())
+		}
+	}
+}
+
+// newSide finds the HelmReleases of one side.
+func (a *app) newSide(o *planOptions, inputs []*input, b *base) (*planSide, error) {
+	s := &planSide{app: a, o: o, old: b != nil, base: b, codes: map[plan.ID]int{}, directories: map[*input]map[store.Key]string{}, archives: map[*input]map[store.Key][]string{}}
+	for _, in := range inputs {
+		if !in.loose {
+			s.inputs = append(s.inputs, in)
+		}
+	}
+	if err := s.replaceSources(); err != nil {
+		return s, err
+	}
+	for _, in := range s.inputs {
+		for _, obj := range in.inventory.Objects() {
+			if obj.Kind == helmv2.HelmReleaseKind && in.wanted(obj) {
+				s.add(in, obj)
+			}
+		}
+		s.code = worst(s.code, in.code)
+		if !s.old {
+			a.reportNotes(in)
+		}
+	}
+	return s, nil
+}
+
+// replaceSources finds what --source and --source-dir replace in each cluster.
+func (s *planSide) replaceSources() error {
+	used := map[string]bool{}
+	var failed error
+	for _, in := range s.inputs {
+		directories := map[store.Key]string{}
+		for _, text := range s.o.pass.fetch.sources {
+			found, err := directoriesOf(in, []string{text})
+			if err != nil {
+				failed = err
+				continue
+			}
+			used[text] = true
+			maps.Copy(directories, found)
+		}
+		archives, err := s.app.standIns(in, s.o.pass.fetch.sourceDir, &s.o.pass.store, directories)
+		if err != nil && !s.old {
+			return err
+		}
+		s.directories[in], s.archives[in] = directories, archives
+	}
+	if !s.old && len(used) < len(s.o.pass.fetch.sources) {
+		return failed
+	}
+	return nil
+}
+
+// names are the clusters of the side.
+func (s *planSide) names() []string {
+	var names []string
+	for _, in := range s.inputs {
+		if !slices.Contains(names, in.cluster) {
+			names = append(names, in.cluster)
+		}
+	}
+	return names
+}
+
+// callAs gives the only cluster the name of the one that it has most HelmReleases in common with.
+func (s *planSide) callAs(other *planSide) {
+	common := map[string]int{}
+	for _, r := range other.releases {
+		for _, own := range s.releases {
+			if own.fact.Namespace == r.fact.Namespace && own.fact.Name == r.fact.Name && own.fact.File == r.fact.File {
+				common[r.fact.Cluster]++
+			}
+		}
+	}
+	name, most := "", 0
+	for _, cluster := range other.names() {
+		if common[cluster] > most {
+			name, most = cluster, common[cluster]
+		}
+	}
+	if most == 0 {
+		return
+	}
+	for _, r := range s.releases {
+		r.fact.Cluster = name
+	}
+}
+
+func (s *planSide) facts() []*plan.Release {
+	var list []*plan.Release
+	for _, r := range s.releases {
+		list = append(list, r.fact)
+	}
+	return list
+}
+
+func (s *planSide) of(fact *plan.Release) *foreseen {
+	i := slices.IndexFunc(s.releases, func(r *foreseen) bool { return r.fact == fact })
+	return s.releases[i]
+}
+
+// add takes up a HelmRelease.
+func (s *planSide) add(in *input, obj *manifest.Object) {
+	r := &foreseen{in: in, obj: obj, fact: &plan.Release{
+		ID:   plan.ID{Cluster: s.shown(in.cluster), Namespace: obj.Namespace, Name: obj.Name},
+		File: s.shown(obj.Pos.File),
+	}}
+	r.fact.Target = plan.Target{Name: obj.Name, Namespace: obj.Namespace, StorageNamespace: obj.Namespace}
+	s.releases = append(s.releases, r)
+	adm, err := in.inventory.Admit(obj)
+	if err != nil {
+		s.app.reject(in, obj, err)
+		r.fact.Blocked = "the API server would refuse it: " + obj.ConcealError(err.Error())
+		return
+	}
+	s.app.reportWarnings(in, adm)
+	r.hr = adm.Typed.(*helmv2.HelmRelease)
+	r.describe(adm)
+	r.fact.Kept = in.keeps(obj)
+	s.chartOf(r, adm)
+	s.valuesOf(r, adm)
+}
+
+// shown is a file or directory as the other side calls it.
+func (s *planSide) shown(name string) string {
+	if s.base == nil {
+		return name
+	}
+	return s.base.original(name)
+}
+
+// describe takes up what the spec says by itself.
+func (r *foreseen) describe(adm *admission.Admitted) {
+	hr, f := r.hr, r.fact
+	f.Suspended = hr.Spec.Suspend
+	f.Target.Name, f.Target.Namespace, f.Target.StorageNamespace = reconcile.ReleaseTarget(hr)
+	f.InPlace = hr.GetUpgrade().GetChartNameChangeStrategy() == helmv2.ChartNameChangeStrategyInPlaceUpdate
+	if len(hr.Spec.PostRenderers) > 0 {
+		f.PostRenderers = digestOf(hr.Spec.PostRenderers)
+	}
+	if hr.Spec.CommonMetadata != nil {
+		f.CommonMetadata = digestOf(hr.Spec.CommonMetadata)
+	}
+	spec, _ := adm.Content["spec"].(map[string]any)
+	f.Fields = otherFields(spec)
+	if at := hr.Annotations["reconcile.fluxcd.io/forceAt"]; at != "" && at == hr.Annotations["reconcile.fluxcd.io/requestedAt"] {
+		f.Forced = at
+	}
+	for _, ref := range hr.Spec.DependsOn {
+		namespace := ref.Namespace
+		if namespace == "" {
+			namespace = hr.Namespace
+		}
+		f.DependsOn = append(f.DependsOn, plan.ID{Cluster: f.Cluster, Namespace: namespace, Name: ref.Name})
+	}
+}
+
+// digestOf is helm-controller's digest of a field: of its JSON, as the encoder of Go writes it.
+func digestOf(field any) string {
+	hash := godigest.SHA256.Digester()
+	if err := json.NewEncoder(hash.Hash()).Encode(field); err != nil {
+		return "" // of what was JSON
+	}
+	return hash.Digest().String()
+}
+
+// otherFields are the fields of a spec that are not looked at by themselves.
+func otherFields(spec map[string]any) map[string]string {
+	fields := map[string]string{}
+	for name, value := range spec {
+		switch name {
+		case "chart", "chartRef", "values", "valuesFrom", "postRenderers", "commonMetadata", "releaseName", "targetNamespace", "storageNamespace", "suspend":
+			continue
+		}
+		if text, err := json.Marshal(value); err == nil {
+			fields[name] = string(text)
+		}
+	}
+	return fields
+}
+
+// keeps reports whether the Kustomization that applies an object leaves in the cluster what goes from it.
+func (in *input) keeps(obj *manifest.Object) bool {
+	name, ok := strings.CutPrefix(obj.Built, "Kustomization ")
+	if !ok {
+		return false
+	}
+	for _, k := range in.rendered.Judged {
+		if k.Namespace+"/"+k.Name == name {
+			spec, _ := k.Content["spec"].(map[string]any)
+			prune, _ := spec["prune"].(bool)
+			return k.Kind == "Kustomization" && spec != nil && !prune
+		}
+	}
+	return false
+}
+
+// chartOf takes up everything that a chart depends on.
+func (s *planSide) chartOf(r *foreseen, adm *admission.Admitted) {
+	in, hr := r.in, r.hr
+	var origin []any
+	origin = append(origin, hr.Spec.ChartRef)
+	if hr.Spec.Chart != nil {
+		origin = append(origin, hr.Spec.Chart.Spec.SourceRef)
+		r.fact.Asked = strings.TrimSpace(hr.Spec.Chart.Spec.Chart + " " + hr.Spec.Chart.Spec.Version)
+		r.source = hr.Spec.Chart.Spec.SourceRef.Kind + "/" + hr.Spec.Chart.GetNamespace(hr.Namespace) + "/" + hr.Spec.Chart.Spec.SourceRef.Name
+		r.quick = hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
+	} else if ref := hr.Spec.ChartRef; ref != nil {
+		r.fact.Asked = ref.Kind + " " + ref.Name
+		namespace := ref.Namespace
+		if namespace == "" {
+			namespace = hr.Namespace
+		}
+		r.source = ref.Kind + "/" + namespace + "/" + ref.Name
+	}
+	for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
+		obj := source.Object
+		spec, _ := source.Content["spec"].(map[string]any)
+		if obj.Kind == "HelmChart" {
+			r.made = spec
+		}
+		spec = maps.Clone(spec)
+		if reconcile.MadeOf(spec) == "" {
+			delete(spec, "interval")
+		}
+		if obj.Kind != "HelmChart" {
+			delete(spec, "timeout")
+		}
+		origin = append(origin, obj.Kind, obj.Namespace, obj.Name, spec, s.directories[in][store.NewKey(obj.Kind, obj.Namespace, obj.Name)])
+	}
+	text, err := json.Marshal(origin)
+	if err != nil { // of what was JSON
+		text = []byte(err.Error())
+	}
+	r.fact.Origin = string(text)
+}
+
+// valuesOf composes the values.
+func (s *planSide) valuesOf(r *foreseen, adm *admission.Admitted) {
+	composed, origins, found := reconcile.Values(r.in.inventory, adm)
+	var absent []string
+	for _, f := range found {
+		if f.Severity == finding.Error {
+			s.app.console.report(f)
+			r.fact.Blocked = f.Message
+			continue
+		}
+		absent = append(absent, f.Message)
+	}
+	if r.fact.Blocked != "" {
+		return
+	}
+	digest, err := values.Digest(composed)
+	if err != nil {
+		r.fact.Blocked = err.Error()
+		return
+	}
+	r.composed, r.origins = composed, origins
+	r.fact.ValuesKey = digest.String() + strings.Join(absent, "\n")
+	if len(absent) == 0 {
+		r.fact.Values = digest.String()
+	}
+	for _, text := range absent {
+		r.fact.Assumed = append(r.fact.Assumed, text+": what it holds is taken as unchanged")
+	}
+}
+
+// resolve finds out about the charts of the HelmReleases that may differ: those of Helm repositories by their index, all
+// others, and with files all of them, by fetching them into a directory that goes when the run ends.
+func (s *planSide) resolve(ctx context.Context, temp *store.Scratch, wanted map[plan.ID]bool, files bool) error {
+	for i, in := range s.inputs {
+		var quick, whole []*foreseen
+		for _, r := range s.releases {
+			switch {
+			case r.in != in || !wanted[r.fact.ID] || r.fact.Blocked != "" || r.fact.Suspended:
+			case r.quick && !files:
+				quick = append(quick, r)
+			default:
+				whole = append(whole, r)
+			}
+		}
+		for _, group := range []struct {
+			releases []*foreseen
+			name     string
+		}{{quick, "quick"}, {whole, "whole"}} {
+			if len(group.releases) == 0 {
+				continue
+			}
+			if err := s.run(ctx, temp, in, group.releases, strconv.Itoa(i)+group.name, group.name == "quick"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// run reconciles HelmReleases with all that they need.
+func (s *planSide) run(ctx context.Context, temp *store.Scratch, in *input, releases []*foreseen, name string, quick bool) error {
+	dir, err := temp.Dir()
+	if err != nil {
+		return err
+	}
+	if s.old {
+		name += "-before"
+	}
+	st, err := store.Open(filepath.Join(dir, name), store.Options{
+		Algorithm: godigest.SHA256, RetentionRecords: 2, Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: s.app.now,
+	})
+	if err != nil {
+		return err
+	}
+	s.stores = append(s.stores, st)
+	return s.reconcile(ctx, in, releases, st, quick)
+}
+
+func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foreseen, st *store.Store, quick bool) error {
+	pass := s.o.pass
+	pass.resolveOnly = quick
+	options := pass.reconcileOptions(s.directories[in])
+	options.Archives = s.archives[in]
+	if err := pass.trust.apply(ctx, &options, s.app.env.Getenv); err != nil {
+		return err
+	}
+	results, err := s.app.reconcileTargets(ctx, in, func() []*admission.Admitted { return targetsOf(in, releases) }, st, options)
+	if err != nil {
+		return fmt.Errorf("cannot write to the temporary directory: %w", err)
+	}
+	for _, r := range releases {
+		i := slices.IndexFunc(results, func(result *reconcile.Result) bool { return result.Object.Object == r.obj })
+		s.take(r, results[i], results, st)
+	}
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), errInterrupted) {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// targetsOf are HelmReleases with what they come from, each once.
+func targetsOf(in *input, releases []*foreseen) []*admission.Admitted {
+	var targets []*admission.Admitted
+	chosen := map[*manifest.Object]bool{}
+	add := func(adm *admission.Admitted) {
+		if !chosen[adm.Object] {
+			chosen[adm.Object] = true
+			targets = append(targets, adm)
+		}
+	}
+	for _, r := range releases {
+		adm, err := in.inventory.Admit(r.obj)
+		if err != nil {
+			continue // it is blocked
+		}
+		for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
+			add(source)
+		}
+		add(adm)
+	}
+	return targets
+}
+
+// take takes up what a run found out about a HelmRelease.
+func (s *planSide) take(r *foreseen, result *reconcile.Result, results []*reconcile.Result, st *store.Store) {
+	if code := codeOf(result); code != exitOK {
+		s.codes[r.fact.ID] = code
+		r.fact.Blocked = result.Message()
+		return
+	}
+	found := reconcile.PlannedChart(result, results)
+	if found == nil {
+		return
+	}
+	r.fact.Chart = s.newChart(r, found, st)
+	// What an earlier run stored may be another archive of the same version than the one that is published now.
+	stale := s.recorded && r.quick && r.fact.Chart.Made == "" && found.Digest != found.Stored
+	if found.Artifact != "" && !stale {
+		r.st, r.artifact = st, found.Artifact
+	}
+}
+
+func (s *planSide) newChart(r *foreseen, found *reconcile.Planned, st *store.Store) *plan.Chart {
+	c := &plan.Chart{
+		Name: found.Name, Version: found.Version, Digest: found.Digest, Moving: found.Moving,
+		Source: r.source, Made: reconcile.MadeOf(r.made),
+	}
+	if !r.quick && !found.Moving && found.Artifact != "" { // an archive that was made here has times in it
+		c.Digest = contentDigest(st, found.Artifact)
+	}
+	if s.recorded && c.Made != "" { // of one that was made here, the digest of what was published is not recorded
+		c.Digest = ""
+	}
+	return c
+}
+
+// contentDigest is equal for charts whose files are. It is "" for one that cannot be read.
+func contentDigest(st *store.Store, artifact string) string {
+	files, err := reconcile.ChartFiles(st, artifact)
+	if err != nil {
+		return ""
+	}
+	hash := godigest.SHA256.Digester()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(hash.Hash(), "%q %d\n%s", name, len(files[name]), files[name])
+	}
+	return hash.Digest().String()
+}

@@ -1,0 +1,624 @@
+// Package plan says what helm-controller would do with each HelmRelease when manifests change: by the rows of its own
+// decision that need no cluster. It reads nothing and prints no value.
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Action is what would happen to a release.
+type Action string
+
+// The actions.
+const (
+	Install   Action = "install"
+	Upgrade   Action = "upgrade"
+	None      Action = "none"
+	Uninstall Action = "uninstall"
+	// Blocked releases have something wrong that helm-controller would wait for.
+	Blocked Action = "blocked"
+)
+
+// Actions lists the actions in the order in which they are counted.
+func Actions() []Action { return []Action{Install, Upgrade, None, Uninstall, Blocked} }
+
+// ID names a HelmRelease. Cluster is empty where there is only one.
+type ID struct {
+	Cluster   string `json:"cluster,omitempty"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func (id ID) String() string { return id.Namespace + "/" + id.Name }
+
+// Release is what decides about a HelmRelease, as the manifests of one side say it.
+type Release struct {
+	ID
+	// File is where it stands, "" if that is not known.
+	File      string
+	Suspended bool
+	// Blocked says what helm-controller would wait for, "" for nothing.
+	Blocked string
+	// Target is the Helm release.
+	Target Target
+	// InPlace is upgrade.chartNameChangeStrategy: InPlaceUpdate.
+	InPlace bool
+	// Origin is equal for releases that take the same chart, whatever that is: then neither has a Chart.
+	Origin string
+	Chart  *Chart
+	// Asked is the chart and the version that the manifest asks for.
+	Asked string
+	// Values is the digest of the composed values, "" if it cannot be known. ValuesKey is equal for releases whose values
+	// are equal as far as they are known.
+	Values, ValuesKey string
+	// PostRenderers and CommonMetadata are digests of these fields, "" without them.
+	PostRenderers, CommonMetadata string
+	// Fields are the other fields of the spec, as JSON.
+	Fields map[string]string
+	// Forced is the value of reconcile.fluxcd.io/forceAt where requestedAt has the same.
+	Forced string
+	// Assumed says what is not known and taken as unchanged.
+	Assumed []string
+	// DependsOn are releases that have to be ready first.
+	DependsOn []ID
+	// Kept is true of a release that no Kustomization removes when its manifest goes.
+	Kept bool
+}
+
+// Target names a Helm release.
+type Target struct {
+	Name             string `json:"name"`
+	Namespace        string `json:"namespace"`
+	StorageNamespace string `json:"storageNamespace"`
+}
+
+// Chart is what a release would install.
+type Chart struct {
+	Name string `json:"name"`
+	// Version is as helm-controller writes it, with what distinguishes it from the published one.
+	Version string `json:"version"`
+	// Digest is that of the archive or of the manifest in its registry, "" if it is not known.
+	Digest string `json:"digest,omitempty"`
+	// Source is what it comes from, as KIND/NAMESPACE/NAME.
+	Source string `json:"source,omitempty"`
+	// Made is equal for charts whose values files and other settings are equal: a change gives the version another
+	// suffix. It is "" for a chart that is stored as it was published.
+	Made string `json:"-"`
+	// Moving is true of a chart whose version has the digest in it.
+	Moving bool `json:"-"`
+}
+
+func (c *Chart) String() string {
+	if c == nil {
+		return ""
+	}
+	return strings.TrimSpace(c.Name + " " + c.Version)
+}
+
+// Reason is why something happens, or does not.
+type Reason struct {
+	// Code is one of the constants below.
+	Code string `json:"code"`
+	Text string `json:"text"`
+	// Note says what follows from it.
+	Note   string `json:"note,omitempty"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+	// Fields are paths of values, or fields of the spec.
+	Fields []Field `json:"fields,omitempty"`
+	// Omitted counts fields that are too many to be listed.
+	Omitted int `json:"omitted,omitempty"`
+}
+
+// Field is a field that differs.
+type Field struct {
+	Path string `json:"path"`
+	// Change is added, removed or changed.
+	Change string `json:"change"`
+	// Secret is true of what comes from a Secret.
+	Secret bool `json:"secret,omitempty"`
+}
+
+// Codes of reasons.
+const (
+	ReasonNew            = "new"
+	ReasonRemoved        = "removed"
+	ReasonTarget         = "target"
+	ReasonChartName      = "chart-name"
+	ReasonChart          = "chart"
+	ReasonChartBytes     = "chart-bytes"
+	ReasonSource         = "source"
+	ReasonValues         = "values"
+	ReasonPostRenderers  = "post-renderers"
+	ReasonCommonMetadata = "common-metadata"
+	ReasonForced         = "forced"
+	ReasonFields         = "fields"
+	ReasonSuspended      = "suspended"
+	ReasonUnchanged      = "unchanged"
+	ReasonBlocked        = "blocked"
+	ReasonBlockedBefore  = "blocked-before"
+	ReasonDependency     = "dependency"
+	ReasonTaken          = "taken"
+	ReasonAssumed        = "assumed"
+	ReasonKept           = "kept"
+)
+
+// Change is what would happen to a release, and why.
+type Change struct {
+	ID
+	File    string   `json:"file,omitempty"`
+	Action  Action   `json:"action"`
+	Reasons []Reason `json:"reasons"`
+	// Release is the Helm release that it is about; Replaces is one that is uninstalled before.
+	Release  *Target `json:"release,omitempty"`
+	Replaces *Target `json:"replaces,omitempty"`
+	// Chart is what the manifest asks for, Before and After what that is, if it was looked for.
+	Chart  string `json:"chart,omitempty"`
+	Before *Chart `json:"before,omitempty"`
+	After  *Chart `json:"after,omitempty"`
+	// ValuesBefore and ValuesAfter are digests of the composed values.
+	ValuesBefore string `json:"valuesBefore,omitempty"`
+	ValuesAfter  string `json:"valuesAfter,omitempty"`
+	// Diffs are unified diffs, if they were asked for.
+	Diffs []Diff `json:"diffs,omitempty"`
+}
+
+// Pair is a HelmRelease before and after; one of them may be nil.
+type Pair struct {
+	Before, After *Release
+	// Values are the paths of values that differ, Omitted how many of them are too many.
+	Values  []Field
+	Omitted int
+	// Partial is true if not all of the values were compared one by one.
+	Partial bool
+}
+
+// Differs reports whether the two may take different charts.
+func (p Pair) Differs() bool {
+	return p.After != nil && !p.After.Suspended && (p.Before == nil || p.Before.Origin != p.After.Origin)
+}
+
+// Match puts together what is the same HelmRelease, in the order of after and then of what is only before.
+func Match(before, after []*Release) []Pair {
+	old := map[ID]*Release{}
+	for _, r := range before {
+		old[r.ID] = r
+	}
+	var pairs []Pair
+	for _, r := range after {
+		pairs = append(pairs, Pair{Before: old[r.ID], After: r})
+		delete(old, r.ID)
+	}
+	for _, r := range before {
+		if old[r.ID] == r {
+			pairs = append(pairs, Pair{Before: r})
+		}
+	}
+	return pairs
+}
+
+// Decide says of each pair what would happen. Against names what the releases are compared with.
+func Decide(pairs []Pair, against string) []Change {
+	changes := make([]Change, len(pairs))
+	for i, p := range pairs {
+		changes[i] = decide(p, against)
+	}
+	takenOver(pairs, changes)
+	blockDependents(pairs, changes)
+	for i, p := range pairs {
+		if p.After == nil || changes[i].Action == Blocked {
+			continue
+		}
+		for _, text := range p.After.Assumed {
+			changes[i].add(Reason{Code: ReasonAssumed, Text: text})
+		}
+	}
+	return changes
+}
+
+// AddDiff adds a diff that is not empty.
+func (c *Change) AddDiff(of, text string) {
+	if text != "" {
+		c.Diffs = append(c.Diffs, Diff{Of: of, Text: text})
+	}
+}
+
+func (c *Change) add(r Reason) { c.Reasons = append(c.Reasons, r) }
+
+func decide(p Pair, against string) Change {
+	before, after := p.Before, p.After
+	switch {
+	case after == nil:
+		return removed(before, against)
+	case before == nil:
+		return added(after, against)
+	}
+	c := begun(after)
+	c.Before, c.ValuesBefore = before.Chart, before.Values
+	switch {
+	case after.Suspended:
+		c.add(Reason{Code: ReasonSuspended, Text: "suspended: nothing happens until it is resumed"})
+		return c
+	case after.Blocked != "":
+		c.Action = Blocked
+		c.add(Reason{Code: ReasonBlocked, Text: after.Blocked})
+		return c
+	}
+	c.target(before, after)
+	c.chart(before, after)
+	c.values(p)
+	if before.PostRenderers != after.PostRenderers {
+		c.upgrade(Reason{Code: ReasonPostRenderers, Text: "postrenderers digest has changed"})
+	}
+	if before.CommonMetadata != after.CommonMetadata {
+		c.upgrade(Reason{Code: ReasonCommonMetadata, Text: "common metadata digest has changed"})
+	}
+	if after.Forced != "" && after.Forced != before.Forced {
+		c.upgrade(Reason{Code: ReasonForced, Text: "forced by reconcile.fluxcd.io/forceAt"})
+	}
+	if before.Blocked != "" {
+		c.upgrade(Reason{Code: ReasonBlockedBefore, Text: "was blocked", After: before.Blocked, Note: "an install if it was never installed"})
+	}
+	c.fields(before, after)
+	if before.Suspended {
+		c.add(Reason{Code: ReasonSuspended, Text: "resumed: what is installed may be older than " + against})
+	}
+	if len(c.Reasons) == 0 {
+		c.add(Reason{Code: ReasonUnchanged, Text: "neither chart nor values nor spec changed"})
+	}
+	return c
+}
+
+// begun is the change of a release to which nothing happens so far.
+func begun(r *Release) Change {
+	target := r.Target
+	return Change{ID: r.ID, File: r.File, Action: None, Release: &target, Chart: r.Asked, After: r.Chart, ValuesAfter: r.Values}
+}
+
+func added(r *Release, against string) Change {
+	c := begun(r)
+	switch {
+	case r.Suspended:
+		c.add(Reason{Code: ReasonSuspended, Text: "suspended: it is not installed until it is resumed"})
+	case r.Blocked != "":
+		c.Action = Blocked
+		c.add(Reason{Code: ReasonBlocked, Text: r.Blocked})
+	default:
+		c.Action = Install
+		c.add(Reason{Code: ReasonNew, Text: "not in " + against})
+	}
+	return c
+}
+
+func removed(r *Release, against string) Change {
+	c := begun(r)
+	c.Before, c.After, c.ValuesBefore, c.ValuesAfter = r.Chart, nil, r.Values, ""
+	switch {
+	case r.Suspended:
+		c.add(Reason{Code: ReasonSuspended, Text: "removed while it is suspended: helm-controller leaves the release installed"})
+	case r.Kept:
+		c.add(Reason{Code: ReasonKept, Text: "removed, but its Kustomization does not prune: the HelmRelease stays in the cluster"})
+	default:
+		c.Action = Uninstall
+		c.add(Reason{Code: ReasonRemoved, Text: "only in " + against})
+	}
+	return c
+}
+
+// upgrade adds a reason for an upgrade, which is none any more where the release is replaced.
+func (c *Change) upgrade(r Reason) {
+	if c.Action == None {
+		c.Action = Upgrade
+	}
+	c.add(r)
+}
+
+// replace adds a reason to uninstall the release and to install it anew.
+func (c *Change) replace(old Target, r Reason) {
+	c.Action, c.Replaces = Install, &old
+	c.add(r)
+}
+
+// target compares where the release is: row 0 of helm-controller's decision.
+func (c *Change) target(before, after *Release) {
+	for _, f := range []struct{ what, old, now string }{
+		{"storage namespace", before.Target.StorageNamespace, after.Target.StorageNamespace},
+		{"release namespace", before.Target.Namespace, after.Target.Namespace},
+		{"release name", before.Target.Name, after.Target.Name},
+	} {
+		if f.old != f.now {
+			c.replace(before.Target, Reason{
+				Code: ReasonTarget, Before: f.old, After: f.now,
+				Text: f.what + " changed", Note: fmt.Sprintf("uninstalled as %s/%s, then installed anew", before.Target.Namespace, before.Target.Name),
+			})
+		}
+	}
+}
+
+// chart compares name and version, as rows 0 and 6 do.
+func (c *Change) chart(before, after *Release) {
+	old, now := before.Chart, after.Chart
+	if before.Suspended && before.Origin != after.Origin && now != nil {
+		c.upgrade(Reason{Code: ReasonChart, Text: "release chart changed", After: now.String()})
+		return
+	}
+	if old == nil || now == nil {
+		return
+	}
+	renamed, other := old.Name != now.Name, old.Version != now.Version || old.Made != now.Made
+	switch {
+	case renamed && !after.InPlace:
+		c.replace(before.Target, Reason{Code: ReasonChartName, Text: "chart name changed", Note: "uninstalled, then installed anew", Before: old.String(), After: now.String()})
+	case renamed, other:
+		c.upgrade(chartReason(old, now))
+	case old.Digest != "" && now.Digest != "" && old.Digest != now.Digest:
+		c.bytes(old, now)
+	}
+	if old.Source != now.Source && old.Source != "" && now.Source != "" {
+		c.add(Reason{Code: ReasonSource, Text: "source changed", Before: old.Source, After: now.Source})
+	}
+}
+
+func chartReason(old, now *Chart) Reason {
+	r := Reason{Code: ReasonChart, Text: "release chart changed", Before: old.String(), After: now.String()}
+	if r.Before == r.After { // no generation is known here, but it is another one
+		r.Note = "its version gets the generation of another HelmChart spec"
+	}
+	return r
+}
+
+// bytes is for charts of one version that are not the same.
+func (c *Change) bytes(old, now *Chart) {
+	r := Reason{Code: ReasonChartBytes, Before: old.Digest, After: now.Digest}
+	if now.Moving {
+		r.Text, r.Note = "release chart changed", "the digest in its version is another one"
+		c.upgrade(r)
+		return
+	}
+	r.Text, r.Note = "the chart changed and its version did not", "no upgrade for a HelmChart; one for an OCIRepository"
+	c.add(r)
+}
+
+// values compares the digests: row 7.
+func (c *Change) values(p Pair) {
+	if p.Before.ValuesKey == p.After.ValuesKey || p.Before.ValuesKey == "" || p.After.ValuesKey == "" {
+		return
+	}
+	r := Reason{Code: ReasonValues, Text: "release config values changed", Fields: p.Values, Omitted: p.Omitted}
+	if p.Partial {
+		r.Note = "which of those of valuesFrom is not recorded"
+	}
+	c.upgrade(r)
+}
+
+// fields names the other fields that changed. They lead to no upgrade.
+func (c *Change) fields(before, after *Release) {
+	names := map[string]bool{}
+	for _, m := range []map[string]string{before.Fields, after.Fields} {
+		for name := range m {
+			names[name] = true
+		}
+	}
+	var fields []Field
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		old, was := before.Fields[name]
+		now, is := after.Fields[name]
+		switch {
+		case !was:
+			fields = append(fields, Field{Path: "spec." + name, Change: "added"})
+		case !is:
+			fields = append(fields, Field{Path: "spec." + name, Change: "removed"})
+		case old != now:
+			fields = append(fields, Field{Path: "spec." + name, Change: "changed"})
+		}
+	}
+	if len(fields) == 0 {
+		return
+	}
+	text := "no upgrade by itself"
+	if c.Action != None {
+		text = "also changed"
+	}
+	c.add(Reason{Code: ReasonFields, Text: text, Fields: fields})
+}
+
+// takenOver says of releases that go and releases that come that they are one Helm release: a HelmRelease that was
+// renamed, or moved to another namespace.
+func takenOver(pairs []Pair, changes []Change) {
+	gone := map[clusterTarget]int{}
+	for i, p := range pairs {
+		if changes[i].Action == Uninstall {
+			gone[clusterTarget{p.Before.Cluster, p.Before.Target}] = i
+		}
+	}
+	for i, p := range pairs {
+		if p.After == nil || p.Before != nil || changes[i].Action != Install {
+			continue
+		}
+		j, ok := gone[clusterTarget{p.After.Cluster, p.After.Target}]
+		if !ok {
+			continue
+		}
+		changes[i].add(Reason{Code: ReasonTaken, Text: fmt.Sprintf(
+			"takes over the Helm release %s/%s of HelmRelease %s, whose removal uninstalls it: which comes first is not certain",
+			p.After.Target.Namespace, p.After.Target.Name, pairs[j].Before.ID)})
+		changes[j].add(Reason{Code: ReasonTaken, Text: fmt.Sprintf("HelmRelease %s takes over its Helm release", p.After.ID)})
+	}
+}
+
+type clusterTarget struct {
+	cluster string
+	target  Target
+}
+
+// blockDependents blocks what depends on a release that is blocked, or on itself: helm-controller waits for it.
+func blockDependents(pairs []Pair, changes []Change) {
+	at := map[ID]int{}
+	for i, p := range pairs {
+		if p.After != nil {
+			at[p.After.ID] = i
+		}
+	}
+	blocks := func(id ID) bool {
+		i, ok := at[id]
+		return ok && changes[i].Action == Blocked
+	}
+	waiting := cycles(pairs, at)
+	for again := true; again; {
+		again = false
+		for i, p := range pairs {
+			if p.After == nil || changes[i].Action == Blocked || p.After.Suspended {
+				continue
+			}
+			on := slices.IndexFunc(p.After.DependsOn, blocks)
+			if on < 0 && waiting[i] == nil {
+				continue
+			}
+			r := Reason{Code: ReasonDependency}
+			if waiting[i] != nil {
+				r.Text = "waits for itself: it depends on " + strings.Join(waiting[i], ", which depends on ")
+			} else {
+				r.Text = fmt.Sprintf("dependency '%s' is not ready: it is blocked", p.After.DependsOn[on])
+			}
+			changes[i].Action, changes[i].Replaces = Blocked, nil
+			changes[i].Reasons = append([]Reason{r}, changes[i].Reasons...)
+			again = true
+		}
+	}
+}
+
+// cycles finds the releases that depend on themselves, with the way back to each.
+func cycles(pairs []Pair, at map[ID]int) map[int][]string {
+	found := map[int][]string{}
+	for i, p := range pairs {
+		if p.After == nil || len(p.After.DependsOn) == 0 {
+			continue
+		}
+		if way := wayBack(pairs, at, i); way != nil {
+			found[i] = way
+		}
+	}
+	return found
+}
+
+// wayBack searches in breadth, so that the way is a shortest one.
+func wayBack(pairs []Pair, at map[ID]int, from int) []string {
+	came := map[int]int{}
+	queue := []int{from}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		for _, id := range pairs[i].After.DependsOn {
+			j, ok := at[id]
+			if !ok {
+				continue
+			}
+			if j == from {
+				way := []string{id.String()}
+				for ; i != from; i = came[i] {
+					way = append([]string{pairs[i].After.ID.String()}, way...)
+				}
+				return way
+			}
+			if _, known := came[j]; !known {
+				came[j] = i
+				queue = append(queue, j)
+			}
+		}
+	}
+	return nil
+}
+
+// Plan is what would happen to all releases.
+type Plan struct {
+	// Against is what the manifests are compared with, in words.
+	Against string
+	Changes []Change
+}
+
+// Count is how many releases an action is for.
+func (p *Plan) Count(a Action) int {
+	n := 0
+	for i := range p.Changes {
+		if p.Changes[i].Action == a {
+			n++
+		}
+	}
+	return n
+}
+
+// Summary counts the releases in words.
+func (p *Plan) Summary() string {
+	replaced := 0
+	for i := range p.Changes {
+		if p.Changes[i].Replaces != nil {
+			replaced++
+		}
+	}
+	install := fmt.Sprintf("%d to install", p.Count(Install))
+	if replaced > 0 {
+		install += fmt.Sprintf(" (%d uninstalled first)", replaced)
+	}
+	return fmt.Sprintf("%s, %d to upgrade, %d to uninstall, %d blocked, %d unchanged",
+		install, p.Count(Upgrade), p.Count(Uninstall), p.Count(Blocked), p.Count(None))
+}
+
+// Changed reports whether anything would happen, or is blocked.
+func (p *Plan) Changed() bool { return p.Count(None) < len(p.Changes) }
+
+// Words are the reasons of a change as text.
+func (c *Change) Words() []string {
+	var list []string
+	for i := range c.Reasons {
+		list = append(list, c.Reasons[i].Words())
+	}
+	return list
+}
+
+// shortened cuts a digest to as much as a version gets of it.
+func shortened(s string) string {
+	const shown = len("sha256:") + 12
+	if strings.HasPrefix(s, "sha256:") && len(s) > shown && !strings.Contains(s, " ") {
+		return s[:shown]
+	}
+	return s
+}
+
+// maxNamed is how many fields a text names.
+const maxNamed = 8
+
+// Words is a reason as text.
+func (r *Reason) Words() string {
+	text := r.Text
+	switch {
+	case r.Before != "" && r.After != "" && r.Before != r.After:
+		text += ": " + shortened(r.Before) + " -> " + shortened(r.After)
+	case r.After != "" && r.Before == "":
+		text += ": " + r.After
+	}
+	if r.Note != "" {
+		text += " (" + r.Note + ")"
+	}
+	if len(r.Fields) == 0 {
+		return text
+	}
+	var names []string
+	for _, f := range r.Fields[:min(len(r.Fields), maxNamed)] {
+		name := f.Path
+		if f.Change != "changed" {
+			name += " " + f.Change
+		}
+		if f.Secret {
+			name += " (secret)"
+		}
+		names = append(names, name)
+	}
+	fields := strings.Join(names, ", ")
+	if more := len(r.Fields) - len(names) + r.Omitted; more > 0 {
+		fields += fmt.Sprintf(" and %d more", more)
+	}
+	return text + ": " + fields
+}

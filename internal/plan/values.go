@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxFields bounds how many paths of values are listed.
+	maxFields = 200
+	// maxDepth bounds how deep values are compared: composed values are not deeper.
+	maxDepth = 256
+)
+
+// Step is a key of a map or an index of a list.
+type Step = any
+
+// Values lists the paths at which two sets of composed values differ, sorted, and counts those that are too many.
+// Secret reports whether what one of the sides has at a path came from a Secret.
+func Values(before, after map[string]any, secret func(before bool, path []Step) bool) (fields []Field, omitted int) {
+	d := &difference{secret: secret}
+	d.maps(before, after, nil)
+	return d.fields, d.omitted
+}
+
+type difference struct {
+	secret  func(before bool, path []Step) bool
+	fields  []Field
+	omitted int
+}
+
+func (d *difference) note(change string, path []Step) {
+	if len(d.fields) >= maxFields {
+		d.omitted++
+		return
+	}
+	secret := change != "added" && d.secret(true, path) || change != "removed" && d.secret(false, path)
+	d.fields = append(d.fields, Field{Path: Path(path), Change: change, Secret: secret})
+}
+
+func (d *difference) maps(before, after map[string]any, path []Step) {
+	keys := map[string]bool{}
+	for key := range before {
+		keys[key] = true
+	}
+	for key := range after {
+		keys[key] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		at := append(slices.Clone(path), key)
+		old, was := before[key]
+		now, is := after[key]
+		switch {
+		case !was:
+			d.note("added", at)
+		case !is:
+			d.note("removed", at)
+		default:
+			d.any(old, now, at)
+		}
+	}
+}
+
+func (d *difference) any(old, now any, path []Step) {
+	if len(path) > maxDepth {
+		if !reflect.DeepEqual(old, now) {
+			d.note("changed", path)
+		}
+		return
+	}
+	oldMap, wasMap := old.(map[string]any)
+	nowMap, isMap := now.(map[string]any)
+	if wasMap && isMap {
+		d.maps(oldMap, nowMap, path)
+		return
+	}
+	oldList, wasList := old.([]any)
+	nowList, isList := now.([]any)
+	if wasList && isList {
+		d.lists(oldList, nowList, path)
+		return
+	}
+	if !same(old, now) {
+		d.note("changed", path)
+	}
+}
+
+func (d *difference) lists(old, now []any, path []Step) {
+	for i := range max(len(old), len(now)) {
+		at := append(slices.Clone(path), i)
+		switch {
+		case i >= len(old):
+			d.note("added", at)
+		case i >= len(now):
+			d.note("removed", at)
+		default:
+			d.any(old[i], now[i], at)
+		}
+	}
+}
+
+// same reports whether two values are written the same in the YAML whose digest decides.
+func same(a, b any) bool { return reflect.DeepEqual(whole(a), whole(b)) }
+
+// whole makes an integer of a whole number, however it was read.
+func whole(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+	case int:
+		return int64(v)
+	}
+	return v
+}
+
+// Path writes a path as helm --set does.
+func Path(path []Step) string {
+	var b strings.Builder
+	for i, step := range path {
+		if index, ok := step.(int); ok {
+			b.WriteString("[" + strconv.Itoa(index) + "]")
+			continue
+		}
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(strings.NewReplacer(`\`, `\\`, `.`, `\.`, `[`, `\[`).Replace(fmt.Sprint(step)))
+	}
+	return b.String()
+}

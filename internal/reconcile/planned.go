@@ -1,0 +1,181 @@
+package reconcile
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"path"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// Planned is the chart that a release would be installed with, as far as a run found out.
+type Planned struct {
+	// Version is as helm-controller writes it.
+	Name, Version string
+	// Digest is that of the archive, or of the manifest in a registry. It is "" for a chart that was made here.
+	Digest string
+	// Moving is true if the version has the digest in it.
+	Moving bool
+	// Artifact is the path of the chart in the store, "" if it was not fetched, and Stored its digest.
+	Artifact, Stored string
+}
+
+// PlannedChart finds out which chart a HelmRelease would be installed with. Results are those of the run, which have its
+// source. It is nil if nothing is known.
+func PlannedChart(release *Result, results []*Result) *Planned {
+	source := sourceAmong(release, results)
+	if source == nil || release.Failure != nil {
+		return nil
+	}
+	moving := source.Object.Object.Kind != sourcev1.HelmChartKind
+	p := &Planned{Name: release.notes[status.ChartAnnotation], Version: release.notes[status.VersionAnnotation], Moving: moving}
+	if p.Name != "" && source.artifact() != nil {
+		p.Artifact, p.Stored = source.artifact().Path, source.artifact().Digest
+		p.Digest = p.Stored
+		if source.Resolution != nil && source.Resolution.Digest != "" {
+			p.Digest = withAlgorithm(source.Resolution.Digest)
+		}
+		if moving {
+			p.Digest, _ = release.Status["lastAttemptedRevisionDigest"].(string)
+		}
+		return p
+	}
+	found := release.Resolution
+	if found == nil || found.Version == "" {
+		return nil
+	}
+	p.Name, p.Version, p.Digest = path.Base(found.Chart), found.Version, withAlgorithm(found.Digest)
+	if moving {
+		p.Version = resolvedVersion(found)
+	}
+	return p
+}
+
+// withAlgorithm is a digest of an index with its algorithm, which may be left out there.
+func withAlgorithm(digest string) string {
+	if digest == "" || strings.Contains(digest, ":") {
+		return digest
+	}
+	return "sha256:" + digest
+}
+
+// resolvedVersion is the version that a release gets from an artifact that was not read. The tag of a chart is its
+// version, unless it is none.
+func resolvedVersion(found *Resolution) string {
+	version := strings.ReplaceAll(found.Version, "_", "+")
+	if mutated, _, err := versionOfRevision(version, found.Version+"@"+found.Digest); err == nil {
+		return mutated
+	}
+	return found.Version + "@" + found.Digest
+}
+
+func sourceAmong(release *Result, results []*Result) *Result {
+	kind, namespace, name, ok := Kinds().SourceRef(release.Object)
+	if !ok {
+		return nil
+	}
+	for _, r := range results {
+		if obj := r.Object.Object; obj.Kind == kind && obj.Namespace == namespace && obj.Name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// RecordedChart is the chart that an earlier run recorded of a HelmRelease. Results are all that are recorded.
+func RecordedChart(release *Result, results []*Result) *Planned {
+	metadata, _ := release.Object.Content["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	p := &Planned{
+		Name:     asText(annotations[status.ChartAnnotation]),
+		Version:  asText(release.Status["lastAttemptedRevision"]),
+		Artifact: asText(annotations[status.ArtifactAnnotation]),
+		Digest:   asText(release.Status["lastAttemptedRevisionDigest"]),
+	}
+	p.Moving = p.Digest != ""
+	if p.Name == "" || p.Version == "" {
+		return nil
+	}
+	for _, r := range results {
+		if !p.Moving && r.artifact() != nil && r.artifact().Path == p.Artifact {
+			p.Digest, p.Stored = r.artifact().Digest, r.artifact().Digest
+		}
+	}
+	return p
+}
+
+// MadeOf is what the HelmChart of a release is, if its version gets a suffix from it: the spec of one that is packaged
+// with values files. It is "" for one that is stored as it was published.
+func MadeOf(spec map[string]any) string {
+	files, _ := spec["valuesFiles"].([]any)
+	var names []string
+	for _, f := range files {
+		names = append(names, asText(f))
+	}
+	if len(chart.EffectiveValuesFiles(names)) == 0 {
+		return ""
+	}
+	text, err := fingerprintOf(spec)
+	if err != nil { // of what was JSON
+		return ""
+	}
+	return text
+}
+
+// ChartFiles reads the files of a chart in the store, those of its subcharts too.
+func ChartFiles(st *store.Store, artifact string) (map[string][]byte, error) {
+	file, err := st.OpenArtifact(artifact)
+	if err != nil {
+		return nil, fmt.Errorf("artifact %s: %w", artifact, err)
+	}
+	defer file.Close()
+	c, err := chart.Load(file, chart.Limits{Name: path.Base(artifact)})
+	if err != nil {
+		return nil, fmt.Errorf("artifact %s: %w", artifact, err)
+	}
+	files := map[string][]byte{}
+	addFiles(files, "", c)
+	return files, nil
+}
+
+func addFiles(files map[string][]byte, dir string, c *helmchart.Chart) {
+	for _, f := range c.Raw {
+		files[path.Join(dir, f.Name)] = f.Data
+	}
+	for _, sub := range c.Dependencies() {
+		at := path.Join(dir, "charts", sub.Name())
+		if _, taken := files[path.Join(at, "Chart.yaml")]; taken {
+			at += "-" + cmp.Or(sub.Metadata.Version, "other")
+		}
+		addFiles(files, at, sub)
+	}
+}
+
+// ReleaseTarget is the Helm release of a HelmRelease.
+func ReleaseTarget(hr *helmv2.HelmRelease) (name, namespace, storageNamespace string) {
+	return shortenedRelease(hr.GetReleaseName()), hr.GetReleaseNamespace(), hr.GetStorageNamespace()
+}
+
+// maxReleaseName is the longest name that Helm accepts. A longer one is cut and gets a part of its digest.
+const maxReleaseName = 53
+
+func shortenedRelease(name string) string {
+	if len(name) <= maxReleaseName {
+		return name
+	}
+	const kept, digest = 40, 12
+	return name[:kept] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:digest]
+}
+
+func asText(v any) string {
+	text, _ := v.(string)
+	return text
+}

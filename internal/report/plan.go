@@ -1,0 +1,155 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/plan"
+)
+
+// planSchema is where the schema of plans in JSON is published.
+const planSchema = "https://raw.githubusercontent.com/helmsrc/helmsrc/main/schema/plan.schema.json"
+
+// PlanMark is in the first line of a plan in Markdown. It finds the comment that an earlier run has left.
+const PlanMark = "<!-- helmsrc plan -->"
+
+// unseen is what no plan can know: it is in the cluster.
+const unseen = "What Helm has stored is not seen: releases that failed or are pending, that were changed by hand, drift, and tests."
+
+type jsonPlan struct {
+	Schema   string              `json:"$schema,omitempty"`
+	Against  string              `json:"against"`
+	Summary  map[plan.Action]int `json:"summary"`
+	Releases []plan.Change       `json:"releases"`
+}
+
+func newJSONPlan(p *plan.Plan) *jsonPlan {
+	if p == nil {
+		return nil
+	}
+	out := &jsonPlan{Against: p.Against, Summary: map[plan.Action]int{}, Releases: p.Changes}
+	for _, a := range plan.Actions() {
+		out.Summary[a] = p.Count(a)
+	}
+	if out.Releases == nil {
+		out.Releases = []plan.Change{}
+	}
+	return out
+}
+
+// WritePlan writes a plan as one JSON document.
+func WritePlan(w io.Writer, p *plan.Plan) error {
+	out := newJSONPlan(p)
+	out.Schema = planSchema
+	return encode(w, out)
+}
+
+// WritePlanLines writes a plan as one JSON object a line, for each release one.
+func WritePlanLines(w io.Writer, p *plan.Plan) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for i := range p.Changes {
+		if err := encoder.Encode(&p.Changes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxComment is what GitHub takes as a comment; GitLab takes more.
+const maxComment = 65_000
+
+// PlanMarkdown is a plan as a comment on a pull request. What is too much is counted.
+func PlanMarkdown(p *plan.Plan) string {
+	page := &page{most: maxComment - reserve}
+	addPlan(page, p)
+	return page.text.String()
+}
+
+func addPlan(page *page, p *plan.Plan) {
+	page.add(PlanMark + "\n## helmsrc plan\n\n")
+	page.add(fmt.Sprintf("%s, compared with %s\n", p.Summary(), escapeMarkdown(p.Against)))
+	var rows []string
+	for i := range p.Changes {
+		if c := &p.Changes[i]; !unchanged(c) {
+			rows = append(rows, planRow(c))
+		}
+	}
+	page.table("Releases", "| | Release | Chart | Why |\n|---|---|---|---|\n", rows, 0)
+	left := 0
+	for i := range p.Changes {
+		for _, d := range p.Changes[i].Diffs {
+			if !page.add(planDiff(&p.Changes[i], &d)) {
+				left++
+			}
+		}
+	}
+	if left > 0 {
+		page.add(fmt.Sprintf("\n%d diffs have no room here: 'helmsrc plan --diff' prints them.\n", left))
+	}
+	page.add("\n" + unseen + "\n")
+}
+
+func unchanged(c *plan.Change) bool {
+	return c.Action == plan.None && len(c.Reasons) == 1 && c.Reasons[0].Code == plan.ReasonUnchanged
+}
+
+func planRow(c *plan.Change) string {
+	name := c.ID.String()
+	if c.Cluster != "" {
+		name = c.Cluster + ": " + name
+	}
+	var words []string
+	for _, text := range c.Words() {
+		words = append(words, escapeMarkdown(text))
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", actionSign(c.Action), escapeMarkdown(clean(name)), escapeMarkdown(clean(PlanChart(c))), clean(strings.Join(words, "<br>")))
+}
+
+// PlanChart is which chart a release has, or changes to.
+func PlanChart(c *plan.Change) string {
+	switch {
+	case c.Before == nil && c.After == nil:
+		return c.Chart
+	case c.Before == nil:
+		return c.After.String()
+	case c.After == nil && c.Action == plan.Uninstall:
+		return c.Before.String()
+	case c.After == nil:
+		return c.Chart
+	case c.Before.String() == c.After.String():
+		return c.After.String()
+	case c.Before.Name == c.After.Name:
+		return c.After.Name + " " + c.Before.Version + " -> " + c.After.Version
+	}
+	return c.Before.String() + " -> " + c.After.String()
+}
+
+// actionSign is a word besides a sign: not everybody sees colours.
+func actionSign(a plan.Action) string {
+	return map[plan.Action]string{
+		plan.Install: "🆕 install", plan.Upgrade: "⬆️ upgrade", plan.None: "➖ none", plan.Uninstall: "🗑️ uninstall", plan.Blocked: "❌ blocked",
+	}[a]
+}
+
+// planDiff folds a diff away below its name. Its fence is longer than any in it.
+func planDiff(c *plan.Change, d *plan.Diff) string {
+	fence := "```"
+	for strings.Contains(d.Text, fence) {
+		fence += "`"
+	}
+	return fmt.Sprintf("\n<details><summary>%s of %s</summary>\n\n%sdiff\n%s\n%s\n\n</details>\n",
+		d.Of, escapeMarkdown(c.ID.String()), fence, strings.TrimRight(printableDiff(d.Text), "\n"), fence)
+}
+
+// printableDiff drops what no page can hold.
+func printableDiff(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || r >= 0x20 && (r < 0x7f || r >= 0xa0) && r != 0xfffe && r != 0xffff {
+			return r
+		}
+		return -1
+	}, s)
+}
