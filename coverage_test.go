@@ -12,7 +12,7 @@ import (
 var (
 	coveredScript = regexp.MustCompile("`([a-z][a-z0-9_]*\\.txtar)`")
 	coveredTest   = regexp.MustCompile("`(?:([a-z/]+)\\.)?((?:Test|Fuzz)[A-Za-z0-9]+)`")
-	coveredCase   = regexp.MustCompile(`^\| case (R?\d+) `)
+	coveredCase   = regexp.MustCompile(`^\| case ([RG]?\d+) `)
 )
 
 // TestCoverage holds docs/coverage.md against the tests that it names: each of them exists, each row of a table names one
@@ -90,7 +90,7 @@ func sourceOfTest(t *testing.T, dir, name string) string {
 
 // mentions reports whether one of the sources says "case N", or "cases" and N among others.
 func mentions(sources []string, number string) bool {
-	pattern := regexp.MustCompile(`\bcases? (?:R?\d+(?:, | and |–|, case ))*` + number + `\b`)
+	pattern := regexp.MustCompile(`\bcases? (?:[RG]?\d+(?:, | and |–|, case ))*` + number + `\b`)
 	for _, source := range sources {
 		if pattern.MatchString(source) {
 			return true

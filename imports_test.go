@@ -31,11 +31,12 @@ var imports = map[string][]string{
 	"internal/admission": {"internal/finding", "internal/manifest"},
 	"internal/auth":      {"internal/file", "internal/finding", "internal/manifest"},
 	"internal/finding":   {},
+	"internal/generate":  {"internal/tree"},
 	"internal/chart":     {"internal/finding", "internal/tree"},
 	"internal/index":     {"internal/resolve"},
 	"internal/report":    {"internal/finding", "internal/manifest", "internal/plan"},
 	"internal/store":     {"internal/digest"},
-	"internal/render":    {"internal/conceal", "internal/file", "internal/finding", "internal/manifest", "internal/sops", "internal/tree"},
+	"internal/render":    {"internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/manifest", "internal/sops", "internal/tree"},
 	"internal/tree":      {"internal/digest"},
 	"internal/values":    {"internal/finding"},
 	"internal/verify":    {"internal/auth", "internal/digest", "internal/finding"},
@@ -51,14 +52,14 @@ var imports = map[string][]string{
 	},
 	"internal/fetch/oci": {"internal/auth", "internal/digest", "internal/fetch", "internal/finding", "internal/resolve"},
 
-	"internal/inventory": {"internal/admission", "internal/fetch", "internal/finding", "internal/manifest", "internal/store", "internal/work"},
+	"internal/inventory": {"internal/admission", "internal/fetch", "internal/finding", "internal/generate", "internal/manifest", "internal/store", "internal/work"},
 	"internal/credential": {
 		"internal/auth", "internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/finding", "internal/manifest",
 	},
 	"internal/reconcile": {
 		"internal/credential", "internal/inventory", "internal/work",
 		"internal/admission", "internal/auth", "internal/blob", "internal/chart", "internal/digest", "internal/fetch", "internal/fetch/bucket",
-		"internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci", "internal/file", "internal/finding", "internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree",
+		"internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci", "internal/file", "internal/finding", "internal/generate", "internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree",
 		"internal/values", "internal/verify",
 	},
 	"cmd": {

@@ -179,6 +179,7 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 	c := r.common
 	a.console.concealNames(set.Objects())
 	inventory := inventory.New(set)
+	inventory.Expand(expansionsOf(rendered))
 	if o.sameNamespace {
 		inventory.DenyCrossNamespace()
 	}

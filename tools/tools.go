@@ -9,4 +9,5 @@ import (
 	_ "github.com/fluxcd/image-reflector-controller/api/v1"
 	_ "github.com/fluxcd/kustomize-controller/api/v1"
 	_ "github.com/fluxcd/source-controller/api/v1"
+	_ "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 )

@@ -308,7 +308,7 @@ func TestPlaceInAList(t *testing.T) {
 }
 
 func TestUnknownKind(t *testing.T) {
-	_, err := Admit(&manifest.Object{APIVersion: v1, Kind: "ExternalArtifact", Content: map[string]any{}})
+	_, err := Admit(&manifest.Object{APIVersion: v1, Kind: "HelmRegistry", Content: map[string]any{}})
 	if err == nil || errors.As(err, new(*InvalidError)) {
 		t.Errorf("error %v", err)
 	}
@@ -330,6 +330,8 @@ func TestSchemasAreOfThisVersion(t *testing.T) {
 			module = "github.com/fluxcd/image-reflector-controller/api "
 		case "Kustomization":
 			module = "github.com/fluxcd/kustomize-controller/api "
+		case "ArtifactGenerator":
+			module = "github.com/fluxcd/source-watcher/api/v2 "
 		}
 		_, rest, _ := strings.Cut(string(mod), module)
 		version := strings.Fields(rest)[0]

@@ -6,6 +6,8 @@ import (
 
 	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -24,6 +26,8 @@ func stored(obj *manifest.Object) string {
 		return kustomizev1.GroupVersion.String()
 	case imagev1.ImagePolicyKind, imagev1.ImageRepositoryKind:
 		return imagev1.GroupVersion.String()
+	case swv1.ArtifactGeneratorKind:
+		return swv1.GroupVersion.String()
 	}
 	return v1
 }
@@ -42,11 +46,13 @@ func version(obj *manifest.Object) string {
 // v1beta1.
 func servedVersion(obj *manifest.Object) bool {
 	switch obj.APIVersion {
-	case v1, manifest.SourceGroup + "/v1beta2":
+	case v1:
 		return true
+	case manifest.SourceGroup + "/v1beta2":
+		return obj.Kind != sourcev1.ExternalArtifactKind
 	case manifest.SourceGroup + "/v1beta1":
-		return obj.Kind != "OCIRepository"
-	case releaseV2, manifest.ReleaseGroup + "/v2beta2", manifest.ReleaseGroup + "/v2beta1", kustomizev1.GroupVersion.String(),
+		return obj.Kind != "OCIRepository" && obj.Kind != sourcev1.ExternalArtifactKind
+	case releaseV2, manifest.ReleaseGroup + "/v2beta2", manifest.ReleaseGroup + "/v2beta1", kustomizev1.GroupVersion.String(), swv1.GroupVersion.String(),
 		imagev1.GroupVersion.String(), manifest.ImageGroup + "/v1beta2", manifest.ImageGroup + "/v1beta1":
 		return true
 	}

@@ -35,11 +35,14 @@ func object(t testing.TB, text string) *manifest.Object {
 
 // of makes a manifest of a kind from the lines of its spec.
 func of(kind, spec string) string {
-	group := "source"
-	if strings.HasPrefix(kind, "Image") {
-		group = "image"
+	version := "source.toolkit.fluxcd.io/v1"
+	switch {
+	case strings.HasPrefix(kind, "Image"):
+		version = "image.toolkit.fluxcd.io/v1"
+	case kind == "ArtifactGenerator":
+		version = "source.extensions.fluxcd.io/v1beta1"
 	}
-	return "apiVersion: " + group + ".toolkit.fluxcd.io/v1\nkind: " + kind + "\nmetadata:\n  name: x\nspec:\n  " +
+	return "apiVersion: " + version + "\nkind: " + kind + "\nmetadata:\n  name: x\nspec:\n  " +
 		strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ") + "\n"
 }
 
@@ -55,7 +58,13 @@ const (
 )
 
 var specs = map[string]string{"HelmChart": chartSpec, "HelmRepository": repoSpec, "GitRepository": gitSpec, "Bucket": bucketSpec,
-	"OCIRepository": ociSpec, "ImagePolicy": policySpec, "ImageRepository": imageSpec}
+	"OCIRepository": ociSpec, "ImagePolicy": policySpec, "ImageRepository": imageSpec,
+	"ArtifactGenerator": generatorSpec, "ExternalArtifact": "sourceRef: {kind: ArtifactGenerator, name: gen}\n"}
+
+const generatorSpec = `
+sources: [{alias: repo, kind: GitRepository, name: flux-system}]
+artifacts: [{name: apps, revision: "@repo", copy: [{from: "@repo/apps/**", to: "@artifact/", exclude: ["*.md"], strategy: Merge}]}]
+`
 
 // with adds to a spec, replacing fields of the same name.
 func with(spec, more string) string {

@@ -17,7 +17,7 @@ func (s *shape) rulesMatter(v any) bool {
 	}
 	fields, _ := v.(map[string]any)
 	for _, rule := range s.rules {
-		if !holdsWithout(rule, fields) && !holdsByPresence(rule, fields) {
+		if !holdsWithout(rule, fields) && !holdsByPresence(rule, fields) && !holdsForAll(rule, fields) {
 			return true
 		}
 	}
@@ -37,6 +37,27 @@ func holdsWithout(rule string, fields map[string]any) bool {
 		}
 	}
 	return false
+}
+
+var allMatch = regexp.MustCompile(`\|\| self\.(\w+)\.all\(a, a\.(\w+)\.matches\('([^']*)'\)\)$`)
+
+// holdsForAll is true of a rule whose last operand says that a field of every element of a list matches an expression, and
+// it does.
+func holdsForAll(rule string, fields map[string]any) bool {
+	m := allMatch.FindStringSubmatch(rule)
+	if m == nil {
+		return false
+	}
+	matches, err := regexp.Compile(strings.ReplaceAll(m[3], `\\`, `\`))
+	list, ok := fields[m[1]].([]any)
+	if err != nil || !ok {
+		return false
+	}
+	return !slices.ContainsFunc(list, func(e any) bool {
+		element, _ := e.(map[string]any)
+		text, ok := element[m[2]].(string)
+		return !ok || !matches.MatchString(text)
+	})
 }
 
 var absent = regexp.MustCompile(`^!has\(self\.([A-Za-z][A-Za-z0-9]*)\)$`)

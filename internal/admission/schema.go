@@ -32,15 +32,17 @@ type serverSchema struct {
 
 // schemas are read when an object of their kind is seen. Nothing here changes otherwise.
 var schemas = map[string]func() (*schema, error){
-	"Bucket":          lazySchema("Bucket"),
-	"GitRepository":   lazySchema("GitRepository"),
-	"HelmChart":       lazySchema("HelmChart"),
-	"HelmRelease":     lazySchema("HelmRelease"),
-	"HelmRepository":  lazySchema("HelmRepository"),
-	"ImagePolicy":     lazySchema("ImagePolicy"),
-	"ImageRepository": lazySchema("ImageRepository"),
-	"Kustomization":   lazySchema("Kustomization"),
-	"OCIRepository":   lazySchema("OCIRepository"),
+	"ArtifactGenerator": lazySchema("ArtifactGenerator"),
+	"Bucket":            lazySchema("Bucket"),
+	"ExternalArtifact":  lazySchema("ExternalArtifact"),
+	"GitRepository":     lazySchema("GitRepository"),
+	"HelmChart":         lazySchema("HelmChart"),
+	"HelmRelease":       lazySchema("HelmRelease"),
+	"HelmRepository":    lazySchema("HelmRepository"),
+	"ImagePolicy":       lazySchema("ImagePolicy"),
+	"ImageRepository":   lazySchema("ImageRepository"),
+	"Kustomization":     lazySchema("Kustomization"),
+	"OCIRepository":     lazySchema("OCIRepository"),
 }
 
 func lazySchema(kind string) func() (*schema, error) {

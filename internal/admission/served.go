@@ -65,6 +65,9 @@ var servedBy = map[string]map[string][]span{
 		"OCIRepository":    {{"v1", 6, forever}, {"v1beta2", ever, 8}},
 		"ExternalArtifact": {{"v1", 7, forever}},
 	},
+	manifest.ExtensionsGroup: {
+		"ArtifactGenerator": {{"v1beta1", 7, forever}},
+	},
 	manifest.KustomizeGroup: {
 		"Kustomization": {{"v1", ever, forever}, {"v1beta2", ever, 8}, {"v1beta1", ever, 7}},
 	},

@@ -25,7 +25,7 @@ type shape struct {
 	Enum                 []string
 	Pattern              string
 	MinLength, MaxLength *int
-	MaxItems             *int
+	MinItems, MaxItems   *int
 	PreserveUnknown      bool            `json:"x-kubernetes-preserve-unknown-fields"`
 	Default              json.RawMessage `json:"default"`
 	Rules                json.RawMessage `json:"x-kubernetes-validations"`
@@ -204,7 +204,8 @@ func (s *shape) accepts(value any) bool {
 	case map[string]any:
 		return s.Type == "object" && s.acceptsFields(v)
 	case []any:
-		return s.Type == "array" && (s.MaxItems == nil || len(v) <= *s.MaxItems) && (s.Items == nil || !slices.ContainsFunc(v, func(e any) bool { return !s.Items.accepts(e) }))
+		return s.Type == "array" && (s.MinItems == nil || len(v) >= *s.MinItems) && (s.MaxItems == nil || len(v) <= *s.MaxItems) &&
+			(s.Items == nil || !slices.ContainsFunc(v, func(e any) bool { return !s.Items.accepts(e) }))
 	case string:
 		return s.Type == "string" && s.acceptsText(v)
 	case bool:

@@ -23,6 +23,7 @@ import (
 	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
@@ -253,6 +254,10 @@ func (r *review) typed() (any, error) {
 		typed = &sourcev1.OCIRepository{}
 	case kustomizev1.KustomizationKind:
 		typed = &kustomizev1.Kustomization{}
+	case swv1.ArtifactGeneratorKind:
+		typed = &swv1.ArtifactGenerator{}
+	case sourcev1.ExternalArtifactKind:
+		typed = &sourcev1.ExternalArtifact{}
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.content, typed); err != nil {
 		return nil, r.badRequest("", []Cause{{Code: finding.InvalidValue, Message: err.Error(), Pos: r.obj.Pos}})

@@ -1,8 +1,8 @@
 package finding
 
 // The codes. Numbers are grouped by subject, and gaps are left for more: HS100 to HS119 are for OCIRepositories, HS120
-// to HS149 for HelmReleases, HS150 to HS169 for Kustomizations; from HS200 on they show only while something is fetched,
-// from HS300 on they are about integrity.
+// to HS149 for HelmReleases, HS150 to HS169 for Kustomizations, HS170 to HS189 for what makes artifacts and objects; from
+// HS200 on they show only while something is fetched, from HS300 on they are about integrity.
 const (
 	Unreadable      Code = "HS001"
 	Syntax          Code = "HS002"
@@ -106,6 +106,15 @@ const (
 	DroppedLabels    Code = "HS164"
 
 	UnknownKustomizeField Code = "HS165"
+	RefusedGenerator      Code = "HS170"
+	GeneratorCycle        Code = "HS171"
+	ArtifactClash         Code = "HS172"
+	CopyPattern           Code = "HS173"
+	NothingCopied         Code = "HS174"
+	UnknownOrigin         Code = "HS175"
+	MergedDirectory       Code = "HS176"
+	DroppedFiles          Code = "HS177"
+	ShadowedSource        Code = "HS178"
 
 	Authentication    Code = "HS201"
 	Unreachable       Code = "HS202"

@@ -83,6 +83,7 @@ const (
 	groupVerification   = "Verification"
 	groupSecrets        = "Secrets"
 	groupKustomizations = "Kustomizations"
+	groupGenerators     = "Generators"
 	groupIgnores        = "Comments that silence findings"
 	groupRun            = "While fetching"
 	groupIntegrity      = "Integrity"
@@ -95,7 +96,7 @@ func Rules() []Rule {
 	var all []Rule
 	for _, group := range []func() []Rule{
 		inputRules, admissionRules, deprecationRules, referenceRules, urlRules, chartRules, settingRules, ociRules, releaseRules,
-		verificationRules, secretRules, kustomizationRules, ignoreRules, runRules, integrityRules,
+		verificationRules, secretRules, kustomizationRules, generatorRules, ignoreRules, runRules, integrityRules,
 	} {
 		all = append(all, group()...)
 	}
@@ -130,7 +131,7 @@ func SeverityOf(code Code) Severity {
 func Groups() []string {
 	return []string{
 		groupInput, groupAdmission, groupDeprecated, groupReferences, groupURLs, groupCharts, groupSettings,
-		groupVerification, groupSecrets, groupKustomizations, groupIgnores, groupRun, groupIntegrity,
+		groupVerification, groupSecrets, groupKustomizations, groupGenerators, groupIgnores, groupRun, groupIntegrity,
 	}
 }
 

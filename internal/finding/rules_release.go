@@ -53,8 +53,8 @@ func releaseRules() []Rule {
 		{
 			Code: ForbiddenReference, Name: "forbidden-reference", Group: groupReferences, Severity: Error,
 			Summary:     "A HelmRelease refers to what helm-controller does not let it use",
-			Explanation: "ExternalArtifacts are behind a feature gate that is closed by default, and nothing here could fetch them. References to other namespaces are refused with --no-cross-namespace-refs.",
-			Fix:         "Use an OCIRepository or HelmChart of the same namespace.",
+			Explanation: "ExternalArtifacts are behind a feature gate that is closed by default: it counts as open for one that an ArtifactGenerator of the input makes. References to other namespaces are refused with --no-cross-namespace-refs.",
+			Fix:         "Use an OCIRepository or HelmChart of the same namespace, or add the ArtifactGenerator with -f.",
 			Example:     referringRelease("ExternalArtifact", "podinfo"),
 			Better: documents(referringRelease("OCIRepository", "podinfo"),
 				object(sourceV1, "OCIRepository", "podinfo", "interval: 10m\nurl: oci://registry.example.org/charts/podinfo\nref:\n  tag: 6.5.0\n")),

@@ -112,6 +112,8 @@ type derivations struct {
 	objects []*manifest.Object // of the input, each HelmChart before its release
 	Of      map[*manifest.Object]*derivation
 	byKey   map[store.Key]*manifest.Object
+	made    map[*manifest.Object][]*manifest.Object // ExternalArtifacts, by their generators
+	twice   map[store.Key][]*manifest.Object        // generators that make one together
 }
 
 // Objects lists the objects of the input, and before each HelmRelease the HelmChart
@@ -144,7 +146,9 @@ func (inv *Inventory) deriveAll() *derivations {
 			makers[KeyOf(obj)] = append(makers[KeyOf(obj)], obj)
 		}
 	}
+	inv.deriveArtifacts(all)
 	if len(releases) == 0 {
+		all.insertCharts()
 		return all
 	}
 	made := make([]*derivation, len(releases))
@@ -221,8 +225,13 @@ func (all *derivations) insertCharts() {
 		if d := all.Of[obj]; d != nil && d.Chart != nil {
 			placed = append(placed, d.Chart)
 		}
-		if chart := all.byKey[KeyOf(obj)]; chart == nil || !madeFor(obj, chart.Origin) {
+		if made := all.byKey[KeyOf(obj)]; made == nil || !madeFor(obj, made.Origin) {
 			placed = append(placed, obj)
+		}
+		for _, made := range all.made[obj] {
+			if all.byKey[KeyOf(made)] == made {
+				placed = append(placed, made)
+			}
 		}
 	}
 	all.objects = placed
@@ -233,6 +242,9 @@ func (all *derivations) insertCharts() {
 func madeFor(obj, release *manifest.Object) bool {
 	metadata, _ := obj.Content["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)
+	if IsGenerator(release) {
+		return obj.Kind == sourcev1.ExternalArtifactKind
+	}
 	return obj.Kind == sourcev1.HelmChartKind && labels[ownerNameLabel] == release.Name && labels[ownerNamespaceLabel] == release.Namespace
 }
 

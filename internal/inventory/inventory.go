@@ -15,6 +15,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/work"
@@ -27,6 +28,7 @@ type Inventory struct {
 	set      *manifest.Set
 	admitted work.Memo[*manifest.Object, *admission.Admitted]
 
+	expansions  map[string][]Expansion
 	deriveOnce  sync.Once
 	derivations *derivations
 
@@ -171,8 +173,11 @@ func (e *RejectedError) Hint() string {
 // GroupOf is the API group of a kind that a reference names without one: no two of
 // the kinds that are reconciled have the same name.
 func GroupOf(kind string) string {
-	if kind == helmv2.HelmReleaseKind {
+	switch kind {
+	case helmv2.HelmReleaseKind:
 		return manifest.ReleaseGroup
+	case generate.Kind:
+		return manifest.ExtensionsGroup
 	}
 	if kind == "ImagePolicy" || kind == "ImageRepository" {
 		return manifest.ImageGroup

@@ -67,8 +67,6 @@ func isVersioned(o *Object) bool {
 		return o.Kind != "" && !strings.HasSuffix(o.Kind, "List")
 	case KustomizeGroup:
 		return o.Kind == "Kustomization"
-	case SourceGroup:
-		return o.Kind == "ExternalArtifact"
 	}
 	return false
 }

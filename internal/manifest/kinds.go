@@ -18,11 +18,12 @@ var (
 		{SourceGroup, "OCIRepository"},
 		{ImageGroup, "ImageRepository"},
 		{ImageGroup, "ImagePolicy"},
+		{SourceGroup, "ExternalArtifact"},
+		{ExtensionsGroup, "ArtifactGenerator"},
 	}
 
 	// unsupportedKinds are named, with a count, until they work.
 	unsupportedKinds = map[groupKind]bool{
-		{SourceGroup, "ExternalArtifact"}: true,
 		{KustomizeGroup, "Kustomization"}: true,
 		{OperatorGroup, "ResourceSet"}:    true,
 
@@ -73,7 +74,7 @@ func isList(group string, n *yaml.Node) bool {
 // isFluxGroup is true of the API groups all of whose kinds are known here.
 func isFluxGroup(group string) bool {
 	switch group {
-	case SourceGroup, ReleaseGroup, KustomizeGroup, ImageGroup:
+	case SourceGroup, ReleaseGroup, KustomizeGroup, ImageGroup, ExtensionsGroup:
 		return true
 	}
 	return false

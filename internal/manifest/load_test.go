@@ -272,11 +272,11 @@ func TestOtherKinds(t *testing.T) {
 		"---\nkind: HelmChart\nmetadata: {name: x}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nmetadata: {name: x}\n"+
 		doc("source.toolkit.fluxcd.io", "Bucket")+doc("example.com/v1", "AllowList")+"items: 5\n")
 	s, errs := load(t, Options{Files: []string{"f.yaml"}})
-	want := []KindCount{{SourceGroup, "ExternalArtifact", 1}, {"kustomize.toolkit.fluxcd.io", "Kustomization", 2}}
+	want := []KindCount{{"kustomize.toolkit.fluxcd.io", "Kustomization", 2}}
 	if got := s.Skipped(); !slices.Equal(got, want) {
 		t.Errorf("skipped %v, want %v", got, want)
 	}
-	if got := s.Objects(); len(got) != 3 || got[0].Kind != "OCIRepository" || got[1].Kind != "HelmRelease" || got[2].Kind != "Bucket" {
+	if got := s.Objects(); len(got) != 4 || got[0].Kind != "OCIRepository" || got[1].Kind != "ExternalArtifact" || got[2].Kind != "HelmRelease" || got[3].Kind != "Bucket" {
 		t.Errorf("objects %v", got)
 	}
 	if !slices.Contains(s.Kinds(), KindCount{"apps", "Deployment", 1}) || !slices.Contains(s.Kinds(), KindCount{"", "Secret", 1}) {

@@ -18,6 +18,8 @@ const (
 	SourceGroup    = "source.toolkit.fluxcd.io"
 	ReleaseGroup   = "helm.toolkit.fluxcd.io"
 	KustomizeGroup = "kustomize.toolkit.fluxcd.io"
+
+	ExtensionsGroup = "source.extensions.fluxcd.io"
 )
 
 // Pos is a place in a file.

@@ -110,6 +110,10 @@ func codeOfObject(err error) finding.Code {
 	case errors.As(err, new(interface{ NotBuilt() bool })):
 		return finding.NotBuilt
 	}
+	var coded interface{ Code() finding.Code }
+	if errors.As(err, &coded) {
+		return coded.Code()
+	}
 	return finding.NotReady
 }
 

@@ -210,10 +210,13 @@ func findSource(inv *inventory.Inventory, obj *manifest.Object, hr *helmv2.HelmR
 	if err := inv.Access(hr.Namespace, kind, namespace, name); err != nil {
 		return nil, status.AccessDenied.Stall(err)
 	}
-	if kind == externalArtifact {
+	adm, err := inv.FindFor(obj, kind, namespace, name)
+	if kind == externalArtifact && (err != nil || adm.Object.Origin == nil) {
+		if clash := inv.Clash(namespace, name); clash != nil {
+			return nil, requeued(status.ArtifactFailed.Wrap(finding.WithCode(finding.ArtifactClash, clash)))
+		}
 		return nil, status.AccessDenied.Stall(&gateError{namespace, name})
 	}
-	adm, err := inv.FindFor(obj, kind, namespace, name)
 	if err != nil {
 		return nil, noSourceObject(kind, name, err)
 	}
@@ -248,7 +251,7 @@ func (*gateError) Finding() finding.Code { return finding.ForbiddenReference }
 
 // Hint says why no flag opens that gate here.
 func (e *gateError) Hint() string {
-	return "an ExternalArtifact is filled by a controller of its own: there is nothing that helmsrc could fetch it from"
+	return fmt.Sprintf("no ArtifactGenerator of the input makes it: add the file that holds one with -f, or name a directory in its place with --source %s/%s/%s=PATH", externalArtifact, e.namespace, e.name)
 }
 
 func noSourceObject(kind, name string, err error) error {
@@ -284,6 +287,12 @@ func sourceNotReady(source *Result, why string) error {
 // one that failed now, but holds an artifact of the same generation, is used.
 func (p *releaseReconciliation) notReady(source *Result) string {
 	if source.State == Resolved {
+		return ""
+	}
+	if source.Object.Object.Kind == externalArtifact { // only its artifact counts
+		if source.artifact() == nil && (!p.r.o.ResolveOnly || source.Failure != nil) {
+			return "does not have an artifact"
+		}
 		return ""
 	}
 	generation, observed := generationOf(source.Object.Typed), source.common.observedGeneration

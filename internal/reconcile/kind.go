@@ -71,6 +71,8 @@ type kindInfo struct {
 	listed bool
 	// noArtifact kinds store nothing: an object is well as long as it waits for a cluster.
 	noArtifact bool
+	// settled reports that an object without an artifact waits for nothing all the same: it is ready.
+	settled bool
 }
 
 func (k kindInfo) about() kindInfo { return k }
@@ -119,7 +121,7 @@ type Table []kind
 
 // Kinds are the kinds that helmsrc reconciles.
 func Kinds() Table {
-	return Table{newHelmRepositoryKind(), newGitRepositoryKind(), newBucketKind(), newOCIRepositoryKind(), newHelmChartKind(), newHelmReleaseKind()}
+	return Table{newHelmRepositoryKind(), newGitRepositoryKind(), newBucketKind(), newOCIRepositoryKind(), newHelmChartKind(), newArtifactGeneratorKind(), newExternalArtifactKind(), newHelmReleaseKind()}
 }
 
 // find finds a kind by its API group and name: a name alone says nothing, k3s has

@@ -223,7 +223,8 @@ type Reconciler struct {
 	trust       func() *Trust
 	reading     func() http.RoundTripper // to servers that get no credentials
 
-	looked map[store.Key][]string // at paths of GitRepositories
+	looked  map[store.Key][]string                    // at paths of GitRepositories
+	outputs work.Memo[store.Key, *generatedArtifacts] // of ArtifactGenerators
 
 	closers closers
 	temp    store.Scratch // for what goes when the run ends

@@ -355,7 +355,7 @@ func (p *reconciliation) failed(err error) *Result {
 
 func (p *reconciliation) succeeded() *Result {
 	p.result.State = Ready
-	if p.kind.about().noArtifact {
+	if info := p.kind.about(); info.noArtifact && !info.settled {
 		p.result.State = Waiting
 	}
 	if p.out.Stored == nil {

@@ -9,6 +9,7 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
@@ -39,6 +40,8 @@ func Validate(inv *inventory.Inventory, adm *admission.Admitted) []finding.Findi
 		v.helmChart(obj)
 	case *helmv2.HelmRelease:
 		v.helmRelease(obj)
+	case *swv1.ArtifactGenerator:
+		v.artifactGenerator(obj)
 	}
 	if adm.Object.Origin == nil {
 		v.durations() // others are judged where they come from

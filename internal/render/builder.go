@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -44,8 +43,10 @@ type builder struct {
 	partial    bool // something is elsewhere
 	lostPaths  map[string]bool
 
-	postponed []*postponed
-	wants     map[wanted]bool // ConfigMaps and Secrets that no build gave
+	postponed  []*postponed
+	wants      map[wanted]bool // ConfigMaps and Secrets that no build gave
+	deferred   []deferred
+	expansions []Expansion
 }
 
 // start builds what nothing else builds.
@@ -54,9 +55,9 @@ func (b *builder) start(s start) {
 	b.from = s.node
 	switch {
 	case s.object != nil:
-		b.kustomization(s.object)
+		b.enter(s.object)
 	case n.object != nil:
-		b.kustomization(n.object)
+		b.enter(n.object)
 	default:
 		b.plainDirectory(n.dir)
 	}
@@ -197,7 +198,7 @@ func (b *builder) rest() {
 		}
 		b.plainDirectory(real)
 	}
-	b.finishWaiting()
+	b.finishAll()
 }
 
 // locate finds the files of a Kustomization. It answers nil and why if they are not to be had.
@@ -207,22 +208,20 @@ func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 		return nil, err
 	}
 	f := &flux{object: o, spec: *spec}
-	root, err := r.sourceRoot(o, f, built)
-	if err != nil {
+	if f.repo, err = r.sourceOf(o, f, built); err != nil {
 		return nil, err
 	}
-	f.repo = r.at(root)
 	f.spec.Path = r.ownPath(o, spec)
 	path := slashed(f.spec.Path)
-	real, err := within(root, join(root, path))
+	real, err := f.repo.within(join(f.repo.root, path))
 	if err == nil {
-		var info os.FileInfo
-		if info, err = os.Stat(real); err == nil && !info.IsDir() {
+		var dir bool
+		if dir, err = f.repo.isDir(real); err == nil && !dir {
 			err = errors.New("not a directory")
 		}
 	}
 	if err != nil {
-		return nil, manifest.Fault(o, pathError(spec.Path, err), "spec", "path")
+		return nil, manifest.Fault(o, f.pathError(err), "spec", "path")
 	}
 	f.path = real
 	f.artifact = r.artifactOf(f, built)
@@ -230,9 +229,18 @@ func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 }
 
 // elsewhereError is a source that is not available here. Nothing of it is built.
-type elsewhereError struct{ kind, namespace, name, why string }
+type elsewhereError struct {
+	kind, namespace, name, why string
+
+	generator *manifest.Object // that needs it, nil for a Kustomization
+	at        int              // among its sources
+	alias     string
+}
 
 func (e *elsewhereError) Error() string {
+	if e.generator != nil {
+		return fmt.Sprintf("source %s %s/%s (alias %s) is %s: nothing is made, and what takes its artifacts is not built", e.kind, e.namespace, e.name, e.alias, e.why)
+	}
 	return fmt.Sprintf("its source %s %s/%s is %s: it is not built", e.kind, e.namespace, e.name, e.why)
 }
 
@@ -240,29 +248,45 @@ func (e *elsewhereError) Hint() string {
 	return fmt.Sprintf("name a checkout of it with --source %s/%s/%s=PATH", e.kind, e.namespace, e.name)
 }
 
-// sourceRoot is where the source of a Kustomization lies: a directory that stands in for it, or the repository that the
-// Kustomization itself is in.
-func (r *Renderer) sourceRoot(o *manifest.Object, f *flux, built sources) (string, error) {
+// sourceOf is the source of a Kustomization: a directory that stands in for it, the artifact that a generator makes, or the
+// repository that the Kustomization itself is in.
+func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*repository, error) {
 	ref := f.spec.SourceRef
 	namespace := ref.Namespace
 	if namespace == "" {
 		namespace = o.Namespace
 	}
+	stand, root, err := r.standIn(ref.Kind, namespace, ref.Name)
+	if err != nil {
+		return nil, err
+	}
+	if f.source = stand; stand != nil {
+		return r.at(root), nil
+	}
+	if ref.Kind == externalArtifact {
+		repo, made, err := r.fromArtifact(o, namespace, ref.Name, built)
+		f.made = made
+		return repo, err
+	}
+	root = r.homeOf(o)
+	if why := r.elsewhere(built.find(r, ref.Kind, namespace, ref.Name), ref, namespace, root, f.spec.Path); why != "" {
+		return nil, &elsewhereError{kind: ref.Kind, namespace: namespace, name: ref.Name, why: why}
+	}
+	return r.at(root), nil
+}
+
+// standIn is the directory that --source names for a source, nil if there is none.
+func (r *Renderer) standIn(kind, namespace, name string) (*Source, string, error) {
 	for _, s := range r.o.Sources {
-		if s.Kind == ref.Kind && s.Name == ref.Name && (s.Namespace == "" || s.Namespace == namespace) {
+		if s.Kind == kind && s.Name == name && (s.Namespace == "" || s.Namespace == namespace) {
 			root, err := absolute(s.Dir)
 			if err != nil {
-				return "", fmt.Errorf("--source: %s: %w", s.Dir, plainPathError(err))
+				return nil, "", fmt.Errorf("--source: %s: %w", s.Dir, plainPathError(err))
 			}
-			f.source = &s
-			return root, nil
+			return &s, root, nil
 		}
 	}
-	root := r.homeOf(o)
-	if why := r.elsewhere(built.find(r, ref.Kind, namespace, ref.Name), ref, namespace, root, f.spec.Path); why != "" {
-		return "", &elsewhereError{ref.Kind, namespace, ref.Name, why}
-	}
-	return root, nil
+	return nil, "", nil
 }
 
 // homeOf is the root of the repository that an object was read from.
@@ -302,6 +326,11 @@ func (b *builder) kustomization(o *manifest.Object) {
 	}
 	if f.source != nil {
 		b.used[*f.source] = true
+	}
+	if f.made != nil {
+		for _, s := range f.made.used {
+			b.used[s] = true
+		}
 	}
 	c := newClosure()
 	f.from = b.from
@@ -427,12 +456,21 @@ func (e *buildError) Excerpt() manifest.Excerpt { return manifest.Excerpt{Pos: e
 func (e *buildError) NotBuilt() bool { return true }
 
 func (b *builder) unbuilt(o *manifest.Object, err error) {
+	if _, unmade := errors.AsType[*unmadeError](err); unmade {
+		b.partial = true
+		_ = b.lose(o)
+		return
+	}
 	_, elsewhere := errors.AsType[*elsewhereError](err)
 	if lost := !elsewhere && b.lose(o); o.ReferenceOnly && !lost {
 		return
 	}
 	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
 		b.partial = true
+		if g := elsewhere.generator; g != nil {
+			b.warn(finding.SourceElsewhere, g, elsewhere.Error(), elsewhere.Hint(), "spec", "sources", elsewhere.at)
+			return
+		}
 		text := elsewhere.Error()
 		if !b.plan.known {
 			text += ", and the files at its path are read as they are"
@@ -468,16 +506,16 @@ func (b *builder) origin(r *repository, fallback string, content map[string]any,
 		group = ""
 	}
 	var from *manifest.Object
-	pos := manifest.Pos{File: b.display(fallback)}
+	pos := manifest.Pos{File: r.display(fallback)}
 	if file != "" {
-		pos.File = b.display(file)
+		pos.File = r.display(file)
 		if f, err := r.file(file); err == nil && !manifest.IsKustomizationFile(file) {
 			from = f.Origin(group, kind, name)
 		}
 	}
 	o := manifest.NewBuilt(content, from, pos)
 	o.Secrets = b.o.Secrets
-	o.Built, o.ReferenceOnly = by, b.passed != nil && !b.concerned[cmp.Or(file, fallback)]
+	o.Built, o.ReferenceOnly = by, b.passed != nil && !b.concerned[r.original(cmp.Or(file, fallback))]
 	return o
 }
 

@@ -198,6 +198,14 @@ func stepsTo(dirs []string, dir string) int {
 func definitions(nodes []*node, edges [][]int, starts []int) (defined map[int]map[string]string, contested map[int]bool) {
 	defined, contested = map[int]map[string]string{}, map[int]bool{}
 	first, twice := map[string]string{}, map[string]bool{}
+	define := func(i int, name string, o *manifest.Object) {
+		spec, _ := json.Marshal(o.Content["spec"])
+		if _, ok := first[name]; !ok {
+			first[name] = string(spec)
+		}
+		twice[name] = twice[name] || first[name] != string(spec)
+		defined[i][name] = string(spec)
+	}
 	for _, i := range starts {
 		defined[i] = map[string]string{}
 		for _, j := range reach(edges, i) {
@@ -205,13 +213,10 @@ func definitions(nodes []*node, edges [][]int, starts []int) (defined map[int]ma
 			if o == nil {
 				continue
 			}
-			spec, _ := json.Marshal(o.Content["spec"])
-			name := o.Namespace + "/" + o.Name
-			if _, ok := first[name]; !ok {
-				first[name] = string(spec)
+			if m := nodes[j].made; m != nil {
+				define(i, m.object.String(), m.object)
 			}
-			twice[name] = twice[name] || first[name] != string(spec)
-			defined[i][name] = string(spec)
+			define(i, o.Namespace+"/"+o.Name, o)
 		}
 	}
 	for i, names := range defined {

@@ -33,6 +33,7 @@ type confined struct {
 	ctx     context.Context
 	root    string // absolute, without links
 	replace map[string][]byte
+	view    *view // nil for files on disk
 	display func(string) string
 	load    func(c *confined, path string) ([]byte, bool, error) // what is not read as it is written
 	budget  *budget
@@ -70,7 +71,7 @@ func (c *confined) real(path string) (string, error) {
 	if _, ok := c.replace[filepath.Clean(path)]; ok {
 		return filepath.Clean(path), nil
 	}
-	return within(c.root, path)
+	return c.view.within(c.root, path)
 }
 
 // within follows the links of an absolute path and refuses to leave the root.
@@ -138,9 +139,12 @@ func (c *confined) read(path string) ([]byte, error) {
 	if data, ok := c.replace[path]; ok {
 		return data, nil
 	}
-	real, err := within(c.root, path)
+	real, err := c.view.within(c.root, path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.display(path), err)
+	}
+	if data, ok := c.replace[real]; ok && c.view != nil {
+		return data, nil
 	}
 	// A link may call a file by another name than its own: what kustomize asks for decides.
 	for _, name := range []string{path, real} {
@@ -151,7 +155,7 @@ func (c *confined) read(path string) ([]byte, error) {
 			return data, err
 		}
 	}
-	data, err := readFile(real)
+	data, err := c.view.read(real)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.display(path), err)
 	}
@@ -180,7 +184,8 @@ func (c *confined) IsDir(path string) bool {
 	if err != nil {
 		return false
 	}
-	return isDirectory(real)
+	dir, err := c.view.isDir(real)
+	return err == nil && dir
 }
 
 func (c *confined) Exists(path string) bool {
@@ -191,7 +196,7 @@ func (c *confined) Exists(path string) bool {
 	if _, ok := c.replace[real]; ok {
 		return true
 	}
-	_, err = os.Stat(real)
+	_, err = c.view.isDir(real)
 	return err == nil
 }
 
@@ -199,6 +204,9 @@ func (c *confined) CleanedAbs(path string) (filesys.ConfirmedDir, string, error)
 	real, err := c.real(path)
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", c.display(path), err)
+	}
+	if c.view != nil && !c.IsDir(real) {
+		real = filepath.Clean(path) // where it is in the artifact
 	}
 	if c.IsDir(real) {
 		return filesys.ConfirmedDir(real), "", nil
@@ -211,7 +219,7 @@ func (c *confined) ReadDir(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(real)
+	entries, err := c.view.readDir(real)
 	if err != nil {
 		return nil, plainPathError(err)
 	}
@@ -226,7 +234,7 @@ func (c *confined) Glob(pattern string) ([]string, error) {
 	if !inside(c.root, filepath.Clean(pattern)) {
 		return nil, nil
 	}
-	found, err := filepath.Glob(pattern)
+	found, err := c.view.glob(pattern)
 	return slices.DeleteFunc(found, func(name string) bool { return !c.Exists(name) }), err
 }
 

@@ -220,7 +220,7 @@ func (d *decrypter) replacements(c *closure, display func(string) string) (repla
 	replace, shown = map[string][]byte{}, map[string][]byte{}
 	for _, dir := range c.dirs {
 		for _, f := range dir.sealed {
-			text, err := readFile(f.path)
+			text, err := dir.repo.read(f.path)
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", display(f.path), err)
 			}

@@ -65,11 +65,11 @@ func (d *direct) kustomization(dir, name string, k *types.Kustomization) bool {
 		if d.fs.ctx.Err() != nil {
 			return false
 		}
-		real, err := within(d.r.root, join(dir, path))
+		real, err := d.r.within(join(dir, path))
 		if err != nil {
 			return false
 		}
-		if isDirectory(real) {
+		if d.r.isDirectory(real) {
 			sub := d.r.directory(real)
 			if sub == nil || sub.err != nil || len(sub.kustomization.Resources) == 0 || !d.kustomization(real, join(name, path), sub.kustomization) {
 				return false

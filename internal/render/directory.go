@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +25,7 @@ const (
 // directory is a directory with a kustomization file, with everything that the file names made certain: it is there, in
 // the repository, and no address.
 type directory struct {
+	repo *repository
 	path string // absolute, without links
 	file string // its kustomization file
 	text []byte // of the file
@@ -85,10 +85,9 @@ func redacted(entry string) string {
 }
 
 // kustomizationFile finds the file of a directory that says how it is built.
-func kustomizationFile(dir string) string {
+func (r *repository) kustomizationFile(dir string) string {
 	for _, name := range manifest.KustomizationFiles() {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		if path := filepath.Join(dir, name); r.isFile(path) {
 			return path
 		}
 	}
@@ -101,8 +100,8 @@ func (r *repository) directory(path string) *directory {
 	if ok {
 		return d
 	}
-	if file := kustomizationFile(path); file != "" {
-		d = &directory{path: path, file: file, object: manifest.FirstDocument(r.display(file), nil), resources: map[string]bool{}}
+	if file := r.kustomizationFile(path); file != "" {
+		d = &directory{repo: r, path: path, file: file, object: manifest.FirstDocument(r.display(file), nil), resources: map[string]bool{}}
 		if d.err = d.read(r); d.err == nil {
 			d.err = d.resolve(r)
 		}
@@ -112,11 +111,11 @@ func (r *repository) directory(path string) *directory {
 }
 
 func (d *directory) read(r *repository) error {
-	real, err := within(r.root, d.file)
+	real, err := r.within(d.file)
 	if err != nil {
 		return d.wrong(err)
 	}
-	if d.text, err = readFile(real); err != nil {
+	if d.text, err = r.read(real); err != nil {
 		return d.wrong(err)
 	}
 	if err := manifest.CheckExpansion(r.display(d.file), d.text); err != nil {
@@ -275,7 +274,7 @@ func (c *closure) add(r *repository, path string, way []string) error {
 	if d == nil {
 		return fmt.Errorf("%s: no kustomization file in it", r.display(path))
 	}
-	c.files[d.file] = true
+	c.files[r.original(d.file)] = true
 	c.dirs = append(c.dirs, d)
 	for _, f := range d.files {
 		c.files[f] = true

@@ -436,7 +436,7 @@ func (b *builder) sealedObject(obj *manifest.Object, err error) {
 // rest is reported, because the Kustomization as a whole would fail.
 func (b *builder) unsubstituted(f *flux, obj *manifest.Object, content map[string]any, err error) {
 	_, endless := errors.AsType[*endlessError](err)
-	if strings.HasSuffix(obj.Group(), "toolkit.fluxcd.io") || endless || b.ctx.Err() != nil {
+	if strings.HasSuffix(obj.Group(), "toolkit.fluxcd.io") || isGenerator(obj) || endless || b.ctx.Err() != nil {
 		b.fault(obj, err)
 		return
 	}
@@ -498,7 +498,7 @@ func (b *builder) leftOut(obj *manifest.Object, content map[string]any) bool {
 func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	obj.Content = content
 	obj.APIVersion, obj.Kind, obj.Namespace, obj.Name = identify(content)
-	flux := strings.HasSuffix(obj.Group(), "toolkit.fluxcd.io")
+	flux := strings.HasSuffix(obj.Group(), "toolkit.fluxcd.io") || isGenerator(obj)
 	ref := obj.Group() == "" && (obj.Kind == "Secret" || obj.Kind == "ConfigMap" || obj.Kind == "ServiceAccount")
 	if obj.Namespace == "" && (flux || ref) {
 		if strings.HasPrefix(obj.Built, "Kustomization ") {
@@ -519,11 +519,11 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 		}
 		b.found[datumKey(obj.Kind, obj.Namespace, obj.Name)] = d
 	case obj.Group() == manifest.KustomizeGroup && obj.Kind == "Kustomization":
-		b.kustomization(obj)
+		b.enter(obj)
 	default:
 		b.addGenerated(content)
 	}
-	if obj.Group() == manifest.SourceGroup {
+	if obj.Group() == manifest.SourceGroup || isGenerator(obj) {
 		b.sources.add(obj)
 	}
 	b.objects = append(b.objects, obj)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +28,7 @@ type flux struct {
 	source *Source // that stands in for its own, nil for none
 
 	artifact artifact
+	made     *output // whose artifact it is built from, nil for none
 
 	from int // the start that led to it
 
@@ -123,7 +123,7 @@ func (g *generator) fail(err error) {
 }
 
 func (g *generator) walk(dir string, depth int) {
-	entries, err := os.ReadDir(dir)
+	entries, err := g.f.repo.readDir(dir)
 	if err != nil {
 		g.fail(fmt.Errorf("%s: %w", g.f.repo.display(dir), plainPathError(err)))
 	}
@@ -146,7 +146,7 @@ func (g *generator) entry(path string, e fs.DirEntry, depth int) {
 		if err != nil || g.f.repo.skips(info) || g.f.ignores(path, true) {
 			return
 		}
-		if kustomizationFile(path) == "" {
+		if g.f.repo.kustomizationFile(path) == "" {
 			g.walk(path, depth+1)
 			return
 		}
@@ -167,7 +167,7 @@ func (g *generator) entry(path string, e fs.DirEntry, depth int) {
 	if err := g.check(path); err != nil {
 		g.fail(err)
 	}
-	g.c.files[path] = true
+	g.c.files[g.f.repo.original(path)] = true
 	g.resource(path)
 }
 
@@ -261,7 +261,7 @@ func (f *flux) components(k *types.Kustomization, c *closure) error {
 		if filepath.IsAbs(filepath.FromSlash(path)) || looksRemote(path) {
 			return manifest.Fault(f.object, fmt.Errorf("component path '%s' must be local and relative", path), "spec", "components", i)
 		}
-		real, err := within(f.repo.root, join(f.path, path))
+		real, err := f.repo.within(join(f.path, path))
 		if err == nil && f.repo.directory(real) == nil {
 			err = errors.New("no kustomization file in it")
 		}
@@ -280,11 +280,34 @@ func (f *flux) components(k *types.Kustomization, c *closure) error {
 }
 
 // pathError is a spec.path that leads nowhere.
-func pathError(path string, err error) error {
+func (f *flux) pathError(err error) error {
+	path := f.spec.Path
+	if f.repo.view != nil {
+		return &noArtifactPathError{strings.TrimSuffix(path, "/"), f.spec.SourceRef.Name, f.repo.view.dirs[f.repo.view.root]}
+	}
 	if _, outside := errors.AsType[*outsideError](err); outside {
 		return fmt.Errorf("kustomization path not found: %s: %w", path, err)
 	}
 	return &noPathError{strings.TrimSuffix(path, "/")}
+}
+
+// noArtifactPathError is a path that a generator did not copy.
+type noArtifactPathError struct {
+	path, artifact string
+	there          []string
+}
+
+func (e *noArtifactPathError) Error() string {
+	return fmt.Sprintf("kustomization path not found in the artifact: stat %s: no such file or directory", e.path)
+}
+
+// Hint says where paths begin.
+func (e *noArtifactPathError) Hint() string {
+	there := e.there
+	if len(there) > 5 {
+		there = append(there[:5:5], "…")
+	}
+	return fmt.Sprintf("spec.path begins at the root of ExternalArtifact %s, which holds %s", e.artifact, strings.Join(there, ", "))
 }
 
 type noPathError struct{ path string }

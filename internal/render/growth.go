@@ -215,11 +215,11 @@ func (p *pathResolver) grows(k *types.Kustomization) {
 
 // text is a file that was found to be there. kustomize reports what is wrong with it.
 func (p *pathResolver) text(path string) []byte {
-	real, err := within(p.r.root, join(p.d.path, path))
+	real, err := p.r.within(join(p.d.path, path))
 	if err != nil {
 		return nil
 	}
-	text, err := readFile(real)
+	text, err := p.r.read(real)
 	if err != nil {
 		return nil
 	}
@@ -252,7 +252,7 @@ func (c *closure) variables() error {
 	}
 	references, longest := 0, 0
 	for path := range c.files {
-		text, err := readFile(path)
+		text, err := c.dirs[0].repo.read(path)
 		if err != nil {
 			continue // reported where it is read
 		}

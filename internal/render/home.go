@@ -22,9 +22,6 @@ const bootstrapName = "flux-system"
 // known, any source is whose path is there.
 func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNamespaceSourceReference, namespace, root, at string) string {
 	const other = "not this repository"
-	if ref.Kind == "ExternalArtifact" {
-		return other
-	}
 	if ref.Name == bootstrapName || r.own[datumKey(ref.Kind, namespace, ref.Name)] {
 		return ""
 	}

@@ -102,13 +102,13 @@ func (f *flux) complete(c *closure) error {
 		return nil
 	}
 	if why := f.left(f.path, true); why != "" {
-		return manifest.Fault(f.object, fmt.Errorf("%w: %s", pathError(f.spec.Path, os.ErrNotExist), why), "spec", "path")
+		return manifest.Fault(f.object, fmt.Errorf("%w: %s", f.pathError(os.ErrNotExist), why), "spec", "path")
 	}
 	for _, d := range c.dirs {
 		for _, e := range d.entries {
 			path := e.path
-			if isDirectory(path) {
-				path = kustomizationFile(path)
+			if f.repo.isDirectory(path) {
+				path = f.repo.kustomizationFile(path)
 			}
 			if why := f.left(path, false); path != "" && why != "" {
 				return &placedError{d.object.Position(e.at...), fmt.Errorf("%s: %s: %s", e.field, e.text, why)}

@@ -9,6 +9,8 @@ type index struct {
 	sources    sources
 	data       map[string][]placed // ConfigMaps and Secrets, in the order of the input
 	generators map[string][]placed // what a controller makes them of in the cluster
+
+	artifactGenerators []placed // in the order of the input
 }
 
 // placed is an object and the real path of its file.
@@ -25,6 +27,8 @@ func newIndex(r *Renderer) *index {
 			switch {
 			case o.Group() == manifest.SourceGroup:
 				x.sources.add(o)
+			case isGenerator(o):
+				x.artifactGenerators = append(x.artifactGenerators, placed{o, path})
 			case o.Group() == "":
 				key := datumKey(o.Kind, o.Namespace, o.Name)
 				x.data[key] = append(x.data[key], placed{o, path})

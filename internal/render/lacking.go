@@ -17,7 +17,7 @@ func (r *repository) lacks(dir string, k *types.Kustomization) bool {
 		_ = c.add(r, dir, nil) // what is wrong with it is an error of the build
 	}
 	for _, entry := range append(k.Resources[:len(k.Resources):len(k.Resources)], k.Components...) {
-		if path, err := within(r.root, join(dir, entry)); err == nil && isDirectory(path) {
+		if path, err := r.within(join(dir, entry)); err == nil && r.isDirectory(path) {
 			_ = c.add(r, path, []string{dir})
 		}
 	}

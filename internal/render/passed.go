@@ -42,7 +42,7 @@ func (r *Renderer) concern(nodes []*node) {
 				continue
 			}
 			c := newClosure()
-			if _ = c.add(r.repository(d.path), d.path, nil); d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
+			if _ = c.add(d.repo, d.path, nil); d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
 				c = n.claims // of the kustomization that includes it
 			}
 			maps.Copy(r.concerned, c.files)
@@ -50,7 +50,7 @@ func (r *Renderer) concern(nodes []*node) {
 	}
 	for _, n := range nodes {
 		for _, d := range n.claims.dirs {
-			d.object.ReferenceOnly = !r.concerned[d.file]
+			d.object.ReferenceOnly = !r.concerned[d.repo.original(d.file)]
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (b *builder) concernBuilt(o *manifest.Object, c *closure) {
 
 // shapes reports whether a file that was passed says what becomes of the objects of a directory.
 func (r *Renderer) shapes(d *directory) bool {
-	return r.passed[d.file] || slices.ContainsFunc(d.files, func(f string) bool { return r.passed[f] && !d.resources[f] })
+	return r.passed[d.repo.original(d.file)] || slices.ContainsFunc(d.files, func(f string) bool { return r.passed[f] && !d.resources[f] })
 }
 
 // spare leaves the files of a build that failed as they are, if the input is not about them.

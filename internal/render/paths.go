@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,7 +64,7 @@ func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
 		p.fail(fmt.Errorf("%s: %s: an absolute path", name, entry), field...)
 		return "", false
 	}
-	real, err := within(p.r.root, join(p.d.path, entry))
+	real, err := p.r.within(join(p.d.path, entry))
 	if err != nil && looksRemote(entry) {
 		p.d.remote = append(p.d.remote, remoteError{p.d.object, p.d.object.Position(field...), name, entry})
 		return "", false
@@ -74,19 +73,19 @@ func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
 		p.fail(fmt.Errorf("%s: %s: %w", name, entry, err), field...)
 		return "", false
 	}
-	info, err := os.Stat(real)
+	dir, err := p.r.isDir(real)
 	p.d.entries = append(p.d.entries, entryOf{real, name, entry, slices.Clone(field)})
 	switch {
 	case err != nil:
 		p.fail(fmt.Errorf("%s: %s: %w", name, entry, plainPathError(err)), field...)
 		return "", false
-	case info.IsDir() && w == files:
+	case dir && w == files:
 		p.fail(fmt.Errorf("%s: %s: is a directory", name, entry), field...)
 		return "", false
-	case !info.IsDir() && w == directories:
+	case !dir && w == directories:
 		p.fail(fmt.Errorf("%s: %s: not a directory", name, entry), field...)
 		return "", false
-	case info.IsDir():
+	case dir:
 		p.d.dirs = append(p.d.dirs, real)
 	default:
 		p.d.files = append(p.d.files, real)

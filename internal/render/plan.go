@@ -30,9 +30,10 @@ type node struct {
 	dir      string
 	path     string // of a Kustomization, real; "" if it is not known
 	claims   *closure
-	entry    bool   // it is applied by hand, or by the operator
-	home     bool   // its source is this repository
-	pathHere string // the directory here that a Kustomization from elsewhere would build
+	entry    bool    // it is applied by hand, or by the operator
+	home     bool    // its source is this repository
+	made     *output // whose artifact it is built from, nil for none
+	pathHere string  // the directory here that a Kustomization from elsewhere would build
 }
 
 func (r *Renderer) newPlan() *plan {
@@ -81,7 +82,7 @@ func (r *Renderer) nodes() []*node {
 		n := &node{object: o, file: path, claims: newClosure(), entry: entry}
 		f, err := r.locate(o, nil)
 		if f != nil {
-			n.home, n.path = f.source == nil, f.path
+			n.home, n.path, n.made = f.source == nil && f.made == nil, f.path, f.made
 			_, _, _ = f.kustomization(n.claims)
 		} else if _, elsewhere := errors.AsType[*elsewhereError](err); elsewhere {
 			n.pathHere = r.pathHere(o)

@@ -25,8 +25,8 @@ func (r *repository) inline(c *confined, dir string, k *types.Kustomization) err
 			if isInline(entry) {
 				continue
 			}
-			path, err := within(r.root, join(dir, entry))
-			if err == nil && isDirectory(path) {
+			path, err := r.within(join(dir, entry))
+			if err == nil && r.isDirectory(path) {
 				list.entries[i], err = r.builtPlugins(c, path)
 			}
 			if err != nil {
@@ -108,7 +108,7 @@ func (r *repository) pluginFile(path string) error {
 	if r.checked(path) {
 		return nil
 	}
-	text, err := readFile(path)
+	text, err := r.read(path)
 	if err == nil {
 		err = manifest.CheckExpansion(r.display(path), text)
 	}

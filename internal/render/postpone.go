@@ -158,13 +158,17 @@ func (b *builder) foreseen(p *postponed) bool {
 			return false
 		}
 		p.affixed = p.affixed || k.NamePrefix+k.NameSuffix != ""
-		other[d.file] = true
+		other[d.repo.original(d.file)] = true
 		for _, f := range d.files {
 			named[f], other[f] = named[f] || d.resources[f], other[f] || !d.resources[f]
 		}
 		for _, patch := range k.Patches {
 			if patch.Path != "" {
-				text, err := readFile(join(d.path, patch.Path))
+				real, err := d.repo.within(join(d.path, patch.Path))
+				var text []byte
+				if err == nil {
+					text, err = d.repo.read(real)
+				}
 				if err != nil {
 					return false
 				}
@@ -193,12 +197,12 @@ func (b *builder) leads(r *repository, path string) bool {
 	text := []byte(nil)
 	if f := b.byPath[path]; f != nil && f.Text() != nil {
 		text = f.Text()
-	} else if data, err := readFile(path); err == nil {
+	} else if data, err := r.read(path); err == nil {
 		text = data
 	} else {
 		return true
 	}
-	if bytes.Contains(text, []byte(manifest.KustomizeGroup)) || bytes.Contains(text, []byte(manifest.OperatorGroup)) {
+	if bytes.Contains(text, []byte(manifest.KustomizeGroup)) || bytes.Contains(text, []byte(manifest.OperatorGroup)) || bytes.Contains(text, []byte(manifest.ExtensionsGroup)) {
 		return true
 	}
 	if !bytes.Contains(text, []byte(manifest.SourceGroup)) {

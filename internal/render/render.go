@@ -11,6 +11,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -82,6 +83,8 @@ type Renderer struct {
 	opened       map[*manifest.Object]manifest.Opened
 	emptied      map[*manifest.Object][]string // variables of those that became empty
 	builds       map[string]buildResult
+	made         map[string]*output        // ArtifactGenerators
+	listings     map[string]*generate.Tree // of directories that are sources of generators
 
 	syncs       map[string][]*manifest.Object // Kustomizations that an operator makes, by the real path of the file that says so
 	own         map[string]bool               // sources that the input begins with, by kind, namespace and name
@@ -99,7 +102,7 @@ type Renderer struct {
 func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	ctx, end := context.WithCancelCause(ctx)
 	r := &Renderer{o: o, ctx: ctx, in: in, guard: newGuard(end), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
-		opened: map[*manifest.Object]manifest.Opened{}, emptied: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, builds: map[string]buildResult{}}
+		opened: map[*manifest.Object]manifest.Opened{}, emptied: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, builds: map[string]buildResult{}, made: map[string]*output{}, listings: map[string]*generate.Tree{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		if o.Untrusted {
 			return &sops.Keys{}
@@ -201,10 +204,14 @@ func (r *Renderer) at(root string) *repository {
 			return known
 		}
 	}
-	home := &repository{ctx: r.ctx, root: root, rules: rulesOf(root), display: r.display, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), plugins: map[string][]byte{}, guard: r.guard,
-		ignored: map[string]*tree.Rules{}, ignores: map[string]bool{}}
+	home := r.newRepository(root)
 	r.repositories = append(r.repositories, home)
 	return home
+}
+
+func (r *Renderer) newRepository(root string) *repository {
+	return &repository{ctx: r.ctx, root: root, rules: rulesOf(root), display: r.display, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), plugins: map[string][]byte{}, guard: r.guard,
+		ignored: map[string]*tree.Rules{}, ignores: map[string]bool{}}
 }
 
 // rootOf is the directory that was named and that a path is in.

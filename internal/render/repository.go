@@ -21,6 +21,7 @@ type repository struct {
 	root    string          // absolute, without links
 	display func(string) string
 	skip    []os.FileInfo // directories that are no part of it
+	view    *view         // of an artifact, whose files are elsewhere; nil for files on disk
 
 	rules func() *tree.Rules // of the root
 	guard *guard             // of all builds of the run
@@ -35,10 +36,11 @@ type repository struct {
 
 // file reads a file of manifests, once.
 func (r *repository) file(path string) (*manifest.File, error) {
+	path = r.original(path)
 	if f, ok := known(r, r.parsed, path); ok {
 		return f, nil
 	}
-	data, err := readFile(path)
+	data, err := r.read(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.display(path), err)
 	}
@@ -133,7 +135,7 @@ func (r *repository) skips(info os.FileInfo) bool {
 
 // fileSystem is what kustomize sees of the repository in one build.
 func (r *repository) fileSystem(ctx context.Context, replace map[string][]byte) *confined {
-	return &confined{ctx: ctx, root: r.root, replace: replace, display: r.display, load: r.kustomizationText, budget: &budget{}, guard: r.guard}
+	return &confined{ctx: ctx, root: r.root, view: r.view, replace: replace, display: r.display, load: r.kustomizationText, budget: &budget{}, guard: r.guard}
 }
 
 // join is a path of the repository as it stands in a file: with slashes, relative to a directory.

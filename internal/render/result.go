@@ -13,9 +13,18 @@ type Result struct {
 	Notices    []Notice
 	Rejections []Rejection        // Kustomizations that the API server would not store
 	Judged     []*manifest.Object // Kustomizations and kustomization files whose comments count
+	Expansions []Expansion        // of generators with a pathPattern
 	Incomplete bool               // a part of it is elsewhere, so that no one can say what is not in it
 
 	used map[Source]bool
+}
+
+// Expansion is an artifact of a generator with a pathPattern, whose source is available.
+type Expansion struct {
+	Generator *manifest.Object
+	Index     int // of the entry in spec.artifacts
+	Name      string
+	Labels    map[string]string // of the captures
 }
 
 // Used reports whether a source stood in for that of a Kustomization.
@@ -85,8 +94,9 @@ func (b *builder) run() {
 	for _, s := range b.cluster.starts {
 		b.start(s)
 	}
-	b.finishWaiting()
+	b.finishAll()
 	b.rest()
+	b.reportGenerators()
 	b.warnAbsent()
 	b.warnDependencies()
 }
@@ -134,5 +144,5 @@ func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
 	judged := slices.DeleteFunc(b.judged, func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.keyNotices)
-	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: b.partial, used: b.used}
+	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: b.partial, Expansions: b.expansions, used: b.used}
 }

@@ -179,3 +179,17 @@ func (i interrupted) Read(p []byte) (int, error) {
 	}
 	return i.r.Read(p)
 }
+
+// List returns the paths of the regular files below a root that the options keep, in the order of a walk. Symbolic links
+// are no files.
+func List(ctx context.Context, root *os.Root, o Options) ([]string, error) {
+	var names []string
+	steps := &walk{ctx: ctx, root: root, filter: o.Filter, entries: o.Limits.withDefaults().Entries}
+	steps.visit = func(name string, dir bool) error {
+		if !dir {
+			names = append(names, name)
+		}
+		return nil
+	}
+	return names, steps.dir(".", 0)
+}

@@ -28,10 +28,11 @@ type api struct {
 }
 
 var apis = []api{
-	{"github.com/fluxcd/source-controller/api", "v1", []string{"Bucket", "GitRepository", "HelmChart", "HelmRepository", "OCIRepository"}},
+	{"github.com/fluxcd/source-controller/api", "v1", []string{"Bucket", "ExternalArtifact", "GitRepository", "HelmChart", "HelmRepository", "OCIRepository"}},
 	{"github.com/fluxcd/helm-controller/api", "v2", []string{"HelmRelease"}},
 	{"github.com/fluxcd/image-reflector-controller/api", "v1", []string{"ImagePolicy", "ImageRepository"}},
 	{"github.com/fluxcd/kustomize-controller/api", "v1", []string{"Kustomization"}},
+	{"github.com/fluxcd/source-watcher/api/v2", "v1beta1", []string{"ArtifactGenerator"}},
 }
 
 func main() {

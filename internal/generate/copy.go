@@ -1,0 +1,374 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
+)
+
+// The limits of patterns: each file is held against each of them.
+const (
+	maxDoublestars = 10
+	maxSteps       = 5_000_000 // that one artifact may take: files times patterns
+)
+
+// build makes one artifact.
+type build struct {
+	ctx      context.Context
+	sources  map[string]*Tree
+	artifact *Artifact
+	doubts   []Doubt
+	steps    int
+	op       int
+	out      *Tree
+}
+
+func (b *build) run() error {
+	b.out = NewTree()
+	if source := b.sources[b.artifact.Spec.Name]; source != nil {
+		b.out = source.clone()
+	}
+	b.artifact.Tree = b.out
+	for i, op := range b.artifact.Spec.Copy {
+		b.op = i
+		if err := b.copy(op); err != nil {
+			if b.ctx.Err() != nil {
+				return context.Cause(b.ctx)
+			}
+			message := fmt.Sprintf("%s build failed: failed to apply copy operations: failed to apply copy operation from '%s' to '%s': %v", b.artifact.Spec.Name, op.From, op.To, err)
+			return &Error{Reason: BuildFailed, Path: []any{"spec", "artifacts", b.artifact.Index, "copy", i}, Message: message}
+		}
+	}
+	return nil
+}
+
+func (b *build) doubt(topic Topic, text string, path ...any) {
+	b.doubts = append(b.doubts, Doubt{topic, append([]any{"spec", "artifacts", b.artifact.Index}, path...), text})
+}
+
+// step counts what is done, and ends with the context.
+func (b *build) step() error {
+	if b.steps++; b.steps > maxSteps {
+		return fmt.Errorf("more than %d comparisons of files and patterns", maxSteps)
+	}
+	if b.steps%1000 == 0 && b.ctx.Err() != nil {
+		return context.Cause(b.ctx)
+	}
+	return nil
+}
+
+// splitFrom takes @alias/pattern apart.
+func splitFrom(from string) (alias, pattern string, ok bool) {
+	alias, pattern, ok = strings.Cut(strings.TrimPrefix(from, "@"), "/")
+	return alias, pattern, ok && strings.HasPrefix(from, "@")
+}
+
+func hasGlob(pattern string) bool { return strings.ContainsAny(pattern, "*?[]") }
+
+// operation is one that is carried out.
+type operation struct {
+	swv1.CopyOperation
+	alias, pattern string
+	source         *Tree
+	to             string // cleaned
+	into           bool   // to ends with a slash
+	fixed          string // the directories of the pattern before its first glob
+	excluded       map[string]bool
+	hits           int // of exclude
+}
+
+func (b *build) copy(op swv1.CopyOperation) error {
+	alias, pattern, ok := splitFrom(op.From)
+	if !ok {
+		return fmt.Errorf("invalid from '%s'", op.From)
+	}
+	o := &operation{CopyOperation: op, alias: alias, pattern: pattern, source: b.sources[alias], excluded: map[string]bool{}}
+	if o.source == nil {
+		return fmt.Errorf("source alias '%s' not found", alias)
+	}
+	to := strings.TrimPrefix(strings.TrimPrefix(op.To, "@artifact"), "/")
+	if o.to, o.into = path.Clean(to), to == "" || strings.HasSuffix(to, "/"); climbs(o.to) {
+		return fmt.Errorf("failed to create '%s': path escapes from parent", to)
+	}
+	if err := checkExcludes(op.Exclude); err != nil {
+		return err
+	}
+	var err error
+	if hasGlob(pattern) {
+		o.fixed = fixedPrefix(pattern)
+		err = b.copyGlob(o)
+	} else {
+		o.fixed = path.Clean(pattern)
+		err = b.copyPath(o)
+	}
+	if err == nil && len(op.Exclude) > 0 && o.hits == 0 {
+		b.doubt(Nothing, "nothing that is copied matches exclude", "copy", b.op, "exclude")
+	}
+	return err
+}
+
+func checkExcludes(patterns []string) error {
+	for _, p := range patterns {
+		if !doublestar.ValidatePattern(p) {
+			return fmt.Errorf("invalid exclude pattern '%s'", p)
+		}
+		if strings.Count(p, "**") > maxDoublestars {
+			return fmt.Errorf("exclude pattern with more than %d times '**'", maxDoublestars)
+		}
+	}
+	return nil
+}
+
+// climbs reports whether a cleaned path leads out of its root.
+func climbs(name string) bool {
+	return name == ".." || strings.HasPrefix(name, "../") || path.IsAbs(name)
+}
+
+func fixedPrefix(pattern string) string {
+	at := strings.IndexAny(pattern, "*?[]")
+	dir, _ := path.Split(pattern[:at])
+	return path.Clean(dir)
+}
+
+// copyPath copies what is named without a glob.
+func (b *build) copyPath(o *operation) error {
+	name := path.Clean(o.pattern)
+	if climbs(name) || path.IsAbs(o.pattern) {
+		return fmt.Errorf("failed to stat source '%s': path escapes from parent", o.pattern)
+	}
+	file, isFile := o.source.File(name)
+	switch {
+	case isFile:
+		return b.copyFile(o, name, file)
+	case !o.source.IsDir(name):
+		return fmt.Errorf("source '%s' does not exist", o.pattern)
+	case o.Strategy == swv1.ExtractStrategy:
+		return fmt.Errorf("extract strategy is not supported for directories, got '%s'", strings.TrimSuffix(o.pattern, "/"))
+	case name == ".":
+		return b.copyDir(o, name, o.to)
+	}
+	return b.copyDir(o, name, path.Join(o.to, path.Base(name)))
+}
+
+func (b *build) copyFile(o *operation, name string, f File) error {
+	if out, err := b.excludes(o, name); err != nil || out {
+		return err
+	}
+	if o.Strategy == swv1.ExtractStrategy {
+		if !isTarball(name) {
+			return fmt.Errorf("extract strategy requires tarball file (.tar.gz or .tgz), got '%s'", o.pattern)
+		}
+		return b.extract(o, name, f)
+	}
+	to := o.to
+	if o.into || b.out.IsDir(to) {
+		to = path.Join(to, path.Base(name))
+	}
+	return b.put(o, to, f)
+}
+
+// copyGlob copies what matches a pattern.
+func (b *build) copyGlob(o *operation) error {
+	matches, err := b.matches(o)
+	if err != nil {
+		return err
+	}
+	if o.Strategy == swv1.ExtractStrategy {
+		return b.extractAll(o, matches)
+	}
+	if len(matches) == 0 {
+		return fmt.Errorf("no files match pattern '%s' in source '%s'", o.pattern, o.alias)
+	}
+	prefix, cut := strings.CutSuffix(o.pattern, "/**")
+	cut = cut && !hasGlob(prefix)
+	some := false
+	for _, name := range matches {
+		out, err := b.excludes(o, name)
+		if err != nil {
+			return err
+		}
+		if out {
+			continue
+		}
+		some = true
+		rel := name
+		if cut {
+			rel = strings.TrimPrefix(name, prefix+"/")
+		}
+		if err := b.copyMatch(o, name, path.Join(o.to, rel)); err != nil {
+			return err
+		}
+	}
+	if !some {
+		return fmt.Errorf("all files matching pattern '%s' in source '%s' were excluded", o.pattern, o.alias)
+	}
+	return nil
+}
+
+func (b *build) copyMatch(o *operation, name, to string) error {
+	if f, ok := o.source.File(name); ok {
+		return b.put(o, to, f)
+	}
+	return b.copyDir(o, name, to)
+}
+
+// matches are the files and directories that match a pattern, sorted: with the globs of package path, of which ** is no
+// other than *, or for archives those of doublestar.
+func (b *build) matches(o *operation) ([]string, error) {
+	match := path.Match
+	if o.Strategy == swv1.ExtractStrategy {
+		match = doublestar.Match
+		if strings.Count(o.pattern, "**") > maxDoublestars {
+			return nil, fmt.Errorf("pattern with more than %d times '**'", maxDoublestars)
+		}
+	}
+	if _, err := match(o.pattern, ""); err != nil {
+		return nil, fmt.Errorf("invalid pattern '%s'", o.pattern)
+	}
+	var found []string
+	look := func(names []string) error {
+		for _, name := range names {
+			if err := b.step(); err != nil {
+				return err
+			}
+			ok, err := match(o.pattern, name)
+			if err != nil {
+				return fmt.Errorf("invalid pattern '%s'", o.pattern)
+			}
+			if ok {
+				found = append(found, name)
+			}
+		}
+		return nil
+	}
+	if o.Strategy != swv1.ExtractStrategy {
+		if err := look(o.source.Dirs()); err != nil {
+			return nil, err
+		}
+	}
+	return found, errors.Join(look(o.source.Names()))
+}
+
+// copyDir copies what is below a directory.
+func (b *build) copyDir(o *operation, dir, to string) error {
+	if o.Strategy == swv1.MergeStrategy {
+		b.doubt(Strategy, "Merge is for files that from names or matches: the files of a directory overwrite", "copy", b.op, "strategy")
+	}
+	for _, name := range o.source.below(dir) {
+		out, err := b.excludes(o, name)
+		if err != nil {
+			return err
+		}
+		if out {
+			continue
+		}
+		f, _ := o.source.File(name)
+		rel := name
+		if dir != "." {
+			rel = strings.TrimPrefix(name, dir+"/")
+		}
+		f.Copied = b.op
+		if err := b.out.Add(path.Join(to, rel), f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put writes a file that from names or matches.
+func (b *build) put(o *operation, to string, f File) error {
+	f.Copied = b.op
+	if old, there := b.out.File(to); there && o.Strategy == swv1.MergeStrategy {
+		merged, err := merge(old, f)
+		if err != nil {
+			return err
+		}
+		f.Content, f.Executable = merged, old.Executable
+	}
+	return b.out.Add(to, f)
+}
+
+// excludes reports whether a file, or a directory that it is in, is excluded.
+func (b *build) excludes(o *operation, name string) (bool, error) {
+	if len(o.Exclude) == 0 {
+		return false, nil
+	}
+	at := name
+	for at != "." && (at == name || at != o.fixed) {
+		out, known := o.excluded[at]
+		if !known {
+			var err error
+			if out, err = b.matchesExclude(o, at); err != nil {
+				return false, err
+			}
+			o.excluded[at] = out
+		}
+		if out {
+			o.hits++
+			return true, nil
+		}
+		at = path.Dir(at)
+	}
+	return false, nil
+}
+
+func (b *build) matchesExclude(o *operation, name string) (bool, error) {
+	ways := []string{name}
+	if o.fixed != "." {
+		if rel, ok := strings.CutPrefix(name, o.fixed+"/"); ok {
+			ways = append(ways, rel)
+		}
+	}
+	for _, pattern := range o.Exclude {
+		if err := b.step(); err != nil {
+			return false, err
+		}
+		for _, way := range ways {
+			if ok, err := doublestar.Match(pattern, way); err == nil && ok {
+				return true, nil
+			}
+		}
+		if ok, err := doublestar.Match(pattern, path.Base(name)); err == nil && ok && !strings.Contains(pattern, "/") {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// under reports whether a path is in one of certain directories.
+func under(dirs map[string]bool, name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if dirs[dir] {
+			return true
+		}
+	}
+	return false
+}
+
+// doubtsOf are those about the pattern of an operation.
+func doubtsOf(op swv1.CopyOperation, rendered bool) []string {
+	_, pattern, _ := splitFrom(op.From)
+	var list []string
+	if strings.ContainsAny(pattern, "{}") && !rendered {
+		list = append(list, fmt.Sprintf("'%s': braces are no pattern: they stand for themselves", pattern))
+	}
+	if op.Strategy == swv1.ExtractStrategy || !hasGlob(pattern) {
+		return list
+	}
+	prefix, all := strings.CutSuffix(pattern, "/**")
+	inner := pattern
+	if all && !hasGlob(prefix) {
+		inner = prefix
+	} else if to := strings.Trim(strings.TrimPrefix(op.To, "@artifact"), "/"); strings.Contains(pattern, "/") && to != "" {
+		list = append(list, fmt.Sprintf("'%s' keeps the whole path: a file lands in %s/%s", pattern, to, path.Dir(pattern)))
+	}
+	if pattern != "**" && strings.Contains(inner, "**") {
+		list = append(list, fmt.Sprintf("'%s': ** stands for one directory here, like *", pattern))
+	}
+	return list
+}

@@ -1,0 +1,174 @@
+// Package generate computes what an ArtifactGenerator makes of its sources: which file of an artifact is which file of a
+// source, and what source-watcher would refuse. It is given trees and returns trees; it opens nothing itself.
+package generate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// Kind is that of the objects, Group their API group, and Version the one that is served.
+const (
+	Kind    = swv1.ArtifactGeneratorKind
+	Group   = "source.extensions.fluxcd.io"
+	Version = "v1beta1"
+)
+
+// Reasons of conditions.
+const (
+	ValidationFailed = swv1.ValidationFailedReason
+	BuildFailed      = "BuildFailed"
+)
+
+// Error is what source-watcher refuses.
+type Error struct {
+	Reason  string
+	Path    []any // of the field that it is about
+	Message string
+	Stalled bool
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Doubt is something that source-watcher does without a word, and that is seldom meant.
+type Doubt struct {
+	Topic Topic
+	Path  []any // of the field that it is about
+	Text  string
+}
+
+// Topic is what a doubt is about.
+type Topic int
+
+// The topics.
+const (
+	Pattern  Topic = iota // a pattern that leads to other paths than it seems to
+	Nothing               // nothing matches
+	Unknown               // an alias that no source has is not noticed
+	Strategy              // a strategy that does not hold for directories
+	Dropped               // files that no artifact has
+	Shadowed              // an artifact with the name of an alias
+)
+
+// Artifact is one that a generator makes.
+type Artifact struct {
+	Index   int // of the entry in spec.artifacts
+	Spec    swv1.OutputArtifact
+	Labels  map[string]string // of the captures
+	Tree    *Tree
+	Dropped []string // files that were copied, but that no artifact has
+}
+
+// Validate judges a spec as the controller does before it asks for any source.
+func Validate(spec *swv1.ArtifactGeneratorSpec) *Error {
+	refuse := func(message string, path ...any) *Error {
+		return &Error{ValidationFailed, append([]any{"spec"}, path...), message, true}
+	}
+	aliases, names := map[string]bool{}, map[string]bool{}
+	for i, s := range spec.Sources {
+		if aliases[s.Alias] {
+			return refuse(fmt.Sprintf("duplicate source alias '%s' found", s.Alias), "sources", i, "alias")
+		}
+		aliases[s.Alias] = true
+	}
+	for i, a := range spec.OutputArtifacts {
+		alias := strings.TrimPrefix(a.Revision, "@")
+		switch {
+		case names[a.Name]:
+			return refuse(fmt.Sprintf("duplicate artifact name '%s' found", a.Name), "artifacts", i, "name")
+		case alias != "" && !aliases[alias]:
+			return refuse(fmt.Sprintf("artifact %s revision source alias '%s' not found", a.Name, alias), "artifacts", i, "revision")
+		}
+		names[a.Name] = true
+		if errs := validation.IsDNS1123Subdomain(a.Name); spec.PathPattern == "" && len(errs) > 0 {
+			return refuse(fmt.Sprintf("artifact name %q is not a valid Kubernetes object name: %s", a.Name, strings.Join(errs, "; ")), "artifacts", i, "name")
+		}
+	}
+	return nil
+}
+
+// Doubts are those about a spec that can be had without any source.
+func Doubts(spec *swv1.ArtifactGeneratorSpec) []Doubt {
+	var list []Doubt
+	known := func(alias string) bool {
+		return slices.ContainsFunc(spec.Sources, func(s swv1.SourceReference) bool { return s.Alias == alias })
+	}
+	for i, a := range spec.OutputArtifacts {
+		at := func(path ...any) []any { return append([]any{"spec", "artifacts", i}, path...) }
+		if alias := strings.TrimPrefix(a.OriginRevision, "@"); alias != "" && !known(alias) {
+			list = append(list, Doubt{Unknown, at("originRevision"), fmt.Sprintf("no source has the alias '%s': source-watcher does not notice, and sets no origin revision", alias)})
+		}
+		if known(a.Name) {
+			list = append(list, Doubt{Shadowed, at("name"), fmt.Sprintf("'%s' is the alias of a source too: the artifact holds all of that source", a.Name)})
+		}
+		for j, op := range a.Copy {
+			for _, text := range doubtsOf(op, spec.PathPattern != "") {
+				list = append(list, Doubt{Pattern, at("copy", j, "from"), text})
+			}
+		}
+	}
+	return list
+}
+
+// Aliases are those of the sources that an artifact is made of: the artifact needs them all.
+func Aliases(a swv1.OutputArtifact) []string {
+	var list []string
+	for _, op := range a.Copy {
+		if alias, _, ok := splitFrom(op.From); ok && !slices.Contains(list, alias) {
+			list = append(list, alias)
+		}
+	}
+	return list
+}
+
+// Build makes all artifacts of a valid spec, in its order. Sources are by alias. The error is an *Error, or why the context
+// ended.
+func Build(ctx context.Context, spec *swv1.ArtifactGeneratorSpec, sources map[string]*Tree) ([]Artifact, []Doubt, error) {
+	artifacts, doubts, err := Expand(spec, sources)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range artifacts {
+		b := &build{ctx: ctx, sources: sources, artifact: &artifacts[i]}
+		if err := b.run(); err != nil {
+			return nil, nil, err
+		}
+		if t := sources[artifacts[i].Spec.Name]; t != nil {
+			sources[artifacts[i].Spec.Name] = artifacts[i].Tree.clone() // it was staged where the source is
+		}
+		b.drop()
+		doubts = append(doubts, b.doubts...)
+	}
+	return artifacts, doubts, nil
+}
+
+// drop takes out what the archive of an artifact never holds.
+func (b *build) drop() {
+	t := b.artifact.Tree.clone()
+	rules := new(tree.Rules).WithDefaults()
+	gone := map[string]bool{}
+	for _, dir := range t.Dirs() {
+		gone[dir] = rules.Ignored(dir, true)
+	}
+	for _, name := range slices.Clone(t.Names()) {
+		if rules.Ignored(name, false) || under(gone, name) {
+			t.remove(name)
+			b.artifact.Dropped = append(b.artifact.Dropped, name)
+		}
+	}
+	b.artifact.Tree = t
+	if n := len(b.artifact.Dropped); n > 0 {
+		text := fmt.Sprintf("no artifact holds %s: images, archives, and files of version control, CI and SOPS are left out", b.artifact.Dropped[0])
+		if n > 1 {
+			text = fmt.Sprintf("no artifact holds %s and %d more: images, archives, and files of version control, CI and SOPS are left out", b.artifact.Dropped[0], n-1)
+		}
+		b.doubt(Dropped, text, "copy")
+	}
+}

@@ -1,0 +1,185 @@
+package generate
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	goyaml "go.yaml.in/yaml/v3"
+	yaml "sigs.k8s.io/yaml"
+)
+
+// The limits of what is read to make a file of an artifact.
+const (
+	maxMerged    = 8 << 20   // bytes of one file that is merged
+	maxExtracted = 100 << 20 // bytes that come out of one archive
+)
+
+// merge puts a YAML file over another, as Helm does with values.
+func merge(old, over File) (text, error) {
+	base, err := mapOf(old)
+	if err != nil {
+		return nil, err
+	}
+	top, err := mapOf(over)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(mergeMaps(base, top))
+}
+
+// mapOf reads all documents of a file into one map.
+func mapOf(f File) (map[string]any, error) {
+	data, err := f.Content.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxMerged {
+		return nil, fmt.Errorf("cannot merge a file of more than %d MiB", maxMerged>>20)
+	}
+	merged := map[string]any{}
+	for d := goyaml.NewDecoder(bytes.NewReader(data)); ; {
+		var n goyaml.Node
+		err := d.Decode(&n)
+		if errors.Is(err, io.EOF) {
+			return merged, nil
+		}
+		if err == nil && aliases(&n) {
+			err = errors.New("aliases are not expanded here")
+		}
+		var doc []byte
+		if err == nil {
+			doc, err = goyaml.Marshal(&n)
+		}
+		var m map[string]any
+		if err == nil {
+			err = yaml.Unmarshal(doc, &m)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot unmarshal YAML document: %w", flat(err))
+		}
+		merged = mergeMaps(merged, m)
+	}
+}
+
+// aliases reports whether a document has more aliases than can be expanded without care.
+func aliases(n *goyaml.Node) bool {
+	count := 0
+	var walk func(n *goyaml.Node)
+	walk = func(n *goyaml.Node) {
+		if n.Kind == goyaml.AliasNode {
+			count++
+			return
+		}
+		for _, c := range n.Content {
+			walk(c)
+		}
+	}
+	walk(n)
+	return count > 100
+}
+
+func flat(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
+
+// mergeMaps merges maps deeply; everything else is replaced.
+func mergeMaps(a, b map[string]any) map[string]any {
+	out := make(map[string]any, len(a))
+	for k, v := range a {
+		out[k] = v
+	}
+	for k, v := range b {
+		if over, ok := v.(map[string]any); ok {
+			if under, ok := out[k].(map[string]any); ok {
+				out[k] = mergeMaps(under, over)
+				continue
+			}
+		}
+		out[k] = v
+	}
+	return out
+}
+
+func isTarball(name string) bool {
+	lower := strings.ToLower(name)
+	return strings.HasSuffix(lower, ".tar.gz") || strings.HasSuffix(lower, ".tgz")
+}
+
+// extractAll unpacks the archives among what matches.
+func (b *build) extractAll(o *operation, matches []string) error {
+	for _, name := range matches {
+		f, ok := o.source.File(name)
+		if !ok || !isTarball(name) {
+			continue
+		}
+		out, err := b.excludes(o, name)
+		if err != nil {
+			return err
+		}
+		if out {
+			continue
+		}
+		if err := b.extract(o, name, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// extract unpacks an archive. What leads out of it is refused, and so are links and devices.
+func (b *build) extract(o *operation, name string, f File) error {
+	fail := func(err error) error { return fmt.Errorf("failed to extract tarball '%s': %w", name, err) }
+	data, err := f.Content.Bytes()
+	if err != nil {
+		return fail(err)
+	}
+	zr, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return fail(fmt.Errorf("requires gzip-compressed body: %w", err))
+	}
+	stream := &io.LimitedReader{R: zr, N: maxExtracted + 1}
+	for tr := tar.NewReader(stream); ; {
+		if err := b.step(); err != nil {
+			return err
+		}
+		h, err := tr.Next()
+		if stream.N <= 0 {
+			return fail(fmt.Errorf("more than %d MiB come out of it", maxExtracted>>20))
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fail(fmt.Errorf("tar error: %w", err))
+		}
+		if err := b.entry(o, h, tr, stream); err != nil {
+			return fail(err)
+		}
+	}
+}
+
+func (b *build) entry(o *operation, h *tar.Header, r io.Reader, stream *io.LimitedReader) error {
+	to := path.Clean(h.Name)
+	switch {
+	case h.Typeflag == tar.TypeXGlobalHeader:
+		return nil
+	case climbs(to) || strings.Contains(h.Name, "\\"):
+		return fmt.Errorf("%q leads out of the archive", h.Name)
+	case h.Typeflag == tar.TypeDir:
+		return nil
+	case h.Typeflag != tar.TypeReg:
+		return fmt.Errorf("%q is no regular file", h.Name)
+	}
+	data, err := io.ReadAll(r)
+	if stream.N <= 0 {
+		return fmt.Errorf("more than %d MiB come out of it", maxExtracted>>20)
+	}
+	if err != nil {
+		return fmt.Errorf("tar error: %w", err)
+	}
+	return b.out.Add(path.Join(o.to, to), File{Content: text(data), Executable: h.Mode&0o111 != 0, Copied: b.op})
+}

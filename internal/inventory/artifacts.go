@@ -1,0 +1,186 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
+
+	"github.com/helmsrc/helmsrc/internal/generate"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// managedBy and generatorLabel are the labels that source-watcher gives an ExternalArtifact.
+const (
+	managedBy      = "app.kubernetes.io/managed-by"
+	generatorLabel = swv1.ArtifactGeneratorLabel
+)
+
+// Expansion is an artifact of a generator with a pathPattern: which exist is only known once its sources are.
+type Expansion struct {
+	Index  int // of the entry in spec.artifacts
+	Name   string
+	Labels map[string]string
+}
+
+// Expand says which artifacts generators with a pathPattern make, by namespace and name of the generator. It comes before
+// anything else.
+func (inv *Inventory) Expand(expansions map[string][]Expansion) { inv.expansions = expansions }
+
+// IsGenerator reports whether an object is an ArtifactGenerator.
+func IsGenerator(obj *manifest.Object) bool {
+	return obj.Group() == manifest.ExtensionsGroup && obj.Kind == generate.Kind
+}
+
+// Artifacts are the ExternalArtifacts that a generator makes, in the order of its spec.
+func (inv *Inventory) Artifacts(obj *manifest.Object) []*manifest.Object {
+	return inv.Derivations().made[obj]
+}
+
+// CycleError is a generator whose artifacts are made of themselves.
+type CycleError struct{ names []string }
+
+func (e *CycleError) Error() string {
+	return "cycle: the artifacts of ArtifactGenerator " + strings.Join(e.names, " are made of those of ")
+}
+
+// Cycle reports that a generator waits for itself, nil if it does not.
+func (inv *Inventory) Cycle(obj *manifest.Object) *CycleError {
+	all := inv.Derivations()
+	return all.cycleFrom(inv, obj, obj, nil, map[*manifest.Object]bool{})
+}
+
+// cycleFrom looks for a way from one generator to another.
+func (all *derivations) cycleFrom(inv *Inventory, at, to *manifest.Object, way []string, seen map[*manifest.Object]bool) *CycleError {
+	way = append(way[:len(way):len(way)], at.Namespace+"/"+at.Name)
+	adm, err := inv.Admit(at)
+	if err != nil {
+		return nil
+	}
+	for _, s := range adm.Typed.(*swv1.ArtifactGenerator).Spec.Sources {
+		namespace := s.Namespace
+		if namespace == "" {
+			namespace = at.Namespace
+		}
+		source := all.byKey[store.NewKey(s.Kind, namespace, s.Name)]
+		if s.Kind != sourcev1.ExternalArtifactKind || source == nil || source.Origin == nil {
+			continue
+		}
+		if source.Origin == to {
+			return &CycleError{append(way, to.Namespace+"/"+to.Name)}
+		}
+		if seen[source.Origin] {
+			continue
+		}
+		seen[source.Origin] = true
+		if cycle := all.cycleFrom(inv, source.Origin, to, way, seen); cycle != nil {
+			return cycle
+		}
+	}
+	return nil
+}
+
+// deriveArtifacts makes the ExternalArtifacts of all generators. Of two with one name there is none.
+func (inv *Inventory) deriveArtifacts(all *derivations) {
+	all.made = map[*manifest.Object][]*manifest.Object{}
+	first := map[store.Key]*manifest.Object{}
+	all.twice = map[store.Key][]*manifest.Object{}
+	for _, obj := range all.objects {
+		if !IsGenerator(obj) {
+			continue
+		}
+		adm, err := inv.Admit(obj)
+		if err != nil {
+			continue
+		}
+		typed := adm.Typed.(*swv1.ArtifactGenerator)
+		for _, e := range inv.expansion(obj, typed) {
+			made := deriveArtifact(obj, typed, e)
+			key := KeyOf(made)
+			if other := first[key]; other != nil && other != obj {
+				all.twice[key] = append(all.twice[key], other, obj)
+				continue
+			}
+			first[key] = obj
+			all.made[obj] = append(all.made[obj], made)
+		}
+	}
+	for key := range all.twice {
+		delete(first, key)
+	}
+	for _, list := range all.made {
+		for _, made := range list {
+			if len(all.twice[KeyOf(made)]) == 0 {
+				all.byKey[KeyOf(made)] = made
+			}
+		}
+	}
+}
+
+// Clash reports that several generators make an artifact, nil if only one does.
+func (inv *Inventory) Clash(namespace, name string) error {
+	makers := inv.Derivations().twice[store.NewKey(sourcev1.ExternalArtifactKind, namespace, name)]
+	if len(makers) == 0 {
+		return nil
+	}
+	slices.SortFunc(makers, func(a, b *manifest.Object) int { return strings.Compare(a.Pos.String(), b.Pos.String()) })
+	makers = slices.Compact(makers)
+	var names []string
+	for _, m := range makers {
+		names = append(names, fmt.Sprintf("%s at %s", m, m.Pos))
+	}
+	return errors.New("ExternalArtifact " + namespace + "/" + name + " is made by " + strings.Join(names, " and ") + ": each overwrites what the other made")
+}
+
+func (inv *Inventory) expansion(obj *manifest.Object, typed *swv1.ArtifactGenerator) []Expansion {
+	if typed.Spec.PathPattern != "" {
+		return inv.expansions[obj.Namespace+"/"+obj.Name]
+	}
+	if generate.Validate(&typed.Spec) != nil {
+		return nil
+	}
+	var list []Expansion
+	for i, a := range typed.Spec.OutputArtifacts {
+		list = append(list, Expansion{Index: i, Name: a.Name})
+	}
+	return list
+}
+
+// deriveArtifact makes a manifest of an ExternalArtifact, whose places are the generator's.
+func deriveArtifact(obj *manifest.Object, typed *swv1.ArtifactGenerator, e Expansion) *manifest.Object {
+	labels := map[string]any{}
+	metadata := map[string]any{"name": e.Name, "namespace": obj.Namespace, "labels": labels}
+	if common := typed.Spec.CommonMetadata; common != nil {
+		for k, v := range common.Labels {
+			labels[k] = v
+		}
+		if len(common.Annotations) > 0 {
+			annotations := map[string]any{}
+			for k, v := range common.Annotations {
+				annotations[k] = v
+			}
+			metadata["annotations"] = annotations
+		}
+	}
+	for k, v := range e.Labels {
+		labels[k] = v
+	}
+	labels[managedBy] = "source-watcher"
+	if typed.UID != "" {
+		labels[generatorLabel] = string(typed.UID)
+	}
+	content := map[string]any{
+		"apiVersion": sourcev1.GroupVersion.String(), "kind": sourcev1.ExternalArtifactKind, "metadata": metadata,
+		"spec": map[string]any{"sourceRef": map[string]any{
+			"apiVersion": swv1.GroupVersion.String(), "kind": generate.Kind, "namespace": obj.Namespace, "name": obj.Name,
+		}},
+	}
+	return obj.Derive(manifest.Object{
+		APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.ExternalArtifactKind,
+		Namespace: obj.Namespace, Name: e.Name, Content: content,
+	}, func([]any) []any { return []any{"spec", "artifacts", e.Index} })
+}

@@ -1,0 +1,373 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/generate"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// artifactGeneratorKind has the ArtifactGenerator objects.
+type artifactGeneratorKind struct {
+	kindInfo
+	goType[swv1.ArtifactGenerator, *swv1.ArtifactGenerator]
+}
+
+func newArtifactGeneratorKind() kind {
+	return artifactGeneratorKind{kindInfo: kindInfo{
+		group:      swv1.GroupVersion.Group,
+		name:       swv1.ArtifactGeneratorKind,
+		plural:     "artifactgenerators",
+		short:      "ag",
+		noArtifact: true,
+		settled:    true,
+	}}
+}
+
+func (artifactGeneratorKind) whole(typed any) any { return &typed.(*swv1.ArtifactGenerator).Status }
+
+func (artifactGeneratorKind) load(typed any) commonStatus {
+	s := &typed.(*swv1.ArtifactGenerator).Status
+	return commonStatus{0, s.Conditions, nil, "", s.LastHandledReconcileAt}
+}
+
+func (artifactGeneratorKind) save(typed any, c commonStatus) {
+	s := &typed.(*swv1.ArtifactGenerator).Status
+	s.Conditions, s.LastHandledReconcileAt = c.conditions, c.handled
+}
+
+func (artifactGeneratorKind) suspended(typed any) bool {
+	return typed.(*swv1.ArtifactGenerator).IsDisabled()
+}
+
+func (artifactGeneratorKind) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	return status.FoldGenerator(prev, out, now)
+}
+
+func (k artifactGeneratorKind) midway(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	return k.fold(prev, out, now)
+}
+
+func (artifactGeneratorKind) begin(p *reconciliation) objectSteps {
+	return &generatorReconciliation{p, p.typed.(*swv1.ArtifactGenerator)}
+}
+
+// generatorReconciliation is the reconciliation of one ArtifactGenerator.
+type generatorReconciliation struct {
+	*reconciliation
+	obj *swv1.ArtifactGenerator
+}
+
+func (p *generatorReconciliation) source() Source {
+	h := heldBy(p.result)
+	return &h
+}
+
+// reconcile makes and stores the artifacts, and lists them.
+func (p *generatorReconciliation) reconcile(ctx context.Context) error {
+	obj := p.obj
+	if p.r.o.Verify { // what artifacts are made of is verified itself
+		p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: "reconciliation succeeded"}
+		return nil
+	}
+	sources, err := p.r.generatorSources(ctx, p.adm)
+	if err != nil {
+		return err
+	}
+	obj.Status.ObservedSourcesDigest = ""
+	if !allAvailable(ctx, sources) {
+		return nil // resolve stops here: nothing is downloaded
+	}
+	made := p.r.inventory.Artifacts(p.adm.Object)
+	for _, artifact := range made {
+		if err := p.r.inventory.Clash(artifact.Namespace, artifact.Name); err != nil {
+			return status.GeneratorBuildFailed.Stall(finding.WithCode(finding.ArtifactClash, err))
+		}
+	}
+	if obj.Spec.PathPattern != "" {
+		if err := p.knowsAll(ctx, sources, len(made)); err != nil {
+			return err
+		}
+	}
+	obj.Status.Inventory = nil
+	stored := true
+	for _, artifact := range made {
+		adm, err := p.r.inventory.Admit(artifact)
+		if err != nil {
+			return status.Reason("ReconciliationFailed").Wrap(fmt.Errorf("%s reconcile failed: %w", artifact.Name, err))
+		}
+		result := p.r.result(ctx, adm)
+		switch {
+		case result.Failure != nil:
+			failure := *result.Failure
+			return &failure
+		case result.artifact() == nil:
+			stored = false
+			continue
+		}
+		at := result.artifact()
+		obj.Status.Inventory = append(obj.Status.Inventory, swv1.ExternalArtifactReference{
+			Name: artifact.Name, Namespace: artifact.Namespace, Digest: at.Digest, Filename: path.Base(at.Path),
+		})
+	}
+	if obj.Status.ObservedSourcesDigest, err = fingerprintOf(digestsOf(sources)); err != nil {
+		return err
+	}
+	if stored {
+		p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: fmt.Sprintf("reconciliation succeeded, generated %d artifact(s)", len(made))}
+	}
+	return nil
+}
+
+// knowsAll refuses a pathPattern whose artifacts were not known before the sources were.
+func (p *generatorReconciliation) knowsAll(ctx context.Context, sources map[string]*Result, known int) error {
+	out, err := p.r.generated(ctx, p.adm, sources)
+	if err != nil {
+		return err
+	}
+	if len(out.artifacts) != known {
+		return status.GeneratorBuildFailed.Wrap(&unknownArtifactsError{len(out.artifacts)})
+	}
+	return nil
+}
+
+// unknownArtifactsError is a pathPattern over a source that was fetched.
+type unknownArtifactsError struct{ count int }
+
+func (e *unknownArtifactsError) Error() string {
+	return fmt.Sprintf("pathPattern makes %d artifact(s) of a source that is not this checkout: which they are has to be known before the run", e.count)
+}
+
+// Hint says how they can be known.
+func (e *unknownArtifactsError) Hint() string {
+	return "name a checkout of the source with --source"
+}
+
+// generatorSources reconciles what a generator is made of, by alias.
+func (r *Reconciler) generatorSources(ctx context.Context, adm *admission.Admitted) (map[string]*Result, error) {
+	obj := adm.Typed.(*swv1.ArtifactGenerator)
+	if err := generate.Validate(&obj.Spec); err != nil {
+		return nil, status.ValidationFailed.Stall(finding.WithCode(finding.RefusedGenerator, err))
+	}
+	if cycle := r.inventory.Cycle(adm.Object); cycle != nil {
+		return nil, status.SourceFetchFailed.Wrap(finding.WithCode(finding.GeneratorCycle, cycle))
+	}
+	sources := map[string]*Result{}
+	for _, s := range obj.Spec.Sources {
+		namespace := s.Namespace
+		if namespace == "" {
+			namespace = adm.Object.Namespace
+		}
+		if err := r.inventory.Access(adm.Object.Namespace, s.Kind, namespace, s.Name); err != nil {
+			return nil, status.AccessDenied.Stall(fmt.Errorf("cross-namespace reference to source %s/%s/%s is not allowed", s.Kind, namespace, s.Name))
+		}
+		found, err := r.inventory.FindFor(adm.Object, s.Kind, namespace, s.Name)
+		if err != nil {
+			return nil, status.SourceFetchFailed.Wrap(fmt.Errorf("get sources failed: %w", err))
+		}
+		result := r.result(ctx, found)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !available(ctx, result) && (!r.o.ResolveOnly || result.Failure != nil) {
+			return nil, notReadySource(s.Kind, namespace, s.Name, result)
+		}
+		sources[s.Alias] = result
+	}
+	return sources, nil
+}
+
+// notReadySource inherits the class of what went wrong with the source.
+func notReadySource(kind, namespace, name string, source *Result) error {
+	failure := &status.Failure{
+		Type: meta.ReadyCondition, Reason: status.SourceFetchFailed,
+		Message: fmt.Sprintf("get sources failed: source '%s/%s/%s' is not ready", kind, namespace, name),
+	}
+	if source.Failure != nil {
+		failure.Err = source.Failure.Err
+	}
+	return failure
+}
+
+// available reports whether the files of a source can be had.
+func available(ctx context.Context, source *Result) bool {
+	if source.artifact() != nil {
+		return true
+	}
+	_, err := source.Source().tree(ctx)
+	return err == nil
+}
+
+func allAvailable(ctx context.Context, sources map[string]*Result) bool {
+	for _, s := range sources {
+		if !available(ctx, s) {
+			return false
+		}
+	}
+	return true
+}
+
+// digestsOf are what an artifact depends on, but for the spec.
+func digestsOf(sources map[string]*Result) []string {
+	var list []string
+	for alias, s := range sources {
+		text := alias + "="
+		if artifact := s.artifact(); artifact != nil {
+			text += artifact.Digest + " " + artifact.Revision
+		} else if t, err := s.Source().tree(context.Background()); err == nil {
+			text += t.revision
+		}
+		list = append(list, text)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// generatedArtifacts is what a generator makes.
+type generatedArtifacts struct {
+	artifacts []generate.Artifact
+	doubts    []generate.Doubt
+}
+
+// generated makes the artifacts of a generator, once.
+func (r *Reconciler) generated(ctx context.Context, adm *admission.Admitted, sources map[string]*Result) (*generatedArtifacts, error) {
+	return r.outputs.Do(ctx, keyOf(adm), func() (*generatedArtifacts, error) {
+		trees := map[string]*generate.Tree{}
+		for alias, source := range sources {
+			t, err := r.generatorTree(ctx, source)
+			if err != nil {
+				return nil, status.SourceFetchFailed.Wrap(fmt.Errorf("fetch sources failed: %w", err))
+			}
+			trees[alias] = t
+		}
+		spec := adm.Typed.(*swv1.ArtifactGenerator).Spec
+		artifacts, doubts, err := generate.Build(ctx, &spec, trees)
+		if refused, ok := errors.AsType[*generate.Error](err); ok {
+			if refused.Stalled {
+				return nil, status.Reason(refused.Reason).Stall(finding.WithCode(finding.RefusedGenerator, err))
+			}
+			return nil, &status.Failure{Type: meta.ReadyCondition, Reason: status.Reason(refused.Reason), Message: err.Error(), Err: finding.WithCode(finding.RefusedGenerator, err)}
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &generatedArtifacts{artifacts, doubts}, nil
+	})
+}
+
+// generatorTree lists the files of a source.
+func (r *Reconciler) generatorTree(ctx context.Context, source *Result) (*generate.Tree, error) {
+	from, err := source.Source().tree(ctx)
+	if artifact := source.artifact(); err != nil && artifact != nil { // of a chart, or an OCIRepository
+		root, unpackErr := r.unpack(ctx, artifact.Path)
+		from, err = &sourceTree{root: root}, unpackErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := from.files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, err := tree.List(ctx, root, tree.Options{Filter: from.filter})
+	if err != nil {
+		return nil, err
+	}
+	t := generate.NewTree()
+	for _, name := range names {
+		info, err := root.Lstat(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := t.Add(name, generate.File{Content: rootFile{root, name}, Executable: info.Mode()&0o111 != 0}); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// maxGenerated bounds a file that is merged or unpacked, in bytes.
+const maxGenerated = 100 << 20
+
+// rootFile is a file of an unpacked source.
+type rootFile struct {
+	root *os.Root
+	name string
+}
+
+func (f rootFile) Bytes() ([]byte, error) {
+	file, err := f.root.Open(f.name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxGenerated+1))
+	if err == nil && len(data) > maxGenerated {
+		err = fmt.Errorf("%s has more than %d MiB", f.name, maxGenerated>>20)
+	}
+	return data, err
+}
+
+// stage writes the files of an artifact below a directory.
+func stage(ctx context.Context, root *os.Root, t *generate.Tree) error {
+	for _, dir := range t.Dirs() {
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	for _, name := range t.Names() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		f, _ := t.File(name)
+		if err := stageFile(root, name, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func stageFile(root *os.Root, name string, f generate.File) (err error) {
+	mode := os.FileMode(0o600)
+	if f.Executable {
+		mode = 0o700
+	}
+	out, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if from, ok := f.Content.(rootFile); ok {
+		in, err := from.root.Open(from.name)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		_, err = io.Copy(out, in)
+		return err
+	}
+	data, err := f.Content.Bytes()
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	return err
+}
+
+// aliasOf is the alias that a revision names.
+func aliasOf(field string) string { return strings.TrimPrefix(field, "@") }

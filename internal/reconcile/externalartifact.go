@@ -1,0 +1,214 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/generate"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// externalArtifactKind has the ExternalArtifact objects.
+type externalArtifactKind struct {
+	kindInfo
+	goType[sourcev1.ExternalArtifact, *sourcev1.ExternalArtifact]
+}
+
+func newExternalArtifactKind() kind {
+	return externalArtifactKind{kindInfo: kindInfo{
+		group:  sourcev1.GroupVersion.Group,
+		name:   sourcev1.ExternalArtifactKind,
+		plural: "externalartifacts",
+		short:  "ea",
+		source: true,
+		link:   store.LinkLatest,
+	}}
+}
+
+func (externalArtifactKind) whole(typed any) any { return &typed.(*sourcev1.ExternalArtifact).Status }
+
+func (externalArtifactKind) load(typed any) commonStatus {
+	s := &typed.(*sourcev1.ExternalArtifact).Status
+	return commonStatus{0, s.Conditions, s.Artifact, "", ""}
+}
+
+func (externalArtifactKind) save(typed any, c commonStatus) {
+	s := &typed.(*sourcev1.ExternalArtifact).Status
+	s.Conditions, s.Artifact = c.conditions, c.artifact
+}
+
+func (externalArtifactKind) suspended(any) bool { return false }
+
+func (externalArtifactKind) static(typed any) bool {
+	return !generated(typed.(*sourcev1.ExternalArtifact))
+}
+
+func (externalArtifactKind) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	return status.FoldExternalArtifact(prev, out, now)
+}
+
+func (k externalArtifactKind) midway(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	return k.fold(prev, out, now)
+}
+
+func (externalArtifactKind) begin(p *reconciliation) objectSteps {
+	return &externalReconciliation{treeReconciliation{reconciliation: p}}
+}
+
+// externalReconciliation is the reconciliation of one ExternalArtifact.
+type externalReconciliation struct {
+	treeReconciliation
+}
+
+// generated reports whether an ArtifactGenerator makes an ExternalArtifact. Any other is filled by a controller that is not
+// known here.
+func generated(obj *sourcev1.ExternalArtifact) bool {
+	return obj.Spec.SourceRef != nil && obj.Spec.SourceRef.Kind == generate.Kind
+}
+
+// reconcile stores what the generator makes, or the directory in its place.
+func (p *externalReconciliation) reconcile(ctx context.Context) error {
+	if dir, ok := p.r.o.Directories[p.key]; ok {
+		return p.externalDirectory(ctx, dir)
+	}
+	maker := p.adm.Object.Origin
+	if maker == nil {
+		return nil
+	}
+	adm, err := p.r.inventory.Admit(maker)
+	if err != nil {
+		return err
+	}
+	sources, err := p.r.generatorSources(ctx, adm)
+	if err != nil {
+		return err
+	}
+	if !allAvailable(ctx, sources) {
+		return nil
+	}
+	spec := adm.Typed.(*swv1.ArtifactGenerator).Spec
+	fingerprint, err := fingerprintOf(spec, digestsOf(sources))
+	if err != nil {
+		return err
+	}
+	if p.reusable(fingerprint) {
+		return p.keptGenerated()
+	}
+	out, err := p.r.generated(ctx, adm, sources)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(out.artifacts, func(a generate.Artifact) bool { return a.Spec.Name == p.adm.Object.Name })
+	if i < 0 {
+		return status.GeneratorBuildFailed.Wrap(fmt.Errorf("%s does not make it", maker))
+	}
+	return p.storeGenerated(ctx, &out.artifacts[i], sources, fingerprint)
+}
+
+const artifactReady = "Artifact is ready"
+
+// keptGenerated reports the stored artifact.
+func (p *externalReconciliation) keptGenerated() error {
+	p.out.Reused, p.out.Stored = true, &status.Observation{Reason: status.Succeeded, Message: artifactReady}
+	p.status.artifact = p.prev.Artifact
+	return nil
+}
+
+// storeGenerated stores an artifact as source-watcher does, but under a name from its digest.
+func (p *externalReconciliation) storeGenerated(ctx context.Context, a *generate.Artifact, sources map[string]*Result, fingerprint string) error {
+	root, err := p.r.scratch()
+	if err != nil {
+		return temporaryFailure(err)
+	}
+	if err := stage(ctx, root, a.Tree); err != nil {
+		return storageFailure(fmt.Errorf("%s build failed: %w", a.Spec.Name, err), status.GeneratorBuildFailed)
+	}
+	if p.r.o.ResolveOnly {
+		p.fetched = &sourceTree{root: root, revision: revisionOf(a, sources)}
+		return nil
+	}
+	var metadata map[string]string
+	if origin := originRevision(sources[aliasOf(a.Spec.OriginRevision)]); origin != "" {
+		metadata = map[string]string{swv1.ArtifactOriginRevisionAnnotation: origin}
+	}
+	pending, err := p.r.store.Create(p.key)
+	if err != nil {
+		return storageFailure(err, status.ArchiveOperationFailed)
+	}
+	defer p.discard(pending)
+	if err := tree.Archive(ctx, pending, root, tree.Options{}); err != nil {
+		return storageFailure(fmt.Errorf("%s build failed: %w", a.Spec.Name, err), status.GeneratorBuildFailed)
+	}
+	revision := revisionOf(a, sources)
+	if revision == "" {
+		revision = "latest@" + pending.Digest().String()
+	}
+	p.fingerprint = fingerprint
+	p.fetched = &sourceTree{root: root, revision: revision, digest: pending.Digest().String()}
+	current := p.stored()
+	if current != nil && !p.r.o.Refresh && current.Revision == revision && current.Digest == p.fetched.digest && originOf(current) == metadata[swv1.ArtifactOriginRevisionAnnotation] {
+		return p.keptGenerated()
+	}
+	_, hex, _ := strings.Cut(p.fetched.digest, ":")
+	stored, err := pending.Commit(hex[:revisionLength]+".tar.gz", p.kind.about().link)
+	if err := p.tolerateLink(err); err != nil {
+		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
+	}
+	p.status.artifact = p.artifact(stored, revision, metadata)
+	p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: artifactReady}
+	return nil
+}
+
+func originOf(a *meta.Artifact) string { return a.Metadata[swv1.ArtifactOriginRevisionAnnotation] }
+
+// revisionOf is the revision of the source that an artifact names, "" for none.
+func revisionOf(a *generate.Artifact, sources map[string]*Result) string {
+	source := sources[aliasOf(a.Spec.Revision)]
+	switch {
+	case source == nil:
+		return ""
+	case source.artifact() != nil:
+		return source.artifact().Revision
+	}
+	t, err := source.Source().tree(context.Background())
+	if err != nil {
+		return ""
+	}
+	return t.revision
+}
+
+// originRevision is the origin that a source names itself, else its revision.
+func originRevision(source *Result) string {
+	if source == nil || source.artifact() == nil {
+		return ""
+	}
+	if own := originOf(source.artifact()); own != "" {
+		return own
+	}
+	return source.artifact().Revision
+}
+
+// externalDirectory stores a directory that stands in for an artifact.
+func (p *externalReconciliation) externalDirectory(ctx context.Context, dir string) error {
+	t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{})
+	if err != nil {
+		return status.ReadOperationFailed.Wrap(err)
+	}
+	p.took(t)
+	fingerprint, err := fingerprintOf(t.Revision)
+	if err != nil {
+		return err
+	}
+	return p.keepTree(ctx, &fetched{Tree: t, stored: &status.Observation{Reason: status.Succeeded, Message: artifactReady}, fingerprint: fingerprint})
+}

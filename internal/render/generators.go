@@ -1,0 +1,369 @@
+package render
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/generate"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+const externalArtifact = "ExternalArtifact"
+
+// output is what an ArtifactGenerator makes of the files that are available, or why nothing.
+type output struct {
+	object    *manifest.Object
+	spec      *swv1.ArtifactGeneratorSpec
+	id        int
+	artifacts []generate.Artifact
+	doubts    []generate.Doubt
+	err       error // an *elsewhereError if only a source is not available
+	used      []Source
+	views     map[string]*repository
+}
+
+// generatorError is a mistake of an ArtifactGenerator.
+type generatorError struct {
+	code finding.Code
+	err  error
+}
+
+func (e *generatorError) Error() string { return e.err.Error() }
+
+func (e *generatorError) Unwrap() error { return e.err }
+
+// Code is that of the finding.
+func (e *generatorError) Code() finding.Code { return e.code }
+
+// isGenerator reports whether an object is an ArtifactGenerator.
+func isGenerator(o *manifest.Object) bool {
+	return o.Group() == generate.Group && o.Kind == generate.Kind
+}
+
+// generatorFor finds the generator that makes an artifact: among those that were built, then among the files, the nearest to
+// the object that asks first. It returns nil if none does.
+func (r *Renderer) generatorFor(o *manifest.Object, namespace, name string, built sources, way []string) *output {
+	for _, key := range sortedKeys(built) {
+		if g := built[key]; isGenerator(g) && g.Namespace == namespace {
+			if m := r.outputOf(g, built, way); m.makes(name) {
+				return m
+			}
+		}
+	}
+	for _, p := range r.generatorsNear(o) {
+		if p.object.Namespace != namespace || built[datumKey(generate.Kind, namespace, p.object.Name)] != nil {
+			continue
+		}
+		if m := r.outputOf(p.object, built, way); m.makes(name) {
+			return m
+		}
+	}
+	return nil
+}
+
+// generatorsNear lists the generators of the files, the nearest to an object first.
+func (r *Renderer) generatorsNear(o *manifest.Object) []placed {
+	list := slices.DeleteFunc(slices.Clone(r.index.artifactGenerators), func(p placed) bool {
+		return r.plan != nil && !r.plan.live(p.path) && !r.plan.claimed[p.path]
+	})
+	dir, err := absolute(filepath.Dir(o.Pos.File))
+	if err != nil {
+		return list
+	}
+	slices.SortStableFunc(list, func(a, b placed) int {
+		return stepsTo([]string{filepath.Dir(a.path)}, dir) - stepsTo([]string{filepath.Dir(b.path)}, dir)
+	})
+	return list
+}
+
+// makes reports whether a generator makes an artifact of a name, or would if its sources were available.
+func (m *output) makes(name string) bool {
+	if m.spec == nil {
+		return false
+	}
+	named := slices.ContainsFunc(m.spec.OutputArtifacts, func(a swv1.OutputArtifact) bool {
+		return a.Name == name || m.spec.PathPattern != "" && m.err != nil && mayRender(a.Name, name)
+	})
+	return named || m.artifact(name) != nil
+}
+
+// mayRender reports whether a name with captures may become another one.
+func mayRender(pattern, name string) bool {
+	before, _, _ := strings.Cut(pattern, "{")
+	after := pattern[strings.LastIndex(pattern, "}")+1:]
+	return strings.HasPrefix(name, strings.ToLower(before)) && strings.HasSuffix(name, strings.ToLower(after))
+}
+
+func (m *output) artifact(name string) *generate.Artifact {
+	for i := range m.artifacts {
+		if m.artifacts[i].Spec.Name == name {
+			return &m.artifacts[i]
+		}
+	}
+	return nil
+}
+
+// outputOf is what becomes of a generator, worked out once for the same sources.
+func (r *Renderer) outputOf(o *manifest.Object, built sources, way []string) *output {
+	name := o.Namespace + "/" + o.Name
+	if slices.Contains(way, name) {
+		return &output{object: o, spec: specOf(o), err: &unmadeError{errors.New("a cycle")}}
+	}
+	key := r.generatorKey(o, built)
+	if m := r.made[key]; m != nil {
+		return m
+	}
+	m := &output{object: o, id: len(r.made), views: map[string]*repository{}}
+	if len(way) < maxDepth {
+		m.build(r, built, append(way[:len(way):len(way)], name))
+	} else {
+		m.err = manifest.Fault(o, fmt.Errorf("more than %d ArtifactGenerators are made of each other", maxDepth), "spec", "sources")
+	}
+	r.made[key] = m
+	return m
+}
+
+// generatorKey is equal for generators that make the same.
+func (r *Renderer) generatorKey(o *manifest.Object, built sources) string {
+	var key strings.Builder
+	text, _ := json.Marshal(o.Content["spec"])
+	fmt.Fprintf(&key, "%s %s %s %s", o.Pos, o.Namespace, o.Name, text)
+	for _, k := range sortedKeys(built) {
+		text, _ := json.Marshal(built[k].Content["spec"])
+		fmt.Fprintf(&key, " %s %s", k, text)
+	}
+	return key.String()
+}
+
+// specOf reads the spec of a generator, nil if it cannot be read.
+func specOf(o *manifest.Object) *swv1.ArtifactGeneratorSpec {
+	text, err := json.Marshal(o.Content["spec"])
+	if err != nil {
+		return nil
+	}
+	spec := &swv1.ArtifactGeneratorSpec{}
+	if json.Unmarshal(text, spec) != nil {
+		return nil
+	}
+	return spec
+}
+
+func (m *output) build(r *Renderer, built sources, way []string) {
+	if r.o.Admit != nil {
+		if m.err = r.o.Admit(m.object); m.err != nil {
+			m.err = &unmadeError{m.err}
+			return
+		}
+	}
+	if m.spec = specOf(m.object); m.spec == nil {
+		return
+	}
+	if err := generate.Validate(m.spec); err != nil {
+		m.err = &unmadeError{err}
+		return
+	}
+	trees := map[string]*generate.Tree{}
+	for i, s := range m.spec.Sources {
+		if trees[s.Alias], m.err = m.source(r, i, built, way); m.err != nil {
+			return
+		}
+	}
+	m.artifacts, m.doubts, m.err = generate.Build(r.ctx, m.spec, trees)
+	if err, refused := errors.AsType[*generate.Error](m.err); refused {
+		m.err = manifest.Fault(m.object, &generatorError{finding.RefusedGenerator, err}, err.Path...)
+	}
+}
+
+// unmadeError is an artifact that a generator does not make, because of a mistake that is reported with the generator.
+type unmadeError struct{ err error }
+
+func (e *unmadeError) Error() string { return e.err.Error() }
+
+func (e *unmadeError) Unwrap() error { return e.err }
+
+// source is the tree of one of the sources of a generator.
+func (m *output) source(r *Renderer, i int, built sources, way []string) (*generate.Tree, error) {
+	s := m.spec.Sources[i]
+	namespace := s.Namespace
+	if namespace == "" {
+		namespace = m.object.Namespace
+	}
+	if stand, root, err := r.standIn(s.Kind, namespace, s.Name); stand != nil || err != nil {
+		if err != nil {
+			return nil, manifest.Fault(m.object, err, "spec", "sources", i)
+		}
+		m.used = append(m.used, *stand)
+		return r.listing(root, ignoreOf(built.find(r, s.Kind, namespace, s.Name)))
+	}
+	elsewhere := func(why string) error { return &elsewhereError{s.Kind, namespace, s.Name, why, m.object, i, s.Alias} }
+	switch s.Kind {
+	case externalArtifact:
+		return m.chained(r, i, namespace, built, way)
+	case "HelmChart":
+		return nil, elsewhere("fetched, and nothing is downloaded for a build")
+	}
+	source := built.find(r, s.Kind, namespace, s.Name)
+	root := r.homeOf(m.object)
+	ref := kustomizev1.CrossNamespaceSourceReference{Kind: s.Kind, Name: s.Name}
+	if why := r.elsewhere(source, ref, namespace, root, m.begins(s.Alias)); why != "" {
+		return nil, elsewhere(why)
+	}
+	return r.listing(root, ignoreOf(source))
+}
+
+// chained is a source that another generator makes.
+func (m *output) chained(r *Renderer, i int, namespace string, built sources, way []string) (*generate.Tree, error) {
+	s := m.spec.Sources[i]
+	other := r.generatorFor(m.object, namespace, s.Name, built, way)
+	if other == nil {
+		return nil, &elsewhereError{s.Kind, namespace, s.Name, "made by no ArtifactGenerator of the input", m.object, i, s.Alias}
+	}
+	if _, elsewhere := errors.AsType[*elsewhereError](other.err); elsewhere {
+		return nil, other.err
+	}
+	if other.err != nil {
+		return nil, &unmadeError{other.err}
+	}
+	return other.artifact(s.Name).Tree, nil
+}
+
+// begins is the directory that what is copied from a source is in, as far as the first operation shows it.
+func (m *output) begins(alias string) string {
+	prefix := "@" + alias + "/"
+	for _, a := range m.spec.OutputArtifacts {
+		for _, op := range a.Copy {
+			if at, ok := strings.CutPrefix(op.From, prefix); ok {
+				if glob := strings.IndexAny(at, "*?[]{"); glob >= 0 {
+					at = path.Dir(at[:glob] + "x")
+				}
+				return path.Clean("/" + at)
+			}
+		}
+	}
+	return ""
+}
+
+// ignoreOf is spec.ignore of a source.
+func ignoreOf(source *manifest.Object) string {
+	if source == nil {
+		return ""
+	}
+	return textAt(source.Content, "spec", "ignore")
+}
+
+// onDisk is a file that lies there.
+type onDisk string
+
+func (f onDisk) Bytes() ([]byte, error) { return readFile(string(f)) }
+
+// listing is the tree below a directory, without what its source leaves out; once for each.
+func (r *Renderer) listing(dir, ignore string) (*generate.Tree, error) {
+	key := dir + "\x00" + ignore
+	if t := r.listings[key]; t != nil {
+		return t, nil
+	}
+	t, err := list(r.ctx, dir, ignore, r.skipped(dir))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.display(dir), plainPathError(err))
+	}
+	r.listings[key] = t
+	return t, nil
+}
+
+// skipped drops the directories that are no part of any repository.
+func (r *Renderer) skipped(root string) tree.Filter {
+	drop := map[string]bool{}
+	for _, dir := range r.o.SkipDirs {
+		if real, err := absolute(dir); err == nil && inside(root, real) && real != root {
+			if rel, err := filepath.Rel(root, real); err == nil {
+				drop[filepath.ToSlash(rel)] = true
+			}
+		}
+	}
+	return func(name string, dir bool) tree.Choice {
+		if dir && drop[name] {
+			return tree.DropAll
+		}
+		return tree.Keep
+	}
+}
+
+func list(ctx context.Context, dir, ignore string, filter tree.Filter) (*generate.Tree, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	limits := tree.Limits{Entries: maxWalk}
+	rules, err := tree.SourceRules(ctx, root, ignore, tree.Options{Filter: filter, Limits: limits})
+	if err != nil {
+		return nil, err
+	}
+	names, err := tree.List(ctx, root, tree.Options{Filter: tree.All(filter, rules.Choose), Limits: limits})
+	if err != nil {
+		return nil, err
+	}
+	t := generate.NewTree()
+	for _, name := range names {
+		if err := t.Add(name, generate.File{Content: onDisk(filepath.Join(dir, filepath.FromSlash(name)))}); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// repository is the tree of an artifact, as a build sees it.
+func (m *output) repository(r *Renderer, a *generate.Artifact) (*repository, error) {
+	name := a.Spec.Name
+	if repo := m.views[name]; repo != nil {
+		return repo, nil
+	}
+	// Below the directory of Git, where no manifests are looked for: nothing can be confused with it.
+	v := newView(filepath.Join(r.homeOf(m.object), ".git", externalArtifact, strconv.Itoa(m.id), m.object.Namespace, name))
+	for _, file := range a.Tree.Names() {
+		f, _ := a.Tree.File(file)
+		if original, ok := f.Content.(onDisk); ok {
+			v.add(file, viewFile{original: string(original)})
+			continue
+		}
+		text, err := f.Content.Bytes()
+		if err != nil {
+			return nil, err
+		}
+		v.add(file, viewFile{made: slices.Concat([]byte{}, text), place: m.object.Position("spec", "artifacts", a.Index, "copy", f.Copied)})
+	}
+	repo := r.newRepository(v.root)
+	repo.view, repo.rules = v, func() *tree.Rules { return new(tree.Rules) }
+	repo.display = func(path string) string { return v.shown(path, r.display) }
+	m.views[name] = repo
+	return repo, nil
+}
+
+// fromArtifact is the tree of the artifact that a Kustomization is built from.
+func (r *Renderer) fromArtifact(o *manifest.Object, namespace, name string, built sources) (*repository, *output, error) {
+	m := r.generatorFor(o, namespace, name, built, nil)
+	if m == nil {
+		return nil, nil, &elsewhereError{kind: externalArtifact, namespace: namespace, name: name, why: "made by no ArtifactGenerator of the input"}
+	}
+	if _, elsewhere := errors.AsType[*elsewhereError](m.err); elsewhere {
+		return nil, m, m.err
+	}
+	if m.err != nil {
+		return nil, m, &unmadeError{m.err}
+	}
+	repo, err := m.repository(r, m.artifact(name))
+	return repo, m, err
+}

@@ -1,0 +1,229 @@
+package render
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// view is the tree of an artifact that is nowhere on disk: its files are those of other places, as if it was a directory of
+// links. A nil view is the disk itself.
+type view struct {
+	root  string // made up; nothing else is ever there
+	files map[string]viewFile
+	dirs  map[string][]string // the names in each directory, sorted
+}
+
+// viewFile is a file of a view.
+type viewFile struct {
+	original string       // real path of the file that it is; of one that was made, its own path
+	made     []byte       // nil for one that was not
+	place    manifest.Pos // of what made it
+}
+
+func newView(root string) *view {
+	return &view{root: root, files: map[string]viewFile{}, dirs: map[string][]string{root: nil}}
+}
+
+// add puts a file into the view, at a slash-separated path below its root.
+func (v *view) add(name string, f viewFile) {
+	at := filepath.Join(v.root, filepath.FromSlash(name))
+	if f.original == "" {
+		f.original = at
+	}
+	v.files[at] = f
+	for at != v.root {
+		dir := filepath.Dir(at)
+		i, there := slices.BinarySearch(v.dirs[dir], filepath.Base(at))
+		if there {
+			return
+		}
+		v.dirs[dir] = slices.Insert(v.dirs[dir], i, filepath.Base(at))
+		at = dir
+	}
+}
+
+// in reports whether a path is one of the view.
+func (v *view) in(path string) bool { return v != nil && inside(v.root, path) }
+
+// within follows the links of a path below a root. For a file it returns the one that it is.
+func (v *view) within(root, path string) (string, error) {
+	if v == nil {
+		return within(root, path)
+	}
+	path = filepath.Clean(path)
+	if !v.in(path) {
+		return "", &outsideArtifactError{}
+	}
+	if f, ok := v.files[path]; ok {
+		return f.original, nil
+	}
+	if _, ok := v.dirs[path]; !ok {
+		return "", syscall.ENOENT
+	}
+	return path, nil
+}
+
+// outsideArtifactError is a path that leads out of an artifact.
+type outsideArtifactError struct{}
+
+func (e *outsideArtifactError) Error() string { return "leads out of the artifact" }
+
+// Hint says what there is.
+func (e *outsideArtifactError) Hint() string {
+	return "only what the ArtifactGenerator copies is there: copy it too"
+}
+
+// original is the file that a file of the view is. Any other path is as it was.
+func (v *view) original(path string) string {
+	if v.in(path) {
+		if f, ok := v.files[filepath.Clean(path)]; ok {
+			return f.original
+		}
+	}
+	return path
+}
+
+// isDir reports whether a path that within returned is a directory.
+func (v *view) isDir(path string) (bool, error) {
+	if v.in(path) {
+		if _, ok := v.dirs[path]; ok {
+			return true, nil
+		}
+		if _, ok := v.files[path]; ok {
+			return false, nil
+		}
+		return false, syscall.ENOENT
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return false, err
+	}
+	return info.IsDir(), nil
+}
+
+// isFile reports whether there is a regular file at a path.
+func (v *view) isFile(path string) bool {
+	if v.in(path) {
+		_, ok := v.files[path]
+		return ok
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// read reads a file at a path that within returned.
+func (v *view) read(path string) ([]byte, error) {
+	if v.in(path) {
+		f, ok := v.files[path]
+		switch _, dir := v.dirs[path]; {
+		case dir:
+			return nil, syscall.EISDIR
+		case !ok:
+			return nil, syscall.ENOENT
+		case f.made != nil:
+			return f.made, nil
+		}
+		path = f.original
+	}
+	return readFile(path)
+}
+
+// readDir lists a directory.
+func (v *view) readDir(path string) ([]fs.DirEntry, error) {
+	if !v.in(path) {
+		return os.ReadDir(path)
+	}
+	names, ok := v.dirs[filepath.Clean(path)]
+	if !ok {
+		return nil, syscall.ENOENT
+	}
+	var entries []fs.DirEntry
+	for _, name := range names {
+		_, dir := v.dirs[filepath.Join(path, name)]
+		entries = append(entries, viewEntry{name, dir})
+	}
+	return entries, nil
+}
+
+// glob is filepath.Glob.
+func (v *view) glob(pattern string) ([]string, error) {
+	if v == nil {
+		return filepath.Glob(pattern)
+	}
+	pattern = filepath.ToSlash(filepath.Clean(pattern))
+	if _, err := path.Match(pattern, ""); err != nil {
+		return nil, err
+	}
+	var found []string
+	match := func(name string) {
+		if ok, _ := path.Match(pattern, filepath.ToSlash(name)); ok {
+			found = append(found, name)
+		}
+	}
+	for name := range v.files {
+		match(name)
+	}
+	for name := range v.dirs {
+		match(name)
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// shown is how a path of the view is named to people: by the file that it is, else by where it is in the artifact.
+func (v *view) shown(name string, display func(string) string) string {
+	if !v.in(name) {
+		return display(name)
+	}
+	if f, ok := v.files[name]; ok {
+		if f.made != nil {
+			return f.place.File
+		}
+		return display(f.original)
+	}
+	rel := strings.TrimPrefix(strings.TrimPrefix(name, v.root), string(filepath.Separator))
+	return path.Join("ExternalArtifact", filepath.Base(filepath.Dir(v.root)), filepath.Base(v.root), filepath.ToSlash(rel))
+}
+
+// viewEntry is an entry of a directory of a view.
+type viewEntry struct {
+	name string
+	dir  bool
+}
+
+func (e viewEntry) Name() string               { return e.name }
+func (e viewEntry) IsDir() bool                { return e.dir }
+func (e viewEntry) Info() (fs.FileInfo, error) { return e, nil }
+func (e viewEntry) Size() int64                { return 0 }
+func (e viewEntry) ModTime() time.Time         { return time.Time{} }
+func (e viewEntry) Sys() any                   { return nil }
+func (e viewEntry) Mode() fs.FileMode          { return e.Type() }
+
+func (e viewEntry) Type() fs.FileMode {
+	if e.dir {
+		return fs.ModeDir
+	}
+	return 0
+}
+
+// The files of a repository, on disk or in a view.
+
+func (r *repository) within(path string) (string, error)         { return r.view.within(r.root, path) }
+func (r *repository) isDir(path string) (bool, error)            { return r.view.isDir(path) }
+func (r *repository) isFile(path string) bool                    { return r.view.isFile(path) }
+func (r *repository) read(path string) ([]byte, error)           { return r.view.read(path) }
+func (r *repository) readDir(path string) ([]fs.DirEntry, error) { return r.view.readDir(path) }
+func (r *repository) original(path string) string                { return r.view.original(path) }
+
+func (r *repository) isDirectory(path string) bool {
+	dir, err := r.isDir(path)
+	return err == nil && dir
+}
