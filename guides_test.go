@@ -1,7 +1,9 @@
 package main
 
 import (
-	"errors"
+	"bufio"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,51 +20,55 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
 )
 
-// The guides show commands with what they print. TestGuides runs them:
+// The guides are typed as they stand. TestGuides does that: it gives the blocks of a page to one shell, in their order.
 //
-//   - "<!-- world" begins a comment with an archive of files, as in the scripts: servers, and what a reader would have.
-//   - A block "```yaml file=NAME" is a file.
-//   - A block "```console" is a dialogue: "$ helmsrc …", then all that it prints; "$ echo $?" prints the exit code. A line
-//     of three dots stands for any lines. Commands that are no dialogue are in blocks of other languages.
+//   - A block "```sh" is commands, all of which have to succeed. Files are made there, with cat.
+//   - A block "```console" is a dialogue: "$ COMMAND", then all that it prints. A line of three dots stands for any lines.
+//   - Other blocks are there to be looked at.
+//   - "<!-- needs PROGRAM -->" before a block names a program that is not part of these tests. Only the syntax of such a
+//     block is checked, and that it calls the program.
+//   - "<!-- world" begins a comment with an archive of files, as in the scripts: servers, and what a reader has already.
 //
-// The servers of charts.example.com speak TLS in the guides, and HTTP here. Other servers have TLS where their directory
-// asks for it, and their authority is one of the system, which only Linux reads from a variable: elsewhere such a page is
-// not run.
+// Servers have the names that the page gives them, on a network that only has loopback; most speak TLS, with an authority
+// of the system, which only Linux reads from a variable: elsewhere the pages are not run.
 
 var (
-	worldComment  = regexp.MustCompile(`(?s)<!-- world\n(.*?)-->`)
-	fileBlock     = regexp.MustCompile("(?ms)^```[a-z]+ file=(\\S+)\n(.*?)^```$")
-	dialogueBlock = regexp.MustCompile("(?ms)^```console\n(.*?)^```$")
-	quoted        = regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
-
-	// guideNames are names in the guides, and here. They are of equal length: there are tables.
-	guideNames = []string{"https://charts.example.com", "http://charts.example.test"}
+	worldComment = regexp.MustCompile(`(?s)<!-- world\n(.*?)-->`)
+	typedBlock   = regexp.MustCompile("(?ms)^(?:<!-- needs ([a-z-]+) -->\n)?```(sh|console)\n(.*?)^```$")
+	fencedName   = regexp.MustCompile("(?m)^```[a-z]+ .*$")
 
 	longDigest = regexp.MustCompile(`\b([0-9a-f]{8})[0-9a-f]{56}\b`)
 )
 
-// TestGuides runs every dialogue of docs/guides. With -update it writes down what the commands print.
+// TestGuides types what the README and the pages of docs/guides say. With -update it writes down what the commands print.
 func TestGuides(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return
+	}
 	pages, err := filepath.Glob("docs/guides/*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatal("no guides", err)
 	}
-	for _, page := range pages {
-		if runtime.GOOS != "linux" && needsAuthority(t, page) {
-			continue
-		}
+	for _, page := range append(pages, "README.md") {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
 			t.Parallel()
 			b, err := os.ReadFile(page)
 			if err != nil {
 				t.Fatal(err)
 			}
-			g := newGuide(t, string(b))
-			text := dialogueBlock.ReplaceAllStringFunc(string(b), func(block string) string {
-				return "```console\n" + g.dialogue(dialogueBlock.FindStringSubmatch(block)[1]) + "```"
-			})
-			if *update && text != string(b) {
-				if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+			text := string(b)
+			if name := fencedName.FindString(text); name != "" {
+				t.Errorf("%q: what stands behind the language is not shown to readers", name)
+			}
+			g := newGuide(t, text+readmeWorld(t, page))
+			if page == "README.md" {
+				if err := os.CopyFS(filepath.Join(g.dir, "examples"), os.DirFS("examples")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			typed := typedBlock.ReplaceAllStringFunc(text, g.block)
+			if *update && typed != text {
+				if err := os.WriteFile(page, []byte(typed), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -70,29 +76,33 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// guide is the reader of a page: a directory with its files, on a network with its servers.
+// readmeWorld is that of the README, which is too short for comments.
+func readmeWorld(t *testing.T, page string) string {
+	t.Helper()
+	if page != "README.md" {
+		return ""
+	}
+	b, err := os.ReadFile(filepath.Join("testdata", "readme.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "<!-- world\n" + string(b) + "-->"
+}
+
+// guide is the reader of a page: a shell in a directory, on a network with the servers of the page.
 type guide struct {
 	stage
-	code int      // of the last command
-	env  []string // of all commands
-	here *strings.Replacer
-	back *strings.Replacer
+	env   []string // of all commands, besides that of the stage
+	shell *guideShell
 }
 
 func newGuide(t *testing.T, page string) *guide {
 	t.Helper()
-	reverse := []string{"$WORK", "/home/you"}
-	for i := 0; i < len(guideNames); i += 2 {
-		reverse = append(reverse, guideNames[i+1], guideNames[i])
-	}
-	g := &guide{stage: stage{t: t, dir: t.TempDir()}, here: strings.NewReplacer(guideNames...), back: strings.NewReplacer(reverse...)}
+	g := &guide{stage: stage{t: t, dir: t.TempDir()}}
 	for _, m := range worldComment.FindAllStringSubmatch(page, -1) {
 		for _, f := range txtar.Parse([]byte(m[1])).Files {
 			g.write(f.Name, string(f.Data))
 		}
-	}
-	for _, m := range fileBlock.FindAllStringSubmatch(page, -1) {
-		g.write(m[1], g.here.Replace(m[2]))
 	}
 	k, err := kit()
 	if err != nil {
@@ -110,21 +120,34 @@ func newGuide(t *testing.T, page string) *guide {
 	}
 	g.write(stateDir+"/network", w.Network.String())
 	g.write(stateDir+"/ca.crt", string(k.CA.Cert))
-	g.env = append(g.env, "SSL_CERT_FILE="+filepath.Join(g.dir, stateDir, "ca.crt"))
+	g.env = append(g.env, "SSL_CERT_FILE="+filepath.Join(g.dir, stateDir, "ca.crt"),
+		"HELMSRC_CONCURRENCY=1") // one after the other is the same each time
 	return g
 }
 
-// needsAuthority reports whether a server of a page has TLS.
-func needsAuthority(t *testing.T, page string) bool {
-	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
+// block types a block, and returns it with what its commands print.
+func (g *guide) block(block string) string {
+	g.t.Helper()
+	m := typedBlock.FindStringSubmatch(block)
+	needs, language, text := m[1], m[2], m[3]
+	switch {
+	case needs != "":
+		check := exec.CommandContext(g.t.Context(), "sh", "-n")
+		check.Stdin = strings.NewReader(text)
+		if out, err := check.CombinedOutput(); err != nil || !strings.Contains(text, needs+" ") {
+			g.t.Errorf("%s\nhas to be commands that call %s: %v\n%s", text, needs, err, out)
+		}
+		return block
+	case language == "sh":
+		if out, code := g.typed("set -e\n" + text + "set +e"); code != 0 {
+			g.t.Fatalf("%s\nends with exit code %d:\n%s", text, code, out)
+		}
+		return block
 	}
-	return regexp.MustCompile(`(?m)^-- _\S+/tls --$`).Match(text)
+	return strings.Replace(block, text, g.dialogue(text), 1)
 }
 
-// dialogue runs the commands of a block and returns it with what they print.
+// dialogue types the commands of a block and returns it with what they print.
 func (g *guide) dialogue(block string) string {
 	g.t.Helper()
 	var all strings.Builder
@@ -148,27 +171,76 @@ func (g *guide) dialogue(block string) string {
 // answer is what a command prints, on both streams, as the pages show it.
 func (g *guide) answer(command string) string {
 	g.t.Helper()
-	if command == "echo $?" {
-		return strconv.Itoa(g.code) + "\n"
+	out, _ := g.typed(command)
+	return longDigest.ReplaceAllString(strings.ReplaceAll(filepath.ToSlash(out), "$WORK", "/home/you"), "$1…")
+}
+
+// typed gives commands to the shell, and returns what they print and the exit code of the last one.
+func (g *guide) typed(commands string) (out string, code int) {
+	g.t.Helper()
+	if g.shell == nil {
+		g.shell = startShell(g)
 	}
-	words := quoted.FindAllString(g.here.Replace(command), -1)
-	for i, word := range words {
-		words[i] = strings.Trim(word, `'"`)
+	out, code, err := g.shell.typed(commands)
+	if err != nil {
+		g.t.Fatalf("%s\nends the shell: %v\n%s", commands, err, out)
 	}
-	if words[0] != "helmsrc" {
-		g.t.Fatalf("a dialogue with %s: only helmsrc is run", words[0])
-	}
-	cmd := g.command(words[1:]...)
-	cmd.Env = append(append(cmd.Env, "HELMSRC_CONCURRENCY=1"), g.env...) // one after the other is the same each time
-	out, err := cmd.CombinedOutput()
-	g.code = 0
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		g.code = exit.ExitCode()
-	} else if err != nil {
+	return out, code
+}
+
+// guideShell is a shell that reads commands one after the other, as in a terminal.
+type guideShell struct {
+	in  io.Writer
+	out *bufio.Reader
+}
+
+// endOfOutput is a line that no command prints.
+const endOfOutput = "--- end of output, exit code "
+
+func startShell(g *guide) *guideShell {
+	g.t.Helper()
+	sh := exec.CommandContext(g.t.Context(), "sh")
+	sh.Dir = g.dir
+	sh.Env = append(g.command().Env, g.env...)
+	in, err := sh.StdinPipe()
+	if err != nil {
 		g.t.Fatal(err)
 	}
-	return longDigest.ReplaceAllString(g.back.Replace(filepath.ToSlash(string(out))), "$1…")
+	out, w, err := os.Pipe()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	sh.Stdout, sh.Stderr = w, w
+	if err := sh.Start(); err != nil {
+		g.t.Fatal(err)
+	}
+	_ = w.Close()
+	g.t.Cleanup(func() {
+		_ = in.Close()
+		_ = sh.Wait() // it may have failed, which was reported
+		_ = out.Close()
+	})
+	return &guideShell{in: in, out: bufio.NewReader(out)}
+}
+
+// typed leaves $? as the commands did.
+func (s *guideShell) typed(commands string) (out string, code int, err error) {
+	_, err = fmt.Fprintf(s.in, "%s\n_code=$?; printf '\\n%s%%d\\n' \"$_code\"; (exit \"$_code\")\n", commands, endOfOutput)
+	if err != nil {
+		return "", 0, err
+	}
+	var all strings.Builder
+	for {
+		line, err := s.out.ReadString('\n')
+		if text, ended := strings.CutPrefix(line, endOfOutput); ended {
+			code, err := strconv.Atoi(strings.TrimSpace(text))
+			return strings.TrimSuffix(all.String(), "\n"), code, err
+		}
+		all.WriteString(line)
+		if err != nil {
+			return all.String(), 0, err
+		}
+	}
 }
 
 // matches compares what is printed with what a page says, where a line of three dots stands for any lines.

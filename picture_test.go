@@ -72,7 +72,7 @@ spec:
 func TestPicture(t *testing.T) {
 	t.Parallel()
 	g := newGuide(t, pictureFiles)
-	g.env = []string{"HELMSRC_COLOR=always"}
+	g.env = append(g.env, "HELMSRC_COLOR=always")
 	var screen []string
 	for _, command := range []string{
 		"helmsrc validate -f broken --lookup-dir clusters",

@@ -49,7 +49,7 @@ func (a Auth) Secrets() []string {
 // isConfiguration reports whether a file says how a directory is served, and is not served itself.
 func isConfiguration(file string) bool {
 	switch file {
-	case "charts", "signatures", "addr", "tls", "mtls", "down", "kind", "auth.json", "faults.json":
+	case "charts", "signatures", "addr", "tls", "mtls", "down", "kind", "prefix", "auth.json", "faults.json":
 		return true
 	}
 	return false

@@ -45,7 +45,19 @@ func ReadRepository(dir string) (Repository, error) {
 		r["/"+p], err = fs.ReadFile(root, p)
 		return err
 	})
+	if prefix, failed := fs.ReadFile(root, "prefix"); failed == nil && err == nil {
+		r = r.below(strings.TrimSpace(string(prefix)))
+	}
 	return r, err
+}
+
+// below returns the repository as it is when the URL has a path.
+func (r Repository) below(prefix string) Repository {
+	moved := Repository{}
+	for p, content := range r {
+		moved[path.Join("/", prefix, p)] = content
+	}
+	return moved
 }
 
 // NewRepository makes a repository with a generated index.yaml. Archives are served at their relative URLs; those with
