@@ -284,6 +284,9 @@ func (a *app) resultObject(r *reconcile.Result) report.Object {
 			o.Digest = found.Digest
 		}
 	}
+	for _, text := range []*string{&o.Message, &o.Revision, &o.Path, &o.Version} {
+		*text = r.Object.Object.ConcealText(*text)
+	}
 	return o
 }
 

@@ -55,6 +55,8 @@ func TestWithin(t *testing.T) {
 		{"default value default", "default", "REDACTED value REDACTED"},
 		{"xhunter2-longer", "hunter2-longer", "xREDACTED"},
 		{"nothing", "", "nothing"},
+		{"z", "z", "REDACTED"},
+		{"", "", ""},
 	} {
 		if got := Within(test.text, []string{test.value}); got != test.want {
 			t.Errorf("Within(%q, %q) = %q, want %q", test.text, test.value, got, test.want)

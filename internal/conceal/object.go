@@ -9,8 +9,11 @@ import (
 const minBare = 3
 
 // Within takes values out of a text that is about the object that they were put into. Of that even short ones are
-// concealed, as words of their own.
+// concealed, as words of their own; one that is the whole text is concealed however short it is.
 func Within(text string, values []string) string {
+	if text != "" && slices.Contains(values, text) {
+		return Hidden
+	}
 	values = slices.Clone(values)
 	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
 	for _, value := range slices.Compact(values) {
