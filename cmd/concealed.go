@@ -4,6 +4,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // concealNames learns how the objects of an input are called where people see it.
@@ -65,6 +66,9 @@ func (c *console) concealResolution(obj *manifest.Object, r *resolution) {
 	} {
 		*text = c.secrets.Text(*text)
 	}
+	for _, text := range []*string{&r.Chart, &r.Constraint, &r.Version} {
+		*text = obj.Veil(*text)
+	}
 	for _, text := range []*string{&r.Chart, &r.Constraint, &r.Version, &r.URL, &r.Error} {
 		*text = obj.ConcealText(*text)
 	}
@@ -77,7 +81,22 @@ func concealedTexts(obj *manifest.Object, texts map[string]string) map[string]st
 	}
 	shown := make(map[string]string, len(texts))
 	for name, text := range texts {
-		shown[name] = obj.Secrets.Text(text)
+		shown[name] = obj.Secrets.Text(obj.Veil(text))
 	}
 	return shown
+}
+
+// storedKey is the key by which an object has its files: a name that came from a Secret is another one there.
+func storedKey(obj *manifest.Object) store.Key {
+	namespace, name := obj.StoredAs()
+	return store.NewKey(obj.Kind, namespace, name)
+}
+
+// renameStored has the files of such objects called by those keys.
+func (in *input) renameStored(st *store.Store) {
+	for _, obj := range in.inventory.Objects() {
+		if key, stored := store.NewKey(obj.Kind, obj.Namespace, obj.Name), storedKey(obj); key != stored {
+			st.Rename(key, stored)
+		}
+	}
 }

@@ -35,6 +35,7 @@ func (f *foresight) recorded(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	f.after.inputs[0].renameStored(st)
 	f.before = &planSide{app: a, o: o, old: true, recorded: true, codes: map[plan.ID]int{}, stores: []*store.Store{st}}
 	results, failures := reconcile.Remembered(st, "", a.now)
 	for _, err := range failures {
@@ -60,11 +61,16 @@ func (s *planSide) remember(in *input, results []*reconcile.Result) {
 	for _, result := range results {
 		obj := result.Object.Object
 		// Files are a part of what was fetched, directories all of it: only from these something can be gone.
-		there := slices.ContainsFunc(in.inventory.Objects(), func(o *manifest.Object) bool { return sameObject(o, obj) })
+		objects := in.inventory.Objects()
+		at := slices.IndexFunc(objects, func(o *manifest.Object) bool { return isRecordOf(obj, o) })
+		there, id := at >= 0, plan.ID{Cluster: in.cluster, Namespace: obj.Namespace, Name: obj.Name}
+		if there { // it may be recorded by another name
+			id.Namespace, id.Name = objects[at].Namespace, objects[at].Name
+		}
 		if obj.Kind != helmv2.HelmReleaseKind || !in.wanted(obj) || !there && len(in.dirs) == 0 {
 			continue
 		}
-		r := &foreseen{in: in, obj: obj, fact: &plan.Release{ID: plan.ID{Cluster: in.cluster, Namespace: obj.Namespace, Name: obj.Name}}}
+		r := &foreseen{in: in, obj: obj, fact: &plan.Release{ID: id}}
 		if !r.redescribe(result.Object.Content) {
 			continue
 		}

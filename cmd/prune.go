@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +61,11 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 		return exitUsage, err
 	}
 	defer st.Close()
+	in.renameStored(st)
 	present := in.keys()
+	for k := range maps.Clone(present) {
+		present[st.Stored(k)] = true
+	}
 	keep := func(k store.Key) bool {
 		return present[k] || o.namespace != "" && k.Namespace != o.namespace
 	}

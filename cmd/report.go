@@ -279,7 +279,7 @@ func (a *app) resultObject(r *reconcile.Result) report.Object {
 		o.Path, _ = artifact["path"].(string)
 	}
 	if found := r.Resolution; found != nil {
-		o.Version = found.Version
+		o.Version = r.Object.Object.Veil(found.Version)
 		if o.Digest == "" {
 			o.Digest = found.Digest
 		}

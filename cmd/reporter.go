@@ -150,7 +150,7 @@ func (p *progress) Finished(r *reconcile.Result) {
 func (p *progress) print(r *reconcile.Result) {
 	s := subjectOf(r.Object.Object)
 	for _, text := range r.Debug {
-		p.console.debug(s, text)
+		p.console.debug(s, r.Object.Object.ConcealText(text))
 	}
 	for _, w := range r.Warnings {
 		if f := r.Warning(w); !p.console.silenced(p.ignores, f) {
@@ -197,6 +197,10 @@ func (p *progress) reportInterruption(r *reconcile.Result) {
 
 // describe says what became of an object that did not fail: no more than the command does.
 func (a *app) describe(r *reconcile.Result) string {
+	return r.Object.Object.ConcealText(a.described(r))
+}
+
+func (a *app) described(r *reconcile.Result) string {
 	switch {
 	case a.listing():
 		return listedMessage(r)

@@ -76,6 +76,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err := o.writable(st); err != nil {
 		return exitUsage, err
 	}
+	in.renameStored(st)
 	options := o.reconcileOptions(directories)
 	options.Archives = archives
 	options.Decisions = a.console.verbosity > 1

@@ -35,7 +35,7 @@ func (a *app) standIns(in *input, dir string, o *storeOptions, directories map[s
 	used := 0
 	for _, obj := range in.replaceable() {
 		key := store.NewKey(obj.Kind, obj.Namespace, obj.Name)
-		standIn, ok := found[key]
+		standIn, ok := found[storedKey(obj)]
 		if !ok {
 			continue
 		}

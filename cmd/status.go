@@ -147,7 +147,7 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string
 		if !in.wanted(obj) {
 			continue
 		}
-		i := slices.IndexFunc(all, func(r *reconcile.Result) bool { return sameObject(obj, r.Object.Object) })
+		i := slices.IndexFunc(all, func(r *reconcile.Result) bool { return isRecordOf(r.Object.Object, obj) })
 		switch {
 		case i >= 0:
 			found.results = append(found.results, all[i])
@@ -161,6 +161,8 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string
 	return found, nil
 }
 
-func sameObject(a, b *manifest.Object) bool {
-	return a.Group() == b.Group() && a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
+// isRecordOf reports whether what is recorded is that of an object of the input.
+func isRecordOf(recorded, obj *manifest.Object) bool {
+	namespace, name := obj.StoredAs()
+	return recorded.Group() == obj.Group() && recorded.Kind == obj.Kind && recorded.Namespace == namespace && recorded.Name == name
 }

@@ -126,6 +126,7 @@ func newVerification(r *reconcile.Result) verification {
 	}
 	if r.Signed != nil {
 		record.gitSignatures(r.Signed)
+		record.Version = r.Object.Object.Veil(record.Version)
 	}
 	if r.Failure != nil {
 		record.Result, record.Error = resultFailed, r.Failure.Message

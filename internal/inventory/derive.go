@@ -97,7 +97,8 @@ func PlaceInTemplate(path []any) []any {
 
 // OriginText says where a derived object comes from.
 func OriginText(obj *manifest.Object) string {
-	return fmt.Sprintf("%s at %s", obj.Origin, obj.Pos)
+	kind, namespace, name := obj.Origin.Called()
+	return fmt.Sprintf("%s %s/%s at %s", kind, namespace, name, obj.Pos)
 }
 
 // derivation is what became of a release's HelmChart.

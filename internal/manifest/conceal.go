@@ -107,7 +107,21 @@ func (o *Object) Called() (kind, namespace, name string) {
 			*field.text = leaf(text)
 		}
 	}
+	if o.Origin != nil { // its name is made of that one's
+		namespace, name = o.Origin.calledIn(namespace), o.Origin.calledIn(name)
+	}
 	return kind, namespace, name
+}
+
+// calledIn replaces namespace and name of the object in a text that is made of them.
+func (o *Object) calledIn(text string) string {
+	_, namespace, name := o.Called()
+	for _, as := range [][2]string{{o.Name, name}, {o.Namespace, namespace}} {
+		if as[0] != as[1] {
+			text = strings.ReplaceAll(text, as[0], as[1])
+		}
+	}
+	return text
 }
 
 func concealIn(v any, text func(string) string) any {

@@ -83,7 +83,7 @@ func (p *chartReconciliation) publishedCharts(ctx context.Context, source *Resul
 // observeRevision takes down which artifact of its source a chart is made of.
 func (p *chartReconciliation) observeRevision(source *Result) {
 	if artifact := source.artifact(); artifact != nil {
-		p.obj.Status.ObservedSourceArtifactRevision = artifact.Revision
+		p.obj.Status.ObservedSourceArtifactRevision = source.Object.Object.Veil(artifact.Revision)
 	}
 }
 
@@ -254,7 +254,7 @@ func (p *chartReconciliation) compare(obj *sourcev1.HelmChart, build status.Buil
 // saw takes note of a build that is not the stored one.
 func (p *chartReconciliation) saw(obj *sourcev1.HelmChart, build status.Build) {
 	current := p.stored()
-	if current == nil || current.Revision != build.Version || obj.Status.ObservedChartName != build.Name {
+	if current == nil || !p.isVeiled(current.Revision, build.Version) || !p.isVeiled(obj.Status.ObservedChartName, build.Name) {
 		seen := build
 		seen.Stage = status.New
 		p.out.Seen = seen.Seen()
@@ -327,7 +327,7 @@ func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.
 		p.status.artifact.Metadata = metadata // the same bytes may have been published anew
 		return err
 	}
-	stored, err := pending.Commit(archiveName(build), p.kind.about().link)
+	stored, err := pending.Commit(p.archiveFile(build), p.kind.about().link)
 	if err := p.tolerateLink(err); err != nil {
 		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
 	}
@@ -338,8 +338,8 @@ func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.
 
 // same reports whether the stored artifact has the bytes of the pending one.
 func (p *chartReconciliation) same(current *meta.Artifact, pending *store.Pending, build status.Build) bool {
-	return current != nil && !p.r.o.Refresh && current.Revision == build.Version &&
-		p.obj.Status.ObservedChartName == build.Name && current.Digest == pending.Digest().String()
+	return current != nil && !p.r.o.Refresh && p.isVeiled(current.Revision, build.Version) &&
+		p.isVeiled(p.obj.Status.ObservedChartName, build.Name) && current.Digest == pending.Digest().String()
 }
 
 // archive returns the archive of a chart. Its error has a reason: the failure may be

@@ -135,7 +135,7 @@ func (p *releaseReconciliation) reconcile(ctx context.Context) error {
 	}
 	version := hr.Status.LastAttemptedRevision
 	hr.Status.LastAttemptedConfigDigest = digest
-	p.chart = store.ReleasedChart{Name: name, Version: version, Artifact: source.artifact().Path}
+	p.chart = store.ReleasedChart{Name: p.adm.Object.Veil(name), Version: p.adm.Object.Veil(version), Artifact: source.artifact().Path}
 	p.result.noteChart(p.chart)
 	p.result.Summary = fmt.Sprintf("resolved to chart '%s' with version '%s' from %s", name, version, source.Object.Object)
 	p.out.Stored = status.Fulfilled()

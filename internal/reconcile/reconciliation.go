@@ -159,7 +159,11 @@ func (p *reconciliation) fullStatus() any {
 // takeUp makes a recorded status the object's. What is not recorded stays.
 func (p *reconciliation) takeUp(record *store.Record) error {
 	p.status = noStatus()
-	if err := json.Unmarshal(record.Status, p.fullStatus()); err != nil {
+	text, err := unveiled(p.adm.Object, record.Status)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, p.fullStatus()); err != nil {
 		return err
 	}
 	p.status = p.kind.load(p.typed)
@@ -468,7 +472,7 @@ func (p *reconciliation) finish() *Result {
 	if err != nil {
 		p.debugf("status: %v", err)
 	}
-	p.result.Status = m
+	p.result.Status = p.adm.Object.VeilStatus(m)
 	return p.result
 }
 

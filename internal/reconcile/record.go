@@ -49,7 +49,14 @@ func (p *reconciliation) record() (*store.Record, error) {
 // statusWithoutURLs is the status as it is recorded.
 func (p *reconciliation) statusWithoutURLs() ([]byte, error) {
 	p.kind.save(p.typed, p.status.withoutURL())
-	return json.Marshal(p.kind.whole(p.typed))
+	if !p.adm.Object.Tainted() {
+		return json.Marshal(p.kind.whole(p.typed))
+	}
+	fields, err := status.Map(p.kind.whole(p.typed))
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(p.adm.Object.VeilStatus(fields))
 }
 
 // addresses say where the artifacts directory is served.

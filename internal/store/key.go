@@ -64,6 +64,25 @@ func (k Key) checked() (Key, error) {
 	return k, nil
 }
 
+// Rename has the files of an object called by another name than its own, and is to be called before the store is used.
+func (s *Store) Rename(key, name Key) {
+	if s.renamed == nil {
+		s.renamed = map[Key]Key{}
+	}
+	s.renamed[NewKey(key.Kind, key.Namespace, key.Name)] = name
+}
+
+// Stored is the key by which the object has its files: another one if it was renamed.
+func (s *Store) Stored(key Key) Key {
+	if name, ok := s.renamed[NewKey(key.Kind, key.Namespace, key.Name)]; ok {
+		return name
+	}
+	return key
+}
+
+// stored returns that, checked.
+func (s *Store) stored(key Key) (Key, error) { return s.Stored(key).checked() }
+
 // dir, state, record, lock and next must only be called on checked keys.
 func (k Key) dir() string    { return path.Join(k.Kind, k.Namespace, k.Name) }
 func (k Key) record() string { return k.state() + recordSuffix }

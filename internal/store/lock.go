@@ -30,7 +30,7 @@ var ErrNotLocked = errors.New("the object is not locked")
 // goroutines of this one. Whatever a killed process left unfinished is removed. The returned function must be called
 // once the object is stored and remembered; further calls do nothing.
 func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err error) {
-	key, err = key.checked()
+	key, err = s.stored(key)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (s *Store) setHeld(key Key, h *holding) {
 
 // locked returns the checked key and its holding if the object's lock is held.
 func (s *Store) locked(key Key) (Key, *holding, error) {
-	key, err := key.checked()
+	key, err := s.stored(key)
 	if err != nil {
 		return Key{}, nil, err
 	}

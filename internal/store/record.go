@@ -58,7 +58,7 @@ func tooLarge(most int) error { return fmt.Errorf("%w: more than %d bytes", errT
 // Remember replaces what is remembered of the object, whose lock must be held. An object of a kind in Options.Shared
 // needs no lock; its record is written by [Store.Save].
 func (s *Store) Remember(key Key, r *Record) error {
-	key, err := key.checked()
+	key, err := s.stored(key)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func encodeRecord(r Record) ([]byte, error) {
 // Recall returns what is remembered of the object. If nothing is, the error matches fs.ErrNotExist; if it cannot be
 // used, it is a [*RecordError]. No lock is needed: a record is replaced at once.
 func (s *Store) Recall(key Key) (*Record, error) {
-	key, err := key.checked()
+	key, err := s.stored(key)
 	if err != nil {
 		return nil, err
 	}

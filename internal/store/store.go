@@ -60,6 +60,7 @@ type Store struct {
 	dir     string
 	options Options
 
+	renamed map[Key]Key // see Rename
 	names   names
 	shared  sharedRecords
 	buffers sync.Pool

@@ -288,3 +288,21 @@ func TestAlgorithm(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRename keeps the files of an object by another name, under which the store lists it.
+func TestRename(t *testing.T) {
+	s := newStore(t)
+	name := NewKey(chartKey.Kind, chartKey.Namespace, "other")
+	s.Rename(chartKey, name)
+	a, err := storeAs(t, s, chartKey, "podinfo-1.0.0.tgz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := name.Path("podinfo-1.0.0.tgz"); a.Path != want {
+		t.Errorf("stored as %s", a.Path)
+	}
+	keys, err := s.Keys()
+	if err != nil || len(keys) != 1 || keys[0] != name || s.Stored(chartKey) != name || s.Stored(name) != name {
+		t.Errorf("%v, %v", keys, err)
+	}
+}

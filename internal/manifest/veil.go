@@ -1,0 +1,136 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/conceal"
+)
+
+// StoredAs is how an object is called in the artifacts directory. A part of its name that came from a Secret is another
+// one there.
+func (o *Object) StoredAs() (namespace, name string) {
+	_, namespace, name = o.Called()
+	if namespace != o.Namespace {
+		namespace = conceal.Pseudonym(o.Namespace)
+	}
+	if name != o.Name {
+		name = conceal.Pseudonym(o.Name)
+	}
+	return namespace, name
+}
+
+// Veil is what the name of a file or a revision is called where people see it: one that was made of what a Secret says
+// about the chart or the version of the object is another name. What follows an @ stays.
+func (o *Object) Veil(name string) string {
+	if !o.Tainted() {
+		return name
+	}
+	first, _, _ := strings.Cut(name, "@")
+	if strings.HasPrefix(first, conceal.Hidden) || !conceal.MadeOf(first, o.naming()) {
+		return name
+	}
+	return conceal.Pseudonym(first) + strings.TrimPrefix(name, first)
+}
+
+// Unveil finds out of which name Veil has made another, if a field of the object holds it as it is.
+func (o *Object) Unveil(name string) string {
+	first, _, _ := strings.Cut(name, "@")
+	if !o.Tainted() || !strings.HasPrefix(first, conceal.Hidden) {
+		return name
+	}
+	for _, text := range o.naming() {
+		if conceal.Pseudonym(text) == first {
+			return text + strings.TrimPrefix(name, first)
+		}
+	}
+	return name
+}
+
+// namingFields are the fields of which revisions and the names of artifacts are made.
+func namingFields() [][]string {
+	return [][]string{
+		{"spec", "chart"}, {"spec", "version"}, {"spec", "ref"}, {"spec", "reference"}, {"spec", "valuesFiles"}, {"spec", "valuesFile"},
+	}
+}
+
+// naming are the texts in them that came from a Secret.
+func (o *Object) naming() []string {
+	var texts []string
+	for _, path := range namingFields() {
+		field := valueAt(o.Content, path)
+		if field == nil {
+			continue
+		}
+		if o.shown != nil {
+			texts = append(texts, Taints(field, valueAt(o.shown, path))...)
+			continue
+		}
+		texts = append(texts, within(field, o.confidential)...)
+	}
+	return texts
+}
+
+// within are those of the texts of which a string of a field is made.
+func within(field any, texts []string) []string {
+	var found []string
+	_ = concealIn(field, func(text string) string {
+		for _, t := range texts {
+			if conceal.MadeOf(text, []string{t}) && !slices.Contains(found, t) {
+				found = append(found, t)
+			}
+		}
+		return text
+	})
+	return found
+}
+
+func valueAt(content any, path []string) any {
+	for _, step := range path {
+		m, _ := content.(map[string]any)
+		content = m[step]
+	}
+	return content
+}
+
+// VeilStatus does what Veil does to the fields of a status that hold such names.
+func (o *Object) VeilStatus(status map[string]any) map[string]any {
+	if !o.Tainted() {
+		return status
+	}
+	veiled, _ := withNames(status, o.Veil).(map[string]any)
+	if chart, ok := veiled["helmChart"].(string); ok {
+		veiled["helmChart"] = o.calledIn(chart) // its name is made of the release's
+	}
+	return veiled
+}
+
+// UnveilStatus does what Unveil does to them.
+func (o *Object) UnveilStatus(status map[string]any) map[string]any {
+	known, _ := withNames(status, o.Unveil).(map[string]any)
+	return known
+}
+
+// withNames copies a status with the names in it replaced.
+func withNames(v any, replace func(string) string) any {
+	switch v := v.(type) {
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = withNames(item, replace)
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, item := range v {
+			switch k {
+			case "revision", "lastAttemptedRevision", "lastAppliedRevision", "observedChartName", "observedSourceArtifactRevision", "observedValuesFiles":
+				m[k] = concealIn(item, replace)
+			default:
+				m[k] = withNames(item, replace)
+			}
+		}
+		return m
+	}
+	return v
+}
