@@ -110,7 +110,7 @@ func TestActionSafety(t *testing.T) {
 			}
 		}
 	}
-	for _, script := range []string{"actions/run.sh", "actions/cache.sh", "actions/setup/install.sh"} {
+	for _, script := range []string{"actions/run.sh", "actions/cache.sh", "actions/comment.sh", "actions/setup/install.sh"} {
 		b, err := os.ReadFile(script)
 		if err != nil {
 			t.Fatal(err)

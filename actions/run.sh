@@ -18,15 +18,17 @@ each() {
 }
 
 case ${COMMAND:-} in
-validate | fetch | resolve | verify) ;;
-*) fail "the input command is not one of validate, fetch, resolve, verify" ;;
+validate | fetch | resolve | verify | plan) ;;
+*) fail "the input command is not one of validate, fetch, resolve, verify, plan" ;;
 esac
-for pair in "recursive=${RECURSIVE:-}" "sarif=${SARIF:-}"; do
+for pair in "recursive=${RECURSIVE:-}" "sarif=${SARIF:-}" "comment=${COMMENT:-}"; do
 	case ${pair#*=} in
 	true | false) ;;
 	*) fail "the input ${pair%%=*} is neither true nor false" ;;
 	esac
 done
+
+if [[ $COMMENT == true && $COMMAND != plan ]]; then fail "the input comment is for the command plan"; fi
 
 arguments=()
 if [[ $RECURSIVE == true ]]; then arguments+=(--recursive); fi
@@ -37,6 +39,12 @@ if [[ $SARIF == true ]]; then
 	sarif=$RUNNER_TEMP/helmsrc.sarif
 	rm -f "$sarif"
 	arguments+=("--report=sarif=$sarif")
+fi
+comment=
+if [[ $COMMENT == true ]]; then
+	comment=$RUNNER_TEMP/helmsrc-comment.md
+	rm -f "$comment"
+	arguments+=("--report=markdown=$comment")
 fi
 each '' "${ARGS:-}"
 arguments+=(--)
@@ -50,5 +58,6 @@ helmsrc "$COMMAND" "${arguments[@]}" || code=$?
 	if [[ -n $sarif && -s $sarif && $(<"$sarif") != *'"executionSuccessful": false'* ]]; then
 		printf 'sarif-file=%s\n' "$sarif"
 	fi
+	if [[ -n $comment && -s $comment ]]; then printf 'comment-file=%s\n' "$comment"; fi
 } >>"$GITHUB_OUTPUT"
 exit "$code"

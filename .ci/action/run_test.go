@@ -9,7 +9,7 @@ import (
 // inputs are the defaults of action.yml, as its environment.
 func inputs(r *runner) {
 	for k, v := range map[string]string{
-		"COMMAND": "validate", "FILES": ".", "RECURSIVE": "true", "OBJECTS": "", "ARGS": "", "REPORTS": "", "SARIF": "false",
+		"COMMAND": "validate", "FILES": ".", "RECURSIVE": "true", "OBJECTS": "", "ARGS": "", "REPORTS": "", "SARIF": "false", "COMMENT": "false",
 	} {
 		r.env[k] = v
 	}
@@ -78,7 +78,8 @@ exit 3`)
 func TestRunRefuses(t *testing.T) {
 	for input, text := range map[string]string{
 		"COMMAND=prune": "the input command is not one of", "COMMAND=": "the input command is not one of", "COMMAND=$(touch pwned)": "the input command is not one of",
-		"RECURSIVE=yes": "the input recursive is neither true nor false", "SARIF=": "the input sarif is neither true nor false",
+		"RECURSIVE=yes": "the input recursive is neither true nor false", "SARIF=": "the input sarif is neither true nor false", "COMMENT=yes": "the input comment is neither true nor false",
+		"COMMENT=true": "the input comment is for the command plan",
 	} {
 		r := newRunner(t)
 		inputs(r)

@@ -10,7 +10,11 @@ import (
 )
 
 func writeMarkdown(w io.Writer, run *Run) error {
-	_, err := io.WriteString(w, markdown(run, math.MaxInt))
+	most := math.MaxInt
+	if run.Plan != nil {
+		most = maxComment
+	}
+	_, err := io.WriteString(w, markdown(run, most))
 	return err
 }
 
