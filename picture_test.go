@@ -21,6 +21,26 @@ const (
 	titleHeight    = 34
 )
 
+// The recording: how long things take in it, in seconds. Nothing of it is measured, so that the same run gives the same
+// picture.
+const (
+	keyTime    = 0.04 // of a character that is typed
+	thinkTime  = 0.8  // before a command
+	answerTime = 0.4  // of a command
+	lineTime   = 0.03 // of a line of its answer
+	readTime   = 2.0  // after an answer
+)
+
+// pictureStyle moves: what is not animated yet, or by a viewer that cannot or should not, is all there.
+const pictureStyle = `<style>
+.r{animation:show .01s backwards}
+.c{transform:translateX(1000px);animation:type 1s backwards}
+@keyframes show{from{opacity:0}}
+@keyframes type{from{transform:none}to{transform:translateX(var(--w))}}
+@media (prefers-reduced-motion:reduce){.r,.c{animation:none}}
+</style>
+`
+
 // pictureColours are those of the SGR codes that the program writes. What is not here is a mistake in the picture.
 var pictureColours = map[string]string{
 	"0": "#d8dee9", "1": "bold", "2": "#7b8494", "31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "36": "#76e3ea",
@@ -68,22 +88,30 @@ spec:
 -->
 `
 
-// TestPicture draws docs/images/fetch.svg from what the program prints. With -update it writes the file.
+// TestPicture records docs/images/fetch.svg, which moves, from a real run: commands are typed, and what the program prints
+// appears. With -update it writes the file.
 func TestPicture(t *testing.T) {
 	t.Parallel()
 	g := newGuide(t, pictureFiles)
 	g.env = append(g.env, "HELMSRC_COLOR=always")
-	var screen []string
+	var recorded []shown
+	at := 0.0
 	for _, command := range []string{
 		"helmsrc validate -f broken --lookup-dir clusters",
 		"helmsrc resolve -f clusters -o table",
 		"helmsrc fetch -f clusters -o name",
 	} {
-		screen = append(screen, "\x1b[32m$\x1b[0m \x1b[1m"+command+"\x1b[0m")
-		screen = append(screen, strings.Split(strings.TrimRight(g.answer(command), "\n"), "\n")...)
-		screen = append(screen, "")
+		at += thinkTime
+		recorded = append(recorded, shown{"\x1b[32m$\x1b[0m \x1b[1m" + command + "\x1b[0m", at, utf8.RuneCountInString(command)})
+		at += float64(utf8.RuneCountInString(command))*keyTime + answerTime
+		for line := range strings.SplitSeq(strings.TrimRight(g.answer(command), "\n"), "\n") {
+			recorded = append(recorded, shown{line: line, at: at})
+			at += lineTime
+		}
+		recorded = append(recorded, shown{at: at})
+		at += readTime
 	}
-	got := drawScreen(t, screen[:len(screen)-1])
+	got := drawScreen(t, recorded[:len(recorded)-1])
 	file := filepath.Join("docs", "images", "fetch.svg")
 	if *update {
 		if err := writeFile(file, got); err != nil {
@@ -98,18 +126,34 @@ func TestPicture(t *testing.T) {
 
 var escape = regexp.MustCompile(`\x1b\[([0-9;]*)m`)
 
+// shown is a line of the terminal, and when it appears, in seconds; its last typed characters are typed.
+type shown struct {
+	line  string
+	at    float64
+	typed int
+}
+
 // drawScreen makes a picture of the lines of a terminal.
-func drawScreen(t *testing.T, lines []string) []byte {
+func drawScreen(t *testing.T, lines []shown) []byte {
 	t.Helper()
 	var body bytes.Buffer
 	row := 0
 	for _, line := range lines {
-		now, rest := wrap(readSpans(t, line))
+		if line.line != "" {
+			fmt.Fprintf(&body, `<g class="r" style="animation-delay:%.2fs">`+"\n", line.at)
+		}
+		now, rest := wrap(readSpans(t, line.line))
 		for ; len(rest) > 0; row++ {
 			drawRow(&body, now, row)
 			now, rest = wrap(rest)
 		}
 		drawRow(&body, now, row)
+		if line.typed > 0 {
+			drawTyping(&body, line, row)
+		}
+		if line.line != "" {
+			body.WriteString("</g>\n")
+		}
 		row++
 	}
 	width, height := 2*margin+pictureColumns*cellWidth, titleHeight+margin+float64(row*cellHeight)
@@ -119,9 +163,18 @@ func drawScreen(t *testing.T, lines []string) []byte {
 <g><circle cx="20" cy="18" r="6" fill="#ff5f57"/><circle cx="40" cy="18" r="6" fill="#febc2e"/><circle cx="60" cy="18" r="6" fill="#28c840"/></g>
 <g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace" font-size="14" xml:space="preserve" style="white-space:pre">
 `, width, height, width)
+	b.WriteString(pictureStyle)
 	b.Write(body.Bytes())
 	b.WriteString("</g>\n</svg>\n")
 	return b.Bytes()
+}
+
+// drawTyping covers what is typed, and uncovers it character by character.
+func drawTyping(b *bytes.Buffer, line shown, row int) {
+	const prompt = 2
+	width := float64(line.typed) * cellWidth
+	fmt.Fprintf(b, `<rect class="c" style="--w:%.1fpx;animation-duration:%.2fs;animation-delay:%.2fs;animation-timing-function:steps(%d)" x="%.1f" y="%d" width="%.1f" height="%d" fill="#161b22"/>`+"\n",
+		width, float64(line.typed)*keyTime, line.at, line.typed, margin+prompt*cellWidth, titleHeight+margin+(row-1)*cellHeight, width, cellHeight)
 }
 
 // span is text of one look.
