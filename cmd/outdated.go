@@ -15,7 +15,7 @@ import (
 )
 
 func newOutdatedCommand(a *app) *cobra.Command {
-	o := &passOptions{resolveOnly: true, list: true}
+	o := &passOptions{until: reconcile.Choose, list: true}
 	var format recordOptions
 	var all, fail bool
 	c := &cobra.Command{

@@ -12,7 +12,7 @@ import (
 )
 
 func newResolveCommand(a *app) *cobra.Command {
-	o := &passOptions{resolveOnly: true}
+	o := &passOptions{until: reconcile.Choose}
 	c := &cobra.Command{
 		Use:     "resolve -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,

@@ -23,16 +23,16 @@ import (
 
 // passOptions are the flags of the commands that reconcile: fetch and resolve.
 type passOptions struct {
-	input       inputOptions
-	output      outputOptions
-	store       storeOptions
-	fetch       fetchOptions
-	trust       trustOptions
-	report      reportOptions
-	flat        string // the directory of plain files
-	resolveOnly bool
-	list        bool // what is published
-	verify      bool
+	input  inputOptions
+	output outputOptions
+	store  storeOptions
+	fetch  fetchOptions
+	trust  trustOptions
+	report reportOptions
+	flat   string // the directory of plain files
+	until  reconcile.Line
+	list   bool // what is published
+	verify bool
 }
 
 // runPass reconciles what is selected and hands the results to print.
@@ -116,7 +116,7 @@ func (a *app) reportStorage(code finding.Code, err error) {
 
 // writable refuses an artifacts directory that nothing can be written to, once for all objects.
 func (o *passOptions) writable(st *store.Store) error {
-	if o.resolveOnly {
+	if o.until == reconcile.Choose {
 		return nil
 	}
 	if err := st.Writable(); err != nil {
@@ -127,7 +127,7 @@ func (o *passOptions) writable(st *store.Store) error {
 
 // outputs are what a step of GitHub Actions wants to know besides what was found.
 func (o *passOptions) outputs() []githubOutput {
-	if o.resolveOnly {
+	if o.until == reconcile.Choose {
 		return nil
 	}
 	dir, err := filepath.Abs(o.store.dir)
@@ -146,7 +146,7 @@ func (o *passOptions) limits() reconcile.ChartLimits {
 // reconcileOptions are the flags that a run needs to know.
 func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconcile.Options {
 	return reconcile.Options{
-		ResolveOnly:       o.resolveOnly,
+		Until:             o.until,
 		List:              o.list,
 		Verify:            o.verify,
 		Refresh:           o.fetch.refresh,

@@ -14,7 +14,7 @@ import (
 )
 
 func newVerifyCommand(a *app) *cobra.Command {
-	o := &passOptions{resolveOnly: true, verify: true}
+	o := &passOptions{until: reconcile.Choose, verify: true}
 	c := &cobra.Command{
 		Use:     "verify -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,

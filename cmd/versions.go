@@ -11,7 +11,7 @@ import (
 )
 
 func newVersionsCommand(a *app) *cobra.Command {
-	o := &passOptions{resolveOnly: true, list: true}
+	o := &passOptions{until: reconcile.Choose, list: true}
 	var format recordOptions
 	c := &cobra.Command{
 		GroupID: groupCharts,

@@ -60,13 +60,12 @@ type bucketReconciliation struct {
 	obj *sourcev1.Bucket
 }
 
-// reconcile downloads the objects of a bucket and stores them.
-func (p *bucketReconciliation) reconcile(ctx context.Context) error {
+// choose downloads the objects of the bucket: what they are is their revision.
+func (p *bucketReconciliation) choose(ctx context.Context) (*remainder, error) {
 	obj := p.obj
-	ctx = p.collectWarnings(ctx)
 	t, err := p.bucketTree(ctx, obj)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.took(t)
 	kept := &fetched{Tree: t, stored: &status.Observation{Reason: status.Succeeded, Message: "stored artifact: revision '" + t.Revision + "'"}}
@@ -74,18 +73,14 @@ func (p *bucketReconciliation) reconcile(ctx context.Context) error {
 		kept.announce = fmt.Sprintf("stored artifact with %d fetched files from '%s' bucket", t.Files, obj.Spec.BucketName)
 	}
 	if kept.fingerprint, err = bucketFingerprint(obj, t.Revision); err != nil {
-		return err
+		return nil, err
 	}
 	if _, ok := p.r.o.Directories[p.key]; ok {
 		if kept.filter, err = directoryFilter(t, obj); err != nil {
-			return status.BucketOperationFailed.Wrap(err)
+			return nil, status.BucketOperationFailed.Wrap(err)
 		}
 	}
-	if err := p.keepTree(ctx, kept); err != nil || p.r.o.ResolveOnly {
-		return err
-	}
-	obj.Status.ObservedIgnore = obj.Spec.Ignore
-	return nil
+	return p.remaining(kept, func() { obj.Status.ObservedIgnore = obj.Spec.Ignore }), nil
 }
 
 // bucketTree downloads the bucket, or reads the directory in its place. What

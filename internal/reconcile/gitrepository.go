@@ -58,45 +58,40 @@ type gitReconciliation struct {
 	obj *sourcev1.GitRepository
 }
 
-// reconcile fetches the files of a commit and stores them.
-func (p *gitReconciliation) reconcile(ctx context.Context) error {
+// choose fetches the files of the commit that the object asks for.
+func (p *gitReconciliation) choose(ctx context.Context) (*remainder, error) {
 	obj := p.obj
 	p.out.Unverifiable = obj.Spec.Verification == nil
-	ctx = p.collectWarnings(ctx)
 	// What is included is known before the fetch, which may find that nothing has
 	// changed; but what is wrong with it is reported afterwards.
 	includes, includeErr := p.includes(ctx, obj)
 	t, err := p.gitTree(ctx, obj, includes)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.took(t)
 	p.gitVerified(obj, t)
 	if includeErr != nil {
-		return includeErr
+		return nil, includeErr
 	}
 	if err := p.copyIncludes(ctx, t, includes); err != nil {
-		return err
+		return nil, err
 	}
 	kept := &fetched{Tree: t, stored: status.StoredRevision(t.Revision)}
 	if t.Subject != "" {
 		kept.announce = "stored artifact for commit '" + shortSubject(t.Subject) + "'"
 	}
 	if kept.fingerprint, err = gitFingerprint(obj, t.Revision, includes); err != nil {
-		return err
+		return nil, err
 	}
 	if !t.Unchanged {
 		rules, err := tree.SourceRules(ctx, t.Root, ignored(obj.Spec.Ignore), tree.Options{})
 		if err != nil {
-			return status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
+			return nil, status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
 		}
 		kept.filter = rules.Choose
 	}
-	if err := p.keepTree(ctx, kept); err != nil || p.r.o.ResolveOnly {
-		return err
-	}
-	observeGit(obj, includes)
-	return nil
+	return p.remaining(kept, func() { observeGit(obj, includes) }), nil
 }
 
 // gitTree fetches the repository, or reads the directory in its place.

@@ -146,65 +146,67 @@ func (e *downloadError) Error() string {
 
 func (e *downloadError) Unwrap() error { return e.err }
 
-// reconcile takes a chart from its source into storage.
-func (p *chartReconciliation) reconcile(ctx context.Context) error {
+// choose finds out which chart the object asks for.
+func (p *chartReconciliation) choose(ctx context.Context) (*remainder, error) {
 	obj := p.obj
 	p.out.Unverifiable = obj.Spec.Verify == nil
 	p.result.Resolution = &Resolution{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version}
-	ctx = p.collectWarnings(ctx)
 	if p.r.o.List && obj.Spec.SourceRef.Kind != sourcev1.HelmRepositoryKind {
-		return nil // trees have no list of versions
+		return nil, nil // trees have no list of versions
 	}
 	result, err := p.chartSource(ctx, obj)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, ok := result.Object.Typed.(*sourcev1.HelmRepository); !ok {
-		return p.treeChart(ctx, obj, result)
+		return p.chooseFromTree(ctx, obj, result)
 	}
 	if p.r.o.List {
-		return p.listCharts(ctx, obj, result)
+		return nil, p.listCharts(ctx, obj, result)
 	}
-	return p.repositoryChart(ctx, obj, result)
+	return p.chooseFromRepository(ctx, obj, result)
 }
 
-// repositoryChart takes a chart out of a Helm repository.
-func (p *chartReconciliation) repositoryChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
+// chooseFromRepository chooses a published chart of a Helm repository, and verifies it.
+func (p *chartReconciliation) chooseFromRepository(ctx context.Context, obj *sourcev1.HelmChart, result *Result) (*remainder, error) {
 	source, err := p.publishedCharts(ctx, result)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	chosen, err := source.resolve(ctx, p.reconciliation, obj.Spec.Chart, obj.Spec.Version)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.result.Resolution.Version = chosen.version
 	p.result.Resolution.URL, p.result.Resolution.Digest = chosen.url, chosen.digest
 	verified, err := p.verifyChart(ctx, obj, chosen)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	build := status.Build{Name: chosen.name, Version: chosen.version}
 	recipe, err := p.repositoryRecipe(obj, chosen, &build)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if verified {
 		p.out.Verified = build.Verified()
 	}
 	fingerprint, err := fingerprintOf(obj.Spec, chosen.url, chosen.entry, recipe)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	switch {
-	case p.reusable(fingerprint) && !chosen.local:
-		return p.unchanged(build)
-	case p.r.o.ResolveOnly:
-		return p.compare(obj, build, recipe)
-	case recipe != nil:
-		return p.repackage(ctx, obj, chosen, build, recipe, fingerprint)
+	if p.reusable(fingerprint) && !chosen.local {
+		return nil, p.unchanged(build)
 	}
-	return p.pull(ctx, obj, chosen, build, fingerprint)
+	return &remainder{
+		compare: func(context.Context) error { return p.compare(obj, build, recipe) },
+		fetch: func(ctx context.Context) error {
+			if recipe != nil {
+				return p.repackage(ctx, obj, chosen, build, recipe, fingerprint)
+			}
+			return p.pull(ctx, obj, chosen, build, fingerprint)
+		},
+	}, nil
 }
 
 // unchanged reports the stored artifact in the words of the run that built it.

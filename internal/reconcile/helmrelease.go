@@ -104,9 +104,9 @@ func releaseSource(typed any) (kind, namespace, name string) {
 // externalArtifact is the kind that only other controllers can fill.
 const externalArtifact = sourcev1.ExternalArtifactKind
 
-// reconcile goes as far as helm-controller does before it needs a
+// choose goes as far as helm-controller does before it needs a
 // cluster: to a chart and its values.
-func (p *releaseReconciliation) reconcile(ctx context.Context) error {
+func (p *releaseReconciliation) choose(ctx context.Context) (*remainder, error) {
 	hr := p.hr
 	known, fingerprint := p.chart, p.fingerprint
 	p.chart, p.fingerprint = store.ReleasedChart{}, "" // those of a success only
@@ -116,22 +116,22 @@ func (p *releaseReconciliation) reconcile(ctx context.Context) error {
 	}
 	source, err := p.releaseSource(ctx, hr)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	digest, err := p.composeValues(hr)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if found := source.Resolution; found != nil && !p.r.o.Verify {
 		resolution := *found
 		p.result.Resolution = &resolution
 	}
 	if source.State == Resolved || source.artifact() == nil { // known to a version only
-		return nil
+		return nil, nil
 	}
 	name, err := p.attempt(hr, source, known.Name, fingerprint)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	version := hr.Status.LastAttemptedRevision
 	hr.Status.LastAttemptedConfigDigest = digest
@@ -139,7 +139,7 @@ func (p *releaseReconciliation) reconcile(ctx context.Context) error {
 	p.result.noteChart(p.chart)
 	p.result.Summary = fmt.Sprintf("resolved to chart '%s' with version '%s' from %s", name, version, source.Object.Object)
 	p.out.Stored = status.Fulfilled()
-	return nil
+	return nil, nil
 }
 
 // attempt fills in which chart would be installed, and returns its name. That of the artifact with the fingerprint known
@@ -305,7 +305,7 @@ func (p *releaseReconciliation) notReady(source *Result) string {
 		return "latest generation of object has not been reconciled"
 	case stalled != nil && stalled.Status == metav1.ConditionTrue:
 		return stalled.Message
-	case source.artifact() == nil && p.r.o.ResolveOnly && source.Failure == nil && source.State != Suspended:
+	case source.artifact() == nil && p.r.o.Until == Choose && source.Failure == nil && source.State != Suspended:
 		return ""
 	case source.artifact() == nil:
 		return "does not have an artifact"

@@ -77,28 +77,31 @@ func (p *repositoryReconciliation) source() Source {
 	return &indexSource{h, p.r, p.file}
 }
 
-// reconcile fetches the index and stores it as it was fetched.
-func (p *repositoryReconciliation) reconcile(ctx context.Context) error {
-	obj := p.obj
-	if p.kind.static(obj) {
-		return checkRegistryURL(obj)
+// choose opens the repository: of an index there is nothing to choose.
+func (p *repositoryReconciliation) choose(ctx context.Context) (*remainder, error) {
+	if p.kind.static(p.obj) {
+		return nil, checkRegistryURL(p.obj)
 	}
 	repo, err := p.r.open(ctx, p.adm)
 	if repo != nil {
 		*p.warnings = append(*p.warnings, repo.warnings...)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ctx = p.collectWarnings(ctx)
+	return &remainder{
+		compare: func(ctx context.Context) error { return p.compareIndex(ctx, repo) },
+		fetch:   func(ctx context.Context) error { return p.takeIndex(ctx, repo) },
+	}, nil
+}
+
+// takeIndex fetches the index and stores it as it was fetched.
+func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *repository) error {
 	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return p.fetchIndex(ctx, repo) })
 	if err != nil {
 		return err
 	}
 	p.file = file
-	if p.r.o.ResolveOnly {
-		return p.comparedIndex(file)
-	}
 	if file.owner != p.key {
 		if file, err = p.copyIndex(file); err != nil {
 			return err
@@ -106,7 +109,7 @@ func (p *repositoryReconciliation) reconcile(ctx context.Context) error {
 		p.file = file
 	}
 	p.fingerprint, p.tag = repo.fingerprint(), file.tag
-	return p.storedIndex(obj, file)
+	return p.storedIndex(p.obj, file)
 }
 
 // checkRegistryURL is all that can be said about an OCI HelmRepository without a
@@ -135,13 +138,6 @@ func (e *registryURLError) Hint() string {
 // fetchIndex downloads the index beside its future place, and puts it there
 // unless it is there already.
 func (p *repositoryReconciliation) fetchIndex(ctx context.Context, repo *repository) (*indexFile, error) {
-	if p.r.o.ResolveOnly {
-		file, err := p.r.spoolIndex(ctx, repo, p.key, p.knownTag(repo))
-		if errors.Is(err, helmrepo.ErrNotModified) {
-			return p.unmodifiedIndex()
-		}
-		return file, err
-	}
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return nil, storageFailure(err, status.ArchiveOperationFailed)
@@ -254,8 +250,19 @@ func (p *repositoryReconciliation) storedIndex(obj *sourcev1.HelmRepository, fil
 	return nil
 }
 
-// comparedIndex reports what a controller would see before it stores the index.
-func (p *repositoryReconciliation) comparedIndex(file *indexFile) error {
+// compareIndex reports what a controller would see before it stores the index.
+func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repository) error {
+	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) {
+		file, err := p.r.spoolIndex(ctx, repo, p.key, p.knownTag(repo))
+		if errors.Is(err, helmrepo.ErrNotModified) {
+			return p.unmodifiedIndex()
+		}
+		return file, err
+	})
+	if err != nil {
+		return err
+	}
+	p.file = file
 	revision := file.revision.String()
 	if p.prev.Artifact != nil && !p.prev.Disappeared && p.prev.Artifact.Revision == revision {
 		p.out.Stored, p.out.Reused = status.StoredRevision(revision), true

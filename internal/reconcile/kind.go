@@ -52,11 +52,21 @@ type kind interface {
 // objectSteps are what is particular to the reconciliation of one object. They fill the
 // reconciliation that they were made with, and end with it.
 type objectSteps interface {
-	// reconcile takes the object from spec to outcome. An error becomes the outcome's
-	// failure.
-	reconcile(ctx context.Context) error
+	// choose finds out what the spec asks for now, verified as far as that is asked for, and
+	// downloads no archive but what that takes. It returns what is left to do, nil for nothing.
+	// An error becomes the outcome's failure.
+	choose(ctx context.Context) (*remainder, error)
 	// source is what the object holds for others, once all else is over.
 	source() Source
+}
+
+// remainder is what is left to do for an object once it is known what its spec asks for. A run
+// does one of the two.
+type remainder struct {
+	// compare reports what a controller would see now, before it fetches. Nothing is stored.
+	compare func(ctx context.Context) error
+	// fetch takes what was chosen into storage.
+	fetch func(ctx context.Context) error
 }
 
 // kindInfo is what holds for all objects of a kind, and what most kinds have in common.

@@ -60,7 +60,7 @@ func chartPaths(chart string) []string {
 func (p *gitReconciliation) only(obj *sourcev1.GitRepository) []string {
 	paths := p.r.looked[p.key]
 	o := &p.r.o
-	if !o.ResolveOnly || o.VerifyDependencies || obj.Spec.RecurseSubmodules || len(obj.Spec.Include) > 0 || slices.Contains(paths, wholeTree) {
+	if o.Until == Fetch || o.VerifyDependencies || obj.Spec.RecurseSubmodules || len(obj.Spec.Include) > 0 || slices.Contains(paths, wholeTree) {
 		return nil
 	}
 	return paths

@@ -250,7 +250,8 @@ func (l *layerTransfer) keep(pending *store.Pending, failed string) error {
 func (p *ociReconciliation) keepArtifact(obj *sourcev1.OCIRepository, pending *store.Pending, revision string, metadata map[string]string, failed string) error {
 	current := p.stored()
 	if current != nil && !p.r.o.Refresh && current.Revision == revision && current.Digest == pending.Digest().String() {
-		return p.keptArtifact(revision)
+		p.keptArtifact(revision)
+		return nil
 	}
 	stored, err := pending.Commit(ociFile(revision), p.kind.about().link)
 	if err := p.tolerateLink(err); err != nil {

@@ -22,20 +22,20 @@ import (
 // localArtifact stores a directory or an archive in the place of what is in the
 // registry. Its revision is the digest of the content, as if it was asked for by
 // that.
-func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, place string) error {
+func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, place string) (*remainder, error) {
 	p.result.Resolution = &Resolution{Chart: "directory " + place}
 	if obj.Spec.Verify != nil {
-		return verificationFailure(&directoryUnsignedError{})
+		return nil, verificationFailure(&directoryUnsignedError{})
 	}
 	p.out.Unverifiable = true
 	info, err := os.Stat(place)
 	switch {
 	case err != nil:
-		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
+		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
 	case info.IsDir():
 		return p.localTree(ctx, obj, place)
 	case !strings.HasSuffix(place, ".tgz") && !strings.HasSuffix(place, ".tar.gz"):
-		return status.OCIPullFailed.Wrap(&hintedError{
+		return nil, status.OCIPullFailed.Wrap(&hintedError{
 			fmt.Errorf("failed to read '%s': it is neither a directory nor a .tgz", place), "--source takes the directory of a chart, its archive, or a directory of manifests",
 		})
 	}
@@ -52,19 +52,19 @@ func withoutPath(err error) error {
 }
 
 // localLayer takes an archive as it is, as the operation copy does.
-func (p *ociReconciliation) localLayer(obj *sourcev1.OCIRepository, place string) error {
+func (p *ociReconciliation) localLayer(obj *sourcev1.OCIRepository, place string) (*remainder, error) {
 	archive, err := file.Open(place)
 	if err != nil {
-		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
+		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
 	}
 	defer archive.Close()
 	w := digest.NewWriter(godigest.SHA256)
 	n, err := io.Copy(w, io.LimitReader(archive, p.r.limits.Archive+1))
 	switch {
 	case err != nil:
-		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
+		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
 	case n > p.r.limits.Archive:
-		return status.OCIPullFailed.Wrap(fmt.Errorf("'%s' has more than the limit of %d bytes", place, p.r.limits.Archive))
+		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("'%s' has more than the limit of %d bytes", place, p.r.limits.Archive))
 	}
 	return p.keepLocal(obj, w.Digest().String(), func(pending io.Writer) error {
 		_, err := io.Copy(pending, io.NewSectionReader(archive, 0, n))
@@ -74,20 +74,20 @@ func (p *ociReconciliation) localLayer(obj *sourcev1.OCIRepository, place string
 
 // localTree takes the files of a directory. That of a chart lies in another one of
 // its name, as in what Helm pushes.
-func (p *ociReconciliation) localTree(ctx context.Context, obj *sourcev1.OCIRepository, dir string) error {
+func (p *ociReconciliation) localTree(ctx context.Context, obj *sourcev1.OCIRepository, dir string) (*remainder, error) {
 	t, err := p.openWorktree(ctx, dir, git.WorktreeOptions{Plain: true})
 	if err != nil {
-		return status.OCIPullFailed.Wrap(err)
+		return nil, status.OCIPullFailed.Wrap(err)
 	}
 	p.took(t)
 	if _, err := t.Root.Lstat("Chart.yaml"); err == nil {
 		if err := nest(t.Root, obj.Name); err != nil {
-			return temporaryFailure(err)
+			return nil, temporaryFailure(err)
 		}
 	}
 	rules, err := tree.SourceRules(ctx, t.Root, ignored(obj.Spec.Ignore), tree.Options{})
 	if err != nil {
-		return status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
+		return nil, status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
 	}
 	return p.keepLocal(obj, t.Revision, func(pending io.Writer) error {
 		return tree.Archive(ctx, pending, t.Root, tree.Options{Filter: rules.Choose})
@@ -119,21 +119,19 @@ func nest(root *os.Root, name string) error {
 }
 
 // keepLocal stores what write writes, unless an artifact of the revision is there.
-func (p *ociReconciliation) keepLocal(obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) error {
+func (p *ociReconciliation) keepLocal(obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) (*remainder, error) {
 	p.result.Resolution.Version, p.result.Resolution.Digest = "", revision
 	if current := p.stored(); current == nil || current.Revision != revision {
 		p.out.Seen = status.NewDigest(revision, p.result.Resolution.Chart)
 	}
 	fingerprint, err := fingerprintOf("local", revision, obj.Spec.Ignore)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	switch {
-	case p.reusable(fingerprint), p.r.o.ResolveOnly && p.out.Seen == nil:
-		return p.keptArtifact(revision)
-	case p.r.o.ResolveOnly:
-		return nil
-	}
+	return p.remaining(revision, fingerprint, func(context.Context) error { return p.storeLocal(obj, revision, write) }), nil
+}
+
+func (p *ociReconciliation) storeLocal(obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) error {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return storageFailure(err, status.ArchiveOperationFailed)
@@ -142,10 +140,5 @@ func (p *ociReconciliation) keepLocal(obj *sourcev1.OCIRepository, revision stri
 	if err := write(pending); err != nil {
 		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
 	}
-	if err := p.keepArtifact(obj, pending, revision, nil, "unable to archive artifact to storage"); err != nil {
-		return err
-	}
-	p.fingerprint = fingerprint
-	obj.Status.ObservedIgnore, obj.Status.ObservedLayerSelector = obj.Spec.Ignore, obj.Spec.LayerSelector
-	return nil
+	return p.keepArtifact(obj, pending, revision, nil, "unable to archive artifact to storage")
 }

@@ -75,13 +75,11 @@ type ociReconciliation struct {
 	obj *sourcev1.OCIRepository
 }
 
-// reconcile takes a layer of an artifact from its registry into
-// storage.
-func (p *ociReconciliation) reconcile(ctx context.Context) error {
+// choose finds out which artifact the object asks for, and whether it is signed.
+func (p *ociReconciliation) choose(ctx context.Context) (*remainder, error) {
 	obj := p.obj
-	ctx = p.collectWarnings(ctx)
 	if p.r.o.List {
-		return p.listArtifacts(ctx, obj)
+		return nil, p.listArtifacts(ctx, obj)
 	}
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		return p.localArtifact(ctx, obj, dir)
@@ -89,34 +87,46 @@ func (p *ociReconciliation) reconcile(ctx context.Context) error {
 	p.result.Resolution = ociResolution(obj)
 	at, err := p.findArtifact(ctx, obj)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.out.Unverifiable = obj.Spec.Verify == nil
 	if current := p.stored(); current == nil || current.Revision != at.revision {
 		p.out.Seen = status.NewDigest(at.revision, at.shown)
 	}
 	if err := p.verifyArtifact(ctx, obj, at); err != nil {
-		return err
+		return nil, err
 	}
 	fingerprint, err := ociFingerprint(obj, at.revision)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	switch {
-	case p.reusable(fingerprint):
-		return p.keptArtifact(at.revision)
-	case p.r.o.ResolveOnly && p.out.Seen != nil:
+	return p.remaining(at.revision, fingerprint, func(ctx context.Context) error { return p.pullArtifact(ctx, obj, at) }), nil
+}
+
+// remaining is what is left to do once the revision is known: nothing, if its artifact is in
+// storage.
+func (p *ociReconciliation) remaining(revision, fingerprint string, pull func(context.Context) error) *remainder {
+	if p.reusable(fingerprint) {
+		p.keptArtifact(revision)
 		return nil
-	case p.r.o.ResolveOnly:
-		return p.keptArtifact(at.revision)
 	}
-	if err := p.pullArtifact(ctx, obj, at); err != nil {
-		return err
+	return &remainder{
+		compare: func(context.Context) error {
+			if p.out.Seen == nil {
+				p.keptArtifact(revision)
+			}
+			return nil
+		},
+		fetch: func(ctx context.Context) error {
+			if err := pull(ctx); err != nil {
+				return err
+			}
+			p.fingerprint = fingerprint
+			p.obj.Status.ObservedIgnore = p.obj.Spec.Ignore
+			p.obj.Status.ObservedLayerSelector = p.obj.Spec.LayerSelector
+			return nil
+		},
 	}
-	p.fingerprint = fingerprint
-	obj.Status.ObservedIgnore = obj.Spec.Ignore
-	obj.Status.ObservedLayerSelector = obj.Spec.LayerSelector
-	return nil
 }
 
 // ociResolution is what is known before the registry is asked.
@@ -230,7 +240,7 @@ func (p *ociReconciliation) pinTag(ctx context.Context, repo *oci.Repository, ta
 	if err := oci.CheckTag(tag); err != nil {
 		return pinned, finding.WithCode(finding.InvalidReference, err)
 	}
-	if p.stored() != nil || p.r.o.ResolveOnly {
+	if p.stored() != nil || p.r.o.Until == Choose {
 		pinned.digest, err = repo.Digest(ctx, tag)
 		return pinned, err
 	}
@@ -266,11 +276,10 @@ func ociFailure(reason status.Reason, err error) error {
 }
 
 // keptArtifact reports the stored artifact.
-func (p *ociReconciliation) keptArtifact(revision string) error {
+func (p *ociReconciliation) keptArtifact(revision string) {
 	p.out.Reused, p.out.Stored = true, status.StoredDigest(revision)
 	p.out.Announce = announcement(p.prev.Artifact, p.obj)
 	p.status.artifact = p.resigned(p.prev.Artifact)
-	return nil
 }
 
 // announcement is the text of the success event.
@@ -300,7 +309,7 @@ func (p *ociReconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OC
 	var err error
 	o := &p.r.o
 	switch {
-	case o.ResolveOnly && !o.Verify:
+	case !o.checksSignatures():
 		return nil
 	case obj.Spec.Verify != nil:
 		signer, err = p.verifyDigest(ctx, obj.Spec.Verify, at)

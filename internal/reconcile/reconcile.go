@@ -31,13 +31,13 @@ import (
 
 // Options are the choices of one run.
 type Options struct {
-	// ResolveOnly stops once versions are known: nothing is stored or remembered.
-	ResolveOnly bool
-	// List stops before versions are chosen, at what is published. It goes with ResolveOnly; sources that publish no
+	// Until is how far objects are taken.
+	Until Line
+	// List stops before versions are chosen, at what is published. It goes with Choose; sources that publish no
 	// versions are not asked.
 	List bool
 	// Verify checks signatures although nothing is fetched, and fails an object whose
-	// stored artifact was altered. It goes with ResolveOnly.
+	// stored artifact was altered. It goes with Choose.
 	Verify bool
 	// Refresh rebuilds everything instead of reusing artifacts.
 	Refresh bool
@@ -92,6 +92,20 @@ type Options struct {
 	// DigestAlgorithm makes the revisions of buckets; empty means SHA-256.
 	DigestAlgorithm string
 }
+
+// Line is where the way of an object is cut.
+type Line int
+
+const (
+	// Fetch takes objects into storage, and remembers what became of them.
+	Fetch Line = iota
+	// Choose stops once it is known what each object asks for, and what a controller would see
+	// at that moment. Nothing is stored or remembered.
+	Choose
+)
+
+// checksSignatures reports whether the run verifies what it chooses.
+func (o *Options) checksSignatures() bool { return o.Until == Fetch || o.Verify }
 
 // The values of Options.MissingSecrets.
 const (
@@ -198,7 +212,7 @@ type Reconciler struct {
 	kinds      Table
 	inventory  *inventory.Inventory
 	secrets    *credential.Reader
-	store      *store.Store
+	store      storage
 	client     *fetch.Client
 	registries *oci.Client // shares client
 	now        func() time.Time
@@ -236,12 +250,16 @@ func New(kinds Table, inv *inventory.Inventory, st *store.Store, e Edges, o Opti
 		Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries, PrivateRedirects: o.PrivateRedirects,
 	})
 	registries := oci.NewClient(client)
+	var storage storage = st
+	if o.Until == Choose {
+		storage = readOnly{st}
+	}
 	reading := sync.OnceValue(registries.Reading)
 	return &Reconciler{
 		kinds:      kinds,
 		inventory:  inv,
 		secrets:    credential.NewReader(inv.Set(), secretOptions(e, o)),
-		store:      st,
+		store:      storage,
 		client:     client,
 		registries: registries,
 		now:        e.Now,

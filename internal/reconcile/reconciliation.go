@@ -99,7 +99,7 @@ func (p *reconciliation) through(ctx context.Context) *Result {
 		return p.still(ctx)
 	case p.kind.suspended(p.typed):
 		return p.suspended()
-	case r.o.ResolveOnly, p.kind.about().noArtifact: // nothing is written that others could be at
+	case p.kind.about().noArtifact: // nothing is written that others could be at
 		p.recall()
 		return p.run(ctx)
 	}
@@ -179,7 +179,7 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 	p.handleRequest()
 	ctx = fetch.WithProgress(ctx, func(progress fetch.Progress) { p.r.progress.Transferred(p.adm, progress) })
 	ctx = p.decisions(ctx)
-	err := p.steps.reconcile(ctx)
+	err := p.chooseAndFetch(p.collectWarnings(ctx))
 	if err != nil && ctx.Err() != nil {
 		return p.interrupted(context.Cause(ctx))
 	}
@@ -188,6 +188,18 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 	}
 	p.decideReuse(ctx)
 	return p.succeeded()
+}
+
+// chooseAndFetch goes as far as the run does.
+func (p *reconciliation) chooseAndFetch(ctx context.Context) error {
+	rest, err := p.steps.choose(ctx)
+	switch {
+	case err != nil || rest == nil:
+		return err
+	case p.r.o.Until == Choose:
+		return rest.compare(ctx)
+	}
+	return rest.fetch(ctx)
 }
 
 // recall takes up what is remembered of the object. The input's own status never
@@ -234,10 +246,8 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 	var altered *store.AlteredError
 	if errors.As(err, &altered) {
 		p.out.Events = append(p.out.Events, status.Altered(altered.Err))
-		if !p.r.o.ResolveOnly {
-			if err := p.r.store.Remove(artifact.Path); err != nil {
-				p.debugf("remove altered artifact: %v", err)
-			}
+		if err := p.r.store.Remove(artifact.Path); err != nil {
+			p.debugf("remove altered artifact: %v", err)
 		}
 	}
 	if altered == nil {
@@ -253,7 +263,7 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 
 // restoreLink sets the link to the newest artifact anew if it leads elsewhere.
 func (p *reconciliation) restoreLink(artifact string) error {
-	if p.kind.about().link == "" || p.r.o.Verify || p.r.o.ResolveOnly {
+	if p.kind.about().link == "" {
 		return nil
 	}
 	return p.tolerateLink(p.r.store.Relink(artifact, p.kind.about().link))
@@ -416,9 +426,6 @@ func (p *reconciliation) unremembered(err error) *Result {
 // remember writes the status for the next run, and then collects what the object
 // no longer needs.
 func (p *reconciliation) remember() error {
-	if p.r.o.ResolveOnly {
-		return nil
-	}
 	record, err := p.record()
 	if err != nil {
 		return err
@@ -481,7 +488,7 @@ func (p *reconciliation) still(ctx context.Context) *Result {
 	p.result.State = Static
 	p.status = noStatus()
 	p.result.Status = map[string]any{}
-	if err := p.steps.reconcile(ctx); err != nil {
+	if _, err := p.steps.choose(ctx); err != nil {
 		p.result.State = Failed
 		p.result.Failure = status.AsFailure(err)
 	}

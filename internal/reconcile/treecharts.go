@@ -25,59 +25,99 @@ var errAbsoluteChart = errors.New("local chart reference path cannot be absolute
 // revisionLength is how much of a commit or digest goes into a version.
 const revisionLength = 12
 
-// treeChart takes a chart out of the tree of a Git repository or a bucket.
-func (p *chartReconciliation) treeChart(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
+// chooseFromTree finds the chart in the tree of a Git repository or a bucket.
+func (p *chartReconciliation) chooseFromTree(ctx context.Context, obj *sourcev1.HelmChart, result *Result) (*remainder, error) {
 	if strings.HasPrefix(obj.Spec.Chart, "/") {
-		return status.InvalidChartReference.Wrap(errAbsoluteChart)
+		return nil, status.InvalidChartReference.Wrap(errAbsoluteChart)
 	}
 	p.observeRevision(result)
 	from, err := result.Source().tree(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.vouched(result); err != nil {
-		return err
+		return nil, err
 	}
 	fingerprint, err := p.treeFingerprint(obj, from)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if p.reusable(fingerprint) && !p.r.o.ResolveOnly {
-		build := status.Build{Name: obj.Status.ObservedChartName, Version: p.prev.Artifact.Revision}
-		p.result.Resolution.Version = build.Version
-		return p.unchanged(build)
+	if p.reusable(fingerprint) {
+		return p.reusedFromTree(obj, from), nil
 	}
+	found, err := p.findInTree(ctx, obj, from)
+	if err != nil {
+		return nil, err
+	}
+	return &remainder{
+		compare: func(ctx context.Context) error { return p.compareTreeChart(ctx, obj, found) },
+		fetch: func(ctx context.Context) error {
+			if found.recipe == nil {
+				return p.copyChart(obj, found.source, found.Found, found.build, fingerprint)
+			}
+			return p.buildChart(ctx, obj, found.source, found.Found, found.build, found.recipe, fingerprint)
+		},
+	}, nil
+}
+
+// reusedFromTree is what is left to do where the stored artifact was made of the same tree: the
+// files need not be looked at to keep it.
+func (p *chartReconciliation) reusedFromTree(obj *sourcev1.HelmChart, from *sourceTree) *remainder {
+	return &remainder{
+		compare: func(ctx context.Context) error {
+			found, err := p.findInTree(ctx, obj, from)
+			if err != nil {
+				return err
+			}
+			return p.compareTreeChart(ctx, obj, found)
+		},
+		fetch: func(context.Context) error {
+			build := status.Build{Name: obj.Status.ObservedChartName, Version: p.prev.Artifact.Revision}
+			p.result.Resolution.Version = build.Version
+			return p.unchanged(build)
+		},
+	}
+}
+
+// treeChart is a chart that was found in a tree.
+type treeChart struct {
+	*chart.Found
+	source chart.Source
+	build  status.Build
+	recipe *recipe // nil for an archive that is stored as it is
+}
+
+// findInTree finds the chart that an object asks for.
+func (p *chartReconciliation) findInTree(ctx context.Context, obj *sourcev1.HelmChart, from *sourceTree) (*treeChart, error) {
 	root, err := from.files(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	source := chart.Source{Root: root, Filter: from.filter, Limits: p.r.limits}
 	found, err := source.Find(obj.Spec.Chart)
 	if err != nil {
-		return status.InvalidChartReference.Wrap(err)
+		return nil, status.InvalidChartReference.Wrap(err)
 	}
 	p.warnEach(finding.OddArchive, found.Warnings)
 	if text := uselessValuesFiles(obj); text != "" {
 		p.warnAt(finding.UselessSetting, text, "spec", "valuesFiles")
 	}
-	build := status.Build{Name: found.Metadata.Name, Version: found.Metadata.Version}
-	recipe, err := p.treeRecipe(obj, found, from, &build)
-	if err != nil {
-		return err
+	c := &treeChart{Found: found, source: source, build: status.Build{Name: found.Metadata.Name, Version: found.Metadata.Version}}
+	if c.recipe, err = p.treeRecipe(obj, found, from, &c.build); err != nil {
+		return nil, err
 	}
-	p.result.Resolution.Version = build.Version
-	switch {
-	case p.r.o.ResolveOnly && p.r.o.VerifyDependencies && found.Dir:
-		if err := p.checkDependencies(ctx, source, found); err != nil {
+	p.result.Resolution.Version = c.build.Version
+	return c, nil
+}
+
+// compareTreeChart reports what a controller would see before it packages the chart.
+func (p *chartReconciliation) compareTreeChart(ctx context.Context, obj *sourcev1.HelmChart, found *treeChart) error {
+	if p.r.o.VerifyDependencies && found.Dir {
+		if err := p.checkDependencies(ctx, found.source, found.Found); err != nil {
 			return err
 		}
-		return p.compare(obj, build, recipe)
-	case p.r.o.ResolveOnly:
-		return p.compare(obj, build, recipe)
-	case recipe == nil:
-		return p.copyChart(obj, source, found, build, fingerprint)
 	}
-	return p.buildChart(ctx, obj, source, found, build, recipe, fingerprint)
+	return p.compare(obj, found.build, found.recipe)
 }
 
 // treeFingerprint is the fingerprint of a chart that needs nothing but its source.

@@ -97,23 +97,48 @@ func (p *treeReconciliation) source() Source {
 	return &treeSource{held: heldBy(p.result), r: p.r, fetched: p.fetched}
 }
 
+// remaining is what is left to do with a tree. The last step takes down what it was made with.
+func (p *treeReconciliation) remaining(t *fetched, observe func()) *remainder {
+	if !t.Unchanged {
+		p.fetched = &sourceTree{root: t.Root, filter: t.filter, revision: t.Revision, time: t.Time}
+	}
+	return &remainder{
+		compare: func(context.Context) error { return p.compareTree(t) },
+		fetch: func(ctx context.Context) error {
+			if err := p.keepTree(ctx, t); err != nil {
+				return err
+			}
+			observe()
+			return nil
+		},
+	}
+}
+
+// compareTree reports what a controller would see before it stores the tree.
+func (p *treeReconciliation) compareTree(t *fetched) error {
+	if t.Unchanged {
+		return p.keptTree(t)
+	}
+	if current := p.stored(); current != nil && current.Revision == t.Revision {
+		p.fetched.digest = current.Digest
+		return p.keptTree(t)
+	}
+	p.out.Seen = newUpstream(t.Revision)
+	return nil
+}
+
 // keepTree stores a tree as the object's artifact, unless it is stored already.
 func (p *treeReconciliation) keepTree(ctx context.Context, t *fetched) error {
 	if t.Unchanged {
 		return p.keptTree(t)
 	}
-	p.fetched = &sourceTree{root: t.Root, filter: t.filter, revision: t.Revision, time: t.Time}
 	current := p.stored()
 	switch {
-	case current != nil && current.Revision == t.Revision && (p.r.o.ResolveOnly || p.reusable(t.fingerprint)):
+	case current == nil || current.Revision != t.Revision:
+		p.out.Seen = newUpstream(t.Revision)
+	case p.reusable(t.fingerprint):
 		p.fetched.digest = current.Digest
 		return p.keptTree(t)
-	case p.r.o.ResolveOnly:
-		p.out.Seen = newUpstream(t.Revision)
-		return nil
-	}
-	if current == nil || current.Revision != t.Revision {
-		p.out.Seen = newUpstream(t.Revision)
 	}
 	if err := p.archiveTree(ctx, t); err != nil {
 		p.fetched = nil // to a chart only what is stored counts

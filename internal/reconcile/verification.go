@@ -35,7 +35,7 @@ func (p *chartReconciliation) verifyChart(ctx context.Context, obj *sourcev1.Hel
 	var signer *verify.Signer
 	o := &p.r.o
 	switch {
-	case o.ResolveOnly && !o.Verify:
+	case !o.checksSignatures():
 		return false, nil
 	case obj.Spec.Verify != nil:
 		signer, err = p.verifySignature(ctx, obj, chosen)
@@ -122,7 +122,7 @@ func (*unverifiableError) Hint() string {
 // resigned is a stored artifact with the signer of this run: who vouched for it
 // when it was stored may no longer be required.
 func (p *reconciliation) resigned(artifact *meta.Artifact) *meta.Artifact {
-	if p.r.o.ResolveOnly && !p.r.o.Verify {
+	if !p.r.o.checksSignatures() {
 		return artifact
 	}
 	artifact = artifact.DeepCopy()
