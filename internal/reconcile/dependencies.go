@@ -65,12 +65,27 @@ func (p *chartReconciliation) findDependencies(ctx context.Context, c *helmchart
 	for i, requirement := range missing {
 		list[i] = &dependency{requirement: requirement}
 	}
-	return list, p.eachDependency(ctx, list, func(ctx context.Context, d *dependency) error {
+	err := p.eachDependency(ctx, list, func(ctx context.Context, d *dependency) error {
 		if chart.IsLocal(d.requirement) {
 			return nil
 		}
 		return remoteFailure(d, p.findRemote(ctx, d))
 	})
+	if err == nil {
+		p.result.Dependencies = pinsOf(list)
+	}
+	return list, err
+}
+
+// pinsOf leaves out the dependencies that lie in the source: its revision says what they are.
+func pinsOf(list []*dependency) []DependencyPin {
+	var pins []DependencyPin
+	for _, d := range list {
+		if d.chosen != nil {
+			pins = append(pins, DependencyPin{d.requirement.Name, auth.RedactURL(d.requirement.Repository), d.requirement.Version, d.chosen.Pin})
+		}
+	}
+	return pins
 }
 
 // eachDependency calls do for all dependencies and returns the error of the
@@ -133,7 +148,7 @@ func (p *chartReconciliation) findRemote(ctx context.Context, d *dependency) err
 	d.notes.warnWithheldBy(repo)
 	found, err := p.dependencyCharts(ctx, repo)
 	if err == nil {
-		d.chosen, err = found.find(ctx, &d.notes, name, version)
+		d.chosen, err = found.choose(ctx, &d.notes, want{chart: name, constraint: version})
 	}
 	var unpinned *downloadError
 	switch {
@@ -218,13 +233,13 @@ func (r *Reconciler) remoteChart(ctx context.Context, d *dependency) (*helmchart
 		return nil, err
 	}
 	limits := r.limits
-	limits.Name = archiveName(status.Build{Name: d.chosen.name, Version: d.chosen.version})
+	limits.Name = archiveName(status.Build{Name: d.chosen.Chart, Version: d.chosen.Version})
 	c, err := chart.Load(archive.Section(), limits)
 	if err != nil {
-		return nil, fmt.Errorf("failed to load downloaded archive of version '%s': %w", d.chosen.version, err)
+		return nil, fmt.Errorf("failed to load downloaded archive of version '%s': %w", d.chosen.Version, err)
 	}
 	if err := r.checkIdentity(&d.notes, c.Metadata, d.chosen); err != nil {
-		return nil, &downloadError{d.chosen.version, err}
+		return nil, &downloadError{d.chosen.Version, err}
 	}
 	return c, nil
 }
@@ -250,7 +265,7 @@ func (e *fromError) Hint() string {
 func (r *Reconciler) acquire(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
 	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
 	if err != nil {
-		return nil, &downloadError{chosen.version, err}
+		return nil, &downloadError{chosen.Version, err}
 	}
 	return archive, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -90,10 +91,8 @@ func (p *chartReconciliation) observeRevision(source *Result) {
 // resolvedChart is a published chart that was chosen, pinned to bytes where its source
 // can do that.
 type resolvedChart struct {
-	name    string // as asked for
-	version string // as published
-	url     string // redacted
-	digest  string // as published, "" if it is not
+	Pin
+	published string // its digest in the words of the source, "" if it says none
 	// entry is everything that the source says of this version, for the
 	// fingerprint.
 	entry any
@@ -118,19 +117,22 @@ type resolvedChart struct {
 	subject *verify.Subject
 }
 
-// charts is what a repository answers about its charts.
+func (c *resolvedChart) pin() Pin { return c.Pin }
+
+// charts are the published charts of a repository. Errors of choose have no reason yet: what is
+// asked for may be a dependency. A *downloadError reports that the version is known, but what it
+// is could not be had.
 type charts interface {
-	// resolve finds the chart that an object asks for. Errors carry their reason.
-	resolve(ctx context.Context, p *reconciliation, name, version string) (*resolvedChart, error)
-	// find is resolve without reasons. A *downloadError reports that the version is
-	// known, but what it is could not be had.
-	find(ctx context.Context, t warner, name, version string) (*resolvedChart, error)
+	chooser[*resolvedChart]
+	// refused attaches to an error of choose the reason that source-controller has for it.
+	refused(err error) error
 }
 
 // warner takes what the user should know of an object although it is no failure.
 type warner interface {
 	warnAs(code finding.Code, format string, args ...any)
 	warnEach(code finding.Code, texts []string, path ...any)
+	warnAt(code finding.Code, text string, path ...any)
 	debugf(format string, args ...any)
 }
 
@@ -173,17 +175,20 @@ func (p *chartReconciliation) chooseFromRepository(ctx context.Context, obj *sou
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := source.resolve(ctx, p.reconciliation, obj.Spec.Chart, obj.Spec.Version)
-	if err != nil {
-		return nil, err
+	if err := resolve.ValidateName(obj.Spec.Chart); err != nil {
+		return nil, status.InvalidChartReference.Wrap(err)
 	}
-	p.result.Resolution.Version = chosen.version
-	p.result.Resolution.URL, p.result.Resolution.Digest = chosen.url, chosen.digest
+	chosen, err := choose(ctx, p.reconciliation, source, want{chart: obj.Spec.Chart, constraint: obj.Spec.Version})
+	if err != nil {
+		return nil, source.refused(err)
+	}
+	p.result.Resolution.take(chosen.Pin)
+	p.result.Resolution.Digest = chosen.published
 	verified, err := p.verifyChart(ctx, obj, chosen)
 	if err != nil {
 		return nil, err
 	}
-	build := status.Build{Name: chosen.name, Version: chosen.version}
+	build := status.Build{Name: chosen.Chart, Version: chosen.Version}
 	recipe, err := p.repositoryRecipe(obj, chosen, &build)
 	if err != nil {
 		return nil, err
@@ -191,11 +196,14 @@ func (p *chartReconciliation) chooseFromRepository(ctx context.Context, obj *sou
 	if verified {
 		p.out.Verified = build.Verified()
 	}
-	fingerprint, err := fingerprintOf(obj.Spec, chosen.url, chosen.entry, recipe)
+	fingerprint, err := fingerprintOf(obj.Spec, chosen.URL, chosen.entry, recipe)
 	if err != nil {
 		return nil, err
 	}
 	if p.reusable(fingerprint) && !chosen.local {
+		if recipe == nil {
+			p.result.Pin.knows(p.prev.Artifact.Digest)
+		}
 		return nil, p.unchanged(build)
 	}
 	return &remainder{
@@ -278,6 +286,7 @@ func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart,
 	if err := p.r.checkArchive(p, archive.Section(), chosen); err != nil {
 		return status.ChartPullError.Wrap(err)
 	}
+	p.result.Pin.knows(archive.Digest().String())
 	if err := archive.CopyTo(pending); err != nil {
 		return unsavedChart(err)
 	}
@@ -290,7 +299,7 @@ func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart,
 // the one that was asked for.
 func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedChart) error {
 	limits := r.limits
-	limits.Name = archiveName(status.Build{Name: chosen.name, Version: chosen.version})
+	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})
 	metadata, odd, err := chart.Check(archive, limits)
 	t.warnEach(finding.OddArchive, odd)
 	var invalid helmchart.ValidationError
@@ -306,13 +315,13 @@ func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedC
 
 // checkIdentity refuses a chart that is another one than what was asked for.
 func (r *Reconciler) checkIdentity(t warner, metadata *helmchart.Metadata, chosen *resolvedChart) error {
-	if chart.MatchName(metadata.Name, chosen.name) && chart.MatchVersion(metadata.Version, chosen.version) {
+	if chart.MatchName(metadata.Name, chosen.Chart) && chart.MatchVersion(metadata.Version, chosen.Version) {
 		if metadata.Deprecated && !chosen.deprecated {
-			t.warnAs(finding.DeprecatedChart, "chart '%s' version '%s' is deprecated", chosen.name, chosen.version)
+			t.warnAs(finding.DeprecatedChart, "chart '%s' version '%s' is deprecated", chosen.Chart, chosen.Version)
 		}
 		return nil
 	}
-	mismatch := &MismatchError{Name: chosen.name, Version: chosen.version, GotName: metadata.Name, GotVersion: metadata.Version}
+	mismatch := &MismatchError{Name: chosen.Chart, Version: chosen.Version, GotName: metadata.Name, GotVersion: metadata.Version}
 	if r.o.AllowNameMismatch {
 		t.warnAs(finding.AcceptedChart, "%v", mismatch)
 		return nil

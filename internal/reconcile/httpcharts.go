@@ -31,22 +31,16 @@ type indexCharts struct {
 	file *indexFile
 }
 
-func (c *indexCharts) resolve(ctx context.Context, p *reconciliation, name, version string) (*resolvedChart, error) {
-	if err := resolve.ValidateName(name); err != nil {
-		return nil, status.InvalidChartReference.Wrap(err)
-	}
-	chosen, err := c.find(ctx, p, name, version)
+func (c *indexCharts) refused(err error) error {
 	var unreadable *entriesError
-	switch {
-	case errors.As(err, &unreadable):
-		return nil, status.ChartPullError.Wrap(fmt.Errorf("failed to get chart version for remote reference: %w", err))
-	case err != nil:
-		return nil, referenceFailure(err)
+	if errors.As(err, &unreadable) {
+		return status.ChartPullError.Wrap(fmt.Errorf("failed to get chart version for remote reference: %w", err))
 	}
-	return chosen, nil
+	return referenceFailure(err)
 }
 
-func (c *indexCharts) find(ctx context.Context, t warner, name, version string) (*resolvedChart, error) {
+func (c *indexCharts) choose(ctx context.Context, t warner, wanted want) (*resolvedChart, error) {
+	name, version := wanted.chart, wanted.constraint
 	index := c.file.open()
 	candidates, dropped, err := index.Candidates(name)
 	switch {
@@ -90,8 +84,9 @@ func (e *entriesError) Unwrap() error { return e.err }
 
 func (c *indexCharts) resolved(name string, chosen resolve.Candidate) *resolvedChart {
 	_, local := c.repo.indexed.(*helmrepo.Directory)
-	picked := &resolvedChart{
-		name: name, version: chosen.Version, digest: chosen.Digest, deprecated: chosen.Deprecated, local: local, time: chosen.Created,
+	found := &resolvedChart{
+		Pin:       Pin{Source: PinIndex, Chart: name, Version: chosen.Version, Digest: publishedDigest(chosen.Digest)},
+		published: chosen.Digest, deprecated: chosen.Deprecated, local: local, time: chosen.Created,
 		entry: []any{c.repo.location, chosen.Name, chosen.Version, chosen.Digest, chosen.URLs, chosen.Created.Format(time.RFC3339Nano)},
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return c.archive(ctx, chosen, dst, limit)
@@ -101,20 +96,23 @@ func (c *indexCharts) resolved(name string, chosen resolve.Candidate) *resolvedC
 		},
 		file: archiveName(status.Build{Name: name, Version: chosen.Version}),
 	}
-	picked.id = fmt.Sprintf("%q %q", c.repo.identity, picked.entry)
-	picked.key = blob.Key{Location: c.repo.location, Identity: c.repo.identity, Digest: c.digest(chosen, local)}
-	if picked.key.Digest == "" {
-		picked.key.Location = fmt.Sprintf("%q", picked.entry)
+	if local {
+		found.Source = PinDirectory
+	}
+	found.id = fmt.Sprintf("%q %q", c.repo.identity, found.entry)
+	found.key = blob.Key{Location: c.repo.location, Identity: c.repo.identity, Digest: c.digest(chosen, local)}
+	if found.key.Digest == "" {
+		found.key.Location = fmt.Sprintf("%q", found.entry)
 	}
 	if len(chosen.URLs) > 0 {
-		picked.url = auth.RedactURL(c.urlOf(chosen.URLs[0]))
+		found.URL = auth.RedactURL(c.urlOf(chosen.URLs[0]))
 		if strings.HasPrefix(chosen.URLs[0], sourcev1.HelmRepositoryTypeOCI+"://") && !local {
-			picked.provenance = c.registryProvenance(chosen)
+			found.provenance = c.registryProvenance(chosen)
 		} else if u, err := url.Parse(chosen.URLs[0]); err == nil {
-			picked.file = path.Base(u.Path)
+			found.file = path.Base(u.Path)
 		}
 	}
-	return picked
+	return found
 }
 
 // digest is that of the archive, if the index says it and is to be believed.

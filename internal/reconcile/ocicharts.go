@@ -84,22 +84,16 @@ type registryCharts struct {
 	repo *repository
 }
 
-func (c *registryCharts) resolve(ctx context.Context, p *reconciliation, name, version string) (*resolvedChart, error) {
-	if err := resolve.ValidateName(name); err != nil {
-		return nil, status.InvalidChartReference.Wrap(err)
-	}
-	chosen, err := c.find(ctx, p, name, version)
+func (c *registryCharts) refused(err error) error {
 	var unpinned *downloadError
-	switch {
-	case errors.As(err, &unpinned):
-		return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", unpinned.err))
-	case err != nil:
-		return nil, pullFailure(fmt.Errorf("failed to get chart version for remote reference: %w", err))
+	if errors.As(err, &unpinned) {
+		return pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", unpinned.err))
 	}
-	return chosen, nil
+	return pullFailure(fmt.Errorf("failed to get chart version for remote reference: %w", err))
 }
 
-func (c *registryCharts) find(ctx context.Context, _ warner, name, version string) (*resolvedChart, error) {
+func (c *registryCharts) choose(ctx context.Context, _ warner, wanted want) (*resolvedChart, error) {
+	name, version := wanted.chart, wanted.constraint
 	tag, err := c.tag(ctx, name, version)
 	if err != nil {
 		return nil, err
@@ -144,15 +138,16 @@ func (c *registryCharts) resolved(name string, pinned *oci.Manifest) *resolvedCh
 	metadata[metadataTag] = pinned.Tag
 	metadata[metadataDigest] = pinned.Digest.String()
 	return &resolvedChart{
-		name:     name,
-		version:  pinned.Version(),
-		url:      pinned.Ref,
-		digest:   pinned.Digest.String(),
-		id:       fmt.Sprintf("%q %q %s", c.repo.identity, name, pinned.Digest),
-		key:      blob.Key{Location: c.repo.location, Identity: c.repo.identity, Digest: pinned.Layer.Digest},
-		entry:    []any{pinned.Digest, pinned.Layer.Digest},
-		time:     created,
-		metadata: metadata,
+		Pin: Pin{
+			Source: PinRegistry, Chart: name, Version: pinned.Version(), URL: pinned.Ref,
+			Digest: pinned.Layer.Digest.String(), Manifest: pinned.Digest.String(),
+		},
+		published: pinned.Digest.String(),
+		id:        fmt.Sprintf("%q %q %s", c.repo.identity, name, pinned.Digest),
+		key:       blob.Key{Location: c.repo.location, Identity: c.repo.identity, Digest: pinned.Layer.Digest},
+		entry:     []any{pinned.Digest, pinned.Layer.Digest},
+		time:      created,
+		metadata:  metadata,
 		subject: &verify.Subject{
 			Repository: pinned.Repository,
 			Digest:     pinned.Digest,

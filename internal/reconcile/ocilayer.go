@@ -243,7 +243,7 @@ func (l *layerTransfer) keep(pending *store.Pending, failed string) error {
 	if s := l.result.Signature; s != nil {
 		metadata = withSigner(metadata, s)
 	}
-	return l.keepArtifact(l.obj, pending, l.at.revision, metadata, failed)
+	return l.keepArtifact(l.obj, pending, l.at.Revision, metadata, failed)
 }
 
 // keepArtifact stores what was written under the name that its revision has.

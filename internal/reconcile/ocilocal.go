@@ -57,7 +57,7 @@ func (p *ociReconciliation) localLayer(obj *sourcev1.OCIRepository, place string
 	if err != nil {
 		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
 	}
-	defer archive.Close()
+	p.r.closers.add(archive) // it is read again when it is stored
 	w := digest.NewWriter(godigest.SHA256)
 	n, err := io.Copy(w, io.LimitReader(archive, p.r.limits.Archive+1))
 	switch {
@@ -120,6 +120,7 @@ func nest(root *os.Root, name string) error {
 
 // keepLocal stores what write writes, unless an artifact of the revision is there.
 func (p *ociReconciliation) keepLocal(obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) (*remainder, error) {
+	p.pinTo(Pin{Source: PinDirectory, Revision: revision})
 	p.result.Resolution.Version, p.result.Resolution.Digest = "", revision
 	if current := p.stored(); current == nil || current.Revision != revision {
 		p.out.Seen = status.NewDigest(revision, p.result.Resolution.Chart)

@@ -36,7 +36,7 @@ func (p *ociReconciliation) provenanceSigner(ctx context.Context, at *ociArtifac
 	}
 	signer, err := p.r.provenance(ctx, chosen, archive)
 	if err != nil {
-		return nil, verificationFailure(fmt.Errorf("failed to verify %s: %w", chosen.url, err))
+		return nil, verificationFailure(fmt.Errorf("failed to verify %s: %w", chosen.URL, err))
 	}
 	return signer, nil
 }
@@ -50,17 +50,16 @@ func (r *Reconciler) layerChart(at *ociArtifact, artifact *oci.Artifact) (*resol
 	}
 	// What was asked for decides which file has to be signed, as far as it says: an
 	// archive that was copied from elsewhere, with its signature, is another one.
-	tag, _, _ := strings.Cut(at.revision, "@")
+	tag, _, _ := strings.Cut(at.Revision, "@")
 	build := status.Build{Name: path.Base(at.repo.Path()), Version: strings.ReplaceAll(tag, "_", "+")}
 	if !resolve.IsExact(build.Version) {
 		build.Version = artifact.Annotations[ocispec.AnnotationVersion]
 	}
 	return &resolvedChart{
-		version: build.Version,
-		url:     "oci://" + at.shown,
-		id:      fmt.Sprintf("%q %s", at.identity, artifact.Digest),
-		key:     at.layerKey(layer),
-		file:    archiveName(build),
+		Pin:  Pin{Version: build.Version, URL: at.URL},
+		id:   fmt.Sprintf("%q %s", at.identity, artifact.Digest),
+		key:  at.layerKey(layer),
+		file: archiveName(build),
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return at.repo.Pull(ctx, layer, dst, limit)
 		},

@@ -90,17 +90,17 @@ func (p *ociReconciliation) choose(ctx context.Context) (*remainder, error) {
 		return nil, err
 	}
 	p.out.Unverifiable = obj.Spec.Verify == nil
-	if current := p.stored(); current == nil || current.Revision != at.revision {
-		p.out.Seen = status.NewDigest(at.revision, at.shown)
+	if current := p.stored(); current == nil || current.Revision != at.Revision {
+		p.out.Seen = status.NewDigest(at.Revision, at.shown)
 	}
 	if err := p.verifyArtifact(ctx, obj, at); err != nil {
 		return nil, err
 	}
-	fingerprint, err := ociFingerprint(obj, at.revision)
+	fingerprint, err := ociFingerprint(obj, at.Revision)
 	if err != nil {
 		return nil, err
 	}
-	return p.remaining(at.revision, fingerprint, func(ctx context.Context) error { return p.pullArtifact(ctx, obj, at) }), nil
+	return p.remaining(at.Revision, fingerprint, func(ctx context.Context) error { return p.pullArtifact(ctx, obj, at) }), nil
 }
 
 // remaining is what is left to do once the revision is known: nothing, if its artifact is in
@@ -153,12 +153,23 @@ func ociFingerprint(obj *sourcev1.OCIRepository, revision string) (string, error
 
 // ociArtifact is what an OCIRepository resolved to.
 type ociArtifact struct {
+	Pin
 	repo     *oci.Repository
 	identity string // of the repository
 	digest   digest.Digest
 	artifact *oci.Artifact // nil if the registry was not asked for it yet
-	revision string
-	shown    string // host/repository:tag, or @digest
+	shown    string        // host/repository:tag, or @digest
+}
+
+func (at *ociArtifact) pin() Pin { return at.Pin }
+
+// ociArtifacts are the artifacts of the repository that an OCIRepository names.
+type ociArtifacts struct {
+	r        *Reconciler
+	repo     *oci.Repository
+	identity string // of the repository
+	charts   bool   // tags are versions as those of charts are
+	atOnce   bool   // to ask for the manifest with the digest: it will be needed
 }
 
 // findArtifact finds out which artifact the object asks for now.
@@ -167,34 +178,69 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 	if err != nil {
 		return nil, err
 	}
-	at := &ociArtifact{repo: repo, identity: identity}
-	tag := ""
-	if ref := ociRef(obj); ref.Digest != "" {
-		at.digest, err = oci.ParseDigest(ref.Digest)
-		err = finding.WithCode(finding.InvalidReference, err)
-		at.revision, at.shown = at.digest.String(), repo.At(at.digest.String())
-	} else {
-		if tag, err = p.ociTag(ctx, obj, at); err != nil {
-			return nil, ociFailure(status.ReadOperationFailed, fmt.Errorf("failed to determine the artifact tag for '%s': %w", auth.RedactURL(obj.Spec.URL), err))
-		}
-		var pinned pinnedTag
-		pinned, err = p.r.moving.Do(ctx, chartKey{identity, "", tag}, func() (pinnedTag, error) { return p.pinTag(ctx, repo, tag) })
-		at.digest, at.artifact = pinned.digest, pinned.artifact
-		at.revision, at.shown = tag+"@"+at.digest.String(), repo.Tagged(tag)
+	from := &ociArtifacts{
+		r: p.r, repo: repo, identity: identity,
+		charts: obj.GetLayerMediaType() == oci.HelmChartType, atOnce: p.stored() == nil && p.r.o.Until == Fetch,
 	}
-	p.result.Resolution.Version = cmp.Or(tag, string(at.digest))
-	if errors.Is(err, fs.ErrNotExist) && tag == defaultTag && ociRef(obj).Tag == "" {
-		err = &hintedError{err, "without spec.ref the tag is latest, which charts rarely have: name one with spec.ref.tag, or a range with spec.ref.semver"}
+	ref := ociRef(obj)
+	at, err := choose(ctx, p.reconciliation, from, want{constraint: ref.SemVer, tag: ref.Tag, digest: ref.Digest, filter: ref.SemverFilter})
+	if at != nil {
+		p.result.Resolution.take(at.Pin)
 	}
-	if errors.Is(err, fs.ErrNotExist) && ociRef(obj).Tag != "" {
-		err = p.otherTag(ctx, at, tag, err)
-	}
-	if err != nil {
+	var tag *ociTagError
+	switch {
+	case errors.As(err, &tag):
+		return nil, ociFailure(status.ReadOperationFailed, fmt.Errorf("failed to determine the artifact tag for '%s': %w", auth.RedactURL(obj.Spec.URL), tag.err))
+	case err != nil:
 		return nil, ociFailure(status.OCIPullFailed, fmt.Errorf("failed to determine artifact digest: %w", err))
 	}
 	decideLogin(ctx, repo.Shown)
-	p.result.Resolution.URL, p.result.Resolution.Digest = "oci://"+at.shown, at.digest.String()
 	return at, nil
+}
+
+// ociTagError is a tag that could not be chosen.
+type ociTagError struct{ err error }
+
+func (e *ociTagError) Error() string { return e.err.Error() }
+
+func (e *ociTagError) Unwrap() error { return e.err }
+
+func (a *ociArtifacts) choose(ctx context.Context, w warner, wanted want) (*ociArtifact, error) {
+	at := &ociArtifact{Pin: Pin{Source: PinRegistry}, repo: a.repo, identity: a.identity}
+	if wanted.digest != "" {
+		var err error
+		if at.digest, err = oci.ParseDigest(wanted.digest); err != nil {
+			return nil, finding.WithCode(finding.InvalidReference, err)
+		}
+		at.Manifest, at.Revision, at.shown = at.digest.String(), at.digest.String(), a.repo.At(at.digest.String())
+		at.URL = "oci://" + at.shown
+		return at, nil
+	}
+	tag, err := a.tag(ctx, wanted)
+	if err != nil {
+		return nil, &ociTagError{err}
+	}
+	at.Version = tag
+	pinned, err := a.r.moving.Do(ctx, chartKey{a.identity, "", tag}, func() (pinnedTag, error) { return a.pinTag(ctx, tag) })
+	if err != nil {
+		return at, a.otherwise(ctx, w, wanted, tag, err)
+	}
+	at.digest, at.artifact = pinned.digest, pinned.artifact
+	at.Manifest, at.Revision, at.shown = at.digest.String(), tag+"@"+at.digest.String(), a.repo.Tagged(tag)
+	at.URL = "oci://" + at.shown
+	return at, nil
+}
+
+// otherwise says what may be meant by a tag that is not there.
+func (a *ociArtifacts) otherwise(ctx context.Context, w warner, wanted want, tag string, err error) error {
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+	case wanted.tag != "":
+		return a.otherTag(ctx, w, tag, err)
+	case tag == defaultTag:
+		return &hintedError{err, "without spec.ref the tag is latest, which charts rarely have: name one with spec.ref.tag, or a range with spec.ref.semver"}
+	}
+	return err
 }
 
 // tagMissingError is a tag of spec.ref that the repository does not have.
@@ -211,11 +257,11 @@ func (e *tagMissingError) Unwrap() error { return e.err }
 func (e *tagMissingError) Hint() string { return e.hint }
 
 // otherTag finds out whether the tag is there with or without a "v" in front.
-func (p *ociReconciliation) otherTag(ctx context.Context, at *ociArtifact, tag string, err error) error {
+func (a *ociArtifacts) otherTag(ctx context.Context, w warner, tag string, err error) error {
 	missing := &tagMissingError{err: err}
-	tags, failed := p.r.tags.Do(ctx, chartKey{at.identity, "", ""}, func() ([]string, error) { return at.repo.Tags(ctx) })
+	tags, failed := a.tags(ctx)
 	if failed != nil {
-		p.debugf("no tag %s, and the tags cannot be listed: %v", tag, failed)
+		w.debugf("no tag %s, and the tags cannot be listed: %v", tag, failed)
 		return missing
 	}
 	other, prefixed := strings.CutPrefix(tag, "v")
@@ -236,35 +282,39 @@ type pinnedTag struct {
 
 // pinTag asks what a tag names. Where nothing is stored, it asks at once for what
 // is needed next.
-func (p *ociReconciliation) pinTag(ctx context.Context, repo *oci.Repository, tag string) (pinned pinnedTag, err error) {
+func (a *ociArtifacts) pinTag(ctx context.Context, tag string) (pinned pinnedTag, err error) {
 	if err := oci.CheckTag(tag); err != nil {
 		return pinned, finding.WithCode(finding.InvalidReference, err)
 	}
-	if p.stored() != nil || p.r.o.Until == Choose {
-		pinned.digest, err = repo.Digest(ctx, tag)
+	if !a.atOnce {
+		pinned.digest, err = a.repo.Digest(ctx, tag)
 		return pinned, err
 	}
-	pinned.digest, pinned.artifact, err = repo.Pin(ctx, tag)
+	pinned.digest, pinned.artifact, err = a.repo.Pin(ctx, tag)
 	return pinned, err
 }
 
-// ociTag is the tag that spec.ref names, or the newest in its range.
-func (p *ociReconciliation) ociTag(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) (string, error) {
-	ref := ociRef(obj)
-	if ref.SemVer == "" {
-		return cmp.Or(ref.Tag, defaultTag), nil
+// tag is the tag that is wanted, or the newest in the range.
+func (a *ociArtifacts) tag(ctx context.Context, wanted want) (string, error) {
+	if wanted.constraint == "" {
+		return cmp.Or(wanted.tag, defaultTag), nil
 	}
-	wanted, err := resolve.NewTagRange(ref.SemVer, ref.SemverFilter, obj.GetLayerMediaType() == oci.HelmChartType)
+	versions, err := resolve.NewTagRange(wanted.constraint, wanted.filter, a.charts)
 	if err != nil {
 		return "", err
 	}
-	tags, err := p.r.tags.Do(ctx, chartKey{at.identity, "", ""}, func() ([]string, error) { return at.repo.Tags(ctx) })
+	tags, err := a.tags(ctx)
 	if err != nil {
 		return "", err
 	}
-	tag, err := wanted.Choose(tags)
-	fetch.Decided(ctx, "candidates: tags: %d; '%s' takes %s", len(tags), ref.SemVer, cmp.Or(tag, "none of them"))
+	tag, err := versions.Choose(tags)
+	fetch.Decided(ctx, "candidates: tags: %d; '%s' takes %s", len(tags), wanted.constraint, cmp.Or(tag, "none of them"))
 	return tag, err
+}
+
+// tags are all tags, asked for once per run.
+func (a *ociArtifacts) tags(ctx context.Context) ([]string, error) {
+	return a.r.tags.Do(ctx, chartKey{a.identity, "", ""}, func() ([]string, error) { return a.repo.Tags(ctx) })
 }
 
 // ociFailure attaches the reason to what a registry answers.
@@ -326,7 +376,7 @@ func (p *ociReconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OC
 	}
 	p.warnEach(finding.NotVerified, signer.Warnings)
 	p.result.Signature = signer
-	p.out.Verified, p.out.Unverifiable = "verified signature of revision "+at.revision, false
+	p.out.Verified, p.out.Unverifiable = "verified signature of revision "+at.Revision, false
 	return nil
 }
 

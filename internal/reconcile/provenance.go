@@ -86,7 +86,7 @@ func (r *Reconciler) verifyDependency(ctx context.Context, d *dependency) error 
 		return err
 	}
 	if _, err := r.provenance(ctx, d.chosen, archive); err != nil {
-		return fmt.Errorf("failed to verify %s: %w", d.chosen.url, err)
+		return fmt.Errorf("failed to verify %s: %w", d.chosen.URL, err)
 	}
 	return nil
 }

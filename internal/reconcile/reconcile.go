@@ -171,6 +171,11 @@ type Result struct {
 	Debug    []string
 	// Resolution is what a chart resolved to, as far as it got.
 	Resolution *Resolution
+	// Pin is what the object was resolved to, nil if it did not get that far or resolves to nothing.
+	Pin *Pin
+	// Dependencies are the charts that it requires of repositories, in the order in which it names them. They are known
+	// if it was packaged, or verified with them.
+	Dependencies []DependencyPin
 	// Published is what there is of it, if that was asked for.
 	Published *Published
 	// Summary says in words what became of an object, where its conditions do not say so.

@@ -30,7 +30,7 @@ func (p *chartReconciliation) repositoryRecipe(obj *sourcev1.HelmChart, chosen *
 	if len(files) == 0 {
 		return nil, nil
 	}
-	version, err := resolve.SetMetadata(chosen.version, strconv.FormatInt(p.out.Generation, 10))
+	version, err := resolve.SetMetadata(chosen.Version, strconv.FormatInt(p.out.Generation, 10))
 	if err != nil {
 		return nil, status.MetadataPatchError.Wrap(err)
 	}
@@ -78,7 +78,7 @@ func (p *chartReconciliation) downloadChart(ctx context.Context, chosen *resolve
 	}
 	defer archive.Release()
 	limits := p.r.limits
-	limits.Name = archiveName(status.Build{Name: chosen.name, Version: chosen.version})
+	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})
 	c, err := chart.Load(archive.Section(), limits)
 	if err != nil {
 		return nil, status.ChartPackageError.Wrap(fmt.Errorf("failed to load downloaded chart: %w", err))

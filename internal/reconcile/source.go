@@ -173,7 +173,7 @@ func (s *treeSource) tree(context.Context) (*sourceTree, error) {
 	if s.artifact == nil || s.r.store.Verify(s.artifact.Path, s.artifact.Digest) != nil {
 		return nil, s.nothing()
 	}
-	t := &sourceTree{revision: s.artifact.Revision, digest: s.artifact.Digest, unpack: s.unpack}
+	t := &sourceTree{revision: s.artifact.Revision, digest: s.artifact.Digest, unpack: s.unpack, pin: s.r.treePin(s.object, s.artifact.Revision)}
 	t.time, _ = time.Parse(time.RFC3339, s.artifact.Metadata[metadataTime]) // the zero time if there is none
 	return t, nil
 }

@@ -73,6 +73,7 @@ func (p *chartReconciliation) reusedFromTree(obj *sourcev1.HelmChart, from *sour
 		},
 		fetch: func(context.Context) error {
 			build := status.Build{Name: obj.Status.ObservedChartName, Version: p.prev.Artifact.Revision}
+			p.pinTo(from.chartPin(obj.Spec.Chart, build.Version))
 			p.result.Resolution.Version = build.Version
 			return p.unchanged(build)
 		},
@@ -81,33 +82,58 @@ func (p *chartReconciliation) reusedFromTree(obj *sourcev1.HelmChart, from *sour
 
 // treeChart is a chart that was found in a tree.
 type treeChart struct {
+	Pin
 	*chart.Found
 	source chart.Source
 	build  status.Build
 	recipe *recipe // nil for an archive that is stored as it is
 }
 
-// findInTree finds the chart that an object asks for.
-func (p *chartReconciliation) findInTree(ctx context.Context, obj *sourcev1.HelmChart, from *sourceTree) (*treeChart, error) {
-	root, err := from.files(ctx)
+func (c *treeChart) pin() Pin { return c.Pin }
+
+// treeCharts are the charts of a tree, as an object wants them packaged.
+type treeCharts struct {
+	p    *chartReconciliation
+	from *sourceTree
+}
+
+func (c *treeCharts) choose(ctx context.Context, w warner, wanted want) (*treeChart, error) {
+	root, err := c.from.files(ctx)
 	if err != nil {
 		return nil, err
 	}
-	source := chart.Source{Root: root, Filter: from.filter, Limits: p.r.limits}
-	found, err := source.Find(obj.Spec.Chart)
+	source := chart.Source{Root: root, Filter: c.from.filter, Limits: c.p.r.limits}
+	found, err := source.Find(wanted.chart)
 	if err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
-	p.warnEach(finding.OddArchive, found.Warnings)
-	if text := uselessValuesFiles(obj); text != "" {
-		p.warnAt(finding.UselessSetting, text, "spec", "valuesFiles")
+	w.warnEach(finding.OddArchive, found.Warnings)
+	if text := uselessValuesFiles(c.p.obj); text != "" {
+		w.warnAt(finding.UselessSetting, text, "spec", "valuesFiles")
 	}
-	c := &treeChart{Found: found, source: source, build: status.Build{Name: found.Metadata.Name, Version: found.Metadata.Version}}
-	if c.recipe, err = p.treeRecipe(obj, found, from, &c.build); err != nil {
+	chosen := &treeChart{Found: found, source: source, build: status.Build{Name: found.Metadata.Name, Version: found.Metadata.Version}}
+	if chosen.recipe, err = c.p.treeRecipe(c.p.obj, found, c.from, &chosen.build); err != nil {
 		return nil, err
 	}
-	p.result.Resolution.Version = c.build.Version
-	return c, nil
+	chosen.Pin = c.from.chartPin(wanted.chart, chosen.build.Version)
+	return chosen, nil
+}
+
+// chartPin is the pin of a chart in the tree.
+func (t *sourceTree) chartPin(path, version string) Pin {
+	pin := t.pin
+	pin.Chart, pin.Version = path, version
+	return pin
+}
+
+// findInTree finds the chart that an object asks for.
+func (p *chartReconciliation) findInTree(ctx context.Context, obj *sourcev1.HelmChart, from *sourceTree) (*treeChart, error) {
+	found, err := choose(ctx, p.reconciliation, &treeCharts{p, from}, want{chart: obj.Spec.Chart})
+	if err != nil {
+		return nil, err
+	}
+	p.result.Resolution.Version = found.build.Version
+	return found, nil
 }
 
 // compareTreeChart reports what a controller would see before it packages the chart.

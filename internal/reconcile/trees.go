@@ -29,6 +29,7 @@ type sourceTree struct {
 	revision string
 	digest   string // of the artifact, "" if it is not stored
 	time     time.Time
+	pin      Pin
 }
 
 // files is where the files are.
@@ -99,8 +100,10 @@ func (p *treeReconciliation) source() Source {
 
 // remaining is what is left to do with a tree. The last step takes down what it was made with.
 func (p *treeReconciliation) remaining(t *fetched, observe func()) *remainder {
+	pin := p.r.treePin(p.adm, t.Revision)
+	p.pinTo(pin)
 	if !t.Unchanged {
-		p.fetched = &sourceTree{root: t.Root, filter: t.filter, revision: t.Revision, time: t.Time}
+		p.fetched = &sourceTree{root: t.Root, filter: t.filter, revision: t.Revision, time: t.Time, pin: pin}
 	}
 	return &remainder{
 		compare: func(context.Context) error { return p.compareTree(t) },

@@ -74,14 +74,14 @@ func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1
 	case signer == nil && p.r.o.RequireVerification:
 		return nil, signatureFailure(chosen, &unaskedError{"the trust policy enforces nothing"})
 	case signer == nil:
-		p.warnAs(finding.NotVerified, "the signature of %s was not verified: the trust policy does not enforce it", chosen.url)
+		p.warnAs(finding.NotVerified, "the signature of %s was not verified: the trust policy does not enforce it", chosen.URL)
 	}
 	return signer, nil
 }
 
 // signatureFailure is a signature that is missing, refused, or not available.
 func signatureFailure(chosen *resolvedChart, err error) error {
-	return status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.url, err))
+	return status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.URL, err))
 }
 
 // setupError is a chart that cannot be verified with what was given.

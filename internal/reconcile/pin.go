@@ -1,0 +1,129 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/digest"
+)
+
+// A Pin says which one thing an object, or a dependency of a chart, was resolved to. It is a
+// plain value: two runs that resolve to the same have equal pins, whatever they fetched or had
+// in storage. It holds no credentials. What its fields mean depends on Source; one that has no
+// meaning for it is empty.
+//
+//	            index, directory           registry                        git, bucket
+//	Chart       name in the index          name below the repository's URL path in the tree
+//	Version     as published               the tag, with "+" in the place  of the artifact, with the
+//	                                       of "_"                          metadata that Flux adds
+//	URL         of the archive             oci://HOST/REPOSITORY:TAG       of the repository, or of
+//	                                                                       the bucket
+//	Digest      of the archive: the        of the layer with the chart
+//	            index's, or that of the
+//	            bytes, where they are known
+//	Manifest                               of the manifest: what the tag
+//	                                       was, and what is signed
+//	Revision                                                               of the tree
+//
+// The pin of an OCIRepository has no Chart; its Version is the tag as it is, "" if spec.ref names a
+// digest, and its Revision is the one that its artifact gets. Digest stays empty: which layer is
+// taken is known when it is fetched. The pins of GitRepositories and Buckets have a URL and a
+// Revision.
+type Pin struct {
+	Source   PinSource `json:"source"`
+	Chart    string    `json:"chart,omitempty"`
+	Version  string    `json:"version,omitempty"`
+	URL      string    `json:"url,omitempty"`
+	Digest   string    `json:"digest,omitempty"`
+	Manifest string    `json:"manifest,omitempty"`
+	Revision string    `json:"revision,omitempty"`
+}
+
+// PinSource is how the source of a Pin publishes.
+type PinSource string
+
+// The ways to publish.
+const (
+	PinIndex     PinSource = "index"     // a Helm repository with an index
+	PinRegistry  PinSource = "registry"  // an OCI registry
+	PinGit       PinSource = "git"       // a Git repository
+	PinBucket    PinSource = "bucket"    // an object store
+	PinDirectory PinSource = "directory" // a local directory or archive in the place of one of the others
+)
+
+// DependencyPin is what a chart requires of a repository, and what that was resolved to.
+type DependencyPin struct {
+	Name       string `json:"name"`
+	Repository string `json:"repository"` // redacted
+	Constraint string `json:"constraint,omitempty"`
+	Pin        Pin    `json:"pin"`
+}
+
+// want is what is asked of a source.
+type want struct {
+	// chart is the name of a chart, or its path in a tree; an OCIRepository asks for none.
+	chart string
+	// constraint is a version or a range; "" takes the newest. A tree has only one.
+	constraint string
+	// tag, digest and filter are the rest of an OCIRepository's spec.ref. A digest comes before
+	// the constraint, which comes before the tag.
+	tag, digest, filter string
+}
+
+// chooser is what one version is chosen from: an index, a registry, the tags of an
+// OCIRepository, a tree. The same question has the same answer for the rest of the run. A choice
+// that is returned with an error is as far as it got. It is safe for many goroutines.
+type chooser[T pinned] interface {
+	choose(ctx context.Context, w warner, wanted want) (T, error)
+}
+
+// pinned is a choice.
+type pinned interface{ pin() Pin }
+
+// choose chooses what is wanted, and takes down what that is.
+func choose[T pinned](ctx context.Context, p *reconciliation, from chooser[T], wanted want) (T, error) {
+	chosen, err := from.choose(ctx, p, wanted)
+	if err == nil {
+		p.pinTo(chosen.pin())
+	}
+	return chosen, err
+}
+
+// pinTo takes down what the object was resolved to.
+func (p *reconciliation) pinTo(pin Pin) { p.result.Pin = &pin }
+
+// take says in the resolution what a pin says.
+func (r *Resolution) take(pin Pin) {
+	r.Version = cmp.Or(pin.Version, pin.Manifest)
+	r.URL, r.Digest = pin.URL, cmp.Or(pin.Manifest, pin.Digest)
+}
+
+// knows completes a pin whose source publishes no digest.
+func (pin *Pin) knows(digest string) { pin.Digest = cmp.Or(pin.Digest, digest) }
+
+// publishedDigest is a digest that an index says, "" if it is none.
+func publishedDigest(text string) string {
+	d, err := digest.ParseLoose(text)
+	if err != nil {
+		return ""
+	}
+	return d.String()
+}
+
+// treePin is the pin of a GitRepository or a Bucket at a revision.
+func (r *Reconciler) treePin(adm *admission.Admitted, revision string) Pin {
+	if _, local := r.o.Directories[keyOf(adm)]; local {
+		return Pin{Source: PinDirectory, Revision: revision}
+	}
+	switch obj := adm.Typed.(type) {
+	case *sourcev1.GitRepository:
+		return Pin{Source: PinGit, URL: auth.RedactURL(obj.Spec.URL), Revision: revision}
+	case *sourcev1.Bucket:
+		return Pin{Source: PinBucket, URL: auth.RedactURL(obj.Spec.Endpoint) + "/" + obj.Spec.BucketName, Revision: revision}
+	}
+	return Pin{Revision: revision}
+}
