@@ -365,7 +365,10 @@ func (s *planSide) run(ctx context.Context, temp *store.Scratch, in *input, rele
 
 func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foreseen, st *store.Store, quick bool) error {
 	pass := s.o.pass
-	pass.resolveOnly = quick
+	pass.until = reconcile.Fetch
+	if quick {
+		pass.until = reconcile.Choose
+	}
 	options := pass.reconcileOptions(s.directories[in])
 	options.Archives = s.archives[in]
 	if err := pass.trust.apply(ctx, &options, s.app.env.Getenv); err != nil {

@@ -78,8 +78,13 @@ func (p *generatorReconciliation) source() Source {
 	return &h
 }
 
-// reconcile makes and stores the artifacts, and lists them.
-func (p *generatorReconciliation) reconcile(ctx context.Context) error {
+// choose lists the artifacts: making them is what is to be done for each of them.
+func (p *generatorReconciliation) choose(ctx context.Context) (*remainder, error) {
+	return nil, p.list(ctx)
+}
+
+// list has the artifacts made, and lists them.
+func (p *generatorReconciliation) list(ctx context.Context) error {
 	obj := p.obj
 	if p.r.o.Verify { // what artifacts are made of is verified itself
 		p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: "reconciliation succeeded"}
@@ -184,7 +189,7 @@ func (r *Reconciler) generatorSources(ctx context.Context, adm *admission.Admitt
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if !available(ctx, result) && (!r.o.ResolveOnly || result.Failure != nil) {
+		if !available(ctx, result) && (r.o.Until == Fetch || result.Failure != nil) {
 			return nil, notReadySource(s.Kind, namespace, s.Name, result)
 		}
 		sources[s.Alias] = result

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -77,43 +78,67 @@ func generated(obj *sourcev1.ExternalArtifact) bool {
 	return obj.Spec.SourceRef != nil && obj.Spec.SourceRef.Kind == generate.Kind
 }
 
-// reconcile stores what the generator makes, or the directory in its place.
-func (p *externalReconciliation) reconcile(ctx context.Context) error {
+// choose makes what the generator makes, or takes the directory in its place.
+func (p *externalReconciliation) choose(ctx context.Context) (*remainder, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		return p.externalDirectory(ctx, dir)
 	}
 	maker := p.adm.Object.Origin
 	if maker == nil {
-		return nil
+		return nil, nil
 	}
 	adm, err := p.r.inventory.Admit(maker)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sources, err := p.r.generatorSources(ctx, adm)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !allAvailable(ctx, sources) {
-		return nil
+		return nil, nil
 	}
 	spec := adm.Typed.(*swv1.ArtifactGenerator).Spec
 	fingerprint, err := fingerprintOf(spec, digestsOf(sources))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if p.reusable(fingerprint) {
-		return p.keptGenerated()
+		return nil, p.keptGenerated()
 	}
 	out, err := p.r.generated(ctx, adm, sources)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	i := slices.IndexFunc(out.artifacts, func(a generate.Artifact) bool { return a.Spec.Name == p.adm.Object.Name })
 	if i < 0 {
-		return status.GeneratorBuildFailed.Wrap(fmt.Errorf("%s does not make it", maker))
+		return nil, status.GeneratorBuildFailed.Wrap(fmt.Errorf("%s does not make it", maker))
 	}
-	return p.storeGenerated(ctx, &out.artifacts[i], sources, fingerprint)
+	root, err := p.stageGenerated(ctx, &out.artifacts[i])
+	if err != nil {
+		return nil, err
+	}
+	return &remainder{
+		compare: func(context.Context) error {
+			p.fetched = &sourceTree{root: root, revision: revisionOf(&out.artifacts[i], sources)}
+			return nil
+		},
+		fetch: func(ctx context.Context) error {
+			return p.storeGenerated(ctx, root, &out.artifacts[i], sources, fingerprint)
+		},
+	}, nil
+}
+
+// stageGenerated writes the files of an artifact into a directory of the run's own.
+func (p *externalReconciliation) stageGenerated(ctx context.Context, a *generate.Artifact) (*os.Root, error) {
+	root, err := p.r.scratch()
+	if err != nil {
+		return nil, temporaryFailure(err)
+	}
+	if err := stage(ctx, root, a.Tree); err != nil {
+		return nil, storageFailure(fmt.Errorf("%s build failed: %w", a.Spec.Name, err), status.GeneratorBuildFailed)
+	}
+	return root, nil
 }
 
 const artifactReady = "Artifact is ready"
@@ -126,18 +151,7 @@ func (p *externalReconciliation) keptGenerated() error {
 }
 
 // storeGenerated stores an artifact as source-watcher does, but under a name from its digest.
-func (p *externalReconciliation) storeGenerated(ctx context.Context, a *generate.Artifact, sources map[string]*Result, fingerprint string) error {
-	root, err := p.r.scratch()
-	if err != nil {
-		return temporaryFailure(err)
-	}
-	if err := stage(ctx, root, a.Tree); err != nil {
-		return storageFailure(fmt.Errorf("%s build failed: %w", a.Spec.Name, err), status.GeneratorBuildFailed)
-	}
-	if p.r.o.ResolveOnly {
-		p.fetched = &sourceTree{root: root, revision: revisionOf(a, sources)}
-		return nil
-	}
+func (p *externalReconciliation) storeGenerated(ctx context.Context, root *os.Root, a *generate.Artifact, sources map[string]*Result, fingerprint string) error {
 	var metadata map[string]string
 	if origin := originRevision(sources[aliasOf(a.Spec.OriginRevision)]); origin != "" {
 		metadata = map[string]string{swv1.ArtifactOriginRevisionAnnotation: origin}
@@ -199,16 +213,17 @@ func originRevision(source *Result) string {
 	return source.artifact().Revision
 }
 
-// externalDirectory stores a directory that stands in for an artifact.
-func (p *externalReconciliation) externalDirectory(ctx context.Context, dir string) error {
+// externalDirectory takes a directory that stands in for an artifact.
+func (p *externalReconciliation) externalDirectory(ctx context.Context, dir string) (*remainder, error) {
 	t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{})
 	if err != nil {
-		return status.ReadOperationFailed.Wrap(err)
+		return nil, status.ReadOperationFailed.Wrap(err)
 	}
 	p.took(t)
 	fingerprint, err := fingerprintOf(t.Revision)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return p.keepTree(ctx, &fetched{Tree: t, stored: &status.Observation{Reason: status.Succeeded, Message: artifactReady}, fingerprint: fingerprint})
+	stored := &status.Observation{Reason: status.Succeeded, Message: artifactReady}
+	return p.remaining(&fetched{Tree: t, stored: stored, fingerprint: fingerprint}, func() {}), nil
 }

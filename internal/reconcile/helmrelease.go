@@ -290,7 +290,7 @@ func (p *releaseReconciliation) notReady(source *Result) string {
 		return ""
 	}
 	if source.Object.Object.Kind == externalArtifact { // only its artifact counts
-		if source.artifact() == nil && (!p.r.o.ResolveOnly || source.Failure != nil) {
+		if source.artifact() == nil && (p.r.o.Until == Fetch || source.Failure != nil) {
 			return "does not have an artifact"
 		}
 		return ""

@@ -488,7 +488,7 @@ func (p *reconciliation) still(ctx context.Context) *Result {
 	p.result.State = Static
 	p.status = noStatus()
 	p.result.Status = map[string]any{}
-	if _, err := p.steps.choose(ctx); err != nil {
+	if err := p.chooseAndFetch(ctx); err != nil {
 		p.result.State = Failed
 		p.result.Failure = status.AsFailure(err)
 	}
