@@ -241,7 +241,12 @@ func directoriesOf(in *input, sources []string) (map[store.Key]string, error) {
 		}
 		switch {
 		case len(found) == 0 && in.rendered.Used(render.Source{Kind: s.kind, Namespace: s.namespace, Name: s.name, Dir: dir}):
-			// It is where Kustomizations are.
+			// It is where Kustomizations are, or what artifacts are made of.
+			absolute, err := filepath.Abs(dir)
+			if err != nil {
+				return nil, usagef("--source %s: %v", text, err)
+			}
+			directories[store.NewKey(s.kind, s.namespace, s.name)] = absolute
 		case len(found) == 0:
 			return nil, usagef("--source %s: no such object in the input", text)
 		case len(found) > 1:

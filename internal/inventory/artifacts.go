@@ -123,17 +123,27 @@ func (inv *Inventory) deriveArtifacts(all *derivations) {
 
 // Clash reports that several generators make an artifact, nil if only one does.
 func (inv *Inventory) Clash(namespace, name string) error {
-	makers := inv.Derivations().twice[store.NewKey(sourcev1.ExternalArtifactKind, namespace, name)]
+	makers := slices.Clone(inv.Derivations().twice[store.NewKey(sourcev1.ExternalArtifactKind, namespace, name)])
 	if len(makers) == 0 {
 		return nil
 	}
-	slices.SortFunc(makers, func(a, b *manifest.Object) int { return strings.Compare(a.Pos.String(), b.Pos.String()) })
+	slices.SortFunc(makers, func(a, b *manifest.Object) int { return strings.Compare(a.String(), b.String()) })
 	makers = slices.Compact(makers)
 	var names []string
 	for _, m := range makers {
 		names = append(names, fmt.Sprintf("%s at %s", m, m.Pos))
 	}
 	return errors.New("ExternalArtifact " + namespace + "/" + name + " is made by " + strings.Join(names, " and ") + ": each overwrites what the other made")
+}
+
+// ClashOf reports that another generator makes one of the artifacts of a generator, nil if none does.
+func (inv *Inventory) ClashOf(obj *manifest.Object, typed *swv1.ArtifactGenerator) error {
+	for _, e := range inv.expansion(obj, typed) {
+		if err := inv.Clash(obj.Namespace, e.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (inv *Inventory) expansion(obj *manifest.Object, typed *swv1.ArtifactGenerator) []Expansion {
@@ -168,6 +178,14 @@ func deriveArtifact(obj *manifest.Object, typed *swv1.ArtifactGenerator, e Expan
 	}
 	for k, v := range e.Labels {
 		labels[k] = v
+	}
+	if typed.IsDisabled() {
+		annotations, _ := metadata["annotations"].(map[string]any)
+		if annotations == nil {
+			annotations = map[string]any{}
+			metadata["annotations"] = annotations
+		}
+		annotations[swv1.ReconcileAnnotation] = swv1.DisabledValue
 	}
 	labels[managedBy] = "source-watcher"
 	if typed.UID != "" {

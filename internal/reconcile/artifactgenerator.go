@@ -12,13 +12,16 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/generate"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -99,10 +102,8 @@ func (p *generatorReconciliation) list(ctx context.Context) error {
 		return nil // resolve stops here: nothing is downloaded
 	}
 	made := p.r.inventory.Artifacts(p.adm.Object)
-	for _, artifact := range made {
-		if err := p.r.inventory.Clash(artifact.Namespace, artifact.Name); err != nil {
-			return status.GeneratorBuildFailed.Stall(finding.WithCode(finding.ArtifactClash, err))
-		}
+	if err := p.r.inventory.ClashOf(p.adm.Object, obj); err != nil {
+		return status.GeneratorBuildFailed.Stall(finding.WithCode(finding.ArtifactClash, err))
 	}
 	if obj.Spec.PathPattern != "" {
 		if err := p.knowsAll(ctx, sources, len(made)); err != nil {
@@ -130,9 +131,11 @@ func (p *generatorReconciliation) list(ctx context.Context) error {
 			Name: artifact.Name, Namespace: artifact.Namespace, Digest: at.Digest, Filename: path.Base(at.Path),
 		})
 	}
-	if obj.Status.ObservedSourcesDigest, err = fingerprintOf(digestsOf(sources)); err != nil {
+	digest, err := fingerprintOf(digestsOf(sources))
+	if err != nil {
 		return err
 	}
+	obj.Status.ObservedSourcesDigest = "sha256:" + digest
 	if stored {
 		p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: fmt.Sprintf("reconciliation succeeded, generated %d artifact(s)", len(made))}
 	}
@@ -182,6 +185,11 @@ func (r *Reconciler) generatorSources(ctx context.Context, adm *admission.Admitt
 			return nil, status.AccessDenied.Stall(fmt.Errorf("cross-namespace reference to source %s/%s/%s is not allowed", s.Kind, namespace, s.Name))
 		}
 		found, err := r.inventory.FindFor(adm.Object, s.Kind, namespace, s.Name)
+		if _, missing := errors.AsType[*manifest.NotFoundError](err); missing {
+			if only := r.directoryAlone(adm.Object, s.Kind, namespace, s.Name); only != nil {
+				found, err = only, nil
+			}
+		}
 		if err != nil {
 			return nil, status.SourceFetchFailed.Wrap(fmt.Errorf("get sources failed: %w", err))
 		}
@@ -195,6 +203,33 @@ func (r *Reconciler) generatorSources(ctx context.Context, adm *admission.Admitt
 		sources[s.Alias] = result
 	}
 	return sources, nil
+}
+
+// directoryAlone is a source that is nowhere, but that a directory replaces: the login of a repository's own source, and
+// with it the source, may be in the cluster alone. It returns nil if no directory does.
+func (r *Reconciler) directoryAlone(generator *manifest.Object, kind, namespace, name string) *admission.Admitted {
+	if _, ok := r.o.Directories[store.NewKey(kind, namespace, name)]; !ok || kind != sourcev1.GitRepositoryKind {
+		return nil
+	}
+	adm, err := r.inventory.Admit(r.alone(generator, kind, namespace, name))
+	if err != nil {
+		return nil
+	}
+	return adm
+}
+
+func (r *Reconciler) alone(generator *manifest.Object, kind, namespace, name string) *manifest.Object {
+	obj, _ := r.sources.Do(context.Background(), store.NewKey(kind, namespace, name), func() (*manifest.Object, error) {
+		return generator.Derive(manifest.Object{
+			APIVersion: sourcev1.GroupVersion.String(), Kind: kind, Namespace: namespace, Name: name,
+			Content: map[string]any{
+				"apiVersion": sourcev1.GroupVersion.String(), "kind": kind,
+				"metadata": map[string]any{"name": name, "namespace": namespace},
+				"spec":     map[string]any{"interval": "1h", "url": "https://localhost/" + name},
+			},
+		}, func([]any) []any { return []any{"spec", "sources"} }), nil
+	})
+	return obj
 }
 
 // notReadySource inherits the class of what went wrong with the source.

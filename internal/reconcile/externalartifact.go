@@ -49,7 +49,10 @@ func (externalArtifactKind) save(typed any, c commonStatus) {
 	s.Conditions, s.Artifact = c.conditions, c.artifact
 }
 
-func (externalArtifactKind) suspended(any) bool { return false }
+// suspended is that of the generator.
+func (externalArtifactKind) suspended(typed any) bool {
+	return typed.(*sourcev1.ExternalArtifact).Annotations[swv1.ReconcileAnnotation] == swv1.DisabledValue
+}
 
 func (externalArtifactKind) static(typed any) bool {
 	return !generated(typed.(*sourcev1.ExternalArtifact))

@@ -23,6 +23,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -244,6 +245,7 @@ type Reconciler struct {
 
 	looked  map[store.Key][]string                    // at paths of GitRepositories
 	outputs work.Memo[store.Key, *generatedArtifacts] // of ArtifactGenerators
+	sources work.Memo[store.Key, *manifest.Object]    // that only a directory stands for
 
 	closers closers
 	temp    store.Scratch // for what goes when the run ends

@@ -71,6 +71,9 @@ func topicCode(t generate.Topic) finding.Code {
 func (b *builder) reportGenerators() {
 	for _, g := range b.artifactGenerators() {
 		m := b.outputOf(g, b.sources, nil)
+		for _, s := range m.used {
+			b.used[s] = true
+		}
 		if g.ReferenceOnly {
 			continue
 		}

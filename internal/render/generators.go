@@ -45,8 +45,8 @@ func (e *generatorError) Error() string { return e.err.Error() }
 
 func (e *generatorError) Unwrap() error { return e.err }
 
-// Code is that of the finding.
-func (e *generatorError) Code() finding.Code { return e.code }
+// Finding is the code of the mistake.
+func (e *generatorError) Finding() finding.Code { return e.code }
 
 // isGenerator reports whether an object is an ArtifactGenerator.
 func isGenerator(o *manifest.Object) bool {
