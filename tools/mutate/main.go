@@ -4,7 +4,7 @@
 //
 // The changes are a sample that depends on nothing but the seed and the sources. Each is compiled with -overlay, so that no
 // file is touched; one that does not compile is left out. A change that no test of its package notices is tried with the
-// scripts that -scripts names, if it names some. What survives is printed, and makes the command exit 1.
+// scripts that -scripts names, if it names some; -at tries again what survived. What survives is printed, and makes the command exit 1.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,6 +29,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "the `seed` of the sample")
 	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "the `limit` of the tests of one change; beyond it the change counts as noticed")
 	flag.StringVar(&o.scripts, "scripts", "", "scripts to try what survives with, as a `pattern` for TestScript")
+	flag.StringVar(&o.at, "at", "", "`places` to change instead of a sample, as FILE:LINE separated by commas")
 	flag.Parse()
 	o.packages = flag.Args()
 	survivors, err := o.run(context.Background(), os.Stdout)
@@ -42,6 +44,7 @@ func main() {
 
 type options struct {
 	dir, scripts string
+	at           string
 	packages     []string
 	n            int
 	seed         uint64
@@ -70,6 +73,9 @@ func (o *options) run(ctx context.Context, w io.Writer) (survivors int, err erro
 	for _, p := range places {
 		if tried == o.n {
 			break
+		}
+		if o.at != "" && !slices.Contains(strings.Split(o.at, ","), p.place()) {
+			continue
 		}
 		overlay, err := p.overlay(temp)
 		if err != nil {
@@ -152,8 +158,12 @@ func (p *location) overlay(dir string) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
+// place is the file's name and the line.
+func (p *location) place() string {
+	return fmt.Sprintf("%s:%d", filepath.Base(p.file), 1+strings.Count(string(p.source[:p.from]), "\n"))
+}
+
 func (p *location) describe() string {
-	line := 1 + strings.Count(string(p.source[:p.from]), "\n")
 	short := func(s string) string {
 		s = strings.Join(strings.Fields(s), " ")
 		if len(s) > 80 {
@@ -161,5 +171,5 @@ func (p *location) describe() string {
 		}
 		return s
 	}
-	return fmt.Sprintf("%s/%s:%d: %s: %s → %s", p.pkg, filepath.Base(p.file), line, p.what, short(string(p.source[p.from:p.to])), short(p.with))
+	return fmt.Sprintf("%s/%s: %s: %s → %s", p.pkg, p.place(), p.what, short(string(p.source[p.from:p.to])), short(p.with))
 }

@@ -77,4 +77,8 @@ func TestRun(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
+	o.at = "m.go:3"
+	if survivors, err := o.run(t.Context(), &out); err != nil || survivors != 0 {
+		t.Errorf("-at: %d survivors, %v", survivors, err)
+	}
 }
