@@ -25,6 +25,10 @@ var imports = map[string][]string{
 	"internal/resolve":  {"internal/finding"},
 	"internal/digest":   {},
 	"internal/work":     {},
+	"internal/edit":     {},
+	"internal/policy":   {},
+	"internal/marked":   {"internal/edit", "internal/policy"},
+	"internal/rewrite":  {"internal/file"},
 	"internal/status":   {"internal/finding"},
 	"internal/manifest": {"internal/conceal", "internal/file", "internal/finding"},
 
@@ -59,12 +63,12 @@ var imports = map[string][]string{
 	"internal/reconcile": {
 		"internal/credential", "internal/inventory", "internal/work",
 		"internal/admission", "internal/auth", "internal/blob", "internal/chart", "internal/digest", "internal/fetch", "internal/fetch/bucket",
-		"internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci", "internal/file", "internal/finding", "internal/generate", "internal/index", "internal/manifest", "internal/resolve", "internal/status", "internal/store", "internal/tree",
+		"internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci", "internal/file", "internal/finding", "internal/generate", "internal/index", "internal/manifest", "internal/policy", "internal/resolve", "internal/status", "internal/store", "internal/tree",
 		"internal/values", "internal/verify",
 	},
 	"cmd": {
-		"internal/admission", "internal/conceal", "internal/fetch/git", "internal/file", "internal/finding", "internal/heap", "internal/inventory", "internal/manifest", "internal/plan", "internal/reconcile",
-		"internal/render", "internal/report", "internal/resolve", "internal/status", "internal/store", "internal/values",
+		"internal/admission", "internal/conceal", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding", "internal/heap", "internal/inventory", "internal/manifest", "internal/marked", "internal/plan", "internal/policy", "internal/reconcile",
+		"internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/status", "internal/store", "internal/values",
 	},
 	"": {"cmd"},
 }

@@ -8,7 +8,7 @@ const (
 	exitFailed      = 1 // an object is not Ready, or was rejected
 	exitUsage       = 2 // wrong usage, nothing selected, unreadable input
 	exitIntegrity   = 3 // a digest or signature check failed
-	exitDrift       = 4 // something differs that was asked about: outdated --fail, plan --fail-on-change
+	exitDrift       = 4 // something differs that was asked about: outdated --fail, update --check, plan --fail-on-change
 	exitTransient   = 5 // nothing worse than failures that a retry may help
 	exitInterrupted = 130
 )

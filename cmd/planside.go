@@ -374,7 +374,7 @@ func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foresee
 	if err := pass.trust.apply(ctx, &options, s.app.env.Getenv); err != nil {
 		return err
 	}
-	results, err := s.app.reconcileTargets(ctx, in, func() []*admission.Admitted { return targetsOf(in, releases) }, st, options)
+	results, err := s.app.reconcileTargets(ctx, in, func() []*admission.Admitted { return targetsOf(in, releases) }, st, options, nil)
 	if err != nil {
 		return fmt.Errorf("cannot write to the temporary directory: %w", err)
 	}

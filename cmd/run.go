@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -32,6 +33,10 @@ type passOptions struct {
 	flat   string // the directory of plain files
 	until  reconcile.Line
 	list   bool // what is published
+	level  resolve.Level
+	idle   bool // no object is looked at, and none need be selected
+	// images is called with the reconciler of the run, before it is closed.
+	images func(context.Context, *input, *reconcile.Reconciler)
 	verify bool
 }
 
@@ -57,7 +62,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 		return exitUsage, err
 	}
 	a.reportSkipped(in)
-	if err := o.input.check(ctx, in); err != nil {
+	if err := o.checkSelection(ctx, in); err != nil {
 		return exitUsage, err
 	}
 	directories, err := directoriesOf(in, o.fetch.sources)
@@ -87,7 +92,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err := st.Load(); err != nil {
 		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(reconcile.Kinds().WithoutArtifact(), ", "), err))
 	}
-	results, forgotten := a.reconcile(ctx, in, st, options)
+	results, forgotten := a.reconcile(ctx, in, st, options, o)
 	a.reportNotes(in)
 	code := worst(in.code, a.flatten(o, st, results))
 	printed := print(results)
@@ -107,6 +112,14 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 		return code, fmt.Errorf("stdout: %w", printed)
 	}
 	return code, nil
+}
+
+// checkSelection refuses a selection of nothing, where the run is about objects.
+func (o *passOptions) checkSelection(ctx context.Context, in *input) error {
+	if o.idle {
+		return o.input.checkSelectors(ctx, in.selectors, in)
+	}
+	return o.input.check(ctx, in)
 }
 
 // reportStorage reports what is wrong with the artifacts directory as a whole.
@@ -148,6 +161,7 @@ func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconci
 	return reconcile.Options{
 		Until:             o.until,
 		List:              o.list,
+		Level:             o.level,
 		Verify:            o.verify,
 		Refresh:           o.fetch.refresh,
 		Concurrency:       o.fetch.concurrency,
@@ -169,11 +183,16 @@ func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconci
 	}
 }
 
-func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o reconcile.Options) ([]*reconcile.Result, error) {
-	return a.reconcileTargets(ctx, in, func() []*admission.Admitted { return a.targets(in) }, st, o)
+func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o reconcile.Options, pass *passOptions) ([]*reconcile.Result, error) {
+	choose := func() []*admission.Admitted { return a.targets(in) }
+	if pass.idle {
+		choose = func() []*admission.Admitted { return nil }
+	}
+	return a.reconcileTargets(ctx, in, choose, st, o, pass.images)
 }
 
-func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*admission.Admitted, st *store.Store, o reconcile.Options) ([]*reconcile.Result, error) {
+// reconcileTargets calls then, if it is not nil, before the reconciler is closed.
+func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*admission.Admitted, st *store.Store, o reconcile.Options, then func(context.Context, *input, *reconcile.Reconciler)) ([]*reconcile.Result, error) {
 	dial, getenv := a.env.Dial, a.env.Getenv
 	if o.Reach == reconcile.ReachNowhere {
 		dial, getenv = reconcile.PublicDial(dial, getenv), withoutPrivateProxies(getenv)
@@ -196,6 +215,9 @@ func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*
 	}
 	results, err := r.Run(a.tracing(a.waitsForStore(ctx), in.inventory.Objects()), targets, progress)
 	progress.reportBlocked()
+	if then != nil {
+		then(ctx, in, r)
+	}
 	return results, err
 }
 
@@ -286,7 +308,9 @@ func (a *app) resolving() bool {
 }
 
 // listing reports that the run is about what is published.
-func (a *app) listing() bool { return a.command == "outdated" || a.command == "versions" }
+func (a *app) listing() bool {
+	return a.command == "outdated" || a.command == "versions" || a.command == "update"
+}
 
 // stateOf is what became of an object, in the words of documents, reports and the last line.
 func (a *app) stateOf(r *reconcile.Result) string {
@@ -309,6 +333,9 @@ func (a *app) stateOf(r *reconcile.Result) string {
 
 // summarise prints the last line: what became of how many objects.
 func (a *app) summarise(results []*reconcile.Result, in *input) {
+	if a.command == "update" {
+		return // it has its own
+	}
 	counts := map[string]int{report.StateFailed: len(in.reported) + a.unusable}
 	for _, r := range results {
 		counts[a.stateOf(r)]++

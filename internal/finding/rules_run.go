@@ -237,6 +237,24 @@ func runRules() []Rule {
 			Fix:         "Run git submodule update --init.",
 		},
 		{
+			Code: BrokenMarker, Name: "broken-marker", Group: groupRun, Severity: Error,
+			Summary:     "A marker of a field that is to follow a policy cannot be read, or has no effect",
+			Explanation: "image-automation-controller passes over such a marker without a word, and the field is never updated.",
+			Fix:         `Write # {"$imagepolicy": "NAMESPACE:NAME"} behind the value, on the same line, with :tag, :name or :digest behind NAME for a part.`,
+		},
+		{
+			Code: PolicyFailed, Name: "policy-failed", Group: groupRun, Severity: Error,
+			Summary:     "An ImagePolicy chooses nothing",
+			Explanation: "It or its ImageRepository is not in the input, its tags cannot be listed, or none of them is what it asks for. The fields that follow it stay as they are.",
+			Fix:         "Check the policy and its repository; put both into the input, or name their directory with --lookup-dir.",
+		},
+		{
+			Code: NotEdited, Name: "not-edited", Group: groupRun, Severity: Error,
+			Summary:     "A field or a file cannot be edited safely",
+			Explanation: "The value is an alias, was put in by a kustomization or encrypted; or the file is read-only, or changed while it was edited. It stays as it is.",
+			Fix:         "Edit it at the place that the message names, or by hand.",
+		},
+		{
 			Code: Unexpected, Name: "unexpected", Group: groupRun, Severity: Error,
 			Summary:     "A failure that has no code of its own",
 			Explanation: "It was not foreseen. An internal error is a mistake in helmsrc itself.",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -28,7 +29,10 @@ type Published struct {
 	Current string
 	// Wanted is what the constraint chooses now, "" if it chooses nothing any more.
 	Wanted string
-	takes  func(resolve.Candidate) bool
+	// Next is where Options.Level leads from an exact version, "" if it leads nowhere; NextDigest is what that is, if the
+	// object names a digest.
+	Next, NextDigest string
+	takes            func(resolve.Candidate) bool
 }
 
 // Takes reports whether the constraint could choose one of Versions.
@@ -84,9 +88,17 @@ func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.Helm
 	}
 	if found.Exact {
 		found.Current = found.Constraint
+		found.advance(p.r.o.Level)
 	}
 	p.result.Published = found
 	return nil
+}
+
+// advance finds out where a level leads.
+func (p *Published) advance(level resolve.Level) {
+	if next, ok := resolve.Next(p.Versions, p.Current, level); ok && level != "" {
+		p.Next = next.Version
+	}
 }
 
 // withoutGeneration is the version of a chart whose revision may have the object's generation behind it.
@@ -189,6 +201,16 @@ func (p *ociReconciliation) listArtifacts(ctx context.Context, obj *sourcev1.OCI
 		if slices.Contains(tags, found.Constraint) {
 			found.Wanted = found.Constraint
 		}
+	}
+	if ref.SemVer == "" && ref.Tag != "" {
+		found.advance(p.r.o.Level)
+	}
+	if found.Next != "" && ref.Digest != "" {
+		digest, err := repo.Digest(ctx, found.Next)
+		if err != nil {
+			return ociFailure(status.OCIPullFailed, fmt.Errorf("failed to determine artifact digest: %w", err))
+		}
+		found.NextDigest = digest.String()
 	}
 	if found.takes == nil {
 		found.takes = func(c resolve.Candidate) bool { return c.Tag == found.Current }

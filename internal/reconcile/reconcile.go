@@ -24,6 +24,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -37,6 +38,8 @@ type Options struct {
 	// List stops before versions are chosen, at what is published. It goes with Choose; sources that publish no
 	// versions are not asked.
 	List bool
+	// Level is how far exact versions may be moved, "" for not at all. It goes with List.
+	Level resolve.Level
 	// Verify checks signatures although nothing is fetched, and fails an object whose
 	// stored artifact was altered. It goes with Choose.
 	Verify bool

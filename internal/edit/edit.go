@@ -1,0 +1,223 @@
+// Package edit replaces scalars in the text of YAML files. Every byte that was not asked to change stays: comments, order,
+// quotes, indentation, line endings, a byte order mark. It does no I/O and does not know what the values mean.
+package edit
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// File is the text of one file, with the edits that were asked for. It belongs to one goroutine.
+type File struct {
+	data      []byte
+	documents []*Document
+}
+
+// Document is one YAML document of a file.
+type Document struct {
+	// Root is the value of the document, nil if it is empty or could not be parsed.
+	Root *yaml.Node
+	// Err is why the document could not be parsed. Its text is kept as it is.
+	Err error
+
+	text    []byte
+	offset  int      // of text in the file
+	line    int      // of the first byte of text, counted from 0
+	starts  []int    // of lines, in text
+	splices []splice // sorted by place
+}
+
+// splice replaces the bytes from start to end, offsets in the text of a document, by the text of a scalar.
+type splice struct {
+	node       *yaml.Node
+	value      string
+	start, end int
+	text       string
+}
+
+// Parse reads the documents of a file. It never fails: a document that is not YAML has an Err, and its bytes stay.
+// The caller bounds the size of data, and must not change it afterwards.
+func Parse(data []byte) *File {
+	f := &File{data: data}
+	for _, piece := range pieces(data) {
+		d := &Document{text: data[piece.start:piece.end], offset: piece.start, line: piece.line}
+		d.Root, d.Err = parse(d.text)
+		f.documents = append(f.documents, d)
+	}
+	return f
+}
+
+// Documents returns the documents in the order of the file, empty ones left out.
+func (f *File) Documents() []*Document { return f.documents }
+
+// Line is the line of a node in the file, counted from 1. Lines end where editors end them: at \n, \r\n and \r.
+func (d *Document) Line(n *yaml.Node) int {
+	at, err := d.position(n)
+	if err != nil {
+		return d.line + n.Line
+	}
+	return d.line + 1 + countBreaks(d.text[:at])
+}
+
+// Lines are the first and the last line of the document in the file, counted from 1.
+func (d *Document) Lines() (first, last int) {
+	return d.line + 1, d.line + max(1, countBreaks(bytes.TrimRight(d.text, "\r\n"))+1)
+}
+
+// parse reads the one document of a piece.
+func parse(text []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var root yaml.Node
+	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		if err == nil {
+			err = errors.New("a second document without a separator")
+		}
+		return nil, err
+	}
+	if len(root.Content) == 0 {
+		return nil, nil
+	}
+	return root.Content[0], nil
+}
+
+// A RefusedError says why a scalar cannot be replaced safely. The text stays as it was.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
+
+// Set asks for another value of a scalar, in the quotes that it has. A plain scalar gets double quotes if its new text
+// would otherwise be read as another type. Setting the value that is already there is no edit; of two values for one
+// scalar the last one counts. Errors are [*RefusedError].
+func (d *Document) Set(n *yaml.Node, value string) error {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return refused("the value is the alias *%s: edit the place that &%[1]s names", n.Value)
+	case n.Kind != yaml.ScalarNode:
+		return refused("the value is not a scalar")
+	case hasControls(value):
+		return refused("the new value holds control characters")
+	}
+	if i, found := d.find(n); found {
+		d.splices = slices.Delete(d.splices, i, i+1)
+	}
+	if n.Value == value {
+		return nil
+	}
+	start, end, err := d.span(n)
+	if err != nil {
+		return err
+	}
+	text, err := d.render(n, value, start, end)
+	if err != nil {
+		return err
+	}
+	at, _ := d.find(n)
+	d.splices = slices.Insert(d.splices, at, splice{n, value, start, end, text})
+	return nil
+}
+
+// find is where the splice of a node is among those of the document, or would be.
+func (d *Document) find(n *yaml.Node) (int, bool) {
+	return slices.BinarySearchFunc(d.splices, n, func(s splice, n *yaml.Node) int {
+		return cmp.Or(cmp.Compare(s.node.Line, n.Line), cmp.Compare(s.node.Column, n.Column))
+	})
+}
+
+// Apply returns the text of the file with its edits, and how many there are. The result differs from the file in the
+// values that were set and in nothing else: what cannot be replaced so is left out, and is in refusals with the reason.
+func (f *File) Apply() (text []byte, edits int, refusals map[*yaml.Node]error) {
+	var out bytes.Buffer
+	refusals = map[*yaml.Node]error{}
+	at := 0
+	for _, d := range f.documents {
+		splices := d.safeSplices(refusals)
+		out.Write(f.data[at:d.offset])
+		out.Write(spliced(d.text, splices))
+		at = d.offset + len(d.text)
+		edits += len(splices)
+	}
+	out.Write(f.data[at:])
+	return out.Bytes(), edits, refusals
+}
+
+// safeSplices leaves out what changes something else. That is rare, so the edits are looked at one by one only if they
+// are not safe together.
+func (d *Document) safeSplices(refusals map[*yaml.Node]error) []splice {
+	if d.safe(d.splices) {
+		return d.splices
+	}
+	var kept []splice
+	for _, s := range d.splices {
+		if with := append(slices.Clone(kept), s); len(refusals) < maxRefusals && d.safe(with) {
+			kept = with
+		} else {
+			refusals[s.node] = refused("the value cannot be replaced without changing something else")
+		}
+	}
+	return kept
+}
+
+// maxRefusals bounds the work for a file that is made to be misread.
+const maxRefusals = 100
+
+func spliced(text []byte, splices []splice) []byte {
+	var out bytes.Buffer
+	at := 0
+	for _, s := range splices {
+		out.Write(text[at:s.start])
+		out.WriteString(s.text)
+		at = s.end
+	}
+	out.Write(text[at:])
+	return out.Bytes()
+}
+
+// safe reports whether the document with its edits differs from what it was in the edited values and nothing else. It
+// makes the rest of this package harmless where it misreads a text.
+func (d *Document) safe(splices []splice) bool {
+	if len(splices) == 0 {
+		return true
+	}
+	wanted := make(map[*yaml.Node]string, len(splices))
+	for _, s := range splices {
+		wanted[s.node] = s.value
+	}
+	after, err := parse(spliced(d.text, splices))
+	return err == nil && same(d.Root, after, wanted)
+}
+
+func same(before, after *yaml.Node, wanted map[*yaml.Node]string) bool {
+	if before == nil || after == nil {
+		return before == after
+	}
+	if before.Kind != after.Kind || before.Anchor != after.Anchor || len(before.Content) != len(after.Content) ||
+		before.HeadComment != after.HeadComment || before.LineComment != after.LineComment || before.FootComment != after.FootComment {
+		return false
+	}
+	if value, edited := wanted[before]; edited {
+		explicit := before.Style&yaml.TaggedStyle != 0 && before.Tag == after.Tag
+		return after.Value == value && (after.ShortTag() == "!!str" || explicit)
+	}
+	if before.Value != after.Value || before.Tag != after.Tag {
+		return false
+	}
+	for i := range before.Content {
+		if !same(before.Content[i], after.Content[i], wanted) {
+			return false
+		}
+	}
+	return true
+}

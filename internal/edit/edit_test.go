@@ -1,0 +1,246 @@
+package edit
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// set replaces every scalar whose value is OLD.
+func set(t *testing.T, text, value string) string {
+	t.Helper()
+	f := Parse([]byte(text))
+	n := 0
+	for _, d := range f.Documents() {
+		for _, node := range scalars(d.Root) {
+			if strings.TrimSpace(node.Value) != "OLD" {
+				continue
+			}
+			n++
+			if err := d.Set(node, value); err != nil {
+				t.Fatalf("Set: %v", err)
+			}
+		}
+	}
+	if n == 0 {
+		t.Fatal("the text has no scalar OLD")
+	}
+	out, edits, refusals := f.Apply()
+	for _, err := range refusals {
+		t.Error(err)
+	}
+	if edits != n {
+		t.Errorf("%d edits, want %d", edits, n)
+	}
+	return string(out)
+}
+
+// scalars lists the values of maps and lists, without keys and without what aliases stand for.
+func scalars(n *yaml.Node) []*yaml.Node {
+	if n == nil {
+		return nil
+	}
+	if n.Kind == yaml.ScalarNode {
+		return []*yaml.Node{n}
+	}
+	var found []*yaml.Node
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			continue
+		}
+		found = append(found, scalars(child)...)
+	}
+	return found
+}
+
+func TestSet(t *testing.T) {
+	for name, tt := range map[string]struct{ text, value, want string }{
+		"plain":               {"a: OLD # c\n", "1.2.1", "a: 1.2.1 # c\n"},
+		"single quotes":       {"a: 'OLD'\n", "it's", "a: 'it''s'\n"},
+		"double quotes":       {"a: \"OLD\"\n", `a"\b`, `a: "a\"\\b"` + "\n"},
+		"escapes":             {`a: "O\u004cD" # c` + "\n", "new", `a: "new" # c` + "\n"},
+		"number":              {"a: OLD\n", "42", "a: \"42\"\n"},
+		"two numbers":         {"a: OLD\n", "1.10", "a: \"1.10\"\n"},
+		"date":                {"a: OLD\n", "2024-01-02", "a: \"2024-01-02\"\n"},
+		"on":                  {"a: OLD\n", "on", "a: \"on\"\n"},
+		"null":                {"a: OLD\n", "null", "a: \"null\"\n"},
+		"octal":               {"a: OLD\n", "0o17", "a: \"0o17\"\n"},
+		"underscore":          {"a: OLD\n", "1_000", "a: \"1_000\"\n"},
+		"exponent":            {"a: OLD\n", "1e3", "a: \"1e3\"\n"},
+		"empty":               {"a: OLD\n", "", "a: \"\"\n"},
+		"hash":                {"a: OLD\n", "x #y", "a: \"x #y\"\n"},
+		"CRLF, BOM, no end":   {"\ufeffb: 1\r\na: OLD", "new", "\ufeffb: 1\r\na: new"},
+		"lone CR":             {"b: 1\ra: OLD\r", "new", "b: 1\ra: new\r"},
+		"first, with a BOM":   {"\ufeffa: OLD\n", "new", "\ufeffa: new\n"},
+		"line separator":      {"b: \"x\u2028y\"\na: OLD\n", "new", "b: \"x\u2028y\"\na: new\n"},
+		"wide letters":        {"{b: é€😀, a: OLD}\n", "new", "{b: é€😀, a: new}\n"},
+		"flow":                {"{a: OLD, b: 'OLD'} # c\n", "x,y", "{a: \"x,y\", b: 'x,y'} # c\n"},
+		"list":                {"-   OLD\n- - OLD\n", "new", "-   new\n- - new\n"},
+		"anchor and aliases":  {"a: &x OLD\nb: *x\nc:\n  <<: {d: 1}\n  e: *x\n", "new", "a: &x new\nb: *x\nc:\n  <<: {d: 1}\n  e: *x\n"},
+		"tag":                 {"a: !!str OLD\nb: !own OLD\n", "12", "a: !!str 12\nb: !own 12\n"},
+		"tag and anchor":      {"a: &x !!str\n  OLD\n", "new", "a: &x !!str\n  new\n"},
+		"literal block":       {"a: |  # c\n    OLD\n\nb: 1\n", "new", "a: |-  # c\n    new\n\nb: 1\n"},
+		"folded block":        {"a:\n  - >+2\n      OLD\n\n  - x\n", "new", "a:\n  - >-\n      new\n\n  - x\n"},
+		"block at the end":    {"a: |\n  OLD", "new", "a: |-\n  new"},
+		"block with CRLF":     {"a: |\r\n  OLD\r\nb: 1\r\n", "new", "a: |-\r\n  new\r\nb: 1\r\n"},
+		"value below":         {"a:\n    # c\n    OLD\n", "new", "a:\n    # c\n    new\n"},
+		"documents":           {"---\na: OLD\n---\n# only a comment\n---\n\n--- {a: OLD}\n...\n---\nb: OLD\n", "new", "---\na: new\n---\n# only a comment\n---\n\n--- {a: new}\n...\n---\nb: new\n"},
+		"beside a broken one": {"a: OLD\n---\na: [\n---\na: OLD\n", "new", "a: new\n---\na: [\n---\na: new\n"},
+		"directive":           {"%YAML 1.1\n---\na: OLD\n", "new", "%YAML 1.1\n---\na: new\n"},
+		"on two lines":        {"a: \"OLD\\\n  \"\n", "new", "a: \"new\"\n"},
+		"duplicate keys":      {"a: OLD\na: OLD\n", "new", "a: new\na: new\n"},
+		"tabs and blanks":     {"a:\tOLD  \t\n", "new", "a:\tnew  \t\n"},
+		"JSON":                {"{\n\t\"a\": \"OLD\"\n}", "new", "{\n\t\"a\": \"new\"\n}"},
+		"next line":           {"a: OLD\u0085b: OLD\n", "new", "a: new\u0085b: new\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := set(t, tt.text, tt.value); got != tt.want {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A value of several lines in the text is one line afterwards.
+func TestSetFolded(t *testing.T) {
+	f := Parse([]byte("a: one\n  two\n\n  three # c\nb: 1\n"))
+	d := f.Documents()[0]
+	if err := d.Set(d.Root.Content[1], "new"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, _ := f.Apply(); string(got) != "a: new # c\nb: 1\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What was a number, a boolean, null or a date is a string afterwards.
+func TestSetTypes(t *testing.T) {
+	for _, old := range []string{"1.0", "true", "~", "2024-01-02", "7"} {
+		f := Parse([]byte("version: " + old + "\n"))
+		d := f.Documents()[0]
+		if err := d.Set(d.Root.Content[1], "1.2.1"); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, _ := f.Apply(); string(got) != "version: 1.2.1\n" {
+			t.Errorf("%s: got %q", old, got)
+		}
+	}
+}
+
+func TestSetRefused(t *testing.T) {
+	for text, reason := range map[string]string{
+		"b: &x 1\na: *x\n": "the value is the alias *x: edit the place that &x names",
+		"a:\n":             "there is no value to replace",
+		"a: {b: 1}\n":      "the value is not a scalar",
+		"a: [1]\n":         "the value is not a scalar",
+	} {
+		f := Parse([]byte(text))
+		d := f.Documents()[0]
+		node := d.Root.Content[len(d.Root.Content)-1]
+		if err := d.Set(node, "new"); err == nil || err.Error() != reason {
+			t.Errorf("%q: got %v, want %s", text, err, reason)
+		}
+		if got, n, _ := f.Apply(); string(got) != text || n != 0 {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+	for _, value := range []string{"a\nb", "a\x1b[0m", "a\u2028b", "\xff"} {
+		f := Parse([]byte("a: x\n"))
+		d := f.Documents()[0]
+		if err := d.Set(d.Root.Content[1], value); err == nil {
+			t.Errorf("%q was accepted", value)
+		}
+	}
+}
+
+// The last of two values counts, and the old value is no edit.
+func TestSetAgain(t *testing.T) {
+	f := Parse([]byte("a: x\nb: y\n"))
+	d := f.Documents()[0]
+	for _, value := range []string{"one", "two"} {
+		if err := d.Set(d.Root.Content[1], value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, n, _ := f.Apply(); string(got) != "a: two\nb: y\n" || n != 1 {
+		t.Errorf("got %q with %d edits", got, n)
+	}
+	if err := d.Set(d.Root.Content[1], "x"); err != nil {
+		t.Fatal(err)
+	}
+	if got, n, _ := f.Apply(); string(got) != "a: x\nb: y\n" || n != 0 {
+		t.Errorf("got %q with %d edits", got, n)
+	}
+}
+
+func TestLine(t *testing.T) {
+	f := Parse([]byte("a: 1\r\n---\r\nb: \"x\u2028y\"\r\nc: 2\r\n"))
+	d := f.Documents()[1]
+	if got := d.Line(d.Root.Content[3]); got != 4 {
+		t.Errorf("line %d, want 4", got)
+	}
+}
+
+// FuzzSet holds the law of the package: what is parsed after an edit differs from what was parsed before in one place.
+func FuzzSet(f *testing.F) {
+	for _, seed := range []string{
+		"a: x # c\n", "- 'x'\n- \"y\\u00e9\"\n", "{a: b, c: [d, &e f, *e]}\n", "a: |\n  b\n  c\nd: >-\n\n  e\n",
+		"\ufeffa: b\r\n---\r\nc: d", "a: b\u0085c: d\n", "a: !!str\n  b\n", "? a\n: b\n", "--- a\n...\n--- b\n", "a: one\n  two\n\n  three\n",
+	} {
+		f.Add(seed, uint8(0), "1.2.1")
+		f.Add(seed, uint8(1), "yes")
+	}
+	f.Fuzz(func(t *testing.T, text string, which uint8, value string) {
+		if len(text) > 4096 {
+			return
+		}
+		file := Parse([]byte(text))
+		at := int(which)
+		for _, d := range file.Documents() {
+			nodes := scalars(d.Root)
+			if at >= len(nodes) {
+				at -= len(nodes)
+				continue
+			}
+			node := nodes[at]
+			if node.Value == value || d.Set(node, value) != nil {
+				return
+			}
+			got, edits, refusals := file.Apply()
+			if (edits == 0) != (refusals[node] != nil) || edits == 0 && !bytes.Equal(got, []byte(text)) {
+				t.Fatalf("%d edits, refused: %v", edits, refusals[node])
+			}
+			if edits == 1 {
+				compare(t, file, Parse(got), node, value)
+			}
+			return
+		}
+	})
+}
+
+func compare(t *testing.T, before, after *File, edited *yaml.Node, value string) {
+	t.Helper()
+	if len(before.Documents()) != len(after.Documents()) {
+		t.Fatalf("%d documents became %d", len(before.Documents()), len(after.Documents()))
+	}
+	for i, d := range before.Documents() {
+		if d.Err != nil {
+			continue
+		}
+		old, now := scalars(d.Root), scalars(after.Documents()[i].Root)
+		if len(old) != len(now) {
+			t.Fatalf("%d scalars became %d", len(old), len(now))
+		}
+		for j, n := range old {
+			want := n.Value
+			if n == edited {
+				want = value
+			}
+			if now[j].Value != want {
+				t.Fatalf("scalar %d is %q, want %q", j, now[j].Value, want)
+			}
+		}
+	}
+}

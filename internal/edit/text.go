@@ -1,0 +1,326 @@
+package edit
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// piece is the text between two separators of documents.
+type piece struct {
+	start, end int
+	line       int
+}
+
+// pieces cuts a file at the lines that begin with --- or ..., as the reading of manifests does. A --- with content behind
+// it belongs to the document that it begins.
+func pieces(data []byte) []piece {
+	var found []piece
+	start, startLine := 0, 0
+	add := func(end int) {
+		if len(bytes.TrimSpace(data[start:end])) > 0 {
+			found = append(found, piece{start, end, startLine})
+		}
+	}
+	for at, line := 0, 0; at < len(data); line++ {
+		next := at + lineLength(data[at:])
+		text := bytes.TrimRight(data[at:next], "\r\n")
+		head := text[:min(3, len(text))]
+		rest := bytes.TrimLeft(text[len(head):], " \t")
+		alone := len(text) == len(head) || len(rest) < len(text)-len(head)
+		switch {
+		case !alone || string(head) != "---" && string(head) != "...":
+		case string(head) == "..." || len(rest) == 0 || rest[0] == '#':
+			add(at)
+			start, startLine = next, line+1
+		default:
+			add(at)
+			start, startLine = at, line
+		}
+		at = next
+	}
+	add(len(data))
+	return found
+}
+
+// lineLength includes the line break, which may be a lone carriage return.
+func lineLength(data []byte) int {
+	i := bytes.IndexAny(data, "\r\n")
+	switch {
+	case i < 0:
+		return len(data)
+	case data[i] == '\r' && i+1 < len(data) && data[i+1] == '\n':
+		return i + 2
+	}
+	return i + 1
+}
+
+func countBreaks(data []byte) int {
+	n := 0
+	for at := 0; at < len(data); {
+		length := lineLength(data[at:])
+		if c := data[at+length-1]; c == '\n' || c == '\r' {
+			n++
+		}
+		at += length
+	}
+	return n
+}
+
+// yamlBreak is the length of the line break at the start of data, 0 if there is none. The YAML library counts lines at
+// these, and not only at those that editors know.
+func yamlBreak(data []byte) int {
+	switch {
+	case len(data) == 0:
+		return 0
+	case bytes.HasPrefix(data, []byte("\r\n")):
+		return 2
+	case data[0] == '\r' || data[0] == '\n':
+		return 1
+	case bytes.HasPrefix(data, []byte("\u0085")):
+		return 2
+	case bytes.HasPrefix(data, []byte("\u2028")), bytes.HasPrefix(data, []byte("\u2029")):
+		return 3
+	}
+	return 0
+}
+
+// position is the offset of a node in the text of its document, worked out of its line and its column in characters.
+func (d *Document) position(n *yaml.Node) (int, error) {
+	if d.starts == nil {
+		d.starts = []int{len(d.text) - len(bytes.TrimPrefix(d.text, []byte("\ufeff")))} // a byte order mark has no column
+		for at := d.starts[0]; at < len(d.text); {
+			if length := yamlBreak(d.text[at:]); length > 0 {
+				at += length
+				d.starts = append(d.starts, at)
+				continue
+			}
+			_, size := utf8.DecodeRune(d.text[at:])
+			at += size
+		}
+	}
+	if n.Line < 1 || n.Line > len(d.starts) {
+		return 0, refused("the place of the value is not known")
+	}
+	at := d.starts[n.Line-1]
+	for range n.Column - 1 {
+		if at >= len(d.text) {
+			return 0, refused("the place of the value is not known")
+		}
+		_, size := utf8.DecodeRune(d.text[at:])
+		at += size
+	}
+	return at, nil
+}
+
+// span is where the text of a scalar is, its quotes included, its anchor and tag not.
+func (d *Document) span(n *yaml.Node) (start, end int, err error) {
+	at, err := d.position(n)
+	if err != nil {
+		return 0, 0, err
+	}
+	for at < len(d.text) && (d.text[at] == '&' || d.text[at] == '!') {
+		for at < len(d.text) && !isBlank(d.text[at]) && yamlBreak(d.text[at:]) == 0 {
+			at++
+		}
+		at = skipSpace(d.text, at)
+	}
+	length := 0
+	switch {
+	case at >= len(d.text):
+	case n.Style&yaml.DoubleQuotedStyle != 0:
+		length = doubleQuoted(d.text[at:])
+	case n.Style&yaml.SingleQuotedStyle != 0:
+		length = singleQuoted(d.text[at:])
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		length = block(d.text[at:])
+	case n.Value == "":
+		return 0, 0, refused("there is no value to replace")
+	default:
+		length = plain(d.text[at:], n.Value)
+	}
+	if length == 0 {
+		return 0, 0, refused("the text of the value was not found")
+	}
+	return at, at + length, nil
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// skipSpace passes over blanks, line breaks and comments.
+func skipSpace(text []byte, at int) int {
+	for at < len(text) {
+		switch length := yamlBreak(text[at:]); {
+		case length > 0:
+			at += length
+		case isBlank(text[at]):
+			at++
+		case text[at] == '#':
+			at += lineLength(text[at:])
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+func doubleQuoted(text []byte) int {
+	if text[0] != '"' {
+		return 0
+	}
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func singleQuoted(text []byte) int {
+	if text[0] != '\'' {
+		return 0
+	}
+	for i := 1; i < len(text); i++ {
+		if text[i] != '\'' {
+			continue
+		}
+		if i+1 < len(text) && text[i+1] == '\'' {
+			i++
+			continue
+		}
+		return i + 1
+	}
+	return 0
+}
+
+// block is the length of the header of a block scalar and its lines with content; blank lines at its end are not part of it.
+func block(text []byte) int {
+	if text[0] != '|' && text[0] != '>' {
+		return 0
+	}
+	end, indent := 0, -1
+	for at := lineLength(text); at < len(text); {
+		line := text[at : at+lineLength(text[at:])]
+		content := bytes.TrimLeft(line, " ")
+		blank := len(bytes.TrimRight(content, "\r\n\t ")) == 0
+		if !blank && indent < 0 {
+			indent = len(line) - len(content)
+		}
+		if !blank && (len(line)-len(content) < indent || indent == 0) {
+			break
+		}
+		at += len(line)
+		if !blank {
+			end = at - len(line) + len(bytes.TrimRight(line, "\r\n"))
+		}
+	}
+	return end
+}
+
+// plain is the length of a plain scalar, which may stand on several lines: one line break in the text is a space in the
+// value, each further one a line break.
+func plain(text []byte, value string) int {
+	at := 0
+	for len(value) > 0 {
+		if at >= len(text) {
+			return 0
+		}
+		space := at
+		breaks := 0
+		for space < len(text) {
+			if length := yamlBreak(text[space:]); length > 0 {
+				breaks++
+				space += length
+			} else if isBlank(text[space]) {
+				space++
+			} else {
+				break
+			}
+		}
+		folded := ""
+		switch {
+		case breaks == 1:
+			folded = " "
+		case breaks > 1:
+			folded = strings.Repeat("\n", breaks-1)
+		case space > at:
+			folded = string(text[at:space])
+		}
+		if folded != "" {
+			if !strings.HasPrefix(value, folded) {
+				return 0
+			}
+			value, at = value[len(folded):], space
+			continue
+		}
+		if text[at] != value[0] {
+			return 0
+		}
+		value, at = value[1:], at+1
+	}
+	return at
+}
+
+// render is the text of a new value in the style of the old one.
+func (d *Document) render(n *yaml.Node, value string, start, end int) (string, error) {
+	switch {
+	case n.Style&yaml.DoubleQuotedStyle != 0:
+		return quoted(value), nil
+	case n.Style&yaml.SingleQuotedStyle != 0:
+		return "'" + strings.ReplaceAll(value, "'", "''") + "'", nil
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		return renderBlock(string(d.text[start:end]), value)
+	case n.Style&yaml.TaggedStyle == 0 && !staysText(value):
+		return quoted(value), nil
+	}
+	return value, nil
+}
+
+// renderBlock keeps the indicator, the comment behind it and the indentation. The block gets one line, without a line
+// break at its end.
+func renderBlock(old, value string) (string, error) {
+	head := old[:lineLength([]byte(old))]
+	line := old[len(head):]
+	for strings.TrimSpace(line[:lineLength([]byte(line))]) == "" {
+		line = line[lineLength([]byte(line)):]
+	}
+	indent := len(line) - len(strings.TrimLeft(line, " "))
+	if value == "" || isBlank(value[0]) {
+		return "", refused("the new value cannot stand in a block")
+	}
+	rest := strings.TrimLeft(head[1:], "+-0123456789")
+	return head[:1] + "-" + rest + strings.Repeat(" ", indent) + value, nil
+}
+
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+func quoted(value string) string { return `"` + escapes.Replace(value) + `"` }
+
+// staysText reports whether a plain scalar is read as this very string, in YAML 1.1 and 1.2, wherever it stands.
+func staysText(value string) bool {
+	if strings.ContainsAny(value, ",[]{}") {
+		return false
+	}
+	text, err := yaml.Marshal(value)
+	if err != nil || string(text) != value+"\n" {
+		return false
+	}
+	var old map[string]any
+	return sigsyaml.Unmarshal([]byte("v: "+value+"\n"), &old) == nil && old["v"] == value
+}
+
+// hasControls finds what could not be written as it is, line breaks included.
+func hasControls(value string) bool {
+	if !utf8.ValidString(value) {
+		return true
+	}
+	return strings.ContainsFunc(value, func(r rune) bool {
+		return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == '\ufffe'
+	})
+}

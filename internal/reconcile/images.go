@@ -1,0 +1,181 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/policy"
+	"github.com/helmsrc/helmsrc/internal/work"
+)
+
+// Image is what an ImagePolicy chose.
+type Image struct {
+	policy.Image
+	// KeepDigest says that a digest beside the tag stays as long as the tag does.
+	KeepDigest bool
+	Err        error
+}
+
+// Images finds out what each ImagePolicy chooses. The tags of a repository are listed once. The results carry the warnings
+// about the ImageRepositories.
+func (r *Reconciler) Images(ctx context.Context, policies []*admission.Admitted) ([]Image, []*Result) {
+	images := make([]Image, len(policies))
+	results := make([]*Result, len(policies))
+	work.Ordered(len(policies), r.o.Concurrency, func(i int) {
+		results[i] = &Result{Object: policies[i]}
+		images[i] = r.image(ctx, policies[i], results[i])
+	})
+	return images, results
+}
+
+// image follows image-reflector-controller's order of checks.
+func (r *Reconciler) image(ctx context.Context, adm *admission.Admitted, result *Result) Image {
+	obj := adm.Typed.(*imagev1.ImagePolicy)
+	choice := policyOf(&obj.Spec)
+	repository, err := r.imageRepository(obj)
+	if err != nil {
+		return Image{Err: err}
+	}
+	if choice.Choices() > 1 {
+		result.Warnings.warnAt(finding.OddSource, "several policies are given: of semver, alphabetical and numerical the first counts", "spec", "policy")
+	}
+	result.Object = repository
+	spec := &repository.Typed.(*imagev1.ImageRepository).Spec
+	p := &ociReconciliation{
+		&reconciliation{r: r, subject: subject{adm: repository, key: keyOf(repository)}, result: result, warnings: &result.Warnings},
+		asArtifact(repository, spec),
+	}
+	if spec.Provider != "" && spec.Provider != "generic" && spec.SecretRef != nil {
+		p.warnAt(finding.OddSecret, "spec.secretRef has no effect beside a provider: the identity of the cloud is used", "spec", "secretRef", "name")
+	}
+	if err := checkImage(spec.Image); err != nil {
+		return Image{Err: err}
+	}
+	tag, repo, err := p.latestTag(ctx, spec, choice)
+	if err != nil {
+		return Image{Err: err}
+	}
+	image := Image{Image: policy.Image{Name: spec.Image, Tag: tag}, KeepDigest: obj.Spec.DigestReflectionPolicy == imagev1.ReflectIfNotPresent}
+	if obj.Spec.DigestReflectionPolicy == imagev1.ReflectNever || obj.Spec.DigestReflectionPolicy == "" {
+		return image
+	}
+	pinned, err := r.moving.Do(ctx, chartKey{"image " + spec.Image + " " + repo.identity, "", tag}, func() (pinnedTag, error) {
+		found, err := repo.Digest(ctx, tag)
+		return pinnedTag{digest: found}, err
+	})
+	image.Digest = pinned.digest.String()
+	if err != nil {
+		return Image{Err: fmt.Errorf("failed to get the digest of %s:%s: %w", spec.Image, tag, err)}
+	}
+	return image
+}
+
+// identifiedRepository is an opened repository, with what is equal for another one that gets the same answers.
+type identifiedRepository struct {
+	*oci.Repository
+	identity string
+}
+
+func (p *ociReconciliation) latestTag(ctx context.Context, spec *imagev1.ImageRepositorySpec, choice policy.Policy) (string, *identifiedRepository, error) {
+	repo, identity, err := p.openOCIRepository(ctx, p.obj)
+	if err != nil {
+		return "", nil, err
+	}
+	tags, err := p.r.tags.Do(ctx, chartKey{identity, "", ""}, func() ([]string, error) { return repo.Tags(ctx) })
+	if err != nil {
+		return "", nil, fmt.Errorf("scan failed: %w", err)
+	}
+	listed, err := policy.Listed(tags, spec.ExclusionList)
+	if err != nil {
+		return "", nil, err
+	}
+	tag, err := choice.Latest(listed)
+	return tag, &identifiedRepository{repo, identity}, err
+}
+
+func policyOf(spec *imagev1.ImagePolicySpec) policy.Policy {
+	var p policy.Policy
+	if c := spec.Policy.SemVer; c != nil {
+		p.Semver = &c.Range
+	}
+	if c := spec.Policy.Alphabetical; c != nil {
+		p.Alphabetical = &c.Order
+	}
+	if c := spec.Policy.Numerical; c != nil {
+		p.Numerical = &c.Order
+	}
+	if f := spec.FilterTags; f != nil {
+		p.Pattern, p.Extract = f.Pattern, f.Extract
+	}
+	return p
+}
+
+// imageRepository finds the repository of a policy, if the policy may use it.
+func (r *Reconciler) imageRepository(obj *imagev1.ImagePolicy) (*admission.Admitted, error) {
+	ref := obj.Spec.ImageRepositoryRef
+	namespace := cmp.Or(ref.Namespace, obj.Namespace)
+	found, err := r.inventory.Find(imagev1.ImageRepositoryKind, namespace, ref.Name)
+	if err != nil {
+		return nil, fmt.Errorf("failed to get the referred ImageRepository: referenced ImageRepository does not exist: %w", err)
+	}
+	repository := found.Typed.(*imagev1.ImageRepository)
+	if namespace == obj.Namespace {
+		return found, nil
+	}
+	denied := fmt.Sprintf("failed to get the referred ImageRepository: access denied: '%s/%s' can't be accessed due to ", namespace, ref.Name)
+	if repository.Spec.AccessFrom == nil {
+		return nil, errors.New(denied + "missing ACL labels on 'accessFrom'")
+	}
+	for _, selector := range repository.Spec.AccessFrom.NamespaceSelectors {
+		if len(selector.MatchLabels) == 0 {
+			return found, nil
+		}
+	}
+	return nil, &hintedError{
+		fmt.Errorf("%sACL labels mismatch on namespace '%s'", denied, obj.Namespace),
+		"labels of namespaces are not known here: only a selector with an empty matchLabels lets other namespaces in",
+	}
+}
+
+// asArtifact is what a repository of images is to the code that opens registries.
+func asArtifact(adm *admission.Admitted, spec *imagev1.ImageRepositorySpec) *sourcev1.OCIRepository {
+	timeout := cmp.Or(spec.Timeout, &metav1.Duration{Duration: max(spec.Interval.Duration, time.Second)})
+	obj := &sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{Namespace: adm.Object.Namespace, Name: adm.Object.Name}}
+	obj.Spec = sourcev1.OCIRepositorySpec{
+		URL: "oci://" + spec.Image, Interval: spec.Interval, Timeout: timeout, Provider: spec.Provider, Insecure: spec.Insecure,
+		ServiceAccountName: spec.ServiceAccountName, SecretRef: spec.SecretRef, CertSecretRef: spec.CertSecretRef, ProxySecretRef: spec.ProxySecretRef,
+	}
+	if spec.Provider != "" && spec.Provider != "generic" {
+		obj.Spec.SecretRef = nil
+	}
+	return obj
+}
+
+// checkImage refuses names that are more than a name.
+func checkImage(image string) error {
+	if scheme, _, found := strings.Cut(image, "://"); found {
+		return fmt.Errorf("image '%s' should not include URL scheme; remove '%s://'", image, scheme)
+	}
+	_, path, _ := strings.Cut(image, "/")
+	if _, rest, found := strings.Cut(path, ":"); found {
+		return fmt.Errorf("image '%s' should not include a tag; remove ':%s'", image, rest)
+	}
+	if _, rest, found := strings.Cut(image, "@"); found {
+		return fmt.Errorf("image '%s' should not include a digest; remove '@%s'", image, rest)
+	}
+	if _, err := oci.ParseURL("oci://" + image); err != nil {
+		return fmt.Errorf("could not parse reference: %s", image)
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+// Package rewrite finds the YAML files that are to be edited, and replaces each in one step. It does not know what is in
+// them.
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/file"
+)
+
+const (
+	// maxFile is the size of a file that is read, in bytes: more than any manifest has.
+	maxFile = 16 << 20
+	// maxFiles is how many files are looked at in a run.
+	maxFiles = 200_000
+)
+
+// File is a file as it was read. Two names of one file are one File, under the first of them.
+type File struct {
+	Name string // as it was named or met
+	Data []byte
+
+	path string // without links
+	info fs.FileInfo
+}
+
+// Options say which files are looked for.
+type Options struct {
+	Names     []string // files, directories and globs
+	Recursive bool     // descend into directories
+	Skip      []string // directories that are left out
+}
+
+// Found is what was found.
+type Found struct {
+	Files []*File
+	// Outside are links that lead out of their repository, and are not followed.
+	Outside []string
+	// Errors are about files that cannot be read.
+	Errors []error
+}
+
+// File is the file of a name, nil if it was not found.
+func (f *Found) File(name string) *File {
+	path, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return nil
+	}
+	path = absolute(path)
+	i := slices.IndexFunc(f.Files, func(file *File) bool { return file.path == path })
+	if i < 0 {
+		return nil
+	}
+	return f.Files[i]
+}
+
+// Find reads the files that may hold YAML: those that are named, and in directories those that end in .yaml or .yml or are
+// called Kustomization. Directories whose name begins with a dot are not entered. A link to a file counts if it stays in
+// the repository that it is met in, or leads to what was named; a link to a directory does not.
+func Find(ctx context.Context, o Options) *Found {
+	f := &finder{ctx: ctx, o: o, found: &Found{}, seen: map[string]bool{}}
+	for _, name := range o.Names {
+		f.name(name)
+	}
+	return f.found
+}
+
+type finder struct {
+	ctx   context.Context
+	o     Options
+	found *Found
+	seen  map[string]bool // paths without links
+}
+
+func (f *finder) fail(err error) { f.found.Errors = append(f.found.Errors, err) }
+
+func (f *finder) name(name string) {
+	matches := []string{name}
+	if _, err := os.Lstat(name); err != nil && strings.ContainsAny(name, "*?[") {
+		matches, _ = filepath.Glob(name) // a glob that is none was refused before
+	}
+	for _, match := range matches {
+		info, err := os.Stat(match)
+		switch {
+		case err != nil:
+			f.fail(err)
+		case info.IsDir():
+			f.directory(match, repositoryOf(match))
+		default:
+			f.read(match)
+		}
+	}
+}
+
+func (f *finder) directory(dir, root string) {
+	if f.ctx.Err() != nil || f.skipped(dir) {
+		return
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		f.fail(err)
+	}
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		switch {
+		case e.IsDir():
+			if f.o.Recursive && !strings.HasPrefix(e.Name(), ".") {
+				f.directory(name, root)
+			}
+		case !mayHoldYAML(e.Name()):
+		case e.Type()&fs.ModeSymlink != 0:
+			f.link(name, root)
+		case e.Type().IsRegular():
+			f.read(name)
+		}
+	}
+}
+
+func (f *finder) skipped(dir string) bool {
+	return slices.ContainsFunc(f.o.Skip, func(s string) bool { return s != "" && filepath.Clean(s) == filepath.Clean(dir) })
+}
+
+// link follows a link to a file inside of the repository.
+func (f *finder) link(name, root string) {
+	path, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return // it leads nowhere
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if !below(absolute(path), root) {
+		f.found.Outside = append(f.found.Outside, name)
+		return
+	}
+	f.read(name)
+}
+
+func mayHoldYAML(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || name == "Kustomization"
+}
+
+func (f *finder) read(name string) {
+	if f.ctx.Err() != nil {
+		return
+	}
+	path, err := filepath.EvalSymlinks(name)
+	if err == nil {
+		path = absolute(path)
+	}
+	if err != nil || f.seen[path] {
+		return
+	}
+	f.seen[path] = true
+	if len(f.seen) == maxFiles+1 {
+		f.fail(fmt.Errorf("more than %d files: the others are left out", maxFiles))
+	}
+	if len(f.seen) > maxFiles {
+		return
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return // a pipe is no place to write to
+	}
+	data, err := file.Read(f.ctx, path, maxFile)
+	if err != nil {
+		f.fail(&fs.PathError{Op: "read", Path: name, Err: cause(err)})
+		return
+	}
+	f.found.Files = append(f.found.Files, &File{Name: name, Data: data, path: path, info: info})
+}
+
+// cause leaves out the path, which the error has under the name that the user knows.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// maxParents bounds how far up a repository is looked for.
+const maxParents = 100
+
+// repositoryOf is the nearest parent of a directory that Git knows, else the directory, without links.
+func repositoryOf(dir string) string {
+	path, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		path = dir
+	}
+	path = absolute(path)
+	at := path
+	for range maxParents {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			break
+		}
+		at = parent
+	}
+	return path
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+func below(path, root string) bool {
+	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
+}

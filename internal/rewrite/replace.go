@@ -1,0 +1,99 @@
+package rewrite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Errors of [File.Replace], after which the file is as it was.
+var (
+	// ErrChanged is matched if the file is not as it was read any more.
+	ErrChanged = errors.New("the file changed while it was edited")
+	// ErrBusy is matched if another process replaces the file at this moment.
+	ErrBusy = errors.New("another process edits the file")
+	// ErrReadOnly is matched if its mode lets no one write to it.
+	ErrReadOnly = errors.New("the file is read-only")
+)
+
+const anyWrite fs.FileMode = 0o222
+
+// Replace gives the file another text, in one step: whoever reads it meanwhile gets the old or the new one. Its mode stays,
+// and so does a link that led to it.
+func (f *File) Replace(text []byte) (err error) {
+	if f.info.Mode().Perm()&anyWrite == 0 {
+		return &fs.PathError{Op: "write", Path: f.Name, Err: ErrReadOnly}
+	}
+	defer func() {
+		if err != nil {
+			err = &fs.PathError{Op: "write", Path: f.Name, Err: cause(err)}
+		}
+	}()
+	old, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	if err := lock(old); err != nil {
+		return err
+	}
+	// The lock is one of this very file: what was put in its place before is another one.
+	if err := f.unchanged(old); err != nil {
+		return err
+	}
+	if !locks {
+		_ = old.Close() // what is open cannot be replaced there
+	}
+	return f.swap(text)
+}
+
+// unchanged compares the file with what was read.
+func (f *File) unchanged(opened *os.File) error {
+	info, err := opened.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := os.Stat(f.path)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(info, f.info) || !os.SameFile(now, f.info) {
+		return ErrChanged
+	}
+	data, err := io.ReadAll(io.LimitReader(opened, int64(len(f.Data))+1))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(data, f.Data) {
+		return ErrChanged
+	}
+	return nil
+}
+
+// swap writes the text beside the file and renames it.
+func (f *File) swap(text []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(f.path), ".helmsrc-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(text)
+	if err == nil {
+		err = temp.Chmod(f.info.Mode().Perm())
+	}
+	if err == nil {
+		err = temp.Sync()
+	}
+	if err = errors.Join(err, temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), f.path)
+	}
+	if err != nil {
+		if gone := os.Remove(temp.Name()); gone != nil {
+			err = fmt.Errorf("%w; %w", err, gone)
+		}
+	}
+	return err
+}

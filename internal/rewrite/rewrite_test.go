@@ -1,0 +1,206 @@
+package rewrite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func find(t *testing.T, name string) *File {
+	t.Helper()
+	found := Find(t.Context(), Options{Names: []string{name}})
+	if len(found.Files) != 1 {
+		t.Fatalf("%d files, %v", len(found.Files), found.Errors)
+	}
+	return found.Files[0]
+}
+
+// A file that is another one than what was read is left alone.
+func TestReplaceChanged(t *testing.T) {
+	for what, change := range map[string]func(name string) error{
+		"written": func(name string) error { return os.WriteFile(name, []byte("other\n"), 0o600) },
+		"longer":  func(name string) error { return os.WriteFile(name, []byte("old\nmore\n"), 0o600) },
+		"replaced": func(name string) error {
+			return errors.Join(os.Remove(name), os.WriteFile(name, []byte("old\n"), 0o600))
+		},
+		"gone": os.Remove,
+	} {
+		name := write(t, filepath.Join(t.TempDir(), "a.yaml"), "old\n")
+		f := find(t, name)
+		if what == "replaced" { // a new file may get the number of the old one
+			write(t, filepath.Join(filepath.Dir(name), "keep"), "")
+			if err := os.Rename(name, name+".old"); err != nil {
+				t.Fatal(err)
+			}
+			change = func(name string) error { return os.WriteFile(name, []byte("old\n"), 0o600) }
+		}
+		if err := change(name); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := os.ReadFile(name)
+		if err := f.Replace([]byte("new\n")); err == nil || what != "gone" && !errors.Is(err, ErrChanged) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if after, _ := os.ReadFile(name); !bytes.Equal(before, after) {
+			t.Errorf("%s: it is %q", what, after)
+		}
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".helmsrc-*")); len(left) > 0 {
+			t.Errorf("%s: %v is left", what, left)
+		}
+	}
+}
+
+func TestReplaceKeeps(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no modes")
+	}
+	dir := t.TempDir()
+	name := write(t, filepath.Join(dir, "a.yaml"), "old\n")
+	if err := errors.Join(os.Chmod(name, 0o751), os.Symlink("a.yaml", filepath.Join(dir, "link.yaml"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := find(t, filepath.Join(dir, "link.yaml")).Replace([]byte("new\n")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(name)
+	if err != nil || info.Mode() != 0o751 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if link, err := os.Readlink(filepath.Join(dir, "link.yaml")); link != "a.yaml" {
+		t.Errorf("%q, %v", link, err)
+	}
+	if err := os.Chmod(name, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if err := find(t, name).Replace([]byte("newer\n")); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Of many runs at once one wins, and the others say so. Whoever reads meanwhile gets a whole text.
+func TestReplaceAtOnce(t *testing.T) {
+	name := write(t, filepath.Join(t.TempDir(), "a.yaml"), "old\n")
+	const runs = 20
+	var files [runs]*File
+	for i := range files {
+		files[i] = find(t, name)
+	}
+	var errs [runs]error
+	var group sync.WaitGroup
+	for i := range runs {
+		group.Go(func() { errs[i] = files[i].Replace(fmt.Appendf(nil, "new %d\n", i)) })
+	}
+	group.Wait()
+	won := -1
+	for i, err := range errs {
+		switch {
+		case err == nil && won >= 0:
+			t.Errorf("both %d and %d won", won, i)
+		case err == nil:
+			won = i
+		case !errors.Is(err, ErrChanged) && !errors.Is(err, ErrBusy):
+			t.Error(err)
+		}
+	}
+	if text, err := os.ReadFile(name); string(text) != fmt.Sprintf("new %d\n", won) {
+		t.Errorf("%d won, it is %q, %v", won, text, err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.yaml", "b.yml", "c.json", "D.YAML", ".dot.yaml", ".git/x.yaml", "sub/Kustomization", "sub/kustomization", "skip/x.yaml", ".hidden/x.yaml"} {
+		write(t, filepath.Join(dir, name), "x: 1\n")
+	}
+	found := Find(t.Context(), Options{Names: []string{dir, filepath.Join(dir, "*.yaml"), filepath.Join(dir, "a.yaml")}, Recursive: true, Skip: []string{filepath.Join(dir, "skip")}})
+	var names []string
+	for _, f := range found.Files {
+		name, _ := filepath.Rel(dir, f.Name)
+		names = append(names, filepath.ToSlash(name))
+	}
+	if got := strings.Join(names, " "); got != ".dot.yaml a.yaml b.yml sub/Kustomization" || len(found.Errors) > 0 {
+		t.Errorf("%s, %v", got, found.Errors)
+	}
+	if found := Find(t.Context(), Options{Names: []string{filepath.Join(dir, "nowhere")}}); len(found.Errors) != 1 {
+		t.Errorf("%v", found.Errors)
+	}
+}
+
+// What Diff prints is what git takes, byte for byte, whatever the text. IA36.
+func TestDiffApplies(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	words := []string{"a: 1\n", "b: 2\r\n", "\n", "c: é\n", "- x\n", "  y\n"}
+	for range 60 {
+		before, after := "", ""
+		for range r.IntN(40) {
+			line := words[r.IntN(len(words))]
+			switch r.IntN(8) {
+			case 0:
+				before += line
+			case 1:
+				after += line
+			case 2:
+				before, after = before+line, after+words[r.IntN(len(words))]
+			default:
+				before, after = before+line, after+line
+			}
+		}
+		if r.IntN(2) == 0 {
+			before, after = before+"end", after+"end"
+		}
+		if before == "" || after == "" {
+			continue
+		}
+		dir := t.TempDir()
+		name := write(t, filepath.Join(dir, "f.yaml"), before)
+		hidden := func(int) bool { return false }
+		diff := Diff("f.yaml", []byte(before), []byte(after), hidden)
+		if before == after {
+			if diff != nil {
+				t.Errorf("%q", diff)
+			}
+			continue
+		}
+		cmd := exec.CommandContext(t.Context(), git, "apply", "--whitespace=nowarn", "-")
+		cmd.Dir, cmd.Stdin = dir, bytes.NewReader(diff)
+		cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s\n%s\nfrom %q", err, out, diff, before)
+		}
+		if got, _ := os.ReadFile(name); string(got) != after {
+			t.Fatalf("%q became %q, want %q", before, got, after)
+		}
+	}
+}
+
+// Lines that are hidden stand in no diff.
+func TestDiffHides(t *testing.T) {
+	before := "secret: 1\nsecret: 2\nopen: 3\nchange: 4\nopen: 5\nsecret: 6\n"
+	diff := string(Diff("f", []byte(before), []byte(strings.Replace(before, "4", "5", 1)), func(line int) bool { return line < 3 || line == 6 }))
+	if strings.Contains(diff, "secret") || !strings.Contains(diff, " open: 3\n-change: 4\n+change: 5\n open: 5\n") {
+		t.Error(diff)
+	}
+}
