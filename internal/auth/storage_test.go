@@ -104,6 +104,36 @@ func TestAzureStorageAmbient(t *testing.T) {
 	}
 }
 
+// The identity of an App Service is asked for at the address in the environment, directly: a proxy and an authority of the
+// manifest have no part in it. By a route that the manifest chose it is not asked for at all.
+func TestAzureStorageAppService(t *testing.T) {
+	w := newCloudWorld(t)
+	t.Setenv("IDENTITY_ENDPOINT", "http://identity.test:8081/msi/token")
+	t.Setenv("IDENTITY_HEADER", "canary-identity-header")
+	asked := w.serve(t, "identity.test:8081", func(rw http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Identity-Header") != "canary-identity-header" {
+			t.Errorf("header %q", r.Header.Get("X-Identity-Header"))
+		}
+		fmt.Fprintf(rw, `{"access_token": "canary-app-service", "expires_on": "%d", "resource": "x", "token_type": "Bearer"}`, time.Now().Unix()+3600)
+	})
+	led := w.serve(t, "proxy.test:3128", func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusTeapot) })
+	proxy, err := auth.NewProxy("default/proxy", map[string][]byte{"address": []byte("http://proxy.test:3128")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := w.options()
+	o.Getenv, o.Proxy, o.Identity = os.Getenv, proxy, w.identity.Unverified()
+	wantAzureToken(t, o, auth.To("a.blob.core.windows.net"), "")
+	wantRequests(t, asked, 1)
+	route := auth.NewRoute(&url.URL{Scheme: "https", Host: "b.blob.core.windows.net"}, nil, proxy)
+	var withheld *auth.WithheldError
+	if _, err := auth.MachineAzureStorage(o, route, ""); !errors.As(err, &withheld) || withheld.By != "proxySecretRef" {
+		t.Errorf("error %v", err)
+	}
+	wantRequests(t, asked, 1)
+	wantRequests(t, led, 0)
+}
+
 // A Secret that holds nothing but the authority has the job's own identity log in there: at Microsoft's alone.
 func TestAzureStorageAuthority(t *testing.T) {
 	to := auth.To("a.blob.core.windows.net")
