@@ -40,6 +40,7 @@ type progress struct {
 	waiting  map[*manifest.Object]int // position of the objects that are not printed yet
 	finished map[int]*reconcile.Result
 	next     int
+	alike    sameCause
 	blocked  blocked
 	started  map[*manifest.Object]time.Time
 	took     map[*manifest.Object]time.Duration
@@ -172,7 +173,7 @@ func (p *progress) print(r *reconcile.Result) {
 	case reconcile.Interrupted:
 		p.reportInterruption(r)
 	case reconcile.Failed:
-		if p.blocked.take(r) {
+		if p.blocked.take(r) || !p.console.json && p.alike.take(r) {
 			return
 		}
 		p.reportFailure(r)

@@ -214,6 +214,7 @@ func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*
 		progress.blocked.fail(subjectOf(obj), false)
 	}
 	results, err := r.Run(a.tracing(a.waitsForStore(ctx), in.inventory.Objects()), targets, progress)
+	progress.reportSameCause()
 	progress.reportBlocked()
 	if then != nil {
 		then(ctx, in, r)
