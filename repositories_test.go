@@ -38,6 +38,8 @@ var repositoryFixtures = []repositoryFixture{
 	{"ignored", "homelab", []string{"clusters/home"}},
 	{"unknown", "homelab", []string{"clusters/home"}},
 	{"spoiled", "homelab", []string{"clusters/home"}},
+	{"renamed", "fleet", []string{"clusters/home"}},
+	{"overlays", "app", []string{"deploy/overlays/staging", "deploy/overlays/production"}},
 	{"ref", "fleet", []string{"clusters/home"}},
 }
 

@@ -47,6 +47,7 @@ type builder struct {
 	wants      map[wanted]bool // ConfigMaps and Secrets that no build gave
 	deferred   []deferred
 	expansions []Expansion
+	overlay    bool // what is being built is a plain directory with a base elsewhere
 }
 
 // start builds what nothing else builds.
@@ -94,6 +95,8 @@ func (b *builder) plainDirectory(dir string) {
 	b.warnRemote(c)
 	by := d.object.Pos.File
 	dec := &decrypter{keys: nil}
+	b.overlay = c.overlay()
+	defer func() { b.overlay = false }()
 	for _, o := range objects {
 		b.finishPlain(r, d, o, by, dec)
 	}
@@ -245,7 +248,7 @@ func (e *elsewhereError) Error() string {
 }
 
 func (e *elsewhereError) Hint() string {
-	return fmt.Sprintf("name a checkout of it with --source %s/%s/%s=PATH", e.kind, e.namespace, e.name)
+	return fmt.Sprintf("name a checkout of it with --source %s/%s/%s=PATH, or with source in .helmsrc.yaml", e.kind, e.namespace, e.name)
 }
 
 // sourceOf is the source of a Kustomization: a directory that stands in for it, the artifact that a generator makes, or the
@@ -363,6 +366,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 	b.show(f, c, replace, shown)
 	b.warnRemote(c)
 	b.warnUnknown(f)
+	b.noticeRenamed(f)
 	b.warnLinks(o, c)
 	if f.spec.Suspend {
 		b.notice(Notice{Object: o, Text: "suspended: built all the same"})

@@ -17,6 +17,7 @@ const maxGitFile = 8 << 20
 // checkout is what a Git directory says of a working tree.
 type checkout struct {
 	remotes []string          // the names of the repositories that it knows as its remotes
+	owners  []string          // and the owners of these
 	branch  string            // that is checked out, "" for none
 	commit  string            // that is checked out, "" if it is not known
 	main    []string          // the remotes' own branches
@@ -47,7 +48,12 @@ func readCheckout(root string) *checkout {
 			common = filepath.Join(dir, common)
 		}
 	}
-	c.remotes = remotesIn(gitFile(filepath.Join(common, "config")))
+	for _, url := range remotesIn(gitFile(filepath.Join(common, "config"))) {
+		c.remotes = append(c.remotes, lastSegment(url))
+		if owner := ownerOf(url); owner != "" {
+			c.owners = append(c.owners, owner)
+		}
+	}
 	refs := packedRefs(gitFile(filepath.Join(common, "packed-refs")), c.tags)
 	lookup := func(ref string) string {
 		if text := strings.TrimSpace(gitFile(filepath.Join(common, filepath.FromSlash(ref)))); text != "" {
@@ -113,7 +119,7 @@ func packedRefs(text string, tags map[string]string) map[string]string {
 
 // remotesIn lists the names of the repositories that a configuration names as remotes.
 func remotesIn(text string) []string {
-	var names []string
+	var urls []string
 	remote := false
 	for line := range bytes.Lines([]byte(text)) {
 		line := strings.TrimSpace(string(line))
@@ -122,10 +128,10 @@ func remotesIn(text string) []string {
 		}
 		key, value, found := strings.Cut(line, "=")
 		if remote && found && strings.TrimSpace(key) == "url" {
-			names = append(names, lastSegment(value))
+			urls = append(urls, value)
 		}
 	}
-	return names
+	return urls
 }
 
 // gitRef is what a GitRepository asks for.

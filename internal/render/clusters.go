@@ -108,7 +108,7 @@ func (c *Cluster) contains(path string) bool {
 // divide sorts the origins into clusters. Each goes to the nearest that has no other definition of a Kustomization that
 // it leads to. One that fits everywhere and is equally near to several is in all of them.
 func (p *plan) divide(starts []int) []*Cluster {
-	defined, contested := definitions(p.nodes, p.edges, starts)
+	defined, contested := definitions(p.nodes, p.edges, starts, p.made)
 	var clusters []*Cluster
 	for _, i := range starts {
 		if !contested[i] {
@@ -195,16 +195,19 @@ func stepsTo(dirs []string, dir string) int {
 
 // definitions are the Kustomizations that each origin leads to, and the origins that lead to one which another one
 // defines otherwise.
-func definitions(nodes []*node, edges [][]int, starts []int) (defined map[int]map[string]string, contested map[int]bool) {
+func definitions(nodes []*node, edges [][]int, starts []int, made map[int]map[string]string) (defined map[int]map[string]string, contested map[int]bool) {
 	defined, contested = map[int]map[string]string{}, map[int]bool{}
 	first, twice := map[string]string{}, map[string]bool{}
-	define := func(i int, name string, o *manifest.Object) {
-		spec, _ := json.Marshal(o.Content["spec"])
+	define := func(i int, name, text string) {
 		if _, ok := first[name]; !ok {
-			first[name] = string(spec)
+			first[name] = text
 		}
-		twice[name] = twice[name] || first[name] != string(spec)
-		defined[i][name] = string(spec)
+		twice[name] = twice[name] || first[name] != text
+		defined[i][name] = text
+	}
+	specOf := func(o *manifest.Object) string {
+		spec, _ := json.Marshal(o.Content["spec"])
+		return string(spec)
 	}
 	for _, i := range starts {
 		defined[i] = map[string]string{}
@@ -214,9 +217,12 @@ func definitions(nodes []*node, edges [][]int, starts []int) (defined map[int]ma
 				continue
 			}
 			if m := nodes[j].made; m != nil {
-				define(i, m.object.String(), m.object)
+				define(i, m.object.String(), specOf(m.object))
 			}
-			define(i, o.Namespace+"/"+o.Name, o)
+			define(i, o.Namespace+"/"+o.Name, specOf(o))
+		}
+		for name, text := range made[i] {
+			define(i, name, text)
 		}
 	}
 	for i, names := range defined {

@@ -505,7 +505,7 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 			b.fault(obj, &namespaceError{obj.Built})
 			return
 		}
-		if flux {
+		if flux && !b.overlay {
 			b.warnNamespace(obj, b.o.Namespace)
 		}
 		obj.Namespace = b.o.Namespace

@@ -33,7 +33,7 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 	url := urlOf(source)
 	c := r.checkout(root)
 	if remotes := slices.Concat(c.remotes, r.ownURLs); url != "" && ref.Kind == "GitRepository" && len(remotes) > 0 {
-		if !slices.Contains(remotes, lastSegment(url)) {
+		if !slices.Contains(remotes, lastSegment(url)) && !(r.renamed(url, c) && there()) {
 			return other
 		}
 		wanted := refOf(source)
@@ -48,6 +48,56 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 		return ""
 	}
 	return other
+}
+
+// renamed reports whether a URL may be the former name, or the new one, of the repository that is checked out: a remote is
+// another one of the same owner, and no source of the input is called like any of the remotes.
+func (r *Renderer) renamed(url string, c *checkout) bool {
+	if len(r.ownURLs) > 0 || slices.Contains(c.remotes, lastSegment(url)) || !slices.Contains(c.owners, ownerOf(url)) {
+		return false
+	}
+	for _, source := range r.index.sources {
+		if slices.Contains(c.remotes, lastSegment(urlOf(source))) {
+			return false
+		}
+	}
+	return true
+}
+
+// noticeRenamed says that a source is taken for this repository although it has another name.
+func (b *builder) noticeRenamed(f *flux) {
+	source := f.artifact.source
+	if f.source != nil || source == nil || !f.artifact.git || !b.renamed(urlOf(source), b.checkout(f.repo.root)) {
+		return
+	}
+	b.notice(Notice{Text: fmt.Sprintf("%s %s/%s is taken to be this repository under another name: no remote of the checkout is called so, but its owner is that of one, and the path of Kustomization %s/%s is here",
+		source.Kind, source.Namespace, source.Name, f.object.Namespace, f.object.Name),
+		Hint: fmt.Sprintf("source: [%s/%s/%s=PATH] in .helmsrc.yaml, or --source, says what it is", source.Kind, source.Namespace, source.Name)})
+}
+
+// ownerOf is the host in the URL of a repository, and what lies between that and the name of the repository.
+func ownerOf(url string) string {
+	url, _, _ = strings.Cut(strings.TrimSpace(url), "?")
+	url = strings.TrimSuffix(strings.TrimRight(url, "/"), ".git")
+	_, rest, found := strings.Cut(url, "://")
+	if !found {
+		rest = strings.Replace(url, ":", "/", 1) // git@host:owner/name
+	}
+	if at := strings.IndexAny(rest, "@/"); at >= 0 && rest[at] == '@' {
+		rest = rest[at+1:]
+	}
+	owner, _, found := cutLast(rest, "/")
+	if !found || !strings.Contains(owner, "/") {
+		return "" // a host alone has many owners, or one that is not known
+	}
+	return strings.ToLower(owner)
+}
+
+func cutLast(text, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, separator); i >= 0 {
+		return text[:i], text[i+len(separator):], true
+	}
+	return text, "", false
 }
 
 // urlOf is the URL of a source, "" if there is none or only the cluster knows it.

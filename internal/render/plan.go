@@ -18,6 +18,8 @@ type plan struct {
 	idle    bool            // what was passed has nothing to do with Flux
 	sources map[string]bool // names of those that Kustomizations refer to
 
+	made map[int]map[string]string // what overlays of one base give
+
 	known      bool            // the input says what is applied, so that what does not follow from that is applied by nothing
 	entryFiles map[string]bool // that say so
 	elsewhere  []string        // directories of Kustomizations whose source is elsewhere
@@ -62,6 +64,7 @@ func (r *Renderer) newPlan() *plan {
 	}
 	r.concern(p.nodes)
 	p.begin()
+	p.made = r.overlays(p)
 	seen := make([]bool, len(p.nodes))
 	for _, i := range p.starts {
 		visit(p.edges, i, seen, func(j int) {
