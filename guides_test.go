@@ -121,7 +121,9 @@ func newGuide(t *testing.T, page string) *guide {
 	g.write(stateDir+"/network", w.Network.String())
 	g.write(stateDir+"/ca.crt", string(k.CA.Cert))
 	g.env = append(g.env, "SSL_CERT_FILE="+filepath.Join(g.dir, stateDir, "ca.crt"),
-		"HELMSRC_CONCURRENCY=1") // one after the other is the same each time
+		"HELMSRC_CONCURRENCY=1", // one after the other is the same each time
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_AUTHOR_NAME=you", "GIT_AUTHOR_EMAIL=you@example.com",
+		"GIT_COMMITTER_NAME=you", "GIT_COMMITTER_EMAIL=you@example.com")
 	return g
 }
 
