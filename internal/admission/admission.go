@@ -16,7 +16,8 @@ import (
 
 //go:generate go -C ../../tools run ./crds ../internal/admission/crds
 
-// Admitted is an object as a controller would see it, but for the status.
+// Admitted is an object as a controller would see it, but for the status. Admit makes it, once per object and run.
+// Everything refers to the same one: what is to be changed is a clone of Typed.
 type Admitted struct {
 	Object  *manifest.Object
 	Content map[string]any // of the stored version, with defaults and namespace

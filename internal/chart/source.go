@@ -25,7 +25,7 @@ var errNoFile = errors.New("no file")
 
 // Source is the tree of files that a chart is taken from: those of a Git repository or of a bucket. Paths in it are
 // slash-separated; they may begin with a slash and contain "..", but never lead out of it. Symbolic links are followed
-// within it.
+// within it. Its maker keeps Root open as long as it is used, and nothing changes the files meanwhile.
 type Source struct {
 	Root *os.Root
 	// Filter chooses the files of Root that belong to the source. It may be nil.

@@ -8,7 +8,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// A Tree is what a Git repository, a bucket or a working tree holds, before it is stored as an artifact.
+// A Tree is what a Git repository, a bucket or a working tree holds, before it is stored as an artifact. What fetches it
+// makes it; who gets it may add files below Root until they are archived, and has to close it, which removes them.
 type Tree struct {
 	// Root is a temporary directory with the files, and without symbolic links: artifacts have none. It is nil if
 	// Unchanged.

@@ -54,7 +54,8 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Finding is one mistake at one place.
+// Finding is one mistake at one place. What finds it makes it; it is a value, and each that passes it on may change its
+// own copy.
 type Finding struct {
 	Code     Code
 	Severity Severity

@@ -23,7 +23,8 @@ import (
 
 // Inventory hands out the objects of the input as the API server would have
 // stored them. Each object is judged once, when it is first asked for. It is
-// safe for many goroutines.
+// safe for many goroutines. New makes it of a Set that no longer changes; it ends with
+// the run.
 type Inventory struct {
 	set      *manifest.Set
 	admitted work.Memo[*manifest.Object, *admission.Admitted]

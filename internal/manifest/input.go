@@ -12,7 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// File is a file of the input that was read, before its objects are in a set.
+// File is a file of the input that was read, before its objects are in a set. The Input makes it and keeps it: several
+// sets share it, so that nothing changes it.
 type File struct {
 	Name   string // as positions say it
 	Walked bool   // found in a directory: no one named the file itself

@@ -25,7 +25,8 @@ const (
 // Pos is a place in a file.
 type Pos = finding.Pos
 
-// Object is one object as it was written.
+// Object is one object as it was written. The reader of its file makes it, a build or Derive those that stand in no
+// file. Nothing but the package that made it changes it, and only before a run has it; it lives as long as its Set.
 type Object struct {
 	APIVersion, Kind, Namespace, Name string
 

@@ -89,7 +89,8 @@ func (p *chartReconciliation) observeRevision(source *Result) {
 }
 
 // resolvedChart is a published chart that was chosen, pinned to bytes where its source
-// can do that.
+// can do that. Each choice makes one, for one reconciliation or dependency, which alone may change
+// its metadata.
 type resolvedChart struct {
 	Pin
 	published string // its digest in the words of the source, "" if it says none

@@ -22,7 +22,8 @@ import (
 )
 
 // indexFile is an index on disk with what the one pass over it found. It stays
-// open for the rest of the run: every chart of the repository reads its part.
+// open for the rest of the run: every chart of the repository reads its part. What downloads or opens
+// it makes it; the reconciliation of its owner fills in the artifact before anything else has it.
 type indexFile struct {
 	owner    store.Key // whose artifact it is
 	offsets  *index.Offsets

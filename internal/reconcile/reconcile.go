@@ -31,7 +31,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// Options are the choices of one run.
+// Options are the choices of one run. The caller of New makes them; they do not change.
 type Options struct {
 	// Until is how far objects are taken.
 	Until Line
@@ -164,7 +164,9 @@ const (
 	Interrupted
 )
 
-// Result is what became of one object.
+// Result is what became of one object. Its reconciliation fills it and no longer changes it once
+// Progress.Finished has it: objects that refer to this one read it from other goroutines. The caller of
+// Run may keep it after Close, but for its Source, which ends with the run.
 type Result struct {
 	Object   *admission.Admitted
 	State    State
@@ -216,7 +218,9 @@ func (r *Result) Message() string {
 	return ""
 }
 
-// Reconciler reconciles the objects of one run. It is safe for many goroutines.
+// Reconciler reconciles the objects of one run. New makes it, Close ends it with all files and
+// connections that it opened. What is in it is what objects have in common: nothing of it changes
+// after New but memos, which are safe for many goroutines.
 type Reconciler struct {
 	kinds      Table
 	inventory  *inventory.Inventory

@@ -32,8 +32,9 @@ type indexed interface {
 	Provenance(ctx context.Context, c resolve.Candidate, dst fetch.Sink) error
 }
 
-// repository is an opened HelmRepository: its place, reached with its
-// credentials.
+// repository is an opened HelmRepository: where it is, reached with its
+// credentials. Reconciler.open makes one per object and run; it does not change after that, and its
+// connections end with the run.
 type repository struct {
 	object   *admission.Admitted
 	indexed  indexed        // nil for a registry

@@ -21,7 +21,7 @@ import (
 const metadataTime = "helmsrc.dev/time"
 
 // sourceTree is the content of a Git repository or a bucket as its artifact has
-// it. It stays until the run ends.
+// it. Its source makes it; it does not change, and its files stay until the run ends.
 type sourceTree struct {
 	root     *os.Root                                    // nil if it is not unpacked yet
 	unpack   func(ctx context.Context) (*os.Root, error) // does so, once

@@ -11,7 +11,7 @@ import (
 )
 
 // Cluster is a part of the input that can be one cluster. A repository may hold several: then some Kustomizations are
-// there more than once, each time another one.
+// there more than once, each time another one. The Renderer makes it; it does not change, and Build may be called from several goroutines.
 type Cluster struct {
 	// Name is the directory of the cluster, empty if the input holds no other.
 	Name string

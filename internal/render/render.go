@@ -59,7 +59,7 @@ type Notice struct {
 }
 
 // Renderer builds the kustomizations of one run. What is found out about the input is found out once: its clusters
-// share it.
+// share it. New makes it of an Input, which does not change meanwhile; it ends with the run.
 type Renderer struct {
 	o       Options
 	ctx     context.Context

@@ -35,7 +35,8 @@ type Observation struct {
 	Message string
 }
 
-// An Outcome is what became of an object in this run. It has either Stored or Failure.
+// An Outcome is what became of an object in this run. It has either Stored or Failure. The reconciliation of the object
+// fills it and folds it into conditions and events; after that nothing refers to it.
 type Outcome struct {
 	Generation int64 // of the object, never 0
 

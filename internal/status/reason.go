@@ -194,7 +194,8 @@ func (r Reason) Stall(err error) error {
 	return wrapped
 }
 
-// A Failure is an error that knows what it does to the conditions.
+// A Failure is an error that knows what it does to the conditions. It is made where the reason is known, and does not
+// change: it may be that of several objects, each of which takes a copy for the message that it shows.
 type Failure struct {
 	Type       string // of the condition that becomes true; SourceVerified becomes false
 	Reason     Reason

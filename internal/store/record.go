@@ -17,7 +17,8 @@ const (
 	maxRecord = 16 << 20
 )
 
-// A Record is what is remembered of an object between runs.
+// A Record is what is remembered of an object between runs. The reconciliation of the object makes it at its end; what
+// Recall returns is a copy of the caller's own. It ends when the object is pruned.
 type Record struct {
 	FormatVersion int             `json:"formatVersion"` // set by Remember
 	Fingerprint   string          `json:"fingerprint,omitempty"`

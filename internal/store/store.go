@@ -55,7 +55,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// A Store is one artifacts directory. It is safe for use by many goroutines.
+// A Store is one artifacts directory. Open makes it, once per run, and Close ends it. It is safe for use by many
+// goroutines; what belongs to one object is changed only by the holder of its Lock.
 type Store struct {
 	dir     string
 	options Options

@@ -35,7 +35,8 @@ const (
 	FormatProvenance = "helm provenance"
 )
 
-// A Signer is who signed, as far as that was verified.
+// A Signer is who signed, as far as that was verified. A verification makes it; it is shared by all objects that asked
+// the same question in a run, and does not change.
 type Signer struct {
 	Format string
 	// Key is the name of the public key that the signature fits, or the fingerprint of a PGP key.
