@@ -310,7 +310,7 @@ func (a *app) resolving() bool {
 
 // listing reports that the run is about what is published.
 func (a *app) listing() bool {
-	return a.command == "outdated" || a.command == "versions" || a.command == "update"
+	return a.command == "outdated" || a.command == "versions" || a.command == "update" || a.command == "why"
 }
 
 // stateOf is what became of an object, in the words of documents, reports and the last line.

@@ -1,0 +1,104 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+func newWhyCommand(a *app) *cobra.Command {
+	o := &passOptions{until: reconcile.Choose, list: true}
+	var format string
+	c := &cobra.Command{
+		Use:     "why -f FILE... [KIND/][NAMESPACE/]NAME",
+		GroupID: groupCharts,
+		Short:   "Explain where an object comes from, and how its version was chosen",
+		Long: `Say of one object: the file and the kustomization that it comes from, fields that
+variables or patches decide; its source; of its chart what the constraint is, how many
+versions are published, which one is chosen, and why those around it are not; which
+login would be used and where it comes from, but never the login itself; what checks
+signatures; and what depends on it.
+
+Nothing is downloaded but the index or the list of tags, and nothing is written.
+
+Exit codes: 0 explained, 1 the object fails, as far as it got is explained, 2 wrong
+usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`,
+		Example: `  helmsrc why -f helmrepository.yaml -f helmchart.yaml HelmChart/podinfo
+  helmsrc why -R -f clusters/ app -o json`,
+	}
+	o.addListing(c)
+	c.Flags().StringVarP(&format, "output", "o", "yaml", "`format` of stdout: yaml, json")
+	choices(c.Flags(), "output", "yaml", "json")
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := oneOf("output", format, "yaml", "json"); err != nil {
+			return exitUsage, err
+		}
+		var in *input
+		var usage error
+		o.images = func(_ context.Context, read *input, _ *reconcile.Reconciler) { in = read }
+		code, err := a.runPass(ctx, o, args, func(results []*reconcile.Result) error {
+			var obj *manifest.Object
+			if obj, usage = onlyAsked(in); usage != nil {
+				return nil
+			}
+			return writeAnswer(a.env.Stdout, a.newAnswer(in, obj, results), format)
+		})
+		if err == nil && usage != nil {
+			return exitUsage, usage
+		}
+		return code, err
+	})
+	return c
+}
+
+// onlyAsked is the one object that the arguments name. The HelmChart that is made of a HelmRelease goes with it.
+func onlyAsked(in *input) (*manifest.Object, error) {
+	var found []*manifest.Object
+	var names []string
+	for _, obj := range in.inventory.Objects() {
+		if in.wanted(obj) && obj.Origin == nil {
+			found, names = append(found, obj), append(names, obj.String())
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	if len(found) == 0 {
+		return nil, usagef("no object is selected")
+	}
+	return nil, &usageError{err: fmt.Errorf("%d objects are selected: %s", len(found), few(names)), hint: "name one of them: helmsrc why -f FILE KIND/NAMESPACE/NAME"}
+}
+
+func writeAnswer(w io.Writer, answer *answer, format string) error {
+	if format == "json" {
+		return encodeJSON(w, answer)
+	}
+	text, err := yaml.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// encodeJSON writes one indented value.
+func encodeJSON(w io.Writer, v any) error {
+	var b strings.Builder
+	if err := encodeRecords(&b, []any{v}, false); err != nil {
+		return err
+	}
+	text := strings.TrimSuffix(strings.TrimPrefix(b.String(), "[\n"), "]\n")
+	for line := range strings.Lines(text) {
+		if _, err := io.WriteString(w, strings.TrimPrefix(line, "  ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

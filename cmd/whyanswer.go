@@ -1,0 +1,281 @@
+package cmd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+)
+
+// answer is what why prints. Its fields are part of the contract.
+type answer struct {
+	Object     string      `json:"object"`
+	File       string      `json:"file"`
+	BuiltBy    string      `json:"builtBy,omitempty"`
+	Decided    []decided   `json:"decided,omitempty"`
+	Sources    []whySource `json:"sources,omitempty"`
+	Version    *whyVersion `json:"version,omitempty"`
+	Problem    string      `json:"problem,omitempty"`
+	Dependents []dependent `json:"dependents,omitempty"`
+}
+
+// decided is a field that is not as it stands in the file.
+type decided struct {
+	Field string `json:"field"`
+	At    string `json:"at"`
+	By    string `json:"by"`
+}
+
+type whySource struct {
+	Object       string `json:"object"`
+	File         string `json:"file"`
+	URL          string `json:"url,omitempty"`
+	Login        string `json:"login,omitempty"`
+	Verification string `json:"verification,omitempty"`
+}
+
+type whyVersion struct {
+	Chart      string         `json:"chart"`
+	Constraint string         `json:"constraint"`
+	Published  int            `json:"published"`
+	Chosen     string         `json:"chosen"`
+	Candidates []whyCandidate `json:"candidates"`
+}
+
+type whyCandidate struct {
+	Version string `json:"version"`
+	Because string `json:"because"`
+}
+
+type dependent struct {
+	Object string `json:"object"`
+	File   string `json:"file"`
+	How    string `json:"how"`
+}
+
+func (a *app) newAnswer(in *input, obj *manifest.Object, results []*reconcile.Result) *answer {
+	hide := obj.ConcealText
+	w := &answer{Object: a.called(obj), File: placeOf(obj), BuiltBy: hide(obj.Built), Decided: decidedFields(obj)}
+	adm, err := in.inventory.Admit(obj)
+	if err != nil {
+		w.Problem = hide(err.Error())
+		return w
+	}
+	chain := in.sourcesOf(adm, func(*inventory.RejectedError) {})
+	slices.Reverse(chain)
+	chain = append([]*admission.Admitted{adm}, chain...)
+	for _, part := range chain {
+		w.Sources = append(w.Sources, a.newSource(part))
+		for _, r := range results {
+			if r.Object.Object != part.Object {
+				continue
+			}
+			if r.Published != nil && w.Version == nil {
+				w.Version = newWhyVersion(r)
+			}
+			if r.Failure != nil && w.Problem == "" {
+				w.Problem = r.Object.Object.ConcealText(reconcile.RedactText(r.Failure.Message))
+			}
+		}
+	}
+	w.Dependents = a.dependentsOf(in, obj)
+	return w
+}
+
+func (a *app) called(obj *manifest.Object) string { return a.console.called(subjectOf(obj)).String() }
+
+// placeOf is the file and line of an object, or of what it was made of.
+func placeOf(obj *manifest.Object) string {
+	if obj.Origin != nil {
+		return obj.Position().String() + " (made of " + obj.Origin.String() + ")"
+	}
+	return obj.Pos.String()
+}
+
+// fieldsThatDecide are those that say what is fetched.
+func fieldsThatDecide() [][]any {
+	return [][]any{
+		{"metadata", "name"}, {"metadata", "namespace"}, {"spec", "url"}, {"spec", "type"}, {"spec", "chart"}, {"spec", "version"},
+		{"spec", "chart", "spec", "chart"}, {"spec", "chart", "spec", "version"}, {"spec", "chart", "spec", "sourceRef", "name"},
+		{"spec", "sourceRef", "name"}, {"spec", "chartRef", "name"}, {"spec", "ref", "tag"}, {"spec", "ref", "semver"}, {"spec", "ref", "digest"},
+		{"spec", "secretRef", "name"}, {"spec", "suspend"},
+	}
+}
+
+// decidedFields are the fields that a variable or a kustomization gave another value than the one in the file.
+func decidedFields(obj *manifest.Object) []decided {
+	var list []decided
+	for _, path := range fieldsThatDecide() {
+		value, ok := at(obj.Content, path).(string)
+		if !ok {
+			continue
+		}
+		e := obj.Excerpt(path...)
+		key := fmt.Sprint(path[len(path)-1])
+		d := decided{Field: fieldName(path), At: e.Pos.String()}
+		switch names := manifest.Variables(e.Marked); {
+		case len(names) > 0:
+			d.By = "the variable " + strings.Join(names, ", ")
+		case obj.Built != "" && e.Marked != "" && strings.Contains(e.Marked, key) && !strings.Contains(e.Marked, value):
+			d.By = "a kustomization, which puts another value in"
+		default:
+			continue
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func fieldName(path []any) string {
+	var parts []string
+	for _, p := range path {
+		parts = append(parts, fmt.Sprint(p))
+	}
+	return strings.Join(parts, ".")
+}
+
+func at(content map[string]any, path []any) any {
+	var v any = content
+	for _, step := range path {
+		fields, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = fields[step.(string)]
+	}
+	return v
+}
+
+func (a *app) newSource(adm *admission.Admitted) whySource {
+	obj := adm.Object
+	s := whySource{Object: a.called(obj), File: placeOf(obj)}
+	if url, ok := at(adm.Content, []any{"spec", "url"}).(string); ok {
+		s.URL = obj.ConcealText(reconcile.RedactText(url))
+	}
+	s.Login, s.Verification = loginOf(adm), verificationOf(adm)
+	return s
+}
+
+// loginOf says where the login to a source comes from.
+func loginOf(adm *admission.Admitted) string {
+	text := func(path ...any) string {
+		s, _ := at(adm.Content, append([]any{"spec"}, path...)).(string)
+		return adm.Object.ConcealText(s)
+	}
+	if !reconcile.Kinds().IsSource(adm.Object.Kind) {
+		return ""
+	}
+	provider, namespace := text("provider"), adm.Object.Namespace
+	switch {
+	case text("secretRef", "name") != "":
+		return fmt.Sprintf("the Secret %s/%s, which spec.secretRef names", namespace, text("secretRef", "name"))
+	case text("serviceAccountName") != "":
+		return fmt.Sprintf("the image pull secrets of ServiceAccount %s/%s", namespace, text("serviceAccountName"))
+	case provider != "" && provider != "generic":
+		return "the identity of this machine at " + provider
+	case adm.Object.Kind == sourcev1.OCIRepositoryKind || text("type") == sourcev1.HelmRepositoryTypeOCI:
+		return "none is named: a login of docker or helm on this machine if there is one for the registry, else none"
+	}
+	return "none is named"
+}
+
+// verificationOf says what checks signatures.
+func verificationOf(adm *admission.Admitted) string {
+	spec, _ := at(adm.Content, []any{"spec", "verify"}).(map[string]any)
+	if spec == nil {
+		if adm.Object.Kind == sourcev1.HelmChartKind || adm.Object.Kind == sourcev1.OCIRepositoryKind {
+			return "nothing: it has no spec.verify"
+		}
+		return ""
+	}
+	by, _ := spec["provider"].(string)
+	text := cmp.Or(by, "PGP keys")
+	if ref, ok := spec["secretRef"].(map[string]any); ok {
+		text += fmt.Sprintf(" with the keys in Secret %s/%v", adm.Object.Namespace, ref["name"])
+	} else {
+		text += ", keyless"
+	}
+	return adm.Object.ConcealText(text)
+}
+
+// Around the chosen version so many newer and older ones are listed.
+const (
+	whyNewer = 5
+	whyOlder = 3
+)
+
+func newWhyVersion(r *reconcile.Result) *whyVersion {
+	hide, p := r.Object.Object.ConcealText, r.Published
+	v := &whyVersion{Chart: hide(p.Chart), Constraint: hide(p.Constraint), Published: len(p.Versions), Chosen: hide(p.Wanted), Candidates: []whyCandidate{}}
+	chosen := slices.IndexFunc(p.Versions, func(c resolve.Candidate) bool { return c.Version == p.Wanted })
+	from, to := max(chosen-whyNewer, 0), min(max(chosen, 0)+whyOlder+1, len(p.Versions))
+	for i, c := range p.Versions[from:to] {
+		v.Candidates = append(v.Candidates, whyCandidate{hide(c.Version), because(p, c, from+i, chosen)})
+	}
+	return v
+}
+
+// because says why a version is chosen or is not.
+func because(p *reconcile.Published, c resolve.Candidate, i, chosen int) string {
+	text := "the constraint does not take it"
+	switch {
+	case i == chosen:
+		text = "chosen: the newest that the constraint takes"
+		if p.Exact {
+			text = "chosen: it is asked for"
+		}
+	case p.Exact:
+		text = "another version is asked for"
+	case c.Removed:
+		text = "its publisher removed it"
+	case p.Takes(c):
+		text = "older than the chosen one"
+	case resolve.IsPrerelease(c.Version):
+		text = "a pre-release, which the constraint does not take"
+	}
+	if c.Deprecated {
+		text += "; deprecated"
+	}
+	return text
+}
+
+// dependentsOf are the objects that refer to one, or wait for it.
+func (a *app) dependentsOf(in *input, obj *manifest.Object) []dependent {
+	var list []dependent
+	for _, other := range in.inventory.Objects() {
+		adm, err := in.inventory.Admit(other)
+		if err != nil || other == obj {
+			continue
+		}
+		holder := other
+		if other.Origin != nil {
+			holder = other.Origin
+		}
+		if holder == obj {
+			continue
+		}
+		kind, namespace, name, ok := reconcile.Kinds().SourceRef(adm)
+		if ok && kind == obj.Kind && name == obj.Name && cmp.Or(namespace, other.Namespace) == obj.Namespace {
+			list = append(list, dependent{a.called(holder), holder.Pos.String(), "takes its chart from it"})
+		}
+		release, ok := adm.Typed.(*helmv2.HelmRelease)
+		if !ok || obj.Kind != helmv2.HelmReleaseKind {
+			continue
+		}
+		for _, d := range release.Spec.DependsOn {
+			if d.Name == obj.Name && cmp.Or(d.Namespace, other.Namespace) == obj.Namespace {
+				list = append(list, dependent{a.called(other), other.Pos.String(), "depends on it"})
+			}
+		}
+	}
+	return list
+}
