@@ -56,19 +56,30 @@ var imports = map[string][]string{
 	},
 	"internal/fetch/oci": {"internal/auth", "internal/digest", "internal/fetch", "internal/finding", "internal/resolve"},
 
-	"internal/inventory": {"internal/admission", "internal/fetch", "internal/finding", "internal/generate", "internal/manifest", "internal/store", "internal/work"},
+	"internal/inventory": {
+		"internal/admission", "internal/fetch", "internal/finding", "internal/generate", "internal/manifest", "internal/store",
+		"internal/values", "internal/work",
+	},
 	"internal/credential": {
 		"internal/auth", "internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/finding", "internal/manifest",
 	},
+	"internal/validate": {
+		"internal/admission", "internal/auth", "internal/chart", "internal/credential", "internal/fetch", "internal/fetch/bucket",
+		"internal/fetch/helmrepo", "internal/fetch/oci", "internal/finding", "internal/generate", "internal/inventory",
+		"internal/manifest", "internal/resolve", "internal/values", "internal/verify",
+	},
 	"internal/reconcile": {
-		"internal/credential", "internal/inventory", "internal/work",
-		"internal/admission", "internal/auth", "internal/blob", "internal/chart", "internal/digest", "internal/fetch", "internal/fetch/bucket",
-		"internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci", "internal/file", "internal/finding", "internal/generate", "internal/index", "internal/manifest", "internal/policy", "internal/resolve", "internal/status", "internal/store", "internal/tree",
-		"internal/values", "internal/verify",
+		"internal/admission", "internal/auth", "internal/blob", "internal/chart", "internal/credential", "internal/digest",
+		"internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci",
+		"internal/file", "internal/finding", "internal/generate", "internal/index", "internal/inventory", "internal/manifest",
+		"internal/policy", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/validate",
+		"internal/values", "internal/verify", "internal/work",
 	},
 	"cmd": {
-		"internal/admission", "internal/conceal", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding", "internal/heap", "internal/inventory", "internal/manifest", "internal/marked", "internal/plan", "internal/policy", "internal/reconcile",
-		"internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/status", "internal/store", "internal/values",
+		"internal/admission", "internal/conceal", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
+		"internal/heap", "internal/inventory", "internal/manifest", "internal/marked", "internal/plan", "internal/policy",
+		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/status",
+		"internal/store", "internal/validate", "internal/values",
 	},
 	"": {"cmd"},
 }

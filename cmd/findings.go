@@ -8,6 +8,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // presentation says how a finding is printed.
@@ -155,7 +156,7 @@ func (c *console) keep(f finding.Finding) {
 
 // reportUnreadable prints a file, or an object in it, that cannot be used.
 func (c *console) reportUnreadable(err error) {
-	f := reconcile.Unreadable(err)
+	f := validate.Unreadable(err)
 	text, placed := strings.CutPrefix(err.Error(), f.Pos.String()+": ")
 	c.reportAs(f, presentation{text: text, placed: placed})
 }
@@ -163,7 +164,7 @@ func (c *console) reportUnreadable(err error) {
 // reportRejection prints what the API server would have said: all causes in one line,
 // shown at the first of them.
 func (c *console) reportRejection(obj *manifest.Object, err error) {
-	all := reconcile.Rejected(obj, err)
+	all := validate.Rejected(obj, err)
 	if len(all) == 0 {
 		c.failObject(subjectOf(obj), err)
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // distribution is the Flux that the objects are for.
@@ -68,9 +68,9 @@ func (d *distribution) judge(o *manifest.Object) (finding.Finding, bool) {
 	case !s.Known:
 		return finding.Finding{}, false
 	case !s.Served:
-		return reconcile.NewFinding(o, finding.RemovedVersion, d.refusal(o, v, s), d.hint(v, s), at), true
+		return validate.New(o, finding.RemovedVersion, d.refusal(o, v, s), d.hint(v, s), at), true
 	case s.Deprecated:
-		return reconcile.NewFinding(o, finding.DeprecatedVersion, fmt.Sprintf("%s %s is deprecated, upgrade to %s", versionOf(o.APIVersion), o.Kind, versionOf(s.Upgrade)), "", at), true
+		return validate.New(o, finding.DeprecatedVersion, fmt.Sprintf("%s %s is deprecated, upgrade to %s", versionOf(o.APIVersion), o.Kind, versionOf(s.Upgrade)), "", at), true
 	}
 	return finding.Finding{}, false
 }

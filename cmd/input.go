@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // input is what a command works on: the manifests, and those of their objects
@@ -64,7 +65,7 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 	}
 	if len(r.clusters) > 1 {
 		text := fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", few(r.names()), in.cluster)
-		a.console.reportAs(reconcile.NewFinding(nil, finding.SeveralClusters, text, "", manifest.Excerpt{}), presentation{brief: true})
+		a.console.reportAs(validate.New(nil, finding.SeveralClusters, text, "", manifest.Excerpt{}), presentation{brief: true})
 	}
 	return in, nil
 }
@@ -213,7 +214,7 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 		if code == exitFailed {
 			a.unusable++
 		}
-		if c := reconcile.Unreadable(err).Code; c == finding.Unreadable || c == finding.Syntax {
+		if c := validate.Unreadable(err).Code; c == finding.Unreadable || c == finding.Syntax {
 			a.unreadable++
 		}
 		in.code = worst(in.code, code)
@@ -349,7 +350,7 @@ func (a *app) reportLinks(in *input, links []manifest.Link) {
 		if !in.once("link " + link.Name) {
 			continue
 		}
-		f := reconcile.NewFinding(nil, finding.OutsideLink, link.Text(), "", manifest.Excerpt{Pos: manifest.Pos{File: link.Name}})
+		f := validate.New(nil, finding.OutsideLink, link.Text(), "", manifest.Excerpt{Pos: manifest.Pos{File: link.Name}})
 		if in.validating {
 			in.found = append(in.found, f)
 			continue
@@ -380,7 +381,7 @@ func (a *app) reportSkipped(in *input) {
 // reportLeftOut is a warning to people, who should know, and a note to a reader who judges the
 // input: nothing is wrong with it.
 func (a *app) reportLeftOut(text string) {
-	f := reconcile.NewFinding(nil, finding.LeftOut, text, "", manifest.Excerpt{})
+	f := validate.New(nil, finding.LeftOut, text, "", manifest.Excerpt{})
 	a.console.keep(f)
 	a.console.about(levelWarn, subject{}, text, f)
 }
@@ -495,7 +496,7 @@ func (a *app) reject(in *input, obj *manifest.Object, err error) {
 	}
 	in.reported[obj] = true
 	if in.validating {
-		in.found = append(in.found, in.replace(obj, reconcile.Rejected(obj, err))...)
+		in.found = append(in.found, in.replace(obj, validate.Rejected(obj, err))...)
 		in.ignores.Add(obj.Kind, obj.Namespace, obj.Name, obj.Ignores())
 		return
 	}
@@ -505,7 +506,7 @@ func (a *app) reject(in *input, obj *manifest.Object, err error) {
 
 func (a *app) reportWarnings(in *input, adm *admission.Admitted) {
 	in.ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
-	for _, f := range reconcile.Warned(adm) {
+	for _, f := range validate.Warned(adm) {
 		if !a.console.silenced(&in.ignores, f) {
 			a.console.reportAs(f, presentation{at: subjectOf(adm.Object), placed: true, brief: true})
 		}

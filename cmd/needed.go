@@ -5,8 +5,8 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // build builds all clusters.
@@ -49,9 +49,9 @@ func (r *reading) wants(o *inputOptions, rendered *render.Result) []manifest.Wan
 		if err != nil {
 			continue // reported later
 		}
-		reconcile.Validate(in.inventory, adm)
+		validate.Object(in.inventory, adm)
 		for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
-			reconcile.Validate(in.inventory, source)
+			validate.Object(in.inventory, source)
 		}
 	}
 	return set.Wants()

@@ -21,6 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
@@ -287,7 +288,7 @@ func (s *planSide) chartOf(r *foreseen, adm *admission.Admitted) {
 
 // valuesOf composes the values.
 func (s *planSide) valuesOf(r *foreseen, adm *admission.Admitted) {
-	composed, origins, found := reconcile.Values(r.in.inventory, adm)
+	composed, origins, found := validate.Values(r.in.inventory, adm)
 	var absent []string
 	for _, f := range found {
 		if f.Severity == finding.Error {

@@ -9,8 +9,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // renderOptions say what kustomizations and variables become.
@@ -77,7 +77,7 @@ func (a *app) reportRendered(in *input) {
 	}
 	var reported []finding.Finding
 	for _, n := range in.rendered.Notices {
-		f := reconcile.NewFinding(n.Object, n.Code, n.Text, n.Hint, n.Place)
+		f := validate.New(n.Object, n.Code, n.Text, n.Hint, n.Place)
 		if n.Code == finding.OutsideLink && !in.once("link "+n.Place.Pos.File) {
 			continue
 		}

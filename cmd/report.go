@@ -21,6 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // reportOptions say where else goes what was found.
@@ -106,7 +107,7 @@ func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 		o.targets = nil // that is what the error is about, or would be the next one
 	}
 	a.command = c.Name()
-	f := reconcile.NewFinding(nil, finding.NoRun, err.Error(), "", manifest.Excerpt{})
+	f := validate.New(nil, finding.NoRun, err.Error(), "", manifest.Excerpt{})
 	f.Fix = reconcile.RedactText(strings.Join(finding.Hints(err), "; "))
 	a.console.keep(f)
 	run := a.newReport(nil)

@@ -20,6 +20,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // passOptions are the flags of the commands that reconcile: fetch and resolve.
@@ -124,7 +125,7 @@ func (o *passOptions) checkSelection(ctx context.Context, in *input) error {
 
 // reportStorage reports what is wrong with the artifacts directory as a whole.
 func (a *app) reportStorage(code finding.Code, err error) {
-	a.console.report(reconcile.NewFinding(nil, code, err.Error(), "", manifest.Excerpt{}))
+	a.console.report(validate.New(nil, code, err.Error(), "", manifest.Excerpt{}))
 }
 
 // writable refuses an artifacts directory that nothing can be written to, once for all objects.

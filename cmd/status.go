@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 func newStatusCommand(a *app) *cobra.Command {
@@ -154,7 +155,7 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string
 		case !reconcile.HasNoStatus(obj):
 			found.missing = append(found.missing, obj)
 			found.code = worst(found.code, exitFailed)
-			f := reconcile.NewFinding(obj, finding.NeverFetched, "nothing is recorded of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
+			f := validate.New(obj, finding.NeverFetched, "nothing is recorded of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
 			a.console.reportAs(f, presentation{at: subjectOf(obj), brief: true})
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/policy"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // updateRun is one run of update.
@@ -65,7 +66,7 @@ type change struct {
 
 // report prints a finding about a place in a file.
 func (u *updateRun) report(code finding.Code, kind string, namespace, name, file string, line int, message string, hints ...string) {
-	f := reconcile.NewFinding(nil, code, message, strings.Join(hints, "\n"), manifest.Excerpt{Pos: manifest.Pos{File: file, Line: line, Column: 1}})
+	f := validate.New(nil, code, message, strings.Join(hints, "\n"), manifest.Excerpt{Pos: manifest.Pos{File: file, Line: line, Column: 1}})
 	f.Kind, f.Namespace, f.Name = kind, namespace, name
 	u.a.console.reportAs(f, presentation{at: subject{kind, namespace, name}, placed: true, brief: true})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 func newValidateCommand(a *app) *cobra.Command {
@@ -119,7 +119,7 @@ func (a *app) judge(j *judged) {
 	j.targets = a.targets(j.in)
 	for _, adm := range j.targets {
 		j.in.ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
-		found := j.in.replace(adm.Object, reconcile.Validate(j.in.inventory, adm))
+		found := j.in.replace(adm.Object, validate.Object(j.in.inventory, adm))
 		if adm.Object.Built == "" {
 			j.plain = append(j.plain, found...)
 		} else {

@@ -10,7 +10,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/validate"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
@@ -54,7 +54,7 @@ func (a *app) values(ctx context.Context, o *inputOptions, w values.WriteOptions
 	if release == nil || err != nil {
 		return worst(in.code, codeOfFailure(err)), err
 	}
-	composed, origins, found := reconcile.Values(in.inventory, release)
+	composed, origins, found := validate.Values(in.inventory, release)
 	code := in.code
 	for _, f := range found {
 		a.console.report(f)

@@ -162,5 +162,5 @@ func (e *absentError) Unwrap() error { return e.err }
 // Hint says where else something like it was seen.
 func (e *absentError) Hint() string { return e.err.Hint() }
 
-// nameOf is how messages call a Secret.
-func nameOf(s *manifest.Secret) string { return s.Namespace + "/" + s.Name }
+// NameOf is how messages call a Secret.
+func NameOf(s *manifest.Secret) string { return s.Namespace + "/" + s.Name }

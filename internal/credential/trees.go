@@ -32,7 +32,7 @@ func (r *Reader) Git(obj *sourcev1.GitRepository) (*git.Login, error) {
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	name, read := nameOf(secret), git.NewLogin
+	name, read := NameOf(secret), git.NewLogin
 	switch {
 	case app && !git.HasGitHubApp(secret.Data):
 		return nil, &ProviderError{text: noAppData, hint: makeAppData}
@@ -132,7 +132,7 @@ func (r *Reader) Proxy(namespace string, ref *meta.LocalObjectReference) (*auth.
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	proxy, err := auth.NewProxy(nameOf(secret), secret.Data)
+	proxy, err := auth.NewProxy(NameOf(secret), secret.Data)
 	if err != nil {
 		return nil, finding.WithCode(finding.ProxySecret, fmt.Errorf("failed to configure proxy options: %w", err))
 	}
@@ -145,7 +145,7 @@ func (r *Reader) ArtifactProxy(obj *sourcev1.OCIRepository) (*auth.Proxy, error)
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	proxy, err := auth.NewProxy(nameOf(secret), secret.Data)
+	proxy, err := auth.NewProxy(NameOf(secret), secret.Data)
 	return proxy, finding.WithCode(finding.ProxySecret, err)
 }
 

@@ -16,7 +16,7 @@ func (r *Result) BlockedBy() (kind, namespace, name string, ok bool) {
 		return "", "", "", false
 	}
 	var include *noArtifactError
-	var cycle *includeCycleError
+	var cycle *inventory.IncludeCycleError
 	var rejected *inventory.RejectedError
 	switch {
 	case errors.As(r.Failure, &cycle):

@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // flatMode is that of plain files, before the umask.
@@ -69,7 +70,7 @@ type flattening struct {
 }
 
 func (f *flattening) fail(obj *manifest.Object, err error) {
-	f.failures = append(f.failures, NewFinding(obj, finding.Storage, fmt.Sprintf("--flat: %v", err), "", manifest.Excerpt{}))
+	f.failures = append(f.failures, validate.New(obj, finding.Storage, fmt.Sprintf("--flat: %v", err), "", manifest.Excerpt{}))
 }
 
 // plan says which files there will be, each once, in the order of the results.
@@ -133,7 +134,7 @@ func (f *flattening) conflict(files []flatFile) bool {
 		case err != nil:
 			f.fail(other.result.Object.Object, err)
 		case !same:
-			f.failures = append(f.failures, NewFinding(other.result.Object.Object, finding.Storage,
+			f.failures = append(f.failures, validate.New(other.result.Object.Object, finding.Storage,
 				fmt.Sprintf("--flat: %s would be this chart and that of %s, and their bytes differ", first.name, first.result.Object.Object),
 				"fetch the two with two runs, each with a directory of its own", manifest.Excerpt{}))
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -407,7 +407,7 @@ func (p *chartReconciliation) chartSource(ctx context.Context, obj *sourcev1.Hel
 	}
 	adm, err := p.r.inventory.FindFor(p.adm.Object, ref.Kind, obj.Namespace, ref.Name)
 	if err != nil {
-		return nil, status.SourceUnavailable.Wrap(&unavailableError{ref.Kind, ref.Name, err})
+		return nil, status.SourceUnavailable.Wrap(&inventory.UnavailableError{Kind: ref.Kind, Name: ref.Name, Err: err})
 	}
 	result := p.r.result(ctx, adm)
 	if result.State == Interrupted {
@@ -426,26 +426,4 @@ func unsupportedSource(kind string) error {
 // is one of HelmReleases.
 func chartSources() []string {
 	return []string{sourcev1.HelmRepositoryKind, sourcev1.GitRepositoryKind, sourcev1.BucketKind}
-}
-
-// unavailableError is a source that cannot be used, in the words of an API
-// server: to a controller, a rejected object does not exist either.
-type unavailableError struct {
-	kind, name string
-	err        error
-}
-
-func (e *unavailableError) Error() string {
-	return (&manifest.NotFoundError{Group: sourcev1.GroupVersion.Group, Kind: e.kind, Name: e.name}).Error()
-}
-
-func (e *unavailableError) Unwrap() error { return e.err }
-
-// Hint says why an object that is in the input does not count.
-func (e *unavailableError) Hint() string {
-	var duplicate *manifest.DuplicateError
-	if errors.As(e.err, &duplicate) {
-		return duplicate.Error() + ": none of them is used"
-	}
-	return ""
 }

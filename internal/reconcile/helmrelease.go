@@ -2,12 +2,10 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -17,7 +15,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
@@ -58,7 +55,7 @@ func (helmReleaseKind) save(typed any, c commonStatus) {
 func (helmReleaseKind) suspended(typed any) bool { return typed.(*helmv2.HelmRelease).Spec.Suspend }
 
 func (helmReleaseKind) sourceRef(typed any) (kind, namespace, name string) {
-	return releaseSource(typed)
+	return inventory.ReleaseReference(typed.(*helmv2.HelmRelease))
 }
 
 func (helmReleaseKind) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
@@ -87,22 +84,6 @@ type releaseReconciliation struct {
 	*reconciliation
 	hr *helmv2.HelmRelease
 }
-
-// releaseSource is what a release takes its chart from: the HelmChart that is made
-// for it, or what it names itself.
-func releaseSource(typed any) (kind, namespace, name string) {
-	hr := typed.(*helmv2.HelmRelease)
-	switch ref := hr.Spec.ChartRef; {
-	case ref != nil:
-		return ref.Kind, ref.Namespace, ref.Name
-	case hr.Spec.Chart != nil:
-		return sourcev1.HelmChartKind, hr.Spec.Chart.GetNamespace(hr.Namespace), hr.GetHelmChartName()
-	}
-	return "", "", ""
-}
-
-// externalArtifact is the kind that only other controllers can fill.
-const externalArtifact = sourcev1.ExternalArtifactKind
 
 // choose goes as far as helm-controller does before it needs a
 // cluster: to a chart and its values.
@@ -176,9 +157,12 @@ func (r *Result) loadable() bool {
 // releaseSource reconciles what the release takes its chart from, and refuses one
 // that is not ready.
 func (p *releaseReconciliation) releaseSource(ctx context.Context, hr *helmv2.HelmRelease) (*Result, error) {
-	adm, err := findSource(p.r.inventory, p.adm.Object, hr)
-	if err != nil {
-		return nil, err
+	adm, err := p.r.inventory.ReleaseSource(p.adm.Object, hr)
+	switch {
+	case is[*inventory.AccessError](err), is[*inventory.GateError](err):
+		return nil, status.AccessDenied.Stall(err)
+	case err != nil:
+		return nil, requeued(status.ArtifactFailed.Wrap(err))
 	}
 	if hr.Spec.Chart != nil {
 		hr.Status.HelmChart = adm.Object.Namespace + "/" + adm.Object.Name
@@ -193,69 +177,6 @@ func (p *releaseReconciliation) releaseSource(ctx context.Context, hr *helmv2.He
 		return nil, sourceNotReady(result, why)
 	}
 	return result, nil
-}
-
-// findSource finds the object that the release takes its chart from.
-func findSource(inv *inventory.Inventory, obj *manifest.Object, hr *helmv2.HelmRelease) (*admission.Admitted, error) {
-	if hr.Spec.Chart != nil {
-		return madeChart(inv, obj)
-	}
-	kind, namespace, name := releaseSource(hr)
-	if namespace == "" {
-		namespace = hr.Namespace
-	}
-	if kind == "" { // admission lets an object without a spec pass
-		return nil, requeued(status.ArtifactFailed.Wrap(finding.WithCode(finding.BrokenRule, errors.New("invalid Chart reference: either chart or chartRef must be set"))))
-	}
-	if err := inv.Access(hr.Namespace, kind, namespace, name); err != nil {
-		return nil, status.AccessDenied.Stall(err)
-	}
-	adm, err := inv.FindFor(obj, kind, namespace, name)
-	if kind == externalArtifact && (err != nil || adm.Object.Origin == nil) {
-		if clash := inv.Clash(namespace, name); clash != nil {
-			return nil, requeued(status.ArtifactFailed.Wrap(finding.WithCode(finding.ArtifactClash, clash)))
-		}
-		return nil, status.AccessDenied.Stall(&gateError{namespace, name})
-	}
-	if err != nil {
-		return nil, noSourceObject(kind, name, err)
-	}
-	return adm, nil
-}
-
-// madeChart is the HelmChart of a release with a template.
-func madeChart(inv *inventory.Inventory, obj *manifest.Object) (*admission.Admitted, error) {
-	d := inv.Derivations().Of[obj]
-	if d == nil { // Of an object that is not in the input
-		return nil, status.ArtifactFailed.Wrap(errors.New("only a HelmRelease of the input has a HelmChart"))
-	}
-	var denied *inventory.AccessError
-	switch {
-	case errors.As(d.Err, &denied):
-		return nil, status.AccessDenied.Stall(d.Err)
-	case d.Err != nil:
-		return nil, requeued(status.ArtifactFailed.Wrap(d.Err))
-	}
-	return inv.Admit(d.Chart)
-}
-
-// gateError is a chart of a kind that helm-controller does not read by default.
-type gateError struct{ namespace, name string }
-
-func (e *gateError) Error() string {
-	return fmt.Sprintf("can't access '%s/%s/%s', %[1]s feature gate is disabled", externalArtifact, e.namespace, e.name)
-}
-
-// Finding is what is wrong.
-func (*gateError) Finding() finding.Code { return finding.ForbiddenReference }
-
-// Hint says why no flag opens that gate here.
-func (e *gateError) Hint() string {
-	return fmt.Sprintf("no ArtifactGenerator of the input makes it: add the file that holds one with -f, or name a directory in its place with --source %s/%s/%s=PATH", externalArtifact, e.namespace, e.name)
-}
-
-func noSourceObject(kind, name string, err error) error {
-	return requeued(status.ArtifactFailed.Wrap(fmt.Errorf("could not get Source object: %w", &unavailableError{kind, name, err})))
 }
 
 // requeued is a failure that helm-controller waits out in silence.
@@ -289,7 +210,7 @@ func (p *releaseReconciliation) notReady(source *Result) string {
 	if source.State == Resolved {
 		return ""
 	}
-	if source.Object.Object.Kind == externalArtifact { // only its artifact counts
+	if source.Object.Object.Kind == sourcev1.ExternalArtifactKind { // only its artifact counts
 		if source.artifact() == nil && (p.r.o.Until == Fetch || source.Failure != nil) {
 			return "does not have an artifact"
 		}
@@ -324,19 +245,19 @@ func askedFor(hr *helmv2.HelmRelease) *Resolution {
 // composeValues merges the values of the release and returns their digest. They go
 // nowhere: who renders the chart needs a cluster.
 func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, error) {
-	inline, err := inlineValues(hr)
+	inline, err := inventory.InlineValues(hr)
 	if err != nil {
 		return "", status.ValuesError.Wrap(err)
 	}
 	forgiven := func(err error) { p.debugf("%v", err) }
 	refs, whole := hr.Spec.ValuesFrom, true
 	if p.r.secrets.Forgiving() {
-		refs = valuesAtHand(p.r.inventory, hr, func(i int, err error) {
+		refs = p.r.inventory.AvailableValues(hr, func(i int, err error) {
 			whole = false
 			p.warnAt(finding.MissingSecret, err.Error(), "spec", "valuesFrom", i, "name")
 		})
 	}
-	composed, err := values.Compose(hr.Namespace, refs, inline, valuesOf(p.r.inventory, hr.Namespace), forgiven)
+	composed, err := values.Compose(hr.Namespace, refs, inline, p.r.inventory.Values(hr.Namespace), forgiven)
 	switch {
 	case err != nil:
 		return "", status.ValuesError.Wrap(err)
@@ -348,111 +269,6 @@ func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, e
 		return "", status.ValuesError.Wrap(err)
 	}
 	return digest.String(), nil
-}
-
-// valuesAtHand are the references to values, those to Secrets that are not in the input marked as optional, so that the
-// others can be composed without them.
-func valuesAtHand(inv *inventory.Inventory, hr *helmv2.HelmRelease, absent func(i int, err error)) []meta.ValuesReference {
-	refs := slices.Clone(hr.Spec.ValuesFrom)
-	for i, ref := range refs {
-		if ref.Kind != "Secret" || ref.Optional {
-			continue
-		}
-		if _, err := inv.Set().Secret(hr.Namespace, ref.Name); is[*manifest.NotFoundError](err) {
-			absent(i, fmt.Errorf("could not resolve %s: %w", values.Reference{Namespace: hr.Namespace, ValuesReference: ref}, err))
-			refs[i].Optional = true
-		}
-	}
-	return refs
-}
-
-// inlineValues refuses what helm-controller would take for no values at all. It reads
-// them as YAML; they are the JSON that admission wrote, which reads faster and, nearly
-// always, the same.
-func inlineValues(hr *helmv2.HelmRelease) (map[string]any, error) {
-	if hr.Spec.Values == nil || len(hr.Spec.Values.Raw) == 0 {
-		return nil, nil
-	}
-	var inline map[string]any
-	err := json.Unmarshal(hr.Spec.Values.Raw, &inline)
-	if err == nil && inline != nil && !readsAsYAML(hr.Spec.Values.Raw) {
-		if inline = hr.GetValues(); inline == nil {
-			return nil, &valuesTypeError{}
-		}
-	}
-	if err != nil {
-		return nil, &valuesTypeError{}
-	}
-	return inline, nil
-}
-
-// maxYAMLKey is a little less than the 1024 characters that YAML allows a key.
-const maxYAMLKey = 1000
-
-// readsAsYAML is true of JSON that means the same in YAML. That forbids control characters
-// that JSON does not, and some others next to them; it folds lines at one more, and wants
-// short keys.
-func readsAsYAML(text []byte) bool {
-	length := 0
-	for _, c := range text {
-		switch c {
-		case '"':
-			length = 0
-		case 0x7f, 0xc2, 0xef: // what UTF-8 has of U+0080 to U+009F, U+FFFE and U+FFFF begins like this
-			return false
-		}
-		if length++; length > maxYAMLKey {
-			return false
-		}
-	}
-	return true
-}
-
-// valuesTypeError is a scalar or a list where values belong.
-type valuesTypeError struct{}
-
-func (*valuesTypeError) Error() string {
-	return "spec.values is not a map: helm-controller would ignore it without a word"
-}
-
-// Finding is what is wrong.
-func (*valuesTypeError) Finding() finding.Code { return finding.InvalidValues }
-
-// valuesOf looks up what values come from, in one namespace.
-func valuesOf(inv *inventory.Inventory, namespace string) values.Lookup {
-	return func(kind, name string) (map[string][]byte, error) {
-		if kind == "Secret" {
-			secret, err := inv.Set().Secret(namespace, name)
-			if err != nil {
-				return nil, missing(err)
-			}
-			return secret.Data, nil
-		}
-		config, err := inv.Set().ConfigMap(namespace, name)
-		if err != nil {
-			return nil, missing(err)
-		}
-		data := make(map[string][]byte, len(config.Data))
-		for k, v := range config.Data {
-			data[k] = []byte(v)
-		}
-		return data, nil
-	}
-}
-
-// missingError is an object that an optional reference need not have.
-type missingError struct{ error }
-
-func (e *missingError) Unwrap() error { return e.error }
-
-func (e *missingError) Is(target error) bool { return target == fs.ErrNotExist }
-
-func missing(err error) error {
-	var notFound *manifest.NotFoundError
-	if errors.As(err, &notFound) {
-		return &missingError{err}
-	}
-	return err
 }
 
 // loadedChart reads which chart an artifact holds. What a HelmChart has in storage

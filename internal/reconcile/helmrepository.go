@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -14,10 +13,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // helmRepositoryKind has the HelmRepository objects.
@@ -80,7 +79,7 @@ func (p *repositoryReconciliation) source() Source {
 // choose opens the repository: of an index there is nothing to choose.
 func (p *repositoryReconciliation) choose(ctx context.Context) (*remainder, error) {
 	if p.kind.static(p.obj) {
-		return nil, checkRegistryURL(p.obj)
+		return nil, status.Failed.Stall(validate.RegistryURL(p.obj))
 	}
 	repo, err := p.r.open(ctx, p.adm)
 	if repo != nil {
@@ -110,29 +109,6 @@ func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *reposito
 	}
 	p.fingerprint, p.tag = repo.fingerprint(), file.tag
 	return p.storedIndex(p.obj, file)
-}
-
-// checkRegistryURL is all that can be said about an OCI HelmRepository without a
-// chart.
-func checkRegistryURL(obj *sourcev1.HelmRepository) error {
-	if strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://") {
-		return nil
-	}
-	return status.Failed.Stall(&registryURLError{auth.RedactURL(obj.Spec.URL)})
-}
-
-// registryURLError is an OCI HelmRepository with the URL of something else.
-type registryURLError struct{ url string }
-
-func (e *registryURLError) Error() string {
-	return "failed to construct Helm client: invalid OCI registry URL: " + e.url
-}
-
-// Finding is what is wrong.
-func (*registryURLError) Finding() finding.Code { return finding.TypeWithoutOCI }
-
-func (e *registryURLError) Hint() string {
-	return "a HelmRepository of type oci needs an oci:// URL; drop the type for an HTTP repository"
 }
 
 // fetchIndex downloads the index beside its future place, and puts it there

@@ -11,9 +11,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/fetch"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -41,10 +39,10 @@ func (p *gitReconciliation) includes(ctx context.Context, obj *sourcev1.GitRepos
 		name := spec.GitRepositoryRef.Name
 		adm, err := p.r.inventory.Find(sourcev1.GitRepositoryKind, obj.Namespace, name)
 		if err != nil {
-			return nil, includeFailure("NotFound", fmt.Errorf("could not get resource for include '%s': %w", name, &unavailableError{sourcev1.GitRepositoryKind, name, err}))
+			return nil, includeFailure("NotFound", fmt.Errorf("could not get resource for include '%s': %w", name, &inventory.UnavailableError{Kind: sourcev1.GitRepositoryKind, Name: name, Err: err}))
 		}
-		if includesItself(p.r.inventory, obj.Namespace, obj.Name, adm) {
-			return nil, includeFailure("NoArtifact", &noArtifactError{name, &includeCycleError{}})
+		if p.r.inventory.IncludesItself(obj.Namespace, obj.Name, adm) {
+			return nil, includeFailure("NoArtifact", &noArtifactError{name, &inventory.IncludeCycleError{}})
 		}
 		result := p.r.result(ctx, adm)
 		if result.State == Interrupted {
@@ -81,46 +79,6 @@ func (e *noArtifactError) Error() string {
 }
 
 func (e *noArtifactError) Unwrap() error { return e.cause }
-
-// includeCycleError is a repository that includes itself, by way of others.
-type includeCycleError struct{}
-
-func (*includeCycleError) Error() string {
-	return "the repository includes itself by way of others"
-}
-
-// Finding is what is wrong.
-func (*includeCycleError) Finding() finding.Code { return finding.IncludeCycle }
-
-// Hint says why none of the repositories will ever have an artifact.
-func (*includeCycleError) Hint() string {
-	return "the repositories include each other, so each waits for the other's artifact"
-}
-
-// includesItself reports whether what is included leads back to the repository, by
-// way of others: two that wait for each other would wait forever.
-func includesItself(inv *inventory.Inventory, namespace, name string, from *admission.Admitted) bool {
-	seen := map[string]bool{}
-	todo := []*admission.Admitted{from}
-	for len(todo) > 0 {
-		at := todo[0]
-		todo = todo[1:]
-		if at.Object.Name == name {
-			return true
-		}
-		obj, ok := at.Typed.(*sourcev1.GitRepository)
-		if !ok || seen[at.Object.Name] {
-			continue
-		}
-		seen[at.Object.Name] = true
-		for _, i := range obj.Spec.Include {
-			if next, err := inv.Find(sourcev1.GitRepositoryKind, namespace, i.GitRepositoryRef.Name); err == nil {
-				todo = append(todo, next)
-			}
-		}
-	}
-	return false
-}
 
 // copyIncludes puts what is included into the tree.
 func (p *gitReconciliation) copyIncludes(ctx context.Context, t *fetch.Tree, includes []*included) error {

@@ -211,3 +211,13 @@ func (t Table) SourceRef(adm *admission.Admitted) (kind, namespace, name string,
 	kind, namespace, name = k.sourceRef(adm.Typed)
 	return kind, cmp.Or(namespace, adm.Object.Namespace), name, kind != ""
 }
+
+// HasNoStatus reports whether an object has no status by design.
+func HasNoStatus(obj *manifest.Object) bool {
+	k, ok := kindOfObject(obj)
+	if !ok {
+		return false
+	}
+	adm, err := admission.Admit(obj)
+	return err == nil && k.static(adm.Typed)
+}

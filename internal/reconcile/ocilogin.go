@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // openOCIRepository opens the registry of an OCIRepository with its credentials
@@ -61,10 +62,7 @@ func ociIdentity(name oci.Name, o oci.Options) string {
 
 // ociName is spec.url, which stalls if it is none of a repository.
 func ociName(obj *sourcev1.OCIRepository) (oci.Name, error) {
-	name, err := oci.ParseURL(obj.Spec.URL)
-	if err != nil {
-		err = fmt.Errorf("URL validation failed for '%s': %w", auth.RedactURL(obj.Spec.URL), err)
-	}
+	name, err := validate.ArtifactURL(obj)
 	return name, status.URLInvalid.Wrap(err)
 }
 

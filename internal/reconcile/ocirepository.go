@@ -20,6 +20,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
@@ -131,18 +132,11 @@ func (p *ociReconciliation) remaining(revision, fingerprint string, pull func(co
 
 // ociResolution is what is known before the registry is asked.
 func ociResolution(obj *sourcev1.OCIRepository) *Resolution {
-	ref := ociRef(obj)
+	ref := validate.ArtifactReference(obj)
 	return &Resolution{
 		Chart:      auth.RedactURL(obj.Spec.URL),
 		Constraint: cmp.Or(ref.Digest, ref.SemVer, ref.Tag, defaultTag),
 	}
-}
-
-func ociRef(obj *sourcev1.OCIRepository) sourcev1.OCIRepositoryRef {
-	if obj.Spec.Reference == nil {
-		return sourcev1.OCIRepositoryRef{}
-	}
-	return *obj.Spec.Reference
 }
 
 // ociFingerprint is equal for two artifacts with the same bytes: the revision
@@ -182,7 +176,7 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 		r: p.r, repo: repo, identity: identity,
 		charts: obj.GetLayerMediaType() == oci.HelmChartType, atOnce: p.stored() == nil && p.r.o.Until == Fetch,
 	}
-	ref := ociRef(obj)
+	ref := validate.ArtifactReference(obj)
 	at, err := choose(ctx, p.reconciliation, from, want{constraint: ref.SemVer, tag: ref.Tag, digest: ref.Digest, filter: ref.SemverFilter})
 	if at != nil {
 		p.result.Resolution.take(at.Pin)

@@ -15,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // Published is what a repository has of the chart that an object asks for.
@@ -173,7 +174,7 @@ func (p *ociReconciliation) listArtifacts(ctx context.Context, obj *sourcev1.OCI
 	if err != nil {
 		return ociFailure(status.ReadOperationFailed, err)
 	}
-	ref, resolution := ociRef(obj), ociResolution(obj)
+	ref, resolution := validate.ArtifactReference(obj), ociResolution(obj)
 	found := &Published{Chart: resolution.Chart, Constraint: resolution.Constraint, Exact: ref.SemVer == "" || ref.Digest != ""}
 	helm := obj.GetLayerMediaType() == oci.HelmChartType
 	candidates := resolve.TagCandidates(tags, helm)

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
@@ -193,40 +191,4 @@ func withTexts(value any, replace func(string) string) any {
 }
 
 // RedactText redacts the URLs in a text, also those that lack a scheme.
-func RedactText(text string) string {
-	if strings.Contains(text, "://") {
-		text = urlPattern().ReplaceAllStringFunc(text, redactURL)
-	}
-	if strings.Contains(text, "@") {
-		text = userinfoPattern().ReplaceAllStringFunc(text, redactUserinfo)
-	}
-	return text
-}
-
-// urlPattern takes in more than the characters of a URL rather than less: what
-// follows a URL is harmless, what is left of one may be a password.
-var urlPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\\]+`)
-})
-
-// redactURL leaves the punctuation that a sentence puts after a URL.
-func redactURL(match string) string {
-	address := strings.TrimRight(match, ":,;")
-	return auth.RedactURL(address) + match[len(address):]
-}
-
-// userinfoPattern matches user, password and host of a URL without a scheme.
-var userinfoPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[^\s"'/:@<>]+:[^\s"'/@<>]+@[A-Za-z0-9.-]+`)
-})
-
-// redactUserinfo leaves references to images alone, whose tag stands before the
-// digest as a password before the host.
-func redactUserinfo(match string) string {
-	at := strings.LastIndexByte(match, '@')
-	if strings.HasPrefix(match[at:], "@sha") {
-		return match
-	}
-	user, _, _ := strings.Cut(match, ":")
-	return user + ":REDACTED" + match[at:]
-}
+func RedactText(text string) string { return auth.RedactText(text) }

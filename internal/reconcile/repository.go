@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // indexed is a Helm repository that has an index: a server's or a directory's.
@@ -97,14 +97,14 @@ func (r *Reconciler) openDirectory(repo *repository, dir string, archives []stri
 // client.
 func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) error {
 	if strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://") {
-		return status.URLInvalid.Wrap(&schemeTypeError{})
+		return status.URLInvalid.Wrap(&validate.SchemeTypeError{})
 	}
 	normal, err := fetch.NormalizeURL(obj.Spec.URL)
 	if err != nil {
-		return status.URLInvalid.Wrap(invalidURL(err))
+		return status.URLInvalid.Wrap(validate.InvalidURL(err))
 	}
-	if namesIndex(obj.Spec.URL) {
-		repo.warnAt(finding.IndexInURL, indexInURL, "spec", "url")
+	if validate.NamesIndex(obj.Spec.URL) {
+		repo.warnAt(finding.IndexInURL, validate.IndexInURL, "spec", "url")
 	}
 	login := r.secrets.Server(ctx, obj)
 	repo.warnSecrets(login.Warnings)
@@ -133,25 +133,8 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 
 // clientFailure stalls: no retry makes another URL of this one.
 func clientFailure(err error) error {
-	var parse *url.Error
-	if errors.As(err, &parse) {
-		return status.URLInvalid.Wrap(invalidURL(err))
+	if is[*url.Error](err) {
+		return status.URLInvalid.Wrap(validate.ClientError(err))
 	}
-	return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
+	return status.Failed.Stall(validate.ClientError(err))
 }
-
-func invalidURL(err error) error {
-	return fmt.Errorf("invalid Helm repository URL: %w", err)
-}
-
-// schemeTypeError is the commonest slip with OCI registries.
-type schemeTypeError struct{}
-
-func (*schemeTypeError) Error() string {
-	return "invalid Helm repository URL: 'oci' URL scheme cannot be used with 'default' HelmRepository type"
-}
-
-// Finding is what is wrong.
-func (*schemeTypeError) Finding() finding.Code { return finding.OCIWithoutType }
-
-func (*schemeTypeError) Hint() string { return "add 'type: oci' to the spec of the HelmRepository" }

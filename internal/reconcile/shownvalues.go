@@ -1,10 +1,6 @@
 package reconcile
 
-import (
-	"net/url"
-
-	"github.com/helmsrc/helmsrc/internal/auth"
-)
+import "github.com/helmsrc/helmsrc/internal/auth"
 
 // keepValues gives the values of a release back their URLs as they were written, but for passwords: what is in a query
 // there is configuration. What came from a Secret is concealed before.
@@ -13,18 +9,6 @@ func keepValues(content map[string]any, concealed any) {
 	given, _ := whole["spec"].(map[string]any)
 	spec, _ := content["spec"].(map[string]any)
 	if values, ok := given["values"]; ok && content["kind"] == "HelmRelease" && spec != nil {
-		spec["values"] = withoutUserinfo(values)
+		spec["values"] = withTexts(values, auth.RedactLogins)
 	}
-}
-
-func withoutUserinfo(value any) any {
-	return withTexts(value, func(v string) string {
-		text := urlPattern().ReplaceAllStringFunc(v, func(match string) string {
-			if u, err := url.Parse(match); err == nil && u.User == nil {
-				return match
-			}
-			return auth.RedactURL(match)
-		})
-		return userinfoPattern().ReplaceAllStringFunc(text, redactUserinfo)
-	})
 }

@@ -8,15 +8,15 @@ import (
 	"strconv"
 	"strings"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	godigest "github.com/opencontainers/go-digest"
 	helmchart "helm.sh/helm/v3/pkg/chart"
-
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // errAbsoluteChart is the reference's. Nothing outside of the source could be meant.
@@ -108,7 +108,7 @@ func (c *treeCharts) choose(ctx context.Context, w warner, wanted want) (*treeCh
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
 	w.warnEach(finding.OddArchive, found.Warnings)
-	if text := uselessValuesFiles(c.p.obj); text != "" {
+	if text := validate.UselessValuesFiles(c.p.obj); text != "" {
 		w.warnAt(finding.UselessSetting, text, "spec", "valuesFiles")
 	}
 	chosen := &treeChart{Found: found, source: source, build: status.Build{Name: found.Metadata.Name, Version: found.Metadata.Version}}
@@ -275,12 +275,4 @@ func (p *chartReconciliation) loadChart(obj *sourcev1.HelmChart, source chart.So
 		return c, nil
 	}
 	return c, overwriteValues(c, merged, used, build)
-}
-
-// uselessValuesFiles returns a warning for values files that a chart from a tree has in any case.
-func uselessValuesFiles(obj *sourcev1.HelmChart) string {
-	if len(obj.Spec.ValuesFiles) != 1 || chart.EffectiveValuesFiles(obj.Spec.ValuesFiles) != nil {
-		return ""
-	}
-	return fmt.Sprintf("spec.valuesFiles with nothing but '%s' has no effect, and never means the file at the root of the source", obj.Spec.ValuesFiles[0])
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/validate"
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
@@ -100,7 +101,7 @@ func (p *reconciliation) cosign(ctx context.Context, spec verification, secret *
 		o.Identities = append(o.Identities, verify.Identity{Issuer: id.Issuer, Subject: id.Subject})
 	}
 	if secret != nil {
-		keys, err := verify.CosignKeys(secretName(secret), secret.Data)
+		keys, err := verify.CosignKeys(credential.NameOf(secret), secret.Data)
 		own, rooted := credential.RootIn(secret)
 		switch {
 		case err == nil:
@@ -114,8 +115,6 @@ func (p *reconciliation) cosign(ctx context.Context, spec verification, secret *
 	return p.trusting(ctx, o, root)
 }
 
-const anyoneOfRoot = "spec.verify without matchOIDCIdentity accepts a signature of anyone with a certificate of that root"
-
 // trusting adds what keyless signatures rest on.
 func (p *reconciliation) trusting(ctx context.Context, o verify.CosignOptions, root []byte) (run, error) {
 	o.Trust = p.r.trust()
@@ -125,7 +124,7 @@ func (p *reconciliation) trusting(ctx context.Context, o verify.CosignOptions, r
 			return nil, err
 		}
 		if len(o.Identities) == 0 {
-			p.warnAt(finding.VerifyAnyone, anyoneOfRoot, "spec", "verify")
+			p.warnAt(finding.VerifyAnyone, validate.AnyoneOfRoot, "spec", "verify")
 		}
 	}
 	return func(ctx context.Context, s verify.Subject) (*verify.Signer, error) { return verify.Cosign(ctx, s, o) }, nil
@@ -136,15 +135,13 @@ func (p *reconciliation) notation(spec verification, secret *manifest.Secret) (r
 	if secret == nil {
 		return nil, fmt.Errorf("verification secret cannot be empty: '%s'", spec.subject)
 	}
-	policy, certificates, err := verify.NotationSecret(secretName(secret), secret.Data)
+	policy, certificates, err := verify.NotationSecret(credential.NameOf(secret), secret.Data)
 	if err != nil {
 		return nil, err
 	}
 	o := verify.NotationOptions{Policy: policy, Certificates: certificates, Transport: p.r.reading()}
 	return func(ctx context.Context, s verify.Subject) (*verify.Signer, error) { return verify.Notation(ctx, s, o) }, nil
 }
-
-func secretName(s *manifest.Secret) string { return s.Namespace + "/" + s.Name }
 
 // trustIn reads a trusted root, once per run.
 func (r *Reconciler) trustIn(ctx context.Context, root []byte) (*Trust, error) {

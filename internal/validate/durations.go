@@ -1,10 +1,13 @@
-package reconcile
+package validate
 
 import (
 	"fmt"
 	"time"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // A value outside of these is probably a mistake.
@@ -28,17 +31,22 @@ func (v *validation) durations() {
 	switch {
 	case limited && timeout < shortestTimeout:
 		v.warn(finding.OddTimeout, fmt.Sprintf("spec.timeout of %s is shorter than a second", timeout), "spec", "timeout")
-	case limited && given && Kinds().IsSource(v.adm.Object.Kind) && timeout > interval:
+	case limited && given && v.isSource() && timeout > interval:
 		v.warn(finding.OddTimeout, fmt.Sprintf("spec.timeout of %s is longer than spec.interval of %s", timeout, interval), "spec", "timeout")
 	}
 }
 
 // duration is one that the object itself has.
 func (v *validation) duration(field string) (time.Duration, bool) {
-	text, ok := valueAt(v.adm.Object.Content, []any{"spec", field}).(string)
+	text, ok := ValueAt(v.adm.Object.Content, []any{"spec", field}).(string)
 	if !ok {
 		return 0, false
 	}
 	d, err := time.ParseDuration(text)
 	return d, err == nil
+}
+
+// isSource reports whether the object is fetched by itself: a HelmChart has its time limit from its source.
+func (v *validation) isSource() bool {
+	return v.adm.Object.Group() == manifest.SourceGroup && v.adm.Object.Kind != sourcev1.HelmChartKind
 }

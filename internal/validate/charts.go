@@ -1,4 +1,4 @@
-package reconcile
+package validate
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -24,7 +25,7 @@ func (v *validation) helmChart(obj *sourcev1.HelmChart) {
 	ref := obj.Spec.SourceRef
 	source, err := v.inv.FindFor(v.adm.Object, ref.Kind, obj.Namespace, ref.Name)
 	if err != nil {
-		v.fail(finding.MissingSource, &unavailableError{ref.Kind, ref.Name, err}, "spec", "sourceRef", "name")
+		v.fail(finding.MissingSource, &inventory.UnavailableError{Kind: ref.Kind, Name: ref.Name, Err: err}, "spec", "sourceRef", "name")
 	}
 	if !obj.Spec.Suspend {
 		v.suspendedSource(source, "spec", "sourceRef", "name")
@@ -34,7 +35,7 @@ func (v *validation) helmChart(obj *sourcev1.HelmChart) {
 	} else if version := obj.Spec.Version; version != "" && version != "*" {
 		v.warn(finding.UselessVersion, "spec.version has no effect on a chart from a "+ref.Kind, "spec", "version")
 	}
-	if text := uselessValuesFiles(obj); text != "" && ref.Kind != sourcev1.HelmRepositoryKind {
+	if text := UselessValuesFiles(obj); text != "" && ref.Kind != sourcev1.HelmRepositoryKind {
 		v.warn(finding.UselessSetting, text, "spec", "valuesFiles")
 	}
 	v.verification(obj, source)
@@ -45,8 +46,7 @@ func (v *validation) suspendedSource(source *admission.Admitted, path ...any) {
 	if source == nil {
 		return
 	}
-	k, ok := kindOfObject(source.Object)
-	if ok && k.suspended(source.Typed) {
+	if ValueAt(source.Content, []any{"spec", "suspend"}) == true {
 		v.warn(finding.SuspendedSource, fmt.Sprintf("its source %s is suspended", source.Object), path...)
 		v.related(source.Object.Position("spec", "suspend"))
 	}
@@ -77,7 +77,7 @@ func (v *validation) version(chart, version string, path ...any) {
 	case !resolve.Satisfiable(version):
 		v.fail(finding.ImpossibleRange, fmt.Errorf("no version can match %q", version), path...)
 	case resolve.Unbounded(version):
-		if valueAt(v.adm.Object.Content, path) == nil {
+		if ValueAt(v.adm.Object.Content, path) == nil {
 			path[len(path)-1] = "chart"
 		}
 		v.warn(finding.UnpinnedVersion, fmt.Sprintf("chart %q follows every new version", chart), path...)
@@ -109,7 +109,7 @@ func (v *validation) chartInURL(chart string, source *admission.Admitted, path .
 	if !ok || !strings.Contains(parent, "/") {
 		return
 	}
-	v.findings = append(v.findings, newFinding(v.adm.Object, finding.ChartInURL,
+	v.findings = append(v.findings, At(v.adm.Object, finding.ChartInURL,
 		fmt.Sprintf("the URL of %s ends in the chart's name, which is appended to it: %s/%s", source.Object, auth.RedactURL(repo.Spec.URL), chart),
 		[]string{fmt.Sprintf("change the URL of %s to %s", source.Object, auth.RedactURL(sourcev1.HelmRepositoryTypeOCI+"://"+parent))}, path...))
 	v.related(source.Object.Position("spec", "url"))
@@ -159,12 +159,12 @@ func (v *validation) identities(list []sourcev1.OIDCIdentityMatch) {
 func (v *validation) verificationSecret(provider string, identities []sourcev1.OIDCIdentityMatch, secret *manifest.Secret) {
 	path := []any{"spec", "verify", "secretRef", "name"}
 	if provider != providerCosign {
-		_, _, err := verify.NotationSecret(secretName(secret), secret.Data)
+		_, _, err := verify.NotationSecret(credential.NameOf(secret), secret.Data)
 		v.fail(finding.NoTrustPolicy, err, path...)
 		v.ignoredKeys(secret, err, verify.Certificate, path)
 		return
 	}
-	keys, err := verify.CosignKeys(secretName(secret), secret.Data)
+	keys, err := verify.CosignKeys(credential.NameOf(secret), secret.Data)
 	if root, ok := credential.RootIn(secret); ok && err != nil {
 		_, err = verify.TrustedRoot(root)
 		v.anyone(err, identities)
@@ -172,14 +172,14 @@ func (v *validation) verificationSecret(provider string, identities []sourcev1.O
 	v.fail(finding.NoVerificationKeys, err, path...)
 	v.ignoredKeys(secret, err, verify.PublicKey, path)
 	if len(keys) > 0 && len(identities) > 0 {
-		v.warn(finding.UselessIdentities, "spec.verify.matchOIDCIdentity has no effect beside the public keys of Secret "+secretName(secret), "spec", "verify", "matchOIDCIdentity")
+		v.warn(finding.UselessIdentities, "spec.verify.matchOIDCIdentity has no effect beside the public keys of Secret "+credential.NameOf(secret), "spec", "verify", "matchOIDCIdentity")
 	}
 }
 
 // anyone warns of a trusted root without identities.
 func (v *validation) anyone(err error, identities []sourcev1.OIDCIdentityMatch) {
 	if err == nil && len(identities) == 0 {
-		v.warn(finding.VerifyAnyone, anyoneOfRoot, "spec", "verify")
+		v.warn(finding.VerifyAnyone, AnyoneOfRoot, "spec", "verify")
 	}
 }
 
@@ -191,7 +191,7 @@ func (v *validation) ignoredKeys(secret *manifest.Secret, err error, ignored fun
 	}
 	for _, name := range slices.Sorted(maps.Keys(secret.Data)) {
 		if ignored(name, secret.Data[name]) {
-			v.warn(finding.IgnoredKey, fmt.Sprintf("%q in Secret %s is not looked at because of its name", name, secretName(secret)), path...)
+			v.warn(finding.IgnoredKey, fmt.Sprintf("%q in Secret %s is not looked at because of its name", name, credential.NameOf(secret)), path...)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package reconcile
+package validate
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 )
 
 func (v *validation) ociRepository(obj *sourcev1.OCIRepository) {
-	name, err := ociName(obj)
-	v.fail(finding.InvalidURL, unwrapped(err), "spec", "url")
+	name, err := ArtifactURL(obj)
+	v.fail(finding.InvalidURL, err, "spec", "url")
 	v.loginInURL(obj.Spec.URL)
 	v.ociReference(obj)
 	v.ociLayer(obj.GetLayerMediaType())
@@ -36,7 +36,7 @@ func (v *validation) ociRepository(obj *sourcev1.OCIRepository) {
 
 // ociReference judges the one field of spec.ref that counts.
 func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
-	switch ref := ociRef(obj); {
+	switch ref := ArtifactReference(obj); {
 	case ref.Digest != "":
 		_, err := oci.ParseDigest(ref.Digest)
 		v.fail(finding.InvalidReference, err, "spec", "ref", "digest")

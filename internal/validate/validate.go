@@ -1,4 +1,4 @@
-package reconcile
+package validate
 
 import (
 	"context"
@@ -22,10 +22,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Validate judges what an object refers to, and the values that only a
+// Object judges what an object refers to, and the values that only a
 // controller looks at. Nothing is read but the input. What admission warns of is
 // part of the answer, which is in the order of the file.
-func Validate(inv *inventory.Inventory, adm *admission.Admitted) []finding.Finding {
+func Object(inv *inventory.Inventory, adm *admission.Admitted) []finding.Finding {
 	v := newValidation(inv, adm)
 	switch obj := adm.Typed.(type) {
 	case *sourcev1.HelmRepository:
@@ -67,7 +67,7 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	if err == nil {
 		return
 	}
-	if own := codeOf(err); own != "" {
+	if own := finding.CodeOf(err); own != "" {
 		code = own
 	}
 	if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok && rejected.Object.Open {
@@ -75,7 +75,7 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	}
 	hints := finding.Hints(err)
 	var missing *manifest.NotFoundError
-	switch text, _ := valueAt(v.adm.Object.Content, path).(string); {
+	switch text, _ := ValueAt(v.adm.Object.Content, path).(string); {
 	case len(manifest.Variables(text)) > 0 && v.adm.Object.Open:
 		return // its value cannot be known
 	case len(manifest.Variables(text)) > 0:
@@ -90,21 +90,21 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	case missing.Clue() == "":
 		hints = nil
 	}
-	v.findings = append(v.findings, newFinding(v.adm.Object, code, err.Error(), hints, path...))
+	v.findings = append(v.findings, At(v.adm.Object, code, err.Error(), hints, path...))
 }
 
 // warn takes down what is known by its code alone.
 func (v *validation) warn(code finding.Code, text string, path ...any) {
-	v.findings = append(v.findings, newFinding(v.adm.Object, code, text, nil, path...))
+	v.findings = append(v.findings, At(v.adm.Object, code, text, nil, path...))
 }
 
 func (v *validation) helmRepository(obj *sourcev1.HelmRepository) {
 	oci := obj.Spec.Type == sourcev1.HelmRepositoryTypeOCI
 	switch {
 	case oci:
-		v.fail(finding.TypeWithoutOCI, unwrapped(checkRegistryURL(obj)), "spec", "url")
+		v.fail(finding.TypeWithoutOCI, RegistryURL(obj), "spec", "url")
 	case strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://"):
-		v.fail(finding.OCIWithoutType, &schemeTypeError{}, "spec", "url")
+		v.fail(finding.OCIWithoutType, &SchemeTypeError{}, "spec", "url")
 	default:
 		v.httpURL(obj.Spec.URL)
 	}
@@ -115,21 +115,21 @@ func (v *validation) helmRepository(obj *sourcev1.HelmRepository) {
 func (v *validation) httpURL(raw string) {
 	normal, err := fetch.NormalizeURL(raw)
 	if err != nil {
-		v.fail(finding.InvalidURL, invalidURL(err), "spec", "url")
+		v.fail(finding.InvalidURL, InvalidURL(err), "spec", "url")
 		return
 	}
 	if _, err := helmrepo.Open(fetch.NewClient(fetch.Config{}), normal, nil, helmrepo.Options{}); err != nil {
-		v.fail(finding.InvalidURL, unwrapped(clientFailure(err)), "spec", "url")
+		v.fail(finding.InvalidURL, ClientError(err), "spec", "url")
 		return
 	}
-	if namesIndex(raw) {
-		v.warn(finding.IndexInURL, indexInURL, "spec", "url")
+	if NamesIndex(raw) {
+		v.warn(finding.IndexInURL, IndexInURL, "spec", "url")
 	}
 }
 
-const indexInURL = "the URL ends in index.yaml, which is appended to it: a cluster would ask for index.yaml/index.yaml"
+const IndexInURL = "the URL ends in index.yaml, which is appended to it: a cluster would ask for index.yaml/index.yaml"
 
-func namesIndex(raw string) bool {
+func NamesIndex(raw string) bool {
 	u, err := auth.ParseURL(raw)
 	return err == nil && fetch.NamesIndex(u)
 }
@@ -172,7 +172,7 @@ func (v *validation) references(problems []credential.Problem, odd []credential.
 // registryLogin judges the URL of a registry, and whether the Secret has a login
 // for that host.
 func (v *validation) registryLogin(obj *sourcev1.HelmRepository, login *credential.Repository) {
-	if checkRegistryURL(obj) != nil {
+	if RegistryURL(obj) != nil {
 		return // reported already
 	}
 	registry, err := oci.NewClient(fetch.NewClient(fetch.Config{})).Namespace(obj.Spec.URL, oci.Options{})
@@ -184,22 +184,4 @@ func (v *validation) registryLogin(obj *sourcev1.HelmRepository, login *credenti
 		_, err := login.Login(registry.Host())
 		v.fail(finding.NoRegistryLogin, err, "spec", "secretRef", "name")
 	}
-}
-
-// unwrapped drops the reason from an error: a finding has no conditions.
-func unwrapped(err error) error {
-	if inner := errors.Unwrap(err); inner != nil {
-		return inner
-	}
-	return err
-}
-
-// HasNoStatus reports whether an object has no status by design.
-func HasNoStatus(obj *manifest.Object) bool {
-	k, ok := kindOfObject(obj)
-	if !ok {
-		return false
-	}
-	adm, err := admission.Admit(obj)
-	return err == nil && k.static(adm.Typed)
 }

@@ -1,4 +1,4 @@
-package reconcile
+package validate
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
 	}
 	if hr.Spec.Chart != nil {
 		if d := v.inv.Derivations().Of[v.adm.Object]; d != nil && d.Err != nil {
-			v.fail(finding.RefusedChart, d.Err, releasePlace(d.Err)...)
+			v.fail(finding.RefusedChart, d.Err, ReleaseField(d.Err)...)
 		}
 	} else {
 		v.chartRef(hr)
@@ -27,9 +27,9 @@ func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
 }
 
 func (v *validation) chartRef(hr *helmv2.HelmRelease) {
-	source, err := findSource(v.inv, v.adm.Object, hr)
+	source, err := v.inv.ReleaseSource(v.adm.Object, hr)
 	if err != nil {
-		v.fail(finding.MissingSource, unwrapped(err), releasePlace(err)...)
+		v.fail(finding.MissingSource, err, ReleaseField(err)...)
 		return
 	}
 	if !hr.Spec.Suspend {
@@ -40,14 +40,14 @@ func (v *validation) chartRef(hr *helmv2.HelmRelease) {
 // releaseValues composes the values, which shows everything that can be wrong with
 // them.
 func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *values.Origins) {
-	inline, err := inlineValues(hr)
+	inline, err := inventory.InlineValues(hr)
 	if err != nil {
 		v.fail(finding.InvalidValues, err, "spec", "values")
 		return nil, nil
 	}
-	refs := valuesAtHand(v.inv, hr, func(i int, err error) { v.fail(finding.MissingSecret, err, "spec", "valuesFrom", i, "name") })
-	composed, origins, err := values.Trace(hr.Namespace, refs, inline, valuesOf(v.inv, hr.Namespace), func(error) {})
-	v.fail(finding.InvalidValues, err, releasePlace(err)...)
+	refs := v.inv.AvailableValues(hr, func(i int, err error) { v.fail(finding.MissingSecret, err, "spec", "valuesFrom", i, "name") })
+	composed, origins, err := values.Trace(hr.Namespace, refs, inline, v.inv.Values(hr.Namespace), func(error) {})
+	v.fail(finding.InvalidValues, err, ReleaseField(err)...)
 	return composed, origins
 }
 
@@ -60,16 +60,16 @@ func Values(inv *inventory.Inventory, adm *admission.Admitted) (map[string]any, 
 	return composed, origins, v.findings
 }
 
-// releasePlace is the field of a HelmRelease that such an error is about, nil if
+// ReleaseField is the field of a HelmRelease that such an error is about, nil if
 // the error does not say.
-func releasePlace(err error) []any {
+func ReleaseField(err error) []any {
 	var value *values.Error
 	var denied *inventory.AccessError
 	var apply *inventory.ApplyError
 	switch {
 	case errors.As(err, &value):
 		return []any{"spec", "valuesFrom", value.Index, "name"}
-	case is[*valuesTypeError](err):
+	case is[*inventory.ValuesTypeError](err):
 		return []any{"spec", "values"}
 	case errors.As(err, &apply):
 		return inventory.PlaceInTemplate(apply.Err.Causes[0].Path)
@@ -79,9 +79,9 @@ func releasePlace(err error) []any {
 		return []any{"spec", "chartRef", "namespace"}
 	case is[*inventory.ClashError](err):
 		return []any{"metadata", "name"}
-	case is[*gateError](err):
+	case is[*inventory.GateError](err):
 		return []any{"spec", "chartRef", "kind"}
-	case is[*unavailableError](err):
+	case is[*inventory.UnavailableError](err):
 		return []any{"spec", "chartRef", "name"}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package reconcile
+package validate
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/bucket"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
@@ -28,9 +29,9 @@ func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
 		adm, err := v.inv.Find(sourcev1.GitRepositoryKind, obj.Namespace, name)
 		switch {
 		case err != nil:
-			v.fail(finding.MissingSource, &unavailableError{sourcev1.GitRepositoryKind, name, err}, "spec", "include", i, "repository", "name")
-		case includesItself(v.inv, obj.Namespace, obj.Name, adm):
-			v.fail(finding.IncludeCycle, &includeCycleError{}, "spec", "include", i, "repository", "name")
+			v.fail(finding.MissingSource, &inventory.UnavailableError{Kind: sourcev1.GitRepositoryKind, Name: name, Err: err}, "spec", "include", i, "repository", "name")
+		case v.inv.IncludesItself(obj.Namespace, obj.Name, adm):
+			v.fail(finding.IncludeCycle, &inventory.IncludeCycleError{}, "spec", "include", i, "repository", "name")
 		}
 	}
 }

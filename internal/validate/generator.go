@@ -1,4 +1,4 @@
-package reconcile
+package validate
 
 import (
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"

@@ -1,4 +1,4 @@
-package reconcile
+package inventory
 
 import (
 	"encoding/json"
@@ -33,7 +33,7 @@ func TestInlineValues(t *testing.T) {
 			}
 			hr := &helmv2.HelmRelease{Spec: helmv2.HelmReleaseSpec{Values: &apiextensionsv1.JSON{Raw: raw}}}
 			want := hr.GetValues()
-			got, err := inlineValues(hr)
+			got, err := InlineValues(hr)
 			if (err != nil) != (want == nil && values != nil) || !reflect.DeepEqual(got, want) {
 				t.Errorf("%v, %v, want %v", got, err, want)
 			}

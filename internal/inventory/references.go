@@ -1,0 +1,146 @@
+package inventory
+
+import (
+	"errors"
+	"fmt"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// UnavailableError is a source that cannot be used, in the words of an API
+// server: to a controller, a rejected object does not exist either.
+type UnavailableError struct {
+	Kind, Name string
+	Err        error
+}
+
+func (e *UnavailableError) Error() string {
+	return (&manifest.NotFoundError{Group: sourcev1.GroupVersion.Group, Kind: e.Kind, Name: e.Name}).Error()
+}
+
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Hint says why an object that is in the input does not count.
+func (e *UnavailableError) Hint() string {
+	var duplicate *manifest.DuplicateError
+	if errors.As(e.Err, &duplicate) {
+		return duplicate.Error() + ": none of them is used"
+	}
+	return ""
+}
+
+// ReleaseReference is what a release takes its chart from: the HelmChart that is made
+// for it, or what it names itself.
+func ReleaseReference(hr *helmv2.HelmRelease) (kind, namespace, name string) {
+	switch ref := hr.Spec.ChartRef; {
+	case ref != nil:
+		return ref.Kind, ref.Namespace, ref.Name
+	case hr.Spec.Chart != nil:
+		return sourcev1.HelmChartKind, hr.Spec.Chart.GetNamespace(hr.Namespace), hr.GetHelmChartName()
+	}
+	return "", "", ""
+}
+
+// externalArtifact is a kind that only ArtifactGenerators fill here.
+const externalArtifact = sourcev1.ExternalArtifactKind
+
+// ReleaseSource finds the object that a release takes its chart from. The errors about references that are not allowed are
+// an *AccessError and a *GateError.
+func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease) (*admission.Admitted, error) {
+	if hr.Spec.Chart != nil {
+		return inv.madeChart(obj)
+	}
+	kind, namespace, name := ReleaseReference(hr)
+	if namespace == "" {
+		namespace = hr.Namespace
+	}
+	if kind == "" { // admission lets an object without a spec pass
+		return nil, finding.WithCode(finding.BrokenRule, errors.New("invalid Chart reference: either chart or chartRef must be set"))
+	}
+	if err := inv.Access(hr.Namespace, kind, namespace, name); err != nil {
+		return nil, err
+	}
+	adm, err := inv.FindFor(obj, kind, namespace, name)
+	if kind == externalArtifact && (err != nil || adm.Object.Origin == nil) {
+		if clash := inv.Clash(namespace, name); clash != nil {
+			return nil, finding.WithCode(finding.ArtifactClash, clash)
+		}
+		return nil, &GateError{namespace, name}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("could not get Source object: %w", &UnavailableError{kind, name, err})
+	}
+	return adm, nil
+}
+
+// madeChart is the HelmChart of a release with a template.
+func (inv *Inventory) madeChart(obj *manifest.Object) (*admission.Admitted, error) {
+	d := inv.Derivations().Of[obj]
+	if d == nil { // Of an object that is not in the input
+		return nil, errors.New("only a HelmRelease of the input has a HelmChart")
+	}
+	if d.Err != nil {
+		return nil, d.Err
+	}
+	return inv.Admit(d.Chart)
+}
+
+// GateError is a chart of a kind that helm-controller does not read by default.
+type GateError struct{ namespace, name string }
+
+func (e *GateError) Error() string {
+	return fmt.Sprintf("can't access '%s/%s/%s', %[1]s feature gate is disabled", externalArtifact, e.namespace, e.name)
+}
+
+// Finding is what is wrong.
+func (*GateError) Finding() finding.Code { return finding.ForbiddenReference }
+
+// Hint says why no flag opens that gate here.
+func (e *GateError) Hint() string {
+	return fmt.Sprintf("no ArtifactGenerator of the input makes it: add the file that holds one with -f, or name a directory in its place with --source %s/%s/%s=PATH", externalArtifact, e.namespace, e.name)
+}
+
+// IncludeCycleError is a repository that includes itself, by way of others.
+type IncludeCycleError struct{}
+
+func (*IncludeCycleError) Error() string {
+	return "the repository includes itself by way of others"
+}
+
+// Finding is what is wrong.
+func (*IncludeCycleError) Finding() finding.Code { return finding.IncludeCycle }
+
+// Hint says why none of the repositories will ever have an artifact.
+func (*IncludeCycleError) Hint() string {
+	return "the repositories include each other, so each waits for the other's artifact"
+}
+
+// IncludesItself reports whether what is included leads back to the repository, by
+// way of others: two that wait for each other would wait forever.
+func (inv *Inventory) IncludesItself(namespace, name string, from *admission.Admitted) bool {
+	seen := map[string]bool{}
+	todo := []*admission.Admitted{from}
+	for len(todo) > 0 {
+		at := todo[0]
+		todo = todo[1:]
+		if at.Object.Name == name {
+			return true
+		}
+		obj, ok := at.Typed.(*sourcev1.GitRepository)
+		if !ok || seen[at.Object.Name] {
+			continue
+		}
+		seen[at.Object.Name] = true
+		for _, i := range obj.Spec.Include {
+			if next, err := inv.Find(sourcev1.GitRepositoryKind, namespace, i.GitRepositoryRef.Name); err == nil {
+				todo = append(todo, next)
+			}
+		}
+	}
+	return false
+}

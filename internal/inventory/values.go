@@ -1,0 +1,122 @@
+package inventory
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"github.com/fluxcd/pkg/apis/meta"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// AvailableValues are the references to values, those to Secrets that are not in the input marked as optional, so that the
+// others can be composed without them.
+func (inv *Inventory) AvailableValues(hr *helmv2.HelmRelease, absent func(i int, err error)) []meta.ValuesReference {
+	refs := slices.Clone(hr.Spec.ValuesFrom)
+	for i, ref := range refs {
+		if ref.Kind != "Secret" || ref.Optional {
+			continue
+		}
+		var missing *manifest.NotFoundError
+		if _, err := inv.set.Secret(hr.Namespace, ref.Name); errors.As(err, &missing) {
+			absent(i, fmt.Errorf("could not resolve %s: %w", values.Reference{Namespace: hr.Namespace, ValuesReference: ref}, err))
+			refs[i].Optional = true
+		}
+	}
+	return refs
+}
+
+// InlineValues refuses what helm-controller would take for no values at all. It reads
+// them as YAML; they are the JSON that admission wrote, which reads faster and, nearly
+// always, the same.
+func InlineValues(hr *helmv2.HelmRelease) (map[string]any, error) {
+	if hr.Spec.Values == nil || len(hr.Spec.Values.Raw) == 0 {
+		return nil, nil
+	}
+	var inline map[string]any
+	err := json.Unmarshal(hr.Spec.Values.Raw, &inline)
+	if err == nil && inline != nil && !readsAsYAML(hr.Spec.Values.Raw) {
+		if inline = hr.GetValues(); inline == nil {
+			return nil, &ValuesTypeError{}
+		}
+	}
+	if err != nil {
+		return nil, &ValuesTypeError{}
+	}
+	return inline, nil
+}
+
+// maxYAMLKey is a little less than the 1024 characters that YAML allows a key.
+const maxYAMLKey = 1000
+
+// readsAsYAML is true of JSON that means the same in YAML. That forbids control characters
+// that JSON does not, and some others next to them; it folds lines at one more, and wants
+// short keys.
+func readsAsYAML(text []byte) bool {
+	length := 0
+	for _, c := range text {
+		switch c {
+		case '"':
+			length = 0
+		case 0x7f, 0xc2, 0xef: // what UTF-8 has of U+0080 to U+009F, U+FFFE and U+FFFF begins like this
+			return false
+		}
+		if length++; length > maxYAMLKey {
+			return false
+		}
+	}
+	return true
+}
+
+// ValuesTypeError is a scalar or a list where values belong.
+type ValuesTypeError struct{}
+
+func (*ValuesTypeError) Error() string {
+	return "spec.values is not a map: helm-controller would ignore it without a word"
+}
+
+// Finding is what is wrong.
+func (*ValuesTypeError) Finding() finding.Code { return finding.InvalidValues }
+
+// Values looks up what values come from, in one namespace.
+func (inv *Inventory) Values(namespace string) values.Lookup {
+	return func(kind, name string) (map[string][]byte, error) {
+		if kind == "Secret" {
+			secret, err := inv.set.Secret(namespace, name)
+			if err != nil {
+				return nil, missing(err)
+			}
+			return secret.Data, nil
+		}
+		config, err := inv.set.ConfigMap(namespace, name)
+		if err != nil {
+			return nil, missing(err)
+		}
+		data := make(map[string][]byte, len(config.Data))
+		for k, v := range config.Data {
+			data[k] = []byte(v)
+		}
+		return data, nil
+	}
+}
+
+// missingError is an object that an optional reference need not have.
+type missingError struct{ error }
+
+func (e *missingError) Unwrap() error { return e.error }
+
+func (e *missingError) Is(target error) bool { return target == fs.ErrNotExist }
+
+func missing(err error) error {
+	var notFound *manifest.NotFoundError
+	if errors.As(err, &notFound) {
+		return &missingError{err}
+	}
+	return err
+}

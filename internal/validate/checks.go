@@ -1,0 +1,101 @@
+package validate
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
+
+// What is here is judged in a run as well.
+
+// SchemeTypeError is the commonest slip with OCI registries.
+type SchemeTypeError struct{}
+
+func (*SchemeTypeError) Error() string {
+	return "invalid Helm repository URL: 'oci' URL scheme cannot be used with 'default' HelmRepository type"
+}
+
+// Finding is what is wrong.
+func (*SchemeTypeError) Finding() finding.Code { return finding.OCIWithoutType }
+
+func (*SchemeTypeError) Hint() string { return "add 'type: oci' to the spec of the HelmRepository" }
+
+// InvalidURL is the error of the URL of a HelmRepository.
+func InvalidURL(err error) error {
+	return fmt.Errorf("invalid Helm repository URL: %w", err)
+}
+
+// RegistryURL is all that can be said about an OCI HelmRepository without a
+// chart.
+func RegistryURL(obj *sourcev1.HelmRepository) error {
+	if strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://") {
+		return nil
+	}
+	return &registryURLError{auth.RedactURL(obj.Spec.URL)}
+}
+
+// registryURLError is an OCI HelmRepository with the URL of something else.
+type registryURLError struct{ url string }
+
+func (e *registryURLError) Error() string {
+	return "failed to construct Helm client: invalid OCI registry URL: " + e.url
+}
+
+// Finding is what is wrong.
+func (*registryURLError) Finding() finding.Code { return finding.TypeWithoutOCI }
+
+func (e *registryURLError) Hint() string {
+	return "a HelmRepository of type oci needs an oci:// URL; drop the type for an HTTP repository"
+}
+
+// ArtifactURL reads the URL of an OCIRepository.
+func ArtifactURL(obj *sourcev1.OCIRepository) (oci.Name, error) {
+	name, err := oci.ParseURL(obj.Spec.URL)
+	if err != nil {
+		return name, fmt.Errorf("URL validation failed for '%s': %w", auth.RedactURL(obj.Spec.URL), err)
+	}
+	return name, nil
+}
+
+// UselessValuesFiles returns a warning for values files that a chart from a tree has in any case.
+func UselessValuesFiles(obj *sourcev1.HelmChart) string {
+	if len(obj.Spec.ValuesFiles) != 1 || chart.EffectiveValuesFiles(obj.Spec.ValuesFiles) != nil {
+		return ""
+	}
+	return fmt.Sprintf("spec.valuesFiles with nothing but '%s' has no effect, and never means the file at the root of the source", obj.Spec.ValuesFiles[0])
+}
+
+// AnyoneOfRoot warns of a trusted root without identities.
+const AnyoneOfRoot = "spec.verify without matchOIDCIdentity accepts a signature of anyone with a certificate of that root"
+
+// ArtifactReference is what an OCIRepository asks for, nothing if it does not say.
+func ArtifactReference(obj *sourcev1.OCIRepository) sourcev1.OCIRepositoryRef {
+	if obj.Spec.Reference == nil {
+		return sourcev1.OCIRepositoryRef{}
+	}
+	return *obj.Spec.Reference
+}
+
+const providerCosign = "cosign"
+
+// is reports whether an error's chain has an error of the type.
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+// ClientError is the error of a HelmRepository whose URL no client takes.
+func ClientError(err error) error {
+	if is[*url.Error](err) {
+		return InvalidURL(err)
+	}
+	return fmt.Errorf("failed to construct Helm client: %w", err)
+}

@@ -1,0 +1,182 @@
+package validate
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// At is a finding about an object, at a field of it.
+func At(obj *manifest.Object, code finding.Code, message string, hints []string, path ...any) finding.Finding {
+	f := finding.Finding{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}
+	return complete(f, code, obj.ConcealError(message), concealed(obj, hints), obj.Excerpt(path...))
+}
+
+// New is a finding about a place, of an object if there is one.
+func New(obj *manifest.Object, code finding.Code, message, hint string, e manifest.Excerpt) finding.Finding {
+	var f finding.Finding
+	if obj != nil {
+		f.Kind, f.Namespace, f.Name = obj.Kind, obj.Namespace, obj.Name
+	}
+	var hints []string
+	if hint != "" {
+		hints = []string{hint}
+	}
+	if obj != nil {
+		message, hints = obj.ConcealError(message), concealed(obj, hints)
+	}
+	return complete(f, code, message, hints, e)
+}
+
+func concealed(obj *manifest.Object, hints []string) []string {
+	var list []string
+	for _, hint := range hints {
+		list = append(list, obj.ConcealError(hint))
+	}
+	return list
+}
+
+// complete fills in what follows from the code and the place.
+func complete(f finding.Finding, code finding.Code, message string, hints []string, e manifest.Excerpt) finding.Finding {
+	rule, _ := finding.Lookup(string(code))
+	f.Code, f.Severity, f.Pos = code, finding.SeverityOf(code), e.Pos
+	f.Message, f.Fix = auth.RedactText(message), auth.RedactText(strings.Join(hints, "; "))
+	if f.Fix == "" {
+		f.Fix = rule.Hint()
+	}
+	f.Line, f.Length = quote(e)
+	return f
+}
+
+// quote redacts the line of an excerpt. One with a password in front of what is
+// marked is not quoted at all: the columns would be wrong.
+func quote(e manifest.Excerpt) (line string, length int) {
+	e = e.Masked()
+	marked, after := auth.RedactText(e.Marked), auth.RedactText(e.After)
+	line = e.Before + marked + after
+	if auth.RedactText(line) != line {
+		return "", len(e.Marked)
+	}
+	return line, len(marked)
+}
+
+// Unreadable is a file, or an object in it, that cannot be used.
+func Unreadable(err error) finding.Finding {
+	var excerpt interface{ Excerpt() manifest.Excerpt }
+	var parse *manifest.ParseError
+	var kind *manifest.KindError
+	var duplicate *manifest.DuplicateError
+	var file *manifest.FileError
+	var object *manifest.ObjectError
+	f, e := finding.Finding{}, manifest.Excerpt{}
+	if errors.As(err, &excerpt) {
+		e = excerpt.Excerpt()
+	}
+	code := finding.Unreadable
+	switch {
+	case errors.As(err, &parse):
+		code = finding.Syntax
+	case errors.As(err, &kind):
+		code = finding.UnknownKind
+	case errors.As(err, &duplicate):
+		code = finding.DuplicateObject
+		f.Kind, f.Namespace, f.Name = duplicate.Kind, duplicate.Namespace, duplicate.Name
+		f.Related = duplicate.Places[:len(duplicate.Places)-1]
+	case errors.As(err, &object):
+		code = codeOfObject(err)
+		f.Kind, f.Namespace, f.Name = object.Kind, object.Namespace, object.Name
+	case errors.As(err, new(interface{ NotBuilt() bool })):
+		code = finding.NotBuilt
+	case errors.As(err, &file):
+		e.Pos.File = file.Name
+	}
+	return complete(f, code, strings.TrimPrefix(err.Error(), e.Pos.String()+": "), finding.Hints(err), e)
+}
+
+// codeOfObject returns the code for why an object was not made ready for admission.
+func codeOfObject(err error) finding.Code {
+	switch {
+	case errors.As(err, new(interface{ Variable() string })):
+		return finding.UnresolvedVariable
+	case errors.As(err, new(interface{ NotBuilt() bool })):
+		return finding.NotBuilt
+	}
+	var coded finding.Coder
+	if errors.As(err, &coded) {
+		return cmp.Or(coded.Finding(), finding.NotReady)
+	}
+	return finding.NotReady
+}
+
+// Rejected are the causes for which the API server would not store an object.
+func Rejected(obj *manifest.Object, err error) []finding.Finding {
+	var invalid *admission.InvalidError
+	if !errors.As(err, &invalid) {
+		return []finding.Finding{At(obj, finding.Unexpected, err.Error(), finding.Hints(err))}
+	}
+	var found []finding.Finding
+	for _, c := range invalid.Causes {
+		if c.Code == "" && len(invalid.Causes) > 1 {
+			continue // it only says that there may be more
+		}
+		var hints []string
+		if c.Hint != "" {
+			hints = []string{c.Hint}
+		} else if hint := partHint(obj, c.Code); hint != "" {
+			hints = []string{hint}
+		}
+		f := At(obj, c.Code, c.Message, hints, c.Path...)
+		if obj.Open && f.Code == finding.UnresolvedVariable {
+			f.Severity = finding.Warning // the cluster knows its value
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// partHint names the kustomization that may add what an object lacks.
+func partHint(obj *manifest.Object, code finding.Code) string {
+	if code != finding.MissingField {
+		return ""
+	}
+	return obj.PartHint()
+}
+
+// Warned is what admission warns of in an object.
+func Warned(adm *admission.Admitted) []finding.Finding {
+	var found []finding.Finding
+	for _, w := range adm.Warnings {
+		found = append(found, At(adm.Object, w.Code, w.Message, nil, w.Path...))
+	}
+	return found
+}
+
+// ValueAt is the value of a field of an object, nil if it is not there.
+func ValueAt(content map[string]any, path []any) any {
+	var v any = content
+	for _, step := range path {
+		m, _ := v.(map[string]any)
+		name, _ := step.(string)
+		v = m[name]
+	}
+	return v
+}
+
+// sortFindings makes the order that of the file.
+func sortFindings(found []finding.Finding) {
+	slices.SortStableFunc(found, func(a, b finding.Finding) int {
+		switch {
+		case a.Pos.File != b.Pos.File:
+			return 0
+		case a.Pos.Line != b.Pos.Line:
+			return a.Pos.Line - b.Pos.Line
+		}
+		return a.Pos.Column - b.Pos.Column
+	})
+}
