@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 )
 
 // A Request is one that was made: nothing of it is secret.
@@ -45,17 +46,21 @@ func reported(r *http.Request, send func() (*http.Response, error)) (*http.Respo
 type reportedBody struct {
 	io.ReadCloser
 	request Request
+	read    atomic.Int64 // a body may be closed while it is read
 	ended   func(Request)
 	once    sync.Once
 }
 
 func (b *reportedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.request.Bytes += int64(n)
+	b.read.Add(int64(n))
 	return n, err
 }
 
 func (b *reportedBody) Close() error {
-	b.once.Do(func() { b.ended(b.request) })
+	b.once.Do(func() {
+		b.request.Bytes = b.read.Load()
+		b.ended(b.request)
+	})
 	return b.ReadCloser.Close()
 }
