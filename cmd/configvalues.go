@@ -275,7 +275,7 @@ const unknownHarm = "is not known to be harmless"
 // not known to be harmless are reserved.
 func reserved(key string) string {
 	switch key {
-	case "registry-config", "repository-config", "ambient-credentials", "missing-secrets", "allow-private-redirects", "insecure-skip-tls-verify", untrustedFlag:
+	case "registry-config", "repository-config", "ambient-credentials", "missing-secrets", "allow-private-redirects", insecureFlag, untrustedFlag:
 		return "decides which logins are used"
 	case "trusted-root", "keyring", "index-digest", "allow-name-mismatch":
 		return "decides what is believed"

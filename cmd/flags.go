@@ -158,7 +158,7 @@ func (o *fetchOptions) add(fs *pflag.FlagSet) {
 	fs.Lookup("ambient-credentials").NoOptDefVal = string(ambientHome)
 	choices(fs, "ambient-credentials", string(ambientHome), string(ambientNone), string(ambientAnywhere))
 	fs.BoolVar(&o.privateRedirects, "allow-private-redirects", false, "follow redirects from a public host to loopback, private and link-local addresses also where a login of this machine is used")
-	fs.BoolVar(&o.skipTLSVerify, "insecure-skip-tls-verify", false, "take any certificate of a server of a source for the right one, with a warning; no login of this machine is used then")
+	fs.BoolVar(&o.skipTLSVerify, insecureFlag, false, "take any certificate of a server of a source for the right one, with a warning; no login of this machine is used then")
 	fs.StringVar(&o.missingSecrets, "missing-secrets", "fail", "`policy` for a Secret that is not in the input: fail, ambient, anonymous")
 	choices(fs, "missing-secrets", "fail", "ambient", "anonymous")
 }

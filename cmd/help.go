@@ -46,7 +46,7 @@ func flagGroups() []flagGroup {
 		{"Output flags", []string{"output", "events", "report", "report-silenced", "no-github", "exit-zero"}},
 		{"Artifact flags", []string{"artifacts-dir", "artifact-digest-algo", "artifact-retention-records", "artifact-retention-ttl",
 			"flat", "refresh", "storage-adv-addr"}},
-		{"Credential flags", []string{"ambient-credentials", "allow-private-redirects", "insecure-skip-tls-verify", "missing-secrets",
+		{"Credential flags", []string{"ambient-credentials", "allow-private-redirects", insecureFlag, "missing-secrets",
 			"registry-config", "repository-config", untrustedFlag}},
 		{"Limit flags", []string{"concurrency", "timeout", "retries", "helm-index-max-size", "helm-chart-max-size",
 			"helm-chart-file-max-size", "helm-chart-max-unpacked-size"}},

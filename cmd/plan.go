@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,8 +60,8 @@ unreadable input, on either side, 3 a digest or signature check failed, 4 with
 	fs.StringVar(&o.against, "against", "", "what to compare with: a Git `revision`, or a directory (default: what the last fetch recorded)")
 	fs.BoolVar(&o.diff, "diff", false, "print unified diffs of the values, and of the files of charts")
 	fs.BoolVar(&o.failOnChange, "fail-on-change", false, "exit 4 if anything would happen to a HelmRelease")
-	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown")
-	choices(fs, "output", "table", "wide", "json", "jsonl", "markdown")
+	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown, or as in kubectl jsonpath=... or go-template=... of what json prints")
+	choices(fs, "output", "table", "wide", "json", "jsonl", "markdown", status.JSONPath, status.GoTemplate)
 	o.pass.input.add(fs)
 	o.pass.input.addLookup(fs)
 	o.pass.report.add(fs)
@@ -68,7 +70,7 @@ unreadable input, on either side, 3 a digest or signature check failed, 4 with
 	o.pass.fetch.add(fs)
 	o.pass.trust.add(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := oneOf("output", o.format, "table", "wide", "json", "jsonl", "markdown"); err != nil {
+		if err := formatOf(o.format, "table", "wide", "json", "jsonl", "markdown"); err != nil {
 			return exitUsage, err
 		}
 		if err := o.pass.fetch.check(); err != nil {
@@ -174,6 +176,13 @@ func concealedChart(c *plan.Chart, text func(*string)) *plan.Chart {
 }
 
 func (a *app) printPlan(o *planOptions, p *plan.Plan) error {
+	if template, err := status.ParseTemplate(o.format); template != nil || err != nil {
+		var b bytes.Buffer
+		if err == nil {
+			err = report.WritePlan(&b, p)
+		}
+		return executeTemplate(a.env.Stdout, template, err, json.RawMessage(b.Bytes()))
+	}
 	switch o.format {
 	case "json":
 		return report.WritePlan(a.env.Stdout, p)

@@ -17,8 +17,8 @@ type recordOptions struct{ format string }
 func recordFormats() []string { return []string{"table", "wide", "yaml", "json", "jsonl", "markdown"} }
 
 func (o *recordOptions) add(fs *pflag.FlagSet) {
-	fs.StringVarP(&o.format, "output", "o", "", "`format` of stdout: "+strings.Join(recordFormats(), ", ")+" (default: table on a terminal, else yaml)")
-	choices(fs, "output", recordFormats()...)
+	fs.StringVarP(&o.format, "output", "o", "", "`format` of stdout: "+strings.Join(recordFormats(), ", ")+", or as in kubectl jsonpath=... or go-template=... of what json prints (default: table on a terminal, else yaml)")
+	choices(fs, "output", append(recordFormats(), status.JSONPath, status.GoTemplate)...)
 }
 
 // check gives the format its default: a table for people, and else what other programs read.
@@ -30,7 +30,7 @@ func (o *recordOptions) check(env *Env) error {
 	default:
 		o.format = "yaml"
 	}
-	return oneOf("output", o.format, recordFormats()...)
+	return formatOf(o.format, recordFormats()...)
 }
 
 // records are what a command prints: one value and one row each.
@@ -41,6 +41,9 @@ type records[T any] struct {
 
 // print writes the records. A table without rows is nothing.
 func (r *records[T]) print(w io.Writer, format string, list []T) error {
+	if template, err := status.ParseTemplate(format); template != nil || err != nil {
+		return executeTemplate(w, template, err, list)
+	}
 	switch format {
 	case "json", "jsonl":
 		return encodeRecords(w, list, format == "jsonl")

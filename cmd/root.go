@@ -79,8 +79,12 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 			if err != nil {
 				return err
 			}
-			if err := a.console.configure(cmd.Flags(), from, a.env); err != nil || a.env.Environ == nil {
+			if err := a.console.configure(cmd.Flags(), from, a.env); err != nil {
 				return err
+			}
+			a.warnInsecure(cmd)
+			if a.env.Environ == nil {
+				return nil
 			}
 			for _, text := range unknownVariables(cmd.Root(), a.env.Environ()) {
 				a.console.warn(text)

@@ -48,9 +48,6 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
 	defer cancel()
-	if o.fetch.skipTLSVerify {
-		a.console.warn("--insecure-skip-tls-verify: any server is taken for the right one, so what is fetched may come from anyone; no login of this machine is used")
-	}
 	if err := errors.Join(o.report.check(true), o.checkFlat()); err != nil {
 		return exitUsage, err
 	}
@@ -85,7 +82,6 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	in.renameStored(st)
 	options := o.reconcileOptions(directories)
 	options.Archives = archives
-	options.Decisions = a.console.verbosity > 1
 	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
 		return exitUsage, err
 	}
@@ -198,6 +194,7 @@ func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*
 	if o.Reach == reconcile.ReachNowhere {
 		dial, getenv = reconcile.PublicDial(dial, getenv), withoutPrivateProxies(getenv)
 	}
+	o.Decisions = a.console.verbosity > 1
 	r := reconcile.New(reconcile.Kinds(), in.inventory, st, reconcile.Edges{
 		Dial: dial, Getenv: getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
 	}, o)
@@ -214,7 +211,8 @@ func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*
 	for obj := range in.reported {
 		progress.blocked.fail(subjectOf(obj), false)
 	}
-	results, err := r.Run(a.tracing(a.waitsForStore(ctx), in.inventory.Objects()), targets, progress)
+	ctx = a.tracing(a.waitsForStore(ctx), in.inventory.Objects())
+	results, err := r.Run(ctx, targets, progress)
 	progress.reportSameCause()
 	progress.reportBlocked()
 	if then != nil {
@@ -414,17 +412,14 @@ func (o *outputOptions) check(env *Env) error {
 	default:
 		o.format = string(status.YAML)
 	}
-	template, err := status.ParseTemplate(o.format)
-	if template != nil || err != nil {
-		if err != nil {
-			err = &usageError{err: fmt.Errorf("--output: %w", err)}
-		}
-		o.template = template
-		return err
-	}
 	var names []string
 	for _, f := range status.Formats() {
 		names = append(names, string(f))
 	}
-	return oneOf("output", o.format, append(names, status.JSONPath+"...", status.GoTemplate+"...")...)
+	if err := formatOf(o.format, names...); err != nil {
+		return err
+	}
+	var err error
+	o.template, err = status.ParseTemplate(o.format)
+	return err
 }
