@@ -23,9 +23,10 @@ func TestConceal(t *testing.T) {
 		"a shorter list":  {m{"l": []any{"x"}}, m{"l": []any{"x", "y"}}, m{"l": []any{"x", "REDACTED"}}, m{"l": "REDACTED"}},
 		"a list shown as longer": {m{"l": []any{"x", "y"}}, m{"l": []any{"x", "y"}}, m{"l": []any{"x"}},
 			m{"l": "REDACTED"}},
-		"a list that is a text": {m{"l": []any{"x"}}, m{"l": []any{"x"}}, m{"l": "REDACTED"}, m{"l": "REDACTED"}},
-		"a text that is a list": {m{"l": []any{"x"}}, m{"l": "x"}, m{"l": []any{"x", "REDACTED"}}, m{"l": "REDACTED"}},
-		"a map that is a text":  {m{"l": m{"a": "x"}}, m{"l": m{"a": "x"}}, m{"l": "REDACTED"}, m{"l": "REDACTED"}},
+		"a list that is a text":   {m{"l": []any{"x"}}, m{"l": []any{"x"}}, m{"l": "REDACTED"}, m{"l": "REDACTED"}},
+		"a text that is a list":   {m{"l": []any{"x"}}, m{"l": "x"}, m{"l": []any{"x", "REDACTED"}}, m{"l": "REDACTED"}},
+		"an empty list of a text": {m{"l": []any{}}, m{"l": "x"}, m{"l": []any{}}, m{"l": "REDACTED"}},
+		"a map that is a text":    {m{"l": m{"a": "x"}}, m{"l": m{"a": "x"}}, m{"l": "REDACTED"}, m{"l": "REDACTED"}},
 	} {
 		o := &Object{}
 		o.Content, _ = c.content.(m)
