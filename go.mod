@@ -71,6 +71,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
+require github.com/go-task/slim-sprig/v3 v3.0.0
+
 require (
 	cel.dev/expr v0.25.2 // indirect
 	dario.cat/mergo v1.0.1 // indirect

@@ -115,6 +115,8 @@ const (
 	MergedDirectory       Code = "HS176"
 	DroppedFiles          Code = "HS177"
 	ShadowedSource        Code = "HS178"
+	RefusedResourceSet    Code = "HS180"
+	UnexpandedResourceSet Code = "HS181"
 
 	Authentication    Code = "HS201"
 	Unreachable       Code = "HS202"

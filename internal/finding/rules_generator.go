@@ -103,5 +103,30 @@ func generatorRules() []Rule {
 			Example:     gen("sources:\n- alias: apps\n  kind: GitRepository\n  name: flux-system\nartifacts:\n- name: apps\n  copy:\n  - from: \"@apps/apps/**\"\n    to: \"@artifact/\"\n"),
 			Better:      gen(copying(all)),
 		},
+		{
+			Code: RefusedResourceSet, Name: "refused-resource-set", Group: groupGenerators, Severity: Error,
+			Summary:     "The objects of a ResourceSet cannot be made",
+			Explanation: "Its text is a template of Go with << and >>, an input that is missing is an error, and what comes out must be an object. flux-operator makes none of its objects then. No more than 10,000 objects and 1 MiB of text are made, in 5 seconds.",
+			Fix:         "Correct the template that the message is about.",
+			Example:     resourceSet("inputs:\n- tenant: one\n", "<< inputs.name >>"),
+			Better:      resourceSet("inputs:\n- tenant: one\n", "<< inputs.tenant >>"),
+		},
+		{
+			Code: UnexpandedResourceSet, Name: "unexpanded-resource-set", Group: groupGenerators, Severity: Warning,
+			Summary:     "Only a cluster knows what a ResourceSet makes",
+			Explanation: "Its inputs come from a server, or from a provider that is not in the input. What it makes takes no part in the run, and what is missing in its namespaces is not reported.",
+			Fix:         "Nothing is wrong with it; check what it makes where it is made.",
+			Example:     resourceSet("inputsFrom:\n- name: branches\n", "<< inputs.branch >>"),
+			Better:      resourceSet("inputs:\n- branch: main\n", "<< inputs.branch >>"),
+		},
 	}
+}
+
+// resourceSet makes a HelmRepository for each of its inputs.
+func resourceSet(inputs, name string) string {
+	return documents(
+		inFile("apps/set.yaml", object("fluxcd.controlplane.io/v1", "ResourceSet", "tenants\n  namespace: apps", inputs+
+			"resources:\n- apiVersion: "+sourceV1+"\n  kind: HelmRepository\n  metadata:\n    name: charts-"+name+"\n    namespace: apps\n  spec:\n    interval: 10m\n    url: https://charts.example.org\n")),
+		inFile("apps/kustomization.yaml", kustomization("resources:\n- set.yaml\n")),
+	)
 }

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ func (inv *Inventory) DependencyWarnings(obj *manifest.Object, hr *helmv2.HelmRe
 	var found []dependencyWarning
 	for i, name := range dependencies(hr) {
 		dep, err := inv.set.Lookup(manifest.ReleaseGroup, helmv2.HelmReleaseKind, name.namespace, name.name)
+		if missing, ok := errors.AsType[*manifest.NotFoundError](err); ok && missing.Unread {
+			continue // it may be there
+		}
 		if err != nil {
 			found = append(found, dependencyWarning{finding.MissingDependency, i, fmt.Sprintf("unable to get '%s/%s' dependency: %v", name.namespace, name.name, err)})
 			continue

@@ -50,6 +50,14 @@ func (f *File) Kustomizations() []*Object {
 	return f.batch.kustomizations
 }
 
+// Operators lists the ResourceSets, and what they take their inputs from, without their content.
+func (f *File) Operators() []*Object {
+	if f.batch == nil {
+		return nil
+	}
+	return f.batch.operators
+}
+
 // Instances lists the FluxInstances of the operator, without their content.
 func (f *File) Instances() []*Object {
 	if f.batch == nil {
@@ -76,7 +84,7 @@ func (f *File) Mentions(word string) bool {
 func (f *File) Origin(group, kind, name string) *Object {
 	var like *Object
 	count := 0
-	for _, o := range f.Objects() {
+	for _, o := range slices.Concat(f.Objects(), f.Operators()) {
 		if o.Group() != group || o.Kind != kind {
 			continue
 		}

@@ -43,6 +43,8 @@ type Build struct {
 	Foreign map[*File]bool // files that are part of other clusters alone: they are not there
 	Objects []*Object
 	Errors  []error
+	// Unknown are the namespaces in which a cluster has more than was built, "" for all: what is missing there may exist.
+	Unknown []string
 
 	// Opened has the objects of files that were decrypted, or whose variables were substituted, as they lie there.
 	Opened map[*Object]Opened
@@ -67,7 +69,7 @@ func (in *Input) Set(built *Build) (*Set, []error) {
 	} else {
 		s.built = in.Kustomized()
 	}
-	s.opened = built.Opened
+	s.opened, s.unknown = built.Opened, built.Unknown
 	s.siblings, s.surroundings = in.other(s, in.beside), in.other(s, in.around)
 	var errs []error
 	for _, f := range in.Files {

@@ -39,6 +39,8 @@ type Set struct {
 	dirs  []string // of the files that were named
 	roots []string // directories that were named
 
+	unknown []string // namespaces in which there may be more than is known, "" for all
+
 	siblings     *Set         // what lies beside the files that were named, nil for nothing
 	surroundings *Set         // what the lookup directories hold, nil for nothing
 	unread       bool         // there are more surroundings than may be read
@@ -185,7 +187,7 @@ func (s *Set) Objects() []*Object {
 // Skipped counts the Flux objects that are known but not supported yet, by name.
 func (s *Set) Skipped() []KindCount {
 	return slices.DeleteFunc(s.Kinds(), func(k KindCount) bool {
-		return !unsupportedKinds[groupKind{k.Group, k.Kind}] || k.Group == ImageGroup || s.built && k.Group == KustomizeGroup
+		return !unsupportedKinds[groupKind{k.Group, k.Kind}] || k.Group == ImageGroup || s.built && (k.Group == KustomizeGroup || k.Group == OperatorGroup)
 	})
 }
 
@@ -241,6 +243,7 @@ type batch struct {
 	generated      []generatedSecret
 	flux           []FluxNote
 	instances      []*Object // FluxInstances
+	operators      []*Object // ResourceSets, and what they take their inputs from
 	versioned      []*Object
 	kinds          map[groupKind]int
 	skips          []Skip
@@ -368,6 +371,8 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 	case isInstance(o):
 		b.flux = append(b.flux, FluxNote{scalar(n, "spec", "distribution", "version"), o.Pos})
 		b.instances = append(b.instances, o)
+	case o.Group() == OperatorGroup && strings.HasPrefix(o.Kind, "ResourceSet"):
+		b.operators = append(b.operators, o)
 	case isVersioned(o):
 		b.versioned = append(b.versioned, o)
 	}

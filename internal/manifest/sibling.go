@@ -50,7 +50,7 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 		missing.InCluster, missing.suggestion = true, fmt.Sprintf("%s at %s makes it, in the cluster only", generator, generator.Pos)
 	} else {
 		missing.suggestion, missing.elsewhere = s.suggestion(k, in)
-		missing.Unread = slices.ContainsFunc(s.unreadable, func(f brokenFile) bool { return bytes.Contains(f.text, []byte(k.name)) })
+		missing.Unread = slices.Contains(s.unknown, "") || slices.Contains(s.unknown, k.namespace) || slices.ContainsFunc(s.unreadable, func(f brokenFile) bool { return bytes.Contains(f.text, []byte(k.name)) })
 	}
 	return nil, missing
 }

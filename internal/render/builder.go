@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resourceset"
 )
 
 // builder builds one cluster.
@@ -48,6 +49,12 @@ type builder struct {
 	deferred   []deferred
 	expansions []Expansion
 	overlay    bool // what is being built is a plain directory with a base elsewhere
+
+	sets        []pendingSet
+	providers   []resourceset.Provider
+	depth       int      // of the ResourceSets that make what is added
+	objectCount int      // of what they made
+	silenced    []string // namespaces in which what is not known may be, "" for all
 }
 
 // start builds what nothing else builds.
@@ -201,6 +208,7 @@ func (b *builder) rest() {
 		}
 		b.plainDirectory(real)
 	}
+	b.plainSets()
 	b.finishAll()
 }
 

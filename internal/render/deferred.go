@@ -44,6 +44,9 @@ func (b *builder) ready(o *manifest.Object) bool {
 func (b *builder) finishAll() {
 	for {
 		b.finishWaiting()
+		if b.ctx.Err() == nil && b.expandNext() {
+			continue
+		}
 		if len(b.deferred) == 0 || b.ctx.Err() != nil {
 			return
 		}

@@ -510,6 +510,9 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 		}
 		obj.Namespace = b.o.Namespace
 	}
+	if b.takeOperators(obj) {
+		return
+	}
 	switch {
 	case ref && obj.Kind != "ServiceAccount":
 		d := &datum{sealed: obj.Sealed, inCluster: true}

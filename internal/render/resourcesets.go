@@ -1,0 +1,184 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resourceset"
+)
+
+// maxNested bounds how many ResourceSets make each other.
+const maxNested = 4
+
+// pendingSet is a ResourceSet that waits until everything else was built: its providers may come.
+type pendingSet struct {
+	object *manifest.Object
+	from   int
+	depth  int // of the sets that made it
+}
+
+// setError is a mistake of a ResourceSet.
+type setError struct{ err error }
+
+func (e *setError) Error() string { return e.err.Error() }
+
+func (e *setError) Unwrap() error { return e.err }
+
+// Finding is the code of the mistake.
+func (e *setError) Finding() finding.Code { return finding.RefusedResourceSet }
+
+// takeOperators keeps what the operator of Flux makes objects of. It reports whether the object is a set that is expanded
+// in time.
+func (b *builder) takeOperators(o *manifest.Object) bool {
+	if o.Group() != resourceset.Group {
+		return false
+	}
+	switch o.Kind {
+	case resourceset.Kind:
+		b.sets = append(b.sets, pendingSet{o, b.from, b.depth})
+		return true
+	case resourceset.ProviderKind:
+		b.addProvider(o)
+	}
+	return false
+}
+
+func (b *builder) addProvider(o *manifest.Object) {
+	p := resourceset.Provider{Namespace: o.Namespace, Name: o.Name, Labels: map[string]string{}}
+	if resourceset.Decode(o.Content, &p.Spec) != nil {
+		p.Spec.Type = "" // which no server knows either
+	}
+	metadata, _ := o.Content["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	for k, v := range labels {
+		p.Labels[k], _ = v.(string)
+	}
+	b.providers = append(b.providers, p)
+}
+
+// expandNext makes the objects of the next set. It reports whether there was one.
+func (b *builder) expandNext() bool {
+	if len(b.sets) == 0 {
+		return false
+	}
+	next := b.sets[0]
+	b.sets = slices.Delete(b.sets, 0, 1)
+	b.from, b.depth = next.from, next.depth+1
+	b.expand(next)
+	b.depth = 0
+	return true
+}
+
+func (b *builder) expand(p pendingSet) {
+	o := p.object
+	set := resourceset.Set{Namespace: o.Namespace, Name: o.Name, Providers: b.providers}
+	err := resourceset.Decode(o.Content, &set.Spec)
+	if err == nil && p.depth >= maxNested {
+		err = fmt.Errorf("more than %d ResourceSets make each other", maxNested)
+	}
+	var made []resourceset.Object
+	if err == nil {
+		made, err = resourceset.Expand(b.ctx, set)
+	}
+	if b.objectCount += len(made); b.objectCount > maxObjects && err == nil {
+		err = fmt.Errorf("more than %d objects of ResourceSets", maxObjects)
+	}
+	if err != nil {
+		b.unexpanded(o, set.Spec, err)
+		return
+	}
+	b.reportIDs(o, set)
+	for _, m := range made {
+		b.makeObject(o, m)
+	}
+}
+
+// unexpanded reports a set of which nothing is made.
+func (b *builder) unexpanded(o *manifest.Object, spec resourceset.Spec, err error) {
+	if server, ok := errors.AsType[*resourceset.ServerError](err); ok {
+		b.partial = true
+		b.silenced = append(b.silenced, o.Namespace)
+		b.silenced = append(b.silenced, namespacesOf(spec)...)
+		b.warn(finding.UnexpandedResourceSet, o, fmt.Sprintf("not expanded: %s; what it makes takes no part in this", server), "", "spec", "inputsFrom")
+		return
+	}
+	if o.ReferenceOnly || b.ctx.Err() != nil {
+		return
+	}
+	b.partial = true
+	path := []any{"spec"}
+	if wrong, ok := errors.AsType[*resourceset.Error](err); ok {
+		path = wrong.Path
+	}
+	b.silenced = append(b.silenced, o.Namespace)
+	b.silenced = append(b.silenced, namespacesOf(spec)...)
+	b.errs = append(b.errs, manifest.Fault(o, &setError{err}, path...))
+}
+
+// namespacesOf are the namespaces of what a set would make, as far as they are written there; "" if any is made of inputs.
+func namespacesOf(spec resourceset.Spec) []string {
+	resources := slices.Clone(spec.Resources)
+	for _, s := range spec.Steps {
+		resources = append(resources, s.Resources...)
+	}
+	var list []string
+	for _, r := range resources {
+		namespace := textAt(r, "metadata", "namespace")
+		if strings.Contains(namespace, "<<") {
+			namespace = ""
+		}
+		list = append(list, namespace)
+	}
+	if spec.ResourcesTemplate != "" || slices.ContainsFunc(spec.Steps, func(s resourceset.Step) bool { return s.ResourcesTemplate != "" }) {
+		list = append(list, "")
+	}
+	return list
+}
+
+// reportIDs says that the ids of static providers stand in for those of the cluster, if they are used.
+func (b *builder) reportIDs(o *manifest.Object, set resourceset.Set) {
+	if len(set.Spec.InputsFrom) == 0 {
+		return
+	}
+	if text := fmt.Sprint(set.Spec.Resources, set.Spec.ResourcesTemplate, set.Spec.Steps); strings.Contains(text, "inputs.id") {
+		b.notice(Notice{Object: o, Text: "inputs.id of a static provider is made of its UID in a cluster: a number of its name stands in for it"})
+	}
+}
+
+// makeObject adds an object of a set to what was built.
+func (b *builder) makeObject(o *manifest.Object, m resourceset.Object) {
+	apiVersion, kind, namespace, name := identify(m.Content)
+	if m.Copied {
+		b.generated[datumKey(kind, namespace, name)] = resourceset.Kind
+		return
+	}
+	obj := o.Derive(manifest.Object{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, Content: m.Content}, func(path []any) []any {
+		return append(slices.Clone(m.Path), path...)
+	})
+	if apiVersion == "" || kind == "" || name == "" {
+		b.fault(obj, errors.New("failed to decode Kubernetes apiVersion, kind and name"))
+		return
+	}
+	b.emit(obj, m.Content)
+}
+
+// plainSets takes the sets and providers of files that take part as they are.
+func (b *builder) plainSets() {
+	for _, path := range b.paths {
+		if b.taken(path) {
+			continue
+		}
+		for _, o := range b.byPath[path].Operators() {
+			raw, err := o.Raw()
+			if err != nil {
+				continue // reported where it is read
+			}
+			obj := o.Derive(manifest.Object{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Content: raw.Value}, func(path []any) []any { return path })
+			b.takeOperators(obj)
+		}
+	}
+}

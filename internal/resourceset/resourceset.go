@@ -1,0 +1,401 @@
+// Package resourceset computes which objects a ResourceSet makes of its inputs, in bounded memory and time. It knows no
+// server: what needs one is not expanded.
+package resourceset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/adler32"
+	"maps"
+	"slices"
+	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// The kinds, their API group, and the annotations that decide about an object.
+const (
+	Group        = "fluxcd.controlplane.io"
+	Kind         = "ResourceSet"
+	ProviderKind = "ResourceSetInputProvider"
+	Static       = "Static"
+
+	reconcileAnnotation = Group + "/reconcile"
+	copyFromAnnotation  = Group + "/copyFrom"
+	convertAnnotation   = Group + "/convertKubeConfigFrom"
+)
+
+// The limits of one set.
+const (
+	maxObjects      = 10_000
+	maxPermutations = 10_000
+	maxText         = 1 << 20 // bytes of one text that is rendered
+)
+
+// Spec is what counts of the spec of a ResourceSet.
+type Spec struct {
+	Inputs        []map[string]any `json:"inputs"`
+	InputsFrom    []InputsFrom     `json:"inputsFrom"`
+	InputStrategy struct {
+		Name string `json:"name"`
+	} `json:"inputStrategy"`
+	Resources         []map[string]any `json:"resources"`
+	ResourcesTemplate string           `json:"resourcesTemplate"`
+	Steps             []Step           `json:"steps"`
+	CommonMetadata    struct {
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"commonMetadata"`
+}
+
+// Step is a part of a set. All are made at once.
+type Step struct {
+	Resources         []map[string]any `json:"resources"`
+	ResourcesTemplate string           `json:"resourcesTemplate"`
+}
+
+// InputsFrom refers to providers.
+type InputsFrom struct {
+	Name     string    `json:"name"`
+	Selector *Selector `json:"selector"`
+}
+
+// Selector chooses providers by their labels.
+type Selector struct {
+	MatchLabels      map[string]string `json:"matchLabels"`
+	MatchExpressions []struct {
+		Key, Operator string
+		Values        []string
+	} `json:"matchExpressions"`
+}
+
+// Provider is a ResourceSetInputProvider.
+type Provider struct {
+	Namespace, Name string
+	Labels          map[string]string
+	Spec            struct {
+		Type          string         `json:"type"`
+		DefaultValues map[string]any `json:"defaultValues"`
+	}
+}
+
+// Set is a ResourceSet.
+type Set struct {
+	Namespace, Name string
+	Spec            Spec
+	Providers       []Provider // of its namespace
+}
+
+// Object is one that a set makes.
+type Object struct {
+	Content map[string]any
+	Path    []any // of the field that it is made of
+	// Copied says that its data is a copy of another object's.
+	Copied bool
+}
+
+// ServerError is a set that only a cluster can expand.
+type ServerError struct{ what string }
+
+func (e *ServerError) Error() string { return e.what }
+
+// Error is a mistake of a set.
+type Error struct {
+	Path []any
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Decode reads the content of a ResourceSet. Integers stay what they are.
+func Decode(content map[string]any, into any) error {
+	text, err := json.Marshal(content["spec"])
+	if err != nil {
+		return err
+	}
+	return utiljson.Unmarshal(text, into)
+}
+
+// Expand lists the objects of a set. The error is a *ServerError if only a cluster knows them, an *Error, or why the context
+// ended.
+func Expand(ctx context.Context, s Set) ([]Object, error) {
+	inputs, given, err := s.inputs()
+	if err != nil {
+		return nil, err
+	}
+	x := &expansion{ctx: ctx, set: s, inputs: inputs, given: given, seen: map[string]bool{}}
+	if err := x.part(s.Spec.Resources, s.Spec.ResourcesTemplate, "spec"); err != nil {
+		return nil, err
+	}
+	for i, step := range s.Spec.Steps {
+		if err := x.part(step.Resources, step.ResourcesTemplate, "spec", "steps", i); err != nil {
+			return nil, err
+		}
+	}
+	return x.made, nil
+}
+
+// inputs are the sets of values, and whether the set has any by itself. Without them a set is made once.
+func (s *Set) inputs() (list []map[string]any, given bool, err error) {
+	if len(s.Spec.Inputs) == 0 && len(s.Spec.InputsFrom) == 0 {
+		return []map[string]any{{}}, false, nil
+	}
+	var groups []inputGroup
+	own := inputGroup{name: s.Name}
+	for _, in := range s.Spec.Inputs {
+		own.values = append(own.values, s.provided(in, Kind, s.Namespace, s.Name))
+	}
+	if len(own.values) > 0 {
+		groups = append(groups, own)
+	}
+	for _, from := range s.Spec.InputsFrom {
+		providers, err := s.providers(from)
+		if err != nil {
+			return nil, true, err
+		}
+		for _, p := range providers {
+			values := maps.Clone(p.Spec.DefaultValues)
+			if values == nil {
+				values = map[string]any{}
+			}
+			values["id"] = checksum(p.Namespace + "/" + p.Name)
+			groups = append(groups, inputGroup{p.Name, []map[string]any{s.provided(values, ProviderKind, p.Namespace, p.Name)}})
+		}
+	}
+	if s.Spec.InputStrategy.Name == "Permute" {
+		list, err = permute(groups)
+		return list, true, err
+	}
+	for _, g := range groups {
+		list = append(list, g.values...)
+	}
+	return list, true, nil
+}
+
+func checksum(text string) string { return fmt.Sprint(adler32.Checksum([]byte(text))) }
+
+// provided adds to values where they are from.
+func (s *Set) provided(values map[string]any, kind, namespace, name string) map[string]any {
+	values = maps.Clone(values)
+	if values == nil {
+		values = map[string]any{}
+	}
+	values["provider"] = map[string]any{"apiVersion": Group + "/v1", "kind": kind, "namespace": namespace, "name": name}
+	return values
+}
+
+// providers are those that a reference names. All of them have to be known, and static.
+func (s *Set) providers(from InputsFrom) ([]Provider, error) {
+	var found []Provider
+	for _, p := range s.Providers {
+		if p.Namespace != s.Namespace || from.Name != "" && p.Name != from.Name || from.Name == "" && !from.Selector.matches(p.Labels) {
+			continue
+		}
+		if p.Spec.Type != Static {
+			return nil, &ServerError{fmt.Sprintf("%s %s/%s of type %s asks a server", ProviderKind, p.Namespace, p.Name, p.Spec.Type)}
+		}
+		found = append(found, p)
+	}
+	if len(found) == 0 && from.Name != "" {
+		return nil, &ServerError{fmt.Sprintf("%s %s/%s is not in the input", ProviderKind, s.Namespace, from.Name)}
+	}
+	return found, nil
+}
+
+func (s *Selector) matches(labels map[string]string) bool {
+	if s == nil {
+		return false
+	}
+	for k, v := range s.MatchLabels {
+		if labels[k] != v {
+			return false
+		}
+	}
+	for _, e := range s.MatchExpressions {
+		value, there := labels[e.Key]
+		in := there && slices.Contains(e.Values, value)
+		ok := map[string]bool{"In": in, "NotIn": !in, "Exists": there, "DoesNotExist": !there}[e.Operator]
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// inputGroup is what one provider gives.
+type inputGroup struct {
+	name   string
+	values []map[string]any
+}
+
+// permute combines each of the values of a provider with each of the others', below normalised names.
+func permute(groups []inputGroup) ([]map[string]any, error) {
+	list := []map[string]any{{}}
+	ids := []string{""}
+	for _, g := range groups {
+		var next []map[string]any
+		var nextIDs []string
+		for i, base := range list {
+			for j, values := range g.values {
+				if len(next) >= maxPermutations {
+					return nil, &Error{[]any{"spec", "inputStrategy"}, fmt.Errorf("more than %d permutations of inputs", maxPermutations)}
+				}
+				combined := maps.Clone(base)
+				combined[normalized(g.name)] = values
+				id := fmt.Sprintf("%s%s=%d/", ids[i], g.name, j)
+				combined["id"] = checksum(strings.TrimSuffix(id, "/"))
+				next, nextIDs = append(next, combined), append(nextIDs, id)
+			}
+		}
+		list, ids = next, nextIDs
+	}
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	return list, nil
+}
+
+// normalized is a name in lower case, whose words are joined by an underscore.
+func normalized(name string) string {
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	return strings.Join(words, "_")
+}
+
+type expansion struct {
+	ctx    context.Context
+	set    Set
+	inputs []map[string]any
+	given  bool
+	made   []Object
+	seen   map[string]bool
+}
+
+// part makes the objects of a list of resources, then those of a template.
+func (x *expansion) part(resources []map[string]any, template string, path ...any) error {
+	for i, resource := range resources {
+		at := append(slices.Clone(path), "resources", i)
+		if x.given && annotated(resource, reconcileAnnotation) == "disabled" {
+			continue
+		}
+		text, err := yaml.Marshal(resource)
+		if err != nil {
+			return &Error{at, err}
+		}
+		if err := x.render(fmt.Sprintf("resources[%d]", i), string(text), true, at); err != nil {
+			return err
+		}
+	}
+	if template == "" {
+		return nil
+	}
+	return x.render("resources template", template, false, append(slices.Clone(path), "resourcesTemplate"))
+}
+
+// render makes the objects of a text for each of the inputs.
+func (x *expansion) render(what, text string, one bool, path []any) error {
+	fail := func(err error) error {
+		return &Error{path, fmt.Errorf("build failed: failed to build %s: %w", what, err)}
+	}
+	t, err := parseTemplate(text)
+	if err != nil {
+		return fail(err)
+	}
+	for _, inputs := range x.inputs {
+		out, err := t.execute(x.ctx, inputs)
+		if x.ctx.Err() != nil {
+			return context.Cause(x.ctx)
+		}
+		if err != nil {
+			return fail(fmt.Errorf("failed to execute template: %w", err))
+		}
+		objects, err := decode(out, one)
+		if err != nil {
+			return fail(err)
+		}
+		for _, o := range objects {
+			if err := x.add(o, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add takes an object, the first of a name.
+func (x *expansion) add(content map[string]any, path []any) error {
+	if annotated(content, reconcileAnnotation) == "disabled" {
+		return nil
+	}
+	apiVersion, _ := content["apiVersion"].(string)
+	group, _, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		group = ""
+	}
+	metadata, _ := content["metadata"].(map[string]any)
+	key := fmt.Sprintf("%s %v %v %v", group, content["kind"], metadata["namespace"], metadata["name"])
+	if x.seen[key] {
+		return nil
+	}
+	x.seen[key] = true
+	if len(x.made) >= maxObjects {
+		return &Error{path, fmt.Errorf("more than %d objects", maxObjects)}
+	}
+	x.common(metadata)
+	copied := annotated(content, copyFromAnnotation) != "" || annotated(content, convertAnnotation) != ""
+	x.made = append(x.made, Object{content, path, copied})
+	return nil
+}
+
+// common adds the metadata of the set.
+func (x *expansion) common(metadata map[string]any) {
+	for field, values := range map[string]map[string]string{"labels": x.set.Spec.CommonMetadata.Labels, "annotations": x.set.Spec.CommonMetadata.Annotations} {
+		if len(values) == 0 || metadata == nil {
+			continue
+		}
+		m, _ := metadata[field].(map[string]any)
+		m = maps.Clone(m)
+		if m == nil {
+			m = map[string]any{}
+		}
+		for k, v := range values {
+			m[k] = v
+		}
+		metadata[field] = m
+	}
+}
+
+func annotated(content map[string]any, name string) string {
+	metadata, _ := content["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	text, _ := annotations[name].(string)
+	return text
+}
+
+// decode reads the objects of a text. What is no object is passed over, but not in the place of one.
+func decode(text string, one bool) ([]map[string]any, error) {
+	var objects []map[string]any
+	for _, doc := range strings.Split("\n"+text, "\n---") {
+		data, err := yaml.YAMLToJSON([]byte(doc))
+		if err != nil {
+			return nil, errors.New(strings.Join(strings.Fields(err.Error()), " "))
+		}
+		var content map[string]any
+		if utiljson.Unmarshal(data, &content) == nil && content["kind"] != nil {
+			objects = append(objects, content)
+		} else if one {
+			return nil, errors.New("the text is no object")
+		}
+		if one {
+			break
+		}
+		if len(objects) > maxObjects {
+			return nil, fmt.Errorf("more than %d objects", maxObjects)
+		}
+	}
+	return objects, nil
+}

@@ -1,0 +1,181 @@
+package resourceset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+func setOf(t *testing.T, spec string, providers ...string) Set {
+	t.Helper()
+	content := func(text string) map[string]any {
+		var m map[string]any
+		if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	s := Set{Namespace: "apps", Name: "My-Set"}
+	if err := Decode(map[string]any{"spec": content(spec)}, &s.Spec); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range providers {
+		m := content(text)
+		p := Provider{Namespace: "apps", Name: m["name"].(string), Labels: map[string]string{"app": fmt.Sprint(m["app"])}}
+		if err := Decode(m, &p.Spec); err != nil {
+			t.Fatal(err)
+		}
+		s.Providers = append(s.Providers, p)
+	}
+	return s
+}
+
+func expand(t *testing.T, s Set) ([]string, error) {
+	t.Helper()
+	made, err := Expand(t.Context(), s)
+	var list []string
+	for _, o := range made {
+		text, err := json.Marshal(o.Content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, fmt.Sprint(string(text), " ", o.Path))
+	}
+	return list, err
+}
+
+const (
+	static = "name: one\napp: web\nspec: {type: Static, defaultValues: {tag: v1}}\n"
+	asking = "name: prs\napp: web\nspec: {type: GitHubPullRequest}\n"
+)
+
+// resource is one whose data is a text.
+func resource(text string) string {
+	return fmt.Sprintf("resources:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: %q}}\n", text)
+}
+
+// data is what the only object holds.
+func data(t *testing.T, list []string) string {
+	t.Helper()
+	if len(list) != 1 {
+		t.Fatalf("%d objects: %v", len(list), list)
+	}
+	_, after, _ := strings.Cut(list[0], `"data":{"a":`)
+	before, _, _ := strings.Cut(after, `},"kind"`)
+	return before
+}
+
+// This is case G18: types follow the text, and what is missing is an error.
+func TestTemplates(t *testing.T) {
+	tests := []struct{ inputs, text, want string }{
+		{"v: \"1.10\"", "<< inputs.v >>", "1.1"},
+		{"v: \"1.10\"", "<< inputs.v | quote >>", `"1.10"`},
+		{"v: true", "<< inputs.v >>", "true"},
+		{"v: 12345678901", "<< inputs.v >>", "12345678901"},
+		{"v: {a: [1, b]}", "<< inputs.v | toJson >>", `{"a":[1,"b"]}`},
+		{"v: Feature/Some_Thing", "<< inputs.v | slugify >>", `"feature-some_thing"`},
+		{"v: x", `<< get inputs "w" | default "d" >>`, `"d"`},
+		{"v: x", "<< inputs.provider.name >>", `"My-Set"`},
+		{"v: {b: 1, a: 2}", "<< keys inputs.v | join \"-\" >>", `"a-b"`},
+	}
+	for _, tt := range tests {
+		list, err := expand(t, setOf(t, "inputs: [{"+tt.inputs+"}]\n"+resource(tt.text)))
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+		} else if got := data(t, list); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.text, got, tt.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"<< inputs.x >>":     `map has no entry for key "x"`,
+		"<< .inputs.v >>":    "build failed: failed to build resources[0]: failed to execute template: ",
+		"<< nosuch >>":       `function "nosuch" not defined`,
+		"<< now >>":          `function "now" not defined`,
+		"<< env \"HOME\" >>": `function "env" not defined`,
+	} {
+		_, err := expand(t, setOf(t, "inputs: [{v: 1}]\n"+resource(text)))
+		wrong, ok := errors.AsType[*Error](err)
+		if !ok || !strings.Contains(err.Error(), want) || fmt.Sprint(wrong.Path) != "[spec resources 0]" {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// What never ends, or makes a text of gigabytes, is an error after a short time.
+func TestBombs(t *testing.T) {
+	for name, text := range map[string]string{
+		"loops":       "<< range until 9000 >><< range until 9000 >><< range until 9000 >><< end >><< end >><< end >>",
+		"recursion":   `<< define "a" >><< template "a" >><< template "a" >><< end >><< template "a" >>`,
+		"repeat":      "<< repeat 1000000000 \"x\" >>",
+		"many":        "<< until 1000000000 >>",
+		"doubling":    "<< $s := repeat 1000 \"x\" >>" + strings.Repeat("<< $s = printf \"%s%s\" $s $s >>", 40),
+		"lists":       "<< $l := list 1 >>" + strings.Repeat("<< $l = list $l $l >>", 40) + "<< toYaml $l >>",
+		"replacing":   "<< $s := repeat 10000 \"x\" >><< replace \"x\" $s $s >>",
+		"joining":     "<< $s := repeat 10000 \"x\" >><< join $s (until 9000) >>",
+		"a circle":    "<< $d := dict >><< $_ := set $d \"d\" $d >><< toYaml $d >>",
+		"long output": "<< range until 9000 >><< repeat 1000 \"x\" >><< end >>",
+		"indenting":   "<< indent 1000000000 \"x\" >>",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := expand(t, setOf(t, resource(text))); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	over := errors.New("it is over")
+	cancel(over)
+	if _, err := Expand(ctx, setOf(t, resource("x"))); !errors.Is(err, over) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestInputs(t *testing.T) {
+	const spec = "resources:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: \"c-<< inputs.provider.name | lower >>\"}, data: {a: x}}\n"
+	count := func(s Set) string {
+		list, err := expand(t, s)
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprint(len(list))
+	}
+	for _, tt := range []struct {
+		name, spec string
+		providers  []string
+		want       string
+	}{
+		{"none at all", resource("x"), nil, "1"},
+		{"one", "inputs: [{}]\n" + spec, nil, "1"},
+		{"the same name twice", "inputs: [{}, {}]\n" + spec, nil, "1"},
+		{"a provider", "inputs: [{}]\ninputsFrom: [{name: one}]\n" + spec, []string{static}, "2"},
+		{"by labels", "inputsFrom: [{selector: {matchLabels: {app: web}}}]\n" + spec, []string{static}, "1"},
+		{"by expressions", "inputsFrom: [{selector: {matchExpressions: [{key: app, operator: NotIn, values: [web]}]}}]\n" + spec, []string{static}, "0"},
+		{"a server", "inputsFrom: [{name: prs}]\n" + spec, []string{asking}, "ResourceSetInputProvider apps/prs of type GitHubPullRequest asks a server"},
+		{"nowhere", "inputsFrom: [{name: two}]\n" + spec, []string{static}, "ResourceSetInputProvider apps/two is not in the input"},
+		{"permuted", "inputs: [{a: 1}, {a: 2}]\ninputsFrom: [{name: one}]\ninputStrategy: {name: Permute}\nresources:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: \"c-<< inputs.my_set.a >>-<< inputs.one.tag >>-<< inputs.id >>\"}}\n", []string{static}, "2"},
+		{"steps", "steps: [{name: one, resources: [{apiVersion: v1, kind: A, metadata: {name: a}}]}, {name: two, resourcesTemplate: \"apiVersion: v1\\nkind: B\\nmetadata: {name: b}\\n---\\nnothing\\n\"}]\n", nil, "2"},
+	} {
+		if got := count(setOf(t, tt.spec, tt.providers...)); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// This is a part of case G20: an object that is not reconciled is not made.
+func TestAnnotations(t *testing.T) {
+	s := setOf(t, "inputs: [{}]\ncommonMetadata: {labels: {team: a}}\nresources:\n"+
+		"- {apiVersion: v1, kind: Secret, metadata: {name: copy, annotations: {fluxcd.controlplane.io/copyFrom: a/b}}}\n"+
+		"- {apiVersion: v1, kind: Secret, metadata: {name: off, annotations: {fluxcd.controlplane.io/reconcile: disabled}}}\n")
+	made, err := Expand(t.Context(), s)
+	if err != nil || len(made) != 1 || !made[0].Copied {
+		t.Fatalf("%v, %v", made, err)
+	}
+	if labels := made[0].Content["metadata"].(map[string]any)["labels"]; fmt.Sprint(labels) != "map[team:a]" {
+		t.Errorf("labels %v", labels)
+	}
+}

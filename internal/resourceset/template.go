@@ -1,0 +1,307 @@
+package resourceset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+	"text/template/parse"
+	"time"
+	"unicode"
+
+	sprig "github.com/go-task/slim-sprig/v3"
+	"sigs.k8s.io/yaml"
+)
+
+// The limits of one template. Each function is asked before and after it is called, each round of a loop and each call of a
+// template counts: what is between them is short.
+const (
+	maxSteps   = 1_000_000
+	maxTime    = 5 * time.Second
+	maxCount   = 10_000 // that repeat, indent, until and the like are given
+	maxProduct = 1 << 24
+	elementLen = 128 // what an element of a list or a map weighs, in bytes
+)
+
+// tick is called in each round of a loop.
+const tick = "stepOfALoop"
+
+// rendered is a template that was read.
+type rendered struct{ text string }
+
+// run is one execution.
+type run struct {
+	ctx    context.Context
+	steps  int
+	inputs map[string]any
+}
+
+// compile reads a template whose functions belong to an execution.
+func compile(r *run, text string) (*template.Template, error) {
+	t, err := template.New("").Delims("<<", ">>").Option("missingkey=error").Funcs(r.functions()).Parse(text)
+	if err != nil {
+		return nil, errors.New(strings.TrimPrefix(err.Error(), "template: :"))
+	}
+	for _, each := range t.Templates() {
+		if each.Tree != nil {
+			counted(each.Root)
+			each.Root.Nodes = append(tickNodes(), each.Root.Nodes...)
+		}
+	}
+	return t, nil
+}
+
+// parseTemplate reads a template.
+func parseTemplate(text string) (*rendered, error) {
+	if len(text) > maxText {
+		return nil, fmt.Errorf("a template of more than %d MiB", maxText>>20)
+	}
+	_, err := compile(&run{ctx: context.Background()}, text)
+	return &rendered{text}, err
+}
+
+// tickNodes count a step.
+func tickNodes() []parse.Node {
+	trees, err := parse.Parse("", "<<"+tick+">>", "<<", ">>", map[string]any{tick: true})
+	if err != nil {
+		return nil
+	}
+	return trees[""].Root.Nodes
+}
+
+// counted makes every round of a loop count.
+func counted(n parse.Node) {
+	lists := func(l ...*parse.ListNode) {
+		for _, list := range l {
+			if list != nil {
+				counted(list)
+			}
+		}
+	}
+	switch n := n.(type) {
+	case *parse.ListNode:
+		for _, child := range n.Nodes {
+			counted(child)
+		}
+	case *parse.IfNode:
+		lists(n.List, n.ElseList)
+	case *parse.WithNode:
+		lists(n.List, n.ElseList)
+	case *parse.RangeNode:
+		lists(n.List, n.ElseList)
+		n.List.Nodes = append(tickNodes(), n.List.Nodes...)
+	}
+}
+
+// execute renders the template with inputs.
+func (t *rendered) execute(ctx context.Context, inputs map[string]any) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, fmt.Errorf("more than %s", maxTime))
+	defer cancel()
+	r := &run{ctx: ctx, inputs: inputs}
+	if err := bounded(reflect.ValueOf(inputs)); err != nil {
+		return "", err
+	}
+	parsed, err := compile(r, t.text)
+	if err != nil {
+		return "", err
+	}
+	out := &limited{}
+	if err := parsed.Execute(out, nil); err != nil {
+		return "", errors.New(strings.TrimPrefix(err.Error(), "template: :"))
+	}
+	return out.String(), nil
+}
+
+// limited takes a text up to the limit.
+type limited struct{ strings.Builder }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > maxText {
+		return 0, fmt.Errorf("a text of more than %d MiB", maxText>>20)
+	}
+	return l.Builder.Write(p)
+}
+
+func (r *run) step() error {
+	if r.steps++; r.steps > maxSteps {
+		return fmt.Errorf("more than %d steps", maxSteps)
+	}
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	return nil
+}
+
+// functions are slim-sprig's that depend on nothing but their arguments, and the operator's own, within limits.
+func (r *run) functions() template.FuncMap {
+	list := sprig.HermeticTxtFuncMap()
+	for _, clock := range []string{"ago", "unixEpoch", "must_date_modify", "mustDateModify", "randInt", "hello"} {
+		delete(list, clock)
+	}
+	maps.Copy(list, template.FuncMap{
+		"printf": fmt.Sprintf, "print": fmt.Sprint, "println": fmt.Sprintln, // so that they are bounded too
+		"toYaml": func(v any) string { text, _ := toYAML(v); return text }, "mustToYaml": toYAML, "slugify": slugify,
+		"keys": keys, "values": values,
+	})
+	for name, f := range list {
+		list[name] = r.bound(name, f)
+	}
+	list["inputs"] = func() map[string]any { return r.inputs }
+	list[tick] = func() (string, error) { return "", r.step() }
+	return list
+}
+
+// bound is a function within limits.
+func (r *run) bound(name string, f any) any {
+	v := reflect.ValueOf(f)
+	return reflect.MakeFunc(v.Type(), func(args []reflect.Value) []reflect.Value {
+		err := r.step()
+		if err == nil {
+			err = affordable(name, args)
+		}
+		if err != nil {
+			panic(err) // the template returns it
+		}
+		var out []reflect.Value
+		if v.Type().IsVariadic() {
+			out = v.CallSlice(args)
+		} else {
+			out = v.Call(args)
+		}
+		if err := bounded(out[0]); err != nil {
+			panic(err)
+		}
+		return out
+	}).Interface()
+}
+
+// affordable refuses arguments of which a function makes far more than they are.
+func affordable(name string, args []reflect.Value) error {
+	count, longest, second := int64(1), 0, 0
+	for _, a := range flattened(args) {
+		switch {
+		case a.CanInt():
+			count = max(count, a.Int())
+		case a.Kind() == reflect.String:
+			if n := a.Len() + 1; n > longest {
+				longest, second = n, longest
+			} else {
+				second = max(second, n)
+			}
+		case a.Kind() == reflect.Slice || a.Kind() == reflect.Map:
+			second = max(second, weight(a))
+		}
+	}
+	switch name {
+	case "repeat", "indent", "nindent", "until", "untilStep", "seq":
+		if count > maxCount || count*int64(longest) > maxProduct {
+			return fmt.Errorf("%s of more than can be made here", name)
+		}
+	case "replace", "join", "regexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAll", "mustRegexReplaceAllLiteral":
+		if longest*max(second, 1) > maxProduct {
+			return fmt.Errorf("%s of more than can be made here", name)
+		}
+	}
+	return nil
+}
+
+// flattened are the arguments as they were given, the last ones of a variadic function too.
+func flattened(args []reflect.Value) []reflect.Value {
+	var list []reflect.Value
+	for _, a := range args {
+		for a.IsValid() && a.Kind() == reflect.Interface {
+			a = a.Elem()
+		}
+		if !a.IsValid() {
+			continue
+		}
+		list = append(list, a)
+		if a.Kind() == reflect.Slice && a.Type().Elem().Kind() == reflect.Interface && a.Len() < 16 {
+			for i := range a.Len() {
+				if e := a.Index(i).Elem(); e.IsValid() {
+					list = append(list, e)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func bounded(v reflect.Value) error {
+	if weight(v) > maxText {
+		return fmt.Errorf("a value of more than %d MiB", maxText>>20)
+	}
+	return nil
+}
+
+// weight is about how many bytes a value has, no more than a little above the limit.
+func weight(v reflect.Value) int {
+	left := maxText + 1
+	weigh(v, &left)
+	return maxText + 1 - left
+}
+
+func weigh(v reflect.Value, left *int) {
+	if *left <= 0 || !v.IsValid() {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		weigh(v.Elem(), left)
+	case reflect.String:
+		*left -= v.Len() + 1
+	case reflect.Slice, reflect.Array:
+		*left -= v.Len() * elementLen
+		for i := 0; i < v.Len() && *left > 0; i++ {
+			weigh(v.Index(i), left)
+		}
+	case reflect.Map:
+		*left -= v.Len() * elementLen
+		for it := v.MapRange(); it.Next() && *left > 0; {
+			weigh(it.Key(), left)
+			weigh(it.Value(), left)
+		}
+	default:
+		*left -= 8
+	}
+}
+
+func toYAML(v any) (string, error) {
+	text, err := yaml.Marshal(v)
+	return strings.TrimSuffix(string(text), "\n"), err
+}
+
+const maxSlug = 63
+
+// slugify makes a name of a text: lower case, words joined by dashes.
+func slugify(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'
+	})
+	slug := strings.Join(words, "-")
+	if len(slug) > maxSlug {
+		slug = strings.TrimRight(slug[:maxSlug], "-")
+	}
+	return slug
+}
+
+// keys are in order, which slim-sprig does not promise.
+func keys(dicts ...map[string]any) []string {
+	var list []string
+	for _, d := range dicts {
+		list = append(list, slices.Sorted(maps.Keys(d))...)
+	}
+	return list
+}
+
+func values(dict map[string]any) []any {
+	var list []any
+	for _, k := range slices.Sorted(maps.Keys(dict)) {
+		list = append(list, dict[k])
+	}
+	return list
+}
