@@ -308,6 +308,11 @@ func (a *app) placeFiles(run *report.Run) {
 			f := &list[i]
 			f.Related = slices.Clone(f.Related)
 			place(&f.Pos)
+			if f.Repair != nil {
+				repair := *f.Repair
+				place(&repair.Pos)
+				f.Repair = &repair
+			}
 			for j := range f.Related {
 				place(&f.Related[j])
 			}

@@ -19,14 +19,14 @@ import (
 func newValidateCommand(a *app) *cobra.Command {
 	var o inputOptions
 	var reports reportOptions
-	var strict, unreached bool
+	var strict, unreached, fix bool
 	c := &cobra.Command{
 		Use:     "validate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupManifests,
 		Short:   "Find mistakes in manifests without a network",
 		Long: `Judge the objects as the API server would, look for the sources and Secrets that
 they refer to and for the keys that these must have, and warn of what is
-deprecated or has no effect. No network is used and nothing is written. Directories
+deprecated or has no effect. No network is used and, without --fix, nothing is written. Directories
 are read as Flux would read them: kustomization files and Kustomizations are built,
 variables substituted, SOPS Secrets decrypted. If they hold several clusters, each
 is judged by itself. A Secret that is not in the input
@@ -43,18 +43,25 @@ begins or is named it holds for the whole object:
 
   interval: 30s # helmsrc:ignore HS063 a test cluster
 
+--fix edits the files where a mistake has exactly one remedy, and reports the others:
+deprecated API versions of kinds whose fields stay, the spelling of a type, a missing
+type: oci, the name of a chart or index.yaml in a URL, versions without quotes. Every
+other byte stays. Reports as SARIF carry the same edits as fixes.
+
 Exit codes: 0 at most warnings, 1 an object has a mistake or, with
 --strict, a warning, 2 wrong usage, nothing to judge or unreadable input. Files that
 are arguments need not hold anything of Flux.`,
 		Example: `  helmsrc validate -R -f clusters/
   helmsrc validate helmchart.yaml helmrepository.yaml
-  helmsrc validate --lookup-dir . apps/podinfo/helmchart.yaml`,
+  helmsrc validate --lookup-dir . apps/podinfo/helmchart.yaml
+  helmsrc validate -R -f clusters/ --fix`,
 	}
 	o.add(c.Flags())
 	o.addLookup(c.Flags())
 	o.render.addSources(c.Flags())
 	reports.add(c.Flags())
 	c.Flags().BoolVar(&unreached, "unreached", false, "list the files that nothing applies, one a line, and judge nothing")
+	c.Flags().BoolVar(&fix, "fix", false, "edit the files, in place, where a mistake has exactly one remedy")
 	c.Flags().BoolVar(&strict, "strict", false, "fail on warnings; warn of charts that follow every version, and of comments that silence nothing")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := reports.check(false); err != nil {
@@ -63,12 +70,12 @@ are arguments need not hold anything of Flux.`,
 		if unreached {
 			return a.listUnreached(ctx, &o, args)
 		}
-		return a.validate(ctx, &o, &reports, strict, args)
+		return a.validate(ctx, &o, &reports, strict, fix, args)
 	})
 	return c
 }
 
-func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, strict bool, args []string) (int, error) {
+func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, strict, fix bool, args []string) (int, error) {
 	o.validating = true
 	inputs, err := a.readClusters(ctx, o, args, "")
 	if err != nil {
@@ -87,7 +94,11 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	for _, j := range v.judged {
 		a.judge(j)
 	}
-	a.reportVerdict(v)
+	v.judge(a.console, &v.judged[0].in.ignores)
+	if fix || reports.machine() {
+		a.repair(ctx, o, v, args, fix)
+	}
+	a.console.reportAlike(v.reported, false)
 	if err := o.checkLooked(ctx, inputs, args); err != nil {
 		return exitUsage, err
 	}

@@ -140,3 +140,10 @@ func jsonType(v any) string {
 	}
 	return "string"
 }
+
+// Converts reports whether objects of old versions of a kind are made ones of the newest here, so that all that is lost on the
+// way is known.
+func Converts(kind string) bool {
+	_, ok := schemas[kind]
+	return ok && kind != kustomizev1.KustomizationKind
+}

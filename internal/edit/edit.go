@@ -4,7 +4,6 @@ package edit
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +38,7 @@ type splice struct {
 	value      string
 	start, end int
 	text       string
+	inserted   [2]string // a key and its value behind those of the mapping node, which replace nothing
 }
 
 // Parse reads the documents of a file. It never fails: a document that is not YAML has an Err, and its bytes stay.
@@ -110,9 +110,7 @@ func (d *Document) Set(n *yaml.Node, value string) error {
 	case hasControls(value):
 		return refused("the new value holds control characters")
 	}
-	if i, found := d.find(n); found {
-		d.splices = slices.Delete(d.splices, i, i+1)
-	}
+	d.splices = slices.DeleteFunc(d.splices, func(s splice) bool { return s.node == n })
 	if n.Value == value {
 		return nil
 	}
@@ -124,16 +122,8 @@ func (d *Document) Set(n *yaml.Node, value string) error {
 	if err != nil {
 		return err
 	}
-	at, _ := d.find(n)
-	d.splices = slices.Insert(d.splices, at, splice{n, value, start, end, text})
+	d.put(splice{node: n, value: value, start: start, end: end, text: text})
 	return nil
-}
-
-// find is where the splice of a node is among those of the document, or would be.
-func (d *Document) find(n *yaml.Node) (int, bool) {
-	return slices.BinarySearchFunc(d.splices, n, func(s splice, n *yaml.Node) int {
-		return cmp.Or(cmp.Compare(s.node.Line, n.Line), cmp.Compare(s.node.Column, n.Column))
-	})
 }
 
 // Apply returns the text of the file with its edits, and how many there are. The result differs from the file in the
@@ -192,16 +182,24 @@ func (d *Document) safe(splices []splice) bool {
 		return true
 	}
 	wanted := make(map[*yaml.Node]string, len(splices))
+	inserted := map[*yaml.Node][2]string{}
 	for _, s := range splices {
+		if s.inserted != [2]string{} {
+			inserted[s.node] = s.inserted
+			continue
+		}
 		wanted[s.node] = s.value
 	}
 	after, err := parse(spliced(d.text, splices))
-	return err == nil && same(d.Root, after, wanted)
+	return err == nil && same(d.Root, after, wanted, inserted)
 }
 
-func same(before, after *yaml.Node, wanted map[*yaml.Node]string) bool {
+func same(before, after *yaml.Node, wanted map[*yaml.Node]string, inserted map[*yaml.Node][2]string) bool {
 	if before == nil || after == nil {
 		return before == after
+	}
+	if pair, ok := inserted[before]; ok && !without(after, pair) {
+		return false
 	}
 	if before.Kind != after.Kind || before.Anchor != after.Anchor || len(before.Content) != len(after.Content) ||
 		before.HeadComment != after.HeadComment || before.LineComment != after.LineComment || before.FootComment != after.FootComment {
@@ -215,7 +213,7 @@ func same(before, after *yaml.Node, wanted map[*yaml.Node]string) bool {
 		return false
 	}
 	for i := range before.Content {
-		if !same(before.Content[i], after.Content[i], wanted) {
+		if !same(before.Content[i], after.Content[i], wanted, inserted) {
 			return false
 		}
 	}

@@ -36,6 +36,8 @@ type Rule struct {
 	Fix         string // what to do, in general
 	Example     string // manifests that have the mistake; empty for what shows only while something is fetched
 	Better      string // the same without it
+	// Remedy is the one way to fix it, nil if there are several or none that a program could know.
+	Remedy *Remedy
 	// Lasting mistakes cannot be silenced: nothing could be done with what they are about, or it is not to be trusted.
 	Lasting bool
 }
@@ -70,6 +72,23 @@ type Finding struct {
 	Fix     string // what to do about this very one
 	Related []Pos
 	Reason  string // for which a comment silences it
+	Repair  *Repair
+}
+
+// Remedy says how the text of a manifest has to change. One of Replace, Quote and Insert is set, but where only the version
+// of Flux says what to write.
+type Remedy struct {
+	Keys    []string                  // of the value that it is about
+	Replace func(value string) string // what to write instead; the same for nothing
+	Quote   bool                      // the value needs quotes
+	Insert  [2]string                 // a key and its value, behind Keys
+}
+
+// Repair is what to write in the place of a part of a line.
+type Repair struct {
+	Pos
+	EndColumn int // after the last character that goes
+	Text      string
 }
 
 // The headings of the catalogue, in its order.

@@ -1,5 +1,7 @@
 package finding
 
+import "strings"
+
 func inputRules() []Rule {
 	return []Rule{
 		{
@@ -95,6 +97,7 @@ func admissionRules() []Rule {
 		},
 		{
 			Code: WrongType, Name: "wrong-type", Group: groupAdmission, Severity: Error,
+			Remedy:      &Remedy{Keys: []string{"version", "tag", "semver", "chart", "name"}, Quote: true},
 			Summary:     "A value is of another type than its field",
 			Explanation: "YAML reads 1.10 as a number and yes as a boolean. Where a string is wanted, that is refused; quotes make a string of anything.",
 			Fix:         "Put strings in quotes; write lists and maps where the field wants them.",
@@ -160,6 +163,7 @@ func deprecationRules() []Rule {
 	return []Rule{
 		{
 			Code: DeprecatedVersion, Name: "deprecated-version", Group: groupDeprecated, Severity: Warning,
+			Remedy:      &Remedy{Keys: []string{"apiVersion"}},
 			Summary:     "The API version is deprecated",
 			Explanation: "The Flux of --flux-version, or the one that the input installs, still serves it, and has a newer one. A later Flux refuses the object. It is read as the newer version here.",
 			Fix:         "Change apiVersion to the version that the message names.",
@@ -177,6 +181,7 @@ func deprecationRules() []Rule {
 		},
 		{
 			Code: DeprecatedSpelling, Name: "deprecated-spelling", Group: groupDeprecated, Severity: Warning,
+			Remedy:      &Remedy{Keys: []string{"type"}, Replace: strings.ToLower},
 			Summary:     "A value is spelled as in a proposal, not as in the API",
 			Explanation: "The design document of OCI support wrote the types of a HelmRepository with capitals. The API has oci and default.",
 			Fix:         "Write the type in lower case.",
@@ -185,6 +190,7 @@ func deprecationRules() []Rule {
 		},
 		{
 			Code: RemovedVersion, Name: "removed-version", Group: groupDeprecated, Severity: Error,
+			Remedy:      &Remedy{Keys: []string{"apiVersion"}},
 			Summary:     "Flux does not serve the API version",
 			Explanation: "Flux 2.7 removed v1beta1 and v2beta1, 2.8 v1beta2 and v2beta2 of sources, Kustomizations and HelmReleases, 2.9 v1beta2 of images and notifications; v1 of some kinds is younger than Flux 2.0. The API server refuses such an object. What counts is --flux-version, else the version that a gotk-components.yaml or a FluxInstance of the input installs, else the newest known. Where something is fetched such an object is converted with a warning, unless --flux-version was given.",
 			Fix:         "Change apiVersion to the version that the message names; flux migrate does it for files and clusters.",

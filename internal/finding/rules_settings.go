@@ -1,5 +1,7 @@
 package finding
 
+import "strings"
+
 func referenceRules() []Rule {
 	suspended := object(sourceV1, "HelmRepository", "charts", "interval: 10m\nsuspend: true\n"+httpURL)
 	return []Rule{
@@ -59,6 +61,7 @@ func urlRules() []Rule {
 	return []Rule{
 		{
 			Code: OCIWithoutType, Name: "oci-url-without-type", Group: groupURLs, Severity: Error,
+			Remedy:      &Remedy{Keys: []string{"url"}, Insert: [2]string{"type", "oci"}},
 			Summary:     "A HelmRepository has an oci:// URL but is not of type oci",
 			Explanation: "Without a type it is a repository with an index, which is fetched by HTTP.",
 			Fix:         "Add type: oci to the spec.",
@@ -91,6 +94,10 @@ func urlRules() []Rule {
 		},
 		{
 			Code: ChartInURL, Name: "chart-in-url", Group: groupURLs, Severity: Warning,
+			Remedy: &Remedy{Keys: []string{"url"}, Replace: func(url string) string {
+				url = strings.TrimRight(url, "/")
+				return url[:max(strings.LastIndexByte(url, '/'), 0)]
+			}},
 			Summary:     "The URL of an OCI repository ends in the name of the chart",
 			Explanation: "The name of the chart is appended to the URL of its repository. It is looked for at oci://host/path/podinfo/podinfo, where it rarely is.",
 			Fix:         "Take the last part off the URL.",
@@ -107,6 +114,7 @@ func urlRules() []Rule {
 		},
 		{
 			Code: IndexInURL, Name: "index-in-url", Group: groupURLs, Severity: Warning,
+			Remedy:      &Remedy{Keys: []string{"url"}, Replace: func(url string) string { return strings.TrimSuffix(url, "/index.yaml") }},
 			Summary:     "The URL of a Helm repository ends in index.yaml",
 			Explanation: "source-controller appends index.yaml to the URL, and would ask for index.yaml/index.yaml. Here the repository is fetched as if the URL named the directory.",
 			Fix:         "Take /index.yaml off the URL.",

@@ -5,6 +5,7 @@ package marked
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -170,5 +171,43 @@ func each(n *yaml.Node, depth int, visit func(key, value *yaml.Node)) {
 			visit(n.Content[i-1], child)
 		}
 		each(child, depth+1, visit)
+	}
+}
+
+// Valued finds the key at a place that is one of several, with the mapping that it is in. A line with one such key need not
+// have it at the column. It is nil if there is none, or if several could be meant.
+func Valued(documents []*edit.Document, line, column int, keys []string) (d *edit.Document, mapping, key, value *yaml.Node) {
+	found, exact := 0, false
+	for _, doc := range documents {
+		if doc.Root == nil {
+			continue
+		}
+		within(doc.Root, 0, func(m, k, v *yaml.Node) {
+			if slices.Contains(keys, k.Value) && v.Kind == yaml.ScalarNode && (doc.Line(k) == line || doc.Line(v) == line) {
+				if here := k.Column == column || v.Column == column; here || !exact {
+					found++
+					d, mapping, key, value = doc, m, k, v
+					if here && !exact {
+						found, exact = 1, true
+					}
+				}
+			}
+		})
+	}
+	if found != 1 {
+		return nil, nil, nil, nil
+	}
+	return d, mapping, key, value
+}
+
+func within(n *yaml.Node, depth int, visit func(mapping, key, value *yaml.Node)) {
+	if depth > maxDepth {
+		return
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 {
+			visit(n, n.Content[i-1], child)
+		}
+		within(child, depth+1, visit)
 	}
 }

@@ -86,6 +86,19 @@ type (
 		Related      []sarifLocation    `json:"relatedLocations,omitempty"`
 		Fingerprints map[string]string  `json:"partialFingerprints"`
 		Suppressions []sarifSuppression `json:"suppressions,omitempty"`
+		Fixes        []sarifFix         `json:"fixes,omitempty"`
+	}
+	sarifFix struct {
+		Description sarifText     `json:"description"`
+		Changes     []sarifChange `json:"artifactChanges"`
+	}
+	sarifChange struct {
+		Artifact     sarifArtifact      `json:"artifactLocation"`
+		Replacements []sarifReplacement `json:"replacements"`
+	}
+	sarifReplacement struct {
+		Deleted  sarifRegion `json:"deletedRegion"`
+		Inserted sarifText   `json:"insertedContent"`
 	}
 	sarifSuppression struct {
 		Kind          string `json:"kind"`
@@ -254,6 +267,13 @@ func newSARIFResult(f *finding.Finding, fingerprint string) sarifResult {
 	}
 	if f.Name != "" {
 		first.Logical = []sarifLogical{{f.Name, path.Join(f.Kind, f.Namespace, f.Name), "object"}}
+	}
+	if r := f.Repair; r != nil {
+		place := sarifPlace(r.Pos)
+		region := sarifRegion{StartLine: r.Line, StartColumn: r.Column, EndColumn: r.EndColumn}
+		result.Fixes = []sarifFix{{
+			sarifText{Text: cmp.Or(f.Fix, "change the text")}, []sarifChange{{place.Artifact, []sarifReplacement{{region, sarifText{Text: r.Text}}}}},
+		}}
 	}
 	for i, pos := range f.Related {
 		result.Related = append(result.Related, sarifLocation{ID: i + 1, Physical: sarifPlace(pos)})

@@ -1,0 +1,114 @@
+package edit
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Quote asks for quotes around a plain scalar that is read as a number, a boolean or a date. Its text stays. Errors are
+// [*RefusedError].
+func (d *Document) Quote(n *yaml.Node) error {
+	if n.Kind != yaml.ScalarNode || n.Style != 0 || n.ShortTag() == "!!str" || n.ShortTag() == "!!null" {
+		return refused("the value needs no quotes")
+	}
+	start, end, err := d.span(n)
+	if err != nil {
+		return err
+	}
+	d.put(splice{node: n, value: n.Value, start: start, end: end, text: quoted(n.Value)})
+	return nil
+}
+
+// Insert asks for a further key of a mapping, behind the key that is named after. The value must be a plain text that fits
+// on a line. Errors are [*RefusedError].
+func (d *Document) Insert(mapping *yaml.Node, after, key, value string) error {
+	i := keyIndex(mapping, after)
+	if i < 0 || keyIndex(mapping, key) >= 0 {
+		return refused("there is no %s to put %s behind, or %[2]s is there", after, key)
+	}
+	if !staysText(value) || hasControls(value) {
+		return refused("the new value does not fit on a line")
+	}
+	_, end, err := d.span(mapping.Content[i+1])
+	if err != nil {
+		return err
+	}
+	text := ", " + key + ": " + value
+	if mapping.Style&yaml.FlowStyle == 0 {
+		start, err := d.position(mapping.Content[i])
+		if err != nil {
+			return err
+		}
+		indent := d.text[bytes.LastIndexAny(d.text[:start], "\r\n")+1 : start]
+		if strings.Trim(string(indent), " ") != "" {
+			return refused("the key does not begin its line")
+		}
+		rest := lineLength(d.text[end:])
+		line := bytes.TrimRight(d.text[end:end+rest], "\r\n")
+		ending := string(d.text[end+len(line) : end+rest])
+		if ending == "" {
+			ending = "\n"
+		}
+		end += len(line)
+		text = ending + string(indent) + key + ": " + value
+	}
+	d.put(splice{node: mapping, start: end, end: end, text: text, inserted: [2]string{key, value}})
+	return nil
+}
+
+func keyIndex(mapping *yaml.Node, key string) int {
+	if mapping == nil || mapping.Kind != yaml.MappingNode {
+		return -1
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// put adds an edit in the order of the text.
+func (d *Document) put(s splice) {
+	d.splices = slices.DeleteFunc(d.splices, func(other splice) bool { return other.node == s.node })
+	at := 0
+	for at < len(d.splices) && d.splices[at].start < s.start {
+		at++
+	}
+	d.splices = slices.Insert(d.splices, at, s)
+}
+
+// without takes a key with its value out of a mapping. It is false if they are not there.
+func without(mapping *yaml.Node, pair [2]string) bool {
+	i := keyIndex(mapping, pair[0])
+	if i < 0 || mapping.Content[i+1].Value != pair[1] || mapping.Content[i+1].ShortTag() != "!!str" {
+		return false
+	}
+	mapping.Content = slices.Delete(mapping.Content, i, i+2)
+	return true
+}
+
+// Region is a part of one line of a file, and what takes its place. Lines and columns count from 1, columns in characters.
+type Region struct {
+	Line, Column, EndColumn int
+	Text                    string
+}
+
+// Regions are the edits of the document in the order of the text. An edit of several lines is left out.
+func (d *Document) Regions() []Region {
+	var list []Region
+	for _, s := range d.splices {
+		if countBreaks(d.text[s.start:s.end]) > 0 {
+			continue
+		}
+		begin := bytes.LastIndexAny(d.text[:s.start], "\r\n") + 1
+		head := bytes.TrimPrefix(d.text[begin:s.start], []byte("\ufeff"))
+		column := 1 + utf8.RuneCount(head)
+		list = append(list, Region{d.line + 1 + countBreaks(d.text[:s.start]), column, column + utf8.RuneCount(d.text[s.start:s.end]), s.text})
+	}
+	return list
+}
