@@ -66,17 +66,17 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 	if err := r.inline(fs, dir, k); err != nil {
 		return nil, r.plainError(fs.unquoted(err))
 	}
-	text, err := sigsyaml.Marshal(k)
-	if err != nil {
-		return nil, err
-	}
-	files[file] = text
 	objects, err := guarded(fs.ctx, r.guard, r.display(file), func() ([]built, error) {
 		if v == nil {
 			if found, ok := r.directly(fs, dir, &given); ok {
 				return decoded(fs, found, r.display(file))
 			}
 		}
+		text, err := sigsyaml.Marshal(k)
+		if err != nil {
+			return nil, err
+		}
+		files[file] = text
 		m, err := run(fs, dir, r.display(file))
 		if err != nil {
 			return nil, err

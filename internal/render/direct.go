@@ -1,7 +1,9 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 
 	"sigs.k8s.io/kustomize/api/provider"
 	"sigs.k8s.io/kustomize/api/resmap"
@@ -13,8 +15,9 @@ import (
 // localConfig marks what kustomize leaves out of what it builds.
 const localConfig = "config.kubernetes.io/local-config"
 
-// direct builds kustomizations that do no more than name files and each other. kustomize compares each object with all
-// others, which for thousands takes most of the time of a run. It is kustomize that reads the files, and whatever it
+// direct builds kustomizations that do no more than name files and each other, and set the namespace of objects to which
+// nothing refers by it. kustomize compares each object with all others, which for thousands takes most of the time of a
+// run, and it prepares much for each of thousands of small builds. It is kustomize that reads the files, and whatever it
 // might object to, or treat in a way of its own, is left to it.
 type direct struct {
 	r       *repository
@@ -39,28 +42,29 @@ type objectID struct {
 // directly answers false if kustomize is to build it.
 func (r *repository) directly(fs *confined, dir string, k *types.Kustomization) ([]sourced, bool) {
 	d := &direct{r: r, fs: fs, factory: resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()), seen: map[objectID]bool{}}
-	if len(k.Resources) == 0 || !d.kustomization(dir, dir, k) || len(d.found) == 0 || len(d.found) > maxObjects {
+	if len(k.Resources) == 0 || !d.kustomization(dir, dir, "", k) || len(d.found) == 0 || len(d.found) > maxObjects {
 		return nil, false
 	}
 	return d.found, true
 }
 
-// bare reports whether a kustomization only names resources.
+// bare reports whether a kustomization only names resources, and a namespace.
 func bare(k *types.Kustomization) bool {
 	if k.Kind == types.ComponentKind {
 		return false
 	}
 	rest := *k
-	rest.TypeMeta, rest.MetaData, rest.Resources = types.TypeMeta{}, nil, nil
+	rest.TypeMeta, rest.MetaData, rest.Resources, rest.Namespace = types.TypeMeta{}, nil, nil, ""
 	text, err := json.Marshal(rest)
 	return err == nil && string(text) == "{}"
 }
 
-// kustomization goes through the resources of a directory, by the name that led to it.
-func (d *direct) kustomization(dir, name string, k *types.Kustomization) bool {
+// kustomization goes through the resources of a directory, by the name that led to it. The outermost namespace wins.
+func (d *direct) kustomization(dir, name, namespace string, k *types.Kustomization) bool {
 	if !bare(k) {
 		return false
 	}
+	namespace = cmp.Or(namespace, k.Namespace)
 	for _, path := range k.Resources {
 		if d.fs.ctx.Err() != nil {
 			return false
@@ -71,17 +75,17 @@ func (d *direct) kustomization(dir, name string, k *types.Kustomization) bool {
 		}
 		if d.r.isDirectory(real) {
 			sub := d.r.directory(real)
-			if sub == nil || sub.err != nil || len(sub.kustomization.Resources) == 0 || !d.kustomization(real, join(name, path), sub.kustomization) {
+			if sub == nil || sub.err != nil || len(sub.kustomization.Resources) == 0 || sub.unknown != nil || !d.kustomization(real, join(name, path), namespace, sub.kustomization) {
 				return false
 			}
-		} else if !d.file(join(dir, path), join(name, path)) {
+		} else if !d.file(join(dir, path), join(name, path), namespace) {
 			return false
 		}
 	}
 	return true
 }
 
-func (d *direct) file(path, name string) bool {
+func (d *direct) file(path, name, namespace string) bool {
 	text, err := d.fs.ReadFile(path)
 	if err != nil {
 		return false
@@ -92,6 +96,11 @@ func (d *direct) file(path, name string) bool {
 	}
 	m.RemoveBuildAnnotations()
 	for _, res := range m.Resources() {
+		if namespace != "" {
+			if !movable(res) || res.SetNamespace(namespace) != nil {
+				return false
+			}
+		}
 		id := res.CurId()
 		key := objectID{id.Gvk, id.EffectiveNamespace(), id.Name}
 		if _, local := res.GetAnnotations(localConfig)[localConfig]; local || d.seen[key] {
@@ -101,4 +110,11 @@ func (d *direct) file(path, name string) bool {
 		d.found = append(d.found, sourced{res, name})
 	}
 	return true
+}
+
+// movable reports whether a namespace changes nothing else of an object than its own: kustomize knows no reference in it, and none
+// to it from objects of these kinds.
+func movable(res *resource.Resource) bool {
+	id := res.GetGvk()
+	return strings.HasSuffix(id.Group, "toolkit.fluxcd.io") || id.Group == "" && (id.Kind == "ConfigMap" || id.Kind == "Secret")
 }

@@ -29,14 +29,25 @@ func TestDirectly(t *testing.T) {
 			"k/kustomization.yaml": "resources: [a.yaml]\n",
 			"k/a.yaml":             config("a", "") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\napiVersion: v2\nkind: ConfigMap\nmetadata: {name: a}\n",
 		}, true},
-		"the same object twice":        {map[string]string{"k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "k/a.yaml": config("a", ""), "k/b.yaml": config("a", "")}, false},
-		"the default namespace":        {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": config("a", "") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"}, false},
-		"a namespace":                  {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\nnamespace: x\n", "k/a.yaml": config("a", "")}, false},
-		"a base with a generator":      {map[string]string{"k/kustomization.yaml": "resources: [base]\n", "k/base/kustomization.yaml": "configMapGenerator: [{name: a, literals: [a=b]}]\n"}, false},
-		"what stays local":             {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": config("a", "") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, annotations: {config.kubernetes.io/local-config: \"true\"}}\n"}, false},
-		"an object without a name":     {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": "apiVersion: v1\nkind: ConfigMap\n"}, false},
-		"no YAML":                      {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": "a: [\n"}, false},
-		"a component in place of base": {map[string]string{"k/kustomization.yaml": "resources: [base]\n", "k/base/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [a.yaml]\n", "k/base/a.yaml": config("a", "")}, false},
+		"the same object twice": {map[string]string{"k/kustomization.yaml": "resources: [a.yaml, b.yaml]\n", "k/a.yaml": config("a", ""), "k/b.yaml": config("a", "")}, false},
+		"the default namespace": {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": config("a", "") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"}, false},
+		"a namespace": {map[string]string{
+			"k/kustomization.yaml":    "resources: [a.yaml, ../base]\nnamespace: x\n",
+			"k/a.yaml":                config("a", "") + "---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a, namespace: other}\nspec: {chartRef: {kind: OCIRepository, name: a, namespace: other}}\n",
+			"base/kustomization.yaml": "resources: [b.yaml]\nnamespace: z\n", "base/b.yaml": config("b", ""),
+		}, true},
+		"a namespace in a base": {map[string]string{
+			"k/kustomization.yaml": "resources: [a.yaml, ../base]\n", "k/a.yaml": config("a", ""),
+			"base/kustomization.yaml": "resources: [a.yaml]\nnamespace: z\n", "base/a.yaml": config("a", ""),
+		}, true},
+		"a namespace that makes two objects one":  {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\nnamespace: x\n", "k/a.yaml": config("a", "") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"}, false},
+		"a namespace for what may be referred to": {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\nnamespace: x\n", "k/a.yaml": "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\n"}, false},
+		"a namespace for a Namespace":             {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\nnamespace: x\n", "k/a.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n"}, false},
+		"a base with a generator":                 {map[string]string{"k/kustomization.yaml": "resources: [base]\n", "k/base/kustomization.yaml": "configMapGenerator: [{name: a, literals: [a=b]}]\n"}, false},
+		"what stays local":                        {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": config("a", "") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, annotations: {config.kubernetes.io/local-config: \"true\"}}\n"}, false},
+		"an object without a name":                {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": "apiVersion: v1\nkind: ConfigMap\n"}, false},
+		"no YAML":                                 {map[string]string{"k/kustomization.yaml": "resources: [a.yaml]\n", "k/a.yaml": "a: [\n"}, false},
+		"a component in place of base":            {map[string]string{"k/kustomization.yaml": "resources: [base]\n", "k/base/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [a.yaml]\n", "k/base/a.yaml": config("a", "")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, err := absolute(t.TempDir())
@@ -65,7 +76,7 @@ func TestDirectly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k.BuildMetadata = []string{types.TransformerAnnotations} // kustomize builds it
+			k.GeneratorOptions = &types.GeneratorOptions{} // without effect, but kustomize builds it
 			want, err := r.build(t.Context(), dir, d.file, k, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -2,10 +2,10 @@ package render
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 
 	"sigs.k8s.io/kustomize/api/types"
-	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // buildResult is what a build gave. It is shared: copy before changing it.
@@ -16,7 +16,7 @@ type buildResult struct {
 
 // buildOnce builds what is the same for several clusters only once.
 func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
-	text, err := sigsyaml.Marshal(k)
+	text, err := json.Marshal(k)
 	if err != nil {
 		return nil, err
 	}
