@@ -109,12 +109,20 @@ func decoded(c *confined, found []sourced, what string) ([]built, error) {
 	return objects, nil
 }
 
+// contentOf decodes an object. kustomize would write it as YAML and read that again.
 func contentOf(res *resource.Resource) (map[string]any, error) {
-	text, err := res.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
 	var content map[string]any
+	err := res.YNode().Decode(&content)
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(content)
+	}
+	if err != nil {
+		if text, err = res.MarshalJSON(); err != nil { // for its message
+			return nil, err
+		}
+	}
+	content = nil
 	return content, utiljson.Unmarshal(text, &content)
 }
 
