@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -15,10 +16,24 @@ import (
 // wholeTree stands for everything in a repository.
 const wholeTree = "."
 
+// generates reports whether artifacts are generated in the run: it is only known then which files they are made of.
+func generates(objects []*admission.Admitted) bool {
+	return slices.ContainsFunc(objects, func(adm *admission.Admitted) bool {
+		switch adm.Typed.(type) {
+		case *swv1.ArtifactGenerator, *sourcev1.ExternalArtifact:
+			return true
+		}
+		return false
+	})
+}
+
 // lookedAt lists which paths of each GitRepository the objects look at. A repository
 // that is not among the objects has no list: another one includes it.
 func lookedAt(objects []*admission.Admitted) map[store.Key][]string {
 	paths := map[store.Key][]string{}
+	if generates(objects) {
+		return paths // all of them
+	}
 	for _, adm := range objects {
 		if repo, ok := adm.Typed.(*sourcev1.GitRepository); ok {
 			paths[keyOf(adm)] = append(paths[keyOf(adm)], tree.IgnoreFile)

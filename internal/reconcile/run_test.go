@@ -271,3 +271,51 @@ func TestArtifacts(t *testing.T) {
 		}
 	}
 }
+
+const generators = `
+-- _git/app/Chart.yaml --
+apiVersion: v2
+name: app
+version: 1.2.3
+-- _git/other/Chart.yaml --
+apiVersion: v2
+name: other
+version: 2.0.0
+-- all.yaml --
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: git}, spec: {interval: 5m, url: "http://git.test/charts.git", ref: {branch: main}}}
+- apiVersion: source.extensions.fluxcd.io/v1beta1
+  kind: ArtifactGenerator
+  metadata: {name: split}
+  spec:
+    sources: [{alias: repo, kind: GitRepository, name: git}]
+    artifacts: [{name: app, originRevision: "@repo", copy: [{from: "@repo/app/**", to: "@artifact/app/"}]}]
+- {apiVersion: source.extensions.fluxcd.io/v1beta1, kind: ArtifactGenerator, metadata: {name: none}, spec: {sources: [{alias: repo, kind: GitRepository, name: nowhere}], artifacts: [{name: none, copy: [{from: "@repo/**", to: "@artifact/"}]}]}}
+`
+
+// TestGenerators has an artifact made of a part of a repository.
+func TestGenerators(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, generators)
+	var digest string
+	for i, until := range []Line{Choose, Fetch, Fetch} {
+		results := w.run(t, Options{Until: until})
+		made, ok := results["ExternalArtifact/app"]
+		switch generator := results["ArtifactGenerator/split"]; {
+		case !ok || made.Failure != nil || generator.Failure != nil:
+			t.Fatalf("run %d: %+v, %+v", i, made, generator)
+		case until == Choose && made.artifact() != nil:
+			t.Errorf("run %d: %+v", i, made.artifact())
+		case until == Choose:
+		case made.artifact() == nil || digest != "" && made.artifact().Digest != digest:
+			t.Errorf("run %d: %+v, before %s", i, made.artifact(), digest)
+		default:
+			digest = made.artifact().Digest
+		}
+		if r := results["ArtifactGenerator/none"]; r.State != Failed || !strings.Contains(r.Message(), "get sources failed") {
+			t.Errorf("run %d: state %d: %s", i, r.State, r.Message())
+		}
+	}
+}
