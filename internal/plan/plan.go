@@ -497,15 +497,15 @@ func cycles(pairs []Pair, at map[ID]int) map[int][]string {
 		if p.After == nil || len(p.After.DependsOn) == 0 {
 			continue
 		}
-		if way := wayBack(pairs, at, i); way != nil {
+		if way := dependencyPath(pairs, at, i); way != nil {
 			found[i] = way
 		}
 	}
 	return found
 }
 
-// wayBack searches in breadth, so that the way is a shortest one.
-func wayBack(pairs []Pair, at map[ID]int, from int) []string {
+// dependencyPath searches in breadth, so that the way is a shortest one.
+func dependencyPath(pairs []Pair, at map[ID]int, from int) []string {
 	came := map[int]int{}
 	queue := []int{from}
 	for len(queue) > 0 {

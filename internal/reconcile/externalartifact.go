@@ -86,11 +86,11 @@ func (p *externalReconciliation) choose(ctx context.Context) (*remainder, error)
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		return p.externalDirectory(ctx, dir)
 	}
-	maker := p.adm.Object.Origin
-	if maker == nil {
+	generator := p.adm.Object.Origin
+	if generator == nil {
 		return nil, nil
 	}
-	adm, err := p.r.inventory.Admit(maker)
+	adm, err := p.r.inventory.Admit(generator)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (p *externalReconciliation) choose(ctx context.Context) (*remainder, error)
 	}
 	i := slices.IndexFunc(out.artifacts, func(a generate.Artifact) bool { return a.Spec.Name == p.adm.Object.Name })
 	if i < 0 {
-		return nil, status.GeneratorBuildFailed.Wrap(fmt.Errorf("%s does not make it", maker))
+		return nil, status.GeneratorBuildFailed.Wrap(fmt.Errorf("%s does not make it", generator))
 	}
 	root, err := p.stageGenerated(ctx, &out.artifacts[i])
 	if err != nil {

@@ -112,8 +112,6 @@ type resolvedChart struct {
 	// provenance writes the provenance file of the archive, which calls it file.
 	provenance func(ctx context.Context, dst fetch.Sink) error
 	file       string
-	// holds is what the archive says of itself, once it was read.
-	holds *helmchart.Metadata
 	// subject is what a signature has to be for, nil where there can be none.
 	subject *verify.Subject
 }
@@ -284,7 +282,8 @@ func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart,
 		return err
 	}
 	defer archive.Release()
-	if err := p.r.checkArchive(p, archive.Section(), chosen); err != nil {
+	metadata, err := p.r.checkArchive(p, archive.Section(), chosen)
+	if err != nil {
 		return status.ChartPullError.Wrap(err)
 	}
 	p.result.Pin.knows(archive.Digest().String())
@@ -292,13 +291,13 @@ func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart,
 		return unsavedChart(err)
 	}
 	build.Stage = status.Pulled
-	p.loaded = chosen.holds
+	p.loaded = metadata
 	return p.keepChart(obj, pending, build, fingerprint, chosen.metadata)
 }
 
 // checkArchive refuses what Helm could not load, and what is another chart than
 // the one that was asked for.
-func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedChart) error {
+func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedChart) (*helmchart.Metadata, error) {
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})
 	metadata, odd, err := chart.Check(archive, limits)
@@ -306,12 +305,11 @@ func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedC
 	var invalid helmchart.ValidationError
 	switch {
 	case errors.As(err, &invalid):
-		return fmt.Errorf("failed to validate metadata of written chart: %w", err)
+		return nil, fmt.Errorf("failed to validate metadata of written chart: %w", err)
 	case err != nil:
-		return fmt.Errorf("failed to load chart metadata from written chart: %w", err)
+		return nil, fmt.Errorf("failed to load chart metadata from written chart: %w", err)
 	}
-	chosen.holds = metadata
-	return r.checkIdentity(t, metadata, chosen)
+	return metadata, r.checkIdentity(t, metadata, chosen)
 }
 
 // checkIdentity refuses a chart that is another one than what was asked for.

@@ -134,7 +134,7 @@ func (p *repositoryReconciliation) fetchIndex(ctx context.Context, repo *reposit
 // used again.
 func (p *repositoryReconciliation) knownTag(repo *repository) helmrepo.Tag {
 	stored := p.stored()
-	if p.rebuild || p.ahead == nil || stored == nil || stored.Size == nil || *stored.Size > p.r.o.IndexMax || p.fingerprint != repo.fingerprint() {
+	if p.rebuild || p.reading == nil || stored == nil || stored.Size == nil || *stored.Size > p.r.o.IndexMax || p.fingerprint != repo.fingerprint() {
 		return ""
 	}
 	if _, err := godigest.Parse(stored.Revision); err != nil {
@@ -145,8 +145,8 @@ func (p *repositoryReconciliation) knownTag(repo *repository) helmrepo.Tag {
 
 // unmodifiedIndex is the stored index, which the server has not changed.
 func (p *repositoryReconciliation) unmodifiedIndex() (*indexFile, error) {
-	<-p.ahead.done // which ends with its context at the latest
-	file, err := p.ahead.file, p.ahead.err
+	<-p.reading.done // which ends with its context at the latest
+	file, err := p.reading.file, p.reading.err
 	if err != nil {
 		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
 	}

@@ -58,17 +58,17 @@ func (p *repositoryReconciliation) openIndex(f *indexFile) error {
 	return nil
 }
 
-// A readAhead reads the stored index while it is compared with its digest: the server
+// An indexRead reads the stored index while it is compared with its digest: the server
 // will most likely say that it has no other one.
-type readAhead struct {
+type indexRead struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when it is over; the rest is valid from then on
 	file   *indexFile
 	err    error
 }
 
-func (r *Reconciler) readAhead(ctx context.Context, owner store.Key, artifact *meta.Artifact) *readAhead {
-	a := &readAhead{done: make(chan struct{}), err: errors.New("the index cannot be read")}
+func (r *Reconciler) readAhead(ctx context.Context, owner store.Key, artifact *meta.Artifact) *indexRead {
+	a := &indexRead{done: make(chan struct{}), err: errors.New("the index cannot be read")}
 	ctx, a.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(a.done)
@@ -79,7 +79,7 @@ func (r *Reconciler) readAhead(ctx context.Context, owner store.Key, artifact *m
 }
 
 // stop ends it if it is still at it.
-func (a *readAhead) stop() {
+func (a *indexRead) stop() {
 	if a != nil {
 		a.cancel()
 		<-a.done

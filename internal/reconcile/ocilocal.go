@@ -22,24 +22,24 @@ import (
 // localArtifact stores a directory or an archive in the place of what is in the
 // registry. Its revision is the digest of the content, as if it was asked for by
 // that.
-func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, place string) (*remainder, error) {
-	p.result.Resolution = &Resolution{Chart: "directory " + place}
+func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, name string) (*remainder, error) {
+	p.result.Resolution = &Resolution{Chart: "directory " + name}
 	if obj.Spec.Verify != nil {
 		return nil, verificationFailure(&directoryUnsignedError{})
 	}
 	p.out.Unverifiable = true
-	info, err := os.Stat(place)
+	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
+		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", name, withoutPath(err)))
 	case info.IsDir():
-		return p.localTree(ctx, obj, place)
-	case !strings.HasSuffix(place, ".tgz") && !strings.HasSuffix(place, ".tar.gz"):
+		return p.localTree(ctx, obj, name)
+	case !strings.HasSuffix(name, ".tgz") && !strings.HasSuffix(name, ".tar.gz"):
 		return nil, status.OCIPullFailed.Wrap(&hintedError{
-			fmt.Errorf("failed to read '%s': it is neither a directory nor a .tgz", place), "--source takes the directory of a chart, its archive, or a directory of manifests",
+			fmt.Errorf("failed to read '%s': it is neither a directory nor a .tgz", name), "--source takes the directory of a chart, its archive, or a directory of manifests",
 		})
 	}
-	return p.localLayer(obj, place)
+	return p.localLayer(obj, name)
 }
 
 // withoutPath returns the error without the name, which the message has already.
@@ -52,19 +52,19 @@ func withoutPath(err error) error {
 }
 
 // localLayer takes an archive as it is, as the operation copy does.
-func (p *ociReconciliation) localLayer(obj *sourcev1.OCIRepository, place string) (*remainder, error) {
-	archive, err := file.Open(place)
+func (p *ociReconciliation) localLayer(obj *sourcev1.OCIRepository, name string) (*remainder, error) {
+	archive, err := file.Open(name)
 	if err != nil {
-		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
+		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", name, withoutPath(err)))
 	}
 	p.r.closers.add(archive) // it is read again when it is stored
 	w := digest.NewWriter(godigest.SHA256)
 	n, err := io.Copy(w, io.LimitReader(archive, p.r.limits.Archive+1))
 	switch {
 	case err != nil:
-		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", place, withoutPath(err)))
+		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", name, withoutPath(err)))
 	case n > p.r.limits.Archive:
-		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("'%s' has more than the limit of %d bytes", place, p.r.limits.Archive))
+		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("'%s' has more than the limit of %d bytes", name, p.r.limits.Archive))
 	}
 	return p.keepLocal(obj, w.Digest().String(), func(pending io.Writer) error {
 		_, err := io.Copy(pending, io.NewSectionReader(archive, 0, n))

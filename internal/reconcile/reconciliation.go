@@ -52,7 +52,7 @@ type memory struct {
 	fingerprint string              // of the artifact that is in storage
 	tag         helmrepo.Tag        // that it has where it comes from, "" if that is not known
 	chart       store.ReleasedChart // of a release; its fingerprint is that of the artifact
-	ahead       *readAhead          // of the index that is in storage, nil if it is not read yet
+	reading     *indexRead          // of the index that is in storage, nil if it is not read yet
 	rebuild     bool                // a new requestedAt, or --refresh: reuse nothing
 }
 
@@ -172,7 +172,7 @@ func (p *reconciliation) takeUp(record *store.Record) error {
 
 // run goes from the remembered status to the new one.
 func (p *reconciliation) run(ctx context.Context) *Result {
-	defer func() { p.ahead.stop() }()
+	defer func() { p.reading.stop() }()
 	if err := p.checkStorage(ctx); err != nil {
 		return p.failed(err)
 	}
@@ -234,7 +234,7 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 		return nil
 	}
 	if p.tag != "" && !p.rebuild {
-		p.ahead = p.r.readAhead(ctx, p.key, artifact)
+		p.reading = p.r.readAhead(ctx, p.key, artifact)
 	}
 	err := p.r.store.Verify(artifact.Path, artifact.Digest)
 	if err == nil {

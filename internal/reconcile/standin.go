@@ -57,22 +57,22 @@ func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []e
 }
 
 // openLocalTree reads what stands in for a GitRepository or a Bucket: a directory, or the archive of an artifact.
-func (p *treeReconciliation) openLocalTree(ctx context.Context, place string, o git.WorktreeOptions) (*fetch.Tree, error) {
-	info, err := os.Stat(place)
-	if err != nil || info.IsDir() || !strings.HasSuffix(place, ".tar.gz") {
-		return p.openWorktree(ctx, place, o)
+func (p *treeReconciliation) openLocalTree(ctx context.Context, name string, o git.WorktreeOptions) (*fetch.Tree, error) {
+	info, err := os.Stat(name)
+	if err != nil || info.IsDir() || !strings.HasSuffix(name, ".tar.gz") {
+		return p.openWorktree(ctx, name, o)
 	}
 	root, err := p.r.scratch()
 	if err != nil {
 		return nil, temporaryFailure(err)
 	}
-	archive, err := os.Open(place)
+	archive, err := os.Open(name)
 	if err != nil {
 		return nil, status.ReadOperationFailed.Wrap(err)
 	}
 	defer archive.Close()
 	if err := tree.Unpack(ctx, archive, root, tree.Limits{}); err != nil {
-		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to unpack '%s': %w", place, err))
+		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to unpack '%s': %w", name, err))
 	}
 	return p.openWorktree(ctx, root.Name(), git.WorktreeOptions{Plain: true})
 }

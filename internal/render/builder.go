@@ -429,7 +429,7 @@ func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, r
 
 // failed reports that a Kustomization cannot be built.
 func (b *builder) failed(f *flux, err error) {
-	if _, told := errors.AsType[*manifest.ObjectError](err); told {
+	if _, reported := errors.AsType[*manifest.ObjectError](err); reported {
 		b.errs = append(b.errs, err)
 		return
 	}
@@ -490,7 +490,7 @@ func (b *builder) unbuilt(o *manifest.Object, err error) {
 		b.warn(finding.SourceElsewhere, o, text, elsewhere.Hint(), "spec", "sourceRef")
 		return
 	}
-	if _, told := errors.AsType[*manifest.ObjectError](err); !told {
+	if _, reported := errors.AsType[*manifest.ObjectError](err); !reported {
 		err = manifest.Fault(o, err, "spec")
 	}
 	b.errs = append(b.errs, err)
