@@ -20,6 +20,7 @@ var imports = map[string][]string{
 	"internal/conceal":  {},
 	"internal/heap":     {},
 	"internal/plan":     {},
+	"internal/helm":     {},
 	"internal/file":     {},
 	"internal/sops":     {},
 	"internal/resolve":  {"internal/finding"},
@@ -78,7 +79,7 @@ var imports = map[string][]string{
 	},
 	"cmd": {
 		"internal/admission", "internal/conceal", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
-		"internal/heap", "internal/inventory", "internal/manifest", "internal/marked", "internal/plan", "internal/policy",
+		"internal/heap", "internal/helm", "internal/inventory", "internal/manifest", "internal/marked", "internal/plan", "internal/policy",
 		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/status",
 		"internal/store", "internal/validate", "internal/values",
 	},

@@ -30,6 +30,7 @@ var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"conditions": cmdConditions,
 	"digest":     cmdDigest,
 	"exits":      cmdExits,
+	"helm":       cmdHelm,
 	"kstatus":    cmdKstatus,
 	"package":    cmdPackage,
 	"repo":       cmdRepo,
@@ -273,4 +274,12 @@ func cmdRepo(ts *testscript.TestScript, neg bool, args []string) {
 	for name, content := range files {
 		ts.Check(writeFile(filepath.Join(ts.MkAbs(args[1]), filepath.FromSlash(name)), bytes.Clone(content)))
 	}
+}
+
+// cmdHelm sets HELM to a real helm, which is built once.
+func cmdHelm(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, !neg && len(args) == 0, "helm")
+	path, err := helmtest.Helm()
+	ts.Check(err)
+	ts.Setenv("HELM", path)
 }

@@ -88,6 +88,10 @@ unreadable input, on either side, 3 a digest or signature check failed, 4 with
 }
 
 func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, error) {
+	// A Secret that only the cluster has blocks nothing: what it holds is the same on both sides.
+	if o.pass.fetch.missingSecrets == reconcile.MissingSecretsFail {
+		o.pass.fetch.missingSecrets = reconcile.MissingSecretsAnonymous
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.pass.fetch.timeout, reconcile.Timeout("--timeout", o.pass.fetch.timeout))
 	defer cancel()
 	f, err := a.foresee(ctx, o, args)

@@ -139,6 +139,7 @@ const (
 	BucketFailed      Code = "HS223"
 	NotSupported      Code = "HS224"
 	UnusableLayer     Code = "HS225"
+	NotRendered       Code = "HS226"
 	Storage           Code = "HS230"
 	OddStorage        Code = "HS231"
 	NeverFetched      Code = "HS232"

@@ -99,6 +99,12 @@ func runRules() []Rule {
 			Fix:         "Fix the source first.",
 		},
 		{
+			Code: NotRendered, Name: "not-rendered", Group: groupRun, Severity: Error,
+			Summary:     "A chart cannot be rendered with the values of a release",
+			Explanation: "helm says what is wrong and where: a template of the chart, or values that values.schema.json refuses. helm-controller would fail in the same way. Or a post renderer refuses what was rendered.",
+			Fix:         "Compare the values with those that the chart documents: helmsrc values prints them.",
+		},
+		{
 			Code: GitReference, Name: "git-reference", Group: groupRun, Severity: Error,
 			Summary:     "A Git repository has no such branch, tag or commit",
 			Explanation: "spec.ref names something that the server does not have, or the repository is empty.",

@@ -138,3 +138,6 @@ func buildProgram(module, name string) (string, error) {
 	}
 	return program, os.Rename(fresh, program)
 }
+
+// Helm is the helm that renders charts in tests.
+func Helm() (string, error) { return buildProgram("helm", "helm.sh/helm/v3/cmd/helm") }

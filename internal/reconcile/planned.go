@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"path"
 	"strings"
+	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -179,3 +181,28 @@ func asText(v any) string {
 	text, _ := v.(string)
 	return text
 }
+
+// WriteChart writes a chart of the store with the version that helm-controller would give it.
+func WriteChart(w io.Writer, st *store.Store, artifact, version string) error {
+	file, err := st.OpenArtifact(artifact)
+	if err != nil {
+		return fmt.Errorf("artifact %s: %w", artifact, err)
+	}
+	defer file.Close()
+	c, err := chart.Load(file, chart.Limits{Name: path.Base(artifact)})
+	if err != nil {
+		return fmt.Errorf("artifact %s: %w", artifact, err)
+	}
+	if c.Metadata.Version == version {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		_, err = io.Copy(w, file)
+		return err
+	}
+	c.Metadata.Version = version
+	return chart.Package(w, c, time.Time{}, chart.Limits{Archive: maxWritten})
+}
+
+// maxWritten bounds a chart that is written for helm, in bytes: it was within other limits before.
+const maxWritten = 100 << 20

@@ -1,0 +1,315 @@
+// Package helm runs the helm of the user to render charts: as a child with limits of time, memory and output, an empty Helm
+// home, and nothing that leads to a cluster. It does not know where charts and values come from.
+package helm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Limits bound what one call of helm may need.
+type Limits struct {
+	Time   time.Duration
+	Memory int64 // bytes; enforced on Linux, elsewhere the limit of Go programs for themselves
+	Output int64 // bytes
+}
+
+const (
+	// grace is how long a helm that was ended may take to let go of its output.
+	grace = 2 * time.Second
+	// maxStderr is how much of what helm says of a failure is kept.
+	maxStderr = 64 << 10
+	// versionTime and versionOutput are for a program that may be no helm at all.
+	versionTime   = 20 * time.Second
+	versionOutput = 64 << 10
+)
+
+// Tool is a helm that was found.
+type Tool struct {
+	// Version is as it says it, as v3.21.4.
+	Version string
+
+	path   string
+	home   string
+	limits Limits
+	keep   []string
+}
+
+// Options say which helm, and how it is run.
+type Options struct {
+	// Name is a program, "" for the helm in Path.
+	Name string
+	// Path is a list of directories as in the environment; relative ones are left out.
+	Path string
+	// Home is an empty directory for it alone.
+	Home string
+	// Keep are further variables of its environment.
+	Keep   []string
+	Limits Limits
+}
+
+// NotFoundError is a helm that is not there.
+type NotFoundError struct{ Name string }
+
+func (e *NotFoundError) Error() string {
+	if e.Name == "" {
+		return "helm is not installed: it renders the charts"
+	}
+	return fmt.Sprintf("%s is not a program that can be run", e.Name)
+}
+
+// Hint says what to install.
+func (e *NotFoundError) Hint() string {
+	return "install Helm 3 or 4 (https://helm.sh/docs/intro/install/), or name the program with --helm"
+}
+
+// UnknownError is a program that is no helm, or one of another version.
+type UnknownError struct{ Name, Why string }
+
+func (e *UnknownError) Error() string { return fmt.Sprintf("%s cannot be used: %s", e.Name, e.Why) }
+
+// Hint says which versions are known.
+func (e *UnknownError) Hint() string {
+	return "Helm 3 and Helm 4 are known; --helm names another program"
+}
+
+// Find finds a helm and asks for its version.
+func Find(ctx context.Context, o Options) (*Tool, error) {
+	path, err := find(o)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tool{path: path, home: o.Home, limits: Limits{Time: versionTime, Memory: o.Limits.Memory, Output: versionOutput}, keep: o.Keep}
+	out, err := t.run(ctx, "version", "--template", "{{.Version}}")
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	t.Version = strings.TrimSpace(string(out))
+	major, ok := majorOf(t.Version)
+	switch {
+	case err != nil:
+		return nil, &UnknownError{path, "it does not say its version: " + err.Error()}
+	case !ok:
+		return nil, &UnknownError{path, "it does not answer as helm does"}
+	case major != 3 && major != 4:
+		return nil, &UnknownError{path, "its version is " + t.Version}
+	}
+	t.limits = o.Limits
+	return t, nil
+}
+
+func find(o Options) (string, error) {
+	if o.Name != "" {
+		path, err := exec.LookPath(o.Name)
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		if err != nil {
+			return "", &NotFoundError{o.Name}
+		}
+		return path, nil
+	}
+	for _, dir := range filepath.SplitList(o.Path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if path, err := exec.LookPath(filepath.Join(dir, "helm")); err == nil {
+			return path, nil
+		}
+	}
+	return "", &NotFoundError{}
+}
+
+var versionPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^v(\d{1,3})\.\d+(?:\.\d+)?(?:[-+][0-9A-Za-z.+-]*)?$`)
+})
+
+func majorOf(version string) (int, bool) {
+	m := versionPattern().FindStringSubmatch(version)
+	if m == nil {
+		return 0, false
+	}
+	major, err := strconv.Atoi(m[1])
+	return major, err == nil
+}
+
+// Release is what is rendered.
+type Release struct {
+	Name, Namespace string
+	// Chart and Values are files.
+	Chart, Values string
+	// CRDs renders those of the directory crds, too.
+	CRDs bool
+	// NoHooks leaves out hooks, NoTests those that are tests.
+	NoHooks, NoTests bool
+	// NoSchema leaves out the check against values.schema.json.
+	NoSchema    bool
+	KubeVersion string
+	APIVersions []string
+}
+
+// Template renders a release. If the chart is at fault, the error is an
+// [*Error].
+func (t *Tool) Template(ctx context.Context, r Release) (manifests []byte, err error) {
+	args := []string{"template", r.Name, r.Chart, "--namespace", r.Namespace, "--values", r.Values}
+	for _, option := range []struct {
+		on   bool
+		flag string
+	}{{r.CRDs, "--include-crds"}, {r.NoHooks, "--no-hooks"}, {r.NoTests, "--skip-tests"}, {r.NoSchema, "--skip-schema-validation"}} {
+		if option.on {
+			args = append(args, option.flag)
+		}
+	}
+	if r.KubeVersion != "" {
+		args = append(args, "--kube-version", r.KubeVersion)
+	}
+	for _, v := range r.APIVersions {
+		args = append(args, "--api-versions", v)
+	}
+	return t.run(ctx, args...)
+}
+
+// LimitError is a helm that was ended.
+type LimitError struct{ What string }
+
+func (e *LimitError) Error() string { return "helm was ended: " + e.What }
+
+// Hint says where such templates may come from.
+func (e *LimitError) Hint() string {
+	return "a template of the chart may have no end; --helm-timeout and --helm-max-memory set other limits"
+}
+
+// run runs helm once.
+func (t *Tool) run(ctx context.Context, args ...string) ([]byte, error) {
+	limited, cancel := context.WithTimeout(ctx, t.limits.Time)
+	defer cancel()
+	cmd := exec.CommandContext(limited, t.path, args...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = t.home, t.environment(), grace
+	alone(cmd)
+	stdout := &bounded{left: t.limits.Output, full: cancel}
+	stderr := &bounded{left: maxStderr}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	err := cmd.Start()
+	if err == nil {
+		limitMemory(cmd.Process.Pid, t.limits.Memory)
+		err = cmd.Wait()
+	}
+	text := stderr.text.String()
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case stdout.over:
+		return nil, &LimitError{fmt.Sprintf("it printed more than %d MiB", t.limits.Output>>20)}
+	case errors.Is(limited.Err(), context.DeadlineExceeded):
+		return nil, &LimitError{fmt.Sprintf("it did not finish within %s", t.limits.Time)}
+	case err != nil && (strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory")):
+		return nil, &LimitError{fmt.Sprintf("it needed more than %d MiB of memory", t.limits.Memory>>20)}
+	case signalled(err):
+		return nil, &LimitError{fmt.Sprintf("it crashed (%v), which may be its limit of %d MiB of memory", err, t.limits.Memory>>20)}
+	case err != nil:
+		return nil, newError(err, text)
+	}
+	return stdout.text.Bytes(), nil
+}
+
+// signalled reports whether a program was ended from outside, or by a mistake of its own.
+func signalled(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() < 0
+}
+
+// environment has nothing of the user's: no cluster, no logins, no plugins.
+func (t *Tool) environment() []string {
+	at := func(name string) string { return filepath.Join(t.home, name) }
+	env := []string{
+		"HOME=" + t.home, "USERPROFILE=" + t.home, "TMPDIR=" + t.home, "TMP=" + t.home, "TEMP=" + t.home,
+		"HELM_CACHE_HOME=" + at("cache"), "HELM_CONFIG_HOME=" + at("config"), "HELM_DATA_HOME=" + at("data"),
+		"HELM_PLUGINS=" + at("plugins"), "HELM_REPOSITORY_CONFIG=" + at("repositories.yaml"), "HELM_REPOSITORY_CACHE=" + at("repository"),
+		"HELM_REGISTRY_CONFIG=" + at("registry.json"), "DOCKER_CONFIG=" + at("docker"),
+		"KUBECONFIG=" + at("kubeconfig"), "HELM_KUBEAPISERVER=http://127.0.0.1:1",
+	}
+	if t.limits.Memory > 0 {
+		env = append(env, "GOMEMLIMIT="+strconv.FormatInt(t.limits.Memory*3/4, 10))
+	}
+	return append(env, t.keep...)
+}
+
+// bounded keeps the beginning of what is written, and reports when there is more.
+type bounded struct {
+	text bytes.Buffer
+	left int64
+	over bool
+	full func()
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	n := min(int64(len(p)), b.left)
+	b.text.Write(p[:n])
+	b.left -= n
+	if n < int64(len(p)) && !b.over {
+		b.over = true
+		if b.full != nil {
+			b.full()
+		}
+	}
+	return len(p), nil
+}
+
+// Error is what helm says of a chart that it cannot render.
+type Error struct {
+	Text string
+	// File is that of a chart, as podinfo/templates/service.yaml, "" if helm names none.
+	File string
+	Line int
+}
+
+func (e *Error) Error() string { return e.Text }
+
+var (
+	placePattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`([\w.@+-]+(?:/[\w.@+ -]+)+):(\d+)(?::\d+)?`)
+	})
+	yamlPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`YAML parse error on ([\w.@+-]+(?:/[\w.@+ -]+)+): .*?(?:line (\d+))?`)
+	})
+)
+
+// newError finds in what helm wrote the error and its place: the innermost, where templates include each other.
+func newError(err error, stderr string) error {
+	_, text, found := strings.Cut("\n"+stderr, "\nError: ")
+	if !found {
+		text = stderr
+	}
+	text, _, _ = strings.Cut(text, "\n\nUse --debug flag")
+	text = strings.TrimSpace(text)
+	if text == "" {
+		text = err.Error()
+	}
+	e := &Error{Text: strings.Join(strings.Fields(text), " ")}
+	if m := yamlPattern().FindStringSubmatch(e.Text); m != nil {
+		e.File = m[1]
+		return e
+	}
+	if all := placePattern().FindAllStringSubmatch(e.Text, -1); all != nil {
+		last := all[len(all)-1]
+		e.File = last[1]
+		e.Line, _ = strconv.Atoi(last[2])
+	}
+	return e
+}
+
+// WriteValues writes values to a file of the home that only this user reads.
+func (t *Tool) WriteValues(name string, text []byte) (string, error) {
+	path := filepath.Join(t.home, name)
+	return path, os.WriteFile(path, text, 0o600)
+}
