@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/marked"
 
+	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
@@ -40,11 +41,20 @@ func (x *fixer) remedies(found []finding.Finding) {
 		}
 		for _, d := range alone.Documents() {
 			for _, r := range d.Regions() {
+				if x.secret(r.Text) {
+					continue
+				}
 				f.Repair = &finding.Repair{Pos: finding.Pos{File: f.Pos.File, Line: r.Line, Column: r.Column}, EndColumn: r.EndColumn, Text: r.Text}
 				f.Repair.File = at.File
 			}
 		}
 	}
+}
+
+// secret reports whether a text holds a login, or what comes from a Secret. Such an edit is left to people: a report would
+// show it.
+func (x *fixer) secret(text string) bool {
+	return reconcile.RedactText(text) != text || x.a.console.secrets.Text(text) != text
 }
 
 // place is the file and the line that the remedy of a finding is about.
