@@ -40,6 +40,8 @@ var repositoryFixtures = []repositoryFixture{
 	{"spoiled", "homelab", []string{"clusters/home"}},
 	{"renamed", "fleet", []string{"clusters/home"}},
 	{"overlays", "app", []string{"deploy/overlays/staging", "deploy/overlays/production"}},
+	{"instance", "homelab", []string{"kubernetes"}},
+	{"instance_values", "homelab", []string{"kubernetes"}},
 	{"ref", "fleet", []string{"clusters/home"}},
 }
 
