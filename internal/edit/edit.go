@@ -28,7 +28,8 @@ type Document struct {
 	text    []byte
 	offset  int      // of text in the file
 	line    int      // of the first byte of text, counted from 0
-	starts  []int    // of lines, in text
+	starts  []int    // of lines as the YAML library counts them, in text
+	breaks  []int    // the ends of lines as editors count them, in text
 	splices []splice // sorted by place
 }
 
@@ -62,7 +63,11 @@ func (d *Document) Line(n *yaml.Node) int {
 	if err != nil {
 		return d.line + n.Line
 	}
-	return d.line + 1 + countBreaks(d.text[:at])
+	if d.breaks == nil {
+		d.breaks = breaksOf(d.text)
+	}
+	before, _ := slices.BinarySearch(d.breaks, at+1) // those that end at it or before
+	return d.line + 1 + before
 }
 
 // Lines are the first and the last line of the document in the file, counted from 1.

@@ -70,6 +70,18 @@ func countBreaks(data []byte) int {
 	return n
 }
 
+// breaksOf are the offsets behind the line breaks that countBreaks counts.
+func breaksOf(data []byte) []int {
+	found := []int{}
+	for at := 0; at < len(data); {
+		at += lineLength(data[at:])
+		if c := data[at-1]; c == '\n' || c == '\r' {
+			found = append(found, at)
+		}
+	}
+	return found
+}
+
 // yamlBreak is the length of the line break at the start of data, 0 if there is none. The YAML library counts lines at
 // these, and not only at those that editors know.
 func yamlBreak(data []byte) int {
