@@ -117,8 +117,8 @@ func TestPullSecretsRefused(t *testing.T) {
 
 func TestPullSecretsOfOtherTypes(t *testing.T) {
 	p, warnings, err := auth.NewPullSecrets([]*manifest.Secret{opaque("username", "u", "password", "canary")})
-	want := "[Secret 'apps/login' is of type Opaque, which holds no login to a registry here: the type has to be kubernetes.io/dockerconfigjson]"
-	if p != nil || err != nil || fmt.Sprint(warnings) != want {
+	want := "Secret 'apps/login' is of type Opaque, which holds no login to a registry here: the type has to be kubernetes.io/dockerconfigjson"
+	if p != nil || err != nil || len(warnings) != 1 || warnings[0].Text != want {
 		t.Errorf("%v, %v, %v", p, warnings, err)
 	}
 }

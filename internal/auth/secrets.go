@@ -45,8 +45,6 @@ type SecretWarning struct {
 	Text         string
 }
 
-func (w SecretWarning) String() string { return w.Text }
-
 // SecretError is a Secret that cannot be used. Its text holds no values.
 type SecretError struct {
 	Secret *manifest.Secret

@@ -130,7 +130,7 @@ type charts interface {
 // warner takes what the user should know of an object although it is no failure.
 type warner interface {
 	warnAs(code finding.Code, format string, args ...any)
-	warnEach(code finding.Code, texts []string, path ...any)
+	warnEach(code finding.Code, texts []string)
 	warnAt(code finding.Code, text string, path ...any)
 	debugf(format string, args ...any)
 }

@@ -349,29 +349,16 @@ const (
 // verifyArtifact makes sure that a trusted identity signed the digest, where
 // that is asked for. It runs on every run, as it does for charts.
 func (p *ociReconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
-	var signer *verify.Signer
-	var err error
-	o := &p.r.o
-	switch {
-	case !o.checksSignatures():
-		return nil
-	case obj.Spec.Verify != nil:
-		signer, err = p.verifyDigest(ctx, obj.Spec.Verify, at)
-	case o.Keyring != nil:
-		signer, err = p.provenanceSigner(ctx, at)
+	signer, err := p.verified(checks{
+		asked:      obj.Spec.Verify != nil,
+		signature:  func() (*verify.Signer, error) { return p.verifyDigest(ctx, obj.Spec.Verify, at) },
+		provenance: func() (*verify.Signer, error) { return p.provenanceSigner(ctx, at) },
+		refused:    verificationFailure,
+	})
+	if signer != nil {
+		p.out.Verified, p.out.Unverifiable = "verified signature of revision "+at.Revision, false
 	}
-	switch {
-	case err != nil:
-		return err
-	case signer == nil && o.RequireVerification && obj.Spec.Verify == nil:
-		return verificationFailure(&unaskedError{"it has no spec.verify"})
-	case signer == nil:
-		return nil
-	}
-	p.warnEach(finding.NotVerified, signer.Warnings)
-	p.result.Signature = signer
-	p.out.Verified, p.out.Unverifiable = "verified signature of revision "+at.Revision, false
-	return nil
+	return err
 }
 
 // verifyDigest checks what spec.verify asks for. The signer is nil if the trust

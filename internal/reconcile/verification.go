@@ -32,25 +32,49 @@ type Signature = verify.Signer
 // is asked for. It runs on every run, also when the artifact is reused: who was
 // trusted yesterday may not be today.
 func (p *chartReconciliation) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (verified bool, err error) {
-	var signer *verify.Signer
-	o := &p.r.o
-	switch {
-	case !o.checksSignatures():
-		return false, nil
-	case obj.Spec.Verify != nil:
-		signer, err = p.verifySignature(ctx, obj, chosen)
-	case o.Keyring != nil:
-		signer, err = p.verifyProvenance(ctx, chosen)
-	case o.RequireVerification:
-		return false, status.ChartVerificationError.Wrap(&unaskedError{"it has no spec.verify"})
-	}
+	signer, err := p.verified(checks{
+		asked:      obj.Spec.Verify != nil,
+		signature:  func() (*verify.Signer, error) { return p.verifySignature(ctx, obj, chosen) },
+		provenance: func() (*verify.Signer, error) { return p.verifyProvenance(ctx, chosen) },
+		refused:    status.ChartVerificationError.Wrap,
+	})
 	if err != nil || signer == nil {
 		return false, err
 	}
-	p.warnEach(finding.NotVerified, signer.Warnings)
 	chosen.metadata = withSigner(chosen.metadata, signer)
-	p.result.Signature = signer
 	return true, nil
+}
+
+// checks are the ways to verify what an object asks for.
+type checks struct {
+	asked      bool                           // for by its spec.verify
+	signature  func() (*verify.Signer, error) // what spec.verify asks for
+	provenance func() (*verify.Signer, error) // what --keyring asks for
+	refused    func(error) error              // attaches the reason to what nothing vouches for
+}
+
+// verified returns who signed what an object asks for, nil if nothing had to be verified. It reports the signer.
+func (p *reconciliation) verified(c checks) (signer *verify.Signer, err error) {
+	o := &p.r.o
+	switch {
+	case !o.checksSignatures():
+		return nil, nil
+	case c.asked:
+		signer, err = c.signature()
+	case o.Keyring != nil:
+		signer, err = c.provenance()
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case signer == nil && o.RequireVerification && !c.asked:
+		return nil, c.refused(&unaskedError{"it has no spec.verify"})
+	case signer == nil:
+		return nil, nil
+	}
+	p.warnEach(finding.NotVerified, signer.Warnings)
+	p.result.Signature = signer
+	return signer, nil
 }
 
 // verifySignature checks what spec.verify asks for.

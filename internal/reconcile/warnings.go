@@ -63,9 +63,9 @@ func (w *warnings) warnOnce(more warnings) {
 }
 
 // warnEach warns of several things of one kind.
-func (w *warnings) warnEach(code finding.Code, texts []string, path ...any) {
+func (w *warnings) warnEach(code finding.Code, texts []string) {
 	for _, text := range texts {
-		w.warnAt(code, text, path...)
+		w.warnAt(code, text)
 	}
 }
 

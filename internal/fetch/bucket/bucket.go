@@ -38,7 +38,7 @@ type Options struct {
 	Login    *Login         // of secretRef; nil is anonymous, or whatever STS gives
 	STS      *STS           // nil is none
 	Identity *auth.Identity // TLS settings of certSecretRef
-	Proxy    *fetch.Proxy   // of proxySecretRef; nil is the environment's
+	Proxy    *auth.Proxy    // of proxySecretRef; nil is the environment's
 	// Ambient lets the clouds' providers use the credentials of the environment and of the machine.
 	Ambient bool
 	// Reach is how far they may go.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
@@ -68,7 +69,7 @@ func TestBucketStores(t *testing.T) {
 func TestBucketProxy(t *testing.T) {
 	eachStore(t, func(t *testing.T, b *anyBucket) {
 		p := b.Serve(t, "proxy.test:3128", helmtest.Proxy(b.Network, "u:pr0xy"))
-		proxy, err := fetch.NewProxy("default/proxy", map[string][]byte{
+		proxy, err := auth.NewProxy("default/proxy", map[string][]byte{
 			"address": []byte("http://proxy.test:3128"), "username": []byte("u"), "password": []byte("pr0xy"),
 		})
 		if err != nil {

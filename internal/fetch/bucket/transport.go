@@ -25,7 +25,7 @@ type bucketTransport struct {
 	asked atomic.Int64 // nanoseconds, of the last Retry-After
 }
 
-func newTransport(c *fetch.Client, p *fetch.Proxy, id *auth.Identity) *bucketTransport {
+func newTransport(c *fetch.Client, p *auth.Proxy, id *auth.Identity) *bucketTransport {
 	pool := auth.Connections(auth.TransportOptions{Identity: id, Dial: c.Config.Dial, Getenv: c.Config.Getenv, Proxy: p})
 	// In S3 the requests for objects have no query.
 	object := func(r *http.Request) bool { return r.URL.RawQuery == "" }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
@@ -153,7 +154,7 @@ func TestGitProxy(t *testing.T) {
 	commit(t, w.git, "first", map[string]string{"a": "1"})
 	p := w.Serve(t, "proxy.test:3128", helmtest.Proxy(w.Network, "u:pr0xy"))
 	ref := Ref{Branch: "main"}
-	proxy, err := fetch.NewProxy("default/proxy", map[string][]byte{
+	proxy, err := auth.NewProxy("default/proxy", map[string][]byte{
 		"address": []byte("http://proxy.test:3128"), "username": []byte("u"), "password": []byte("pr0xy"),
 	})
 	if err != nil {
@@ -171,7 +172,7 @@ func TestGitProxy(t *testing.T) {
 		t.Error("the proxy of the environment was not used")
 	}
 	for _, data := range []map[string][]byte{{}, {"address": []byte("ftp://x")}, {"address": []byte("%")}} {
-		if _, err := fetch.NewProxy("default/proxy", data); err == nil {
+		if _, err := auth.NewProxy("default/proxy", data); err == nil {
 			t.Errorf("%q is a proxy", data)
 		}
 	}

@@ -23,8 +23,8 @@ const defaultBranch = "master"
 type Options struct {
 	URL   string
 	Ref   Ref
-	Login *Login       // nil is anonymous
-	Proxy *fetch.Proxy // of proxySecretRef; nil is the environment's
+	Login *Login      // nil is anonymous
+	Proxy *auth.Proxy // of proxySecretRef; nil is the environment's
 	// SkipTLSVerify takes any server for the right one.
 	SkipTLSVerify bool
 	Timeout       time.Duration // spec.timeout: of the whole clone, with its retries; 0 is none

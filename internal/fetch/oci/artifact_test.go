@@ -381,14 +381,14 @@ func TestPlainHTTP(t *testing.T) {
 
 // Proxies of two Secrets never share a connection.
 func TestOCIProxyKey(t *testing.T) {
-	proxy := func(address, password string) *fetch.Proxy {
-		p, err := fetch.NewProxy("default/p", map[string][]byte{"address": []byte(address), "username": []byte("u"), "password": []byte(password)})
+	proxy := func(address, password string) *auth.Proxy {
+		p, err := auth.NewProxy("default/p", map[string][]byte{"address": []byte(address), "username": []byte("u"), "password": []byte(password)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	var none *fetch.Proxy
+	var none *auth.Proxy
 	keys := []string{none.Key(), proxy("http://a.test", "canary").Key(), proxy("http://a.test", "other").Key(), proxy("http://b.test", "canary").Key()}
 	slices.Sort(keys)
 	if len(slices.Compact(keys)) != 4 || strings.Contains(strings.Join(keys, ""), "canary") {

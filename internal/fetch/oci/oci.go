@@ -35,7 +35,7 @@ type Options struct {
 
 	// Only OCIRepositories have the rest.
 
-	Proxy   *fetch.Proxy  // of proxySecretRef; nil is the environment's
+	Proxy   *auth.Proxy   // of proxySecretRef; nil is the environment's
 	Timeout time.Duration // spec.timeout: of one list, digest, manifest or layer, with its retries; 0 is none
 }
 

@@ -1,0 +1,4 @@
+package fetch
+
+// Redacted stands where a secret was.
+const Redacted = "REDACTED"
