@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -237,80 +236,6 @@ func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 	f.path = real
 	f.artifact = r.artifactOf(f, built)
 	return f, nil
-}
-
-// elsewhereError is a source that is not available here. Nothing of it is built.
-type elsewhereError struct {
-	kind, namespace, name, why string
-
-	generator *manifest.Object // that needs it, nil for a Kustomization
-	at        int              // among its sources
-	alias     string
-}
-
-func (e *elsewhereError) Error() string {
-	if e.generator != nil {
-		return fmt.Sprintf("source %s %s/%s (alias %s) is %s: nothing is made, and what takes its artifacts is not built", e.kind, e.namespace, e.name, e.alias, e.why)
-	}
-	return fmt.Sprintf("its source %s %s/%s is %s: it is not built", e.kind, e.namespace, e.name, e.why)
-}
-
-func (e *elsewhereError) Hint() string {
-	return fmt.Sprintf("name a checkout of it with --source %s/%s/%s=PATH, or with source in .helmsrc.yaml", e.kind, e.namespace, e.name)
-}
-
-// sourceOf is the source of a Kustomization: a directory that stands in for it, the artifact that a generator makes, or the
-// repository that the Kustomization itself is in.
-func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*repository, error) {
-	ref := f.spec.SourceRef
-	namespace := ref.Namespace
-	if namespace == "" {
-		namespace = o.Namespace
-	}
-	stand, root, err := r.standIn(ref.Kind, namespace, ref.Name)
-	if err != nil {
-		return nil, err
-	}
-	if f.source = stand; stand != nil {
-		return r.at(root), nil
-	}
-	if ref.Kind == externalArtifact {
-		repo, made, err := r.fromArtifact(o, namespace, ref.Name, built)
-		f.made = made
-		return repo, err
-	}
-	root = r.homeOf(o)
-	if why := r.elsewhere(built.find(r, ref.Kind, namespace, ref.Name), ref, namespace, root, f.spec.Path); why != "" {
-		return nil, &elsewhereError{kind: ref.Kind, namespace: namespace, name: ref.Name, why: why}
-	}
-	return r.at(root), nil
-}
-
-// standIn is the directory that --source names for a source, nil if there is none.
-func (r *Renderer) standIn(kind, namespace, name string) (*Source, string, error) {
-	for _, s := range r.o.Sources {
-		if s.Kind == kind && s.Name == name && (s.Namespace == "" || s.Namespace == namespace) {
-			root, err := absolute(s.Dir)
-			if err != nil {
-				return nil, "", fmt.Errorf("--source: %s: %w", s.Dir, plainPathError(err))
-			}
-			return &s, root, nil
-		}
-	}
-	return nil, "", nil
-}
-
-// homeOf is the root of the repository that an object was read from.
-func (r *Renderer) homeOf(o *manifest.Object) string {
-	dir := filepath.Dir(o.Pos.File)
-	if root, ok := r.roots[dir]; ok {
-		return root
-	}
-	if real, err := absolute(dir); err == nil {
-		r.roots[dir] = r.repository(real).root
-		return r.roots[dir]
-	}
-	return r.repositories[0].root
 }
 
 // kustomization builds a Kustomization. What comes out waits for its variables.
