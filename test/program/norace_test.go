@@ -1,6 +1,6 @@
 //go:build !race
 
-package main
+package program
 
 // raceFactor is for the race detector, which is not here.
 const raceFactor = 1

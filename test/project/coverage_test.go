@@ -1,4 +1,4 @@
-package main
+package project
 
 import (
 	"fmt"
@@ -52,17 +52,16 @@ func coveringTests(t *testing.T, place, line string) (sources []string, names in
 	}
 	for _, m := range coveredTest.FindAllStringSubmatch(line, -1) {
 		names++
-		dir := "."
+		dirs := []string{filepath.Join("internal", m[1])}
 		switch m[1] {
 		case "":
+			dirs = []string{"test/program", "test/project"}
 		case "cmd":
-			dir = m[1]
-		default:
-			dir = filepath.Join("internal", m[1])
+			dirs = []string{m[1]}
 		}
-		source := sourceOfTest(t, dir, m[2])
+		source := sourceOfTest(t, dirs, m[2])
 		if source == "" {
-			t.Errorf("%s: no %s in %s", place, m[2], dir)
+			t.Errorf("%s: no %s in %s", place, m[2], strings.Join(dirs, " or "))
 		}
 		sources = append(sources, source)
 	}
@@ -70,11 +69,15 @@ func coveringTests(t *testing.T, place, line string) (sources []string, names in
 }
 
 // sourceOfTest returns the file of a package that declares a test, or nothing.
-func sourceOfTest(t *testing.T, dir, name string) string {
+func sourceOfTest(t *testing.T, dirs []string, name string) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, dir := range dirs {
+		found, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		b, err := os.ReadFile(file)

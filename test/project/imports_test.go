@@ -1,4 +1,4 @@
-package main
+package project
 
 import (
 	"cmp"
@@ -164,7 +164,7 @@ func TestImports(t *testing.T) {
 }
 
 func forTests(name string) bool {
-	return name == "bench" || strings.HasPrefix(name, "internal/helmtest") || strings.HasSuffix(name, "test")
+	return name == "bench" || strings.HasPrefix(name, "test/") || strings.HasPrefix(name, "internal/helmtest") || strings.HasSuffix(name, "test")
 }
 
 // TestLinked looks for packages that the program may not hold.

@@ -1,4 +1,6 @@
-package main
+// Package program tests the program as a whole: what people type, and what they get. The scripts in testdata/script are
+// run by TestScript.
+package program
 
 import (
 	"bytes"
@@ -131,6 +133,9 @@ func (w *worklessWriter) workless(b []byte) []byte {
 type cleanup struct{ *testing.M }
 
 func (c cleanup) Run() int {
+	if err := os.Chdir(filepath.Join("..", "..")); err != nil { // tests name files from the root of the project
+		panic(err)
+	}
 	defer registry.Cleanup()
 	return c.M.Run()
 }
