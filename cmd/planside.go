@@ -453,7 +453,7 @@ func contentDigest(st *store.Store, artifact string) string {
 	}
 	hash := godigest.SHA256.Digester()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(hash.Hash(), "%q %d\n%s", name, len(files[name]), files[name])
+		_, _ = fmt.Fprintf(hash.Hash(), "%q %d\n%s", name, len(files[name]), files[name])
 	}
 	return hash.Digest().String()
 }

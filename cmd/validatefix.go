@@ -21,7 +21,6 @@ type fixer struct {
 	a     *app
 	flux  *distribution
 	found *rewrite.Found // the files that may be edited
-	files map[string]*edit.File
 }
 
 // remedies gives each finding with one remedy the edit that it is, for reports.

@@ -3,7 +3,6 @@ package auth_test
 import (
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -104,7 +103,8 @@ func TestAWSBundle(t *testing.T) {
 	t.Run("a file that is not there", func(t *testing.T) {
 		w := newCloudWorld(t)
 		webIdentity(t)
-		t.Setenv("AWS_CA_BUNDLE", filepath.Join(t.TempDir(), "none.pem"))
+		t.Chdir(t.TempDir()) // a long path would be taken for a secret
+		t.Setenv("AWS_CA_BUNDLE", "none.pem")
 		for _, err := range []error{bucket(t, w), login(t, w)} {
 			if err == nil || !strings.Contains(err.Error(), "none.pem") {
 				t.Errorf("error %v", err)

@@ -110,6 +110,7 @@ func TestAzureStorageAppService(t *testing.T) {
 	w := newCloudWorld(t)
 	t.Setenv("IDENTITY_ENDPOINT", "http://identity.test:8081/msi/token")
 	t.Setenv("IDENTITY_HEADER", "canary-identity-header")
+	t.Setenv("AZURE_CLIENT_ID", "app-service") // the library keeps tokens for the whole process, by client
 	asked := w.serve(t, "identity.test:8081", func(rw http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Identity-Header") != "canary-identity-header" {
 			t.Errorf("header %q", r.Header.Get("X-Identity-Header"))

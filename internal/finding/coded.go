@@ -21,7 +21,7 @@ func CodeOf(err error) Code {
 }
 
 func codeOfOne(err error) Code {
-	if c, ok := err.(Coder); ok {
+	if c, ok := err.(Coder); ok { //nolint:errorlint // walk visits the whole chain, one error after another
 		if code := c.Finding(); code != "" {
 			return code
 		}

@@ -179,7 +179,7 @@ func TestG11Merge(t *testing.T) {
 	if err != nil || files["out/base.yaml"] != want || len(said) > 0 {
 		t.Errorf("%q, %q, %v", files["out/base.yaml"], said, err)
 	}
-	files, said, err = made(t, copying(op("@a/base.yaml", "@artifact/")+op("@a/over/**", "@artifact/", "strategy: Merge")), source)
+	files, _, err = made(t, copying(op("@a/base.yaml", "@artifact/")+op("@a/over/**", "@artifact/", "strategy: Merge")), source)
 	if err != nil || !strings.HasSuffix(files["out/base.yaml"], "b: 2\nc: 1\n") {
 		t.Errorf("what a pattern matches: %q, %v", files["out/base.yaml"], err)
 	}

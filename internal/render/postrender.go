@@ -10,7 +10,8 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/kustomize"
-	"sigs.k8s.io/kustomize/api/builtins"
+	annotationsfilter "sigs.k8s.io/kustomize/api/filters/annotations"
+	labelsfilter "sigs.k8s.io/kustomize/api/filters/labels"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/provider"
 	"sigs.k8s.io/kustomize/api/resmap"
@@ -177,17 +178,16 @@ func selector(s *kustomize.Selector) *types.Selector {
 
 // mark adds labels and annotations to the metadata of all objects.
 func mark(m resmap.ResMap, labels, annotations map[string]string) error {
+	at := func(path string) types.FsSlice { return types.FsSlice{{Path: path, CreateIfNotPresent: true}} }
 	if len(labels) > 0 {
-		t := builtins.LabelTransformerPlugin{Labels: labels, FieldSpecs: []types.FieldSpec{{Path: "metadata/labels", CreateIfNotPresent: true}}}
-		if err := t.Transform(m); err != nil {
+		if err := m.ApplyFilter(labelsfilter.Filter{Labels: labels, FsSlice: at("metadata/labels")}); err != nil {
 			return err
 		}
 	}
 	if len(annotations) == 0 {
 		return nil
 	}
-	t := builtins.AnnotationsTransformerPlugin{Annotations: annotations, FieldSpecs: []types.FieldSpec{{Path: "metadata/annotations", CreateIfNotPresent: true}}}
-	return t.Transform(m)
+	return m.ApplyFilter(annotationsfilter.Filter{Annotations: annotations, FsSlice: at("metadata/annotations")})
 }
 
 // place puts objects into the namespace of the release, as Helm's client does with those that name none.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -49,6 +50,10 @@ func TestSecondSignal(t *testing.T) {
 // TestHangup ends a run as SIGTERM does, and nothing that it was writing is left; a run that nohup began goes on.
 func TestHangup(t *testing.T) {
 	t.Parallel()
+	// Under nohup a child would ignore the signal, too, unless this process takes it.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	s, w := hangingCharts(t, 1)
 	cmd := s.command("fetch", "-f", "all.yaml")
 	cmd.Stdout = io.Discard
