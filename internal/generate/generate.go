@@ -117,17 +117,6 @@ func Doubts(spec *swv1.ArtifactGeneratorSpec) []Doubt {
 	return list
 }
 
-// Aliases are those of the sources that an artifact is made of: the artifact needs them all.
-func Aliases(a swv1.OutputArtifact) []string {
-	var list []string
-	for _, op := range a.Copy {
-		if alias, _, ok := splitFrom(op.From); ok && !slices.Contains(list, alias) {
-			list = append(list, alias)
-		}
-	}
-	return list
-}
-
 // Build makes all artifacts of a valid spec, in its order. Sources are by alias. The error is an *Error, or why the context
 // ended.
 func Build(ctx context.Context, spec *swv1.ArtifactGeneratorSpec, sources map[string]*Tree) ([]Artifact, []Doubt, error) {

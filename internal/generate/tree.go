@@ -29,12 +29,6 @@ type text []byte
 
 func (t text) Bytes() ([]byte, error) { return t, nil }
 
-// Made reports whether the content of a file is that of no file of a source: it was merged, or comes out of an archive.
-func Made(f File) bool {
-	_, ok := f.Content.(text)
-	return ok
-}
-
 // Tree holds the files of a source or of an artifact by their slash-separated paths. Directories are there as far as files
 // are in them.
 type Tree struct {

@@ -17,9 +17,6 @@ type Keys struct {
 	pgp openpgp.EntityList
 }
 
-// Empty reports that there is no key at all.
-func (k *Keys) Empty() bool { return k == nil || len(k.age) == 0 && len(k.pgp) == 0 }
-
 // AddAge adds the private keys of a file as age-keygen writes it. An error holds nothing of the text.
 func (k *Keys) AddAge(text []byte) error {
 	found := 0
