@@ -99,7 +99,7 @@ func (o *options) noticed(ctx context.Context, overlay, pkg string) bool {
 	if !o.passes(ctx, "test", overlay, "-vet=off", "-failfast", "-timeout="+o.timeout.String(), pkg) {
 		return true
 	}
-	return o.scripts != "" && !o.passes(ctx, "test", overlay, "-vet=off", "-failfast", "-timeout="+o.timeout.String(), "-run=TestScript/("+o.scripts+")$", ".")
+	return o.scripts != "" && !o.passes(ctx, "test", overlay, "-vet=off", "-failfast", "-timeout="+o.timeout.String(), "-run=TestScript/("+o.scripts+")$", "./test/program")
 }
 
 func (o *options) passes(ctx context.Context, verb, overlay string, args ...string) bool {
