@@ -362,3 +362,13 @@ func TestHeaderLimit(t *testing.T) {
 		t.Error("no limit")
 	}
 }
+
+// A certificate without its key, or the other way around, is no identity.
+func TestNewTLSNeedsBoth(t *testing.T) {
+	for name, pair := range map[string][2]string{"certificate": {"canary", ""}, "key": {"", "canary"}} {
+		_, err := NewTLS(nil, []byte(pair[0]), []byte(pair[1]))
+		if err == nil || !strings.Contains(err.Error(), "have to be set together") || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s alone: %v", name, err)
+		}
+	}
+}
