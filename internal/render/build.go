@@ -32,12 +32,16 @@ type built struct {
 	shown   map[string]any // what may be shown of it, nil for all
 }
 
-// panicError is a bug of a library in one build. It must not cost the others theirs.
+// panicError is what a library panicked with in one build. It must not cost the others theirs.
 type panicError struct {
 	value any
 }
 
 func (e *panicError) Error() string {
+	// At the file of openapi.path, kustomize panics where others return an error.
+	if err, ok := e.value.(error); ok && strings.HasPrefix(err.Error(), "invalid schema file: ") {
+		return "openapi.path: " + err.Error()
+	}
 	return fmt.Sprintf("internal error, please report it: %v", e.value)
 }
 

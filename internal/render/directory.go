@@ -178,7 +178,7 @@ func (d *directory) resolve(r *repository) error {
 	k.Transformers = p.plugins("transformers", k.Transformers)
 	k.Validators = p.plugins("validators", k.Validators)
 	if path, ok := k.OpenAPI["path"]; ok {
-		if path, ok = p.one(path, files, "openapi", "path"); ok {
+		if path, ok = p.schema(path); ok {
 			k.OpenAPI["path"] = path
 		} else {
 			delete(k.OpenAPI, "path")

@@ -96,6 +96,22 @@ func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
 	return relative(entry), true
 }
 
+// maxSchema bounds the file of openapi.path: kustomize needs some 70 bytes of memory for each byte of it.
+const maxSchema = 5 << 20
+
+// schema is one, for the file of openapi.path.
+func (p *pathResolver) schema(entry string) (string, bool) {
+	path, ok := p.one(entry, files, "openapi", "path")
+	if !ok {
+		return "", false
+	}
+	if data, err := p.r.read(p.d.files[len(p.d.files)-1]); err == nil && len(data) > maxSchema {
+		p.fail(fmt.Errorf("openapi.path: %s: larger than %d MiB; kinds that no patch of the build is for can be left out", entry, maxSchema>>20), "openapi", "path")
+		return "", false
+	}
+	return path, true
+}
+
 // fieldName is a field as messages name it: resources[2].
 func fieldName(path []any) string {
 	var b strings.Builder

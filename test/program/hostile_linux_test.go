@@ -91,6 +91,13 @@ func patterns() map[string]map[string]string {
 		}
 	}
 	deep := strings.Repeat(`{"properties": {"a": `, 20_000) + `{"type": "object"}` + strings.Repeat("}}", 20_000)
+	wide := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"p%d": {"type":"string"},`, i)
+		}
+		return `{"properties": {` + b.String() + `"a": {"type": "object"}}}`
+	}
 	var configs, names strings.Builder
 	long := strings.Repeat("a", 200)
 	for i := range 500 {
@@ -104,6 +111,7 @@ func patterns() map[string]map[string]string {
 	return map[string]map[string]string{
 		"a schema that refers to itself": schema(`{"$ref": "#/definitions/s"}}}, "s": {"$ref": "#/definitions/t"}, "t": {"$ref": "#/definitions/s", "default": {`),
 		"a deep schema":                  schema(deep),
+		"a large schema":                 schema(wide(300_000)),
 		"a pattern that repeats itself": {"kustomization.yaml": hostileHead + "resources: [w.yaml]\npatches:\n" +
 			"- target: {name: '((a{100}){100}){100}'}\n  patch: '[{op: add, path: /spec/b, value: x}]'\n", "w.yaml": widget},
 		"patterns over many objects": {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nreplacements:\n" + selects, "a.yaml": configs.String()},
