@@ -20,7 +20,7 @@ import (
 // The limits of one template. Each function is asked before and after it is called, each round of a loop and each call of a
 // template counts: what is between them is short.
 const (
-	maxSteps   = 1_000_000
+	maxSteps   = 200_000
 	maxTime    = 5 * time.Second
 	maxCount   = 10_000 // that repeat, indent, until and the like are given
 	maxProduct = 1 << 24
