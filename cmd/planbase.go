@@ -82,10 +82,10 @@ func directoryBase(dir string, named []string) (*base, error) {
 		if top, err = filepath.Abs("."); err != nil {
 			return nil, err
 		}
-		top = realName(top)
+		top = git.RealPath(top)
 	}
 	b.root = top
-	if at, ok := git.Top(dir); ok && at == realName(dir) {
+	if at, ok := git.Top(dir); ok && at == git.RealPath(dir) {
 		return b, nil
 	}
 	for _, name := range named {
@@ -135,25 +135,9 @@ func (a *app) revisionBase(ctx context.Context, revision string, named []string,
 	}}, nil
 }
 
-// realName is a path without links, as far as there are files.
-func realName(name string) string {
-	abs, err := filepath.Abs(name)
-	if err != nil {
-		return name
-	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		return real
-	}
-	parent := filepath.Dir(abs)
-	if parent == abs {
-		return abs
-	}
-	return filepath.Join(realName(parent), filepath.Base(abs))
-}
-
 // place is where a file of the input is in the base. It is false for one outside of the repository.
 func (b *base) place(name string) (string, bool) {
-	rel, err := filepath.Rel(b.root, realName(name))
+	rel, err := filepath.Rel(b.root, git.RealPath(name))
 	if err != nil || !filepath.IsLocal(rel) {
 		return "", false
 	}

@@ -15,8 +15,8 @@ func programName(arg0 string) string {
 	if ext := filepath.Ext(name); strings.EqualFold(ext, ".exe") {
 		name = strings.TrimSuffix(name, ext)
 	}
-	odd := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
-	if name == "" || name == "." || name == string(filepath.Separator) || strings.ContainsFunc(name, odd) {
+	unprintable := func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
+	if name == "" || name == "." || name == string(filepath.Separator) || strings.ContainsFunc(name, unprintable) {
 		return "helmsrc"
 	}
 	if plugin, ok := strings.CutPrefix(name, "flux-"); ok && plugin != "" {

@@ -168,8 +168,8 @@ func (r *Reader) Certificates(obj *sourcev1.OCIRepository) (identity *auth.Ident
 	if err != nil {
 		return nil, nil, withFlux(err, "secret", obj.Namespace, ref.Name, "%w")
 	}
-	identity, odd, err := auth.FromCertificates(secret)
-	for _, w := range odd {
+	identity, warned, err := auth.FromCertificates(secret)
+	for _, w := range warned {
 		warnings = append(warnings, Warning{finding.OddSecret, w.Secret, certSecretRef(), w.Text})
 	}
 	return r.tls(identity), warnings, err

@@ -80,7 +80,7 @@ func TestRepository(t *testing.T) {
 		secret("ca", "example.com/ca", "caFile", "garbage"), secret("empty", "Opaque", "token", "x"),
 		secret("docker", dockerConfig, ".dockerconfigjson", "{}", "username", "u", "password", "p"),
 	)
-	const odd = "warning HS083 at spec.secretRef.name, Secret docker: credentials in secret 'apps/docker' of type kubernetes.io/dockerconfigjson are for OCI registries and not used for an HTTP repository"
+	const warning = "warning HS083 at spec.secretRef.name, Secret docker: credentials in secret 'apps/docker' of type kubernetes.io/dockerconfigjson are for OCI registries and not used for an HTTP repository"
 	for _, tt := range []struct {
 		name, secret, cert string
 		want               []string
@@ -90,7 +90,7 @@ func TestRepository(t *testing.T) {
 		{name: "login", secret: "login"},
 		{name: "half a login", secret: "half", want: []string{"problem at spec.secretRef.name: failed to detect authentication methods: secret 'apps/half': malformed basic auth - has 'username' but missing 'password'"}},
 		{name: "no login", secret: "empty", useless: "Secret apps/empty has 'token': only 'username' and 'password', or TLS keys, count, so it has no effect"},
-		{name: "of a registry", secret: "docker", want: []string{odd}},
+		{name: "of a registry", secret: "docker", want: []string{warning}},
 		{name: "both missing", secret: "no", cert: "nope", want: []string{
 			`problem at spec.certSecretRef.name: failed to get TLS authentication secret 'apps/nope': secrets "nope" not found`,
 			`problem at spec.secretRef.name: failed to get authentication secret 'apps/no': secrets "no" not found`,
@@ -143,7 +143,7 @@ func TestArtifact(t *testing.T) {
 		secret("good", dockerConfig, ".dockerconfigjson", `{"auths": {"registry.test": {"username": "u", "password": "p"}}}`))
 	in.accounts["puller"] = &manifest.ServiceAccount{ImagePullSecrets: []string{"broken", "no"}}
 	in.accounts["same"] = &manifest.ServiceAccount{ImagePullSecrets: []string{"opaque"}}
-	const odd = ", Secret opaque: Secret 'apps/opaque' is of type Opaque, which holds no login to a registry here: the type has to be kubernetes.io/dockerconfigjson"
+	const warning = ", Secret opaque: Secret 'apps/opaque' is of type Opaque, which holds no login to a registry here: the type has to be kubernetes.io/dockerconfigjson"
 	for _, tt := range []struct {
 		secret, account string
 		want            []string
@@ -152,9 +152,9 @@ func TestArtifact(t *testing.T) {
 		{"opaque", "puller", []string{
 			"problem at spec.serviceAccountName: failed to get image pull secret for serviceaccount 'apps/puller': secret 'apps/no' not found",
 			"problem at spec.serviceAccountName: Secret 'apps/broken': invalid JSON at byte 1",
-			"warning HS083 at spec.secretRef.name" + odd,
+			"warning HS083 at spec.secretRef.name" + warning,
 		}},
-		{"opaque", "same", []string{"warning HS083 at spec.secretRef.name" + odd, "warning HS083 at spec.serviceAccountName" + odd}},
+		{"opaque", "same", []string{"warning HS083 at spec.secretRef.name" + warning, "warning HS083 at spec.serviceAccountName" + warning}},
 		{"", "nobody", []string{"problem at spec.serviceAccountName: serviceaccount 'apps/nobody' not found"}},
 	} {
 		obj := &sourcev1.OCIRepository{}

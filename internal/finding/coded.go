@@ -3,7 +3,7 @@ package finding
 import "net/http"
 
 // Coder is an error that says itself what is wrong. The code is "" if that depends on the errors that it wraps, or cannot
-// be told.
+// be reported.
 type Coder interface {
 	error
 	Finding() Code

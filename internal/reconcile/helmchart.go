@@ -300,8 +300,8 @@ func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart,
 func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedChart) (*helmchart.Metadata, error) {
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})
-	metadata, odd, err := chart.Check(archive, limits)
-	t.warnEach(finding.OddArchive, odd)
+	metadata, warned, err := chart.Check(archive, limits)
+	t.warnEach(finding.OddArchive, warned)
 	var invalid helmchart.ValidationError
 	switch {
 	case errors.As(err, &invalid):

@@ -291,8 +291,8 @@ func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata
 		metadata, err := chart.Metadata(file, limits)
 		return metadata, notLoaded(err)
 	}
-	metadata, odd, err := chart.Check(file, limits)
-	p.warnEach(finding.OddArchive, odd)
+	metadata, warned, err := chart.Check(file, limits)
+	p.warnEach(finding.OddArchive, warned)
 	if err != nil {
 		return nil, notLoaded(&loadError{source.Object.Object, err})
 	}

@@ -29,9 +29,9 @@ func (p *ociReconciliation) openOCIRepository(ctx context.Context, obj *sourcev1
 	if o.Proxy, err = p.r.secrets.ArtifactProxy(obj); err != nil {
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get proxy address: %w", err))
 	}
-	var odd []credential.Warning
-	o.Identity, odd, err = p.r.secrets.Certificates(obj)
-	p.warnSecrets(odd)
+	var warned []credential.Warning
+	o.Identity, warned, err = p.r.secrets.Certificates(obj)
+	p.warnSecrets(warned)
 	if err != nil {
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to generate transport for '%s': %w", auth.RedactURL(obj.Spec.URL), err))
 	}

@@ -85,8 +85,8 @@ func (w *warnings) collectWarnings(ctx context.Context) context.Context {
 }
 
 // warnSecrets takes over what is unusual about Secrets.
-func (w *warnings) warnSecrets(odd []credential.Warning) {
-	for _, o := range odd {
+func (w *warnings) warnSecrets(warned []credential.Warning) {
+	for _, o := range warned {
 		w.warnAt(o.Code, o.Text, o.Path...)
 	}
 }

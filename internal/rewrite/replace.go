@@ -22,7 +22,7 @@ var (
 
 const anyWrite fs.FileMode = 0o222
 
-// Replace gives the file another text, in one step: whoever reads it meanwhile gets the old or the new one. Its mode stays,
+// Replace gives the file another text, in one step: a reader gets the old or the new one. Its mode stays,
 // and so does a link that led to it.
 func (f *File) Replace(text []byte) (err error) {
 	if f.info.Mode().Perm()&anyWrite == 0 {

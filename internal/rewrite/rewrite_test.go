@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -69,34 +68,7 @@ func TestReplaceChanged(t *testing.T) {
 	}
 }
 
-func TestReplaceKeeps(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no modes")
-	}
-	dir := t.TempDir()
-	name := write(t, filepath.Join(dir, "a.yaml"), "old\n")
-	if err := errors.Join(os.Chmod(name, 0o751), os.Symlink("a.yaml", filepath.Join(dir, "link.yaml"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := find(t, filepath.Join(dir, "link.yaml")).Replace([]byte("new\n")); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Lstat(name)
-	if err != nil || info.Mode() != 0o751 {
-		t.Errorf("%v, %v", info, err)
-	}
-	if link, err := os.Readlink(filepath.Join(dir, "link.yaml")); link != "a.yaml" {
-		t.Errorf("%q, %v", link, err)
-	}
-	if err := os.Chmod(name, 0o444); err != nil {
-		t.Fatal(err)
-	}
-	if err := find(t, name).Replace([]byte("newer\n")); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("%v", err)
-	}
-}
-
-// Of many runs at once one wins, and the others say so. Whoever reads meanwhile gets a whole text.
+// Of many runs at once one wins, and the others say so. A reader gets a whole text.
 func TestReplaceAtOnce(t *testing.T) {
 	name := write(t, filepath.Join(t.TempDir(), "a.yaml"), "old\n")
 	const runs = 20

@@ -25,9 +25,9 @@ func (v *validation) ociRepository(obj *sourcev1.OCIRepository) {
 	v.ociLogin(obj, name, err == nil)
 	_, err = v.secrets.ArtifactProxy(obj)
 	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
-	_, odd, err := v.secrets.Certificates(obj)
+	_, warned, err := v.secrets.Certificates(obj)
 	v.fail(finding.BrokenTLS, err, "spec", "certSecretRef", "name")
-	v.references(nil, odd)
+	v.references(nil, warned)
 	if obj.Spec.Insecure && obj.Spec.CertSecretRef != nil {
 		v.warn(finding.UselessSetting, "spec.insecure: true lets the registry be reached without TLS, although spec.certSecretRef names certificates", "spec", "insecure")
 	}
@@ -87,12 +87,12 @@ func (v *validation) ociLogin(obj *sourcev1.OCIRepository, name oci.Name, known 
 	if login.Err() != nil || !known {
 		return
 	}
-	problem, odd := login.Check(context.Background(), name.Host(), name.Path())
+	problem, warned := login.Check(context.Background(), name.Host(), name.Path())
 	if problem != nil {
 		v.fail(finding.NoRegistryLogin, problem.Err, problem.Path...)
 	}
-	if odd != nil {
-		v.references(nil, []credential.Warning{*odd})
+	if warned != nil {
+		v.references(nil, []credential.Warning{*warned})
 	}
 }
 

@@ -160,11 +160,11 @@ func (v *validation) repositorySecrets(obj *sourcev1.HelmRepository, oci bool) {
 }
 
 // references takes down what is wrong with the Secrets and accounts that an object refers to.
-func (v *validation) references(problems []credential.Problem, odd []credential.Warning) {
+func (v *validation) references(problems []credential.Problem, warned []credential.Warning) {
 	for _, p := range problems {
 		v.fail(finding.MissingSecret, p.Err, p.Path...)
 	}
-	for _, w := range odd {
+	for _, w := range warned {
 		v.warn(w.Code, w.Text, w.Path...)
 	}
 }

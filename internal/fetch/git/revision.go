@@ -26,7 +26,7 @@ const maxTop = 100
 // Top is the top of the working tree that a file or directory is in, with no links in its name. It is false for what Git
 // does not know.
 func Top(name string) (string, bool) {
-	at := realPath(name)
+	at := RealPath(name)
 	for range maxTop {
 		if _, err := os.Lstat(filepath.Join(at, gitDirName)); err == nil {
 			return at, true

@@ -50,7 +50,7 @@ func TestOpenRevision(t *testing.T) {
 	run("commit", "-q", "-m", "two")
 
 	top, ok := Top(filepath.Join(dir, "a", "nowhere"))
-	if !ok || top != realPath(dir) {
+	if !ok || top != RealPath(dir) {
 		t.Fatalf("top of %s: %s, %t", dir, top, ok)
 	}
 	tree, err := OpenRevision(t.Context(), top, "HEAD~1", t.TempDir())
@@ -74,7 +74,7 @@ func TestOpenRevision(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(tree.Dir(), "lib")); err != nil || !info.IsDir() {
 		t.Errorf("submodule: %v", err)
 	}
-	if at, ok := Top(tree.Dir()); !ok || at != realPath(tree.Dir()) {
+	if at, ok := Top(tree.Dir()); !ok || at != RealPath(tree.Dir()) {
 		t.Errorf("what was written is no working tree: %s", at)
 	}
 	var missing *RevisionError

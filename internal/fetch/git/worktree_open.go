@@ -125,15 +125,15 @@ func skipped(dir string, skip []string) map[string]bool {
 }
 
 func below(dir, other string) (string, bool) {
-	rel, err := filepath.Rel(realPath(dir), realPath(other))
+	rel, err := filepath.Rel(RealPath(dir), RealPath(other))
 	if err != nil || !filepath.IsLocal(rel) {
 		return "", false
 	}
 	return filepath.ToSlash(rel), true
 }
 
-// realPath resolves links as far as there are files.
-func realPath(name string) string {
+// RealPath returns a path as an absolute one without links, as far as there are files.
+func RealPath(name string) string {
 	abs, err := filepath.Abs(name)
 	if err != nil {
 		return name
@@ -145,7 +145,7 @@ func realPath(name string) string {
 	if parent == abs {
 		return abs
 	}
-	return filepath.Join(realPath(parent), filepath.Base(abs))
+	return filepath.Join(RealPath(parent), filepath.Base(abs))
 }
 
 // worktreeLimits count down over submodules.

@@ -115,7 +115,7 @@ func TestArchiveTriesURLsInOrder(t *testing.T) {
 				t.Errorf("%d requests to the second host, want %d", got, tt.want)
 			}
 			if len(w.Waits) > 0 {
-				t.Errorf("waited %v with another URL at hand", w.Waits)
+				t.Errorf("waited %v with another URL available", w.Waits)
 			}
 		})
 	}
