@@ -1,6 +1,8 @@
 package helm
 
 import (
+	"errors"
+	"fmt"
 	"os/exec"
 	"syscall"
 
@@ -13,9 +15,14 @@ func alone(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// limitMemory bounds the data of a process. Where the system refuses, the child's own limit remains.
-func limitMemory(pid int, bytes int64) {
-	if bytes > 0 {
-		_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(bytes), Max: uint64(bytes)}, nil)
+// limitMemory bounds the data of a process; 0 is no bound. A process that has ended needs none.
+func limitMemory(pid int, bytes int64) error {
+	if bytes <= 0 {
+		return nil
 	}
+	err := unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(bytes), Max: uint64(bytes)}, nil)
+	if err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("limit its memory: %w", err)
+	}
+	return nil
 }

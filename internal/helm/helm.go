@@ -201,8 +201,14 @@ func (t *Tool) run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	err := cmd.Start()
 	if err == nil {
-		limitMemory(cmd.Process.Pid, t.limits.Memory)
+		unlimited := limitMemory(cmd.Process.Pid, t.limits.Memory)
+		if unlimited != nil {
+			cancel()
+		}
 		err = cmd.Wait()
+		if unlimited != nil {
+			return nil, unlimited
+		}
 	}
 	text := stderr.text.String()
 	switch {
