@@ -26,6 +26,7 @@ var imports = map[string][]string{
 	"internal/resolve":  {"internal/finding"},
 	"internal/digest":   {},
 	"internal/work":     {},
+	"internal/operator": {},
 	"internal/edit":     {},
 	"internal/policy":   {},
 	"internal/marked":   {"internal/edit", "internal/policy"},

@@ -1,0 +1,208 @@
+// Package operator says what the Helm Operator of Flux 1 makes of a HelmRelease of its own: the release's names, where its chart
+// comes from, how its values are put together and what their checksum is. It is pure.
+package operator
+
+import (
+	"encoding/json"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The API groups of HelmReleases of Flux 1. No conversion leads from one to another: each operator knows its own.
+const (
+	Group      = "helm.fluxcd.io"   // version v1, served by the operators since 1.0
+	OlderGroup = "flux.weave.works" // version v1beta1, served by those before
+	Kind       = "HelmRelease"
+)
+
+// HelmRelease is a release of either group. The fields are those of helm.fluxcd.io/v1 as the operator 1.4.4, the last one, has
+// them; the older group has fewer.
+type HelmRelease struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   Spec   `json:"spec"`
+	Status Status `json:"status,omitempty"`
+}
+
+// Spec is what is to be released.
+type Spec struct {
+	HelmVersion              string                 `json:"helmVersion,omitempty"`
+	Chart                    Chart                  `json:"chart"`
+	ReleaseName              string                 `json:"releaseName,omitempty"`
+	TargetNamespace          string                 `json:"targetNamespace,omitempty"`
+	MaxHistory               *int                   `json:"maxHistory,omitempty"`
+	Timeout                  *int64                 `json:"timeout,omitempty"` // seconds
+	Wait                     *bool                  `json:"wait,omitempty"`
+	ResetValues              *bool                  `json:"resetValues,omitempty"`
+	ForceUpgrade             bool                   `json:"forceUpgrade,omitempty"`
+	SkipCRDs                 bool                   `json:"skipCRDs,omitempty"`
+	DisableOpenAPIValidation bool                   `json:"disableOpenAPIValidation,omitempty"`
+	Rollback                 Rollback               `json:"rollback,omitzero"`
+	Test                     Test                   `json:"test,omitzero"`
+	ValueFileSecrets         []LocalObjectReference `json:"valueFileSecrets,omitempty"`
+	ValuesFrom               []ValuesFromSource     `json:"valuesFrom,omitempty"`
+	Values                   *apiextensionsv1.JSON  `json:"values,omitempty"`
+}
+
+// Chart says where the chart is: in a Git repository if Git and Path are set, else in a Helm repository if Repository, Name and
+// Version are.
+type Chart struct {
+	Git           string           `json:"git,omitempty"`
+	Ref           string           `json:"ref,omitempty"`
+	Path          string           `json:"path,omitempty"`
+	SecretRef     *ObjectReference `json:"secretRef,omitempty"`
+	SkipDepUpdate bool             `json:"skipDepUpdate,omitempty"`
+
+	Repository      string                `json:"repository,omitempty"`
+	Name            string                `json:"name,omitempty"`
+	Version         string                `json:"version,omitempty"`
+	ChartPullSecret *LocalObjectReference `json:"chartPullSecret,omitempty"`
+}
+
+// LocalObjectReference names an object in the namespace of the release.
+type LocalObjectReference struct {
+	Name string `json:"name"`
+}
+
+// ObjectReference names an object; an empty namespace is that of the release.
+type ObjectReference struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// KeyReference names a key of a ConfigMap or Secret.
+type KeyReference struct {
+	ObjectReference `json:",inline"`
+
+	Key      string `json:"key,omitempty"`
+	Optional bool   `json:"optional,omitempty"`
+}
+
+// ExternalSource names a file of values by its URL.
+type ExternalSource struct {
+	URL      string `json:"url"`
+	Optional *bool  `json:"optional,omitempty"`
+}
+
+// ChartFile names a file of values in the chart's directory.
+type ChartFile struct {
+	Path     string `json:"path"`
+	Optional *bool  `json:"optional,omitempty"`
+}
+
+// ValuesFromSource is an entry of valuesFrom. Of several sources the first counts.
+type ValuesFromSource struct {
+	ConfigMapKeyRef   *KeyReference   `json:"configMapKeyRef,omitempty"`
+	SecretKeyRef      *KeyReference   `json:"secretKeyRef,omitempty"`
+	ExternalSourceRef *ExternalSource `json:"externalSourceRef,omitempty"`
+	ChartFileRef      *ChartFile      `json:"chartFileRef,omitempty"`
+}
+
+// Rollback says what follows a failed upgrade.
+type Rollback struct {
+	Enable       bool   `json:"enable,omitempty"`
+	Retry        bool   `json:"retry,omitempty"`
+	MaxRetries   *int64 `json:"maxRetries,omitempty"`
+	Force        bool   `json:"force,omitempty"`
+	Recreate     bool   `json:"recreate,omitempty"`
+	DisableHooks bool   `json:"disableHooks,omitempty"`
+	Timeout      *int64 `json:"timeout,omitempty"` // seconds
+	Wait         bool   `json:"wait,omitempty"`
+}
+
+// Test says whether the tests of the chart are run.
+type Test struct {
+	Enable         bool   `json:"enable,omitempty"`
+	IgnoreFailures *bool  `json:"ignoreFailures,omitempty"`
+	Timeout        *int64 `json:"timeout,omitempty"` // seconds
+	Cleanup        *bool  `json:"cleanup,omitempty"`
+}
+
+// Status is what the operator reports.
+type Status struct {
+	ObservedGeneration    int64       `json:"observedGeneration,omitempty"`
+	Phase                 string      `json:"phase,omitempty"`
+	ReleaseName           string      `json:"releaseName,omitempty"`
+	ReleaseStatus         string      `json:"releaseStatus,omitempty"`
+	Revision              string      `json:"revision,omitempty"`
+	LastAttemptedRevision string      `json:"lastAttemptedRevision,omitempty"`
+	ValuesChecksum        string      `json:"valuesChecksum,omitempty"`
+	RollbackCount         int64       `json:"rollbackCount,omitempty"`
+	Conditions            []Condition `json:"conditions,omitempty"`
+}
+
+// Condition is one of the operator's, which have another form than Kubernetes' own.
+type Condition struct {
+	Type               string       `json:"type"`
+	Status             string       `json:"status"`
+	LastUpdateTime     *metav1.Time `json:"lastUpdateTime,omitempty"`
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
+	Reason             string       `json:"reason,omitempty"`
+	Message            string       `json:"message,omitempty"`
+}
+
+// DeepCopy returns a copy that shares nothing with the release.
+func (hr *HelmRelease) DeepCopy() *HelmRelease {
+	b, err := json.Marshal(hr)
+	if err != nil {
+		panic("a HelmRelease is no JSON: " + err.Error()) // it was read from JSON
+	}
+	c := new(HelmRelease)
+	if err := json.Unmarshal(b, c); err != nil {
+		panic("a HelmRelease does not read its own JSON: " + err.Error())
+	}
+	return c
+}
+
+// GetReleaseName is the name that the release has in Helm: the operator does not shorten it.
+func (hr *HelmRelease) GetReleaseName() string {
+	switch {
+	case hr.Spec.ReleaseName != "":
+		return hr.Spec.ReleaseName
+	case hr.GetTargetNamespace() != hr.Namespace:
+		return hr.Namespace + "-" + hr.Spec.TargetNamespace + "-" + hr.Name
+	}
+	return hr.Namespace + "-" + hr.Name
+}
+
+// GetTargetNamespace is where the release and its storage are.
+func (hr *HelmRelease) GetTargetNamespace() string {
+	if hr.Spec.TargetNamespace != "" {
+		return hr.Spec.TargetNamespace
+	}
+	return hr.Namespace
+}
+
+// SourceKind says where the chart comes from.
+type SourceKind int
+
+// Where charts come from.
+const (
+	NoSource SourceKind = iota
+	GitSource
+	RepositorySource
+)
+
+// DefaultRef is the operator's --git-default-ref.
+const DefaultRef = "master"
+
+// Source is where the operator would take the chart from.
+func (c *Chart) Source() SourceKind {
+	switch {
+	case c.Git != "" && c.Path != "":
+		return GitSource
+	case c.Repository != "" && c.Name != "" && c.Version != "":
+		return RepositorySource
+	}
+	return NoSource
+}
+
+// RefOr is the revision of the Git repository, or another if none is given.
+func (c *Chart) RefOr(otherwise string) string {
+	if c.Ref != "" {
+		return c.Ref
+	}
+	return otherwise
+}
