@@ -10,6 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -18,9 +19,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// azureStore is a container of Azure Blob Storage.
+// azureStore is a container of Azure Blob Storage. Like [s3Store] it holds functions instead of the client.
 type azureStore struct {
-	client    *azblob.Client
+	pages     func(container string, o *azblob.ListBlobsFlatOptions) *runtime.Pager[azblob.ListBlobsFlatResponse]
+	download  func(ctx context.Context, container, blob string, o *azblob.DownloadStreamOptions) (azblob.DownloadStreamResponse, error)
 	container string
 	prefix    string
 	page      int32
@@ -39,7 +41,7 @@ func openAzure(c *fetch.Client, o Options, connect *bucketTransport) (*azureStor
 	if err != nil {
 		return nil, err
 	}
-	return &azureStore{client: client, container: o.Bucket, prefix: o.Prefix, page: int32(o.pageKeys)}, nil
+	return &azureStore{pages: client.NewListBlobsFlatPager, download: client.DownloadStream, container: o.Bucket, prefix: o.Prefix, page: int32(o.pageKeys)}, nil
 }
 
 // azureEndpoint is the URL of a storage account.
@@ -128,7 +130,7 @@ func azureConstructed(client *azblob.Client, err error) (*azblob.Client, error) 
 // exists looks at a page of one object: that needs no other permission than to list.
 func (s *azureStore) exists(ctx context.Context) (bool, error) {
 	one := int32(1)
-	_, err := s.client.NewListBlobsFlatPager(s.container, &azblob.ListBlobsFlatOptions{MaxResults: &one}).NextPage(ctx)
+	_, err := s.pages(s.container, &azblob.ListBlobsFlatOptions{MaxResults: &one}).NextPage(ctx)
 	switch {
 	case bloberror.HasCode(err, bloberror.ContainerNotFound):
 		return false, nil
@@ -146,7 +148,7 @@ func (s *azureStore) list(ctx context.Context, visit func(listedObject) error) e
 	if s.page > 0 {
 		options.MaxResults = &s.page
 	}
-	for pages := s.client.NewListBlobsFlatPager(s.container, options); pages.More(); {
+	for pages := s.pages(s.container, options); pages.More(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return azureError(err)
@@ -197,7 +199,7 @@ func orZero[T any](p *T) (v T) {
 }
 
 func (s *azureStore) open(ctx context.Context, o listedObject) (*openObject, error) {
-	answer, err := s.client.DownloadStream(ctx, s.container, o.key, nil)
+	answer, err := s.download(ctx, s.container, o.key, nil)
 	if err != nil {
 		return nil, azureError(err)
 	}
