@@ -19,6 +19,7 @@ const module = "github.com/helmsrc/helmsrc/"
 var imports = map[string][]string{
 	"internal/conceal":  {},
 	"internal/heap":     {},
+	"internal/lock":     {},
 	"internal/plan":     {},
 	"internal/helm":     {},
 	"internal/file":     {},
@@ -74,7 +75,7 @@ var imports = map[string][]string{
 	"internal/reconcile": {
 		"internal/admission", "internal/auth", "internal/blob", "internal/chart", "internal/credential", "internal/digest",
 		"internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci",
-		"internal/file", "internal/finding", "internal/generate", "internal/index", "internal/inventory", "internal/manifest",
+		"internal/file", "internal/finding", "internal/generate", "internal/index", "internal/inventory", "internal/lock", "internal/manifest",
 		"internal/policy", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/validate",
 		"internal/values", "internal/verify", "internal/work",
 	},
