@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
@@ -10,8 +11,8 @@ import (
 // blocked keeps the objects that failed only because another one did, until all causes
 // are printed: a broken repository is one failure, whatever rests on it.
 type blocked struct {
-	failed map[subject]bool // what was printed by itself; true where what it blocks has the hint
-	by     map[subject]subject
+	failed map[console.Subject]bool // what was printed by itself; true where what it blocks has the hint
+	by     map[console.Subject]console.Subject
 	held   []*reconcile.Result // in the order of the run
 }
 
@@ -24,23 +25,23 @@ func (b *blocked) take(r *reconcile.Result) bool {
 		return false
 	}
 	if b.by == nil {
-		b.by = map[subject]subject{}
+		b.by = map[console.Subject]console.Subject{}
 	}
-	b.by[s] = subject{kind, namespace, name}
+	b.by[s] = console.Subject{Kind: kind, Namespace: namespace, Name: name}
 	b.held = append(b.held, r)
 	return true
 }
 
-func (b *blocked) fail(s subject, hintless bool) {
+func (b *blocked) fail(s console.Subject, hintless bool) {
 	if b.failed == nil {
-		b.failed = map[subject]bool{}
+		b.failed = map[console.Subject]bool{}
 	}
 	b.failed[s] = hintless
 }
 
 // cause is what an object fails because of in the end, through other objects that fail
 // because of it. It is false for one that was not printed.
-func (b *blocked) cause(s subject) (subject, bool) {
+func (b *blocked) cause(s console.Subject) (console.Subject, bool) {
 	for range len(b.by) + 1 {
 		next, ok := b.by[s]
 		if !ok {
@@ -57,11 +58,11 @@ func (b *blocked) cause(s subject) (subject, bool) {
 func (p *progress) reportBlocked() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var causes []subject
-	by := map[subject][]*reconcile.Result{}
+	var causes []console.Subject
+	by := map[console.Subject][]*reconcile.Result{}
 	for _, r := range p.blocked.held {
 		cause, ok := p.blocked.cause(subjectOf(r.Object.Object))
-		if !ok || p.console.json {
+		if !ok || p.console.JSON() {
 			p.reportFailure(r)
 			continue
 		}
@@ -76,16 +77,16 @@ func (p *progress) reportBlocked() {
 	p.blocked = blocked{}
 }
 
-func (p *progress) reportConsequences(cause subject, results []*reconcile.Result) {
+func (p *progress) reportConsequences(cause console.Subject, results []*reconcile.Result) {
 	counts := map[string]int{}
 	named := map[string][]string{}
 	for _, r := range results {
 		s := subjectOf(r.Object.Object)
-		counts[s.kind]++
-		named[s.kind] = append(named[s.kind], oneLine(s.String()))
+		counts[s.Kind]++
+		named[s.Kind] = append(named[s.Kind], console.OneLine(s.String()))
 		f, _ := r.FailureFinding()
-		p.console.keep(f)
-		p.console.debug(s, f.Message)
+		p.console.Keep(f)
+		p.console.Debug(s, f.Message)
 	}
 	var kinds, names []string
 	for _, kind := range reconcile.Kinds().Names() {
@@ -94,14 +95,14 @@ func (p *progress) reportConsequences(cause subject, results []*reconcile.Result
 			names = append(named[kind], names...) // a release says more than the chart that is made of it
 		}
 	}
-	text := fmt.Sprintf("%s blocks %s: %s", oneLine(cause.String()), join(kinds), few(names))
+	text := fmt.Sprintf("%s blocks %s: %s", console.OneLine(cause.String()), join(kinds), console.Few(names))
 	first, _ := results[0].FailureFinding()
 	if len(results) == 1 {
-		p.console.about(levelError, subjectOf(results[0].Object.Object), first.Message, first)
+		p.console.About(console.LevelError, subjectOf(results[0].Object.Object), first.Message, first)
 	} else {
-		p.console.about(levelError, subject{}, text, finding.Finding{Code: finding.SourceNotReady})
+		p.console.About(console.LevelError, console.Subject{}, text, finding.Finding{Code: finding.SourceNotReady})
 	}
 	if p.blocked.failed[cause] {
-		p.console.hint(cause, first.Fix)
+		p.console.Hint(cause, first.Fix)
 	}
 }

@@ -1,70 +1,33 @@
 package cmd
 
 import (
-	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// concealNames learns how the objects of an input are called where people see it.
-// Names that do not come from a Secret are none, whatever a Secret holds.
-func (c *console) concealNames(objects []*manifest.Object) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, obj := range objects {
-		is := subjectOf(obj)
-		kind, namespace, name := obj.Called()
-		shown := subject{kind, namespace, name}
-		if shown != is {
-			c.names[is] = shown
-		}
-		for _, field := range [][2]string{{is.kind, kind}, {is.namespace, namespace}, {is.name, name}} {
-			if field[0] == field[1] {
-				c.secrets.Publish(field[0])
-			}
-		}
-	}
-}
-
-// called is how an object is called where people see it.
-func (c *console) called(s subject) subject {
-	if shown, ok := c.names[s]; ok {
-		return shown
-	}
-	return s
-}
-
-// concealFinding takes what is not shown out of a finding.
-func (c *console) concealFinding(f *finding.Finding) {
-	shown := c.called(subject{f.Kind, f.Namespace, f.Name})
-	f.Kind, f.Namespace, f.Name = shown.kind, shown.namespace, shown.name
-	for _, text := range []*string{&f.Kind, &f.Namespace, &f.Name, &f.Message, &f.Fix, &f.Line, &f.Reason} {
-		*text = c.secrets.Text(*text)
-	}
-}
-
-// concealObject does the same to an object of a report.
-func (c *console) concealObject(o *report.Object) {
-	shown := c.called(subject{o.Kind, o.Namespace, o.Name})
-	o.Kind, o.Namespace, o.Name = shown.kind, shown.namespace, shown.name
+// concealObject takes what is not shown out of an object of a report.
+func (a *app) concealObject(o *report.Object) {
+	shown := a.console.Called(console.Subject{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
+	o.Kind, o.Namespace, o.Name = shown.Kind, shown.Namespace, shown.Name
 	for _, text := range []*string{
 		&o.APIVersion, &o.Kind, &o.Namespace, &o.Name, &o.Reason, &o.Message, &o.Version, &o.Revision, &o.Path,
 	} {
-		*text = c.secrets.Text(*text)
+		*text = a.console.Secrets().Text(*text)
 	}
 }
 
 // concealResolution does the same to what was resolved of an object.
-func (c *console) concealResolution(obj *manifest.Object, r *resolution) {
-	shown := c.called(subject{r.Kind, r.Namespace, r.Name})
-	r.Kind, r.Namespace, r.Name = shown.kind, shown.namespace, shown.name
-	source := c.called(subject{r.Source.Kind, r.Source.Namespace, r.Source.Name})
-	r.Source = sourceRef{source.kind, source.namespace, source.name}
+func (a *app) concealResolution(obj *manifest.Object, r *resolution) {
+	shown := a.console.Called(console.Subject{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
+	r.Kind, r.Namespace, r.Name = shown.Kind, shown.Namespace, shown.Name
+	source := a.console.Called(console.Subject{Kind: r.Source.Kind, Namespace: r.Source.Namespace, Name: r.Source.Name})
+	r.Source = sourceRef{source.Kind, source.Namespace, source.Name}
 	for _, text := range []*string{
 		&r.Kind, &r.Namespace, &r.Name, &r.Source.Kind, &r.Source.Namespace, &r.Source.Name,
 	} {
-		*text = c.secrets.Text(*text)
+		*text = a.console.Secrets().Text(*text)
 	}
 	for _, text := range []*string{&r.Chart, &r.Constraint, &r.Version} {
 		*text = obj.Veil(*text)

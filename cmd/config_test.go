@@ -12,6 +12,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/console"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated files")
@@ -181,7 +183,7 @@ func jsonEqual(a, b any) bool {
 
 // TestFlagsOfOneNameAreOfOneType is what lets a key of the file stand for all commands.
 func TestFlagsOfOneNameAreOfOneType(t *testing.T) {
-	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
+	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)})
 	all := configurableFlags(root, "")
 	for _, c := range configurableCommands(root) {
 		for name, f := range configurableFlags(root, c.Name()) {
@@ -333,7 +335,7 @@ func TestReservedKeysAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
+	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)})
 	for name := range configurableFlags(root, "") {
 		if why := reserved(name); why != "" && why != unknownHarm && !bytes.Contains(page, []byte("`"+name+"`")) {
 			t.Errorf("%s is reserved, and docs/configuration.md does not say so", name)
@@ -349,7 +351,7 @@ func FuzzConfiguration(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
+	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)})
 	f.Fuzz(func(t *testing.T, content []byte) {
 		p := &configParser{root: root, file: &configuration{path: "c.yaml", dir: ".", found: true, settings: map[string]map[string]setting{}}}
 		if err := p.parse(content); err != nil {

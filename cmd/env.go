@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/heap"
 )
 
@@ -54,7 +55,7 @@ func Main() int {
 		Stdin:      os.Stdin,
 		Stdout:     os.Stdout,
 		Stderr:     os.Stderr,
-		Terminal:   func() (int, int, bool) { return terminalSize(os.Stderr) },
+		Terminal:   func() (int, int, bool) { return console.TerminalSize(os.Stderr) },
 		Reads:      func() bool { return term.IsTerminal(int(os.Stdout.Fd())) },
 		Foreground: func() bool { return foreground(int(os.Stderr.Fd())) },
 		Getenv:     os.Getenv,
@@ -116,23 +117,10 @@ func closeDefaultTransport() {
 
 var errNoConnection = errors.New("this program opens no connection here")
 
-// terminalSize is Env.Terminal of a file.
-func terminalSize(f *os.File) (width, height int, ok bool) {
-	fd := int(f.Fd())
-	if !term.IsTerminal(fd) || !understandsEscapes(fd) {
-		return 0, 0, false
-	}
-	width, height, err := term.GetSize(fd)
-	if err != nil || width <= 0 || height <= 0 {
-		return defaultColumns, defaultLines, true
-	}
-	return width, height, true
-}
-
 // restoreTerminal shows the cursor that a run without end has hidden.
 func (e *Env) restoreTerminal() {
 	if _, _, ok := e.Terminal(); ok && e.Getenv("TERM") != "dumb" {
-		_, _ = io.WriteString(e.Stderr, showCursor)
+		_, _ = io.WriteString(e.Stderr, console.ShowCursor)
 	}
 }
 

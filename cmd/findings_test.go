@@ -68,7 +68,7 @@ func validateCodes(t *testing.T, text string, args ...string) map[string]bool {
 		if record.Level == "error" && record.Code == "" {
 			t.Errorf("an error without a code: %s", record.Msg)
 		}
-		if record.Code != "" && record.Level != levelHint {
+		if record.Code != "" && record.Level != "hint" {
 			codes[record.Code] = true
 		}
 	}
@@ -105,15 +105,6 @@ func TestIgnored(t *testing.T) {
 		text = strings.ReplaceAll(text, "apiVersion:", "# helmsrc:ignore "+string(r.Code)+" because\napiVersion:")
 		if got := validateCodes(t, text); got[string(r.Code)] != r.Lasting {
 			t.Errorf("%s: silenced gives %v:\n%s", r.Code, got, text)
-		}
-	}
-}
-
-func TestFew(t *testing.T) {
-	five := []string{"a", "b", "c", "d", "e"}
-	for want, words := range map[string][]string{"": nil, "a, b, c, d, e": five, "a, b, c, d, e and 2 more": append(five, "f", "g")} {
-		if got := few(words); got != want {
-			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

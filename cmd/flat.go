@@ -27,7 +27,7 @@ func (a *app) flatten(o *passOptions, st *store.Store, results []*reconcile.Resu
 	}
 	failures := reconcile.Flatten(st, results, o.flat, o.limits())
 	for _, f := range failures {
-		a.console.report(f)
+		a.console.Report(f)
 	}
 	if len(failures) > 0 {
 		return exitFailed

@@ -11,6 +11,7 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -43,7 +44,7 @@ func (f *foresight) close() {
 		f.base.close()
 	}
 	if err := f.temp.Close(); err != nil {
-		f.app.console.debug(subject{}, err.Error())
+		f.app.console.Debug(console.Subject{}, err.Error())
 	}
 }
 

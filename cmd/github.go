@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/report"
 )
@@ -27,17 +28,17 @@ type githubOutput struct{ name, value string }
 // reportGitHub reports to GitHub Actions what was found: annotations in the log, a summary of
 // the step, its outputs. What does not work is a warning: the run is what counts.
 func (a *app) reportGitHub(run *report.Run, outputs []githubOutput) {
-	if !a.console.json { // the lines there are for a program that expects nothing else
+	if !a.console.JSON() { // the lines there are for a program that expects nothing else
 		a.annotate(run)
 	}
 	if path := a.env.Getenv("GITHUB_STEP_SUMMARY"); path != "" {
 		if err := appendSummary(path, run); err != nil {
-			a.console.warn("GITHUB_STEP_SUMMARY: " + err.Error())
+			a.console.Warn("GITHUB_STEP_SUMMARY: " + err.Error())
 		}
 	}
 	if path := a.env.Getenv("GITHUB_OUTPUT"); path != "" {
 		if err := appendFile(path, encodeOutputs(append(runOutputs(run), outputs...))); err != nil {
-			a.console.warn("GITHUB_OUTPUT: " + err.Error())
+			a.console.Warn("GITHUB_OUTPUT: " + err.Error())
 		}
 	}
 }
@@ -50,9 +51,9 @@ func (a *app) annotate(run *report.Run) {
 	if err != nil { // a buffer takes everything
 		return
 	}
-	a.console.verbatim(commands.String())
+	a.console.Verbatim(commands.String())
 	if left > 0 {
-		a.console.info(subject{}, fmt.Sprintf("%d more findings have no annotation: GitHub keeps %d of each type", left, report.AnnotationsPerStep))
+		a.console.Info(console.Subject{}, fmt.Sprintf("%d more findings have no annotation: GitHub keeps %d of each type", left, report.AnnotationsPerStep))
 	}
 }
 
@@ -90,7 +91,7 @@ func runOutputs(run *report.Run) []githubOutput {
 	var failed []string
 	for _, o := range run.Objects {
 		if o.State == report.StateFailed && len(failed) < maxNamedFailures {
-			name := subject{o.Kind, o.Namespace, o.Name}.String()
+			name := console.Subject{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
 			failed = append(failed, strings.Join(strings.Fields(name), " ")) // a name is a line
 		}
 	}
@@ -112,21 +113,9 @@ func runOutputs(run *report.Run) []githubOutput {
 func encodeOutputs(outputs []githubOutput) string {
 	var b strings.Builder
 	for _, o := range outputs {
-		value := printable(o.value)
+		value := console.Printable(o.value)
 		delimiter := "helmsrc_" + rand.Text()
 		fmt.Fprintf(&b, "%s<<%s\n%s\n%s\n", o.name, delimiter, value, delimiter)
 	}
 	return b.String()
-}
-
-// defuse takes from a line what GitHub would obey: a workflow command begins a line, the
-// old form of it is obeyed wherever it is. Only what quotes manifests and servers needs it.
-func defuse(text string) string {
-	lines := strings.Split(strings.ReplaceAll(text, "##[", "## ["), "\n")
-	for i, line := range lines {
-		if trimmed := strings.TrimLeft(line, " \t"); strings.HasPrefix(trimmed, "::") {
-			lines[i] = strings.TrimSuffix(line, trimmed) + ": :" + trimmed[2:]
-		}
-	}
-	return strings.Join(lines, "\n")
 }

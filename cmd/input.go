@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -64,8 +65,8 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 		return nil, err
 	}
 	if len(r.clusters) > 1 {
-		text := fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", few(r.names()), in.cluster)
-		a.console.reportAs(validate.New(nil, finding.SeveralClusters, text, "", manifest.Excerpt{}), presentation{brief: true})
+		text := fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", console.Few(r.names()), in.cluster)
+		a.console.ReportAs(validate.New(nil, finding.SeveralClusters, text, "", manifest.Excerpt{}), console.Presentation{Brief: true})
 	}
 	return in, nil
 }
@@ -77,7 +78,7 @@ func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string, 
 		return nil, err
 	}
 	if len(r.clusters) > 1 {
-		a.console.info(subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(r.clusters), few(r.names())))
+		a.console.Info(console.Subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(r.clusters), console.Few(r.names())))
 	}
 	results, err := r.build(ctx, o)
 	if err != nil {
@@ -152,7 +153,7 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 		Stdin:            a.env.Stdin,
 		DefaultNamespace: o.defaultNamespace,
 		SkipDirs:         options.SkipDirs,
-		Secrets:          a.console.secrets,
+		Secrets:          a.console.Secrets(),
 	})
 	renderer := render.New(ctx, in, options)
 	return &reading{in, renderer, renderer.Clusters(), selectors, &common{dirs: directoriesAmong(named), noted: map[string]bool{}}}, nil
@@ -178,7 +179,7 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 		return nil, fmt.Errorf("cannot read the input: %w", context.Cause(ctx))
 	}
 	c := r.common
-	a.console.concealNames(set.Objects())
+	a.console.ConcealNames(set.Objects())
 	inventory := inventory.New(set)
 	inventory.Expand(expansionsOf(rendered))
 	if o.sameNamespace {
@@ -203,13 +204,13 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 	a.reportRendered(in)
 	a.reportLinks(in, r.files.Links())
 	for _, skip := range set.Skips() {
-		a.console.debug(subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
+		a.console.Debug(console.Subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
 	}
 	for _, err := range failures {
 		if !c.once(err.Error()) {
 			continue
 		}
-		a.console.reportUnreadable(err)
+		a.reportUnreadable(err)
 		code := inputCode(err)
 		if code == exitFailed {
 			a.unusable++
@@ -355,7 +356,7 @@ func (a *app) reportLinks(in *input, links []manifest.Link) {
 			in.found = append(in.found, f)
 			continue
 		}
-		a.console.reportAs(f, presentation{placed: true, brief: true})
+		a.console.ReportAs(f, console.Presentation{Placed: true, Brief: true})
 	}
 }
 
@@ -382,8 +383,8 @@ func (a *app) reportSkipped(in *input) {
 // input: nothing is wrong with it.
 func (a *app) reportLeftOut(text string) {
 	f := validate.New(nil, finding.LeftOut, text, "", manifest.Excerpt{})
-	a.console.keep(f)
-	a.console.about(levelWarn, subject{}, text, f)
+	a.console.Keep(f)
+	a.console.About(console.LevelWarning, console.Subject{}, text, f)
 }
 
 // targets admits the selected objects, in input order, each with the sources that
@@ -450,7 +451,7 @@ func (a *app) reportNotes(in *input) {
 	// The order in which a run came to need them says nothing.
 	slices.Sort(lines)
 	for _, line := range lines {
-		a.console.info(subject{}, line)
+		a.console.Info(console.Subject{}, line)
 	}
 }
 
@@ -501,18 +502,18 @@ func (a *app) reject(in *input, obj *manifest.Object, err error) {
 		return
 	}
 	in.code = worst(in.code, exitFailed)
-	a.console.reportRejection(obj, err)
+	a.reportRejection(obj, err)
 }
 
 func (a *app) reportWarnings(in *input, adm *admission.Admitted) {
 	in.ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
 	for _, f := range validate.Warned(adm) {
-		if !a.console.silenced(&in.ignores, f) {
-			a.console.reportAs(f, presentation{at: subjectOf(adm.Object), placed: true, brief: true})
+		if !a.console.Silenced(&in.ignores, f) {
+			a.console.ReportAs(f, console.Presentation{At: subjectOf(adm.Object), Placed: true, Brief: true})
 		}
 	}
 }
 
-func subjectOf(obj *manifest.Object) subject {
-	return subject{obj.Kind, obj.Namespace, obj.Name}
+func subjectOf(obj *manifest.Object) console.Subject {
+	return console.Subject{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -67,7 +68,7 @@ func unknownVariables(root *cobra.Command, environ []string) []string {
 		if !strings.HasPrefix(name, "HELMSRC_") || value == "" || slices.Contains(known, name) {
 			continue
 		}
-		text := oneLine(name) + " is set, but is the twin of no flag"
+		text := console.OneLine(name) + " is set, but is the twin of no flag"
 		if near, ok := manifest.Nearest(name, known); ok {
 			text += ": did you mean " + near + "?"
 		}

@@ -137,9 +137,9 @@ func (a *app) newOutdated(r *reconcile.Result) outdatedRecord {
 	if obj.Origin != nil { // the HelmChart of a release, where the version stands
 		called = subjectOf(obj.Origin)
 	}
-	called = a.console.called(called)
+	called = a.console.Called(called)
 	record := outdatedRecord{
-		Kind: called.kind, Namespace: called.namespace, Name: called.name, Chart: hide(p.Chart), Constraint: hide(p.Constraint),
+		Kind: called.Kind, Namespace: called.Namespace, Name: called.Name, Chart: hide(p.Chart), Constraint: hide(p.Constraint),
 		Current: hide(p.Current), Wanted: hide(p.Wanted), Outdated: p.Outdated(),
 		Deprecated: []string{}, Removed: []string{}, marks: map[string]string{},
 	}

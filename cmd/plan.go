@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -112,7 +113,7 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 		code = worst(code, exitDrift)
 	}
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
-	a.console.info(subject{}, fmt.Sprintf("%s in %.1fs", p.Summary(), elapsed.Seconds()))
+	a.console.Info(console.Subject{}, fmt.Sprintf("%s in %.1fs", p.Summary(), elapsed.Seconds()))
 	if o.pass.input.exitZero && code != exitInterrupted && code != exitUsage {
 		code = exitOK
 	}
@@ -136,11 +137,11 @@ func planOutputs(p *plan.Plan) []githubOutput {
 
 // concealPlan takes what is not shown out of a plan: what came from Secrets, and where the files of a revision are.
 func (a *app) concealPlan(p *plan.Plan, b *base) {
-	text := func(s *string) { *s = a.console.secrets.Text(reconcile.RedactText(b.rename(*s))) }
+	text := func(s *string) { *s = a.console.Secrets().Text(reconcile.RedactText(b.rename(*s))) }
 	for i := range p.Changes {
 		c := &p.Changes[i]
-		shown := a.console.called(subject{"HelmRelease", c.Namespace, c.Name})
-		c.Namespace, c.Name = shown.namespace, shown.name
+		shown := a.console.Called(console.Subject{Kind: "HelmRelease", Namespace: c.Namespace, Name: c.Name})
+		c.Namespace, c.Name = shown.Namespace, shown.Name
 		for _, s := range []*string{&c.Namespace, &c.Name, &c.Chart} {
 			text(s)
 		}
@@ -218,7 +219,7 @@ func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
 		if wide {
 			row = append(row, c.Release.Namespace+"/"+c.Release.Name, orNone(c.ValuesAfter), orNone(c.File))
 		}
-		row = append(row, oneLine(strings.Join(c.Words(), "; ")))
+		row = append(row, console.OneLine(strings.Join(c.Words(), "; ")))
 		if clusters {
 			row = append([]string{c.Cluster}, row...)
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -130,7 +131,7 @@ func (a *app) revisionBase(ctx context.Context, revision string, named []string,
 	}
 	return &base{root: top, dir: t.Dir(), shown: revision, named: map[string]string{}, close: func() {
 		if err := t.Close(); err != nil {
-			a.console.debug(subject{}, err.Error())
+			a.console.Debug(console.Subject{}, err.Error())
 		}
 	}}, nil
 }
@@ -224,17 +225,15 @@ func (b *base) sources(values []string) []string {
 // found to itself.
 func (a *app) apart(b *base, silent bool) *app {
 	other := *a
-	c := a.console
-	w := c.w
-	if b.shown != "" {
-		w = &renaming{w, b}
-	}
-	if silent {
-		w = io.Discard
-	}
-	other.console = &console{
-		w: w, secrets: c.secrets, names: map[subject]subject{}, now: c.now, verbosity: -1, json: c.json, color: c.color, github: c.github, width: c.width,
-	}
+	other.console = a.console.Apart(func(w io.Writer) io.Writer {
+		switch {
+		case silent:
+			return io.Discard
+		case b.shown != "":
+			return &renaming{w, b}
+		}
+		return w
+	})
 	return &other
 }
 
@@ -260,7 +259,8 @@ func (b *base) rename(text string) string {
 
 // adopt takes over what was found in the base. It is in no file that a reader of a report could open.
 func (a *app) adopt(b *base, other *app) {
-	for _, f := range other.console.findings {
+	found, _ := other.console.Findings()
+	for _, f := range found {
 		if f.Severity != finding.Error {
 			continue
 		}
@@ -269,7 +269,7 @@ func (a *app) adopt(b *base, other *app) {
 			f.Message = b.rename(f.Pos.String()) + ": " + f.Message
 			f.Pos, f.Line, f.Related = manifest.Pos{}, "", nil
 		}
-		a.console.keep(f)
+		a.console.Keep(f)
 	}
 	a.unreadable += other.unreadable - a.unreadable
 	a.unusable += other.unusable - a.unusable

@@ -10,6 +10,7 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
@@ -24,7 +25,7 @@ func (f *foresight) recorded(ctx context.Context) error {
 	f.against = "the last fetch"
 	if n := len(f.after.inputs); n > 1 {
 		return &usageError{
-			err:  fmt.Errorf("the manifests are of %d clusters, and an artifacts directory holds one: %s", n, few(f.after.names())),
+			err:  fmt.Errorf("the manifests are of %d clusters, and an artifacts directory holds one: %s", n, console.Few(f.after.names())),
 			hint: "name the directory of one cluster with -f, or a revision with --against",
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -45,7 +46,7 @@ type planSide struct {
 func (s *planSide) close() {
 	for _, st := range s.stores {
 		if err := st.Close(); err != nil {
-			s.app.console.debug(subject{}, err.Error())
+			s.app.console.Debug(console.Subject{}, err.Error())
 		}
 	}
 }
@@ -292,7 +293,7 @@ func (s *planSide) valuesOf(r *foreseen, adm *admission.Admitted) {
 	var absent []string
 	for _, f := range found {
 		if f.Severity == finding.Error {
-			s.app.console.report(f)
+			s.app.console.Report(f)
 			r.fact.Blocked = f.Message
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -77,9 +78,9 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 	}
 	for _, k := range removed {
 		if dryRun {
-			a.console.info(subject{}, "would remove "+objectName(k))
+			a.console.Info(console.Subject{}, "would remove "+objectName(k))
 		} else {
-			a.console.info(subject{}, "removed "+objectName(k))
+			a.console.Info(console.Subject{}, "removed "+objectName(k))
 		}
 	}
 	if err != nil {
@@ -113,7 +114,7 @@ func (in *input) keys() map[store.Key]bool {
 // objectName names an object of the store as all other lines do.
 func objectName(k store.Key) string {
 	if kind, ok := reconcile.Kinds().Named(k.Kind); ok {
-		return subject{kind, k.Namespace, k.Name}.String()
+		return console.Subject{Kind: kind, Namespace: k.Namespace, Name: k.Name}.String()
 	}
 	return k.String()
 }

@@ -10,12 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/console"
 )
 
 // TestReference compares docs/reference and man with the commands: go test ./cmd -run TestReference -update writes
 // them. They are made here, because nothing of it has to be in the program.
 func TestReference(t *testing.T) {
-	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
+	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)})
 	pages, manuals := map[string]string{"README.md": referenceIndex(root)}, map[string]string{}
 	for _, c := range documented(root) {
 		pages[pageName(c)+".md"] = reference(c)
@@ -27,7 +29,7 @@ func TestReference(t *testing.T) {
 
 // TestHelpGroups finds names in the groups of flags that no command has, and flags of fetch in no group.
 func TestHelpGroups(t *testing.T) {
-	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
+	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)})
 	known := map[string]bool{}
 	for _, c := range documented(root) {
 		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
@@ -48,7 +50,7 @@ func TestHelpGroups(t *testing.T) {
 
 // TestHelpIsComplete looks for what the help of every command has to say.
 func TestHelpIsComplete(t *testing.T) {
-	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: newConsole(nil)})
+	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)})
 	for _, c := range documented(root) {
 		if c.Short == "" || c.Example == "" {
 			t.Errorf("%s has no summary or no example", c.CommandPath())

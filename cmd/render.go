@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/render"
@@ -62,7 +63,7 @@ func (a *app) renderOptions(o *inputOptions) (render.Options, error) {
 		Untrusted: o.untrusted,
 		Namespace: o.defaultNamespace,
 		Getenv:    a.env.Getenv,
-		Secrets:   a.console.secrets,
+		Secrets:   a.console.Secrets(),
 	}, nil
 }
 
@@ -81,14 +82,14 @@ func (a *app) reportRendered(in *input) {
 		if n.Code == finding.OutsideLink && !in.once("link "+n.Place.Pos.File) {
 			continue
 		}
-		at := subject{f.Kind, f.Namespace, f.Name}
+		at := console.SubjectOf(f)
 		switch {
 		case n.Debug:
-			a.console.debug(at, n.Text)
+			a.console.Debug(at, n.Text)
 			continue
 		case n.Code == "":
 			if in.once(fmt.Sprint(at, n.Text)) {
-				a.console.info(at, n.Text)
+				a.console.Info(at, n.Text)
 			}
 			continue
 		}
@@ -97,9 +98,9 @@ func (a *app) reportRendered(in *input) {
 		}
 		if in.validating {
 			in.found = append(in.found, f)
-		} else if !a.console.silenced(&in.ignores, f) {
+		} else if !a.console.Silenced(&in.ignores, f) {
 			reported = append(reported, f)
 		}
 	}
-	a.console.reportAlike(reported, true)
+	a.console.ReportAlike(reported, true)
 }

@@ -83,7 +83,7 @@ func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, out
 	a.placeFiles(run)
 	for _, t := range o.targets {
 		if err := a.writeReport(ctx, t, run); err != nil {
-			a.console.fail(fmt.Errorf("--report %s=%s: %w", t.format, t.file, err))
+			a.console.Fail(fmt.Errorf("--report %s=%s: %w", t.format, t.file, err))
 			code = worst(code, codeOfFailure(err))
 		}
 	}
@@ -109,7 +109,7 @@ func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 	a.command = c.Name()
 	f := validate.New(nil, finding.NoRun, err.Error(), "", manifest.Excerpt{})
 	f.Fix = reconcile.RedactText(strings.Join(finding.Hints(err), "; "))
-	a.console.keep(f)
+	a.console.Keep(f)
 	run := a.newReport(nil)
 	run.Broken = true
 	return a.report(c.Context(), &o, run, nil, code)
@@ -191,7 +191,7 @@ func writeNew(path string, content []byte) error {
 // newReport describes a run that is over: what was found is in the app. Objects that are
 // unusable, because it is not clear which one is meant, are only counted.
 func (a *app) newReport(objects []report.Object) *report.Run {
-	reported, silenced := a.findings()
+	reported, silenced := a.console.Findings()
 	run := &report.Run{
 		Command: a.command, Version: versionString(), Started: a.began, Duration: a.now().Sub(a.began),
 		Findings: reported, Silenced: silenced, Objects: objects, Failed: a.unusable,
@@ -199,7 +199,7 @@ func (a *app) newReport(objects []report.Object) *report.Run {
 	for i := range objects {
 		o := &objects[i]
 		o.Message = reconcile.RedactText(o.Message)
-		a.console.concealObject(o)
+		a.concealObject(o)
 		switch o.State {
 		case report.StateReady:
 			run.Ready++

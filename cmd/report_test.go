@@ -98,24 +98,6 @@ func TestRepositoryRoot(t *testing.T) {
 	}
 }
 
-// TestDefuse looks for workflow commands in lines that quote something.
-func TestDefuse(t *testing.T) {
-	for _, text := range []string{
-		"::error::x", "  ::set-output name=a::b", "a\n::stop-commands::x\n\t::x", "before ##[add-mask]x", "##[##[x", ":: ::",
-	} {
-		for line := range strings.Lines(defuse(text)) {
-			if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") {
-				t.Errorf("%q becomes %q", text, line)
-			}
-		}
-	}
-	for _, text := range []string{"HelmChart a::b", "#[x]", "plain\n  lines: :\n"} {
-		if got := defuse(text); got != text {
-			t.Errorf("%q becomes %q", text, got)
-		}
-	}
-}
-
 // TestOutputsAreConfined reads outputs back as GitHub does: no value ends before its delimiter, or begins another output.
 func TestOutputsAreConfined(t *testing.T) {
 	value := "x\nready<<EOF\n7\nEOF\nhelmsrc_\n"

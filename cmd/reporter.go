@@ -10,27 +10,19 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// startProgress begins to repaint the live rows, if there are any; the returned
-// function ends it.
-func (c *console) startProgress() (stop func()) {
-	if c.live == nil {
-		return func() {}
-	}
-	return c.live.start()
-}
-
 // progress shows on the console how a run goes: a live row per object in flight on a
 // terminal, a line per finished object everywhere. The lines come in the order of
 // the objects, each as soon as those before it are out, so that two runs of the
 // same work look the same.
 type progress struct {
-	console  *console
+	console  *console.Console
 	now      func() time.Time
 	describe func(*reconcile.Result) string
 	ignores  *finding.Ignores // comments about warnings; guarded by mu
@@ -55,9 +47,7 @@ func newProgress(a *app, ignores *finding.Ignores, targets []*admission.Admitted
 	for i, t := range targets {
 		p.waiting[t.Object] = i
 	}
-	if c.live != nil {
-		c.live.expect(len(targets))
-	}
+	c.Expect(len(targets))
 	return p
 }
 
@@ -65,42 +55,25 @@ func (p *progress) Started(adm *admission.Admitted) {
 	p.mu.Lock()
 	p.started[adm.Object] = p.now()
 	p.mu.Unlock()
-	if live := p.console.live; live != nil {
-		live.add(subjectOf(adm.Object))
-	}
+	p.console.Started(subjectOf(adm.Object))
 }
 
 func (p *progress) Transferred(adm *admission.Admitted, t reconcile.Transfer) {
-	live := p.console.live
-	if live == nil {
-		return
-	}
-	live.update(subjectOf(adm.Object), func(row *liveRow) {
-		now := live.now()
-		row.transfer(t.Read, t.Total, now)
-		row.waitUntil, row.rateLimited = now.Add(t.Wait), t.RateLimited
-	})
+	p.console.Transferred(subjectOf(adm.Object), console.Transfer{Read: t.Read, Total: t.Total, Wait: t.Wait, RateLimited: t.RateLimited})
 }
 
-// waitsForAnother is what a run says that waits for a lock.
-const waitsForAnother = "waiting for another helmsrc"
-
 func (p *progress) Waits(adm *admission.Admitted, waits bool) {
-	if live := p.console.live; live != nil {
-		live.update(subjectOf(adm.Object), func(row *liveRow) { row.locked = waits })
-	} else if waits {
-		p.console.info(subjectOf(adm.Object), waitsForAnother+" that works on it")
-	}
+	p.console.Waits(subjectOf(adm.Object), waits)
 }
 
 func (p *progress) Decided(adm *admission.Admitted, decision string) {
-	p.console.debug(subjectOf(adm.Object), adm.Object.ConcealText(decision))
+	p.console.Debug(subjectOf(adm.Object), adm.Object.ConcealText(decision))
 }
 
 // tracing reports every request with -v. A request may be made for several objects: what came from Secrets into any of
 // them is concealed.
 func (a *app) tracing(ctx context.Context, objects []*manifest.Object) context.Context {
-	if a.console.verbosity < 1 {
+	if a.console.Verbosity() < 1 {
 		return ctx
 	}
 	tainted := slices.DeleteFunc(slices.Clone(objects), func(obj *manifest.Object) bool { return !obj.Tainted() })
@@ -115,29 +88,26 @@ func (a *app) tracing(ctx context.Context, objects []*manifest.Object) context.C
 		return func(r reconcile.Request) {
 			took, address := a.now().Sub(began).Round(time.Millisecond), concealed(r.URL)
 			if r.Status == 0 {
-				a.console.debug(subject{}, fmt.Sprintf("%s %s: no answer after %s", r.Method, address, took))
+				a.console.Debug(console.Subject{}, fmt.Sprintf("%s %s: no answer after %s", r.Method, address, took))
 				return
 			}
-			a.console.debug(subject{}, fmt.Sprintf("%s %s: %d, %d bytes in %s", r.Method, address, r.Status, r.Bytes, took))
+			a.console.Debug(console.Subject{}, fmt.Sprintf("%s %s: %d, %d bytes in %s", r.Method, address, r.Status, r.Bytes, took))
 		}
 	})
 }
 
 // waitsForStore says that a run waits for the artifacts directory as a whole.
 func (a *app) waitsForStore(ctx context.Context) context.Context {
-	return store.OnWait(ctx, func() { a.console.info(subject{}, waitsForAnother+" that works in the artifacts directory") })
+	return store.OnWait(ctx, func() { a.console.Info(console.Subject{}, console.Waiting+" that works in the artifacts directory") })
 }
 
 func (p *progress) Finished(r *reconcile.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if live := p.console.live; live != nil {
-		_, expected := p.waiting[r.Object.Object]
-		live.remove(subjectOf(r.Object.Object), expected, r.State == reconcile.Failed)
-	}
+	position, expected := p.waiting[r.Object.Object]
+	p.console.Finished(subjectOf(r.Object.Object), expected, r.State == reconcile.Failed)
 	p.took[r.Object.Object] = p.now().Sub(p.started[r.Object.Object])
-	position, ok := p.waiting[r.Object.Object]
-	if !ok { // a source that was not selected
+	if !expected { // a source that was not selected
 		p.print(r)
 		return
 	}
@@ -151,29 +121,29 @@ func (p *progress) Finished(r *reconcile.Result) {
 func (p *progress) print(r *reconcile.Result) {
 	s := subjectOf(r.Object.Object)
 	for _, text := range r.Debug {
-		p.console.debug(s, r.Object.Object.ConcealText(text))
+		p.console.Debug(s, r.Object.Object.ConcealText(text))
 	}
 	for _, w := range r.Warnings {
-		if f := r.Warning(w); !p.console.silenced(p.ignores, f) {
-			p.console.reportAs(f, presentation{at: s, brief: true})
+		if f := r.Warning(w); !p.console.Silenced(p.ignores, f) {
+			p.console.ReportAs(f, console.Presentation{At: s, Brief: true})
 		}
 	}
 	switch r.State {
 	case reconcile.Ready, reconcile.Waiting, reconcile.Resolved:
 		if p.foresees {
-			p.console.debug(s, p.describe(r))
+			p.console.Debug(s, p.describe(r))
 			return
 		}
-		p.console.info(s, p.describe(r))
+		p.console.Info(s, p.describe(r))
 	case reconcile.Static:
-		p.console.debug(s, "has no status by design")
+		p.console.Debug(s, "has no status by design")
 	case reconcile.Suspended:
 		p.blocked.fail(s, true)
-		p.console.info(s, "suspended, left as it is")
+		p.console.Info(s, "suspended, left as it is")
 	case reconcile.Interrupted:
 		p.reportInterruption(r)
 	case reconcile.Failed:
-		if p.blocked.take(r) || !p.console.json && p.alike.take(r) {
+		if p.blocked.take(r) || !p.console.JSON() && p.alike.take(r) {
 			return
 		}
 		p.reportFailure(r)
@@ -183,17 +153,17 @@ func (p *progress) print(r *reconcile.Result) {
 // reportFailure prints what went wrong, and the line of the manifest that it is about.
 func (p *progress) reportFailure(r *reconcile.Result) {
 	f, _ := r.FailureFinding()
-	p.console.reportAs(f, presentation{at: subjectOf(r.Object.Object)})
-	p.console.hintUnresolved(r.Object.Object)
+	p.console.ReportAs(f, console.Presentation{At: subjectOf(r.Object.Object)})
+	p.hintUnresolved(r.Object.Object)
 }
 
 // reportInterruption is a warning, but a failure to the reader of a report.
 func (p *progress) reportInterruption(r *reconcile.Result) {
 	f, ok := r.FailureFinding()
 	if ok {
-		p.console.keep(f)
+		p.console.Keep(f)
 	}
-	p.console.about(levelWarn, subjectOf(r.Object.Object), "not finished: "+r.Message(), f)
+	p.console.About(console.LevelWarning, subjectOf(r.Object.Object), "not finished: "+r.Message(), f)
 }
 
 // describe says what became of an object that did not fail: no more than the command does.
@@ -246,21 +216,10 @@ func resolvedMessage(r *reconcile.Result) string {
 
 // hintUnresolved names the variables that a Flux Kustomization would have
 // replaced: an object with one of them rarely fails for another reason.
-func (c *console) hintUnresolved(obj *manifest.Object) {
+func (p *progress) hintUnresolved(obj *manifest.Object) {
 	for _, v := range obj.Unresolved() {
-		c.hint(subjectOf(obj), fmt.Sprintf("${%s} at %s is a variable that nobody has substituted", v.Name, v.Pos))
+		p.console.Hint(subjectOf(obj), fmt.Sprintf("${%s} at %s is a variable that nobody has substituted", v.Name, v.Pos))
 	}
 }
 
 func join(words []string) string { return strings.Join(words, ", ") }
-
-// maxFew is how many of a list are named.
-const maxFew = 5
-
-// few is join for what may be many.
-func few(words []string) string {
-	if len(words) <= maxFew {
-		return join(words)
-	}
-	return fmt.Sprintf("%s and %d more", join(words[:maxFew]), len(words)-maxFew)
-}

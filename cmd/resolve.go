@@ -95,7 +95,7 @@ func (a *app) newResolution(r *reconcile.Result) resolution {
 	if r.Failure != nil {
 		record.Error = r.Failure.Message
 	}
-	a.console.concealResolution(obj, &record)
+	a.concealResolution(obj, &record)
 	return record
 }
 

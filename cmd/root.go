@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -18,7 +19,7 @@ type app struct {
 	now     func() time.Time
 	started time.Time
 	began   time.Time // the same by the clock of the run
-	console *console
+	console *console.Console
 	code    int // of the subcommand that ran, when it ended without an error
 
 	command     string // the subcommand
@@ -35,7 +36,7 @@ type app struct {
 func Run(ctx context.Context, env *Env) int {
 	a := &app{env: env, now: env.clock(), started: env.Now()}
 	a.began = a.now()
-	a.console = newConsole(env.Stderr)
+	a.console = console.New(env.Stderr)
 	root := newRootCommand(a)
 	root.SetArgs(env.Args)
 	root.SetIn(env.Stdin)
@@ -45,7 +46,7 @@ func Run(ctx context.Context, env *Env) int {
 	if err == nil {
 		return a.code
 	}
-	a.console.fail(err)
+	a.console.Fail(err)
 	code := codeOfFailure(err)
 	if code == exitFailed {
 		code = worst(exitFailed, a.code)
@@ -79,15 +80,17 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 			if err != nil {
 				return err
 			}
-			if err := a.console.configure(cmd.Flags(), from, a.env); err != nil {
+			options, err := consoleOptions(cmd.Flags(), from, a.env)
+			if err != nil {
 				return err
 			}
+			a.console.Configure(options)
 			a.warnInsecure(cmd)
 			if a.env.Environ == nil {
 				return nil
 			}
 			for _, text := range unknownVariables(cmd.Root(), a.env.Environ()) {
-				a.console.warn(text)
+				a.console.Warn(text)
 			}
 			return nil
 		},

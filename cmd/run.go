@@ -12,6 +12,7 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -121,7 +122,7 @@ func (o *passOptions) checkSelection(ctx context.Context, in *input) error {
 
 // reportStorage reports what is wrong with the artifacts directory as a whole.
 func (a *app) reportStorage(code finding.Code, err error) {
-	a.console.report(validate.New(nil, code, err.Error(), "", manifest.Excerpt{}))
+	a.console.Report(validate.New(nil, code, err.Error(), "", manifest.Excerpt{}))
 }
 
 // writable refuses an artifacts directory that nothing can be written to, once for all objects.
@@ -194,16 +195,16 @@ func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*
 	if o.Reach == reconcile.ReachNowhere {
 		dial, getenv = reconcile.PublicDial(dial, getenv), withoutPrivateProxies(getenv)
 	}
-	o.Decisions = a.console.verbosity > 1
+	o.Decisions = a.console.Verbosity() > 1
 	r := reconcile.New(reconcile.Kinds(), in.inventory, st, reconcile.Edges{
 		Dial: dial, Getenv: getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
 	}, o)
 	defer func() {
 		if err := r.Close(); err != nil {
-			a.console.debug(subject{}, err.Error())
+			a.console.Debug(console.Subject{}, err.Error())
 		}
 	}()
-	stop := a.console.startProgress()
+	stop := a.console.StartRows()
 	defer stop()
 	targets := choose()
 	progress := newProgress(a, &in.ignores, targets)
@@ -365,7 +366,7 @@ func (a *app) summarise(results []*reconcile.Result, in *input) {
 	}
 	text := join(parts)
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
-	a.console.info(subject{}, fmt.Sprintf("%s in %.1fs", text, elapsed.Seconds()))
+	a.console.Info(console.Subject{}, fmt.Sprintf("%s in %.1fs", text, elapsed.Seconds()))
 }
 
 // printDocuments writes the documents in the order of the results.
@@ -376,7 +377,7 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 			return err
 		}
 		for _, r := range results {
-			r.Object.Object.Secrets = a.console.secrets // one that is remembered knows of none
+			r.Object.Object.Secrets = a.console.Secrets() // one that is remembered knows of none
 			doc, err := r.Document()
 			if err != nil {
 				return err

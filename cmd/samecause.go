@@ -3,13 +3,14 @@ package cmd
 import (
 	"fmt"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
 // sameCause keeps the failures of one server but for the first few, until all objects are done with: a registry that is down is
 // one failure, however many objects come from it.
 type sameCause struct {
-	first   map[string]subject
+	first   map[string]console.Subject
 	printed map[string]int
 	held    map[string][]*reconcile.Result
 	order   []string // causes of those that are held
@@ -22,12 +23,12 @@ func (s *sameCause) take(r *reconcile.Result) bool {
 		return false
 	}
 	if s.first == nil {
-		s.first, s.printed, s.held = map[string]subject{}, map[string]int{}, map[string][]*reconcile.Result{}
+		s.first, s.printed, s.held = map[string]console.Subject{}, map[string]int{}, map[string][]*reconcile.Result{}
 	}
 	if s.printed[cause]++; s.printed[cause] == 1 {
 		s.first[cause] = subjectOf(r.Object.Object)
 	}
-	if s.printed[cause] <= maxAlike {
+	if s.printed[cause] <= console.MaxAlike {
 		return false
 	}
 	if s.held[cause] == nil {
@@ -51,12 +52,12 @@ func (p *progress) reportSameCause() {
 		first, _ := held[0].FailureFinding()
 		for _, r := range held {
 			f, _ := r.FailureFinding()
-			p.console.keep(f)
-			p.console.debug(subjectOf(r.Object.Object), f.Message)
-			names = append(names, oneLine(subjectOf(r.Object.Object).String()))
+			p.console.Keep(f)
+			p.console.Debug(subjectOf(r.Object.Object), f.Message)
+			names = append(names, console.OneLine(subjectOf(r.Object.Object).String()))
 		}
-		text := fmt.Sprintf("%d more fail like %s: %s", len(held), oneLine(p.alike.first[cause].String()), few(names))
-		p.console.about(levelError, subject{}, text, first)
+		text := fmt.Sprintf("%d more fail like %s: %s", len(held), console.OneLine(p.alike.first[cause].String()), console.Few(names))
+		p.console.About(console.LevelError, console.Subject{}, text, first)
 	}
 	p.alike = sameCause{}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -64,13 +65,13 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 		return exitUsage, err
 	}
 	for _, r := range found.results {
-		a.console.concealNames([]*manifest.Object{r.Object.Object})
+		a.console.ConcealNames([]*manifest.Object{r.Object.Object})
 	}
 	code := found.code
 	for _, r := range found.results {
 		if r.State == reconcile.Failed {
 			if f, ok := r.FailureFinding(); ok {
-				a.console.reportAs(f, presentation{at: subjectOf(r.Object.Object)})
+				a.console.ReportAs(f, console.Presentation{At: subjectOf(r.Object.Object)})
 			}
 		}
 		code = worst(code, codeOf(r))
@@ -156,7 +157,7 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string
 			found.missing = append(found.missing, obj)
 			found.code = worst(found.code, exitFailed)
 			f := validate.New(obj, finding.NeverFetched, "nothing is recorded of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
-			a.console.reportAs(f, presentation{at: subjectOf(obj), brief: true})
+			a.console.ReportAs(f, console.Presentation{At: subjectOf(obj), Brief: true})
 		}
 	}
 	return found, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/helm"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -102,14 +103,14 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 	var temp store.Scratch
 	defer func() {
 		if err := temp.Close(); err != nil {
-			a.console.debug(subject{}, err.Error())
+			a.console.Debug(console.Subject{}, err.Error())
 		}
 	}()
 	tool, err := a.findHelm(ctx, o, &temp)
 	if err != nil {
 		return usageCode(err), err
 	}
-	a.console.debug(subject{}, "helm "+tool.Version)
+	a.console.Debug(console.Subject{}, "helm "+tool.Version)
 	o.pass.input.render.sources = o.pass.fetch.sources
 	in, err := a.readInput(ctx, &o.pass.input, args, o.pass.store.dir)
 	if err != nil {
@@ -132,7 +133,7 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 	}
 	printed := t.renderAll(ctx)
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
-	a.console.info(subject{}, fmt.Sprintf("%d rendered, %d failed, %d skipped in %.1fs", t.rendered, t.failed, t.skipped, elapsed.Seconds()))
+	a.console.Info(console.Subject{}, fmt.Sprintf("%d rendered, %d failed, %d skipped in %.1fs", t.rendered, t.failed, t.skipped, elapsed.Seconds()))
 	code := t.code
 	if o.pass.input.exitZero && code != exitInterrupted && code != exitUsage {
 		code = exitOK
@@ -228,7 +229,7 @@ func (t *templating) renderAll(ctx context.Context) error {
 		case r.fact.Suspended:
 			t.skipped++
 			o.State = report.StateSuspended
-			t.app.console.info(subjectOf(r.obj), "suspended, left as it is")
+			t.app.console.Info(subjectOf(r.obj), "suspended, left as it is")
 		case err != nil:
 			t.failed++
 			o.State, o.Message = report.StateFailed, err.Error()
@@ -298,7 +299,7 @@ func (t *templating) fail(r *foreseen, err error) error {
 	}
 	t.code = worst(t.code, code)
 	f := validate.New(r.obj, finding.NotRendered, message, hint, r.obj.Excerpt(path...))
-	t.app.console.reportAs(f, presentation{at: subjectOf(r.obj)})
+	t.app.console.ReportAs(f, console.Presentation{At: subjectOf(r.obj)})
 	return errors.New(message)
 }
 
@@ -382,7 +383,7 @@ func (a *app) hideSecrets(manifests []byte) []byte {
 	if !strings.HasSuffix(joined, "\n") {
 		joined += "\n"
 	}
-	return []byte(a.console.secrets.Text(joined))
+	return []byte(a.console.Secrets().Text(joined))
 }
 
 // hiddenData stands for the data of a Secret. It is valid base64, so that checkers take it.

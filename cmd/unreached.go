@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"github.com/helmsrc/helmsrc/internal/console"
 )
 
 // listUnreached prints the files that nothing applies.
@@ -28,11 +30,11 @@ func (a *app) reportUnreached(unreached, passed []string) {
 	case len(unreached) == 0:
 	case len(passed) > 0:
 		for _, name := range unreached {
-			a.console.info(subject{}, name+" is applied by nothing: it is judged by itself")
+			a.console.Info(console.Subject{}, name+" is applied by nothing: it is judged by itself")
 		}
 	case len(unreached) == 1:
-		a.console.info(subject{}, "1 file is applied by nothing: helmsrc validate --unreached lists it")
+		a.console.Info(console.Subject{}, "1 file is applied by nothing: helmsrc validate --unreached lists it")
 	default:
-		a.console.info(subject{}, fmt.Sprintf("%d files are applied by nothing: helmsrc validate --unreached lists them", len(unreached)))
+		a.console.Info(console.Subject{}, fmt.Sprintf("%d files are applied by nothing: helmsrc validate --unreached lists them", len(unreached)))
 	}
 }

@@ -26,7 +26,7 @@ func (o *passOptions) checkUntrusted() error {
 // reportIgnoredFile reports a configuration that was found, and not read.
 func (a *app) reportIgnoredFile() {
 	if a.ignoredFile {
-		a.console.warn("the " + configName + " of the repository is not used: --untrusted")
+		a.console.Warn("the " + configName + " of the repository is not used: --untrusted")
 		a.ignoredFile = false
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -68,7 +69,7 @@ type change struct {
 func (u *updateRun) report(code finding.Code, kind string, namespace, name, file string, line int, message string, hints ...string) {
 	f := validate.New(nil, code, message, strings.Join(hints, "\n"), manifest.Excerpt{Pos: manifest.Pos{File: file, Line: line, Column: 1}})
 	f.Kind, f.Namespace, f.Name = kind, namespace, name
-	u.a.console.reportAs(f, presentation{at: subject{kind, namespace, name}, placed: true, brief: true})
+	u.a.console.ReportAs(f, console.Presentation{At: console.Subject{Kind: kind, Namespace: namespace, Name: name}, Placed: true, Brief: true})
 }
 
 func (u *updateRun) fail(code int) { u.code = worst(u.code, code) }
@@ -84,7 +85,7 @@ func (u *updateRun) follow(ctx context.Context, in *input, r *reconcile.Reconcil
 		u.fail(exitUsage)
 	}
 	for _, link := range u.found.Outside {
-		u.a.console.warn(link + ": the link leads out of the repository and is not followed")
+		u.a.console.Warn(link + ": the link leads out of the repository and is not followed")
 	}
 	for _, file := range u.found.Files {
 		if marked.Any(file.Data) {
@@ -178,7 +179,7 @@ func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) map[pol
 	images, results := r.Images(ctx, policies)
 	for i, image := range images {
 		for _, w := range results[i].Warnings {
-			u.a.console.reportAs(results[i].Warning(w), presentation{at: subjectOf(results[i].Object.Object), brief: true})
+			u.a.console.ReportAs(results[i].Warning(w), console.Presentation{At: subjectOf(results[i].Object.Object), Brief: true})
 		}
 		if image.Err != nil {
 			failed(keys[i], image.Err)
@@ -299,7 +300,7 @@ func (u *updateRun) advance(results []*reconcile.Result) {
 		}
 		obj := r.Object.Object
 		if c, ok := p.Find(p.Next); ok && c.Deprecated {
-			u.a.console.about(levelWarn, subjectOf(obj), fmt.Sprintf("version '%s' is deprecated", p.Next), finding.Finding{Code: finding.DeprecatedChart})
+			u.a.console.About(console.LevelWarning, subjectOf(obj), fmt.Sprintf("version '%s' is deprecated", p.Next), finding.Finding{Code: finding.DeprecatedChart})
 		}
 		if obj.Kind != sourcev1.OCIRepositoryKind {
 			u.move(r, p.Current, p.Next, "spec", "version")

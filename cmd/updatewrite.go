@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/marked"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
@@ -83,7 +84,7 @@ func (u *updateRun) conclude(files int) {
 	if u.o.dryRun || u.o.check {
 		verb = "to be set"
 	}
-	u.a.console.info(subject{}, fmt.Sprintf("%d %s in %d %s", len(u.changes), plural(len(u.changes), "field", "fields")+" "+verb, files, plural(files, "file", "files")))
+	u.a.console.Info(console.Subject{}, fmt.Sprintf("%d %s in %d %s", len(u.changes), plural(len(u.changes), "field", "fields")+" "+verb, files, plural(files, "file", "files")))
 }
 
 func plural(n int, one, many string) string {
@@ -94,7 +95,7 @@ func plural(n int, one, many string) string {
 }
 
 func (u *updateRun) print(diffs []byte) error {
-	hide := u.a.console.secrets.Text
+	hide := u.a.console.Secrets().Text
 	for i := range u.changes {
 		c := &u.changes[i]
 		for _, text := range []*string{&c.From, &c.To, &c.By, &c.Chart, &c.Object, &c.was, &c.now} {
@@ -152,13 +153,13 @@ func message(chart string, changes []change) string {
 		if !slices.Contains(to, c.now) {
 			to = append(to, c.now)
 		}
-		lines = append(lines, fmt.Sprintf("- %s:%d: %s -> %s (%s)\n", oneLine(c.File), c.Line, oneLine(c.From), oneLine(c.To), c.By))
+		lines = append(lines, fmt.Sprintf("- %s:%d: %s -> %s (%s)\n", console.OneLine(c.File), c.Line, console.OneLine(c.From), console.OneLine(c.To), c.By))
 	}
-	subject := oneLine(chart) + ": "
+	subject := console.OneLine(chart) + ": "
 	if len(from) == 1 {
-		subject += "update from " + oneLine(from[0]) + " to "
+		subject += "update from " + console.OneLine(from[0]) + " to "
 	} else {
 		subject += "update to "
 	}
-	return subject + oneLine(strings.Join(to, ", ")) + "\n\n" + strings.Join(lines, "")
+	return subject + console.OneLine(strings.Join(to, ", ")) + "\n\n" + strings.Join(lines, "")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -85,7 +86,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	a.reportUnreached(inputs[0].unreached, args)
 	v := &verdict{strict: strict, seen: map[string]bool{}}
 	for _, in := range inputs {
-		v.judged = append(v.judged, &judged{in: in, invalid: map[subject]bool{}})
+		v.judged = append(v.judged, &judged{in: in, invalid: map[console.Subject]bool{}})
 	}
 	if err := o.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
 		a.reportVerdict(v)
@@ -98,7 +99,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	if fix || reports.machine() {
 		a.repair(ctx, o, v, args, fix)
 	}
-	a.console.reportAlike(v.reported, false)
+	a.console.ReportAlike(v.reported, false)
 	if err := o.checkLooked(ctx, inputs, args); err != nil {
 		return exitUsage, err
 	}
@@ -111,7 +112,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	}
 	objects, valid, invalid := v.objects()
 	// What could not be judged is invalid.
-	a.console.info(subject{}, v.summary(valid, invalid+a.unusable, a.unreadable))
+	a.console.Info(console.Subject{}, v.summary(valid, invalid+a.unusable, a.unreadable))
 	if o.exitZero && code != exitUsage {
 		code = exitOK
 	}
@@ -123,7 +124,7 @@ type judged struct {
 	in      *input
 	targets []*admission.Admitted
 	plain   []finding.Finding // of objects that are as they were written: they may be in any cluster
-	invalid map[subject]bool
+	invalid map[console.Subject]bool
 }
 
 func (a *app) judge(j *judged) {
@@ -143,7 +144,7 @@ func (a *app) judge(j *judged) {
 
 func (a *app) reportVerdict(v *verdict) {
 	v.judge(a.console, &v.judged[0].in.ignores)
-	a.console.reportAlike(v.reported, false)
+	a.console.ReportAlike(v.reported, false)
 }
 
 // verdict is what validate makes of the findings.
@@ -161,12 +162,12 @@ type verdict struct {
 // judge leaves out what comments silence, and adds the comments that silence
 // nothing. Of a plain object only what is so in every cluster counts; of all others
 // it is said where it is so, if that is not everywhere.
-func (v *verdict) judge(c *console, ignores *finding.Ignores) {
+func (v *verdict) judge(c *console.Console, ignores *finding.Ignores) {
 	in := v.clusters()
 	for _, j := range v.judged {
 		for _, f := range j.in.found {
 			if clusters := in[keyOf(f)]; !j.in.loose && len(clusters) < v.clusterCount() {
-				f.Message += " (in " + few(clusters) + ")"
+				f.Message += " (in " + console.Few(clusters) + ")"
 			}
 			v.find(c, ignores, j, v.raised(f))
 		}
@@ -199,19 +200,19 @@ func (v *verdict) holders(f finding.Finding) int {
 		v.held = map[string]int{}
 		for _, j := range v.judged {
 			for _, adm := range j.targets {
-				v.held[subjectOf(adm.Object).in(adm.Object.Pos.File)]++
+				v.held[inFile(subjectOf(adm.Object), adm.Object.Pos.File)]++
 			}
 			for obj := range j.in.reported {
-				v.held[subjectOf(obj).in(obj.Pos.File)]++
+				v.held[inFile(subjectOf(obj), obj.Pos.File)]++
 			}
 		}
 	}
-	return v.held[subject{f.Kind, f.Namespace, f.Name}.in(f.Pos.File)]
+	return v.held[inFile(console.SubjectOf(f), f.Pos.File)]
 }
 
-// in is equal for one object of a file.
-func (s subject) in(file string) string {
-	return fmt.Sprintf("%s %s/%s %s", s.kind, s.namespace, s.name, file)
+// inFile is equal for one object of a file.
+func inFile(s console.Subject, file string) string {
+	return fmt.Sprintf("%s %s/%s %s", s.Kind, s.Namespace, s.Name, file)
 }
 
 // clusters are those that each finding is in.
@@ -234,10 +235,10 @@ func keyOf(f finding.Finding) string {
 }
 
 // find takes up what was found in a cluster, once.
-func (v *verdict) find(c *console, ignores *finding.Ignores, j *judged, f finding.Finding) {
+func (v *verdict) find(c *console.Console, ignores *finding.Ignores, j *judged, f finding.Finding) {
 	silenced, known := v.seen[keyOf(f)]
 	if !known {
-		silenced = c.silenced(ignores, f)
+		silenced = c.Silenced(ignores, f)
 		v.seen[keyOf(f)] = silenced
 	}
 	switch {
@@ -247,7 +248,7 @@ func (v *verdict) find(c *console, ignores *finding.Ignores, j *judged, f findin
 		v.report(f)
 	}
 	if !silenced && f.Severity == finding.Error {
-		j.invalid[subject{f.Kind, f.Namespace, f.Name}] = true
+		j.invalid[console.SubjectOf(f)] = true
 	}
 }
 
@@ -277,7 +278,7 @@ func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
 	plain := map[string]int{} // objects that are as they were written: in the first cluster that has them
 	for i, j := range v.judged {
 		counts := func(obj *manifest.Object) bool {
-			key := subjectOf(obj).in(obj.Pos.String())
+			key := inFile(subjectOf(obj), obj.Pos.String())
 			if _, known := plain[key]; !known {
 				plain[key] = i
 			}

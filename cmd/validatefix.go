@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -53,7 +54,7 @@ func (x *fixer) remedies(found []finding.Finding) {
 // secret reports whether a text holds a login, or what comes from a Secret. Such an edit is left to people: a report would
 // show it.
 func (x *fixer) secret(text string) bool {
-	return reconcile.RedactText(text) != text || x.a.console.secrets.Text(text) != text
+	return reconcile.RedactText(text) != text || x.a.console.Secrets().Text(text) != text
 }
 
 // place is the file and the line that the remedy of a finding is about.
@@ -136,12 +137,12 @@ func (x *fixer) fix(found []finding.Finding) (left []finding.Finding, fixed int)
 			left = append(left, by[file]...)
 		}
 		if err != nil {
-			x.a.console.report(validate.New(nil, finding.NotEdited, unnamed(err).Error(), "", manifest.Excerpt{Pos: manifest.Pos{File: file.Name}}))
+			x.a.console.Report(validate.New(nil, finding.NotEdited, unnamed(err).Error(), "", manifest.Excerpt{Pos: manifest.Pos{File: file.Name}}))
 			continue
 		}
 		for _, f := range by[file] {
 			fixed++
-			x.a.console.info(subject{f.Kind, f.Namespace, f.Name}, fmt.Sprintf("%s: fixed: %s", f.Pos, f.Message))
+			x.a.console.Info(console.SubjectOf(f), fmt.Sprintf("%s: fixed: %s", f.Pos, f.Message))
 		}
 	}
 	return left, fixed
@@ -172,7 +173,7 @@ func (a *app) repair(ctx context.Context, o *inputOptions, v *verdict, args []st
 		v.report(f)
 		for _, j := range v.judged {
 			if f.Severity == finding.Error {
-				j.invalid[subject{f.Kind, f.Namespace, f.Name}] = true
+				j.invalid[console.SubjectOf(f)] = true
 			}
 		}
 	}

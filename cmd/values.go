@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/validate"
@@ -57,7 +58,7 @@ func (a *app) values(ctx context.Context, o *inputOptions, w values.WriteOptions
 	composed, origins, found := validate.Values(in.inventory, release)
 	code := in.code
 	for _, f := range found {
-		a.console.report(f)
+		a.console.Report(f)
 		if f.Severity == finding.Error {
 			code = worst(code, exitFailed)
 		}
@@ -94,7 +95,7 @@ func (a *app) oneRelease(ctx context.Context, o *inputOptions, in *input) (*admi
 			names = append(names, obj.Namespace+"/"+obj.Name)
 		}
 		return nil, &usageError{
-			err:  fmt.Errorf("%d HelmReleases are selected: %s", len(releases), few(names)),
+			err:  fmt.Errorf("%d HelmReleases are selected: %s", len(releases), console.Few(names)),
 			hint: "name one of them: helmsrc values -f FILE NAMESPACE/NAME",
 		}
 	}

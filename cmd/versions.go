@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
@@ -75,7 +76,7 @@ func onlyPublished(results []*reconcile.Result) (*reconcile.Result, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return nil, &usageError{err: fmt.Errorf("%d charts are selected: %s", len(found), few(names)), hint: "name one of them: helmsrc versions -f FILE KIND/NAMESPACE/NAME"}
+		return nil, &usageError{err: fmt.Errorf("%d charts are selected: %s", len(found), console.Few(names)), hint: "name one of them: helmsrc versions -f FILE KIND/NAMESPACE/NAME"}
 	case failed:
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
@@ -73,7 +74,7 @@ func onlyAsked(in *input) (*manifest.Object, error) {
 	if len(found) == 0 {
 		return nil, usagef("no object is selected")
 	}
-	return nil, &usageError{err: fmt.Errorf("%d objects are selected: %s", len(found), few(names)), hint: "name one of them: helmsrc why -f FILE KIND/NAMESPACE/NAME"}
+	return nil, &usageError{err: fmt.Errorf("%d objects are selected: %s", len(found), console.Few(names)), hint: "name one of them: helmsrc why -f FILE KIND/NAMESPACE/NAME"}
 }
 
 func writeAnswer(w io.Writer, answer *answer, format string) error {

@@ -91,7 +91,7 @@ func (a *app) newAnswer(in *input, obj *manifest.Object, results []*reconcile.Re
 	return w
 }
 
-func (a *app) called(obj *manifest.Object) string { return a.console.called(subjectOf(obj)).String() }
+func (a *app) called(obj *manifest.Object) string { return a.console.Called(subjectOf(obj)).String() }
 
 // placeOf is the file and line of an object, or of what it was made of.
 func placeOf(obj *manifest.Object) string {

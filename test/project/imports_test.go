@@ -64,6 +64,7 @@ var imports = map[string][]string{
 		"internal/admission", "internal/fetch", "internal/finding", "internal/generate", "internal/manifest", "internal/store",
 		"internal/values", "internal/work",
 	},
+	"internal/console": {"internal/auth", "internal/conceal", "internal/finding", "internal/manifest"},
 	"internal/credential": {
 		"internal/auth", "internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/finding", "internal/manifest",
 	},
@@ -80,7 +81,7 @@ var imports = map[string][]string{
 		"internal/values", "internal/verify", "internal/work",
 	},
 	"cmd": {
-		"internal/admission", "internal/conceal", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
+		"internal/admission", "internal/conceal", "internal/console", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
 		"internal/heap", "internal/helm", "internal/inventory", "internal/manifest", "internal/marked", "internal/plan", "internal/policy",
 		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/status",
 		"internal/store", "internal/validate", "internal/values",

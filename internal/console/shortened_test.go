@@ -1,4 +1,4 @@
-package cmd
+package console
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 func TestConsoleShortensNames(t *testing.T) {
 	var out bytes.Buffer
 	name := strings.Repeat("a", 100_000)
-	newConsole(&out).warn(`"` + name + `" is not valid, and "` + name + `" is long`)
+	New(&out).Warn(`"` + name + `" is not valid, and "` + name + `" is long`)
 	want := `warning: "` + name[:200] + `…" is not valid, and "` + name[:20] + "…\" is long\n"
 	if out.String() != want {
 		t.Errorf("got %d bytes, want %q", out.Len(), want)

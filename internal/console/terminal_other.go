@@ -1,6 +1,6 @@
 //go:build !windows
 
-package cmd
+package console
 
 // understandsEscapes is true of terminals; TERM=dumb is handled elsewhere.
 func understandsEscapes(int) bool { return true }

@@ -1,4 +1,4 @@
-package cmd
+package console
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func resizePTY(t *testing.T, screen *os.File, width, height uint16) {
 func TestRealTerminal(t *testing.T) {
 	screen, tty := pty(t)
 	at := time.Now()
-	l := newLiveRows(tty, func() (int, int, bool) { return terminalSize(tty) }, func() time.Time { return at }, true)
+	l := newLiveRows(tty, func() (int, int, bool) { return TerminalSize(tty) }, Rows{Now: func() time.Time { return at }}, true)
 	l.running, l.sum.began = true, at
 	l.expect(200)
 	for i := range 200 {
@@ -103,11 +103,11 @@ func TestTerminalSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, _, ok := terminalSize(file); ok {
+	if _, _, ok := TerminalSize(file); ok {
 		t.Error("a file is a terminal")
 	}
 	_, tty := pty(t) // of no size, as serial lines are
-	if width, height, ok := terminalSize(tty); width != 80 || height != 24 || !ok {
+	if width, height, ok := TerminalSize(tty); width != 80 || height != 24 || !ok {
 		t.Errorf("%dx%d, %t", width, height, ok)
 	}
 }

@@ -1,4 +1,4 @@
-package cmd
+package console
 
 import (
 	"io"
@@ -23,13 +23,9 @@ const (
 // Lines that stay are printed above the rows. The console's lock guards above;
 // the rows have their own, since the network reports bytes from many goroutines.
 type liveRows struct {
+	Rows
 	terminal func() (width, height int, ok bool)
-	now      func() time.Time
 	color    bool
-	ascii    bool // draw with characters that every terminal has
-	// foreground is false while another program has the terminal, whose prompt would be painted over. Nil is always
-	// true.
-	foreground func() bool
 
 	mu      sync.Mutex
 	screen  screen
@@ -45,7 +41,7 @@ type liveRows struct {
 
 // liveRow is an object in flight.
 type liveRow struct {
-	subject     subject
+	subject     Subject
 	began       time.Time
 	done, total int64
 	samples     []sample
@@ -67,18 +63,20 @@ type summary struct {
 	transferred       int64 // bytes, by those that are done
 }
 
-func newLiveRows(w io.Writer, terminal func() (int, int, bool), now func() time.Time, color bool) *liveRows {
-	return &liveRows{terminal: terminal, now: now, color: color, screen: screen{w: w}}
+func newLiveRows(w io.Writer, terminal func() (int, int, bool), rows Rows, color bool) *liveRows {
+	return &liveRows{Rows: rows, terminal: terminal, color: color, screen: screen{w: w}}
 }
 
 // start begins repainting; the returned function ends it and clears the rows.
 func (l *liveRows) start() (stop func()) {
 	l.mu.Lock()
 	l.running = true
-	l.sum.began = l.now()
+	l.sum.began = l.Now()
 	l.mu.Unlock()
 	l.stop = make(chan struct{})
-	onSuspension(l.putAside)
+	if l.OnSuspension != nil {
+		l.OnSuspension(l.putAside)
+	}
 	l.stopped.Go(func() {
 		tick := time.NewTicker(repaintEvery)
 		defer tick.Stop()
@@ -108,15 +106,15 @@ func (l *liveRows) expect(n int) {
 	l.sum.all = n
 }
 
-func (l *liveRows) add(s subject) {
+func (l *liveRows) add(s Subject) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.now()
+	now := l.Now()
 	l.rows = append(l.rows, &liveRow{subject: s, began: now, total: -1, samples: []sample{{now, 0}}})
 }
 
 // remove ends a row. Only an object that was expected counts.
-func (l *liveRows) remove(s subject, expected, failed bool) {
+func (l *liveRows) remove(s Subject, expected, failed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rows = slices.DeleteFunc(l.rows, func(r *liveRow) bool {
@@ -133,7 +131,7 @@ func (l *liveRows) remove(s subject, expected, failed bool) {
 	}
 }
 
-func (l *liveRows) update(s subject, change func(*liveRow)) {
+func (l *liveRows) update(s Subject, change func(*liveRow)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.rows {
@@ -157,7 +155,7 @@ func (l *liveRows) repaint(stays string) {
 		height = defaultLines
 	}
 	var lines []string
-	if l.running && (l.foreground == nil || l.foreground()) {
+	if l.running && (l.Foreground == nil || l.Foreground()) {
 		lines = l.frame(width, height)
 	}
 	l.screen.paint(stays, lines, width)

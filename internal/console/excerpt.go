@@ -1,4 +1,4 @@
-package cmd
+package console
 
 import (
 	"fmt"
@@ -21,23 +21,23 @@ const (
 
 // excerpt shows the line of a finding with what is wrong underlined, as compilers
 // do. It is empty if the line is not known.
-func (c *console) excerpt(f finding.Finding, level string) string {
+func (c *Console) excerpt(f finding.Finding, level Level) string {
 	if f.Line == "" || f.Pos.Line == 0 {
 		return ""
 	}
 	number := strconv.Itoa(f.Pos.Line)
 	gutter := "  " + strings.Repeat(" ", len(number)) + " | "
 	text, marks := cutOut(f, max(minColumns, c.columns()-len(gutter)))
-	if c.color {
+	if c.options.Color {
 		marks = strings.Replace(marks, "^", "\x1b["+colorOf(level)+"m^", 1) + "\x1b[0m"
 	}
 	return fmt.Sprintf("  %s | %s\n%s%s\n", number, text, gutter, marks)
 }
 
 // columns is the width that lines may have.
-func (c *console) columns() int {
-	if c.width != nil {
-		if width, _, ok := c.width(); ok {
+func (c *Console) columns() int {
+	if c.options.Terminal != nil {
+		if width, _, ok := c.options.Terminal(); ok {
 			return width
 		}
 	}

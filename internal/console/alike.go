@@ -1,4 +1,4 @@
-package cmd
+package console
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxAlike is how many findings of one cause are printed one by one.
-const maxAlike = 3
+// MaxAlike is how many findings of one cause are printed one by one.
+const MaxAlike = 3
 
 // cause is equal for findings that say the same of different objects.
 type cause struct {
@@ -16,9 +16,9 @@ type cause struct {
 	kind, message, fix string
 }
 
-// reportAlike prints findings in their order. Those of one cause are printed once if they are many: at the first, with
+// ReportAlike prints findings in their order. Those of one cause are printed once if they are many: at the first, with
 // the places of a few others. All of them are kept for the reports.
-func (c *console) reportAlike(found []finding.Finding, brief bool) {
+func (c *Console) ReportAlike(found []finding.Finding, brief bool) {
 	alike := map[cause][]finding.Finding{}
 	for _, f := range found {
 		alike[causeOf(f)] = append(alike[causeOf(f)], f)
@@ -26,17 +26,17 @@ func (c *console) reportAlike(found []finding.Finding, brief bool) {
 	reported := map[cause]bool{}
 	for _, f := range found {
 		same := alike[causeOf(f)]
-		t := presentation{at: subject{f.Kind, f.Namespace, f.Name}, placed: true, brief: brief}
-		many := len(same) > maxAlike && !c.json && f.Severity != finding.Note
+		t := Presentation{At: SubjectOf(f), Placed: true, Brief: brief}
+		many := len(same) > MaxAlike && !c.options.JSON && f.Severity != finding.Note
 		if many && reported[causeOf(f)] {
-			c.keep(f)
+			c.Keep(f)
 			continue
 		}
 		if many {
 			reported[causeOf(f)] = true
 			t.others = placesOf(same[1:])
 		}
-		c.reportAs(f, t)
+		c.ReportAs(f, t)
 	}
 }
 
@@ -52,7 +52,7 @@ func placesOf(found []finding.Finding) string {
 		if f.Namespace != "" {
 			name = f.Namespace + "/" + name
 		}
-		places = append(places, strings.TrimSpace(f.Kind+" "+name+" at "+oneLine(f.Pos.String())))
+		places = append(places, strings.TrimSpace(f.Kind+" "+name+" at "+OneLine(f.Pos.String())))
 	}
-	return few(places)
+	return Few(places)
 }

@@ -1,7 +1,6 @@
-package cmd
+package console
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -38,7 +37,7 @@ func (l *liveRows) frame(width, height int) []string {
 	if len(l.rows) == 0 {
 		return nil
 	}
-	now := l.now()
+	now := l.Now()
 	width-- // a full line would make some terminals go on in the next one
 	room := max(1, height-2)
 	var last []string
@@ -61,7 +60,7 @@ func (l *liveRows) frame(width, height int) []string {
 		lines = append(lines, name+l.paintState(r.state(width, now), max(0, width-names-gap)))
 	}
 	lines = append(lines, last...)
-	if l.ascii {
+	if l.ASCII {
 		for i := range lines {
 			lines[i] = plainDrawing.Replace(lines[i])
 		}
@@ -71,12 +70,6 @@ func (l *liveRows) frame(width, height int) []string {
 
 // plainDrawing has a character of ASCII, as wide, for each that a frame is drawn with.
 var plainDrawing = strings.NewReplacer("…", "~", "━", "#", "─", "-")
-
-// notUTF8 reports whether the locale says that the terminal shows something else. Without any it says nothing.
-func notUTF8(getenv func(string) string) bool {
-	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
-	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
-}
 
 // shown picks the rows for which there is room: if need be, those where something
 // happens.
@@ -152,7 +145,7 @@ func (r *liveRow) state(width int, now time.Time) state {
 	full := width >= fullColumns
 	switch {
 	case r.locked && full:
-		return state{text: waitsForAnother, waiting: true}
+		return state{text: Waiting, waiting: true}
 	case r.locked:
 		return state{text: "another helmsrc", waiting: true}
 	}
@@ -226,10 +219,10 @@ func (l *liveRows) paint(code, text string) string {
 // nameOf is an object's name as a row has it: in one line, with nothing that would
 // move the cursor or turn the direction of writing. Where there is little room it
 // goes without the kind.
-func nameOf(s subject, width int) string {
+func nameOf(s Subject, width int) string {
 	text := s.String()
 	if width < fullColumns {
-		text = strings.TrimPrefix(text, s.kind+" ")
+		text = strings.TrimPrefix(text, s.Kind+" ")
 	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {

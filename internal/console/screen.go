@@ -1,4 +1,4 @@
-package cmd
+package console
 
 import (
 	"fmt"
@@ -7,9 +7,11 @@ import (
 	"strings"
 )
 
+// ShowCursor is what a terminal is sent whose cursor a run without end has hidden.
+const ShowCursor = "\x1b[?25h"
+
 const (
 	hideCursor = "\x1b[?25l"
-	showCursor = "\x1b[?25h"
 	clearLine  = "\x1b[K" // from the cursor on
 	clearBelow = "\x1b[J"
 )
@@ -56,7 +58,7 @@ func (s *screen) paint(stays string, lines []string, width int) {
 		s.change(&b, s.lines[same:], lines[same:])
 	}
 	if !hide && s.hidden {
-		b.WriteString(showCursor)
+		b.WriteString(ShowCursor)
 	}
 	s.lines, s.width, s.hidden = slices.Clone(lines), width, hide
 	if b.Len() > 0 {

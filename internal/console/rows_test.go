@@ -1,4 +1,4 @@
-package cmd
+package console
 
 import (
 	"fmt"
@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 	"unicode"
-
-	"github.com/spf13/pflag"
 )
 
 // picture is live rows on a terminal, at a time that stands still.
@@ -22,7 +20,7 @@ type picture struct {
 
 func newPicture(t *testing.T, width, height, objects int) *picture {
 	p := &picture{vt: newVT(t, width, height), at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	p.liveRows = newLiveRows(p.vt, func() (int, int, bool) { return p.vt.size() }, func() time.Time { return p.at }, false)
+	p.liveRows = newLiveRows(p.vt, func() (int, int, bool) { return p.vt.size() }, Rows{Now: func() time.Time { return p.at }}, false)
 	p.running, p.sum.began = true, p.at
 	p.expect(objects)
 	return p
@@ -30,11 +28,11 @@ func newPicture(t *testing.T, width, height, objects int) *picture {
 
 func (p *picture) pass(d time.Duration) { p.at = p.at.Add(d) }
 
-func (p *picture) transfer(s subject, done, total int64) {
+func (p *picture) transfer(s Subject, done, total int64) {
 	p.update(s, func(r *liveRow) { r.transfer(done, total, p.at) })
 }
 
-func (p *picture) wait(s subject, d time.Duration, rateLimited bool) {
+func (p *picture) wait(s Subject, d time.Duration, rateLimited bool) {
 	p.update(s, func(r *liveRow) { r.waitUntil, r.rateLimited = p.at.Add(d), rateLimited })
 }
 
@@ -43,7 +41,7 @@ func (p *picture) end() {
 	p.repaint("")
 }
 
-func chartNamed(name string) subject { return subject{"HelmChart", "apps", name} }
+func chartNamed(name string) Subject { return Subject{"HelmChart", "apps", name} }
 
 func (p *picture) want(t *testing.T, want string) {
 	t.Helper()
@@ -235,7 +233,7 @@ func TestPutAside(t *testing.T) {
 func TestBackground(t *testing.T) {
 	p := newPicture(t, 40, 10, 2)
 	ours := true
-	p.foreground = func() bool { return ours }
+	p.Foreground = func() bool { return ours }
 	p.add(chartNamed("a"))
 	p.repaint("")
 	rows := p.vt.screen()
@@ -301,7 +299,7 @@ func TestNothingIsLeft(t *testing.T) {
 			p.above(text + "\n")
 		}
 		say("$ helmsrc fetch")
-		var names []subject
+		var names []Subject
 		for i := range 200 {
 			switch action := random.IntN(10); {
 			case action < 3:
@@ -371,60 +369,11 @@ func TestColours(t *testing.T) {
 	p.want(t, "")
 }
 
-// TestWhenThereAreRowsAndColours has what decides it: the terminal, the flags and the environment.
-func TestWhenThereAreRowsAndColours(t *testing.T) {
-	for _, test := range []struct {
-		name        string
-		terminal    bool
-		args        []string
-		environment map[string]string
-		rows, color bool
-	}{
-		{"a terminal", true, nil, nil, true, true},
-		{"none", false, nil, nil, false, false},
-		{"NO_COLOR", true, nil, map[string]string{"NO_COLOR": "1"}, true, false},
-		{"an empty NO_COLOR", true, nil, map[string]string{"NO_COLOR": ""}, true, true},
-		{"TERM=dumb", true, nil, map[string]string{"TERM": "dumb"}, false, false},
-		{"--color=never", true, []string{"--color=never"}, nil, true, false},
-		{"--color=always without a terminal", false, []string{"--color=always"}, nil, false, true},
-		{"--color=always beats NO_COLOR", true, []string{"--color=always"}, map[string]string{"NO_COLOR": "1"}, true, true},
-		{"--no-progress", true, []string{"--no-progress"}, nil, false, true},
-		{"-q", true, []string{"-q"}, nil, false, true},
-		{"--log-format json", true, []string{"--log-format=json"}, nil, false, true},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c := newConsole(io.Discard)
-			fs := pflag.NewFlagSet("", pflag.ContinueOnError)
-			addConsoleFlags(fs)
-			if err := fs.Parse(test.args); err != nil {
-				t.Fatal(err)
-			}
-			err := c.configure(fs, origins{}, &Env{
-				Getenv:   func(name string) string { return test.environment[name] },
-				Terminal: func() (int, int, bool) { return 80, 24, test.terminal },
-				Now:      time.Now,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if rows := c.live != nil; rows != test.rows || c.color != test.color {
-				t.Errorf("rows %t, colours %t, want %t and %t", rows, c.color, test.rows, test.color)
-			}
-		})
-	}
-}
-
-// TestFrameInASCII: not every terminal shows more than ASCII, and the locale says so.
+// TestFrameInASCII: not every terminal shows more than ASCII.
 func TestFrameInASCII(t *testing.T) {
-	for locale, want := range map[string]bool{"": false, "C": true, "POSIX": true, "en_US.UTF-8": false, "de_DE.utf8": false, "en_US.ISO-8859-1": true} {
-		if got := notUTF8(func(name string) string { return map[string]string{"LANG": locale}[name] }); got != want {
-			t.Errorf("%q: %t", locale, got)
-		}
-	}
 	now := time.Now()
-	l := newLiveRows(io.Discard, nil, func() time.Time { return now }, false)
-	l.ascii = true
-	l.add(subject{"HelmChart", "default", "a-name-that-is-much-too-long-to-be-shown-as-a-whole-in-a-row"})
+	l := newLiveRows(io.Discard, nil, Rows{Now: func() time.Time { return now }, ASCII: true}, false)
+	l.add(Subject{"HelmChart", "default", "a-name-that-is-much-too-long-to-be-shown-as-a-whole-in-a-row"})
 	l.update(l.rows[0].subject, func(r *liveRow) { r.transfer(1, 2, now) })
 	for _, line := range l.frame(wideColumns+1, 10) {
 		for _, r := range line {

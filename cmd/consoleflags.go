@@ -1,0 +1,60 @@
+package cmd
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/console"
+)
+
+func addConsoleFlags(fs *pflag.FlagSet) {
+	fs.BoolP("quiet", "q", false, "print errors only")
+	fs.CountP("verbose", "v", "print more: each request with -v, decisions as well with -vv (repeatable)")
+	fs.String("log-format", "text", "`format` of stderr: text or json")
+	choices(fs, "log-format", "text", "json")
+	fs.Bool("no-progress", false, "no live rows on a terminal")
+	fs.String("color", "auto", "`when` to use colour: auto, always, never (NO_COLOR is honoured)")
+	choices(fs, "color", "auto", "always", "never")
+}
+
+// consoleOptions reads the flags of addConsoleFlags, whose values come from these origins.
+func consoleOptions(fs *pflag.FlagSet, from origins, env *Env) (console.Options, error) {
+	quiet, _ := fs.GetBool("quiet")
+	verbose, _ := fs.GetCount("verbose")
+	format, _ := fs.GetString("log-format")
+	noProgress, _ := fs.GetBool("no-progress")
+	color, _ := fs.GetString("color")
+	var o console.Options
+	if err := oneOf("log-format", format, "text", "json"); err != nil {
+		return o, err
+	}
+	if err := oneOf("color", color, "auto", "always", "never"); err != nil {
+		return o, err
+	}
+	if quiet && verbose > 0 {
+		byFlag := from["quiet"] == "--quiet"
+		if byFlag == (from["verbose"] == "--verbose") {
+			return o, usagef("--quiet and --verbose exclude each other")
+		}
+		quiet = byFlag // what was typed wins over the environment and the file
+	}
+	o = console.Options{Verbosity: verbose, JSON: format == "json", GitHub: env.Getenv("GITHUB_ACTIONS") == "true", Terminal: env.Terminal, Now: env.clock()}
+	if quiet {
+		o.Verbosity = -1
+	}
+	_, _, terminal := env.Terminal()
+	smart := terminal && env.Getenv("TERM") != "dumb"
+	o.Color = color == "always" || color == "auto" && smart && env.Getenv("NO_COLOR") == ""
+	if smart && !noProgress && !quiet && !o.JSON {
+		o.Rows = &console.Rows{Now: env.Now, ASCII: notUTF8(env.Getenv), Foreground: env.Foreground, OnSuspension: onSuspension}
+	}
+	return o, nil
+}
+
+// notUTF8 reports whether the locale says that the terminal shows something else. Without any it says nothing.
+func notUTF8(getenv func(string) string) bool {
+	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")
+}

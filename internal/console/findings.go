@@ -1,0 +1,192 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
+
+// Presentation says how a finding is printed.
+type Presentation struct {
+	Text string  // instead of the finding's own message
+	At   Subject // that the line begins with
+	// Placed puts the place in front of the message; else it is a line of its own.
+	Placed bool
+	// Brief leaves out the line of the file, and what to do in general.
+	Brief bool
+	// Causes are kept for the reports in the place of a finding that sums them up.
+	Causes []finding.Finding
+	// others are the places of findings with the same cause that are not printed one by one.
+	others string
+}
+
+// Report prints a finding, and keeps it for the reports.
+func (c *Console) Report(f finding.Finding) {
+	c.ReportAs(f, Presentation{At: SubjectOf(f), Placed: true})
+}
+
+// ReportAs prints a finding in one of several ways, with what to do about it.
+func (c *Console) ReportAs(f finding.Finding, t Presentation) {
+	level := levelOf(f.Severity)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.Severity != finding.Note || c.shown(level) {
+		c.findings = append(c.findings, kept(f, t.Causes)...)
+	}
+	if !c.shown(level) {
+		return
+	}
+	if t.Text == "" {
+		t.Text = f.Message
+	}
+	text := c.format(level, t.At, auth.RedactText(t.line(f)), f)
+	if !c.options.JSON && !t.Brief {
+		if !t.Placed && f.Pos.Line > 0 {
+			text += "  at " + OneLine(f.Pos.String()) + "\n"
+		}
+		text += c.excerpt(f, level) + seeAlso(f)
+	}
+	if t.others != "" && !c.options.JSON {
+		text += "  also " + auth.RedactText(t.others) + "\n"
+	}
+	if hint := c.hintOf(f, t.Brief); hint != "" {
+		text += c.format(levelHint, t.At, auth.RedactText(hint), f)
+	}
+	c.write(text)
+}
+
+// kept are the findings that a report has of what was printed.
+func kept(printed finding.Finding, causes []finding.Finding) []finding.Finding {
+	if len(causes) > 0 {
+		return causes
+	}
+	return []finding.Finding{printed}
+}
+
+// seeAlso are the other places that a finding is about. A message about definitions
+// names all of them itself.
+func seeAlso(f finding.Finding) string {
+	if len(f.Related) == 0 || f.Code == finding.DuplicateObject {
+		return ""
+	}
+	var places []string
+	for _, pos := range f.Related {
+		places = append(places, OneLine(pos.String()))
+	}
+	return "  see " + strings.Join(places, ", ") + "\n"
+}
+
+// OneLine makes the name of a file fit to be printed.
+func OneLine(name string) string {
+	return strings.NewReplacer("\n", " ", "\t", " ").Replace(Printable(name))
+}
+
+func (t Presentation) line(f finding.Finding) string {
+	if t.Placed && f.Pos.File != "" {
+		return f.Pos.String() + ": " + t.Text
+	}
+	return t.Text
+}
+
+// hintOf is what to do. What would be said of every finding with this code is said
+// once.
+func (c *Console) hintOf(f finding.Finding, brief bool) string {
+	rule, _ := finding.Lookup(string(f.Code))
+	if f.Fix != rule.Hint() {
+		return f.Fix
+	}
+	if brief || c.advised[f.Code] {
+		return ""
+	}
+	if c.advised == nil {
+		c.advised = map[finding.Code]bool{}
+	}
+	c.advised[f.Code] = true
+	return f.Fix
+}
+
+func (c *Console) write(text string) {
+	if c.options.GitHub && !c.options.JSON {
+		text = defuse(text)
+	}
+	if c.live != nil {
+		c.live.above(text)
+		return
+	}
+	_, _ = io.WriteString(c.w, text)
+}
+
+func levelOf(s finding.Severity) Level {
+	switch s {
+	case finding.Warning:
+		return LevelWarning
+	case finding.Note:
+		return levelNote
+	}
+	return LevelError
+}
+
+// Findings are all that were reported, in the order in which they were, and those that comments silence.
+func (c *Console) Findings() (reported, silenced []finding.Finding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, list := range [][]finding.Finding{c.findings, c.quiet} {
+		for i := range list {
+			c.concealFinding(&list[i])
+		}
+	}
+	return c.findings, c.quiet
+}
+
+// Silenced reports whether a comment silences a finding, which is kept for the reports.
+func (c *Console) Silenced(ignores *finding.Ignores, f finding.Finding) bool {
+	reason, ok := ignores.Silences(f)
+	if ok && (f.Severity != finding.Note || c.shown(levelNote)) {
+		f.Reason = auth.RedactText(reason)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.quiet = append(c.quiet, f)
+	}
+	return ok
+}
+
+// Keep records a finding that is printed in other words.
+func (c *Console) Keep(f finding.Finding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.findings = append(c.findings, f)
+}
+
+// coded puts the code behind a message.
+func coded(text string, code finding.Code) string {
+	if code == "" {
+		return text
+	}
+	return fmt.Sprintf("%s [%s]", strings.TrimRight(text, "\n"), code)
+}
+
+// defuse takes from a line what GitHub would obey: a workflow command begins a line, the
+// old form of it is obeyed wherever it is. Only what quotes manifests and servers needs it.
+func defuse(text string) string {
+	lines := strings.Split(strings.ReplaceAll(text, "##[", "## ["), "\n")
+	for i, line := range lines {
+		if trimmed := strings.TrimLeft(line, " \t"); strings.HasPrefix(trimmed, "::") {
+			lines[i] = strings.TrimSuffix(line, trimmed) + ": :" + trimmed[2:]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxFew is how many of a list are named.
+const maxFew = 5
+
+// Few lists what may be many.
+func Few(words []string) string {
+	if len(words) <= maxFew {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:maxFew], ", "), len(words)-maxFew)
+}

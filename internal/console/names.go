@@ -1,0 +1,43 @@
+package console
+
+import (
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// ConcealNames learns how the objects of an input are called where people see it.
+// Names that do not come from a Secret are none, whatever a Secret holds.
+func (c *Console) ConcealNames(objects []*manifest.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, obj := range objects {
+		is := Subject{obj.Kind, obj.Namespace, obj.Name}
+		kind, namespace, name := obj.Called()
+		shown := Subject{kind, namespace, name}
+		if shown != is {
+			c.names[is] = shown
+		}
+		for _, field := range [][2]string{{is.Kind, kind}, {is.Namespace, namespace}, {is.Name, name}} {
+			if field[0] == field[1] {
+				c.secrets.Publish(field[0])
+			}
+		}
+	}
+}
+
+// Called is how an object is called where people see it.
+func (c *Console) Called(s Subject) Subject {
+	if shown, ok := c.names[s]; ok {
+		return shown
+	}
+	return s
+}
+
+// concealFinding takes what is not shown out of a finding.
+func (c *Console) concealFinding(f *finding.Finding) {
+	shown := c.Called(SubjectOf(*f))
+	f.Kind, f.Namespace, f.Name = shown.Kind, shown.Namespace, shown.Name
+	for _, text := range []*string{&f.Kind, &f.Namespace, &f.Name, &f.Message, &f.Fix, &f.Line, &f.Reason} {
+		*text = c.secrets.Text(*text)
+	}
+}
