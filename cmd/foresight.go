@@ -29,6 +29,7 @@ type foresight struct {
 	base          *base
 	temp          store.Scratch
 	baseCode      int
+	renderCode    int // of what could not be rendered
 }
 
 func (f *foresight) close() {
@@ -121,10 +122,10 @@ func (f *foresight) compared(ctx context.Context, given arguments) error {
 			differs[p.After.ID] = true
 		}
 	}
-	if err := f.after.resolve(ctx, &f.temp, differs, o.diff); err != nil {
+	if err := f.after.resolve(ctx, &f.temp, differs, o.files()); err != nil {
 		return err
 	}
-	return f.before.resolve(ctx, &f.temp, differs, o.diff)
+	return f.before.resolve(ctx, &f.temp, differs, o.files())
 }
 
 // checkSelected wants each argument to fit an object of one of the sides, and a HelmRelease in one.
@@ -172,7 +173,7 @@ func (f *foresight) pairs() []plan.Pair {
 
 // code is the exit code of what was found on the way, and of what is blocked.
 func (f *foresight) code(p *plan.Plan) int {
-	code := worst(f.after.code, f.baseCode)
+	code := worst(worst(f.after.code, f.baseCode), f.renderCode)
 	for i := range p.Changes {
 		if p.Changes[i].Action == plan.Blocked {
 			code = worst(code, cmp.Or(f.after.codes[f.matched[i].After.ID], exitFailed))
@@ -246,6 +247,7 @@ type foreseen struct {
 	quick    bool           // its chart is known without fetching it
 	composed map[string]any
 	origins  *values.Origins
+	whole    *composition        // all values, also where only a part is compared; nil if they are not known
 	hr       *helmv2.HelmRelease // nil if it was rejected
 
 	st       *store.Store // of the artifact

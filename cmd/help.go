@@ -50,6 +50,7 @@ func flagGroups() []flagGroup {
 			"registry-config", "repository-config", untrustedFlag}},
 		{"Limit flags", []string{"concurrency", "timeout", "retries", "helm-index-max-size", "helm-chart-max-size",
 			"helm-chart-file-max-size", "helm-chart-max-unpacked-size"}},
+		{"Rendering flags", []string{"helm", "helm-timeout", "helm-max-memory", "kube-version", "api-versions"}},
 		{"Verification flags", []string{"allow-name-mismatch", "index-digest", "keyring", "require-verification", "trusted-root",
 			"verify-dependencies"}},
 	}

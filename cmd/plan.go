@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // planOptions are the flags of plan.
@@ -24,8 +26,13 @@ type planOptions struct {
 	format       string
 	against      string
 	diff         bool
+	render       bool
+	helm         helmOptions
 	failOnChange bool
 }
+
+// files reports whether all charts that differ are to be fetched.
+func (o *planOptions) files() bool { return o.diff || o.render }
 
 func newPlanCommand(a *app) *cobra.Command {
 	o := &planOptions{}
@@ -46,12 +53,13 @@ compared with what the last fetch recorded in the artifacts directory.
 
 Only charts that may differ are looked for: those of a Helm repository as resolve
 does, others as fetch does. With --diff they are fetched, and unified diffs of values
-and of the files of charts are printed. Of a value of a Secret it is only said that it
-changed. What Helm has stored in a cluster is not known here: releases that failed or
+and of the files of charts are printed; with --render, of the objects that would be
+installed or upgraded, as template renders them. Of a value of a Secret it is only said
+that it changed. What Helm has stored in a cluster is not known here: releases that failed or
 are pending, changes by hand, drift.
 
 Exit codes: 0 nothing is blocked, 1 a HelmRelease is blocked, 2 wrong usage or
-unreadable input, on either side, 3 a digest or signature check failed, 4 with
+unreadable input, on either side, or no helm, 3 a digest or signature check failed, 4 with
 --fail-on-change something would happen, 5 only failures that a retry may help.`,
 		Example: `  helmsrc plan -R -f clusters/production --against HEAD~1
   helmsrc plan -f helmrelease.yaml
@@ -60,6 +68,8 @@ unreadable input, on either side, 3 a digest or signature check failed, 4 with
 	fs := c.Flags()
 	fs.StringVar(&o.against, "against", "", "what to compare with: a Git `revision`, or a directory (default: what the last fetch recorded)")
 	fs.BoolVar(&o.diff, "diff", false, "print unified diffs of the values, and of the files of charts")
+	fs.BoolVar(&o.render, "render", false, "print unified diffs of what would be installed or upgraded, rendered with the helm that is installed")
+	o.helm.add(fs)
 	fs.BoolVar(&o.failOnChange, "fail-on-change", false, "exit 4 if anything would happen to a HelmRelease")
 	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown, or as in kubectl jsonpath=... or go-template=... of what json prints")
 	choices(fs, "output", "table", "wide", "json", "jsonl", "markdown", status.JSONPath, status.GoTemplate)
@@ -75,6 +85,9 @@ unreadable input, on either side, 3 a digest or signature check failed, 4 with
 			return exitUsage, err
 		}
 		if err := o.pass.fetch.check(); err != nil {
+			return exitUsage, err
+		}
+		if err := o.helm.check(); err != nil {
 			return exitUsage, err
 		}
 		if err := o.pass.report.check(true); err != nil {
@@ -95,6 +108,15 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.pass.fetch.timeout, reconcile.Timeout("--timeout", o.pass.fetch.timeout))
 	defer cancel()
+	var temp store.Scratch
+	defer a.closeScratch(&temp)
+	var with *renderer
+	if o.render {
+		var err error
+		if with, err = a.newRenderer(ctx, &o.helm, &temp); err != nil {
+			return usageCode(err), err
+		}
+	}
 	f, err := a.foresee(ctx, o, args)
 	defer f.close()
 	if err != nil {
@@ -104,6 +126,11 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 	if o.diff {
 		if err := f.addDiffs(p); err != nil {
 			return exitFailed, err
+		}
+	}
+	if o.render {
+		if err := f.addRendered(ctx, p, with); err != nil {
+			return usageCode(err), err
 		}
 	}
 	a.concealPlan(p, f.base)
@@ -128,7 +155,7 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 
 // planOutputs are what a step of GitHub Actions wants to know of a plan.
 func planOutputs(p *plan.Plan) []githubOutput {
-	var outputs []githubOutput
+	outputs := []githubOutput{{"plan-changed", strconv.FormatBool(p.Changed())}}
 	for _, action := range plan.Actions() {
 		outputs = append(outputs, githubOutput{"plan-" + string(action), fmt.Sprint(p.Count(action))})
 	}

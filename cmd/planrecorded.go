@@ -154,7 +154,7 @@ func (f *foresight) resolveRecorded(ctx context.Context, st *store.Store) error 
 		return err
 	}
 	whole := slices.DeleteFunc(releases, func(r *foreseen) bool {
-		return r.fact.Blocked != "" || r.artifact != "" || r.quick && !f.o.diff
+		return r.fact.Blocked != "" || r.artifact != "" || r.quick && !f.o.files()
 	})
 	if len(whole) > 0 {
 		if err := s.run(ctx, &f.temp, in, whole, "whole", false); err != nil {

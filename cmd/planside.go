@@ -307,7 +307,7 @@ func (s *planSide) valuesOf(r *foreseen, adm *admission.Admitted) {
 		r.fact.Blocked = err.Error()
 		return
 	}
-	r.composed, r.origins = composed, origins
+	r.composed, r.origins, r.whole = composed, origins, &composition{composed, origins}
 	r.fact.ValuesKey = digest.String() + strings.Join(absent, "\n")
 	if len(absent) == 0 {
 		r.fact.Values = digest.String()

@@ -31,6 +31,14 @@ func TestProgram(t *testing.T) {
 		return r
 	}
 
+	var written []string
+	outputs := func(r *runner) (names []string) {
+		for _, m := range regexp.MustCompile(`(?m)^([a-z-]+)(?:=|<<)`).FindAllStringSubmatch(r.read("output"), -1) {
+			names = append(names, m[1])
+		}
+		return names
+	}
+
 	t.Run("fetch", func(t *testing.T) {
 		r := start(t)
 		for k, v := range map[string]string{
@@ -46,15 +54,50 @@ func TestProgram(t *testing.T) {
 		if _, err := os.Stat(r.dir + "/temp/helmsrc/artifacts/helmchart/default/podinfo/podinfo-6.9.2.tgz"); err != nil {
 			t.Error(err)
 		}
+		written = append(written, outputs(r)...)
+	})
+
+	t.Run("plan", func(t *testing.T) {
+		r := start(t)
+		for name, replicas := range map[string]string{"before": "1", "after": "2"} {
+			r.check(os.Mkdir(r.dir+"/work/"+name, 0o700))
+			r.check(os.WriteFile(r.dir+"/work/"+name+"/release.yaml", []byte(`apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: app, namespace: apps}
+spec:
+  interval: 5m
+  chartRef: {kind: OCIRepository, name: app}
+  values: {replicas: `+replicas+`}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: app, namespace: apps}
+spec: {interval: 5m, url: "oci://registry.example.org/app", ref: {tag: 1.0.0}}
+`), 0o600))
+		}
+		r.env["COMMAND"], r.env["FILES"], r.env["ARGS"] = "plan", "after", "--against=./before\n--fail-on-change"
+		r.holds(r.run("run.sh", 4), "release config values changed: replicas")
+		for name, want := range map[string]string{"changed": "true", "install": "0", "upgrade": "1", "none": "0", "uninstall": "0", "blocked": "0"} {
+			if !regexp.MustCompile(`(?m)^plan-` + name + `<<(\w+)\n` + want + `$`).MatchString(r.read("output")) {
+				t.Errorf("plan-%s is not %s\n%s", name, want, r.read("output"))
+			}
+		}
+		written = append(written, outputs(r)...)
+		r.env["ARGS"] = "--against=./after"
+		r.check(os.Remove(r.dir + "/output"))
+		r.run("run.sh", 0)
+		if !regexp.MustCompile(`(?m)^plan-changed<<(\w+)\nfalse$`).MatchString(r.read("output")) {
+			t.Errorf("what is equal changed\n%s", r.read("output"))
+		}
+	})
+
+	t.Run("outputs", func(t *testing.T) {
 		b, err := os.ReadFile(filepath.Join(top, "action.yml"))
-		r.check(err)
-		output := regexp.MustCompile(`(?m)^([a-z-]+)(?:=|<<)`)
-		var names []string
-		for _, m := range output.FindAllStringSubmatch(r.read("output"), -1) {
-			names = append(names, m[1])
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, m := range regexp.MustCompile(`value: \$\{\{ steps\.run\.outputs\.([a-z-]+) \}\}`).FindAllStringSubmatch(string(b), -1) {
-			if !slices.Contains(names, m[1]) {
+			if !slices.Contains(written, m[1]) {
 				t.Errorf("nothing writes the output %s", m[1])
 			}
 		}

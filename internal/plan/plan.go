@@ -144,6 +144,7 @@ const (
 	ReasonTaken          = "taken"
 	ReasonAssumed        = "assumed"
 	ReasonKept           = "kept"
+	ReasonNotRendered    = "not-rendered"
 )
 
 // Change is what would happen to a release, and why.
@@ -225,6 +226,9 @@ func (c *Change) AddDiff(of, text string) {
 		c.Diffs = append(c.Diffs, Diff{Of: of, Text: text})
 	}
 }
+
+// NotRendered says why there is no diff of manifests.
+func (c *Change) NotRendered(text string) { c.add(Reason{Code: ReasonNotRendered, Text: text}) }
 
 func (c *Change) add(r Reason) { c.Reasons = append(c.Reasons, r) }
 

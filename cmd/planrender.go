@@ -1,0 +1,191 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// composition is values with where they come from.
+type composition struct {
+	values  map[string]any
+	origins *values.Origins
+}
+
+// addRendered adds the diffs of what would be installed or upgraded, and of what it was. What cannot be rendered is
+// reported, and said of the release. The error ends the run.
+func (f *foresight) addRendered(ctx context.Context, p *plan.Plan, with *renderer) error {
+	if err := f.fetchUnchanged(ctx, p); err != nil {
+		return err
+	}
+	for i := range p.Changes {
+		c, pair := &p.Changes[i], f.matched[i]
+		if c.Action != plan.Install && c.Action != plan.Upgrade {
+			continue
+		}
+		if err := f.addManifests(ctx, c, pair, strconv.Itoa(i), with); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetchUnchanged fetches the charts of releases that change and whose charts do not: a plan asks nobody for these.
+func (f *foresight) fetchUnchanged(ctx context.Context, p *plan.Plan) error {
+	lists := map[*input][]*foreseen{}
+	for i := range p.Changes {
+		if c := &p.Changes[i]; c.Action != plan.Install && c.Action != plan.Upgrade {
+			continue
+		}
+		if r := f.after.of(f.matched[i].After); r.artifact == "" {
+			lists[r.in] = append(lists[r.in], r)
+		}
+	}
+	for i, in := range f.after.inputs {
+		if len(lists[in]) == 0 {
+			continue
+		}
+		if err := f.after.run(ctx, &f.temp, in, lists[in], strconv.Itoa(i)+"render", false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.Pair, name string, with *renderer) error {
+	after := f.after.of(pair.After)
+	now, err := f.objectsAfter(ctx, after, name, with)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		c.NotRendered(err.Error())
+		return nil
+	}
+	var old map[string]map[string]any
+	if pair.Before != nil {
+		before, why := f.renderable(f.before.of(pair.Before), after)
+		if why == "" {
+			old, why = f.objectsBefore(ctx, before, name+"-before", with)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if why != "" {
+			c.NotRendered("what it was " + why)
+			return nil
+		}
+	}
+	text, err := f.manifestsDiff(after, old, now)
+	if err != nil {
+		return err
+	}
+	c.AddDiff("manifests", text)
+	return nil
+}
+
+// objectsAfter renders a release of the input. What is wrong with it is reported.
+func (f *foresight) objectsAfter(ctx context.Context, r *foreseen, name string, with *renderer) (map[string]map[string]any, error) {
+	if r.artifact == "" {
+		code := f.after.codes[r.fact.ID]
+		if code == exitOK {
+			code = exitFailed
+		}
+		f.renderCode = worst(f.renderCode, code)
+		if r.fact.Blocked != "" { // which the fetch reported
+			return nil, errors.New("cannot be rendered: " + r.fact.Blocked)
+		}
+		err := errors.New("its chart was not fetched")
+		found, _ := notRendered(r, err)
+		f.app.console.ReportAs(found, console.Presentation{At: subjectOf(r.obj)})
+		return nil, errors.New(found.Message)
+	}
+	text, err := with.render(ctx, name, r)
+	if err == nil {
+		var objects map[string]map[string]any
+		if objects, err = renderedObjects(text); err == nil {
+			return objects, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	found, code := notRendered(r, err)
+	f.renderCode = worst(f.renderCode, code)
+	f.app.console.ReportAs(found, console.Presentation{At: subjectOf(r.obj)})
+	return nil, errors.New(found.Message)
+}
+
+// renderable is a release as it was, with its chart and all of its values; or why that is not known.
+func (f *foresight) renderable(before, after *foreseen) (r *foreseen, why string) {
+	fact, copied := *before.fact, *before
+	r = &copied
+	r.fact = &fact
+	switch {
+	case fact.Blocked != "" && before.artifact == "":
+		return nil, "is not known: it was blocked"
+	case fact.Suspended:
+		return nil, "is not known: it was suspended"
+	}
+	if r.artifact == "" && !f.after.recorded && fact.Origin == after.fact.Origin {
+		r.st, r.artifact, fact.Chart = after.st, after.artifact, after.fact.Chart
+	}
+	if r.artifact == "" {
+		return nil, "is not known: its chart was not fetched"
+	}
+	if r.whole == nil {
+		digest, err := values.Digest(r.composed)
+		switch {
+		case fact.ValuesKey == after.fact.ValuesKey:
+			r.whole = after.whole
+		case err == nil && digest.String() == fact.Values:
+			r.whole = &composition{r.composed, &values.Origins{}}
+		default:
+			return nil, "is not known: of the values of the last fetch only the digest is recorded (--against compares with a revision or a directory)"
+		}
+	}
+	return r, ""
+}
+
+// objectsBefore renders a release of the other side. What is wrong there is wrong with what --against names.
+func (f *foresight) objectsBefore(ctx context.Context, r *foreseen, name string, with *renderer) (objects map[string]map[string]any, why string) {
+	text, err := with.render(ctx, name, r)
+	if err == nil {
+		objects, err = renderedObjects(text)
+	}
+	if err == nil || ctx.Err() != nil {
+		return objects, ""
+	}
+	found, _ := notRendered(r, err)
+	why = found.Message
+	found.Message, found.Pos, found.Line, found.Related = fmt.Sprintf("in %s: %s", f.against, why), manifest.Pos{}, "", nil
+	f.app.console.ReportAs(found, console.Presentation{At: subjectOf(r.obj)})
+	f.baseCode = exitUsage
+	return nil, why
+}
+
+// manifestsDiff is the diff of two sets of objects, each in a file of its own.
+func (f *foresight) manifestsDiff(r *foreseen, before, after map[string]map[string]any) (string, error) {
+	files := [2]map[string][]byte{{}, {}}
+	for i, side := range []struct {
+		name        string
+		shown, with map[string]map[string]any
+	}{{"before", before, after}, {"after", after, before}} {
+		for name, object := range side.shown {
+			text, err := yaml.Marshal(hiding{f.app, side.name}.object(object, side.with[name]))
+			if err != nil {
+				return "", fmt.Errorf("cannot print what %s was rendered to: %w", r.obj, err)
+			}
+			files[i][r.fileName("manifests/"+name+".yaml")] = text
+		}
+	}
+	return plan.Files(files[0], files[1]), nil
+}

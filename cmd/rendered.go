@@ -1,0 +1,200 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// hiddenData stands for the data of a Secret. It is valid base64, so that checkers take it.
+const hiddenData = "UkVEQUNURUQ="
+
+// documentsOf are the documents of what was rendered: post rendering leaves no other separator in it.
+func documentsOf(manifests []byte) []string {
+	return strings.Split(strings.TrimPrefix(string(manifests), "---\n"), "\n---\n")
+}
+
+// hideSecrets hides what Secrets hold, those of the input and those that were rendered. What it cannot read is not shown.
+func (a *app) hideSecrets(manifests []byte) []byte {
+	if len(manifests) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	for _, document := range documentsOf(manifests) {
+		b.WriteString("---\n")
+		b.WriteString(strings.TrimSuffix(hideSecret(document), "\n"))
+		b.WriteString("\n")
+	}
+	return []byte(a.console.Secrets().Text(b.String()))
+}
+
+func hideSecret(document string) string {
+	const unreadable = "# an object that cannot be shown"
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+		return unreadable
+	}
+	hidden := false
+	for _, secret := range secretsIn(object) {
+		for _, field := range []string{"data", "stringData"} {
+			data, _ := secret[field].(map[string]any)
+			for key := range data {
+				data[key], hidden = hiddenData, true
+			}
+		}
+	}
+	if !hidden {
+		return document
+	}
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return unreadable
+	}
+	return string(text)
+}
+
+// secretsIn are the Secrets that an object is, or has in a list.
+func secretsIn(object map[string]any) []map[string]any {
+	if kind, _ := object["kind"].(string); kind == "Secret" {
+		return []map[string]any{object}
+	}
+	var found []map[string]any
+	items, _ := object["items"].([]any)
+	for _, item := range items {
+		if o, ok := item.(map[string]any); ok {
+			if kind, _ := object["kind"].(string); kind == "SecretList" {
+				found = append(found, o)
+				continue
+			}
+			found = append(found, secretsIn(o)...)
+		}
+	}
+	return found
+}
+
+// renderedObjects are the objects of manifests by what their file in a diff is called. Lists are taken apart.
+func renderedObjects(manifests []byte) (map[string]map[string]any, error) {
+	objects := map[string]map[string]any{}
+	var add func(object map[string]any)
+	add = func(object map[string]any) {
+		if items, ok := object["items"].([]any); ok {
+			kind, _ := object["kind"].(string)
+			for _, item := range items {
+				if o, ok := item.(map[string]any); ok {
+					if _, named := o["kind"]; !named {
+						o["kind"] = strings.TrimSuffix(kind, "List")
+					}
+					add(o)
+				}
+			}
+			return
+		}
+		name := objectFile(object)
+		for n := 2; objects[name] != nil; n++ {
+			name = fmt.Sprintf("%s-%d", objectFile(object), n)
+		}
+		objects[name] = object
+	}
+	for _, document := range documentsOf(manifests) {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			return nil, fmt.Errorf("what was rendered is no YAML: %w", err)
+		}
+		if len(object) > 0 {
+			add(object)
+		}
+	}
+	return objects, nil
+}
+
+// objectFile is what an object is called in a diff, whatever the version of its API: deployment.apps/NAMESPACE/NAME.
+func objectFile(object map[string]any) string {
+	kind, _ := object["kind"].(string)
+	version, _ := object["apiVersion"].(string)
+	metadata, _ := object["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	name, _ := metadata["name"].(string)
+	resource := strings.ToLower(kind)
+	if group, _, ok := strings.Cut(version, "/"); ok {
+		resource += "." + group
+	}
+	parts := []string{resource}
+	if namespace != "" {
+		parts = append(parts, namespace)
+	}
+	parts = append(parts, name)
+	for i, part := range parts {
+		part = strings.Map(func(r rune) rune {
+			if r == '/' || r == '\\' || !unicode.IsPrint(r) {
+				return '_'
+			}
+			return r
+		}, part)
+		if part == "" || part == "." || part == ".." {
+			part = "_"
+		}
+		parts[i] = part
+	}
+	return strings.Join(parts, "/")
+}
+
+// hiding hides what is secret in an object and in what it was or becomes. Values that differ, and would look alike, are
+// called by their side.
+type hiding struct {
+	app  *app
+	side string
+}
+
+func (h hiding) object(object, other map[string]any) map[string]any {
+	shown := map[string]any{}
+	kind, _ := object["kind"].(string)
+	for key, value := range object {
+		secret := kind == "Secret" && (key == "data" || key == "stringData")
+		shown[key] = h.value(value, other[key], secret)
+	}
+	return shown
+}
+
+func (h hiding) value(value, other any, secret bool) any {
+	switch v := value.(type) {
+	case map[string]any:
+		o, _ := other.(map[string]any)
+		shown := make(map[string]any, len(v))
+		for key, value := range v {
+			shown[h.app.console.Secrets().Text(key)] = h.value(value, o[key], secret)
+		}
+		return shown
+	case []any:
+		o, _ := other.([]any)
+		shown := make([]any, len(v))
+		for i, value := range v {
+			if i < len(o) {
+				shown[i] = h.value(value, o[i], secret)
+			} else {
+				shown[i] = h.value(value, nil, secret)
+			}
+		}
+		return shown
+	case nil:
+		return nil
+	}
+	shown := h.text(value, secret)
+	if shown == fmt.Sprint(value) && !secret {
+		return value
+	}
+	if other != nil && fmt.Sprint(other) != fmt.Sprint(value) && h.text(other, secret) == shown {
+		return shown + " " + h.side
+	}
+	return shown
+}
+
+func (h hiding) text(value any, secret bool) string {
+	if secret {
+		return values.Hidden
+	}
+	return h.app.console.Secrets().Text(fmt.Sprint(value))
+}

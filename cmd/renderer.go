@@ -1,0 +1,166 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/helm"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// helmOptions say which helm renders, and how.
+type helmOptions struct {
+	program     string
+	time        time.Duration
+	memory      byteSize
+	kubeVersion string
+	apiVersions []string
+}
+
+// maxRendered bounds what one release may be rendered to, in bytes. etcd takes no more than 1.5 MiB an object, and Helm no
+// release of more than 1 MiB compressed.
+const maxRendered = 64 << 20
+
+func (o *helmOptions) add(fs *pflag.FlagSet) {
+	o.memory = 1 << 30
+	fs.StringVar(&o.program, "helm", "", "helm `program` (default: the one in the PATH)")
+	fs.DurationVar(&o.time, "helm-timeout", 30*time.Second, "`limit` of rendering one release")
+	fs.Var(&o.memory, "helm-max-memory", "most memory that rendering one release may need, in `bytes` or as a quantity")
+	fs.StringVar(&o.kubeVersion, "kube-version", "", "`version` of Kubernetes that charts see (default: that of helm)")
+	fs.StringArrayVar(&o.apiVersions, "api-versions", nil, "API `version` or kind that charts see besides those of Kubernetes, as monitoring.coreos.com/v1 (repeatable)")
+}
+
+func (o *helmOptions) check() error {
+	if o.time <= 0 {
+		return usagef("--helm-timeout must be positive, got %s", o.time)
+	}
+	return nil
+}
+
+// renderer renders releases with the helm that is installed.
+type renderer struct {
+	o    *helmOptions
+	tool *helm.Tool
+	temp *store.Scratch
+}
+
+// newRenderer finds the helm to render with. It gets a directory for itself, with nothing in it.
+func (a *app) newRenderer(ctx context.Context, o *helmOptions, temp *store.Scratch) (*renderer, error) {
+	dir, err := temp.Dir()
+	if err != nil {
+		return nil, err
+	}
+	home := filepath.Join(dir, "helm")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return nil, err
+	}
+	var keep []string
+	for _, name := range []string{"SystemRoot", "SYSTEMROOT"} { // Windows programs do not start without
+		if value := a.env.Getenv(name); value != "" {
+			keep = append(keep, name+"="+value)
+		}
+	}
+	tool, err := helm.Find(ctx, helm.Options{
+		Name: o.program, Path: a.env.Getenv("PATH"), Home: home, Keep: keep,
+		Limits: helm.Limits{Time: o.time, Memory: int64(o.memory), Output: maxRendered},
+	})
+	var missing *helm.NotFoundError
+	var unknown *helm.UnknownError
+	switch {
+	case errors.As(err, &missing):
+		return nil, &usageError{err: err, hint: missing.Hint()}
+	case errors.As(err, &unknown):
+		return nil, &usageError{err: err, hint: unknown.Hint()}
+	case err != nil:
+		return nil, err
+	}
+	a.console.Debug(console.Subject{}, "helm "+tool.Version)
+	return &renderer{o, tool, temp}, nil
+}
+
+// render runs helm, and what helm-controller does to what comes out. No other call may use the same name.
+func (t *renderer) render(ctx context.Context, name string, r *foreseen) ([]byte, error) {
+	dir, err := t.temp.Dir()
+	if err != nil {
+		return nil, err
+	}
+	archive := filepath.Join(dir, name+".tgz")
+	if err := writeArchive(archive, r); err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := r.whole.origins.Write(&text, r.whole.values, values.WriteOptions{ShowSecrets: true}); err != nil {
+		return nil, err
+	}
+	file, err := t.tool.WriteValues(name+".yaml", text.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	hr := r.hr
+	manifests, err := t.tool.Template(ctx, helm.Release{
+		Name: r.fact.Target.Name, Namespace: r.fact.Target.Namespace, Chart: archive, Values: file,
+		CRDs:    !hr.GetInstall().SkipCRDs && hr.GetInstall().CRDs != helmv2.Skip,
+		NoHooks: hr.GetInstall().DisableHooks, NoTests: !hr.GetTest().Enable, NoSchema: hr.GetInstall().DisableSchemaValidation,
+		KubeVersion: t.o.kubeVersion, APIVersions: t.o.apiVersions,
+	})
+	err = errors.Join(err, os.Remove(file), os.Remove(archive))
+	if err != nil {
+		return nil, err
+	}
+	return render.PostRender(ctx, hr, manifests)
+}
+
+// writeArchive writes the chart for helm, with the version that helm-controller gives it.
+func writeArchive(name string, r *foreseen) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(reconcile.WriteChart(f, r.st, r.artifact, r.fact.Chart.Version), f.Close())
+}
+
+// notRendered is what is wrong with a release that cannot be rendered, with the place in the chart.
+func notRendered(r *foreseen, err error) (f finding.Finding, code int) {
+	var failed *helm.Error
+	var limit *helm.LimitError
+	path, hint := []any{"spec"}, ""
+	if r.hr.Spec.Chart != nil {
+		path = []any{"spec", "chart", "spec", "chart"}
+	}
+	message := "cannot be rendered: " + err.Error()
+	switch {
+	case errors.As(err, &failed) && failed.File != "":
+		message = fmt.Sprintf("%s cannot be rendered: %s: %s", r.fact.Chart, placeInChart(failed), failed.Text)
+	case errors.As(err, &failed):
+		message = fmt.Sprintf("%s cannot be rendered: %s", r.fact.Chart, failed.Text)
+	case errors.As(err, &limit):
+		hint = limit.Hint()
+	}
+	code = exitFailed
+	if c := codeOfFailure(err); c == exitInterrupted || c == exitTransient {
+		code = c
+	}
+	return validate.New(r.obj, finding.NotRendered, message, hint, r.obj.Excerpt(path...)), code
+}
+
+func placeInChart(e *helm.Error) string {
+	if e.Line == 0 {
+		return e.File
+	}
+	return e.File + ":" + strconv.Itoa(e.Line)
+}
