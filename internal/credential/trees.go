@@ -32,16 +32,14 @@ func (r *Reader) Git(obj *sourcev1.GitRepository) (*git.Login, error) {
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	name, read := NameOf(secret), git.NewLogin
+	name := NameOf(secret)
 	switch {
-	case app && !git.HasGitHubApp(secret.Data):
+	case app && !hasGitHubApp(secret.Data):
 		return nil, &ProviderError{text: noAppData, hint: makeAppData}
-	case app:
-		read = git.NewGitHubLogin
-	case git.HasGitHubApp(secret.Data):
+	case !app && hasGitHubApp(secret.Data):
 		return nil, &ProviderError{text: "secretRef '" + name + "' has github app data but provider is not set to github", hint: "spec.provider should be github"}
 	}
-	login, err := read(obj.Spec.URL, name, secret.Data)
+	login, err := gitLogin(obj.Spec.URL, name, secret.Data, app)
 	if err != nil {
 		return nil, fmt.Errorf("failed to configure authentication options: %w", err)
 	}

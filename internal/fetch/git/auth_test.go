@@ -11,19 +11,26 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
+	"golang.org/x/crypto/ssh"
 )
 
-func login(t *testing.T, url string, data map[string]string) *Login {
+// login has the keys of a Secret that can be read: see credential.
+func login(t *testing.T, _ string, data map[string]string) *Login {
 	t.Helper()
-	values := map[string][]byte{}
-	for k, v := range data {
-		values[k] = []byte(v)
+	k := Keys{Username: data["username"], Password: data["password"], KnownHosts: []byte(data["known_hosts"])}
+	if data["bearerToken"] != "" {
+		k = Keys{Bearer: data["bearerToken"]}
 	}
-	l, err := NewLogin(url, "default/git", values)
-	if err != nil {
+	var err error
+	if k.TLS, err = auth.NewTLS([]byte(data["ca.crt"]), []byte(data["tls.crt"]), []byte(data["tls.key"])); err != nil {
 		t.Fatal(err)
 	}
-	return l
+	if data["identity"] != "" {
+		if k.Signer, err = ssh.ParsePrivateKey([]byte(data["identity"])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return NewLogin(k)
 }
 
 func TestGitBasicAuth(t *testing.T) {
@@ -94,7 +101,6 @@ func TestGitTLS(t *testing.T) {
 		{"no authority", "tls.test", nil, false},
 		{"another authority", "tls.test", map[string]string{"ca.crt": string(w.Kit.Other.Cert)}, false},
 		{"ca.crt", "tls.test", map[string]string{"ca.crt": ca}, true},
-		{"caFile", "tls.test", map[string]string{"caFile": ca, "username": "u", "password": "p"}, true},
 		{"no client certificate", "mutual.test", map[string]string{"ca.crt": ca}, false},
 		{"client certificate", "mutual.test", map[string]string{"ca.crt": ca, "tls.crt": cert, "tls.key": key}, true},
 	} {
@@ -264,51 +270,6 @@ func TestGitSSHTrust(t *testing.T) {
 			t.Errorf("user %q, error %v", s.User, err)
 		}
 	})
-}
-
-func TestNewGitLogin(t *testing.T) {
-	encrypted, _, err := helmtest.NewSSHKey("passw0rd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const hosts = "h ssh-ed25519 AAAA"
-	for _, v := range []struct {
-		name, url string
-		data      map[string]string
-		want      string
-	}{
-		{"no identity", "ssh://h/x", map[string]string{"known_hosts": hosts}, "invalid 'ssh' auth option: 'identity' is required"},
-		{"no known_hosts", "ssh://h/x", map[string]string{"identity": "x"}, "invalid 'ssh' auth option: 'known_hosts' is required"},
-		{"bad identity", "ssh://h/x", map[string]string{"identity": "s3cret", "known_hosts": hosts}, "'identity' holds no private key that can be read"},
-		{"encrypted", "ssh://h/x", map[string]string{"identity": string(encrypted), "known_hosts": hosts}, "'identity' is encrypted, and there is no 'password' to decrypt it with"},
-		{"wrong passphrase", "ssh://h/x", map[string]string{"identity": string(encrypted), "known_hosts": hosts, "password": "s3cret"}, "'password' does not decrypt 'identity'"},
-		{"passphrase", "ssh://h/x", map[string]string{"identity": string(encrypted), "known_hosts": hosts, "password": "passw0rd"}, ""},
-		{"password alone", "https://h/x", map[string]string{"password": "s3cret"}, "invalid 'https' auth option: 'password' requires 'username' to be set"},
-		{"token with a line break", "https://h/x", map[string]string{"bearerToken": "s3cret\nx"}, "'bearerToken' holds characters that no token has, such as a line break"},
-		{"bad CA", "https://h/x", map[string]string{"ca.crt": "s3cret"}, "failed to parse CA certificate"},
-		{"half a pair", "https://h/x", map[string]string{"tls.crt": "s3cret"}, "'tls.crt' and 'tls.key' have to be set together"},
-		{"nothing", "https://h/x", nil, ""},
-	} {
-		t.Run(v.name, func(t *testing.T) {
-			data := map[string][]byte{}
-			for k, s := range v.data {
-				data[k] = []byte(s)
-			}
-			l, err := NewLogin(v.url, "default/git", data)
-			if v.want == "" {
-				if err != nil {
-					t.Error(err)
-				} else if s := fmt.Sprintf("%v %+v %#v %s", l, l, *l, l); strings.Contains(s, "REDACTED") == false || strings.Contains(s, "passw0rd") {
-					t.Error(s)
-				}
-				return
-			}
-			want := "secret 'default/git': " + v.want
-			if err == nil || err.Error() != want {
-				t.Errorf("error %v, want %s", err, want)
-			}
-		})
-	}
 }
 
 func TestGitSubmodules(t *testing.T) {

@@ -106,9 +106,7 @@ func (w *gitWorld) routes(t *testing.T) map[string]Options {
 	routes := map[string]Options{"http": {URL: gitURL}, "old http": {URL: "http://old.test/app.git"}}
 	for name, addr := range map[string]string{"ssh": "ssh.test:22", "old ssh": "oldssh.test:2222"} {
 		s, o := w.ssh(t, addr, name == "ssh")
-		if o.Login, err = NewLogin(o.URL, "default/ssh", map[string][]byte{"identity": s.Identity, "known_hosts": s.KnownHosts}); err != nil {
-			t.Fatal(err)
-		}
+		o.Login = login(t, o.URL, map[string]string{"identity": string(s.Identity), "known_hosts": string(s.KnownHosts)})
 		routes[name] = o
 	}
 	return routes

@@ -1,19 +1,23 @@
 package git
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
 // githubWorld is a Git server that a GitHub App may read, at https://git.test, with the interface at https://api.test.
-func githubWorld(t *testing.T) (*gitWorld, *helmtest.GitHub, *helmtest.Server, func(change map[string]string) map[string][]byte) {
+func githubWorld(t *testing.T) (*gitWorld, *helmtest.GitHub, *helmtest.Server, *Login) {
 	t.Helper()
 	w := newGitWorld(t, "")
 	commit(t, w.git, "first", map[string]string{"a": "1"})
@@ -27,26 +31,23 @@ func githubWorld(t *testing.T) (*gitWorld, *helmtest.GitHub, *helmtest.Server, f
 	}
 	w.ServeTLS(t, "git.test:443", w.ServerTLS(t, "git.test", false), g.Door(h))
 	api := w.ServeTLS(t, "api.test:443", w.ServerTLS(t, "api.test", false), g)
-	return w, g, api, func(change map[string]string) map[string][]byte {
-		data := map[string][]byte{
-			"githubAppID": []byte(helmtest.GitHubAppID), "githubAppInstallationID": []byte(helmtest.GitHubInstallation),
-			"githubAppPrivateKey": g.Key, "githubAppBaseURL": []byte("https://api.test/"), "ca.crt": w.Kit.CA.Cert,
-		}
-		for key, value := range change {
-			data[key] = []byte(value)
-		}
-		return data
+	block, _ := pem.Decode(g.Key)
+	key, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
 	}
+	trusted, err := auth.NewTLS(w.Kit.CA.Cert, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := &GitHubApp{ID: helmtest.GitHubAppID, Installation: helmtest.GitHubInstallation, Key: key, API: &url.URL{Scheme: "https", Host: "api.test", Path: "/"}}
+	return w, g, api, NewLogin(Keys{TLS: trusted, App: app})
 }
 
 func TestGitHubApp(t *testing.T) {
-	w, g, api, data := githubWorld(t)
+	w, g, api, l := githubWorld(t)
 	const repo = "https://git.test/app.git"
 	get := func(t *testing.T, now time.Time) (*fetch.Tree, error) {
-		l, err := NewGitHubLogin(repo, "default/app", data(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
 		if s := fmt.Sprintf("%v %+v", l, *l); s != "REDACTED REDACTED" {
 			t.Error(s)
 		}
@@ -89,23 +90,4 @@ func TestGitHubApp(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-}
-
-func TestNewGitHubLogin(t *testing.T) {
-	_, _, _, data := githubWorld(t)
-	for want, change := range map[string]map[string]string{
-		"app ID must be provided to use github app authentication":                              {"githubAppID": "x"},
-		"must contain exactly one of 'githubAppInstallationOwner' or 'githubAppInstallationID'": {"githubAppInstallationID": ""},
-		"'githubAppInstallationID' is no number":                                                {"githubAppInstallationID": "../1"},
-		"'githubAppInstallationOwner' is not the name of an account, of letters, digits, '-' and '_'": {
-			"githubAppInstallationID": "", "githubAppInstallationOwner": "a/../../x?"},
-		"private key must be provided to use github app authentication":                        {"githubAppPrivateKey": ""},
-		"could not parse private key: 'githubAppPrivateKey' holds no RSA key that can be read": {"githubAppPrivateKey": "s3cret"},
-		"'githubAppBaseURL' is not an https URL":                                               {"githubAppBaseURL": "http://api.test"},
-	} {
-		_, err := NewGitHubLogin("https://git.test/x", "default/app", data(change))
-		if err == nil || err.Error() != "secret 'default/app': "+want {
-			t.Errorf("error %v, want %s", err, want)
-		}
-	}
 }

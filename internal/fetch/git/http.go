@@ -41,7 +41,7 @@ func (c *clone) openHTTP(u *url.URL, login *Login) *gitHTTP {
 	home := *u
 	home.User, home.Fragment = nil, ""
 	home.Path, home.RawPath = strings.TrimRight(home.Path, "/"), strings.TrimRight(home.RawPath, "/")
-	id := login.reveal().tls
+	id := login.reveal().TLS
 	h := &gitHTTP{clone: c, home: &home, base: &home, login: login, own: c.connections(id), foreign: c.connections(id.WithoutCertificate())}
 	return h
 }

@@ -47,10 +47,10 @@ type gitSession struct {
 // openSSH connects with nothing but what the Secret holds: no agent, no configuration and no known hosts of the user's.
 func (c *clone) openSSH(ctx context.Context, u *url.URL, login *Login) (*gitSSH, error) {
 	s := login.reveal()
-	if s.signer == nil {
+	if s.Signer == nil {
 		return nil, errNoIdentity
 	}
-	hosts, err := readKnownHosts(c.options.TempDir, s.knownHosts)
+	hosts, err := readKnownHosts(c.options.TempDir, s.KnownHosts)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ type sshState struct {
 	offered atomic.Bool
 }
 
-func sshConfig(u *url.URL, s gitSecrets, check ssh.HostKeyCallback) *sshState {
+func sshConfig(u *url.URL, s Keys, check ssh.HostKeyCallback) *sshState {
 	state := &sshState{}
 	user := u.User.Username()
 	if user == "" {
@@ -153,7 +153,7 @@ func sshConfig(u *url.URL, s gitSecrets, check ssh.HostKeyCallback) *sshState {
 		User: user,
 		Auth: []ssh.AuthMethod{ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
 			state.offered.Store(true)
-			return []ssh.Signer{s.signer}, nil
+			return []ssh.Signer{s.Signer}, nil
 		})},
 		// A server with several keys must offer one that is known.
 		HostKeyAlgorithms: knownAlgorithms(check, addr),
