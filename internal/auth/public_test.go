@@ -198,7 +198,7 @@ func TestUntrustedRoutes(t *testing.T) {
 	problems = append(problems, err)
 	_, err = auth.MachineAzureStorage(o, auth.To("x.blob.core.windows.net"), "")
 	problems = append(problems, err)
-	_, err = auth.NewAzureStorage(o, auth.To("x.blob.core.windows.net"), map[string][]byte{"clientId": []byte("client")})
+	_, err = auth.NewAzureStorage(o, auth.To("x.blob.core.windows.net"), azureClient(t, map[string][]byte{"clientId": []byte("client")}))
 	problems = append(problems, err)
 	for i, problem := range problems {
 		var withheld *auth.WithheldError

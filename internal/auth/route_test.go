@@ -127,7 +127,7 @@ func TestRoutes(t *testing.T) {
 				wantWithheld(t, err, by)
 				_, err = auth.MachineAzureStorage(o, at("account.blob.core.windows.net"), "")
 				wantWithheld(t, err, by)
-				_, err = auth.NewAzureStorage(o, at("account.blob.core.windows.net"), map[string][]byte{"clientId": []byte("client")})
+				_, err = auth.NewAzureStorage(o, at("account.blob.core.windows.net"), azureClient(t, map[string][]byte{"clientId": []byte("client")}))
 				wantWithheld(t, err, by)
 				logins, err := auth.NewCloud(o).Logins(t.Context(), "gcp", to)
 				if err != nil {

@@ -2,9 +2,11 @@ package auth
 
 import (
 	"context"
+	"crypto"
+	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
+	"io"
 	"net/url"
 	"strings"
 
@@ -38,31 +40,28 @@ type AzureStorage struct {
 }
 
 // NewAzureStorage returns the identity that a Secret names: that of a client with its secret or its certificate, or the
-// machine's of this client ID. If it names none, nil. No server is asked before the first token is needed.
-// A route that a manifest chose is a *WithheldError if the machine's own identity is asked for.
-func NewAzureStorage(o CloudOptions, on Route, data map[string][]byte) (*AzureStorage, error) {
+// machine's of this client ID. No server is asked before the first token is needed. A route that a manifest chose is a
+// *WithheldError if the machine's own identity is asked for.
+func NewAzureStorage(o CloudOptions, on Route, c *AzureClient) (*AzureStorage, error) {
 	host := on.to.Hostname()
-	failures := keepFailures(cloudClient(o))
-	a := &azureSecret{client: failures.client, home: azureStorageCloud(host), data: data}
-	s := &AzureStorage{host: host, failures: failures}
-	tenant, client := a.text(keyAzureTenant), a.text(keyAzureClient)
-	if client == "" {
-		return nil, nil
-	}
-	err := a.check()
+	s := &AzureStorage{host: host, failures: keepFailures(cloudClient(o))}
+	var err error
 	switch {
-	case err != nil:
-	case tenant != "" && a.text(keyAzureSecret) != "":
-		s.identity, err = a.clientSecret(tenant, client)
-	case tenant != "" && a.text(keyAzureCertificate) != "":
-		s.identity, err = a.clientCertificate(tenant, client)
+	case c.secret != "":
+		s.identity, err = azidentity.NewClientSecretCredential(c.tenant, c.id, c.secret, &azidentity.ClientSecretCredentialOptions{
+			ClientOptions: c.options(s), DisableInstanceDiscovery: c.foreign(),
+		})
+	case c.key != nil:
+		s.identity, err = azidentity.NewClientCertificateCredential(c.tenant, c.id, c.certificates, c.key, &azidentity.ClientCertificateCredentialOptions{
+			ClientOptions: c.options(s), DisableInstanceDiscovery: c.foreign(), SendCertificateChain: c.sendChain,
+		})
 	default:
 		if err := on.withhold(azureMachine, o.Reach); err != nil && isAzureStorage(host) {
 			return nil, err
 		}
 		s.ambient, s.failures = true, keepFailures(cloudClient(o.ofMachine()))
 		s.identity, err = azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{
-			ClientOptions: azcore.ClientOptions{Transport: s.failures.client, Retry: noRetries()}, ID: azidentity.ClientID(client),
+			ClientOptions: azcore.ClientOptions{Transport: s.failures.client, Retry: noRetries()}, ID: azidentity.ClientID(c.id),
 		})
 	}
 	if err != nil {
@@ -155,37 +154,65 @@ func azureStorageCloud(host string) cloud.Configuration {
 // noRetries leaves retries to those who obey the user's settings.
 func noRetries() policy.RetryOptions { return policy.RetryOptions{MaxRetries: -1} }
 
-type azureSecret struct {
-	client *http.Client
-	home   cloud.Configuration
-	data   map[string][]byte
+// AzureClient is the identity that the Secret of a Bucket at Azure names. It prints as "REDACTED".
+type AzureClient struct {
+	tenant, id   string
+	authority    string // where to log in; empty is Microsoft's
+	secret       string // and without secret and key it is an identity of this machine
+	certificates []*x509.Certificate
+	key          crypto.PrivateKey
+	sendChain    bool
 }
 
-func (a *azureSecret) text(key string) string { return string(a.data[key]) }
+// Format serves every verb of the fmt package.
+func (AzureClient) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
-// authority says where to log in. One that is not Microsoft's must not be looked up at Microsoft's.
-func (a *azureSecret) authority() (azcore.ClientOptions, bool, error) {
-	o := azcore.ClientOptions{Transport: a.client, Cloud: a.home, Retry: noRetries()}
-	own := a.text(keyAzureAuthority)
-	if own == "" {
-		return o, false, nil
+// ReadAzureClient reads the Secret of a Bucket at Azure. If it names no client, the result is nil. An error holds nothing
+// from the values.
+func ReadAzureClient(data map[string][]byte) (*AzureClient, error) {
+	text := func(key string) string { return string(data[key]) }
+	c := &AzureClient{tenant: text(keyAzureTenant), id: text(keyAzureClient)}
+	if c.id == "" {
+		return nil, nil
 	}
-	if !isAuthority(own) {
-		return o, false, fmt.Errorf("'%s' is not an https URL", keyAzureAuthority)
-	}
-	o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: own}
-	return o, !isMicrosoft(own), nil
-}
-
-// check refuses values that would become another part of the authority's URL than they are meant for.
-func (a *azureSecret) check() error {
-	if tenant := a.text(keyAzureTenant); tenant != "" {
-		if err := TenantPart.Check("'"+keyAzureTenant+"'", tenant); err != nil {
-			return err
+	// A value may not become another part of the authority's URL than it is meant for.
+	if c.tenant != "" {
+		if err := TenantPart.Check("'"+keyAzureTenant+"'", c.tenant); err != nil {
+			return nil, err
 		}
 	}
-	return ClientPart.Check("'"+keyAzureClient+"'", a.text(keyAzureClient))
+	if err := ClientPart.Check("'"+keyAzureClient+"'", c.id); err != nil {
+		return nil, err
+	}
+	if c.tenant == "" || text(keyAzureSecret) == "" && text(keyAzureCertificate) == "" {
+		return c, nil
+	}
+	if c.authority = text(keyAzureAuthority); c.authority != "" && !isAuthority(c.authority) {
+		return nil, fmt.Errorf("'%s' is not an https URL", keyAzureAuthority)
+	}
+	if c.secret = text(keyAzureSecret); c.secret != "" {
+		return c, nil
+	}
+	var err error
+	if c.certificates, c.key, err = azidentity.ParseCertificates(data[keyAzureCertificate], data[keyAzurePassphrase]); err != nil {
+		return nil, errAzureCertificate // the library's error may quote what it could not read
+	}
+	chain := text(keyAzureSendChain)
+	c.sendChain = chain == "1" || strings.EqualFold(chain, "true")
+	return c, nil
 }
+
+// options say where to log in.
+func (c *AzureClient) options(s *AzureStorage) azcore.ClientOptions {
+	o := azcore.ClientOptions{Transport: s.failures.client, Cloud: azureStorageCloud(s.host), Retry: noRetries()}
+	if c.authority != "" {
+		o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: c.authority}
+	}
+	return o
+}
+
+// foreign reports whether the authority is another one than Microsoft's, which must not be looked up there.
+func (c *AzureClient) foreign() bool { return c.authority != "" && !isMicrosoft(c.authority) }
 
 // isAuthority reports whether a text is the https URL of a host, which secrets may be sent to.
 func isAuthority(text string) bool {
@@ -214,29 +241,4 @@ func (*foreignAuthorityError) Error() string {
 	return "'" + keyAzureAuthority + "' of the Secret is not an authority of Microsoft: the identity of this machine is not shown to it"
 }
 
-func (a *azureSecret) clientSecret(tenant, client string) (azcore.TokenCredential, error) {
-	o, foreign, err := a.authority()
-	if err != nil {
-		return nil, err
-	}
-	return azidentity.NewClientSecretCredential(tenant, client, a.text(keyAzureSecret), &azidentity.ClientSecretCredentialOptions{
-		ClientOptions: o, DisableInstanceDiscovery: foreign,
-	})
-}
-
 var errAzureCertificate = errors.New("failed to parse client certificates: 'clientCertificate' is neither PEM nor PKCS #12 with a key that 'clientCertificatePassword' opens")
-
-func (a *azureSecret) clientCertificate(tenant, client string) (azcore.TokenCredential, error) {
-	o, foreign, err := a.authority()
-	if err != nil {
-		return nil, err
-	}
-	certificates, key, err := azidentity.ParseCertificates(a.data[keyAzureCertificate], a.data[keyAzurePassphrase])
-	if err != nil {
-		return nil, errAzureCertificate // the library's error may quote what it could not read
-	}
-	chain := a.text(keyAzureSendChain)
-	return azidentity.NewClientCertificateCredential(tenant, client, certificates, key, &azidentity.ClientCertificateCredentialOptions{
-		ClientOptions: o, DisableInstanceDiscovery: foreign, SendCertificateChain: chain == "1" || strings.EqualFold(chain, "true"),
-	})
-}

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -47,25 +48,39 @@ func MachineGoogleStorage(o CloudOptions, on Route) (*GoogleStorage, error) {
 	}}, nil
 }
 
-// NewGoogleStorage reads the key of a service account in a Secret. No server is asked before the first token is needed.
-func NewGoogleStorage(o CloudOptions, host string, key []byte) (*GoogleStorage, error) {
-	s := &GoogleStorage{host: host, now: o.Now, turn: make(chan struct{}, 1)}
-	client := cloudClient(o)
+// GoogleKey is the key of a service account, or of a user. It prints as "REDACTED".
+type GoogleKey struct {
+	json []byte
+	kind google.CredentialsType
+}
+
+// Format serves every verb of the fmt package.
+func (GoogleKey) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// ReadGoogleKey reads a key in a Secret. An error holds nothing of it.
+func ReadGoogleKey(key []byte) (*GoogleKey, error) {
 	kind, err := checkGoogleKey(key)
 	if err != nil {
 		return nil, err
 	}
+	return &GoogleKey{key, kind}, nil
+}
+
+// NewGoogleStorage takes a key. No server is asked before the first token is needed.
+func NewGoogleStorage(o CloudOptions, host string, key *GoogleKey) *GoogleStorage {
+	s := &GoogleStorage{host: host, now: o.Now, turn: make(chan struct{}, 1)}
+	client := cloudClient(o)
 	s.ask = func(ctx context.Context) (*oauth2.Token, error) {
 		failures := keepFailures(client)
 		ctx = context.WithValue(ctx, oauth2.HTTPClient, failures.client)
-		credentials, err := google.CredentialsFromJSONWithType(ctx, key, kind, storageScope)
+		credentials, err := google.CredentialsFromJSONWithType(ctx, key.json, key.kind, storageScope)
 		if err != nil {
 			return nil, errGoogleKey // the library's error may quote the key
 		}
 		token, err := credentials.TokenSource.Token()
 		return token, failures.cause(err)
 	}
-	return s, nil
+	return s
 }
 
 // A failureKeeper keeps what libraries make a text of: whether trying again helps is not in a text.

@@ -83,7 +83,7 @@ func TestAzureStorageAmbient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		named, err := auth.NewAzureStorage(w.options(), auth.To(host), map[string][]byte{"clientId": []byte("client")})
+		named, err := auth.NewAzureStorage(w.options(), auth.To(host), azureClient(t, map[string][]byte{"clientId": []byte("client")}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,11 +197,19 @@ func wantAzureToken(t *testing.T, o auth.CloudOptions, to auth.Route, authority 
 	}
 }
 
+func azureClient(t *testing.T, data map[string][]byte) *auth.AzureClient {
+	t.Helper()
+	c, err := auth.ReadAzureClient(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // The authority of a client secret in the same Secret may be any server, over https.
 func TestAzureSecretAuthority(t *testing.T) {
-	w := newCloudWorld(t)
 	for authority, ok := range map[string]bool{"https://login.test/": true, "http://login.test/": false, "login.test": false, "https://u:p@login.test/": false, "https://login.test/?x=": false} {
-		_, err := auth.NewAzureStorage(w.options(), auth.To("a.blob.core.windows.net"), map[string][]byte{
+		_, err := auth.ReadAzureClient(map[string][]byte{
 			"tenantId": []byte(tenant), "clientId": []byte("client"), "clientSecret": []byte("canary"), "authorityHost": []byte(authority),
 		})
 		if (err == nil) != ok || err != nil && err.Error() != "'authorityHost' is not an https URL" {
@@ -212,7 +220,7 @@ func TestAzureSecretAuthority(t *testing.T) {
 		data := map[string][]byte{"tenantId": []byte(tenant), "clientId": []byte("client"), "clientSecret": []byte("canary")}
 		data[key] = []byte(value)
 		var part *auth.PartError
-		if _, err := auth.NewAzureStorage(w.options(), auth.To("a.blob.core.windows.net"), data); !errors.As(err, &part) || part.Field != "'"+key+"'" {
+		if _, err := auth.ReadAzureClient(data); !errors.As(err, &part) || part.Field != "'"+key+"'" {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -235,10 +243,11 @@ func TestGoogleStorageKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := auth.NewGoogleStorage(w.options(), "storage.test", key)
+	read, err := auth.ReadGoogleKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
+	tokens := auth.NewGoogleStorage(w.options(), "storage.test", read)
 	for range 2 {
 		if token, err := tokens.Token(t.Context()); token != "canary-google-token" || err != nil {
 			t.Errorf("%s, %v", token, err)

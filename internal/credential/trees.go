@@ -87,7 +87,7 @@ func (r *Reader) Bucket(obj *sourcev1.Bucket) (login *bucket.Login, ambient bool
 	case err != nil || secret == nil:
 		return nil, r.o.Ambient, err
 	}
-	login, err = bucket.NewLogin(obj.Spec.Provider, obj.Spec.Endpoint, secret.Name, secret.Data)
+	login, err = bucketLogin(obj.Spec.Provider, obj.Spec.Endpoint, secret.Name, secret.Data)
 	return login, r.o.Ambient, finding.WithCode(finding.BucketSecret, err)
 }
 
@@ -115,12 +115,11 @@ func (r *Reader) STS(obj *sourcev1.Bucket) (*bucket.STS, error) {
 	if err != nil {
 		return nil, err
 	}
-	var name string
-	var data map[string][]byte
-	if secret != nil {
-		name, data = secret.Name, secret.Data
+	login, wrong := ldapLogin(sts.Provider, secret)
+	made, err := bucket.NewSTS(sts.Provider, sts.Endpoint, login, identity)
+	if err == nil && wrong != nil {
+		made, err = nil, wrong
 	}
-	made, err := bucket.NewSTS(sts.Provider, sts.Endpoint, name, data, identity)
 	return made, finding.WithCode(finding.BucketSecret, err)
 }
 

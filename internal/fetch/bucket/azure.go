@@ -29,7 +29,7 @@ type azureStore struct {
 }
 
 func openAzure(c *fetch.Client, o Options, connect *bucketTransport) (*azureStore, error) {
-	u, err := azureEndpoint(o.Endpoint)
+	u, err := AzureEndpoint(o.Endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +44,8 @@ func openAzure(c *fetch.Client, o Options, connect *bucketTransport) (*azureStor
 	return &azureStore{pages: client.NewListBlobsFlatPager, download: client.DownloadStream, container: o.Bucket, prefix: o.Prefix, page: int32(o.pageKeys)}, nil
 }
 
-// azureEndpoint is the URL of a storage account.
-func azureEndpoint(endpoint string) (*url.URL, error) {
+// AzureEndpoint is the URL of a storage account.
+func AzureEndpoint(endpoint string) (*url.URL, error) {
 	u, err := auth.ParseURL(endpoint)
 	switch {
 	case err != nil:
@@ -69,20 +69,10 @@ func newAzureClient(c *fetch.Client, o Options, u *url.URL, options *azblob.Clie
 		return nil, err
 	case identity != nil:
 		return azureConstructed(azblob.NewClient(u.String(), identity, options))
-	case o.Login.reveal(keyAccountKey) != "":
-		shared, err := sharedKey(u, o.Login.reveal(keyAccountKey))
-		if err != nil {
-			return nil, &Error{text: err.Error()}
-		}
-		return azureConstructed(azblob.NewClientWithSharedKeyCredential(u.String(), shared, options))
-	case o.Login.reveal(keySAS) != "":
-		query, err := sasQuery(u, o.Login.reveal(keySAS))
-		if err != nil {
-			return nil, err
-		}
-		signed := *u
-		signed.RawQuery = query.Encode()
-		return azureConstructed(azblob.NewClientWithNoCredential(signed.String(), options))
+	case o.Login.reveal().Account != nil:
+		return azureConstructed(azblob.NewClientWithSharedKeyCredential(u.String(), o.Login.reveal().Account, options))
+	case o.Login.reveal().Signature != nil:
+		return azureConstructed(azblob.NewClientWithNoCredential(signed(u, o.Login.reveal().Signature), options))
 	}
 	return azureConstructed(azblob.NewClientWithNoCredential(u.String(), options))
 }
@@ -98,26 +88,24 @@ func azureIdentity(c *fetch.Client, o Options, u *url.URL) (azcore.TokenCredenti
 
 // azureStorage is what the Secret names, or else the identity of the machine. It is nil if neither is to log in.
 func azureStorage(c *fetch.Client, o Options, u *url.URL) (*auth.AzureStorage, error) {
-	if o.Login != nil {
-		identity, err := auth.NewAzureStorage(cloudOptions(c, o), o.route(u), o.Login.all())
-		switch {
-		case err != nil:
-			return nil, err
-		case identity.OfMachine() && !o.Ambient:
+	k := o.Login.reveal()
+	switch {
+	case k.Azure != nil:
+		identity, err := auth.NewAzureStorage(cloudOptions(c, o), o.route(u), k.Azure)
+		if err == nil && identity.OfMachine() && !o.Ambient {
 			return nil, &Error{
 				text: "the Secret names an identity of this machine, and --ambient-credentials=false leaves those out",
 				hint: "the Secret may hold a clientSecret, a clientCertificate, an accountKey or a sasKey",
 			}
-		case identity != nil:
-			return identity, nil
-		case o.Login.reveal(keyAccountKey) != "" || o.Login.reveal(keySAS) != "":
-			return nil, nil
 		}
+		return identity, err
+	case k.Account != nil || k.Signature != nil:
+		return nil, nil
 	}
 	if !o.Ambient {
 		return nil, nil
 	}
-	return auth.MachineAzureStorage(cloudOptions(c, o), o.route(u), o.Login.reveal(keyAuthorityHost))
+	return auth.MachineAzureStorage(cloudOptions(c, o), o.route(u), k.Authority)
 }
 
 func azureConstructed(client *azblob.Client, err error) (*azblob.Client, error) {

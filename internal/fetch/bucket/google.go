@@ -78,7 +78,7 @@ func googleEndpoint(endpoint string, insecure bool) (*url.URL, error) {
 func googleTokens(c *fetch.Client, o Options, host *url.URL) (*auth.GoogleStorage, error) {
 	switch {
 	case o.Login != nil:
-		return auth.NewGoogleStorage(cloudOptions(c, o), host.Hostname(), []byte(o.Login.reveal(keyServiceAccount)))
+		return auth.NewGoogleStorage(cloudOptions(c, o), host.Hostname(), o.Login.reveal().Google), nil
 	case o.Ambient:
 		return unlessWithheld(auth.MachineGoogleStorage(cloudOptions(c, o), o.route(host)))
 	}

@@ -2,7 +2,6 @@ package bucket
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	godigest "github.com/opencontainers/go-digest"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
@@ -49,11 +49,11 @@ func (w *googleWorld) put(t *testing.T, key, content string) {
 
 func (w *googleWorld) login(t *testing.T, key []byte) *Login {
 	t.Helper()
-	l, err := NewLogin("gcp", "gcs.test", "key", map[string][]byte{"serviceaccount": key})
+	read, err := auth.ReadGoogleKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	return NewLogin(Keys{Google: read})
 }
 
 func (w *googleWorld) options(t *testing.T) Options {
@@ -199,32 +199,5 @@ func TestBucketRetryAfter(t *testing.T) {
 	fetchtest.WantFiles(t, w.mustGet(t, w.options(t)), "a=1")
 	if want := []time.Duration{7 * time.Second, 7 * time.Second}; !slices.Equal(w.Waits, want) {
 		t.Errorf("waits %v", w.Waits)
-	}
-}
-
-func TestGoogleLogin(t *testing.T) {
-	for name, v := range map[string]struct {
-		key, want string
-	}{
-		"no JSON":       {"s3cret", "'serviceaccount' is no key of a service account that can be read"},
-		"another JSON":  {`{"a": "s3cret"}`, "'serviceaccount' is no key of a service account that can be read"},
-		"no PEM":        {`{"type": "service_account", "private_key": "s3cret"}`, "'serviceaccount' is no key of a service account that can be read"},
-		"another kind":  {`{"type": "external_account", "x": "s3cret"}`, "'serviceaccount' is of type external_account, which is not used from a Secret: it may name files and programs of this machine"},
-		"not yet known": {`{"type": "gdch_service_account"}`, "'serviceaccount' is no key of a service account that can be read"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := NewLogin("gcp", "", "key", map[string][]byte{"serviceaccount": []byte(v.key)})
-			if want := "failed to create Google credentials from secret 'key': " + v.want; err == nil || err.Error() != want {
-				t.Errorf("error %v, want %s", err, want)
-			}
-		})
-	}
-	if _, err := NewLogin("gcp", "", "key", map[string][]byte{}); err == nil || err.Error() != "invalid 'key' secret data: required fields 'serviceaccount'" {
-		t.Errorf("error %v", err)
-	}
-	w := newGoogleWorld(t)
-	l := w.login(t, w.gcs.Key)
-	if s := fmt.Sprintf("%v %+v %#v", l, l, *l); strings.Contains(s, "PRIVATE") || !strings.Contains(s, "REDACTED") {
-		t.Error(s)
 	}
 }

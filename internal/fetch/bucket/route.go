@@ -25,7 +25,7 @@ func (o Options) url() (*url.URL, error) {
 	case providerGoogle:
 		return googleEndpoint(o.Endpoint, o.Insecure)
 	case providerAzure:
-		return azureEndpoint(o.Endpoint)
+		return AzureEndpoint(o.Endpoint)
 	}
 	return o.s3URL(), nil
 }

@@ -94,7 +94,7 @@ func s3Error(err error) error {
 func newCredentials(c *fetch.Client, o Options) *credentials.Credentials {
 	switch {
 	case o.Login != nil:
-		access, secret := o.Login.reveal(keyAccess), o.Login.reveal(keySecret)
+		access, secret := o.Login.reveal().Access, o.Login.reveal().Secret
 		if access == "" || secret == "" {
 			return nil
 		}
