@@ -130,3 +130,32 @@ func TestLockFileRemoved(t *testing.T) {
 		t.Error("a replaced lock file is current")
 	}
 }
+
+// What stands where a lock file belongs is never opened: a pipe would block for ever, a link may lead anywhere.
+func TestLockIrregular(t *testing.T) {
+	s := newStore(t)
+	lock(t, s, chartKey)()
+	key, err := chartKey.checked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(s.Dir(), filepath.FromSlash(key.lock()))
+	outside := filepath.Join(t.TempDir(), "outside")
+	for what, put := range map[string]func() error{
+		"a directory": func() error { return os.Mkdir(name, 0o700) },
+		"a link":      func() error { return os.Symlink(outside, name) },
+	} {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Lock(t.Context(), chartKey); !errors.Is(err, errIrregular) {
+			t.Errorf("%s: got %v, want %v", what, err, errIrregular)
+		}
+	}
+	if _, err := os.Lstat(outside); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the link was followed: %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,5 +140,18 @@ func TestScratchRace(t *testing.T) {
 	all.Wait()
 	if left := names(t, parent); len(left) > 0 {
 		t.Errorf("left: %q", left)
+	}
+}
+
+// A directory that cannot be made is an error each time, and nothing to remove at the end.
+func TestScratchNowhere(t *testing.T) {
+	s := &store.Scratch{Parent: filepath.Join(t.TempDir(), "missing")}
+	for range 2 {
+		if dir, err := s.Dir(); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("got %q, %v", dir, err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
