@@ -250,6 +250,7 @@ type foreseen struct {
 	whole    *composition        // all values, also where only a part is compared; nil if they are not known
 	hr       *helmv2.HelmRelease // nil if it was rejected
 
+	url      string       // of the archive
 	st       *store.Store // of the artifact
 	artifact string
 }

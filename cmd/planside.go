@@ -420,6 +420,9 @@ func (s *planSide) take(r *foreseen, result *reconcile.Result, results []*reconc
 		r.fact.Blocked = result.Message()
 		return
 	}
+	if result.Resolution != nil {
+		r.url = result.Resolution.URL
+	}
 	found := reconcile.PlannedChart(result, results)
 	if found == nil {
 		return

@@ -31,6 +31,7 @@ type Document struct {
 	starts  []int    // of lines as the YAML library counts them, in text
 	breaks  []int    // the ends of lines as editors count them, in text
 	splices []splice // sorted by place
+	instead [][]byte // the texts of documents that take its place
 }
 
 // splice replaces the bytes from start to end, offsets in the text of a document, by the text of a scalar.
@@ -40,6 +41,7 @@ type splice struct {
 	start, end int
 	text       string
 	inserted   [2]string // a key and its value behind those of the mapping node, which replace nothing
+	fields     *fieldsEdit
 }
 
 // Parse reads the documents of a file. It never fails: a document that is not YAML has an Err, and its bytes stay.
@@ -138,8 +140,14 @@ func (f *File) Apply() (text []byte, edits int, refusals map[*yaml.Node]error) {
 	refusals = map[*yaml.Node]error{}
 	at := 0
 	for _, d := range f.documents {
-		splices := d.safeSplices(refusals)
 		out.Write(f.data[at:d.offset])
+		if d.instead != nil {
+			out.Write(joined(d, d.instead))
+			at = d.offset + len(d.text)
+			edits++
+			continue
+		}
+		splices := d.safeSplices(refusals)
 		out.Write(spliced(d.text, splices))
 		at = d.offset + len(d.text)
 		edits += len(splices)
@@ -153,6 +161,10 @@ func (f *File) Apply() (text []byte, edits int, refusals map[*yaml.Node]error) {
 func (d *Document) safeSplices(refusals map[*yaml.Node]error) []splice {
 	if d.safe(d.splices) {
 		return d.splices
+	}
+	if whole(d.splices) { // they belong together
+		refusals[nil] = refused("the fields cannot be edited without changing something else")
+		return nil
 	}
 	var kept []splice
 	for _, s := range d.splices {
@@ -185,6 +197,9 @@ func spliced(text []byte, splices []splice) []byte {
 func (d *Document) safe(splices []splice) bool {
 	if len(splices) == 0 {
 		return true
+	}
+	if whole(splices) {
+		return d.asExpected(splices)
 	}
 	wanted := make(map[*yaml.Node]string, len(splices))
 	inserted := map[*yaml.Node][2]string{}

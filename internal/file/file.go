@@ -19,6 +19,9 @@ func (e *SizeError) Error() string { return fmt.Sprintf("larger than %d bytes", 
 // Read returns what is in a file, which may be a pipe or a device: a shell's <(...) is one. It is waited for until the
 // context ends.
 func Read(ctx context.Context, name string, limit int64) ([]byte, error) {
+	if text, ok := Text(ctx, name); ok {
+		return text, nil
+	}
 	info, err := look(name)
 	if err != nil {
 		return nil, err

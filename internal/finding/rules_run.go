@@ -261,6 +261,24 @@ func runRules() []Rule {
 			Fix:         "Edit it at the place that the message names, or by hand.",
 		},
 		{
+			Code: NotKept, Name: "not-kept", Group: groupRun, Severity: Warning,
+			Summary:     "A field is left out by a migration",
+			Explanation: "The current API has nothing that says the same. In most cases Flux ignored the field before.",
+			Fix:         "Look at the diff that --dry-run prints, and say it in another way where it matters.",
+		},
+		{
+			Code: ChangesChart, Name: "changes-chart", Group: groupRun, Severity: Error, Lasting: true,
+			Summary:     "A HelmRelease would get another chart or other values by a migration",
+			Explanation: "The manifests were resolved before and after the edits, and the outcome differs. What the release takes part in stays as it is.",
+			Fix:         "Migrate it by hand if the other chart is wanted; --prove=false does not compare.",
+		},
+		{
+			Code: NotCompared, Name: "not-compared", Group: groupRun, Severity: Warning,
+			Summary:     "It is not known whether a HelmRelease gets the same chart after a migration",
+			Explanation: "The chart could not be resolved before or after the edits: a server did not answer, or the manifests did not work before. They are edited nonetheless, unless --prove is given.",
+			Fix:         "Run it where the servers can be reached, or look at the diff that --dry-run prints.",
+		},
+		{
 			Code: Unexpected, Name: "unexpected", Group: groupRun, Severity: Error,
 			Summary:     "A failure that has no code of its own",
 			Explanation: "It was not foreseen. An internal error is a mistake in helmsrc itself.",

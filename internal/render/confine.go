@@ -155,7 +155,7 @@ func (c *confined) read(path string) ([]byte, error) {
 			return data, err
 		}
 	}
-	data, err := c.view.read(real)
+	data, err := c.view.readIn(c.ctx, real)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.display(path), err)
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -136,6 +138,14 @@ func (v *view) read(path string) ([]byte, error) {
 	return readFile(path)
 }
 
+// readIn reads a file that may have another text in the context.
+func (v *view) readIn(ctx context.Context, path string) ([]byte, error) {
+	if text, ok := file.Text(ctx, v.original(path)); ok {
+		return text, nil
+	}
+	return v.read(path)
+}
+
 // readDir lists a directory.
 func (v *view) readDir(path string) ([]fs.DirEntry, error) {
 	if !v.in(path) {
@@ -219,7 +229,7 @@ func (e viewEntry) Type() fs.FileMode {
 func (r *repository) within(path string) (string, error)         { return r.view.within(r.root, path) }
 func (r *repository) isDir(path string) (bool, error)            { return r.view.isDir(path) }
 func (r *repository) isFile(path string) bool                    { return r.view.isFile(path) }
-func (r *repository) read(path string) ([]byte, error)           { return r.view.read(path) }
+func (r *repository) read(path string) ([]byte, error)           { return r.view.readIn(r.ctx, path) }
 func (r *repository) readDir(path string) ([]fs.DirEntry, error) { return r.view.readDir(path) }
 func (r *repository) original(path string) string                { return r.view.original(path) }
 

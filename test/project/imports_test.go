@@ -32,6 +32,7 @@ var imports = map[string][]string{
 	"internal/policy":   {},
 	"internal/marked":   {"internal/edit", "internal/policy"},
 	"internal/rewrite":  {"internal/file"},
+	"internal/migrate":  {"internal/edit", "internal/marked"},
 	"internal/status":   {"internal/finding"},
 	"internal/manifest": {"internal/conceal", "internal/file", "internal/finding"},
 
@@ -82,7 +83,7 @@ var imports = map[string][]string{
 	},
 	"cmd": {
 		"internal/admission", "internal/conceal", "internal/console", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
-		"internal/heap", "internal/helm", "internal/inventory", "internal/manifest", "internal/marked", "internal/plan", "internal/policy",
+		"internal/heap", "internal/helm", "internal/inventory", "internal/manifest", "internal/marked", "internal/migrate", "internal/plan", "internal/policy",
 		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/status",
 		"internal/store", "internal/validate", "internal/values",
 	},

@@ -1,0 +1,124 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// migrateOptions are the flags of migrate.
+type migrateOptions struct {
+	pass   passOptions
+	prove  bool
+	must   bool // --prove was given
+	dryRun bool
+	check  bool
+	format recordOptions
+}
+
+func newMigrateCommand(a *app) *cobra.Command {
+	o := &migrateOptions{}
+	c := &cobra.Command{
+		Use:     "migrate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
+		GroupID: groupManifests,
+		Short:   "Write manifests for current APIs, in place",
+		Long: `Edit the YAML files that are named, in place:
+
+(1) API versions of Flux that are deprecated or removed become current ones, with the
+fields that have another name there, also where health checks, patches and the like
+refer to them.
+
+(2) A HelmRelease with spec.chart.spec that takes its chart from a registry, by a
+HelmRepository of type oci or by an index that leads to oci:// URLs, gets it from an
+OCIRepository with spec.chartRef. Login, TLS, verification, interval and range stay;
+a marker behind the version moves with it. The OCIRepository stands where the
+HelmRepository does, which goes if nothing else refers to it.
+
+Comments and all other bytes stay. What cannot be done safely is an error that names
+the place to edit, and stays as it is: values that an alias, a variable or a
+kustomization puts in, documents that SOPS encrypted, values files of charts. What an
+OCIRepository cannot say is a warning. A second run changes nothing.
+
+With --prove, the manifests are resolved before and after: what a HelmRelease would
+get another chart or other values by is not edited. Where a server cannot be reached,
+that is a warning; with --prove on the command line it is not edited either.
+helm-controller writes the digest of an OCIRepository into the version of the chart,
+so that a release that moved there is upgraded once, to the same manifests.
+
+Stdout gets the changes; with --dry-run a unified diff.
+
+Exit codes: 0 all current, 1 something could not be migrated, 2 wrong usage or
+unreadable input, 4 something would change, with --check, 5 only failures that a retry
+may help, 130 interrupted.`,
+		Example: `  helmsrc migrate -R -f clusters/ --dry-run
+  helmsrc migrate -R -f clusters/
+  helmsrc migrate -f helmrelease.yaml -f helmrepository.yaml --prove=false`,
+	}
+	fs := c.Flags()
+	o.pass.input.add(fs)
+	o.pass.input.addLookup(fs)
+	o.pass.report.add(fs)
+	o.pass.store.addDir(fs)
+	o.pass.store.algorithm = "sha256"
+	o.pass.fetch.add(fs)
+	o.pass.trust.add(fs)
+	o.format.add(fs)
+	fs.BoolVar(&o.prove, "prove", true, "resolve before and after, and edit nothing that changes a chart or values")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "print a unified diff, write nothing")
+	fs.BoolVar(&o.check, "check", false, "write nothing, exit 4 if something would change")
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		o.must = o.prove && fs.Changed("prove")
+		if err := errors.Join(o.format.check(a.env), o.pass.fetch.check(), o.pass.report.check(true), o.pass.checkUntrusted()); err != nil {
+			return exitUsage, err
+		}
+		if slices.Contains(splitNames(o.pass.input.files), "-") {
+			return exitUsage, &usageError{err: errors.New("stdin cannot be edited"), hint: "name the files with -f"}
+		}
+		return a.migrate(ctx, o, args)
+	})
+	return c
+}
+
+func (a *app) migrate(ctx context.Context, o *migrateOptions, args []string) (int, error) {
+	// A Secret that only the cluster has is the same on both sides.
+	if o.pass.fetch.missingSecrets == reconcile.MissingSecretsFail {
+		o.pass.fetch.missingSecrets = reconcile.MissingSecretsAnonymous
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.pass.fetch.timeout, reconcile.Timeout("--timeout", o.pass.fetch.timeout))
+	defer cancel()
+	o.pass.input.render.sources = o.pass.fetch.sources
+	inputs, err := a.readClusters(ctx, &o.pass.input, args, o.pass.store.dir)
+	if err != nil {
+		return exitUsage, err
+	}
+	if err := o.pass.input.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
+		return exitUsage, err
+	}
+	m := &migration{app: a, o: o, args: args, inputs: inputs}
+	for _, in := range inputs {
+		m.fail(in.code)
+		a.reportNotes(in)
+	}
+	m.find(ctx)
+	if err := m.plan(ctx); err != nil {
+		return exitFailed, err
+	}
+	m.reportPlan()
+	printed := m.finish(ctx)
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), errInterrupted) {
+		m.fail(exitInterrupted)
+	}
+	code := m.code
+	if o.check && len(m.result.Files) > 0 {
+		code = worst(code, exitDrift)
+	}
+	if o.pass.input.exitZero && code != exitInterrupted && code != exitUsage {
+		code = exitOK
+	}
+	code = a.report(ctx, &o.pass.report, a.newReport(nil), nil, code)
+	return code, printed
+}

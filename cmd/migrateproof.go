@@ -1,0 +1,244 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/migrate"
+	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// proof is what became of the HelmReleases whose source is written in another way.
+type proof struct {
+	same    []proven
+	differ  []proven // these must stay as they are
+	unknown []proven
+}
+
+// proven is a HelmRelease with what was found.
+type proven struct {
+	id   migrate.ID
+	file string
+	text string
+	code int // of what failed
+}
+
+// sides are the manifests before and after the edits.
+type sides struct {
+	before, after *planSide
+	temp          store.Scratch
+	app           *app
+}
+
+func (s *sides) close() {
+	for _, side := range []*planSide{s.before, s.after} {
+		if side != nil {
+			side.close()
+		}
+	}
+	if err := s.temp.Close(); err != nil {
+		s.app.console.Debug(console.Subject{}, err.Error())
+	}
+}
+
+// lookIntoIndexes finds out which HTTP repositories lead to a registry.
+func (m *migration) lookIntoIndexes(ctx context.Context) error {
+	s := &sides{app: m.app}
+	defer s.close()
+	quiet := m.app.apart(&base{}, true)
+	o := &planOptions{pass: m.o.pass}
+	var err error
+	if s.before, err = quiet.newSide(o, m.inputs, &base{}); err != nil {
+		return err
+	}
+	wanted := map[plan.ID]bool{}
+	for _, r := range s.before.releases {
+		if r.quick && r.fact.Blocked == "" && m.indexed(r) {
+			wanted[r.fact.ID] = true
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	if err := s.before.resolve(ctx, &s.temp, wanted, false); err != nil {
+		return err
+	}
+	m.registry = map[migrate.ID]string{}
+	for _, r := range s.before.releases {
+		id := migrate.ID{Kind: r.obj.Kind, Namespace: r.obj.Namespace, Name: r.obj.Name}
+		if url, ok := strings.CutPrefix(r.url, "oci://"); ok {
+			url, _, _ = strings.Cut(url, "@")
+			if i := strings.LastIndexByte(url, ':'); i > strings.LastIndexByte(url, '/') {
+				url = url[:i]
+			}
+			m.registry[id] = "oci://" + url
+		}
+		if wanted[r.fact.ID] && r.url == "" {
+			m.report(finding.NotCompared, migrate.Note{ID: id, File: r.obj.Pos.File, Line: r.obj.Pos.Line,
+				Text: "it is not known whether its chart is in a registry: " + cmp.Or(r.fact.Blocked, "no version was found")})
+		}
+	}
+	return nil
+}
+
+// indexed reports whether a release takes its chart from an HTTP repository.
+func (m *migration) indexed(r *foreseen) bool {
+	ref := r.hr.Spec.Chart.Spec.SourceRef
+	adm, err := r.in.inventory.Find(ref.Kind, cmp.Or(ref.Namespace, r.obj.Namespace), ref.Name)
+	if err != nil {
+		return false
+	}
+	spec, _ := adm.Content["spec"].(map[string]any)
+	url, _ := spec["url"].(string)
+	return strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "https://")
+}
+
+// proveOnce resolves the releases that the edits concern, before and after them.
+func (m *migration) proveOnce(ctx context.Context) (*proof, error) {
+	s := &sides{app: m.app}
+	defer s.close()
+	quiet := m.app.apart(&base{}, true)
+	o := &planOptions{pass: m.o.pass}
+	var err error
+	if s.before, err = quiet.newSide(o, m.inputs, &base{}); err != nil {
+		return nil, err
+	}
+	inputs, err := quiet.readClusters(file.Instead(ctx, m.texts()), &m.o.pass.input, m.args, m.o.pass.store.dir)
+	if err != nil {
+		return nil, fmt.Errorf("after the edits: %w", err)
+	}
+	if s.after, err = quiet.newSide(o, inputs, nil); err != nil {
+		return nil, err
+	}
+	pairs := plan.Match(s.before.facts(), s.after.facts())
+	wanted := map[plan.ID]bool{}
+	for _, p := range pairs {
+		if p.Differs() {
+			wanted[p.After.ID] = true
+		}
+	}
+	if err := errors.Join(s.before.resolve(ctx, &s.temp, wanted, true), s.after.resolve(ctx, &s.temp, wanted, true)); err != nil {
+		return nil, err
+	}
+	p := &proof{}
+	for _, pair := range pairs {
+		p.compare(s, pair)
+	}
+	if m.o.must {
+		for _, d := range p.unknown {
+			d.text = "it is not known whether its chart stays the same: " + d.text
+			p.differ = append(p.differ, d)
+		}
+		p.unknown = nil
+	}
+	if s.after.code > s.before.code && len(p.differ) == 0 {
+		p.differ = append(p.differ, proven{text: "the manifests cannot be built any more", code: s.after.code})
+	}
+	return p, nil
+}
+
+// compare says what the edits make of a release.
+func (p *proof) compare(s *sides, pair plan.Pair) {
+	switch {
+	case pair.Before == nil:
+		return
+	case pair.After == nil:
+		b := s.before.of(pair.Before)
+		p.differ = append(p.differ, proven{id: idOf(b), file: b.obj.Pos.File, text: "it would not be there any more"})
+		return
+	}
+	before, after := s.before.of(pair.Before), s.after.of(pair.After)
+	found := proven{id: idOf(before), file: before.obj.Pos.String()}
+	b, a := pair.Before, pair.After
+	switch differs := pair.Before.Origin != pair.After.Origin; {
+	case a.Suspended && differs:
+		found.text = "it is suspended"
+		p.unknown = append(p.unknown, found)
+	case b.Blocked == "" && a.Blocked != "":
+		found.text, found.code = a.Blocked, s.after.codes[a.ID]
+		if found.code == exitTransient {
+			p.unknown = append(p.unknown, found)
+			return
+		}
+		p.differ = append(p.differ, found)
+	case b.ValuesKey != a.ValuesKey && b.Blocked == "":
+		found.text = fmt.Sprintf("its values would have the digest %s, and not %s", orDash(a.Values), orDash(b.Values))
+		p.differ = append(p.differ, found)
+	case !differs:
+	case b.Blocked != "":
+		found.text, found.code = b.Blocked, s.before.codes[b.ID]
+		p.unknown = append(p.unknown, found)
+	default:
+		p.compareCharts(found, before, after)
+	}
+}
+
+func (p *proof) compareCharts(found proven, before, after *foreseen) {
+	b, a := before.fact.Chart, after.fact.Chart
+	if b == nil || a == nil || before.artifact == "" || after.artifact == "" {
+		found.text = "no chart was found"
+		p.unknown = append(p.unknown, found)
+		return
+	}
+	old, now := contentDigest(before.st, before.artifact), contentDigest(after.st, after.artifact)
+	version, _, _ := strings.Cut(a.Version, "+")
+	switch {
+	case old == "" || now == "":
+		found.text = "the chart cannot be read"
+		p.unknown = append(p.unknown, found)
+	case old != now || b.Name != a.Name:
+		found.text = fmt.Sprintf("its chart would be %s %s (%s), and not %s %s (%s)", a.Name, version, short(now), b.Name, b.Version, short(old))
+		p.differ = append(p.differ, found)
+	default:
+		found.text = fmt.Sprintf("the same chart before and after: %s %s (%s)", b.Name, b.Version, cmp.Or(b.Digest, now))
+		p.same = append(p.same, found)
+	}
+}
+
+// short is the beginning of a digest.
+func short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
+
+func idOf(r *foreseen) migrate.ID {
+	return migrate.ID{Kind: r.obj.Kind, Namespace: r.obj.Namespace, Name: r.obj.Name}
+}
+
+// leave leaves out the releases that would change, and reports them. It is false if that is no way to go on.
+func (m *migration) leave(p *proof) bool {
+	more := false
+	for _, d := range p.differ {
+		if d.id.Name == "" || m.left[d.id] {
+			return false
+		}
+		m.left[d.id], more = true, true
+		m.sayOf(finding.ChangesChart, d, "it stays as it is: ")
+		m.fail(cmp.Or(d.code, exitFailed))
+	}
+	return more
+}
+
+func (m *migration) sayOf(code finding.Code, d proven, prefix string) {
+	at, _, _ := strings.Cut(d.file, ":")
+	line := 0
+	_, _ = fmt.Sscanf(strings.TrimPrefix(d.file, at+":"), "%d", &line)
+	m.report(code, migrate.Note{ID: d.id, File: at, Line: line, Text: prefix + d.text})
+}
+
+// say prints what was found.
+func (p *proof) say(m *migration) {
+	if p == nil {
+		return
+	}
+	for _, d := range p.same {
+		m.app.console.Info(console.Subject{Kind: d.id.Kind, Namespace: d.id.Namespace, Name: d.id.Name}, d.text)
+	}
+	for _, d := range p.unknown {
+		m.sayOf(finding.NotCompared, d, "it is not known whether its chart stays the same: ")
+	}
+}

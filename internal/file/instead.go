@@ -1,0 +1,31 @@
+package file
+
+import (
+	"context"
+	"path/filepath"
+)
+
+type insteadKey struct{}
+
+// Instead returns a context in which files have other texts than they have on disk, as if they had been edited already.
+// They are named by absolute paths without links, and have to exist.
+func Instead(ctx context.Context, texts map[string][]byte) context.Context {
+	return context.WithValue(ctx, insteadKey{}, texts)
+}
+
+// Text is the other text of a file, if it has one.
+func Text(ctx context.Context, name string) ([]byte, bool) {
+	texts, _ := ctx.Value(insteadKey{}).(map[string][]byte)
+	if len(texts) == 0 {
+		return nil, false
+	}
+	path, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return nil, false
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, false
+	}
+	text, ok := texts[path]
+	return text, ok
+}

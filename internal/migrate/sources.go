@@ -1,0 +1,421 @@
+package migrate
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/edit"
+)
+
+const (
+	sourceGroup  = "source.toolkit.fluxcd.io"
+	releaseGroup = "helm.toolkit.fluxcd.io"
+
+	repositoryKind = "HelmRepository"
+	ociKind        = "OCIRepository"
+	releaseKind    = "HelmRelease"
+	chartKind      = "HelmChart"
+
+	chartMediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+)
+
+func group(apiVersion string) string {
+	g, _, _ := strings.Cut(apiVersion, "/")
+	return g
+}
+
+// move is a release that is to get its chart from an OCIRepository.
+type move struct {
+	t          *draft
+	release    *Object
+	repository *draft
+	of         *Object // the repository as it is applied
+	url        string  // of the chart
+	indexed    bool    // the repository is an HTTP server that leads to the registry
+	back       func()
+}
+
+// kind of source that releases share.
+type sourceKey struct {
+	repository                     *draft
+	url, version, interval, verify string
+}
+
+// sources moves the charts of registries to OCIRepositories.
+func (p *planner) sources() {
+	var order []sourceKey
+	groups := map[sourceKey][]*move{}
+	for _, t := range p.drafts {
+		m := p.moveOf(t)
+		if m == nil {
+			continue
+		}
+		spec := inside(m.release.Content, "spec", "chart", "spec")
+		key := sourceKey{m.repository, m.url, str(spec, "version"), interval(m.release), fmt.Sprint(inside(spec, "verify"))}
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], m)
+	}
+	count := map[*draft]int{}
+	for _, key := range order {
+		count[key.repository]++
+	}
+	touched := []*draft{}
+	for _, key := range order {
+		alone := count[key.repository] == 1 && p.users(key.repository) == len(groups[key])
+		if p.moveGroup(key, groups[key], alone) && !slices.Contains(touched, key.repository) {
+			touched = append(touched, key.repository)
+		}
+	}
+	for _, t := range touched {
+		if !p.used(t) {
+			t.gone = true
+			p.result.Changes = append(p.result.Changes, t.note("nothing refers to it any more: removed"))
+		}
+	}
+}
+
+func interval(release *Object) string {
+	return cmp.Or(str(release.Content, "spec", "chart", "spec", "interval"), str(release.Content, "spec", "interval"))
+}
+
+// repositoryOf finds the HelmRepository of a release, as it is applied.
+func (p *planner) repositoryOf(o *Object) *Object {
+	ref := inside(o.Content, "spec", "chart", "spec", "sourceRef")
+	if o.Kind == chartKind {
+		ref = inside(o.Content, "spec", "sourceRef")
+	}
+	if str(ref, "kind") != repositoryKind {
+		return nil
+	}
+	id := ID{repositoryKind, cmp.Or(str(ref, "namespace"), o.Namespace), str(ref, "name")}
+	i := slices.IndexFunc(p.in.Objects, func(r *Object) bool {
+		return r.ID == id && r.Cluster == o.Cluster && group(r.APIVersion) == sourceGroup
+	})
+	if i < 0 {
+		return nil
+	}
+	return p.in.Objects[i]
+}
+
+// moveOf is what is to be done with a release. It is nil where there is nothing to do, or nothing can be done, which is
+// reported.
+func (p *planner) moveOf(t *draft) *move {
+	if len(t.objects) == 0 || !p.asked(t) || t.objects[0].Kind != releaseKind || group(t.objects[0].APIVersion) != releaseGroup {
+		return nil
+	}
+	release := t.objects[0]
+	of := p.repositoryOf(release)
+	if of == nil {
+		return nil
+	}
+	m := &move{t: t, release: release, of: of, repository: p.draftOf(of)}
+	chart := str(release.Content, "spec", "chart", "spec", "chart")
+	switch url := str(of.Content, "spec", "url"); {
+	case strings.HasPrefix(url, "oci://"):
+		m.url = strings.TrimRight(url, "/") + "/" + chart
+	case p.in.Registry != nil:
+		m.url, m.indexed = p.in.Registry(release.ID), true
+	}
+	if m.url == "" {
+		return nil
+	}
+	if reason, hint := p.unmovable(m); reason != "" {
+		note := t.note("its chart stays in HelmRepository "+of.Namespace+"/"+of.Name+": "+reason, child(t.document.Root, "spec", "chart"))
+		p.refuse(note, hint)
+		return nil
+	}
+	return m
+}
+
+// unmovable says why a release cannot get its chart from an OCIRepository, "" if it can.
+func (p *planner) unmovable(m *move) (reason, hint string) {
+	spec := inside(m.release.Content, "spec", "chart", "spec")
+	switch {
+	case !p.in.Served(releaseGroup+"/v2", releaseKind):
+		return "the Flux of the input has no spec.chartRef for OCIRepositories", "upgrade Flux to 2.3 or later first"
+	case inside(spec, "valuesFiles") != nil || inside(spec, "valuesFile") != nil:
+		return "with spec.chartRef there are no values files of the chart", "write what they say into spec.values, or into a ConfigMap for spec.valuesFrom"
+	case inside(m.of.Content, "spec", "suspend") == true:
+		return "the repository is suspended, and an OCIRepository that is gets no chart", ""
+	case m.repository == nil:
+		return "the repository is in " + m.of.Shown + ", " + m.of.Unfit, ""
+	}
+	for _, o := range m.t.objects {
+		if reason := m.t.fixed(o, []string{"spec", "chart"}, []string{"spec", "interval"}); reason != "" {
+			return reason, ""
+		}
+		if of := p.repositoryOf(o); of == nil || p.draftOf(of) != m.repository {
+			return "in another cluster it has another source", ""
+		}
+	}
+	for _, o := range m.repository.objects {
+		if reason := m.repository.fixed(o, []string{"spec"}); reason != "" {
+			return fmt.Sprintf("%s:%d: %s", m.repository.file.Name, m.repository.first, reason), ""
+		}
+	}
+	if strings.Contains(m.url+str(spec, "version")+interval(m.release), "${") {
+		return "a variable decides about it: write out what it holds, or migrate it by hand", ""
+	}
+	if name := str(m.of.Content, "spec", "secretRef", "name"); name != "" && (!m.indexed || m.passes()) {
+		if kind := p.in.SecretType(m.of.Namespace, name); kind != "" && kind != "kubernetes.io/dockerconfigjson" {
+			return fmt.Sprintf("Secret %s/%s is of type %s, and an OCIRepository takes no other than kubernetes.io/dockerconfigjson", m.of.Namespace, name, kind),
+				"make it anew with kubectl create secret docker-registry"
+		}
+	}
+	return "", ""
+}
+
+func (m *move) passes() bool { return inside(m.of.Content, "spec", "passCredentials") == true }
+
+// moveGroup makes one OCIRepository for releases that get the same chart. Nothing changes after an error, which is
+// reported.
+func (p *planner) moveGroup(key sourceKey, moves []*move, alone bool) bool {
+	first := moves[0]
+	name := p.nameFor(key, first, alone)
+	var done []*move
+	for _, m := range moves {
+		m.back = m.t.snapshot()
+		if err := m.t.step(func(d *edit.Document, root *yaml.Node) error { return refer(d, root, name) }); err != nil {
+			p.refuse(m.t.note("its chart stays in HelmRepository "+m.of.Namespace+"/"+m.of.Name+": "+err.Error(), child(m.t.document.Root, "spec", "chart")), "")
+			continue
+		}
+		done = append(done, m)
+	}
+	if len(done) == 0 {
+		return false
+	}
+	text, err := p.sourceText(key, first, name)
+	if err != nil {
+		for _, m := range done {
+			m.back()
+			p.refuse(m.t.note(fmt.Sprintf("its chart stays in HelmRepository %s/%s: %s:%d: %v", m.of.Namespace, m.of.Name, m.repository.file.Name, m.repository.first, err)), "")
+		}
+		return false
+	}
+	key.repository.more = append(key.repository.more, text)
+	p.names[ID{ociKind, first.of.Namespace, name}] = true
+	p.result.Sources = true
+	to := ociKind + " " + first.of.Namespace + "/" + name
+	note := key.repository.note(key.url + " as " + to)
+	p.result.Changes = append(p.result.Changes, note)
+	for _, m := range done {
+		p.result.Changes = append(p.result.Changes, m.t.note("spec.chart -> spec.chartRef of "+to, child(m.t.document.Root, "spec", "chart")))
+		p.lost(m)
+	}
+	return true
+}
+
+// refer puts a reference in the place of a chart template.
+func refer(d *edit.Document, root *yaml.Node, name string) error {
+	chart := child(root, "spec", "chart")
+	fields := []edit.Field{{Key: "kind", Value: ociKind}, {Key: "name", Value: name}}
+	if ns := child(chart, "spec", "sourceRef", "namespace"); ns != nil {
+		fields = append(fields, edit.Field{Key: "namespace", Value: ns.Value})
+	}
+	var moved []string
+	if v := child(chart, "spec", "version"); v != nil && v.LineComment != "" {
+		moved = append(moved, v.LineComment)
+	}
+	return d.ReplaceField(child(root, "spec"), "chart", []edit.Field{{Key: "chartRef", Fields: fields}}, moved...)
+}
+
+// lost says what an OCIRepository cannot say.
+func (p *planner) lost(m *move) {
+	add := func(t *draft, text string, at *yaml.Node) {
+		if n := t.note(text, at); !slices.Contains(p.result.Lost, n) {
+			p.result.Lost = append(p.result.Lost, n)
+		}
+	}
+	root := m.t.document.Root
+	if n := child(root, "spec", "chart", "metadata"); n != nil {
+		add(m.t, "spec.chart.metadata is left out: there is no HelmChart that labels and annotations could be put on", n)
+	}
+	spec := child(m.repository.document.Root, "spec")
+	if n := child(spec, "accessFrom"); n != nil {
+		add(m.repository, "spec.accessFrom is left out: an OCIRepository has none, and Flux never looked at it", n)
+	}
+	if !m.indexed {
+		return
+	}
+	for _, name := range []string{"secretRef", "certSecretRef"} {
+		if n := child(spec, name); n != nil && !(name == "secretRef" && m.passes()) {
+			add(m.repository, "spec."+name+" is left out: it is for the server of the index, and not for the registry", n)
+		}
+	}
+}
+
+var unfitName = regexp.MustCompile(`[^a-z0-9-]+`)
+
+// nameFor is a name for an OCIRepository that nothing has.
+func (p *planner) nameFor(key sourceKey, m *move, alone bool) string {
+	chart := strings.Trim(unfitName.ReplaceAllString(strings.ToLower(path.Base(key.url)), "-"), "-")
+	names := []string{chart, m.release.Name, m.of.Name + "-" + chart}
+	if alone {
+		names = append([]string{m.of.Name}, names...)
+	}
+	for i := 2; ; i++ {
+		for _, name := range names {
+			if name != "" && !p.names[ID{ociKind, m.of.Namespace, name}] {
+				return name
+			}
+		}
+		names = []string{fmt.Sprintf("%s-%d", chart, i)}
+	}
+}
+
+var exact = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+
+// sourceText makes a document with an OCIRepository of one with a HelmRepository.
+func (p *planner) sourceText(key sourceKey, m *move, name string) ([]byte, error) {
+	text := m.repository.document.Text()
+	steps := []func(*edit.Document, *yaml.Node) error{
+		func(d *edit.Document, root *yaml.Node) error { return p.rename(d, root, m, name) },
+		func(d *edit.Document, root *yaml.Node) error {
+			return d.InsertFields(child(root, "spec"), "url", p.sourceFields(key, m, child(root, "spec")))
+		},
+	}
+	drop := func(parent []string, name string) {
+		steps = append(steps, func(d *edit.Document, root *yaml.Node) error {
+			if at := child(root, parent...); child(at, name) != nil {
+				return d.ReplaceField(at, name, nil)
+			}
+			return nil
+		})
+	}
+	for _, field := range []string{"type", "passCredentials", "accessFrom"} {
+		drop([]string{"spec"}, field)
+	}
+	if m.indexed {
+		drop([]string{"spec"}, "certSecretRef")
+		if !m.passes() {
+			drop([]string{"spec"}, "secretRef")
+		}
+		drop([]string{"spec"}, "timeout")
+		drop([]string{"spec"}, "provider")
+	}
+	drop(nil, "status")
+	var err error
+	for _, step := range steps {
+		if text, err = edited(text, step); err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
+// rename sets the scalars that an OCIRepository has in common with a HelmRepository.
+func (p *planner) rename(d *edit.Document, root *yaml.Node, m *move, name string) error {
+	version := sourceGroup + "/v1"
+	if !p.in.Served(version, ociKind) {
+		version = sourceGroup + "/v1beta2"
+	}
+	for _, set := range []struct {
+		at    []string
+		value string
+	}{
+		{[]string{"apiVersion"}, version}, {[]string{"kind"}, ociKind}, {[]string{"metadata", "name"}, name},
+		{[]string{"spec", "url"}, m.url}, {[]string{"spec", "interval"}, interval(m.release)},
+	} {
+		n := child(root, set.at...)
+		if n == nil && set.at[len(set.at)-1] == "interval" {
+			continue
+		}
+		if n == nil {
+			return fmt.Errorf("there is no field %s", strings.Join(set.at, "."))
+		}
+		if err := d.Set(n, set.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *planner) sourceFields(key sourceKey, m *move, spec *yaml.Node) []edit.Field {
+	ref := edit.Field{Key: "semver", Value: cmp.Or(key.version, "*")}
+	if exact.MatchString(key.version) {
+		ref = edit.Field{Key: "tag", Value: strings.ReplaceAll(key.version, "+", "_")}
+	}
+	if v := child(m.t.document.Root, "spec", "chart", "spec", "version"); v != nil {
+		ref.Comment = v.LineComment
+	}
+	fields := []edit.Field{
+		{Key: "ref", Fields: []edit.Field{ref}},
+		{Key: "layerSelector", Fields: []edit.Field{{Key: "mediaType", Value: chartMediaType}, {Key: "operation", Value: "copy"}}},
+	}
+	if child(spec, "interval") == nil {
+		fields = append([]edit.Field{{Key: "interval", Value: key.interval}}, fields...)
+	}
+	if verify, ok := inside(m.release.Content, "spec", "chart", "spec", "verify").(map[string]any); ok {
+		check := edit.Field{Key: "verify", Fields: []edit.Field{{Key: "provider", Value: cmp.Or(str(verify, "provider"), "cosign")}}}
+		if name := str(verify, "secretRef", "name"); name != "" {
+			check.Fields = append(check.Fields, edit.Field{Key: "secretRef", Fields: []edit.Field{{Key: "name", Value: name}}})
+		}
+		fields = append(fields, check)
+	}
+	return fields
+}
+
+// users counts the releases and charts that get a chart from a repository.
+func (p *planner) users(repository *draft) int {
+	seen := map[*draft]bool{}
+	loose := 0
+	for _, o := range p.in.Objects {
+		if of := p.repositoryOf(o); of != nil && p.draftOf(of) == repository {
+			if t := p.draftOf(o); t != nil {
+				seen[t] = true
+			} else {
+				loose++
+			}
+		}
+	}
+	return len(seen) + loose
+}
+
+// used reports whether anything still refers to a repository: releases that stay, charts, health checks, alerts.
+func (p *planner) used(repository *draft) bool {
+	for _, o := range p.in.Objects {
+		if of := p.repositoryOf(o); of == nil || p.draftOf(of) != repository {
+			continue
+		}
+		t := p.draftOf(o)
+		if t == nil || o.Kind == chartKind || !moved(t) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.drafts, func(t *draft) bool {
+		if t == repository || !strings.Contains(string(t.text), repositoryKind) {
+			return false
+		}
+		f := edit.Parse(t.text)
+		return slices.ContainsFunc(f.Documents(), func(d *edit.Document) bool {
+			return slices.ContainsFunc(repository.objects, func(o *Object) bool { return mentions(d.Root, o.Name, 0) })
+		})
+	})
+}
+
+// moved reports whether the text of a release has a reference by now.
+func moved(t *draft) bool {
+	f := edit.Parse(t.text)
+	return len(f.Documents()) == 1 && child(f.Documents()[0].Root, "spec", "chartRef") != nil
+}
+
+// mentions reports whether something refers to a HelmRepository of a name, or to all of them.
+func mentions(n *yaml.Node, name string, depth int) bool {
+	if n == nil || depth > maxDepth {
+		return false
+	}
+	if n.Kind == yaml.MappingNode && text(child(n, "kind")) == repositoryKind {
+		if called := text(child(n, "name")); called == name {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return mentions(c, name, depth+1) })
+}
