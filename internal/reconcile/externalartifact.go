@@ -107,7 +107,8 @@ func (p *externalReconciliation) choose(ctx context.Context) (*remainder, error)
 		return nil, err
 	}
 	if p.reusable(fingerprint) {
-		return nil, p.keptGenerated()
+		p.keptGenerated()
+		return nil, nil
 	}
 	out, err := p.r.generated(ctx, adm, sources)
 	if err != nil {
@@ -147,10 +148,9 @@ func (p *externalReconciliation) stageGenerated(ctx context.Context, a *generate
 const artifactReady = "Artifact is ready"
 
 // keptGenerated reports the stored artifact.
-func (p *externalReconciliation) keptGenerated() error {
+func (p *externalReconciliation) keptGenerated() {
 	p.out.Reused, p.out.Stored = true, &status.Observation{Reason: status.Succeeded, Message: artifactReady}
 	p.status.artifact = p.prev.Artifact
-	return nil
 }
 
 // storeGenerated stores an artifact as source-watcher does, but under a name from its digest.
@@ -175,7 +175,8 @@ func (p *externalReconciliation) storeGenerated(ctx context.Context, root *os.Ro
 	p.fetched = &sourceTree{root: root, revision: revision, digest: pending.Digest().String()}
 	current := p.stored()
 	if current != nil && !p.r.o.Refresh && current.Revision == revision && current.Digest == p.fetched.digest && originOf(current) == metadata[swv1.ArtifactOriginRevisionAnnotation] {
-		return p.keptGenerated()
+		p.keptGenerated()
+		return nil
 	}
 	_, hex, _ := strings.Cut(p.fetched.digest, ":")
 	stored, err := pending.Commit(hex[:revisionLength]+".tar.gz", p.kind.about().link)

@@ -203,10 +203,14 @@ func (p *chartReconciliation) chooseFromRepository(ctx context.Context, obj *sou
 		if recipe == nil {
 			p.result.Pin.knows(p.prev.Artifact.Digest)
 		}
-		return nil, p.unchanged(build)
+		p.unchanged(build)
+		return nil, nil
 	}
 	return &remainder{
-		compare: func(context.Context) error { return p.compare(obj, build, recipe) },
+		compare: func(context.Context) error {
+			p.compare(obj, build, recipe)
+			return nil
+		},
 		fetch: func(ctx context.Context) error {
 			if recipe != nil {
 				return p.repackage(ctx, obj, chosen, build, recipe, fingerprint)
@@ -217,22 +221,20 @@ func (p *chartReconciliation) chooseFromRepository(ctx context.Context, obj *sou
 }
 
 // unchanged reports the stored artifact in the words of the run that built it.
-func (p *chartReconciliation) unchanged(build status.Build) error {
+func (p *chartReconciliation) unchanged(build status.Build) {
 	p.out.Reused = true
 	p.status.artifact = p.resigned(p.prev.Artifact)
 	p.out.Stored = build.Stored()
 	if was := apimeta.FindStatusCondition(p.prev.Conditions, sourcev1.ArtifactInStorageCondition); was != nil {
 		p.out.Stored = &status.Observation{Reason: status.Reason(was.Reason), Message: was.Message}
 	}
-	return nil
 }
 
 // reuse reports the stored artifact.
-func (p *chartReconciliation) reuse(obj *sourcev1.HelmChart, build status.Build) error {
+func (p *chartReconciliation) reuse(obj *sourcev1.HelmChart, build status.Build) {
 	p.out.Reused = true
 	p.status.artifact = p.resigned(p.prev.Artifact)
 	p.complete(obj, build)
-	return nil
 }
 
 // complete reports the artifact that is in storage now as the one asked for.
@@ -249,15 +251,15 @@ func (p *chartReconciliation) complete(obj *sourcev1.HelmChart, build status.Bui
 }
 
 // compare reports what a controller would see before it fetches the chart.
-func (p *chartReconciliation) compare(obj *sourcev1.HelmChart, build status.Build, recipe *recipe) error {
+func (p *chartReconciliation) compare(obj *sourcev1.HelmChart, build status.Build, recipe *recipe) {
 	p.saw(obj, build)
 	if p.out.Seen != nil {
-		return nil
+		return
 	}
 	if recipe != nil {
 		build.Stage, build.ValuesFiles = status.Packaged, recipe.ValuesFiles
 	}
-	return p.reuse(obj, build)
+	p.reuse(obj, build)
 }
 
 // saw takes note of a build that is not the stored one.
@@ -333,9 +335,9 @@ func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.
 	p.saw(obj, build)
 	if p.same(p.stored(), pending, build) {
 		p.fingerprint = fingerprint
-		err := p.reuse(obj, build)
+		p.reuse(obj, build)
 		p.status.artifact.Metadata = metadata // the same bytes may have been published anew
-		return err
+		return nil
 	}
 	stored, err := pending.Commit(p.archiveFile(build), p.kind.about().link)
 	if err := p.tolerateLink(err); err != nil {

@@ -108,7 +108,8 @@ func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *reposito
 		p.file = file
 	}
 	p.fingerprint, p.tag = repo.fingerprint(), file.tag
-	return p.storedIndex(p.obj, file)
+	p.storedIndex(p.obj, file)
+	return nil
 }
 
 // fetchIndex downloads the index beside its future place, and puts it there
@@ -214,7 +215,7 @@ func (p *repositoryReconciliation) copyIndex(from *indexFile) (*indexFile, error
 }
 
 // storedIndex reports the index in storage.
-func (p *repositoryReconciliation) storedIndex(obj *sourcev1.HelmRepository, file *indexFile) error {
+func (p *repositoryReconciliation) storedIndex(obj *sourcev1.HelmRepository, file *indexFile) {
 	revision := file.artifact.Revision
 	p.out.Reused = file.artifact == p.prev.Artifact
 	if !p.out.Reused {
@@ -223,7 +224,6 @@ func (p *repositoryReconciliation) storedIndex(obj *sourcev1.HelmRepository, fil
 	p.out.Stored = status.StoredRevision(revision)
 	p.out.Announce = status.FetchedIndex(*file.artifact.Size, auth.RedactURL(obj.Spec.URL))
 	p.status.artifact = file.artifact
-	return nil
 }
 
 // compareIndex reports what a controller would see before it stores the index.

@@ -75,7 +75,8 @@ func (p *chartReconciliation) reusedFromTree(obj *sourcev1.HelmChart, from *sour
 			build := status.Build{Name: obj.Status.ObservedChartName, Version: p.prev.Artifact.Revision}
 			p.pinTo(from.chartPin(obj.Spec.Chart, build.Version))
 			p.result.Resolution.Version = build.Version
-			return p.unchanged(build)
+			p.unchanged(build)
+			return nil
 		},
 	}
 }
@@ -143,7 +144,8 @@ func (p *chartReconciliation) compareTreeChart(ctx context.Context, obj *sourcev
 			return err
 		}
 	}
-	return p.compare(obj, found.build, found.recipe)
+	p.compare(obj, found.build, found.recipe)
+	return nil
 }
 
 // treeFingerprint is the fingerprint of a chart that needs nothing but its source.
@@ -233,7 +235,8 @@ func (p *chartReconciliation) buildChart(ctx context.Context, obj *sourcev1.Helm
 			return err
 		}
 		if p.reusable(fingerprint) {
-			return p.unchanged(build)
+			p.unchanged(build)
+			return nil
 		}
 	}
 	if err := p.fetchDependencies(ctx, source, found.Path, c, dependencies); err != nil {

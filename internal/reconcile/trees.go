@@ -106,7 +106,10 @@ func (p *treeReconciliation) remaining(t *fetched, observe func()) *remainder {
 		p.fetched = &sourceTree{root: t.Root, filter: t.filter, revision: t.Revision, time: t.Time, pin: pin}
 	}
 	return &remainder{
-		compare: func(context.Context) error { return p.compareTree(t) },
+		compare: func(context.Context) error {
+			p.compareTree(t)
+			return nil
+		},
 		fetch: func(ctx context.Context) error {
 			if err := p.keepTree(ctx, t); err != nil {
 				return err
@@ -118,22 +121,24 @@ func (p *treeReconciliation) remaining(t *fetched, observe func()) *remainder {
 }
 
 // compareTree reports what a controller would see before it stores the tree.
-func (p *treeReconciliation) compareTree(t *fetched) error {
-	if t.Unchanged {
-		return p.keptTree(t)
-	}
-	if current := p.stored(); current != nil && current.Revision == t.Revision {
+func (p *treeReconciliation) compareTree(t *fetched) {
+	current := p.stored()
+	switch {
+	case t.Unchanged:
+		p.keptTree(t)
+	case current != nil && current.Revision == t.Revision:
 		p.fetched.digest = current.Digest
-		return p.keptTree(t)
+		p.keptTree(t)
+	default:
+		p.out.Seen = newUpstream(t.Revision)
 	}
-	p.out.Seen = newUpstream(t.Revision)
-	return nil
 }
 
 // keepTree stores a tree as the object's artifact, unless it is stored already.
 func (p *treeReconciliation) keepTree(ctx context.Context, t *fetched) error {
 	if t.Unchanged {
-		return p.keptTree(t)
+		p.keptTree(t)
+		return nil
 	}
 	current := p.stored()
 	switch {
@@ -141,7 +146,8 @@ func (p *treeReconciliation) keepTree(ctx context.Context, t *fetched) error {
 		p.out.Seen = newUpstream(t.Revision)
 	case p.reusable(t.fingerprint):
 		p.fetched.digest = current.Digest
-		return p.keptTree(t)
+		p.keptTree(t)
+		return nil
 	}
 	if err := p.archiveTree(ctx, t); err != nil {
 		p.fetched = nil // to a chart only what is stored counts
@@ -155,10 +161,9 @@ func newUpstream(revision string) *status.Observation {
 }
 
 // keptTree reports the stored artifact.
-func (p *treeReconciliation) keptTree(t *fetched) error {
+func (p *treeReconciliation) keptTree(t *fetched) {
 	p.out.Reused, p.out.Stored, p.out.Announce = true, t.stored, t.announce
 	p.status.artifact = p.prev.Artifact
-	return nil
 }
 
 // archiveTree stores the tree as source-controller does.
@@ -174,7 +179,8 @@ func (p *treeReconciliation) archiveTree(ctx context.Context, t *fetched) error 
 	current := p.stored()
 	if current != nil && !p.r.o.Refresh && current.Revision == t.Revision && current.Digest == pending.Digest().String() {
 		p.fetched.digest, p.fingerprint = current.Digest, t.fingerprint
-		return p.keptTree(t)
+		p.keptTree(t)
+		return nil
 	}
 	stored, err := pending.Commit(revisionHash(t.Revision)+".tar.gz", p.kind.about().link)
 	if err := p.tolerateLink(err); err != nil {
