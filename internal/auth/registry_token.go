@@ -52,10 +52,10 @@ func (e *TokenError) Error() string {
 	return text
 }
 
-// Finding is what is wrong.
+// Finding is what is wrong, but for a login that was refused: see AuthFailure.
 func (e *TokenError) Finding() finding.Code {
 	if e.AuthFailure() {
-		return finding.Authentication
+		return ""
 	}
 	return finding.OfStatus(e.Code)
 }

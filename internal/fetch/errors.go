@@ -110,9 +110,6 @@ type TimeoutError struct {
 
 func (e *TimeoutError) Error() string { return fmt.Sprintf("%s of %v exceeded", e.Name, e.After) }
 
-// Finding is what is wrong.
-func (*TimeoutError) Finding() finding.Code { return finding.TimedOut }
-
 // Transient is true: another day the server may be quicker.
 func (e *TimeoutError) Transient() bool { return true }
 

@@ -36,13 +36,21 @@ func AuthFailure(err error) bool {
 // CodeOf returns what is wrong where only the standard library says so: the network, certificates and deadlines have no
 // errors of this module. It is "" for anything else.
 func CodeOf(err error) finding.Code {
-	switch {
-	case TLSFailure(err):
-		return finding.Certificate
+	switch code := TLSCode(err); {
+	case code != "":
+		return code
 	case errors.Is(err, context.DeadlineExceeded):
 		return finding.TimedOut
 	case Transient(err):
 		return finding.Unreachable
+	}
+	return ""
+}
+
+// TLSCode returns what is wrong with an exchange of certificates, "" if it was not that.
+func TLSCode(err error) finding.Code {
+	if TLSFailure(err) {
+		return finding.Certificate
 	}
 	return ""
 }

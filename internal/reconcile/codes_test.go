@@ -48,7 +48,7 @@ func TestCodeOf(t *testing.T) {
 		{"altered", status.ReadOperationFailed.Wrap(&AlteredError{Err: fs.ErrNotExist}), finding.ArtifactAltered},
 		{"unsigned", status.ChartVerificationError.Wrap(&verify.UnsignedError{}), finding.Unsigned},
 		{"refused", status.ChartVerificationError.Wrap(&verify.RefusedError{}), finding.SignatureFailed},
-		{"no keys", status.ChartVerificationError.Wrap(&setupError{"cosign", missing}), finding.Unverifiable},
+		{"no keys", status.ChartVerificationError.Wrap(&unverifiableError{err: missing}), finding.Unverifiable},
 		{"a Git signature", verificationFailure(&git.VerificationError{}), finding.GitUnsigned},
 		{"a full disk", status.ArchiveOperationFailed.Wrap(fs.ErrInvalid), finding.Storage},
 		{"something else", errors.New("404 Not Found: x509: unsigned"), finding.Unexpected},

@@ -11,7 +11,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
@@ -98,7 +97,7 @@ func (p *gitReconciliation) choose(ctx context.Context) (*remainder, error) {
 func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitRepository, includes []*included) (*fetch.Tree, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		if obj.Spec.Verification != nil {
-			return nil, verificationFailure(&directoryUnsignedError{})
+			return nil, verificationFailure(errDirectoryUnsigned())
 		}
 		t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{RecurseSubmodules: obj.Spec.RecurseSubmodules})
 		if err == nil {
@@ -203,19 +202,6 @@ func verificationFailure(err error) error {
 	}
 	return f
 }
-
-// directoryUnsignedError is a signature that is asked of a local directory.
-type directoryUnsignedError struct{}
-
-func (*directoryUnsignedError) Error() string {
-	return "a local directory has no signatures that could be verified"
-}
-
-// Finding is what is wrong.
-func (*directoryUnsignedError) Finding() finding.Code { return finding.Unverifiable }
-
-// Integrity reports that the source cannot be trusted.
-func (*directoryUnsignedError) Integrity() bool { return true }
 
 // SignedRevision is a revision of a Git repository whose signatures are right.
 type SignedRevision struct {

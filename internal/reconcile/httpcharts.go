@@ -32,7 +32,7 @@ type indexCharts struct {
 }
 
 func (c *indexCharts) refused(err error) error {
-	var unreadable *entriesError
+	var unreadable *helmrepo.IndexError
 	if errors.As(err, &unreadable) {
 		return status.ChartPullError.Wrap(fmt.Errorf("failed to get chart version for remote reference: %w", err))
 	}
@@ -48,7 +48,7 @@ func (c *indexCharts) choose(ctx context.Context, t warner, wanted want) (*resol
 		near, _ := manifest.Nearest(name, index.Charts())
 		return nil, &unknownChartError{err, near}
 	case err != nil:
-		return nil, &entriesError{err}
+		return nil, unreadableEntries(err)
 	}
 	if dropped > 0 {
 		t.debugf("%d entries of chart '%s' are not valid and were left out", dropped, name)
@@ -67,20 +67,10 @@ func (c *indexCharts) choose(ctx context.Context, t warner, wanted want) (*resol
 	return c.resolved(name, chosen), nil
 }
 
-// entriesError is a stored index whose entries of a chart cannot be read.
-type entriesError struct{ err error }
-
-func (e *entriesError) Error() string { return "failed to load index: " + e.err.Error() }
-
-// Finding is what is wrong.
-func (e *entriesError) Finding() finding.Code {
-	if finding.CodeOf(e.err) == finding.TooLarge {
-		return finding.TooLarge
-	}
-	return finding.InvalidIndex
+// unreadableEntries is a stored index whose entries of a chart cannot be read.
+func unreadableEntries(err error) error {
+	return &helmrepo.IndexError{Err: fmt.Errorf("failed to load index: %w", err)}
 }
-
-func (e *entriesError) Unwrap() error { return e.err }
 
 func (c *indexCharts) resolved(name string, chosen resolve.Candidate) *resolvedChart {
 	_, local := c.repo.indexed.(*helmrepo.Directory)

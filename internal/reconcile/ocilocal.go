@@ -25,7 +25,7 @@ import (
 func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, name string) (*remainder, error) {
 	p.result.Resolution = &Resolution{Chart: "directory " + name}
 	if obj.Spec.Verify != nil {
-		return nil, verificationFailure(&directoryUnsignedError{})
+		return nil, verificationFailure(errDirectoryUnsigned())
 	}
 	p.out.Unverifiable = true
 	info, err := os.Stat(name)

@@ -385,7 +385,7 @@ func (p *ociReconciliation) verifyDigest(ctx context.Context, spec *sourcev1.OCI
 func (p *ociReconciliation) artifactSigner(ctx context.Context, v verification, at *ociArtifact) (*verify.Signer, error) {
 	check, err := p.verifier(ctx, v)
 	if err != nil {
-		return nil, &unusableError{err}
+		return nil, &unverifiableError{text: err.Error(), err: err} // a missing Secret is no reason to trust the artifact
 	}
 	key := signatureKey{fmt.Sprintf("%q %s", at.identity, at.digest), check.against}
 	signer, err := p.r.signers.Do(ctx, key, func() (*verify.Signer, error) {
@@ -413,17 +413,3 @@ func reasonOf(err error) error {
 	}
 	return err
 }
-
-// unusableError is a verification that cannot even begin: a missing Secret is no
-// reason to trust the artifact.
-type unusableError struct{ err error }
-
-func (e *unusableError) Error() string { return e.err.Error() }
-
-// Finding is what is wrong.
-func (*unusableError) Finding() finding.Code { return finding.Unverifiable }
-
-func (e *unusableError) Unwrap() error { return e.err }
-
-// Integrity reports that the artifact cannot be trusted.
-func (e *unusableError) Integrity() bool { return true }

@@ -122,7 +122,7 @@ func (c *indexCharts) list(w warner, found *Published) error {
 		near, _ := manifest.Nearest(found.Chart, index.Charts())
 		return referenceFailure(&unknownChartError{err, near})
 	case err != nil:
-		return pullFailure(&entriesError{err})
+		return pullFailure(unreadableEntries(err))
 	}
 	if dropped > 0 {
 		w.debugf("%d entries of chart '%s' are not valid and were left out", dropped, found.Chart)

@@ -80,7 +80,10 @@ func (p *reconciliation) verified(c checks) (signer *verify.Signer, err error) {
 // verifySignature checks what spec.verify asks for.
 func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (*verify.Signer, error) {
 	if chosen.subject == nil {
-		return nil, status.ChartVerificationError.Wrap(&unverifiableError{})
+		return nil, status.ChartVerificationError.Wrap(&unverifiableError{
+			text: "not implemented", // as source-controller says of charts from HTTP repositories
+			hint: "spec.verify works only with charts from OCI registries; --keyring checks the provenance files of other charts",
+		})
 	}
 	spec := chartVerification(obj)
 	check, err := p.verifier(ctx, spec)
@@ -108,39 +111,29 @@ func signatureFailure(chosen *resolvedChart, err error) error {
 	return status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.URL, err))
 }
 
-// setupError is a chart that cannot be verified with what was given.
-type setupError struct {
-	provider string
-	err      error
+// unverifiableError is something that is to be verified, but cannot be with what there is. That is no reason to trust it.
+type unverifiableError struct {
+	text string
+	hint string
+	err  error // nil if the text says everything
 }
 
-func (e *setupError) Error() string {
-	return fmt.Sprintf("failed to verify the signature using provider '%s': %v", e.provider, e.err)
-}
-
-// Finding is what is wrong.
-func (*setupError) Finding() finding.Code { return finding.Unverifiable }
-
-func (e *setupError) Unwrap() error { return e.err }
-
-// Integrity reports that the chart cannot be trusted.
-func (e *setupError) Integrity() bool { return true }
-
-// unverifiableError is a chart that is to be verified, but cannot be. Its text is
-// source-controller's for charts from HTTP repositories.
-type unverifiableError struct{}
-
-func (*unverifiableError) Error() string { return "not implemented" }
+func (e *unverifiableError) Error() string { return e.text }
 
 // Finding is what is wrong.
 func (*unverifiableError) Finding() finding.Code { return finding.Unverifiable }
 
-// Integrity reports that the chart cannot be trusted.
+func (e *unverifiableError) Unwrap() error { return e.err }
+
+// Integrity reports that it cannot be trusted.
 func (*unverifiableError) Integrity() bool { return true }
 
-// Hint says what can be verified.
-func (*unverifiableError) Hint() string {
-	return "spec.verify works only with charts from OCI registries; --keyring checks the provenance files of other charts"
+// Hint says what can be verified, or is empty.
+func (e *unverifiableError) Hint() string { return e.hint }
+
+// errDirectoryUnsigned is a signature that is asked of a local directory.
+func errDirectoryUnsigned() error {
+	return &unverifiableError{text: "a local directory has no signatures that could be verified"}
 }
 
 // resigned is a stored artifact with the signer of this run: who vouched for it

@@ -62,7 +62,8 @@ func (v verification) label() string {
 
 // setupFailure is a verification that cannot even begin.
 func setupFailure(v verification, err error) error {
-	return status.VerificationError.Wrap(&setupError{v.label(), err})
+	text := fmt.Sprintf("failed to verify the signature using provider '%s': %v", v.label(), err)
+	return status.VerificationError.Wrap(&unverifiableError{text: text, err: err})
 }
 
 // verifier reads what spec.verify refers to.

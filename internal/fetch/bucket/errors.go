@@ -48,12 +48,7 @@ func (e *Error) Error() string { return e.text }
 func (e *Error) Unwrap() error { return e.err }
 
 // Finding keeps a certificate that is not accepted apart from a login that is refused.
-func (e *Error) Finding() finding.Code {
-	if fetch.TLSFailure(e.err) {
-		return finding.Certificate
-	}
-	return ""
-}
+func (e *Error) Finding() finding.Code { return fetch.TLSCode(e.err) }
 
 // Hint says what to do, or is empty.
 func (e *Error) Hint() string { return e.hint }

@@ -1,6 +1,7 @@
 package helmrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,12 +17,9 @@ type IndexError struct{ Err error }
 
 func (e *IndexError) Error() string { return e.Err.Error() }
 
-// Finding is what is wrong.
+// Finding is what is wrong: what the error behind it says, as of an index that is too large, or that it is no index.
 func (e *IndexError) Finding() finding.Code {
-	if finding.CodeOf(e.Err) == finding.TooLarge {
-		return finding.TooLarge
-	}
-	return finding.InvalidIndex
+	return cmp.Or(finding.CodeOf(e.Err), finding.InvalidIndex)
 }
 
 func (e *IndexError) Unwrap() error { return e.Err }

@@ -157,10 +157,10 @@ type LayerError struct {
 
 func (e *LayerError) Error() string { return e.Reason }
 
-// Finding is what is wrong.
+// Finding is what is wrong, but for TooLarge.
 func (e *LayerError) Finding() finding.Code {
 	if e.tooLarge {
-		return finding.TooLarge
+		return ""
 	}
 	return finding.UnusableLayer
 }
