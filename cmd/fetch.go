@@ -47,6 +47,7 @@ that a retry may help, 130 interrupted.`,
 	o.trust.add(c.Flags())
 	o.trust.addDependencies(c.Flags())
 	o.fetch.addRefresh(c.Flags())
+	o.addFollow(c.Flags())
 	o.addFlat(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(a.env); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
@@ -28,6 +29,7 @@ type input struct {
 	inventory *inventory.Inventory
 	selectors []selector
 	namespace string
+	brought   map[store.Key]bool        // selected because what is rendered needs them
 	reported  map[*manifest.Object]bool // rejections that were printed
 	*distribution
 	code int // of what went wrong while reading and judging
@@ -60,7 +62,16 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 	if err != nil {
 		return nil, err
 	}
-	in, err := a.inputOf(ctx, o, r, r.clusters[0])
+	rendered, err := r.buildCluster(ctx, o, r.clusters[0])
+	if err != nil {
+		return nil, err
+	}
+	return a.inputOfFirst(ctx, o, r, rendered)
+}
+
+// inputOfFirst makes an input of what was built of the first cluster, and says so if there are others.
+func (a *app) inputOfFirst(ctx context.Context, o *inputOptions, r *reading, rendered *render.Result) (*input, error) {
+	in, err := a.inputOfBuild(ctx, o, r, r.clusters[0].Name, rendered)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +262,7 @@ func inputCode(err error) int {
 // wanted reports whether an object is selected by namespace and arguments.
 func (in *input) wanted(obj *manifest.Object) bool {
 	judged := in.validating && obj.Group() == manifest.ImageGroup // those take no part in a run
-	return (reconcile.Kinds().Supports(obj) || judged) && in.asked(obj)
+	return (reconcile.Kinds().Supports(obj) || judged) && (in.asked(obj) || in.brought[keyOfObject(obj)])
 }
 
 // asked reports whether an object of any kind is.

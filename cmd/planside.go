@@ -91,7 +91,7 @@ func (s *planSide) replaceSources() error {
 			used[text] = true
 			maps.Copy(directories, found)
 		}
-		archives, err := s.app.standIns(in, s.o.pass.fetch.sourceDir, &s.o.pass.store, directories)
+		archives, err := s.app.standIns(in, &s.o.pass, nil, directories)
 		if err != nil && !s.old {
 			return err
 		}

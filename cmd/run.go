@@ -32,6 +32,7 @@ type passOptions struct {
 	fetch  fetchOptions
 	trust  trustOptions
 	report reportOptions
+	follow bool   // --follow-sources
 	flat   string // the directory of plain files
 	until  reconcile.Line
 	list   bool // what is published
@@ -56,7 +57,16 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 		return exitUsage, err
 	}
 	o.input.render.sources = o.fetch.sources
-	in, err := a.readInput(ctx, &o.input, args, o.store.dir)
+	st, err := a.openStore(&o.store)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer st.Close()
+	in, followed, err := a.readPass(ctx, o, args, st)
+	defer followed.close()
+	if reconcile.ClassOf(err) == reconcile.Integrity {
+		return exitIntegrity, err
+	}
 	if err != nil {
 		return exitUsage, err
 	}
@@ -68,21 +78,16 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err != nil {
 		return exitUsage, err
 	}
-	archives, err := a.standIns(in, o.fetch.sourceDir, &o.store, directories)
+	archives, err := a.standIns(in, o, followed.stands, directories)
 	if err != nil {
 		return codeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(err)}), err
 	}
-	st, err := a.openStore(&o.store)
-	if err != nil {
-		return exitUsage, err
-	}
-	defer st.Close()
 	if err := o.writable(st); err != nil {
 		return exitUsage, err
 	}
 	in.renameStored(st)
 	options := o.reconcileOptions(directories)
-	options.Archives = archives
+	options.Archives, options.Finished = archives, followed.finished
 	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
 		return exitUsage, err
 	}
@@ -189,16 +194,21 @@ func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o recon
 	return a.reconcileTargets(ctx, in, choose, st, o, pass.images)
 }
 
-// reconcileTargets calls then, if it is not nil, before the reconciler is closed.
-func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*admission.Admitted, st *store.Store, o reconcile.Options, then func(context.Context, *input, *reconcile.Reconciler)) ([]*reconcile.Result, error) {
+// newReconciler connects a run with the world.
+func (a *app) newReconciler(in *input, st *store.Store, o reconcile.Options) *reconcile.Reconciler {
 	dial, getenv := a.env.Dial, a.env.Getenv
 	if o.Reach == reconcile.ReachNowhere {
 		dial, getenv = reconcile.PublicDial(dial, getenv), withoutPrivateProxies(getenv)
 	}
 	o.Decisions = a.console.Verbosity() > 1
-	r := reconcile.New(reconcile.Kinds(), in.inventory, st, reconcile.Edges{
+	return reconcile.New(reconcile.Kinds(), in.inventory, st, reconcile.Edges{
 		Dial: dial, Getenv: getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
 	}, o)
+}
+
+// reconcileTargets calls then, if it is not nil, before the reconciler is closed.
+func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*admission.Admitted, st *store.Store, o reconcile.Options, then func(context.Context, *input, *reconcile.Reconciler)) ([]*reconcile.Result, error) {
+	r := a.newReconciler(in, st, o)
 	defer func() {
 		if err := r.Close(); err != nil {
 			a.console.Debug(console.Subject{}, err.Error())

@@ -11,28 +11,26 @@ import (
 )
 
 // standIns adds to the directories what --source-dir holds of the sources of the input, and returns the archives of its
-// Helm repositories. A --source for the same object counts more.
-func (a *app) standIns(in *input, dir string, o *storeOptions, directories map[store.Key]string) (map[store.Key][]string, error) {
-	if dir == "" {
-		return nil, nil
-	}
-	if err := readable(dir, o.dir); err != nil {
+// Helm repositories. A --source for the same object counts more. What was rendered from it is part of it, though it may be
+// of no source of the input.
+func (a *app) standIns(in *input, o *passOptions, rendered, directories map[store.Key]string) (map[store.Key][]string, error) {
+	dir := o.fetch.sourceDir
+	st, err := a.openSourceDir(o)
+	if st == nil {
 		return nil, err
 	}
-	st, err := store.Open(dir, store.Options{Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: a.now})
-	if err != nil {
-		return nil, usagef("--source-dir: %v", err)
-	}
 	defer st.Close()
-	if err := st.Load(); err != nil {
-		return nil, usagef("--source-dir: %v", err)
-	}
 	found, failures := reconcile.StandIns(st, a.now)
 	if len(failures) > 0 {
 		return nil, fmt.Errorf("--source-dir %s: %w", dir, errors.Join(failures...))
 	}
 	archives := map[store.Key][]string{}
-	used := 0
+	used := len(rendered)
+	for key, archive := range rendered {
+		if _, named := directories[key]; !named {
+			directories[key] = archive
+		}
+	}
 	for _, obj := range in.replaceable() {
 		key := store.NewKey(obj.Kind, obj.Namespace, obj.Name)
 		standIn, ok := found[storedKey(obj)]
@@ -55,6 +53,25 @@ func (a *app) standIns(in *input, dir string, o *storeOptions, directories map[s
 		}
 	}
 	return archives, nil
+}
+
+// openSourceDir opens the directory of --source-dir, nil if there is none.
+func (a *app) openSourceDir(o *passOptions) (*store.Store, error) {
+	dir := o.fetch.sourceDir
+	if dir == "" {
+		return nil, nil
+	}
+	if err := readable(dir, o.store.dir); err != nil {
+		return nil, err
+	}
+	st, err := store.Open(dir, store.Options{Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: a.now})
+	if err != nil {
+		return nil, usagef("--source-dir: %v", err)
+	}
+	if err := st.Load(); err != nil {
+		return nil, usagef("--source-dir: %v", err)
+	}
+	return st, nil
 }
 
 // readable refuses what is no directory to read from: one that is missing, and the one that the run writes to.

@@ -64,6 +64,9 @@ type Options struct {
 	SkipTLSVerify bool
 	// Decisions asks for what is decided about each object: see [Progress].
 	Decisions bool
+	// Finished are the results of an earlier part of the run, whose reconciler is not closed yet: what has not changed since
+	// is not reconciled again.
+	Finished map[store.Key]*Result
 	// Archives are the only ones that count in the directory of a HelmRepository, relative to it; nil counts all.
 	Archives map[store.Key][]string
 	// Ambient lets the user's own registry logins stand in where no Secret is named.
@@ -420,7 +423,10 @@ func (r *Reconciler) finished(ctx context.Context, adm *admission.Admitted) *Res
 func (r *Reconciler) result(ctx context.Context, adm *admission.Admitted) *Result {
 	result, err := r.results.Do(ctx, keyOf(adm), func() (*Result, error) {
 		r.progress.Started(adm)
-		result := r.reconcile(ctx, adm)
+		result := r.finishedBefore(adm)
+		if result == nil {
+			result = r.reconcile(ctx, adm)
+		}
 		r.progress.Finished(result)
 		return result, nil
 	})

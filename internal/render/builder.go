@@ -47,6 +47,7 @@ type builder struct {
 	wants      map[wanted]bool // ConfigMaps and Secrets that no build gave
 	deferred   []deferred
 	expansions []Expansion
+	elsewheres []Elsewhere
 	overlay    bool // what is being built is a plain directory with a base elsewhere
 
 	sets        []pendingSet
@@ -404,6 +405,7 @@ func (b *builder) unbuilt(o *manifest.Object, err error) {
 	}
 	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
 		b.partial = true
+		b.lack(Source{Kind: elsewhere.kind, Namespace: elsewhere.namespace, Name: elsewhere.name}, elsewhere.generator != nil)
 		if g := elsewhere.generator; g != nil {
 			b.warn(finding.SourceElsewhere, g, elsewhere.Error(), elsewhere.Hint(), "spec", "sources", elsewhere.at)
 			return

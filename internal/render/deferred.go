@@ -88,6 +88,9 @@ func (b *builder) reportGenerators() {
 				b.expansions = append(b.expansions, Expansion{g, a.Index, a.Spec.Name, a.Labels})
 			}
 		}
+		for _, s := range m.lacks {
+			b.lack(s, true)
+		}
 		b.reportUnmade(m)
 	}
 }

@@ -231,6 +231,9 @@ func (f *flux) hides(name string) bool {
 // untrustedKeys says why nothing was decrypted with a key of this machine.
 const untrustedKeys = "--untrusted leaves the SOPS keys of this machine out"
 
+// fetchedKeys says it of what was fetched.
+const fetchedKeys = "the SOPS keys of this machine open nothing that --follow-sources fetched"
+
 // decrypter is one with the keys of the user, if the manifests are not a stranger's.
 func (r *Renderer) decrypter() *decrypter {
 	d := &decrypter{keys: r.ambient()}
@@ -243,6 +246,9 @@ func (r *Renderer) decrypter() *decrypter {
 // keysOf are the keys for the objects of a Kustomization: those of its Secret, and the user's own.
 func (b *builder) keysOf(f *flux) *decrypter {
 	d := b.decrypter()
+	if b.fromFetched(f) {
+		d.keys, d.hint = &sops.Keys{}, fetchedKeys
+	}
 	spec := f.spec.Decryption
 	if spec == nil || spec.SecretRef == nil {
 		return d

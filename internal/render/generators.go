@@ -32,6 +32,7 @@ type output struct {
 	doubts    []generate.Doubt
 	err       error // an *elsewhereError if only a source is not available
 	used      []Source
+	lacks     []Source // that are not available
 	views     map[string]*repository
 }
 
@@ -177,9 +178,17 @@ func (m *output) build(r *Renderer, built sources, way []string) {
 	}
 	trees := map[string]*generate.Tree{}
 	for i, s := range m.spec.Sources {
-		if trees[s.Alias], m.err = m.source(r, i, built, way); m.err != nil {
-			return
+		t, err := m.source(r, i, built, way)
+		if away, ok := errors.AsType[*elsewhereError](err); ok && away.generator == m.object {
+			m.lacks = append(m.lacks, Source{Kind: away.kind, Namespace: away.namespace, Name: away.name})
 		}
+		if m.err == nil {
+			m.err = err
+		}
+		trees[s.Alias] = t
+	}
+	if m.err != nil {
+		return
 	}
 	m.artifacts, m.doubts, m.err = generate.Build(r.ctx, m.spec, trees)
 	if err, refused := errors.AsType[*generate.Error](m.err); refused {
@@ -208,17 +217,33 @@ func (m *output) source(r *Renderer, i int, built sources, way []string) (*gener
 		m.used = append(m.used, *stand)
 		return r.listing(root, ignoreOf(built.find(r, s.Kind, namespace, s.Name)))
 	}
-	elsewhere := func(why string) error { return &elsewhereError{s.Kind, namespace, s.Name, why, m.object, i, s.Alias} }
+	source := built.find(r, s.Kind, namespace, s.Name)
+	elsewhere := func(why string) error {
+		return &elsewhereError{s.Kind, namespace, s.Name, why, source == nil, m.object, i, s.Alias}
+	}
 	switch s.Kind {
 	case externalArtifact:
 		return m.chained(r, i, namespace, built, way)
 	case "HelmChart":
-		return nil, elsewhere("fetched, and nothing is downloaded for a build")
+		if !r.unfetched(s.Kind, namespace, s.Name) {
+			return nil, elsewhere("not here, as every chart")
+		}
 	}
-	source := built.find(r, s.Kind, namespace, s.Name)
+	if r.unfetched(s.Kind, namespace, s.Name) {
+		return nil, elsewhere(notFetched)
+	}
 	root := r.homeOf(m.object)
 	ref := kustomizev1.CrossNamespaceSourceReference{Kind: s.Kind, Name: s.Name}
-	if why := r.elsewhere(source, ref, namespace, root, m.begins(s.Alias)); why != "" {
+	begins := m.begins(s.Alias)
+	first := ""
+	if len(begins) > 0 {
+		first = begins[0]
+	}
+	why := r.elsewhere(source, ref, namespace, root, first)
+	if why == "" && urlOf(source) != "" && len(begins) > 0 && !slices.ContainsFunc(begins, func(at string) bool { return hasPath(root, at) }) {
+		why = "not this repository, which has nothing that is copied of it"
+	}
+	if why != "" {
 		return nil, elsewhere(why)
 	}
 	return r.listing(root, ignoreOf(source))
@@ -229,7 +254,7 @@ func (m *output) chained(r *Renderer, i int, namespace string, built sources, wa
 	s := m.spec.Sources[i]
 	other := r.generatorFor(m.object, namespace, s.Name, built, way)
 	if other == nil {
-		return nil, &elsewhereError{s.Kind, namespace, s.Name, "made by no ArtifactGenerator of the input", m.object, i, s.Alias}
+		return nil, &elsewhereError{s.Kind, namespace, s.Name, "made by no ArtifactGenerator of the input", true, m.object, i, s.Alias}
 	}
 	if _, elsewhere := errors.AsType[*elsewhereError](other.err); elsewhere {
 		return nil, other.err
@@ -237,23 +262,35 @@ func (m *output) chained(r *Renderer, i int, namespace string, built sources, wa
 	if other.err != nil {
 		return nil, &unmadeError{other.err}
 	}
+	m.used = append(m.used, other.used...)
 	return other.artifact(s.Name).Tree, nil
 }
 
-// begins is the directory that what is copied from a source is in, as far as the first operation shows it.
-func (m *output) begins(alias string) string {
+// hasPath reports whether a directory has anything at a path that begins with a slash.
+func hasPath(root, at string) bool {
+	real, err := within(root, join(root, strings.TrimPrefix(at, "/")))
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(real)
+	return err == nil
+}
+
+// begins are the paths that what is copied from a source is at, as far as the operations show them.
+func (m *output) begins(alias string) []string {
 	prefix := "@" + alias + "/"
+	var list []string
 	for _, a := range m.spec.OutputArtifacts {
 		for _, op := range a.Copy {
 			if at, ok := strings.CutPrefix(op.From, prefix); ok {
 				if glob := strings.IndexAny(at, "*?[]{"); glob >= 0 {
 					at = path.Dir(at[:glob] + "x")
 				}
-				return path.Clean("/" + at)
+				list = append(list, path.Clean("/"+at))
 			}
 		}
 	}
-	return ""
+	return list
 }
 
 // ignoreOf is spec.ignore of a source.

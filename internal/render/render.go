@@ -27,6 +27,11 @@ type Options struct {
 	Tolerant bool
 	// Sources are directories that stand in for sources.
 	Sources []Source
+	// Fetched are directories with what was fetched of sources, each with its namespace. The files in them are called
+	// KIND/NAMESPACE/NAME/FILE. One of Sources counts more.
+	Fetched []Source
+	// Unfetched are sources that could not be fetched.
+	Unfetched []Source
 	// Admit answers what the API server would say to a Kustomization, nil for nothing.
 	Admit func(*manifest.Object) error
 	// Namespace is that of plain manifests without one.
@@ -169,7 +174,7 @@ func (r *Renderer) prepare() {
 			r.named[real] = dir
 		}
 	}
-	r.display = displays(r.named)
+	r.display = displays(r.shownAs())
 	for _, dir := range r.o.SkipDirs {
 		if info, err := os.Stat(dir); err == nil {
 			r.skip = append(r.skip, info)

@@ -16,7 +16,17 @@ type Result struct {
 	Expansions []Expansion        // of generators with a pathPattern
 	Incomplete bool               // a part of it is elsewhere, so that no one can say what is not in it
 
+	// Elsewhere are the sources that are not available, without which something is not built. Of each only kind,
+	// namespace and name are known.
+	Elsewhere []Elsewhere
+
 	used map[Source]bool
+}
+
+// Elsewhere is a source that is not available.
+type Elsewhere struct {
+	Source
+	Generator bool // an ArtifactGenerator takes it
 }
 
 // Expansion is an artifact of a generator with a pathPattern, whose source is available.
@@ -144,5 +154,5 @@ func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
 	judged := slices.DeleteFunc(b.judged, func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.keyNotices)
-	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: b.partial, Expansions: b.expansions, used: b.used}
+	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: b.partial, Expansions: b.expansions, Elsewhere: b.elsewheres, used: b.used}
 }

@@ -10,6 +10,7 @@ import (
 // elsewhereError is a source that is not available here. Nothing of it is built.
 type elsewhereError struct {
 	kind, namespace, name, why string
+	unknown                    bool // the input does not say where it is
 
 	generator *manifest.Object // that needs it, nil for a Kustomization
 	at        int              // among its sources
@@ -24,7 +25,14 @@ func (e *elsewhereError) Error() string {
 }
 
 func (e *elsewhereError) Hint() string {
-	return fmt.Sprintf("name a checkout of it with --source %s/%s/%s=PATH, or with source in .helmsrc.yaml", e.kind, e.namespace, e.name)
+	hint := fmt.Sprintf("name a checkout of it with --source %s/%s/%s=PATH, or with source in .helmsrc.yaml", e.kind, e.namespace, e.name)
+	switch {
+	case e.unknown, e.why == notFetched, e.kind == externalArtifact:
+		return hint
+	case e.kind == "HelmChart":
+		return "fetch and resolve get it first with --follow-sources"
+	}
+	return hint + "; fetch and resolve get it with --follow-sources"
 }
 
 // sourceOf is the source of a Kustomization: a directory that stands in for it, the artifact that a generator makes, or the
@@ -48,8 +56,12 @@ func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*reposi
 		return repo, err
 	}
 	root = r.homeOf(o)
-	if why := r.elsewhere(built.find(r, ref.Kind, namespace, ref.Name), ref, namespace, root, f.spec.Path); why != "" {
-		return nil, &elsewhereError{kind: ref.Kind, namespace: namespace, name: ref.Name, why: why}
+	if r.unfetched(ref.Kind, namespace, ref.Name) {
+		return nil, &elsewhereError{kind: ref.Kind, namespace: namespace, name: ref.Name, why: notFetched}
+	}
+	source := built.find(r, ref.Kind, namespace, ref.Name)
+	if why := r.elsewhere(source, ref, namespace, root, f.spec.Path); why != "" {
+		return nil, &elsewhereError{kind: ref.Kind, namespace: namespace, name: ref.Name, why: why, unknown: source == nil}
 	}
 	return r.at(root), nil
 }
@@ -65,11 +77,20 @@ func (r *Renderer) standIn(kind, namespace, name string) (*Source, string, error
 			return &s, root, nil
 		}
 	}
+	for _, s := range r.o.Fetched {
+		if s.Kind == kind && s.Name == name && s.Namespace == namespace {
+			root, err := absolute(s.Dir)
+			return &s, root, err
+		}
+	}
 	return nil, "", nil
 }
 
 // homeOf is the root of the repository that an object was read from.
 func (r *Renderer) homeOf(o *manifest.Object) string {
+	if r.fetchedFile(o.Pos.File) {
+		return r.inputHome()
+	}
 	dir := filepath.Dir(o.Pos.File)
 	if root, ok := r.roots[dir]; ok {
 		return root
