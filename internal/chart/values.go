@@ -72,6 +72,25 @@ func (s Source) MergeValues(chartDir string, files []string, ignoreMissing bool)
 	})
 }
 
+// ValuesFile is what a values file of a chart from a repository holds, false if it is not there.
+func ValuesFile(c *helmchart.Chart, file string) ([]byte, bool) {
+	name := path.Clean(filepath.ToSlash(file))
+	if name == valuesFile {
+		return rawValues(c), true
+	}
+	i := slices.IndexFunc(c.Files, func(f *helmchart.File) bool { return f.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return c.Files[i].Data, true
+}
+
+// ValuesFile is what a values file of the source holds, false if it is not there.
+func (s Source) ValuesFile(file string) ([]byte, bool) {
+	data, err := s.readValues(clamp(file))
+	return data, err == nil
+}
+
 // mergeFiles merges what read returns for each file; read returns fs.SkipDir for a file to pass over.
 func mergeFiles(files []string, read func(string) (map[string]any, error)) (map[string]any, []string, error) {
 	merged, used := map[string]any{}, []string{}

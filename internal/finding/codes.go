@@ -140,6 +140,7 @@ const (
 	NotSupported      Code = "HS224"
 	UnusableLayer     Code = "HS225"
 	NotRendered       Code = "HS226"
+	NotLocked         Code = "HS227"
 	Storage           Code = "HS230"
 	OddStorage        Code = "HS231"
 	NeverFetched      Code = "HS232"
@@ -172,4 +173,5 @@ const (
 	Unverifiable      Code = "HS305"
 	ArtifactAltered   Code = "HS306"
 	GitUnsigned       Code = "HS307"
+	Moved             Code = "HS308"
 )

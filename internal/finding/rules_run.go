@@ -105,6 +105,12 @@ func runRules() []Rule {
 			Fix:         "Compare the values with those that the chart documents: helmsrc values prints them.",
 		},
 		{
+			Code: NotLocked, Name: "not-locked", Group: groupRun, Severity: Error,
+			Summary:     "The lock file does not say what an object is",
+			Explanation: "With --locked each object takes what its entry in helmsrc.lock says. This one has no entry, or asks for something else than when it was locked: the message names the fields.",
+			Fix:         "Run helmsrc lock with the same input, and commit what it writes.",
+		},
+		{
 			Code: GitReference, Name: "git-reference", Group: groupRun, Severity: Error,
 			Summary:     "A Git repository has no such branch, tag or commit",
 			Explanation: "spec.ref names something that the server does not have, or the repository is empty.",
@@ -330,6 +336,12 @@ func integrityRules() []Rule {
 			Summary:     "A Git commit or tag is not signed by a key that is trusted",
 			Explanation: "spec.verify of the GitRepository asks for a PGP signature by one of the keys in its Secret.",
 			Fix:         "Have the commit or tag signed, or add the signer's public key to the Secret.",
+		},
+		{
+			Code: Moved, Name: "moved", Group: groupIntegrity, Severity: Error, Lasting: true,
+			Summary:     "What is published is not what is locked any more",
+			Explanation: "A tag was moved, a version was published again with other bytes, or a bucket holds other files than when it was locked.",
+			Fix:         "Find out who changed it; helmsrc lock --update with the name of the object accepts what there is now.",
 		},
 	}
 }

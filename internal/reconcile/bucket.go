@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,12 +114,23 @@ func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Buc
 			o.Unless = current.Revision
 		}
 	}
+	if e := p.lockedTo(); e != nil && p.storedRevision(e.Revision, func() (string, error) { return bucketFingerprint(obj, e.Revision) }) {
+		return &fetch.Tree{Revision: e.Revision, Unchanged: true}, nil
+	}
+	if e := cmp.Or(p.lockedTo(), p.asked()); e != nil {
+		if d, err := godigest.Parse(e.Revision); err == nil {
+			o.Algorithm, o.Unless = d.Algorithm(), ""
+		}
+	}
 	if o.TempDir, err = p.r.temp.Dir(); err != nil {
 		return nil, temporaryFailure(err)
 	}
 	t, err := bucket.Download(ctx, p.r.client, o)
 	if fetch.AuthFailure(err) {
 		return nil, status.AuthenticationFailed.Wrap(err)
+	}
+	if err == nil {
+		err = p.revisionAsLocked(t)
 	}
 	return t, status.BucketOperationFailed.Wrap(err)
 }

@@ -146,8 +146,15 @@ func (p *chartReconciliation) findRemote(ctx context.Context, d *dependency) err
 		return err
 	}
 	d.notes.warnWithheldBy(repo)
-	found, err := p.dependencyCharts(ctx, repo)
-	if err == nil {
+	locked, err := p.lockedDependency(d.requirement)
+	if err != nil {
+		return err
+	}
+	if locked != nil {
+		err = p.findLocked(ctx, repo, d, locked)
+	} else if found, failed := p.dependencyCharts(ctx, repo); failed != nil {
+		err = failed
+	} else {
 		d.chosen, err = found.choose(ctx, &d.notes, want{chart: name, constraint: version})
 	}
 	var unpinned *downloadError
@@ -216,6 +223,7 @@ func (p *chartReconciliation) fetchDependencies(ctx context.Context, source char
 	if err != nil || len(list) == 0 {
 		return err
 	}
+	p.result.Dependencies = pinsOf(list) // with the digests of the bytes, where none was published
 	var requirements []*helmchart.Dependency
 	var loaded []*helmchart.Chart
 	for _, d := range list {
@@ -232,6 +240,7 @@ func (r *Reconciler) remoteChart(ctx context.Context, d *dependency) (*helmchart
 	if err != nil {
 		return nil, err
 	}
+	d.chosen.knows(archive.Digest().String())
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: d.chosen.Chart, Version: d.chosen.Version})
 	c, err := chart.Load(archive.Section(), limits)
@@ -265,7 +274,7 @@ func (e *fromError) Hint() string {
 func (r *Reconciler) acquire(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
 	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
 	if err != nil {
-		return nil, &downloadError{chosen.Version, err}
+		return nil, &downloadError{chosen.Version, chosen.otherBytes(err)}
 	}
 	return archive, nil
 }

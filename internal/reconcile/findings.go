@@ -61,6 +61,12 @@ func placeOf(obj *manifest.Object, code finding.Code, err error) []any {
 	if inventory.IsRelease(obj) && code != finding.SourceNotReady && validate.ReleaseField(err) != nil {
 		return validate.ReleaseField(err)
 	}
+	if place, ok := errors.AsType[interface {
+		error
+		Path() []any
+	}](err); ok && place.Path() != nil {
+		return place.Path()
+	}
 	var tag *tagMissingError
 	if errors.As(err, &tag) && !inventory.IsRelease(obj) {
 		return []any{"spec", "ref", "tag"}

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,10 +119,19 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 			o.Unless = current.Revision
 		}
 	}
+	if e := p.lockedTo(); e != nil && o.Verify == nil && p.storedRevision(e.Revision, func() (string, error) { return gitFingerprint(obj, e.Revision, includes) }) {
+		return &fetch.Tree{Revision: e.Revision, Unchanged: true}, nil
+	}
+	if e := cmp.Or(p.lockedTo(), p.asked()); e != nil {
+		o.Ref, o.Unless = lockedRef(o.Ref, e.Revision, o.Verify != nil || p.asked() != nil), ""
+	}
 	if o.TempDir, err = p.r.temp.Dir(); err != nil {
 		return nil, temporaryFailure(err)
 	}
 	t, err := git.Checkout(ctx, p.r.client, o)
+	if err == nil {
+		err = p.revisionAsLocked(t)
+	}
 	return t, gitFailure(err)
 }
 

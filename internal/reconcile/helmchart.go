@@ -13,11 +13,12 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -105,7 +106,9 @@ type resolvedChart struct {
 	deprecated bool
 	// local archives are read anew on every run: a file can change without a new version.
 	local bool
-	time  time.Time // of its publication, zero if that is not known
+	// locked archives are compared with the digest of a lock.
+	locked bool
+	time   time.Time // of its publication, zero if that is not known
 	// fetch writes the archive.
 	fetch    func(ctx context.Context, dst fetch.Sink, limit int64) error
 	metadata map[string]string // of the artifact
@@ -155,6 +158,9 @@ func (p *chartReconciliation) choose(ctx context.Context) (*remainder, error) {
 	if p.r.o.List && obj.Spec.SourceRef.Kind != sourcev1.HelmRepositoryKind {
 		return nil, nil // trees have no list of versions
 	}
+	if e := p.lockedTo(); e != nil && obj.Spec.SourceRef.Kind == sourcev1.HelmRepositoryKind {
+		return p.chooseLocked(ctx, obj, e)
+	}
 	result, err := p.chartSource(ctx, obj)
 	if err != nil {
 		return nil, err
@@ -174,6 +180,14 @@ func (p *chartReconciliation) chooseFromRepository(ctx context.Context, obj *sou
 	if err != nil {
 		return nil, err
 	}
+	if e := p.asked(); e != nil {
+		source = &exactCharts{source, &lock.Entry{Version: e.Version}}
+	}
+	return p.chooseFrom(ctx, obj, source)
+}
+
+// chooseFrom chooses one of charts, and verifies it.
+func (p *chartReconciliation) chooseFrom(ctx context.Context, obj *sourcev1.HelmChart, source charts) (*remainder, error) {
 	if err := resolve.ValidateName(obj.Spec.Chart); err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
@@ -365,7 +379,7 @@ func (r *Reconciler) archive(ctx context.Context, chosen *resolvedChart) (*blob.
 	case errors.As(err, &local):
 		return nil, unsavedChart(local)
 	}
-	return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", err))
+	return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", chosen.otherBytes(err)))
 }
 
 func unsavedChart(err error) error {
@@ -405,10 +419,15 @@ func (p *chartReconciliation) chartSource(ctx context.Context, obj *sourcev1.Hel
 	if !slices.Contains(chartSources(), ref.Kind) {
 		return nil, unsupportedSource(ref.Kind)
 	}
-	adm, err := p.r.inventory.FindFor(p.adm.Object, ref.Kind, obj.Namespace, ref.Name)
+	adm, err := p.findSource(obj)
 	if err != nil {
-		return nil, status.SourceUnavailable.Wrap(&inventory.UnavailableError{Kind: ref.Kind, Name: ref.Name, Err: err})
+		return nil, err
 	}
+	return p.sourceResult(ctx, adm)
+}
+
+// sourceResult reconciles the source of a chart, or waits for that.
+func (p *chartReconciliation) sourceResult(ctx context.Context, adm *admission.Admitted) (*Result, error) {
 	result := p.r.result(ctx, adm)
 	if result.State == Interrupted {
 		return nil, context.Cause(ctx)

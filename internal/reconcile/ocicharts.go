@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -108,6 +109,19 @@ func (c *registryCharts) choose(ctx context.Context, _ warner, wanted want) (*re
 	}
 	decideLogin(ctx, func(ctx context.Context) auth.Shown { return c.repo.registry.Shown(ctx, name) })
 	return c.resolved(name, pinned), nil
+}
+
+// pinDigest asks for the manifest that a lock names.
+func (c *registryCharts) pinDigest(ctx context.Context, name string, a lockedArchive) (*oci.Manifest, error) {
+	found, err := c.r.pinned.Do(ctx, chartKey{c.repo.identity, name, a.manifest}, func() (*oci.Manifest, error) {
+		return c.repo.registry.PinDigest(ctx, name, digest.Digest(a.manifest))
+	})
+	if err != nil {
+		return nil, &downloadError{a.version, err}
+	}
+	pinned := *found
+	pinned.Tag, pinned.Ref = strings.ReplaceAll(a.version, "+", "_"), a.url
+	return &pinned, nil
 }
 
 // tag is the version as its tag has it. One that is exact is not looked for in

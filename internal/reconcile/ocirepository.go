@@ -86,6 +86,9 @@ func (p *ociReconciliation) choose(ctx context.Context) (*remainder, error) {
 		return p.localArtifact(ctx, obj, dir)
 	}
 	p.result.Resolution = ociResolution(obj)
+	if e := p.lockedTo(); e != nil && p.artifactAsLocked(obj, e) {
+		return nil, nil
+	}
 	at, err := p.findArtifact(ctx, obj)
 	if err != nil {
 		return nil, err
@@ -177,7 +180,15 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 		charts: obj.GetLayerMediaType() == oci.HelmChartType, atOnce: p.stored() == nil && p.r.o.Until == Fetch,
 	}
 	ref := validate.ArtifactReference(obj)
-	at, err := choose(ctx, p.reconciliation, from, want{constraint: ref.SemVer, tag: ref.Tag, digest: ref.Digest, filter: ref.SemverFilter})
+	wanted := want{constraint: ref.SemVer, tag: ref.Tag, digest: ref.Digest, filter: ref.SemverFilter}
+	if e := p.asked(); e != nil && e.Tag != "" {
+		wanted = want{tag: e.Tag}
+	}
+	var chosen chooser[*ociArtifact] = from
+	if e := p.lockedTo(); e != nil {
+		chosen = &lockedArtifacts{from, e}
+	}
+	at, err := choose(ctx, p.reconciliation, chosen, wanted)
 	if at != nil {
 		p.result.Resolution.take(at.Pin)
 	}

@@ -58,6 +58,8 @@ type Options struct {
 	// AllowNameMismatch accepts an archive whose name or version is another than
 	// the one that was asked for.
 	AllowNameMismatch bool
+	// Locked is what objects were resolved to before, nil to choose anew.
+	Locked *Locked
 	// Directories replace source objects, by key.
 	Directories map[store.Key]string
 	// SkipTLSVerify takes any server of a source for the right one. No login of the machine is used then.
@@ -185,6 +187,8 @@ type Result struct {
 	// Dependencies are the charts that it requires of repositories, in the order in which it names them. They are known
 	// if it was packaged, or verified with them.
 	Dependencies []DependencyPin
+	// Built is what the package was made of, if this run made one.
+	Built *Built
 	// Published is what there is of it, if that was asked for.
 	Published *Published
 	// Summary says in words what became of an object, where its conditions do not say so.
@@ -327,12 +331,17 @@ const (
 	Transient
 	// Integrity failures are bytes or signatures that are not what they should be.
 	Integrity
+	// Drift is that manifests and lock do not fit.
+	Drift
 )
 
 // ClassOf is the class of a failure.
 func ClassOf(err error) Class {
 	var integrity interface{ Integrity() bool }
+	var drift interface{ Drift() bool }
 	switch {
+	case errors.As(err, &drift) && drift.Drift():
+		return Drift
 	case errors.As(err, &integrity) && integrity.Integrity():
 		return Integrity
 	case fetch.Transient(err):

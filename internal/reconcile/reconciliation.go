@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -28,6 +29,7 @@ type reconciliation struct {
 	r *Reconciler
 	subject
 	memory
+	entry     *lock.Entry // of a lock, nil if there is none that counts
 	steps     objectSteps
 	status    commonStatus // of the object, in the making
 	out       status.Outcome
@@ -192,14 +194,21 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 
 // chooseAndFetch goes as far as the run does.
 func (p *reconciliation) chooseAndFetch(ctx context.Context) error {
+	if err := p.takeEntry(); err != nil {
+		return err
+	}
 	rest, err := p.steps.choose(ctx)
 	switch {
 	case err != nil || rest == nil:
-		return err
 	case p.r.o.Until == Choose:
-		return rest.compare(ctx)
+		err = rest.compare(ctx)
+	default:
+		err = rest.fetch(ctx)
 	}
-	return rest.fetch(ctx)
+	if err == nil {
+		err = p.compareEntry()
+	}
+	return err
 }
 
 // recall takes up what is remembered of the object. The input's own status never

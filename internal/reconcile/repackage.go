@@ -64,6 +64,8 @@ func (p *chartReconciliation) repackage(ctx context.Context, obj *sourcev1.HelmC
 	if err != nil {
 		return status.ValuesFilesError.Wrap(fmt.Errorf("failed to merge chart values: %w", err))
 	}
+	p.madeWith(recipe.ValuesFiles, func(name string) ([]byte, bool) { return chart.ValuesFile(c, name) })
+	p.made().Published = recipe.Time
 	if err := overwriteValues(c, merged, used, &build); err != nil {
 		return err
 	}
@@ -112,6 +114,10 @@ func (p *chartReconciliation) packageChart(obj *sourcev1.HelmChart, c *helmchart
 		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", watched.Err), status.ArchiveOperationFailed)
 	case err != nil:
 		return status.ChartPackageError.Wrap(fmt.Errorf("failed to package chart: %w", err))
+	}
+	p.built(pending)
+	if err := p.packagedAsLocked(pending); err != nil {
+		return err
 	}
 	build.Stage = status.Packaged
 	return p.keepChart(obj, pending, build, fingerprint, metadata)

@@ -38,6 +38,9 @@ func (p *chartReconciliation) chooseFromTree(ctx context.Context, obj *sourcev1.
 	if err := p.vouched(result); err != nil {
 		return nil, err
 	}
+	if kept, err := p.treeAsLocked(obj, from); kept || err != nil {
+		return nil, err
+	}
 	fingerprint, err := p.treeFingerprint(obj, from)
 	if err != nil {
 		return nil, err
@@ -213,6 +216,10 @@ func (p *chartReconciliation) copyChart(obj *sourcev1.HelmChart, source chart.So
 	if _, err := io.Copy(pending, archive); err != nil {
 		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
 	}
+	p.built(pending)
+	if err := p.packagedAsLocked(pending); err != nil {
+		return err
+	}
 	build.Stage = status.Pulled
 	return p.keepChart(obj, pending, build, fingerprint, nil)
 }
@@ -268,6 +275,7 @@ func (p *chartReconciliation) loadChart(obj *sourcev1.HelmChart, source chart.So
 		if err != nil {
 			return nil, status.ValuesFilesError.Wrap(err)
 		}
+		p.madeWith(recipe.ValuesFiles, source.ValuesFile)
 	}
 	c, err := source.Load(found.Path)
 	if err != nil {

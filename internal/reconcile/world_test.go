@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 // world is real servers on loopback, the manifests that name them, and an artifacts directory.
 type world struct {
 	*helmtest.World
-	dir string
+	dir       string
+	inventory *inventory.Inventory // of the last run
 }
 
 // newWorld starts a server for each top directory of an archive whose name begins with an underscore, and writes
@@ -40,7 +41,7 @@ func newWorld(t *testing.T, archive string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{helmtest.NewWorld(kit), t.TempDir()}
+	w := &world{World: helmtest.NewWorld(kit), dir: t.TempDir()}
 	w.Kinds["registry"] = registry.Kind
 	t.Cleanup(w.Close)
 	servers := map[string]bool{}
@@ -64,9 +65,27 @@ func newWorld(t *testing.T, archive string) *world {
 	return w
 }
 
+// requests are those of all servers since the last time, with the name of the server in front.
+func (w *world) requests() []string {
+	var all []string
+	for name, server := range w.Servers {
+		for _, r := range server.Log.Drain() {
+			all = append(all, name+" "+r.String())
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // run reconciles the objects of the file all.yaml and returns their results by KIND/NAME. Runs of one world share its
 // artifacts directory.
 func (w *world) run(t *testing.T, o Options) map[string]*Result {
+	t.Helper()
+	return w.runKinds(t, o)
+}
+
+// runKinds is run without the objects of some kinds.
+func (w *world) runKinds(t *testing.T, o Options, without ...string) map[string]*Result {
 	t.Helper()
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 	set, errs := manifest.Load(t.Context(), manifest.Options{Files: []string{filepath.Join(w.dir, "all.yaml")}})
@@ -90,7 +109,7 @@ func (w *world) run(t *testing.T, o Options) map[string]*Result {
 	}()
 	var objects []*admission.Admitted
 	for _, obj := range inv.Objects() {
-		if !Kinds().Supports(obj) {
+		if !Kinds().Supports(obj) || slices.Contains(without, obj.Kind) {
 			continue
 		}
 		adm, err := inv.Admit(obj)
@@ -99,6 +118,7 @@ func (w *world) run(t *testing.T, o Options) map[string]*Result {
 		}
 		objects = append(objects, adm)
 	}
+	w.inventory = inv
 	results, err := r.Run(t.Context(), objects, silent{})
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,9 @@ const (
 	ArchiveOperationFailed  = Reason(sourcev1.ArchiveOperationFailedReason) // StorageOperationFailed
 	StatOperationFailed     = Reason(sourcev1.StatOperationFailedReason)    // StorageOperationFailed
 
+	// NotLocked is an object that has to be what a lock file says, and is not in it. It is no reason of Flux.
+	NotLocked = Reason("NotLocked")
+
 	GitOperationFailed    = Reason(sourcev1.GitOperationFailedReason)
 	BucketOperationFailed = Reason(sourcev1.BucketOperationFailedReason)
 

@@ -1,0 +1,366 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
+)
+
+// Locked says what the objects of a run were resolved to before. It does not change while the run goes on.
+type Locked struct {
+	Lock    *lock.Lock
+	File    string // its name, for messages
+	Cluster string // of the input, as the lock calls it
+	Mode    LockMode
+	// Anew are objects whose entries do not count.
+	Anew func(store.Key) bool
+}
+
+// LockMode is what a lock is used for.
+type LockMode int
+
+const (
+	// LockedOnly has every object take what its entry says. One without an entry that fits fails.
+	LockedOnly LockMode = iota
+	// LockedFirst chooses anew for objects without an entry that fits.
+	LockedFirst
+	// LockedAsked asks the sources for the versions that are locked, and fails what is another one by now.
+	LockedAsked
+)
+
+// Judgement is what a lock says of an object.
+type Judgement struct {
+	Object *admission.Admitted
+	Wanted lock.Wanted // what the object asks for
+	Entry  *lock.Entry // nil if there is none
+	// Several are the clusters whose entries of the object differ, where the input is none of them alone.
+	Several []string
+	Misfits []Misfit // fields in which the entry does not fit
+	file    string
+}
+
+// Misfit is a field in which an entry does not fit its object.
+type Misfit struct {
+	lock.Difference
+	Place string // FILE:LINE of what the manifest says, "" if that stands nowhere
+	path  []any  // of the field, where it is one of the object
+}
+
+// Fits reports whether the entry can be used.
+func (j *Judgement) Fits() bool { return j.Entry != nil && len(j.Misfits) == 0 }
+
+// Err is why it cannot, nil if it can.
+func (j *Judgement) Err() error {
+	if j.Fits() {
+		return nil
+	}
+	return &UnlockedError{j}
+}
+
+// Judge finds the entry of an object, and whether it fits. It is false for objects that are not locked: those that choose
+// nothing, those without a source, and those that are suspended.
+func (l *Locked) Judge(inv *inventory.Inventory, adm *admission.Admitted) (*Judgement, bool) {
+	wanted, places, ok := l.wanted(inv, adm)
+	if !ok {
+		return nil, false
+	}
+	j := &Judgement{Object: adm, Wanted: wanted, file: l.File}
+	if l.Anew != nil && l.Anew(keyOf(adm)) {
+		return j, true
+	}
+	for _, e := range l.Lock.Find(lock.Key{Cluster: l.Cluster, Object: objectName(adm)}) {
+		misfits := places.misfits(e.Fits(wanted))
+		switch {
+		case j.Entry == nil, len(j.Misfits) > 0 && len(misfits) == 0:
+			j.Entry, j.Misfits = e, misfits
+		case len(j.Misfits) == 0 && len(misfits) == 0 && len(j.Entry.Moved(e)) > 0:
+			j.Several = append(j.Several, j.Entry.Cluster, e.Cluster)
+		}
+	}
+	if j.Several != nil {
+		slices.Sort(j.Several)
+		j.Several, j.Entry = slices.Compact(j.Several), nil
+	}
+	return j, true
+}
+
+// objectName is what a lock calls an object.
+func objectName(adm *admission.Admitted) string {
+	obj := adm.Object
+	return obj.Kind + "/" + obj.Namespace + "/" + obj.Name
+}
+
+// wanted is what an object asks for, and where it says so.
+func (l *Locked) wanted(inv *inventory.Inventory, adm *admission.Admitted) (lock.Wanted, places, bool) {
+	w, p := lock.Wanted{SourceKind: adm.Object.Kind}, places{object: adm}
+	switch obj := adm.Typed.(type) {
+	case *sourcev1.HelmChart:
+		if obj.Spec.Suspend {
+			return w, p, false
+		}
+		return l.wantedChart(inv, adm, obj)
+	case *sourcev1.OCIRepository:
+		w.SourceURL, w.Constraint = lockedURL(obj.Spec.URL), ociConstraint(obj)
+		p.fields = map[string][]any{"sourceURL": {"spec", "url"}, "constraint": {"spec", "ref"}}
+		return w, p, !obj.Spec.Suspend
+	case *sourcev1.GitRepository:
+		w.SourceURL, w.Constraint = lockedURL(obj.Spec.URL), gitConstraint(obj.Spec.Reference)
+		p.fields = map[string][]any{"sourceURL": {"spec", "url"}, "constraint": {"spec", "ref"}}
+		return w, p, !obj.Spec.Suspend
+	case *sourcev1.Bucket:
+		w.SourceURL, w.Constraint = bucketURL(obj), obj.Spec.Prefix
+		p.fields = map[string][]any{"sourceURL": {"spec", "endpoint"}, "constraint": {"spec", "prefix"}}
+		return w, p, !obj.Spec.Suspend
+	}
+	return w, p, false
+}
+
+// wantedChart is what a HelmChart asks for. The revision of a tree is the one that the entry of its source has.
+func (l *Locked) wantedChart(inv *inventory.Inventory, adm *admission.Admitted, obj *sourcev1.HelmChart) (w lock.Wanted, p places, ok bool) {
+	ref := obj.Spec.SourceRef
+	if !slices.Contains(chartSources(), ref.Kind) {
+		return w, p, false
+	}
+	source, err := inv.FindFor(adm.Object, ref.Kind, obj.Namespace, ref.Name)
+	if err != nil {
+		return w, p, false // which ends its reconciliation
+	}
+	w = lock.Wanted{SourceKind: ref.Kind, Chart: obj.Spec.Chart, ValuesFiles: chart.EffectiveValuesFiles(obj.Spec.ValuesFiles)}
+	p = places{object: adm, source: source, fields: map[string][]any{
+		"sourceKind": {"spec", "sourceRef", "kind"}, "chart": {"spec", "chart"}, "constraint": {"spec", "version"}, "valuesFiles": {"spec", "valuesFiles"},
+	}}
+	switch repo := source.Typed.(type) {
+	case *sourcev1.HelmRepository:
+		w.SourceURL, w.Constraint = lockedURL(repo.Spec.URL), obj.Spec.Version
+	case *sourcev1.GitRepository:
+		w.SourceURL = lockedURL(repo.Spec.URL)
+	case *sourcev1.Bucket:
+		w.SourceURL, p.inSource = bucketURL(repo), []any{"spec", "endpoint"}
+	}
+	if ref.Kind != sourcev1.HelmRepositoryKind {
+		w.Revision = unlockedRevision
+		if of, ok := l.Judge(inv, source); ok && of.Fits() {
+			w.Revision = of.Entry.Revision
+		} else if !ok { // suspended: what it has is not asked for anew
+			w.Revision = ""
+		}
+	}
+	return w, p, true
+}
+
+// unlockedRevision is that of a source without an entry that fits.
+const unlockedRevision = "not locked"
+
+// places are where an object says what it asks for.
+type places struct {
+	object, source *admission.Admitted
+	fields         map[string][]any // of the object
+	inSource       []any            // where the source has its URL, nil for the usual place
+}
+
+func (p places) misfits(differences []lock.Difference) []Misfit {
+	var list []Misfit
+	for _, d := range differences {
+		m := Misfit{Difference: d, path: p.fields[d.Field]}
+		at := p.object
+		path := m.path
+		if path == nil && d.Field == "sourceURL" {
+			at, path = p.source, p.inSource
+			if path == nil {
+				path = []any{"spec", "url"}
+			}
+		}
+		if path != nil && at != nil {
+			if pos := at.Object.Excerpt(path...).Pos; pos.File != "" {
+				m.Place = fmt.Sprintf("%s:%d", pos.File, pos.Line)
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// lockedURL is a URL as a lock has it: without what may be a credential.
+func lockedURL(raw string) string {
+	u, err := auth.ParseURL(raw)
+	if err != nil {
+		return auth.RedactURL(raw)
+	}
+	return withoutSecrets(u).String()
+}
+
+func withoutSecrets(u *url.URL) *url.URL {
+	public := *u
+	public.RawQuery, public.ForceQuery, public.Fragment, public.RawFragment = "", false, "", ""
+	if _, password := u.User.Password(); password || u.Scheme != "ssh" {
+		public.User = nil
+	}
+	return &public
+}
+
+func bucketURL(obj *sourcev1.Bucket) string {
+	return lockedURL(obj.Spec.Endpoint) + "/" + obj.Spec.BucketName
+}
+
+// ociConstraint is spec.ref in words.
+func ociConstraint(obj *sourcev1.OCIRepository) string {
+	ref := validate.ArtifactReference(obj)
+	switch {
+	case ref.Digest != "":
+		return "digest " + ref.Digest
+	case ref.SemVer != "" && ref.SemverFilter != "":
+		return "semver " + ref.SemVer + " of tags that match " + ref.SemverFilter
+	case ref.SemVer != "":
+		return "semver " + ref.SemVer
+	}
+	return "tag " + cmp.Or(ref.Tag, defaultTag)
+}
+
+// gitConstraint is spec.ref in words. What comes first counts.
+func gitConstraint(ref *sourcev1.GitRepositoryRef) string {
+	switch {
+	case ref == nil:
+		return "branch " + defaultBranch
+	case ref.Commit != "":
+		return "commit " + ref.Commit
+	case ref.Name != "":
+		return "name " + ref.Name
+	case ref.SemVer != "":
+		return "semver " + ref.SemVer
+	case ref.Tag != "":
+		return "tag " + ref.Tag
+	}
+	return "branch " + cmp.Or(ref.Branch, defaultBranch)
+}
+
+// defaultBranch is what a GitRepository without spec.ref means.
+const defaultBranch = "master"
+
+// UnlockedError is an object that a lock does not say anything usable about.
+type UnlockedError struct{ judgement *Judgement }
+
+func (e *UnlockedError) Error() string { return e.text(true) }
+
+// Unplaced is the error without the places in manifests.
+func (e *UnlockedError) Unplaced() string { return e.text(false) }
+
+func (e *UnlockedError) text(placed bool) string {
+	j := e.judgement
+	switch {
+	case j.Several != nil:
+		return fmt.Sprintf("%s has entries of several clusters that differ: %s", j.file, strings.Join(j.Several, ", "))
+	case j.Entry == nil:
+		return j.file + " has no entry"
+	}
+	var parts []string
+	for _, m := range j.Misfits {
+		part := m.String()
+		if placed && m.Place != "" {
+			part += " (" + m.Place + ")"
+		}
+		parts = append(parts, part)
+	}
+	return "the entry does not fit: " + strings.Join(parts, "; ")
+}
+
+// Drift reports that manifests and lock are not the same.
+func (e *UnlockedError) Drift() bool { return true }
+
+// Finding is what is wrong.
+func (*UnlockedError) Finding() finding.Code { return finding.NotLocked }
+
+// Hint says what to do.
+func (e *UnlockedError) Hint() string {
+	if e.judgement.Several != nil {
+		return "name the directory of one cluster with -f"
+	}
+	return "'helmsrc lock' with the same input writes what is missing, and keeps what fits"
+}
+
+// Path is the field of the object that is shown, nil for the usual one.
+func (e *UnlockedError) Path() []any {
+	for _, m := range e.judgement.Misfits {
+		if m.path != nil {
+			return m.path
+		}
+	}
+	return nil
+}
+
+// MovedError is something that is not what is locked any more.
+type MovedError struct {
+	What        string
+	Differences []lock.Difference
+}
+
+func (e *MovedError) Error() string {
+	var parts []string
+	for _, d := range e.Differences {
+		parts = append(parts, d.String())
+	}
+	return e.What + " is not what is locked: " + strings.Join(parts, "; ")
+}
+
+// Finding is what is wrong.
+func (*MovedError) Finding() finding.Code { return finding.Moved }
+
+// Integrity reports that it cannot be trusted.
+func (*MovedError) Integrity() bool { return true }
+
+// Transient is false: the same would come again.
+func (*MovedError) Transient() bool { return false }
+
+// Hint says what to do.
+func (*MovedError) Hint() string {
+	return "find out who published it anew; 'helmsrc lock --update' with its name accepts what there is now"
+}
+
+// takeEntry finds what the object is locked to, and fails it if it has to be and is not.
+func (p *reconciliation) takeEntry() error {
+	l := p.r.o.Locked
+	if l == nil || p.r.o.List {
+		return nil
+	}
+	j, ok := l.Judge(p.r.inventory, p.adm)
+	if !ok {
+		return nil
+	}
+	if err := j.Err(); err != nil {
+		if l.Mode == LockedFirst {
+			return nil
+		}
+		return status.NotLocked.Wrap(err)
+	}
+	p.entry = j.Entry
+	return nil
+}
+
+// lockedTo is the entry of an object that takes what it says, nil for one that chooses.
+func (p *reconciliation) lockedTo() *lock.Entry {
+	if p.r.o.Locked == nil || p.r.o.Locked.Mode == LockedAsked {
+		return nil
+	}
+	return p.entry
+}
+
+// asked is the entry of an object whose source is asked for what it says, nil for others.
+func (p *reconciliation) asked() *lock.Entry {
+	if p.r.o.Locked == nil || p.r.o.Locked.Mode != LockedAsked {
+		return nil
+	}
+	return p.entry
+}

@@ -1,0 +1,280 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	godigest "github.com/opencontainers/go-digest"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// chooseLocked takes the chart of a Helm repository that an entry names. Its index is only read if the entry does not say
+// where the archive is.
+func (p *chartReconciliation) chooseLocked(ctx context.Context, obj *sourcev1.HelmChart, e *lock.Entry) (*remainder, error) {
+	if build, ok := p.storedAsLocked(obj, e); ok {
+		pin := entryPin(e)
+		p.pinTo(pin)
+		p.result.Resolution.take(pin)
+		return nil, p.unchanged(build)
+	}
+	source, err := p.findSource(obj)
+	if err != nil {
+		return nil, err
+	}
+	if e.URL == "" {
+		result, err := p.sourceResult(ctx, source)
+		if err != nil {
+			return nil, err
+		}
+		found, err := p.publishedCharts(ctx, result)
+		if err != nil {
+			return nil, err
+		}
+		return p.chooseFrom(ctx, obj, &exactCharts{found, e})
+	}
+	repo, err := p.r.open(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	p.warnWithheldBy(repo)
+	p.obj.Status.ObservedSourceArtifactRevision = ""
+	return p.chooseFrom(ctx, obj, &lockedCharts{p.r, repo, e})
+}
+
+// storedAsLocked reports whether the artifact in storage is what is locked. One whose signature is to be checked does not
+// count: who was trusted yesterday may not be today.
+func (p *chartReconciliation) storedAsLocked(obj *sourcev1.HelmChart, e *lock.Entry) (status.Build, bool) {
+	current := p.stored()
+	if current == nil || p.rebuild || p.r.o.checksSignatures() && (obj.Spec.Verify != nil || p.r.o.Keyring != nil || p.r.o.RequireVerification) {
+		return status.Build{}, false
+	}
+	build := status.Build{Name: obj.Status.ObservedChartName, Version: current.Revision}
+	if e.Package != "" {
+		return build, e.Package == current.Digest
+	}
+	same := e.Digest != "" && e.Digest == current.Digest || e.LayerDigest != "" && e.LayerDigest == current.Digest
+	return build, same && current.Revision == p.adm.Object.Veil(e.Version)
+}
+
+// entryPin is what an entry says that a chart of a Helm repository was resolved to.
+func entryPin(e *lock.Entry) Pin {
+	pin := Pin{Source: PinIndex, Chart: e.Chart, Version: e.Version, URL: e.URL, Digest: e.Digest}
+	if e.ManifestDigest != "" {
+		pin.Source, pin.Digest, pin.Manifest = PinRegistry, e.LayerDigest, e.ManifestDigest
+	}
+	return pin
+}
+
+// lockedCharts has the one chart that an entry names.
+type lockedCharts struct {
+	r     *Reconciler
+	repo  *repository
+	entry *lock.Entry
+}
+
+func (c *lockedCharts) refused(err error) error { return pullFailure(err) }
+
+func (c *lockedCharts) choose(ctx context.Context, _ warner, wanted want) (*resolvedChart, error) {
+	e := c.entry
+	return c.r.lockedChart(ctx, c.repo, wanted.chart, lockedArchive{e.Version, e.URL, e.Digest, e.ManifestDigest, e.LayerDigest, e.Published})
+}
+
+// lockedArchive is an archive that a lock names.
+type lockedArchive struct{ version, url, digest, manifest, layer, published string }
+
+// lockedChart is an archive at its place, without asking what is published.
+func (r *Reconciler) lockedChart(ctx context.Context, repo *repository, name string, a lockedArchive) (*resolvedChart, error) {
+	if repo.registry != nil {
+		return r.lockedManifest(ctx, repo, name, a)
+	}
+	published, _ := time.Parse(time.RFC3339, a.published) // the zero time if it is none
+	found := (&indexCharts{r: r, repo: repo}).resolved(name, resolve.Candidate{Name: name, Version: a.version, URLs: []string{a.url}, Created: published})
+	found.published = a.digest
+	found.lockTo(repo, a.digest)
+	return found, nil
+}
+
+// lockedManifest asks a registry for a manifest by its digest: it has the annotations that go with a chart.
+func (r *Reconciler) lockedManifest(ctx context.Context, repo *repository, name string, a lockedArchive) (*resolvedChart, error) {
+	registry := &registryCharts{r, repo}
+	pinned, err := registry.pinDigest(ctx, name, a)
+	if err != nil {
+		return nil, err
+	}
+	if a.layer != "" && pinned.Layer.Digest.String() != a.layer {
+		return nil, &MovedError{"the chart in manifest " + a.manifest, []lock.Difference{{Field: "layerDigest", Locked: a.layer, Now: pinned.Layer.Digest.String()}}}
+	}
+	return registry.resolved(name, pinned), nil
+}
+
+// lockTo has the archive compared with a digest, whatever else is said of it.
+func (c *resolvedChart) lockTo(repo *repository, text string) {
+	c.Digest, c.locked = text, true
+	c.key = blob.Key{Location: repo.location, Identity: repo.identity, Digest: digest.Digest(text)}
+}
+
+// exactCharts are charts of which one version is taken, with one digest if the entry says one.
+type exactCharts struct {
+	charts
+	entry *lock.Entry
+}
+
+func (c *exactCharts) choose(ctx context.Context, w warner, wanted want) (*resolvedChart, error) {
+	wanted.constraint = c.entry.Version
+	found, err := c.charts.choose(ctx, w, wanted)
+	if err != nil || c.entry.Digest == "" {
+		return found, err
+	}
+	if found.Digest != "" && found.Digest != c.entry.Digest {
+		return nil, &MovedError{"the chart that is published", []lock.Difference{{Field: "digest", Locked: c.entry.Digest, Now: found.Digest}}}
+	}
+	found.Digest, found.locked, found.key.Digest = c.entry.Digest, true, digest.Digest(c.entry.Digest)
+	return found, nil
+}
+
+// otherBytes says of an archive that it is not the one in the lock.
+func (c *resolvedChart) otherBytes(err error) error {
+	var mismatch *digest.MismatchError
+	if !c.locked || !errors.As(err, &mismatch) {
+		return err
+	}
+	return &lockedBytesError{fmt.Sprintf("archive '%s'", c.file), mismatch}
+}
+
+// lockedBytesError is something that was fetched and has another digest than the lock says.
+type lockedBytesError struct {
+	what string
+	err  *digest.MismatchError
+}
+
+func (e *lockedBytesError) Error() string {
+	return e.what + " is not the one that is locked: " + e.err.Error()
+}
+
+func (e *lockedBytesError) Unwrap() error { return e.err }
+
+// Finding is what is wrong.
+func (*lockedBytesError) Finding() finding.Code { return finding.DigestMismatch }
+
+// Integrity reports that what was fetched cannot be trusted.
+func (*lockedBytesError) Integrity() bool { return true }
+
+// Transient is false: the same bytes would come again.
+func (*lockedBytesError) Transient() bool { return false }
+
+// Hint says what to do.
+func (*lockedBytesError) Hint() string { return (&MovedError{}).Hint() }
+
+// packagedAsLocked refuses a package that is not the one that is locked.
+func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
+	e := p.lockedTo()
+	if e == nil || e.Package == "" {
+		return nil
+	}
+	want, got := digest.Digest(e.Package), pending.Digest()
+	if want.Algorithm() != got.Algorithm() {
+		var err error
+		if got, err = want.Algorithm().FromReader(sectionOf(pending, pending.Size())); err != nil {
+			return unsavedChart(err)
+		}
+	}
+	if got == want {
+		return nil
+	}
+	return status.ChartPackageError.Wrap(&hintedError{
+		&lockedBytesError{"the package that was made of the chart", &digest.MismatchError{Want: want, Got: got}},
+		"what it is made of is what is locked: another version of helmsrc, metadata.generation, spec.reconcileStrategy or SOURCE_DATE_EPOCH make another package; 'helmsrc lock --update' with its name accepts it",
+	})
+}
+
+// Built is what a package was made of.
+type Built struct {
+	Package     string // its digest
+	Layer       string // of the layer of an OCIRepository, which is its artifact
+	ValuesFiles []lock.File
+	Published   time.Time // of the chart that it was made of, if that time is in it
+}
+
+// built takes down a package. Values files that it has no use for have no digest.
+func (p *chartReconciliation) built(pending *store.Pending) {
+	p.made().Package = pending.Digest().String()
+}
+
+func (p *reconciliation) made() *Built {
+	if p.result.Built == nil {
+		p.result.Built = &Built{}
+	}
+	return p.result.Built
+}
+
+// madeWith takes down the values files of a chart from a repository.
+func (p *chartReconciliation) madeWith(files []string, read func(name string) ([]byte, bool)) {
+	for _, name := range files {
+		f := lock.File{Name: name}
+		if data, ok := read(name); ok {
+			f.Digest = godigest.FromBytes(data).String()
+		}
+		p.made().ValuesFiles = append(p.made().ValuesFiles, f)
+	}
+}
+
+// lockedDependency is what a requirement is locked to, nil if the chart is not locked.
+func (p *chartReconciliation) lockedDependency(requirement *helmchart.Dependency) (*lock.Dependency, error) {
+	e := cmp.Or(p.lockedTo(), p.asked())
+	if e == nil {
+		return nil, nil
+	}
+	repository := lockedURL(requirement.Repository)
+	if d := e.Dependency(requirement.Name, repository, requirement.Version); d != nil {
+		return d, nil
+	}
+	return nil, &UnlockedError{&Judgement{Object: p.adm, Entry: e, Misfits: []Misfit{{
+		Difference: lock.Difference{Field: "dependencies." + requirement.Name, Now: repository + " " + requirement.Version},
+	}}}}
+}
+
+// findLocked takes a dependency that an entry names, without asking what is published.
+func (p *chartReconciliation) findLocked(ctx context.Context, repo *repository, d *dependency, locked *lock.Dependency) (err error) {
+	if locked.URL == "" || p.asked() != nil {
+		found, err := p.dependencyCharts(ctx, repo)
+		if err != nil {
+			return err
+		}
+		e := &lock.Entry{Version: locked.Version}
+		if p.asked() == nil {
+			e.Digest = locked.Digest
+		}
+		d.chosen, err = (&exactCharts{found, e}).choose(ctx, &d.notes, want{chart: d.requirement.Name})
+		return err
+	}
+	a := lockedArchive{version: locked.Version, url: locked.URL, digest: locked.Digest, manifest: locked.ManifestDigest}
+	if locked.ManifestDigest != "" {
+		a.digest, a.layer = "", locked.Digest
+	}
+	d.chosen, err = p.r.lockedChart(ctx, repo, d.requirement.Name, a)
+	return err
+}
+
+// findSource finds the source of a chart, which is not asked for anything.
+func (p *chartReconciliation) findSource(obj *sourcev1.HelmChart) (*admission.Admitted, error) {
+	ref := obj.Spec.SourceRef
+	adm, err := p.r.inventory.FindFor(p.adm.Object, ref.Kind, obj.Namespace, ref.Name)
+	if err != nil {
+		return nil, status.SourceUnavailable.Wrap(&inventory.UnavailableError{Kind: ref.Kind, Name: ref.Name, Err: err})
+	}
+	return adm, nil
+}

@@ -1,0 +1,113 @@
+package reconcile
+
+import (
+	"context"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+// storedRevision reports whether the artifact in storage is what a locked revision would give.
+func (p *reconciliation) storedRevision(revision string, fingerprint func() (string, error)) bool {
+	if current := p.stored(); current == nil || current.Revision != revision {
+		return false
+	}
+	f, err := fingerprint()
+	return err == nil && p.reusable(f)
+}
+
+// revisionAsLocked refuses a tree of another revision than the locked one, and calls one of the same content as the lock
+// does: it was asked for by its commit, and not by the name that led to it.
+func (p *reconciliation) revisionAsLocked(t *fetch.Tree) error {
+	e := p.entry
+	if e == nil {
+		return nil
+	}
+	if revisionHash(t.Revision) != revisionHash(e.Revision) {
+		p.r.closers.add(t)
+		return &MovedError{"the revision", []lock.Difference{{Field: "revision", Locked: e.Revision, Now: t.Revision}}}
+	}
+	t.Revision = e.Revision
+	return nil
+}
+
+// lockedRef asks for the commit of a locked revision. Where it counts what a tag names, that is asked for its name: a
+// signature may be the tag's.
+func lockedRef(ref git.Ref, revision string, byName bool) git.Ref {
+	at := strings.LastIndexByte(revision, '@')
+	name, named := revision[:max(at, 0)], at > 0
+	commit := revisionHash(revision)
+	switch {
+	case ref.Commit != "":
+		return ref
+	case ref.Name != "" && byName && !strings.HasPrefix(ref.Name, "refs/heads/"):
+		return git.Ref{Name: ref.Name}
+	case ref.Name != "":
+		return git.Ref{Commit: commit}
+	case (ref.SemVer != "" || ref.Tag != "") && named && byName:
+		return git.Ref{Tag: name}
+	case ref.SemVer != "" || ref.Tag != "":
+		return git.Ref{Commit: commit}
+	}
+	return git.Ref{Branch: ref.Branch, Commit: commit}
+}
+
+// lockedArtifacts has the one artifact that an entry names.
+type lockedArtifacts struct {
+	*ociArtifacts
+	entry *lock.Entry
+}
+
+func (a *lockedArtifacts) choose(context.Context, warner, want) (*ociArtifact, error) {
+	at := &ociArtifact{Pin: artifactPin(a.entry), repo: a.repo, identity: a.identity, digest: digest.Digest(a.entry.ManifestDigest)}
+	at.shown = strings.TrimPrefix(at.URL, sourcev1.OCIRepositoryPrefix)
+	return at, nil
+}
+
+// artifactPin is what an entry says that an OCIRepository was resolved to.
+func artifactPin(e *lock.Entry) Pin {
+	return Pin{Source: PinRegistry, Version: e.Tag, URL: e.URL, Manifest: e.ManifestDigest, Revision: e.Revision}
+}
+
+// artifactAsLocked keeps the artifact in storage, if it is what is locked and no signature is to be checked.
+func (p *ociReconciliation) artifactAsLocked(obj *sourcev1.OCIRepository, e *lock.Entry) bool {
+	if p.r.o.checksSignatures() && (obj.Spec.Verify != nil || p.r.o.Keyring != nil || p.r.o.RequireVerification) {
+		return false
+	}
+	if !p.storedRevision(e.Revision, func() (string, error) { return ociFingerprint(obj, e.Revision) }) {
+		return false
+	}
+	pin := artifactPin(e)
+	p.pinTo(pin)
+	p.result.Resolution.take(pin)
+	p.out.Unverifiable = obj.Spec.Verify == nil
+	p.keptArtifact(e.Revision)
+	return true
+}
+
+// treeAsLocked keeps the package in storage, if it is what is locked. A tree of another revision than the locked one is
+// refused.
+func (p *chartReconciliation) treeAsLocked(obj *sourcev1.HelmChart, from *sourceTree) (kept bool, err error) {
+	e := p.lockedTo()
+	if e == nil {
+		return false, nil
+	}
+	if from.revision != e.Revision {
+		return false, status.NotLocked.Wrap(&UnlockedError{&Judgement{Object: p.adm, Entry: e, Misfits: []Misfit{{
+			Difference: lock.Difference{Field: "revision", Locked: e.Revision, Now: from.revision},
+		}}}})
+	}
+	build, ok := p.storedAsLocked(obj, e)
+	if !ok || e.Package == "" {
+		return false, nil
+	}
+	p.pinTo(from.chartPin(obj.Spec.Chart, e.Version))
+	p.result.Resolution.Version = e.Version
+	return true, p.unchanged(build)
+}

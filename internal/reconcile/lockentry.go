@@ -1,0 +1,141 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/lock"
+)
+
+// Entry is what a lock holds of a result, nil if the object is not locked or did not get that far. Cluster and file are for
+// the caller to fill in.
+func (l *Locked) Entry(inv *inventory.Inventory, r *Result) (*lock.Entry, error) {
+	j, ok := l.Judge(inv, r.Object)
+	if !ok || r.Failure != nil || r.Pin == nil || r.Pin.Source == PinDirectory {
+		return nil, nil
+	}
+	e := entryOf(j.Wanted, r)
+	e.Object = objectName(r.Object)
+	if hidden := r.hiddenIn(e); hidden != "" {
+		return nil, &HiddenError{hidden}
+	}
+	return e, nil
+}
+
+// entryOf is an entry without the name of its object.
+func entryOf(w lock.Wanted, r *Result) *lock.Entry {
+	pin := r.Pin
+	e := &lock.Entry{SourceKind: w.SourceKind, SourceURL: w.SourceURL, Chart: w.Chart, Constraint: w.Constraint, Version: pin.Version, Revision: pin.Revision}
+	switch pin.Source {
+	case PinIndex:
+		e.URL, e.Digest = archiveURL(pin.URL), pin.Digest
+	case PinRegistry:
+		e.URL, e.Tag, e.ManifestDigest, e.LayerDigest = pin.URL, strings.ReplaceAll(pin.Version, "+", "_"), pin.Manifest, pin.Digest
+	}
+	if r.Object.Object.Kind == sourcev1.OCIRepositoryKind {
+		e.Version = ""
+	}
+	for _, name := range w.ValuesFiles {
+		e.ValuesFiles = append(e.ValuesFiles, lock.File{Name: name})
+	}
+	if b := r.Built; b != nil {
+		e.Package, e.LayerDigest = b.Package, cmp.Or(b.Layer, e.LayerDigest)
+		for i, f := range e.ValuesFiles {
+			if at := slices.IndexFunc(b.ValuesFiles, func(o lock.File) bool { return o.Name == f.Name }); at >= 0 {
+				e.ValuesFiles[i].Digest = b.ValuesFiles[at].Digest
+			}
+		}
+		if !b.Published.IsZero() && pin.Source == PinIndex {
+			e.Published = b.Published.UTC().Format(time.RFC3339)
+		}
+	}
+	for _, d := range r.Dependencies {
+		e.Dependencies = append(e.Dependencies, lock.Dependency{
+			Name: d.Name, Repository: lockedURL(d.Repository), Constraint: d.Constraint, Version: d.Pin.Version,
+			URL: archiveURL(d.Pin.URL), Digest: d.Pin.Digest, ManifestDigest: d.Pin.Manifest,
+		})
+	}
+	e.Signers = signersOf(r)
+	return e
+}
+
+// archiveURL is a URL that a lock can hold and that an archive can be fetched from, "" for one that needs more: a user, a
+// query.
+func archiveURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.User != nil || u.RawQuery != "" {
+		return ""
+	}
+	return raw
+}
+
+// signersOf are those who signed, in words.
+func signersOf(r *Result) []string {
+	var signers []string
+	if s := r.Signature; s != nil {
+		text := cmp.Or(s.Identity, s.Key)
+		if s.Identity != "" && s.Issuer != "" {
+			text += " (" + s.Issuer + ")"
+		}
+		signers = append(signers, s.Format+" "+text)
+	}
+	if r.Signed != nil {
+		for _, s := range r.Signed.Signatures {
+			signers = append(signers, s.Format+" "+s.Key)
+		}
+	}
+	slices.Sort(signers)
+	return slices.Compact(signers)
+}
+
+// HiddenError is an entry that would show what came from a Secret.
+type HiddenError struct{ field string }
+
+func (e *HiddenError) Error() string {
+	return e.field + " holds what comes from a Secret: it is not written to a lock file"
+}
+
+// Hint says what to do.
+func (*HiddenError) Hint() string {
+	return "keep variables of Secrets out of names, URLs and versions; objects with them cannot be locked"
+}
+
+// Finding is what is wrong.
+func (*HiddenError) Finding() finding.Code { return finding.NotLocked }
+
+// hiddenIn is the first field of an entry that holds what came from a Secret, "" if none does.
+func (r *Result) hiddenIn(e *lock.Entry) string {
+	for _, f := range []struct{ name, text string }{
+		{"object", e.Object}, {"sourceURL", e.SourceURL}, {"chart", e.Chart}, {"constraint", e.Constraint}, {"version", e.Version}, {"url", e.URL},
+		{"valuesFiles", fmt.Sprint(e.ValuesFiles)}, {"dependencies", fmt.Sprint(e.Dependencies)}, {"revision", e.Revision},
+	} {
+		if r.Object.Object.ConcealText(f.text) != f.text {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// compareEntry refuses what a source has now, if it was asked for what is locked and has something else.
+func (p *reconciliation) compareEntry() error {
+	e := p.asked()
+	if e == nil || p.result.Pin == nil {
+		return nil
+	}
+	j, ok := p.r.o.Locked.Judge(p.r.inventory, p.adm)
+	if !ok {
+		return nil
+	}
+	if moved := e.Moved(entryOf(j.Wanted, p.result)); len(moved) > 0 {
+		return &MovedError{"what is published", moved}
+	}
+	return nil
+}
