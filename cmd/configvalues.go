@@ -287,6 +287,7 @@ func reserved(key string) string {
 		"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
 		"require-verification", "verify-dependencies", "strict", "no-cross-namespace-refs",
 		"substitute", "flux-version", "dry-run", "against", "diff", "fail-on-change", "kube-version", "api-versions", "helm-timeout", "helm-max-memory", "report", "report-silenced", "no-github",
+		"locked", "lock-file",
 		"quiet", "verbose", "log-format", "no-progress", "color":
 		return ""
 	}

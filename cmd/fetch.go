@@ -26,14 +26,15 @@ are built, variables substituted, and what SOPS encrypted is decrypted with the 
 that is available.
 
 Exit codes: 0 all ready, 1 an object is not ready or was rejected, 2 wrong usage
-or unreadable input, 3 a digest or signature check failed, 5 only failures
-that a retry may help, 130 interrupted.`,
+or unreadable input, 3 a digest or signature check failed, 4 with --locked the lock
+file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
 		Example: `  helmsrc fetch -f helmchart.yaml
   helmsrc fetch -R -f clusters/ -o table
   helmsrc fetch -f . HelmChart/apps/podinfo
   helmsrc fetch -f apps/podinfo/helmchart.yaml --lookup-dir .
   helmsrc fetch -f . --source HelmRepository/podinfo=./charts
-  helmsrc fetch -f . --flat charts`,
+  helmsrc fetch -f . --flat charts
+  helmsrc fetch -R -f clusters/ --locked`,
 	}
 	o.input.add(c.Flags())
 	o.input.addLookup(c.Flags())
@@ -44,6 +45,7 @@ that a retry may help, 130 interrupted.`,
 	o.store.addAddress(c.Flags())
 	o.store.addWriting(c.Flags())
 	o.fetch.add(c.Flags())
+	o.lock.add(c.Flags())
 	o.trust.add(c.Flags())
 	o.trust.addDependencies(c.Flags())
 	o.fetch.addRefresh(c.Flags())

@@ -46,6 +46,7 @@ func flagGroups() []flagGroup {
 		{"Output flags", []string{"output", "events", "report", "report-silenced", "no-github", "exit-zero"}},
 		{"Artifact flags", []string{"artifacts-dir", "artifact-digest-algo", "artifact-retention-records", "artifact-retention-ttl",
 			"flat", "refresh", "storage-adv-addr"}},
+		{"Lock flags", []string{"locked", "lock-file"}},
 		{"Credential flags", []string{"ambient-credentials", "allow-private-redirects", insecureFlag, "missing-secrets",
 			"registry-config", "repository-config", untrustedFlag}},
 		{"Limit flags", []string{"concurrency", "timeout", "retries", "helm-index-max-size", "helm-chart-max-size",

@@ -32,6 +32,7 @@ type passOptions struct {
 	fetch  fetchOptions
 	trust  trustOptions
 	report reportOptions
+	lock   lockOptions
 	follow bool   // --follow-sources
 	flat   string // the directory of plain files
 	until  reconcile.Line
@@ -53,7 +54,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err := errors.Join(o.report.check(true), o.checkFlat()); err != nil {
 		return exitUsage, err
 	}
-	if err := o.checkUntrusted(); err != nil {
+	if err := errors.Join(o.checkUntrusted(), o.checkLocked()); err != nil {
 		return exitUsage, err
 	}
 	o.input.render.sources = o.fetch.sources
@@ -88,6 +89,9 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	in.renameStored(st)
 	options := o.reconcileOptions(directories)
 	options.Archives, options.Finished = archives, followed.finished
+	if options.Locked, err = a.locked(ctx, &o.lock, in); err != nil {
+		return exitUsage, err
+	}
 	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
 		return exitUsage, err
 	}
@@ -217,6 +221,9 @@ func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*
 	stop := a.console.StartRows()
 	defer stop()
 	targets := choose()
+	if o.Locked != nil && o.Locked.Mode == reconcile.LockedOnly {
+		targets = in.untouched(targets)
+	}
 	progress := newProgress(a, &in.ignores, targets)
 	a.took = progress.took
 	for obj := range in.reported {
@@ -307,6 +314,8 @@ func codeOf(r *reconcile.Result) int {
 			return exitIntegrity
 		case reconcile.Transient:
 			return exitTransient
+		case reconcile.Drift:
+			return exitDrift
 		}
 		return exitFailed
 	}

@@ -20,8 +20,17 @@ var shared = map[Code]map[string]string{
 		"finding.codeOfOne": "a login was refused in another way: by a certificate, a text, a status of another protocol",
 	},
 	DigestMismatch: {
-		"fetch.DigestError": "an index names another digest",
-		"oci.BlobError":     "a registry was asked for a digest and gave something else",
+		"fetch.DigestError":          "an index names another digest",
+		"oci.BlobError":              "a registry was asked for a digest and gave something else",
+		"reconcile.lockedBytesError": "a lock names another digest",
+	},
+	Moved: {
+		"reconcile.MovedError":     "a source has something else under the name of what is locked",
+		"reconcile.WithdrawnError": "a source has nothing under the name of what is locked",
+	},
+	NotLocked: {
+		"reconcile.HiddenError":   "what would be locked comes from a Secret",
+		"reconcile.UnlockedError": "a lock has no entry that fits an object",
 	},
 	ForbiddenReference: {
 		"inventory.AccessError": "into another namespace",

@@ -50,6 +50,7 @@ type Judgement struct {
 	// Several are the clusters whose entries of the object differ, where the input is none of them alone.
 	Several []string
 	Misfits []Misfit // fields in which the entry does not fit
+	err     error    // why it is not known what the object asks for
 	file    string
 }
 
@@ -65,20 +66,36 @@ func (j *Judgement) Fits() bool { return j.Entry != nil && len(j.Misfits) == 0 }
 
 // Err is why it cannot, nil if it can.
 func (j *Judgement) Err() error {
-	if j.Fits() {
+	switch {
+	case j.err != nil:
+		return j.err
+	case j.Fits():
 		return nil
 	}
-	return &UnlockedError{j}
+	return status.NotLocked.Wrap(&UnlockedError{j})
+}
+
+// Failure is the error of a judgement as that of an object in a run.
+func (j *Judgement) Failure(err error) *status.Failure { return status.AsFailure(err) }
+
+// Finding is the error of a judgement.
+func (j *Judgement) Finding(err error) finding.Finding {
+	r := &Result{Object: j.Object, State: Failed, Failure: j.Failure(err)}
+	f, _ := r.FailureFinding()
+	return f
 }
 
 // Judge finds the entry of an object, and whether it fits. It is false for objects that are not locked: those that choose
 // nothing, those without a source, and those that are suspended.
 func (l *Locked) Judge(inv *inventory.Inventory, adm *admission.Admitted) (*Judgement, bool) {
-	wanted, places, ok := l.wanted(inv, adm)
+	wanted, places, ok, err := l.wanted(inv, adm)
 	if !ok {
 		return nil, false
 	}
-	j := &Judgement{Object: adm, Wanted: wanted, file: l.File}
+	j := &Judgement{Object: adm, Wanted: wanted, err: err, file: l.File}
+	if err != nil {
+		return j, true
+	}
 	if l.Anew != nil && l.Anew(keyOf(adm)) {
 		return j, true
 	}
@@ -105,39 +122,39 @@ func objectName(adm *admission.Admitted) string {
 }
 
 // wanted is what an object asks for, and where it says so.
-func (l *Locked) wanted(inv *inventory.Inventory, adm *admission.Admitted) (lock.Wanted, places, bool) {
+func (l *Locked) wanted(inv *inventory.Inventory, adm *admission.Admitted) (lock.Wanted, places, bool, error) {
 	w, p := lock.Wanted{SourceKind: adm.Object.Kind}, places{object: adm}
 	switch obj := adm.Typed.(type) {
 	case *sourcev1.HelmChart:
 		if obj.Spec.Suspend {
-			return w, p, false
+			return w, p, false, nil
 		}
 		return l.wantedChart(inv, adm, obj)
 	case *sourcev1.OCIRepository:
 		w.SourceURL, w.Constraint = lockedURL(obj.Spec.URL), ociConstraint(obj)
 		p.fields = map[string][]any{"sourceURL": {"spec", "url"}, "constraint": {"spec", "ref"}}
-		return w, p, !obj.Spec.Suspend
+		return w, p, !obj.Spec.Suspend, nil
 	case *sourcev1.GitRepository:
 		w.SourceURL, w.Constraint = lockedURL(obj.Spec.URL), gitConstraint(obj.Spec.Reference)
 		p.fields = map[string][]any{"sourceURL": {"spec", "url"}, "constraint": {"spec", "ref"}}
-		return w, p, !obj.Spec.Suspend
+		return w, p, !obj.Spec.Suspend, nil
 	case *sourcev1.Bucket:
 		w.SourceURL, w.Constraint = bucketURL(obj), obj.Spec.Prefix
 		p.fields = map[string][]any{"sourceURL": {"spec", "endpoint"}, "constraint": {"spec", "prefix"}}
-		return w, p, !obj.Spec.Suspend
+		return w, p, !obj.Spec.Suspend, nil
 	}
-	return w, p, false
+	return w, p, false, nil
 }
 
 // wantedChart is what a HelmChart asks for. The revision of a tree is the one that the entry of its source has.
-func (l *Locked) wantedChart(inv *inventory.Inventory, adm *admission.Admitted, obj *sourcev1.HelmChart) (w lock.Wanted, p places, ok bool) {
+func (l *Locked) wantedChart(inv *inventory.Inventory, adm *admission.Admitted, obj *sourcev1.HelmChart) (w lock.Wanted, p places, ok bool, err error) {
 	ref := obj.Spec.SourceRef
 	if !slices.Contains(chartSources(), ref.Kind) {
-		return w, p, false
+		return w, p, false, nil
 	}
 	source, err := inv.FindFor(adm.Object, ref.Kind, obj.Namespace, ref.Name)
 	if err != nil {
-		return w, p, false // which ends its reconciliation
+		return w, p, true, status.SourceUnavailable.Wrap(&inventory.UnavailableError{Kind: ref.Kind, Name: ref.Name, Err: err})
 	}
 	w = lock.Wanted{SourceKind: ref.Kind, Chart: obj.Spec.Chart, ValuesFiles: chart.EffectiveValuesFiles(obj.Spec.ValuesFiles)}
 	p = places{object: adm, source: source, fields: map[string][]any{
@@ -159,7 +176,7 @@ func (l *Locked) wantedChart(inv *inventory.Inventory, adm *admission.Admitted, 
 			w.Revision = ""
 		}
 	}
-	return w, p, true
+	return w, p, true, nil
 }
 
 // unlockedRevision is that of a source without an entry that fits.
@@ -343,7 +360,7 @@ func (p *reconciliation) takeEntry() error {
 		if l.Mode == LockedFirst {
 			return nil
 		}
-		return status.NotLocked.Wrap(err)
+		return err
 	}
 	p.entry = j.Entry
 	return nil

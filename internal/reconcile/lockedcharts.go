@@ -29,7 +29,8 @@ func (p *chartReconciliation) chooseLocked(ctx context.Context, obj *sourcev1.He
 		pin := entryPin(e)
 		p.pinTo(pin)
 		p.result.Resolution.take(pin)
-		return nil, p.unchanged(build)
+		p.unchanged(build)
+		return nil, nil
 	}
 	source, err := p.findSource(obj)
 	if err != nil {

@@ -109,5 +109,6 @@ func (p *chartReconciliation) treeAsLocked(obj *sourcev1.HelmChart, from *source
 	}
 	p.pinTo(from.chartPin(obj.Spec.Chart, e.Version))
 	p.result.Resolution.Version = e.Version
-	return true, p.unchanged(build)
+	p.unchanged(build)
+	return true, nil
 }

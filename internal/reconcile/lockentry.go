@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/status"
 )
 
 // Entry is what a lock holds of a result, nil if the object is not locked or did not get that far. Cluster and file are for
@@ -124,18 +125,49 @@ func (r *Result) hiddenIn(e *lock.Entry) string {
 	return ""
 }
 
-// compareEntry refuses what a source has now, if it was asked for what is locked and has something else.
-func (p *reconciliation) compareEntry() error {
+// withdrawn are failures of a source that does not have what is locked any more.
+func withdrawn(code finding.Code) bool {
+	return code == finding.NoMatch || code == finding.UnknownChart || code == finding.NotFound || code == finding.GitReference
+}
+
+// WithdrawnError is something that is locked, and not published any more.
+type WithdrawnError struct{ err error }
+
+func (e *WithdrawnError) Error() string {
+	return "what is locked is not published any more: " + e.err.Error()
+}
+
+func (e *WithdrawnError) Unwrap() error { return e.err }
+
+// Finding is what is wrong.
+func (*WithdrawnError) Finding() finding.Code { return finding.Moved }
+
+// Integrity reports that it cannot be trusted.
+func (*WithdrawnError) Integrity() bool { return true }
+
+// Transient is false.
+func (*WithdrawnError) Transient() bool { return false }
+
+// Hint says what to do.
+func (*WithdrawnError) Hint() string { return (&MovedError{}).Hint() }
+
+// compareEntry refuses what a source has now, if it was asked for what is locked and has something else, or nothing.
+func (p *reconciliation) compareEntry(err error) error {
 	e := p.asked()
-	if e == nil || p.result.Pin == nil {
-		return nil
+	switch {
+	case e == nil, err == nil && p.result.Pin == nil:
+		return err
+	case err != nil && withdrawn(CodeOf(err)):
+		return status.Failed.Wrap(&WithdrawnError{err})
+	case err != nil:
+		return err
 	}
 	j, ok := p.r.o.Locked.Judge(p.r.inventory, p.adm)
 	if !ok {
 		return nil
 	}
 	if moved := e.Moved(entryOf(j.Wanted, p.result)); len(moved) > 0 {
-		return &MovedError{"what is published", moved}
+		return status.Failed.Wrap(&MovedError{"what is published", moved})
 	}
 	return nil
 }

@@ -205,10 +205,7 @@ func (p *reconciliation) chooseAndFetch(ctx context.Context) error {
 	default:
 		err = rest.fetch(ctx)
 	}
-	if err == nil {
-		err = p.compareEntry()
-	}
-	return err
+	return p.compareEntry(err)
 }
 
 // recall takes up what is remembered of the object. The input's own status never

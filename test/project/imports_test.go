@@ -20,6 +20,7 @@ var imports = map[string][]string{
 	"internal/conceal":  {},
 	"internal/heap":     {},
 	"internal/lock":     {},
+	"internal/lockfile": {"internal/file", "internal/lock", "internal/rewrite"},
 	"internal/plan":     {},
 	"internal/helm":     {},
 	"internal/file":     {},
@@ -83,7 +84,8 @@ var imports = map[string][]string{
 	},
 	"cmd": {
 		"internal/admission", "internal/conceal", "internal/console", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
-		"internal/heap", "internal/helm", "internal/inventory", "internal/manifest", "internal/marked", "internal/migrate", "internal/plan", "internal/policy",
+		"internal/heap", "internal/helm", "internal/inventory", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked",
+		"internal/migrate", "internal/plan", "internal/policy",
 		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/status",
 		"internal/store", "internal/validate", "internal/values",
 	},

@@ -1,0 +1,126 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/lockfile"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// lockCommandOptions are the flags of lock.
+type lockCommandOptions struct {
+	pass                  passOptions
+	update, check, verify bool
+}
+
+func newLockCommand(a *app) *cobra.Command {
+	o := &lockCommandOptions{}
+	c := &cobra.Command{
+		GroupID: groupCharts,
+		Use:     "lock -f FILE... [[KIND/][NAMESPACE/]NAME...]",
+		Short:   "Write down what the manifests resolve to, for runs with --locked",
+		Long: `Resolve the selected HelmCharts, also those of HelmReleases, OCIRepositories,
+GitRepositories and Buckets, and write into ` + lock.FileName + ` what each is: version, place,
+revision and digests, with what charts of Git and buckets depend on. It is made to be
+committed. fetch, resolve, verify, plan and template with --locked take everything from it.
+
+What fits the manifests stays as it is, what is new is resolved, and what is gone from the
+files of -f is dropped. --update resolves anew, within the ranges: everything, or what the
+arguments name. Nothing is stored but the lock file, which is replaced in one step.
+
+--check asks no server and writes nothing: it names each field in which lock and manifests
+do not fit. --verify asks the servers whether what is locked is still what they have: a tag
+may have been moved, a version published again.
+
+The lock file lies beside ` + configName + `, else in the current directory.
+
+Exit codes: 0 done, or everything fits, 1 an object cannot be resolved, 2 wrong usage, a
+lock file that cannot be used, or unreadable input, 3 a digest or signature check failed, or
+something moved, 4 lock and manifests do not fit, 5 only failures that a retry may help.`,
+		Example: `  helmsrc lock -R -f clusters/
+  helmsrc lock -R -f clusters/ --update HelmRelease/apps/podinfo
+  helmsrc lock -R -f clusters/ --check`,
+	}
+	fs := c.Flags()
+	fs.BoolVar(&o.update, "update", false, "resolve everything anew, or what the arguments name")
+	fs.BoolVar(&o.check, "check", false, "only say what does not fit, without a network; exit 4 if anything does not")
+	fs.BoolVar(&o.verify, "verify", false, "only ask whether what is locked is still published; exit 3 if anything is not")
+	c.MarkFlagsMutuallyExclusive("update", "check", "verify")
+	o.pass.lock.addFile(fs)
+	o.pass.input.add(fs)
+	o.pass.input.addLookup(fs)
+	o.pass.report.add(fs)
+	o.pass.fetch.add(fs)
+	o.pass.trust.add(fs)
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := errors.Join(o.pass.fetch.check(), o.pass.report.check(true), o.pass.checkUntrusted()); err != nil {
+			return exitUsage, err
+		}
+		if len(o.pass.fetch.sources)+len(o.pass.fetch.sourceDir) > 0 {
+			return exitUsage, usagef("lock takes no --source and no --source-dir: a directory of this machine is not locked")
+		}
+		return a.lock(ctx, o, args)
+	})
+	return c
+}
+
+func (a *app) lock(ctx context.Context, o *lockCommandOptions, args []string) (int, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.pass.fetch.timeout, reconcile.Timeout("--timeout", o.pass.fetch.timeout))
+	defer cancel()
+	r := &locking{app: a, o: o, path: a.lockPath(&o.pass.lock), put: lock.New()}
+	defer r.close()
+	if err := r.open(ctx); err != nil {
+		return exitUsage, &usageError{err: err, hint: hintOf(err)}
+	}
+	inputs, err := a.readClusters(ctx, &o.pass.input, args, "")
+	if err != nil {
+		return exitUsage, err
+	}
+	if err := r.choose(ctx, inputs); err != nil {
+		return exitUsage, err
+	}
+	for _, in := range inputs {
+		if err := r.cluster(ctx, in); err != nil {
+			return max(exitUsage, codeOfFailure(err)), err
+		}
+	}
+	summary, err := r.finish(ctx, args)
+	if err != nil {
+		return exitUsage, &usageError{err: err, hint: hintOf(err)}
+	}
+	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
+	a.console.Info(console.Subject{}, fmt.Sprintf("%s in %.1fs", summary, elapsed.Seconds()))
+	code := r.code
+	if o.pass.input.exitZero && code != exitInterrupted && code != exitUsage {
+		code = exitOK
+	}
+	return a.report(ctx, &o.pass.report, a.newReport(r.objects), nil, code), nil
+}
+
+// open reads the lock, and finds out early whether it could be written.
+func (r *locking) open(ctx context.Context) error {
+	l, err := lockfile.Read(ctx, r.path)
+	switch {
+	case err == nil:
+	case absent(err) && !r.o.verify:
+		l = lock.New()
+	default:
+		return err
+	}
+	r.lock = l
+	if r.o.check || r.o.verify {
+		return nil
+	}
+	return lockfile.Check(r.path)
+}
+
+// name is the lock file, for messages.
+func (r *locking) name() string { return filepath.ToSlash(r.path) }

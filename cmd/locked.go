@@ -1,0 +1,121 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/lockfile"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// lockOptions say which lock file there is, and whether a run takes everything from it.
+type lockOptions struct {
+	file   string
+	locked bool
+}
+
+func (o *lockOptions) addFile(fs *pflag.FlagSet) {
+	fs.StringVar(&o.file, "lock-file", "", "lock `file` (default: "+lock.FileName+" beside "+configName+", else in the current directory)")
+}
+
+func (o *lockOptions) add(fs *pflag.FlagSet) {
+	o.addFile(fs)
+	fs.BoolVar(&o.locked, "locked", false, "take what the lock file says of each object, and ask no index and no list of tags; exit 4 where it does not fit")
+}
+
+// check refuses a local directory in the place of something that is locked.
+func (o *passOptions) checkLocked() error {
+	if o.lock.locked && len(o.fetch.sources)+len(o.fetch.sourceDir) > 0 {
+		return &usageError{err: fmt.Errorf("--locked and --source or --source-dir exclude each other"), hint: "--locked=false takes what the directories hold"}
+	}
+	return nil
+}
+
+// lockPath is the lock file that the flags mean.
+func (a *app) lockPath(o *lockOptions) string {
+	switch {
+	case o.file != "":
+		return o.file
+	case filepath.Base(a.file) == configName:
+		return filepath.Join(filepath.Dir(filepath.FromSlash(a.file)), lock.FileName)
+	}
+	return lock.FileName
+}
+
+// locked reads the lock for a run that takes everything from it, nil for any other run.
+func (a *app) locked(ctx context.Context, o *lockOptions, in *input) (*reconcile.Locked, error) {
+	if !o.locked {
+		return nil, nil
+	}
+	path := a.lockPath(o)
+	l, err := lockfile.Read(ctx, path)
+	if err != nil {
+		return nil, &usageError{err: err, hint: hintOf(err)}
+	}
+	return &reconcile.Locked{Lock: l, File: filepath.ToSlash(path), Cluster: in.lockedCluster(path, l)}, nil
+}
+
+func hintOf(err error) string {
+	if h, ok := err.(interface{ Hint() string }); ok { //nolint:errorlint // the error itself
+		return h.Hint()
+	}
+	return ""
+}
+
+// lockedCluster is what a lock calls the cluster of an input: its directory, as seen from that of the lock file. An input
+// that is one cluster may be a part of what was locked: then it is the one that it lies in, or that lies in it.
+func (in *input) lockedCluster(path string, l *lock.Lock) string {
+	if in.cluster != "" {
+		return fromLock(path, in.cluster)
+	}
+	var found []string
+	for _, name := range l.Clusters() {
+		for _, dir := range in.dirs {
+			at := fromLock(path, dir)
+			if at == name || strings.HasPrefix(at+"/", name+"/") || strings.HasPrefix(name+"/", at+"/") {
+				found = append(found, name)
+				break
+			}
+		}
+	}
+	if len(found) == 1 {
+		return found[0]
+	}
+	return ""
+}
+
+// fromLock is a file or directory as seen from the directory of a lock file, "" if it is not below that.
+func fromLock(path, name string) string {
+	from, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return ""
+	}
+	to, err := filepath.Abs(name)
+	if err != nil {
+		return ""
+	}
+	rel, err := filepath.Rel(from, to)
+	if err != nil || !filepath.IsLocal(rel) {
+		return ""
+	}
+	return filepath.ToSlash(rel)
+}
+
+// untouched leaves out the HelmRepositories that no argument names: their indexes are not asked for.
+func (in *input) untouched(targets []*admission.Admitted) []*admission.Admitted {
+	return slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
+		repo, ok := adm.Typed.(*sourcev1.HelmRepository)
+		if !ok || repo.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
+			return false
+		}
+		return !slices.ContainsFunc(in.selectors, func(s selector) bool { return s.matches(adm.Object) })
+	})
+}

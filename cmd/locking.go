@@ -1,0 +1,292 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/lockfile"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
+)
+
+// locking is one run of lock over all clusters.
+type locking struct {
+	app  *app
+	o    *lockCommandOptions
+	path string
+	lock *lock.Lock // as it was read
+
+	selectors []selector // of --update, or of what the run is about
+	put       *lock.Lock // what is resolved now, and what was kept and stands in another file now
+	present   map[lock.Key]bool
+	clusters  map[string]bool
+	objects   []report.Object
+	stores    int
+	temp      store.Scratch
+
+	kept, resolved, failed int
+	unreadable             bool
+	code                   int
+}
+
+func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+func (r *locking) close() {
+	if err := r.temp.Close(); err != nil {
+		r.app.console.Debug(console.Subject{}, err.Error())
+	}
+}
+
+// choose finds out what the arguments name. With --update that is what is resolved anew, else what the run is about.
+func (r *locking) choose(ctx context.Context, inputs []*input) error {
+	o := &r.o.pass.input
+	r.selectors = inputs[0].selectors
+	r.present, r.clusters = map[lock.Key]bool{}, map[string]bool{}
+	if err := o.checkSelectors(ctx, r.selectors, inputs...); err != nil {
+		return err
+	}
+	wanted := o.allowEmpty
+	for _, in := range inputs {
+		if r.o.update {
+			in.selectors = nil
+		}
+		wanted = wanted || slices.ContainsFunc(in.inventory.Objects(), in.wanted)
+	}
+	if !wanted {
+		return o.nothingSelected(ctx, inputs[0])
+	}
+	return nil
+}
+
+// cluster does what is asked for with one cluster.
+func (r *locking) cluster(ctx context.Context, in *input) error {
+	r.code = worst(r.code, in.code)
+	r.unreadable = r.unreadable || in.code == exitUsage
+	locked := &reconcile.Locked{Lock: r.lock, File: filepath.ToSlash(r.path), Cluster: in.lockedCluster(r.path, r.lock), Mode: reconcile.LockedFirst}
+	r.clusters[locked.Cluster] = true
+	for _, obj := range in.inventory.Objects() {
+		r.present[lock.Key{Cluster: locked.Cluster, Object: obj.Kind + "/" + obj.Namespace + "/" + obj.Name}] = true
+	}
+	targets := r.app.targets(in)
+	r.code = worst(r.code, in.code)
+	if r.o.update {
+		locked.Anew = r.anew(in, targets)
+	}
+	var run []*admission.Admitted
+	for _, adm := range targets {
+		j, ok := locked.Judge(in.inventory, adm)
+		switch {
+		case !ok:
+		case r.o.check:
+			r.judge(j)
+		case r.o.verify || !j.Fits():
+			run = append(run, adm)
+		default:
+			r.keep(j, locked)
+		}
+	}
+	if len(run) == 0 {
+		return nil
+	}
+	if r.o.verify {
+		locked.Mode = reconcile.LockedAsked
+	}
+	return r.run(ctx, in, locked, run)
+}
+
+// anew reports which objects are resolved anew: all, or those that the arguments name with what they come from.
+func (r *locking) anew(in *input, targets []*admission.Admitted) func(store.Key) bool {
+	if len(r.selectors) == 0 {
+		return func(store.Key) bool { return true }
+	}
+	named := map[store.Key]bool{}
+	add := func(adm *admission.Admitted) {
+		named[store.NewKey(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name)] = true
+	}
+	for _, adm := range targets {
+		if !slices.ContainsFunc(r.selectors, func(s selector) bool { return s.matches(adm.Object) }) {
+			continue
+		}
+		add(adm)
+		for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
+			add(source)
+		}
+	}
+	return func(key store.Key) bool { return named[key] }
+}
+
+// judge reports in which fields an entry does not fit.
+func (r *locking) judge(j *reconcile.Judgement) {
+	o := newReportObject(j.Object.Object)
+	o.State = report.StateResolved
+	err := j.Err()
+	if err == nil {
+		r.kept++
+	} else {
+		r.failed++
+		f := j.Finding(err)
+		o.State, o.Message = report.StateFailed, f.Message
+		r.app.console.ReportAs(f, console.Presentation{At: subjectOf(j.Object.Object)})
+		r.code = worst(r.code, codeOf(&reconcile.Result{State: reconcile.Failed, Failure: j.Failure(err)}))
+	}
+	r.objects = append(r.objects, o)
+}
+
+// keep keeps an entry. Only its place may be another one.
+func (r *locking) keep(j *reconcile.Judgement, l *reconcile.Locked) {
+	r.kept++
+	o := newReportObject(j.Object.Object)
+	o.State, o.Version, o.Digest = report.StateResolved, j.Entry.Version, j.Entry.Digest
+	r.objects = append(r.objects, o)
+	e := *j.Entry
+	if e.Cluster == l.Cluster {
+		e.File = r.fileOf(j.Object.Object)
+		r.put.Put(e)
+	}
+}
+
+func (r *locking) fileOf(obj *manifest.Object) string {
+	for obj.Origin != nil {
+		obj = obj.Origin
+	}
+	if obj.Pos.File == "" || obj.Pos.File == "-" {
+		return ""
+	}
+	return fromLock(r.path, filepath.FromSlash(obj.Pos.File))
+}
+
+// run resolves objects, in a directory that goes when the run ends.
+func (r *locking) run(ctx context.Context, in *input, locked *reconcile.Locked, run []*admission.Admitted) error {
+	dir, err := r.temp.Dir()
+	if err != nil {
+		return err
+	}
+	r.stores++
+	st, err := store.Open(filepath.Join(dir, strconv.Itoa(r.stores)), store.Options{
+		Algorithm: godigest.SHA256, RetentionRecords: 1, Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: r.app.now,
+	})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	options := r.o.pass.reconcileOptions(nil)
+	options.Locked = locked
+	if err := r.o.pass.trust.apply(ctx, &options, r.app.env.Getenv); err != nil {
+		return err
+	}
+	results, err := r.app.reconcileTargets(ctx, in, func() []*admission.Admitted { return run }, st, options, nil)
+	if err != nil {
+		return fmt.Errorf("cannot write to the temporary directory: %w", err)
+	}
+	for _, result := range results {
+		r.take(in, locked, result)
+	}
+	return nil
+}
+
+// take takes up what an object was resolved to.
+func (r *locking) take(in *input, locked *reconcile.Locked, result *reconcile.Result) {
+	obj := result.Object.Object
+	r.objects = append(r.objects, r.app.resultObject(result))
+	if code := codeOf(result); code != exitOK {
+		r.failed++
+		r.code = worst(r.code, code)
+		return
+	}
+	e, err := locked.Entry(in.inventory, result)
+	switch {
+	case err != nil:
+		r.failed++
+		r.code = worst(r.code, exitFailed)
+		r.app.console.ReportAs(validate.At(obj, finding.CodeOf(err), err.Error(), finding.Hints(err)), console.Presentation{At: subjectOf(obj)})
+	case r.o.verify:
+		r.kept++
+	case e != nil:
+		e.Cluster, e.File = locked.Cluster, r.fileOf(obj)
+		r.resolved++
+		r.put.Put(*e)
+	}
+}
+
+// finish writes the lock, or says what of it is gone from the manifests, and sums up.
+func (r *locking) finish(ctx context.Context, args []string) (string, error) {
+	gone := r.gone(args)
+	switch {
+	case r.o.check:
+		for _, e := range gone {
+			r.failed++
+			r.code = worst(r.code, exitDrift)
+			text := fmt.Sprintf("%s: the entry of %s is of no object any more", r.name(), e.Key())
+			r.app.console.ReportAs(validate.New(nil, finding.NotLocked, text, "'helmsrc lock' with the same input drops it", manifest.Excerpt{}), console.Presentation{})
+		}
+		return fmt.Sprintf("%d locked, %d not", r.kept, r.failed), nil
+	case r.o.verify:
+		return fmt.Sprintf("%d as locked, %d not", r.kept, r.failed), nil
+	case r.code == exitInterrupted || ctx.Err() != nil:
+		return "nothing was written: " + context.Cause(ctx).Error(), nil
+	}
+	_, err := lockfile.Change(context.WithoutCancel(ctx), r.path, func(l *lock.Lock) {
+		for _, e := range gone {
+			l.Drop(func(other *lock.Entry) bool { return other.Key() == e.Key() })
+		}
+		for _, e := range r.put.Entries() {
+			l.Put(*e)
+		}
+	})
+	return fmt.Sprintf("%s: %d kept, %d resolved, %d dropped, %d failed", r.name(), r.kept, r.resolved, len(gone), r.failed), err
+}
+
+// gone are the entries whose object is in none of the files of the input any more. An input of which something cannot be
+// read, or of which arguments name a part, says nothing about others.
+func (r *locking) gone(args []string) []*lock.Entry {
+	if r.unreadable || len(r.selectors) > 0 && !r.o.update {
+		return nil
+	}
+	o := &r.o.pass.input
+	named := splitNames(o.files)
+	if given, err := splitArguments(args, len(o.files) == 0); err == nil {
+		named = slices.Concat(named, given.dirs, given.files)
+	}
+	var gone []*lock.Entry
+	for _, e := range r.lock.Entries() {
+		namespace := strings.Split(e.Object, "/")[1]
+		if !r.present[e.Key()] && (o.namespace == "" || o.namespace == namespace) && r.covers(named, e.File) {
+			gone = append(gone, e)
+		}
+	}
+	return gone
+}
+
+// covers reports whether a file is one of the input, or would be if it was there.
+func (r *locking) covers(named []string, file string) bool {
+	if file == "" {
+		return false
+	}
+	return slices.ContainsFunc(named, func(name string) bool {
+		at := fromLock(r.path, name)
+		switch {
+		case at == file:
+			return true
+		case at == "" || !isDir(name):
+			return false
+		}
+		rel, err := filepath.Rel(filepath.FromSlash(at), filepath.FromSlash(file))
+		return err == nil && filepath.IsLocal(rel) && (r.o.pass.input.recursive || filepath.Dir(rel) == ".")
+	})
+}

@@ -1,0 +1,134 @@
+// Package lockfile reads and writes the file that holds a lock. Several processes may do so at the same time, and each may
+// be killed at any moment: the file is always that of one of them, and no entry of another one is lost.
+package lockfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/rewrite"
+)
+
+// An Error is a lock file that cannot be read or written.
+type Error struct {
+	File string
+	Err  error
+}
+
+func (e *Error) Error() string {
+	var content *lock.Error
+	if errors.As(e.Err, &content) && content.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s", e.File, content.Line, content.Msg)
+	}
+	var path *fs.PathError
+	if errors.As(e.Err, &path) {
+		return fmt.Sprintf("%s: %v", e.File, path.Err)
+	}
+	return fmt.Sprintf("%s: %v", e.File, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint says what to do.
+func (e *Error) Hint() string {
+	var content *lock.Error
+	switch {
+	case errors.As(e.Err, &content):
+		return content.Hint
+	case errors.Is(e.Err, fs.ErrNotExist):
+		return "'helmsrc lock' writes it; --lock-file names another one"
+	case errors.Is(e.Err, rewrite.ErrIrregular):
+		return "name another file with --lock-file"
+	}
+	return ""
+}
+
+// Read returns what a lock file holds. The error of one that is not there matches [fs.ErrNotExist].
+func Read(ctx context.Context, name string) (*lock.Lock, error) {
+	l, _, err := read(ctx, name)
+	return l, err
+}
+
+func read(ctx context.Context, name string) (*lock.Lock, *rewrite.File, error) {
+	f, err := rewrite.Read(ctx, name, lock.MaxBytes)
+	if err != nil {
+		var size *file.SizeError
+		if errors.As(err, &size) {
+			err = fmt.Errorf("larger than %d MiB", lock.MaxBytes>>20)
+		}
+		return nil, nil, &Error{name, err}
+	}
+	l, err := lock.Read(f.Data)
+	if err != nil {
+		return nil, nil, &Error{name, err}
+	}
+	return l, f, nil
+}
+
+// Check reports why a lock file could not be changed, nil if it can be: before anything is fetched for it.
+func Check(name string) error {
+	if err := rewrite.Writable(name); err != nil {
+		return &Error{name, err}
+	}
+	return nil
+}
+
+// How often a file is tried to be written that other processes write to, and how long is waited between. They have it for
+// some milliseconds.
+const (
+	attempts = 200
+	pause    = 20 * time.Millisecond
+)
+
+// Change changes what a lock file holds, and makes the file if it is not there and there is something to write. It is called
+// again with what another process has written meanwhile. A file whose content stays is not written.
+func Change(ctx context.Context, name string, change func(*lock.Lock)) (changed bool, err error) {
+	for n := 0; ; n++ {
+		changed, err = try(ctx, name, change)
+		passing := errors.Is(err, rewrite.ErrBusy) || errors.Is(err, rewrite.ErrChanged) || errors.Is(err, fs.ErrExist)
+		if !passing || n == attempts {
+			return changed, err
+		}
+		wait := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // that not all wait for equally long is no secret
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return false, context.Cause(ctx)
+		case <-wait.C:
+		}
+	}
+}
+
+func try(ctx context.Context, name string, change func(*lock.Lock)) (bool, error) {
+	l, f, err := read(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		l, f, err = lock.New(), nil, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	change(l)
+	text, err := l.Write()
+	if err != nil {
+		return false, &Error{name, err}
+	}
+	switch {
+	case f == nil:
+		err = rewrite.Create(name, text)
+	case bytes.Equal(text, f.Data):
+		return false, nil
+	default:
+		err = f.Replace(text)
+	}
+	if err != nil {
+		return false, &Error{name, err}
+	}
+	return true, nil
+}

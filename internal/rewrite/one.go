@@ -1,0 +1,104 @@
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/helmsrc/helmsrc/internal/file"
+)
+
+// ErrIrregular is matched if a name is that of a directory, a pipe or a device.
+var ErrIrregular = errors.New("not a regular file")
+
+// Read reads one file to be replaced, of at most limit bytes. A larger one is a *[file.SizeError].
+func Read(ctx context.Context, name string, limit int64) (*File, error) {
+	path, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return nil, err
+	}
+	path = absolute(path)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrIrregular}
+	}
+	data, err := file.Read(ctx, path, limit)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: cause(err)}
+	}
+	return &File{Name: name, Data: data, path: path, info: info}, nil
+}
+
+// Create writes a file that is not there, in one step: a reader finds nothing, or all of it. If there is one by now, the
+// error matches [fs.ErrExist].
+func Create(name string, text []byte) (err error) {
+	defer func() {
+		if err != nil {
+			err = &fs.PathError{Op: "write", Path: name, Err: cause(err)}
+		}
+	}()
+	temp, err := os.CreateTemp(filepath.Dir(name), ".helmsrc-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(temp.Name())) }()
+	_, err = temp.Write(text)
+	if err == nil {
+		err = temp.Chmod(created)
+	}
+	if err == nil {
+		err = temp.Sync()
+	}
+	if err = errors.Join(err, temp.Close()); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(name); err == nil {
+		return fs.ErrExist
+	}
+	err = os.Link(temp.Name(), name) // which does not replace what came meanwhile
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		err = exclusive(name, text) // a file system without links
+	}
+	return err
+}
+
+// created is the mode of a new file: it is made to be committed.
+const created fs.FileMode = 0o644
+
+// exclusive writes a file that is not there, as well as that can be done in two steps.
+func exclusive(name string, text []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, created)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
+// Writable reports why a file of this name cannot be written, nil if it can.
+func Writable(name string) error {
+	if info, err := os.Stat(name); err == nil {
+		switch {
+		case !info.Mode().IsRegular():
+			return &fs.PathError{Op: "write", Path: name, Err: ErrIrregular}
+		case info.Mode().Perm()&anyWrite == 0:
+			return &fs.PathError{Op: "write", Path: name, Err: ErrReadOnly}
+		}
+		if path, err := filepath.EvalSymlinks(name); err == nil {
+			name = path
+		}
+	}
+	temp, err := os.CreateTemp(filepath.Dir(name), ".helmsrc-*")
+	if err != nil {
+		return &fs.PathError{Op: "write", Path: name, Err: cause(err)}
+	}
+	return errors.Join(temp.Close(), os.Remove(temp.Name()))
+}
