@@ -74,6 +74,14 @@ func (f *File) Text() []byte {
 	return f.batch.text
 }
 
+// Data is what the file holds, byte for byte, nil if that was not kept. It is shared.
+func (f *File) Data() []byte {
+	if len(f.data) > maxFileSize {
+		return nil // and not all of it
+	}
+	return f.data
+}
+
 // Mentions reports whether a word is in the text of the file, or may be: it cannot be read.
 func (f *File) Mentions(word string) bool {
 	return len(f.errs) > 0 || f.batch != nil && bytes.Contains(f.batch.text, []byte(word))

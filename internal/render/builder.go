@@ -198,7 +198,7 @@ func (b *builder) warnRemote(c *closure) {
 // built.
 func (b *builder) rest() {
 	for _, dir := range b.in.Dirs {
-		real, err := absolute(dir)
+		real, err := b.disk.absolute(dir)
 		if err != nil || !b.plan.live(real) {
 			continue
 		}

@@ -31,6 +31,7 @@ var errReadOnly = errors.New("read only")
 // there, with some files replaced. It counts what is read and ends with its context.
 type confined struct {
 	ctx     context.Context
+	repo    *repository
 	root    string // absolute, without links
 	replace map[string][]byte
 	view    *view // nil for files on disk
@@ -71,23 +72,7 @@ func (c *confined) real(path string) (string, error) {
 	if _, ok := c.replace[filepath.Clean(path)]; ok {
 		return filepath.Clean(path), nil
 	}
-	return c.view.within(c.root, path)
-}
-
-// within follows the links of an absolute path and refuses to leave the root.
-func within(root, path string) (string, error) {
-	path = filepath.Clean(path)
-	if !inside(root, path) {
-		return "", &outsideError{}
-	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", plainPathError(err)
-	}
-	if !inside(root, real) {
-		return "", &outsideError{}
-	}
-	return real, nil
+	return c.repo.within(path)
 }
 
 func inside(root, path string) bool {
@@ -139,7 +124,7 @@ func (c *confined) read(path string) ([]byte, error) {
 	if data, ok := c.replace[path]; ok {
 		return data, nil
 	}
-	real, err := c.view.within(c.root, path)
+	real, err := c.repo.within(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.display(path), err)
 	}
@@ -155,7 +140,7 @@ func (c *confined) read(path string) ([]byte, error) {
 			return data, err
 		}
 	}
-	data, err := c.view.readIn(c.ctx, real)
+	data, err := c.repo.read(real)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.display(path), err)
 	}
@@ -184,7 +169,7 @@ func (c *confined) IsDir(path string) bool {
 	if err != nil {
 		return false
 	}
-	dir, err := c.view.isDir(real)
+	dir, err := c.repo.isDir(real)
 	return err == nil && dir
 }
 
@@ -196,7 +181,7 @@ func (c *confined) Exists(path string) bool {
 	if _, ok := c.replace[real]; ok {
 		return true
 	}
-	_, err = c.view.isDir(real)
+	_, err = c.repo.isDir(real)
 	return err == nil
 }
 

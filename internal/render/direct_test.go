@@ -55,7 +55,7 @@ func TestDirectly(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, root, test.files)
-			r := &repository{root: root, display: func(p string) string { return p }, dirs: map[string]*directory{}, plugins: map[string][]byte{}, guard: newGuard(func(error) {})}
+			r := &repository{ctx: t.Context(), root: root, display: func(p string) string { return p }, dirs: map[string]*directory{}, plugins: map[string][]byte{}, guard: newGuard(func(error) {})}
 			dir := join(root, "k")
 			d := r.directory(dir)
 			if d == nil || d.err != nil {

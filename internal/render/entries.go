@@ -149,7 +149,7 @@ func (r *Renderer) pathHere(o *manifest.Object) string {
 	if path == "" {
 		return ""
 	}
-	real, err := within(root, join(root, path))
+	real, err := r.disk.within(root, join(root, path))
 	if err != nil || !isDirectory(real) {
 		return ""
 	}

@@ -80,7 +80,7 @@ func (r *Renderer) generatorsNear(o *manifest.Object) []placed {
 	list := slices.DeleteFunc(slices.Clone(r.index.artifactGenerators), func(p placed) bool {
 		return r.plan != nil && !r.plan.live(p.path) && !r.plan.claimed[p.path]
 	})
-	dir, err := absolute(filepath.Dir(o.Pos.File))
+	dir, err := r.disk.absolute(filepath.Dir(o.Pos.File))
 	if err != nil {
 		return list
 	}
@@ -268,7 +268,7 @@ func (m *output) chained(r *Renderer, i int, namespace string, built sources, wa
 
 // hasPath reports whether a directory has anything at a path that begins with a slash.
 func hasPath(root, at string) bool {
-	real, err := within(root, join(root, strings.TrimPrefix(at, "/")))
+	real, err := (*disk)(nil).within(root, join(root, strings.TrimPrefix(at, "/")))
 	if err != nil {
 		return false
 	}

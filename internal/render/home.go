@@ -27,7 +27,7 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 	}
 	at = strings.Trim(path.Clean("/"+filepath.ToSlash(at)), "/")
 	there := func() bool {
-		real, err := within(root, join(root, at))
+		real, err := r.disk.within(root, join(root, at))
 		return err == nil && isDirectory(real)
 	}
 	url := urlOf(source)

@@ -13,7 +13,7 @@ import (
 // link remembers a link below the path of a Kustomization: Flux's artifacts hold none, so that it is not applied. One to
 // what lies below the path is no loss, nor one to what is no manifest.
 func (g *generator) link(path string) {
-	real, err := within(g.f.repo.root, path)
+	real, err := g.f.repo.disk.within(g.f.repo.root, path)
 	_, out := errors.AsType[*outsideError](err)
 	if err != nil && !out || !out && inside(g.f.path, real) {
 		return

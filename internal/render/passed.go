@@ -60,7 +60,7 @@ func (b *builder) concernBuilt(o *manifest.Object, c *closure) {
 	if b.passed == nil || o.ReferenceOnly {
 		return
 	}
-	if real, err := absolute(o.Pos.File); err != nil || !b.passed[real] {
+	if real, err := b.disk.absolute(o.Pos.File); err != nil || !b.passed[real] {
 		return
 	}
 	maps.Copy(b.concerned, c.files)

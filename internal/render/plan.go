@@ -101,7 +101,7 @@ func (r *Renderer) nodes() []*node {
 		}
 	}
 	for _, dir := range r.in.Dirs {
-		real, err := absolute(dir)
+		real, err := r.disk.absolute(dir)
 		if err != nil {
 			continue
 		}

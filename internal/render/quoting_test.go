@@ -50,7 +50,7 @@ func TestQuoting(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := &repository{root: dir, display: func(p string) string { return p }, dirs: map[string]*directory{}, plugins: map[string][]byte{}, guard: newGuard(func(error) {})}
+			r := &repository{ctx: t.Context(), root: dir, display: func(p string) string { return p }, dirs: map[string]*directory{}, plugins: map[string][]byte{}, guard: newGuard(func(error) {})}
 			d := r.directory(dir)
 			err = d.err
 			if err == nil {

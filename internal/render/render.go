@@ -73,6 +73,7 @@ type Renderer struct {
 	plain   *variables
 	guard   *guard
 
+	disk    *disk
 	named   map[string]string // directories of the input: real path → as it was written
 	display func(string) string
 	skip    []os.FileInfo
@@ -106,7 +107,7 @@ type Renderer struct {
 // New is a renderer of what one run reads. The context ends what it does.
 func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	ctx, end := context.WithCancelCause(ctx)
-	r := &Renderer{o: o, ctx: ctx, in: in, guard: newGuard(end), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
+	r := &Renderer{o: o, ctx: ctx, in: in, guard: newGuard(end), disk: newDisk(), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
 		opened: map[*manifest.Object]manifest.Opened{}, emptied: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, builds: map[string]buildResult{}, made: map[string]*output{}, listings: map[string]*generate.Tree{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		if o.Untrusted {
@@ -184,7 +185,8 @@ func (r *Renderer) prepare() {
 		if !f.Walked {
 			continue
 		}
-		if real, err := absolute(f.Name); err == nil {
+		if real, err := r.disk.absolute(f.Name); err == nil {
+			r.disk.hold(real, f)
 			r.byPath[real] = f
 			r.paths = append(r.paths, real)
 		}
@@ -215,7 +217,7 @@ func (r *Renderer) at(root string) *repository {
 }
 
 func (r *Renderer) newRepository(root string) *repository {
-	return &repository{ctx: r.ctx, root: root, rules: rulesOf(root), display: r.display, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), plugins: map[string][]byte{}, guard: r.guard,
+	return &repository{ctx: r.ctx, root: root, rules: rulesOf(root), display: r.display, disk: r.disk, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), plugins: map[string][]byte{}, guard: r.guard,
 		ignored: map[string]*tree.Rules{}, ignores: map[string]bool{}}
 }
 

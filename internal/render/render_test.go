@@ -200,7 +200,7 @@ func TestConfined(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outer, "secret"), filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
-	r := &repository{root: root, display: func(p string) string { return p }, dirs: map[string]*directory{}, plugins: map[string][]byte{}, guard: newGuard(func(error) {})}
+	r := &repository{ctx: t.Context(), root: root, display: func(p string) string { return p }, dirs: map[string]*directory{}, plugins: map[string][]byte{}, guard: newGuard(func(error) {})}
 	fs := r.fileSystem(t.Context(), map[string][]byte{filepath.Join(root, "made.yaml"): []byte("made")})
 	for _, path := range []string{"link", "../secret", "in/../../secret", "nowhere"} {
 		path := filepath.Join(root, path)

@@ -22,6 +22,7 @@ type repository struct {
 	display func(string) string
 	skip    []os.FileInfo // directories that are no part of it
 	view    *view         // of an artifact, whose files are elsewhere; nil for files on disk
+	disk    *disk         // as the run knows it
 
 	rules func() *tree.Rules // of the root
 	guard *guard             // of all builds of the run
@@ -135,7 +136,7 @@ func (r *repository) skips(info os.FileInfo) bool {
 
 // fileSystem is what kustomize sees of the repository in one build.
 func (r *repository) fileSystem(ctx context.Context, replace map[string][]byte) *confined {
-	return &confined{ctx: ctx, root: r.root, view: r.view, replace: replace, display: r.display, load: r.kustomizationText, budget: &budget{}, guard: r.guard}
+	return &confined{ctx: ctx, repo: r, root: r.root, view: r.view, replace: replace, display: r.display, load: r.kustomizationText, budget: &budget{}, guard: r.guard}
 }
 
 // join is a path of the repository as it stands in a file: with slashes, relative to a directory.

@@ -114,7 +114,7 @@ func (b *builder) lose(o *manifest.Object) bool {
 	spec, _ := o.Content["spec"].(map[string]any)
 	path, _ := spec["path"].(string)
 	root := b.homeOf(o)
-	real, err := within(root, join(root, slashed(path)))
+	real, err := b.disk.within(root, join(root, slashed(path)))
 	if err != nil || path == "" || !isDirectory(real) || !b.plan.known {
 		real = ""
 	}

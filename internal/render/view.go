@@ -1,7 +1,6 @@
 package render
 
 import (
-	"context"
 	"io/fs"
 	"os"
 	"path"
@@ -55,11 +54,8 @@ func (v *view) add(name string, f viewFile) {
 // in reports whether a path is one of the view.
 func (v *view) in(path string) bool { return v != nil && inside(v.root, path) }
 
-// within follows the links of a path below a root. For a file it returns the one that it is.
-func (v *view) within(root, path string) (string, error) {
-	if v == nil {
-		return within(root, path)
-	}
+// within is a path of the view; for a file it returns the one that it is.
+func (v *view) within(path string) (string, error) {
 	path = filepath.Clean(path)
 	if !v.in(path) {
 		return "", &outsideArtifactError{}
@@ -93,57 +89,36 @@ func (v *view) original(path string) string {
 	return path
 }
 
-// isDir reports whether a path that within returned is a directory.
+// file is the one at a path of the view.
+func (v *view) file(path string) (viewFile, bool) {
+	if !v.in(path) {
+		return viewFile{}, false
+	}
+	f, ok := v.files[path]
+	return f, ok
+}
+
+// isDir reports whether a path of the view is a directory.
 func (v *view) isDir(path string) (bool, error) {
-	if v.in(path) {
-		if _, ok := v.dirs[path]; ok {
-			return true, nil
-		}
-		if _, ok := v.files[path]; ok {
-			return false, nil
-		}
-		return false, syscall.ENOENT
+	if _, ok := v.dirs[path]; ok {
+		return true, nil
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return false, err
+	if _, ok := v.files[path]; ok {
+		return false, nil
 	}
-	return info.IsDir(), nil
+	return false, syscall.ENOENT
 }
 
-// isFile reports whether there is a regular file at a path.
-func (v *view) isFile(path string) bool {
-	if v.in(path) {
-		_, ok := v.files[path]
-		return ok
+// made is the text of a file of the view that was made.
+func (v *view) made(path string) ([]byte, error) {
+	f, ok := v.files[path]
+	switch _, dir := v.dirs[path]; {
+	case dir:
+		return nil, syscall.EISDIR
+	case !ok:
+		return nil, syscall.ENOENT
 	}
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// read reads a file at a path that within returned.
-func (v *view) read(path string) ([]byte, error) {
-	if v.in(path) {
-		f, ok := v.files[path]
-		switch _, dir := v.dirs[path]; {
-		case dir:
-			return nil, syscall.EISDIR
-		case !ok:
-			return nil, syscall.ENOENT
-		case f.made != nil:
-			return f.made, nil
-		}
-		path = f.original
-	}
-	return readFile(path)
-}
-
-// readIn reads a file that may have another text in the context.
-func (v *view) readIn(ctx context.Context, path string) ([]byte, error) {
-	if text, ok := file.Text(ctx, v.original(path)); ok {
-		return text, nil
-	}
-	return v.read(path)
+	return f.made, nil
 }
 
 // readDir lists a directory.
@@ -226,12 +201,48 @@ func (e viewEntry) Type() fs.FileMode {
 
 // The files of a repository, on disk or in a view.
 
-func (r *repository) within(path string) (string, error)         { return r.view.within(r.root, path) }
-func (r *repository) isDir(path string) (bool, error)            { return r.view.isDir(path) }
-func (r *repository) isFile(path string) bool                    { return r.view.isFile(path) }
-func (r *repository) read(path string) ([]byte, error)           { return r.view.readIn(r.ctx, path) }
 func (r *repository) readDir(path string) ([]fs.DirEntry, error) { return r.view.readDir(path) }
 func (r *repository) original(path string) string                { return r.view.original(path) }
+
+// within follows the links of a path below the root. For a file of a view it returns the one that it is.
+func (r *repository) within(path string) (string, error) {
+	if r.view == nil {
+		return r.disk.within(r.root, path)
+	}
+	return r.view.within(path)
+}
+
+// isDir reports whether a path that within returned is a directory.
+func (r *repository) isDir(path string) (bool, error) {
+	if r.view.in(path) {
+		return r.view.isDir(path)
+	}
+	mode, err := r.disk.mode(path)
+	return mode.IsDir(), err
+}
+
+// isFile reports whether there is a regular file at a path.
+func (r *repository) isFile(path string) bool {
+	if _, ok := r.view.file(path); ok || r.view.in(path) {
+		return ok
+	}
+	mode, err := r.disk.mode(path)
+	return err == nil && mode.IsRegular()
+}
+
+// read reads a file at a path that within returned. The text is shared.
+func (r *repository) read(path string) ([]byte, error) {
+	if f, ok := r.view.file(path); ok && f.made == nil {
+		path = f.original
+	}
+	if r.view.in(path) {
+		return r.view.made(path)
+	}
+	if text, ok := file.Text(r.ctx, path); ok {
+		return text, nil
+	}
+	return r.disk.read(path)
+}
 
 func (r *repository) isDirectory(path string) bool {
 	dir, err := r.isDir(path)
