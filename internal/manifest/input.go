@@ -115,7 +115,7 @@ func ParseFile(name string, data []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{Name: name, batch: b}, nil
+	return &File{Name: name, data: data, batch: b}, nil
 }
 
 // NoObjects is the error of a file that holds something else than objects, nil for one that does not.

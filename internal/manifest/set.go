@@ -236,7 +236,7 @@ type batch struct {
 	parsing        *parsing
 	file           string
 	text           []byte
-	documents      int
+	documents      []*document
 	count          int
 	objects, data  []*Object
 	kustomizations []*Object
@@ -297,8 +297,8 @@ func (b *batch) document(d *document) error {
 	if root == nil || isNull(root) {
 		return nil
 	}
-	d.whole, d.index = b.text, b.documents
-	b.documents++
+	d.whole, d.index = b.text, len(b.documents)
+	b.documents = append(b.documents, d)
 	if err := b.object(source{d, root}, root, nil, "", ""); err != nil {
 		if parse, ok := errors.AsType[*ParseError](err); !ok || !parse.ofDocument {
 			return err

@@ -97,16 +97,23 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 func decoded(c *confined, found []sourced, what string) ([]built, error) {
 	var weight int64
 	for _, p := range found {
-		weight += weightOf(p.YNode())
+		weight += p.weight()
 	}
 	if err := c.guard.keeps(what, weight); err != nil {
 		return nil, err
 	}
 	var objects []built
 	for _, p := range found {
-		content, err := contentOf(p.Resource)
-		if err != nil {
-			return nil, err
+		content := p.content
+		if content == nil {
+			var err error
+			if content, err = contentOf(p.Resource); err != nil {
+				return nil, err
+			}
+			meta, _ := content["metadata"].(map[string]any)
+			if annotations, ok := meta["annotations"].(map[string]any); ok && len(annotations) == 0 {
+				delete(meta, "annotations") // as kustomize does
+			}
 		}
 		objects = append(objects, built{content: content, file: p.file})
 	}

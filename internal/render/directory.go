@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -122,14 +123,18 @@ func (d *directory) read(r *repository) error {
 		return err
 	}
 	d.object = manifest.FirstDocument(r.display(d.file), d.text)
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-	}
-	if err := sigsyaml.Unmarshal(d.text, &head); err == nil && strings.HasPrefix(head.APIVersion, manifest.KustomizeGroup+"/") {
+	fields, plain := d.object.PlainDocument(d.text)
+	if apiVersion := d.apiVersion(fields, plain); strings.HasPrefix(apiVersion, manifest.KustomizeGroup+"/") {
 		d.flux = true
 		return d.wrong(errors.New("a Kustomization of Flux in a file of this name: kustomize would take it for its own"))
 	}
 	k := &types.Kustomization{}
+	if plain && unmarshal(fields, k) {
+		d.empty = k.CheckEmpty() != nil
+		k.FixKustomization()
+		d.kustomization = k
+		return nil
+	}
 	if err := k.Unmarshal(d.text); err != nil {
 		if k = new(types.Kustomization); sigsyaml.Unmarshal(d.text, k) != nil {
 			return d.wrong(flat(err))
@@ -140,6 +145,38 @@ func (d *directory) read(r *repository) error {
 	k.FixKustomization()
 	d.kustomization = k
 	return nil
+}
+
+// apiVersion is that of the file.
+func (d *directory) apiVersion(fields map[string]any, plain bool) string {
+	if plain {
+		text, _ := fields["apiVersion"].(string)
+		return text
+	}
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+	}
+	if sigsyaml.Unmarshal(d.text, &head) != nil {
+		return ""
+	}
+	return head.APIVersion
+}
+
+// unmarshal does what kustomize does with a kustomization file, but for parsing it. It answers false if kustomize would
+// refuse it.
+func unmarshal(fields map[string]any, k *types.Kustomization) bool {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return false
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	parsed := types.Kustomization{}
+	if dec.Decode(&parsed) != nil {
+		return false
+	}
+	*k = parsed
+	return true
 }
 
 // wrong is a mistake in the kustomization file as a whole.
