@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -49,6 +50,8 @@ type CloudOptions struct {
 	Proxy    *Proxy
 
 	Reach Reach // of the identity of the machine
+	// Acquire waits for one of the places that a host has for this process, until release is called. Nil is without limit.
+	Acquire func(ctx context.Context, host string) (release func(), err error)
 }
 
 // ofMachine are the options with which the identity of the machine is asked for: the environment's alone.
@@ -312,21 +315,48 @@ func cloudClient(o CloudOptions) *http.Client {
 	authorities := o.Identity.withoutCertificate()
 	return &http.Client{
 		Transport: &cloudTransport{
-			cloud: Connections(TransportOptions{Identity: authorities, Dial: dial, Getenv: o.Getenv, Proxy: o.Proxy}),
-			local: Connections(TransportOptions{Identity: authorities, Dial: dialWithin(dial, metadataDialTimeout)}),
+			cloud:   Connections(TransportOptions{Identity: authorities, Dial: dial, Getenv: o.Getenv, Proxy: o.Proxy}),
+			local:   Connections(TransportOptions{Identity: authorities, Dial: dialWithin(dial, metadataDialTimeout)}),
+			acquire: o.Acquire,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-type cloudTransport struct{ cloud, local *Pool }
+type cloudTransport struct {
+	cloud, local *Pool
+	acquire      func(ctx context.Context, host string) (release func(), err error)
+}
 
 // RoundTrip implements http.RoundTripper.
 func (t *cloudTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isMetadataHost(r.URL.Hostname()) {
 		return t.local.RoundTrip(r)
 	}
-	return t.cloud.RoundTrip(r)
+	if t.acquire == nil {
+		return t.cloud.RoundTrip(r)
+	}
+	release, err := t.acquire(r.Context(), r.URL.Host)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := t.cloud.RoundTrip(r)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	answer.Body = &releasingBody{answer.Body, release}
+	return answer, nil
+}
+
+type releasingBody struct {
+	io.ReadCloser
+	release func()
+}
+
+func (b *releasingBody) Close() error {
+	defer b.release()
+	return b.ReadCloser.Close()
 }
 
 // isMetadataHost reports whether a host is this machine's neighbour: link-local, loopback, Google's name for its

@@ -56,6 +56,10 @@ type RegistryOptions struct {
 	Getenv    func(string) string
 	Proxy     *Proxy // of a manifest, in place of the environment's
 	UserAgent string
+	// Enter waits for one of the places that a host has for this process, and gives up the one that the request has at
+	// another; Leave gives it up. The context is the request's. Nil is without limit.
+	Enter func(ctx context.Context, at *url.URL) error
+	Leave func(ctx context.Context)
 	// AllowPrivate lets a public registry with a login of the environment redirect to private addresses.
 	AllowPrivate bool
 }
@@ -85,6 +89,31 @@ func (o RegistryOptions) key() string {
 
 // route is how the registry is reached: what the connections are made of.
 func (o RegistryOptions) route() Route { return NewRoute(o.Registry, o.Identity, o.Proxy) }
+
+func (o RegistryOptions) enter(ctx context.Context, at *url.URL) error {
+	if o.Enter == nil {
+		return nil
+	}
+	return o.Enter(ctx, at)
+}
+
+// wait takes the turn, which another request may have for long: this one has no place at a host then.
+func (o RegistryOptions) wait(ctx context.Context, turn chan struct{}) error {
+	select {
+	case turn <- struct{}{}:
+		return nil
+	default:
+	}
+	if o.Leave != nil {
+		o.Leave(ctx)
+	}
+	select {
+	case turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // connections are the options of the transport's own connections.
 func (o RegistryOptions) connections(id *Identity, dial DialFunc) TransportOptions {
@@ -160,6 +189,14 @@ func (t *registryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.secondTry(out, resp)
 }
 
+// send sends a request to the registry, whatever else was asked for it before.
+func (t *registryTransport) send(r *http.Request) (*http.Response, error) {
+	if err := t.options.enter(r.Context(), r.URL); err != nil {
+		return nil, err
+	}
+	return t.own.RoundTrip(r)
+}
+
 // firstTry sends what is known to be wanted. The first request to a registry of which nothing is known goes alone.
 func (t *registryTransport) firstTry(r *http.Request) (*http.Response, error) {
 	host := t.options.Tokens.host(t.key)
@@ -176,7 +213,7 @@ func (t *registryTransport) firstTry(r *http.Request) (*http.Response, error) {
 		if header := t.foresee(r, wanted); header != "" {
 			r.Header.Set("Authorization", header)
 		}
-		return t.own.RoundTrip(r)
+		return t.send(r)
 	}
 	resp, err := t.own.RoundTrip(r)
 	if err == nil {
@@ -221,7 +258,7 @@ func (t *registryTransport) secondTry(r *http.Request, refused *http.Response) (
 	discard(refused)
 	again := r.Clone(r.Context())
 	again.Header.Set("Authorization", header)
-	return t.own.RoundTrip(again)
+	return t.send(again)
 }
 
 // authorization is the header that answers a challenge, or nothing if there is no login that could.

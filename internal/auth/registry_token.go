@@ -108,12 +108,10 @@ func (t *registryTransport) token(ctx context.Context, wanted challenge, scope s
 	}
 	service := wanted.params["service"]
 	tok := t.options.Tokens.token(tokenKey{t.key, realm.String(), service, scope, cred.key()})
-	select {
-	case tok.turn <- struct{}{}:
-		defer func() { <-tok.turn }()
-	case <-ctx.Done():
-		return "", ctx.Err()
+	if err := t.options.wait(ctx, tok.turn); err != nil {
+		return "", err
 	}
+	defer func() { <-tok.turn }()
 	ask := mergeScopes(scope+" "+tok.asked, wanted.params["scope"])
 	now := t.options.Tokens.now
 	switch {
@@ -148,6 +146,9 @@ func (ts *Tokens) token(key tokenKey) *token {
 
 // fetchToken asks the token server once. It follows no redirect: the server that was judged is the one that is asked.
 func (t *registryTransport) fetchToken(ctx context.Context, realm *url.URL, service, scope string, cred Credential) (header string, life time.Duration, err error) {
+	if err := t.options.enter(ctx, realm); err != nil {
+		return "", 0, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
 	failed := &TokenError{Realm: realm.Scheme + "://" + realm.Host, Scope: scope, Code: http.StatusOK}

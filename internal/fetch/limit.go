@@ -70,6 +70,30 @@ func (s *Slot) Move(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
+type slotKey struct{}
+
+// WithSlot returns a context for requests that are made in a slot, and for those that they need first, such as for a
+// token.
+func WithSlot(ctx context.Context, s *Slot) context.Context {
+	return context.WithValue(ctx, slotKey{}, s)
+}
+
+// EnterHost moves the slot of a context, if it has one, to the URL's host.
+func EnterHost(ctx context.Context, u *url.URL) error {
+	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
+		return s.Move(ctx, u)
+	}
+	return nil
+}
+
+// LeaveHost frees the slot of a context, while what is done in it waits for something else in this process.
+func LeaveHost(ctx context.Context) {
+	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
+		s.Free()
+	}
+}
+
+// Free gives up the place that the slot has, if it has one.
 func (s *Slot) Free() {
 	if s.release != nil {
 		s.release()

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -199,5 +200,58 @@ func TestBucketRetryAfter(t *testing.T) {
 	fetchtest.WantFiles(t, w.mustGet(t, w.options(t)), "a=1")
 	if want := []time.Duration{7 * time.Second, 7 * time.Second}; !slices.Equal(w.Waits, want) {
 		t.Errorf("waits %v", w.Waits)
+	}
+}
+
+// TestTokensPerHost gets many buckets at once, each with a key of its own. All ask one token server, which holds its answers
+// back.
+func TestTokensPerHost(t *testing.T) {
+	w := newGoogleWorld(t)
+	w.put(t, "a", "1")
+	client := w.Client(t)
+	var mu sync.Mutex
+	now, most := 0, 0
+	full, release := make(chan struct{}), make(chan struct{})
+	filled := sync.OnceFunc(func() { close(full) })
+	w.tokens.Use(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		now++
+		most = max(most, now)
+		if now == fetch.DefaultPerHost {
+			filled()
+		}
+		mu.Unlock()
+		<-release
+		w.gcs.Tokens.ServeHTTP(rw, r)
+		mu.Lock()
+		now--
+		mu.Unlock()
+	}))
+	other := w.Serve(t, "other.test:80", http.NotFoundHandler())
+	var group sync.WaitGroup
+	for range 3 * fetch.DefaultPerHost {
+		o := w.options(t)
+		o.TempDir = t.TempDir()
+		group.Go(func() {
+			tree, err := Download(t.Context(), client, o)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = tree.Close()
+		})
+	}
+	<-full
+	for range 20 { // the time in which more would have come to the token server
+		o := w.options(t)
+		o.Endpoint, o.Login = "other.test", nil
+		if _, err := w.get(t, o); err == nil {
+			t.Error("a bucket is at " + other.URL)
+		}
+	}
+	close(release)
+	group.Wait()
+	if most != fetch.DefaultPerHost {
+		t.Errorf("%d token requests at once", most)
 	}
 }

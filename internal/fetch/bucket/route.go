@@ -59,7 +59,7 @@ func cloudOptions(c *fetch.Client, o Options) auth.CloudOptions {
 	}
 	return auth.CloudOptions{
 		Dial: c.Config.Dial, Getenv: getenv, Now: c.Config.Now,
-		Identity: o.Identity, Proxy: o.Proxy, Reach: o.Reach,
+		Identity: o.Identity, Proxy: o.Proxy, Reach: o.Reach, Acquire: c.Acquire,
 	}
 }
 

@@ -152,7 +152,7 @@ func (x *exchange) get(ctx context.Context, r *http.Request) (*http.Response, er
 		if err := x.slot.Move(ctx, at); err != nil {
 			return nil, fetch.NewRequestError(ctx, shownURL(r.URL), err)
 		}
-		out := r.Clone(ctx)
+		out := r.Clone(fetch.WithSlot(ctx, x.slot))
 		out.URL, out.Host = at, ""
 		answer, err := x.oci.transport.RoundTrip(out)
 		if err != nil {

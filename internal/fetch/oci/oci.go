@@ -197,6 +197,8 @@ func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper
 			Getenv:    c.Config.Getenv,
 			Proxy:     o.Proxy,
 			UserAgent: c.Config.UserAgent,
+			Enter:     fetch.EnterHost,
+			Leave:     fetch.LeaveHost,
 
 			AllowPrivate: c.Config.PrivateRedirects,
 		})

@@ -72,7 +72,7 @@ func (t *readingTransport) try(ctx context.Context, r *http.Request) (*http.Resp
 		return nil, fetch.NewRequestError(ctx, shownURL(r.URL), err)
 	}
 	defer slot.Free()
-	answer, err := t.next.RoundTrip(r.Clone(ctx))
+	answer, err := t.next.RoundTrip(r.Clone(fetch.WithSlot(ctx, slot)))
 	if err != nil {
 		return nil, t.failure(ctx, r.URL, err)
 	}
