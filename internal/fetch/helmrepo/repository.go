@@ -121,9 +121,13 @@ func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) 
 	}
 }
 
-// A Tag is the name that a server gives to the version of a file, a strong entity tag of HTTP: two files with the same
-// have the same bytes. It is empty if the server gives none, or another server answered in its stead.
+// A Tag is the name that a server gives to the version of a file: an entity tag of HTTP, strong or weak, or the time of the
+// last change behind the word modified. What is kept under a tag is compared with the digest that it had, so that a weak
+// one does as well. It is empty if the server gives none, or another server answered in its stead.
 type Tag string
+
+// tagModified begins a tag that is a time.
+const tagModified = "modified "
 
 // maxTag bounds a tag, in bytes.
 const maxTag = 1 << 10
@@ -133,13 +137,37 @@ var ErrNotModified = errors.New("not modified")
 
 func tagOf(answer *http.Response) Tag {
 	tag := answer.Header.Get("ETag")
-	if len(tag) < 3 || len(tag) > maxTag || tag[0] != '"' || tag[len(tag)-1] != '"' {
-		return ""
+	strong := strings.TrimPrefix(tag, "W/")
+	if len(strong) < 3 || len(tag) > maxTag || strong[0] != '"' || strong[len(strong)-1] != '"' {
+		return modifiedTag(answer.Header)
 	}
 	if strings.ContainsFunc(tag, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return ""
+		return modifiedTag(answer.Header)
 	}
 	return Tag(tag)
+}
+
+// modifiedTag is the time of the last change, if the answer came long enough after it: a file can change more than once in
+// the second that a time names.
+func modifiedTag(h http.Header) Tag {
+	modified, err := http.ParseTime(h.Get("Last-Modified"))
+	if err != nil {
+		return ""
+	}
+	sent, err := http.ParseTime(h.Get("Date"))
+	if err != nil || sent.Sub(modified) < time.Minute {
+		return ""
+	}
+	return Tag(tagModified + modified.UTC().Format(http.TimeFormat))
+}
+
+// ask makes a request one for another version than that of the tag.
+func (t Tag) ask(r *http.Request) {
+	if modified, ok := strings.CutPrefix(string(t), tagModified); ok {
+		r.Header.Set("If-Modified-Since", modified)
+	} else if t != "" {
+		r.Header.Set("If-None-Match", string(t))
+	}
 }
 
 // send makes one request. Only the first one asks for what is new: a tag means nothing to a server that one is redirected
@@ -152,8 +180,8 @@ func (x *exchange) send(ctx context.Context, u *url.URL, first bool) (*http.Resp
 	if err != nil {
 		return nil, auth.RedactURLError(err)
 	}
-	if first && x.known != "" {
-		r.Header.Set("If-None-Match", string(x.known))
+	if first {
+		x.known.ask(r)
 	}
 	answer, err := x.repo.transport.RoundTrip(r)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
@@ -31,6 +32,28 @@ func (v *versions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// TestModified: a server without tags names its files by the time of their last change, unless that was just now.
+func TestModified(t *testing.T) {
+	sent := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, tt := range []struct {
+		age  time.Duration
+		want Tag
+	}{{time.Hour, "modified Fri, 02 Jan 2026 02:04:05 GMT"}, {time.Minute, "modified Fri, 02 Jan 2026 03:03:05 GMT"}, {time.Second, ""}, {-time.Hour, ""}} {
+		answer := &http.Response{Header: http.Header{
+			"Date": {sent.Format(http.TimeFormat)}, "Last-Modified": {sent.Add(-tt.age).Format(http.TimeFormat)},
+		}}
+		got := tagOf(answer)
+		if got != tt.want {
+			t.Errorf("%s ago: %q, want %q", tt.age, got, tt.want)
+		}
+		r := &http.Request{Header: http.Header{}}
+		got.ask(r)
+		if asked := r.Header.Get("If-Modified-Since"); "modified "+asked != string(tt.want) && tt.want != "" || r.Header.Get("If-None-Match") != "" {
+			t.Errorf("asked for another than that of %q", asked)
+		}
+	}
+}
+
 func TestNewIndex(t *testing.T) {
 	for _, tt := range []struct {
 		name, tag string
@@ -38,7 +61,8 @@ func TestNewIndex(t *testing.T) {
 	}{
 		{"strong", `"v1"`, `"v1"`},
 		{"strange, but strong", `"a=b;c,#%~"`, `"a=b;c,#%~"`},
-		{"weak: other bytes may have it", `W/"v1"`, ""},
+		{"weak: what is kept under it has a digest", `W/"v1"`, `W/"v1"`},
+		{"weak, without quotes", `W/v1`, ""},
 		{"none", "", ""},
 		{"empty", `""`, ""},
 		{"without quotes", "v1", ""},
