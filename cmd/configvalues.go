@@ -277,13 +277,13 @@ func reserved(key string) string {
 	switch key {
 	case "registry-config", "repository-config", "ambient-credentials", "missing-secrets", "allow-private-redirects", insecureFlag, untrustedFlag:
 		return "decides which logins are used"
-	case "trusted-root", "keyring", "index-digest", "allow-name-mismatch":
+	case "trusted-root", "keyring", "index-digest", "allow-name-mismatch", "cache-dir":
 		return "decides what is believed"
 	case "exit-zero", "allow-empty", "substitute-strict":
 		return "hides failures"
 	case "filename", "lookup-dir", "recursive", "namespace", "default-namespace", "source", "source-dir", followFlag, "output", "events",
 		"artifacts-dir", "storage-adv-addr", "artifact-digest-algo", "artifact-retention-ttl", "artifact-retention-records",
-		"concurrency", "timeout", "retries", "refresh", "flat",
+		"concurrency", "timeout", "retries", "refresh", "flat", "no-cache", "cache-max-size", "offline",
 		"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
 		"require-verification", "verify-dependencies", "strict", "no-cross-namespace-refs",
 		"substitute", "flux-version", "dry-run", "against", "diff", "fail-on-change", "kube-version", "api-versions", "helm-timeout", "helm-max-memory", "report", "report-silenced", "no-github",

@@ -135,9 +135,11 @@ type fetchOptions struct {
 	missingSecrets    string
 	privateRedirects  bool
 	skipTLSVerify     bool
+	cache             cacheOptions
 }
 
 func (o *fetchOptions) add(fs *pflag.FlagSet) {
+	o.cache.add(fs)
 	o.indexMax, o.chartMax, o.chartFileMax, o.chartUnpackedMax = 50<<20, 10<<20, 5<<20, 100<<20
 	fs.StringArrayVar(&o.sources, "source", nil, "replace a source by a local directory: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
 	fs.StringVar(&o.sourceDir, "source-dir", "", "artifacts `directory` that stands in for every source in it")
@@ -170,6 +172,8 @@ func (o *fetchOptions) addRefresh(fs *pflag.FlagSet) {
 // check refuses values that no flag type can refuse by itself.
 func (o *fetchOptions) check() error {
 	switch {
+	case o.cache.offline && o.refresh:
+		return usagef("--offline and --refresh exclude each other: nothing can be fetched anew without a connection")
 	case o.skipTLSVerify && o.ambient == ambientAnywhere:
 		return usagef("--insecure-skip-tls-verify and --ambient-credentials=anywhere exclude each other: no login of this machine goes to a server that anyone may answer for")
 	case o.concurrency < 1:

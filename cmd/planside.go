@@ -376,6 +376,11 @@ func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foresee
 	if err := pass.trust.apply(ctx, &options, s.app.env.Getenv); err != nil {
 		return err
 	}
+	endCache, err := s.app.useCache(&pass.fetch, &options)
+	if err != nil {
+		return err
+	}
+	defer endCache()
 	results, err := s.app.reconcileTargets(ctx, in, func() []*admission.Admitted { return targetsOf(in, releases) }, st, options, nil)
 	if err != nil {
 		return fmt.Errorf("cannot write to the temporary directory: %w", err)

@@ -95,6 +95,11 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
 		return exitUsage, err
 	}
+	endCache, err := a.useCache(&o.fetch, &options)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer endCache()
 
 	if err := st.Load(); err != nil {
 		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(reconcile.Kinds().WithoutArtifact(), ", "), err))

@@ -10,6 +10,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
@@ -20,23 +21,19 @@ type Key struct {
 	// so.
 	Location string
 	// Identity is who asks. Bytes that one identity was given are not handed to another one, whatever digest it names.
-	// It may be made with a secret of this process, so that a Key that has one is valid only as long as the process,
-	// and what is written down is named by Digest or not at all.
+	// It may be made with a secret of this process, so that a Key that has one is valid only as long as the process.
 	Identity string
 	// Digest is that of the bytes, empty if nothing binding says it. What is downloaded is compared with it.
 	Digest digest.Digest
+	// Scope says of whom a cache that outlives the process may keep bytes with a digest, and to whom it may give them. It
+	// makes no two keys of one.
+	Scope cache.Scope
 }
 
-// Lasting returns a name for the bytes that is the same in every process, and whether there is one: they have a digest,
-// or they are public.
-func (k Key) Lasting() (name string, ok bool) {
-	switch {
-	case k.Digest != "":
-		return k.Digest.String(), true
-	case k.Identity == "":
-		return k.Location, true
-	}
-	return "", false
+// shared is what two requests have in common that share a download.
+func (k Key) shared() Key {
+	k.Scope = cache.Scope{}
+	return k
 }
 
 // Get downloads bytes into dst, at most limit. It is called again for another attempt of its own accord only through
@@ -49,7 +46,8 @@ const DefaultKept = 1 << 30
 // A Pool holds the blobs of one run. NewPool makes it, and Close ends it with all that it holds. It is safe for use by
 // many goroutines.
 type Pool struct {
-	kept int64
+	kept  int64
+	cache *cache.Cache
 
 	mu      sync.Mutex
 	entries map[Key]*entry
@@ -70,12 +68,13 @@ type entry struct {
 	dropped  bool // no longer found by its key
 }
 
-// NewPool returns an empty pool. It keeps at most that many bytes of blobs without users; 0 is DefaultKept.
-func NewPool(kept int64) *Pool {
+// NewPool returns an empty pool. It keeps at most that many bytes of blobs without users; 0 is DefaultKept. What has a
+// digest is looked up in the cache first, and kept there; nil is none.
+func NewPool(kept int64, c *cache.Cache) *Pool {
 	if kept <= 0 {
 		kept = DefaultKept
 	}
-	return &Pool{kept: kept, entries: map[Key]*entry{}, files: map[*File]bool{}}
+	return &Pool{kept: kept, cache: c, entries: map[Key]*entry{}, files: map[*File]bool{}}
 }
 
 // Get returns the bytes with this key, and has them downloaded if no caller in this run has done so. A failure counts
@@ -131,10 +130,10 @@ func (g *givenUp) Unwrap() []error { return []error{g.err, errGivenUp} }
 func (p *Pool) enter(key Key) (e *entry, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e, found := p.entries[key]
+	e, found := p.entries[key.shared()]
 	if !found {
 		e = &entry{key: key, done: make(chan struct{})}
-		p.entries[key] = e
+		p.entries[key.shared()] = e
 	}
 	if e.users == 0 && found {
 		p.wake(e)
@@ -151,14 +150,8 @@ func (p *Pool) download(ctx context.Context, e *entry, limit int64, get Get) {
 		p.mu.Lock()
 		p.files[file] = true
 		p.mu.Unlock()
-		sink := &fetch.WatchedSink{Sink: file}
-		listening := fetch.WithWarnings(ctx, func(warning error) { e.warnings = append(e.warnings, warning) })
-		err = get(listening, sink, limit)
-		switch want := e.key.Digest; {
-		case sink.Err != nil:
-			err = &WriteError{sink.Err}
-		case err == nil && want != "":
-			err = file.compare(want)
+		if !p.cached(e.key, file, limit) {
+			err = p.fill(ctx, e, file, limit, get)
 		}
 	} else {
 		err = &WriteError{err}
@@ -177,6 +170,35 @@ func (p *Pool) download(ctx context.Context, e *entry, limit int64, get Get) {
 		p.discard(file)
 		e.file = nil
 	}
+}
+
+// fill downloads into a file, and keeps what came.
+func (p *Pool) fill(ctx context.Context, e *entry, file *File, limit int64, get Get) error {
+	sink := &fetch.WatchedSink{Sink: file}
+	listening := fetch.WithWarnings(ctx, func(warning error) { e.warnings = append(e.warnings, warning) })
+	err := get(listening, sink, limit)
+	switch want := e.key.Digest; {
+	case sink.Err != nil:
+		return &WriteError{sink.Err}
+	case err == nil && want != "":
+		err = file.compare(want)
+	}
+	if err == nil && e.key.Digest != "" && len(e.warnings) == 0 { // what is warned of is to be warned of again
+		p.cache.Keep(e.key.Scope, e.key.Digest, file.Size(), file.Section())
+	}
+	return err
+}
+
+// cached fills a file from the cache, or leaves it empty.
+func (p *Pool) cached(key Key, file *File, limit int64) bool {
+	if key.Digest == "" {
+		return false
+	}
+	if p.cache.Load(key.Scope, key.Digest, limit, file) {
+		return true
+	}
+	_ = file.Reset() // an error comes again with the download
+	return false
 }
 
 // leave ends the use of an entry, and discards the longest unused ones if there are too many.
@@ -212,7 +234,7 @@ func (p *Pool) wake(e *entry) {
 
 func (p *Pool) drop(e *entry) {
 	e.dropped = true
-	delete(p.entries, e.key)
+	delete(p.entries, e.key.shared())
 }
 
 func (p *Pool) discard(f *File) {

@@ -8,10 +8,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
@@ -47,7 +49,7 @@ func closed(t *testing.T, p *blob.Pool) *blob.Pool {
 
 // TestGetOnce has many ask for the same: one downloads, all hear its warning.
 func TestGetOnce(t *testing.T) {
-	p := closed(t, blob.NewPool(0))
+	p := closed(t, blob.NewPool(0, nil))
 	var calls, warnings atomic.Int64
 	ctx := fetch.WithWarnings(t.Context(), func(error) { warnings.Add(1) })
 	var group sync.WaitGroup
@@ -72,7 +74,7 @@ func TestGetOnce(t *testing.T) {
 
 // TestKeys holds keys against each other: who asks counts, also for one digest.
 func TestKeys(t *testing.T) {
-	p := closed(t, blob.NewPool(0))
+	p := closed(t, blob.NewPool(0, nil))
 	var calls atomic.Int64
 	d := godigest.FromString("hello")
 	for i, key := range []blob.Key{{Location: "a"}, {Location: "b"}, {Location: "a", Identity: "bob"}, {Location: "a", Digest: d}, {Location: "a", Identity: "bob", Digest: d}} {
@@ -87,26 +89,48 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestLasting(t *testing.T) {
+// TestCached has what has a digest from the cache, in the next run, and nothing else.
+func TestCached(t *testing.T) {
+	dir := t.TempDir()
 	d := godigest.FromString("hello")
-	for _, tt := range []struct {
-		key  blob.Key
-		name string
-		ok   bool
-	}{
-		{blob.Key{Location: "a"}, "a", true},
-		{blob.Key{Location: "a", Identity: "bob", Digest: d}, d.String(), true},
-		{blob.Key{Location: "a", Identity: "bob"}, "", false},
-	} {
-		if name, ok := tt.key.Lasting(); name != tt.name || ok != tt.ok {
-			t.Errorf("%+v: %q, %t", tt.key, name, ok)
+	scope := cache.Scope{Source: "here", Identity: "bob", Named: true}
+	var calls atomic.Int64
+	for range 2 {
+		c, err := cache.Open(dir, cache.Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
 		}
+		p := closed(t, blob.NewPool(0, c))
+		for _, key := range []blob.Key{{Location: "a", Digest: d, Scope: scope}, {Location: "b", Scope: scope}} {
+			b, err := p.Get(t.Context(), key, 10, quiet("hello", &calls))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, b); got != "hello" || b.Digest() != d {
+				t.Errorf("got %q %s", got, b.Digest())
+			}
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if calls.Load() != 3 {
+		t.Errorf("%d downloads, want 3: one with a digest, and one without in each run", calls.Load())
+	}
+}
+
+// quiet is content without a warning.
+func quiet(text string, calls *atomic.Int64) blob.Get {
+	return func(_ context.Context, dst fetch.Sink, _ int64) error {
+		calls.Add(1)
+		_, err := io.WriteString(dst, text)
+		return err
 	}
 }
 
 // TestFailures counts for all who ask later, whatever failed.
 func TestFailures(t *testing.T) {
-	p := closed(t, blob.NewPool(0))
+	p := closed(t, blob.NewPool(0, nil))
 	var calls atomic.Int64
 	down := errors.New("down")
 	failing := func(context.Context, fetch.Sink, int64) error { calls.Add(1); return down }
@@ -131,7 +155,7 @@ func TestFailures(t *testing.T) {
 
 // TestGivenUp has the first of two callers end: that says nothing about the bytes, and the second one gets them.
 func TestGivenUp(t *testing.T) {
-	p := closed(t, blob.NewPool(0))
+	p := closed(t, blob.NewPool(0, nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	started := make(chan struct{})
 	first := make(chan error)
@@ -161,7 +185,7 @@ func TestGivenUp(t *testing.T) {
 
 // TestKept discards what was used longest ago, and nothing that is in use.
 func TestKept(t *testing.T) {
-	p := closed(t, blob.NewPool(10))
+	p := closed(t, blob.NewPool(10, nil))
 	var calls atomic.Int64
 	get := func(place string) *blob.Blob {
 		b, err := p.Get(t.Context(), blob.Key{Location: place}, 10, content("12345", &calls))
@@ -199,7 +223,7 @@ func (*full) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 // TestWriteError distinguishes failures of this machine from those of a server.
 func TestWriteError(t *testing.T) {
-	p := closed(t, blob.NewPool(0))
+	p := closed(t, blob.NewPool(0, nil))
 	var calls atomic.Int64
 	b, err := p.Get(t.Context(), blob.Key{Location: "a"}, 10, content("hello", &calls))
 	if err != nil {

@@ -126,6 +126,7 @@ const (
 	RefusedRequest    Code = "HS206"
 	TimedOut          Code = "HS207"
 	TooLarge          Code = "HS208"
+	Offline           Code = "HS209"
 	InvalidIndex      Code = "HS210"
 	UnknownChart      Code = "HS211"
 	NoMatch           Code = "HS212"

@@ -51,6 +51,12 @@ func runRules() []Rule {
 			Fix:         "Raise the limit with the flag --helm-…-max-size if the source is to be trusted.",
 		},
 		{
+			Code: Offline, Name: "offline", Group: groupRun, Severity: Error,
+			Summary:     "Something is neither in the artifacts directory nor in the cache, and --offline opens no connection",
+			Explanation: "The cache has what earlier runs of the same user fetched, with the same credentials. It may have been removed since, to make room or by cache prune.",
+			Fix:         "Run the command once without --offline, or copy a cache that has it and name it with --cache-dir.",
+		},
+		{
 			Code: InvalidIndex, Name: "invalid-index", Group: groupRun, Severity: Error,
 			Summary:     "What a repository serves is no Helm index",
 			Explanation: "The file is not YAML or JSON, lacks apiVersion, or has keys twice. Often it is an HTML page: that of a login or of a forge.",

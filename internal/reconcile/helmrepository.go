@@ -141,8 +141,14 @@ func (p *repositoryReconciliation) knownTag(repo *repository) helmrepo.Tag {
 	if _, err := godigest.Parse(stored.Revision); err != nil {
 		return "" // the record has been edited
 	}
+	if p.r.o.Offline {
+		return storedTag
+	}
 	return p.tag
 }
+
+// storedTag stands for whatever tag the stored index has, in a run that asks no server.
+const storedTag helmrepo.Tag = "stored"
 
 // unmodifiedIndex is the stored index, which the server has not changed.
 func (p *repositoryReconciliation) unmodifiedIndex() (*indexFile, error) {
@@ -253,14 +259,16 @@ func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repos
 type indexSink interface {
 	fetch.Sink
 	io.ReaderAt
+	Size() int64
+	Digest() godigest.Digest
 }
 
 // downloadIndex gets the index into a sink. Its error has a reason: the failure
 // may be the server's, the index's, or this machine's. If the index has the tag
 // known, it is [helmrepo.ErrNotModified].
 func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
-	sink := &fetch.WatchedSink{Sink: dst}
-	offsets, tag, err := repo.newIndex(ctx, sink, r.o.IndexMax, known)
+	sink := &watchedIndex{indexSink: dst}
+	offsets, tag, err := r.readIndex(ctx, repo, sink, known)
 	var invalid *helmrepo.IndexError
 	switch {
 	case errors.Is(err, helmrepo.ErrNotModified):
@@ -278,6 +286,39 @@ func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst in
 		return nil, "", status.AuthenticationFailed.Wrap(fetchIndexError(err))
 	}
 	return nil, "", status.Failed.Wrap(fetchIndexError(err))
+}
+
+// readIndex asks for another index than the stored one, else than the one in the cache.
+func (r *Reconciler) readIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
+	_, server := repo.indexed.(*helmrepo.Repository)
+	switch {
+	case server && known != "" && r.o.Offline:
+		return nil, "", helmrepo.ErrNotModified
+	case server && known == "":
+		return r.indexThroughCache(ctx, repo, dst)
+	}
+	return r.newIndex(ctx, repo, dst, known)
+}
+
+// watchedIndex keeps the errors of a sink apart.
+type watchedIndex struct {
+	indexSink
+
+	Err error
+}
+
+func (w *watchedIndex) Write(b []byte) (int, error) {
+	n, err := w.indexSink.Write(b)
+	if err != nil {
+		w.Err = err
+	}
+	return n, err
+}
+
+// Reset resets the sink.
+func (w *watchedIndex) Reset() error {
+	w.Err = w.indexSink.Reset()
+	return w.Err
 }
 
 func invalidIndex(err error) error {

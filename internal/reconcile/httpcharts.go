@@ -78,9 +78,6 @@ func (c *indexCharts) resolved(name string, chosen resolve.Candidate) *resolvedC
 		Pin:       Pin{Source: PinIndex, Chart: name, Version: chosen.Version, Digest: publishedDigest(chosen.Digest)},
 		published: chosen.Digest, deprecated: chosen.Deprecated, local: local, time: chosen.Created,
 		entry: []any{c.repo.location, chosen.Name, chosen.Version, chosen.Digest, chosen.URLs, chosen.Created.Format(time.RFC3339Nano)},
-		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
-			return c.archive(ctx, chosen, dst, limit)
-		},
 		provenance: func(ctx context.Context, dst fetch.Sink) error {
 			return c.repo.indexed.Provenance(ctx, chosen, dst)
 		},
@@ -91,6 +88,14 @@ func (c *indexCharts) resolved(name string, chosen resolve.Candidate) *resolvedC
 	}
 	found.id = fmt.Sprintf("%q %q", c.repo.identity, found.entry)
 	found.key = blob.Key{Location: c.repo.location, Identity: c.repo.identity, Digest: c.digest(chosen, local)}
+	found.key.Scope = c.repo.scope
+	found.key.Scope.Item = c.repo.object.Object.ConcealText(name + "-" + chosen.Version)
+	found.fetch = func(ctx context.Context, dst fetch.Sink, limit int64) error {
+		return c.archive(ctx, chosen, dst, limit)
+	}
+	if !local {
+		found.fetch = c.r.online(fmt.Sprintf("the archive of %s %s of %s", name, chosen.Version, c.repo.location), found.fetch)
+	}
 	if found.key.Digest == "" {
 		found.key.Location = fmt.Sprintf("%q", found.entry)
 	}

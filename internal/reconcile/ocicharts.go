@@ -53,7 +53,8 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	if err := login.Err(); err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
-	options := oci.Options{Identity: login.Identity, Insecure: obj.Spec.Insecure}
+	repo.scope = r.scopeOf(repo.object, bareURL(obj.Spec.URL))
+	options := oci.Options{Identity: login.Identity, Insecure: obj.Spec.Insecure, Memory: r.memory(repo.scope)}
 	// The URL is judged before the login, which needs its host.
 	unnamed, err := r.registries.Namespace(obj.Spec.URL, options)
 	if err != nil {
@@ -149,6 +150,8 @@ func (c *registryCharts) resolved(name string, pinned *oci.Manifest) *resolvedCh
 		metadata = map[string]string{}
 	}
 	created, _ := time.Parse(time.RFC3339, metadata[ocispec.AnnotationCreated]) // the zero time if it is none
+	scope := c.repo.scope
+	scope.Item = c.repo.object.Object.ConcealText(name + ":" + pinned.Tag)
 	metadata[metadataTag] = pinned.Tag
 	metadata[metadataDigest] = pinned.Digest.String()
 	return &resolvedChart{
@@ -158,7 +161,7 @@ func (c *registryCharts) resolved(name string, pinned *oci.Manifest) *resolvedCh
 		},
 		published: pinned.Digest.String(),
 		id:        fmt.Sprintf("%q %q %s", c.repo.identity, name, pinned.Digest),
-		key:       blob.Key{Location: c.repo.location, Identity: c.repo.identity, Digest: pinned.Layer.Digest},
+		key:       blob.Key{Location: c.repo.location, Identity: c.repo.identity, Digest: pinned.Layer.Digest, Scope: scope},
 		entry:     []any{pinned.Digest, pinned.Layer.Digest},
 		time:      created,
 		metadata:  metadata,
@@ -168,9 +171,9 @@ func (c *registryCharts) resolved(name string, pinned *oci.Manifest) *resolvedCh
 			Insecure:   c.repo.registry.Insecure(),
 			Transport:  c.repo.registry.Reading(),
 		},
-		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
+		fetch: c.r.online("the archive of "+pinned.Ref, func(ctx context.Context, dst fetch.Sink, limit int64) error {
 			return c.repo.registry.Archive(ctx, pinned, dst, limit)
-		},
+		}),
 		provenance: func(ctx context.Context, dst fetch.Sink) error {
 			return c.repo.registry.ProvenanceFile(ctx, pinned, dst)
 		},

@@ -99,9 +99,9 @@ func (l *layerTransfer) content(ctx context.Context) (*blob.Blob, error) {
 	if l.chart() {
 		limit = l.r.limits.Archive
 	}
-	content, err := l.r.blobs.Get(ctx, l.at.layerKey(l.layer), limit, func(ctx context.Context, dst fetch.Sink, limit int64) error {
+	content, err := l.r.blobs.Get(ctx, l.at.layerKey(l.layer), limit, l.r.online("a layer of "+l.at.shown, func(ctx context.Context, dst fetch.Sink, limit int64) error {
 		return l.at.repo.Pull(ctx, l.layer, dst, limit)
-	})
+	}))
 	var shape *oci.LayerError
 	var local *blob.WriteError
 	switch {
@@ -117,7 +117,9 @@ func (l *layerTransfer) content(ctx context.Context) (*blob.Blob, error) {
 
 // layerKey names a layer of the artifact.
 func (at *ociArtifact) layerKey(layer *oci.Layer) blob.Key {
-	return blob.Key{Location: at.repo.Repository(), Identity: at.identity, Digest: layer.Digest}
+	scope := at.scope
+	scope.Item = at.item
+	return blob.Key{Location: at.repo.Repository(), Identity: at.identity, Digest: layer.Digest, Scope: scope}
 }
 
 func (l *layerTransfer) failed() string {

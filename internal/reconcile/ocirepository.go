@@ -13,6 +13,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
@@ -153,9 +154,11 @@ type ociArtifact struct {
 	Pin
 	repo     *oci.Repository
 	identity string // of the repository
+	scope    cache.Scope
 	digest   digest.Digest
 	artifact *oci.Artifact // nil if the registry was not asked for it yet
 	shown    string        // host/repository:tag, or @digest
+	item     string        // the same for the cache, with nothing that came from a Secret
 }
 
 func (at *ociArtifact) pin() Pin { return at.Pin }
@@ -165,8 +168,9 @@ type ociArtifacts struct {
 	r        *Reconciler
 	repo     *oci.Repository
 	identity string // of the repository
-	charts   bool   // tags are versions as those of charts are
-	atOnce   bool   // to ask for the manifest with the digest: it will be needed
+	scope    cache.Scope
+	charts   bool // tags are versions as those of charts are
+	atOnce   bool // to ask for the manifest with the digest: it will be needed
 }
 
 // findArtifact finds out which artifact the object asks for now.
@@ -176,7 +180,7 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 		return nil, err
 	}
 	from := &ociArtifacts{
-		r: p.r, repo: repo, identity: identity,
+		r: p.r, repo: repo, identity: identity, scope: p.r.scopeOf(p.adm, bareURL(obj.Spec.URL)),
 		charts: obj.GetLayerMediaType() == oci.HelmChartType, atOnce: p.stored() == nil && p.r.o.Until == Fetch,
 	}
 	ref := validate.ArtifactReference(obj)
@@ -190,6 +194,7 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 	}
 	at, err := choose(ctx, p.reconciliation, chosen, wanted)
 	if at != nil {
+		at.item = p.adm.Object.ConcealText(at.shown)
 		p.result.Resolution.take(at.Pin)
 	}
 	var tag *ociTagError
@@ -211,7 +216,7 @@ func (e *ociTagError) Error() string { return e.err.Error() }
 func (e *ociTagError) Unwrap() error { return e.err }
 
 func (a *ociArtifacts) choose(ctx context.Context, w warner, wanted want) (*ociArtifact, error) {
-	at := &ociArtifact{Pin: Pin{Source: PinRegistry}, repo: a.repo, identity: a.identity}
+	at := &ociArtifact{Pin: Pin{Source: PinRegistry}, repo: a.repo, identity: a.identity, scope: a.scope}
 	if wanted.digest != "" {
 		var err error
 		if at.digest, err = oci.ParseDigest(wanted.digest); err != nil {

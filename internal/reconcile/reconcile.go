@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
@@ -100,6 +101,11 @@ type Options struct {
 	AdvertisedAddress string
 	// DigestAlgorithm makes the revisions of buckets; empty means SHA-256.
 	DigestAlgorithm string
+	// Cache keeps what is downloaded for later runs; nil is none. The caller closes it.
+	Cache *cache.Cache
+	// Offline opens no connection: what the cache does not have is an error. Online is the command that would get it.
+	Offline bool
+	Online  string
 }
 
 // Line is where the way of an object is cut.
@@ -240,7 +246,8 @@ type Reconciler struct {
 	o          Options
 	limits     chart.Limits
 	progress   Progress
-	blobs      *blob.Pool // all that is downloaded, but for indexes and trees
+	cache      *cache.Cache // nil is none
+	blobs      *blob.Pool   // all that is downloaded, but for indexes and trees
 
 	results     work.Memo[store.Key, *Result]
 	opened      work.Memo[store.Key, *repository]
@@ -267,6 +274,9 @@ type Reconciler struct {
 
 // New returns the reconciler of one run for objects of these kinds. Close must be called after it.
 func New(kinds Table, inv *inventory.Inventory, st *store.Store, e Edges, o Options) *Reconciler {
+	if o.Offline {
+		e.Dial = fetch.RefuseDial
+	}
 	client := fetch.NewClient(fetch.Config{
 		Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries, PrivateRedirects: o.PrivateRedirects,
 	})
@@ -286,7 +296,8 @@ func New(kinds Table, inv *inventory.Inventory, st *store.Store, e Edges, o Opti
 		now:        e.Now,
 		getenv:     e.Getenv,
 		reading:    reading,
-		blobs:      blob.NewPool(0),
+		cache:      o.Cache,
+		blobs:      blob.NewPool(0, o.Cache),
 		trust:      sync.OnceValue(newTrust(o, reading)),
 		o:          o,
 		limits:     chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},

@@ -239,7 +239,7 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 	if artifact == nil {
 		return nil
 	}
-	if p.tag != "" && !p.rebuild {
+	if (p.tag != "" || p.r.o.Offline && p.kind.about().link == store.LinkIndex) && !p.rebuild {
 		p.reading = p.r.readAhead(ctx, p.key, artifact)
 	}
 	err := p.r.store.Verify(artifact.Path, artifact.Digest)

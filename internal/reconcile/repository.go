@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
@@ -46,7 +47,8 @@ type repository struct {
 	identity string
 	// location is where the repository is, for fingerprints. It is redacted.
 	location string
-	withheld error // the login of the environment that is not used, nil if there is none
+	scope    cache.Scope // what the cache knows the repository by
+	withheld error       // the login of the environment that is not used, nil if there is none
 	warnings
 }
 
@@ -127,8 +129,19 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 		return clientFailure(err)
 	}
 	repo.location = auth.RedactURL(normal)
+	repo.scope = r.scopeOf(repo.object, bareURL(normal))
 	repo.identity = fmt.Sprintf("%s %s %t %s", normal, identity.Key(), obj.Spec.PassCredentials, obj.GetTimeout())
 	return nil
+}
+
+// bareURL is a URL without a login.
+func bareURL(raw string) string {
+	u, err := auth.ParseURL(raw)
+	if err != nil {
+		return raw
+	}
+	u.User = nil
+	return u.String()
 }
 
 // clientFailure stalls: no retry makes another URL of this one.

@@ -28,6 +28,7 @@ var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"canary":     cmdCanary,
 	"seal":       cmdSeal,
 	"conditions": cmdConditions,
+	"damage":     cmdDamage,
 	"digest":     cmdDigest,
 	"exits":      cmdExits,
 	"helm":       cmdHelm,
@@ -224,6 +225,22 @@ func describe(root, name string, d fs.DirEntry, long bool) (string, error) {
 		line = info.Mode().String() + " " + line
 	}
 	return line, err
+}
+
+// cmdDamage changes the last byte of every file below a directory.
+func cmdDamage(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, !neg && len(args) == 1, "damage dir")
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		if err != nil || len(content) == 0 {
+			return err
+		}
+		content[len(content)-1]++
+		return os.WriteFile(name, content, 0o600)
+	}))
 }
 
 // cmdDigest prints the digest of a file.

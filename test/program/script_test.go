@@ -161,6 +161,8 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("NOW", scriptTime)
+	// What is cached is looked through for secrets, too.
+	env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, ".cache"))
 	// The race detector sleeps for a second at the end of each process, and the scripts have hundreds of them.
 	env.Setenv("GORACE", "atexit_sleep_ms=0")
 	for dir, files := range map[string]map[string][]byte{"tls": k.Files(), "login": w.Files} {

@@ -52,7 +52,8 @@ var imports = map[string][]string{
 	"internal/verify":      {"internal/auth", "internal/digest", "internal/finding"},
 	"internal/fetch":       {"internal/auth", "internal/digest", "internal/finding", "internal/resolve", "internal/tree"},
 
-	"internal/blob": {"internal/digest", "internal/fetch"},
+	"internal/cache": {"internal/digest"},
+	"internal/blob":  {"internal/cache", "internal/digest", "internal/fetch"},
 
 	"internal/fetch/bucket": {"internal/auth", "internal/digest", "internal/fetch", "internal/finding", "internal/tree"},
 	"internal/fetch/git":    {"internal/auth", "internal/fetch", "internal/file", "internal/finding", "internal/tree"},
@@ -60,7 +61,7 @@ var imports = map[string][]string{
 		"internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/file", "internal/finding",
 		"internal/index", "internal/resolve",
 	},
-	"internal/fetch/oci": {"internal/auth", "internal/digest", "internal/fetch", "internal/finding", "internal/resolve"},
+	"internal/fetch/oci": {"internal/auth", "internal/cache", "internal/digest", "internal/fetch", "internal/finding", "internal/resolve"},
 
 	"internal/inventory": {
 		"internal/admission", "internal/fetch", "internal/finding", "internal/generate", "internal/manifest", "internal/store",
@@ -76,14 +77,14 @@ var imports = map[string][]string{
 		"internal/manifest", "internal/resolve", "internal/values", "internal/verify",
 	},
 	"internal/reconcile": {
-		"internal/admission", "internal/auth", "internal/blob", "internal/chart", "internal/credential", "internal/digest",
+		"internal/admission", "internal/auth", "internal/blob", "internal/cache", "internal/chart", "internal/credential", "internal/digest",
 		"internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci",
 		"internal/file", "internal/finding", "internal/generate", "internal/index", "internal/inventory", "internal/lock", "internal/manifest",
 		"internal/policy", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/validate",
 		"internal/values", "internal/verify", "internal/work",
 	},
 	"cmd": {
-		"internal/admission", "internal/conceal", "internal/console", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
+		"internal/admission", "internal/cache", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
 		"internal/heap", "internal/helm", "internal/inventory", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked",
 		"internal/migrate", "internal/plan", "internal/policy",
 		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/status",

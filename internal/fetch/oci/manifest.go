@@ -110,12 +110,31 @@ func (x *exchange) pin(ctx context.Context, m *Manifest) error {
 
 // manifest reads the manifest that a tag or a digest names.
 func (x *exchange) manifest(ctx context.Context, reference string) ([]byte, error) {
+	d, err := digest.Parse(reference)
+	if err != nil && x.memory().offline() {
+		if d, err = x.rememberedTag(reference); err != nil {
+			return nil, err
+		}
+	}
+	if err == nil {
+		if content, ok := x.rememberedManifest(d); ok {
+			x.digest = d
+			return content, nil
+		}
+	}
+	if x.memory().offline() {
+		return nil, x.memory().Missing("the manifest " + x.place("@"+d.String()))
+	}
 	_, body, err := x.repository().FetchReference(ctx, reference)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	return io.ReadAll(body)
+	content, err := io.ReadAll(body)
+	if err == nil {
+		x.rememberManifest(reference, content)
+	}
+	return content, err
 }
 
 // pinChild chooses the first manifest of an image index that is a chart. Those that say so are looked at first, then

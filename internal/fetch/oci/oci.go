@@ -32,6 +32,7 @@ type Options struct {
 	Logins     auth.Logins    // nil is anonymous
 	Insecure   bool           // plain HTTP
 	NoProgress time.Duration  // 0 is DefaultNoProgress
+	Memory     Memory
 
 	// Only OCIRepositories have the rest.
 

@@ -250,7 +250,12 @@ func (r *Repository) Digest(ctx context.Context, tag string) (found digest.Diges
 	}
 	err = r.operation(ctx, func(ctx context.Context, x *exchange) error {
 		x.ref.Reference = tag
+		if x.memory().offline() {
+			found, err = x.rememberedTag(tag)
+			return err
+		}
 		if found, err = x.head(ctx, tag); err == nil {
+			x.rememberTag(tag, found)
 			return nil
 		}
 		if _, err := x.manifest(ctx, tag); err != nil {

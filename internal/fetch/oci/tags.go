@@ -82,6 +82,10 @@ func canBeVersion(tag string) bool { return len(resolve.FromTags([]string{tag}))
 
 // listTags reads page after page, each of them once.
 func (x *exchange) listTags(ctx context.Context) ([]string, error) {
+	m := x.memory()
+	if m.offline() {
+		return x.rememberedTags()
+	}
 	seen := map[string]bool{}
 	x.page = func(u *url.URL) error {
 		switch {
@@ -104,6 +108,9 @@ func (x *exchange) listTags(ctx context.Context) ([]string, error) {
 	if err != nil && x.failure == nil && !errors.Is(err, errTooManyTags) {
 		// The library's own errors show URLs as the registry has made them up.
 		err = errTagPage
+	}
+	if err == nil {
+		m.Cache.KeepAnswer(m.Scope, keptTags, x.place(""), "", tags)
 	}
 	return tags, err
 }

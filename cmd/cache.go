@@ -1,0 +1,119 @@
+package cmd
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// cacheOptions say where downloads are kept for later runs.
+type cacheOptions struct {
+	dir     string
+	none    bool
+	max     byteSize
+	offline bool
+}
+
+func (o *cacheOptions) add(fs *pflag.FlagSet) {
+	o.addDir(fs)
+	fs.BoolVar(&o.none, "no-cache", false, "neither read nor write the cache")
+	fs.BoolVar(&o.offline, "offline", false, "open no connection: what is neither in the artifacts directory nor in the cache is an error")
+}
+
+func (o *cacheOptions) addDir(fs *pflag.FlagSet) {
+	o.max = cache.DefaultMaxSize
+	fs.StringVar(&o.dir, "cache-dir", "", "`directory` of what is kept for later runs (default: helmsrc in the user's directory for caches)")
+	fs.Var(&o.max, "cache-max-size", "most that the cache holds after a run, in `bytes` or as a quantity")
+}
+
+// directory is where the cache is, or "" if nothing says so.
+func (o *cacheOptions) directory(getenv func(string) string) (string, error) {
+	if o.dir == "" {
+		return cacheDir(runtime.GOOS, getenv), nil
+	}
+	dir, err := filepath.Abs(o.dir)
+	if err != nil {
+		return "", &usageError{err: fmt.Errorf("--cache-dir: %w", err)}
+	}
+	return dir, nil
+}
+
+// useCache gives a run its cache. Without one it goes on. The function that it returns ends the use.
+func (a *app) useCache(o *fetchOptions, to *reconcile.Options) (end func(), err error) {
+	end = func() {}
+	if to.Offline = o.cache.offline; to.Offline {
+		to.Online = a.onlineCommand()
+	}
+	if o.cache.none {
+		return end, nil
+	}
+	dir, err := o.cache.directory(a.env.Getenv)
+	if err != nil {
+		return end, err
+	}
+	if dir == "" {
+		if to.Offline {
+			a.console.Warn("there is no cache: neither HOME nor XDG_CACHE_HOME says where it is, and --cache-dir is not given")
+		}
+		return end, nil
+	}
+	to.Cache, err = a.openCache(dir, &o.cache, o.refresh)
+	if err != nil {
+		a.console.Warn(err.Error())
+		return end, nil
+	}
+	return func() {
+		if err := to.Cache.Close(); err != nil {
+			a.console.Debug(console.Subject{}, "cache: "+err.Error())
+		}
+	}, nil
+}
+
+func (a *app) openCache(dir string, o *cacheOptions, refresh bool) (*cache.Cache, error) {
+	return cache.Open(dir, cache.Options{
+		MaxSize: int64(o.max), Refresh: refresh, Now: a.now,
+		Warn: func(err error) { a.console.Warn(err.Error()) },
+	})
+}
+
+// onlineCommand is the command line as it was, but for --offline, and with a cache.
+func (a *app) onlineCommand() string {
+	words := []string{a.env.Program}
+	if a.env.Program == "" {
+		words[0] = "helmsrc"
+	}
+	given := false
+	for _, arg := range a.env.Args {
+		if arg == "--offline" || strings.HasPrefix(arg, "--offline=") {
+			given = true
+			continue
+		}
+		if arg == "--no-cache" {
+			continue
+		}
+		words = append(words, quoted(arg))
+	}
+	if !given { // the environment or a file says so
+		words = slices.Insert(words, min(2, len(words)), "--offline=false")
+	}
+	return strings.Join(words, " ")
+}
+
+// quoted is a word as a shell takes it.
+func quoted(word string) string {
+	plain := func(c rune) bool {
+		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./=:,@+%", c)
+	}
+	if word != "" && strings.IndexFunc(word, func(c rune) bool { return !plain(c) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

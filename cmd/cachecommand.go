@@ -1,0 +1,260 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/digest"
+)
+
+func newCacheCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "cache",
+		GroupID: groupArtifacts,
+		Short:   "Look after what is kept for later runs",
+		Long: `Look after the cache: the indexes, archives, layers, lists of tags and Git objects that
+runs have downloaded. It is shared by all runs of a user, and checked whenever something
+of it is read. What is in it is served only to those who could have fetched it: see
+docs/design/0030-cache.md.`,
+		Example: `  helmsrc cache path
+  helmsrc cache ls
+  helmsrc cache prune --cache-max-size 500Mi`,
+		Args: noSubcommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newCachePathCommand(a), newCacheListCommand(a), newCachePruneCommand(a), newCacheVerifyCommand(a))
+	return c
+}
+
+func newCachePathCommand(a *app) *cobra.Command {
+	var o cacheOptions
+	c := &cobra.Command{
+		Use:     "path",
+		Short:   "Print the directory of the cache",
+		Example: "  helmsrc cache path",
+		Args:    noArguments,
+	}
+	o.addDir(c.Flags())
+	c.RunE = a.runner(func(context.Context, []string) (int, error) {
+		dir, err := o.existing(a)
+		if err != nil {
+			return exitUsage, err
+		}
+		_, err = fmt.Fprintln(a.env.Stdout, dir)
+		return exitOK, err
+	})
+	return c
+}
+
+// existing is the directory of the cache, whatever is there.
+func (o *cacheOptions) existing(a *app) (string, error) {
+	dir, err := o.directory(a.env.Getenv)
+	if err == nil && dir == "" {
+		err = &usageError{err: errors.New("nothing says where the cache is"), hint: "set HOME, or name it with --cache-dir"}
+	}
+	return dir, err
+}
+
+// openExisting opens the cache, nil if there is none yet.
+func (o *cacheOptions) openExisting(a *app) (*cache.Cache, string, error) {
+	dir, err := o.existing(a)
+	if err != nil {
+		return nil, "", err
+	}
+	if _, err := os.Lstat(cache.Path(dir)); errors.Is(err, fs.ErrNotExist) {
+		return nil, dir, nil
+	}
+	c, err := a.openCache(dir, o, false)
+	return c, dir, err
+}
+
+// cacheEntry is a line of cache ls.
+type cacheEntry struct {
+	Kind    string        `json:"kind"`
+	Source  string        `json:"source"`
+	Name    string        `json:"name,omitempty"`
+	Digest  digest.Digest `json:"digest,omitempty"`
+	Size    int64         `json:"size"`
+	Used    time.Time     `json:"used"`
+	Private bool          `json:"private"`
+}
+
+func newCacheListCommand(a *app) *cobra.Command {
+	var o cacheOptions
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "ls",
+		Short: "List what is in the cache",
+		Long: `List what is in the cache: what it is, where it came from, how large it is, and when
+it was used last. Bytes that came from several sources are listed for each.`,
+		Example: "  helmsrc cache ls\n  helmsrc cache ls --json",
+		Args:    noArguments,
+	}
+	o.addDir(c.Flags())
+	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a line")
+	c.RunE = a.runner(func(context.Context, []string) (int, error) {
+		entries, err := o.entries(a)
+		if err != nil {
+			return exitFailed, err
+		}
+		return exitOK, a.printCache(entries, asJSON)
+	})
+	return c
+}
+
+// entries are the answers of the cache with the sizes of the bytes that they are about, each once.
+func (o *cacheOptions) entries(a *app) ([]cacheEntry, error) {
+	c, _, err := o.openExisting(a)
+	if c == nil || err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	all, err := c.Entries()
+	if err != nil {
+		return nil, err
+	}
+	bytes := map[digest.Digest]cache.Entry{}
+	for _, e := range all {
+		if !e.IsAnswer() {
+			bytes[e.Digest] = e
+		}
+	}
+	var list []cacheEntry
+	for _, e := range all {
+		if !e.IsAnswer() || e.Kind == "" {
+			continue
+		}
+		content, there := bytes[e.Digest]
+		if e.Digest != "" && !there {
+			continue // it was removed to make room
+		}
+		used := e.Used
+		if content.Used.After(used) {
+			used = content.Used
+		}
+		size := e.Size
+		if e.Kind == cache.KindBytes {
+			size = content.Size
+		}
+		list = append(list, cacheEntry{e.Kind, e.Source, e.Name, e.Digest, size, used.UTC(), e.Private})
+	}
+	slices.SortFunc(list, func(a, b cacheEntry) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Digest, b.Digest), a.Used.Compare(b.Used))
+	})
+	// The same bytes are listed once for a source, whoever they were fetched for.
+	return slices.CompactFunc(list, func(a, b cacheEntry) bool {
+		return a.Source == b.Source && a.Kind == b.Kind && a.Name == b.Name && a.Digest == b.Digest && a.Private == b.Private
+	}), nil
+}
+
+func (a *app) printCache(entries []cacheEntry, asJSON bool) error {
+	if asJSON {
+		encoder := json.NewEncoder(a.env.Stdout)
+		encoder.SetEscapeHTML(false)
+		for _, e := range entries {
+			if err := encoder.Encode(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(a.env.Stdout, 0, 8, 3, ' ', 0)
+	_, _ = fmt.Fprintln(w, "KIND\tSOURCE\tNAME\tSIZE\tUSED")
+	for _, e := range entries {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.Kind, e.Source, cmp.Or(e.Name, "-"), shownSize(e.Size), e.Used.Format(time.RFC3339))
+	}
+	return w.Flush()
+}
+
+// shownSize is a number of bytes as people read it.
+func shownSize(n int64) string {
+	for _, unit := range []struct {
+		size int64
+		name string
+	}{{1 << 30, "Gi"}, {1 << 20, "Mi"}, {1 << 10, "Ki"}} {
+		if n >= unit.size {
+			return fmt.Sprintf("%.1f%s", float64(n)/float64(unit.size), unit.name)
+		}
+	}
+	return resource.NewQuantity(n, resource.BinarySI).String()
+}
+
+func newCachePruneCommand(a *app) *cobra.Command {
+	var o cacheOptions
+	var all, private bool
+	c := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove from the cache what is too much",
+		Long: `Remove what was used longest ago until the cache is no larger than --cache-max-size,
+bytes that no entry is about any longer, and what killed runs left behind. Files that
+helmsrc did not write stay.`,
+		Example: "  helmsrc cache prune --cache-max-size 500Mi\n  helmsrc cache prune --private\n  helmsrc cache prune --all",
+		Args:    noArguments,
+	}
+	o.addDir(c.Flags())
+	c.Flags().BoolVar(&all, "all", false, "remove everything")
+	c.Flags().BoolVar(&private, "private", false, "also remove what was fetched with a login, or may have been")
+	c.RunE = a.runner(func(context.Context, []string) (int, error) {
+		opened, _, err := o.openExisting(a)
+		if err != nil {
+			return exitFailed, err
+		}
+		var removed cache.Removed
+		if opened != nil {
+			defer func() { _ = opened.Close() }()
+			removed, err = opened.Prune(func(e *cache.Entry) bool { return all || private && e.Private })
+		}
+		a.console.Info(console.Subject{}, fmt.Sprintf("%d files removed, %s", removed.Files, shownSize(removed.Bytes)))
+		return exitOK, err
+	})
+	return c
+}
+
+func newCacheVerifyCommand(a *app) *cobra.Command {
+	var o cacheOptions
+	c := &cobra.Command{
+		Use:   "verify",
+		Short: "Read everything in the cache, and remove what is damaged",
+		Long: `Compare every file of the cache with its digest, and remove what is damaged. A run
+does the same with what it reads.
+
+Exit codes: 0 nothing was damaged, 1 the cache cannot be read, 3 something was damaged.`,
+		Example: "  helmsrc cache verify",
+		Args:    noArguments,
+	}
+	o.addDir(c.Flags())
+	c.RunE = a.runner(func(context.Context, []string) (int, error) {
+		opened, _, err := o.openExisting(a)
+		if err != nil {
+			return exitFailed, err
+		}
+		var read int
+		var damaged []cache.Entry
+		if opened != nil {
+			defer func() { _ = opened.Close() }()
+			read, damaged, err = opened.Verify()
+		}
+		for _, e := range damaged {
+			a.console.Warn("damaged, and removed: " + cmp.Or(e.Digest.String(), "an entry"))
+		}
+		a.console.Info(console.Subject{}, fmt.Sprintf("%d files read, %d damaged", read, len(damaged)))
+		if len(damaged) > 0 && err == nil {
+			return exitIntegrity, nil
+		}
+		return exitOK, err
+	})
+	return c
+}

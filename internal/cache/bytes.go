@@ -1,0 +1,119 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+)
+
+// KindBytes is the kind of the answers that say which bytes came from which source.
+const KindBytes = "bytes"
+
+func blobPath(d digest.Digest) string {
+	return path.Join(blobsDir, d.Algorithm().String(), d.Encoded()[:2], d.Encoded())
+}
+
+func (c *Cache) shownDir() string { return filepath.Dir(c.dir) }
+
+// Load writes the bytes with a digest to dst, at most limit, if they are there and this scope may have them. If it returns
+// false, something may have been written all the same. What is damaged is removed, with a warning.
+func (c *Cache) Load(s Scope, d digest.Digest, limit int64, dst io.Writer) bool {
+	if c == nil || c.options.Refresh || c.check(s, d) != nil || !c.allowed(s, d) {
+		return false
+	}
+	file := blobPath(d)
+	f, err := c.openFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil {
+		c.damaged(file, "the copy of "+d.String(), err)
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	fi, err := f.Stat()
+	if err != nil || fi.Size() > limit {
+		return false // whoever downloads it says so
+	}
+	out := &watched{to: dst}
+	_, err = io.Copy(out, digest.NewReader(f, d))
+	switch {
+	case out.err != nil:
+		return false
+	case err != nil:
+		c.damaged(file, "the copy of "+d.String(), errSeal)
+		return false
+	}
+	c.touch(file, fi.ModTime())
+	return true
+}
+
+// watched keeps the errors of a writer apart.
+type watched struct {
+	to  io.Writer
+	err error
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	if err != nil {
+		w.err = err
+	}
+	return n, err
+}
+
+var errNoSource = errors.New("no source is named")
+
+// check refuses what comes from nowhere, and what cannot name a file.
+func (c *Cache) check(s Scope, d digest.Digest) error {
+	if s.Source == "" {
+		return errNoSource
+	}
+	_, err := digest.Parse(d.String())
+	return err
+}
+
+// Holds reports whether the bytes are there for this scope, without reading them.
+func (c *Cache) Holds(s Scope, d digest.Digest) bool {
+	if c == nil || c.options.Refresh || c.check(s, d) != nil || !c.allowed(s, d) {
+		return false
+	}
+	_, err := c.root.Lstat(blobPath(d))
+	return err == nil
+}
+
+// Keep stores bytes that came from the source in the scope, and that the caller has compared with the digest. What is
+// larger than the whole cache may be is left out.
+func (c *Cache) Keep(s Scope, d digest.Digest, size int64, from io.Reader) {
+	if c == nil || c.check(s, d) != nil || size > c.options.MaxSize {
+		return
+	}
+	if err := c.keep(d, size, from); err != nil {
+		c.cannotWrite(err)
+		return
+	}
+	a := &Answer{Kind: KindBytes, Source: s.Shown, Name: s.Item, Private: s.Private, Digest: d}
+	anyone := c.answerPath(s, KindBytes, d.String(), false)
+	c.fresh.Store(anyone, true)
+	c.keepAnswer(anyone, a)
+	c.keepAnswer(c.answerPath(s, KindBytes, d.String(), true), a)
+}
+
+// keep writes the bytes unless a file of their name and size is there: what is in it is checked when it is read.
+func (c *Cache) keep(d digest.Digest, size int64, from io.Reader) error {
+	file := blobPath(d)
+	fi, err := c.root.Lstat(file)
+	if err == nil && !fi.Mode().IsRegular() {
+		return fmt.Errorf("%s: %w", file, errStrange)
+	}
+	if err == nil && fi.Size() == size && owned(fi) {
+		c.touch(file, fi.ModTime())
+		return nil
+	}
+	return c.write(file, from)
+}

@@ -1,0 +1,15 @@
+//go:build unix
+
+package cache
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// owned reports whether a file belongs to the user that the program runs as.
+func owned(fi fs.FileInfo) bool {
+	stat, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid()
+}

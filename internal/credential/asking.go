@@ -1,0 +1,103 @@
+package credential
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+)
+
+// Asking is what the answers to an object depend on besides the place that it names: what a cache that outlives the
+// process compares. It holds secrets, and is to be hashed at once.
+type Asking struct {
+	Way     []string // authorities, proxies, and whether anything is checked
+	Login   []string // what the source is asked with
+	Private bool     // a manifest brings a login
+}
+
+// asker is an object that has a source.
+type asker struct {
+	url, namespace, provider   string
+	login, certificates, proxy *meta.LocalObjectReference
+	account                    string
+	settings                   []any
+}
+
+// Asking returns what a source is asked with. Secrets that are not in the input count as such.
+func (r *Reader) Asking(typed any) Asking {
+	from := askerOf(typed)
+	asking := Asking{
+		Way: []string{fmt.Sprint(append(from.settings, r.o.SkipTLSVerify)...)},
+		// What the machine brings is the user's own, like the cache.
+		Login: []string{from.provider, r.o.Missing, fmt.Sprint(r.o.Ambient, r.o.Own.Reach), r.o.Own.RegistryConfig, r.o.RepositoryConfig},
+	}
+	if u, err := auth.ParseURL(from.url); err == nil && u.User != nil {
+		asking.Login, asking.Private = append(asking.Login, u.User.String()), true
+	}
+	asking.Private = asking.Private || ofCloud(from.provider)
+	asking.read(r, from.namespace, from.login, "login")
+	asking.read(r, from.namespace, from.certificates, "certificates")
+	asking.read(r, from.namespace, from.proxy, "proxy")
+	if from.account != "" {
+		asking.Login = append(asking.Login, "account "+from.account)
+		if account, err := r.lookup.ServiceAccount(from.namespace, from.account); err == nil {
+			for _, name := range account.ImagePullSecrets {
+				asking.read(r, from.namespace, &meta.LocalObjectReference{Name: name}, "login")
+			}
+		}
+	}
+	return asking
+}
+
+// read takes a Secret in. Authorities and proxies are the way, wherever they stand; all of it is the login.
+func (a *Asking) read(r *Reader, namespace string, ref *meta.LocalObjectReference, role string) {
+	if ref == nil {
+		return
+	}
+	secret, err := r.lookup.Secret(namespace, ref.Name)
+	if err != nil {
+		a.Login = append(a.Login, role, "missing")
+		return
+	}
+	var keys []string
+	for key := range secret.Data {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	a.Login = append(a.Login, role, secret.Type)
+	for _, key := range keys {
+		value := string(secret.Data[key])
+		if role == "proxy" || key == "ca.crt" || key == "caFile" {
+			a.Way = append(a.Way, role, key, value)
+		} else {
+			a.Private = true
+		}
+		a.Login = append(a.Login, key, value)
+	}
+}
+
+func askerOf(typed any) asker {
+	switch obj := typed.(type) {
+	case *sourcev1.HelmRepository:
+		return asker{
+			url: obj.Spec.URL, namespace: obj.Namespace, provider: obj.Spec.Provider,
+			login: obj.Spec.SecretRef, certificates: obj.Spec.CertSecretRef,
+			settings: []any{obj.Spec.Insecure, obj.Spec.PassCredentials},
+		}
+	case *sourcev1.OCIRepository:
+		return asker{
+			url: obj.Spec.URL, namespace: obj.Namespace, provider: obj.Spec.Provider,
+			login: obj.Spec.SecretRef, certificates: obj.Spec.CertSecretRef, proxy: obj.Spec.ProxySecretRef,
+			account: obj.Spec.ServiceAccountName, settings: []any{obj.Spec.Insecure},
+		}
+	case *sourcev1.GitRepository:
+		return asker{
+			url: obj.Spec.URL, namespace: obj.Namespace, provider: obj.Spec.Provider,
+			login: obj.Spec.SecretRef, proxy: obj.Spec.ProxySecretRef,
+		}
+	}
+	return asker{}
+}

@@ -1,0 +1,38 @@
+package fetch
+
+import (
+	"context"
+	"net"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
+
+// An OfflineError reports something that only a connection could have brought, in a run that opens none.
+type OfflineError struct {
+	What string // "the index of https://…"
+	// Command is what would get it, "" if that is not known.
+	Command string
+}
+
+func (e *OfflineError) Error() string {
+	return e.What + " is not in the cache, and --offline opens no connection"
+}
+
+// Finding is what is wrong.
+func (*OfflineError) Finding() finding.Code { return finding.Offline }
+
+// Transient is false: the next run would open no connection either.
+func (*OfflineError) Transient() bool { return false }
+
+// Hint names the command.
+func (e *OfflineError) Hint() string {
+	if e.Command == "" {
+		return "run the same command without --offline, which keeps it for the next time"
+	}
+	return "this gets it, and keeps it for the next time: " + e.Command
+}
+
+// RefuseDial opens no connection. It takes the place of [Config.Dial].
+func RefuseDial(_ context.Context, _, addr string) (net.Conn, error) {
+	return nil, &OfflineError{What: "what " + addr + " would answer"}
+}

@@ -1,0 +1,113 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
+	"github.com/helmsrc/helmsrc/internal/index"
+)
+
+// The kinds of answers that the cache keeps.
+const (
+	cachedIndex      = "index"
+	cachedProvenance = "provenance"
+)
+
+// scopeOf says to the cache which source an object has, and what it asks it with. The place has no login in it. Manifests
+// of strangers are served only what they have brought the login for themselves: how far the logins of this machine go is
+// part of the identity, and no way that a stranger chose makes a source of another one.
+func (r *Reconciler) scopeOf(adm *admission.Admitted, place string) cache.Scope {
+	asking := r.secrets.Asking(adm.Typed)
+	shown := adm.Object.ConcealText(auth.RedactURL(place))
+	s := r.cache.Scope(append([]string{place}, asking.Way...), append([]string{fmt.Sprint(r.o.Ambient, r.o.Reach)}, asking.Login...), shown)
+	s.Private = asking.Private
+	s.Named = r.o.Reach != ReachNowhere
+	return s
+}
+
+// online is a download, in a run that may open connections.
+func (r *Reconciler) online(what string, get blob.Get) blob.Get {
+	if !r.o.Offline {
+		return get
+	}
+	return func(context.Context, fetch.Sink, int64) error { return r.missing(what) }
+}
+
+// memory keeps the answers of registries.
+func (r *Reconciler) memory(scope cache.Scope) oci.Memory {
+	m := oci.Memory{Cache: r.cache, Scope: scope}
+	if r.o.Offline {
+		m.Missing = r.missing
+	}
+	return m
+}
+
+// missing is what the cache does not have, in a run that opens no connection.
+func (r *Reconciler) missing(what string) error {
+	return &fetch.OfflineError{What: what, Command: r.o.Online}
+}
+
+// offlineFailure is an error that a refused connection is behind.
+func offlineFailure(err error) bool { return is[*fetch.OfflineError](err) }
+
+// keptIndex is what the cache knows of an index beside its bytes.
+type keptIndex struct {
+	Tag helmrepo.Tag `json:"tag,omitempty"`
+}
+
+// indexThroughCache asks the server whether the index in the cache is still its own, and writes that one to dst if it is. It
+// asks nothing if the run opens no connection.
+func (r *Reconciler) indexThroughCache(ctx context.Context, repo *repository, dst indexSink) (*index.Offsets, helmrepo.Tag, error) {
+	var kept keptIndex
+	d, found := r.cache.Answer(repo.scope, cachedIndex, "", &kept)
+	found = found && (kept.Tag != "" || r.o.Offline) && r.cache.Holds(repo.scope, d)
+	if !found && r.o.Offline {
+		return nil, "", r.missing("the index of " + repo.location)
+	}
+	if found && !r.o.Offline {
+		offsets, tag, err := r.newIndex(ctx, repo, dst, kept.Tag)
+		if !errors.Is(err, helmrepo.ErrNotModified) {
+			return offsets, tag, err
+		}
+	}
+	if found {
+		if offsets, err := r.loadIndex(repo, d, dst); err == nil {
+			return offsets, kept.Tag, nil
+		} else if r.o.Offline {
+			return nil, "", r.missing("an undamaged index of " + repo.location)
+		}
+	}
+	return r.newIndex(ctx, repo, dst, "")
+}
+
+// loadIndex writes an index from the cache, and reads it.
+func (r *Reconciler) loadIndex(repo *repository, d digest.Digest, dst indexSink) (*index.Offsets, error) {
+	if err := dst.Reset(); err != nil {
+		return nil, err
+	}
+	if !r.cache.Load(repo.scope, d, r.o.IndexMax, dst) {
+		return nil, errors.New("the index is not in the cache")
+	}
+	return index.Scan(sectionOf(dst, dst.Size()))
+}
+
+// newIndex downloads an index, and keeps it for later runs.
+func (r *Reconciler) newIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
+	offsets, tag, err := repo.newIndex(ctx, dst, r.o.IndexMax, known)
+	if err == nil && r.cache != nil && repo.scope.Source != "" && offsets.Check(dst) == nil {
+		scope := repo.scope
+		scope.Item = "index.yaml"
+		r.cache.Keep(scope, dst.Digest(), dst.Size(), sectionOf(dst, dst.Size()))
+		r.cache.KeepAnswer(repo.scope, cachedIndex, "", dst.Digest(), keptIndex{tag})
+	}
+	return offsets, tag, err
+}
