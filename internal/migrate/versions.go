@@ -138,7 +138,7 @@ func (p *planner) upgrade(t *draft, d *edit.Document, m *yaml.Node) error {
 			if err := d.ReplaceField(spec, name, nil); err != nil {
 				return err
 			}
-			p.result.Lost = append(p.result.Lost, t.note("spec."+name+" is left out: Flux ignores it since long, and the current API has none"))
+			p.result.Lost = append(p.result.Lost, t.note("spec."+name+" is left out: Flux ignores it, and the current API has none"))
 		}
 		chart := spec
 		if kind == "HelmRelease" {
