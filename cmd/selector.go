@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
+
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
@@ -25,13 +27,13 @@ func parseSelector(text string) (selector, error) {
 	switch len(parts) {
 	case 1:
 	case 2:
-		if kind, ok := reconcile.Kinds().Named(parts[0]); ok {
+		if kind, ok := kindNamed(parts[0]); ok {
 			s.kind = kind
 		} else {
 			s.namespace = parts[0]
 		}
 	case 3:
-		kind, ok := reconcile.Kinds().Named(parts[0])
+		kind, ok := kindNamed(parts[0])
 		if !ok {
 			return s, usagef("%q: %q is no kind that helmsrc knows", text, parts[0])
 		}
@@ -45,6 +47,20 @@ func parseSelector(text string) (selector, error) {
 		}
 	}
 	return s, nil
+}
+
+// kindNamed finds a kind of a run, or one of those whose policies are followed.
+func kindNamed(name string) (string, bool) {
+	if kind, ok := reconcile.Kinds().Named(name); ok {
+		return kind, true
+	}
+	name = strings.TrimSuffix(strings.ToLower(name), "."+manifest.ImageGroup)
+	for kind, plural := range map[string]string{imagev1.ImagePolicyKind: "imagepolicies", imagev1.ImageRepositoryKind: "imagerepositories"} {
+		if name == plural || name == strings.ToLower(kind) {
+			return kind, true
+		}
+	}
+	return "", false
 }
 
 func (s selector) matches(obj *manifest.Object) bool {

@@ -21,11 +21,18 @@ type answer struct {
 	Object     string      `json:"object"`
 	File       string      `json:"file"`
 	BuiltBy    string      `json:"builtBy,omitempty"`
+	Patches    []whyPatch  `json:"patches,omitempty"`
 	Decided    []decided   `json:"decided,omitempty"`
 	Sources    []whySource `json:"sources,omitempty"`
 	Version    *whyVersion `json:"version,omitempty"`
 	Problem    string      `json:"problem,omitempty"`
 	Dependents []dependent `json:"dependents,omitempty"`
+}
+
+// whyPatch is a patch that the object was built with.
+type whyPatch struct {
+	File string `json:"file"`
+	By   string `json:"by"`
 }
 
 // decided is a field that is not as it stands in the file.
@@ -65,6 +72,13 @@ type dependent struct {
 func (a *app) newAnswer(in *input, obj *manifest.Object, results []*reconcile.Result) *answer {
 	hide := obj.ConcealText
 	w := &answer{Object: a.called(obj), File: placeOf(obj), BuiltBy: hide(obj.Built), Decided: decidedFields(obj)}
+	made := obj
+	if obj.Origin != nil {
+		made = obj.Origin
+	}
+	for _, p := range in.rendered.Patches(made) {
+		w.Patches = append(w.Patches, whyPatch{hide(p.File), hide(p.By)})
+	}
 	adm, err := in.inventory.Admit(obj)
 	if err != nil {
 		w.Problem = hide(err.Error())

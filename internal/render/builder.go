@@ -20,6 +20,7 @@ type builder struct {
 	cluster *Cluster
 
 	claimed        map[string]bool             // real paths of files that are part of a build
+	closures       []*closure                  // of all builds
 	kustomizations map[string]*manifest.Object // Kustomizations that were met, by namespace and name
 	waiting        []*flux                     // built, but their variables are not all known
 	found          map[string]*datum           // ConfigMaps and Secrets, by kind, namespace and name
@@ -179,6 +180,7 @@ func (b *builder) finishPlain(r *repository, d *directory, o built, by string, d
 }
 
 func (b *builder) claim(c *closure) {
+	b.closures = append(b.closures, c)
 	for _, d := range c.dirs {
 		b.judged = append(b.judged, d.object)
 	}

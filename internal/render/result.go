@@ -20,7 +20,8 @@ type Result struct {
 	// namespace and name are known.
 	Elsewhere []Elsewhere
 
-	used map[Source]bool
+	used     map[Source]bool
+	closures []*closure
 }
 
 // Elsewhere is a source that is not available.
@@ -154,5 +155,5 @@ func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
 	judged := slices.DeleteFunc(b.judged, func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.keyNotices)
-	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: b.partial, Expansions: b.expansions, Elsewhere: b.elsewheres, used: b.used}
+	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: b.partial, Expansions: b.expansions, Elsewhere: b.elsewheres, used: b.used, closures: b.closures}
 }

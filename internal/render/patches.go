@@ -1,0 +1,145 @@
+package render
+
+import (
+	"fmt"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// Patch is a patch that an object was built with.
+type Patch struct {
+	File string // that holds its text
+	By   string // the kustomization, and the entry of it
+}
+
+// Patches lists the patches whose targets an object fits, in the order in which kustomizations are met. That a patch
+// changed something is not said: it may set what was there.
+func (r *Result) Patches(o *manifest.Object) []Patch {
+	var list []Patch
+	if o.Built == "" {
+		return nil
+	}
+	seen := map[Patch]bool{}
+	add := func(p Patch) {
+		if !seen[p] {
+			seen[p] = true
+			list = append(list, p)
+		}
+	}
+	file, err := absolute(o.Pos.File)
+	if err != nil {
+		return nil
+	}
+	for _, c := range r.closures {
+		if !c.files[file] {
+			continue
+		}
+		for _, d := range c.dirs {
+			d.patchesOf(o, file, add)
+		}
+	}
+	for _, k := range r.Judged {
+		if o.Built != "Kustomization "+k.Namespace+"/"+k.Name {
+			continue
+		}
+		spec, _ := k.Content["spec"].(map[string]any)
+		entries, _ := spec["patches"].([]any)
+		for i, entry := range entries {
+			var p types.Patch
+			if text, err := yaml.Marshal(entry); err == nil && yaml.Unmarshal(text, &p) == nil && fits(p, []byte(p.Patch), o) {
+				add(Patch{File: k.Pos.File, By: fmt.Sprintf("%s spec.patches[%d]", o.Built, i)})
+			}
+		}
+	}
+	return list
+}
+
+// patchesOf finds those of a directory, if the file of the object is below it.
+func (d *directory) patchesOf(o *manifest.Object, file string, add func(Patch)) {
+	if d.kustomization == nil || d.err != nil {
+		return
+	}
+	own := newClosure()
+	_ = own.add(d.repo, d.path, nil) // it was built
+	if !own.files[file] && d.kustomization.Kind != types.ComponentKind {
+		return
+	}
+	for i, p := range d.kustomization.Patches {
+		found := Patch{File: d.repo.display(d.file), By: fmt.Sprintf("%s patches[%d]", d.repo.display(d.file), i)}
+		text := []byte(p.Patch)
+		if p.Path != "" {
+			real, err := d.repo.within(join(d.path, p.Path))
+			if err != nil {
+				continue
+			}
+			if text, err = d.repo.read(real); err != nil {
+				continue
+			}
+			found.File = d.repo.display(real)
+		}
+		if fits(p, text, o) {
+			add(found)
+		}
+	}
+}
+
+// fits reports whether a patch is for an object: by its target, or by the object that a strategic merge patch names.
+func fits(p types.Patch, text []byte, o *manifest.Object) bool {
+	if p.Target == nil {
+		var head struct {
+			Kind     string `json:"kind"`
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+		}
+		return yaml.Unmarshal(text, &head) == nil && head.Kind == o.Kind && alikeNames(head.Metadata.Name, o)
+	}
+	t := p.Target
+	named := whole(t.Name, o.Name) || t.Name != "" && alikeNames(t.Name, o)
+	return named && whole(t.Kind, o.Kind) && whole(t.Group, o.Group()) && (whole(t.Namespace, o.Namespace) || o.NoNamespace()) &&
+		selects(t.LabelSelector, o, "labels") && selects(t.AnnotationSelector, o, "annotations")
+}
+
+// alikeNames compares a name with the one that an object has, or had before a prefix or suffix.
+func alikeNames(name string, o *manifest.Object) bool {
+	if name == o.Name {
+		return true
+	}
+	raw, err := o.Raw()
+	if err != nil {
+		return false
+	}
+	meta, _ := raw.Value["metadata"].(map[string]any)
+	return meta["name"] == name
+}
+
+// whole reports whether an expression matches all of a text, or is none.
+func whole(expression, text string) bool {
+	if expression == "" {
+		return true
+	}
+	re, err := regexp.Compile("^(?:" + expression + ")$")
+	return err == nil && re.MatchString(text)
+}
+
+func selects(selector string, o *manifest.Object, field string) bool {
+	if selector == "" {
+		return true
+	}
+	s, err := labels.Parse(selector)
+	if err != nil {
+		return false
+	}
+	meta, _ := o.Content["metadata"].(map[string]any)
+	values, _ := meta[field].(map[string]any)
+	set := labels.Set{}
+	for name, v := range values {
+		set[name], _ = v.(string)
+	}
+	return s.Matches(set)
+}
