@@ -48,12 +48,8 @@ func lines(data []byte) [][]byte { return bytes.SplitAfter(data, []byte("\n")) }
 // maxTable bounds the work for the lines between the first and the last that differ. What is larger is replaced as a whole.
 const maxTable = 4_000_000
 
-// compare finds out which lines stay. Texts of equally many lines are compared line by line: that is what replacing scalars
-// makes of nearly every file.
+// compare finds out which lines stay.
 func compare(a, b [][]byte) []step {
-	if len(a) == len(b) {
-		return byLine(a, b)
-	}
 	var steps []step
 	start := 0
 	for start < len(a) && start < len(b) && bytes.Equal(a[start], b[start]) {
@@ -100,9 +96,13 @@ func replaced(a, b [][]byte) []step {
 	return steps
 }
 
-// middle finds a longest common sequence of lines.
+// middle finds a longest common sequence of lines. Long texts of equally many lines are compared line by line: that is what
+// replacing scalars makes of a file.
 func middle(a, b [][]byte) []step {
 	if (len(a)+1)*(len(b)+1) > maxTable {
+		if len(a) == len(b) {
+			return byLine(a, b)
+		}
 		return replaced(a, b)
 	}
 	table := make([][]int32, len(a)+1)

@@ -64,6 +64,7 @@ func tagRegistry(tb testing.TB, h http.Handler) (*oci.Namespace, *helmtest.Serve
 	return repo, s, &connections
 }
 
+// IA7
 func TestOCITenThousandTags(t *testing.T) {
 	want := manyTags(10_000)
 	repo, server, connections := tagRegistry(t, pagedTags(want, 100))
