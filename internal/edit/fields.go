@@ -49,7 +49,7 @@ func (d *Document) ReplaceField(mapping *yaml.Node, key string, fields []Field, 
 	if err != nil {
 		return err
 	}
-	next := end + lineLength(d.text[end:])
+	next := end + LineLength(d.text[end:])
 	removed := string(d.text[start:next])
 	ending := d.ending()
 	var text strings.Builder
@@ -111,7 +111,7 @@ func (d *Document) InsertFields(mapping *yaml.Node, after string, fields []Field
 	if err != nil {
 		return err
 	}
-	end += len(bytes.TrimRight(d.text[end:end+lineLength(d.text[end:])], "\r\n"))
+	end += len(bytes.TrimRight(d.text[end:end+LineLength(d.text[end:])], "\r\n"))
 	var text strings.Builder
 	ending := d.ending()
 	writeFields(&text, fields, indent, ending)
@@ -228,7 +228,7 @@ func (d *Document) endOfFlow(n *yaml.Node) (int, error) {
 		case c == '\'' && begins(d.text, at):
 			length = singleQuoted(d.text[at:])
 		case c == '#' && isSpace(d.text[at-1]):
-			length = lineLength(d.text[at:])
+			length = LineLength(d.text[at:])
 		}
 		at += max(0, length-1)
 	}
@@ -254,7 +254,7 @@ func (d *Document) indentation(start int) (string, error) {
 
 // ending is the line break of the document.
 func (d *Document) ending() string {
-	length := lineLength(d.text)
+	length := LineLength(d.text)
 	line := d.text[:length]
 	if ending := line[len(bytes.TrimRight(line, "\r\n")):]; len(ending) > 0 {
 		return string(ending)

@@ -47,7 +47,7 @@ func (d *Document) Insert(mapping *yaml.Node, after, key, value string) error {
 		if strings.Trim(string(indent), " ") != "" {
 			return refused("the key does not begin its line")
 		}
-		rest := lineLength(d.text[end:])
+		rest := LineLength(d.text[end:])
 		line := bytes.TrimRight(d.text[end:end+rest], "\r\n")
 		ending := string(d.text[end+len(line) : end+rest])
 		if ending == "" {

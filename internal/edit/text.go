@@ -26,7 +26,7 @@ func pieces(data []byte) []piece {
 		}
 	}
 	for at, line := 0, 0; at < len(data); line++ {
-		next := at + lineLength(data[at:])
+		next := at + LineLength(data[at:])
 		text := bytes.TrimRight(data[at:next], "\r\n")
 		head := text[:min(3, len(text))]
 		rest := bytes.TrimLeft(text[len(head):], " \t")
@@ -46,8 +46,8 @@ func pieces(data []byte) []piece {
 	return found
 }
 
-// lineLength includes the line break, which may be a lone carriage return.
-func lineLength(data []byte) int {
+// LineLength is that of the first line, with its line break, which may be a lone carriage return as YAML has it.
+func LineLength(data []byte) int {
 	i := bytes.IndexAny(data, "\r\n")
 	switch {
 	case i < 0:
@@ -61,7 +61,7 @@ func lineLength(data []byte) int {
 func countBreaks(data []byte) int {
 	n := 0
 	for at := 0; at < len(data); {
-		length := lineLength(data[at:])
+		length := LineLength(data[at:])
 		if c := data[at+length-1]; c == '\n' || c == '\r' {
 			n++
 		}
@@ -74,7 +74,7 @@ func countBreaks(data []byte) int {
 func breaksOf(data []byte) []int {
 	found := []int{}
 	for at := 0; at < len(data); {
-		at += lineLength(data[at:])
+		at += LineLength(data[at:])
 		if c := data[at-1]; c == '\n' || c == '\r' {
 			found = append(found, at)
 		}
@@ -171,7 +171,7 @@ func skipSpace(text []byte, at int) int {
 		case isBlank(text[at]):
 			at++
 		case text[at] == '#':
-			at += lineLength(text[at:])
+			at += LineLength(text[at:])
 		default:
 			return at
 		}
@@ -217,8 +217,8 @@ func block(text []byte) int {
 		return 0
 	}
 	end, indent := 0, -1
-	for at := lineLength(text); at < len(text); {
-		line := text[at : at+lineLength(text[at:])]
+	for at := LineLength(text); at < len(text); {
+		line := text[at : at+LineLength(text[at:])]
 		content := bytes.TrimLeft(line, " ")
 		blank := len(bytes.TrimRight(content, "\r\n\t ")) == 0
 		if !blank && indent < 0 {
@@ -297,10 +297,10 @@ func (d *Document) render(n *yaml.Node, value string, start, end int) (string, e
 // renderBlock keeps the indicator, the comment behind it and the indentation. The block gets one line, without a line
 // break at its end.
 func renderBlock(old, value string) (string, error) {
-	head := old[:lineLength([]byte(old))]
+	head := old[:LineLength([]byte(old))]
 	line := old[len(head):]
-	for strings.TrimSpace(line[:lineLength([]byte(line))]) == "" {
-		line = line[lineLength([]byte(line)):]
+	for strings.TrimSpace(line[:LineLength([]byte(line))]) == "" {
+		line = line[LineLength([]byte(line)):]
 	}
 	indent := len(line) - len(strings.TrimLeft(line, " "))
 	if value == "" || isBlank(value[0]) {

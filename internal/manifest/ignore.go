@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
@@ -59,7 +60,7 @@ func (d *document) readIgnores() []finding.Ignore {
 	line := d.line
 	for at, n := 0, 0; at < len(d.text); at += n {
 		line++
-		n = lineLength(d.text[at:])
+		n = edit.LineLength(d.text[at:])
 		content, comment := splitComment(string(bytes.TrimRight(d.text[at:at+n], "\r\n")), func(i int) bool { return texts.hold(at + i) })
 		alone := strings.TrimSpace(content) == ""
 		if rest, ok := ignoring(comment); ok {

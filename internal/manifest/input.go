@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/edit"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -160,8 +161,8 @@ func FirstDocument(name string, data []byte) *Object {
 	for c := range split(data) {
 		o.at.doc = newDocument(name, c.text, c.line, 0, false)
 		o.Pos = Pos{File: name, Line: c.line + 1, Column: 1}
-		for text := c.text; isBlank(text[:lineLength(text)]); o.Pos.Line++ {
-			text = text[lineLength(text):]
+		for text := c.text; isBlank(text[:edit.LineLength(text)]); o.Pos.Line++ {
+			text = text[edit.LineLength(text):]
 		}
 		break
 	}

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
 var (
@@ -82,7 +84,7 @@ func split(data []byte) iter.Seq[chunk] {
 	return func(yield func(chunk) bool) {
 		start, startLine, blank := 0, 0, true
 		for at, line := 0, 0; at < len(data); line++ {
-			text := data[at : at+lineLength(data[at:])]
+			text := data[at : at+edit.LineLength(data[at:])]
 			next := at + len(text)
 			switch separator(text) {
 			case documentStart:
@@ -109,18 +111,6 @@ func split(data []byte) iter.Seq[chunk] {
 			yield(chunk{data[start:], startLine})
 		}
 	}
-}
-
-// lineLength includes the line break. YAML ends lines at a lone carriage return too.
-func lineLength(data []byte) int {
-	i := bytes.IndexAny(data, "\r\n")
-	switch {
-	case i < 0:
-		return len(data)
-	case data[i] == '\r' && i+1 < len(data) && data[i+1] == '\n':
-		return i + 2
-	}
-	return i + 1
 }
 
 type marker int

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/helmsrc/helmsrc/internal/edit"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -27,7 +28,7 @@ func (d *document) texts() texts {
 		return nil
 	}
 	f := &textFinder{text: d.text}
-	for at := 0; at < len(d.text); at += lineLength(d.text[at:]) {
+	for at := 0; at < len(d.text); at += edit.LineLength(d.text[at:]) {
 		f.lines = append(f.lines, at)
 	}
 	f.lines = append(f.lines, len(d.text))

@@ -35,7 +35,7 @@ var imports = map[string][]string{
 	"internal/rewrite":  {"internal/file"},
 	"internal/migrate":  {"internal/edit", "internal/marked"},
 	"internal/status":   {"internal/finding"},
-	"internal/manifest": {"internal/conceal", "internal/file", "internal/finding"},
+	"internal/manifest": {"internal/conceal", "internal/edit", "internal/file", "internal/finding"},
 
 	"internal/admission":   {"internal/finding", "internal/manifest"},
 	"internal/auth":        {"internal/file", "internal/finding", "internal/manifest"},
