@@ -37,6 +37,7 @@ file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
   helmsrc fetch -R -f clusters/ --locked`,
 	}
 	o.input.add(c.Flags())
+	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
 	o.report.add(c.Flags())
 	o.output.addFormat(c.Flags())

@@ -24,7 +24,9 @@ type inputOptions struct {
 	sameNamespace    bool
 	fluxVersion      string
 	untrusted        bool
-	validating       bool // no flag: the command is validate
+	shardText        string
+	shard            shard // of shardText
+	validating       bool  // no flag: the command is validate
 	render           renderOptions
 }
 

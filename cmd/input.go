@@ -29,7 +29,8 @@ type input struct {
 	inventory *inventory.Inventory
 	selectors []selector
 	namespace string
-	brought   map[store.Key]bool        // selected because what is rendered needs them
+	brought   map[store.Key]bool // selected because what is rendered needs them
+	shard     shard
 	reported  map[*manifest.Object]bool // rejections that were printed
 	*distribution
 	code int // of what went wrong while reading and judging
@@ -209,7 +210,7 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 		})
 	}
 	in := &input{
-		distribution: flux, set: set, cluster: cluster, rendered: rendered, inventory: inventory, selectors: r.selectors, namespace: o.namespace, validating: o.validating,
+		distribution: flux, set: set, cluster: cluster, rendered: rendered, inventory: inventory, selectors: r.selectors, namespace: o.namespace, shard: o.shard, validating: o.validating,
 		reported: map[*manifest.Object]bool{}, common: c,
 	}
 	a.reportRendered(in)
@@ -259,10 +260,9 @@ func inputCode(err error) int {
 	return exitUsage
 }
 
-// wanted reports whether an object is selected by namespace and arguments.
+// wanted reports whether an object is selected by namespace and arguments, and in the part that the run is about.
 func (in *input) wanted(obj *manifest.Object) bool {
-	judged := in.validating && obj.Group() == manifest.ImageGroup // those take no part in a run
-	return (reconcile.Kinds().Supports(obj) || judged) && (in.asked(obj) || in.brought[keyOfObject(obj)])
+	return in.selected(obj) && (in.shard.has(obj) || in.brought[keyOfObject(obj)])
 }
 
 // asked reports whether an object of any kind is.
@@ -300,7 +300,7 @@ func (o *inputOptions) check(ctx context.Context, in *input) error {
 	if err := o.checkSelectors(ctx, in.selectors, in); err != nil {
 		return err
 	}
-	if o.allowEmpty || slices.ContainsFunc(in.inventory.Objects(), in.wanted) {
+	if o.allowEmpty || slices.ContainsFunc(in.inventory.Objects(), in.selected) {
 		return nil
 	}
 	if len(in.selectors) == 0 && in.code == exitFailed && len(in.set.Objects()) == 0 {

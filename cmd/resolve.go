@@ -26,6 +26,7 @@ the status that a controller would show at that moment.`,
   helmsrc resolve -R -f clusters/ -o json`,
 	}
 	o.input.add(c.Flags())
+	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
 	o.report.add(c.Flags())
 	o.output.addFormat(c.Flags())

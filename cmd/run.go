@@ -57,6 +57,9 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err := errors.Join(o.checkUntrusted(), o.checkLocked()); err != nil {
 		return exitUsage, err
 	}
+	if err := o.input.checkShard(a); err != nil {
+		return exitUsage, err
+	}
 	o.input.render.sources = o.fetch.sources
 	st, err := a.openStore(&o.store)
 	if err != nil {
@@ -75,6 +78,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err := o.checkSelection(ctx, in); err != nil {
 		return exitUsage, err
 	}
+	a.reportShard(in)
 	directories, err := directoriesOf(in, o.fetch.sources)
 	if err != nil {
 		return exitUsage, err
@@ -104,6 +108,11 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if err := st.Load(); err != nil {
 		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(reconcile.Kinds().WithoutArtifact(), ", "), err))
 	}
+	if o.until == reconcile.Fetch {
+		if err := in.beginShard(st); err != nil {
+			return exitFailed, err
+		}
+	}
 	results, forgotten := a.reconcile(ctx, in, st, options, o)
 	a.reportNotes(in)
 	code := worst(in.code, a.flatten(o, st, results))
@@ -114,6 +123,12 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	if forgotten != nil {
 		a.reportStorage(finding.Storage, forgotten)
 		code = worst(code, exitFailed)
+	}
+	if o.until == reconcile.Fetch && forgotten == nil {
+		if err := in.endShard(st, results); err != nil {
+			a.reportStorage(finding.Storage, err)
+			code = worst(code, exitFailed)
+		}
 	}
 	a.summarise(results, in)
 	if o.input.exitZero && code != exitInterrupted && code != exitUsage {

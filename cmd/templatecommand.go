@@ -50,6 +50,7 @@ no helm.`,
 	fs.BoolVar(&o.showSecrets, "show-secrets", false, "print the values of Secrets")
 	fs.BoolVar(&o.strict, "strict", false, "fail where values of a Secret were left out")
 	o.pass.input.add(fs)
+	o.pass.input.addShard(fs)
 	o.pass.input.addLookup(fs)
 	o.pass.report.add(fs)
 	o.pass.store.addDir(fs)
@@ -67,6 +68,9 @@ no helm.`,
 			return exitUsage, err
 		}
 		if err := o.pass.checkUntrusted(); err != nil {
+			return exitUsage, err
+		}
+		if err := o.pass.input.checkShard(a); err != nil {
 			return exitUsage, err
 		}
 		return a.template(ctx, o, args)
@@ -96,7 +100,7 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 	if err != nil {
 		return exitUsage, err
 	}
-	if len(side.releases) == 0 && !o.pass.input.allowEmpty {
+	if len(side.releases) == 0 && !o.pass.input.allowEmpty && o.pass.input.shard.count < 2 {
 		return exitUsage, &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", in.kinds())}
 	}
 	t := &templating{app: a, o: o, renderer: with, side: side, code: side.code}

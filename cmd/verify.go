@@ -34,6 +34,7 @@ artifact is altered.`,
   helmsrc verify -R -f clusters/ -o json`,
 	}
 	o.input.add(c.Flags())
+	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
 	o.report.add(c.Flags())
 	o.output.addFormatDefault(c.Flags(), "table", "")

@@ -146,6 +146,8 @@ const (
 	OddStorage        Code = "HS231"
 	NeverFetched      Code = "HS232"
 	ArtifactMissing   Code = "HS233"
+	NotMerged         Code = "HS234"
+	MergedNewest      Code = "HS235"
 	Interrupted       Code = "HS240"
 	OddSource         Code = "HS250"
 	DeprecatedChart   Code = "HS251"

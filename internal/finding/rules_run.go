@@ -201,6 +201,18 @@ func runRules() []Rule {
 			Fix:         "Run helmsrc fetch.",
 		},
 		{
+			Code: NotMerged, Name: "not-merged", Group: groupRun, Severity: Error,
+			Summary:     "An object cannot be joined into one artifacts directory",
+			Explanation: "Two of the directories hold it with other bytes: they were made of other manifests, or a chart was published between the runs. Or its artifact is not the one that was stored, or it cannot be read. It stays in the directory that is merged into as it was; the others are joined.",
+			Fix:         "Run the shards again that differ, with the same manifests.",
+		},
+		{
+			Code: MergedNewest, Name: "merged-newest", Group: groupRun, Severity: Warning,
+			Summary:     "A source changed while the shards of a run were fetched",
+			Explanation: "Several shards need the source, and each fetched it by itself. What the newest of them fetched is taken. Charts of the others were chosen from what the source had before, as in a cluster until the next reconciliation.",
+			Fix:         "Nothing, if the charts are those that are wanted. A lock file makes all shards choose the same.",
+		},
+		{
 			Code: BorrowedLogin, Name: "borrowed-login", Group: groupRun, Severity: Warning,
 			Summary:     "A login of the user stands in for a Secret",
 			Explanation: "The Secret is not in the input, and --missing-secrets=ambient says to use what Helm knows. In a cluster the Secret counts, whatever it holds.",

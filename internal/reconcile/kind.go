@@ -186,6 +186,15 @@ func (t Table) IsSource(name string) bool {
 	return ok && k.about().source
 }
 
+// Link is the name of the link to the newest artifact of a kind, "" for none.
+func (t Table) Link(name string) string {
+	k, _ := t.find(inventory.GroupOf(name), name)
+	if k == nil {
+		return ""
+	}
+	return k.about().link
+}
+
 // Named finds a kind by its name, plural or short name, in any case, with or
 // without the API group.
 func (t Table) Named(text string) (string, bool) {

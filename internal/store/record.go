@@ -63,7 +63,7 @@ func (s *Store) Remember(key Key, r *Record) error {
 	if err != nil {
 		return err
 	}
-	if s.isShared(key) {
+	if s.Shares(key) {
 		return s.rememberShared(key, r)
 	}
 	key, h, err := s.locked(key)
@@ -105,7 +105,7 @@ func (s *Store) Recall(key Key) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.isShared(key) {
+	if s.Shares(key) {
 		return s.recallShared(key)
 	}
 	h, done, err := s.look(key)

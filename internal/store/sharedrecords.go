@@ -29,8 +29,8 @@ type sharedRecords struct {
 	changed map[Key][]byte // since then, by this process
 }
 
-// isShared reports whether the key's object has its record in the shared file.
-func (s *Store) isShared(key Key) bool {
+// Shares reports whether the key's object has its record in the shared file, which takes no lock.
+func (s *Store) Shares(key Key) bool {
 	return slices.ContainsFunc(s.options.Shared, func(kind string) bool { return strings.EqualFold(kind, key.Kind) })
 }
 

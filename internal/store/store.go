@@ -8,6 +8,7 @@
 //	.helmsrc/v1/<kind>/<namespace>/<name>.lock  its lock
 //	.helmsrc/v1/<kind>/<namespace>/<name>.next  an artifact that replaces another of the same name, until it is remembered
 //	.helmsrc/v1/book, book.lock                 what is remembered of all objects without artifacts
+//	.helmsrc/v1/shard                           which part of a selection a run was about
 //
 // The kind is in lower case. Artifacts and their directories have the modes that the umask leaves, so that another
 // user, a web server, can read them; what is below .helmsrc is for its owner alone. A file that the store cannot have

@@ -46,6 +46,7 @@ var imports = map[string][]string{
 	"internal/index":       {"internal/resolve"},
 	"internal/report":      {"internal/finding", "internal/manifest", "internal/plan"},
 	"internal/store":       {"internal/digest"},
+	"internal/merge":       {"internal/digest", "internal/store", "internal/work"},
 	"internal/render":      {"internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},
 	"internal/tree":        {"internal/digest"},
 	"internal/values":      {"internal/finding"},
@@ -86,7 +87,7 @@ var imports = map[string][]string{
 	"cmd": {
 		"internal/admission", "internal/cache", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
 		"internal/heap", "internal/helm", "internal/inventory", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked",
-		"internal/migrate", "internal/plan", "internal/policy",
+		"internal/merge", "internal/migrate", "internal/plan", "internal/policy",
 		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/status",
 		"internal/store", "internal/validate", "internal/values",
 	},

@@ -1,0 +1,347 @@
+// Package merge joins artifacts directories, each of which holds a part of what a run is about. It changes none of those
+// that it joins. It does not know where they come from, nor what a status says besides its artifact.
+package merge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/work"
+)
+
+// A Directory is one that is joined with others.
+type Directory struct {
+	Name  string // as it was given
+	Store *store.Store
+}
+
+// Options say what is particular to kinds.
+type Options struct {
+	// Moves reports whether an object of a kind may change while the parts are made, so that the newest counts. Of the
+	// other kinds, directories with other bytes are an error. It gets kinds in lower case.
+	Moves func(kind string) bool
+	// Link is the name of the link to the newest artifact of a kind, "" for none.
+	Link func(kind string) string
+	// Concurrency is how many objects are copied at a time.
+	Concurrency int
+}
+
+// Outcome is what became of the objects.
+type Outcome struct {
+	Joined, Unchanged int
+	// Moved are the objects of which the newest was taken, Failed those that are not joined; in the order of their keys.
+	Moved  []*ConflictError
+	Failed []*ObjectError
+}
+
+// A ConflictError reports that directories hold an object with other bytes.
+type ConflictError struct {
+	Key  store.Key
+	A, B string // the directories; that of A counts if one does
+	What string // what differs
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s and %s hold it with other bytes: %s", e.A, e.B, e.What)
+}
+
+// An AlteredError reports that an artifact is not the one that was stored.
+type AlteredError struct{ Err error }
+
+func (e *AlteredError) Error() string { return e.Err.Error() }
+func (e *AlteredError) Unwrap() error { return e.Err }
+
+// An ObjectError is why an object is not joined.
+type ObjectError struct {
+	Key store.Key
+	Err error
+}
+
+func (e *ObjectError) Error() string { return fmt.Sprintf("%s: %v", e.Key, e.Err) }
+func (e *ObjectError) Unwrap() error { return e.Err }
+
+// Join copies what the directories hold into one. An object appears there whole or not at all: who is killed may begin
+// anew. The error is one that ends all of it.
+func Join(ctx context.Context, to *store.Store, from []Directory, o Options) (*Outcome, error) {
+	if err := to.Load(); err != nil {
+		return nil, err
+	}
+	holders := map[store.Key][]Directory{}
+	for _, d := range from {
+		keys, err := d.Store.Keys()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.Name, err)
+		}
+		for _, key := range keys {
+			holders[key] = append(holders[key], d)
+		}
+	}
+	j := &joining{to: to, options: o}
+	keys := make([]store.Key, 0, len(holders))
+	for key := range holders {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, compareKeys)
+	work.Ordered(len(keys), o.Concurrency, func(i int) {
+		if ctx.Err() == nil {
+			j.object(ctx, keys[i], holders[keys[i]])
+		}
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := to.Save(ctx); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(j.out.Moved, func(a, b *ConflictError) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(j.out.Failed, func(a, b *ObjectError) int { return compareKeys(a.Key, b.Key) })
+	return &j.out, nil
+}
+
+func compareKeys(a, b store.Key) int { return bytes.Compare([]byte(a.String()), []byte(b.String())) }
+
+type joining struct {
+	to      *store.Store
+	options Options
+
+	mu  sync.Mutex
+	out Outcome
+}
+
+// holding is an object as one directory has it.
+type holding struct {
+	in       Directory
+	record   *store.Record
+	artifact *artifact // nil for none
+}
+
+// artifact is what a status says of it.
+type artifact struct {
+	Path           string    `json:"path"`
+	Digest         string    `json:"digest"`
+	LastUpdateTime time.Time `json:"lastUpdateTime"`
+}
+
+func (j *joining) object(ctx context.Context, key store.Key, directories []Directory) {
+	joined, moved, err := j.join(ctx, key, directories)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case err != nil:
+		j.out.Failed = append(j.out.Failed, &ObjectError{key, err})
+	case joined:
+		j.out.Joined++
+	default:
+		j.out.Unchanged++
+	}
+	if moved != nil && err == nil {
+		j.out.Moved = append(j.out.Moved, moved)
+	}
+}
+
+func (j *joining) join(ctx context.Context, key store.Key, directories []Directory) (joined bool, moved *ConflictError, err error) {
+	var held []holding
+	for _, d := range directories {
+		h, err := read(d, key)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a run was killed before it recorded anything
+		}
+		if err != nil {
+			return false, nil, fmt.Errorf("%s: %w", d.Name, err)
+		}
+		held = append(held, h)
+	}
+	if len(held) == 0 {
+		return false, nil, nil
+	}
+	slices.SortStableFunc(held, compareHoldings)
+	conflict := differing(key, held)
+	if conflict != nil && !j.options.Moves(key.Kind) {
+		return false, nil, conflict
+	}
+	joined, err = j.copy(ctx, key, held[0])
+	return joined, conflict, err
+}
+
+func read(d Directory, key store.Key) (holding, error) {
+	record, err := d.Store.Recall(key)
+	if err != nil {
+		return holding{}, err
+	}
+	var status struct {
+		Artifact *artifact `json:"artifact"`
+	}
+	if len(record.Status) > 0 {
+		if err := json.Unmarshal(record.Status, &status); err != nil {
+			return holding{}, fmt.Errorf("recorded status: %w", err)
+		}
+	}
+	return holding{d, record, status.Artifact}, nil
+}
+
+// compareHoldings puts first what counts: what went well, then what is newest. The order of the directories says
+// nothing, unless all else is equal.
+func compareHoldings(a, b holding) int {
+	failed := func(h holding) int {
+		if h.record.Failure != "" {
+			return 1
+		}
+		return 0
+	}
+	if c := failed(a) - failed(b); c != 0 {
+		return c
+	}
+	if c := b.updated().Compare(a.updated()); c != 0 {
+		return c
+	}
+	if c := bytes.Compare(b.record.Status, a.record.Status); c != 0 {
+		return c
+	}
+	return bytes.Compare(b.record.Object, a.record.Object)
+}
+
+func (h holding) updated() time.Time {
+	if h.artifact == nil {
+		return time.Time{}
+	}
+	return h.artifact.LastUpdateTime
+}
+
+// differing finds two directories that went well with an object, and do not say the same of it. When they were asked
+// makes no difference.
+func differing(key store.Key, held []holding) *ConflictError {
+	first := held[0]
+	if first.record.Failure != "" {
+		return nil
+	}
+	for _, h := range held[1:] {
+		if h.record.Failure != "" {
+			break
+		}
+		if what := difference(first, h); what != "" {
+			return &ConflictError{Key: key, A: first.in.Name, B: h.in.Name, What: what}
+		}
+	}
+	return nil
+}
+
+func difference(a, b holding) string {
+	x, y := artifact{}, artifact{}
+	if a.artifact != nil {
+		x = *a.artifact
+	}
+	if b.artifact != nil {
+		y = *b.artifact
+	}
+	switch {
+	case x.Digest != y.Digest:
+		return fmt.Sprintf("artifact %s (%s), artifact %s (%s)", orNone(path.Base(x.Path)), orNone(x.Digest), orNone(path.Base(y.Path)), orNone(y.Digest))
+	case a.record.Chart != b.record.Chart:
+		return fmt.Sprintf("chart %s %s, chart %s %s", a.record.Chart.Name, a.record.Chart.Version, b.record.Chart.Name, b.record.Chart.Version)
+	case !bytes.Equal(a.record.Object, b.record.Object):
+		return "the object has another spec or metadata"
+	}
+	return ""
+}
+
+func orNone(s string) string {
+	if s == "" || s == "." {
+		return "none"
+	}
+	return s
+}
+
+// copy copies an object, unless it is there.
+func (j *joining) copy(ctx context.Context, key store.Key, h holding) (copied bool, err error) {
+	if h.artifact == nil {
+		if j.same(key, h) {
+			return false, nil
+		}
+		return true, j.remember(ctx, key, h.record)
+	}
+	unlock, err := j.to.Lock(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if j.same(key, h) {
+		return false, nil
+	}
+	if j.to.Verify(h.artifact.Path, h.artifact.Digest) != nil {
+		if err := j.store(key, h); err != nil {
+			return false, err
+		}
+	}
+	return true, j.to.Remember(key, h.record)
+}
+
+// same reports whether the object is there already, as it is in the directory.
+func (j *joining) same(key store.Key, h holding) bool {
+	there, err := j.to.Recall(key)
+	if err != nil {
+		return false
+	}
+	a, errA := json.Marshal(there)
+	b, errB := json.Marshal(h.record)
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		return false
+	}
+	return h.artifact == nil || j.to.Verify(h.artifact.Path, h.artifact.Digest) == nil
+}
+
+// remember records an object without an artifact.
+func (j *joining) remember(ctx context.Context, key store.Key, r *store.Record) (err error) {
+	unlock := func() error { return nil }
+	if !j.to.Shares(key) {
+		if unlock, err = j.to.Lock(ctx, key); err != nil {
+			return err
+		}
+	}
+	return errors.Join(j.to.Remember(key, r), unlock())
+}
+
+// store copies an artifact, which gets its name once its bytes are those that were recorded.
+func (j *joining) store(key store.Key, h holding) (err error) {
+	want, err := digest.Parse(h.artifact.Digest)
+	if err != nil {
+		return &AlteredError{fmt.Errorf("%s: digest %q: %w", h.in.Name, h.artifact.Digest, err)}
+	}
+	own, err := key.Path(path.Base(h.artifact.Path))
+	if err != nil || own != h.artifact.Path {
+		return &AlteredError{fmt.Errorf("%s: %q is not a path of its artifact", h.in.Name, h.artifact.Path)}
+	}
+	f, err := h.in.Store.OpenArtifact(h.artifact.Path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", h.in.Name, err)
+	}
+	defer f.Close()
+	p, err := j.to.Create(key)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Discard()) }()
+	sum := digest.NewWriter(want.Algorithm())
+	if _, err := io.Copy(io.MultiWriter(p, sum), f); err != nil {
+		return err
+	}
+	if sum.Digest() != want {
+		return &AlteredError{fmt.Errorf("%s: the artifact %s is not the one that was stored: its digest is %s, not %s", h.in.Name, h.artifact.Path, sum.Digest(), want)}
+	}
+	_, err = p.Commit(path.Base(h.artifact.Path), j.options.Link(key.Kind))
+	var link *store.LinkError
+	if errors.As(err, &link) {
+		return nil // the artifact is stored; status names the link that is missing
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+)
+
+const (
+	shardFile = stateDir + "/shard"
+	maxShard  = 64 << 10
+)
+
+// A Shard is which part of a selection a run fetched into the directory. It is written when the run is over, and not
+// if it was interrupted: a directory without one holds no part, or not all of it.
+type Shard struct {
+	FormatVersion int `json:"formatVersion"` // set by WriteShard
+	Index         int `json:"index"`
+	Count         int `json:"count"`
+	// Selection is equal for parts of one selection.
+	Selection string `json:"selection"`
+}
+
+func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
+
+// WriteShard records that a part is complete.
+func (s *Store) WriteShard(shard Shard) error {
+	root, err := s.created()
+	if err != nil {
+		return err
+	}
+	shard.FormatVersion = recordFormat
+	data, err := json.Marshal(shard)
+	if err != nil {
+		return err
+	}
+	v := newView(root)
+	defer v.close()
+	if err := s.makeDir(v, stateDir); err != nil {
+		return err
+	}
+	return s.writeFile(v, shardFile, append(data, '\n'))
+}
+
+// RemoveShard is for a run that begins: until it is over, the directory holds no complete part.
+func (s *Store) RemoveShard() error {
+	root, err := s.existing()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v := newView(root)
+	defer v.close()
+	return v.removeFile(shardFile)
+}
+
+// ReadShard returns which part the directory holds; the error matches fs.ErrNotExist if nothing says so.
+func (s *Store) ReadShard() (Shard, error) {
+	root, err := s.existing()
+	if err != nil {
+		return Shard{}, err
+	}
+	v := newView(root)
+	defer v.close()
+	data, err := v.readState(shardFile, maxShard)
+	if err != nil {
+		return Shard{}, err
+	}
+	var shard Shard
+	err = json.Unmarshal(data, &shard)
+	if err != nil || shard.FormatVersion != recordFormat {
+		return Shard{}, &RecordError{shardFile, unknownFormat(data, err)}
+	}
+	if shard.Count < 1 || shard.Index < 0 || shard.Index >= shard.Count {
+		return Shard{}, &RecordError{shardFile, fmt.Errorf("there is no shard %s", shard)}
+	}
+	return shard, nil
+}
+
+// A LayoutError reports that a directory is no artifacts directory, or one of a layout that is not known.
+type LayoutError struct {
+	Dir    string
+	Layout string // "" if there is none
+}
+
+func (e *LayoutError) Error() string {
+	if e.Layout == "" {
+		return fmt.Sprintf("%s is no artifacts directory: nothing is recorded in it", e.Dir)
+	}
+	return fmt.Sprintf("%s is an artifacts directory of layout %s, which is not known", e.Dir, e.Layout)
+}
+
+var layoutPattern = regexp.MustCompile(`^v\d+$`)
+
+// CheckLayout returns a [*LayoutError] for a directory that this program cannot read. It changes nothing.
+func (s *Store) CheckLayout() error {
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return fmt.Errorf("artifacts directory: %w", err)
+	}
+	defer root.Close()
+	names, err := subdirs(root, path.Dir(stateDir))
+	if err != nil {
+		return err
+	}
+	known := strings.TrimPrefix(stateDir, path.Dir(stateDir)+"/")
+	e := &LayoutError{Dir: s.dir}
+	found := false
+	for _, name := range names {
+		switch {
+		case name == known:
+			found = true
+		case layoutPattern.MatchString(name):
+			e.Layout = name
+		}
+	}
+	if found && e.Layout == "" {
+		return nil
+	}
+	return e
+}
