@@ -18,14 +18,14 @@ type Input struct {
 	unread    bool     // there are more of those than may be read
 }
 
-// Kustomized reports whether there is anything to build. Kustomizations in files that were named, or that came through
+// Kustomized reports whether there is anything to build, or to expand. Kustomizations in files that were named, or that came through
 // standard input, are not: there is no directory that their paths are in.
 func (in *Input) Kustomized() bool {
 	if len(in.Dirs) > 0 {
 		return true
 	}
 	for _, f := range in.Files {
-		if f.Walked && len(f.Kustomizations()) > 0 {
+		if f.Walked && len(f.Kustomizations())+len(f.Operators())+len(f.Instances()) > 0 {
 			return true
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -51,36 +50,15 @@ func (r *Renderer) findSyncs() {
 
 // sync makes the Kustomization that the operator makes of the sync of an instance.
 func (r *Renderer) sync(path string, o *manifest.Object, content map[string]any, namespace string, at ...string) {
-	if textAt(content, append(slices.Clone(at), "path")...) == "" {
+	made := syncOf(o, content, namespace, at...)
+	if made == nil {
 		return
 	}
-	field := func(name string) string { return textAt(content, append(slices.Clone(at), name)...) }
-	namespace = cmp.Or(namespace, bootstrapName)
-	name := cmp.Or(field("name"), namespace)
-	place := make([]any, 0, len(at))
-	for _, step := range at {
-		place = append(place, step)
-	}
-	made := o.Derive(manifest.Object{
-		APIVersion: kustomizev1.GroupVersion.String(), Kind: "Kustomization", Namespace: namespace, Name: name,
-		Content: map[string]any{
-			"apiVersion": kustomizev1.GroupVersion.String(), "kind": "Kustomization",
-			"metadata": map[string]any{"name": name, "namespace": namespace},
-			"spec": map[string]any{
-				"interval": "1m", "prune": true, "path": field("path"),
-				"sourceRef": map[string]any{"kind": cmp.Or(field("kind"), "GitRepository"), "name": name},
-			},
-		},
-	}, func(field []any) []any {
-		if len(field) == 2 && field[1] == "path" {
-			return append(slices.Clone(place), "path")
-		}
-		return place
-	})
-	r.syncs[path] = append(r.syncs[path], made)
-	r.owns(made)
-	if url := field("url"); url != "" {
-		r.ownURLs = append(r.ownURLs, lastSegment(url))
+	_ = made.patch(r) // what is wrong with the patches is reported with the source
+	r.syncs[path] = append(r.syncs[path], made.kustomization)
+	r.owns(made.kustomization)
+	if made.url != "" {
+		r.ownURLs = append(r.ownURLs, lastSegment(made.url))
 	}
 }
 

@@ -43,6 +43,8 @@ func (b *builder) takeOperators(o *manifest.Object) bool {
 		return true
 	case resourceset.ProviderKind:
 		b.addProvider(o)
+	case instanceKind:
+		b.addInstance(o)
 	}
 	return false
 }
@@ -172,12 +174,13 @@ func (b *builder) plainSets() {
 		if b.taken(path) {
 			continue
 		}
-		for _, o := range b.byPath[path].Operators() {
+		for _, o := range slices.Concat(b.byPath[path].Operators(), b.byPath[path].Instances()) {
 			raw, err := o.Raw()
 			if err != nil {
 				continue // reported where it is read
 			}
 			obj := o.Derive(manifest.Object{APIVersion: o.APIVersion, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Content: raw.Value}, func(path []any) []any { return path })
+			obj.ReferenceOnly = b.passed != nil && !b.concerned[path]
 			b.takeOperators(obj)
 		}
 	}

@@ -43,6 +43,12 @@ func bootstrapped(obj *sourcev1.GitRepository) bool {
 	return ref != nil && ref.Name == obj.Name && obj.Name == obj.Namespace
 }
 
+// ofInstance reports whether the operator of Flux makes the object of an instance: it is the source that the cluster begins with.
+func (v *validation) ofInstance() bool {
+	from := v.adm.Object.Origin
+	return from != nil && from.Group() == manifest.OperatorGroup && from.Kind == "FluxInstance"
+}
+
 func (v *validation) bucket(obj *sourcev1.Bucket) {
 	err := bucket.Check(bucket.Options{
 		Provider: obj.Spec.Provider, Bucket: obj.Spec.BucketName, Endpoint: obj.Spec.Endpoint, Insecure: obj.Spec.Insecure, Region: obj.Spec.Region,

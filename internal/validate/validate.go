@@ -82,6 +82,8 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 		code, hints = finding.UnresolvedVariable, nil
 	case code == finding.MissingValues && errors.As(err, &missing) && missing.InCluster:
 		return // something in the cluster makes it
+	case errors.As(err, &missing) && v.ofInstance() && slices.Equal(path, []any{"spec", "secretRef", "name"}):
+		return // the login of the repository's own source is in the cluster alone
 	case errors.As(err, &missing) && missing.Unread:
 		return // the file that cannot be read is the finding
 	case code != finding.MissingSecret || !errors.As(err, &missing):

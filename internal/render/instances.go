@@ -1,0 +1,148 @@
+package render
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"sigs.k8s.io/kustomize/api/types"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/tree"
+)
+
+// instanceKind is what the operator of Flux installs it by.
+const instanceKind = "FluxInstance"
+
+// syncObjects are the two objects that the operator makes of the sync of an instance.
+type syncObjects struct {
+	source, kustomization *manifest.Object
+	url                   string
+
+	instance *manifest.Object
+	patches  []types.Patch
+}
+
+// syncOf reads the sync that is at a place of some content. It returns nil if there is none.
+func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...string) *syncObjects {
+	field := func(name string) string { return textAt(content, append(slices.Clone(at), name)...) }
+	if field("path") == "" {
+		return nil
+	}
+	namespace = cmp.Or(namespace, bootstrapName)
+	name, kind := cmp.Or(field("name"), namespace), cmp.Or(field("kind"), "GitRepository")
+	place := make([]any, 0, len(at))
+	for _, step := range at {
+		place = append(place, step)
+	}
+	made := func(apiVersion, kind string, spec map[string]any, fields map[string]string) *manifest.Object {
+		return o.Derive(manifest.Object{
+			APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name,
+			Content: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name, "namespace": namespace}, "spec": spec},
+		}, func(path []any) []any {
+			if len(path) > 1 {
+				if from, ok := fields[path[1].(string)]; ok {
+					return append(slices.Clone(place), from)
+				}
+			}
+			return place
+		})
+	}
+	s := &syncObjects{url: field("url"), instance: o}
+	s.kustomization = made(kustomizev1.GroupVersion.String(), "Kustomization", map[string]any{
+		"interval": "10m0s", "prune": true, "path": field("path"), "sourceRef": map[string]any{"kind": kind, "name": name},
+	}, map[string]string{"path": "path"})
+	s.source = made(manifest.SourceGroup+"/v1", kind, sourceSpec(kind, field), map[string]string{
+		"url": "url", "endpoint": "url", "ref": "ref", "bucketName": "ref", "secretRef": "pullSecret", "provider": "provider", "interval": "interval",
+	})
+	kustomize, _ := content["spec"].(map[string]any)
+	kustomize, _ = kustomize["kustomize"].(map[string]any)
+	text, err := json.Marshal(kustomize["patches"])
+	if err != nil || json.Unmarshal(text, &s.patches) != nil {
+		s.patches = nil // the schema says what is wrong with them
+	}
+	return s
+}
+
+// sourceSpec is what the operator writes into the source of a sync.
+func sourceSpec(kind string, field func(string) string) map[string]any {
+	spec := map[string]any{"interval": cmp.Or(field("interval"), "1m")}
+	set := func(name, value string) {
+		if value != "" {
+			spec[name] = value
+		}
+	}
+	set("provider", field("provider"))
+	switch kind {
+	case "Bucket":
+		set("endpoint", field("url"))
+		set("bucketName", field("ref"))
+	case "OCIRepository":
+		set("url", field("url"))
+		spec["ref"] = map[string]any{"tag": field("ref")}
+	default:
+		set("url", field("url"))
+		spec["ref"] = map[string]any{"name": field("ref")}
+	}
+	if secret := field("pullSecret"); secret != "" {
+		spec["secretRef"] = map[string]any{"name": secret}
+	}
+	return spec
+}
+
+// patch applies the patches of the instance whose target may be one of the two objects, as kustomize does. One that is about
+// neither has no part in this.
+func (s *syncObjects) patch(r *Renderer) error {
+	if len(s.patches) == 0 {
+		return nil
+	}
+	k := &types.Kustomization{Resources: []string{"sync.yaml"}}
+	k.APIVersion, k.Kind = types.KustomizationVersion, types.KustomizationKind
+	for _, p := range s.patches {
+		if p.Path != "" {
+			continue
+		}
+		k.Patches = append(k.Patches, (&confined{}).targeted("", p)...)
+	}
+	var text []byte
+	for _, o := range []*manifest.Object{s.source, s.kustomization} {
+		document, err := sigsyaml.Marshal(o.Content)
+		if err != nil {
+			return err
+		}
+		text = slices.Concat(text, []byte("---\n"), document)
+	}
+	// Below the directory of Git, where no manifests are looked for: nothing can be confused with it.
+	v := newView(filepath.Join(r.homeOf(s.instance), ".git", instanceKind, s.instance.Namespace, s.instance.Name))
+	v.add("sync.yaml", viewFile{made: text, place: s.instance.Pos})
+	repo := r.newRepository(v.root)
+	repo.view, repo.rules = v, func() *tree.Rules { return new(tree.Rules) }
+	objects, err := repo.build(r.ctx, v.root, filepath.Join(v.root, "kustomization.yaml"), k, nil)
+	if err != nil {
+		return manifest.Fault(s.instance, &buildError{err: err}, "spec", "kustomize", "patches")
+	}
+	if len(objects) != 2 {
+		return manifest.Fault(s.instance, errors.New("the patches leave no source and Kustomization"), "spec", "kustomize", "patches")
+	}
+	s.source.Content, s.kustomization.Content = objects[0].content, objects[1].content
+	return nil
+}
+
+// addInstance adds the source that the operator makes of an instance. With the Kustomization the cluster begins.
+func (b *builder) addInstance(o *manifest.Object) {
+	s := syncOf(o, o.Content, o.Namespace, "spec", "sync")
+	if s == nil {
+		return
+	}
+	if err := s.patch(b.Renderer); err != nil {
+		if !o.ReferenceOnly && b.ctx.Err() == nil {
+			b.errs = append(b.errs, err)
+		}
+		return
+	}
+	b.emit(s.source, s.source.Content)
+}
