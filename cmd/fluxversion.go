@@ -63,14 +63,13 @@ func (d *distribution) judge(o *manifest.Object) (finding.Finding, bool) {
 		return finding.Finding{}, false
 	}
 	v, s := d.serve(o)
-	at := o.Excerpt("apiVersion")
 	switch {
 	case !s.Known:
 		return finding.Finding{}, false
 	case !s.Served:
-		return validate.New(o, finding.RemovedVersion, d.refusal(o, v, s), d.hint(v, s), at), true
+		return validate.New(o, finding.RemovedVersion, d.refusal(o, v, s), d.hint(v, s), o.Excerpt("apiVersion")), true
 	case s.Deprecated:
-		return validate.New(o, finding.DeprecatedVersion, fmt.Sprintf("%s %s is deprecated, upgrade to %s", versionOf(o.APIVersion), o.Kind, versionOf(s.Upgrade)), "", at), true
+		return validate.New(o, finding.DeprecatedVersion, fmt.Sprintf("%s %s is deprecated, upgrade to %s", versionOf(o.APIVersion), o.Kind, versionOf(s.Upgrade)), "", o.Excerpt("apiVersion")), true
 	}
 	return finding.Finding{}, false
 }
