@@ -46,9 +46,9 @@ func TestAdaptProcess(t *testing.T) {
 	}
 	// More and more is in use: the floor counts less and less, and then not at all.
 	var used [][]byte
-	for _, want := range []int{600, 300, runtimeDefault, runtimeDefault} {
+	for _, want := range []int{600, 300, sparing, sparing} {
 		used = append(used, make([]byte, 5<<20))
-		if want == runtimeDefault {
+		if want == sparing {
 			used = append(used, make([]byte, floor))
 		}
 		if err == nil {
@@ -61,15 +61,15 @@ func TestAdaptProcess(t *testing.T) {
 			}
 		}
 	}
-	if got := percent(); err != nil && got != runtimeDefault {
-		t.Errorf("with much in use: %d %%, want %d", got, runtimeDefault)
+	if got := percent(); err != nil && got != sparing {
+		t.Errorf("with much in use: %d %%, want %d", got, sparing)
 	}
 	runtime.KeepAlive(used)
 }
 
 func TestPercentFor(t *testing.T) {
 	for live, want := range map[uint64]int{
-		0: early, 1 << 20: early, 4 << 20: 700, 8 << 20: 300, floor / 2: 100, floor: 100, 1 << 40: 100,
+		0: early, 1 << 20: early, 4 << 20: 700, 8 << 20: 300, floor / 2: 100, floor: 100, large - 1: 100, large: sparing, 1 << 40: sparing,
 	} {
 		if got := percentFor(live); got != want {
 			t.Errorf("with %d bytes in use: %d %%, want %d", live, got, want)
