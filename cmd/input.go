@@ -313,7 +313,10 @@ func (o *inputOptions) check(ctx context.Context, in *input) error {
 func (o *inputOptions) checkSelectors(ctx context.Context, selectors []selector, inputs ...*input) error {
 	for _, s := range selectors {
 		fits := func(in *input) bool { return slices.ContainsFunc(in.inventory.Objects(), s.matches) }
-		if slices.ContainsFunc(inputs, fits) {
+		if i := slices.IndexFunc(inputs, fits); i >= 0 {
+			if err := s.ambiguous(inputs[i].inventory.Objects()); err != nil {
+				return err
+			}
 			continue
 		}
 		e := &usageError{err: fmt.Errorf("%s: no such object in the input", s.text), hint: s.meant()}
@@ -388,6 +391,30 @@ func (a *app) reportSkipped(in *input) {
 	if len(parts) > 0 {
 		a.reportLeftOut("skipped " + strings.Join(parts, ", ") + ": not supported yet")
 	}
+}
+
+// reportFlux1 prints the one line about HelmReleases of Flux 1.
+func (a *app) reportFlux1(in *input) {
+	var first *manifest.Object
+	count := 0
+	for _, obj := range in.set.Objects() {
+		if !inventory.IsOperated(obj) || !in.asked(obj) {
+			continue
+		}
+		if count++; first == nil {
+			first = obj
+		}
+	}
+	if first == nil {
+		return
+	}
+	text := fmt.Sprintf("%d HelmReleases are of Flux 1, which ended in 2022", count)
+	if count == 1 {
+		text = "a HelmRelease is of Flux 1, which ended in 2022"
+	}
+	f := validate.New(first, finding.EndOfLife, text, "", first.Excerpt("apiVersion"))
+	a.console.Keep(f)
+	a.console.About(console.LevelWarning, console.Subject{}, fmt.Sprintf("%s: %s: see 'helmsrc explain %s'", first.Position("apiVersion"), text, finding.EndOfLife), f)
 }
 
 // reportLeftOut is a warning to people, who should know, and a note to a reader who judges the

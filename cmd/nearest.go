@@ -83,7 +83,7 @@ func nearestObject(s selector, inputs []*input) string {
 	var names []string
 	for _, in := range inputs {
 		for _, obj := range in.inventory.Objects() {
-			if (s.kind == "" || s.kind == obj.Kind) && (s.namespace == "" || s.namespace == obj.Namespace) {
+			if s.fits(obj.Kind) && (s.namespace == "" || s.namespace == obj.Namespace) {
 				names = append(names, obj.Name)
 			}
 		}

@@ -39,7 +39,7 @@ func (o *inputOptions) nothingSelected(ctx context.Context, in *input) error {
 	case in.holdsOnly(manifest.KustomizeGroup):
 		hint = "Kustomizations are built where directories are given: -R -f DIRECTORY"
 	default:
-		hint = "helmsrc works on " + strings.Join(reconcile.Kinds().Names(), ", ") + "; --allow-empty accepts an input without them"
+		hint = "helmsrc works on " + strings.Join(bareKinds(reconcile.Kinds().Names()), ", ") + "; --allow-empty accepts an input without them"
 	}
 	return &usageError{err: errors.New("nothing selected: " + in.kinds()), hint: hint}
 }
@@ -72,4 +72,15 @@ func (o *inputOptions) deeper(ctx context.Context, in *input) string {
 		return ""
 	}
 	return "-R descends into the directories below, which hold " + join(kinds)
+}
+
+// bareKinds are the names of kinds without their API groups, each once.
+func bareKinds(kinds []string) []string {
+	var bare []string
+	for _, kind := range kinds {
+		if name := manifest.BareKind(kind); !slices.Contains(bare, name) {
+			bare = append(bare, name)
+		}
+	}
+	return bare
 }

@@ -75,6 +75,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 		return exitUsage, err
 	}
 	a.reportSkipped(in)
+	a.reportFlux1(in)
 	if err := o.checkSelection(ctx, in); err != nil {
 		return exitUsage, err
 	}
@@ -106,7 +107,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 	defer endCache()
 
 	if err := st.Load(); err != nil {
-		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(reconcile.Kinds().WithoutArtifact(), ", "), err))
+		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(bareKinds(reconcile.Kinds().WithoutArtifact()), ", "), err))
 	}
 	if o.until == reconcile.Fetch {
 		if err := in.beginShard(st); err != nil {

@@ -16,6 +16,42 @@ import (
 // selector is one [KIND/][NAMESPACE/]NAME argument. An empty field matches all.
 type selector struct {
 	text, kind, namespace, name string
+	// anyGroup is a kind without its API group: that of whatever is called so.
+	anyGroup bool
+}
+
+// setKind takes the first part of an argument for a kind, if it is one.
+func (s *selector) setKind(text string) bool {
+	kind, ok := kindNamed(text)
+	if ok {
+		s.kind, s.anyGroup = kind, !strings.Contains(text, ".")
+	}
+	return ok
+}
+
+// fits reports whether objects of a kind may be meant.
+func (s selector) fits(kind string) bool {
+	return s.kind == "" || s.kind == kind || s.anyGroup && s.kind == manifest.BareKind(kind)
+}
+
+// ambiguous is the usage error for a kind of several API groups, where the objects of more than one would be selected.
+func (s selector) ambiguous(objects []*manifest.Object) error {
+	var called []string
+	for _, obj := range objects {
+		name := strings.ToLower(manifest.BareKind(obj.Kind)) + "." + obj.Group()
+		if s.anyGroup && s.matches(obj) && !slices.Contains(called, name) {
+			called = append(called, name)
+		}
+	}
+	if len(called) < 2 {
+		return nil
+	}
+	slices.Sort(called)
+	_, rest, _ := strings.Cut(s.text, "/")
+	return &usageError{
+		err:  fmt.Errorf("%s is of several API groups in the input", s.text),
+		hint: "name the one that is meant: " + strings.Join(called, "/"+rest+" or ") + "/" + rest,
+	}
 }
 
 // parseSelector reads an argument. The first of two segments is a kind if it is
@@ -27,17 +63,14 @@ func parseSelector(text string) (selector, error) {
 	switch len(parts) {
 	case 1:
 	case 2:
-		if kind, ok := kindNamed(parts[0]); ok {
-			s.kind = kind
-		} else {
+		if !s.setKind(parts[0]) {
 			s.namespace = parts[0]
 		}
 	case 3:
-		kind, ok := kindNamed(parts[0])
-		if !ok {
+		if !s.setKind(parts[0]) {
 			return s, usagef("%q: %q is no kind that helmsrc knows", text, parts[0])
 		}
-		s.kind, s.namespace = kind, parts[1]
+		s.namespace = parts[1]
 	default:
 		return s, usagef("%q is not of the form [KIND/][NAMESPACE/]NAME", text)
 	}
@@ -64,7 +97,7 @@ func kindNamed(name string) (string, bool) {
 }
 
 func (s selector) matches(obj *manifest.Object) bool {
-	return (s.kind == "" || s.kind == obj.Kind) &&
+	return s.fits(obj.Kind) &&
 		(s.namespace == "" || s.namespace == obj.Namespace) &&
 		s.name == obj.Name
 }

@@ -129,6 +129,15 @@ func (a *app) selectRemembered(ctx context.Context, o *inputOptions, dir string,
 			return nil, &usageError{err: fmt.Errorf("%s: nothing is recorded of such an object", s.text), hint: s.meant()}
 		}
 	}
+	var recorded []*manifest.Object
+	for _, r := range all {
+		recorded = append(recorded, r.Object.Object)
+	}
+	for _, s := range selectors {
+		if err := s.ambiguous(recorded); err != nil {
+			return nil, err
+		}
+	}
 	return &remembered{results: slices.DeleteFunc(all, func(r *reconcile.Result) bool {
 		obj := r.Object.Object
 		selected := len(selectors) == 0 || slices.ContainsFunc(selectors, func(s selector) bool { return s.matches(obj) })

@@ -83,6 +83,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 		return exitUsage, err
 	}
 	a.reportSkipped(inputs[0])
+	a.reportFlux1(inputs[0])
 	a.reportUnreached(inputs[0].unreached, args)
 	v := &verdict{strict: strict, seen: map[string]bool{}}
 	for _, in := range inputs {

@@ -21,7 +21,7 @@ import (
 type Admitted struct {
 	Object  *manifest.Object
 	Content map[string]any // of the stored version, with defaults and namespace
-	Typed   any            // *HelmRepository, *HelmChart, *GitRepository, *Bucket, *OCIRepository or *ExternalArtifact of source-controller's api/v1, *ImagePolicy or *ImageRepository of image-reflector-controller's api/v1, *HelmRelease of helm-controller's api/v2, *Kustomization of kustomize-controller's api/v1, *ArtifactGenerator of source-watcher's api/v1beta1
+	Typed   any            // *HelmRepository, *HelmChart, *GitRepository, *Bucket, *OCIRepository or *ExternalArtifact of source-controller's api/v1, *ImagePolicy or *ImageRepository of image-reflector-controller's api/v1, *HelmRelease of helm-controller's api/v2, *Kustomization of kustomize-controller's api/v1, *ArtifactGenerator of source-watcher's api/v1beta1, *operator.HelmRelease of either group of Flux 1
 
 	// Warnings are in the order of the file.
 	Warnings []Warning

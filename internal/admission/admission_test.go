@@ -322,6 +322,9 @@ func TestSchemasAreOfThisVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind := range schemas {
+		if strings.Contains(kind, ".") {
+			continue // they are written by hand
+		}
 		module := "github.com/fluxcd/source-controller/api "
 		switch kind {
 		case "HelmRelease":

@@ -22,6 +22,10 @@ func stored(obj *manifest.Object) string {
 	switch obj.Kind {
 	case releaseKind:
 		return releaseV2
+	case flux1Kind:
+		return flux1Version
+	case olderFlux1Kind:
+		return olderFlux1Version
 	case kustomizev1.KustomizationKind:
 		return kustomizev1.GroupVersion.String()
 	case imagev1.ImagePolicyKind, imagev1.ImageRepositoryKind:
@@ -46,7 +50,7 @@ func version(obj *manifest.Object) string {
 // v1beta1.
 func servedVersion(obj *manifest.Object) bool {
 	switch obj.APIVersion {
-	case v1:
+	case v1, flux1Version, olderFlux1Version:
 		return true
 	case manifest.SourceGroup + "/v1beta2":
 		return obj.Kind != sourcev1.ExternalArtifactKind

@@ -54,7 +54,7 @@ func NotServed(obj *manifest.Object, msg, hint string) error {
 }
 
 func (r *review) noMatch() error {
-	msg := fmt.Sprintf("no matches for kind %q in version %q", r.obj.Kind, r.obj.APIVersion)
+	msg := fmt.Sprintf("no matches for kind %q in version %q", manifest.BareKind(r.obj.Kind), r.obj.APIVersion)
 	pos := r.obj.Position("apiVersion")
 	cause := Cause{Code: finding.UnknownVersion, Path: []any{"apiVersion"}, Field: "apiVersion", Message: msg, Hint: "the version is " + stored(r.obj), Pos: pos}
 	return &InvalidError{r.obj, []Cause{cause}, msg}
@@ -63,7 +63,8 @@ func (r *review) noMatch() error {
 // badRequest is what the API server answers when it cannot even read an object.
 func (r *review) badRequest(prefix string, causes []Cause) error {
 	sortCauses(causes)
-	msg := fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", r.obj.Kind, version(r.obj), r.obj.Kind,
+	kind := manifest.BareKind(r.obj.Kind)
+	msg := fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", kind, version(r.obj), kind,
 		prefix+join(causes, ", "))
 	return &InvalidError{r.obj, causes, msg}
 }
@@ -76,7 +77,7 @@ func (r *review) invalid(causes []Cause) error {
 	if len(causes) > 1 {
 		text = "[" + text + "]"
 	}
-	msg := fmt.Sprintf("%s.%s %q is invalid: %s", r.obj.Kind, r.obj.Group(), r.obj.Name, text)
+	msg := fmt.Sprintf("%s.%s %q is invalid: %s", manifest.BareKind(r.obj.Kind), r.obj.Group(), r.obj.Name, text)
 	return &InvalidError{r.obj, causes, msg}
 }
 

@@ -27,6 +27,8 @@ func (r *review) hint(path []any, e *field.Error) string {
 		return r.releaseHint(value, e)
 	case value == nil:
 		return ""
+	case r.isFlux1() && r.operatorHint(value, e) != "":
+		return r.operatorHint(value, e)
 	case e.Field == "spec.timeout" && strings.Contains(text, "h"):
 		return "a timeout has no hours: write 60m for 1h"
 	case isDuration(path):

@@ -24,6 +24,8 @@ func TestEveryRuleHasGuards(t *testing.T) {
 		// Of these, the second compares what is there.
 		"ImagePolicy":     "[[digestReflectionPolicy] [interval]]",
 		"ImageRepository": "[]",
+		flux1Kind:         "[]",
+		olderFlux1Kind:    "[]",
 		// The rules without guards are about which fields are there: see holdsByPresence.
 		"HelmRelease":   "[[] [] [configMapRef secretRef] [retryInterval] [retryInterval]]",
 		"Kustomization": "[[] [configMapRef secretRef]]",

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -14,7 +15,9 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-//go:embed crds
+// crds has the generated schemas, and in written those of APIs that are no module here.
+//
+//go:embed crds written
 var crds embed.FS
 
 // schema is what is known of one kind: its shape, and the schema in the forms that the API server's code wants, which
@@ -43,6 +46,8 @@ var schemas = map[string]func() (*schema, error){
 	"ImageRepository":   lazySchema("ImageRepository"),
 	"Kustomization":     lazySchema("Kustomization"),
 	"OCIRepository":     lazySchema("OCIRepository"),
+	flux1Kind:           lazySchema(flux1Kind),
+	olderFlux1Kind:      lazySchema(olderFlux1Kind),
 }
 
 func lazySchema(kind string) func() (*schema, error) {
@@ -58,7 +63,7 @@ func schemaOf(kind string) (*schema, error) {
 }
 
 func readSchema(kind string) (*schema, error) {
-	data, err := crds.ReadFile("crds/" + kind + ".json")
+	data, err := crds.ReadFile(schemaFile(kind))
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +72,13 @@ func readSchema(kind string) (*schema, error) {
 		return nil, err
 	}
 	return &schema{shape, sync.OnceValues(func() (*serverSchema, error) { return readServerSchema(data) })}, nil
+}
+
+func schemaFile(kind string) string {
+	if strings.Contains(kind, ".") {
+		return "written/" + kind + ".json"
+	}
+	return "crds/" + kind + ".json"
 }
 
 func readServerSchema(data []byte) (*serverSchema, error) {

@@ -92,6 +92,9 @@ func wantAllowed(t *testing.T, s *schema, value map[string]any) {
 func admittedExample(t *testing.T, kind string) map[string]any {
 	t.Helper()
 	text := of(kind, specs[kind])
+	if strings.Contains(kind, ".") {
+		text = operatedExample(kind)
+	}
 	if kind == releaseKind {
 		text = strings.Replace(of(kind, `
 interval: 5m
@@ -197,7 +200,7 @@ func anything(r *rand.Rand, s *shape) any {
 // Every schema is made of keywords that shapes know.
 func TestShapes(t *testing.T) {
 	for kind := range schemas {
-		data, err := crds.ReadFile("crds/" + kind + ".json")
+		data, err := crds.ReadFile(schemaFile(kind))
 		if err != nil {
 			t.Fatal(err)
 		}

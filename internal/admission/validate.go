@@ -26,6 +26,7 @@ import (
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
 // decode is the part of the API server that reads a request: unknown fields, metadata of wrong types, nulls, defaults.
@@ -120,6 +121,7 @@ func (r *review) validate() error {
 	errs = append(errs, r.validateRules(errs)...)
 	errs = slices.DeleteFunc(errs, r.isForeignScheme)
 	errs = append(errs, r.durations(errs)...)
+	errs = append(errs, r.alternatives()...)
 	if causes := append(r.errs, r.causes(errs)...); len(causes) > 0 {
 		return r.invalid(causes)
 	}
@@ -254,6 +256,8 @@ func (r *review) typed() (any, error) {
 		typed = &sourcev1.OCIRepository{}
 	case kustomizev1.KustomizationKind:
 		typed = &kustomizev1.Kustomization{}
+	case flux1Kind, olderFlux1Kind:
+		typed = &operator.HelmRelease{}
 	case swv1.ArtifactGeneratorKind:
 		typed = &swv1.ArtifactGenerator{}
 	case sourcev1.ExternalArtifactKind:

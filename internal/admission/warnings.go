@@ -9,6 +9,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
 func (r *review) warnAt(code finding.Code, field, format string, args ...any) {
@@ -38,6 +39,8 @@ func (r *review) warn(typed any) {
 		}
 	case *helmv2.HelmRelease:
 		r.warnRelease(o)
+	case *operator.HelmRelease:
+		r.warnOperator(o)
 	}
 }
 

@@ -302,3 +302,12 @@ func (s Source) metadataFile(name string) ([]byte, error) {
 	}
 	return s.readFile(real)
 }
+
+// ReadFile reads a file of the source. Neither its path nor a link on the way may lead out of the source.
+func (s Source) ReadFile(name string) ([]byte, error) {
+	real, _, err := s.resolve(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.readFile(real)
+}

@@ -55,6 +55,12 @@ var shared = map[Code]map[string]string{
 	InvalidValues: {
 		"values.Error":              "values that cannot be composed",
 		"inventory.ValuesTypeError": "an object of another type than values come from",
+		"inventory.EmptyPartError":  "an entry that names nothing",
+		"values.PartError":          "values that the Helm Operator could not merge",
+	},
+	MissingValues: {
+		"values.Error":               "an object or a key is not there",
+		"inventory.MissingPartError": "an object that the Helm Operator would read is not there",
 	},
 	NoMatch: {
 		"oci.NoTagsError":      "no tag is a version",

@@ -93,6 +93,12 @@ const (
 	MissingDependency  Code = "HS125"
 	DependencyCycle    Code = "HS126"
 	RefusedChart       Code = "HS127"
+	EndOfLife          Code = "HS130"
+	NoChartSource      Code = "HS131"
+	LongReleaseName    Code = "HS132"
+	ReleaseClash       Code = "HS133"
+	OperatorSetting    Code = "HS134"
+	SharedRelease      Code = "HS135"
 
 	SourceElsewhere  Code = "HS150"
 	RemoteResource   Code = "HS151"

@@ -104,6 +104,7 @@ const (
 	groupSecrets        = "Secrets"
 	groupKustomizations = "Kustomizations"
 	groupGenerators     = "Generators"
+	groupReleases       = "Releases of Flux 1"
 	groupIgnores        = "Comments that silence findings"
 	groupRun            = "While fetching"
 	groupIntegrity      = "Integrity"
@@ -116,7 +117,7 @@ func Rules() []Rule {
 	var all []Rule
 	for _, group := range []func() []Rule{
 		inputRules, admissionRules, deprecationRules, referenceRules, urlRules, chartRules, settingRules, ociRules, releaseRules,
-		verificationRules, secretRules, kustomizationRules, generatorRules, ignoreRules, runRules, integrityRules,
+		verificationRules, secretRules, kustomizationRules, generatorRules, operatorRules, ignoreRules, runRules, integrityRules,
 	} {
 		all = append(all, group()...)
 	}
@@ -151,7 +152,7 @@ func SeverityOf(code Code) Severity {
 func Groups() []string {
 	return []string{
 		groupInput, groupAdmission, groupDeprecated, groupReferences, groupURLs, groupCharts, groupSettings,
-		groupVerification, groupSecrets, groupKustomizations, groupGenerators, groupIgnores, groupRun, groupIntegrity,
+		groupVerification, groupSecrets, groupKustomizations, groupGenerators, groupReleases, groupIgnores, groupRun, groupIntegrity,
 	}
 }
 

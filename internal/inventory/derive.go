@@ -115,6 +115,8 @@ type derivations struct {
 	byKey   map[store.Key]*manifest.Object
 	made    map[*manifest.Object][]*manifest.Object // ExternalArtifacts, by their generators
 	twice   map[store.Key][]*manifest.Object        // generators that make one together
+
+	operated map[*manifest.Object]*operated // what HelmReleases of Flux 1 make
 }
 
 // Objects lists the objects of the input, and before each HelmRelease the HelmChart
@@ -148,8 +150,10 @@ func (inv *Inventory) deriveAll() *derivations {
 		}
 	}
 	inv.deriveArtifacts(all)
+	inv.deriveOperated(all)
 	if len(releases) == 0 {
 		all.insertCharts()
+		all.insertOperated()
 		return all
 	}
 	made := make([]*derivation, len(releases))
@@ -170,6 +174,7 @@ func (inv *Inventory) deriveAll() *derivations {
 		inv.complete(d, makers[d.key])
 	}
 	all.insertCharts()
+	all.insertOperated()
 	return all
 }
 
@@ -260,6 +265,9 @@ func KeyOf(obj *manifest.Object) store.Key {
 // DerivedKey is the key of the HelmChart that a release makes, or would make if it
 // were not suspended or rejected.
 func DerivedKey(release *manifest.Object) (store.Key, bool) {
+	if IsOperated(release) {
+		return store.NewKey(sourcev1.HelmChartKind, release.Namespace, operatorPrefix+release.Namespace+"-"+release.Name), true
+	}
 	if !IsRelease(release) {
 		return store.Key{}, false
 	}

@@ -75,9 +75,12 @@ func readsAsYAML(text []byte) bool {
 }
 
 // ValuesTypeError is a scalar or a list where values belong.
-type ValuesTypeError struct{}
+type ValuesTypeError struct{ Operated bool } // in a HelmRelease of Flux 1
 
-func (*ValuesTypeError) Error() string {
+func (e *ValuesTypeError) Error() string {
+	if e.Operated {
+		return "spec.values is not a map: the operator drops it without a word"
+	}
 	return "spec.values is not a map: helm-controller would ignore it without a word"
 }
 

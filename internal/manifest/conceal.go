@@ -99,10 +99,11 @@ func (o *Object) Called() (kind, namespace, name string) {
 	kind, namespace, name = o.Kind, o.Namespace, o.Name
 	shown := o.Shown(o.Content)
 	meta, _ := shown["metadata"].(map[string]any)
+	shownKind, _ := shown["kind"].(string)
 	for _, field := range []struct {
 		text  *string
 		shown any
-	}{{&kind, shown["kind"]}, {&namespace, meta["namespace"]}, {&name, meta["name"]}} {
+	}{{&kind, Called(o.APIVersion, shownKind)}, {&namespace, meta["namespace"]}, {&name, meta["name"]}} {
 		if text, ok := field.shown.(string); ok && text != "" && text != *field.text {
 			*field.text = leaf(text)
 		}

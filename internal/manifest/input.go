@@ -88,13 +88,18 @@ func (f *File) Mentions(word string) bool {
 	return len(f.errs) > 0 || f.batch != nil && bytes.Contains(f.batch.text, []byte(word))
 }
 
+// MentionsFlux reports whether the file may hold an object of Flux.
+func (f *File) MentionsFlux() bool {
+	return len(f.errs) > 0 || f.batch != nil && mentionsFlux(f.batch.text)
+}
+
 // Origin finds the object from which one was built that may have got another name and namespace since. It is nil if
 // there is none.
 func (f *File) Origin(group, kind, name string) *Object {
 	var like *Object
 	count := 0
 	for _, o := range slices.Concat(f.Objects(), f.Operators()) {
-		if o.Group() != group || o.Kind != kind {
+		if o.Group() != group || BareKind(o.Kind) != kind {
 			continue
 		}
 		if o.Name == name {
@@ -176,7 +181,7 @@ func NewBuilt(content map[string]any, from *Object, pos Pos) *Object {
 	meta, _ := content["metadata"].(map[string]any)
 	o := &Object{
 		APIVersion: text(content["apiVersion"]),
-		Kind:       text(content["kind"]),
+		Kind:       Called(text(content["apiVersion"]), text(content["kind"])),
 		Namespace:  text(meta["namespace"]),
 		Name:       text(meta["name"]),
 		Content:    content,
@@ -216,7 +221,7 @@ func (s *Set) AddBuilt(objects ...*Object) {
 			s.addGeneratedBy(o)
 			s.version(o)
 		}
-		s.kinds[groupKind{o.Group(), o.Kind}]++
+		s.kinds[groupKind{o.Group(), BareKind(o.Kind)}]++
 	}
 }
 

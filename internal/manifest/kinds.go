@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -20,6 +21,8 @@ var (
 		{ImageGroup, "ImagePolicy"},
 		{SourceGroup, "ExternalArtifact"},
 		{ExtensionsGroup, "ArtifactGenerator"},
+		{Flux1Group, "HelmRelease"},
+		{OlderFlux1Group, "HelmRelease"},
 	}
 
 	// unsupportedKinds are named, with a count, until they work.
@@ -28,6 +31,8 @@ var (
 		{OperatorGroup, "ResourceSet"}:    true,
 
 		{ImageGroup, "ImageUpdateAutomation"}: true,
+
+		{"helm.integrations." + OlderFlux1Group, "FluxHelmRelease"}: true,
 	}
 )
 
@@ -43,8 +48,37 @@ const (
 	noObject
 )
 
+// Called is what a kind is called wherever objects are distinguished by it: a HelmRelease of Flux 1 has its API group in the name,
+// as kubectl writes it, because Flux 2 has a kind of the same name.
+func Called(apiVersion, kind string) string {
+	if group := groupOf(apiVersion); IsFlux1(group) && kind == "HelmRelease" {
+		return kind + "." + group
+	}
+	return kind
+}
+
+// BareKind is the kind without an API group.
+func BareKind(called string) string {
+	kind, _, _ := strings.Cut(called, ".")
+	return kind
+}
+
+// IsFlux1 is true of the API groups of Flux 1's HelmReleases.
+func IsFlux1(group string) bool { return group == Flux1Group || group == OlderFlux1Group }
+
+// mentionsFlux reports whether a file can hold an object that is kept.
+func mentionsFlux(data []byte) bool {
+	for _, group := range []string{"toolkit.fluxcd.io", ExtensionsGroup, Flux1Group, OlderFlux1Group} {
+		if bytes.Contains(data, []byte(group)) {
+			return true
+		}
+	}
+	return false
+}
+
 func classify(apiVersion, kind string, n *yaml.Node) class {
 	group := groupOf(apiVersion)
+	kind = BareKind(kind)
 	switch {
 	case slices.Contains(keptKinds, groupKind{group, kind}):
 		return ours

@@ -20,6 +20,10 @@ const (
 	KustomizeGroup = "kustomize.toolkit.fluxcd.io"
 
 	ExtensionsGroup = "source.extensions.fluxcd.io"
+
+	// Those of Flux 1's HelmReleases.
+	Flux1Group      = "helm.fluxcd.io"
+	OlderFlux1Group = "flux.weave.works"
 )
 
 // Pos is a place in a file.
@@ -28,6 +32,7 @@ type Pos = finding.Pos
 // Object is one object as it was written. The reader of its file makes it, a build or Derive those that stand in no
 // file. Nothing but the package that made it changes it, and only before a run has it; it lives as long as its Set.
 type Object struct {
+	// Kind is the kind as [Called] calls it: what has the same Kind is of the same API group.
 	APIVersion, Kind, Namespace, Name string
 
 	// Content is what kubectl would send to the API server, in the types of JSON: map[string]any, []any, string, int64,

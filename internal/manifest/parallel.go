@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"bytes"
 	"iter"
 	"runtime"
 
@@ -67,7 +66,7 @@ func (l *loader) pieces(list []*File) iter.Seq[piece] {
 func (f *File) fail(err error) {
 	err = quoted(err, f.batch.text)
 	f.batch = nil
-	if f.offered && !bytes.Contains(f.data, []byte("toolkit.fluxcd.io")) && !bytes.Contains(f.data, []byte(ExtensionsGroup)) {
+	if f.offered && !mentionsFlux(f.data) {
 		f.skips = append(f.skips, Skip{f.Name, err.Error()})
 		return
 	}

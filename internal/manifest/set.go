@@ -404,7 +404,7 @@ func missing(apiVersion string) string {
 func (b *batch) newObject(src source, n *yaml.Node, path []any, apiVersion, kind string) *Object {
 	o := &Object{
 		APIVersion: apiVersion,
-		Kind:       kind,
+		Kind:       Called(apiVersion, kind),
 		Namespace:  scalar(n, "metadata", "namespace"),
 		Name:       scalar(n, "metadata", "name"),
 		Pos:        src.pos(n),
@@ -422,10 +422,10 @@ func (b *batch) keep(src source, o *Object) error {
 	if err != nil {
 		return err
 	}
-	content["apiVersion"], content["kind"] = o.APIVersion, o.Kind
+	content["apiVersion"], content["kind"] = o.APIVersion, BareKind(o.Kind)
 	o.Content = content
 	b.objects = append(b.objects, o)
-	b.kinds[groupKind{o.Group(), o.Kind}]++
+	b.kinds[groupKind{o.Group(), BareKind(o.Kind)}]++
 	return nil
 }
 

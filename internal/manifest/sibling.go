@@ -164,7 +164,7 @@ func (l *loader) referable(list []*File, name string) []*File {
 
 // referable reports whether a file may hold what something refers to.
 func referable(data []byte) bool {
-	return bytes.Contains(data, []byte("toolkit.fluxcd.io")) || bytes.Contains(data, []byte(ExtensionsGroup)) || begins(data) || bytes.Contains(data, []byte("Secret")) ||
+	return mentionsFlux(data) || begins(data) || bytes.Contains(data, []byte("Secret")) ||
 		bytes.Contains(data, []byte("ServiceAccount")) || bytes.Contains(data, []byte("ConfigMap"))
 }
 

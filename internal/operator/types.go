@@ -4,6 +4,8 @@ package operator
 
 import (
 	"encoding/json"
+	"regexp"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -205,4 +207,30 @@ func (c *Chart) RefOr(otherwise string) string {
 		return c.Ref
 	}
 	return otherwise
+}
+
+// Ignored reports that Flux 1 would not apply the object. Only "true" counts.
+func (hr *HelmRelease) Ignored() bool {
+	for _, name := range []string{"fluxcd.io/ignore", "flux.weave.works/ignore"} {
+		if hr.Annotations[name] == "true" {
+			return true
+		}
+	}
+	return false
+}
+
+// scpLike is a URL as ssh and scp take it: user@host:path.
+var scpLike = regexp.MustCompile(`^([^/@:\s]+)@([^/:\s]+):/?([^/].*)$`)
+
+// GitURL is the URL of the Git repository with a scheme.
+func (c *Chart) GitURL() string {
+	if m := scpLike.FindStringSubmatch(c.Git); m != nil {
+		return "ssh://" + m[1] + "@" + m[2] + "/" + m[3]
+	}
+	return c.Git
+}
+
+// ReadsSecret reports whether the operator looks at SecretRef: it does for https only.
+func (c *Chart) ReadsSecret() bool {
+	return c.SecretRef != nil && strings.HasPrefix(strings.ToLower(c.Git), "https://")
 }

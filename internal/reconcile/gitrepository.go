@@ -84,7 +84,9 @@ func (p *gitReconciliation) choose(ctx context.Context) (*remainder, error) {
 	if kept.fingerprint, err = gitFingerprint(obj, t.Revision, includes); err != nil {
 		return nil, err
 	}
-	if !t.Unchanged {
+	if !t.Unchanged && p.operated() != nil {
+		kept.filter = operatedFiles()
+	} else if !t.Unchanged {
 		rules, err := tree.SourceRules(ctx, t.Root, ignored(obj.Spec.Ignore), tree.Options{})
 		if err != nil {
 			return nil, status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
@@ -147,6 +149,9 @@ func (p *gitReconciliation) gitOptions(obj *sourcev1.GitRepository) (git.Options
 	}
 	if ref := obj.Spec.Reference; ref != nil {
 		o.Ref = git.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}
+	}
+	if hr := p.operated(); hr != nil {
+		return p.operatedOptions(hr, o)
 	}
 	var err error
 	if o.Login, err = p.r.secrets.Git(obj); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
@@ -131,7 +132,7 @@ type Table []kind
 
 // Kinds are the kinds that helmsrc reconciles.
 func Kinds() Table {
-	return Table{newHelmRepositoryKind(), newGitRepositoryKind(), newBucketKind(), newOCIRepositoryKind(), newHelmChartKind(), newArtifactGeneratorKind(), newExternalArtifactKind(), newHelmReleaseKind()}
+	return Table{newHelmRepositoryKind(), newGitRepositoryKind(), newBucketKind(), newOCIRepositoryKind(), newHelmChartKind(), newArtifactGeneratorKind(), newExternalArtifactKind(), newHelmReleaseKind(), newOperatedKind(operator.Group), newOperatedKind(operator.OlderGroup)}
 }
 
 // find finds a kind by its API group and name: a name alone says nothing, k3s has
@@ -204,7 +205,7 @@ func (t Table) Named(text string) (string, bool) {
 		if qualified && group != info.group {
 			continue
 		}
-		if text == strings.ToLower(info.name) || text == info.plural || text == info.short {
+		if text == strings.ToLower(manifest.BareKind(info.name)) || text == info.plural || text == info.short {
 			return info.name, true
 		}
 	}

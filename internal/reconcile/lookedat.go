@@ -75,6 +75,9 @@ func chartPaths(chart string) []string {
 func (p *gitReconciliation) only(obj *sourcev1.GitRepository) []string {
 	paths := p.r.looked[p.key]
 	o := &p.r.o
+	if readsOutside(p.operated()) {
+		return nil
+	}
 	if o.Until == Fetch || o.VerifyDependencies || obj.Spec.RecurseSubmodules || len(obj.Spec.Include) > 0 || slices.Contains(paths, wholeTree) {
 		return nil
 	}

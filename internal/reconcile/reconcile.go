@@ -264,7 +264,9 @@ type Reconciler struct {
 	trust       func() *Trust
 	reading     func() http.RoundTripper // to servers that get no credentials
 
-	looked  map[store.Key][]string                    // at paths of GitRepositories
+	looked     map[store.Key][]string    // at paths of GitRepositories
+	valueFiles work.Memo[string, []byte] // by URL
+
 	outputs work.Memo[store.Key, *generatedArtifacts] // of ArtifactGenerators
 	sources work.Memo[store.Key, *manifest.Object]    // that only a directory stands for
 

@@ -86,7 +86,7 @@ func rememberedResult(st *store.Store, key store.Key, at addresses, now func() t
 func rememberedObject(key store.Key, content map[string]any) *manifest.Object {
 	apiVersion, _ := content["apiVersion"].(string)
 	name, _ := content["kind"].(string)
-	return &manifest.Object{APIVersion: apiVersion, Kind: name, Namespace: key.Namespace, Name: key.Name, Content: content}
+	return &manifest.Object{APIVersion: apiVersion, Kind: manifest.Called(apiVersion, name), Namespace: key.Namespace, Name: key.Name, Content: content}
 }
 
 // checkStored is what is wrong with the artifact in storage, or nil. What is printed says so, as it would after a run
@@ -119,6 +119,9 @@ func generationIn(content map[string]any) int64 {
 // judge is what is wrong with a remembered object, or nil. The code is that of what
 // went wrong in the run.
 func judge(k kind, s commonStatus, code string) *status.Failure {
+	if _, ok := k.(operatedKind); ok {
+		return judgeOperated(s, code)
+	}
 	ready := apimeta.FindStatusCondition(s.conditions, meta.ReadyCondition)
 	if k.about().noArtifact && ready != nil && ready.Status == metav1.ConditionUnknown {
 		return nil
@@ -131,6 +134,15 @@ func judge(k kind, s commonStatus, code string) *status.Failure {
 		return &status.Failure{Reason: status.Failed, Message: message, Err: &rememberedError{message, finding.Code(code)}}
 	}
 	return nil
+}
+
+// judgeOperated is judge for a HelmRelease of Flux 1, which has no Ready condition.
+func judgeOperated(s commonStatus, code string) *status.Failure {
+	failed := status.OperatedFailure(s.conditions)
+	if failed == nil {
+		return nil
+	}
+	return &status.Failure{Reason: status.Reason(failed.Reason), Message: failed.Message, Err: &rememberedError{failed.Message, finding.Code(code)}}
 }
 
 // rememberedError is what went wrong in an earlier run.

@@ -144,7 +144,7 @@ func (b *builder) abandon(c *closure) (lost bool) {
 func (b *builder) ours(r *repository, c *closure) bool {
 	for path := range c.files {
 		f, err := r.file(path)
-		if err != nil || f.Mentions("toolkit.fluxcd.io") {
+		if err != nil || f.MentionsFlux() {
 			return true
 		}
 	}

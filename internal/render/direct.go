@@ -231,5 +231,5 @@ func emptyItem(v any) bool {
 // movable reports whether a namespace changes nothing else of an object than its own: kustomize knows no reference in it, and none
 // to it from objects of these kinds.
 func movable(id resid.Gvk) bool {
-	return strings.HasSuffix(id.Group, "toolkit.fluxcd.io") || id.Group == "" && (id.Kind == "ConfigMap" || id.Kind == "Secret")
+	return isFluxGroup(id.Group) || id.Group == "" && (id.Kind == "ConfigMap" || id.Kind == "Secret")
 }

@@ -442,7 +442,7 @@ func (b *builder) sealedObject(obj *manifest.Object, err error) {
 // rest is reported, because the Kustomization as a whole would fail.
 func (b *builder) unsubstituted(f *flux, obj *manifest.Object, content map[string]any, err error) {
 	_, endless := errors.AsType[*endlessError](err)
-	if strings.HasSuffix(obj.Group(), "toolkit.fluxcd.io") || isGenerator(obj) || endless || b.ctx.Err() != nil {
+	if ofFlux(obj) || isGenerator(obj) || endless || b.ctx.Err() != nil {
 		b.fault(obj, err)
 		return
 	}
@@ -504,7 +504,8 @@ func (b *builder) leftOut(obj *manifest.Object, content map[string]any) bool {
 func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	obj.Content = content
 	obj.APIVersion, obj.Kind, obj.Namespace, obj.Name = identify(content)
-	flux := strings.HasSuffix(obj.Group(), "toolkit.fluxcd.io") || isGenerator(obj)
+	obj.Kind = manifest.Called(obj.APIVersion, obj.Kind)
+	flux := ofFlux(obj) || isGenerator(obj)
 	ref := obj.Group() == "" && (obj.Kind == "Secret" || obj.Kind == "ConfigMap" || obj.Kind == "ServiceAccount")
 	if obj.Namespace == "" && (flux || ref) {
 		if strings.HasPrefix(obj.Built, "Kustomization ") {

@@ -102,7 +102,7 @@ func (r *Renderer) idle(nodes []*node) bool {
 		return false
 	}
 	return !slices.ContainsFunc(r.in.Files, func(f *manifest.File) bool {
-		return !f.ReferenceOnly() && f.Mentions("toolkit.fluxcd.io")
+		return !f.ReferenceOnly() && f.MentionsFlux()
 	})
 }
 

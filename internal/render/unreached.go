@@ -36,7 +36,7 @@ func (r *Renderer) Unreached() []string {
 	}
 	var names []string
 	for _, path := range r.paths {
-		if f := r.byPath[path]; !f.ReferenceOnly() && !r.reached[path] && !r.plan.live(path) && !r.plan.sourceElsewhere(path) && (len(f.Objects()) > 0 || f.NoObjects() != nil && f.Mentions("toolkit.fluxcd.io")) {
+		if f := r.byPath[path]; !f.ReferenceOnly() && !r.reached[path] && !r.plan.live(path) && !r.plan.sourceElsewhere(path) && (len(f.Objects()) > 0 || f.NoObjects() != nil && f.MentionsFlux()) {
 			names = append(names, f.Name)
 		}
 	}

@@ -71,7 +71,7 @@ func (v *variables) decidedObject(ctx context.Context, content map[string]any) e
 	apiVersion, _, _, _ := identify(content)
 	group, _, _ := strings.Cut(apiVersion, "/")
 	for _, k := range slices.Sorted(maps.Keys(content)) {
-		ours := strings.HasSuffix(group, "toolkit.fluxcd.io") || k == "apiVersion" || k == "kind" || k == "metadata"
+		ours := isFluxGroup(group) || k == "apiVersion" || k == "kind" || k == "metadata"
 		if !ours || free[k] {
 			continue
 		}
@@ -148,7 +148,11 @@ func placeOf(o *manifest.Object, name string) []any {
 	return o.PathOf("${" + name)
 }
 
-func ofFlux(o *manifest.Object) bool { return strings.HasSuffix(o.Group(), "toolkit.fluxcd.io") }
+func ofFlux(o *manifest.Object) bool { return isFluxGroup(o.Group()) }
+
+func isFluxGroup(group string) bool {
+	return strings.HasSuffix(group, "toolkit.fluxcd.io") || manifest.IsFlux1(group)
+}
 
 // warnUnset warns of each variable that became empty, once in a cluster.
 func (b *builder) warnUnset() {

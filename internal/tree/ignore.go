@@ -89,6 +89,15 @@ func skipGit(name string, dir bool) Choice {
 	return Keep
 }
 
+// VCSRules ignore the files of version control, and nothing else.
+func VCSRules() *Rules {
+	all := new(Rules)
+	for _, p := range vcsPatterns() {
+		all.patterns = append(all.patterns, gitignore.ParsePattern(p, nil))
+	}
+	return all
+}
+
 // WithDefaults adds what is always ignored, files of version control, and, if there is no pattern at all, what a source
 // seldom means.
 func (r *Rules) WithDefaults() *Rules {

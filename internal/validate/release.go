@@ -8,6 +8,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
@@ -56,6 +57,10 @@ func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *val
 // findings, and left out.
 func Values(inv *inventory.Inventory, adm *admission.Admitted) (map[string]any, *values.Origins, []finding.Finding) {
 	v := newValidation(inv, adm)
+	if hr, ok := adm.Typed.(*operator.HelmRelease); ok {
+		composed, origins := v.operatedValues(hr)
+		return composed, origins, v.findings
+	}
 	composed, origins := v.releaseValues(adm.Typed.(*helmv2.HelmRelease))
 	return composed, origins, v.findings
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
 // Object judges what an object refers to, and the values that only a
@@ -40,6 +41,8 @@ func Object(inv *inventory.Inventory, adm *admission.Admitted) []finding.Finding
 		v.helmChart(obj)
 	case *helmv2.HelmRelease:
 		v.helmRelease(obj)
+	case *operator.HelmRelease:
+		v.operated(obj)
 	case *swv1.ArtifactGenerator:
 		v.artifactGenerator(obj)
 	}

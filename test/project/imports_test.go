@@ -37,7 +37,7 @@ var imports = map[string][]string{
 	"internal/status":   {"internal/finding"},
 	"internal/manifest": {"internal/conceal", "internal/edit", "internal/file", "internal/finding"},
 
-	"internal/admission":   {"internal/finding", "internal/manifest"},
+	"internal/admission":   {"internal/finding", "internal/manifest", "internal/operator"},
 	"internal/auth":        {"internal/file", "internal/finding", "internal/manifest"},
 	"internal/finding":     {},
 	"internal/generate":    {"internal/tree"},
@@ -65,7 +65,7 @@ var imports = map[string][]string{
 	"internal/fetch/oci": {"internal/auth", "internal/cache", "internal/digest", "internal/fetch", "internal/finding", "internal/resolve"},
 
 	"internal/inventory": {
-		"internal/admission", "internal/fetch", "internal/finding", "internal/generate", "internal/manifest", "internal/store",
+		"internal/admission", "internal/fetch", "internal/finding", "internal/generate", "internal/manifest", "internal/operator", "internal/store",
 		"internal/values", "internal/work",
 	},
 	"internal/console": {"internal/auth", "internal/conceal", "internal/finding", "internal/manifest"},
@@ -75,13 +75,13 @@ var imports = map[string][]string{
 	"internal/validate": {
 		"internal/admission", "internal/auth", "internal/chart", "internal/credential", "internal/fetch", "internal/fetch/bucket",
 		"internal/fetch/helmrepo", "internal/fetch/oci", "internal/finding", "internal/generate", "internal/inventory",
-		"internal/manifest", "internal/resolve", "internal/values", "internal/verify",
+		"internal/manifest", "internal/operator", "internal/resolve", "internal/values", "internal/verify",
 	},
 	"internal/reconcile": {
 		"internal/admission", "internal/auth", "internal/blob", "internal/cache", "internal/chart", "internal/credential", "internal/digest",
 		"internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci",
 		"internal/file", "internal/finding", "internal/generate", "internal/index", "internal/inventory", "internal/lock", "internal/manifest",
-		"internal/policy", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/validate",
+		"internal/operator", "internal/policy", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/validate",
 		"internal/values", "internal/verify", "internal/work",
 	},
 	"cmd": {

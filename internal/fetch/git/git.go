@@ -13,8 +13,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// Ref is spec.ref of a GitRepository. Of several fields the last one that is set counts.
-type Ref struct{ Branch, Tag, SemVer, Name, Commit string }
+// Ref is spec.ref of a GitRepository. Of several fields the last one that is set counts. Any is what Git's own lookup makes of a
+// name: a reference, a tag, a branch or a whole commit, the first of them that there is.
+type Ref struct{ Branch, Tag, SemVer, Name, Commit, Any string }
 
 // defaultBranch is what a GitRepository without spec.ref means, whatever the server calls its own default.
 const defaultBranch = "master"

@@ -23,6 +23,8 @@ const (
 // resolve finds what spec.ref names, at the one moment that counts: from here on there are only hashes.
 func (c *clone) resolve(ctx context.Context, remote *gitRemote) (*gitTarget, error) {
 	switch ref := c.options.Ref; {
+	case ref.Any != "":
+		return c.resolveAny(ctx, remote, ref.Any)
 	case ref.Commit != "":
 		return c.resolveCommit(ctx, remote, ref)
 	case ref.Name != "":
@@ -43,6 +45,52 @@ func (c *clone) resolve(ctx context.Context, remote *gitRemote) (*gitTarget, err
 	default:
 		return named(ctx, remote, branchPrefix+cmp.Or(ref.Branch, defaultBranch))
 	}
+}
+
+// resolveAny finds what a name means where it is not said what kind of name it is.
+func (c *clone) resolveAny(ctx context.Context, remote *gitRemote, name string) (*gitTarget, error) {
+	if plumbing.IsHash(name) {
+		return c.resolveCommit(ctx, remote, Ref{Commit: name})
+	}
+	for _, full := range []string{name, tagPrefix + name, branchPrefix + name} {
+		if full == name && !strings.HasPrefix(name, "refs/") {
+			continue
+		}
+		if t, err := named(ctx, remote, full); !isAbsent(err) {
+			return t, err
+		}
+	}
+	return nil, unknownName(ctx, remote, name)
+}
+
+func isAbsent(err error) bool {
+	var missing *RefError
+	return errors.As(err, &missing) && missing.absent
+}
+
+// unknownName is the error of a name that leads nowhere. It offers the default branch.
+func unknownName(ctx context.Context, remote *gitRemote, name string) error {
+	unknown := &RefError{Message: fmt.Sprintf("bad revision '%s'", name)}
+	refs, err := remote.references(ctx, "HEAD")
+	if err != nil {
+		return err
+	}
+	for _, r := range refs {
+		if r.name == "HEAD" && r.target != "" {
+			unknown.hint = "ref: " + fetch.OneLine(strings.TrimPrefix(r.target, branchPrefix), fetch.MaxReason)
+		}
+	}
+	if isShortHash(name) {
+		unknown.hint = "write the whole commit, all 40 digits of it"
+	}
+	return unknown
+}
+
+// leastHash is the shortest commit that Git writes.
+const leastHash = 7
+
+func isShortHash(name string) bool {
+	return len(name) >= leastHash && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 func named(ctx context.Context, remote *gitRemote, name string) (*gitTarget, error) {

@@ -1,0 +1,140 @@
+package admission
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
+)
+
+// What HelmReleases of Flux 1 are called, see [manifest.Called].
+const (
+	flux1Kind      = operator.Kind + "." + operator.Group
+	olderFlux1Kind = operator.Kind + "." + operator.OlderGroup
+
+	flux1Version      = operator.Group + "/v1"
+	olderFlux1Version = operator.OlderGroup + "/v1beta1"
+)
+
+// isFlux1 reports whether the object is a HelmRelease of Flux 1.
+func (r *review) isFlux1() bool { return manifest.IsFlux1(r.obj.Group()) }
+
+// alternatives are what the older CustomResourceDefinition says with oneOf, which shapes do not know: a chart is either of Git or of
+// a repository, and values come from one place.
+func (r *review) alternatives() field.ErrorList {
+	if r.obj.Kind != olderFlux1Kind {
+		return nil
+	}
+	var errs field.ErrorList
+	if chart, ok := r.spec()["chart"].(map[string]any); ok {
+		git, repository := hasAll(chart, "git", "path"), hasAll(chart, "repository", "name", "version")
+		errs = append(errs, oneOf(field.NewPath("spec", "chart"), git, repository)...)
+	}
+	sources, _ := r.spec()["valuesFrom"].([]any)
+	for i, source := range sources {
+		entry, ok := source.(map[string]any)
+		if !ok {
+			continue
+		}
+		var there []bool
+		for _, name := range []string{"configMapKeyRef", "secretKeyRef", "externalSourceRef", "chartFileRef"} {
+			there = append(there, hasAll(entry, name))
+		}
+		errs = append(errs, oneOf(field.NewPath("spec", "valuesFrom").Index(i), there...)...)
+	}
+	return errs
+}
+
+func oneOf(path *field.Path, holds ...bool) field.ErrorList {
+	count := 0
+	for _, h := range holds {
+		if h {
+			count++
+		}
+	}
+	if count == 1 {
+		return nil
+	}
+	found := fmt.Sprintf("Found %d valid alternatives", count)
+	if count == 0 {
+		found = "Found none valid"
+	}
+	return field.ErrorList{field.Invalid(path, "", fmt.Sprintf("%q must validate one and only one schema (oneOf). %s", path, found))}
+}
+
+func hasAll(fields map[string]any, names ...string) bool {
+	for _, name := range names {
+		if _, ok := fields[name]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// operatorHint recognises mistakes that are particular to HelmReleases of Flux 1.
+func (r *review) operatorHint(value any, e *field.Error) string {
+	_, text := value.(string)
+	switch {
+	case strings.HasSuffix(e.Field, "timeout") && text:
+		return "the operator counts seconds: write 300 for 5m"
+	case e.Field == "spec.chart" && r.obj.Kind == olderFlux1Kind:
+		return "write either git and path, or repository, name and version"
+	}
+	return ""
+}
+
+// warnOperator warns of what the operator makes of a release against what it says.
+func (r *review) warnOperator(hr *operator.HelmRelease) {
+	chart := &hr.Spec.Chart
+	source := chart.Source()
+	warn := func(field, format string, args ...any) {
+		r.warnAt(finding.OperatorSetting, "spec."+field, "spec."+field+" "+format, args...)
+	}
+	if hr.Spec.HelmVersion == "v2" {
+		warn("helmVersion", "v2: nothing here needs Tiller, the chart and its values are the same for Helm 3")
+	}
+	if source == operator.GitSource {
+		r.warnGitChart(chart, warn)
+	}
+	if source == operator.RepositorySource && chart.ChartPullSecret != nil {
+		warn("chart.chartPullSecret", "is read by no operator: the repository is asked without a login")
+	}
+	if _, err := semver.StrictNewVersion(chart.Version); source == operator.RepositorySource && err != nil {
+		warn("chart.version", "%s is no plain version: the operator looks for it anew with every sync", chart.Version)
+	}
+	for i, from := range hr.Spec.ValuesFrom {
+		if from.ExternalSourceRef != nil && from.ConfigMapKeyRef == nil && from.SecretKeyRef == nil {
+			warn(fmt.Sprintf("valuesFrom[%d].externalSourceRef", i), "has no counterpart in Flux 2: what is behind the URL can change unseen")
+		}
+	}
+	if hr.Spec.ResetValues != nil && !*hr.Spec.ResetValues {
+		warn("resetValues", "false: Helm adds the values of the release before, which no manifest holds")
+	}
+}
+
+func (r *review) warnGitChart(chart *operator.Chart, warn func(field, format string, args ...any)) {
+	if chart.Repository != "" && chart.Name != "" && chart.Version != "" {
+		warn("chart.repository", "has no effect beside spec.chart.git and spec.chart.path")
+	}
+	if strings.HasPrefix(chart.Path, "/") {
+		warn("chart.path", "begins with /: the operator does not see when the chart changes")
+	}
+	if chart.SecretRef == nil {
+		return
+	}
+	if !strings.HasPrefix(strings.ToLower(chart.Git), "https://") {
+		warn("chart.secretRef", "is only read for https URLs")
+		return
+	}
+	if chart.SecretRef.Namespace != "" && chart.SecretRef.Namespace != r.obj.Namespace {
+		warn("chart.secretRef", "names a Secret of another namespace, which Flux 2 does not do")
+	}
+	if strings.ToLower(chart.Git) != chart.Git {
+		warn("chart.git", "has capitals: beside a secretRef the operator asks for the URL in lower case, which is not done here")
+	}
+}

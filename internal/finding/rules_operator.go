@@ -1,0 +1,61 @@
+package finding
+
+// operated is a HelmRelease of Flux 1.
+func operated(name, spec string) string {
+	return object("helm.fluxcd.io/v1", "HelmRelease", name, spec)
+}
+
+const operatorChart = "chart:\n  repository: https://charts.example.org\n  name: podinfo\n  version: 6.5.0\n"
+
+func operatorRules() []Rule {
+	return []Rule{
+		{
+			Code: EndOfLife, Name: "end-of-life", Group: groupReleases, Severity: Note, Lasting: true,
+			Summary:     "The input has HelmReleases of Flux 1",
+			Explanation: "Flux 1 and its Helm Operator ended in 2022: nothing of them is maintained. Their HelmReleases are worked on as the operator's last version would. The line is printed once, without -v as well, and does not count with --strict.",
+			Fix:         "Write them for Flux 2.",
+			Example:     operated("podinfo", operatorChart),
+			Better:      documents(repository(httpURL), release("podinfo", "")),
+		},
+		{
+			Code: NoChartSource, Name: "no-chart-source", Group: groupReleases, Severity: Error,
+			Summary:     "A HelmRelease of Flux 1 does not say where its chart is",
+			Explanation: "The Helm Operator needs git and path, or repository, name and version. Its CustomResourceDefinition demands none of them, so the mistake shows when the chart is to be fetched.",
+			Fix:         "Complete spec.chart.",
+			Example:     operated("podinfo", "chart:\n  repository: https://charts.example.org\n  name: podinfo\n"),
+			Better:      operated("podinfo", operatorChart),
+		},
+		{
+			Code: LongReleaseName, Name: "long-release-name", Group: groupReleases, Severity: Error,
+			Summary:     "The name of a release is longer than Helm takes",
+			Explanation: "Helm takes names of at most 53 characters. Without releaseName the Helm Operator makes the name of the namespaces and the name of the HelmRelease, and does not shorten it.",
+			Fix:         "Set spec.releaseName.",
+			Example:     operated("podinfo-for-the-customers-of-the-other-side-of-the-river", operatorChart),
+			Better:      operated("podinfo-for-the-customers-of-the-other-side-of-the-river", operatorChart+"releaseName: podinfo\n"),
+		},
+		{
+			Code: ReleaseClash, Name: "release-clash", Group: groupReleases, Severity: Error,
+			Summary:     "Two HelmReleases of Flux 1 are one release in Helm",
+			Explanation: "Both have the same release name and target namespace. The Helm Operator refuses the one whose resources belong to the other.",
+			Fix:         "Give one of them another releaseName or targetNamespace.",
+			Example:     documents(operated("podinfo", operatorChart+"releaseName: web\n"), operated("frontend", operatorChart+"releaseName: web\n")),
+			Better:      documents(operated("podinfo", operatorChart+"releaseName: web\n"), operated("frontend", operatorChart)),
+		},
+		{
+			Code: OperatorSetting, Name: "operator-setting", Group: groupReleases, Severity: Warning,
+			Summary:     "A setting of a HelmRelease of Flux 1 does not do what it says",
+			Explanation: "The Helm Operator reads some fields only in part or not at all, or they have no counterpart in Flux 2: chartPullSecret, a secretRef beside an ssh URL, a version that is a range, values from a URL, resetValues: false.",
+			Fix:         "Leave the field out, or write what is meant.",
+			Example:     operated("podinfo", operatorChart+"  chartPullSecret:\n    name: login\n"),
+			Better:      operated("podinfo", operatorChart),
+		},
+		{
+			Code: SharedRelease, Name: "shared-release", Group: groupReleases, Severity: Warning,
+			Summary:     "HelmReleases of Flux 1 and 2 are one release in Helm",
+			Explanation: "Both have the same release name, namespace and storage. While both controllers run, each upgrades what the other did.",
+			Fix:         "Delete the one of Flux 1 without its release, or have its annotation fluxcd.io/ignore say true.",
+			Example:     documents(repository(httpURL), release("podinfo", "releaseName: podinfo\n"), operated("podinfo", operatorChart+"releaseName: podinfo\n")),
+			Better:      documents(repository(httpURL), release("podinfo", "releaseName: podinfo\n"), operated("podinfo", operatorChart+"releaseName: podinfo-1\n")),
+		},
+	}
+}

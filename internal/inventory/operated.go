@@ -1,0 +1,262 @@
+package inventory
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// operatorPrefix is in front of the names of what HelmReleases of Flux 1 make, so that nothing of Flux 2 is called so.
+const operatorPrefix = "helm-operator-"
+
+// operatorInterval stands in for the flags of the operator: what is derived needs an interval.
+const operatorInterval = 10 * time.Minute
+
+// IsOperated reports whether an object is a HelmRelease of Flux 1.
+func IsOperated(obj *manifest.Object) bool {
+	return manifest.IsFlux1(obj.Group()) && manifest.BareKind(obj.Kind) == operator.Kind
+}
+
+// operated is what a HelmRelease of Flux 1 makes.
+type operated struct {
+	source, chart *manifest.Object
+	err           error // why there is no chart
+}
+
+// Operated returns the typed HelmRelease of Flux 1 that an object is, or was made of; nil for others.
+func (inv *Inventory) Operated(obj *manifest.Object) *operator.HelmRelease {
+	for ; obj != nil; obj = obj.Origin {
+		if !IsOperated(obj) {
+			continue
+		}
+		if adm, err := inv.Admit(obj); err == nil {
+			return adm.Typed.(*operator.HelmRelease)
+		}
+		return nil
+	}
+	return nil
+}
+
+// OperatedChart is the HelmChart that a HelmRelease of Flux 1 makes.
+func (inv *Inventory) OperatedChart(obj *manifest.Object) (*admission.Admitted, error) {
+	o := inv.Derivations().operated[obj]
+	if o == nil {
+		return nil, &NoChartSourceError{}
+	}
+	if o.err != nil {
+		return nil, o.err
+	}
+	return inv.Admit(o.chart)
+}
+
+// OperatedSource is the source object that a HelmRelease of Flux 1 makes or shares, nil if it makes none.
+func (inv *Inventory) OperatedSource(obj *manifest.Object) *manifest.Object {
+	if o := inv.Derivations().operated[obj]; o != nil {
+		return o.source
+	}
+	return nil
+}
+
+// OperatedReference names the HelmChart that a HelmRelease of Flux 1 makes.
+func OperatedReference(hr *operator.HelmRelease) (kind, namespace, name string) {
+	if hr.Spec.Chart.Source() == operator.NoSource {
+		return "", "", ""
+	}
+	return sourcev1.HelmChartKind, hr.Namespace, operatorPrefix + hr.Namespace + "-" + hr.Name
+}
+
+// deriveOperated makes the sources and HelmCharts of the HelmReleases of Flux 1. Equal sources of a namespace are one.
+func (inv *Inventory) deriveOperated(all *derivations) {
+	all.operated = map[*manifest.Object]*operated{}
+	for _, obj := range all.objects {
+		if !IsOperated(obj) {
+			continue
+		}
+		adm, err := inv.Admit(obj)
+		if err != nil {
+			continue
+		}
+		hr := adm.Typed.(*operator.HelmRelease)
+		if hr.Ignored() || hr.Spec.Chart.Source() == operator.NoSource {
+			continue
+		}
+		all.operated[obj] = inv.operate(all, obj, hr)
+	}
+}
+
+// operate makes what one release makes.
+func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operator.HelmRelease) *operated {
+	if name := hr.GetReleaseName(); len(name) > maxReleaseName {
+		return &operated{err: &ReleaseNameError{name}}
+	}
+	source, chart := operatedSource(hr), operatedChart(hr)
+	key := store.NewKey(source.GetObjectKind().GroupVersionKind().Kind, source.GetNamespace(), source.GetName())
+	o := &operated{source: all.byKey[key]}
+	if o.source == nil {
+		o.source, o.err = deriveFrom(obj, source, placeInOperatedSource)
+	}
+	if o.err == nil {
+		_, o.err = inv.Admit(o.source)
+	}
+	if o.err == nil {
+		o.chart, o.err = deriveFrom(obj, chart, placeInOperatedChart(hr))
+	}
+	if o.err == nil {
+		_, o.err = inv.Admit(o.chart)
+	}
+	if o.err != nil {
+		return &operated{err: o.err}
+	}
+	all.byKey[key] = o.source
+	all.byKey[KeyOf(o.chart)] = o.chart
+	return o
+}
+
+// object is one that source-controller would know.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+func deriveFrom(release *manifest.Object, made object, place func([]any) []any) (*manifest.Object, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(made)
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", made.GetName(), release, err)
+	}
+	delete(content, "status")
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		delete(metadata, "creationTimestamp")
+	}
+	kind := made.GetObjectKind().GroupVersionKind()
+	return release.Derive(manifest.Object{
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: made.GetNamespace(), Name: made.GetName(), Content: content,
+	}, place), nil
+}
+
+func operatedSource(hr *operator.HelmRelease) object {
+	chart := &hr.Spec.Chart
+	interval := metav1.Duration{Duration: operatorInterval}
+	if chart.Source() == operator.RepositorySource {
+		return &sourcev1.HelmRepository{
+			TypeMeta:   metav1.TypeMeta{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.HelmRepositoryKind},
+			ObjectMeta: metav1.ObjectMeta{Namespace: hr.Namespace, Name: sourceName(sourcev1.HelmRepositoryKind, chart)},
+			Spec:       sourcev1.HelmRepositorySpec{URL: chart.Repository, Interval: interval},
+		}
+	}
+	repo := &sourcev1.GitRepository{
+		TypeMeta:   metav1.TypeMeta{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.GitRepositoryKind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: hr.Namespace, Name: sourceName(sourcev1.GitRepositoryKind, chart)},
+		Spec: sourcev1.GitRepositorySpec{
+			URL: chart.GitURL(), Interval: interval, Reference: &sourcev1.GitRepositoryRef{Name: chart.RefOr(operator.DefaultRef)},
+		},
+	}
+	if ref := chart.SecretRef; ref != nil && chart.ReadsSecret() && (ref.Namespace == "" || ref.Namespace == hr.Namespace) {
+		repo.Spec.SecretRef = &meta.LocalObjectReference{Name: ref.Name}
+	}
+	return repo
+}
+
+func operatedChart(hr *operator.HelmRelease) object {
+	chart := &hr.Spec.Chart
+	_, namespace, name := OperatedReference(hr)
+	made := &sourcev1.HelmChart{
+		TypeMeta:   metav1.TypeMeta{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.HelmChartKind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: sourcev1.HelmChartSpec{
+			Chart: chart.Name, Version: chart.Version, Interval: metav1.Duration{Duration: operatorInterval},
+			ReconcileStrategy: sourcev1.ReconcileStrategyChartVersion,
+			SourceRef:         sourcev1.LocalHelmChartSourceReference{Kind: sourcev1.HelmRepositoryKind, Name: sourceName(sourcev1.HelmRepositoryKind, chart)},
+		},
+	}
+	if chart.Source() == operator.GitSource {
+		made.Spec.Chart, made.Spec.Version = strings.TrimLeft(chart.Path, "/"), ""
+		made.Spec.SourceRef = sourcev1.LocalHelmChartSourceReference{Kind: sourcev1.GitRepositoryKind, Name: sourceName(sourcev1.GitRepositoryKind, chart)}
+	}
+	return made
+}
+
+// sourceName is equal for equal sources.
+func sourceName(kind string, chart *operator.Chart) string {
+	parts := []string{kind}
+	if kind == sourcev1.HelmRepositoryKind {
+		address, query, _ := strings.Cut(chart.Repository, "?")
+		parts = append(parts, strings.TrimRight(address, "/")+"/", query)
+	} else {
+		parts = append(parts, chart.GitURL(), chart.RefOr(operator.DefaultRef))
+		if ref := chart.SecretRef; ref != nil {
+			parts = append(parts, ref.Namespace, ref.Name)
+		}
+	}
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
+	return operatorPrefix + hex.EncodeToString(sum[:])[:10]
+}
+
+// placeInOperatedSource is the field of the release that a field of the source comes from.
+func placeInOperatedSource(path []any) []any {
+	at := []any{"spec", "chart"}
+	if len(path) < 2 || path[0] != "spec" {
+		return at
+	}
+	switch path[1] {
+	case "url":
+		return append(at, "repository")
+	case "ref":
+		return append(at, "ref")
+	case "secretRef":
+		return append(at, slices.Clone(path[1:])...)
+	}
+	return at
+}
+
+func placeInOperatedChart(hr *operator.HelmRelease) func(path []any) []any {
+	git := hr.Spec.Chart.Source() == operator.GitSource
+	return func(path []any) []any {
+		at := []any{"spec", "chart"}
+		switch {
+		case len(path) >= 2 && path[0] == "metadata" && path[1] == "name":
+			return []any{"metadata", "name"}
+		case len(path) < 2 || path[0] != "spec":
+			return at
+		case path[1] == "chart" && git:
+			return append(at, "path")
+		case path[1] == "chart":
+			return append(at, "name")
+		case path[1] == "version" && !git:
+			return append(at, "version")
+		case git:
+			return append(at, "git")
+		}
+		return append(at, "repository")
+	}
+}
+
+// insertOperated puts the sources and HelmCharts in front of the releases that make them.
+func (all *derivations) insertOperated() {
+	if len(all.operated) == 0 {
+		return
+	}
+	var placed []*manifest.Object
+	for _, obj := range all.objects {
+		if o := all.operated[obj]; o != nil && o.chart != nil {
+			if o.source.Origin == obj {
+				placed = append(placed, o.source)
+			}
+			placed = append(placed, o.chart)
+		}
+		placed = append(placed, obj)
+	}
+	all.objects = placed
+}

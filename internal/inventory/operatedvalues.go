@@ -1,0 +1,117 @@
+package inventory
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// OperatedInline are the inline values of a HelmRelease of Flux 1. Others than a map are dropped by the operator without a word,
+// and refused here.
+func OperatedInline(hr *operator.HelmRelease) (map[string]any, error) {
+	if hr.Spec.Values == nil || len(hr.Spec.Values.Raw) == 0 {
+		return nil, nil
+	}
+	var inline map[string]any
+	if err := json.Unmarshal(hr.Spec.Values.Raw, &inline); err != nil {
+		return nil, &ValuesTypeError{Operated: true}
+	}
+	return inline, nil
+}
+
+// OperatedReaders read what values come from besides ConfigMaps and Secrets.
+type OperatedReaders struct {
+	URL       func(url string) ([]byte, error)
+	ChartFile func(path string) ([]byte, error)
+}
+
+const defaultValuesKey = "values.yaml"
+
+// OperatedParts are what the operator merges under the inline values: valueFileSecrets, then valuesFrom.
+func (inv *Inventory) OperatedParts(hr *operator.HelmRelease, r OperatedReaders) ([]values.Part, error) {
+	var parts []values.Part
+	for i, secret := range hr.Spec.ValueFileSecrets {
+		ref := &operator.KeyReference{ObjectReference: operator.ObjectReference{Name: secret.Name}}
+		parts = append(parts, inv.keyPart(hr, "Secret", ref, "spec", "valueFileSecrets", i, "name"))
+	}
+	for i, from := range hr.Spec.ValuesFrom {
+		at := func(field, inner string) []any { return []any{"spec", "valuesFrom", i, field, inner} }
+		switch {
+		case from.ConfigMapKeyRef != nil:
+			parts = append(parts, inv.keyPart(hr, "ConfigMap", from.ConfigMapKeyRef, at("configMapKeyRef", "name")...))
+		case from.SecretKeyRef != nil:
+			parts = append(parts, inv.keyPart(hr, "Secret", from.SecretKeyRef, at("secretKeyRef", "name")...))
+		case from.ExternalSourceRef != nil:
+			ref := from.ExternalSourceRef
+			parts = append(parts, values.Part{
+				Kind: "URL", Name: ref.URL, Path: at("externalSourceRef", "url"), Optional: ref.Optional != nil && *ref.Optional,
+				Read: func() ([]byte, error) { return r.URL(ref.URL) },
+			})
+		case from.ChartFileRef != nil:
+			ref := from.ChartFileRef
+			parts = append(parts, values.Part{
+				Kind: "ChartFile", Name: ref.Path, Path: at("chartFileRef", "path"), Optional: ref.Optional != nil && *ref.Optional,
+				Read: func() ([]byte, error) { return r.ChartFile(ref.Path) },
+			})
+		default:
+			return nil, &EmptyPartError{i}
+		}
+	}
+	return parts, nil
+}
+
+// EmptyPartError is an entry of valuesFrom that names nothing.
+type EmptyPartError struct{ Index int }
+
+func (e *EmptyPartError) Error() string {
+	return fmt.Sprintf("spec.valuesFrom[%d] names nothing: the operator passes over it", e.Index)
+}
+
+// Finding is what is wrong.
+func (*EmptyPartError) Finding() finding.Code { return finding.InvalidValues }
+
+func (inv *Inventory) keyPart(hr *operator.HelmRelease, kind string, ref *operator.KeyReference, path ...any) values.Part {
+	p := values.Part{Namespace: ref.Namespace, Kind: kind, Name: ref.Name, Key: ref.Key, Path: path, Optional: ref.Optional}
+	if p.Namespace == "" {
+		p.Namespace = hr.Namespace
+	}
+	if p.Key == "" {
+		p.Key = defaultValuesKey
+	}
+	p.Read = func() ([]byte, error) {
+		data, err := inv.Values(p.Namespace)(kind, p.Name)
+		if err != nil {
+			var notFound *manifest.NotFoundError
+			if errors.As(err, &notFound) {
+				return nil, &MissingPartError{notFound}
+			}
+			return nil, err
+		}
+		text, ok := data[p.Key]
+		if !ok {
+			return nil, finding.WithCode(finding.MissingValues, fmt.Errorf("could not find key %s in %s %s/%s", p.Key, kind, p.Namespace, p.Name))
+		}
+		return text, nil
+	}
+	return p
+}
+
+// MissingPartError is a ConfigMap or Secret that values come from and that is not in the input.
+type MissingPartError struct{ Err *manifest.NotFoundError }
+
+func (e *MissingPartError) Error() string { return e.Err.Error() }
+
+// Finding is what is wrong.
+func (e *MissingPartError) Finding() finding.Code {
+	if e.Err.Kind == "Secret" {
+		return e.Err.Finding()
+	}
+	return finding.MissingValues
+}
+
+func (e *MissingPartError) Unwrap() error { return e.Err }

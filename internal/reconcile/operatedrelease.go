@@ -1,0 +1,316 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/operator"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// operatedKind has the HelmReleases of one API group of Flux 1.
+type operatedKind struct {
+	kindInfo
+	goType[operator.HelmRelease, *operator.HelmRelease]
+}
+
+func newOperatedKind(group string) kind {
+	return operatedKind{kindInfo: kindInfo{
+		group:      group,
+		name:       operator.Kind + "." + group,
+		plural:     "helmreleases",
+		short:      "hr",
+		noArtifact: true,
+	}}
+}
+
+func (operatedKind) whole(typed any) any { return &typed.(*operator.HelmRelease).Status }
+
+func (operatedKind) load(typed any) commonStatus {
+	var c commonStatus
+	for _, own := range typed.(*operator.HelmRelease).Status.Conditions {
+		condition := metav1.Condition{Type: own.Type, Status: metav1.ConditionStatus(own.Status), Reason: own.Reason, Message: own.Message}
+		if own.LastTransitionTime != nil {
+			condition.LastTransitionTime = *own.LastTransitionTime
+		}
+		c.conditions = append(c.conditions, condition)
+	}
+	return c
+}
+
+func (operatedKind) save(typed any, c commonStatus) {
+	s := &typed.(*operator.HelmRelease).Status
+	s.Conditions = nil
+	for _, condition := range c.conditions {
+		date := condition.LastTransitionTime.DeepCopy()
+		s.Conditions = append(s.Conditions, operator.Condition{
+			Type: condition.Type, Status: string(condition.Status), Reason: condition.Reason, Message: condition.Message,
+			LastUpdateTime: date, LastTransitionTime: date,
+		})
+	}
+	s.Phase = status.OperatedPhase(c.conditions)
+}
+
+// suspended is true of what Flux 1 would not apply: the operator has no field for it.
+func (operatedKind) suspended(typed any) bool { return typed.(*operator.HelmRelease).Ignored() }
+
+func (operatedKind) sourceRef(typed any) (kind, namespace, name string) {
+	return inventory.OperatedReference(typed.(*operator.HelmRelease))
+}
+
+func (operatedKind) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	return status.FoldOperated(prev, out, now)
+}
+
+func (k operatedKind) midway(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	return k.fold(prev, out, now)
+}
+
+func (operatedKind) events(_ status.Previous, out status.Outcome) []status.Event {
+	return out.Events
+}
+
+func (operatedKind) begin(p *reconciliation) objectSteps {
+	return &operatedReconciliation{p, p.typed.(*operator.HelmRelease)}
+}
+
+// operatedReconciliation is the reconciliation of one HelmRelease of Flux 1.
+type operatedReconciliation struct {
+	*reconciliation
+	hr *operator.HelmRelease
+}
+
+func (p *operatedReconciliation) source() Source {
+	h := heldBy(p.result)
+	return &h
+}
+
+// choose goes as far as the operator does before it needs a cluster: to a chart and its values.
+func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error) {
+	hr := p.hr
+	p.chart = store.ReleasedChart{}
+	p.fingerprint = ""
+	hr.Status.ReleaseName = hr.GetReleaseName()
+	p.out.Events = nil
+	if !p.r.o.Verify {
+		p.result.Resolution = &Resolution{Chart: hr.Spec.Chart.Name, Constraint: hr.Spec.Chart.Version}
+	}
+	source, err := p.fetchedChart(ctx)
+	if err != nil {
+		return nil, p.failedAs(err)
+	}
+	composed, err := p.composeValues(ctx)
+	if err != nil {
+		return nil, p.failedAs(err)
+	}
+	if found := source.Resolution; found != nil && !p.r.o.Verify {
+		resolution := *found
+		p.result.Resolution = &resolution
+	}
+	if source.State == Resolved || source.artifact() == nil { // known to a version only
+		p.out.Seen = nil
+		return nil, nil
+	}
+	p.out.Stored = p.out.Seen
+	return nil, p.complete(source, composed)
+}
+
+// complete takes down which chart would be released with which values.
+func (p *operatedReconciliation) complete(source *Result, composed map[string]any) error {
+	hr := p.hr
+	artifact := source.artifact()
+	metadata, err := p.loadedChart(source)
+	if err != nil {
+		return p.failedAs(chartFailure(fmt.Errorf("chart download failed: %w", err)))
+	}
+	hr.Status.LastAttemptedRevision = metadata.Version
+	if hr.Spec.Chart.Source() == operator.GitSource {
+		hr.Status.LastAttemptedRevision = p.commit(source)
+	}
+	p.chart = store.ReleasedChart{Name: p.adm.Object.Veil(metadata.Name), Version: p.adm.Object.Veil(metadata.Version), Artifact: artifact.Path}
+	p.result.noteChart(p.chart)
+	if composed != nil {
+		sum, err := values.Checksum(composed)
+		if err != nil {
+			return p.failedAs(valuesFailure(err))
+		}
+		p.result.note(status.ValuesChecksumAnnotation, sum)
+	}
+	p.result.Summary = fmt.Sprintf("resolved to chart '%s' with version '%s' from %s", metadata.Name, metadata.Version, source.Object.Object)
+	return nil
+}
+
+// loadedChart says what the chart is that the release made.
+func (p *operatedReconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
+	if known := source.Source().chart(); source.State == Ready && known != nil {
+		return known, nil
+	}
+	file, err := p.r.store.OpenArtifact(source.artifact().Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	limits := p.r.limits
+	limits.Name = path.Base(source.artifact().Path)
+	return chart.Metadata(file, limits)
+}
+
+// failedAs has the event of the failure say what the operator would have.
+func (p *operatedReconciliation) failedAs(err error) error {
+	if failure := status.AsFailure(err); failure != nil {
+		out := status.Outcome{Failure: failure}
+		p.out.Events = append(p.out.Events, status.OperatedEvents(out, p.hr.GetReleaseName(), p.hr.GetTargetNamespace())...)
+	}
+	return err
+}
+
+// fetchedChart reconciles the chart that the release makes, and reports it in the operator's words.
+func (p *operatedReconciliation) fetchedChart(ctx context.Context) (*Result, error) {
+	adm, err := p.r.inventory.OperatedChart(p.adm.Object)
+	switch {
+	case is[*inventory.ReleaseNameError](err):
+		return nil, &status.Failure{Type: status.ReleasedCondition, Reason: status.ReleaseFailed, Message: err.Error(), Err: err}
+	case err != nil:
+		return nil, chartFailure(err)
+	}
+	result := p.r.result(ctx, adm)
+	if result.State == Interrupted {
+		return nil, context.Cause(ctx)
+	}
+	git := p.hr.Spec.Chart.Source() == operator.GitSource
+	switch {
+	case result.Failure != nil && git:
+		return nil, p.gitFailure(ctx, result)
+	case result.Failure != nil:
+		return nil, p.repositoryFailure(ctx, result)
+	case git:
+		p.out.Seen = &status.Observation{Reason: status.GitRepoCloned, Message: "successfully cloned chart revision: " + p.commit(result)}
+	case result.artifact() != nil:
+		p.out.Seen = &status.Observation{Reason: status.RepoChartInCache, Message: "chart fetched: " + path.Base(result.artifact().Path)}
+	}
+	return result, nil
+}
+
+// chartFailure is a chart that cannot be had.
+func chartFailure(err error) error {
+	return &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: err.Error(), Err: err}
+}
+
+// causeOfChart is what went wrong with the source of a chart, or with the chart itself.
+func (p *operatedReconciliation) causeOfChart(ctx context.Context, chart *Result) (source bool, failure *status.Failure) {
+	obj := p.r.inventory.OperatedSource(p.adm.Object)
+	if obj == nil {
+		return false, chart.Failure
+	}
+	adm, err := p.r.inventory.Admit(obj)
+	if err != nil {
+		return false, chart.Failure
+	}
+	if result := p.r.result(ctx, adm); result.Failure != nil {
+		return true, result.Failure
+	}
+	return false, chart.Failure
+}
+
+// consequence marks what is reported with the object that it is about already.
+func consequence(err error) error { return finding.WithCode(finding.SourceNotReady, err) }
+
+func (p *operatedReconciliation) repositoryFailure(ctx context.Context, chart *Result) error {
+	_, cause := p.causeOfChart(ctx, chart)
+	err := fmt.Errorf("chart download failed: %w", cause)
+	return &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: err.Error(), Err: consequence(err)}
+}
+
+func (p *operatedReconciliation) gitFailure(ctx context.Context, chart *Result) error {
+	ofSource, cause := p.causeOfChart(ctx, chart)
+	f := &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: "chart download failed: " + cause.Message, Err: consequence(cause)}
+	switch {
+	case ofSource && (fetch.Transient(cause) || cause.Reason == status.AuthenticationFailed):
+		f.Reason, f.Message, f.Requeue = status.GitRepoNotCloned, "git repo not mirrored yet: "+cause.Message, true
+	case ofSource:
+		f.Reason, f.Message = status.GitRepoNotCloned, "problem cloning from local git mirror: "+cause.Message
+	case cause.Reason == status.DependencyBuildError:
+		f.Type, f.Reason, f.Message = status.ReleasedCondition, status.UpdateDependencyFailed, cause.Message
+		p.out.Seen = &status.Observation{Reason: status.GitRepoCloned, Message: "successfully cloned chart revision: " + p.commit(chart)}
+	}
+	return f
+}
+
+// commit is the revision of the Git repository that the chart is of.
+func (p *operatedReconciliation) commit(chart *Result) string {
+	obj, ok := chart.Object.Typed.(*sourcev1.HelmChart)
+	if !ok {
+		return ""
+	}
+	adm, err := p.r.inventory.Find(obj.Spec.SourceRef.Kind, obj.Namespace, obj.Spec.SourceRef.Name)
+	if err != nil {
+		return ""
+	}
+	source := p.r.result(context.Background(), adm) // it is there: the chart waited for it
+	switch {
+	case source.Pin != nil && source.Pin.Revision != "":
+		return revisionHash(source.Pin.Revision)
+	case source.artifact() != nil:
+		return revisionHash(source.artifact().Revision)
+	}
+	return ""
+}
+
+func valuesFailure(err error) error {
+	err = fmt.Errorf("failed to compose values for release: %w", err)
+	return &status.Failure{Type: status.ReleasedCondition, Reason: status.ReleaseFailed, Message: err.Error(), Err: err}
+}
+
+// composeValues merges the values of the release, nil if a part of them cannot be known here.
+func (p *operatedReconciliation) composeValues(ctx context.Context) (map[string]any, error) {
+	inline, err := inventory.OperatedInline(p.hr)
+	if err != nil {
+		return nil, valuesFailure(err)
+	}
+	parts, err := p.r.inventory.OperatedParts(p.hr, p.readers(ctx))
+	if err != nil {
+		return nil, valuesFailure(err)
+	}
+	whole := true
+	if p.r.secrets.Forgiving() {
+		for i := range parts {
+			whole = p.forgiveSecret(&parts[i]) && whole
+		}
+	}
+	composed, _, err := values.MergeParts(parts, inline, func(err error) { p.debugf("%v", err) })
+	switch {
+	case err != nil:
+		return nil, valuesFailure(err)
+	case !whole:
+		return nil, nil
+	}
+	return composed, nil
+}
+
+// forgiveSecret reports whether a part can be read: a Secret that is not in the input need not be.
+func (p *operatedReconciliation) forgiveSecret(part *values.Part) bool {
+	if part.Kind != "Secret" || part.Optional {
+		return true
+	}
+	var missing *inventory.MissingPartError
+	if _, err := part.Read(); !errors.As(err, &missing) {
+		return true
+	} else {
+		p.warnAt(finding.MissingSecret, err.Error(), part.Path...)
+	}
+	part.Optional = true
+	return false
+}

@@ -1,0 +1,136 @@
+package validate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// operated judges a HelmRelease of Flux 1. What it makes is judged by itself.
+func (v *validation) operated(hr *operator.HelmRelease) {
+	if hr.Ignored() {
+		return
+	}
+	_, err := v.inv.OperatedChart(v.adm.Object)
+	var long *inventory.ReleaseNameError
+	switch {
+	case errors.As(err, &long) && hr.Spec.ReleaseName != "":
+		v.fail(finding.LongReleaseName, err, "spec", "releaseName")
+	case errors.As(err, &long):
+		v.fail(finding.LongReleaseName, err, "metadata", "name")
+	default:
+		v.fail(finding.RefusedChart, placed(err), "spec", "chart")
+	}
+	v.operatedValues(hr)
+	v.clashes(hr)
+}
+
+// placed takes the API server's words apart from where they were said.
+func placed(err error) error {
+	var invalid *admission.InvalidError
+	if errors.As(err, &invalid) {
+		return &inventory.ApplyError{Err: invalid}
+	}
+	return err
+}
+
+// operatedValues composes the values as far as they are in the input.
+func (v *validation) operatedValues(hr *operator.HelmRelease) (map[string]any, *values.Origins) {
+	inline, err := inventory.OperatedInline(hr)
+	if err != nil {
+		v.fail(finding.InvalidValues, err, "spec", "values")
+		return nil, nil
+	}
+	nothing := func(string) ([]byte, error) { return nil, nil }
+	file := nothing
+	if hr.Spec.Chart.Source() == operator.RepositorySource {
+		file = func(name string) ([]byte, error) { return nil, &ChartFileError{name} }
+	}
+	parts, err := v.inv.OperatedParts(hr, inventory.OperatedReaders{URL: nothing, ChartFile: file})
+	if err != nil {
+		var empty *inventory.EmptyPartError
+		errors.As(err, &empty)
+		v.fail(finding.InvalidValues, err, "spec", "valuesFrom", empty.Index)
+		return nil, nil
+	}
+	for i := range parts {
+		v.missingPart(&parts[i])
+	}
+	composed, origins, err := values.MergeParts(parts, inline, func(error) {})
+	var broken *values.PartError
+	if errors.As(err, &broken) {
+		v.fail(finding.InvalidValues, err, broken.Part.Path...)
+	}
+	return composed, origins
+}
+
+// missingPart reports a Secret that is not in the input, and goes on without it.
+func (v *validation) missingPart(p *values.Part) {
+	if p.Kind != "Secret" || p.Optional {
+		return
+	}
+	var missing *inventory.MissingPartError
+	if _, err := p.Read(); errors.As(err, &missing) {
+		v.fail(finding.MissingSecret, err, p.Path...)
+		p.Optional = true
+	}
+}
+
+// ChartFileError is a file of values of a chart that has no directory.
+type ChartFileError struct{ name string }
+
+func (e *ChartFileError) Error() string { return "unable to read value file from path " + e.name }
+
+// Hint says which charts have one.
+func (*ChartFileError) Hint() string {
+	return "chartFileRef reads from the directory of a chart in a Git repository: put the values into a ConfigMap"
+}
+
+// clashes finds other HelmReleases of the same release in Helm.
+func (v *validation) clashes(hr *operator.HelmRelease) {
+	var same, newer []*manifest.Object
+	for _, obj := range v.inv.Set().Objects() {
+		if obj == v.adm.Object || obj.ReferenceOnly || !inventory.IsOperated(obj) && !inventory.IsRelease(obj) {
+			continue
+		}
+		adm, err := v.inv.Admit(obj)
+		if err != nil {
+			continue
+		}
+		switch other := adm.Typed.(type) {
+		case *operator.HelmRelease:
+			if !other.Ignored() && other.GetReleaseName() == hr.GetReleaseName() && other.GetTargetNamespace() == hr.GetTargetNamespace() {
+				same = append(same, obj)
+			}
+		case *helmv2.HelmRelease:
+			if !other.Spec.Suspend && other.GetReleaseName() == hr.GetReleaseName() && other.GetReleaseNamespace() == hr.GetTargetNamespace() &&
+				other.GetStorageNamespace() == hr.GetTargetNamespace() {
+				newer = append(newer, obj)
+			}
+		}
+	}
+	release := fmt.Sprintf("release '%s' in namespace '%s'", hr.GetReleaseName(), hr.GetTargetNamespace())
+	if len(same) > 0 {
+		v.fail(finding.ReleaseClash, fmt.Errorf("%s is that of %s, too", release, listed(same)), "metadata", "name")
+	}
+	if len(newer) > 0 {
+		v.warn(finding.SharedRelease, fmt.Sprintf("%s is that of %s, too: two controllers upgrade it", release, listed(newer)), "metadata", "name")
+	}
+}
+
+func listed(objects []*manifest.Object) string {
+	var names []string
+	for _, obj := range objects {
+		names = append(names, fmt.Sprintf("%s at %s", obj, obj.Pos))
+	}
+	return strings.Join(names, " and ")
+}
