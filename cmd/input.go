@@ -521,37 +521,6 @@ func (in *input) sourcesOf(adm *admission.Admitted, rejected func(*inventory.Rej
 	return sources
 }
 
-// rejectSource reports a source that is rejected, unless that is reported anyway.
-func (a *app) rejectSource(in *input, r *inventory.RejectedError) {
-	if !in.wanted(r.Object) {
-		a.reject(in, r.Object, r.Err)
-	}
-}
-
-// reject reports what the API server would have said, a line per cause.
-func (a *app) reject(in *input, obj *manifest.Object, err error) {
-	if in.reported[obj] {
-		return
-	}
-	in.reported[obj] = true
-	if in.validating {
-		in.found = append(in.found, in.replace(obj, validate.Rejected(obj, err))...)
-		in.ignores.Add(obj.Kind, obj.Namespace, obj.Name, obj.Ignores())
-		return
-	}
-	in.code = worst(in.code, exitFailed)
-	a.reportRejection(obj, err)
-}
-
-func (a *app) reportWarnings(in *input, adm *admission.Admitted) {
-	in.ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
-	for _, f := range validate.Warned(adm) {
-		if !a.console.Silenced(&in.ignores, f) {
-			a.console.ReportAs(f, console.Presentation{At: subjectOf(adm.Object), Placed: true, Brief: true})
-		}
-	}
-}
-
 func subjectOf(obj *manifest.Object) console.Subject {
 	return console.Subject{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}
 }

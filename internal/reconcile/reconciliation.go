@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime/debug"
-	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -342,121 +341,6 @@ func (p *reconciliation) typedStatus(given map[string]any) commonStatus {
 	return s
 }
 
-// unplaced is the text of a failure without the files of the manifests that its causes name: in a cluster there are none.
-func unplaced(text string, err error) string {
-	switch cause := err.(type) { //nolint:errorlint // every error of the chain has its turn
-	case interface{ Unplaced() string }:
-		return strings.Replace(text, err.Error(), cause.Unplaced(), 1)
-	case interface{ Unwrap() error }:
-		return unplaced(text, cause.Unwrap())
-	case interface{ Unwrap() []error }:
-		for _, e := range cause.Unwrap() {
-			text = unplaced(text, e)
-		}
-	}
-	return text
-}
-
-// failed is the result of an object that did not become ready.
-func (p *reconciliation) failed(err error) *Result {
-	p.result.State = Failed
-	// A failure may be that of several objects: this one gets a copy. The code that made
-	// the error has redacted the URLs that it knew of; a library's own message may
-	// hold others.
-	failure := *status.AsFailure(err)
-	failure.Detail = p.adm.Object.ConcealError(RedactText(failure.Message))
-	failure.Message = p.adm.Object.ConcealError(RedactText(unplaced(failure.Message, failure.Err)))
-	p.out.Failure, p.result.Failure = &failure, &failure
-	if p.kind == nil {
-		return p.result
-	}
-	return p.conclude()
-}
-
-func (p *reconciliation) succeeded() *Result {
-	p.result.State = Ready
-	if info := p.kind.about(); info.noArtifact && !info.settled {
-		p.result.State = Waiting
-	}
-	if p.out.Stored == nil {
-		p.result.State = Resolved
-		p.status.conditions, p.status.observedGeneration = p.kind.midway(p.prev, p.out, p.r.now())
-		return p.finish()
-	}
-	return p.conclude()
-}
-
-// fold is what the outcome makes of the conditions.
-func (p *reconciliation) fold() {
-	p.status.conditions, p.status.observedGeneration = p.kind.fold(p.prev, p.out, p.r.now())
-}
-
-// conclude folds the outcome into the status and remembers it.
-func (p *reconciliation) conclude() *Result {
-	p.out.Artifact = p.status.artifact
-	p.concealOutcome()
-	p.fold()
-	switch err := p.remember(); {
-	case err != nil && p.out.Failure != nil:
-		// What went wrong first is what matters, and may well be the cause of this.
-		p.debugf("%v", err)
-	case err != nil:
-		return p.unremembered(err)
-	}
-	p.result.Events = p.kind.events(p.prev, p.out)
-	return p.finish()
-}
-
-// concealOutcome keeps what came from Secrets out of the messages before they are folded into the conditions, which are
-// recorded as they are. An observation may be that of several objects: this one gets a copy.
-func (p *reconciliation) concealOutcome() {
-	for _, o := range []**status.Observation{&p.out.Seen, &p.out.Stored} {
-		if *o != nil {
-			*o = &status.Observation{Reason: (*o).Reason, Message: p.adm.Object.ConcealText((*o).Message)}
-		}
-	}
-	p.out.Verified = p.adm.Object.ConcealText(p.out.Verified)
-}
-
-// unremembered is the result of an object whose state could not be written: the
-// artifact is there, but the next run would not know it.
-func (p *reconciliation) unremembered(err error) *Result {
-	p.result.State = Failed
-	p.out.Failure = status.AsFailure(storageFailure(err, status.ArchiveOperationFailed))
-	p.result.Failure = p.out.Failure
-	p.fold()
-	p.result.Events = p.kind.events(p.prev, p.out)
-	return p.finish()
-}
-
-// remember writes the status for the next run, and then collects what the object
-// no longer needs.
-func (p *reconciliation) remember() error {
-	record, err := p.record()
-	if err != nil {
-		return err
-	}
-	if err := p.r.store.Remember(p.key, record); err != nil {
-		return fmt.Errorf("unable to remember the status: %w", err)
-	}
-	if p.out.Failure == nil && p.status.artifact != nil {
-		p.collect()
-	}
-	return nil
-}
-
-// collect removes earlier artifacts. It comes after the success is remembered,
-// so that a run that fails leaves everything as it was.
-func (p *reconciliation) collect() {
-	n, err := p.r.store.Collect(p.key, p.status.artifact.Path)
-	if err != nil {
-		p.debugf("garbage collection: %v", err)
-	}
-	if n > 0 {
-		p.out.Events = append(p.out.Events, status.Collected(n))
-	}
-}
-
 // discard removes an unfinished artifact.
 func (p *reconciliation) discard(pending *store.Pending) {
 	if err := pending.Discard(); err != nil {
@@ -474,31 +358,6 @@ func (p *reconciliation) tolerateLink(err error) error {
 	p.out.Events = append(p.out.Events, status.SymlinkUpdateFailed(link.Err))
 	p.warnAs(finding.OddStorage, "the link to the newest artifact was not updated: %v", link.Err)
 	return nil
-}
-
-// finish makes the printable status. URLs of artifacts are computed here: they
-// depend on where the directory is served, and are never stored.
-func (p *reconciliation) finish() *Result {
-	p.result.common = p.status
-	p.status = p.status.withURLs(addresses{p.r.store.Dir(), p.r.o.AdvertisedAddress}, p.kind.about().link)
-	m, err := status.Map(p.fullStatus())
-	if err != nil {
-		p.debugf("status: %v", err)
-	}
-	p.result.Status = p.adm.Object.VeilStatus(m)
-	return p.result
-}
-
-// still is the result of an object that has no status by design.
-func (p *reconciliation) still(ctx context.Context) *Result {
-	p.result.State = Static
-	p.status = noStatus()
-	p.result.Status = map[string]any{}
-	if err := p.chooseAndFetch(ctx); err != nil {
-		p.result.State = Failed
-		p.result.Failure = status.AsFailure(err)
-	}
-	return p.result
 }
 
 func (p *reconciliation) debugf(format string, args ...any) {

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,16 +14,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
 )
-
-// datum is a ConfigMap or a Secret that variables or keys may come from.
-type datum struct {
-	values    map[string]string
-	secret    map[string]bool // those that are not shown
-	sealed    string          // what would decrypt it
-	inCluster bool            // the cluster has the key
-}
-
-func datumKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
 // finishWaiting finishes what waits for variables: first those all of whose ConfigMaps and Secrets are there. When all that
 // are left wait for something, the first goes on with what there is.
@@ -71,126 +60,6 @@ func (b *builder) complete(f *flux, optional bool) bool {
 		}
 	}
 	return true
-}
-
-// lookup finds a ConfigMap or Secret among what was built, then among the plain files.
-func (b *builder) lookup(kind, namespace, name string) *datum {
-	key := datumKey(kind, namespace, name)
-	if d, ok := b.found[key]; ok {
-		return d
-	}
-	b.wants[wanted{kind, name}] = true
-	for _, p := range b.index.data[key] {
-		if !b.taken(p.path) {
-			d := b.plainDatum(p.object)
-			b.found[key] = d
-			return d
-		}
-	}
-	return nil
-}
-
-// plainDatum reads a ConfigMap or Secret of a plain file.
-func (b *builder) plainDatum(o *manifest.Object) *datum {
-	if opened := b.open(o); opened != nil {
-		if opened.Err != nil {
-			return sealedDatum(opened.Err)
-		}
-		d := datumOf(opened.Content)
-		d.keep(opened.Content, o.Shown(opened.Content))
-		return d
-	}
-	raw, err := o.Raw()
-	if err != nil {
-		return &datum{sealed: err.Error()}
-	}
-	d := datumOf(raw.Value)
-	d.keep(raw.Value, raw.Value)
-	return d
-}
-
-// keep finds out which of the values are not shown: all that a Secret holds, and of a ConfigMap those that came from
-// one.
-func (d *datum) keep(content, shown map[string]any) {
-	d.secret = map[string]bool{}
-	values := datumOf(shown).values
-	for k, value := range d.values {
-		d.secret[k] = content["kind"] == "Secret" || values[k] != value
-	}
-}
-
-// hidden are the values that are not shown.
-func (d *datum) hidden() map[string][]byte {
-	values := map[string][]byte{}
-	for k, v := range d.values {
-		if d.secret[k] {
-			values[k] = []byte(v)
-		}
-	}
-	return values
-}
-
-func sealedDatum(err error) *datum {
-	if sealed, ok := errors.AsType[*manifest.SealedError](err); ok {
-		return &datum{sealed: sealed.Reason, inCluster: true}
-	}
-	return &datum{sealed: err.Error()}
-}
-
-// datumOf takes the values out of a ConfigMap or Secret.
-func datumOf(content map[string]any) *datum {
-	d := &datum{values: map[string]string{}}
-	secret := content["kind"] == "Secret"
-	for _, field := range []string{"data", "stringData"} {
-		values, _ := content[field].(map[string]any)
-		for k, v := range values {
-			text, ok := v.(string)
-			if !ok {
-				continue
-			}
-			if secret && field == "data" {
-				plain, err := base64.StdEncoding.DecodeString(text)
-				if err != nil {
-					continue
-				}
-				text = string(plain)
-			}
-			d.values[k] = text
-		}
-	}
-	return d
-}
-
-// borrow looks for the variables of a Kustomization among what is built but waits itself, its own objects included: in
-// a cluster they would come with the next reconcile.
-func (b *builder) borrow(f *flux) {
-	if f.spec.PostBuild == nil {
-		return
-	}
-	for _, ref := range f.spec.PostBuild.SubstituteFrom {
-		if b.lookup(ref.Kind, f.object.Namespace, ref.Name) != nil {
-			continue
-		}
-		for _, other := range append([]*flux{f}, b.waiting...) {
-			for _, o := range other.objects {
-				_, kind, namespace, name := identify(o.content)
-				if kind != ref.Kind || name != ref.Name || namespace != f.object.Namespace {
-					continue
-				}
-				b.found[datumKey(kind, namespace, name)] = b.builtDatum(other, o)
-			}
-		}
-	}
-}
-
-func (b *builder) builtDatum(f *flux, o built) *datum {
-	opened, err := b.decrypted(f, o.content)
-	if err != nil {
-		return sealedDatum(err)
-	}
-	d := datumOf(opened)
-	d.keep(opened, withoutSecrets(o.content, opened, visibleOf(o)))
-	return d
 }
 
 // variablesOf gathers what ${…} may name in the objects of a Kustomization; nil for one without a post build.

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// takenOver says of releases that go and releases that come that they are one Helm release: a HelmRelease that was
+// renamed, or moved to another namespace.
+func takenOver(pairs []Pair, changes []Change) {
+	gone := map[clusterTarget]int{}
+	for i, p := range pairs {
+		if changes[i].Action == Uninstall {
+			gone[clusterTarget{p.Before.Cluster, p.Before.Target}] = i
+		}
+	}
+	for i, p := range pairs {
+		if p.After == nil || p.Before != nil || changes[i].Action != Install {
+			continue
+		}
+		j, ok := gone[clusterTarget{p.After.Cluster, p.After.Target}]
+		if !ok {
+			continue
+		}
+		changes[i].add(Reason{Code: ReasonTaken, Text: fmt.Sprintf(
+			"takes over the Helm release %s/%s of HelmRelease %s, whose removal uninstalls it: which comes first is not certain",
+			p.After.Target.Namespace, p.After.Target.Name, pairs[j].Before.ID)})
+		changes[j].add(Reason{Code: ReasonTaken, Text: fmt.Sprintf("HelmRelease %s takes over its Helm release", p.After.ID)})
+	}
+}
+
+type clusterTarget struct {
+	cluster string
+	target  Target
+}
+
+// blockDependents blocks what depends on a release that is blocked, or on itself: helm-controller waits for it.
+func blockDependents(pairs []Pair, changes []Change) {
+	at := map[ID]int{}
+	for i, p := range pairs {
+		if p.After != nil {
+			at[p.After.ID] = i
+		}
+	}
+	blocks := func(id ID) bool {
+		i, ok := at[id]
+		return ok && changes[i].Action == Blocked
+	}
+	waiting := cycles(pairs, at)
+	for again := true; again; {
+		again = false
+		for i, p := range pairs {
+			if p.After == nil || changes[i].Action == Blocked || p.After.Suspended {
+				continue
+			}
+			on := slices.IndexFunc(p.After.DependsOn, blocks)
+			if on < 0 && waiting[i] == nil {
+				continue
+			}
+			r := Reason{Code: ReasonDependency}
+			if waiting[i] != nil {
+				r.Text = "waits for itself: it depends on " + strings.Join(waiting[i], ", which depends on ")
+			} else {
+				r.Text = fmt.Sprintf("dependency '%s' is not ready: it is blocked", p.After.DependsOn[on])
+			}
+			changes[i].Action, changes[i].Replaces = Blocked, nil
+			changes[i].Reasons = append([]Reason{r}, changes[i].Reasons...)
+			again = true
+		}
+	}
+}
+
+// cycles finds the releases that depend on themselves, with the way back to each.
+func cycles(pairs []Pair, at map[ID]int) map[int][]string {
+	found := map[int][]string{}
+	for i, p := range pairs {
+		if p.After == nil || len(p.After.DependsOn) == 0 {
+			continue
+		}
+		if way := dependencyPath(pairs, at, i); way != nil {
+			found[i] = way
+		}
+	}
+	return found
+}
+
+// dependencyPath searches in breadth, so that the way is a shortest one.
+func dependencyPath(pairs []Pair, at map[ID]int, from int) []string {
+	came := map[int]int{}
+	queue := []int{from}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		for _, id := range pairs[i].After.DependsOn {
+			j, ok := at[id]
+			if !ok {
+				continue
+			}
+			if j == from {
+				way := []string{id.String()}
+				for ; i != from; i = came[i] {
+					way = append([]string{pairs[i].After.ID.String()}, way...)
+				}
+				return way
+			}
+			if _, known := came[j]; !known {
+				came[j] = i
+				queue = append(queue, j)
+			}
+		}
+	}
+	return nil
+}
