@@ -308,6 +308,11 @@ func (f *following) reconciler(ctx context.Context, in *input) (*reconcile.Recon
 		}
 	}
 	options := o.reconcileOptions(directories)
+	locked, err := a.locked(ctx, &o.lock, in)
+	if err != nil {
+		return nil, err
+	}
+	options.Locked = locked
 	options.Until, options.Finished, options.List, options.Verify = reconcile.Fetch, f.finished, false, false
 	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
 		return nil, err

@@ -61,12 +61,18 @@ func (a *app) foresee(ctx context.Context, o *planOptions, args []string) (*fore
 	if err != nil {
 		return f, usageOr(err)
 	}
+	if err := a.readLock(ctx, o); err != nil {
+		return f, err
+	}
 	if f.after, err = a.newSide(o, inputs, nil); err != nil {
 		return f, err
 	}
-	if o.against == "" {
+	switch {
+	case o.against == "":
 		err = f.recorded(ctx)
-	} else {
+	case isLock(o.against):
+		err = f.comparedToLock(ctx)
+	default:
 		err = f.compared(ctx, given)
 	}
 	return f, err
@@ -103,6 +109,9 @@ func (f *foresight) compared(ctx context.Context, given arguments) error {
 	}
 	old := *o
 	old.pass.fetch.sources = b.sources(o.pass.fetch.sources)
+	if err := a.takeOldLock(ctx, &old, b); err != nil {
+		return err
+	}
 	if f.before, err = quiet.newSide(&old, inputs, b); err != nil {
 		return err
 	}
@@ -115,6 +124,11 @@ func (f *foresight) compared(ctx context.Context, given arguments) error {
 	if err := f.checkSelected(ctx); err != nil {
 		return err
 	}
+	return f.match(ctx)
+}
+
+// match finds out about the charts that may differ.
+func (f *foresight) match(ctx context.Context) error {
 	f.matched = plan.Match(f.before.facts(), f.after.facts())
 	differs := map[plan.ID]bool{}
 	for _, p := range f.matched {
@@ -122,10 +136,10 @@ func (f *foresight) compared(ctx context.Context, given arguments) error {
 			differs[p.After.ID] = true
 		}
 	}
-	if err := f.after.resolve(ctx, &f.temp, differs, o.files()); err != nil {
+	if err := f.after.resolve(ctx, &f.temp, differs, f.o.files()); err != nil {
 		return err
 	}
-	return f.before.resolve(ctx, &f.temp, differs, o.files())
+	return f.before.resolve(ctx, &f.temp, differs, f.o.files())
 }
 
 // checkSelected wants each argument to fit an object of one of the sides, and a HelmRelease in one.

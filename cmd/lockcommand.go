@@ -53,7 +53,6 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 	fs.BoolVar(&o.update, "update", false, "resolve everything anew, or what the arguments name")
 	fs.BoolVar(&o.check, "check", false, "only say what does not fit, without a network; exit 4 if anything does not")
 	fs.BoolVar(&o.verify, "verify", false, "only ask whether what is locked is still published; exit 3 if anything is not")
-	c.MarkFlagsMutuallyExclusive("update", "check", "verify")
 	o.pass.lock.addFile(fs)
 	o.pass.input.add(fs)
 	o.pass.input.addLookup(fs)
@@ -63,6 +62,9 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := errors.Join(o.pass.fetch.check(), o.pass.report.check(true), o.pass.checkUntrusted()); err != nil {
 			return exitUsage, err
+		}
+		if o.update && o.check || o.update && o.verify || o.check && o.verify {
+			return exitUsage, usagef("--update, --check and --verify exclude each other")
 		}
 		if len(o.pass.fetch.sources)+len(o.pass.fetch.sourceDir) > 0 {
 			return exitUsage, usagef("lock takes no --source and no --source-dir: a directory of this machine is not locked")

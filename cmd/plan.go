@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -29,6 +31,9 @@ type planOptions struct {
 	render       bool
 	helm         helmOptions
 	failOnChange bool
+	locked       *lock.Lock // that charts are taken from, nil for none
+	lockPath     string
+	lockMode     reconcile.LockMode
 }
 
 // files reports whether all charts that differ are to be fetched.
@@ -49,7 +54,8 @@ metadata. Nothing is written.
 --against is a revision of the Git repository that the manifests are in (main,
 HEAD~1, v1.2.0: no git is needed), or a directory: a copy of the repository, in which
 the paths of -f are looked for, or else the manifests themselves. Without it they are
-compared with what the last fetch recorded in the artifacts directory.
+compared with what the last fetch recorded in the artifacts directory. A lock file
+says which charts there were: what would happen without it.
 
 Only charts that may differ are looked for: those of a Helm repository as resolve
 does, others as fetch does. With --diff they are fetched, and unified diffs of values
@@ -66,7 +72,7 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
   helmsrc plan -f helmrelease.yaml --against HEAD~1 --diff -o markdown`,
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.against, "against", "", "what to compare with: a Git `revision`, or a directory (default: what the last fetch recorded)")
+	fs.StringVar(&o.against, "against", "", "what to compare with: a Git `revision`, a directory, or a lock file (default: what the last fetch recorded)")
 	fs.BoolVar(&o.diff, "diff", false, "print unified diffs of the values, and of the files of charts")
 	fs.BoolVar(&o.render, "render", false, "print unified diffs of what would be installed or upgraded, rendered with the helm that is installed")
 	o.helm.add(fs)
@@ -79,6 +85,7 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 	o.pass.store.addDir(fs)
 	o.pass.store.algorithm = "sha256"
 	o.pass.fetch.add(fs)
+	o.pass.lock.add(fs)
 	o.pass.trust.add(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := formatOf(o.format, "table", "wide", "json", "jsonl", "markdown"); err != nil {
@@ -93,7 +100,7 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 		if err := o.pass.report.check(true); err != nil {
 			return exitUsage, err
 		}
-		if err := o.pass.checkUntrusted(); err != nil {
+		if err := errors.Join(o.pass.checkUntrusted(), o.pass.checkLocked()); err != nil {
 			return exitUsage, err
 		}
 		return a.plan(ctx, o, args)

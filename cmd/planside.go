@@ -280,6 +280,9 @@ func (s *planSide) chartOf(r *foreseen, adm *admission.Admitted) {
 		}
 		origin = append(origin, obj.Kind, obj.Namespace, obj.Name, spec, s.directories[in][store.NewKey(obj.Kind, obj.Namespace, obj.Name)])
 	}
+	if entries := s.pinnedTo(r); entries != nil {
+		origin = append(origin, entries)
+	}
 	text, err := json.Marshal(origin)
 	if err != nil { // of what was JSON
 		text = []byte(err.Error())
@@ -372,7 +375,7 @@ func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foresee
 		pass.until = reconcile.Choose
 	}
 	options := pass.reconcileOptions(s.directories[in])
-	options.Archives = s.archives[in]
+	options.Archives, options.Locked = s.archives[in], s.lockedBy(in)
 	if err := pass.trust.apply(ctx, &options, s.app.env.Getenv); err != nil {
 		return err
 	}

@@ -242,7 +242,7 @@ func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*
 	stop := a.console.StartRows()
 	defer stop()
 	targets := choose()
-	if o.Locked != nil && o.Locked.Mode == reconcile.LockedOnly {
+	if o.Locked != nil && (o.Locked.Mode == reconcile.LockedOnly || o.Locked.Mode == reconcile.LockedAnyway) {
 		targets = in.untouched(targets)
 	}
 	progress := newProgress(a, &in.ignores, targets)

@@ -56,6 +56,7 @@ no helm.`,
 	o.pass.store.addDir(fs)
 	o.pass.store.addWriting(fs)
 	o.pass.fetch.add(fs)
+	o.pass.lock.add(fs)
 	o.pass.trust.add(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.pass.fetch.check(); err != nil {
@@ -67,7 +68,7 @@ no helm.`,
 		if err := o.pass.report.check(true); err != nil {
 			return exitUsage, err
 		}
-		if err := o.pass.checkUntrusted(); err != nil {
+		if err := errors.Join(o.pass.checkUntrusted(), o.pass.checkLocked()); err != nil {
 			return exitUsage, err
 		}
 		if err := o.pass.input.checkShard(a); err != nil {
@@ -95,7 +96,11 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 	if err := o.pass.input.checkSelectors(ctx, in.selectors, in); err != nil {
 		return exitUsage, err
 	}
-	side, err := a.newSide(&planOptions{pass: o.pass}, []*input{in}, nil)
+	planned := &planOptions{pass: o.pass}
+	if err := a.readLock(ctx, planned); err != nil {
+		return exitUsage, err
+	}
+	side, err := a.newSide(planned, []*input{in}, nil)
 	defer side.close()
 	if err != nil {
 		return exitUsage, err

@@ -158,6 +158,15 @@ type file struct {
 	Entries    []fileEntry `yaml:"entries"`
 }
 
+// foreign is what is wrong with a file that is no lock, or that of another version.
+func (f *file) foreign() error {
+	if f.APIVersion == APIVersion && f.Kind == Kind {
+		return nil
+	}
+	return &Error{Msg: fmt.Sprintf("the lock file has apiVersion %.60q and kind %.60q, and this version of helmsrc reads %s and %s",
+		f.APIVersion, f.Kind, APIVersion, Kind), Hint: "a newer version of helmsrc may have written it"}
+}
+
 func parse(content []byte) (*file, error) {
 	var root file
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
@@ -166,11 +175,13 @@ func parse(content []byte) (*file, error) {
 	case errors.Is(err, io.EOF):
 		return nil, &Error{Msg: "the lock file is empty", Hint: "remove it, then run helmsrc lock"}
 	case err != nil:
+		if wrong := root.foreign(); wrong != nil && yaml.Unmarshal(content, &root) == nil {
+			return nil, wrong
+		}
 		return nil, broken(err)
 	}
-	if root.APIVersion != APIVersion || root.Kind != Kind {
-		return nil, &Error{Msg: fmt.Sprintf("the lock file has apiVersion %.60q and kind %.60q, and this version of helmsrc reads %s and %s",
-			root.APIVersion, root.Kind, APIVersion, Kind), Hint: "a newer version of helmsrc may have written it"}
+	if wrong := root.foreign(); wrong != nil {
+		return nil, wrong
 	}
 	var more any
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {

@@ -100,6 +100,7 @@ func TestReadErrors(t *testing.T) {
 	for name, test := range map[string]struct{ content, want string }{
 		"empty":         {"", "the lock file is empty"},
 		"newer":         {strings.Replace(good, "v1alpha1", "v2", 1), `the lock file has apiVersion "helmsrc.dev/v2" and kind "Lock", and this version of helmsrc reads helmsrc.dev/v1alpha1 and Lock`},
+		"newer field":   {"apiVersion: helmsrc.dev/v2\nkind: Lock\nshards: 2\n", `the lock file has apiVersion "helmsrc.dev/v2" and kind "Lock"`},
 		"no lock":       {"apiVersion: v1\nkind: ConfigMap\n", `the lock file has apiVersion "v1" and kind "ConfigMap"`},
 		"markers":       {strings.Replace(good, "  version: 6.5.0\n", "<<<<<<< HEAD\n  version: 6.5.0\n=======\n  version: 6.6.0\n>>>>>>> theirs\n", 1), "line 10: the lock file has a conflict marker"},
 		"twice":         {good + good[strings.Index(good, "- object"):], "line 20: HelmRelease/apps/podinfo has two entries, the first in line 5"},

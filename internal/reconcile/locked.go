@@ -40,6 +40,8 @@ const (
 	LockedFirst
 	// LockedAsked asks the sources for the versions that are locked, and fails what is another one by now.
 	LockedAsked
+	// LockedAnyway has objects take what their entries say, also where those do not fit: it is about what was.
+	LockedAnyway
 )
 
 // Judgement is what a lock says of an object.
@@ -101,6 +103,9 @@ func (l *Locked) Judge(inv *inventory.Inventory, adm *admission.Admitted) (*Judg
 	}
 	for _, e := range l.Lock.Find(lock.Key{Cluster: l.Cluster, Object: objectName(adm)}) {
 		misfits := places.misfits(e.Fits(wanted))
+		if l.Mode == LockedAnyway {
+			misfits = nil
+		}
 		switch {
 		case j.Entry == nil, len(j.Misfits) > 0 && len(misfits) == 0:
 			j.Entry, j.Misfits = e, misfits
