@@ -25,6 +25,8 @@ type options struct {
 	binary     string
 	helmBinary string
 	before     string
+	releases   int
+	shards     int
 }
 
 func main() {
@@ -44,7 +46,13 @@ func main() {
 	flag.StringVar(&o.binary, "helmsrc", "", "measure this program instead of building one")
 	flag.StringVar(&o.helmBinary, "helm-binary", "", "measure this helm instead of building one")
 	flag.StringVar(&o.before, "before", "", "measure this older helmsrc beside it")
+	flag.IntVar(&o.releases, "releases", 0, "instead, fetch so many generated HelmReleases in shards with the program of -helmsrc")
+	flag.IntVar(&o.shards, "shards", 1, "how many shards")
 	flag.Parse()
+	if o.releases > 0 {
+		exit(releases(ctx, o.binary, o.releases, o.shards))
+		return
+	}
 	if o.smoke {
 		o.runs, o.helm = 1, false
 	}

@@ -183,7 +183,7 @@ func TestCIExamples(t *testing.T) {
 	t.Parallel()
 	actions := map[string]*action{"helmsrc/helmsrc": readAction(t, "action.yml"), "helmsrc/helmsrc/actions/setup": readAction(t, "actions/setup/action.yml")}
 	used := 0
-	for _, file := range []string{"examples/ci/github.yml", "examples/ci/update.yml", ".github/workflows/action.yml"} {
+	for _, file := range []string{"examples/ci/github.yml", "examples/ci/update.yml", "examples/shards/github.yml", ".github/workflows/action.yml"} {
 		var workflow any
 		readYAML(t, file, &workflow)
 		for _, step := range steps(workflow) {
