@@ -12,7 +12,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
-	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/index"
 )
 
@@ -42,9 +41,16 @@ func (r *Reconciler) online(what string, get blob.Get) blob.Get {
 	return func(context.Context, fetch.Sink, int64) error { return r.missing(what) }
 }
 
-// memory keeps the answers of registries.
-func (r *Reconciler) memory(scope cache.Scope) oci.Memory {
-	m := oci.Memory{Cache: r.cache, Scope: scope}
+// gitScope is the scope of a Git repository. Its objects are served to the same identity only.
+func (r *Reconciler) gitScope(adm *admission.Admitted, place string) cache.Scope {
+	s := r.scopeOf(adm, bareURL(place))
+	s.Named = false
+	return s
+}
+
+// memory keeps the answers of registries and Git servers.
+func (r *Reconciler) memory(scope cache.Scope) cache.Memory {
+	m := cache.Memory{Cache: r.cache, Scope: scope}
 	if r.o.Offline {
 		m.Missing = r.missing
 	}

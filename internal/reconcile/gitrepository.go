@@ -146,6 +146,7 @@ func (p *gitReconciliation) gitOptions(obj *sourcev1.GitRepository) (git.Options
 		SkipTLSVerify:     p.r.o.SkipTLSVerify,
 		SparseCheckout:    obj.Spec.SparseCheckout,
 		Only:              p.only(obj),
+		Memory:            p.r.memory(p.r.gitScope(p.adm, obj.Spec.URL)),
 	}
 	if ref := obj.Spec.Reference; ref != nil {
 		o.Ref = git.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}

@@ -125,7 +125,9 @@ func (r *Reconciler) lockedManifest(ctx context.Context, repo *repository, name 
 // lockTo has the archive compared with a digest, whatever else is said of it.
 func (c *resolvedChart) lockTo(repo *repository, text string) {
 	c.Digest, c.locked = text, true
-	c.key = blob.Key{Location: repo.location, Identity: repo.identity, Digest: digest.Digest(text)}
+	scope := repo.scope
+	scope.Named, scope.Item = false, c.key.Scope.Item // nobody was asked: it has to be the identity that it was fetched with
+	c.key = blob.Key{Location: repo.location, Identity: repo.identity, Digest: digest.Digest(text), Scope: scope}
 }
 
 // exactCharts are charts of which one version is taken, with one digest if the entry says one.

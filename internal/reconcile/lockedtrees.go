@@ -65,7 +65,7 @@ type lockedArtifacts struct {
 }
 
 func (a *lockedArtifacts) choose(context.Context, warner, want) (*ociArtifact, error) {
-	at := &ociArtifact{Pin: artifactPin(a.entry), repo: a.repo, identity: a.identity, digest: digest.Digest(a.entry.ManifestDigest)}
+	at := &ociArtifact{Pin: artifactPin(a.entry), repo: a.repo, identity: a.identity, scope: a.scope, digest: digest.Digest(a.entry.ManifestDigest)}
 	at.shown = strings.TrimPrefix(at.URL, sourcev1.OCIRepositoryPrefix)
 	return at, nil
 }

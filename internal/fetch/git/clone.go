@@ -26,7 +26,15 @@ type clone struct {
 }
 
 func (c *clone) run(ctx context.Context, u *url.URL) (*fetch.Tree, error) {
-	var err error
+	target, err := c.knownTarget(u)
+	if err != nil {
+		return nil, c.failed(u, err)
+	}
+	if target != nil {
+		if tree, done, err := c.runKept(ctx, u, target); done {
+			return tree, err
+		}
+	}
 	if c.options.Login, err = c.login(ctx, c.options.Login); err != nil {
 		return nil, err
 	}
@@ -39,11 +47,11 @@ func (c *clone) run(ctx context.Context, u *url.URL) (*fetch.Tree, error) {
 	if err != nil {
 		return nil, c.failed(u, err)
 	}
-	target, err := c.resolve(ctx, remote)
-	if err != nil {
+	if target, err = c.resolve(ctx, remote); err != nil {
 		return nil, c.failed(u, err)
 	}
-	if c.options.Verify == nil && c.options.Unless != "" && target.revision() == c.options.Unless {
+	c.rememberTarget(u, target)
+	if c.unchanged(target) {
 		return &fetch.Tree{Revision: c.options.Unless, Unchanged: true}, nil
 	}
 	store, err := newGitStore(c.options.TempDir, c.options.Limits)
@@ -58,12 +66,61 @@ func (c *clone) run(ctx context.Context, u *url.URL) (*fetch.Tree, error) {
 	return tree, nil
 }
 
+// unchanged reports whether the caller has what the target is.
+func (c *clone) unchanged(target *gitTarget) bool {
+	return c.options.Verify == nil && c.options.Unless != "" && target.revision() == c.options.Unless
+}
+
+// runKept makes the tree of what the cache has, without a connection. It is not done if the server has to be asked all the
+// same.
+func (c *clone) runKept(ctx context.Context, u *url.URL, target *gitTarget) (tree *fetch.Tree, done bool, err error) {
+	if c.unchanged(target) {
+		return &fetch.Tree{Revision: c.options.Unless, Unchanged: true}, true, nil
+	}
+	store, err := newGitStore(c.options.TempDir, c.options.Limits)
+	if err != nil {
+		return nil, true, c.failed(u, err)
+	}
+	defer store.Close()
+	selected := newSelection(c.options)
+	switch {
+	case c.recall(ctx, u, store, target, selected):
+	case c.options.Memory.Offline():
+		return nil, true, c.failed(u, c.options.Memory.Missing("commit "+target.commit.String()+" of "+auth.RedactURL(u.String())))
+	default:
+		return nil, false, nil
+	}
+	if tree, err = c.write(ctx, u, store, target, selected); err != nil {
+		return nil, true, c.failed(u, err)
+	}
+	return tree, true, nil
+}
+
 // fetch gets the objects that the target needs, and writes its files.
 func (c *clone) fetch(ctx context.Context, u *url.URL, remote *gitRemote, store *gitStore, target *gitTarget) (*fetch.Tree, error) {
 	selected := newSelection(c.options)
-	if err := c.fetchObjects(ctx, remote, store, target, selected); err != nil {
+	if err := c.objects(ctx, u, remote, store, target, selected); err != nil {
 		return nil, err
 	}
+	return c.write(ctx, u, store, target, selected)
+}
+
+// objects gets the objects from the cache, or else from the server: what is new since the last time, if that is known.
+func (c *clone) objects(ctx context.Context, u *url.URL, remote *gitRemote, store *gitStore, target *gitTarget, s selection) error {
+	if c.recall(ctx, u, store, target, s) {
+		return nil
+	}
+	if !c.fetchNew(ctx, u, remote, store, target, s) {
+		if err := c.fetchObjects(ctx, remote, store, target, s); err != nil {
+			return err
+		}
+	}
+	c.remember(u, store, target, s)
+	return nil
+}
+
+// write checks the commit of the target, and writes its files.
+func (c *clone) write(ctx context.Context, u *url.URL, store *gitStore, target *gitTarget, selected selection) (*fetch.Tree, error) {
 	commit, err := store.commit(target.commit)
 	if err != nil {
 		return nil, &RefError{Message: fmt.Sprintf("unable to resolve commit object for '%s': %v", target.commit, err)}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
@@ -45,6 +46,8 @@ type Options struct {
 	// TempDir is where the tree is written; empty is the system's directory for such.
 	TempDir string
 	Limits  Limits
+	// Memory keeps references and objects for later runs.
+	Memory cache.Memory
 }
 
 // Limits bound what a repository may make of itself. A zero stands for the default.

@@ -118,26 +118,13 @@ func (c *clone) submodule(ctx context.Context, u *url.URL, m gitModule, into *fe
 
 // module writes a submodule into its place in the parent's tree.
 func (c *clone) module(ctx context.Context, u *url.URL, m gitModule, into *fetch.Tree) error {
-	conn, err := c.open(ctx, u, c.options.Login)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	remote, err := openGitRemote(ctx, conn, c.options.Login.scrub)
-	if err != nil {
-		return err
-	}
-	target, err := c.resolveCommit(ctx, remote, Ref{Commit: m.hash.String()})
-	if err != nil {
-		return err
-	}
 	store, err := newGitStore(c.options.TempDir, c.options.Limits)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
 	all := selection(nil)
-	if err := c.fetchObjects(ctx, remote, store, target, all); err != nil {
+	if err := c.moduleObjects(ctx, u, store, m, all); err != nil {
 		return err
 	}
 	commit, err := store.commit(plumbing.NewHash(m.hash.String()))
@@ -153,4 +140,29 @@ func (c *clone) module(ctx context.Context, u *url.URL, m gitModule, into *fetch
 	err = c.checkout(ctx, u, store, commit, all, part)
 	into.Files += part.Files
 	return err
+}
+
+// moduleObjects gets the objects of a submodule from the cache, or else from its server.
+func (c *clone) moduleObjects(ctx context.Context, u *url.URL, store *gitStore, m gitModule, all selection) error {
+	kept := &gitTarget{object: m.hash, commit: m.hash}
+	switch {
+	case c.recall(ctx, u, store, kept, all):
+		return nil
+	case c.options.Memory.Offline():
+		return c.options.Memory.Missing("commit " + m.hash.String() + " of " + auth.RedactURL(u.String()))
+	}
+	conn, err := c.open(ctx, u, c.options.Login)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	remote, err := openGitRemote(ctx, conn, c.options.Login.scrub)
+	if err != nil {
+		return err
+	}
+	target, err := c.resolveCommit(ctx, remote, Ref{Commit: m.hash.String()})
+	if err != nil {
+		return err
+	}
+	return c.objects(ctx, u, remote, store, target, all)
 }

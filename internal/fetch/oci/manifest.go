@@ -111,7 +111,7 @@ func (x *exchange) pin(ctx context.Context, m *Manifest) error {
 // manifest reads the manifest that a tag or a digest names.
 func (x *exchange) manifest(ctx context.Context, reference string) ([]byte, error) {
 	d, err := digest.Parse(reference)
-	if err != nil && x.memory().offline() {
+	if err != nil && x.memory().Offline() {
 		if d, err = x.rememberedTag(reference); err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (x *exchange) manifest(ctx context.Context, reference string) ([]byte, erro
 			return content, nil
 		}
 	}
-	if x.memory().offline() {
+	if x.memory().Offline() {
 		return nil, x.memory().Missing("the manifest " + x.place("@"+d.String()))
 	}
 	_, body, err := x.repository().FetchReference(ctx, reference)

@@ -5,31 +5,20 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// The kinds of answers that outlive a run.
+// The kinds of answers that outlive a run. Manifests that are asked for by digest need no request then; lists of tags, and what
+// a tag names, are only for runs that open no connection.
 const (
 	keptTags     = "tags"
 	keptTag      = "tag"
 	keptManifest = "manifest"
 )
 
-// Memory keeps answers of a registry for later runs. Manifests that are asked for by digest need no request then; lists of
-// tags, and what a tag names, are only for runs that open no connection.
-type Memory struct {
-	Cache *cache.Cache // nil keeps nothing
-	Scope cache.Scope  // of the source with its credentials
-	// Missing returns the error of what is not kept, in a run that opens no connection; nil is any other run.
-	Missing func(what string) error
-}
-
-// offline reports whether no connection is to be opened.
-func (m *Memory) offline() bool { return m.Missing != nil }
-
 // keptContent is a manifest.
 type keptContent struct {
 	Content []byte `json:"content"`
 }
 
-func (x *exchange) memory() *Memory { return &x.oci.options.Memory }
+func (x *exchange) memory() *cache.Memory { return &x.oci.options.Memory }
 
 // place names a part of the repository.
 func (x *exchange) place(part string) string {
@@ -39,7 +28,7 @@ func (x *exchange) place(part string) string {
 // rememberedManifest returns a manifest that is asked for by digest.
 func (x *exchange) rememberedManifest(d digest.Digest) ([]byte, bool) {
 	var kept keptContent
-	if _, ok := x.memory().Cache.Answer(x.memory().Scope, keptManifest, x.place("@"+d.String()), &kept); !ok {
+	if !x.memory().Recall(keptManifest, x.place("@"+d.String()), &kept) {
 		return nil, false
 	}
 	w := digest.NewWriter(d.Algorithm())
@@ -49,22 +38,20 @@ func (x *exchange) rememberedManifest(d digest.Digest) ([]byte, bool) {
 
 // rememberManifest keeps a manifest, and which tag names it.
 func (x *exchange) rememberManifest(reference string, content []byte) {
-	m := x.memory()
-	m.Cache.KeepAnswer(m.Scope, keptManifest, x.place("@"+x.digest.String()), "", keptContent{content})
+	x.memory().Remember(keptManifest, x.place("@"+x.digest.String()), keptContent{content})
 	if _, err := digest.Parse(reference); err != nil {
 		x.rememberTag(reference, x.digest)
 	}
 }
 
 func (x *exchange) rememberTag(tag string, d digest.Digest) {
-	m := x.memory()
-	m.Cache.KeepAnswer(m.Scope, keptTag, x.place(":"+tag), "", d)
+	x.memory().Remember(keptTag, x.place(":"+tag), d)
 }
 
 // rememberedTag is what a tag named in the last run that asked.
 func (x *exchange) rememberedTag(tag string) (d digest.Digest, err error) {
 	m := x.memory()
-	if _, ok := m.Cache.Answer(m.Scope, keptTag, x.place(":"+tag), &d); !ok {
+	if !m.Recall(keptTag, x.place(":"+tag), &d) {
 		return "", m.Missing("what the tag " + x.place(":"+tag) + " names")
 	}
 	return digest.Parse(d.String())
@@ -73,7 +60,7 @@ func (x *exchange) rememberedTag(tag string) (d digest.Digest, err error) {
 // rememberedTags is the list of tags of the last run that asked.
 func (x *exchange) rememberedTags() (tags []string, err error) {
 	m := x.memory()
-	if _, ok := m.Cache.Answer(m.Scope, keptTags, x.place(""), &tags); !ok {
+	if !m.Recall(keptTags, x.place(""), &tags) {
 		return nil, m.Missing("the list of tags of " + x.place(""))
 	}
 	return tags, nil

@@ -16,6 +16,7 @@ import (
 	"oras.land/oras-go/v2/registry"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
@@ -32,7 +33,7 @@ type Options struct {
 	Logins     auth.Logins    // nil is anonymous
 	Insecure   bool           // plain HTTP
 	NoProgress time.Duration  // 0 is DefaultNoProgress
-	Memory     Memory
+	Memory     cache.Memory   // of what the registry says
 
 	// Only OCIRepositories have the rest.
 

@@ -250,7 +250,7 @@ func (r *Repository) Digest(ctx context.Context, tag string) (found digest.Diges
 	}
 	err = r.operation(ctx, func(ctx context.Context, x *exchange) error {
 		x.ref.Reference = tag
-		if x.memory().offline() {
+		if x.memory().Offline() {
 			found, err = x.rememberedTag(tag)
 			return err
 		}

@@ -83,7 +83,7 @@ func canBeVersion(tag string) bool { return len(resolve.FromTags([]string{tag}))
 // listTags reads page after page, each of them once.
 func (x *exchange) listTags(ctx context.Context) ([]string, error) {
 	m := x.memory()
-	if m.offline() {
+	if m.Offline() {
 		return x.rememberedTags()
 	}
 	seen := map[string]bool{}
@@ -110,7 +110,7 @@ func (x *exchange) listTags(ctx context.Context) ([]string, error) {
 		err = errTagPage
 	}
 	if err == nil {
-		m.Cache.KeepAnswer(m.Scope, keptTags, x.place(""), "", tags)
+		m.Remember(keptTags, x.place(""), tags)
 	}
 	return tags, err
 }
