@@ -139,5 +139,6 @@ func buildProgram(module, name string) (string, error) {
 	return program, os.Rename(fresh, program)
 }
 
-// Helm is the helm that renders charts in tests.
-func Helm() (string, error) { return buildProgram("helm", "helm.sh/helm/v3/cmd/helm") }
+// Helm is the Helm 3 that renders charts in tests, Helm4 a Helm 4.
+func Helm() (string, error)  { return buildProgram("helm", "helm.sh/helm/v3/cmd/helm") }
+func Helm4() (string, error) { return buildProgram("helm4", "helm.sh/helm/v4/cmd/helm") }

@@ -295,8 +295,12 @@ func cmdRepo(ts *testscript.TestScript, neg bool, args []string) {
 
 // cmdHelm sets HELM to a real helm, which is built once.
 func cmdHelm(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, !neg && len(args) == 0, "helm")
-	path, err := helmtest.Helm()
+	usage(ts, !neg && (len(args) == 0 || len(args) == 1 && args[0] == "4"), "helm [4]")
+	build := helmtest.Helm
+	if len(args) > 0 {
+		build = helmtest.Helm4
+	}
+	path, err := build()
 	ts.Check(err)
 	ts.Setenv("HELM", path)
 }
