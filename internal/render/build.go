@@ -76,7 +76,7 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 				return decoded(fs, found, r.display(file))
 			}
 		}
-		text, err := sigsyaml.Marshal(k)
+		text, err := json.Marshal(k) // which is YAML, too
 		if err != nil {
 			return nil, err
 		}

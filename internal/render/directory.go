@@ -275,12 +275,13 @@ func (r *repository) kustomizationText(c *confined, path string) ([]byte, bool, 
 			return nil, true, err
 		}
 	}
-	text, err := sigsyaml.Marshal(k)
-	if !d.empty && len(k.Resources) == 0 {
-		// Lists without elements are legal, but are not written: without one the file would count as empty.
-		text = append(text, "resources: []\n"...)
+	if d.empty || len(k.Resources) > 0 {
+		text, err := json.Marshal(k) // which is YAML, too
+		return text, true, err
 	}
-	return text, true, err
+	// Lists without elements are legal, but are not written: without one the file would count as empty.
+	text, err := sigsyaml.Marshal(k)
+	return append(text, "resources: []\n"...), true, err
 }
 
 // closure is everything that a build of directories reads.
