@@ -5,6 +5,8 @@
 #   PULL, HEAD a pull request that the run is about, and the repository that it comes from
 #   PRIVATE    true if the repository is private
 #   MATCHED    the key that was restored
+#   LOCK       the lock file, which need not be there
+#   CODE       the exit code of helmsrc
 set -euo pipefail
 
 notice() { printf '::notice title=helmsrc::%s\n' "$1"; }
@@ -28,6 +30,15 @@ contents() {
 	export -f sums
 	(cd "$HELMSRC_ARTIFACTS_DIR" && find . -path ./.helmsrc -prune -o -type f -exec bash -c 'sums "$@"' sums {} +) |
 		LC_ALL=C sort | sums - | cut -d ' ' -f 1
+}
+
+# locked names what the lock file holds, if there is one.
+locked() { [[ -f ${LOCK:-} ]] && printf 'lock-%s' "$(sums - <"$LOCK" | cut -d ' ' -f 1)"; }
+
+# publish leaves nothing in the cache that was fetched with a login, or may have been.
+publish() {
+	[[ -d ${HELMSRC_CACHE_DIR:-} ]] || return 0
+	helmsrc cache prune --private --cache-dir "$HELMSRC_CACHE_DIR" 2>/dev/null || rm -rf "$HELMSRC_CACHE_DIR"
 }
 
 # private: some artifact may have been fetched with credentials, those of a Secret, of a cloud or of a login.
@@ -58,7 +69,7 @@ restore)
 		exit 0
 	fi
 	out "prefix=$prefix-"
-	out "key=$prefix-$GITHUB_JOB-"
+	out "key=$prefix-$GITHUB_JOB-$(locked || true)"
 	;;
 save)
 	if foreign || [[ ! -d $HELMSRC_ARTIFACTS_DIR/.helmsrc ]]; then exit 0; fi
@@ -66,7 +77,10 @@ save)
 		notice "the cache is not saved: pull requests from forks can read the caches of a public repository, and charts may have been fetched with credentials"
 		exit 0
 	fi
-	key=$prefix-$GITHUB_JOB-$(contents)
+	if [[ ${PRIVATE:-} != true ]]; then publish; fi
+	# What half a run has left would else stand for the lock from now on.
+	if [[ ${CODE:-0} != 0 ]]; then LOCK=; fi
+	key=$prefix-$GITHUB_JOB-$(locked || contents)
 	if [[ $key != "${MATCHED:-}" ]]; then out "key=$key"; fi
 	;;
 esac

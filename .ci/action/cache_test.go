@@ -140,3 +140,31 @@ func TestCacheOfCharts(t *testing.T) {
 		})
 	}
 }
+
+// TestCacheOfLock: with a lock file the key is its digest, unless helmsrc failed; what is private leaves the cache before a
+// public repository saves it.
+func TestCacheOfLock(t *testing.T) {
+	r := cached(t, public)
+	lock, kept := r.dir+"/helmsrc.lock", r.dir+"/temp/helmsrc/cache"
+	r.check(os.WriteFile(lock, []byte("apiVersion: helmsrc.dev/v1alpha1\n"), 0o600))
+	r.check(os.MkdirAll(kept, 0o700))
+	r.env["LOCK"], r.env["HELMSRC_CACHE_DIR"], r.env["CODE"] = lock, kept, "1"
+	restored, _ := r.cache("restore")
+	if !regexp.MustCompile(`^helmsrc-v1-Linux-fetch-lock-[0-9a-f]{64}$`).MatchString(restored) {
+		t.Errorf("restored with %q", restored)
+	}
+	if failed, _ := r.cache("save"); failed == "" || strings.Contains(failed, "lock") {
+		t.Errorf("a run that failed is saved as %q", failed)
+	}
+	if _, err := os.Stat(kept); err == nil {
+		t.Error("without a helmsrc that can remove what is private, the cache was kept")
+	}
+	r.env["CODE"] = "0"
+	if saved, _ := r.cache("save"); saved != restored {
+		t.Errorf("saved as %q, restored with %q", saved, restored)
+	}
+	r.env["MATCHED"] = restored
+	if again, _ := r.cache("save"); again != "" {
+		t.Errorf("saved again as %q", again)
+	}
+}

@@ -66,6 +66,7 @@ spec: {interval: 5m, chart: podinfo, version: %s, sourceRef: {kind: HelmReposito
 		}
 	}
 	s.run("fetch", "-f", versions[0])
+	s.run("cache", "verify") // the runs have shared one
 	if left := s.leftovers(); left != nil {
 		t.Errorf("after a whole run there are %q", left)
 	}
