@@ -62,16 +62,23 @@ func (a *app) newSide(o *planOptions, inputs []*input, b *base) (*planSide, erro
 	if err := s.replaceSources(); err != nil {
 		return s, err
 	}
+	flux1 := 0
 	for _, in := range s.inputs {
 		for _, obj := range in.inventory.Objects() {
-			if obj.Kind == helmv2.HelmReleaseKind && in.wanted(obj) {
+			switch {
+			case obj.Kind == helmv2.HelmReleaseKind && in.wanted(obj):
 				s.add(in, obj)
+			case inventory.IsOperated(obj) && in.wanted(obj):
+				flux1++
 			}
 		}
 		s.code = worst(s.code, in.code)
 		if !s.old {
 			a.reportNotes(in)
 		}
+	}
+	if flux1 > 0 && !s.old {
+		a.reportLeftOut(fmt.Sprintf("left out %d of Flux 1: only HelmReleases of Flux 2 are planned", flux1))
 	}
 	return s, nil
 }

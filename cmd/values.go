@@ -81,7 +81,7 @@ func (a *app) oneRelease(ctx context.Context, o *inputOptions, in *input) (*admi
 	}
 	var releases []*manifest.Object
 	for _, obj := range in.inventory.Objects() {
-		if obj.Kind == helmv2.HelmReleaseKind && in.wanted(obj) {
+		if manifest.BareKind(obj.Kind) == helmv2.HelmReleaseKind && in.wanted(obj) {
 			releases = append(releases, obj)
 		}
 	}

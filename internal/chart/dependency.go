@@ -46,6 +46,23 @@ func Missing(c *helmchart.Chart) (missing []*helmchart.Dependency, warnings []st
 	return missing, warnings
 }
 
+// Unlocked is Missing as the Helm Operator of Flux 1 has it: what the metadata require, whatever the lock file says, and all of it
+// anew. With vendored, what the chart contains is taken as it is, and the rest is missing.
+func Unlocked(c *helmchart.Chart, vendored bool) (missing []*helmchart.Dependency, warnings []string) {
+	if c.Lock != nil && len(c.Metadata.Dependencies) > 0 && !vendored {
+		warnings = append(warnings, "the lock file of the chart is not read by the Helm Operator: its dependencies are chosen anew, where Flux 2 takes the locked ones")
+	}
+	for _, d := range c.Metadata.Dependencies {
+		if d == nil || slices.ContainsFunc(missing, func(m *helmchart.Dependency) bool { return sameRequirement(m, d) }) {
+			continue
+		}
+		if found, _ := contained(c, d, c.Metadata.Dependencies); !found || !vendored {
+			missing = append(missing, d)
+		}
+	}
+	return missing, warnings
+}
+
 // contained looks for a subchart that satisfies a requirement: one with the name that it shall have in the chart, else
 // one with its own name and a fitting version, as Helm does when it renders. One of another version counts with a
 // warning, unless it is there for another requirement.
@@ -286,4 +303,11 @@ func clone(c *helmchart.Chart) *helmchart.Chart {
 	}
 	out.SetDependencies(subs...)
 	return &out
+}
+
+// Unvendor takes the subcharts out of a chart that stand for one of the dependencies.
+func Unvendor(c *helmchart.Chart, dependencies []*helmchart.Dependency) {
+	c.SetDependencies(slices.DeleteFunc(slices.Clone(c.Dependencies()), func(sub *helmchart.Chart) bool {
+		return slices.ContainsFunc(dependencies, func(d *helmchart.Dependency) bool { return sub.Name() == d.Name || sub.Name() == d.Alias })
+	})...)
 }

@@ -59,13 +59,16 @@ func (p *chartReconciliation) reportNotes(n *notes) {
 // the same time, and reports what is published. Nothing is downloaded that could be
 // kept from an earlier run.
 func (p *chartReconciliation) findDependencies(ctx context.Context, c *helmchart.Chart) ([]*dependency, error) {
-	missing, stale := chart.Missing(c)
+	missing, stale, err := p.missingDependencies(c)
+	if err != nil {
+		return nil, err
+	}
 	p.warnEach(finding.StaleDependencies, stale)
 	list := make([]*dependency, len(missing))
 	for i, requirement := range missing {
 		list[i] = &dependency{requirement: requirement}
 	}
-	err := p.eachDependency(ctx, list, func(ctx context.Context, d *dependency) error {
+	err = p.eachDependency(ctx, list, func(ctx context.Context, d *dependency) error {
 		if chart.IsLocal(d.requirement) {
 			return nil
 		}

@@ -3,8 +3,12 @@ package reconcile
 import (
 	"cmp"
 
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/operator"
+	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -46,4 +50,35 @@ func readsOutside(hr *operator.HelmRelease) bool {
 		}
 	}
 	return false
+}
+
+// missingDependencies are what a chart requires and has to be fetched for it. A chart of a HelmRelease of Flux 1 loses what it
+// contains of that, unless the release says otherwise: then it has to be complete.
+func (p *chartReconciliation) missingDependencies(c *helmchart.Chart) (missing []*helmchart.Dependency, warned []string, err error) {
+	hr := p.operated()
+	if hr == nil {
+		missing, warned = chart.Missing(c)
+		return missing, warned, nil
+	}
+	vendored := hr.Spec.Chart.SkipDepUpdate
+	missing, warned = chart.Unlocked(c, vendored)
+	switch {
+	case !vendored:
+		chart.Unvendor(c, missing)
+	case len(missing) > 0:
+		return nil, nil, status.DependencyBuildError.Wrap(&incompleteError{missing[0].Name})
+	}
+	return missing, warned, nil
+}
+
+// incompleteError is a chart that lacks what it requires, where nothing may be fetched for it.
+type incompleteError struct{ name string }
+
+func (e *incompleteError) Error() string {
+	return "the chart requires '" + e.name + "', which is not in its directory charts, and spec.chart.skipDepUpdate is set"
+}
+
+// Hint says what would complete it.
+func (*incompleteError) Hint() string {
+	return "run 'helm dependency update' and commit what is in charts, or leave out skipDepUpdate"
 }

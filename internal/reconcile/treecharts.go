@@ -153,7 +153,11 @@ func (p *chartReconciliation) compareTreeChart(ctx context.Context, obj *sourcev
 
 // treeFingerprint is the fingerprint of a chart that needs nothing but its source.
 func (p *chartReconciliation) treeFingerprint(obj *sourcev1.HelmChart, from *sourceTree) (string, error) {
-	return fingerprintOf(obj.Spec, p.out.Generation, from.revision, from.digest, entryTime(from.time, p.r.getenv))
+	parts := []any{obj.Spec, p.out.Generation, from.revision, from.digest, entryTime(from.time, p.r.getenv)}
+	if hr := p.operated(); hr != nil {
+		parts = append(parts, hr.Spec.Chart.SkipDepUpdate)
+	}
+	return fingerprintOf(parts...)
 }
 
 // vouched refuses a chart from a tree that is not signed, where a signature is required.

@@ -65,12 +65,24 @@ func (v *validation) operatedValues(hr *operator.HelmRelease) (map[string]any, *
 	for i := range parts {
 		v.missingPart(&parts[i])
 	}
+	if v.whole {
+		v.unreadParts(hr, parts)
+	}
 	composed, origins, err := values.MergeParts(parts, inline, func(error) {})
 	var broken *values.PartError
 	if errors.As(err, &broken) {
 		v.fail(finding.InvalidValues, err, broken.Part.Path...)
 	}
 	return composed, origins
+}
+
+// unreadParts refuses to pass values off as whole that stand in no manifest.
+func (v *validation) unreadParts(hr *operator.HelmRelease, parts []values.Part) {
+	for _, p := range parts {
+		if p.Kind == "URL" || p.Kind == "ChartFile" && hr.Spec.Chart.Source() == operator.GitSource {
+			v.fail(finding.MissingValues, fmt.Errorf("the values of %s stand in no manifest and are not fetched here", &p), p.Path...)
+		}
+	}
 }
 
 // missingPart reports a Secret that is not in the input, and goes on without it.

@@ -58,6 +58,7 @@ func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *val
 func Values(inv *inventory.Inventory, adm *admission.Admitted) (map[string]any, *values.Origins, []finding.Finding) {
 	v := newValidation(inv, adm)
 	if hr, ok := adm.Typed.(*operator.HelmRelease); ok {
+		v.whole = true
 		composed, origins := v.operatedValues(hr)
 		return composed, origins, v.findings
 	}
