@@ -8,12 +8,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Field is a field that is to be written: a key, and a text, further fields or a list of texts.
+// Field is a field that is to be written: a key, and a text, further fields, or a list of texts
+// or of fields.
 type Field struct {
 	Key     string
 	Value   string
 	Fields  []Field // in the place of Value
 	Items   []string
+	List    [][]Field
 	Comment string // behind the value, with its #
 	Literal bool   // the value is a boolean or a number
 }
@@ -306,10 +308,21 @@ func commentLines(text string) []string {
 	return lines
 }
 
+// Render is the text of a document of fields, in block style.
+func Render(fields []Field, like []byte) []byte {
+	d := &Document{text: like}
+	if len(like) == 0 {
+		d.text = []byte("\n")
+	}
+	var text strings.Builder
+	writeFields(&text, fields, "", d.ending())
+	return []byte(text.String())
+}
+
 func writeFields(w *strings.Builder, fields []Field, indent, ending string) {
 	for _, f := range fields {
 		w.WriteString(indent + scalarOf(Field{Value: f.Key}) + ":")
-		if f.Fields == nil && f.Items == nil {
+		if f.Fields == nil && f.Items == nil && f.List == nil {
 			w.WriteString(" " + scalarOf(f))
 		}
 		if f.Comment != "" {
@@ -319,6 +332,11 @@ func writeFields(w *strings.Builder, fields []Field, indent, ending string) {
 		writeFields(w, f.Fields, indent+"  ", ending)
 		for _, item := range f.Items {
 			w.WriteString(indent + "- " + scalarOf(Field{Value: item}) + ending)
+		}
+		for _, item := range f.List {
+			var text strings.Builder
+			writeFields(&text, item, indent+"  ", ending)
+			w.WriteString(indent + "- " + strings.TrimPrefix(text.String(), indent+"  "))
 		}
 	}
 }
@@ -334,6 +352,13 @@ func flowOf(fields []Field) string {
 			var items []string
 			for _, item := range f.Items {
 				items = append(items, scalarOf(Field{Value: item}))
+			}
+			text = "[" + strings.Join(items, ", ") + "]"
+		}
+		if f.List != nil {
+			var items []string
+			for _, item := range f.List {
+				items = append(items, "{"+flowOf(item)+"}")
 			}
 			text = "[" + strings.Join(items, ", ") + "]"
 		}
@@ -446,6 +471,11 @@ func nodesOf(fields []Field) []*yaml.Node {
 			value = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 			for _, item := range f.Items {
 				value.Content = append(value.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: item})
+			}
+		case f.List != nil:
+			value = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+			for _, item := range f.List {
+				value.Content = append(value.Content, &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: nodesOf(item)})
 			}
 		case f.Literal:
 			value.Tag = ""

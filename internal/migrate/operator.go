@@ -1,4 +1,434 @@
 package migrate
 
-// operators migrates the HelmReleases of Flux v1.
-func (p *planner) operators() {}
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/edit"
+	"github.com/helmsrc/helmsrc/internal/marked"
+)
+
+// The API groups of Flux 1.
+const (
+	operatorGroup = "helm.fluxcd.io"
+	olderGroup    = "flux.weave.works"
+)
+
+const (
+	// The intervals of the operator's flags have no counterpart in a manifest.
+	releaseInterval = "5m"
+	sourceInterval  = "10m"
+
+	operatorHistory = "10"
+)
+
+// operators migrates the HelmReleases of Flux 1, with a source object for each place that charts come from.
+func (p *planner) operators() {
+	made := map[string]string{} // names of sources, by namespace and what they say
+	for _, t := range p.drafts {
+		if g := group(t.head.APIVersion); t.head.Kind != releaseKind || g != operatorGroup && g != olderGroup || !p.asked(t) {
+			continue
+		}
+		o := &operated{p: p, t: t, namespace: t.head.Namespace, made: made}
+		if len(t.objects) > 0 {
+			o.namespace = t.objects[0].Namespace
+		}
+		back := t.snapshot()
+		lost := len(p.result.Lost)
+		if err := o.migrate(); err != nil {
+			back()
+			p.result.Lost = p.result.Lost[:lost]
+			p.refuse(t.note("the HelmRelease of Flux 1 is not migrated: "+err.Error()), o.hint)
+		}
+	}
+}
+
+// operated is a HelmRelease of Flux 1.
+type operated struct {
+	p         *planner
+	t         *draft
+	namespace string
+	made      map[string]string
+	spec      map[string]any
+	hint      string
+}
+
+func (o *operated) migrate() error {
+	if marked.Sealed(o.t.document.Root) {
+		return fmt.Errorf("%s", sealedText)
+	}
+	if n := child(o.t.document.Root, "spec"); n == nil || n.Decode(&o.spec) != nil {
+		return fmt.Errorf("its spec is no mapping")
+	}
+	for _, applied := range o.t.objects {
+		if applied.Name != o.t.head.Name || !o.t.asWritten(applied, "spec") {
+			return fmt.Errorf("what is applied differs in spec from what stands there: %s changes it, edit it there", applied.maker())
+		}
+	}
+	if o.annotation("fluxcd.io/ignore") == "true" || o.annotation("flux.weave.works/ignore") == "true" {
+		return fmt.Errorf("an annotation says that it is not applied")
+	}
+	if v, ok := o.spec["values"]; ok && v != nil {
+		if _, mapping := v.(map[string]any); !mapping {
+			return fmt.Errorf("spec.values is no mapping: the operator leaves it out")
+		}
+	}
+	source, err := o.source()
+	if err != nil {
+		return err
+	}
+	from, err := o.valuesFrom()
+	if err != nil {
+		return err
+	}
+	release, err := o.releaseName()
+	if err != nil {
+		return err
+	}
+	name := o.place(source)
+	fields := o.fields(source, name, release, from)
+	if err := o.rewrite(fields); err != nil {
+		return err
+	}
+	o.p.result.Sources = true
+	o.p.result.Changes = append(o.p.result.Changes, o.t.note(fmt.Sprintf("%s -> %s/v2, with %s %s", o.t.head.APIVersion, releaseGroup, source.kind, name)))
+	return nil
+}
+
+func (o *operated) annotation(name string) string {
+	return text(child(o.t.document.Root, "metadata", "annotations", name))
+}
+
+func (o *operated) lost(text string, at ...string) {
+	o.p.result.Lost = append(o.p.result.Lost, o.t.note(text, child(o.t.document.Root, at...)))
+}
+
+// chartSource is where the chart of a release comes from.
+type chartSource struct {
+	kind, url      string
+	chart, version string
+	ref            []edit.Field
+	secret         string
+}
+
+var (
+	commit   = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	shortSum = regexp.MustCompile(`^[0-9a-f]{7,39}$`)
+	release  = regexp.MustCompile(`^v?[0-9]+\.[0-9]+`)
+	scpLike  = regexp.MustCompile(`^([A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+):([^/].*)$`)
+)
+
+func (o *operated) source() (*chartSource, error) {
+	chart := o.spec["chart"]
+	git, dir := str(chart, "git"), str(chart, "path")
+	repository, name, version := str(chart, "repository"), str(chart, "name"), fmt.Sprint(cmp.Or(inside(chart, "version"), any("")))
+	switch {
+	case strings.Contains(git+dir+repository+name+version+str(chart, "ref"), "${"):
+		return nil, fmt.Errorf("a variable decides about spec.chart: write out what it holds")
+	case git != "" && dir != "":
+		return o.gitSource(chart, git, dir)
+	case repository == "" || name == "" || version == "":
+		return nil, fmt.Errorf("spec.chart has neither git and path, nor repository, name and version")
+	}
+	if str(chart, "chartPullSecret", "name") != "" {
+		o.lost("spec.chart.chartPullSecret is left out, as the operator never read it: a login is written as spec.secretRef of the HelmRepository", "spec", "chart", "chartPullSecret")
+	}
+	return &chartSource{kind: repositoryKind, url: strings.TrimRight(repository, "/"), chart: name, version: version}, nil
+}
+
+func (o *operated) gitSource(chart any, url, dir string) (*chartSource, error) {
+	s := &chartSource{kind: "GitRepository", url: url, chart: "./" + strings.Trim(path.Clean("/"+dir), "/")}
+	if m := scpLike.FindStringSubmatch(url); m != nil && !strings.Contains(url, "://") {
+		s.url = "ssh://" + cmp.Or(m[1], "git@") + m[2] + "/" + m[3]
+	}
+	if !strings.HasPrefix(s.url, "https://") && !strings.HasPrefix(s.url, "http://") && !strings.HasPrefix(s.url, "ssh://") {
+		return nil, fmt.Errorf("a GitRepository has no URL like %s: http, https or ssh", url)
+	}
+	ref := cmp.Or(str(chart, "ref"), "master")
+	switch {
+	case commit.MatchString(ref):
+		s.ref = []edit.Field{{Key: "commit", Value: ref}}
+	case shortSum.MatchString(ref):
+		o.hint = "write the whole commit into spec.chart.ref"
+		return nil, fmt.Errorf("spec.chart.ref is a commit that is cut off, which a GitRepository does not take")
+	case strings.HasPrefix(ref, "refs/"):
+		s.ref = []edit.Field{{Key: "name", Value: ref}}
+	case release.MatchString(ref):
+		s.ref = []edit.Field{{Key: "tag", Value: ref}}
+	default:
+		s.ref = []edit.Field{{Key: "branch", Value: ref}}
+	}
+	if name := str(chart, "secretRef", "name"); name != "" {
+		if ns := str(chart, "secretRef", "namespace"); ns != "" && ns != o.namespace {
+			o.hint = "copy the Secret into the namespace of the release"
+			return nil, fmt.Errorf("spec.chart.secretRef is in the namespace %s, and a GitRepository takes one of its own namespace only", ns)
+		}
+		s.secret = name
+	} else if strings.HasPrefix(s.url, "ssh://") {
+		o.lost("the key that the operator itself has is not known here: name a Secret with identity and known_hosts in spec.secretRef of the GitRepository", "spec", "chart")
+	}
+	if inside(chart, "skipDepUpdate") == true {
+		o.lost("spec.chart.skipDepUpdate is left out: source-controller always completes what charts/ lacks", "spec", "chart", "skipDepUpdate")
+	}
+	return s, nil
+}
+
+// valuesFrom are the references in the words of v2.
+func (o *operated) valuesFrom() ([][]edit.Field, error) {
+	var list [][]edit.Field
+	secrets, _ := o.spec["valueFileSecrets"].([]any)
+	for _, s := range secrets {
+		list = append(list, []edit.Field{{Key: "kind", Value: "Secret"}, {Key: "name", Value: str(s, "name")}})
+	}
+	entries, _ := o.spec["valuesFrom"].([]any)
+	for i, e := range entries {
+		kind, ref := "ConfigMap", inside(e, "configMapKeyRef")
+		if ref == nil {
+			kind, ref = "Secret", inside(e, "secretKeyRef")
+		}
+		switch {
+		case ref == nil && inside(e, "externalSourceRef") != nil:
+			o.hint = "put the file into a ConfigMap"
+			return nil, fmt.Errorf("spec.valuesFrom[%d].externalSourceRef: helm-controller reads no values from a URL", i)
+		case ref == nil && inside(e, "chartFileRef") != nil:
+			o.hint = "name the file in spec.chart.spec.valuesFiles, behind the values.yaml of the chart: it has its place below all spec.valuesFrom then"
+			return nil, fmt.Errorf("spec.valuesFrom[%d].chartFileRef has another place in the order of v2", i)
+		case ref == nil:
+			return nil, fmt.Errorf("spec.valuesFrom[%d] names nothing", i)
+		}
+		if ns := str(ref, "namespace"); ns != "" && ns != o.namespace {
+			o.hint = "copy it into the namespace of the release"
+			return nil, fmt.Errorf("spec.valuesFrom[%d] is in the namespace %s, and helm-controller reads those of the release only", i, ns)
+		}
+		fields := []edit.Field{{Key: "kind", Value: kind}, {Key: "name", Value: str(ref, "name")}}
+		if key := str(ref, "key"); key != "" {
+			fields = append(fields, edit.Field{Key: "valuesKey", Value: key})
+		}
+		if inside(ref, "optional") == true {
+			fields = append(fields, edit.Field{Key: "optional", Value: "true", Literal: true})
+		}
+		list = append(list, fields)
+	}
+	return list, nil
+}
+
+// releaseName is that of the operator, which v2 would form in another way.
+func (o *operated) releaseName() (string, error) {
+	target := str(o.spec, "targetNamespace")
+	switch {
+	case str(o.spec, "releaseName") != "":
+		return "", nil
+	case o.namespace == "":
+		return "", fmt.Errorf("it has no namespace, with which the name of its release begins: write spec.releaseName")
+	case target != "" && target != o.namespace && group(o.t.head.APIVersion) == operatorGroup:
+		return o.namespace + "-" + target + "-" + o.t.head.Name, nil
+	}
+	return o.namespace + "-" + o.t.head.Name, nil
+}
+
+// place finds or makes the source object, and returns its name.
+func (o *operated) place(s *chartSource) string {
+	key := fmt.Sprint(o.namespace, *s)
+	if s.kind == repositoryKind {
+		key = fmt.Sprint(o.namespace, s.kind, s.url)
+		for _, other := range o.p.in.Objects {
+			if other.Kind == s.kind && other.Namespace == o.namespace && strings.TrimRight(str(other.Content, "spec", "url"), "/") == s.url {
+				return other.Name
+			}
+		}
+	} else {
+		key = fmt.Sprint(o.namespace, s.kind, s.url, s.ref, s.secret)
+	}
+	if name := o.made[key]; name != "" {
+		return name
+	}
+	name := o.p.free(s.kind, o.namespace, s.url)
+	o.made[key] = name
+	o.p.names[ID{s.kind, o.namespace, name}] = true
+	meta := []edit.Field{{Key: "name", Value: name}}
+	if ns := o.t.head.Namespace; ns != "" {
+		meta = append(meta, edit.Field{Key: "namespace", Value: ns})
+	}
+	spec := []edit.Field{{Key: "interval", Value: sourceInterval}, {Key: "url", Value: s.url}}
+	if s.ref != nil {
+		spec = append(spec, edit.Field{Key: "ref", Fields: s.ref})
+	}
+	if s.secret != "" {
+		spec = append(spec, edit.Field{Key: "secretRef", Fields: []edit.Field{{Key: "name", Value: s.secret}}})
+	}
+	o.t.more = append(o.t.more, edit.Render([]edit.Field{
+		{Key: "apiVersion", Value: sourceGroup + "/v1"}, {Key: "kind", Value: s.kind}, {Key: "metadata", Fields: meta}, {Key: "spec", Fields: spec},
+	}, o.t.text))
+	return name
+}
+
+// maxSourceName leaves room for what HelmCharts are called.
+const maxSourceName = 50
+
+// free is a name for a source that nothing has, of its URL.
+func (p *planner) free(kind, namespace, url string) string {
+	_, url, _ = strings.Cut(url, "://")
+	_, url, _ = strings.Cut("@"+url, "@")
+	if _, after, ok := strings.Cut(url, "@"); ok {
+		url = after
+	}
+	base := strings.Trim(unfitName.ReplaceAllString(strings.ToLower(strings.TrimSuffix(url, ".git")), "-"), "-")
+	base = cmp.Or(strings.Trim(base[max(0, len(base)-maxSourceName):], "-"), "charts")
+	for i := 1; ; i++ {
+		name := base
+		if i > 1 {
+			name = fmt.Sprintf("%s-%d", base, i)
+		}
+		if !p.names[ID{kind, namespace, name}] {
+			return name
+		}
+	}
+}
+
+// goes are the fields that have other names in v2, or none.
+func goes() []string {
+	return []string{
+		"helmVersion", "valueFileSecrets", "valuesFrom", "timeout", "wait", "maxHistory", "resetValues", "forceUpgrade", "skipCRDs",
+		"disableOpenAPIValidation", "rollback", "test",
+	}
+}
+
+func (o *operated) rewrite(fields []edit.Field) error {
+	steps := []func(d *edit.Document, root *yaml.Node) error{
+		func(d *edit.Document, root *yaml.Node) error {
+			return d.Set(child(root, "apiVersion"), releaseGroup+"/v2")
+		},
+	}
+	for _, name := range goes() {
+		if _, ok := o.spec[name]; ok {
+			steps = append(steps, func(d *edit.Document, root *yaml.Node) error { return d.ReplaceField(child(root, "spec"), name, nil) })
+		}
+	}
+	if child(o.t.document.Root, "status") != nil {
+		steps = append(steps, func(d *edit.Document, root *yaml.Node) error { return d.ReplaceField(root, "status", nil) })
+	}
+	steps = append(steps, func(d *edit.Document, root *yaml.Node) error {
+		return d.ReplaceField(child(root, "spec"), "chart", fields)
+	})
+	for _, step := range steps {
+		if err := o.t.step(step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fields are those that stand in the place of spec.chart.
+func (o *operated) fields(s *chartSource, source, releaseName string, from [][]edit.Field) []edit.Field {
+	chart := []edit.Field{{Key: "chart", Value: s.chart}}
+	if s.kind == repositoryKind {
+		v := edit.Field{Key: "version", Value: s.version}
+		if n := child(o.t.document.Root, "spec", "chart", "version"); n != nil {
+			v.Comment = n.LineComment
+		}
+		chart = append(chart, v)
+	} else {
+		chart = append(chart, edit.Field{Key: "reconcileStrategy", Value: "Revision"})
+	}
+	chart = append(chart, edit.Field{Key: "sourceRef", Fields: []edit.Field{{Key: "kind", Value: s.kind}, {Key: "name", Value: source}}})
+	fields := []edit.Field{{Key: "interval", Value: releaseInterval}, {Key: "chart", Fields: []edit.Field{{Key: "spec", Fields: chart}}}}
+	add := func(key, value string, literal bool) {
+		fields = append(fields, edit.Field{Key: key, Value: value, Literal: literal})
+	}
+	if releaseName != "" {
+		add("releaseName", releaseName, false)
+	}
+	if target := str(o.spec, "targetNamespace"); target != "" {
+		add("storageNamespace", target, false)
+	}
+	if seconds, ok := o.spec["timeout"]; ok {
+		add("timeout", fmt.Sprint(seconds)+"s", false)
+	}
+	add("maxHistory", fmt.Sprint(cmp.Or(o.spec["maxHistory"], any(operatorHistory))), true)
+	if len(from) > 0 {
+		fields = append(fields, edit.Field{Key: "valuesFrom", List: from})
+	}
+	if v := str(o.spec, "helmVersion"); v == "v2" {
+		o.lost("spec.helmVersion v2 is left out: the release has to be converted to Helm 3 first", "spec", "helmVersion")
+	}
+	return append(fields, o.actions()...)
+}
+
+// actions are install, upgrade, rollback and test, as the operator does them.
+func (o *operated) actions() []edit.Field {
+	is := func(path ...string) bool { return inside(o.spec, path...) == true }
+	yes := func(key string) edit.Field { return edit.Field{Key: key, Value: "true", Literal: true} }
+	wait := is("wait")
+	if _, set := o.spec["wait"]; !set {
+		wait = is("rollback", "enable") || is("test", "enable")
+	}
+	var install, upgrade []edit.Field
+	if !wait {
+		install, upgrade = append(install, yes("disableWait")), append(upgrade, yes("disableWait"))
+	}
+	if is("skipCRDs") {
+		install = append(install, edit.Field{Key: "crds", Value: "Skip"})
+	}
+	if is("disableOpenAPIValidation") {
+		install = append(install, yes("disableOpenAPIValidation"))
+	}
+	install = append(install, edit.Field{Key: "remediation", Fields: []edit.Field{{Key: "retries", Value: "-1", Literal: true}}})
+	if is("forceUpgrade") {
+		upgrade = append(upgrade, yes("force"))
+	}
+	reset, set := o.spec["resetValues"]
+	if reset == false || !set && group(o.t.head.APIVersion) == olderGroup {
+		upgrade = append(upgrade, yes("preserveValues"))
+	}
+	if is("rollback", "enable") {
+		retries := "0"
+		if is("rollback", "retry") {
+			retries = fmt.Sprint(cmp.Or(inside(o.spec, "rollback", "maxRetries"), any("5")))
+			if retries == "0" {
+				retries = "-1"
+			}
+		}
+		upgrade = append(upgrade, edit.Field{Key: "remediation", Fields: []edit.Field{
+			{Key: "strategy", Value: "rollback"}, {Key: "retries", Value: retries, Literal: true}, yes("remediateLastFailure"),
+		}})
+	}
+	fields := []edit.Field{{Key: "install", Fields: install}}
+	if upgrade != nil {
+		fields = append(fields, edit.Field{Key: "upgrade", Fields: upgrade})
+	}
+	var rollback, test []edit.Field
+	if is("rollback", "enable") {
+		for _, name := range []string{"recreate", "disableHooks", "force"} {
+			if is("rollback", name) {
+				rollback = append(rollback, yes(name))
+			}
+		}
+		if !is("rollback", "wait") {
+			rollback = append(rollback, yes("disableWait"))
+		}
+		if seconds := inside(o.spec, "rollback", "timeout"); seconds != nil {
+			rollback = append(rollback, edit.Field{Key: "timeout", Value: fmt.Sprint(seconds) + "s"})
+		}
+		fields = append(fields, edit.Field{Key: "rollback", Fields: rollback})
+	}
+	if is("test", "enable") {
+		test = append(test, yes("enable"))
+		if is("test", "ignoreFailures") {
+			test = append(test, yes("ignoreFailures"))
+		}
+		if seconds := inside(o.spec, "test", "timeout"); seconds != nil {
+			test = append(test, edit.Field{Key: "timeout", Value: fmt.Sprint(seconds) + "s"})
+		}
+		if inside(o.spec, "test", "cleanup") != nil {
+			o.lost("spec.test.cleanup is left out: it is about Helm 2 alone", "spec", "test", "cleanup")
+		}
+		fields = append(fields, edit.Field{Key: "test", Fields: test})
+	}
+	return slices.DeleteFunc(fields, func(f edit.Field) bool { return f.Fields == nil })
+}
