@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -108,46 +109,69 @@ func FuzzFields(f *testing.F) {
 		f.Add([]byte(text), uint16(2), uint8(2))
 	}
 	f.Fuzz(func(t *testing.T, text []byte, pick uint16, how uint8) {
-		if len(text) > 1<<12 {
-			return
-		}
-		file := Parse(text)
-		for _, d := range file.Documents() {
-			mapping, key := anyField(d.Root, int(pick))
-			if mapping == nil {
-				continue
-			}
-			fields := []Field{{Key: "new-field", Fields: []Field{{Key: "k", Value: "1.0"}}}}
-			switch how % 3 {
-			case 0:
-				_ = d.ReplaceField(mapping, key, fields)
-			case 1:
-				_ = d.ReplaceField(mapping, key, nil)
-			case 2:
-				_ = d.InsertFields(mapping, key, fields)
-			}
-			splices := d.splices
-			got, edits, _ := file.Apply()
-			if edits == 0 {
-				if !bytes.Equal(got, text) {
-					t.Fatalf("%q became %q without an edit", text, got)
-				}
-				return
-			}
-			s := splices[0]
-			if !bytes.HasPrefix(got, text[:d.offset+s.start]) || !bytes.HasSuffix(got, text[d.offset+s.end:]) {
-				t.Fatalf("%q became %q", text, got)
-			}
-			after := Parse(got)
-			if len(after.documents) != len(file.documents) {
-				t.Fatalf("%q became %q: %d documents", text, got, len(after.documents))
-			}
-			if has := strings.Contains(string(got), "new-field"); has != (how%3 != 1) && !bytes.Contains(text, []byte("new-field")) {
-				t.Fatalf("%q became %q", text, got)
-			}
-			return
+		if len(text) < 1<<12 {
+			editField(t, text, pick, how)
 		}
 	})
+}
+
+// TestCorpusFields does the same at random places of all manifests that the scripts and examples hold.
+func TestCorpusFields(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	edited, all := 0, 0
+	for _, text := range corpus(t) {
+		for range 2 {
+			all++
+			if editField(t, text, uint16(r.UintN(1<<16)), uint8(r.UintN(3))) {
+				edited++
+			}
+		}
+	}
+	if edited < all/2 {
+		t.Errorf("%d of %d edited: this test tests nothing", edited, all)
+	}
+}
+
+// editField edits a field of a text, and reports whether it could be.
+func editField(t *testing.T, text []byte, pick uint16, how uint8) bool {
+	t.Helper()
+	file := Parse(text)
+	for _, d := range file.Documents() {
+		mapping, key := anyField(d.Root, int(pick))
+		if mapping == nil {
+			continue
+		}
+		fields := []Field{{Key: "new-field", Fields: []Field{{Key: "k", Value: "1.0"}}}}
+		switch how % 3 {
+		case 0:
+			_ = d.ReplaceField(mapping, key, fields)
+		case 1:
+			_ = d.ReplaceField(mapping, key, nil)
+		case 2:
+			_ = d.InsertFields(mapping, key, fields)
+		}
+		splices := d.splices
+		got, edits, _ := file.Apply()
+		if edits == 0 {
+			if !bytes.Equal(got, text) {
+				t.Fatalf("%q became %q without an edit", text, got)
+			}
+			return false
+		}
+		s := splices[0]
+		if !bytes.HasPrefix(got, text[:d.offset+s.start]) || !bytes.HasSuffix(got, text[d.offset+s.end:]) {
+			t.Fatalf("%q became %q", text, got)
+		}
+		after := Parse(got)
+		if len(after.documents) != len(file.documents) {
+			t.Fatalf("%q became %q: %d documents", text, got, len(after.documents))
+		}
+		if has := strings.Contains(string(got), "new-field"); has != (how%3 != 1) && !bytes.Contains(text, []byte("new-field")) {
+			t.Fatalf("%q became %q", text, got)
+		}
+		return true
+	}
+	return false
 }
 
 func anyField(root *yaml.Node, pick int) (*yaml.Node, string) {

@@ -1,0 +1,33 @@
+package rewrite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestReplaceAll edits all files or none: what was replaced before one that changed gets its old text back.
+func TestReplaceAll(t *testing.T) {
+	dir := t.TempDir()
+	one, two := write(t, filepath.Join(dir, "one.yaml"), "one\n"), write(t, filepath.Join(dir, "two.yaml"), "two\n")
+	list := []Replacement{{find(t, one), []byte("new one\n")}, {find(t, two), []byte("new two\n")}}
+	write(t, two, "other\n")
+	if err := ReplaceAll(list); !errors.Is(err, ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+	for name, want := range map[string]string{one: "one\n", two: "other\n"} {
+		if got, err := os.ReadFile(name); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	list = []Replacement{{find(t, one), []byte("new one\n")}, {find(t, two), []byte("new two\n")}}
+	if err := ReplaceAll(list); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]string{one: "new one\n", two: "new two\n"} {
+		if got, err := os.ReadFile(name); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
