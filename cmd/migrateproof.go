@@ -128,7 +128,14 @@ func (m *migration) proveOnce(ctx context.Context) (*proof, error) {
 		return nil, err
 	}
 	p := &proof{}
+	operated, err := m.operated(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	for _, pair := range pairs {
+		if pair.Before == nil {
+			p.compareOperated(s, s.after.of(pair.After), operated)
+		}
 		p.compare(s, pair)
 	}
 	if m.o.must {

@@ -358,9 +358,18 @@ func (s *planSide) resolve(ctx context.Context, temp *store.Scratch, wanted map[
 
 // run reconciles HelmReleases with all that they need.
 func (s *planSide) run(ctx context.Context, temp *store.Scratch, in *input, releases []*foreseen, name string, quick bool) error {
-	dir, err := temp.Dir()
+	st, err := s.open(temp, name)
 	if err != nil {
 		return err
+	}
+	return s.reconcile(ctx, in, releases, st, quick)
+}
+
+// open opens a directory that goes when the run ends.
+func (s *planSide) open(temp *store.Scratch, name string) (*store.Store, error) {
+	dir, err := temp.Dir()
+	if err != nil {
+		return nil, err
 	}
 	if s.old {
 		name += "-before"
@@ -369,31 +378,16 @@ func (s *planSide) run(ctx context.Context, temp *store.Scratch, in *input, rele
 		Algorithm: godigest.SHA256, RetentionRecords: 2, Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: s.app.now,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.stores = append(s.stores, st)
-	return s.reconcile(ctx, in, releases, st, quick)
+	return st, nil
 }
 
 func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foreseen, st *store.Store, quick bool) error {
-	pass := s.o.pass
-	pass.until = reconcile.Fetch
-	if quick {
-		pass.until = reconcile.Choose
-	}
-	options := pass.reconcileOptions(s.directories[in])
-	options.Archives, options.Locked = s.archives[in], s.lockedBy(in)
-	if err := pass.trust.apply(ctx, &options, s.app.env.Getenv); err != nil {
-		return err
-	}
-	endCache, err := s.app.useCache(&pass.fetch, &options)
+	results, err := s.results(ctx, in, func() []*admission.Admitted { return targetsOf(in, releases) }, st, quick)
 	if err != nil {
 		return err
-	}
-	defer endCache()
-	results, err := s.app.reconcileTargets(ctx, in, func() []*admission.Admitted { return targetsOf(in, releases) }, st, options, nil)
-	if err != nil {
-		return fmt.Errorf("cannot write to the temporary directory: %w", err)
 	}
 	for _, r := range releases {
 		i := slices.IndexFunc(results, func(result *reconcile.Result) bool { return result.Object.Object == r.obj })
@@ -403,6 +397,30 @@ func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foresee
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// results reconciles objects of an input, as the flags say.
+func (s *planSide) results(ctx context.Context, in *input, targets func() []*admission.Admitted, st *store.Store, quick bool) ([]*reconcile.Result, error) {
+	pass := s.o.pass
+	pass.until = reconcile.Fetch
+	if quick {
+		pass.until = reconcile.Choose
+	}
+	options := pass.reconcileOptions(s.directories[in])
+	options.Archives, options.Locked = s.archives[in], s.lockedBy(in)
+	if err := pass.trust.apply(ctx, &options, s.app.env.Getenv); err != nil {
+		return nil, err
+	}
+	endCache, err := s.app.useCache(&pass.fetch, &options)
+	if err != nil {
+		return nil, err
+	}
+	defer endCache()
+	results, err := s.app.reconcileTargets(ctx, in, targets, st, options, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write to the temporary directory: %w", err)
+	}
+	return results, nil
 }
 
 // targetsOf are HelmReleases with what they come from, each once.

@@ -79,6 +79,8 @@ type Result struct {
 	Changes []Note // what changes
 	Refused []Note // what cannot be migrated, and stays
 	Lost    []Note // what a new object cannot say
+	// Operated are the releases that were of Flux 1.
+	Operated []ID
 	// Sources is true if a release gets its chart from another kind of source.
 	Sources bool
 }

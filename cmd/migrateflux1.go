@@ -1,0 +1,111 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/migrate"
+)
+
+// operatedChart is the chart of a HelmRelease of Flux 1, before it is migrated.
+type operatedChart struct {
+	digest, text string // of its files; why there is none
+	code         int
+}
+
+// operated fetches the charts that HelmReleases of Flux 1 get, which are to be migrated.
+func (m *migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*operatedChart, error) {
+	charts := map[migrate.ID]*operatedChart{}
+	for i, in := range s.before.inputs {
+		owners := map[*manifest.Object]migrate.ID{}
+		var targets []*admission.Admitted
+		for _, obj := range in.inventory.Objects() {
+			if obj.Kind != sourcev1.HelmChartKind || obj.Origin == nil {
+				continue
+			}
+			id := migrate.ID{Kind: "HelmRelease", Namespace: obj.Origin.Namespace, Name: obj.Origin.Name}
+			if adm, err := in.inventory.Admit(obj); err == nil && m.ofFlux1(obj.Origin, id) {
+				owners[obj] = id
+				targets = append(append(targets, in.sourcesOf(adm, func(*inventory.RejectedError) {})...), adm)
+			}
+		}
+		if len(owners) == 0 {
+			continue
+		}
+		st, err := s.before.open(&s.temp, "operated"+strconv.Itoa(i))
+		if err != nil {
+			return nil, err
+		}
+		results, err := s.before.results(ctx, in, func() []*admission.Admitted { return once(targets) }, st, false)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range results {
+			id, ok := owners[r.Object.Object]
+			if !ok {
+				continue
+			}
+			found := &operatedChart{code: codeOf(r), text: r.Message()}
+			if artifact := r.Source().Artifact(); found.code == exitOK && artifact != nil {
+				found.digest = contentDigest(st, artifact.Path)
+			}
+			charts[id] = found
+		}
+	}
+	return charts, nil
+}
+
+// ofFlux1 reports whether an object is a HelmRelease of Flux 1 that is to be migrated.
+func (m *migration) ofFlux1(o *manifest.Object, id migrate.ID) bool {
+	return !strings.HasSuffix(o.Group(), "toolkit.fluxcd.io") && slices.Contains(m.result.Operated, id)
+}
+
+// once leaves out what was there before.
+func once(list []*admission.Admitted) []*admission.Admitted {
+	seen := map[*manifest.Object]bool{}
+	return slices.DeleteFunc(slices.Clone(list), func(adm *admission.Admitted) bool {
+		was := seen[adm.Object]
+		seen[adm.Object] = true
+		return was
+	})
+}
+
+// compareOperated compares the chart of a release that was of Flux 1.
+func (p *proof) compareOperated(s *sides, after *foreseen, charts map[migrate.ID]*operatedChart) {
+	found := proven{id: idOf(after), file: after.obj.Pos.String(), code: s.after.codes[after.fact.ID]}
+	before := charts[found.id]
+	if after.fact.Blocked == "" && after.artifact != "" && before != nil && before.digest != "" {
+		chart := after.fact.Chart
+		now := contentDigest(after.st, after.artifact)
+		if now == before.digest {
+			found.text = fmt.Sprintf("the same chart before and after: %s %s (%s)", chart.Name, chart.Version, cmp.Or(chart.Digest, now))
+			p.same = append(p.same, found)
+			return
+		}
+		found.text = fmt.Sprintf("its chart would be %s %s (%s), and not that of the operator (%s)", chart.Name, chart.Version, short(now), short(before.digest))
+		p.differ = append(p.differ, found)
+		return
+	}
+	switch {
+	case after.fact.Blocked != "" && found.code != exitTransient && before != nil && before.digest != "":
+		found.text = after.fact.Blocked
+		p.differ = append(p.differ, found)
+		return
+	case after.fact.Blocked != "":
+		found.text = after.fact.Blocked
+	case before == nil:
+		found.text = "the chart of the HelmRelease of Flux 1 is not known here"
+	default:
+		found.text, found.code = before.text, before.code
+	}
+	p.unknown = append(p.unknown, found)
+}
