@@ -4,16 +4,21 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	godigest "github.com/opencontainers/go-digest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // operatedChart is the chart of a HelmRelease of Flux 1, before it is migrated.
@@ -56,7 +61,7 @@ func (m *migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*ope
 			}
 			found := &operatedChart{code: codeOf(r), text: r.Message()}
 			if artifact := r.Source().Artifact(); found.code == exitOK && artifact != nil {
-				found.digest = contentDigest(st, artifact.Path)
+				found.digest = digestWithoutVersion(st, artifact.Path)
 			}
 			charts[id] = found
 		}
@@ -85,7 +90,7 @@ func (p *proof) compareOperated(s *sides, after *foreseen, charts map[migrate.ID
 	before := charts[found.id]
 	if after.fact.Blocked == "" && after.artifact != "" && before != nil && before.digest != "" {
 		chart := after.fact.Chart
-		now := contentDigest(after.st, after.artifact)
+		now := digestWithoutVersion(after.st, after.artifact)
 		if now == before.digest {
 			found.text = fmt.Sprintf("the same chart before and after: %s %s (%s)", chart.Name, chart.Version, cmp.Or(chart.Digest, now))
 			p.same = append(p.same, found)
@@ -108,4 +113,31 @@ func (p *proof) compareOperated(s *sides, after *foreseen, charts map[migrate.ID
 		found.text, found.code = before.text, before.code
 	}
 	p.unknown = append(p.unknown, found)
+}
+
+// digestWithoutVersion is equal for charts whose files are, but for the version: that of a chart from Git gets the commit in
+// Flux 2, so that each one is an upgrade, as it is for the operator. It is "" for a chart that cannot be read.
+func digestWithoutVersion(st *store.Store, artifact string) string {
+	files, err := reconcile.ChartFiles(st, artifact)
+	if err != nil {
+		return ""
+	}
+	hash := godigest.SHA256.Digester()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		text := files[name]
+		if name == "Chart.yaml" {
+			var about map[string]any
+			if err := yaml.Unmarshal([]byte(text), &about); err != nil {
+				return ""
+			}
+			delete(about, "version")
+			plain, err := yaml.Marshal(about)
+			if err != nil {
+				return ""
+			}
+			text = plain
+		}
+		_, _ = fmt.Fprintf(hash.Hash(), "%q %d\n%s", name, len(text), text)
+	}
+	return hash.Digest().String()
 }

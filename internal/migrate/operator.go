@@ -39,6 +39,9 @@ func (p *planner) operators() {
 		if len(t.objects) > 0 {
 			o.namespace = t.objects[0].Namespace
 		}
+		if p.in.Left[ID{releaseKind, o.namespace, t.head.Name}] {
+			continue
+		}
 		back := t.snapshot()
 		lost := len(p.result.Lost)
 		if err := o.migrate(); err != nil {
