@@ -38,6 +38,11 @@ OCIRepository with spec.chartRef. Login, TLS, verification, interval and range s
 a marker behind the version moves with it. The OCIRepository stands where the
 HelmRepository does, which goes if nothing else refers to it.
 
+(3) HelmReleases of Flux 1, of helm.fluxcd.io and flux.weave.works, become those of
+Flux 2, with a HelmRepository or GitRepository behind them. The name of the Helm
+release stays, and so does what the operator does where helm-controller's defaults
+are others.
+
 Comments and all other bytes stay. What cannot be done safely is an error that names
 the place to edit, and stays as it is: values that an alias, a variable or a
 kustomization puts in, documents that SOPS encrypted, values files of charts. What an
