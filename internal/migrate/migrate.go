@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -166,7 +167,8 @@ func (p *planner) asked(t *draft) bool {
 func (t *draft) note(text string, at ...*yaml.Node) Note {
 	n := Note{ID: ID{t.head.Kind, t.head.Namespace, t.head.Name}, File: t.file.Name, Line: t.first, Text: text}
 	if len(t.objects) > 0 {
-		n.ID = ID{t.head.Kind, t.objects[0].Namespace, t.objects[0].Name} // the kind of one of Flux 1 has its group
+		n.ID = t.objects[0].ID
+		n.Kind, _, _ = strings.Cut(n.Kind, ".") // of Flux 1 it has the group behind it
 	}
 	for _, node := range at {
 		if node != nil {
