@@ -18,8 +18,9 @@ import (
 
 // lockOptions say which lock file there is, and whether a run takes everything from it.
 type lockOptions struct {
-	file   string
-	locked bool
+	file    string
+	locked  bool
+	current bool // the run only wants to know what is locked, if anything is
 }
 
 func (o *lockOptions) addFile(fs *pflag.FlagSet) {
@@ -52,15 +53,22 @@ func (a *app) lockPath(o *lockOptions) string {
 
 // locked reads the lock for a run that takes everything from it, nil for any other run.
 func (a *app) locked(ctx context.Context, o *lockOptions, in *input) (*reconcile.Locked, error) {
-	if !o.locked {
+	if !o.locked && !o.current {
 		return nil, nil
 	}
 	path := a.lockPath(o)
 	l, err := lockfile.Read(ctx, path)
-	if err != nil {
+	switch {
+	case err != nil && o.current && o.file == "" && absent(err):
+		return nil, nil
+	case err != nil:
 		return nil, &usageError{err: err, hint: hintOf(err)}
 	}
-	return &reconcile.Locked{Lock: l, File: filepath.ToSlash(path), Cluster: in.lockedCluster(path, l)}, nil
+	locked := &reconcile.Locked{Lock: l, File: filepath.ToSlash(path), Cluster: in.lockedCluster(path, l)}
+	if o.current {
+		locked.Mode = reconcile.LockedFirst
+	}
+	return locked, nil
 }
 
 func hintOf(err error) string {

@@ -26,7 +26,7 @@ func newOutdatedCommand(a *app) *cobra.Command {
 their repositories publish. Each index and each list of tags is fetched once.
 
 CURRENT is the version in use: the one that the manifest names, or, of a range, the
-one in the artifacts directory; - if there is none. WANTED is what the manifest
+one in the lock file, else in the artifacts directory; - if there is none. WANTED is what the manifest
 chooses now, LATEST the newest version that was not removed; a pre-release only
 counts where one is in use. Versions that are deprecated or removed are marked.
 
@@ -41,6 +41,8 @@ a retry may help, 130 interrupted.`,
   helmsrc outdated -R -f clusters/ --fail`,
 	}
 	o.addListing(c)
+	o.lock.addFile(c.Flags())
+	o.lock.current = true
 	format.add(c.Flags())
 	c.Flags().BoolVar(&all, "all", false, "list what is up to date, too")
 	c.Flags().BoolVar(&fail, "fail", false, "exit 4 if something is outdated")

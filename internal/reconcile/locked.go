@@ -371,6 +371,18 @@ func (p *reconciliation) takeEntry() error {
 	return nil
 }
 
+// lockedVersion is the version that a lock says, "" if it says nothing that fits.
+func (p *reconciliation) lockedVersion() string {
+	if p.r.o.Locked == nil {
+		return ""
+	}
+	j, ok := p.r.o.Locked.Judge(p.r.inventory, p.adm)
+	if !ok || !j.Fits() {
+		return ""
+	}
+	return cmp.Or(j.Entry.Version, j.Entry.Tag)
+}
+
 // lockedTo is the entry of an object that takes what it says, nil for one that chooses.
 func (p *reconciliation) lockedTo() *lock.Entry {
 	if p.r.o.Locked == nil || p.r.o.Locked.Mode == LockedAsked {

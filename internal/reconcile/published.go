@@ -87,6 +87,7 @@ func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.Helm
 	if stored := p.stored(); stored != nil {
 		found.Current = withoutGeneration(stored.Revision, found)
 	}
+	found.Current = cmp.Or(p.lockedVersion(), found.Current)
 	if found.Exact {
 		found.Current = found.Constraint
 		found.advance(p.r.o.Level)
@@ -197,6 +198,7 @@ func (p *ociReconciliation) listArtifacts(ctx context.Context, obj *sourcev1.OCI
 		if stored := p.stored(); stored != nil {
 			found.Current, _, _ = strings.Cut(stored.Revision, "@")
 		}
+		found.Current = cmp.Or(p.lockedVersion(), found.Current)
 	default:
 		found.Current = found.Constraint
 		if slices.Contains(tags, found.Constraint) {
