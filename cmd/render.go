@@ -56,6 +56,9 @@ func (a *app) renderOptions(o *inputOptions) (render.Options, error) {
 		Unset:     o.render.strict.unset(),
 		Tolerant:  o.validating,
 		Admit: func(obj *manifest.Object) error {
+			if obj.Group() == manifest.OperatorGroup {
+				return admission.Operator(obj)
+			}
 			_, err := admission.Admit(obj)
 			return err
 		},

@@ -67,6 +67,10 @@ func readSchema(kind string) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseSchema(data)
+}
+
+func parseSchema(data []byte) (*schema, error) {
 	shape, err := shapeOf(data)
 	if err != nil {
 		return nil, err

@@ -30,11 +30,12 @@ type syncObjects struct {
 // syncOf reads the sync that is at a place of some content. It returns nil if there is none.
 func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...string) *syncObjects {
 	field := func(name string) string { return textAt(content, append(slices.Clone(at), name)...) }
-	if field("path") == "" {
+	kind := cmp.Or(field("kind"), "GitRepository")
+	if field("path") == "" || !slices.Contains([]string{"Bucket", "GitRepository", "OCIRepository"}, kind) {
 		return nil
 	}
 	namespace = cmp.Or(namespace, bootstrapName)
-	name, kind := cmp.Or(field("name"), namespace), cmp.Or(field("kind"), "GitRepository")
+	name := cmp.Or(field("name"), namespace)
 	place := make([]any, 0, len(at))
 	for _, step := range at {
 		place = append(place, step)

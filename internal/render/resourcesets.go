@@ -37,6 +37,9 @@ func (b *builder) takeOperators(o *manifest.Object) bool {
 	if o.Group() != resourceset.Group {
 		return false
 	}
+	if b.refusesOperator(o) {
+		return o.Kind == resourceset.Kind
+	}
 	switch o.Kind {
 	case resourceset.Kind:
 		b.sets = append(b.sets, pendingSet{o, b.from, b.depth})
@@ -47,6 +50,25 @@ func (b *builder) takeOperators(o *manifest.Object) bool {
 		b.addInstance(o)
 	}
 	return false
+}
+
+// refusesOperator takes down what the API server would not store. What a set that is refused would make is not known.
+func (b *builder) refusesOperator(o *manifest.Object) bool {
+	if b.o.Admit == nil {
+		return false
+	}
+	err := b.o.Admit(o)
+	if err == nil {
+		return false
+	}
+	b.partial = true
+	if o.Kind != instanceKind {
+		b.silenced = append(b.silenced, "")
+	}
+	if !o.ReferenceOnly {
+		b.rejections = append(b.rejections, Rejection{o, err})
+	}
+	return true
 }
 
 func (b *builder) addProvider(o *manifest.Object) {
