@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -176,8 +177,7 @@ func (b *builder) reportIDs(o *manifest.Object, set resourceset.Set) {
 // makeObject adds an object of a set to what was built.
 func (b *builder) makeObject(o *manifest.Object, m resourceset.Object) {
 	apiVersion, kind, namespace, name := identify(m.Content)
-	if m.Copied {
-		b.generated[datumKey(kind, namespace, name)] = resourceset.Kind
+	if m.Copied && !b.copied(m, kind, datumKey(kind, namespace, name)) {
 		return
 	}
 	obj := o.Derive(manifest.Object{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, Content: m.Content}, func(path []any) []any {
@@ -188,6 +188,27 @@ func (b *builder) makeObject(o *manifest.Object, m resourceset.Object) {
 		return
 	}
 	b.emit(obj, m.Content)
+}
+
+// copied gives an object of a set the data that it copies of another one. It reports whether the object is made here: a Secret is
+// not, nor what is not in the input or not to be shown. The cluster has it, and what is known of its values is used.
+func (b *builder) copied(m resourceset.Object, kind, key string) bool {
+	b.generated[key] = resourceset.Kind
+	namespace, name, _ := strings.Cut(m.From, "/")
+	from := b.lookup(kind, namespace, name)
+	if from == nil || from.sealed != "" {
+		return false
+	}
+	b.found[key] = from
+	if kind != "ConfigMap" || slices.Contains(slices.Collect(maps.Values(from.secret)), true) {
+		return false
+	}
+	data := map[string]any{}
+	for k, v := range from.values {
+		data[k] = v
+	}
+	m.Content["data"] = data
+	return true
 }
 
 // plainSets takes the sets and providers of files that take part as they are.

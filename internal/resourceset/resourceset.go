@@ -95,6 +95,8 @@ type Object struct {
 	Path    []any // of the field that it is made of
 	// Copied says that its data is a copy of another object's.
 	Copied bool
+	// From is the namespace and name of that object, with a slash; "" if it is made in another way.
+	From string
 }
 
 // ServerError is a set that only a cluster can expand.
@@ -347,7 +349,7 @@ func (x *expansion) add(content map[string]any, path []any) error {
 	}
 	x.common(metadata)
 	copied := annotated(content, copyFromAnnotation) != "" || annotated(content, convertAnnotation) != ""
-	x.made = append(x.made, Object{content, path, copied})
+	x.made = append(x.made, Object{content, path, copied, annotated(content, copyFromAnnotation)})
 	return nil
 }
 
