@@ -42,6 +42,7 @@ type Build struct {
 	Claimed map[*File]bool // files that are part of what was built: they are not read by themselves
 	Foreign map[*File]bool // files that are part of other clusters alone: they are not there
 	Objects []*Object
+	Made    []Generator // what is made of objects in the cluster only
 	Errors  []error
 	// Unknown are the namespaces in which a cluster has more than was built, "" for all: what is missing there may exist.
 	Unknown []string
@@ -93,6 +94,9 @@ func (in *Input) Set(built *Build) (*Set, []error) {
 			s.commit(f.batch)
 		}
 		errs = append(errs, s.takeFaults()...)
+	}
+	for _, m := range built.Made {
+		s.addGenerated(generatedSecret{m.Object, key{"", m.Generates.Kind, m.Generates.Namespace, m.Generates.Name}})
 	}
 	s.AddBuilt(built.Objects...)
 	errs = append(errs, built.Errors...)

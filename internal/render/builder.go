@@ -53,9 +53,10 @@ type builder struct {
 
 	sets        []pendingSet
 	providers   []resourceset.Provider
-	depth       int      // of the ResourceSets that make what is added
-	objectCount int      // of what they made
-	silenced    []string // namespaces in which what is not known may be, "" for all
+	depth       int                  // of the ResourceSets that make what is added
+	objectCount int                  // of what they made
+	copies      []manifest.Generator // of other objects, in the cluster only
+	silenced    []string             // namespaces in which what is not known may be, "" for all
 }
 
 // start builds what nothing else builds.

@@ -178,6 +178,7 @@ func (b *builder) reportIDs(o *manifest.Object, set resourceset.Set) {
 func (b *builder) makeObject(o *manifest.Object, m resourceset.Object) {
 	apiVersion, kind, namespace, name := identify(m.Content)
 	if m.Copied && !b.copied(m, kind, datumKey(kind, namespace, name)) {
+		b.copies = append(b.copies, manifest.Generator{Object: o, Generates: manifest.Generated{Kind: kind, Namespace: namespace, Name: name}})
 		return
 	}
 	obj := o.Derive(manifest.Object{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, Content: m.Content}, func(path []any) []any {

@@ -148,7 +148,7 @@ func (b *builder) build() *manifest.Build {
 	for _, f := range b.in.Beside() {
 		b.openFile(f)
 	}
-	return &manifest.Build{Claimed: claimed, Foreign: foreign, Objects: b.objects, Errors: b.errs, Unknown: b.silenced, Opened: b.opened}
+	return &manifest.Build{Claimed: claimed, Foreign: foreign, Objects: b.objects, Errors: b.errs, Made: b.copies, Unknown: b.silenced, Opened: b.opened}
 }
 
 func (b *builder) result(build *manifest.Build) *Result {
