@@ -154,7 +154,7 @@ func (o *cacheOptions) entries(a *app) ([]cacheEntry, error) {
 	slices.SortFunc(list, func(a, b cacheEntry) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Digest, b.Digest), a.Used.Compare(b.Used))
 	})
-	// The same bytes are listed once for a source, whoever they were fetched for.
+	// The same bytes are listed once for a source, for whatever object they were fetched.
 	return slices.CompactFunc(list, func(a, b cacheEntry) bool {
 		return a.Source == b.Source && a.Kind == b.Kind && a.Name == b.Name && a.Digest == b.Digest && a.Private == b.Private
 	}), nil

@@ -102,7 +102,7 @@ func (f *foresight) compared(ctx context.Context, given arguments) error {
 	quiet := a.apart(b, false)
 	if options != nil {
 		options.render.sources = b.sources(o.pass.fetch.sources)
-		artifacts, _ := b.place(o.pass.store.dir)
+		artifacts, _ := b.locate(o.pass.store.dir)
 		if inputs, err = quiet.readClusters(ctx, options, args, artifacts); err != nil {
 			return usageOr(fmt.Errorf("--against %s: %s", o.against, b.rename(err.Error())))
 		}

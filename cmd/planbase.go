@@ -90,7 +90,7 @@ func directoryBase(dir string, named []string) (*base, error) {
 		return b, nil
 	}
 	for _, name := range named {
-		if at, ok := b.place(name); ok && len(matches(at)) > 0 && !sameFile(at, name) {
+		if at, ok := b.locate(name); ok && len(matches(at)) > 0 && !sameFile(at, name) {
 			return b, nil
 		}
 	}
@@ -136,8 +136,8 @@ func (a *app) revisionBase(ctx context.Context, revision string, named []string,
 	}}, nil
 }
 
-// place is where a file of the input is in the base. It is false for one outside of the repository.
-func (b *base) place(name string) (string, bool) {
+// locate returns where a file of the input is in the base. It is false for one outside of the repository.
+func (b *base) locate(name string) (string, bool) {
 	rel, err := filepath.Rel(b.root, git.RealPath(name))
 	if err != nil || !filepath.IsLocal(rel) {
 		return "", false
@@ -173,7 +173,7 @@ func (b *base) options(o *planOptions, given arguments) (*inputOptions, []string
 		if name == "-" {
 			return nil, nil, &usageError{err: errors.New("--against: standard input has no earlier state"), hint: "name files with -f"}
 		}
-		at, ok := b.place(name)
+		at, ok := b.locate(name)
 		if !ok {
 			return nil, nil, &usageError{
 				err:  fmt.Errorf("--against %s: %s is not in the repository %s", o.against, name, filepath.Base(b.root)),
@@ -184,13 +184,13 @@ func (b *base) options(o *planOptions, given arguments) (*inputOptions, []string
 		b.named[at] = name
 	}
 	for _, name := range given.files {
-		if at, ok := b.place(name); ok && exists(at) {
+		if at, ok := b.locate(name); ok && exists(at) {
 			args = append(args, at)
 			b.named[at] = name
 		}
 	}
 	for _, dir := range o.pass.input.lookupDirs {
-		if at, ok := b.place(dir); ok && isDir(at) {
+		if at, ok := b.locate(dir); ok && isDir(at) {
 			mapped.lookupDirs = append(mapped.lookupDirs, at)
 		} else if !ok {
 			mapped.lookupDirs = append(mapped.lookupDirs, dir)
@@ -210,7 +210,7 @@ func (b *base) sources(values []string) []string {
 		if !ok {
 			continue
 		}
-		if at, inside := b.place(path); inside && !b.whole {
+		if at, inside := b.locate(path); inside && !b.whole {
 			if !exists(at) {
 				continue
 			}

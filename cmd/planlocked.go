@@ -34,7 +34,7 @@ func (a *app) takeOldLock(ctx context.Context, o *planOptions, b *base) error {
 	if o.locked == nil {
 		return nil
 	}
-	path, inside := b.place(o.lockPath)
+	path, inside := b.locate(o.lockPath)
 	o.locked = nil
 	if !inside || !exists(path) {
 		return nil

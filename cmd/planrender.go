@@ -38,7 +38,7 @@ func (f *foresight) addRendered(ctx context.Context, p *plan.Plan, with *rendere
 	return nil
 }
 
-// fetchUnchanged fetches the charts of releases that change and whose charts do not: a plan asks nobody for these.
+// fetchUnchanged fetches the charts of releases that change and whose charts do not: a plan sends no request for these.
 func (f *foresight) fetchUnchanged(ctx context.Context, p *plan.Plan) error {
 	lists := map[*input][]*foreseen{}
 	for i := range p.Changes {

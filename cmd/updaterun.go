@@ -317,11 +317,11 @@ func (u *updateRun) advance(results []*reconcile.Result) {
 // moveBoth moves a tag and the digest beside it, both or none.
 func (u *updateRun) moveBoth(r *reconcile.Result) {
 	spec := r.Object.Typed.(*sourcev1.OCIRepository).Spec
-	file, tag := u.place(r, r.Published.Current, r.Published.Next, "spec", "ref", "tag")
+	file, tag := u.scalar(r, r.Published.Current, r.Published.Next, "spec", "ref", "tag")
 	if tag == nil {
 		return
 	}
-	other, digest := u.place(r, spec.Reference.Digest, r.Published.NextDigest, "spec", "ref", "digest")
+	other, digest := u.scalar(r, spec.Reference.Digest, r.Published.NextDigest, "spec", "ref", "digest")
 	if digest == nil {
 		return
 	}
@@ -330,14 +330,14 @@ func (u *updateRun) moveBoth(r *reconcile.Result) {
 }
 
 func (u *updateRun) move(r *reconcile.Result, from, to string, path ...any) {
-	if p, c := u.place(r, from, to, path...); c != nil {
+	if p, c := u.scalar(r, from, to, path...); c != nil {
 		u.edit(p, c)
 	}
 }
 
-// place finds the scalar that holds a field of an object. It is nil if the scalar follows a policy, or was not found,
+// scalar finds the scalar that holds a field of an object. It is nil if the scalar follows a policy, or was not found,
 // which is reported.
-func (u *updateRun) place(r *reconcile.Result, from, to string, fields ...any) (*parsedFile, *change) {
+func (u *updateRun) scalar(r *reconcile.Result, from, to string, fields ...any) (*parsedFile, *change) {
 	obj := r.Object.Object
 	pos := obj.Position(fields...)
 	if obj.Origin != nil {

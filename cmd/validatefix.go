@@ -28,7 +28,7 @@ type fixer struct {
 func (x *fixer) remedies(found []finding.Finding) {
 	for i := range found {
 		f := &found[i]
-		file, at := x.place(f)
+		file, at := x.locate(f)
 		if file == nil || x.lost(found, f) {
 			continue
 		}
@@ -57,8 +57,8 @@ func (x *fixer) secret(text string) bool {
 	return reconcile.RedactText(text) != text || x.a.console.Secrets().Text(text) != text
 }
 
-// place is the file and the line that the remedy of a finding is about.
-func (x *fixer) place(f *finding.Finding) (*rewrite.File, finding.Pos) {
+// locate returns the file and the line that the remedy of a finding is about.
+func (x *fixer) locate(f *finding.Finding) (*rewrite.File, finding.Pos) {
 	rule, ok := finding.Lookup(string(f.Code))
 	if !ok || rule.Remedy == nil {
 		return nil, finding.Pos{}
@@ -119,7 +119,7 @@ func (x *fixer) fix(found []finding.Finding) (left []finding.Finding, fixed int)
 	by := map[*rewrite.File][]finding.Finding{}
 	var order []*rewrite.File
 	for _, f := range found {
-		file, at := x.place(&f)
+		file, at := x.locate(&f)
 		if f.Repair == nil || file == nil {
 			left = append(left, f)
 			continue

@@ -38,7 +38,7 @@ func (c *Cache) Load(s Scope, d digest.Digest, limit int64, dst io.Writer) bool 
 	defer func() { _ = f.Close() }()
 	fi, err := f.Stat()
 	if err != nil || fi.Size() > limit {
-		return false // whoever downloads it says so
+		return false // the download reports it
 	}
 	out := &watched{to: dst}
 	_, err = io.Copy(out, digest.NewReader(f, d))

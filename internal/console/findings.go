@@ -184,9 +184,9 @@ func defuse(text string) string {
 const maxFew = 5
 
 // Few lists what may be many.
-func Few(words []string) string {
-	if len(words) <= maxFew {
-		return strings.Join(words, ", ")
+func Few(names []string) string {
+	if len(names) <= maxFew {
+		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:maxFew], ", "), len(words)-maxFew)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxFew], ", "), len(names)-maxFew)
 }

@@ -131,7 +131,7 @@ type object interface {
 	metav1.Object
 }
 
-func deriveFrom(release *manifest.Object, made object, place func([]any) []any) (*manifest.Object, error) {
+func deriveFrom(release *manifest.Object, made object, fieldOf func([]any) []any) (*manifest.Object, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(made)
 	if err != nil {
 		return nil, fmt.Errorf("%s of %s: %w", made.GetName(), release, err)
@@ -143,7 +143,7 @@ func deriveFrom(release *manifest.Object, made object, place func([]any) []any) 
 	kind := made.GetObjectKind().GroupVersionKind()
 	return release.Derive(manifest.Object{
 		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: made.GetNamespace(), Name: made.GetName(), Content: content,
-	}, place), nil
+	}, fieldOf), nil
 }
 
 func operatedSource(hr *operator.HelmRelease) object {

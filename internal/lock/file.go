@@ -65,7 +65,7 @@ func (l *Lock) Write() ([]byte, error) {
 const sumLine = "  sum: %s\n"
 
 // sum returns what the last line of an entry says of the lines before it. Half a SHA-256 is enough against accidents;
-// whoever changes a lock file on purpose can compute it.
+// a change on purpose can come with a new one.
 func sum(lines []byte) string {
 	h := sha256.Sum256(lines)
 	return hex.EncodeToString(h[:16])

@@ -137,8 +137,8 @@ func (e *NotFoundError) Finding() finding.Code {
 	return finding.MissingSource
 }
 
-// Clue says where something like it was seen, "" for nowhere: then it may well be in the cluster alone.
-func (e *NotFoundError) Clue() string {
+// Elsewhere says where something like it is, "" for nowhere: then it may well be in the cluster alone.
+func (e *NotFoundError) Elsewhere() string {
 	switch {
 	case e.elsewhere == "":
 		return e.suggestion
@@ -150,7 +150,7 @@ func (e *NotFoundError) Clue() string {
 
 // Hint says where something like it was seen, or what to do.
 func (e *NotFoundError) Hint() string {
-	return cmp.Or(e.Clue(), "add the file that holds "+e.Kind+" "+e.Namespace+"/"+e.Name+" with -f")
+	return cmp.Or(e.Elsewhere(), "add the file that holds "+e.Kind+" "+e.Namespace+"/"+e.Name+" with -f")
 }
 
 // SecretError is a Secret or ConfigMap that the API server would refuse. It names keys, never values.

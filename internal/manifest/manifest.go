@@ -74,9 +74,9 @@ type Object struct {
 func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
 
 // Derive returns an object that stands in no file, but follows from this one, as a HelmChart does from a HelmRelease.
-// Its places are this one's: place returns which field of this one a field of it comes from.
-func (o *Object) Derive(derived Object, place func(path []any) []any) *Object {
-	derived.Origin, derived.originPath = o, place
+// Its places are this one's: fieldOf returns which field of this one a field of it comes from.
+func (o *Object) Derive(derived Object, fieldOf func(path []any) []any) *Object {
+	derived.Origin, derived.originPath = o, fieldOf
 	derived.Built, derived.ReferenceOnly, derived.Open, derived.confidential = o.Built, o.ReferenceOnly, o.Open, o.confidential
 	derived.Secrets, derived.muted = o.Secrets, o.muted
 	derived.Pos = o.Pos // to find its own would take parsing the file again

@@ -1,5 +1,5 @@
 // Package migrate works out how manifests are written for current APIs: API versions, charts of registries as
-// OCIRepositories, and Flux v1's HelmReleases. It edits texts and nothing else, asks nobody, and does not know whether
+// OCIRepositories, and Flux v1's HelmReleases. It edits texts and nothing else, sends no request, and does not know whether
 // what it makes resolves to the same charts.
 package migrate
 

@@ -127,7 +127,7 @@ func postRender(text []byte, renderers []helmv2.PostRenderer, common *helmv2.Com
 	if err := mark(m, labels, nil); err != nil {
 		return nil, err
 	}
-	place(m, namespace)
+	setNamespace(m, namespace)
 	return m.AsYaml()
 }
 
@@ -190,8 +190,8 @@ func mark(m resmap.ResMap, labels, annotations map[string]string) error {
 	return m.ApplyFilter(annotationsfilter.Filter{Annotations: annotations, FsSlice: at("metadata/annotations")})
 }
 
-// place puts objects into the namespace of the release, as Helm's client does with those that name none.
-func place(m resmap.ResMap, namespace string) {
+// setNamespace puts objects into the namespace of the release, as Helm's client does with those that name none.
+func setNamespace(m resmap.ResMap, namespace string) {
 	for _, r := range m.Resources() {
 		gvk := r.GetGvk()
 		namespaced, known := openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: gvk.ApiVersion(), Kind: gvk.Kind})

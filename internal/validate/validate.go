@@ -93,7 +93,7 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	case code != finding.MissingSecret || !errors.As(err, &missing):
 	case missing.InCluster && !slices.Contains(path, any("verify")):
 		return // the reference is right; only what is trusted has to be seen
-	case missing.Clue() == "":
+	case missing.Elsewhere() == "":
 		hints = nil
 	}
 	v.findings = append(v.findings, At(v.adm.Object, code, err.Error(), hints, path...))

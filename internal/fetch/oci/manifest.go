@@ -123,7 +123,7 @@ func (x *exchange) manifest(ctx context.Context, reference string) ([]byte, erro
 		}
 	}
 	if x.memory().Offline() {
-		return nil, x.memory().Missing("the manifest " + x.place("@"+d.String()))
+		return nil, x.memory().Missing("the manifest " + x.reference("@"+d.String()))
 	}
 	_, body, err := x.repository().FetchReference(ctx, reference)
 	if err != nil {

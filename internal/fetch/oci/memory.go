@@ -20,15 +20,15 @@ type keptContent struct {
 
 func (x *exchange) memory() *cache.Memory { return &x.oci.options.Memory }
 
-// place names a part of the repository.
-func (x *exchange) place(part string) string {
+// reference names a part of the repository.
+func (x *exchange) reference(part string) string {
 	return x.ref.Registry + "/" + x.ref.Repository + part
 }
 
 // rememberedManifest returns a manifest that is asked for by digest.
 func (x *exchange) rememberedManifest(d digest.Digest) ([]byte, bool) {
 	var kept keptContent
-	if !x.memory().Recall(keptManifest, x.place("@"+d.String()), &kept) {
+	if !x.memory().Recall(keptManifest, x.reference("@"+d.String()), &kept) {
 		return nil, false
 	}
 	w := digest.NewWriter(d.Algorithm())
@@ -38,21 +38,21 @@ func (x *exchange) rememberedManifest(d digest.Digest) ([]byte, bool) {
 
 // rememberManifest keeps a manifest, and which tag names it.
 func (x *exchange) rememberManifest(reference string, content []byte) {
-	x.memory().Remember(keptManifest, x.place("@"+x.digest.String()), keptContent{content})
+	x.memory().Remember(keptManifest, x.reference("@"+x.digest.String()), keptContent{content})
 	if _, err := digest.Parse(reference); err != nil {
 		x.rememberTag(reference, x.digest)
 	}
 }
 
 func (x *exchange) rememberTag(tag string, d digest.Digest) {
-	x.memory().Remember(keptTag, x.place(":"+tag), d)
+	x.memory().Remember(keptTag, x.reference(":"+tag), d)
 }
 
 // rememberedTag is what a tag named in the last run that asked.
 func (x *exchange) rememberedTag(tag string) (d digest.Digest, err error) {
 	m := x.memory()
-	if !m.Recall(keptTag, x.place(":"+tag), &d) {
-		return "", m.Missing("what the tag " + x.place(":"+tag) + " names")
+	if !m.Recall(keptTag, x.reference(":"+tag), &d) {
+		return "", m.Missing("what the tag " + x.reference(":"+tag) + " names")
 	}
 	return digest.Parse(d.String())
 }
@@ -60,8 +60,8 @@ func (x *exchange) rememberedTag(tag string) (d digest.Digest, err error) {
 // rememberedTags is the list of tags of the last run that asked.
 func (x *exchange) rememberedTags() (tags []string, err error) {
 	m := x.memory()
-	if !m.Recall(keptTags, x.place(""), &tags) {
-		return nil, m.Missing("the list of tags of " + x.place(""))
+	if !m.Recall(keptTags, x.reference(""), &tags) {
+		return nil, m.Missing("the list of tags of " + x.reference(""))
 	}
 	return tags, nil
 }

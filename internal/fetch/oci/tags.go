@@ -110,7 +110,7 @@ func (x *exchange) listTags(ctx context.Context) ([]string, error) {
 		err = errTagPage
 	}
 	if err == nil {
-		m.Remember(keptTags, x.place(""), tags)
+		m.Remember(keptTags, x.reference(""), tags)
 	}
 	return tags, err
 }
