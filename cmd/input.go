@@ -18,8 +18,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// input is what a command works on: the manifests, and those of their objects
-// that the arguments select.
+// input is what a command works on: the manifests of one cluster, and those of their objects
+// that the arguments select. inputOfBuild makes it; what is found out about it is added by the command's own goroutine.
 type input struct {
 	set       *manifest.Set
 	cluster   string   // its name, "" for the only one

@@ -13,7 +13,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// app is what the subcommands of one run share.
+// app is what the subcommands of one run share. Run makes it; the command that was asked for changes it, in one goroutine,
+// and it ends with the process.
 type app struct {
 	env     *Env
 	now     func() time.Time

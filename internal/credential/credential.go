@@ -45,7 +45,8 @@ type Options struct {
 	RepositoryConfig string
 }
 
-// Reader reads what the objects of a run refer to. It keeps nothing of the Secrets. It is safe for many goroutines.
+// Reader reads what the objects of a run refer to. It keeps nothing of the Secrets. NewReader
+// makes it, once per run or validation; nothing of it changes, and it is safe for many goroutines.
 type Reader struct {
 	lookup Lookup
 	o      Options

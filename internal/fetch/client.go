@@ -65,8 +65,8 @@ type Config struct {
 	Rand func() float64
 }
 
-// Client is what all repositories of one run share: retries, the limit per host, connections. It is safe for use by
-// many goroutines.
+// Client is what all repositories of one run share: retries, the limit per host, connections. NewClient makes it, its
+// configuration does not change, and CloseIdleConnections ends it. It is safe for use by many goroutines.
 type Client struct {
 	Config Config
 	limit  *limiter

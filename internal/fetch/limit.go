@@ -41,7 +41,8 @@ func (l *limiter) places(host string) chan struct{} {
 }
 
 // A slot is the one place that a fetch operation holds, whatever hosts it is sent to. Because it never holds two,
-// operations that redirect to each other's hosts cannot lock each other out.
+// operations that redirect to each other's hosts cannot lock each other out. The operation makes it with NewSlot, is the only
+// one to use it, from one goroutine at a time, and frees it at its end.
 type Slot struct {
 	limit   *limiter
 	host    string

@@ -44,7 +44,8 @@ func (o *Offsets) Check(r io.ReaderAt) error {
 	return o.err
 }
 
-// An Index gives the charts of an index that was scanned. It is safe for use by many goroutines.
+// An Index gives the charts of an index that was scanned. It reads the file as long as it is used, and changes nothing. It
+// is safe for use by many goroutines.
 type Index struct {
 	r       io.ReaderAt
 	offsets *Offsets

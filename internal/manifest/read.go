@@ -1,6 +1,7 @@
 package manifest
 
-// Input is everything that was read. It does not change: the sets of several clusters are made of one.
+// Input is everything that was read. Read makes it, and then it does not change: the sets of several clusters are made of
+// one, and it lives as long as they do.
 type Input struct {
 	bounds bounds
 

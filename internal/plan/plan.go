@@ -356,7 +356,7 @@ func (c *Change) fields(before, after *Release) {
 	c.add(Reason{Code: ReasonFields, Text: text, Fields: fields})
 }
 
-// Plan is what would happen to all releases.
+// Plan is what would happen to all releases. The command puts it together of what Decide returns, and prints it.
 type Plan struct {
 	// Against is what the manifests are compared with, in words.
 	Against string

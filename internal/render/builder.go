@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resourceset"
 )
 
-// builder builds one cluster.
+// builder builds one cluster. Build makes it and is the only one to use it, from one goroutine; it ends with the Result.
 type builder struct {
 	*Renderer
 	cluster *Cluster

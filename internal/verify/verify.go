@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// A Subject is what has to be signed: one manifest in a registry.
+// A Subject is what has to be signed: one manifest in a registry. The caller makes it; nothing changes it.
 type Subject struct {
 	// Repository is "host/repository", without a tag or a digest.
 	Repository string
