@@ -275,13 +275,17 @@ func (j *joining) copy(ctx context.Context, key store.Key, h holding) (copied bo
 		return false, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if j.same(key, h) {
-		return false, nil
-	}
-	if j.to.Verify(h.artifact.Path, h.artifact.Digest) != nil {
+	same := j.same(key, h)
+	if !same && j.to.Verify(h.artifact.Path, h.artifact.Digest) != nil {
 		if err := j.store(key, h); err != nil {
 			return false, err
 		}
+	}
+	if link := j.options.Link(key.Kind); link != "" {
+		_ = j.to.Relink(h.artifact.Path, link) // a killed run may have left it out; status names one that is missing
+	}
+	if same {
+		return false, nil
 	}
 	return true, j.to.Remember(key, h.record)
 }
@@ -338,10 +342,6 @@ func (j *joining) store(key store.Key, h holding) (err error) {
 	if sum.Digest() != want {
 		return &AlteredError{fmt.Errorf("%s: the artifact %s is not the one that was stored: its digest is %s, not %s", h.in.Name, h.artifact.Path, sum.Digest(), want)}
 	}
-	_, err = p.Commit(path.Base(h.artifact.Path), j.options.Link(key.Kind))
-	var link *store.LinkError
-	if errors.As(err, &link) {
-		return nil // the artifact is stored; status names the link that is missing
-	}
+	_, err = p.Commit(path.Base(h.artifact.Path), "")
 	return err
 }
