@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resourceset"
 	"github.com/helmsrc/helmsrc/internal/sops"
 )
 
@@ -374,7 +375,7 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	obj.Content = content
 	obj.APIVersion, obj.Kind, obj.Namespace, obj.Name = identify(content)
 	obj.Kind = manifest.Called(obj.APIVersion, obj.Kind)
-	flux := ofFlux(obj) || isGenerator(obj)
+	flux := ofFlux(obj) || isGenerator(obj) || obj.Group() == resourceset.Group
 	ref := obj.Group() == "" && (obj.Kind == "Secret" || obj.Kind == "ConfigMap" || obj.Kind == "ServiceAccount")
 	if obj.Namespace == "" && (flux || ref) {
 		if strings.HasPrefix(obj.Built, "Kustomization ") {
