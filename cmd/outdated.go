@@ -26,9 +26,10 @@ func newOutdatedCommand(a *app) *cobra.Command {
 their repositories publish. Each index and each list of tags is fetched once.
 
 CURRENT is the version in use: the one that the manifest names, or, of a range, the
-one in the lock file, else in the artifacts directory; - if there is none. WANTED is what the manifest
-chooses now, LATEST the newest version that was not removed; a pre-release only
-counts where one is in use. Versions that are deprecated or removed are marked.
+one in the lock file, else in the artifacts directory; - if there is none. WANTED is
+what the manifest chooses now, LATEST the newest version that was not removed; a
+pre-release only counts where one is in use. Versions that are deprecated or removed
+are marked.
 
 Charts from Git and buckets have no list of versions, and are left out. Nothing is
 downloaded but indexes and lists of tags, and nothing is written.
