@@ -69,16 +69,15 @@ func (o *cacheOptions) existing(a *app) (string, error) {
 }
 
 // openExisting opens the cache, nil if there is none yet.
-func (o *cacheOptions) openExisting(a *app) (*cache.Cache, string, error) {
+func (o *cacheOptions) openExisting(a *app) (*cache.Cache, error) {
 	dir, err := o.existing(a)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if _, err := os.Lstat(cache.Path(dir)); errors.Is(err, fs.ErrNotExist) {
-		return nil, dir, nil
+		return nil, nil
 	}
-	c, err := a.openCache(dir, o, false)
-	return c, dir, err
+	return a.openCache(dir, o, false)
 }
 
 // cacheEntry is a line of cache ls.
@@ -117,7 +116,7 @@ it was used last. Bytes that came from several sources are listed for each.`,
 
 // entries are the answers of the cache with the sizes of the bytes that they are about, each once.
 func (o *cacheOptions) entries(a *app) ([]cacheEntry, error) {
-	c, _, err := o.openExisting(a)
+	c, err := o.openExisting(a)
 	if c == nil || err != nil {
 		return nil, err
 	}
@@ -208,7 +207,7 @@ helmsrc did not write stay.`,
 	c.Flags().BoolVar(&all, "all", false, "remove everything")
 	c.Flags().BoolVar(&private, "private", false, "also remove what was fetched with a login, or may have been")
 	c.RunE = a.runner(func(context.Context, []string) (int, error) {
-		opened, _, err := o.openExisting(a)
+		opened, err := o.openExisting(a)
 		if err != nil {
 			return exitFailed, err
 		}
@@ -237,7 +236,7 @@ Exit codes: 0 nothing was damaged, 1 the cache cannot be read, 3 something was d
 	}
 	o.addDir(c.Flags())
 	c.RunE = a.runner(func(context.Context, []string) (int, error) {
-		opened, _, err := o.openExisting(a)
+		opened, err := o.openExisting(a)
 		if err != nil {
 			return exitFailed, err
 		}

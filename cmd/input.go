@@ -175,15 +175,6 @@ func directoriesAmong(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isDir(name) })
 }
 
-// inputOf builds a cluster.
-func (a *app) inputOf(ctx context.Context, o *inputOptions, r *reading, cluster *render.Cluster) (*input, error) {
-	rendered, err := r.buildCluster(ctx, o, cluster)
-	if err != nil {
-		return nil, err
-	}
-	return a.inputOfBuild(ctx, o, r, cluster.Name, rendered)
-}
-
 // inputOfBuild makes an input of what was built.
 func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, cluster string, rendered *render.Result) (*input, error) {
 	set, failures := r.files.Set(rendered.Build)

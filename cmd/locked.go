@@ -72,7 +72,7 @@ func (a *app) locked(ctx context.Context, o *lockOptions, in *input) (*reconcile
 }
 
 func hintOf(err error) string {
-	if h, ok := err.(interface{ Hint() string }); ok { //nolint:errorlint // the error itself
+	if h, ok := err.(interface{ Hint() string }); ok {
 		return h.Hint()
 	}
 	return ""

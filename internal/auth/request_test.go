@@ -48,7 +48,8 @@ func TestReported(t *testing.T) {
 	}
 
 	refused := errors.New("refused")
-	if _, err := reported(r, func() (*http.Response, error) { return nil, refused }); !errors.Is(err, refused) {
+	_, err = reported(r, func() (*http.Response, error) { return nil, refused }) //nolint:bodyclose // there is none
+	if !errors.Is(err, refused) {
 		t.Errorf("got %v, want the error of the request", err)
 	}
 	if len(reports) != 2 || reports[1].Status != 0 {

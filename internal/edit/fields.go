@@ -127,14 +127,14 @@ func (d *Document) editable(mapping *yaml.Node, key string) (int, error) {
 	switch {
 	case i < 0:
 		return 0, refused("there is no field %s: an alias or something else puts it in", key)
-	case aliased(d.Root, mapping, nil):
+	case aliased(d.Root, mapping):
 		return 0, refused("an alias refers to the place of %s", key)
 	}
 	return i, nil
 }
 
 // aliased reports whether a node is in something that an alias stands for.
-func aliased(root, n *yaml.Node, within []*yaml.Node) bool {
+func aliased(root, n *yaml.Node) bool {
 	names := map[string]bool{}
 	var collect func(*yaml.Node)
 	collect = func(at *yaml.Node) {

@@ -238,7 +238,7 @@ func (o *operated) releaseName() (string, error) {
 
 // place finds or makes the source object, and returns its name.
 func (o *operated) place(s *chartSource) string {
-	key := fmt.Sprint(o.namespace, *s)
+	var key string
 	if s.kind == repositoryKind {
 		key = fmt.Sprint(o.namespace, s.kind, s.url)
 		for _, other := range o.p.in.Objects {

@@ -62,9 +62,6 @@ func (r *Reconciler) missing(what string) error {
 	return &fetch.OfflineError{What: what, Command: r.o.Online}
 }
 
-// offlineFailure is an error that a refused connection is behind.
-func offlineFailure(err error) bool { return is[*fetch.OfflineError](err) }
-
 // keptIndex is what the cache knows of an index beside its bytes.
 type keptIndex struct {
 	Tag helmrepo.Tag `json:"tag,omitempty"`
