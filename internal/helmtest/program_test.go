@@ -1,0 +1,28 @@
+package helmtest_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/helmtest"
+)
+
+// Each Helm is the one that it says. On a fresh machine they are built here, minutes before the tests of the whole program
+// need them, and not in the time that those have.
+func TestHelms(t *testing.T) {
+	t.Parallel()
+	for version, build := range map[string]func() (string, error){"v3.": helmtest.Helm, "v4.": helmtest.Helm4} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			program, err := build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := exec.CommandContext(t.Context(), program, "version", "--short").CombinedOutput()
+			if err != nil || !strings.HasPrefix(string(out), version) {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
