@@ -16,7 +16,8 @@ import (
 )
 
 // gitKind serves the repository charts.git, whose branch main has the files of the directory. A further directory for
-// the same server is a further commit. Each line of `tags` is a tag of the new commit. With a file `ssh` it is served over
+// the same server is a further commit, or with a file `rewritten` the only one, as after a forced push: if that says pruned,
+// those before are not there any more. Each line of `tags` is a tag of the new commit. With a file `ssh` it is served over
 // SSH as well, at ssh://git@NAME.test/charts.git; NAME.yaml is the Secret for that. With a file `github` it is open to a GitHub App alone,
 // whose interface is at https://api.NAME.test.
 func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
@@ -56,7 +57,7 @@ func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := g.Commit("Commit "+filepath.Base(dir), nil); err != nil {
+	if err := commit(g, dir); err != nil {
 		return nil, err
 	}
 	if w.SignGit != nil {
@@ -74,6 +75,27 @@ func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 		return nil, err
 	}
 	return door(h), nil
+}
+
+// commit commits what was written of a directory.
+func commit(g *Git, dir string) error {
+	rewritten, err := os.ReadFile(filepath.Join(dir, "rewritten"))
+	if err == nil {
+		if _, err := g.Run("checkout", "-q", "--orphan", "rewritten"); err != nil {
+			return err
+		}
+	}
+	if _, err := g.Commit("Commit "+filepath.Base(dir), nil); err != nil || rewritten == nil {
+		return err
+	}
+	if _, err := g.Run("branch", "-q", "-M", "main"); err != nil || strings.TrimSpace(string(rewritten)) != "pruned" {
+		return err
+	}
+	if _, err := g.Run("reflog", "expire", "--expire=now", "--all"); err != nil {
+		return err
+	}
+	_, err = g.Run("gc", "-q", "--prune=now")
+	return err
 }
 
 // githubDoor is what stands before a repository: nothing, if its directory says nothing of GitHub.
@@ -176,7 +198,7 @@ func (w within) RoundTrip(r *http.Request) (*http.Response, error) {
 func eachFile(dir string, visit func(file string, data []byte) error) error {
 	root := os.DirFS(dir)
 	return fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || isConfiguration(file) || file == "empty" || file == "ssh" || file == "github" {
+		if err != nil || d.IsDir() || isConfiguration(file) || file == "empty" || file == "ssh" || file == "github" || file == "rewritten" {
 			return err
 		}
 		data, err := fs.ReadFile(root, file)

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -58,16 +57,11 @@ func lockedRef(ref git.Ref, revision string, byName bool) git.Ref {
 	return git.Ref{Branch: ref.Branch, Commit: commit}
 }
 
-// lockedArtifacts has the one artifact that an entry names.
-type lockedArtifacts struct {
-	*ociArtifacts
-	entry *lock.Entry
-}
-
-func (a *lockedArtifacts) choose(context.Context, warner, want) (*ociArtifact, error) {
-	at := &ociArtifact{Pin: artifactPin(a.entry), repo: a.repo, identity: a.identity, scope: a.scope, digest: digest.Digest(a.entry.ManifestDigest)}
+// locked is the one artifact that an entry names.
+func (a *ociArtifacts) locked(e *lock.Entry) *ociArtifact {
+	at := &ociArtifact{Pin: artifactPin(e), repo: a.repo, identity: a.identity, scope: a.scope, digest: digest.Digest(e.ManifestDigest)}
 	at.shown = strings.TrimPrefix(at.URL, sourcev1.OCIRepositoryPrefix)
-	return at, nil
+	return at
 }
 
 // artifactPin is what an entry says that an OCIRepository was resolved to.

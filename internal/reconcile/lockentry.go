@@ -151,8 +151,18 @@ func (*WithdrawnError) Transient() bool { return false }
 // Hint says what to do.
 func (*WithdrawnError) Hint() string { return (&MovedError{}).Hint() }
 
+// gone is a failure to get what is locked from a source that does not have it any more: nothing is wrong with the manifest.
+func (l *Locked) gone(err error) error {
+	failure := *status.AsFailure(err)
+	failure.Err = &hintedError{failure.Err, l.File + " names it, and the source may have deleted it since; 'helmsrc lock --update' with its name resolves it anew"}
+	return &failure
+}
+
 // compareEntry refuses what a source has now, if it was asked for what is locked and has something else, or nothing.
 func (p *reconciliation) compareEntry(err error) error {
+	if err != nil && p.lockedTo() != nil && withdrawn(CodeOf(err)) {
+		return p.r.o.Locked.gone(err)
+	}
 	e := p.asked()
 	switch {
 	case e == nil, err == nil && p.result.Pin == nil:

@@ -188,14 +188,16 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 	if e := p.asked(); e != nil && e.Tag != "" {
 		wanted = want{tag: e.Tag}
 	}
-	var chosen chooser[*ociArtifact] = from
 	if e := p.lockedTo(); e != nil {
-		chosen = &lockedArtifacts{from, e}
+		at := from.locked(e)
+		p.pinTo(at.Pin)
+		p.foundArtifact(at)
+		decideLogin(ctx, repo.Shown)
+		return at, nil
 	}
-	at, err := choose(ctx, p.reconciliation, chosen, wanted)
+	at, err := choose(ctx, p.reconciliation, from, wanted)
 	if at != nil {
-		at.item = p.adm.Object.ConcealText(at.shown)
-		p.result.Resolution.take(at.Pin)
+		p.foundArtifact(at)
 	}
 	var tag *ociTagError
 	switch {
@@ -206,6 +208,11 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 	}
 	decideLogin(ctx, repo.Shown)
 	return at, nil
+}
+
+func (p *ociReconciliation) foundArtifact(at *ociArtifact) {
+	at.item = p.adm.Object.ConcealText(at.shown)
+	p.result.Resolution.take(at.Pin)
 }
 
 // ociTagError is a tag that could not be chosen.
