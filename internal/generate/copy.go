@@ -1,8 +1,8 @@
 package generate
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -144,6 +144,7 @@ func (b *build) copyPath(o *operation) error {
 	file, isFile := o.source.File(name)
 	switch {
 	case isFile:
+		o.fixed = "."
 		return b.copyFile(o, name, file)
 	case !o.source.IsDir(name):
 		return fmt.Errorf("source '%s' does not exist", o.pattern)
@@ -178,9 +179,6 @@ func (b *build) copyGlob(o *operation) error {
 	if err != nil {
 		return err
 	}
-	if o.Strategy == swv1.ExtractStrategy {
-		return b.extractAll(o, matches)
-	}
 	if len(matches) == 0 {
 		return fmt.Errorf("no files match pattern '%s' in source '%s'", o.pattern, o.alias)
 	}
@@ -211,7 +209,15 @@ func (b *build) copyGlob(o *operation) error {
 }
 
 func (b *build) copyMatch(o *operation, name, to string) error {
-	if f, ok := o.source.File(name); ok {
+	f, isFile := o.source.File(name)
+	switch {
+	case o.Strategy == swv1.ExtractStrategy && !isTarball(name):
+		return nil
+	case o.Strategy == swv1.ExtractStrategy && !isFile:
+		return fmt.Errorf("failed to extract tarball '%s': is a directory", name)
+	case o.Strategy == swv1.ExtractStrategy:
+		return b.extract(o, name, f)
+	case isFile:
 		return b.put(o, to, f)
 	}
 	return b.copyDir(o, name, to)
@@ -246,12 +252,7 @@ func (b *build) matches(o *operation) ([]string, error) {
 		}
 		return nil
 	}
-	if o.Strategy != swv1.ExtractStrategy {
-		if err := look(o.source.Dirs()); err != nil {
-			return nil, err
-		}
-	}
-	return found, errors.Join(look(o.source.Names()))
+	return found, cmp.Or(look(o.source.Dirs()), look(o.source.Names()))
 }
 
 // copyDir copies what is below a directory.
@@ -259,21 +260,34 @@ func (b *build) copyDir(o *operation, dir, to string) error {
 	if o.Strategy == swv1.MergeStrategy {
 		b.doubt(Strategy, "Merge is for files that from names or matches: the files of a directory overwrite", "copy", b.op, "strategy")
 	}
-	for _, name := range o.source.below(dir) {
-		out, err := b.excludes(o, name)
-		if err != nil {
+	below := func(name string) string {
+		if dir == "." {
+			return path.Join(to, name)
+		}
+		return path.Join(to, strings.TrimPrefix(name, dir+"/"))
+	}
+	if err := b.out.AddDir(to); err != nil {
+		return err
+	}
+	for _, name := range within(o.source.Dirs(), dir) {
+		if out, err := b.excludesBelow(o, name, dir); err != nil {
+			return err
+		} else if out {
+			continue
+		}
+		if err := b.out.AddDir(below(name)); err != nil {
 			return err
 		}
-		if out {
+	}
+	for _, name := range o.source.below(dir) {
+		if out, err := b.excludesBelow(o, name, dir); err != nil {
+			return err
+		} else if out {
 			continue
 		}
 		f, _ := o.source.File(name)
-		rel := name
-		if dir != "." {
-			rel = strings.TrimPrefix(name, dir+"/")
-		}
 		f.Copied = b.op
-		if err := b.out.Add(path.Join(to, rel), f); err != nil {
+		if err := b.out.Add(below(name), f); err != nil {
 			return err
 		}
 	}
@@ -293,28 +307,34 @@ func (b *build) put(o *operation, to string, f File) error {
 	return b.out.Add(to, f)
 }
 
-// excludes reports whether a file, or a directory that it is in, is excluded.
+// excludesBelow reports whether what is in a directory that is copied is excluded, itself or with a directory between the
+// two. That directory itself was looked at before, and those above it never are.
+func (b *build) excludesBelow(o *operation, name, dir string) (bool, error) {
+	for at := name; at != dir && at != "."; at = path.Dir(at) {
+		if out, err := b.excludes(o, at); out || err != nil {
+			return out, err
+		}
+	}
+	return false, nil
+}
+
+// excludes reports whether exclude matches a path, and counts it then.
 func (b *build) excludes(o *operation, name string) (bool, error) {
 	if len(o.Exclude) == 0 {
 		return false, nil
 	}
-	at := name
-	for at != "." && (at == name || at != o.fixed) {
-		out, known := o.excluded[at]
-		if !known {
-			var err error
-			if out, err = b.matchesExclude(o, at); err != nil {
-				return false, err
-			}
-			o.excluded[at] = out
+	out, known := o.excluded[name]
+	if !known {
+		var err error
+		if out, err = b.matchesExclude(o, name); err != nil {
+			return false, err
 		}
-		if out {
-			o.hits++
-			return true, nil
-		}
-		at = path.Dir(at)
+		o.excluded[name] = out
 	}
-	return false, nil
+	if out {
+		o.hits++
+	}
+	return out, nil
 }
 
 func (b *build) matchesExclude(o *operation, name string) (bool, error) {

@@ -144,7 +144,9 @@ func (b *build) drop() {
 	rules := new(tree.Rules).WithDefaults()
 	gone := map[string]bool{}
 	for _, dir := range t.Dirs() {
-		gone[dir] = rules.Ignored(dir, true)
+		if gone[dir] = rules.Ignored(dir, true) || under(gone, dir); gone[dir] {
+			delete(t.dirs, dir)
+		}
 	}
 	for _, name := range slices.Clone(t.Names()) {
 		if rules.Ignored(name, false) || under(gone, name) {

@@ -108,6 +108,9 @@ func TestCopy(t *testing.T) {
 		{"exclude below the pattern", op("@a/d/**", "@artifact/", `exclude: ["e"]`), "x.yaml", ""},
 		{"exclude a directory", op("@a/d", "@artifact/", `exclude: ["e/"]`, `strategy: Overwrite`), "d/e/y.yaml d/e/z.md d/x.yaml", "matches exclude"},
 		{"exclude that file", op("@a/top.yaml", "@artifact/", `exclude: ["top.yaml"]`), "", ""},
+		{"exclude is not held against what is above a match", op("@a/*/x.yaml", "@artifact/", `exclude: ["d", "configs/**"]`), "d/x.yaml", ""},
+		{"nor against what is above a file", op("@a/d/e/y.yaml", "@artifact/", `exclude: ["e", "e/*"]`), "y.yaml", "matches exclude"},
+		{"nor against the directory itself", op("@a/d", "@artifact/", `exclude: ["d"]`), "d/e/y.yaml d/e/z.md d/x.yaml", "matches exclude"},
 		{"later operations win", op("@a/top.yaml", "@artifact/f") + op("@a/d/x.yaml", "@artifact/f"), "f", ""},
 	}
 	for _, tt := range tests {
@@ -127,7 +130,7 @@ func TestCopy(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	source := []string{"top.yaml=a: 1", "list.yaml=[1]", "charts/c.tgz=x", "charts/readme.md=x", "d/x.yaml=a: 1"}
+	source := []string{"top.yaml=a: 1", "list.yaml=[1]", "charts/c.tgz=x", "charts/readme.md=x", "archives/dir.tgz/x=", "d/x.yaml=a: 1"}
 	long := strings.Repeat("**/", maxDoublestars+1)
 	tests := []struct{ name, spec, want, reason string }{
 		{"missing", copying(op("@a/nowhere", "@artifact/")), "source 'nowhere' does not exist", BuildFailed},
@@ -142,6 +145,9 @@ func TestRefused(t *testing.T) {
 		{"G12 a directory is no archive", copying(op("@a/charts", "@artifact/", "strategy: Extract")), "extract strategy is not supported for directories, got 'charts'", BuildFailed},
 		{"G12 nor is any file", copying(op("@a/top.yaml", "@artifact/", "strategy: Extract")), "extract strategy requires tarball file (.tar.gz or .tgz), got 'top.yaml'", BuildFailed},
 		{"G12 out of the artifact", copying(op("@a/charts/**/*.tgz", "@artifact/../x", "strategy: Extract")), "path escapes from parent", BuildFailed},
+		{"G12 no match", copying(op("@a/*.tgz", "@artifact/", "strategy: Extract")), "no files match pattern '*.tgz' in source 'a'", BuildFailed},
+		{"G12 all excluded", copying(op("@a/charts/*.tgz", "@artifact/", "strategy: Extract", `exclude: ["c.*"]`)), "all files matching pattern 'charts/*.tgz' in source 'a' were excluded", BuildFailed},
+		{"G12 a directory that is called like one", copying(op("@a/archives/*", "@artifact/", "strategy: Extract")), "failed to extract tarball 'archives/dir.tgz': is a directory", BuildFailed},
 		{"G12 no gzip", copying(op("@a/charts/*.tgz", "@artifact/", "strategy: Extract")), "requires gzip-compressed body", BuildFailed},
 		{"G13 duplicate alias", "sources: [{alias: a, kind: Bucket, name: s}, {alias: a, kind: Bucket, name: t}]\nartifacts: []\n", "duplicate source alias 'a' found", ValidationFailed},
 		{"G13 duplicate artifact", copying(op("@a/d", "@artifact/")) + "- {name: out, copy: []}\n", "duplicate artifact name 'out' found", ValidationFailed},
@@ -168,6 +174,22 @@ func TestG9Dropped(t *testing.T) {
 	}
 	if len(said) != 1 || !strings.Contains(said[0], "and 5 more") {
 		t.Errorf("it says %q", said)
+	}
+}
+
+// A directory that nothing is left in stays, as in the archives of source-watcher; one that is left out itself does not.
+func TestG9EmptyDirectories(t *testing.T) {
+	source := treeOf(t, "img/logo.png=", "docs/a/readme.md=", ".github/w.yaml=", "x.yaml=")
+	if err := source.AddDir("was/empty"); err != nil {
+		t.Fatal(err)
+	}
+	spec := specOf(t, copying(op("@a/", "@artifact/", `exclude: ["*.md"]`)))
+	artifacts, _, err := Build(t.Context(), spec, map[string]*Tree{"a": source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(artifacts[0].Tree.Dirs(), artifacts[0].Tree.Names()); got != "[docs docs/a img was was/empty] [x.yaml]" {
+		t.Error(got)
 	}
 }
 
@@ -224,9 +246,9 @@ func TestG12Extract(t *testing.T) {
 	if err != nil || names(files) != "one/Chart.yaml two/run" || files["out/one/Chart.yaml"] != "name: one" {
 		t.Errorf("%v, %v", files, err)
 	}
-	files, _, err = made(t, copying(op("@a/*.tgz", "@artifact/", "strategy: Extract")), source)
+	files, _, err = made(t, copying(op("@a/charts/*.md", "@artifact/", "strategy: Extract")), source)
 	if err != nil || len(files) > 0 {
-		t.Errorf("no match is fine: %v, %v", files, err)
+		t.Errorf("no archive among what matches is fine: %v, %v", files, err)
 	}
 	for name, h := range map[string]*tar.Header{
 		"leads out of the archive": {Name: "../x", Linkname: "x"},

@@ -109,30 +109,12 @@ func isTarball(name string) bool {
 	return strings.HasSuffix(lower, ".tar.gz") || strings.HasSuffix(lower, ".tgz")
 }
 
-// extractAll unpacks the archives among what matches.
-func (b *build) extractAll(o *operation, matches []string) error {
-	for _, name := range matches {
-		f, ok := o.source.File(name)
-		if !ok || !isTarball(name) {
-			continue
-		}
-		out, err := b.excludes(o, name)
-		if err != nil {
-			return err
-		}
-		if out {
-			continue
-		}
-		if err := b.extract(o, name, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // extract unpacks an archive. What leads out of it is refused, and so are links and devices.
 func (b *build) extract(o *operation, name string, f File) error {
 	fail := func(err error) error { return fmt.Errorf("failed to extract tarball '%s': %w", name, err) }
+	if err := b.out.AddDir(o.to); err != nil {
+		return fail(err)
+	}
 	data, err := f.Content.Bytes()
 	if err != nil {
 		return fail(err)
@@ -170,7 +152,7 @@ func (b *build) entry(o *operation, h *tar.Header, r io.Reader, stream *io.Limit
 	case climbs(to) || strings.Contains(h.Name, "\\"):
 		return fmt.Errorf("%q leads out of the archive", h.Name)
 	case h.Typeflag == tar.TypeDir:
-		return nil
+		return b.out.AddDir(path.Join(o.to, to))
 	case h.Typeflag != tar.TypeReg:
 		return fmt.Errorf("%q is no regular file", h.Name)
 	}

@@ -2,6 +2,7 @@ package generate
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -29,16 +30,16 @@ type text []byte
 
 func (t text) Bytes() ([]byte, error) { return t, nil }
 
-// Tree holds the files of a source or of an artifact by their slash-separated paths. Directories are there as far as files
-// are in them.
+// Tree holds the files of a source or of an artifact by their slash-separated paths, and the directories, which archives
+// have entries of: one that nothing is left in stays.
 type Tree struct {
 	files map[string]File
-	dirs  map[string]int // how many files are below each
-	names []string       // sorted; nil if it is to be made
+	dirs  map[string]bool
+	names []string // sorted; nil if it is to be made
 }
 
 // NewTree returns an empty tree.
-func NewTree() *Tree { return &Tree{files: map[string]File{}, dirs: map[string]int{}} }
+func NewTree() *Tree { return &Tree{files: map[string]File{}, dirs: map[string]bool{}} }
 
 // Add puts a file into the tree, in place of one that is there. A file where a directory has to be is an error, and so are
 // more files than a tree may hold.
@@ -47,16 +48,11 @@ func (t *Tree) Add(name string, f File) error {
 		if len(t.files) >= maxFiles {
 			return fmt.Errorf("more than %d files", maxFiles)
 		}
-		if t.dirs[name] > 0 {
+		if t.IsDir(name) {
 			return fmt.Errorf("open %s: is a directory", name)
 		}
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if _, file := t.files[dir]; file {
-				return fmt.Errorf("mkdir %s: not a directory", dir)
-			}
-		}
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			t.dirs[dir]++
+		if err := t.AddDir(path.Dir(name)); err != nil {
+			return err
 		}
 		t.names = nil
 	}
@@ -64,11 +60,25 @@ func (t *Tree) Add(name string, f File) error {
 	return nil
 }
 
+// AddDir puts a directory into the tree, with those above it. A file where one has to be is an error, and so are more
+// directories than a tree may hold.
+func (t *Tree) AddDir(name string) error {
+	for dir := name; dir != "." && !t.dirs[dir]; dir = path.Dir(dir) {
+		if _, file := t.files[dir]; file {
+			return fmt.Errorf("mkdir %s: not a directory", dir)
+		}
+	}
+	for dir := name; dir != "." && !t.dirs[dir]; dir = path.Dir(dir) {
+		if len(t.dirs) >= maxFiles {
+			return fmt.Errorf("more than %d directories", maxFiles)
+		}
+		t.dirs[dir] = true
+	}
+	return nil
+}
+
 func (t *Tree) remove(name string) {
 	delete(t.files, name)
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		t.dirs[dir]--
-	}
 	t.names = nil
 }
 
@@ -79,7 +89,7 @@ func (t *Tree) File(name string) (File, bool) {
 }
 
 // IsDir reports whether a path is a directory. The root is one.
-func (t *Tree) IsDir(name string) bool { return name == "." || t.dirs[name] > 0 }
+func (t *Tree) IsDir(name string) bool { return name == "." || t.dirs[name] }
 
 // Names lists the paths of the files, sorted. The list is shared.
 func (t *Tree) Names() []string {
@@ -94,20 +104,15 @@ func (t *Tree) Names() []string {
 }
 
 // Dirs lists the paths of the directories, sorted, without the root.
-func (t *Tree) Dirs() []string {
-	var list []string
-	for dir, n := range t.dirs {
-		if n > 0 {
-			list = append(list, dir)
-		}
-	}
-	slices.Sort(list)
-	return list
-}
+func (t *Tree) Dirs() []string { return slices.Sorted(maps.Keys(t.dirs)) }
 
 // below lists the paths of the files in a directory and further down.
 func (t *Tree) below(dir string) []string {
-	names := t.Names()
+	return within(t.Names(), dir)
+}
+
+// within are those of a sorted list of paths that are below a directory.
+func within(names []string, dir string) []string {
 	if dir == "." {
 		return names
 	}
@@ -121,13 +126,4 @@ func (t *Tree) below(dir string) []string {
 }
 
 // clone is a tree of its own with the same files.
-func (t *Tree) clone() *Tree {
-	c := NewTree()
-	for name, f := range t.files {
-		c.files[name] = f
-	}
-	for dir, n := range t.dirs {
-		c.dirs[dir] = n
-	}
-	return c
-}
+func (t *Tree) clone() *Tree { return &Tree{files: maps.Clone(t.files), dirs: maps.Clone(t.dirs)} }

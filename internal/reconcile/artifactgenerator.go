@@ -324,11 +324,16 @@ func (r *Reconciler) generatorTree(ctx context.Context, source *Result) (*genera
 	if err != nil {
 		return nil, err
 	}
-	names, err := tree.List(ctx, root, tree.Options{Filter: from.filter})
+	names, dirs, err := tree.List(ctx, root, tree.Options{Filter: from.filter})
 	if err != nil {
 		return nil, err
 	}
 	t := generate.NewTree()
+	for _, dir := range dirs {
+		if err := t.AddDir(dir); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range names {
 		info, err := root.Lstat(name)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -349,7 +350,7 @@ func list(ctx context.Context, dir, ignore string, filter tree.Filter) (*generat
 	if err != nil {
 		return nil, err
 	}
-	names, err := tree.List(ctx, root, tree.Options{Filter: tree.All(filter, rules.Choose), Limits: limits})
+	names, dirs, err := tree.List(ctx, root, tree.Options{Filter: tree.All(filter, rules.Choose), Limits: limits})
 	if err != nil {
 		return nil, err
 	}
@@ -359,7 +360,26 @@ func list(ctx context.Context, dir, ignore string, filter tree.Filter) (*generat
 			return nil, err
 		}
 	}
+	for _, name := range dirs {
+		if !t.IsDir(name) && holdsFiles(root, name) {
+			if err := t.AddDir(name); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return t, nil
+}
+
+// holdsFiles reports whether there is anything but directories in a directory. Git knows no others.
+func holdsFiles(root *os.Root, dir string) bool {
+	found := false
+	_ = fs.WalkDir(root.FS(), dir, func(_ string, e fs.DirEntry, err error) error {
+		if found = err == nil && !e.IsDir(); found {
+			return fs.SkipAll
+		}
+		return err
+	})
+	return found
 }
 
 // repository is the tree of an artifact, as a build sees it.

@@ -298,3 +298,52 @@ func TestArchiveWriteError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// An archive has the very bytes that Go's own writers make of a walk over the directory, with the modes of
+// source-controller and without times: digests are the same here and in a cluster.
+func TestArchiveBytes(t *testing.T) {
+	root := planted(t, map[string]string{
+		"apps/base/kustomization.yaml":       "resources:\n- release.yaml\n",
+		"apps/base/release.yaml":             strings.Repeat("a line that ends like none in Git\r\n", 3000),
+		"apps/empty/":                        "",
+		"apps-of-others/ä":                   "\x00\xff",
+		"run.sh*":                            "#!/bin/sh\n",
+		strings.Repeat("long/", 30) + "name": "longer than the name of a header",
+		"link":                               "-> run.sh",
+		"empty":                              "",
+	})
+	var want bytes.Buffer
+	zw := gzip.NewWriter(&want)
+	tw := tar.NewWriter(zw)
+	err := filepath.Walk(root.Name(), func(p string, info os.FileInfo, err error) error {
+		if err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+			return err
+		}
+		h := &tar.Header{Typeflag: tar.TypeDir, Mode: 0o750}
+		if h.Name, err = filepath.Rel(root.Name(), p); err != nil {
+			return err
+		}
+		h.Name = filepath.ToSlash(h.Name)
+		var data []byte
+		if !info.IsDir() {
+			if data, err = os.ReadFile(p); err != nil {
+				return err
+			}
+			h.Typeflag, h.Mode, h.Size = tar.TypeReg, 0o600, int64(len(data))
+			if info.Mode()&0o100 != 0 {
+				h.Mode = 0o700
+			}
+		}
+		if err := tw.WriteHeader(h); err != nil {
+			return err
+		}
+		_, err = tw.Write(data)
+		return err
+	})
+	if err := errors.Join(err, tw.Close(), zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(archive(t, root, Options{}), want.Bytes()) {
+		t.Error("the bytes differ")
+	}
+}

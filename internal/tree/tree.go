@@ -180,16 +180,18 @@ func (i interrupted) Read(p []byte) (int, error) {
 	return i.r.Read(p)
 }
 
-// List returns the paths of the regular files below a root that the options keep, in the order of a walk. Symbolic links
-// are no files.
-func List(ctx context.Context, root *os.Root, o Options) ([]string, error) {
-	var names []string
+// List returns the paths of the regular files below a root that the options keep, and those of the directories, in the
+// order of a walk. Symbolic links are no files.
+func List(ctx context.Context, root *os.Root, o Options) (files, dirs []string, err error) {
 	steps := &walk{ctx: ctx, root: root, filter: o.Filter, entries: o.Limits.withDefaults().Entries}
 	steps.visit = func(name string, dir bool) error {
-		if !dir {
-			names = append(names, name)
+		if dir {
+			dirs = append(dirs, name)
+		} else {
+			files = append(files, name)
 		}
 		return nil
 	}
-	return names, steps.dir(".", 0)
+	err = steps.dir(".", 0)
+	return files, dirs, err
 }
