@@ -83,7 +83,7 @@ func (r *locking) cluster(ctx context.Context, in *input) error {
 	for _, obj := range in.inventory.Objects() {
 		r.present[lock.Key{Cluster: locked.Cluster, Object: obj.Kind + "/" + obj.Namespace + "/" + obj.Name}] = true
 	}
-	targets := r.app.targets(in)
+	targets := r.app.withoutHome(in, r.app.targets(in), r.o.pass.reconcileOptions(nil))
 	r.code = worst(r.code, in.code)
 	if r.o.update {
 		locked.Anew = r.anew(in, targets)

@@ -212,7 +212,7 @@ func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconci
 }
 
 func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o reconcile.Options, pass *passOptions) ([]*reconcile.Result, error) {
-	choose := func() []*admission.Admitted { return a.targets(in) }
+	choose := func() []*admission.Admitted { return a.withoutHome(in, a.targets(in), o) }
 	if pass.idle {
 		choose = func() []*admission.Admitted { return nil }
 	}

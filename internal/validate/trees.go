@@ -5,6 +5,7 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/bucket"
@@ -43,10 +44,25 @@ func bootstrapped(obj *sourcev1.GitRepository) bool {
 	return ref != nil && ref.Name == obj.Name && obj.Name == obj.Namespace
 }
 
-// ofInstance reports whether the operator of Flux makes the object of an instance: it is the source that the cluster begins with.
-func (v *validation) ofInstance() bool {
-	from := v.adm.Object.Origin
+// ofInstance reports whether the operator of Flux makes an object of an instance: it is the source that the cluster begins with.
+func ofInstance(obj *manifest.Object) bool {
+	from := obj.Origin
 	return from != nil && from.Group() == manifest.OperatorGroup && from.Kind == "FluxInstance"
+}
+
+// Home reports whether an object is the source that its cluster reads this repository from, where the Secret with the
+// login is in the cluster alone: flux bootstrap, or the operator of Flux, put it there.
+func Home(adm *admission.Admitted, set *manifest.Set) bool {
+	git, _ := adm.Typed.(*sourcev1.GitRepository)
+	if !ofInstance(adm.Object) && (git == nil || !bootstrapped(git)) {
+		return false
+	}
+	name, _ := ValueAt(adm.Content, []any{"spec", "secretRef", "name"}).(string)
+	if name == "" {
+		return false
+	}
+	_, err := set.Secret(adm.Object.Namespace, name)
+	return is[*manifest.NotFoundError](err)
 }
 
 func (v *validation) bucket(obj *sourcev1.Bucket) {

@@ -86,7 +86,7 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 		code, hints = finding.UnresolvedVariable, nil
 	case code == finding.MissingValues && errors.As(err, &missing) && missing.InCluster:
 		return // something in the cluster makes it
-	case errors.As(err, &missing) && v.ofInstance() && slices.Equal(path, []any{"spec", "secretRef", "name"}):
+	case errors.As(err, &missing) && ofInstance(v.adm.Object) && slices.Equal(path, []any{"spec", "secretRef", "name"}):
 		return // the login of the repository's own source is in the cluster alone
 	case errors.As(err, &missing) && missing.Unread:
 		return // the file that cannot be read is the finding

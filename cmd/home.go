@@ -1,0 +1,66 @@
+package cmd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
+)
+
+// withoutHome leaves out the source that a cluster reads this repository from, where the Secret with its login is in the
+// cluster alone, as flux bootstrap leaves it: nothing of it is missing here. A run that is about this source, or has
+// anything that is made of it, keeps it.
+func (a *app) withoutHome(in *input, targets []*admission.Admitted, o reconcile.Options) []*admission.Admitted {
+	if o.MissingSecrets != reconcile.MissingSecretsFail {
+		return targets
+	}
+	needed := map[store.Key]bool{}
+	for _, adm := range targets {
+		in.need(needed, adm)
+	}
+	var kept, home []*admission.Admitted
+	for _, adm := range targets {
+		key := inventory.KeyOf(adm.Object)
+		if !validate.Home(adm, in.set) || needed[key] || o.Directories[key] != "" || in.named(adm.Object) {
+			kept = append(kept, adm)
+			continue
+		}
+		home = append(home, adm)
+	}
+	if len(kept) == 0 {
+		return targets
+	}
+	for _, adm := range home {
+		line := fmt.Sprintf("%s: left out: the Secret with its login is in the cluster alone, and nothing here is made of it", adm.Object)
+		if in.once(line) {
+			a.console.Info(console.Subject{}, line)
+		}
+	}
+	return kept
+}
+
+// need notes what an object is made of.
+func (in *input) need(needed map[store.Key]bool, adm *admission.Admitted) {
+	for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
+		needed[inventory.KeyOf(source.Object)] = true
+	}
+	if generator, ok := adm.Typed.(*swv1.ArtifactGenerator); ok {
+		for _, s := range generator.Spec.Sources {
+			needed[store.NewKey(s.Kind, cmp.Or(s.Namespace, adm.Object.Namespace), s.Name)] = true
+		}
+	}
+}
+
+// named reports whether an argument names an object.
+func (in *input) named(obj *manifest.Object) bool {
+	return slices.ContainsFunc(in.selectors, func(s selector) bool { return s.matches(obj) })
+}
