@@ -52,6 +52,9 @@ type CloudOptions struct {
 	Reach Reach // of the identity of the machine
 	// Acquire waits for one of the places that a host has for this process, until release is called. Nil is without limit.
 	Acquire func(ctx context.Context, host string) (release func(), err error)
+	// Leave gives up the place that the request of a context has at its registry, while a cloud is asked for its login: the
+	// login may need places at the same host. Nil if requests have none.
+	Leave func(ctx context.Context)
 }
 
 // ofMachine are the options with which the identity of the machine is asked for: the environment's alone.
@@ -65,6 +68,7 @@ type Cloud struct {
 	providers map[string]Provider
 	now       func() time.Time
 	reach     Reach
+	leave     func(context.Context)
 
 	mu     sync.Mutex
 	logins map[cloudKey]*cloudLogin
@@ -76,6 +80,7 @@ func NewCloud(o CloudOptions) *Cloud {
 	client := cloudClient(o)
 	return &Cloud{
 		reach: o.Reach,
+		leave: o.Leave,
 		providers: map[string]Provider{
 			"aws":   &awsProvider{o},
 			"azure": &azureProvider{client, o.Getenv},
@@ -216,13 +221,14 @@ func (l *cloudLogins) login(ctx context.Context, on Route, _ string) (Login, err
 		return Login{Problem: err}, nil
 	}
 	login := l.cloud.login(l.key)
-	select {
-	case login.turn <- struct{}{}:
-		defer func() { <-login.turn }()
-	case <-ctx.Done():
-		return Login{}, ctx.Err()
+	if err := takeTurn(ctx, login.turn, l.cloud.leave); err != nil {
+		return Login{}, err
 	}
+	defer func() { <-login.turn }()
 	if login.err == nil && (login.cred.IsZero() || !l.cloud.now().Before(login.expires)) {
+		if l.cloud.leave != nil {
+			l.cloud.leave(ctx)
+		}
 		cred, expires, err := l.ask(ctx)
 		if ctx.Err() != nil {
 			return Login{}, context.Cause(ctx)
@@ -323,6 +329,7 @@ func cloudClient(o CloudOptions) *http.Client {
 	}
 }
 
+// A cloudTransport gives each request a place at its host until its answer is closed.
 type cloudTransport struct {
 	cloud, local *Pool
 	acquire      func(ctx context.Context, host string) (release func(), err error)
@@ -330,17 +337,18 @@ type cloudTransport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *cloudTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	pool := t.cloud
 	if isMetadataHost(r.URL.Hostname()) {
-		return t.local.RoundTrip(r)
+		pool = t.local
 	}
 	if t.acquire == nil {
-		return t.cloud.RoundTrip(r)
+		return pool.RoundTrip(r)
 	}
 	release, err := t.acquire(r.Context(), r.URL.Host)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := t.cloud.RoundTrip(r)
+	answer, err := pool.RoundTrip(r)
 	if err != nil {
 		release()
 		return nil, err

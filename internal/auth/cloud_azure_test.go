@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
 const tenant = "11111111-2222-3333-4444-555555555555"
@@ -181,4 +184,62 @@ func TestAzure(t *testing.T) {
 			wantCloudError(t, err, test.want, test.hint, test.transient)
 		})
 	}
+}
+
+// TestAzureRenewedInPlace renews the login of a registry while a request has the only place there. The exchange of tokens is
+// at the same host, and takes the place.
+func TestAzureRenewedInPlace(t *testing.T) {
+	const host = "reg.azurecr.io"
+	w := newCloudWorld(t)
+	t.Setenv("AZURE_CLIENT_ID", "client")
+	t.Setenv("AZURE_TENANT_ID", tenant)
+	t.Setenv("AZURE_FEDERATED_TOKEN_FILE", write(t, "canary-federated", t.TempDir(), "token"))
+	now := func() time.Time { return w.now }
+	client := fetch.NewClient(fetch.Config{Dial: w.network.Dial, Now: now, PerHost: 1})
+	w.serve(t, "login.microsoftonline.com:443", entra(t, "login.microsoftonline.com", func(url.Values) {}))
+	exchange := acr(t, host, jwt(t, w.now.Add(time.Hour)))
+	w.serve(t, host+":443", func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/oauth2/exchange" {
+			exchange(rw, r)
+		} else if _, _, ok := r.BasicAuth(); !ok {
+			rw.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+			rw.WriteHeader(http.StatusUnauthorized)
+		}
+	})
+	cloud := auth.NewCloud(auth.CloudOptions{Dial: w.network.Dial, Getenv: os.Getenv, Now: now, Acquire: client.Acquire, Leave: fetch.LeaveHost})
+	logins, err := cloud.Logins(t.Context(), "azure", auth.To(host))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(2 * time.Hour)
+	registry := &url.URL{Scheme: "https", Host: host}
+	rt := auth.NewRegistryTransport(auth.RegistryOptions{
+		Registry: registry, Logins: logins, Tokens: auth.NewTokens(now), Dial: w.network.Dial, Enter: fetch.EnterHost, Leave: fetch.LeaveHost,
+	})
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			slot := client.NewSlot()
+			defer slot.Free()
+			if err := slot.Move(t.Context(), registry); err != nil {
+				t.Error(err)
+				return
+			}
+			req, err := http.NewRequestWithContext(fetch.WithSlot(t.Context(), slot), http.MethodGet, "https://"+host+"/v2/x/tags/list", nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			answer, err := rt.RoundTrip(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = answer.Body.Close() }()
+			if answer.StatusCode != http.StatusOK {
+				t.Errorf("status %d", answer.StatusCode)
+			}
+		})
+	}
+	group.Wait()
 }

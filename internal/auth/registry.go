@@ -97,15 +97,16 @@ func (o RegistryOptions) enter(ctx context.Context, at *url.URL) error {
 	return o.Enter(ctx, at)
 }
 
-// wait takes the turn, which another request may have for long: this one has no place at a host then.
-func (o RegistryOptions) wait(ctx context.Context, turn chan struct{}) error {
+// takeTurn takes the turn, which another request may have for long: this one leaves its place at a host then. Leave may be
+// nil.
+func takeTurn(ctx context.Context, turn chan struct{}, leave func(context.Context)) error {
 	select {
 	case turn <- struct{}{}:
 		return nil
 	default:
 	}
-	if o.Leave != nil {
-		o.Leave(ctx)
+	if leave != nil {
+		leave(ctx)
 	}
 	select {
 	case turn <- struct{}{}:

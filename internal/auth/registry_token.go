@@ -108,7 +108,7 @@ func (t *registryTransport) token(ctx context.Context, wanted challenge, scope s
 	}
 	service := wanted.params["service"]
 	tok := t.options.Tokens.token(tokenKey{t.key, realm.String(), service, scope, cred.key()})
-	if err := t.options.wait(ctx, tok.turn); err != nil {
+	if err := takeTurn(ctx, tok.turn, t.options.Leave); err != nil {
 		return "", err
 	}
 	defer func() { <-tok.turn }()

@@ -291,7 +291,7 @@ func New(kinds Table, inv *inventory.Inventory, st *store.Store, e Edges, o Opti
 	return &Reconciler{
 		kinds:      kinds,
 		inventory:  inv,
-		secrets:    credential.NewReader(inv.Set(), secretOptions(e, o)),
+		secrets:    credential.NewReader(inv.Set(), secretOptions(client, o)),
 		store:      storage,
 		client:     client,
 		registries: registries,
@@ -306,12 +306,15 @@ func New(kinds Table, inv *inventory.Inventory, st *store.Store, e Edges, o Opti
 	}
 }
 
-func secretOptions(e Edges, o Options) credential.Options {
+func secretOptions(c *fetch.Client, o Options) credential.Options {
+	e := c.Config
 	return credential.Options{
-		Missing:          o.MissingSecrets,
-		Ambient:          o.Ambient,
-		Own:              auth.AmbientOptions{Getenv: e.Getenv, RegistryConfig: o.RegistryConfig, Reach: o.Reach},
-		Machine:          auth.CloudOptions{Dial: e.Dial, Getenv: e.Getenv, Now: e.Now, Reach: o.Reach},
+		Missing: o.MissingSecrets,
+		Ambient: o.Ambient,
+		Own:     auth.AmbientOptions{Getenv: e.Getenv, RegistryConfig: o.RegistryConfig, Reach: o.Reach},
+		Machine: auth.CloudOptions{
+			Dial: e.Dial, Getenv: e.Getenv, Now: e.Now, Reach: o.Reach, Acquire: c.Acquire, Leave: fetch.LeaveHost,
+		},
 		RepositoryConfig: o.RepositoryConfig,
 		SkipTLSVerify:    o.SkipTLSVerify,
 	}

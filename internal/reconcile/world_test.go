@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -99,7 +100,8 @@ func (w *world) runKinds(t *testing.T, o Options, without ...string) map[string]
 		t.Fatal(err)
 	}
 	defer st.Close()
-	o.Concurrency, o.IndexMax, o.Chart = 2, 1<<20, ChartLimits{1 << 20, 1 << 20, 1 << 20}
+	o.Concurrency = cmp.Or(o.Concurrency, 2)
+	o.IndexMax, o.Chart = 1<<20, ChartLimits{1 << 20, 1 << 20, 1 << 20}
 	inv := inventory.New(set)
 	r := New(Kinds(), inv, st, Edges{Dial: w.Network.Dial, Getenv: func(string) string { return "" }, Now: now, UserAgent: "helmsrc/test"}, o)
 	defer func() {
