@@ -206,25 +206,6 @@ func gitFailure(err error) error {
 	return status.GitOperationFailed.Wrap(err)
 }
 
-// verificationFailure makes SourceVerified false, and nothing else.
-func verificationFailure(err error) error {
-	f := &status.Failure{Type: sourcev1.SourceVerifiedCondition, Reason: status.VerificationError, Message: err.Error(), Err: err}
-	var verify *git.VerificationError
-	if errors.As(err, &verify) {
-		f.Reason = status.Reason(verify.Reason)
-		if verify.Stalled {
-			f.Stalled = f.Reason
-		}
-	}
-	return f
-}
-
-// SignedRevision is a revision of a Git repository whose signatures are right.
-type SignedRevision struct {
-	Revision   string
-	Signatures []fetch.Signature
-}
-
 // gitVerified reports the signatures that were checked in this run.
 func (p *gitReconciliation) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tree) {
 	obj.Status.SourceVerificationMode = nil
@@ -256,13 +237,6 @@ func observeGit(obj *sourcev1.GitRepository, includes []*included) {
 	for _, i := range includes {
 		obj.Status.IncludedArtifacts = append(obj.Status.IncludedArtifacts, i.artifact)
 	}
-}
-
-func ignored(patterns *string) string {
-	if patterns == nil {
-		return ""
-	}
-	return *patterns
 }
 
 // shortSubject is as much of a commit's first line as source-controller shows.

@@ -2,11 +2,8 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -14,15 +11,10 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/blob"
-	"github.com/helmsrc/helmsrc/internal/chart"
-	"github.com/helmsrc/helmsrc/internal/fetch"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
-	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
 // helmChartKind has the HelmChart objects.
@@ -88,67 +80,6 @@ func (p *chartReconciliation) observeRevision(source *Result) {
 		p.obj.Status.ObservedSourceArtifactRevision = source.Object.Object.Veil(artifact.Revision)
 	}
 }
-
-// resolvedChart is a published chart that was chosen, pinned to bytes where its source
-// can do that. Each choice makes one, for one reconciliation or dependency, which alone may change
-// its metadata.
-type resolvedChart struct {
-	Pin
-	published string // its digest in the words of the source, "" if it says none
-	// entry is everything that the source says of this version, for the
-	// fingerprint.
-	entry any
-	// id is equal for two charts that are the same, within one run.
-	id string
-	// key names the bytes of the archive.
-	key blob.Key
-	// deprecated charts are reported as soon as that is known, which may be now.
-	deprecated bool
-	// local archives are read anew on every run: a file can change without a new version.
-	local bool
-	// locked archives are compared with the digest of a lock.
-	locked bool
-	time   time.Time // of its publication, zero if that is not known
-	// fetch writes the archive.
-	fetch    func(ctx context.Context, dst fetch.Sink, limit int64) error
-	metadata map[string]string // of the artifact
-	// provenance writes the provenance file of the archive, which calls it file.
-	provenance func(ctx context.Context, dst fetch.Sink) error
-	file       string
-	// subject is what a signature has to be for, nil where there can be none.
-	subject *verify.Subject
-}
-
-func (c *resolvedChart) pin() Pin { return c.Pin }
-
-// charts are the published charts of a repository. Errors of choose have no reason yet: what is
-// asked for may be a dependency. A *downloadError reports that the version is known, but what it
-// is could not be had.
-type charts interface {
-	chooser[*resolvedChart]
-	// refused attaches to an error of choose the reason that source-controller has for it.
-	refused(err error) error
-}
-
-// warner takes what the user should know of an object although it is no failure.
-type warner interface {
-	warnAs(code finding.Code, format string, args ...any)
-	warnEach(code finding.Code, texts []string)
-	warnAt(code finding.Code, text string, path ...any)
-	debugf(format string, args ...any)
-}
-
-// downloadError is a version of a chart that could not be downloaded.
-type downloadError struct {
-	version string
-	err     error
-}
-
-func (e *downloadError) Error() string {
-	return fmt.Sprintf("chart download of version '%s' failed: %v", e.version, e.err)
-}
-
-func (e *downloadError) Unwrap() error { return e.err }
 
 // choose finds out which chart the object asks for.
 func (p *chartReconciliation) choose(ctx context.Context) (*remainder, error) {
@@ -311,39 +242,6 @@ func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart,
 	return p.keepChart(obj, pending, build, fingerprint, chosen.metadata)
 }
 
-// checkArchive refuses what Helm could not load, and what is another chart than
-// the one that was asked for.
-func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedChart) (*helmchart.Metadata, error) {
-	limits := r.limits
-	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})
-	metadata, warned, err := chart.Check(archive, limits)
-	t.warnEach(finding.OddArchive, warned)
-	var invalid helmchart.ValidationError
-	switch {
-	case errors.As(err, &invalid):
-		return nil, fmt.Errorf("failed to validate metadata of written chart: %w", err)
-	case err != nil:
-		return nil, fmt.Errorf("failed to load chart metadata from written chart: %w", err)
-	}
-	return metadata, r.checkIdentity(t, metadata, chosen)
-}
-
-// checkIdentity refuses a chart that is another one than what was asked for.
-func (r *Reconciler) checkIdentity(t warner, metadata *helmchart.Metadata, chosen *resolvedChart) error {
-	if chart.MatchName(metadata.Name, chosen.Chart) && chart.MatchVersion(metadata.Version, chosen.Version) {
-		if metadata.Deprecated && !chosen.deprecated {
-			t.warnAs(finding.DeprecatedChart, "chart '%s' version '%s' is deprecated", chosen.Chart, chosen.Version)
-		}
-		return nil
-	}
-	mismatch := &MismatchError{Name: chosen.Chart, Version: chosen.Version, GotName: metadata.Name, GotVersion: metadata.Version}
-	if r.o.AllowNameMismatch {
-		t.warnAs(finding.AcceptedChart, "%v", mismatch)
-		return nil
-	}
-	return mismatch
-}
-
 // keepChart stores the built archive, unless it is what is stored already.
 func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
 	p.saw(obj, build)
@@ -366,50 +264,6 @@ func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.
 func (p *chartReconciliation) same(current *meta.Artifact, pending *store.Pending, build status.Build) bool {
 	return current != nil && !p.r.o.Refresh && p.isVeiled(current.Revision, build.Version) &&
 		p.isVeiled(p.obj.Status.ObservedChartName, build.Name) && current.Digest == pending.Digest().String()
-}
-
-// archive returns the archive of a chart. Its error has a reason: the failure may be
-// the server's or this machine's.
-func (r *Reconciler) archive(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
-	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
-	var local *blob.WriteError
-	switch {
-	case err == nil:
-		return archive, nil
-	case errors.As(err, &local):
-		return nil, unsavedChart(local)
-	}
-	return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", chosen.otherBytes(err)))
-}
-
-func unsavedChart(err error) error {
-	return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
-}
-
-// pullFailure attaches the reason to what a source answers instead of a chart.
-func pullFailure(err error) error {
-	if fetch.AuthFailure(err) {
-		return status.AuthenticationFailed.Wrap(fmt.Errorf("failed to authenticate with the Helm repository: %w", status.ChartPullError.Wrap(err)))
-	}
-	return status.ChartPullError.Wrap(err)
-}
-
-// MismatchError is an archive that is another chart than the one asked for.
-type MismatchError struct{ Name, Version, GotName, GotVersion string }
-
-func (e *MismatchError) Error() string {
-	return fmt.Sprintf("the archive holds chart '%s' version '%s', not '%s' version '%s'", e.GotName, e.GotVersion, e.Name, e.Version)
-}
-
-// Finding is what is wrong.
-func (*MismatchError) Finding() finding.Code { return finding.OtherChart }
-
-// Integrity reports that what was fetched cannot be trusted.
-func (e *MismatchError) Integrity() bool { return true }
-
-// Hint offers the way out for repositories that are known to be sloppy.
-func (e *MismatchError) Hint() string {
-	return "--allow-name-mismatch accepts it with a warning"
 }
 
 // chartSource finds the source of a chart and makes sure that it was reconciled
@@ -435,14 +289,10 @@ func (p *chartReconciliation) sourceResult(ctx context.Context, adm *admission.A
 	return result, nil
 }
 
-// unsupportedSource is for objects that came past admission, which knows the kinds
-// of sources.
-func unsupportedSource(kind string) error {
-	return status.UnsupportedSourceKind.Wrap(fmt.Errorf("unsupported source kind '%s', must be one of: %v", kind, chartSources()))
+// chartSource is what a HelmChart holds: one chart.
+type chartSource struct {
+	held
+	metadata *helmchart.Metadata
 }
 
-// chartSources are the kinds of sources that a HelmChart can have. An OCIRepository
-// is one of HelmReleases.
-func chartSources() []string {
-	return []string{sourcev1.HelmRepositoryKind, sourcev1.GitRepositoryKind, sourcev1.BucketKind}
-}
+func (s *chartSource) chart() *helmchart.Metadata { return s.metadata }

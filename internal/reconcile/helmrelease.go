@@ -334,3 +334,12 @@ func (p *releaseReconciliation) warnName(source *Result, metadata *helmchart.Met
 	}
 	p.warnAs(finding.OtherName, "%s holds a chart called '%s', not '%s' as its URL ends: nothing else shows whether it is the right one", source.Object.Object, metadata.Name, path.Base(repo.Spec.URL))
 }
+
+// warnDependencies warns of dependencies that no cluster would ever fulfil. They
+// have no influence on fetching: helm-controller makes the HelmChart before it looks
+// at them.
+func (p *releaseReconciliation) warnDependencies(hr *helmv2.HelmRelease) {
+	for _, w := range p.r.inventory.DependencyWarnings(p.adm.Object, hr) {
+		p.warnAt(w.Code, w.Message, "spec", "dependsOn", w.Index, "name")
+	}
+}

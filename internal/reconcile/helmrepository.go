@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	godigest "github.com/opencontainers/go-digest"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
@@ -340,3 +342,20 @@ func (p *reconciliation) artifact(stored store.Artifact, revision string, metada
 		Metadata:       metadata,
 	}
 }
+
+// openIndex opens the stored bytes.
+func (p *repositoryReconciliation) openIndex(f *indexFile) error {
+	file, err := p.r.store.OpenArtifact(f.artifact.Path)
+	if err != nil {
+		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
+	}
+	p.r.closers.add(file)
+	info, err := file.Stat()
+	if err != nil {
+		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
+	}
+	f.file, f.size = file, info.Size()
+	return nil
+}
+
+func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

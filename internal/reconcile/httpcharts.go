@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -192,4 +193,61 @@ func (e *unknownChartError) Hint() string {
 		return ""
 	}
 	return fmt.Sprintf("the index has a chart named %q", e.near)
+}
+
+// rememberedIndex is the index that an earlier run stored for a HelmRepository,
+// or nil.
+func (p *chartReconciliation) rememberedIndex(ctx context.Context, repo *repository) *indexFile {
+	key := keyOf(repo.object)
+	record, err := p.r.store.Recall(key)
+	if err != nil {
+		return nil
+	}
+	var status sourcev1.HelmRepositoryStatus
+	if json.Unmarshal(record.Status, &status) != nil || status.Artifact == nil {
+		return nil
+	}
+	if p.r.store.Verify(status.Artifact.Path, status.Artifact.Digest) != nil {
+		return nil
+	}
+	file, err := p.r.stored.Do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(ctx, key, status.Artifact) })
+	if err != nil {
+		return nil
+	}
+	return file
+}
+
+// indexSource is what a HelmRepository with an index holds: the charts of the index that was
+// fetched in this run, else of the stored one.
+type indexSource struct {
+	held
+	r    *Reconciler
+	file *indexFile // of this run, or nil
+}
+
+func (s *indexSource) charts(ctx context.Context, _ *warnings) (charts, error) {
+	file, err := s.index(ctx)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := s.r.open(ctx, s.object)
+	if err != nil {
+		return nil, err
+	}
+	return &indexCharts{r: s.r, repo: repo, file: file}, nil
+}
+
+func (s *indexSource) index(ctx context.Context) (*indexFile, error) {
+	if s.file != nil {
+		return s.file, nil
+	}
+	if s.artifact == nil || s.r.store.Verify(s.artifact.Path, s.artifact.Digest) != nil {
+		return nil, s.nothing()
+	}
+	key := keyOf(s.object)
+	file, err := s.r.stored.Do(ctx, key, func() (*indexFile, error) { return s.r.storedIndexFile(ctx, key, s.artifact) })
+	if err != nil {
+		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
+	}
+	return file, nil
 }

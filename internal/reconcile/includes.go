@@ -67,19 +67,6 @@ func includeFailure(reason status.Reason, err error) error {
 	return &status.Failure{Type: sourcev1.IncludeUnavailableCondition, Reason: reason, Message: err.Error(), Requeue: true, Err: err}
 }
 
-// noArtifactError is an included repository that has nothing in storage. What
-// became of it decides whether a retry may help.
-type noArtifactError struct {
-	name  string
-	cause error
-}
-
-func (e *noArtifactError) Error() string {
-	return fmt.Sprintf("no artifact available for include '%s'", e.name)
-}
-
-func (e *noArtifactError) Unwrap() error { return e.cause }
-
 // copyIncludes puts what is included into the tree.
 func (p *gitReconciliation) copyIncludes(ctx context.Context, t *fetch.Tree, includes []*included) error {
 	if t.Unchanged {

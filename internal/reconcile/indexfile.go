@@ -2,17 +2,12 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	godigest "github.com/opencontainers/go-digest"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
@@ -42,21 +37,6 @@ func (f *indexFile) writeTo(w io.Writer) error {
 }
 
 func sectionOf(r io.ReaderAt, size int64) *io.SectionReader { return io.NewSectionReader(r, 0, size) }
-
-// openIndex opens the stored bytes.
-func (p *repositoryReconciliation) openIndex(f *indexFile) error {
-	file, err := p.r.store.OpenArtifact(f.artifact.Path)
-	if err != nil {
-		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
-	}
-	p.r.closers.add(file)
-	info, err := file.Stat()
-	if err != nil {
-		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
-	}
-	f.file, f.size = file, info.Size()
-	return nil
-}
 
 // An indexRead reads the stored index while it is compared with its digest: the server
 // will most likely say that it has no other one.
@@ -147,53 +127,4 @@ func (r *Reconciler) spoolIndex(ctx context.Context, repo *repository, owner sto
 		return nil, err
 	}
 	return &indexFile{owner: owner, offsets: offsets, tag: tag, revision: downloaded.Digest(), file: downloaded, size: downloaded.Size()}, nil
-}
-
-// closers is what the run has to close at its end, last opened first.
-type closers struct {
-	mu   sync.Mutex
-	list []func() error
-}
-
-func (c *closers) add(closer io.Closer) { c.addFunc(closer.Close) }
-
-func (c *closers) addFunc(f func() error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.list = append(c.list, f)
-}
-
-func (c *closers) close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var failed error
-	for i := len(c.list) - 1; i >= 0; i-- {
-		failed = errors.Join(failed, c.list[i]())
-	}
-	c.list = nil
-	return failed
-}
-
-func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }
-
-// rememberedIndex is the index that an earlier run stored for a HelmRepository,
-// or nil.
-func (p *chartReconciliation) rememberedIndex(ctx context.Context, repo *repository) *indexFile {
-	key := keyOf(repo.object)
-	record, err := p.r.store.Recall(key)
-	if err != nil {
-		return nil
-	}
-	var status sourcev1.HelmRepositoryStatus
-	if json.Unmarshal(record.Status, &status) != nil || status.Artifact == nil {
-		return nil
-	}
-	if p.r.store.Verify(status.Artifact.Path, status.Artifact.Digest) != nil {
-		return nil
-	}
-	file, err := p.r.stored.Do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(ctx, key, status.Artifact) })
-	if err != nil {
-		return nil
-	}
-	return file
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
-	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
@@ -130,11 +129,6 @@ func noStatus() commonStatus { return commonStatus{observedGeneration: -1} }
 // Table lists kinds, sources first.
 type Table []kind
 
-// Kinds are the kinds that helmsrc reconciles.
-func Kinds() Table {
-	return Table{newHelmRepositoryKind(), newGitRepositoryKind(), newBucketKind(), newOCIRepositoryKind(), newHelmChartKind(), newArtifactGeneratorKind(), newExternalArtifactKind(), newHelmReleaseKind(), newOperatedKind(operator.Group), newOperatedKind(operator.OlderGroup)}
-}
-
 // find finds a kind by its API group and name: a name alone says nothing, k3s has
 // a HelmChart too.
 func (t Table) find(group, name string) (kind, bool) {
@@ -147,8 +141,6 @@ func (t Table) find(group, name string) (kind, bool) {
 }
 
 func (t Table) of(obj *manifest.Object) (kind, bool) { return t.find(obj.Group(), obj.Kind) }
-
-func kindOfObject(obj *manifest.Object) (kind, bool) { return Kinds().of(obj) }
 
 // rank is the position of a kind in the table.
 func (t Table) rank(name string) int {
@@ -220,14 +212,4 @@ func (t Table) SourceRef(adm *admission.Admitted) (kind, namespace, name string,
 	}
 	kind, namespace, name = k.sourceRef(adm.Typed)
 	return kind, cmp.Or(namespace, adm.Object.Namespace), name, kind != ""
-}
-
-// HasNoStatus reports whether an object has no status by design.
-func HasNoStatus(obj *manifest.Object) bool {
-	k, ok := kindOfObject(obj)
-	if !ok {
-		return false
-	}
-	adm, err := admission.Admit(obj)
-	return err == nil && k.static(adm.Typed)
 }

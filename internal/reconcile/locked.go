@@ -398,3 +398,6 @@ func (p *reconciliation) asked() *lock.Entry {
 	}
 	return p.entry
 }
+
+// defaultTag is what an OCIRepository without spec.ref means.
+const defaultTag = "latest"

@@ -204,14 +204,6 @@ func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 	})
 }
 
-// Built is what a package was made of.
-type Built struct {
-	Package     string // its digest
-	Layer       string // of the layer of an OCIRepository, which is its artifact
-	ValuesFiles []lock.File
-	Published   time.Time // of the chart that it was made of, if that time is in it
-}
-
 // built takes down a package. Values files that it has no use for have no digest.
 func (p *chartReconciliation) built(pending *store.Pending) {
 	p.made().Package = pending.Digest().String()

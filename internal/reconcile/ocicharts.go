@@ -29,23 +29,6 @@ const (
 	metadataDigest = "helmsrc.dev/digest"
 )
 
-// annotationsOf are the annotations of a manifest as metadata of an artifact, nil
-// for none. What is said here about an artifact, who signed it for one, is not for
-// the person who pushed it to say.
-func annotationsOf(annotations map[string]string) map[string]string {
-	var metadata map[string]string
-	for key, value := range annotations {
-		if strings.HasPrefix(key, metadataPrefix) {
-			continue
-		}
-		if metadata == nil {
-			metadata = map[string]string{}
-		}
-		metadata[key] = RedactText(value)
-	}
-	return metadata
-}
-
 // openRegistry opens an OCI HelmRepository.
 func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) error {
 	login := r.secrets.Registry(obj)
@@ -76,9 +59,6 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	}
 	return nil
 }
-
-// chartKey names a chart, or a version of it, in a registry.
-type chartKey struct{ repository, chart, tag string }
 
 // registryCharts are the charts of an OCI registry.
 type registryCharts struct {
@@ -212,4 +192,45 @@ func (r *Reconciler) registryOptions(repo *repository) oci.Options {
 		options.Logins = r.secrets.Own()
 	}
 	return options
+}
+
+// registrySource is what a HelmRepository without a status holds: the charts of its registry,
+// or of the directory in its place. Such a directory has an index, which is not an artifact of
+// any object.
+type registrySource struct {
+	held
+	r *Reconciler
+}
+
+func (s *registrySource) charts(ctx context.Context, w *warnings) (charts, error) {
+	repo, err := s.r.open(ctx, s.object)
+	if err != nil {
+		return nil, err
+	}
+	w.warnWithheldBy(repo)
+	if repo.registry != nil {
+		return &registryCharts{s.r, repo}, nil
+	}
+	file, err := s.r.sharedIndex(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	return &indexCharts{r: s.r, repo: repo, file: file}, nil
+}
+
+// annotationsOf are the annotations of a manifest as metadata of an artifact, nil
+// for none. What is said here about an artifact, who signed it for one, is not for
+// the person who pushed it to say.
+func annotationsOf(annotations map[string]string) map[string]string {
+	var metadata map[string]string
+	for key, value := range annotations {
+		if strings.HasPrefix(key, metadataPrefix) {
+			continue
+		}
+		if metadata == nil {
+			metadata = map[string]string{}
+		}
+		metadata[key] = RedactText(value)
+	}
+	return metadata
 }

@@ -190,28 +190,6 @@ func (l *layerTransfer) unpackError(err error) error {
 	return err
 }
 
-// hintedError is an error with a way out.
-type hintedError struct {
-	err  error
-	hint string
-}
-
-func (e *hintedError) Error() string { return e.err.Error() }
-
-func (e *hintedError) Unwrap() error { return e.err }
-
-// Hint says what to do.
-func (e *hintedError) Hint() string { return e.hint }
-
-// temporaryFailure has Flux's text, which is another one than that of a directory
-// in storage.
-func temporaryFailure(err error) error {
-	return &status.Failure{
-		Type: sourcev1.StorageOperationFailedCondition, Reason: status.DirectoryCreationFailed,
-		Message: "failed to create temporary working directory: " + err.Error(), Err: err,
-	}
-}
-
 // droppedFiles counts what a filter leaves out.
 type droppedFiles struct {
 	count int

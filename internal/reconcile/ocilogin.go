@@ -85,9 +85,6 @@ func loginsFailure(err error) error {
 	return status.AuthenticationFailed.Wrap(err)
 }
 
-// schemeKey names a registry, and the settings that it is asked with.
-type schemeKey struct{ host, settings string }
-
 // plainHTTP reports whether the registry is spoken to without TLS. That is only
 // asked where it is allowed, once per registry.
 func (r *Reconciler) plainHTTP(ctx context.Context, obj *sourcev1.OCIRepository, name oci.Name, o oci.Options) (bool, error) {

@@ -25,9 +25,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// defaultTag is what an OCIRepository without spec.ref means.
-const defaultTag = "latest"
-
 // ociRepositoryKind has the OCIRepository objects.
 type ociRepositoryKind struct {
 	kindInfo
@@ -289,12 +286,6 @@ func (a *ociArtifacts) otherTag(ctx context.Context, w warner, tag string, err e
 		missing.hint = fmt.Sprintf("the repository has the tag %s: write that in spec.ref.tag", other)
 	}
 	return missing
-}
-
-// pinnedTag is what a tag names for the rest of the run.
-type pinnedTag struct {
-	digest   digest.Digest
-	artifact *oci.Artifact // nil if only the digest was asked for
 }
 
 // pinTag asks what a tag names. Where nothing is stored, it asks at once for what

@@ -14,9 +14,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// Keyring holds the PGP keys that provenance files may be signed with.
-type Keyring = verify.Keyring
-
 // ParseKeyring reads exported PGP keys.
 func ParseKeyring(content []byte) (*Keyring, error) { return verify.ParseKeyring(content) }
 

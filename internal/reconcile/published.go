@@ -18,24 +18,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// Published is what a repository has of the chart that an object asks for.
-type Published struct {
-	Chart      string // or the URL of an OCIRepository, redacted
-	Constraint string // a version, a range, or "" for the latest
-	// Exact says that Constraint is one version.
-	Exact bool
-	// Versions are newest first. Those of an OCIRepository are called as their tags are.
-	Versions []resolve.Candidate
-	// Current is the version in use: the exact one, or that of the artifact in storage; "" if there is none.
-	Current string
-	// Wanted is what the constraint chooses now, "" if it chooses nothing any more.
-	Wanted string
-	// Next is where Options.Level leads from an exact version, "" if it leads nowhere; NextDigest is what that is, if the
-	// object names a digest.
-	Next, NextDigest string
-	takes            func(resolve.Candidate) bool
-}
-
 // Takes reports whether the constraint could choose one of Versions.
 func (p *Published) Takes(c resolve.Candidate) bool { return p.takes(c) }
 

@@ -364,15 +364,6 @@ func (p *reconciliation) debugf(format string, args ...any) {
 	p.result.Debug = append(p.result.Debug, fmt.Sprintf(format, args...))
 }
 
-// storageFailure attaches the storage's own reason where it has one.
-func storageFailure(err error, otherwise status.Reason) error {
-	var dir *store.DirectoryError
-	if errors.As(err, &dir) {
-		return status.DirectoryCreationFailed.Wrap(err)
-	}
-	return otherwise.Wrap(err)
-}
-
 // generationOf is metadata.generation, or 1: it is never invented from history.
 func generationOf(typed any) int64 {
 	if obj, ok := typed.(metav1.Object); ok && obj.GetGeneration() > 0 {

@@ -134,20 +134,17 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 	return nil
 }
 
-// bareURL is a URL without a login.
-func bareURL(raw string) string {
-	u, err := auth.ParseURL(raw)
-	if err != nil {
-		return raw
-	}
-	u.User = nil
-	return u.String()
-}
-
 // clientFailure stalls: no retry makes another URL of this one.
 func clientFailure(err error) error {
 	if is[*url.Error](err) {
 		return status.URLInvalid.Wrap(validate.ClientError(err))
 	}
 	return status.Failed.Stall(validate.ClientError(err))
+}
+
+// warnWithheldBy reports it with a chart of a registry, which has no status of its own.
+func (w *warnings) warnWithheldBy(repo *repository) {
+	if repo.withheld != nil {
+		*w = append(*w, Warning{Code: finding.WithheldLogin, Text: repo.withheld.Error(), Err: repo.withheld})
+	}
 }

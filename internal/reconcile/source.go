@@ -11,7 +11,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/status"
-	"github.com/helmsrc/helmsrc/internal/work"
+	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
 // Source is what an object holds for those that refer to it. Its reconciliation makes it when
@@ -90,96 +90,31 @@ func (e *suspendedError) Hint() string {
 	return e.Error() + ": resume it, or fetch it once without spec.suspend"
 }
 
-// chartSource is what a HelmChart holds: one chart.
-type chartSource struct {
-	held
-	metadata *helmchart.Metadata
+// sourceTree is the content of a Git repository or a bucket as its artifact has
+// it. Its source makes it; it does not change, and its files stay until the run ends.
+type sourceTree struct {
+	root     *os.Root                                    // nil if it is not unpacked yet
+	unpack   func(ctx context.Context) (*os.Root, error) // does so, once
+	filter   tree.Filter                                 // nil keeps everything
+	revision string
+	digest   string // of the artifact, "" if it is not stored
+	time     time.Time
+	pin      Pin
 }
 
-func (s *chartSource) chart() *helmchart.Metadata { return s.metadata }
+// metadataTime is the key of artifact.metadata for the time of the commit that a
+// source's artifact was made of: charts that are packaged from it get it.
+const metadataTime = "helmsrc.dev/time"
 
-// indexSource is what a HelmRepository with an index holds: the charts of the index that was
-// fetched in this run, else of the stored one.
-type indexSource struct {
-	held
-	r    *Reconciler
-	file *indexFile // of this run, or nil
+// noArtifactError is an included repository that has nothing in storage. What
+// became of it decides whether a retry may help.
+type noArtifactError struct {
+	name  string
+	cause error
 }
 
-func (s *indexSource) charts(ctx context.Context, _ *warnings) (charts, error) {
-	file, err := s.index(ctx)
-	if err != nil {
-		return nil, err
-	}
-	repo, err := s.r.open(ctx, s.object)
-	if err != nil {
-		return nil, err
-	}
-	return &indexCharts{r: s.r, repo: repo, file: file}, nil
+func (e *noArtifactError) Error() string {
+	return fmt.Sprintf("no artifact available for include '%s'", e.name)
 }
 
-func (s *indexSource) index(ctx context.Context) (*indexFile, error) {
-	if s.file != nil {
-		return s.file, nil
-	}
-	if s.artifact == nil || s.r.store.Verify(s.artifact.Path, s.artifact.Digest) != nil {
-		return nil, s.nothing()
-	}
-	key := keyOf(s.object)
-	file, err := s.r.stored.Do(ctx, key, func() (*indexFile, error) { return s.r.storedIndexFile(ctx, key, s.artifact) })
-	if err != nil {
-		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
-	}
-	return file, nil
-}
-
-// registrySource is what a HelmRepository without a status holds: the charts of its registry,
-// or of the directory in its place. Such a directory has an index, which is not an artifact of
-// any object.
-type registrySource struct {
-	held
-	r *Reconciler
-}
-
-func (s *registrySource) charts(ctx context.Context, w *warnings) (charts, error) {
-	repo, err := s.r.open(ctx, s.object)
-	if err != nil {
-		return nil, err
-	}
-	w.warnWithheldBy(repo)
-	if repo.registry != nil {
-		return &registryCharts{s.r, repo}, nil
-	}
-	file, err := s.r.sharedIndex(ctx, repo)
-	if err != nil {
-		return nil, err
-	}
-	return &indexCharts{r: s.r, repo: repo, file: file}, nil
-}
-
-// treeSource is what a GitRepository or a Bucket holds: the tree that was fetched in this run,
-// else the stored artifact's.
-type treeSource struct {
-	held
-	r        *Reconciler
-	fetched  *sourceTree // in this run, or nil
-	unpacked work.Memo[struct{}, *os.Root]
-}
-
-func (s *treeSource) tree(context.Context) (*sourceTree, error) {
-	if s.fetched != nil {
-		return s.fetched, nil
-	}
-	if s.artifact == nil || s.r.store.Verify(s.artifact.Path, s.artifact.Digest) != nil {
-		return nil, s.nothing()
-	}
-	t := &sourceTree{revision: s.artifact.Revision, digest: s.artifact.Digest, unpack: s.unpack, pin: s.r.treePin(s.object, s.artifact.Revision)}
-	t.time, _ = time.Parse(time.RFC3339, s.artifact.Metadata[metadataTime]) // the zero time if there is none
-	return t, nil
-}
-
-// unpack puts the files of the stored artifact into a directory of the run's own, when the
-// first chart asks for them: none does if nothing has changed.
-func (s *treeSource) unpack(ctx context.Context) (*os.Root, error) {
-	return s.unpacked.Do(ctx, struct{}{}, func() (*os.Root, error) { return s.r.unpack(ctx, s.artifact.Path) })
-}
+func (e *noArtifactError) Unwrap() error { return e.cause }

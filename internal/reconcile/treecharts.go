@@ -22,9 +22,6 @@ import (
 // errAbsoluteChart is the reference's. Nothing outside of the source could be meant.
 var errAbsoluteChart = errors.New("local chart reference path cannot be absolute")
 
-// revisionLength is how much of a commit or digest goes into a version.
-const revisionLength = 12
-
 // chooseFromTree finds the chart in the tree of a Git repository or a bucket.
 func (p *chartReconciliation) chooseFromTree(ctx context.Context, obj *sourcev1.HelmChart, result *Result) (*remainder, error) {
 	if strings.HasPrefix(obj.Spec.Chart, "/") {

@@ -14,23 +14,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
+	"github.com/helmsrc/helmsrc/internal/work"
 )
-
-// metadataTime is the key of artifact.metadata for the time of the commit that a
-// source's artifact was made of: charts that are packaged from it get it.
-const metadataTime = "helmsrc.dev/time"
-
-// sourceTree is the content of a Git repository or a bucket as its artifact has
-// it. Its source makes it; it does not change, and its files stay until the run ends.
-type sourceTree struct {
-	root     *os.Root                                    // nil if it is not unpacked yet
-	unpack   func(ctx context.Context) (*os.Root, error) // does so, once
-	filter   tree.Filter                                 // nil keeps everything
-	revision string
-	digest   string // of the artifact, "" if it is not stored
-	time     time.Time
-	pin      Pin
-}
 
 // files is where the files are.
 func (t *sourceTree) files(ctx context.Context) (*os.Root, error) {
@@ -229,3 +214,40 @@ func timeoutOf(d *metav1.Duration) time.Duration {
 	}
 	return d.Duration
 }
+
+func ignored(patterns *string) string {
+	if patterns == nil {
+		return ""
+	}
+	return *patterns
+}
+
+// treeSource is what a GitRepository or a Bucket holds: the tree that was fetched in this run,
+// else the stored artifact's.
+type treeSource struct {
+	held
+	r        *Reconciler
+	fetched  *sourceTree // in this run, or nil
+	unpacked work.Memo[struct{}, *os.Root]
+}
+
+func (s *treeSource) tree(context.Context) (*sourceTree, error) {
+	if s.fetched != nil {
+		return s.fetched, nil
+	}
+	if s.artifact == nil || s.r.store.Verify(s.artifact.Path, s.artifact.Digest) != nil {
+		return nil, s.nothing()
+	}
+	t := &sourceTree{revision: s.artifact.Revision, digest: s.artifact.Digest, unpack: s.unpack, pin: s.r.treePin(s.object, s.artifact.Revision)}
+	t.time, _ = time.Parse(time.RFC3339, s.artifact.Metadata[metadataTime]) // the zero time if there is none
+	return t, nil
+}
+
+// unpack puts the files of the stored artifact into a directory of the run's own, when the
+// first chart asks for them: none does if nothing has changed.
+func (s *treeSource) unpack(ctx context.Context) (*os.Root, error) {
+	return s.unpacked.Do(ctx, struct{}{}, func() (*os.Root, error) { return s.r.unpack(ctx, s.artifact.Path) })
+}
+
+// revisionLength is how much of a commit or digest goes into a version.
+const revisionLength = 12

@@ -3,10 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"strconv"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -15,18 +11,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
-
-// The keys of artifact.metadata for a chart whose signature was verified.
-const (
-	metadataSignedBy  = "helmsrc.dev/signed-by"  // name of the key, or identity of the certificate
-	metadataSignerKey = "helmsrc.dev/signer-key" // fingerprint, where signed-by is a name in a PGP key
-	metadataIssuer    = "helmsrc.dev/signer-issuer"
-	metadataLogIndex  = "helmsrc.dev/signature-log-index"
-	metadataSignedAt  = "helmsrc.dev/signed-at"
-)
-
-// Signature is who signed a chart, as far as that was verified.
-type Signature = verify.Signer
 
 // verifyChart makes sure that a trusted identity signed the chart, where that
 // is asked for. It runs on every run, also when the artifact is reused: who was
@@ -106,36 +90,6 @@ func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1
 	return signer, nil
 }
 
-// signatureFailure is a signature that is missing, refused, or not available.
-func signatureFailure(chosen *resolvedChart, err error) error {
-	return status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.URL, err))
-}
-
-// unverifiableError is something that is to be verified, but cannot be with what there is. That is no reason to trust it.
-type unverifiableError struct {
-	text string
-	hint string
-	err  error // nil if the text says everything
-}
-
-func (e *unverifiableError) Error() string { return e.text }
-
-// Finding is what is wrong.
-func (*unverifiableError) Finding() finding.Code { return finding.Unverifiable }
-
-func (e *unverifiableError) Unwrap() error { return e.err }
-
-// Integrity reports that it cannot be trusted.
-func (*unverifiableError) Integrity() bool { return true }
-
-// Hint says what can be verified, or is empty.
-func (e *unverifiableError) Hint() string { return e.hint }
-
-// errDirectoryUnsigned is a signature that is asked of a local directory.
-func errDirectoryUnsigned() error {
-	return &unverifiableError{text: "a local directory has no signatures that could be verified"}
-}
-
 // resigned is a stored artifact with the signer of this run: who vouched for it
 // when it was stored may no longer be required.
 func (p *reconciliation) resigned(artifact *meta.Artifact) *meta.Artifact {
@@ -150,29 +104,4 @@ func (p *reconciliation) resigned(artifact *meta.Artifact) *meta.Artifact {
 		artifact.Metadata = withSigner(artifact.Metadata, s)
 	}
 	return artifact
-}
-
-// withSigner adds who signed to the metadata of an artifact.
-func withSigner(metadata map[string]string, s *verify.Signer) map[string]string {
-	metadata = maps.Clone(metadata)
-	if metadata == nil {
-		metadata = map[string]string{}
-	}
-	metadata[metadataSignedBy] = s.Key
-	if s.Identity != "" {
-		metadata[metadataSignedBy] = s.Identity
-	}
-	if s.Identity != "" && s.Key != "" {
-		metadata[metadataSignerKey] = s.Key
-	}
-	if s.Issuer != "" {
-		metadata[metadataIssuer] = s.Issuer
-	}
-	if s.LogIndex != nil {
-		metadata[metadataLogIndex] = strconv.FormatInt(*s.LogIndex, 10)
-	}
-	if !s.Time.IsZero() {
-		metadata[metadataSignedAt] = s.Time.UTC().Format(time.RFC3339)
-	}
-	return metadata
 }

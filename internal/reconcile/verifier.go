@@ -2,13 +2,18 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/credential"
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -16,20 +21,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// Trust is in the authorities and logs of keyless signatures.
-type Trust = verify.Trust
-
-// TrustedRoot is trust in what a trusted_root.json says.
-func TrustedRoot(content []byte) (*Trust, error) { return verify.TrustedRoot(content) }
-
 const (
 	providerCosign = "cosign"
 	labelKeyless   = "cosign keyless"
 )
-
-// signatureKey names what is verified, and against what: the same question is
-// asked once per run.
-type signatureKey struct{ chart, against string }
 
 // verifier is what a chart's signature is verified with.
 type verifier struct {
@@ -159,3 +154,80 @@ func newTrust(o Options, reading func() http.RoundTripper) func() *Trust {
 		return verify.PublicTrust(verify.PublicTrustOptions{CacheDir: o.TrustCache, Transport: reading()})
 	}
 }
+
+// verificationFailure makes SourceVerified false, and nothing else.
+func verificationFailure(err error) error {
+	f := &status.Failure{Type: sourcev1.SourceVerifiedCondition, Reason: status.VerificationError, Message: err.Error(), Err: err}
+	var verify *git.VerificationError
+	if errors.As(err, &verify) {
+		f.Reason = status.Reason(verify.Reason)
+		if verify.Stalled {
+			f.Stalled = f.Reason
+		}
+	}
+	return f
+}
+
+// signatureFailure is a signature that is missing, refused, or not available.
+func signatureFailure(chosen *resolvedChart, err error) error {
+	return status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.URL, err))
+}
+
+// unverifiableError is something that is to be verified, but cannot be with what there is. That is no reason to trust it.
+type unverifiableError struct {
+	text string
+	hint string
+	err  error // nil if the text says everything
+}
+
+func (e *unverifiableError) Error() string { return e.text }
+
+// Finding is what is wrong.
+func (*unverifiableError) Finding() finding.Code { return finding.Unverifiable }
+
+func (e *unverifiableError) Unwrap() error { return e.err }
+
+// Integrity reports that it cannot be trusted.
+func (*unverifiableError) Integrity() bool { return true }
+
+// Hint says what can be verified, or is empty.
+func (e *unverifiableError) Hint() string { return e.hint }
+
+// errDirectoryUnsigned is a signature that is asked of a local directory.
+func errDirectoryUnsigned() error {
+	return &unverifiableError{text: "a local directory has no signatures that could be verified"}
+}
+
+// withSigner adds who signed to the metadata of an artifact.
+func withSigner(metadata map[string]string, s *verify.Signer) map[string]string {
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	metadata[metadataSignedBy] = s.Key
+	if s.Identity != "" {
+		metadata[metadataSignedBy] = s.Identity
+	}
+	if s.Identity != "" && s.Key != "" {
+		metadata[metadataSignerKey] = s.Key
+	}
+	if s.Issuer != "" {
+		metadata[metadataIssuer] = s.Issuer
+	}
+	if s.LogIndex != nil {
+		metadata[metadataLogIndex] = strconv.FormatInt(*s.LogIndex, 10)
+	}
+	if !s.Time.IsZero() {
+		metadata[metadataSignedAt] = s.Time.UTC().Format(time.RFC3339)
+	}
+	return metadata
+}
+
+// The keys of artifact.metadata for a chart whose signature was verified.
+const (
+	metadataSignedBy  = "helmsrc.dev/signed-by"  // name of the key, or identity of the certificate
+	metadataSignerKey = "helmsrc.dev/signer-key" // fingerprint, where signed-by is a name in a PGP key
+	metadataIssuer    = "helmsrc.dev/signer-issuer"
+	metadataLogIndex  = "helmsrc.dev/signature-log-index"
+	metadataSignedAt  = "helmsrc.dev/signed-at"
+)

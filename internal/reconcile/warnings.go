@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	helmv2 "github.com/fluxcd/helm-controller/api/v2"
-
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
@@ -33,13 +31,6 @@ func (w *warnings) warnAs(code finding.Code, format string, args ...any) {
 
 func (w *warnings) warnAt(code finding.Code, text string, path ...any) {
 	*w = append(*w, Warning{Code: code, Text: text, Path: path})
-}
-
-// warnWithheldBy reports it with a chart of a registry, which has no status of its own.
-func (w *warnings) warnWithheldBy(repo *repository) {
-	if repo.withheld != nil {
-		*w = append(*w, Warning{Code: finding.WithheldLogin, Text: repo.withheld.Error(), Err: repo.withheld})
-	}
 }
 
 // warnWithheld reports a credential of the environment that is not used, if there is one.
@@ -88,14 +79,5 @@ func (w *warnings) collectWarnings(ctx context.Context) context.Context {
 func (w *warnings) warnSecrets(warned []credential.Warning) {
 	for _, o := range warned {
 		w.warnAt(o.Code, o.Text, o.Path...)
-	}
-}
-
-// warnDependencies warns of dependencies that no cluster would ever fulfil. They
-// have no influence on fetching: helm-controller makes the HelmChart before it looks
-// at them.
-func (p *releaseReconciliation) warnDependencies(hr *helmv2.HelmRelease) {
-	for _, w := range p.r.inventory.DependencyWarnings(p.adm.Object, hr) {
-		p.warnAt(w.Code, w.Message, "spec", "dependsOn", w.Index, "name")
 	}
 }

@@ -1,0 +1,148 @@
+package reconcile
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/credential"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/verify"
+)
+
+// Options are the choices of one run. The caller of New makes them; they do not change.
+type Options struct {
+	// Until is how far objects are taken.
+	Until Line
+	// List stops before versions are chosen, at what is published. It goes with Choose; sources that publish no
+	// versions are not asked.
+	List bool
+	// Level is how far exact versions may be moved, "" for not at all. It goes with List.
+	Level resolve.Level
+	// Verify checks signatures although nothing is fetched, and fails an object whose
+	// stored artifact was altered. It goes with Choose.
+	Verify bool
+	// Refresh rebuilds everything instead of reusing artifacts.
+	Refresh bool
+	// Concurrency is the number of objects in flight.
+	Concurrency int
+	// Retries is the number of further attempts after a transient failure.
+	Retries int
+	// IndexMax bounds an index, in bytes; Chart bounds the charts.
+	IndexMax int64
+	Chart    ChartLimits
+	// IndexDigest says what to do with an archive that is not the index's: enforce,
+	// warn or ignore.
+	IndexDigest string
+	// AllowNameMismatch accepts an archive whose name or version is another than
+	// the one that was asked for.
+	AllowNameMismatch bool
+	// Locked is what objects were resolved to before, nil to choose anew.
+	Locked *Locked
+	// Directories replace source objects, by key.
+	Directories map[store.Key]string
+	// SkipTLSVerify takes any server of a source for the right one. No login of the machine is used then.
+	SkipTLSVerify bool
+	// Decisions asks for what is decided about each object: see [Progress].
+	Decisions bool
+	// Finished are the results of an earlier part of the run, whose reconciler is not closed yet: what has not changed since
+	// is not reconciled again.
+	Finished map[store.Key]*Result
+	// Archives are the only ones that count in the directory of a HelmRepository, relative to it; nil counts all.
+	Archives map[store.Key][]string
+	// Ambient lets the user's own registry logins stand in where no Secret is named.
+	Ambient bool
+	// Reach is how far they, and the identity of the machine, may go.
+	Reach Reach
+	// PrivateRedirects follows redirects from public hosts to private addresses, also with a login of this machine.
+	PrivateRedirects bool
+	// RegistryConfig is the file to read them from, "" for the usual ones.
+	RegistryConfig string
+	// RepositoryConfig is Helm's repositories.yaml, "" for the usual one.
+	RepositoryConfig string
+	// MissingSecrets says what stands in for a Secret that is not in the input: one
+	// of the constants below.
+	MissingSecrets string
+	// Trust is what keyless signatures rest on where no Secret says so, nil for the
+	// public Sigstore's. TrustCache is the directory that keeps that one for a day,
+	// "" for none.
+	Trust      *Trust
+	TrustCache string
+	// Keyring has charts without spec.verify checked against their provenance
+	// files; VerifyDependencies those that packaged charts require, too.
+	Keyring            *Keyring
+	VerifyDependencies bool
+	// RequireVerification fails charts that are not verified.
+	RequireVerification bool
+	// AdvertisedAddress is where the artifacts directory is served; empty means
+	// file:// URLs.
+	AdvertisedAddress string
+	// DigestAlgorithm makes the revisions of buckets; empty means SHA-256.
+	DigestAlgorithm string
+	// Cache keeps what is downloaded for later runs; nil is none. The caller closes it.
+	Cache *cache.Cache
+	// Offline opens no connection: what the cache does not have is an error. Online is the command that would get it.
+	Offline bool
+	Online  string
+}
+
+// Line is where the way of an object is cut.
+type Line int
+
+const (
+	// Fetch takes objects into storage, and remembers what became of them.
+	Fetch Line = iota
+	// Choose stops once it is known what each object asks for, and what a controller would see
+	// at that moment. Nothing is stored or remembered.
+	Choose
+)
+
+// checksSignatures reports whether the run verifies what it chooses.
+func (o *Options) checksSignatures() bool { return o.Until == Fetch || o.Verify }
+
+// digestPolicy is what --index-digest asks for.
+func (o Options) digestPolicy() fetch.DigestPolicy {
+	switch o.IndexDigest {
+	case "warn":
+		return fetch.DigestWarn
+	case "ignore":
+		return fetch.DigestIgnore
+	}
+	return fetch.DigestEnforce
+}
+
+// The values of Options.MissingSecrets.
+const (
+	MissingSecretsFail      = credential.MissingFail
+	MissingSecretsAmbient   = credential.MissingAmbient
+	MissingSecretsAnonymous = credential.MissingAnonymous
+)
+
+// ChartLimits bounds the charts, in bytes.
+type ChartLimits struct{ Archive, File, Unpacked int64 }
+
+// Edges are a run's connections to the world.
+type Edges struct {
+	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
+	Getenv    func(string) string
+	Now       func() time.Time
+	UserAgent string
+}
+
+// Trust is in the authorities and logs of keyless signatures.
+type Trust = verify.Trust
+
+// TrustedRoot is trust in what a trusted_root.json says.
+func TrustedRoot(content []byte) (*Trust, error) { return verify.TrustedRoot(content) }
+
+// Keyring holds the PGP keys that provenance files may be signed with.
+type Keyring = verify.Keyring
+
+// Timeout is the cause for a run's context that ends after a limit that the user
+// can set by the flag or field of this name.
+func Timeout(name string, after time.Duration) error {
+	return &fetch.TimeoutError{Name: name, After: after}
+}

@@ -1,0 +1,156 @@
+package reconcile
+
+import (
+	"errors"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/verify"
+)
+
+// State is how an object left the run.
+type State int
+
+const (
+	// Ready objects have the artifact that their spec asks for.
+	Ready State = iota
+	// Failed objects have a Failure.
+	Failed
+	// Suspended objects were left alone.
+	Suspended
+	// Static objects have no status by design.
+	Static
+	// Resolved objects are known to a version, which is not stored.
+	Resolved
+	// Waiting objects have everything that they need but a cluster.
+	Waiting
+	// Interrupted objects were cut off by the end of the run's context.
+	Interrupted
+)
+
+// Result is what became of one object. Its reconciliation fills it and no longer changes it once
+// Progress.Finished has it: objects that refer to this one read it from other goroutines. The caller of
+// Run may keep it after Close, but for its Source, which ends with the run.
+type Result struct {
+	Object   *admission.Admitted
+	State    State
+	Status   map[string]any // of the document; nil prints none
+	Events   []status.Event
+	Failure  *status.Failure
+	Warnings warnings
+	Debug    []string
+	// Resolution is what a chart resolved to, as far as it got.
+	Resolution *Resolution
+	// Pin is what the object was resolved to, nil if it did not get that far or resolves to nothing.
+	Pin *Pin
+	// Dependencies are the charts that it requires of repositories, in the order in which it names them. They are known
+	// if it was packaged, or verified with them.
+	Dependencies []DependencyPin
+	// Built is what the package was made of, if this run made one.
+	Built *Built
+	// Published is what there is of it, if that was asked for.
+	Published *Published
+	// Summary says in words what became of an object, where its conditions do not say so.
+	Summary string
+	// Signature is who signed the chart, nil if nothing was verified.
+	Signature *Signature
+	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
+	Signed *SignedRevision
+
+	notes  map[string]string // annotations of the document
+	shown  map[string]any    // the document without its status, once it is asked for
+	source Source            // what the object holds, nil for nothing
+	common commonStatus      // what Status is made of
+}
+
+// Resolution says which published chart an object asks for.
+type Resolution struct {
+	Chart, Constraint, Version string
+	URL                        string // redacted
+	Digest                     string
+}
+
+// Message is the state in words: the Ready condition's, or the failure's.
+func (r *Result) Message() string {
+	if r.Failure != nil {
+		return r.Failure.Message
+	}
+	if r.Summary != "" {
+		return r.Summary
+	}
+	if ready := apimeta.FindStatusCondition(r.common.conditions, meta.ReadyCondition); ready != nil {
+		return ready.Message
+	}
+	return ""
+}
+
+// Class says what kind of failure an object's is, for the exit code.
+type Class int
+
+const (
+	// Permanent failures need a change to the input or the machine.
+	Permanent Class = iota
+	// Transient failures may go away by themselves.
+	Transient
+	// Integrity failures are bytes or signatures that are not what they should be.
+	Integrity
+	// Drift is that manifests and lock do not fit.
+	Drift
+)
+
+// ClassOf is the class of a failure.
+func ClassOf(err error) Class {
+	var integrity interface{ Integrity() bool }
+	var drift interface{ Drift() bool }
+	switch {
+	case errors.As(err, &drift) && drift.Drift():
+		return Drift
+	case errors.As(err, &integrity) && integrity.Integrity():
+		return Integrity
+	case fetch.Transient(err):
+		return Transient
+	}
+	return Permanent
+}
+
+// Signature is who signed a chart, as far as that was verified.
+type Signature = verify.Signer
+
+// SignedRevision is a revision of a Git repository whose signatures are right.
+type SignedRevision struct {
+	Revision   string
+	Signatures []fetch.Signature
+}
+
+// Built is what a package was made of.
+type Built struct {
+	Package     string // its digest
+	Layer       string // of the layer of an OCIRepository, which is its artifact
+	ValuesFiles []lock.File
+	Published   time.Time // of the chart that it was made of, if that time is in it
+}
+
+// Published is what a repository has of the chart that an object asks for.
+type Published struct {
+	Chart      string // or the URL of an OCIRepository, redacted
+	Constraint string // a version, a range, or "" for the latest
+	// Exact says that Constraint is one version.
+	Exact bool
+	// Versions are newest first. Those of an OCIRepository are called as their tags are.
+	Versions []resolve.Candidate
+	// Current is the version in use: the exact one, or that of the artifact in storage; "" if there is none.
+	Current string
+	// Wanted is what the constraint chooses now, "" if it chooses nothing any more.
+	Wanted string
+	// Next is where Options.Level leads from an exact version, "" if it leads nowhere; NextDigest is what that is, if the
+	// object names a digest.
+	Next, NextDigest string
+	takes            func(resolve.Candidate) bool
+}

@@ -1,0 +1,134 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/credential"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/work"
+)
+
+// New returns the reconciler of one run for objects of these kinds. Close must be called after it.
+func New(kinds Table, inv *inventory.Inventory, st *store.Store, e Edges, o Options) *Reconciler {
+	if o.Offline {
+		e.Dial = fetch.RefuseDial
+	}
+	client := fetch.NewClient(fetch.Config{
+		Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries, PrivateRedirects: o.PrivateRedirects,
+	})
+	registries := oci.NewClient(client)
+	var storage storage = st
+	if o.Until == Choose {
+		storage = readOnly{st}
+	}
+	reading := sync.OnceValue(registries.Reading)
+	return &Reconciler{
+		kinds:      kinds,
+		inventory:  inv,
+		secrets:    credential.NewReader(inv.Set(), secretOptions(client, o)),
+		store:      storage,
+		client:     client,
+		registries: registries,
+		now:        e.Now,
+		getenv:     e.Getenv,
+		reading:    reading,
+		cache:      o.Cache,
+		blobs:      blob.NewPool(0, o.Cache),
+		trust:      sync.OnceValue(newTrust(o, reading)),
+		o:          o,
+		limits:     chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
+	}
+}
+
+func secretOptions(c *fetch.Client, o Options) credential.Options {
+	e := c.Config
+	return credential.Options{
+		Missing: o.MissingSecrets,
+		Ambient: o.Ambient,
+		Own:     auth.AmbientOptions{Getenv: e.Getenv, RegistryConfig: o.RegistryConfig, Reach: o.Reach},
+		Machine: auth.CloudOptions{
+			Dial: e.Dial, Getenv: e.Getenv, Now: e.Now, Reach: o.Reach, Acquire: c.Acquire, Leave: fetch.LeaveHost,
+		},
+		RepositoryConfig: o.RepositoryConfig,
+		SkipTLSVerify:    o.SkipTLSVerify,
+	}
+}
+
+// Run reconciles the objects and returns their results in the same order. The error is
+// that the next run would not remember what became of those without artifacts.
+func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) ([]*Result, error) {
+	r.progress, r.looked = progress, lookedAt(objects)
+	results := make([]*Result, len(objects))
+	order := r.kinds.sourcesFirst(objects)
+	work.Ordered(len(order), r.o.Concurrency, func(i int) {
+		for _, at := range order[i] {
+			results[at] = r.finished(ctx, objects[at])
+		}
+	})
+	return results, r.save(ctx)
+}
+
+// saveTimeout is for other processes that save at the same time, which takes them
+// milliseconds.
+const saveTimeout = 10 * time.Second
+
+// save also writes down what a run got to that was cut off.
+func (r *Reconciler) save(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
+	return r.store.Save(ctx)
+}
+
+// sourcesFirst says which objects are reconciled one after the other, and in which order
+// to begin with them. A chart waits for its source inside its slot: sources go first, so
+// that there is always one that does not wait. A release follows what it takes its chart
+// from in the same slot, while others wait for the network or the disk.
+func (t Table) sourcesFirst(objects []*admission.Admitted) [][]int {
+	var sources, others, releases []int
+	for i, adm := range objects {
+		var info kindInfo
+		if k, ok := t.of(adm.Object); ok {
+			info = k.about()
+		}
+		switch {
+		case info.source:
+			sources = append(sources, i)
+		case info.noArtifact:
+			releases = append(releases, i)
+		default:
+			others = append(others, i)
+		}
+	}
+	var order [][]int
+	slots := map[store.Key]int{}
+	for _, i := range slices.Concat(sources, others) {
+		slots[keyOf(objects[i])] = len(order)
+		order = append(order, []int{i})
+	}
+	for _, i := range releases {
+		kind, namespace, name, _ := t.SourceRef(objects[i])
+		if at, ok := slots[store.NewKey(kind, namespace, name)]; ok {
+			order[at] = append(order[at], i)
+		} else {
+			order = append(order, []int{i})
+		}
+	}
+	return order
+}
+
+// Close lets go of the files and connections that the run kept open.
+func (r *Reconciler) Close() error {
+	r.registries.CloseIdleConnections()
+	return errors.Join(r.blobs.Close(), r.closers.close(), r.temp.Close())
+}
