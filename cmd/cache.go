@@ -91,8 +91,13 @@ func (a *app) onlineCommand() string {
 		words[0] = "helmsrc"
 	}
 	given := false
+	locking := len(a.env.Args) > 0 && a.env.Args[0] == "lock"
 	for _, arg := range a.env.Args {
 		if arg == "--offline" || strings.HasPrefix(arg, "--offline=") {
+			given = true
+			continue
+		}
+		if arg == "--check" && locking { // it asks no server
 			given = true
 			continue
 		}

@@ -41,6 +41,8 @@ type following struct {
 	st  *store.Store // of the run
 	dir *store.Store // of --source-dir, nil for none
 
+	locked func(context.Context, *input) (*reconcile.Locked, error) // what the sources are locked to
+
 	rounds, count int // of what was fetched
 
 	temp     store.Scratch
@@ -60,10 +62,7 @@ func (a *app) readPass(ctx context.Context, o *passOptions, args []string, st *s
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &following{
-		app: a, o: o, r: r, st: st,
-		tried: map[store.Key]bool{}, stands: map[store.Key]string{}, finished: map[store.Key]*reconcile.Result{}, failed: map[store.Key]bool{},
-	}
+	f := a.newFollowing(o, r, st)
 	if f.dir, err = a.openSourceDir(o); err != nil {
 		return nil, f, err
 	}
@@ -73,6 +72,14 @@ func (a *app) readPass(ctx context.Context, o *passOptions, args []string, st *s
 	}
 	in.brought = f.failed
 	return in, f, nil
+}
+
+func (a *app) newFollowing(o *passOptions, r *reading, st *store.Store) *following {
+	return &following{
+		app: a, o: o, r: r, st: st,
+		locked: func(ctx context.Context, in *input) (*reconcile.Locked, error) { return a.locked(ctx, &o.lock, in) },
+		tried:  map[store.Key]bool{}, stands: map[store.Key]string{}, finished: map[store.Key]*reconcile.Result{}, failed: map[store.Key]bool{},
+	}
 }
 
 func (f *following) read(ctx context.Context) (*input, error) {
@@ -308,11 +315,15 @@ func (f *following) reconciler(ctx context.Context, in *input) (*reconcile.Recon
 		}
 	}
 	options := o.reconcileOptions(directories)
-	locked, err := a.locked(ctx, &o.lock, in)
+	var err error
+	if options.Locked, err = f.locked(ctx, in); err != nil {
+		return nil, err
+	}
+	endCache, err := a.useCache(&o.fetch, &options)
 	if err != nil {
 		return nil, err
 	}
-	options.Locked = locked
+	f.closers = append(f.closers, func() error { endCache(); return nil })
 	options.Until, options.Finished, options.List, options.Verify = reconcile.Fetch, f.finished, false, false
 	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
 		return nil, err

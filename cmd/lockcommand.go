@@ -40,6 +40,9 @@ arguments name. Nothing is stored but the lock file, which is replaced in one st
 do not fit. --verify asks the servers whether what is locked is still what they have: a tag
 may have been moved, a version published again.
 
+--follow-sources locks the sources that Kustomizations are made of, and what is in them; with
+--check they have to be in the cache. It locks one cluster at a time.
+
 The lock file lies beside ` + configName + `, else in the current directory.
 
 Exit codes: 0 done, or everything fits, 1 an object cannot be resolved, 2 wrong usage, a
@@ -56,6 +59,7 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 	o.pass.lock.addFile(fs)
 	o.pass.input.add(fs)
 	o.pass.input.addLookup(fs)
+	o.pass.addFollow(fs)
 	o.pass.report.add(fs)
 	o.pass.fetch.add(fs)
 	o.pass.trust.add(fs)
@@ -79,12 +83,14 @@ func (a *app) lock(ctx context.Context, o *lockCommandOptions, args []string) (i
 	defer cancel()
 	r := &locking{app: a, o: o, path: a.lockPath(&o.pass.lock), put: lock.New()}
 	defer r.close()
+	o.pass.fetch.cache.offline = o.pass.fetch.cache.offline || o.check
+	o.pass.fetch.cache.none = o.pass.fetch.cache.none || o.verify // the servers are asked, and not what they said before
 	if err := r.open(ctx); err != nil {
 		return exitUsage, &usageError{err: err, hint: hintOf(err)}
 	}
-	inputs, err := a.readClusters(ctx, &o.pass.input, args, "")
+	inputs, err := r.read(ctx, args)
 	if err != nil {
-		return exitUsage, err
+		return max(exitUsage, codeOfFailure(err)), err
 	}
 	if err := r.choose(ctx, inputs); err != nil {
 		return exitUsage, err

@@ -7,10 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-
-	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
@@ -38,6 +35,7 @@ type locking struct {
 	clusters  map[string]bool
 	objects   []report.Object
 	stores    int
+	followed  *following // nil for none
 	temp      store.Scratch
 
 	kept, resolved, failed int
@@ -48,6 +46,7 @@ type locking struct {
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 func (r *locking) close() {
+	r.followed.close()
 	if err := r.temp.Close(); err != nil {
 		r.app.console.Debug(console.Subject{}, err.Error())
 	}
@@ -93,6 +92,9 @@ func (r *locking) cluster(ctx context.Context, in *input) error {
 		j, ok := locked.Judge(in.inventory, adm)
 		switch {
 		case !ok:
+		case in.brought[keyOfObject(adm.Object)]: // it could not be fetched, and what is in it is not known
+			r.unreadable = true
+			run = append(run, adm)
 		case r.o.check:
 			r.judge(j)
 		case r.o.verify || !j.Fits():
@@ -165,34 +167,40 @@ func (r *locking) fileOf(obj *manifest.Object) string {
 	for obj.Origin != nil {
 		obj = obj.Origin
 	}
-	if obj.Pos.File == "" || obj.Pos.File == "-" {
-		return ""
+	if obj.Pos.File == "" || obj.Pos.File == "-" || r.followed.has(obj.Pos.File) {
+		return strings.TrimPrefix(obj.Pos.File, "-")
 	}
 	return fromLock(r.path, filepath.FromSlash(obj.Pos.File))
 }
 
 // run resolves objects, in a directory that goes when the run ends.
 func (r *locking) run(ctx context.Context, in *input, locked *reconcile.Locked, run []*admission.Admitted) error {
-	dir, err := r.temp.Dir()
-	if err != nil {
-		return err
-	}
-	r.stores++
-	st, err := store.Open(filepath.Join(dir, strconv.Itoa(r.stores)), store.Options{
-		Algorithm: godigest.SHA256, RetentionRecords: 1, Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: r.app.now,
-	})
-	if err != nil {
-		return err
-	}
-	defer st.Close()
 	options := r.o.pass.reconcileOptions(nil)
 	options.Locked = locked
+	var st *store.Store
+	if r.followed == nil {
+		var err error
+		if st, err = r.store(); err != nil {
+			return err
+		}
+		defer st.Close()
+	} else { // what was fetched before rendering is what is locked
+		st = r.followed.st
+		if !r.o.verify {
+			options.Finished = r.followed.finished
+		}
+	}
 	if err := r.o.pass.trust.apply(ctx, &options, r.app.env.Getenv); err != nil {
 		return err
 	}
+	endCache, err := r.app.useCache(&r.o.pass.fetch, &options)
+	if err != nil {
+		return err
+	}
+	defer endCache()
 	results, err := r.app.reconcileTargets(ctx, in, func() []*admission.Admitted { return run }, st, options, nil)
 	if err != nil {
-		return fmt.Errorf("cannot write to the temporary directory: %w", err)
+		return unwritten(err)
 	}
 	for _, result := range results {
 		r.take(in, locked, result)
@@ -275,8 +283,8 @@ func (r *locking) gone(args []string) []*lock.Entry {
 
 // covers reports whether a file is one of the input, or would be if it was there.
 func (r *locking) covers(named []string, file string) bool {
-	if file == "" {
-		return false
+	if file == "" || inFetched(file) {
+		return r.followed.has(file)
 	}
 	return slices.ContainsFunc(named, func(name string) bool {
 		at := fromLock(r.path, name)

@@ -18,8 +18,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// kills is how many moments of a run TestKill cuts it off at.
-const kills = 40
+// kills is how many moments of a run each of TestKill, TestKillLock and TestKillMerge cuts it off at.
+const kills = 100
 
 // TestKill ends runs at any moment. What is in the artifacts directory afterwards must be whole, the commands that only
 // read it must not mind, and the next run must be as good as any.

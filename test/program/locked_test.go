@@ -142,7 +142,8 @@ func inProcess(t testing.TB, network *helmtest.Network, args ...string) {
 	}
 }
 
-// TestKillLock ends runs that write a lock at any moment. It is always the whole lock of one of them.
+// TestKillLock ends runs that write a lock, and runs that take everything from it, at any moment. The lock is always the whole
+// lock of one of them, and what is in the artifacts directory and the cache is whole.
 func TestKillLock(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "podinfo 6.5.0\npodinfo 6.6.0\n")
@@ -168,6 +169,9 @@ spec: {interval: 5m, chart: podinfo, version: %s, sourceRef: {kind: HelmReposito
 	whole := time.Since(start)
 	for i := range kills {
 		run := s.command("lock", "-f", files[i%2])
+		if i%4 > 1 { // of the lock that there is: it may be about the other version
+			run = s.command("fetch", "-f", files[i%2], "--locked", "--refresh")
+		}
 		if err := run.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +185,13 @@ spec: {interval: 5m, chart: podinfo, version: %s, sourceRef: {kind: HelmReposito
 		if l, err := lock.Read(content); err != nil || len(l.Entries()) != 1 {
 			t.Fatalf("after a kill: %v\n%s", err, content)
 		}
+		s.checkArtifacts()
 	}
+	s.run("cache", "verify")
 	s.run("lock", "-f", files[0])
 	s.run("lock", "-f", files[0], "--check")
+	s.run("fetch", "-f", files[0], "--locked")
+	if left := s.leftovers(); left != nil {
+		t.Errorf("after a whole run there are %q", left)
+	}
 }

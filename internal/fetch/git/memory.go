@@ -55,9 +55,11 @@ func (c *clone) place(u *url.URL) string {
 	return fmt.Sprint(bare.String(), " ", c.options.Login != nil)
 }
 
-func (c *clone) targetName(u *url.URL) string {
-	ref, _ := json.Marshal(c.options.Ref) // texts alone
-	return c.place(u) + string(ref)
+func (c *clone) targetName(u *url.URL) string { return c.refName(u, c.options.Ref) }
+
+func (c *clone) refName(u *url.URL, ref Ref) string {
+	text, _ := json.Marshal(ref) // texts alone
+	return c.place(u) + string(text)
 }
 
 // packsName names the objects of a commit. What is selected counts: the others may not be there.
@@ -82,9 +84,18 @@ func (c *clone) knownTarget(u *url.URL) (*gitTarget, error) {
 	return t, nil
 }
 
-// rememberTarget keeps what spec.ref has come to.
+// rememberTarget keeps what spec.ref has come to, and the commit itself, which a lock asks for from then on.
 func (c *clone) rememberTarget(u *url.URL, t *gitTarget) {
 	c.options.Memory.Remember(keptTarget, c.targetName(u), aTarget{t.name, t.full, t.object, t.commit})
+	ref := c.options.Ref
+	if ref.Commit != "" || t.object != t.commit {
+		return
+	}
+	byCommit, name := Ref{Commit: t.commit.String()}, ""
+	if ref.Name == "" && ref.Tag == "" && ref.SemVer == "" && ref.Any == "" {
+		byCommit.Branch, name = ref.Branch, t.name
+	}
+	c.options.Memory.Remember(keptTarget, c.refName(u, byCommit), aTarget{name, false, t.commit, t.commit})
 }
 
 // keptPacks are those that have what is needed of a target.
