@@ -77,6 +77,27 @@ func NewAmbient(o AmbientOptions) *Ambient {
 // Key is the same for everybody: there is one user.
 func (a *Ambient) Key() string { return fingerprint("ambient", a.opts.RegistryConfig) }
 
+// Known returns what the user's files have for a host: the logins to it, whatever they are good for there, and the names of
+// the helpers that would be asked. It holds secrets, and is to be hashed at once. No helper is run.
+func (a *Ambient) Known(ctx context.Context, host string) []string {
+	a.load.Do(func() { a.read(ctx) })
+	var known []string
+	for _, f := range a.files {
+		if f.err != nil {
+			known = append(known, "unreadable", f.path)
+			continue
+		}
+		if name, _ := f.config.helper(host); name != "" {
+			known = append(known, "helper", name)
+		}
+		for _, e := range f.config.of(host) {
+			l := e.login()
+			known = append(known, "login", e.key, l.Auth, l.Username, l.Password, l.IdentityToken, l.RegistryToken)
+		}
+	}
+	return known
+}
+
 // login returns the first login that any of the files has for the host, if no manifest chose the route to it.
 func (a *Ambient) login(ctx context.Context, on Route, repository string) (Login, error) {
 	if on.withhold("", a.opts.Reach) != nil {

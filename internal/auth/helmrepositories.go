@@ -54,6 +54,17 @@ func HelmRepositories(ctx context.Context, o AmbientOptions, named, url string) 
 	return id.fromEnvironment("the login in "+path, o.Reach), path, nil
 }
 
+// KnownToHelm returns what [HelmRepositories] finds for a URL, nothing if that is nothing or cannot be read. It holds secrets,
+// and is to be hashed at once.
+func KnownToHelm(ctx context.Context, o AmbientOptions, named, url string) []string {
+	id, source, err := HelmRepositories(ctx, o, named, url)
+	if err != nil || source == "" {
+		return nil
+	}
+	s := id.reveal()
+	return []string{s.username, s.password, string(s.ca), string(s.cert), string(s.key)}
+}
+
 // helmRepository is an entry of repositories.yaml, as far as it is needed.
 type helmRepository struct {
 	Name     string `json:"name"`

@@ -52,6 +52,16 @@ func (c *Cache) Scope(source, identity []string, shown string) Scope {
 	}
 }
 
+// With returns the scope of what needs a further login, which may be none: no answer of the source alone gives it away.
+func (c *Cache) With(s Scope, login []string) Scope {
+	if c == nil {
+		return s
+	}
+	s.Identity, s.Named = c.hashOf(append([]string{"further", s.Identity}, login...)...), false
+	s.Private = s.Private || len(login) > 0
+	return s
+}
+
 // maxAnswer bounds an answer in bytes. Lists of tags are the longest.
 const maxAnswer = 32 << 20
 

@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -15,7 +16,7 @@ import (
 type Asking struct {
 	Way     []string // authorities, proxies, and whether anything is checked
 	Login   []string // what the source is asked with
-	Private bool     // a manifest brings a login
+	Private bool     // a manifest or this machine has a login for it, whether or not the source asks for one
 }
 
 // asker is an object that has a source.
@@ -23,15 +24,15 @@ type asker struct {
 	url, namespace, provider   string
 	login, certificates, proxy *meta.LocalObjectReference
 	account                    string
+	borrows                    *meta.LocalObjectReference // in place of which the login counts that Helm has
 	settings                   []any
 }
 
 // Asking returns what a source is asked with. Secrets that are not in the input count as such.
-func (r *Reader) Asking(typed any) Asking {
+func (r *Reader) Asking(ctx context.Context, typed any) Asking {
 	from := askerOf(typed)
 	asking := Asking{
-		Way: []string{fmt.Sprint(append(from.settings, r.o.SkipTLSVerify)...)},
-		// What the machine brings is the user's own, like the cache.
+		Way:   []string{fmt.Sprint(append(from.settings, r.o.SkipTLSVerify)...)},
 		Login: []string{from.provider, r.o.Missing, fmt.Sprint(r.o.Ambient, r.o.Own.Reach), r.o.Own.RegistryConfig, r.o.RepositoryConfig},
 	}
 	if u, err := auth.ParseURL(from.url); err == nil && u.User != nil {
@@ -49,7 +50,37 @@ func (r *Reader) Asking(typed any) Asking {
 			}
 		}
 	}
+	if u, err := auth.ParseURL(from.url); err == nil && u.Scheme == sourcev1.HelmRepositoryTypeOCI {
+		asking.own(r.MachineLogins(ctx, u.Host))
+	} else if err == nil && r.o.Missing == MissingAmbient && r.lacks(from.namespace, from.borrows) {
+		asking.own(auth.KnownToHelm(ctx, r.o.Own, r.o.RepositoryConfig, from.url))
+	}
 	return asking
+}
+
+// own takes in what this machine has for a source.
+func (a *Asking) own(login []string) {
+	if len(login) > 0 {
+		a.Login, a.Private = append(append(a.Login, "machine"), login...), true
+	}
+}
+
+// MachineLogins returns what the user's files have for a registry, if they may be used: what a run without them, or with
+// others, is not served from a cache. It holds secrets, and is to be hashed at once.
+func (r *Reader) MachineLogins(ctx context.Context, host string) []string {
+	if !r.o.Ambient && r.o.Missing != MissingAmbient {
+		return nil
+	}
+	return r.own().Known(ctx, host)
+}
+
+// lacks reports whether a Secret is not in the input.
+func (r *Reader) lacks(namespace string, ref *meta.LocalObjectReference) bool {
+	if ref == nil {
+		return false
+	}
+	_, err := r.lookup.Secret(namespace, ref.Name)
+	return r.Forgives(err)
 }
 
 // read takes a Secret in. Authorities and proxies are the way, wherever they stand; all of it is the login.
@@ -86,6 +117,7 @@ func askerOf(typed any) asker {
 			url: obj.Spec.URL, namespace: obj.Namespace, provider: obj.Spec.Provider,
 			login: obj.Spec.SecretRef, certificates: obj.Spec.CertSecretRef,
 			settings: []any{obj.Spec.Insecure, obj.Spec.PassCredentials},
+			borrows:  obj.Spec.SecretRef,
 		}
 	case *sourcev1.OCIRepository:
 		return asker{

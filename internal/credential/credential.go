@@ -50,8 +50,8 @@ type Options struct {
 type Reader struct {
 	lookup Lookup
 	o      Options
-	own    func() auth.Logins // of the user; nothing of them is read before a repository asks for it
-	cloud  func() *auth.Cloud // of the machine
+	own    func() *auth.Ambient // of the user; nothing of them is read before a repository asks for it
+	cloud  func() *auth.Cloud   // of the machine
 }
 
 // NewReader returns a reader of what is in the input. With no options it judges the input alone.
@@ -59,7 +59,7 @@ func NewReader(lookup Lookup, o Options) *Reader {
 	return &Reader{
 		lookup: lookup,
 		o:      o,
-		own:    sync.OnceValue(func() auth.Logins { return auth.NewAmbient(o.Own) }),
+		own:    sync.OnceValue(func() *auth.Ambient { return auth.NewAmbient(o.Own) }),
 		cloud:  sync.OnceValue(func() *auth.Cloud { return auth.NewCloud(o.Machine) }),
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/blob"
@@ -24,12 +26,23 @@ const (
 // scopeOf says to the cache which source an object has, and what it asks it with. The place has no login in it. Manifests
 // of strangers are served only what they have brought the login for themselves: how far the logins of this machine go is
 // part of the identity, and no way that a stranger chose makes a source of another one.
-func (r *Reconciler) scopeOf(adm *admission.Admitted, place string) cache.Scope {
-	asking := r.secrets.Asking(adm.Typed)
+func (r *Reconciler) scopeOf(ctx context.Context, adm *admission.Admitted, place string) cache.Scope {
+	asking := r.secrets.Asking(ctx, adm.Typed)
 	shown := adm.Object.ConcealText(auth.RedactURL(place))
 	s := r.cache.Scope(append([]string{place}, asking.Way...), append([]string{fmt.Sprint(r.o.Ambient, r.o.Reach)}, asking.Login...), shown)
 	s.Private = asking.Private
 	s.Named = r.o.Reach != ReachNowhere
+	return s
+}
+
+// elsewhereScope is the scope of an archive that an index keeps in a registry: the login that this machine has there may have
+// taken part.
+func (r *Reconciler) elsewhereScope(ctx context.Context, s cache.Scope, urls []string) cache.Scope {
+	for _, raw := range urls {
+		if u, err := auth.ParseURL(raw); err == nil && u.Scheme == sourcev1.HelmRepositoryTypeOCI {
+			s = r.cache.With(s, r.secrets.MachineLogins(ctx, u.Host))
+		}
+	}
 	return s
 }
 
@@ -42,8 +55,8 @@ func (r *Reconciler) online(what string, get blob.Get) blob.Get {
 }
 
 // gitScope is the scope of a Git repository. Its objects are served to the same identity only.
-func (r *Reconciler) gitScope(adm *admission.Admitted, place string) cache.Scope {
-	s := r.scopeOf(adm, bareURL(place))
+func (r *Reconciler) gitScope(ctx context.Context, adm *admission.Admitted, place string) cache.Scope {
+	s := r.scopeOf(ctx, adm, bareURL(place))
 	s.Named = false
 	return s
 }

@@ -108,7 +108,7 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 		}
 		return t, gitFailure(err)
 	}
-	o, err := p.gitOptions(obj)
+	o, err := p.gitOptions(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 }
 
 // gitOptions gathers what a repository is fetched with.
-func (p *gitReconciliation) gitOptions(obj *sourcev1.GitRepository) (git.Options, error) {
+func (p *gitReconciliation) gitOptions(ctx context.Context, obj *sourcev1.GitRepository) (git.Options, error) {
 	o := git.Options{
 		URL:               obj.Spec.URL,
 		Timeout:           timeoutOf(obj.Spec.Timeout),
@@ -146,7 +146,7 @@ func (p *gitReconciliation) gitOptions(obj *sourcev1.GitRepository) (git.Options
 		SkipTLSVerify:     p.r.o.SkipTLSVerify,
 		SparseCheckout:    obj.Spec.SparseCheckout,
 		Only:              p.only(obj),
-		Memory:            p.r.memory(p.r.gitScope(p.adm, obj.Spec.URL)),
+		Memory:            p.r.memory(p.r.gitScope(ctx, p.adm, obj.Spec.URL)),
 	}
 	if ref := obj.Spec.Reference; ref != nil {
 		o.Ref = git.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}

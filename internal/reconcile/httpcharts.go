@@ -65,7 +65,7 @@ func (c *indexCharts) choose(ctx context.Context, t warner, wanted want) (*resol
 	if chosen.Removed {
 		t.warnAs(finding.DeprecatedChart, "chart '%s' version '%s' was removed by its publisher", name, chosen.Version)
 	}
-	return c.resolved(name, chosen), nil
+	return c.resolved(ctx, name, chosen), nil
 }
 
 // unreadableEntries is a stored index whose entries of a chart cannot be read.
@@ -73,7 +73,7 @@ func unreadableEntries(err error) error {
 	return &helmrepo.IndexError{Err: fmt.Errorf("failed to load index: %w", err)}
 }
 
-func (c *indexCharts) resolved(name string, chosen resolve.Candidate) *resolvedChart {
+func (c *indexCharts) resolved(ctx context.Context, name string, chosen resolve.Candidate) *resolvedChart {
 	_, local := c.repo.indexed.(*helmrepo.Directory)
 	found := &resolvedChart{
 		Pin:       Pin{Source: PinIndex, Chart: name, Version: chosen.Version, Digest: publishedDigest(chosen.Digest)},
@@ -89,7 +89,7 @@ func (c *indexCharts) resolved(name string, chosen resolve.Candidate) *resolvedC
 	}
 	found.id = fmt.Sprintf("%q %q", c.repo.identity, found.entry)
 	found.key = blob.Key{Location: c.repo.location, Identity: c.repo.identity, Digest: c.digest(chosen, local)}
-	found.key.Scope = c.repo.scope
+	found.key.Scope = c.r.elsewhereScope(ctx, c.repo.scope, chosen.URLs)
 	found.key.Scope.Item = c.repo.object.Object.ConcealText(name + "-" + chosen.Version)
 	found.fetch = func(ctx context.Context, dst fetch.Sink, limit int64) error {
 		return c.archive(ctx, chosen, dst, limit)

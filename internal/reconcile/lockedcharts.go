@@ -103,7 +103,7 @@ func (r *Reconciler) lockedChart(ctx context.Context, repo *repository, name str
 		return r.lockedManifest(ctx, repo, name, a)
 	}
 	published, _ := time.Parse(time.RFC3339, a.published) // the zero time if it is none
-	found := (&indexCharts{r: r, repo: repo}).resolved(name, resolve.Candidate{Name: name, Version: a.version, URLs: []string{a.url}, Created: published})
+	found := (&indexCharts{r: r, repo: repo}).resolved(ctx, name, resolve.Candidate{Name: name, Version: a.version, URLs: []string{a.url}, Created: published})
 	found.published = a.digest
 	found.lockTo(repo, a.digest)
 	return found, nil
@@ -125,8 +125,8 @@ func (r *Reconciler) lockedManifest(ctx context.Context, repo *repository, name 
 // lockTo has the archive compared with a digest, whatever else is said of it.
 func (c *resolvedChart) lockTo(repo *repository, text string) {
 	c.Digest, c.locked = text, true
-	scope := repo.scope
-	scope.Named, scope.Item = false, c.key.Scope.Item // nobody was asked: it has to be the identity that it was fetched with
+	scope := c.key.Scope
+	scope.Named = false // nobody was asked: it has to be the identity that it was fetched with
 	c.key = blob.Key{Location: repo.location, Identity: repo.identity, Digest: digest.Digest(text), Scope: scope}
 }
 

@@ -36,7 +36,7 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	if err := login.Err(); err != nil {
 		return status.AuthenticationFailed.Wrap(err)
 	}
-	repo.scope = r.scopeOf(repo.object, bareURL(obj.Spec.URL))
+	repo.scope = r.scopeOf(ctx, repo.object, bareURL(obj.Spec.URL))
 	options := oci.Options{Identity: login.Identity, Insecure: obj.Spec.Insecure, Memory: r.memory(repo.scope)}
 	// The URL is judged before the login, which needs its host.
 	unnamed, err := r.registries.Namespace(obj.Spec.URL, options)

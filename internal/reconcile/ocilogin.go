@@ -24,7 +24,7 @@ func (p *ociReconciliation) openOCIRepository(ctx context.Context, obj *sourcev1
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get credential: %w", err))
 	}
 	p.warnSecrets(login.Warnings)
-	o := oci.Options{Timeout: timeoutOf(obj.Spec.Timeout), Memory: p.r.memory(p.r.scopeOf(p.adm, bareURL(obj.Spec.URL)))}
+	o := oci.Options{Timeout: timeoutOf(obj.Spec.Timeout), Memory: p.r.memory(p.r.scopeOf(ctx, p.adm, bareURL(obj.Spec.URL)))}
 	var err error
 	if o.Proxy, err = p.r.secrets.ArtifactProxy(obj); err != nil {
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get proxy address: %w", err))

@@ -177,7 +177,7 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 		return nil, err
 	}
 	from := &ociArtifacts{
-		r: p.r, repo: repo, identity: identity, scope: p.r.scopeOf(p.adm, bareURL(obj.Spec.URL)),
+		r: p.r, repo: repo, identity: identity, scope: p.r.scopeOf(ctx, p.adm, bareURL(obj.Spec.URL)),
 		charts: obj.GetLayerMediaType() == oci.HelmChartType, atOnce: p.stored() == nil && p.r.o.Until == Fetch,
 	}
 	ref := validate.ArtifactReference(obj)
