@@ -15,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/index"
+	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
 // The kinds of answers that the cache keeps.
@@ -68,6 +69,17 @@ func (r *Reconciler) memory(scope cache.Scope) cache.Memory {
 		m.Missing = r.missing
 	}
 	return m
+}
+
+// signer looks for a signature. Of what is locked, what the registry was asked before will do, as long as it is a yes.
+func (p *reconciliation) signer(ctx context.Context, s verify.Subject, scope cache.Scope, look run) (*verify.Signer, error) {
+	s.Memory = &verify.Memory{Answers: p.r.memory(scope), Settled: p.lockedTo() != nil}
+	signer, err := look(ctx, s)
+	if err == nil || p.r.o.Offline || !s.Memory.Used() {
+		return signer, err
+	}
+	s.Memory = &verify.Memory{Answers: s.Memory.Answers}
+	return look(ctx, s)
 }
 
 // missing is what the cache does not have, in a run that opens no connection.

@@ -76,6 +76,8 @@ func unreadableEntries(err error) error {
 func (c *indexCharts) resolved(ctx context.Context, name string, chosen resolve.Candidate) *resolvedChart {
 	_, local := c.repo.indexed.(*helmrepo.Directory)
 	found := &resolvedChart{
+		place: c.repo.location,
+
 		Pin:       Pin{Source: PinIndex, Chart: name, Version: chosen.Version, Digest: publishedDigest(chosen.Digest)},
 		published: chosen.Digest, deprecated: chosen.Deprecated, local: local, time: chosen.Created,
 		entry: []any{c.repo.location, chosen.Name, chosen.Version, chosen.Digest, chosen.URLs, chosen.Created.Format(time.RFC3339Nano)},
@@ -95,7 +97,7 @@ func (c *indexCharts) resolved(ctx context.Context, name string, chosen resolve.
 		return c.archive(ctx, chosen, dst, limit)
 	}
 	if !local {
-		found.fetch = c.r.online(fmt.Sprintf("the archive of %s %s of %s", name, chosen.Version, c.repo.location), found.fetch)
+		found.fetch = c.r.online("the archive of "+found.shown(), found.fetch)
 	}
 	if found.key.Digest == "" {
 		found.key.Location = fmt.Sprintf("%q", found.entry)

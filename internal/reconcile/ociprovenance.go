@@ -56,7 +56,7 @@ func (r *Reconciler) layerChart(at *ociArtifact, artifact *oci.Artifact) (*resol
 		build.Version = artifact.Annotations[ocispec.AnnotationVersion]
 	}
 	return &resolvedChart{
-		Pin:  Pin{Version: build.Version, URL: at.URL},
+		Pin:  Pin{Source: PinRegistry, Version: build.Version, URL: at.URL, Manifest: artifact.Digest.String()},
 		id:   fmt.Sprintf("%q %s", at.identity, artifact.Digest),
 		key:  at.layerKey(layer),
 		file: archiveName(build),

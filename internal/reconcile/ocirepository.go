@@ -403,13 +403,15 @@ func (p *ociReconciliation) artifactSigner(ctx context.Context, v verification, 
 	}
 	key := signatureKey{fmt.Sprintf("%q %s", at.identity, at.digest), check.against}
 	signer, err := p.r.signers.Do(ctx, key, func() (*verify.Signer, error) {
-		return check.run(ctx, verify.Subject{
+		scope := at.scope
+		scope.Item = at.item
+		return p.signer(ctx, verify.Subject{
 			Repository: at.repo.Repository(),
 			Digest:     at.digest,
 			Insecure:   at.repo.Insecure(),
 			Transport:  at.repo.Reading(),
 			Timeout:    timeoutOf(p.obj.Spec.Timeout),
-		})
+		}, scope, check.run)
 	})
 	var refused interface{ Integrity() bool }
 	if v.provider == providerCosign && v.secret != nil && errors.As(err, &refused) {

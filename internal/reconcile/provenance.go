@@ -47,25 +47,54 @@ func acquireFailure(err error) error {
 // provenance returns who signed an archive. It looks once per run.
 func (r *Reconciler) provenance(ctx context.Context, chosen *resolvedChart, archive *blob.Blob) (*verify.Signer, error) {
 	return r.provenances.Do(ctx, chosen.id, func() (*verify.Signer, error) {
+		content, kept := r.keptProvenance(chosen)
+		if kept {
+			signer, err := verify.Provenance(archive.Section(), chosen.file, content, r.o.Keyring)
+			if err == nil || r.o.Offline {
+				return signer, err
+			}
+		}
 		content, err := r.provenanceFile(ctx, chosen)
 		if err != nil {
 			return nil, err
 		}
-		signer, err := verify.Provenance(archive.Section(), chosen.file, content, r.o.Keyring)
-		if err != nil {
-			return nil, err
-		}
-		return signer, nil
+		return verify.Provenance(archive.Section(), chosen.file, content, r.o.Keyring)
 	})
 }
 
+// keptProvenance returns the provenance file that an earlier run was given for an archive, if it will do: that of what is
+// locked, and whatever there is if no connection is to be opened. A manifest names its own by digest. It cannot say no:
+// where it is refused, the source is asked for the one that is there now.
+func (r *Reconciler) keptProvenance(chosen *resolvedChart) (content []byte, ok bool) {
+	if !r.o.Offline && !chosen.locked && chosen.Source != PinRegistry {
+		return nil, false
+	}
+	_, ok = r.cache.Answer(chosen.key.Scope, cachedProvenance, chosen.provenanceName(), &content)
+	return content, ok
+}
+
+// provenanceName is equal for equal archives of one source, and equal manifests of a registry.
+func (c *resolvedChart) provenanceName() string {
+	return c.file + " " + c.key.Digest.String() + " " + c.Manifest
+}
+
+// shown is what messages call an archive.
+func (c *resolvedChart) shown() string {
+	if c.Source == PinRegistry {
+		return c.URL
+	}
+	return c.Chart + " " + c.Version + " of " + c.place
+}
+
 // provenanceFile returns the provenance file of an archive, or nothing if there is
-// none.
+// none. One of an archive with a digest is kept for later runs.
 func (r *Reconciler) provenanceFile(ctx context.Context, chosen *resolvedChart) ([]byte, error) {
 	key := blob.Key{Location: chosen.key.Location + " " + chosen.key.Digest.String() + " provenance", Identity: chosen.key.Identity}
-	file, err := r.blobs.Get(ctx, key, fetch.MaxProvenanceBytes, func(ctx context.Context, dst fetch.Sink, _ int64) error {
-		return chosen.provenance(ctx, dst)
-	})
+	get := func(ctx context.Context, dst fetch.Sink, _ int64) error { return chosen.provenance(ctx, dst) }
+	if !chosen.local {
+		get = r.online("the provenance file of "+chosen.shown(), get)
+	}
+	file, err := r.blobs.Get(ctx, key, fetch.MaxProvenanceBytes, get)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -73,7 +102,11 @@ func (r *Reconciler) provenanceFile(ctx context.Context, chosen *resolvedChart) 
 		return nil, err
 	}
 	defer file.Release()
-	return io.ReadAll(file.Section())
+	content, err := io.ReadAll(file.Section())
+	if err == nil && chosen.key.Digest != "" {
+		r.cache.KeepAnswer(chosen.key.Scope, cachedProvenance, chosen.provenanceName(), "", content)
+	}
+	return content, err
 }
 
 // verifyDependency checks the provenance of a chart that another one requires.

@@ -75,7 +75,9 @@ func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1
 		return nil, setupFailure(spec, err)
 	}
 	key := signatureKey{chosen.id, check.against}
-	signer, err := p.r.signers.Do(ctx, key, func() (*verify.Signer, error) { return check.run(ctx, *chosen.subject) })
+	signer, err := p.r.signers.Do(ctx, key, func() (*verify.Signer, error) {
+		return p.signer(ctx, *chosen.subject, chosen.key.Scope, check.run)
+	})
 	var settings *verify.SettingsError
 	switch {
 	case errors.As(err, &settings):

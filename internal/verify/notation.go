@@ -165,6 +165,9 @@ func (c certificates) GetCertificates(context.Context, truststore.Type, string) 
 
 func newNotary(s Subject, o NotationOptions) (*notary, error) {
 	n := &notary{subject: s, revocations: revocations{next: o.Transport}}
+	if s.Memory != nil && o.Transport != nil {
+		n.revocations.next = &revocationsKept{o.Transport, s.Memory}
+	}
 	for _, name := range sortedNames(o.Certificates) {
 		c, err := parseCertificate(o.Certificates[name])
 		if err != nil {

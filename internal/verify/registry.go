@@ -77,8 +77,24 @@ func (a *answer) mediaType() string {
 	return kind
 }
 
-// get returns answers of any status. What names the thing in a [LimitError].
-func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64, what string) (*answer, error) {
+// get returns answers of any status, from memory if they will do. What names the thing in a [LimitError]; fixed is what
+// has a digest.
+func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64, what string, fixed bool) (*answer, error) {
+	m := r.subject.Memory
+	if a, found := m.recall(u.String(), fixed); found && int64(len(a.content)) <= limit {
+		return a, nil
+	}
+	if m.offline() {
+		return nil, m.missing("a signature of " + r.subject.Ref())
+	}
+	a, err := r.ask(ctx, u, accept, limit, what)
+	if err == nil {
+		m.remember(u.String(), a, fixed)
+	}
+	return a, err
+}
+
+func (r *reader) ask(ctx context.Context, u *url.URL, accept string, limit int64, what string) (*answer, error) {
 	timeout := cmp.Or(r.subject.Timeout, defaultTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
 	defer cancel()
@@ -147,7 +163,7 @@ func shown(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath
 // named returns the manifest of a tag, and nil if there is none.
 func (r *reader) named(ctx context.Context, tag, what string, types ...string) (*answer, error) {
 	u := r.url("manifests", tag)
-	a, err := r.get(ctx, u, strings.Join(types, ", "), maxManifestBytes, what)
+	a, err := r.get(ctx, u, strings.Join(types, ", "), maxManifestBytes, what, false)
 	switch {
 	case err != nil:
 		return nil, err
@@ -169,7 +185,7 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 		accept = strings.Join([]string{ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex, artifactManifest, dockerManifest}, ", ")
 	}
 	u := r.url(kind, d.String())
-	a, err := r.get(ctx, u, accept, limit, what)
+	a, err := r.get(ctx, u, accept, limit, what, true)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ var imports = map[string][]string{
 	"internal/render":      {"internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},
 	"internal/tree":        {"internal/digest"},
 	"internal/values":      {"internal/finding"},
-	"internal/verify":      {"internal/auth", "internal/digest", "internal/finding"},
+	"internal/verify":      {"internal/auth", "internal/cache", "internal/digest", "internal/finding"},
 	"internal/fetch":       {"internal/auth", "internal/digest", "internal/finding", "internal/resolve", "internal/tree"},
 
 	"internal/cache": {"internal/digest"},

@@ -1,0 +1,129 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/helmsrc/helmsrc/internal/cache"
+)
+
+// cachedSignatures is the kind of the answers that are kept.
+const cachedSignatures = "signature"
+
+// A Memory holds what earlier runs were answered when they looked for signatures. What has a digest is served from it; what
+// a tag names, and what refers to a digest, is asked for each time, because a signature may be withdrawn: unless no
+// connection is to be opened, or the caller says that the last answer will do.
+type Memory struct {
+	Answers cache.Memory
+	// Settled is true if what the source said last time will do, as for what is locked. A caller asks again without it
+	// before it takes a no from what is kept.
+	Settled bool
+
+	used atomic.Bool
+}
+
+// Used reports whether an answer was served that the source may have another one to by now.
+func (m *Memory) Used() bool { return m != nil && m.used.Load() }
+
+func (m *Memory) offline() bool { return m != nil && m.Answers.Offline() }
+
+// keptAnswer is an answer on disk.
+type keptAnswer struct {
+	Code    int      `json:"code"`
+	Type    string   `json:"type,omitempty"`
+	Links   []string `json:"links,omitempty"`
+	Content []byte   `json:"content,omitempty"`
+}
+
+// recall looks an answer up. What is fixed has a digest, and is the same whenever it is asked for.
+func (m *Memory) recall(name string, fixed bool) (*answer, bool) {
+	if m == nil || !fixed && !m.Settled && !m.offline() {
+		return nil, false
+	}
+	var kept keptAnswer
+	if !m.Answers.Recall(cachedSignatures, name, &kept) {
+		return nil, false
+	}
+	if !fixed {
+		m.used.Store(true)
+	}
+	return &answer{kept.Code, http.Header{"Content-Type": {kept.Type}, "Link": kept.Links}, kept.Content}, true
+}
+
+// remember keeps an answer that says something: what is there, or that nothing is.
+func (m *Memory) remember(name string, a *answer, fixed bool) {
+	if m == nil || a.code != http.StatusOK && (fixed || !noReferrersAPI(a)) {
+		return
+	}
+	m.Answers.Remember(cachedSignatures, name, keptAnswer{a.code, a.header.Get("Content-Type"), a.header.Values("Link"), a.content})
+}
+
+// missing is the error of what is not kept, in a run that opens no connection.
+func (m *Memory) missing(what string) error { return m.Answers.Missing(what) }
+
+// revocationsKept is a transport to the servers that know of revoked certificates. What they said last is served where no
+// connection is to be opened, for as long as they said that it is valid, which the library judges.
+type revocationsKept struct {
+	next   http.RoundTripper
+	memory *Memory
+}
+
+// RoundTrip implements http.RoundTripper.
+func (k *revocationsKept) RoundTrip(r *http.Request) (*http.Response, error) {
+	name, err := nameOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if k.memory.offline() {
+		a, found := k.memory.recall(name, false)
+		if !found {
+			return nil, k.memory.missing("what " + shownHost(r.URL) + " says of revoked certificates")
+		}
+		return &http.Response{
+			Status: http.StatusText(a.code), StatusCode: a.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: a.header, Request: r, ContentLength: int64(len(a.content)), Body: io.NopCloser(bytes.NewReader(a.content)),
+		}, nil
+	}
+	resp, err := k.next.RoundTrip(r)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxManifestBytes+1))
+	if err == nil && len(content) <= maxManifestBytes {
+		k.memory.remember(name, &answer{resp.StatusCode, resp.Header, content}, false)
+	}
+	rest := io.MultiReader(bytes.NewReader(content), failing{err}, resp.Body)
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{rest, resp.Body}
+	return resp, nil
+}
+
+// failing ends with an error, or lets what comes after it go on.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
+
+// nameOf is equal for equal requests. The body of one that has one can be read again.
+func nameOf(r *http.Request) (string, error) {
+	name := r.Method + " " + r.URL.String()
+	if r.Body == nil || r.Body == http.NoBody {
+		return name, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxManifestBytes))
+	if err != nil {
+		return "", err
+	}
+	_ = r.Body.Close()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return name + " " + godigest.FromBytes(body).String(), nil
+}
+
+func shownHost(u *url.URL) string { return u.Scheme + "://" + u.Host }
