@@ -143,14 +143,12 @@ func (a *app) openParts(o *mergeOptions, args []string) (from []merge.Directory,
 		infos = append(infos, info)
 		st, err := store.Open(name, store.Options{Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: a.now})
 		if err != nil {
-			return from, &usageError{err: err}
+			return from, unusableStore("", err)
 		}
 		from = append(from, merge.Directory{Name: filepath.Clean(name), Store: st})
 		var layout *store.LayoutError
 		err = st.CheckLayout()
 		switch {
-		case errors.As(err, &layout) && layout.Layout != "":
-			return from, &usageError{err: fmt.Errorf("%s has layout %s, which this helmsrc does not know", name, layout.Layout), hint: "it is of a newer helmsrc: join with that one"}
 		case errors.As(err, &layout):
 			return from, &usageError{err: fmt.Errorf("%s is no artifacts directory: nothing is recorded in it", name), hint: "name what 'helmsrc fetch --shard' wrote to with --artifacts-dir"}
 		case err != nil:
@@ -158,6 +156,9 @@ func (a *app) openParts(o *mergeOptions, args []string) (from []merge.Directory,
 		}
 		if err := st.Load(); err != nil {
 			return from, &usageError{err: fmt.Errorf("%s: %w", name, err)}
+		}
+		if err := knownKinds(st, name, "join"); err != nil {
+			return from, &usageError{err: err, hint: hintOf(err)}
 		}
 	}
 	return from, nil

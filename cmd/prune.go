@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/spf13/cobra"
@@ -62,6 +63,9 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 		return exitUsage, err
 	}
 	defer st.Close()
+	if err := knownKinds(st, storage.dir, "prune"); err != nil {
+		return exitUsage, &usageError{err: fmt.Errorf("nothing was removed: %w", err), hint: hintOf(err)}
+	}
 	in.renameStored(st)
 	present := in.keys()
 	for k := range maps.Clone(present) {

@@ -276,7 +276,7 @@ func (a *app) openStore(o *storeOptions) (*store.Store, error) {
 		Now:              a.now,
 	})
 	if err != nil {
-		return nil, &usageError{err: fmt.Errorf("--artifacts-dir: %w", err)}
+		return nil, unusableStore("--artifacts-dir", err)
 	}
 	return st, nil
 }

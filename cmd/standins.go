@@ -66,7 +66,7 @@ func (a *app) openSourceDir(o *passOptions) (*store.Store, error) {
 	}
 	st, err := store.Open(dir, store.Options{Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: a.now})
 	if err != nil {
-		return nil, usagef("--source-dir: %v", err)
+		return nil, unusableStore("--source-dir", err)
 	}
 	if err := st.Load(); err != nil {
 		return nil, usagef("--source-dir: %v", err)

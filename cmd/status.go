@@ -60,6 +60,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	for _, err := range failures {
 		a.reportStorage(finding.OddStorage, err)
 	}
+	a.warnUnknownKinds(st, storage.dir)
 	found, err := a.selectRemembered(ctx, o, storage.dir, results, args)
 	if err != nil {
 		return exitUsage, err

@@ -5,10 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path"
-	"regexp"
-	"strings"
 )
 
 const (
@@ -82,47 +78,4 @@ func (s *Store) ReadShard() (Shard, error) {
 		return Shard{}, &RecordError{shardFile, fmt.Errorf("there is no shard %s", shard)}
 	}
 	return shard, nil
-}
-
-// A LayoutError reports that a directory is no artifacts directory, or one of a layout that is not known.
-type LayoutError struct {
-	Dir    string
-	Layout string // "" if there is none
-}
-
-func (e *LayoutError) Error() string {
-	if e.Layout == "" {
-		return fmt.Sprintf("%s is no artifacts directory: nothing is recorded in it", e.Dir)
-	}
-	return fmt.Sprintf("%s is an artifacts directory of layout %s, which is not known", e.Dir, e.Layout)
-}
-
-var layoutPattern = regexp.MustCompile(`^v\d+$`)
-
-// CheckLayout returns a [*LayoutError] for a directory that this program cannot read. It changes nothing.
-func (s *Store) CheckLayout() error {
-	root, err := os.OpenRoot(s.dir)
-	if err != nil {
-		return fmt.Errorf("artifacts directory: %w", err)
-	}
-	defer root.Close()
-	names, err := subdirs(root, path.Dir(stateDir))
-	if err != nil {
-		return err
-	}
-	known := strings.TrimPrefix(stateDir, path.Dir(stateDir)+"/")
-	e := &LayoutError{Dir: s.dir}
-	found := false
-	for _, name := range names {
-		switch {
-		case name == known:
-			found = true
-		case layoutPattern.MatchString(name):
-			e.Layout = name
-		}
-	}
-	if found && e.Layout == "" {
-		return nil
-	}
-	return e
 }

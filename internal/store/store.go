@@ -73,7 +73,8 @@ type Store struct {
 	held  map[Key]*holding
 }
 
-// Open returns the store in dir, which need not exist: it is created by the first write.
+// Open returns the store in dir, which need not exist: it is created by the first write. The error is a [*LayoutError] if a newer
+// program wrote to it.
 func Open(dir string, o Options) (*Store, error) {
 	if dir == "" {
 		return nil, errors.New("no artifacts directory given")
@@ -87,6 +88,9 @@ func Open(dir string, o Options) (*Store, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("artifacts directory %s: %w", dir, err)
+	}
+	if err := refuseLayout(dir); err != nil {
+		return nil, err
 	}
 	return &Store{dir: abs, options: o, turns: map[Key]chan struct{}{}, held: map[Key]*holding{}}, nil
 }
