@@ -19,6 +19,10 @@ var shared = map[Code]map[string]string{
 		"finding.OfStatus":  "a server answers 401 or 403",
 		"finding.codeOfOne": "a login was refused in another way: by a certificate, a text, a status of another protocol",
 	},
+	ChartClash: {
+		"inventory.ClashError":     "several objects make it",
+		"inventory.TakenNameError": "a HelmRelease of Flux 1 would make one that is in the input",
+	},
 	DigestMismatch: {
 		"fetch.DigestError":          "an index names another digest",
 		"oci.BlobError":              "a registry was asked for a digest and gave something else",

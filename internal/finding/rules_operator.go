@@ -36,7 +36,7 @@ func operatorRules() []Rule {
 		{
 			Code: ReleaseClash, Name: "release-clash", Group: groupReleases, Severity: Error,
 			Summary:     "Two HelmReleases of Flux 1 are one release in Helm",
-			Explanation: "Both have the same release name and target namespace. The Helm Operator refuses the one whose resources belong to the other.",
+			Explanation: "Both have one API group, release name and target namespace. The Helm Operator refuses the one whose resources belong to the other.",
 			Fix:         "Give one of them another releaseName or targetNamespace.",
 			Example:     documents(operated("podinfo", operatorChart+"releaseName: web\n"), operated("frontend", operatorChart+"releaseName: web\n")),
 			Better:      documents(operated("podinfo", operatorChart+"releaseName: web\n"), operated("frontend", operatorChart)),
@@ -51,9 +51,9 @@ func operatorRules() []Rule {
 		},
 		{
 			Code: SharedRelease, Name: "shared-release", Group: groupReleases, Severity: Warning,
-			Summary:     "HelmReleases of Flux 1 and 2 are one release in Helm",
-			Explanation: "Both have the same release name, namespace and storage. While both controllers run, each upgrades what the other did.",
-			Fix:         "Delete the one of Flux 1 without its release, or have its annotation fluxcd.io/ignore say true.",
+			Summary:     "HelmReleases of different API groups are one release in Helm",
+			Explanation: "Both have the same release name, namespace and storage: one of Flux 1 and one of Flux 2, or two of the two groups of Flux 1. While both controllers run, each upgrades what the other did.",
+			Fix:         "Delete the older one without its release, or have its annotation fluxcd.io/ignore say true.",
 			Example:     documents(repository(httpURL), release("podinfo", "releaseName: podinfo\n"), operated("podinfo", operatorChart+"releaseName: podinfo\n")),
 			Better:      documents(repository(httpURL), release("podinfo", "releaseName: podinfo\n"), operated("podinfo", operatorChart+"releaseName: podinfo-1\n")),
 		},

@@ -95,6 +95,9 @@ func PlaceInTemplate(path []any) []any {
 	return []any{"metadata", "name"}
 }
 
+// OriginAnnotation is the annotation by which a printed object that stands in no file says what it comes from.
+const OriginAnnotation = "helmsrc.dev/origin"
+
 // OriginText says where a derived object comes from.
 func OriginText(obj *manifest.Object) string {
 	kind, namespace, name := obj.Origin.Called()
@@ -116,7 +119,9 @@ type derivations struct {
 	made    map[*manifest.Object][]*manifest.Object // ExternalArtifacts, by their generators
 	twice   map[store.Key][]*manifest.Object        // generators that make one together
 
-	operated map[*manifest.Object]*operated // what HelmReleases of Flux 1 make
+	operated map[*manifest.Object]*operated  // what HelmReleases of Flux 1 make
+	present  map[store.Key]*manifest.Object  // of the input, with names as what those make has
+	released map[helmName][]*manifest.Object // nil without such releases
 }
 
 // Objects lists the objects of the input, and before each HelmRelease the HelmChart
@@ -266,7 +271,7 @@ func KeyOf(obj *manifest.Object) store.Key {
 // were not suspended or rejected.
 func DerivedKey(release *manifest.Object) (store.Key, bool) {
 	if IsOperated(release) {
-		return store.NewKey(sourcev1.HelmChartKind, release.Namespace, operatorPrefix+release.Namespace+"-"+release.Name), true
+		return store.NewKey(sourcev1.HelmChartKind, release.Namespace, operatedChartName(release.Group(), release.Namespace, release.Name)), true
 	}
 	if !IsRelease(release) {
 		return store.Key{}, false

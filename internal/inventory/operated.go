@@ -22,6 +22,17 @@ import (
 // operatorPrefix is in front of the names of what HelmReleases of Flux 1 make, so that nothing of Flux 2 is called so.
 const operatorPrefix = "helm-operator-"
 
+// olderPrefix is in front of the names of charts of the older API group, whose HelmReleases may be called as those of the newer one.
+// No namespace has a dot, so that no other name begins with it.
+const olderPrefix = operatorPrefix + "v1beta1."
+
+func operatedChartName(group, namespace, name string) string {
+	if group == operator.OlderGroup {
+		return olderPrefix + namespace + "-" + name
+	}
+	return operatorPrefix + namespace + "-" + name
+}
+
 // operatorInterval stands in for the flags of the operator: what is derived needs an interval.
 const operatorInterval = 10 * time.Minute
 
@@ -75,12 +86,16 @@ func OperatedReference(hr *operator.HelmRelease) (kind, namespace, name string) 
 	if hr.Spec.Chart.Source() == operator.NoSource {
 		return "", "", ""
 	}
-	return sourcev1.HelmChartKind, hr.Namespace, operatorPrefix + hr.Namespace + "-" + hr.Name
+	return sourcev1.HelmChartKind, hr.Namespace, operatedChartName(hr.GroupVersionKind().Group, hr.Namespace, hr.Name)
 }
 
 // deriveOperated makes the sources and HelmCharts of the HelmReleases of Flux 1. Equal sources of a namespace are one.
 func (inv *Inventory) deriveOperated(all *derivations) {
-	all.operated = map[*manifest.Object]*operated{}
+	all.operated, all.present = map[*manifest.Object]*operated{}, map[store.Key]*manifest.Object{}
+	if slices.ContainsFunc(all.objects, IsOperated) {
+		inv.indexReleases(all)
+		all.dropPrinted()
+	}
 	for _, obj := range all.objects {
 		if !IsOperated(obj) {
 			continue
@@ -100,7 +115,7 @@ func (inv *Inventory) deriveOperated(all *derivations) {
 // operate makes what one release makes.
 func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operator.HelmRelease) *operated {
 	if name := hr.GetReleaseName(); len(name) > maxReleaseName {
-		return &operated{err: &ReleaseNameError{name}}
+		return &operated{err: &ReleaseNameError{name, hr.Spec.ReleaseName != ""}}
 	}
 	source, chart := operatedSource(hr), operatedChart(hr)
 	key := store.NewKey(source.GetObjectKind().GroupVersionKind().Kind, source.GetNamespace(), source.GetName())
@@ -110,6 +125,9 @@ func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operat
 	}
 	if o.err == nil {
 		_, o.err = inv.Admit(o.source)
+	}
+	if other := all.present[store.NewKey(sourcev1.HelmChartKind, chart.GetNamespace(), chart.GetName())]; other != nil && o.err == nil {
+		o.err = &TakenNameError{other}
 	}
 	if o.err == nil {
 		o.chart, o.err = deriveFrom(obj, chart, placeInOperatedChart(hr))
@@ -123,6 +141,23 @@ func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operat
 	all.byKey[key] = o.source
 	all.byKey[KeyOf(o.chart)] = o.chart
 	return o
+}
+
+// dropPrinted leaves out what an earlier run printed of what HelmReleases of Flux 1 make: it is made anew. Other objects may have
+// such names, too.
+func (all *derivations) dropPrinted() {
+	all.objects = slices.DeleteFunc(slices.Clone(all.objects), func(obj *manifest.Object) bool {
+		if obj.Group() != manifest.SourceGroup || !strings.HasPrefix(obj.Name, operatorPrefix) {
+			return false
+		}
+		metadata, _ := obj.Content["metadata"].(map[string]any)
+		annotations, _ := metadata["annotations"].(map[string]any)
+		if _, printed := annotations[OriginAnnotation]; printed {
+			return true
+		}
+		all.present[KeyOf(obj)] = obj
+		return false
+	})
 }
 
 // object is one that source-controller would know.

@@ -116,6 +116,9 @@ func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error)
 	if err != nil {
 		return nil, p.failedAs(err)
 	}
+	if err := p.checkOwner(); err != nil {
+		return nil, p.failedAs(err)
+	}
 	if found := source.Resolution; found != nil && !p.r.o.Verify {
 		resolution := *found
 		p.result.Resolution = &resolution
@@ -267,6 +270,23 @@ func (p *operatedReconciliation) commit(chart *Result) string {
 		return revisionHash(source.artifact().Revision)
 	}
 	return ""
+}
+
+// checkOwner refuses a release that another HelmRelease of the input has as well: the operator looks at whose resources they are
+// when it has chart and values.
+func (p *operatedReconciliation) checkOwner() error {
+	if p.r.o.Verify {
+		return nil
+	}
+	own, others := p.r.inventory.SameRelease(p.adm.Object, p.hr)
+	if len(others) > 0 {
+		p.warnAt(finding.SharedRelease, inventory.SharedReleaseText(p.hr, others), "metadata", "name")
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("failed to determine sync action for release: %w", inventory.NewAntecedentError(p.hr, own))
+	return &status.Failure{Type: status.ReleasedCondition, Reason: status.ReleaseFailed, Message: err.Error(), Err: err}
 }
 
 func valuesFailure(err error) error {

@@ -143,7 +143,7 @@ func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*reconcilia
 	}
 	p.kind, p.typed = k, k.clone(adm.Typed)
 	if adm.Object.Origin != nil {
-		result.note(status.OriginAnnotation, inventory.OriginText(adm.Object))
+		result.note(inventory.OriginAnnotation, inventory.OriginText(adm.Object))
 	}
 	p.status = k.load(p.typed)
 	p.out.Generation = generationOf(p.typed)

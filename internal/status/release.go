@@ -17,13 +17,11 @@ const (
 	ChartMutateError = Reason("ChartMutateError")
 )
 
-// The annotations by which a printed HelmRelease says which chart it has, and a HelmChart that stands in no file which
-// HelmRelease it comes from.
+// The annotations by which a printed HelmRelease says which chart it has.
 const (
 	ChartAnnotation    = "helmsrc.dev/chart"
 	VersionAnnotation  = "helmsrc.dev/chart-version"
 	ArtifactAnnotation = "helmsrc.dev/artifact"
-	OriginAnnotation   = "helmsrc.dev/origin"
 )
 
 const fulfilling = "Fulfilling prerequisites"

@@ -3,14 +3,10 @@ package validate
 import (
 	"errors"
 	"fmt"
-	"strings"
-
-	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
@@ -21,15 +17,14 @@ func (v *validation) operated(hr *operator.HelmRelease) {
 		return
 	}
 	_, err := v.inv.OperatedChart(v.adm.Object)
-	var long *inventory.ReleaseNameError
-	switch {
-	case errors.As(err, &long) && hr.Spec.ReleaseName != "":
-		v.fail(finding.LongReleaseName, err, "spec", "releaseName")
-	case errors.As(err, &long):
-		v.fail(finding.LongReleaseName, err, "metadata", "name")
-	default:
-		v.fail(finding.RefusedChart, placed(err), "spec", "chart")
+	at := []any{"spec", "chart"}
+	if place, ok := errors.AsType[interface {
+		error
+		Path() []any
+	}](err); ok {
+		at = place.Path()
 	}
+	v.fail(finding.RefusedChart, placed(err), at...)
 	v.operatedValues(hr)
 	v.clashes(hr)
 }
@@ -109,40 +104,11 @@ func (*ChartFileError) Hint() string {
 
 // clashes finds other HelmReleases of the same release in Helm.
 func (v *validation) clashes(hr *operator.HelmRelease) {
-	var same, newer []*manifest.Object
-	for _, obj := range v.inv.Set().Objects() {
-		if obj == v.adm.Object || obj.ReferenceOnly || !inventory.IsOperated(obj) && !inventory.IsRelease(obj) {
-			continue
-		}
-		adm, err := v.inv.Admit(obj)
-		if err != nil {
-			continue
-		}
-		switch other := adm.Typed.(type) {
-		case *operator.HelmRelease:
-			if !other.Ignored() && other.GetReleaseName() == hr.GetReleaseName() && other.GetTargetNamespace() == hr.GetTargetNamespace() {
-				same = append(same, obj)
-			}
-		case *helmv2.HelmRelease:
-			if !other.Spec.Suspend && other.GetReleaseName() == hr.GetReleaseName() && other.GetReleaseNamespace() == hr.GetTargetNamespace() &&
-				other.GetStorageNamespace() == hr.GetTargetNamespace() {
-				newer = append(newer, obj)
-			}
-		}
+	own, others := v.inv.SameRelease(v.adm.Object, hr)
+	if len(own) > 0 {
+		v.fail(finding.ReleaseClash, errors.New(inventory.NewAntecedentError(hr, own).Text()), "metadata", "name")
 	}
-	release := fmt.Sprintf("release '%s' in namespace '%s'", hr.GetReleaseName(), hr.GetTargetNamespace())
-	if len(same) > 0 {
-		v.fail(finding.ReleaseClash, fmt.Errorf("%s is that of %s, too", release, listed(same)), "metadata", "name")
+	if len(others) > 0 {
+		v.warn(finding.SharedRelease, inventory.SharedReleaseText(hr, others), "metadata", "name")
 	}
-	if len(newer) > 0 {
-		v.warn(finding.SharedRelease, fmt.Sprintf("%s is that of %s, too: two controllers upgrade it", release, listed(newer)), "metadata", "name")
-	}
-}
-
-func listed(objects []*manifest.Object) string {
-	var names []string
-	for _, obj := range objects {
-		names = append(names, fmt.Sprintf("%s at %s", obj, obj.Pos))
-	}
-	return strings.Join(names, " and ")
 }
