@@ -36,6 +36,7 @@ type planSide struct {
 	inputs   []*input
 	releases []*foreseen
 	codes    map[plan.ID]int
+	failed   int // exit code of what was reconciled, sources too
 	code     int // of what went wrong while reading and judging
 
 	directories map[*input]map[store.Key]string
@@ -388,6 +389,9 @@ func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foresee
 	results, err := s.results(ctx, in, func() []*admission.Admitted { return targetsOf(in, releases) }, st, quick)
 	if err != nil {
 		return err
+	}
+	for _, result := range results {
+		s.failed = worst(s.failed, codeOf(result))
 	}
 	for _, r := range releases {
 		i := slices.IndexFunc(results, func(result *reconcile.Result) bool { return result.Object.Object == r.obj })

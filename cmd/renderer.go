@@ -13,6 +13,7 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/helm"
@@ -54,9 +55,10 @@ func (o *helmOptions) check() error {
 
 // renderer renders releases with the helm that is installed.
 type renderer struct {
-	o    *helmOptions
-	tool *helm.Tool
-	temp *store.Scratch
+	o       *helmOptions
+	tool    *helm.Tool
+	temp    *store.Scratch
+	secrets *conceal.Values
 }
 
 // newRenderer finds the helm to render with. It gets a directory for itself, with nothing in it.
@@ -90,7 +92,7 @@ func (a *app) newRenderer(ctx context.Context, o *helmOptions, temp *store.Scrat
 		return nil, err
 	}
 	a.console.Debug(console.Subject{}, "helm "+tool.Version)
-	return &renderer{o, tool, temp}, nil
+	return &renderer{o, tool, temp, a.console.Secrets()}, nil
 }
 
 // render runs helm, and what helm-controller does to what comes out. No other call may use the same name.
@@ -107,6 +109,8 @@ func (t *renderer) render(ctx context.Context, name string, r *foreseen) ([]byte
 	if err := r.whole.origins.Write(&text, r.whole.values, values.WriteOptions{ShowSecrets: true}); err != nil {
 		return nil, err
 	}
+	// A chart may write a part of what a Secret holds by itself, in messages too.
+	t.secrets.Add(r.whole.origins.Confidential(r.whole.values)...)
 	file, err := t.tool.WriteValues(name+".yaml", text.Bytes())
 	if err != nil {
 		return nil, err

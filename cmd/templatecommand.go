@@ -171,7 +171,9 @@ func (t *templating) fetch(ctx context.Context, in *input) error {
 			releases = append(releases, r)
 		}
 	}
-	return t.side.reconcile(ctx, in, releases, st, false)
+	err = t.side.reconcile(ctx, in, releases, st, false)
+	t.code = worst(t.code, t.side.failed) // a chart that fails may have an artifact of an earlier run
+	return err
 }
 
 // renderAll renders the releases in the order of the input. The error is that of stdout.

@@ -1,7 +1,9 @@
 package values
 
 import (
+	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/strvals"
@@ -44,6 +46,40 @@ func (o *Origins) Secret() bool {
 func (o *Origins) OfSecret(value any, path ...any) bool {
 	reference, found := o.Of(value, path...)
 	return !found && o.Secret() || reference != nil && reference.Kind == kindSecret
+}
+
+// Confidential returns what Secrets gave to composed values: the text of each value in them, without true and false.
+func (o *Origins) Confidential(composed map[string]any) []string {
+	if !o.Secret() {
+		return nil
+	}
+	var texts []string
+	var collect func(value any, path []any)
+	collect = func(value any, path []any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for key, part := range v {
+				collect(part, append(path, key))
+			}
+		case []any:
+			for i, part := range v {
+				collect(part, append(path, i))
+			}
+		case nil, bool:
+		default:
+			if !o.OfSecret(v, path...) {
+				return
+			}
+			if text, ok := v.(string); ok {
+				texts = append(texts, text)
+			} else if text, err := json.Marshal(v); err == nil {
+				texts = append(texts, string(text))
+			}
+		}
+	}
+	collect(composed, nil)
+	slices.Sort(texts)
+	return texts
 }
 
 func at(v any, path []any) (any, bool) {
