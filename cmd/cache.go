@@ -86,9 +86,9 @@ func (a *app) openCache(dir string, o *cacheOptions, refresh bool) (*cache.Cache
 
 // onlineCommand is the command line as it was, but for --offline, and with a cache.
 func (a *app) onlineCommand() string {
-	words := []string{a.env.Program}
+	command := []string{a.env.Program}
 	if a.env.Program == "" {
-		words[0] = "helmsrc"
+		command[0] = "helmsrc"
 	}
 	given := false
 	locking := len(a.env.Args) > 0 && a.env.Args[0] == "lock"
@@ -104,12 +104,12 @@ func (a *app) onlineCommand() string {
 		if arg == "--no-cache" {
 			continue
 		}
-		words = append(words, quoted(arg))
+		command = append(command, quoted(arg))
 	}
 	if !given { // the environment or a file says so
-		words = slices.Insert(words, min(2, len(words)), "--offline=false")
+		command = slices.Insert(command, min(2, len(command)), "--offline=false")
 	}
-	return strings.Join(words, " ")
+	return strings.Join(command, " ")
 }
 
 // quoted is a word as a shell takes it.

@@ -238,7 +238,7 @@ func (f *following) fetch(ctx context.Context, in *input, wanted []*admission.Ad
 	if err != nil {
 		return err
 	}
-	results, err := r.Run(f.app.waitsForStore(ctx), unique(targets), silence{})
+	results, err := r.Run(f.app.reportsWaiting(ctx), unique(targets), silence{})
 	if err != nil {
 		return err
 	}
@@ -351,11 +351,11 @@ func (f *following) close() {
 	}
 }
 
-// silence hears how a part of the run goes and says nothing of it: the objects take part in the run itself.
+// silence ignores how a part of the run goes: the objects take part in the run itself.
 type silence struct{}
 
 func (silence) Started(*admission.Admitted)                         {}
 func (silence) Transferred(*admission.Admitted, reconcile.Transfer) {}
 func (silence) Decided(*admission.Admitted, string)                 {}
-func (silence) Waits(*admission.Admitted, bool)                     {}
+func (silence) Waiting(*admission.Admitted, bool)                   {}
 func (silence) Finished(*reconcile.Result)                          {}

@@ -205,7 +205,7 @@ func (f *foresight) objects(p *plan.Plan) []report.Object {
 		}
 		c, r := &p.Changes[i], f.after.of(f.matched[i].After)
 		o := newReportObject(r.obj)
-		o.Message = strings.Join(c.Words(), "; ")
+		o.Message = strings.Join(c.Texts(), "; ")
 		switch {
 		case c.Action == plan.Blocked:
 			o.State = report.StateFailed

@@ -93,7 +93,7 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, e
 	if err := to.Writable(); err != nil {
 		return exitUsage, &usageError{err: fmt.Errorf("--artifacts-dir: %w", err), hint: "make the directory writable, or name another one with --artifacts-dir"}
 	}
-	out, err := merge.Join(a.waitsForStore(ctx), to, from, merge.Options{
+	out, err := merge.Join(a.reportsWaiting(ctx), to, from, merge.Options{
 		Moves: func(kind string) bool {
 			kind, _ = reconcile.Kinds().Named(kind)
 			return kind != sourcev1.HelmChartKind && reconcile.Kinds().IsSource(kind)

@@ -36,7 +36,7 @@ func (o *inputOptions) nothingSelected(ctx context.Context, in *input) error {
 	hint := o.deeper(ctx, in)
 	switch {
 	case hint != "":
-	case in.holdsOnly(manifest.KustomizeGroup):
+	case in.onlyGroup(manifest.KustomizeGroup):
 		hint = "Kustomizations are built where directories are given: -R -f DIRECTORY"
 	default:
 		hint = "helmsrc works on " + strings.Join(bareKinds(reconcile.Kinds().Names()), ", ") + "; --allow-empty accepts an input without them"
@@ -44,8 +44,8 @@ func (o *inputOptions) nothingSelected(ctx context.Context, in *input) error {
 	return &usageError{err: errors.New("nothing selected: " + in.kinds()), hint: hint}
 }
 
-// holdsOnly reports whether all that was skipped of Flux is of one API group.
-func (in *input) holdsOnly(group string) bool {
+// onlyGroup reports whether all that was skipped of Flux is of one API group.
+func (in *input) onlyGroup(group string) bool {
 	skipped := in.set.Skipped()
 	return len(skipped) > 0 && !slices.ContainsFunc(skipped, func(s manifest.KindCount) bool { return s.Group != group })
 }

@@ -253,7 +253,7 @@ func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
 		if wide {
 			row = append(row, c.Release.Namespace+"/"+c.Release.Name, orNone(c.ValuesAfter), orNone(c.File))
 		}
-		row = append(row, console.OneLine(strings.Join(c.Words(), "; ")))
+		row = append(row, console.OneLine(strings.Join(c.Texts(), "; ")))
 		if clusters {
 			row = append([]string{c.Cluster}, row...)
 		}

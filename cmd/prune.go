@@ -78,7 +78,7 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 	if dryRun {
 		removed, err = pruned(st, keep)
 	} else {
-		removed, err = st.Prune(a.waitsForStore(ctx), keep)
+		removed, err = st.Prune(a.reportsWaiting(ctx), keep)
 	}
 	for _, k := range removed {
 		if dryRun {

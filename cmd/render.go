@@ -81,8 +81,8 @@ func (a *app) reportRendered(in *input) {
 	}
 	var reported []finding.Finding
 	for _, n := range in.rendered.Notices {
-		f := validate.New(n.Object, n.Code, n.Text, n.Hint, n.Place)
-		if n.Code == finding.OutsideLink && !in.once("link "+n.Place.Pos.File) {
+		f := validate.New(n.Object, n.Code, n.Text, n.Hint, n.Excerpt)
+		if n.Code == finding.OutsideLink && !in.once("link "+n.Excerpt.Pos.File) {
 			continue
 		}
 		at := console.SubjectOf(f)

@@ -149,7 +149,7 @@ func notRendered(r *foreseen, err error) (f finding.Finding, code int) {
 	message := "cannot be rendered: " + err.Error()
 	switch {
 	case errors.As(err, &failed) && failed.File != "":
-		message = fmt.Sprintf("%s cannot be rendered: %s: %s", r.fact.Chart, placeInChart(failed), failed.Text)
+		message = fmt.Sprintf("%s cannot be rendered: %s: %s", r.fact.Chart, pathInChart(failed), failed.Text)
 	case errors.As(err, &failed):
 		message = fmt.Sprintf("%s cannot be rendered: %s", r.fact.Chart, failed.Text)
 	case errors.As(err, &limit):
@@ -162,7 +162,7 @@ func notRendered(r *foreseen, err error) (f finding.Finding, code int) {
 	return validate.New(r.obj, finding.NotRendered, message, hint, r.obj.Excerpt(path...)), code
 }
 
-func placeInChart(e *helm.Error) string {
+func pathInChart(e *helm.Error) string {
 	if e.Line == 0 {
 		return e.File
 	}

@@ -80,7 +80,7 @@ func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, out
 		return code
 	}
 	run.ListSilenced = o.silenced
-	a.placeFiles(run)
+	a.mapFiles(run)
 	for _, t := range o.targets {
 		if err := a.writeReport(ctx, t, run); err != nil {
 			a.console.Fail(fmt.Errorf("--report %s=%s: %w", t.format, t.file, err))
@@ -291,12 +291,12 @@ func (a *app) resultObject(r *reconcile.Result) report.Object {
 	return o
 }
 
-// placeFiles names the files of a report as those who read it see them: from the root of
+// mapFiles names the files of a report as those who read it see them: from the root of
 // the repository.
-func (a *app) placeFiles(run *report.Run) {
+func (a *app) mapFiles(run *report.Run) {
 	root := a.repositoryRoot()
 	places := map[string]string{}
-	place := func(p *manifest.Pos) {
+	mapPos := func(p *manifest.Pos) {
 		if _, ok := places[p.File]; !ok {
 			places[p.File] = fileInRepository(root, p.File)
 		}
@@ -307,19 +307,19 @@ func (a *app) placeFiles(run *report.Run) {
 		for i := range list {
 			f := &list[i]
 			f.Related = slices.Clone(f.Related)
-			place(&f.Pos)
+			mapPos(&f.Pos)
 			if f.Repair != nil {
 				repair := *f.Repair
-				place(&repair.Pos)
+				mapPos(&repair.Pos)
 				f.Repair = &repair
 			}
 			for j := range f.Related {
-				place(&f.Related[j])
+				mapPos(&f.Related[j])
 			}
 		}
 	}
 	for i := range run.Objects {
-		place(&run.Objects[i].Pos)
+		mapPos(&run.Objects[i].Pos)
 	}
 }
 

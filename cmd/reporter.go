@@ -62,8 +62,8 @@ func (p *progress) Transferred(adm *admission.Admitted, t reconcile.Transfer) {
 	p.console.Transferred(subjectOf(adm.Object), console.Transfer{Read: t.Read, Total: t.Total, Wait: t.Wait, RateLimited: t.RateLimited})
 }
 
-func (p *progress) Waits(adm *admission.Admitted, waits bool) {
-	p.console.Waits(subjectOf(adm.Object), waits)
+func (p *progress) Waiting(adm *admission.Admitted, waiting bool) {
+	p.console.Waiting(subjectOf(adm.Object), waiting)
 }
 
 func (p *progress) Decided(adm *admission.Admitted, decision string) {
@@ -96,8 +96,8 @@ func (a *app) tracing(ctx context.Context, objects []*manifest.Object) context.C
 	})
 }
 
-// waitsForStore says that a run waits for the artifacts directory as a whole.
-func (a *app) waitsForStore(ctx context.Context) context.Context {
+// reportsWaiting says that a run waits for the artifacts directory as a whole.
+func (a *app) reportsWaiting(ctx context.Context) context.Context {
 	return store.OnWait(ctx, func() { a.console.Info(console.Subject{}, console.Waiting+" that works in the artifacts directory") })
 }
 
@@ -222,4 +222,4 @@ func (p *progress) hintUnresolved(obj *manifest.Object) {
 	}
 }
 
-func join(words []string) string { return strings.Join(words, ", ") }
+func join(texts []string) string { return strings.Join(texts, ", ") }

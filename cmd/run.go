@@ -250,7 +250,7 @@ func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*
 	for obj := range in.reported {
 		progress.blocked.fail(subjectOf(obj), false)
 	}
-	ctx = a.tracing(a.waitsForStore(ctx), in.inventory.Objects())
+	ctx = a.tracing(a.reportsWaiting(ctx), in.inventory.Objects())
 	results, err := r.Run(ctx, targets, progress)
 	progress.reportSameCause()
 	progress.reportBlocked()

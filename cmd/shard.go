@@ -88,7 +88,7 @@ func number(text string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// has reports whether an object is in the part. What follows from another object is where that is. The answer hangs on the
+// has reports whether an object is in the part. What follows from another object is where that is. The answer depends on the
 // identity of the object alone: whatever else there is, it stays where it is.
 func (s shard) has(obj *manifest.Object) bool {
 	if s.count < 2 {

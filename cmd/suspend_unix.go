@@ -14,9 +14,9 @@ import (
 // stoppedWithin is how long it may take to stop. A process that no shell looks after is not stopped at all.
 const stoppedWithin = 100 * time.Millisecond
 
-// onSuspension has aside called whenever the user puts the program aside, with Ctrl-Z, to suspend it when it is ready.
+// onSuspension has suspended called whenever the user puts the program aside, with Ctrl-Z, to suspend it when it is ready.
 // That goes on until the process ends: once asked for, the signal has lost its default action in Go.
-func onSuspension(aside func(suspend func())) {
+func onSuspension(suspended func(suspend func())) {
 	if signal.Ignored(syscall.SIGTSTP) {
 		return
 	}
@@ -24,7 +24,7 @@ func onSuspension(aside func(suspend func())) {
 	signal.Notify(asked, syscall.SIGTSTP)
 	go func() {
 		for range asked {
-			aside(suspend)
+			suspended(suspend)
 		}
 	}()
 }

@@ -140,9 +140,9 @@ type policyKey struct{ namespace, name string }
 
 // choose finds out what the policies of all markers choose. Failures are reported, each once.
 func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) map[policyKey]reconcile.Image {
-	first := map[policyKey]int{} // how many fields follow it
+	followers := map[policyKey]int{} // how many fields follow it
 	var order []policyKey
-	place := map[policyKey]marked.Field{}
+	fields := map[policyKey]marked.Field{}
 	files := map[policyKey]string{}
 	for _, p := range u.files() {
 		for _, f := range p.fields {
@@ -151,18 +151,18 @@ func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) map[pol
 				continue
 			}
 			key := policyKey{f.Marker.Namespace, f.Marker.Name}
-			if first[key]++; first[key] == 1 {
-				order, place[key], files[key] = append(order, key), f, p.file.Name
+			if followers[key]++; followers[key] == 1 {
+				order, fields[key], files[key] = append(order, key), f, p.file.Name
 			}
 		}
 	}
 	chosen := map[policyKey]reconcile.Image{}
 	failed := func(key policyKey, err error) {
 		more := ""
-		if n := first[key] - 1; n > 0 {
+		if n := followers[key] - 1; n > 0 {
 			more = fmt.Sprintf(" (%d more %s it)", n, plural(n, "field follows", "fields follow"))
 		}
-		u.report(finding.PolicyFailed, imagev1.ImagePolicyKind, key.namespace, key.name, files[key], place[key].Line, err.Error()+more, finding.Hints(err)...)
+		u.report(finding.PolicyFailed, imagev1.ImagePolicyKind, key.namespace, key.name, files[key], fields[key].Line, err.Error()+more, finding.Hints(err)...)
 		u.fail(codeOf(&reconcile.Result{State: reconcile.Failed, Failure: failureOf(err)}))
 	}
 	var policies []*admission.Admitted

@@ -71,7 +71,7 @@ type dependent struct {
 
 func (a *app) newAnswer(in *input, obj *manifest.Object, results []*reconcile.Result) *answer {
 	hide := obj.ConcealText
-	w := &answer{Object: a.called(obj), File: placeOf(obj), BuiltBy: hide(obj.Built), Decided: decidedFields(obj)}
+	w := &answer{Object: a.called(obj), File: positionOf(obj), BuiltBy: hide(obj.Built), Decided: decidedFields(obj)}
 	made := obj
 	if obj.Origin != nil {
 		made = obj.Origin
@@ -107,8 +107,8 @@ func (a *app) newAnswer(in *input, obj *manifest.Object, results []*reconcile.Re
 
 func (a *app) called(obj *manifest.Object) string { return a.console.Called(subjectOf(obj)).String() }
 
-// placeOf is the file and line of an object, or of what it was made of.
-func placeOf(obj *manifest.Object) string {
+// positionOf is the file and line of an object, or of what it was made of.
+func positionOf(obj *manifest.Object) string {
 	if obj.Origin != nil {
 		return obj.Position().String() + " (made of " + obj.Origin.String() + ")"
 	}
@@ -171,7 +171,7 @@ func at(content map[string]any, path []any) any {
 
 func (a *app) newSource(adm *admission.Admitted) whySource {
 	obj := adm.Object
-	s := whySource{Object: a.called(obj), File: placeOf(obj)}
+	s := whySource{Object: a.called(obj), File: positionOf(obj)}
 	if url, ok := at(adm.Content, []any{"spec", "url"}).(string); ok {
 		s.URL = obj.ConcealText(reconcile.RedactText(url))
 	}

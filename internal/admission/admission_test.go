@@ -33,7 +33,7 @@ func TestRefusals(t *testing.T) {
 	invalid := `HelmChart.source.toolkit.fluxcd.io "podinfo" is invalid: `
 	strict := `HelmChart in version "v1" cannot be handled as a HelmChart: strict decoding error: `
 	unreadable := `HelmChart in version "v1" cannot be handled as a HelmChart: `
-	tests := []struct{ name, text, place, message, hint string }{
+	tests := []struct{ name, text, position, message, hint string }{
 		{"a required field", replace("  interval: 5m\n", ""), "5:1", invalid + "spec.interval: Required value", ""},
 		{"several", replace("  interval: 5m\n", "  interval: 5\n  reconcileStrategy: x\n"), "7:3",
 			invalid + `[spec.interval: Invalid value: "integer": spec.interval in body must be of type string: "integer", spec.reconcileStrategy: Unsupported value: "x": supported values: "ChartVersion", "Revision"]`,
@@ -89,8 +89,8 @@ func TestRefusals(t *testing.T) {
 			if err.Message != tt.message {
 				t.Errorf("message %s\n   want %s", err.Message, tt.message)
 			}
-			if got := place(err.Causes[0].Pos); got != tt.place {
-				t.Errorf("it is at %s, want %s", got, tt.place)
+			if got := position(err.Causes[0].Pos); got != tt.position {
+				t.Errorf("it is at %s, want %s", got, tt.position)
 			}
 			if got := err.Hint(); got != tt.hint {
 				t.Errorf("hint %q, want %q", got, tt.hint)
@@ -253,7 +253,7 @@ func checkWarnings(t *testing.T, a *Admitted, want []string) {
 	t.Helper()
 	var got []string
 	for _, w := range a.Warnings {
-		got = append(got, place(w.Pos)+": "+w.Message)
+		got = append(got, position(w.Pos)+": "+w.Message)
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -300,9 +300,9 @@ func TestWarnings(t *testing.T) {
 }
 
 // A list element has its own place.
-func TestPlaceInAList(t *testing.T) {
+func TestPositionInAList(t *testing.T) {
 	text := "kind: List\napiVersion: v1\nitems:\n- " + strings.ReplaceAll(replace("5m", "5"), "\n", "\n  ") + "\n"
-	if got := place(refusal(t, text).Causes[0].Pos); got != "10:5" {
+	if got := position(refusal(t, text).Causes[0].Pos); got != "10:5" {
 		t.Errorf("it is at %s", got)
 	}
 }

@@ -98,8 +98,8 @@ func admitted(t testing.TB, text string) *Admitted {
 	return a
 }
 
-// place is line:column.
-func place(p manifest.Pos) string {
+// position is line:column.
+func position(p manifest.Pos) string {
 	p.File = ""
 	return strings.TrimPrefix(p.String(), ":")
 }

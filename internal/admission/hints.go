@@ -83,9 +83,9 @@ func (r *review) unknownHint(path []any) string {
 	if inner := append(slices.Clone(parent), "spec"); slices.Contains(r.schema.at(inner).names(), name) && len(parent) > 0 {
 		return fmt.Sprintf("did you mean %s?", dotted(inner, name))
 	}
-	for _, place := range [][]any{nil, {"spec"}} {
-		if slices.Contains(r.schema.at(place).names(), name) {
-			return fmt.Sprintf("%s belongs into %s", name, cmp.Or(dotted(place), "the object itself"))
+	for _, parent := range [][]any{nil, {"spec"}} {
+		if slices.Contains(r.schema.at(parent).names(), name) {
+			return fmt.Sprintf("%s belongs into %s", name, cmp.Or(dotted(parent), "the object itself"))
 		}
 	}
 	return ""

@@ -2,9 +2,9 @@ package admission
 
 import "strings"
 
-// holdsByPresence is true of a rule that asks for nothing but which fields are there, has(self.a) with !, &&, || and
+// asksForPresence is true of a rule that asks for nothing but which fields are there, has(self.a) with !, &&, || and
 // parentheses, and whether one is equal to a text, and that holds. Of any other rule it is false.
-func holdsByPresence(rule string, fields map[string]any) bool {
+func asksForPresence(rule string, fields map[string]any) bool {
 	p := &presence{text: rule, fields: fields}
 	holds := p.or()
 	return holds && !p.unknown && p.rest() == ""

@@ -17,7 +17,7 @@ func (s *shape) rulesMatter(v any) bool {
 	}
 	fields, _ := v.(map[string]any)
 	for _, rule := range s.rules {
-		if !holdsWithout(rule, fields) && !holdsByPresence(rule, fields) && !holdsForAll(rule, fields) {
+		if !appliesWithout(rule, fields) && !asksForPresence(rule, fields) && !asksOfAll(rule, fields) {
 			return true
 		}
 	}
@@ -30,7 +30,7 @@ func (s *shape) rulesMatter(v any) bool {
 	return slices.ContainsFunc(items, s.Items.rulesMatter)
 }
 
-func holdsWithout(rule string, fields map[string]any) bool {
+func appliesWithout(rule string, fields map[string]any) bool {
 	for _, name := range guards(rule) {
 		if _, ok := fields[name]; !ok {
 			return true
@@ -41,9 +41,9 @@ func holdsWithout(rule string, fields map[string]any) bool {
 
 var allMatch = regexp.MustCompile(`\|\| self\.(\w+)\.all\(a, a\.(\w+)\.matches\('([^']*)'\)\)$`)
 
-// holdsForAll is true of a rule whose last operand says that a field of every element of a list matches an expression, and
+// asksOfAll is true of a rule whose last operand says that a field of every element of a list matches an expression, and
 // it does.
-func holdsForAll(rule string, fields map[string]any) bool {
+func asksOfAll(rule string, fields map[string]any) bool {
 	m := allMatch.FindStringSubmatch(rule)
 	if m == nil {
 		return false

@@ -26,10 +26,10 @@ func TestEveryRuleHasGuards(t *testing.T) {
 		"ImageRepository": "[]",
 		flux1Kind:         "[]",
 		olderFlux1Kind:    "[]",
-		// The rules without guards are about which fields are there: see holdsByPresence.
+		// The rules without guards are about which fields are there: see asksForPresence.
 		"HelmRelease":   "[[] [] [configMapRef secretRef] [retryInterval] [retryInterval]]",
 		"Kustomization": "[[] [configMapRef secretRef]]",
-		// Names of artifacts: see holdsForAll.
+		// Names of artifacts: see asksOfAll.
 		"ArtifactGenerator": "[[]]",
 		"ExternalArtifact":  "[]",
 		"Bucket":            "[[secretRef serviceAccountName] [serviceAccountName] [sts] [sts] [sts] [sts] [sts]]",
@@ -70,7 +70,7 @@ func hasRules(s *schema) bool {
 	return found
 }
 
-func TestHoldsByPresence(t *testing.T) {
+func TestAsksForPresence(t *testing.T) {
 	fields := map[string]any{"a": 1, "n": nil, "t": "x"}
 	tests := []struct {
 		rule string
@@ -87,7 +87,7 @@ func TestHoldsByPresence(t *testing.T) {
 		{"self.a == '1'", false}, {"self.b == 'x'", false}, {"self.t == 'x", false}, {"self.t < 'x'", false}, {"self.t == \"x\"", false},
 	}
 	for _, tt := range tests {
-		if got := holdsByPresence(tt.rule, fields); got != tt.want {
+		if got := asksForPresence(tt.rule, fields); got != tt.want {
 			t.Errorf("%s: %t, want %t", tt.rule, got, tt.want)
 		}
 	}

@@ -124,7 +124,7 @@ func mutated(r *rand.Rand, s *shape, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		if len(v) > 0 && r.IntN(6) > 0 {
-			name := pickName(r, slices.Sorted(maps.Keys(v)))
+			name := anyName(r, slices.Sorted(maps.Keys(v)))
 			v[name] = mutated(r, fieldOf(s, name), v[name])
 			return v
 		}
@@ -142,12 +142,12 @@ func mutated(r *rand.Rand, s *shape, value any) any {
 
 func mutatedFields(r *rand.Rand, s *shape, fields map[string]any) map[string]any {
 	if len(fields) > 0 && r.IntN(3) == 0 {
-		delete(fields, pickName(r, slices.Sorted(maps.Keys(fields))))
+		delete(fields, anyName(r, slices.Sorted(maps.Keys(fields))))
 		return fields
 	}
 	name := "unknown"
 	if s != nil && len(s.Properties) > 0 && r.IntN(8) > 0 {
-		name = pickName(r, slices.Sorted(maps.Keys(s.Properties)))
+		name = anyName(r, slices.Sorted(maps.Keys(s.Properties)))
 	}
 	fields[name] = anything(r, fieldOf(s, name))
 	return fields
@@ -170,7 +170,7 @@ func itemOf(s *shape) *shape {
 	return s.Items
 }
 
-func pickName(r *rand.Rand, names []string) string { return names[r.IntN(len(names))] }
+func anyName(r *rand.Rand, names []string) string { return names[r.IntN(len(names))] }
 
 // anything is mostly a value of the type that the schema wants.
 func anything(r *rand.Rand, s *shape) any {

@@ -91,14 +91,14 @@ func TestAWSBundle(t *testing.T) {
 		w := newCloudWorld(t)
 		webIdentity(t)
 		variable(t, w.ca.Cert)
-		away := w.serve(t, "away.test:443", stsServer(t))
+		elsewhere := w.serve(t, "away.test:443", stsServer(t))
 		w.serve(t, "sts.eu-west-1.amazonaws.com:443", func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, "https://away.test/", http.StatusTemporaryRedirect)
 		})
 		if err := bucket(t, w); err == nil {
 			t.Error("no error")
 		}
-		wantRequests(t, away, 0)
+		wantRequests(t, elsewhere, 0)
 	})
 	t.Run("a file that is not there", func(t *testing.T) {
 		w := newCloudWorld(t)

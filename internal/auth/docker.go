@@ -211,12 +211,12 @@ func (l dockerLogin) decode() (login, error) {
 	if err != nil {
 		return login{}, errDockerAuth
 	}
-	user, pass, ok := strings.Cut(string(raw), ":")
+	user, password, ok := strings.Cut(string(raw), ":")
 	if !ok {
 		return login{}, errDockerAuth
 	}
 	// Old versions of docker padded the password with NUL bytes.
-	d.username, d.password = user, strings.Trim(pass, "\x00")
+	d.username, d.password = user, strings.Trim(password, "\x00")
 	return d, nil
 }
 

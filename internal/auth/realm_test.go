@@ -97,7 +97,7 @@ func TestChallenges(t *testing.T) {
 		{``, "", "", ""},
 		{strings.Repeat(`Basic a=b, `, 1000), "basic", "", ""},
 	} {
-		c, _ := pickChallenge(parseChallenges(map[string][]string{"Www-Authenticate": {test.header}}))
+		c, _ := chooseChallenge(parseChallenges(map[string][]string{"Www-Authenticate": {test.header}}))
 		if c.scheme != test.scheme || c.params["realm"] != test.realm || c.params["service"] != test.service {
 			t.Errorf("%.60s: got %s %v", test.header, c.scheme, c.params)
 		}

@@ -218,7 +218,7 @@ func (t *registryTransport) firstTry(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.own.RoundTrip(r)
 	if err == nil {
-		c, _ := pickChallenge(parseChallenges(resp.Header))
+		c, _ := chooseChallenge(parseChallenges(resp.Header))
 		if resp.StatusCode != http.StatusUnauthorized {
 			c = challenge{}
 		}
@@ -242,7 +242,7 @@ func (t *registryTransport) foresee(r *http.Request, wanted challenge) string {
 
 // secondTry answers the challenge in a 401.
 func (t *registryTransport) secondTry(r *http.Request, refused *http.Response) (*http.Response, error) {
-	wanted, ok := pickChallenge(parseChallenges(refused.Header))
+	wanted, ok := chooseChallenge(parseChallenges(refused.Header))
 	if !ok {
 		return refused, nil
 	}

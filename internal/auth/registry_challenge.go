@@ -95,8 +95,8 @@ func cutToken(s string) (token, rest string) {
 	return s[:end], s[end:]
 }
 
-// pickChallenge prefers Bearer: its tokens are good for one repository and a few minutes.
-func pickChallenge(all []challenge) (challenge, bool) {
+// chooseChallenge prefers Bearer: its tokens are good for one repository and a few minutes.
+func chooseChallenge(all []challenge) (challenge, bool) {
 	for _, scheme := range []string{"bearer", "basic"} {
 		for _, c := range all {
 			if c.scheme == scheme && (scheme == "basic" || c.params["realm"] != "") {

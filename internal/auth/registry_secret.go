@@ -38,11 +38,11 @@ func RegistrySecret(secret *manifest.Secret, host string) (Logins, error) {
 	if secret.Type == typeDockerConfig {
 		return dockerSecret(secret, host, source)
 	}
-	user, pass := string(secret.Data["username"]), string(secret.Data["password"])
-	if (user == "") != (pass == "") {
+	user, password := string(secret.Data["username"]), string(secret.Data["password"])
+	if (user == "") != (password == "") {
 		return nil, &RegistrySecretError{Reason: incomplete(secret.Name)}
 	}
-	login := StaticLogin{Credential: BasicCredential(user, pass), Source: source}
+	login := StaticLogin{Credential: BasicCredential(user, password), Source: source}
 	if _, ok := secret.Data[keyDockerConfig]; ok && user == "" {
 		login.Problem = fmt.Errorf("%s holds a docker configuration, which is not used because its type is not %s", source, typeDockerConfig)
 	}

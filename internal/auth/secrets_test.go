@@ -190,7 +190,7 @@ func FuzzFromSecret(f *testing.F) {
 	f.Add([]byte(""), []byte(""), []byte(armor("CANARY CERTIFICATE", "canary")), []byte(armor("CANARY PRIVATE KEY", "x")), []byte("CA"), uint8(2))
 	f.Add([]byte(""), []byte(""), cert, []byte(armor("CANARY", "canary")), []byte("-----BEGIN CERTIFICATE-----"), uint8(4))
 	f.Add([]byte(""), []byte(""), append(slices.Clone(cert), key...), append([]byte("-----BEGIN X-----\nDEK-Info: x\n\n-----END X-----\n"), key...), []byte(nil), uint8(255))
-	own := ownWords()
+	own := ownNames()
 	f.Fuzz(func(t *testing.T, username, password, cert, key, ca []byte, missing uint8) {
 		values := map[string][]byte{"username": username, "password": password, "tls.crt": cert, "tls.key": key, "ca.crt": ca}
 		for i, name := range []string{"username", "password", "tls.crt", "tls.key", "ca.crt"} {
@@ -225,8 +225,8 @@ func FuzzFromSecret(f *testing.F) {
 // minPiece is the length from which a piece of input is not there by chance.
 const minPiece = 12
 
-// ownWords is what messages are made of; finding it in the input means nothing.
-func ownWords() string {
+// ownNames is what messages are made of; finding it in the input means nothing.
+func ownNames() string {
 	var b strings.Builder
 	for _, s := range []data{{}, {"username": ""}, {"password": ""}, {"tls.crt": "x"}, {"tls.key": "x"}, {"ca.crt": "x"}, {"tls.crt": "x", "tls.key": "x"}} {
 		_, warnings, err := FromSecrets(s.secret("name", ""), nil)

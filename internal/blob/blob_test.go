@@ -47,7 +47,7 @@ func closed(t *testing.T, p *blob.Pool) *blob.Pool {
 	return p
 }
 
-// TestGetOnce has many ask for the same: one downloads, all hear its warning.
+// TestGetOnce has many ask for the same: one downloads, all get its warning.
 func TestGetOnce(t *testing.T) {
 	p := closed(t, blob.NewPool(0, nil))
 	var calls, warnings atomic.Int64
@@ -187,16 +187,16 @@ func TestGivenUp(t *testing.T) {
 func TestKept(t *testing.T) {
 	p := closed(t, blob.NewPool(10, nil))
 	var calls atomic.Int64
-	get := func(place string) *blob.Blob {
-		b, err := p.Get(t.Context(), blob.Key{Location: place}, 10, content("12345", &calls))
+	get := func(location string) *blob.Blob {
+		b, err := p.Get(t.Context(), blob.Key{Location: location}, 10, content("12345", &calls))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return b
 	}
 	used := get("used")
-	for _, place := range []string{"a", "b", "c"} {
-		get(place).Release()
+	for _, location := range []string{"a", "b", "c"} {
+		get(location).Release()
 	}
 	if got := read(t, used); got != "12345" {
 		t.Errorf("got %q", got)

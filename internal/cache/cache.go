@@ -61,7 +61,7 @@ type Options struct {
 	// Now is required: what was used longest ago is removed first.
 	Now func() time.Time
 	// Warn is called, from any goroutine, with what the user should know: an entry that is damaged, a disk that takes
-	// nothing. Nil hears nothing.
+	// nothing. Nil is not called.
 	Warn func(error)
 }
 

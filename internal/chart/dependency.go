@@ -257,16 +257,16 @@ func (s Source) localDependencies(dir string) []string {
 	if err != nil {
 		return nil
 	}
-	var places []string
+	var paths []string
 	for _, d := range m.Dependencies {
 		if !strings.HasPrefix(d.Repository, "file://") {
 			continue
 		}
-		if place, err := localPath(dir, d); err == nil {
-			places = append(places, place)
+		if path, err := localPath(dir, d); err == nil {
+			paths = append(paths, path)
 		}
 	}
-	return places
+	return paths
 }
 
 // cycle spells the way from a chart back to itself.

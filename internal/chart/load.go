@@ -101,15 +101,15 @@ func (c *contents) has(name string) bool {
 // sortDependencies brings subcharts into the order in which the chart declares them, by name or alias. The others
 // follow in the order in which they are.
 func sortDependencies(c *helmchart.Chart) {
-	place := map[string]int{}
+	index := map[string]int{}
 	for i, d := range slices.Backward(c.Metadata.Dependencies) {
-		place[d.Name] = i
+		index[d.Name] = i
 		if d.Alias != "" {
-			place[d.Alias] = i
+			index[d.Alias] = i
 		}
 	}
 	rank := func(sub *helmchart.Chart) int {
-		if i, ok := place[sub.Name()]; ok {
+		if i, ok := index[sub.Name()]; ok {
 			return i
 		}
 		return len(c.Metadata.Dependencies)

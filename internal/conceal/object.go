@@ -19,7 +19,7 @@ func Within(text string, values []string) string {
 	for _, value := range slices.Compact(values) {
 		switch {
 		case value == "" || value == Hidden:
-		case Telling(value):
+		case Distinguishing(value):
 			text = strings.ReplaceAll(text, value, Hidden)
 		case len(value) >= minBare:
 			text = replaceWord(text, value)
@@ -32,8 +32,10 @@ func Within(text string, values []string) string {
 	return text
 }
 
-// Telling reports whether a value is looked for inside of words.
-func Telling(value string) bool { return len(value) >= minText && !common(value) && solid(value) }
+// Distinguishing reports whether a value is looked for inside of words.
+func Distinguishing(value string) bool {
+	return len(value) >= minText && !common(value) && solid(value)
+}
 
 func replaceWord(text, value string) string {
 	var b strings.Builder

@@ -23,7 +23,7 @@ func MadeOf(name string, values []string) bool {
 		if value == "" || value == Hidden {
 			continue
 		}
-		if Telling(value) && strings.Contains(name, value) || replaceWord(name, value) != name {
+		if Distinguishing(value) && strings.Contains(name, value) || replaceWord(name, value) != name {
 			return true
 		}
 	}

@@ -84,7 +84,7 @@ type Rows struct {
 	Foreground func() bool
 	// OnSuspension has a function called whenever the user suspends the program, which it does by what it is passed. Nil
 	// is never.
-	OnSuspension func(aside func(suspend func()))
+	OnSuspension func(suspended func(suspend func()))
 }
 
 // New is a console that writes to w.

@@ -46,11 +46,11 @@ func (c *Console) Transferred(s Subject, t Transfer) {
 	})
 }
 
-// Waits shows that an object waits for another process, or that it does no more.
-func (c *Console) Waits(s Subject, waits bool) {
+// Waiting shows that an object waits for another process, or that it does no more.
+func (c *Console) Waiting(s Subject, waiting bool) {
 	if c.live != nil {
-		c.live.update(s, func(row *liveRow) { row.locked = waits })
-	} else if waits {
+		c.live.update(s, func(row *liveRow) { row.locked = waiting })
+	} else if waiting {
 		c.Info(s, Waiting+" that works on it")
 	}
 }

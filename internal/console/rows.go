@@ -75,7 +75,7 @@ func (l *liveRows) start() (stop func()) {
 	l.mu.Unlock()
 	l.stop = make(chan struct{})
 	if l.OnSuspension != nil {
-		l.OnSuspension(l.putAside)
+		l.OnSuspension(l.suspended)
 	}
 	l.stopped.Go(func() {
 		tick := time.NewTicker(repaintEvery)
@@ -161,8 +161,8 @@ func (l *liveRows) repaint(stays string) {
 	l.screen.paint(stays, lines, width)
 }
 
-// putAside clears the rows and shows the cursor while the program is suspended.
-func (l *liveRows) putAside(suspend func()) {
+// suspended clears the rows and shows the cursor while the program is suspended.
+func (l *liveRows) suspended(suspend func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.screen.paint("", nil, l.screen.width)

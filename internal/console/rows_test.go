@@ -207,13 +207,13 @@ func TestFrameInTinyTerminals(t *testing.T) {
 	}
 }
 
-// TestPutAside has the user look at something else in the middle.
-func TestPutAside(t *testing.T) {
+// TestRowsSuspended has the user look at something else in the middle.
+func TestRowsSuspended(t *testing.T) {
 	p := newPicture(t, 40, 10, 2)
 	p.add(chartNamed("a"))
 	p.repaint("")
 	rows := p.vt.screen()
-	p.putAside(func() {
+	p.suspended(func() {
 		if got := p.vt.screen(); got != "" || p.vt.hidden {
 			t.Errorf("while it is aside, with the cursor hidden: %t\n%s", p.vt.hidden, got)
 		}
@@ -225,7 +225,7 @@ func TestPutAside(t *testing.T) {
 		t.Error("the cursor is not hidden again")
 	}
 	p.end()
-	p.putAside(func() {})
+	p.suspended(func() {})
 	p.want(t, "$ fg")
 }
 

@@ -108,9 +108,9 @@ func FuzzFields(f *testing.F) {
 		f.Add([]byte(text), uint16(3), uint8(1))
 		f.Add([]byte(text), uint16(2), uint8(2))
 	}
-	f.Fuzz(func(t *testing.T, text []byte, pick uint16, how uint8) {
+	f.Fuzz(func(t *testing.T, text []byte, choice uint16, how uint8) {
 		if len(text) < 1<<12 {
-			editField(t, text, pick, how)
+			editField(t, text, choice, how)
 		}
 	})
 }
@@ -133,11 +133,11 @@ func TestCorpusFields(t *testing.T) {
 }
 
 // editField edits a field of a text, and reports whether it could be.
-func editField(t *testing.T, text []byte, pick uint16, how uint8) bool {
+func editField(t *testing.T, text []byte, choice uint16, how uint8) bool {
 	t.Helper()
 	file := Parse(text)
 	for _, d := range file.Documents() {
-		mapping, key := anyField(d.Root, int(pick))
+		mapping, key := anyField(d.Root, int(choice))
 		if mapping == nil {
 			continue
 		}
@@ -174,7 +174,7 @@ func editField(t *testing.T, text []byte, pick uint16, how uint8) bool {
 	return false
 }
 
-func anyField(root *yaml.Node, pick int) (*yaml.Node, string) {
+func anyField(root *yaml.Node, choice int) (*yaml.Node, string) {
 	var mappings []*yaml.Node
 	var keys []string
 	var visit func(*yaml.Node)
@@ -193,5 +193,5 @@ func anyField(root *yaml.Node, pick int) (*yaml.Node, string) {
 	if len(mappings) == 0 {
 		return nil, ""
 	}
-	return mappings[pick%len(mappings)], keys[pick%len(mappings)]
+	return mappings[choice%len(mappings)], keys[choice%len(mappings)]
 }

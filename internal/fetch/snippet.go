@@ -35,8 +35,8 @@ func Snippet(answer *http.Response) []byte {
 	// Closing the body ends a read that waits.
 	stop := time.AfterFunc(maxSnippetWait, func() { _ = answer.Body.Close() })
 	defer stop.Stop()
-	words, _ := io.ReadAll(io.LimitReader(answer.Body, maxSnippetBytes))
-	return words
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxSnippetBytes))
+	return text
 }
 
 const MaxHead = 64

@@ -18,26 +18,26 @@ import (
 // carried out on disk, with the globs that source-watcher has.
 func TestLikeOnDisk(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	oneOf := func(list ...string) string { return list[random.IntN(len(list))] }
 	failed := 0
 	const rounds = 500
 	for i := range rounds {
 		source := map[string]string{}
 		for range 1 + random.IntN(8) {
-			name := pick("a", "b", "c.md", "d.yaml", ".h")
+			name := oneOf("a", "b", "c.md", "d.yaml", ".h")
 			for range random.IntN(3) {
-				name = pick("a", "b", "dir", ".h") + "/" + name
+				name = oneOf("a", "b", "dir", ".h") + "/" + name
 			}
 			source[name] = fmt.Sprint(random.IntN(100))
 		}
 		var ops []swv1.CopyOperation
 		for range 1 + random.IntN(3) {
 			op := swv1.CopyOperation{
-				From: "@s/" + pick("", "a", "a/", "b", "dir", "a/b", "*", "**", "a/*", "a/**", "*/*", "**/*.md", "?", "dir/**", "*/b", "[ab]", "c.md", "./a", "./a/*"),
-				To:   "@artifact/" + pick("", "to", "to/", "a", "a/b", "x/y/", "d.yaml"),
+				From: "@s/" + oneOf("", "a", "a/", "b", "dir", "a/b", "*", "**", "a/*", "a/**", "*/*", "**/*.md", "?", "dir/**", "*/b", "[ab]", "c.md", "./a", "./a/*"),
+				To:   "@artifact/" + oneOf("", "to", "to/", "a", "a/b", "x/y/", "d.yaml"),
 			}
 			for range random.IntN(3) {
-				op.Exclude = append(op.Exclude, pick("*.md", "a", "b", "a/**", "**/b", "dir", "*", ".h", "a/b/*", "**/*.yaml"))
+				op.Exclude = append(op.Exclude, oneOf("*.md", "a", "b", "a/**", "**/b", "dir", "*", ".h", "a/b/*", "**/*.yaml"))
 			}
 			ops = append(ops, op)
 		}

@@ -282,7 +282,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Text }
 
 var (
-	placePattern = sync.OnceValue(func() *regexp.Regexp {
+	locationPattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`([\w.@+-]+(?:/[\w.@+ -]+)+):(\d+)(?::\d+)?`)
 	})
 	yamlPattern = sync.OnceValue(func() *regexp.Regexp {
@@ -306,7 +306,7 @@ func newError(err error, stderr string) error {
 		e.File = m[1]
 		return e
 	}
-	if all := placePattern().FindAllStringSubmatch(e.Text, -1); all != nil {
+	if all := locationPattern().FindAllStringSubmatch(e.Text, -1); all != nil {
 		last := all[len(all)-1]
 		e.File = last[1]
 		e.Line, _ = strconv.Atoi(last[2])

@@ -136,15 +136,15 @@ func fixtureOrNew(name, version string) Chart {
 	return NewChart(name, version)
 }
 
-func parsePublished(words []string) (Published, error) {
-	if len(words) < 2 {
+func parsePublished(fields []string) (Published, error) {
+	if len(fields) < 2 {
 		return Published{}, fmt.Errorf("want a name and a version")
 	}
-	repository, name := path.Split(words[0])
-	named, archived := fixtureOrNew(name, words[1]), Chart(nil)
+	repository, name := path.Split(fields[0])
+	named, archived := fixtureOrNew(name, fields[1]), Chart(nil)
 	var extra []Entry
 	var index []string
-	for _, word := range words[2:] {
+	for _, word := range fields[2:] {
 		key, value, _ := strings.Cut(word, "=")
 		switch entries, err := parseEntries(key, value); {
 		case err != nil:
@@ -221,9 +221,9 @@ func noise(size int64) []byte {
 }
 
 // describe applies the options that leave the archive alone.
-func (p *Published) describe(words []string) error {
+func (p *Published) describe(fields []string) error {
 	var urls []string
-	for _, word := range words {
+	for _, word := range fields {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "created":

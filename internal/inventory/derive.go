@@ -72,12 +72,12 @@ func derive(release *manifest.Object, chart *sourcev1.HelmChart) (*manifest.Obje
 	delete(metadata, "creationTimestamp")
 	return release.Derive(manifest.Object{
 		APIVersion: chart.APIVersion, Kind: chart.Kind, Namespace: chart.Namespace, Name: chart.Name, Content: content,
-	}, PlaceInTemplate), nil
+	}, PathInTemplate), nil
 }
 
-// PlaceInTemplate is the field of a HelmRelease that a field of its HelmChart comes
+// PathInTemplate is the field of a HelmRelease that a field of its HelmChart comes
 // from.
-func PlaceInTemplate(path []any) []any {
+func PathInTemplate(path []any) []any {
 	switch {
 	case len(path) == 0:
 		return []any{"spec", "chart"}

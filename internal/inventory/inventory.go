@@ -83,7 +83,7 @@ func (inv *Inventory) Admit(obj *manifest.Object) (*admission.Admitted, error) {
 		}
 		adm, err := admission.Admit(obj)
 		if err == nil {
-			placeInNamespace(adm)
+			setNamespace(adm)
 		}
 		return adm, err
 	})
@@ -98,9 +98,9 @@ func (inv *Inventory) AdmitAll(objects []*manifest.Object) {
 	})
 }
 
-// placeInNamespace fills in the namespace of an object that names none, as a
+// setNamespace fills in the namespace of an object that names none, as a
 // client does before it sends the object.
-func placeInNamespace(adm *admission.Admitted) {
+func setNamespace(adm *admission.Admitted) {
 	if typed, ok := adm.Typed.(metav1.Object); ok {
 		typed.SetNamespace(adm.Object.Namespace)
 	}

@@ -121,7 +121,7 @@ func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operat
 	key := store.NewKey(source.GetObjectKind().GroupVersionKind().Kind, source.GetNamespace(), source.GetName())
 	o := &operated{source: all.byKey[key]}
 	if o.source == nil {
-		o.source, o.err = deriveFrom(obj, source, placeInOperatedSource)
+		o.source, o.err = deriveFrom(obj, source, pathInOperatedSource)
 	}
 	if o.err == nil {
 		_, o.err = inv.Admit(o.source)
@@ -130,7 +130,7 @@ func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operat
 		o.err = &TakenNameError{other}
 	}
 	if o.err == nil {
-		o.chart, o.err = deriveFrom(obj, chart, placeInOperatedChart(hr))
+		o.chart, o.err = deriveFrom(obj, chart, pathInOperatedChart(hr))
 	}
 	if o.err == nil {
 		_, o.err = inv.Admit(o.chart)
@@ -239,8 +239,8 @@ func sourceName(kind string, chart *operator.Chart) string {
 	return operatorPrefix + hex.EncodeToString(sum[:])[:10]
 }
 
-// placeInOperatedSource is the field of the release that a field of the source comes from.
-func placeInOperatedSource(path []any) []any {
+// pathInOperatedSource is the field of the release that a field of the source comes from.
+func pathInOperatedSource(path []any) []any {
 	at := []any{"spec", "chart"}
 	if len(path) < 2 || path[0] != "spec" {
 		return at
@@ -256,7 +256,7 @@ func placeInOperatedSource(path []any) []any {
 	return at
 }
 
-func placeInOperatedChart(hr *operator.HelmRelease) func(path []any) []any {
+func pathInOperatedChart(hr *operator.HelmRelease) func(path []any) []any {
 	git := hr.Spec.Chart.Source() == operator.GitSource
 	return func(path []any) []any {
 		at := []any{"spec", "chart"}

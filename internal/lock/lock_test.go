@@ -139,17 +139,17 @@ func TestFits(t *testing.T) {
 	made := podinfo()
 	made.Revision, made.ValuesFiles = "main@sha1:1", []File{{Name: "values.yaml", Digest: sha1}}
 	now.ValuesFiles, now.Revision = []string{"values.yaml", "production.yaml"}, "main@sha1:2"
-	if got := words(made.Fits(now)); strings.Join(got, "; ") != `valuesFiles is "values.yaml" in the lock file, and now "values.yaml, production.yaml"; revision is "main@sha1:1" in the lock file, and now "main@sha1:2"` {
+	if got := texts(made.Fits(now)); strings.Join(got, "; ") != `valuesFiles is "values.yaml" in the lock file, and now "values.yaml, production.yaml"; revision is "main@sha1:1" in the lock file, and now "main@sha1:2"` {
 		t.Errorf("differences %v of a chart that is packaged", got)
 	}
 	now.Constraint, now.SourceURL, now.ValuesFiles, now.Revision = "7.x", "", nil, ""
 	want := `[sourceURL is "https://charts.example.com/stable" in the lock file, and now empty constraint is ">=6.0.0 <7.0.0" in the lock file, and now "7.x"]`
-	if d := e.Fits(now); strings.ReplaceAll(strings.Join(words(d), " "), "  ", " ") != strings.Trim(want, "[]") {
+	if d := e.Fits(now); strings.ReplaceAll(strings.Join(texts(d), " "), "  ", " ") != strings.Trim(want, "[]") {
 		t.Errorf("differences %v, want %s", d, want)
 	}
 }
 
-func words(all []Difference) []string {
+func texts(all []Difference) []string {
 	var s []string
 	for _, d := range all {
 		s = append(s, d.String())

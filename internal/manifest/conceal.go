@@ -234,7 +234,7 @@ func taints(content, shown any, add func(string)) {
 		field := fmt.Sprint(c)
 		for _, part := range conceal.Parts(field, leaf(shown)) {
 			add(part)
-			if !conceal.Telling(part) {
+			if !conceal.Distinguishing(part) {
 				add(field)
 			}
 		}

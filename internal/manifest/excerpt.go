@@ -33,12 +33,12 @@ func (o *Object) Excerpt(path ...any) Excerpt {
 		return Excerpt{Pos: o.Pos}
 	}
 	full := append(append(make([]any, 0, len(o.at.path)+len(path)), o.at.path...), path...)
-	place, value := locateValue(root, full)
-	e := Excerpt{Pos: o.at.doc.pos(place)}
+	found, value := locateValue(root, full)
+	e := Excerpt{Pos: o.at.doc.pos(found)}
 	if o.Kind == "Secret" || !o.at.alone(root, o) {
 		return e
 	}
-	return o.at.doc.excerpt(e.Pos, place, value)
+	return o.at.doc.excerpt(e.Pos, found, value)
 }
 
 // alone reports whether the lines of an object hold nothing of another one. That is so in a document of its own, and in
@@ -59,12 +59,12 @@ func (l location) alone(root *yaml.Node, o *Object) bool {
 }
 
 // hasFlow reports whether an object, or its spec, is written in braces.
-func hasFlow(place, root *yaml.Node) bool {
-	if place.Kind == yaml.ScalarNode {
-		place = root
+func hasFlow(found, root *yaml.Node) bool {
+	if found.Kind == yaml.ScalarNode {
+		found = root
 	}
-	spec := resolve(at(place, "spec"))
-	return place.Style&yaml.FlowStyle != 0 || spec != nil && spec.Style&yaml.FlowStyle != 0
+	spec := resolve(at(found, "spec"))
+	return found.Style&yaml.FlowStyle != 0 || spec != nil && spec.Style&yaml.FlowStyle != 0
 }
 
 // mentionsSecret reports whether a text may hold an object of kind Secret. A field such as secretRef is none.
@@ -82,8 +82,8 @@ func mentionsSecret(text []byte) bool {
 }
 
 // locateValue is locate, with the value where the whole path is there.
-func locateValue(root *yaml.Node, path []any) (place, value *yaml.Node) {
-	place, value = root, root
+func locateValue(root *yaml.Node, path []any) (found, value *yaml.Node) {
+	found, value = root, root
 	for _, step := range path {
 		var k, v *yaml.Node
 		switch step := step.(type) {
@@ -94,27 +94,27 @@ func locateValue(root *yaml.Node, path []any) (place, value *yaml.Node) {
 			k = v
 		}
 		if v == nil {
-			return place, nil
+			return found, nil
 		}
-		place, value = k, v
+		found, value = k, v
 	}
-	return place, value
+	return found, value
 }
 
 // excerpt cuts the line of a node.
-func (d *document) excerpt(pos Pos, place, value *yaml.Node) Excerpt {
+func (d *document) excerpt(pos Pos, found, value *yaml.Node) Excerpt {
 	e := Excerpt{Pos: pos}
-	if place.Line == 1 && d.col > 0 {
+	if found.Line == 1 && d.col > 0 {
 		return e // the line begins in another document
 	}
-	text := lineText(d.text, place.Line)
+	text := lineText(d.text, found.Line)
 	if len(text) > maxExcerpt {
 		return e
 	}
 	line := string(text)
-	start := byteOffset(line, place.Column)
+	start := byteOffset(line, found.Column)
 	end := start
-	if value != nil && value.Line == place.Line && value.Kind == yaml.ScalarNode {
+	if value != nil && value.Line == found.Line && value.Kind == yaml.ScalarNode {
 		from := byteOffset(line, value.Column)
 		if n := scalarLength(line[from:], value); n > 0 {
 			end = from + n

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestAhead(t *testing.T) {
+func TestParallelOrder(t *testing.T) {
 	const n = 100
 	var given, worked atomic.Int32
 	items := func(yield func(*int) bool) {
@@ -98,12 +98,12 @@ func TestLoadOrder(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	var places []string
+	var positions []string
 	for _, err := range errs {
-		place, _, _ := strings.Cut(filepath.Base(err.Error()), ":")
-		places = append(places, place)
+		position, _, _ := strings.Cut(filepath.Base(err.Error()), ":")
+		positions = append(positions, position)
 	}
-	if !slices.Equal(places, []string{"07.yaml", "17.yaml", "27.yaml", "37.yaml", "47.yaml", "57.yaml"}) {
+	if !slices.Equal(positions, []string{"07.yaml", "17.yaml", "27.yaml", "37.yaml", "47.yaml", "57.yaml"}) {
 		t.Errorf("errors %q", errs)
 	}
 }

@@ -83,7 +83,7 @@ func (in *Input) Set(built *Build) (*Set, []error) {
 			continue
 		}
 		if f.referenceOnly {
-			s.setAside(s.surroundings, f)
+			s.addReferenceOnly(s.surroundings, f)
 			continue
 		}
 		errs = append(errs, f.errs...)
@@ -110,13 +110,13 @@ func (in *Input) other(s *Set, list []*File) *Set {
 	other := NewSet(in.namespace)
 	other.opened = s.opened
 	for _, f := range list {
-		s.setAside(other, f)
+		s.addReferenceOnly(other, f)
 	}
 	return other
 }
 
-// setAside keeps a file for references. What of it cannot be read is kept for a hint.
-func (s *Set) setAside(other *Set, f *File) {
+// addReferenceOnly keeps a file for references. What of it cannot be read is kept for a hint.
+func (s *Set) addReferenceOnly(other *Set, f *File) {
 	for _, err := range f.errs {
 		s.broken = append(s.broken, brokenFile{err, f.data})
 	}

@@ -21,7 +21,7 @@ func (l *loader) surround() {
 		}
 	}
 	known := map[string]bool{}
-	l.walkAway(func(name string) error {
+	l.walkOutside(func(name string) error {
 		if l.ctx.Err() != nil {
 			return fs.SkipAll
 		}

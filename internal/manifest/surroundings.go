@@ -34,7 +34,7 @@ func (l *loader) lookupDirs(dirs []string) {
 // readAround reads what the lookup directories hold, at every depth. What cannot be read is no error: no one asked for
 // it.
 func (l *loader) readAround() {
-	l.walkAway(func(name string) error {
+	l.walkOutside(func(name string) error {
 		if l.ctx.Err() != nil {
 			return fs.SkipAll
 		}
@@ -46,8 +46,8 @@ func (l *loader) readAround() {
 	l.parse(l.in.around)
 }
 
-// walkAway visits the files of the lookup directories until as many manifests were seen as are looked at.
-func (l *loader) walkAway(visit func(name string) error) {
+// walkOutside visits the files of the lookup directories until as many manifests were seen as are looked at.
+func (l *loader) walkOutside(visit func(name string) error) {
 	budget := maxSurroundings
 	for _, dir := range l.in.lookup {
 		_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {

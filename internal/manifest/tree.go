@@ -10,7 +10,7 @@ import (
 
 // locate follows a path as far as it goes. For a map entry the answer is its key, which is where a reader looks.
 func locate(root *yaml.Node, path []any) *yaml.Node {
-	place, value := root, root
+	found, value := root, root
 	for _, step := range path {
 		var k, v *yaml.Node
 		switch step := step.(type) {
@@ -23,9 +23,9 @@ func locate(root *yaml.Node, path []any) *yaml.Node {
 		if v == nil {
 			break
 		}
-		place, value = k, v
+		found, value = k, v
 	}
-	return place
+	return found
 }
 
 // at is the value at a path, or nil.

@@ -294,7 +294,7 @@ func (t *draft) fixed(o *Object, paths ...[]string) string {
 	case marked.Sealed(t.document.Root):
 		return sealedText
 	case t.head.Name != o.Name:
-		return fmt.Sprintf("the document names it %q: %s makes it, edit it there", t.head.Name, o.maker())
+		return fmt.Sprintf("the document names it %q: %s makes it, edit it there", t.head.Name, o.generator())
 	}
 	for _, path := range paths {
 		if !t.asWritten(o, path...) {
@@ -302,13 +302,13 @@ func (t *draft) fixed(o *Object, paths ...[]string) string {
 			for i := len(path) - 2; i >= 0; i-- {
 				field = path[i] + "." + field
 			}
-			return fmt.Sprintf("what is applied differs in %s from what stands there: %s changes it, edit it there", field, o.maker())
+			return fmt.Sprintf("what is applied differs in %s from what stands there: %s changes it, edit it there", field, o.generator())
 		}
 	}
 	return ""
 }
 
-func (o *Object) maker() string {
+func (o *Object) generator() string {
 	if o.By == "" {
 		return "a kustomization, a variable or an alias"
 	}

@@ -71,7 +71,7 @@ func (o *operated) migrate() error {
 	}
 	for _, applied := range o.t.objects {
 		if applied.Name != o.t.head.Name || !o.t.asWritten(applied, "spec") {
-			return fmt.Errorf("what is applied differs in spec from what stands there: %s changes it, edit it there", applied.maker())
+			return fmt.Errorf("what is applied differs in spec from what stands there: %s changes it, edit it there", applied.generator())
 		}
 	}
 	if o.annotation("fluxcd.io/ignore") == "true" || o.annotation("flux.weave.works/ignore") == "true" {
@@ -94,7 +94,7 @@ func (o *operated) migrate() error {
 	if err != nil {
 		return err
 	}
-	name := o.place(source)
+	name := o.sourceName(source)
 	fields := o.fields(source, name, release, from)
 	if err := o.rewrite(fields); err != nil {
 		return err
@@ -236,8 +236,8 @@ func (o *operated) releaseName() (string, error) {
 	return o.namespace + "-" + o.t.head.Name, nil
 }
 
-// place finds or makes the source object, and returns its name.
-func (o *operated) place(s *chartSource) string {
+// sourceName finds or makes the source object, and returns its name.
+func (o *operated) sourceName(s *chartSource) string {
 	var key string
 	if s.kind == repositoryKind {
 		key = fmt.Sprint(o.namespace, s.kind, s.url)

@@ -179,7 +179,7 @@ func (m *move) passes() bool { return inside(m.of.Content, "spec", "passCredenti
 // reported.
 func (p *planner) moveGroup(key sourceKey, moves []*move, alone bool) bool {
 	first := moves[0]
-	name := p.nameFor(key, first, alone)
+	name := p.sourceName(key, first, alone)
 	var done []*move
 	for _, m := range moves {
 		m.back = m.t.snapshot()
@@ -254,8 +254,8 @@ func (p *planner) lost(m *move) {
 
 var unfitName = regexp.MustCompile(`[^a-z0-9-]+`)
 
-// nameFor is a name for an OCIRepository that nothing has.
-func (p *planner) nameFor(key sourceKey, m *move, alone bool) string {
+// sourceName is a name for an OCIRepository that nothing has.
+func (p *planner) sourceName(key sourceKey, m *move, alone bool) string {
 	chart := strings.Trim(unfitName.ReplaceAllString(strings.ToLower(path.Base(key.url)), "-"), "-")
 	names := []string{chart, m.release.Name, m.of.Name + "-" + chart}
 	if alone {

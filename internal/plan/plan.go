@@ -393,11 +393,11 @@ func (p *Plan) Summary() string {
 // Changed reports whether anything would happen, or is blocked.
 func (p *Plan) Changed() bool { return p.Count(None) < len(p.Changes) }
 
-// Words are the reasons of a change as text.
-func (c *Change) Words() []string {
+// Texts are the reasons of a change as text.
+func (c *Change) Texts() []string {
 	var list []string
 	for i := range c.Reasons {
-		list = append(list, c.Reasons[i].Words())
+		list = append(list, c.Reasons[i].Sentence())
 	}
 	return list
 }
@@ -414,8 +414,8 @@ func shortened(s string) string {
 // maxNamed is how many fields a text names.
 const maxNamed = 8
 
-// Words is a reason as text.
-func (r *Reason) Words() string {
+// Sentence is a reason as text.
+func (r *Reason) Sentence() string {
 	text := r.Text
 	switch {
 	case r.Before != "" && r.After != "" && r.Before != r.After:

@@ -27,10 +27,10 @@ const (
 // scopeOf says to the cache which source an object has, and what it asks it with. The place has no login in it. Manifests
 // of strangers are served only what they have brought the login for themselves: how far the logins of this machine go is
 // part of the identity, and no way that a stranger chose makes a source of another one.
-func (r *Reconciler) scopeOf(ctx context.Context, adm *admission.Admitted, place string) cache.Scope {
+func (r *Reconciler) scopeOf(ctx context.Context, adm *admission.Admitted, location string) cache.Scope {
 	asking := r.secrets.Asking(ctx, adm.Typed)
-	shown := adm.Object.ConcealText(auth.RedactURL(place))
-	s := r.cache.Scope(append([]string{place}, asking.Way...), append([]string{fmt.Sprint(r.o.Ambient, r.o.Reach)}, asking.Login...), shown)
+	shown := adm.Object.ConcealText(auth.RedactURL(location))
+	s := r.cache.Scope(append([]string{location}, asking.Way...), append([]string{fmt.Sprint(r.o.Ambient, r.o.Reach)}, asking.Login...), shown)
 	s.Private = asking.Private
 	s.Named = r.o.Reach != ReachNowhere
 	return s
@@ -56,8 +56,8 @@ func (r *Reconciler) online(what string, get blob.Get) blob.Get {
 }
 
 // gitScope is the scope of a Git repository. Its objects are served to the same identity only.
-func (r *Reconciler) gitScope(ctx context.Context, adm *admission.Admitted, place string) cache.Scope {
-	s := r.scopeOf(ctx, adm, bareURL(place))
+func (r *Reconciler) gitScope(ctx context.Context, adm *admission.Admitted, location string) cache.Scope {
+	s := r.scopeOf(ctx, adm, bareURL(location))
 	s.Named = false
 	return s
 }

@@ -47,8 +47,8 @@ type resolvedChart struct {
 	id string
 	// key names the bytes of the archive.
 	key blob.Key
-	// place is the repository for messages.
-	place string
+	// repository is for messages.
+	repository string
 	// deprecated charts are reported as soon as that is known, which may be now.
 	deprecated bool
 	// local archives are read anew on every run: a file can change without a new version.

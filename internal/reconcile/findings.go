@@ -52,26 +52,26 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 
 func (r *Result) finding(code finding.Code, message string, err error) finding.Finding {
 	obj := r.Object.Object
-	return validate.At(obj, code, message, finding.Hints(err), placeOf(obj, code, err)...)
+	return validate.At(obj, code, message, finding.Hints(err), pathOf(obj, code, err)...)
 }
 
-// placeOf is the field of an object that a failure is about: the first of those
+// pathOf is the field of an object that a failure is about: the first of those
 // that come into question that is there.
-func placeOf(obj *manifest.Object, code finding.Code, err error) []any {
+func pathOf(obj *manifest.Object, code finding.Code, err error) []any {
 	if inventory.IsRelease(obj) && code != finding.SourceNotReady && validate.ReleaseField(err) != nil {
 		return validate.ReleaseField(err)
 	}
-	if place, ok := errors.AsType[interface {
+	if located, ok := errors.AsType[interface {
 		error
 		Path() []any
-	}](err); ok && place.Path() != nil {
-		return place.Path()
+	}](err); ok && located.Path() != nil {
+		return located.Path()
 	}
 	var tag *tagMissingError
 	if errors.As(err, &tag) && !inventory.IsRelease(obj) {
 		return []any{"spec", "ref", "tag"}
 	}
-	if path := referencePlace(obj, err); path != nil {
+	if path := referencePath(obj, err); path != nil {
 		return path
 	}
 	for _, field := range append(fieldsOf(code), "spec.url", "spec.endpoint", "spec.chart.spec.chart", "spec.chart", "spec.chartRef", "spec") {
@@ -119,8 +119,8 @@ func fieldsOf(code finding.Code) []string {
 	return all
 }
 
-// referencePlace finds the reference to a Secret that is missing or broken.
-func referencePlace(obj *manifest.Object, err error) []any {
+// referencePath finds the reference to a Secret that is missing or broken.
+func referencePath(obj *manifest.Object, err error) []any {
 	name := ""
 	var missing *manifest.NotFoundError
 	var broken *manifest.SecretError

@@ -76,7 +76,7 @@ func unreadableEntries(err error) error {
 func (c *indexCharts) resolved(ctx context.Context, name string, chosen resolve.Candidate) *resolvedChart {
 	_, local := c.repo.indexed.(*helmrepo.Directory)
 	found := &resolvedChart{
-		place: c.repo.location,
+		repository: c.repo.location,
 
 		Pin:       Pin{Source: PinIndex, Chart: name, Version: chosen.Version, Digest: publishedDigest(chosen.Digest)},
 		published: chosen.Digest, deprecated: chosen.Deprecated, local: local, time: chosen.Created,
@@ -142,7 +142,7 @@ func (c *indexCharts) archive(ctx context.Context, chosen resolve.Candidate, dst
 			return nil
 		}
 		failed = append(failed, err)
-		if elsewhere == nil || len(chosen.URLs) == 0 || !helmrepo.NextPlace(err) || ctx.Err() != nil {
+		if elsewhere == nil || len(chosen.URLs) == 0 || !helmrepo.TryNextURL(err) || ctx.Err() != nil {
 			return helmrepo.JoinPlaces(failed)
 		}
 	}
@@ -153,7 +153,7 @@ func (c *indexCharts) archive(ctx context.Context, chosen resolve.Candidate, dst
 func (c *indexCharts) registryProvenance(chosen resolve.Candidate) func(context.Context, fetch.Sink) error {
 	return func(ctx context.Context, dst fetch.Sink) error {
 		err := c.r.registryProvenance(c.repo, chosen)(ctx, dst)
-		if err != nil && helmrepo.NextPlace(err) && len(chosen.URLs) > 1 {
+		if err != nil && helmrepo.TryNextURL(err) && len(chosen.URLs) > 1 {
 			further := chosen
 			further.URLs = chosen.URLs[1:]
 			return c.repo.indexed.Provenance(ctx, further, dst)

@@ -47,7 +47,7 @@ type indexRead struct {
 	err    error
 }
 
-func (r *Reconciler) readAhead(ctx context.Context, owner store.Key, artifact *meta.Artifact) *indexRead {
+func (r *Reconciler) startIndexRead(ctx context.Context, owner store.Key, artifact *meta.Artifact) *indexRead {
 	a := &indexRead{done: make(chan struct{}), err: errors.New("the index cannot be read")}
 	ctx, a.cancel = context.WithCancel(ctx)
 	go func() {

@@ -59,8 +59,8 @@ type Judgement struct {
 // Misfit is a field in which an entry does not fit its object.
 type Misfit struct {
 	lock.Difference
-	Place string // FILE:LINE of what the manifest says, "" if that stands nowhere
-	path  []any  // of the field, where it is one of the object
+	Position string // FILE:LINE of what the manifest says, "" if that stands nowhere
+	path     []any  // of the field, where it is one of the object
 }
 
 // Fits reports whether the entry can be used.
@@ -208,7 +208,7 @@ func (p places) misfits(differences []lock.Difference) []Misfit {
 		}
 		if path != nil && at != nil {
 			if pos := at.Object.Excerpt(path...).Pos; pos.File != "" {
-				m.Place = fmt.Sprintf("%s:%d", pos.File, pos.Line)
+				m.Position = fmt.Sprintf("%s:%d", pos.File, pos.Line)
 			}
 		}
 		list = append(list, m)
@@ -291,8 +291,8 @@ func (e *UnlockedError) text(placed bool) string {
 	var parts []string
 	for _, m := range j.Misfits {
 		part := m.String()
-		if placed && m.Place != "" {
-			part += " (" + m.Place + ")"
+		if placed && m.Position != "" {
+			part += " (" + m.Position + ")"
 		}
 		parts = append(parts, part)
 	}

@@ -106,16 +106,16 @@ func nest(root *os.Root, name string) error {
 		return err
 	}
 	// A name that a file of the chart has, too, would be in the way.
-	const aside = ".helmsrc-chart"
-	if err := root.Mkdir(aside, 0o700); err != nil {
+	const moved = ".helmsrc-chart"
+	if err := root.Mkdir(moved, 0o700); err != nil {
 		return err
 	}
 	for _, n := range names {
-		if err := root.Rename(n, aside+"/"+n); err != nil {
+		if err := root.Rename(n, moved+"/"+n); err != nil {
 			return err
 		}
 	}
-	return root.Rename(aside, name)
+	return root.Rename(moved, name)
 }
 
 // keepLocal stores what write writes, unless an artifact of the revision is there.

@@ -8,14 +8,14 @@ import (
 // Transfer is how a download gets on.
 type Transfer = fetch.Progress
 
-// Progress hears how a run goes. Its methods are called from many goroutines,
+// Progress is called as a run goes on. Its methods are called from many goroutines,
 // but for one object in order.
 type Progress interface {
 	Started(*admission.Admitted)
 	Transferred(*admission.Admitted, Transfer)
 	// Decided is called with a decision about an object, in words, if [Options.Decisions] asks for them.
 	Decided(adm *admission.Admitted, decision string)
-	// Waits is called when another process has had the object for a second, and with false when it has it no more.
-	Waits(adm *admission.Admitted, waits bool)
+	// Waiting is called when another process has had the object for a second, and with false when it has it no more.
+	Waiting(adm *admission.Admitted, waiting bool)
 	Finished(*Result)
 }

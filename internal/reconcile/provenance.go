@@ -83,7 +83,7 @@ func (c *resolvedChart) shown() string {
 	if c.Source == PinRegistry {
 		return c.URL
 	}
-	return c.Chart + " " + c.Version + " of " + c.place
+	return c.Chart + " " + c.Version + " of " + c.repository
 }
 
 // provenanceFile returns the provenance file of an archive, or nothing if there is

@@ -125,10 +125,10 @@ func (r *Reconciler) lock(ctx context.Context, p *reconciliation) (unlock func()
 	waited := false
 	unlock, err = r.store.Lock(store.OnWait(ctx, func() {
 		waited = true
-		r.progress.Waits(p.adm, true)
+		r.progress.Waiting(p.adm, true)
 	}), p.key)
 	if waited {
-		r.progress.Waits(p.adm, false)
+		r.progress.Waiting(p.adm, false)
 	}
 	return unlock, err
 }
@@ -239,7 +239,7 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 		return nil
 	}
 	if (p.tag != "" || p.r.o.Offline && p.kind.about().link == store.LinkIndex) && !p.rebuild {
-		p.reading = p.r.readAhead(ctx, p.key, artifact)
+		p.reading = p.r.startIndexRead(ctx, p.key, artifact)
 	}
 	err := p.r.store.Verify(artifact.Path, artifact.Digest)
 	if err == nil {

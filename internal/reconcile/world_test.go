@@ -132,13 +132,13 @@ func (w *world) runKinds(t *testing.T, o Options, without ...string) map[string]
 	return byName
 }
 
-// silent hears of nothing.
+// silent ignores the progress.
 type silent struct{}
 
 func (silent) Started(*admission.Admitted)               {}
 func (silent) Transferred(*admission.Admitted, Transfer) {}
 func (silent) Decided(*admission.Admitted, string)       {}
-func (silent) Waits(*admission.Admitted, bool)           {}
+func (silent) Waiting(*admission.Admitted, bool)         {}
 func (silent) Finished(*Result)                          {}
 
 // writeRepository writes what a Helm repository serves into a directory.

@@ -474,7 +474,7 @@ func (b *builder) faultOf(o *manifest.Object, err error) error {
 	var path []any
 	if unset, ok := errors.AsType[*unsetError](err); ok {
 		if path = unset.path; path == nil {
-			path = placeOf(o, unset.name)
+			path = pathOf(o, unset.name)
 		}
 	}
 	return manifest.Fault(o, err, path...)

@@ -15,13 +15,13 @@ func (b *builder) warnDependencies() {
 		o := b.kustomizations[name]
 		for i, on := range dependenciesOf(o) {
 			_, there := b.kustomizations[on]
-			place := []any{"spec", "dependsOn", i, "name"}
+			path := []any{"spec", "dependsOn", i, "name"}
 			if !there && !b.partial {
 				_, short, _ := strings.Cut(on, "/")
-				b.warn(finding.MissingDependency, o, fmt.Sprintf("unable to get '%s' dependency: kustomizations.%s %q not found", on, manifest.KustomizeGroup, short), "", place...)
+				b.warn(finding.MissingDependency, o, fmt.Sprintf("unable to get '%s' dependency: kustomizations.%s %q not found", on, manifest.KustomizeGroup, short), "", path...)
 			}
 			if way := b.dependencyPath(on, name, map[string]bool{}); way != nil {
-				b.warn(finding.DependencyCycle, o, "dependsOn goes round in a circle, so none of these is ever applied: "+strings.Join(append([]string{name}, way...), " → "), "", place...)
+				b.warn(finding.DependencyCycle, o, "dependsOn goes round in a circle, so none of these is ever applied: "+strings.Join(append([]string{name}, way...), " → "), "", path...)
 			}
 		}
 	}

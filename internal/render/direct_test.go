@@ -144,17 +144,17 @@ func TestDirectlyAtRandom(t *testing.T) {
 
 // randomTree is a kustomization k with up to three bases. Most of it is as people write it.
 func randomTree(random *rand.Rand) map[string]string {
-	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	oneOf := func(list ...string) string { return list[random.IntN(len(list))] }
 	seldom := func(list ...string) string {
 		if random.IntN(12) > 0 {
 			return ""
 		}
-		return pick(list...)
+		return oneOf(list...)
 	}
 	object := func() string {
-		return "apiVersion: " + pick("v1", "v1", "source.toolkit.fluxcd.io/v1", "helm.toolkit.fluxcd.io/v2", "apps/v1", `"v1"`) +
-			"\nkind: " + pick("ConfigMap", "ConfigMap", "Secret", "HelmRelease", "HelmRepository", "Namespace", "Deployment", "ServiceAccount", seldom("List", "FooList", "", "true")) +
-			"\nmetadata:\n  name: " + pick("a", "b", "c", "d", "e", "'f'", seldom("1", "", "yes", "1.5")) + "\n" +
+		return "apiVersion: " + oneOf("v1", "v1", "source.toolkit.fluxcd.io/v1", "helm.toolkit.fluxcd.io/v2", "apps/v1", `"v1"`) +
+			"\nkind: " + oneOf("ConfigMap", "ConfigMap", "Secret", "HelmRelease", "HelmRepository", "Namespace", "Deployment", "ServiceAccount", seldom("List", "FooList", "", "true")) +
+			"\nmetadata:\n  name: " + oneOf("a", "b", "c", "d", "e", "'f'", seldom("1", "", "yes", "1.5")) + "\n" +
 			seldom("  namespace: x\n", "  namespace: default\n", "  namespace: ''\n", "  namespace: 1\n", "  namespace:\n") +
 			seldom("  labels: {a: b}\n", "  labels: {a: yes}\n", "  labels: {}\n", "  labels:\n", "  annotations: {a: 'true'}\n", "  annotations: {a: 1}\n", "  annotations: {}\n",
 				"  annotations: {config.kubernetes.io/local-config: 'false'}\n", "  annotations: {internal.config.kubernetes.io/index: '1'}\n", "  annotations: {config.kubernetes.io/origin: 'a'}\n", "  annotations: {kustomize.config.k8s.io/behavior: merge}\n") +
@@ -165,7 +165,7 @@ func randomTree(random *rand.Rand) map[string]string {
 		text := seldom("---\n", "# a comment\n", "\uFEFF", "%YAML 1.1\n---\n", "# a\n---\n", "---\n---\n")
 		for i := range 1 + random.IntN(2) {
 			if i > 0 {
-				text += pick("---\n", "---\n", "---\n", seldom("--- # a\n", "---\n---\n", "...\n---\n", "---\n# a\n---\n", "---   \n", "---\n"), "---\n")
+				text += oneOf("---\n", "---\n", "---\n", seldom("--- # a\n", "---\n---\n", "...\n---\n", "---\n# a\n---\n", "---   \n", "---\n"), "---\n")
 			}
 			text += object()
 		}
@@ -190,7 +190,7 @@ func randomTree(random *rand.Rand) map[string]string {
 			}
 		}
 		files[dir+"/kustomization.yaml"] = seldom("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n", "kind: Kustomization\n", "---\n", "# a\n") +
-			pick("", "", "namespace: x\n", seldom("namespace: y\n", "namespace: ''\n", "namespace: default\n", "commonLabels: {a: b}\n", "Namespace: z\n", "unknown: a\n", "metadata: {name: a}\n")) + "resources:\n" + names
+			oneOf("", "", "namespace: x\n", seldom("namespace: y\n", "namespace: ''\n", "namespace: default\n", "commonLabels: {a: b}\n", "Namespace: z\n", "unknown: a\n", "metadata: {name: a}\n")) + "resources:\n" + names
 	}
 	return files
 }

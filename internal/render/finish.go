@@ -318,7 +318,7 @@ func (b *builder) unsubstituted(f *flux, obj *manifest.Object, content map[strin
 	}
 	hint, pos := "", obj.Pos
 	if unset, ok := errors.AsType[*unsetError](err); ok {
-		hint, pos = unset.Hint(), obj.Position(placeOf(obj, unset.name)...)
+		hint, pos = unset.Hint(), obj.Position(pathOf(obj, unset.name)...)
 	}
 	b.warnAt(finding.UnsetVariable, obj, fmt.Sprintf("of %s: %v", f.name(), err), hint, pos)
 	b.emit(obj, content)

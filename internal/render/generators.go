@@ -180,8 +180,8 @@ func (m *output) build(r *Renderer, built sources, way []string) {
 	trees := map[string]*generate.Tree{}
 	for i, s := range m.spec.Sources {
 		t, err := m.source(r, i, built, way)
-		if away, ok := errors.AsType[*elsewhereError](err); ok && away.generator == m.object {
-			m.lacks = append(m.lacks, Source{Kind: away.kind, Namespace: away.namespace, Name: away.name})
+		if elsewhere, ok := errors.AsType[*elsewhereError](err); ok && elsewhere.generator == m.object {
+			m.lacks = append(m.lacks, Source{Kind: elsewhere.kind, Namespace: elsewhere.namespace, Name: elsewhere.name})
 		}
 		if m.err == nil {
 			m.err = err
@@ -361,7 +361,7 @@ func list(ctx context.Context, dir, ignore string, filter tree.Filter) (*generat
 		}
 	}
 	for _, name := range dirs {
-		if !t.IsDir(name) && holdsFiles(root, name) {
+		if !t.IsDir(name) && hasFiles(root, name) {
 			if err := t.AddDir(name); err != nil {
 				return nil, err
 			}
@@ -370,8 +370,8 @@ func list(ctx context.Context, dir, ignore string, filter tree.Filter) (*generat
 	return t, nil
 }
 
-// holdsFiles reports whether there is anything but directories in a directory. Git knows no others.
-func holdsFiles(root *os.Root, dir string) bool {
+// hasFiles reports whether there is anything but directories in a directory. Git knows no others.
+func hasFiles(root *os.Root, dir string) bool {
 	found := false
 	_ = fs.WalkDir(root.FS(), dir, func(_ string, e fs.DirEntry, err error) error {
 		if found = err == nil && !e.IsDir(); found {
@@ -400,7 +400,7 @@ func (m *output) repository(r *Renderer, a *generate.Artifact) (*repository, err
 		if err != nil {
 			return nil, err
 		}
-		v.add(file, viewFile{made: slices.Concat([]byte{}, text), place: m.object.Position("spec", "artifacts", a.Index, "copy", f.Copied)})
+		v.add(file, viewFile{made: slices.Concat([]byte{}, text), pos: m.object.Position("spec", "artifacts", a.Index, "copy", f.Copied)})
 	}
 	repo := r.newRepository(v.root)
 	repo.view, repo.rules = v, func() *tree.Rules { return new(tree.Rules) }

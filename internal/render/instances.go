@@ -36,9 +36,9 @@ func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...
 	}
 	namespace = cmp.Or(namespace, bootstrapName)
 	name := cmp.Or(field("name"), namespace)
-	place := make([]any, 0, len(at))
+	path := make([]any, 0, len(at))
 	for _, step := range at {
-		place = append(place, step)
+		path = append(path, step)
 	}
 	made := func(apiVersion, kind string, spec map[string]any, fields map[string]string) *manifest.Object {
 		return o.Derive(manifest.Object{
@@ -47,10 +47,10 @@ func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...
 		}, func(path []any) []any {
 			if len(path) > 1 {
 				if from, ok := fields[path[1].(string)]; ok {
-					return append(slices.Clone(place), from)
+					return append(slices.Clone(path), from)
 				}
 			}
-			return place
+			return path
 		})
 	}
 	s := &syncObjects{url: field("url"), instance: o}
@@ -119,7 +119,7 @@ func (s *syncObjects) patch(r *Renderer) error {
 	}
 	// Below the directory of Git, where no manifests are looked for: nothing can be confused with it.
 	v := newView(filepath.Join(r.homeOf(s.instance), ".git", instanceKind, s.instance.Namespace, s.instance.Name))
-	v.add("sync.yaml", viewFile{made: text, place: s.instance.Pos})
+	v.add("sync.yaml", viewFile{made: text, pos: s.instance.Pos})
 	repo := r.newRepository(v.root)
 	repo.view, repo.rules = v, func() *tree.Rules { return new(tree.Rules) }
 	objects, err := repo.build(r.ctx, v.root, filepath.Join(v.root, "kustomization.yaml"), k, nil)

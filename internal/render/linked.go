@@ -31,7 +31,7 @@ func (b *builder) warnLinks(o *manifest.Object, c *closure) {
 		return
 	}
 	for _, link := range c.links {
-		b.notice(Notice{Code: finding.OutsideLink, Place: manifest.Excerpt{Pos: manifest.Pos{File: link.Name}}, Text: link.Text()})
+		b.notice(Notice{Code: finding.OutsideLink, Excerpt: manifest.Excerpt{Pos: manifest.Pos{File: link.Name}}, Text: link.Text()})
 	}
 }
 

@@ -114,9 +114,9 @@ func (b *builder) extend() bool {
 type wanted struct{ kind, name string }
 
 // postpone leaves a build out unless it is needed. The closure is all that it reads.
-func (b *builder) postpone(p *postponed, aside bool) bool {
+func (b *builder) postpone(p *postponed, referenceOnly bool) bool {
 	n := b.cluster.needs
-	if n == nil || n.all || n.of[p.key] || !aside || len(p.closure.remote) > 0 || b.touches(p.closure) || b.concerns(p.closure) || !b.foreseen(p) {
+	if n == nil || n.all || n.of[p.key] || !referenceOnly || len(p.closure.remote) > 0 || b.touches(p.closure) || b.concerns(p.closure) || !b.foreseen(p) {
 		return false
 	}
 	b.postponed = append(b.postponed, p)

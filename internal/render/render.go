@@ -55,12 +55,12 @@ type Source struct{ Kind, Namespace, Name, Dir string }
 
 // Notice is something that a run should say: a finding if it has a code, else a line.
 type Notice struct {
-	Code   finding.Code
-	Object *manifest.Object // that it is about, or in whose text it is; nil for none
-	Place  manifest.Excerpt
-	Text   string
-	Hint   string
-	Debug  bool
+	Code    finding.Code
+	Object  *manifest.Object // that it is about, or in whose text it is; nil for none
+	Excerpt manifest.Excerpt
+	Text    string
+	Hint    string
+	Debug   bool
 }
 
 // Renderer builds the kustomizations of one run. What is found out about the input is found out once: its clusters
@@ -148,12 +148,12 @@ func (b *builder) notice(n Notice) {
 
 // warn reports a finding at a field of an object.
 func (b *builder) warn(code finding.Code, o *manifest.Object, text, hint string, path ...any) {
-	b.notice(Notice{Code: code, Object: o, Place: o.Excerpt(path...), Text: text, Hint: hint})
+	b.notice(Notice{Code: code, Object: o, Excerpt: o.Excerpt(path...), Text: text, Hint: hint})
 }
 
 // warnAt is warn without the line, which may hold more than should be shown.
 func (b *builder) warnAt(code finding.Code, o *manifest.Object, text, hint string, pos manifest.Pos) {
-	b.notice(Notice{Code: code, Object: o, Place: manifest.Excerpt{Pos: pos}, Text: text, Hint: hint})
+	b.notice(Notice{Code: code, Object: o, Excerpt: manifest.Excerpt{Pos: pos}, Text: text, Hint: hint})
 }
 
 // sealed reports whether any of an object may be encrypted. Most are not, and nothing is paid for them.

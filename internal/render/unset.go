@@ -134,14 +134,14 @@ func (b *builder) empty(o *manifest.Object, names []string, hint string) {
 			b.unset[name] = note
 		}
 		if note.object == nil || !ofFlux(note.object) && ofFlux(o) {
-			note.object, note.pos, note.hint = o, o.Position(placeOf(o, name)...), hint
+			note.object, note.pos, note.hint = o, o.Position(pathOf(o, name)...), hint
 		}
 		note.objects++
 	}
 }
 
-// placeOf is the field of an object that names a variable.
-func placeOf(o *manifest.Object, name string) []any {
+// pathOf is the field of an object that names a variable.
+func pathOf(o *manifest.Object, name string) []any {
 	if path := o.PathOf("${" + name + "}"); path != nil {
 		return path
 	}

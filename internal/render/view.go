@@ -26,7 +26,7 @@ type view struct {
 type viewFile struct {
 	original string       // real path of the file that it is; of one that was made, its own path
 	made     []byte       // nil for one that was not
-	place    manifest.Pos // of what made it
+	pos      manifest.Pos // of what made it
 }
 
 func newView(root string) *view {
@@ -170,7 +170,7 @@ func (v *view) shown(name string, display func(string) string) string {
 	}
 	if f, ok := v.files[name]; ok {
 		if f.made != nil {
-			return f.place.File
+			return f.pos.File
 		}
 		return display(f.original)
 	}

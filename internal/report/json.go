@@ -45,15 +45,15 @@ type (
 		Kind        string           `json:"kind,omitempty"`
 		Namespace   string           `json:"namespace,omitempty"`
 		Name        string           `json:"name,omitempty"`
-		Place       *jsonPlace       `json:"place,omitempty"`
+		Position    *jsonPosition    `json:"place,omitempty"`
 		Message     string           `json:"message"`
 		Fix         string           `json:"fix,omitempty"`
-		Related     []*jsonPlace     `json:"related,omitempty"`
+		Related     []*jsonPosition  `json:"related,omitempty"`
 		Fingerprint string           `json:"fingerprint"`
 		Silenced    bool             `json:"silenced,omitempty"`
 		Reason      string           `json:"reason,omitempty"`
 	}
-	jsonPlace struct {
+	jsonPosition struct {
 		File      string `json:"file"`
 		Line      int    `json:"line,omitempty"`
 		Column    int    `json:"column,omitempty"`
@@ -61,19 +61,19 @@ type (
 		Text      string `json:"text,omitempty"`
 	}
 	jsonObject struct {
-		APIVersion string     `json:"apiVersion"`
-		Kind       string     `json:"kind"`
-		Namespace  string     `json:"namespace,omitempty"`
-		Name       string     `json:"name"`
-		Place      *jsonPlace `json:"place,omitempty"`
-		State      string     `json:"state"`
-		Reason     string     `json:"reason,omitempty"`
-		Message    string     `json:"message,omitempty"`
-		Version    string     `json:"version,omitempty"`
-		Revision   string     `json:"revision,omitempty"`
-		Digest     string     `json:"digest,omitempty"`
-		Path       string     `json:"path,omitempty"`
-		Duration   float64    `json:"durationSeconds,omitempty"`
+		APIVersion string        `json:"apiVersion"`
+		Kind       string        `json:"kind"`
+		Namespace  string        `json:"namespace,omitempty"`
+		Name       string        `json:"name"`
+		Position   *jsonPosition `json:"place,omitempty"`
+		State      string        `json:"state"`
+		Reason     string        `json:"reason,omitempty"`
+		Message    string        `json:"message,omitempty"`
+		Version    string        `json:"version,omitempty"`
+		Revision   string        `json:"revision,omitempty"`
+		Digest     string        `json:"digest,omitempty"`
+		Path       string        `json:"path,omitempty"`
+		Duration   float64       `json:"durationSeconds,omitempty"`
 	}
 )
 
@@ -100,7 +100,7 @@ func writeJSON(w io.Writer, run *Run) error {
 	}
 	for _, o := range run.Objects {
 		out.Objects = append(out.Objects, jsonObject{
-			o.APIVersion, o.Kind, o.Namespace, o.Name, newJSONPlace(o.Pos), o.State, o.Reason, o.Message, o.Version, o.Revision,
+			o.APIVersion, o.Kind, o.Namespace, o.Name, newJSONPosition(o.Pos), o.State, o.Reason, o.Message, o.Version, o.Revision,
 			o.Digest, o.Path, milliseconds(o.Duration),
 		})
 	}
@@ -113,23 +113,23 @@ func milliseconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 
 func newJSONFinding(f *finding.Finding, fingerprint string) jsonFinding {
 	out := jsonFinding{
 		Code: f.Code, Severity: f.Severity, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name,
-		Place: newJSONPlace(f.Pos), Message: f.Message, Fix: f.Fix, Fingerprint: fingerprint, Reason: f.Reason,
+		Position: newJSONPosition(f.Pos), Message: f.Message, Fix: f.Fix, Fingerprint: fingerprint, Reason: f.Reason,
 	}
 	if r, ok := finding.Lookup(string(f.Code)); ok {
 		out.Rule = r.Name
 	}
-	if out.Place != nil {
-		out.Place.EndColumn, out.Place.Text = endColumn(f), f.Line
+	if out.Position != nil {
+		out.Position.EndColumn, out.Position.Text = endColumn(f), f.Line
 	}
 	for _, pos := range f.Related {
-		out.Related = append(out.Related, newJSONPlace(pos))
+		out.Related = append(out.Related, newJSONPosition(pos))
 	}
 	return out
 }
 
-func newJSONPlace(pos manifest.Pos) *jsonPlace {
+func newJSONPosition(pos manifest.Pos) *jsonPosition {
 	if pos.File == "" {
 		return nil
 	}
-	return &jsonPlace{File: pos.File, Line: pos.Line, Column: pos.Column}
+	return &jsonPosition{File: pos.File, Line: pos.Line, Column: pos.Column}
 }

@@ -133,8 +133,8 @@ func (c *junitCase) add(f *finding.Finding) {
 	if f.Fix != "" {
 		text += "\n" + f.Fix
 	}
-	if place := f.Pos.String(); place != "" {
-		text = place + ": " + text
+	if position := f.Pos.String(); position != "" {
+		text = position + ": " + text
 	}
 	if f.Line != "" {
 		text += "\n" + f.Line

@@ -21,7 +21,7 @@ func writeMarkdown(w io.Writer, run *Run) error {
 // Summary is the Markdown page of a run in at most so many bytes; what has no place is counted.
 func Summary(run *Run, most int) string { return markdown(run.bounded(), most) }
 
-// reserve is what a page keeps free for telling what has no place in it.
+// reserve is what a page keeps free for a note of what does not fit.
 const reserve = 200
 
 func markdown(run *Run, most int) string {

@@ -101,11 +101,11 @@ func planRow(c *plan.Change) string {
 	if c.Cluster != "" {
 		name = c.Cluster + ": " + name
 	}
-	var words []string
-	for _, text := range c.Words() {
-		words = append(words, escapeMarkdown(text))
+	var texts []string
+	for _, text := range c.Texts() {
+		texts = append(texts, escapeMarkdown(text))
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s |\n", actionSign(c.Action), escapeMarkdown(clean(name)), escapeMarkdown(clean(PlanChart(c))), clean(strings.Join(words, "<br>")))
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", actionSign(c.Action), escapeMarkdown(clean(name)), escapeMarkdown(clean(PlanChart(c))), clean(strings.Join(texts, "<br>")))
 }
 
 // PlanChart is which chart a release has, or changes to.

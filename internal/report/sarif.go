@@ -255,7 +255,7 @@ func newSARIFResult(f *finding.Finding, fingerprint string) sarifResult {
 		RuleID:       string(f.Code),
 		Level:        string(f.Severity),
 		Message:      sarifText{Text: text},
-		Locations:    []sarifLocation{{Physical: sarifPlace(f.Pos)}},
+		Locations:    []sarifLocation{{Physical: locationOf(f.Pos)}},
 		Fingerprints: map[string]string{"helmsrc/v1": fingerprint},
 	}
 	first := &result.Locations[0]
@@ -269,19 +269,19 @@ func newSARIFResult(f *finding.Finding, fingerprint string) sarifResult {
 		first.Logical = []sarifLogical{{f.Name, path.Join(f.Kind, f.Namespace, f.Name), "object"}}
 	}
 	if r := f.Repair; r != nil {
-		place := sarifPlace(r.Pos)
+		location := locationOf(r.Pos)
 		region := sarifRegion{StartLine: r.Line, StartColumn: r.Column, EndColumn: r.EndColumn}
 		result.Fixes = []sarifFix{{
-			sarifText{Text: cmp.Or(f.Fix, "change the text")}, []sarifChange{{place.Artifact, []sarifReplacement{{region, sarifText{Text: r.Text}}}}},
+			sarifText{Text: cmp.Or(f.Fix, "change the text")}, []sarifChange{{location.Artifact, []sarifReplacement{{region, sarifText{Text: r.Text}}}}},
 		}}
 	}
 	for i, pos := range f.Related {
-		result.Related = append(result.Related, sarifLocation{ID: i + 1, Physical: sarifPlace(pos)})
+		result.Related = append(result.Related, sarifLocation{ID: i + 1, Physical: locationOf(pos)})
 	}
 	return result
 }
 
-func sarifPlace(pos manifest.Pos) sarifPhysical {
+func locationOf(pos manifest.Pos) sarifPhysical {
 	p := sarifPhysical{Artifact: sarifArtifact{URI: (&url.URL{Path: pos.File}).String(), Base: sarifRoot}}
 	switch {
 	case pos.File == stdin: // no file of the repository

@@ -264,8 +264,8 @@ func permute(groups []inputGroup) ([]map[string]any, error) {
 
 // normalized is a name in lower case, whose words are joined by an underscore.
 func normalized(name string) string {
-	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	return strings.Join(words, "_")
+	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	return strings.Join(parts, "_")
 }
 
 type expansion struct {

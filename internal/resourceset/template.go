@@ -279,10 +279,10 @@ const maxSlug = 63
 
 // slugify makes a name of a text: lower case, words joined by dashes.
 func slugify(text string) string {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+	parts := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'
 	})
-	slug := strings.Join(words, "-")
+	slug := strings.Join(parts, "-")
 	if len(slug) > maxSlug {
 		slug = strings.TrimRight(slug[:maxSlug], "-")
 	}

@@ -124,18 +124,18 @@ func TestDiffApplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(3, 4))
-	words := []string{"a: 1\n", "b: 2\r\n", "\n", "c: é\n", "- x\n", "  y\n"}
+	lines := []string{"a: 1\n", "b: 2\r\n", "\n", "c: é\n", "- x\n", "  y\n"}
 	for range 60 {
 		before, after := "", ""
 		for range r.IntN(40) {
-			line := words[r.IntN(len(words))]
+			line := lines[r.IntN(len(lines))]
 			switch r.IntN(8) {
 			case 0:
 				before += line
 			case 1:
 				after += line
 			case 2:
-				before, after = before+line, after+words[r.IntN(len(words))]
+				before, after = before+line, after+lines[r.IntN(len(lines))]
 			default:
 				before, after = before+line, after+line
 			}

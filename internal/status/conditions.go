@@ -134,7 +134,7 @@ func weight(typ string) int {
 	return 3
 }
 
-// summaryOrder lists the conditions that Ready is a summary of, the most telling first.
+// summaryOrder lists the conditions that Ready is a summary of, the most important first.
 func summaryOrder(kind string) []string {
 	order := []string{storageFailed, fetchFailed}
 	switch kind {

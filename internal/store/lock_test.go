@@ -63,7 +63,7 @@ func TestSweep(t *testing.T) {
 	)
 }
 
-func TestLockWaits(t *testing.T) {
+func TestLockBlocks(t *testing.T) {
 	s := newStore(t)
 	unlock := lock(t, s, chartKey)
 	for _, other := range []*Store{s, openStore(t, s.Dir(), testOptions())} {

@@ -53,7 +53,7 @@ func (s *Store) Create(key Key) (*Pending, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, inPlace(key.dir(), err)
+		return nil, withPath(key.dir(), err)
 	}
 	return &Pending{store: s, view: h.view, key: key, temp: temp, file: f, sum: digest.NewWriter(s.options.Algorithm)}, nil
 }
@@ -87,7 +87,7 @@ func (p *Pending) Write(b []byte) (int, error) {
 		startWriteback(p.file, p.flowing, size-p.flowing)
 		p.flowing = size
 	}
-	p.err = inPlace(p.key.dir(), err)
+	p.err = withPath(p.key.dir(), err)
 	return n, p.err
 }
 
@@ -111,10 +111,10 @@ func (p *Pending) Reset() error {
 		return nil
 	}
 	if err := p.file.Truncate(0); err != nil {
-		return inPlace(p.key.dir(), err)
+		return withPath(p.key.dir(), err)
 	}
 	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
-		return inPlace(p.key.dir(), err)
+		return withPath(p.key.dir(), err)
 	}
 	p.sum.Reset()
 	p.err, p.flowing, p.settled = nil, 0, false
@@ -199,7 +199,7 @@ func (p *Pending) Sync() error {
 		return nil
 	}
 	if err := p.file.Sync(); err != nil {
-		return inPlace(p.key.dir(), err)
+		return withPath(p.key.dir(), err)
 	}
 	p.settled = true
 	return nil
@@ -220,7 +220,7 @@ func (p *Pending) rename(a Artifact) error {
 	if sum, sumErr := p.store.sum(a.Path, p.Digest()); sumErr == nil && sum == p.Digest() {
 		return nil
 	}
-	return inPlace(a.Path, err)
+	return withPath(a.Path, err)
 }
 
 // A replacement is the note that an artifact is about to take the place of another one with the same name, as a
@@ -278,11 +278,11 @@ func (v *view) relink(dir, file, link string) error {
 	}
 	temp := path.Join(dir, tempPrefix+rand.Text())
 	if err := v.at(temp, func(d *os.Root, base string) error { return makeLink(d, file, base) }); err != nil {
-		return inPlace(name, err)
+		return withPath(name, err)
 	}
 	if err := v.Rename(temp, name); err != nil {
 		_ = v.Remove(temp)
-		return inPlace(name, err)
+		return withPath(name, err)
 	}
 	return nil
 }

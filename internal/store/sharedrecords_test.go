@@ -211,12 +211,12 @@ func TestSharedRecordsPlanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSharedStore(t)
-	place := filepath.Join(s.Dir(), filepath.FromSlash(sharedRecordsFile))
-	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+	path := filepath.Join(s.Dir(), filepath.FromSlash(sharedRecordsFile))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	plant(t, target, place)
-	plant(t, target, place+tempSuffix)
+	plant(t, target, path)
+	plant(t, target, path+tempSuffix)
 	var unusable *RecordError
 	if _, err := s.Recall(releaseKey); !errors.As(err, &unusable) {
 		t.Errorf("Recall: %v", err)
@@ -228,10 +228,10 @@ func TestSharedRecordsPlanted(t *testing.T) {
 		t.Errorf("the target is now %q, %v", data, err)
 	}
 
-	if err := os.Remove(place); err != nil {
+	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(place, "x"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(path, "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	s = again(t, s)

@@ -157,9 +157,9 @@ func (s *Store) Writable() error {
 		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && at != filepath.Dir(at):
 			continue
 		case err == nil && !fi.IsDir():
-			err = inPlace(at, errNotDirectory)
+			err = withPath(at, errNotDirectory)
 		case err == nil:
-			err = inPlace(at, mayWrite(at))
+			err = withPath(at, mayWrite(at))
 		}
 		if err == nil || at == dir {
 			return err
@@ -187,7 +187,7 @@ func missingDirs(root *os.Root, dir string) (missing []string, err error) {
 		case err != nil:
 			return nil, err
 		case !fi.IsDir():
-			return nil, inPlace(at, errNotDirectory)
+			return nil, withPath(at, errNotDirectory)
 		}
 	}
 	slices.Reverse(missing)
@@ -232,8 +232,8 @@ func emptyIfNone(err error) error {
 	return err
 }
 
-// inPlace says where an error happened by the name that the user knows, not by that of a temporary file.
-func inPlace(name string, err error) error {
+// withPath says where an error happened by the name that the user knows, not by that of a temporary file.
+func withPath(name string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -271,7 +271,7 @@ func (s *Store) writeFile(v *view, name string, data []byte) error {
 	}
 	if err != nil {
 		_ = v.Remove(temp) // what stays is swept by the next lock
-		return inPlace(name, err)
+		return withPath(name, err)
 	}
 	return s.names.makeDurable(v, path.Dir(name))
 }

@@ -85,7 +85,7 @@ func openDir(root *os.Root, dir string) (*os.Root, error) {
 			_ = d.Close() // nothing was written through it
 		}
 		if err != nil {
-			return nil, inPlace(at, err)
+			return nil, withPath(at, err)
 		}
 		d = next
 	}

@@ -18,11 +18,11 @@ func (v *validation) operated(hr *operator.HelmRelease) {
 	}
 	_, err := v.inv.OperatedChart(v.adm.Object)
 	at := []any{"spec", "chart"}
-	if place, ok := errors.AsType[interface {
+	if located, ok := errors.AsType[interface {
 		error
 		Path() []any
 	}](err); ok {
-		at = place.Path()
+		at = located.Path()
 	}
 	v.fail(finding.RefusedChart, placed(err), at...)
 	v.operatedValues(hr)

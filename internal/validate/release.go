@@ -78,7 +78,7 @@ func ReleaseField(err error) []any {
 	case is[*inventory.ValuesTypeError](err):
 		return []any{"spec", "values"}
 	case errors.As(err, &apply):
-		return inventory.PlaceInTemplate(apply.Err.Causes[0].Path)
+		return inventory.PathInTemplate(apply.Err.Causes[0].Path)
 	case errors.As(err, &denied) && denied.Made:
 		return []any{"spec", "chart", "spec", "sourceRef", "namespace"}
 	case errors.As(err, &denied):

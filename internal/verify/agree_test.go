@@ -36,7 +36,7 @@ func cosignSays(t *testing.T, s verify.Subject, form string, o cosign.CheckOpts)
 // the transparency log and a second client of TUF, and reads without limits.
 func TestAgreesWithCosignOnKeys(t *testing.T) {
 	for _, algorithm := range []string{"ecdsa", "ecdsa384", "rsa", "ed25519"} {
-		each(t, func(p *place, sign func(*signing.Key, signing.Target) error, form string) {
+		each(t, func(p *world, sign func(*signing.Key, signing.Target) error, form string) {
 			right, wrong := newKey(p.T, algorithm), newKey(p.T, algorithm)
 			copied := p.push("2.0.0")
 			moved := target(copied)
@@ -79,7 +79,7 @@ func TestAgreesWithCosignKeyless(t *testing.T) {
 				must(t, err)
 				material, err := root.NewTrustedRootFromJSON(text)
 				must(t, err)
-				p := newPlace(t, "ggcr")
+				p := newWorld(t, "ggcr")
 				k := good()
 				change(&k)
 				must(t, sign(s, p.target(), k))

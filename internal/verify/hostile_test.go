@@ -16,7 +16,7 @@ import (
 )
 
 // serveClassic answers with one classic signature with these annotations.
-func (p *place) serveClassic(payload string, annotations map[string]string) {
+func (p *world) serveClassic(payload string, annotations map[string]string) {
 	layer := map[string]any{
 		"mediaType":   "application/vnd.dev.cosign.simplesigning.v1+json",
 		"digest":      sha256Of(payload),
@@ -38,7 +38,7 @@ func (p *place) serveClassic(payload string, annotations map[string]string) {
 }
 
 // annotationsOf reads those of a good keyless signature.
-func (p *place) annotationsOf() (payload string, annotations map[string]string) {
+func (p *world) annotationsOf() (payload string, annotations map[string]string) {
 	p.Helper()
 	get := func(path string) []byte {
 		r := httptest.NewRequestWithContext(p.Context(), http.MethodGet, "/v2/"+repository+path, nil)
@@ -60,7 +60,7 @@ func (p *place) annotationsOf() (payload string, annotations map[string]string) 
 // Log entries with values of other types than the library expects.
 func TestHostileAnnotations(t *testing.T) {
 	s, trust := newSigstore(t)
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	must(t, s.Sign(p.target(), good()))
 	payload, annotations := p.annotationsOf()
 	const (
@@ -109,7 +109,7 @@ func TestHostileAnnotations(t *testing.T) {
 // Bundles of every wrong shape.
 func TestHostileBundles(t *testing.T) {
 	_, trust := newSigstore(t)
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	key := newKey(t, "ecdsa")
 	const mediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 	for i, content := range []string{
@@ -153,7 +153,7 @@ func TestHostileBundles(t *testing.T) {
 
 // A transport may turn a 404 into an error.
 func TestMissingAsError(t *testing.T) {
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	p.subject.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := http.DefaultTransport.RoundTrip(r)
 		if err == nil && resp.StatusCode == http.StatusNotFound {
@@ -183,7 +183,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestInvalidSubject(t *testing.T) {
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	for _, s := range []verify.Subject{
 		{Repository: "", Digest: p.subject.Digest},
 		{Repository: p.subject.Repository, Digest: ""},
@@ -198,14 +198,14 @@ func TestInvalidSubject(t *testing.T) {
 	}
 }
 
-// A registry's own words do not get at the terminal.
-func TestHostileWords(t *testing.T) {
-	const words = "sha256:\x1b[2J\r\nok: verified\u202e"
+// The text of a registry does not get at the terminal.
+func TestHostileText(t *testing.T) {
+	const text = "sha256:\x1b[2J\r\nok: verified\u202e"
 	for name, list := range map[string][]any{
-		"digest": {map[string]any{"digest": words, "size": 1, "annotations": map[string]string{"dev.cosignproject.cosign/signature": "AAAA"}}},
-		"size":   {map[string]any{"digest": words, "size": 1 << 40, "annotations": map[string]string{"dev.cosignproject.cosign/signature": "AAAA"}}},
+		"digest": {map[string]any{"digest": text, "size": 1, "annotations": map[string]string{"dev.cosignproject.cosign/signature": "AAAA"}}},
+		"size":   {map[string]any{"digest": text, "size": 1 << 40, "annotations": map[string]string{"dev.cosignproject.cosign/signature": "AAAA"}}},
 	} {
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		p.on(".sig", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, manifest("layers", list)) })
 		_, err := verify.Cosign(timeout(t), p.subject, withKeys(newKey(t, "ecdsa")))
 		refused(t, err, "sha256:")
@@ -217,7 +217,7 @@ func TestHostileWords(t *testing.T) {
 
 // A registry that says nothing is not waited for without end.
 func TestTimeout(t *testing.T) {
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	p.subject.Timeout = 10 * time.Millisecond
 	for name, answer := range map[string]http.HandlerFunc{
 		"no answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },

@@ -43,7 +43,7 @@ func eachKeyless(t *testing.T, k signing.Keyless, test func(*testing.T, func(...
 	for form, sign := range keylessSignings {
 		t.Run(form, func(t *testing.T) {
 			s, trust := newSigstore(t)
-			p := newPlace(t, "ggcr")
+			p := newWorld(t, "ggcr")
 			must(t, sign(s, p.target(), k))
 			test(t, func(ids ...verify.Identity) (*verify.Signer, error) {
 				return verify.Cosign(timeout(t), p.subject, verify.CosignOptions{Identities: ids, Trust: trust})
@@ -105,7 +105,7 @@ func TestKeyless(t *testing.T) {
 // §12 case 62: unsigned. Nothing is needed to find that out.
 func TestKeylessUnsigned(t *testing.T) {
 	_, trust := newSigstore(t)
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	_, err := verify.Cosign(timeout(t), p.subject, verify.CosignOptions{Trust: trust})
 	refused(t, err, "no signatures found")
 }
@@ -120,7 +120,7 @@ func TestKeylessTimestamp(t *testing.T) {
 	})
 	t.Run("alone", func(t *testing.T) {
 		s, trust := newSigstore(t)
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		k.NoPromise = true
 		must(t, s.SignBundle(p.target(), k))
 		_, err := verify.Cosign(timeout(t), p.subject, verify.CosignOptions{Trust: trust})
@@ -156,7 +156,7 @@ func TestKeylessAttacks(t *testing.T) {
 	}
 	t.Run("logged something else", func(t *testing.T) {
 		s, trust := newSigstore(t)
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		k := good()
 		k.LogOther = true
 		must(t, s.Sign(p.target(), k))
@@ -167,14 +167,14 @@ func TestKeylessAttacks(t *testing.T) {
 		t.Run("another Sigstore, "+form, func(t *testing.T) {
 			s, _ := newSigstore(t)
 			_, trust := newSigstore(t)
-			p := newPlace(t, "ggcr")
+			p := newWorld(t, "ggcr")
 			must(t, sign(s, p.target(), good()))
 			_, err := verify.Cosign(timeout(t), p.subject, verify.CosignOptions{Trust: trust})
 			refused(t, err, "no matching signatures: ")
 		})
 		t.Run("copied, "+form, func(t *testing.T) {
 			s, trust := newSigstore(t)
-			p := newPlace(t, "ggcr")
+			p := newWorld(t, "ggcr")
 			copied := p.target()
 			copied.Claim = p.push("2.0.0").Digest.String()
 			must(t, sign(s, copied, good()))
@@ -188,14 +188,14 @@ func TestKeylessAttacks(t *testing.T) {
 func TestKeyOrKeyless(t *testing.T) {
 	for form, sign := range keylessSignings {
 		s, trust := newSigstore(t)
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		must(t, sign(s, p.target(), good()))
 		_, err := verify.Cosign(timeout(t), p.subject, withKeys(newKey(t, "ecdsa")))
 		refused(t, err, "not made with key a.pub")
 		if !strings.Contains(hint(err), "keyless") {
 			t.Errorf("%s: hint %q", form, hint(err))
 		}
-		p = newPlace(t, "ggcr")
+		p = newWorld(t, "ggcr")
 		must(t, signings[form](newKey(t, "ecdsa"), p.target()))
 		_, err = verify.Cosign(timeout(t), p.subject, verify.CosignOptions{Trust: trust})
 		refused(t, err, "no certificate found on signature")
@@ -213,7 +213,7 @@ func TestTrustedRoot(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	_, err := verify.Cosign(timeout(t), newPlace(t, "ggcr").subject, verify.CosignOptions{})
+	_, err := verify.Cosign(timeout(t), newWorld(t, "ggcr").subject, verify.CosignOptions{})
 	var settings *verify.SettingsError
 	if !errors.As(err, &settings) {
 		t.Errorf("neither keys nor trust: %v", err)

@@ -22,10 +22,10 @@ var signings = map[string]func(*signing.Key, signing.Target) error{
 }
 
 // each runs a test with each registry and each form of signature.
-func each(t *testing.T, test func(*place, func(*signing.Key, signing.Target) error, string)) {
+func each(t *testing.T, test func(*world, func(*signing.Key, signing.Target) error, string)) {
 	for _, kind := range kinds {
 		for form, sign := range signings {
-			t.Run(kind+" "+form, func(t *testing.T) { test(newPlace(t, kind), sign, form) })
+			t.Run(kind+" "+form, func(t *testing.T) { test(newWorld(t, kind), sign, form) })
 		}
 	}
 }
@@ -34,7 +34,7 @@ func each(t *testing.T, test func(*place, func(*signing.Key, signing.Target) err
 func TestCosignKey(t *testing.T) {
 	for _, algorithm := range []string{"ecdsa", "ecdsa384", "rsa", "ed25519"} {
 		t.Run(algorithm, func(t *testing.T) {
-			each(t, func(p *place, sign func(*signing.Key, signing.Target) error, form string) {
+			each(t, func(p *world, sign func(*signing.Key, signing.Target) error, form string) {
 				key, other := newKey(p.T, algorithm), newKey(p.T, "ecdsa")
 				must(p.T, sign(key, p.target()))
 				// The first key does not fit, and another type of key is in between.
@@ -51,7 +51,7 @@ func TestCosignKey(t *testing.T) {
 // §12 case 61: unsigned.
 func TestCosignUnsigned(t *testing.T) {
 	for _, kind := range kinds {
-		p := newPlace(t, kind)
+		p := newWorld(t, kind)
 		_, err := verify.Cosign(timeout(t), p.subject, withKeys(newKey(t, "ecdsa")))
 		refused(t, err, "no signatures found")
 		var unsigned *verify.UnsignedError
@@ -62,7 +62,7 @@ func TestCosignUnsigned(t *testing.T) {
 }
 
 func TestCosignOtherKey(t *testing.T) {
-	each(t, func(p *place, sign func(*signing.Key, signing.Target) error, _ string) {
+	each(t, func(p *world, sign func(*signing.Key, signing.Target) error, _ string) {
 		must(p.T, sign(newKey(p.T, "ecdsa"), p.target()))
 		_, err := verify.Cosign(timeout(p.T), p.subject, withKeys(newKey(p.T, "ecdsa"), newKey(p.T, "ecdsa")))
 		refused(p.T, err, "no matching signatures: invalid signature: it was not made with any of the keys a.pub, b.pub")
@@ -76,7 +76,7 @@ func TestCosignOtherKey(t *testing.T) {
 
 // One of several signatures is enough.
 func TestCosignSeveral(t *testing.T) {
-	each(t, func(p *place, sign func(*signing.Key, signing.Target) error, _ string) {
+	each(t, func(p *world, sign func(*signing.Key, signing.Target) error, _ string) {
 		key := newKey(p.T, "ecdsa")
 		for _, k := range []*signing.Key{newKey(p.T, "ecdsa"), key, newKey(p.T, "rsa")} {
 			must(p.T, sign(k, p.target()))
@@ -88,7 +88,7 @@ func TestCosignSeveral(t *testing.T) {
 
 // A signature that was made for something else, under this digest's name.
 func TestCosignCopied(t *testing.T) {
-	each(t, func(p *place, sign func(*signing.Key, signing.Target) error, _ string) {
+	each(t, func(p *world, sign func(*signing.Key, signing.Target) error, _ string) {
 		key := newKey(p.T, "ecdsa")
 		other := p.push("2.0.0")
 		copied := p.target()
@@ -104,7 +104,7 @@ func TestCosignCopied(t *testing.T) {
 
 // A tag that moves takes neither the digest nor the signature of what it was with it.
 func TestCosignTagMoved(t *testing.T) {
-	each(t, func(p *place, sign func(*signing.Key, signing.Target) error, _ string) {
+	each(t, func(p *world, sign func(*signing.Key, signing.Target) error, _ string) {
 		key := newKey(p.T, "ecdsa")
 		must(p.T, sign(key, p.target()))
 		tags := 0
@@ -127,7 +127,7 @@ func TestCosignTagMoved(t *testing.T) {
 
 // The registry serves something else under a digest.
 func TestCosignOtherBytes(t *testing.T) {
-	each(t, func(p *place, sign func(*signing.Key, signing.Target) error, form string) {
+	each(t, func(p *world, sign func(*signing.Key, signing.Target) error, form string) {
 		key := newKey(p.T, "ecdsa")
 		must(p.T, sign(key, p.target()))
 		p.on("/blobs/", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
@@ -141,7 +141,7 @@ func TestCosignFailures(t *testing.T) {
 	for _, path := range []string{"/manifests/sha256-", "/blobs/", "/referrers/"} {
 		for _, code := range []int{http.StatusServiceUnavailable, http.StatusInternalServerError, http.StatusTooManyRequests, http.StatusForbidden} {
 			t.Run(fmt.Sprintf("%s %d", path, code), func(t *testing.T) {
-				p := newPlace(t, "ggcr")
+				p := newWorld(t, "ggcr")
 				key := newKey(t, "ecdsa")
 				if path != "/referrers/" {
 					must(t, key.Sign(p.target()))
@@ -156,7 +156,7 @@ func TestCosignFailures(t *testing.T) {
 		}
 	}
 	t.Run("cut off", func(t *testing.T) {
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		p.on("/referrers/", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, "{")
@@ -168,7 +168,7 @@ func TestCosignFailures(t *testing.T) {
 		}
 	})
 	t.Run("interrupted", func(t *testing.T) {
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		ctx, cancel := context.WithCancelCause(timeout(t))
 		stop := errors.New("stop")
 		p.on("/manifests/", func(_ http.ResponseWriter, r *http.Request) {
@@ -183,7 +183,7 @@ func TestCosignFailures(t *testing.T) {
 	})
 	// One of the two places is enough, if what is there is good.
 	t.Run("the other place", func(t *testing.T) {
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		key := newKey(t, "ecdsa")
 		must(t, key.SignBundle(p.target()))
 		p.on("/manifests/sha256-", status(http.StatusServiceUnavailable))
@@ -224,7 +224,7 @@ func TestCosignLimits(t *testing.T) {
 		"null referrers":      {"/referrers/", index, "null", "no signatures found"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, "ggcr")
+			p := newWorld(t, "ggcr")
 			p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 				switch {
 				case strings.Contains(r.URL.Path, "/manifests/sha256:"):
@@ -245,7 +245,7 @@ func TestCosignLimits(t *testing.T) {
 		})
 	}
 	t.Run("blob larger than its descriptor", func(t *testing.T) {
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		key := newKey(t, "ecdsa")
 		must(t, key.Sign(p.target()))
 		p.on("/blobs/", func(w http.ResponseWriter, _ *http.Request) { endless(w) })
@@ -253,7 +253,7 @@ func TestCosignLimits(t *testing.T) {
 		refused(t, err, "exceeds the limit of 1048576 bytes")
 	})
 	t.Run("endless pages", func(t *testing.T) {
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		p.on("/referrers/", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", index)
 			w.Header().Set("Link", "<"+r.URL.Path+`?page=next>; rel="next"`)
@@ -283,7 +283,7 @@ func endless(w io.Writer) {
 
 // Bundles behind the first page of referrers are found, and a link to another host is not followed.
 func TestReferrersPages(t *testing.T) {
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	key := newKey(t, "ecdsa")
 	must(t, key.SignBundle(p.target()))
 	link := func(w http.ResponseWriter, r *http.Request) string { return "<" + r.URL.Path + `?n=2>; rel="next"` }
@@ -316,7 +316,7 @@ func TestCosignKeys(t *testing.T) {
 	if err == nil || err.Error() != "no public keys found in secret 'apps/keys'" || !strings.Contains(hint(err), `"cosign.pem" holds a public key`) {
 		t.Errorf("got %v, hint %q", err, hint(err))
 	}
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	for name, text := range map[string]string{
 		"garbage":     "garbage",
 		"empty":       "",

@@ -48,7 +48,7 @@ func TestNotation(t *testing.T) {
 	for _, kind := range kinds {
 		for _, form := range []string{signing.JWS, signing.COSE} {
 			t.Run(kind+" "+form, func(t *testing.T) {
-				p := newPlace(t, kind)
+				p := newWorld(t, kind)
 				a := newAuthority(t, "root")
 				must(t, issue(t, a, "").Sign(t.Context(), p.target(), form))
 				for _, certificates := range [][][]byte{
@@ -72,7 +72,7 @@ func TestNotation(t *testing.T) {
 // §12 case 63: unsigned.
 func TestNotationUnsigned(t *testing.T) {
 	for _, kind := range kinds {
-		p := newPlace(t, kind)
+		p := newWorld(t, kind)
 		a := newAuthority(t, "root")
 		for _, level := range []string{"strict", "permissive", "audit"} {
 			_, err := verify.Notation(timeout(t), p.subject, trusting(level, a.Certificate))
@@ -87,7 +87,7 @@ func TestNotationUnsigned(t *testing.T) {
 
 // What each level does about a root that is not trusted.
 func TestNotationUntrusted(t *testing.T) {
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	must(t, issue(t, newAuthority(t, "evil"), "").Sign(t.Context(), p.target(), signing.JWS))
 	root := newAuthority(t, "root").Certificate
 	for _, level := range []string{"strict", "permissive"} {
@@ -106,7 +106,7 @@ func TestNotationUntrusted(t *testing.T) {
 }
 
 func TestNotationIdentity(t *testing.T) {
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	a := newAuthority(t, "root")
 	must(t, issue(t, a, "").Sign(t.Context(), p.target(), signing.JWS))
 	o := trusting("strict", a.Certificate)
@@ -130,7 +130,7 @@ func TestNotationExpired(t *testing.T) {
 		"signature":   {30, past.AddDate(0, 0, 5), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, "ggcr")
+			p := newWorld(t, "ggcr")
 			a := newAuthority(t, "root")
 			n, err := a.Issue("signer", past.AddDate(0, 0, -1), test.days, "")
 			must(t, err)
@@ -160,7 +160,7 @@ func TestNotationRevoked(t *testing.T) {
 		a.OCSP().ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	n := issue(t, a, server.URL)
 	must(t, n.Sign(t.Context(), p.target(), signing.JWS))
 	check := func(level string) (*verify.Signer, error) {
@@ -196,7 +196,7 @@ func TestNotationRevoked(t *testing.T) {
 
 // A signature of another digest, under this digest's name. No level but skip lets it pass.
 func TestNotationCopied(t *testing.T) {
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	a := newAuthority(t, "root")
 	copied := p.target()
 	copied.Claim = p.push("2.0.0").Digest.String()
@@ -211,7 +211,7 @@ func TestNotationCopied(t *testing.T) {
 }
 
 func TestNotationSeveral(t *testing.T) {
-	p := newPlace(t, "distribution")
+	p := newWorld(t, "distribution")
 	a, evil := newAuthority(t, "root"), newAuthority(t, "evil")
 	for _, by := range []*signing.Authority{evil, evil, a} {
 		must(t, issue(t, by, "").Sign(t.Context(), p.target(), signing.JWS))
@@ -228,7 +228,7 @@ func TestNotationEnvelopes(t *testing.T) {
 	const kind = "application/vnd.cncf.notary.signature"
 	envelope := map[string]any{"mediaType": signing.JWS, "digest": sha256Of("{}"), "size": 2}
 	for _, n := range []int{0, 2, 50, 51} {
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		content := manifest("layers", slices.Repeat([]any{envelope}, n))
 		index := manifest("manifests", []any{map[string]any{
 			"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": sha256Of(content), "size": len(content), "artifactType": kind,
@@ -265,7 +265,7 @@ func TestNotationEnvelopes(t *testing.T) {
 func TestNotationFailures(t *testing.T) {
 	a := newAuthority(t, "root")
 	for _, path := range []string{"/referrers/", "/manifests/sha256:", "/blobs/"} {
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		must(t, issue(t, a, "").Sign(t.Context(), p.target(), signing.JWS))
 		p.on(path, status(http.StatusServiceUnavailable))
 		_, err := verify.Notation(timeout(t), p.subject, trusting("audit", a.Certificate))
@@ -309,7 +309,7 @@ func TestNotationSecret(t *testing.T) {
 }
 
 func TestNotationPolicy(t *testing.T) {
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	for text, want := range map[string]string{
 		"garbage":                              "error occurred while parsing trustpolicy.json: ",
 		"null":                                 "the trust policy cannot be used: ",

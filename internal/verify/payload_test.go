@@ -21,7 +21,7 @@ func TestSignedGarbage(t *testing.T) {
 	must(t, err)
 	keys := map[string][]byte{"a.pub": pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})}
 	for payload, want := range map[string]string{"garbage": "signed payload sha256:", "{}": `the signature is for digest ""`, "[]": "signed payload sha256:"} {
-		p := newPlace(t, "ggcr")
+		p := newWorld(t, "ggcr")
 		sum := sha256.Sum256([]byte(payload))
 		signature, err := ecdsa.SignASN1(rand.Reader, key, sum[:])
 		must(t, err)

@@ -17,7 +17,7 @@ import (
 // host sends the request back.
 func TestRedirects(t *testing.T) {
 	const user = "reader:secret"
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	key := newKey(t, "ecdsa")
 	must(t, key.Sign(p.target()))
 	open := p.registry.Handler
@@ -64,7 +64,7 @@ func TestRedirects(t *testing.T) {
 }
 
 func TestRedirectsRefused(t *testing.T) {
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	for location, want := range map[string]string{
 		"ftp://elsewhere.test/":      "redirect refused",
 		"file:///etc/passwd":         "redirect refused",

@@ -61,11 +61,11 @@ func (m *mirror) trust() *verify.Trust {
 }
 
 // signedKeyless is a signed chart, and the trusted root that its signature needs.
-func signedKeyless(t *testing.T) (*place, []byte) {
+func signedKeyless(t *testing.T) (*world, []byte) {
 	t.Helper()
 	s, err := signing.NewSigstore()
 	must(t, err)
-	p := newPlace(t, "ggcr")
+	p := newWorld(t, "ggcr")
 	must(t, s.SignBundle(p.target(), good()))
 	text, err := s.TrustedRoot()
 	must(t, err)

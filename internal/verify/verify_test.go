@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 // kinds are the registries: the distribution has no referrers API, so that clients keep an index under a tag.
 var kinds = []string{"distribution", "ggcr"}
 
-// A place is a registry with one chart.
-type place struct {
+// A world is a registry with one chart.
+type world struct {
 	*testing.T
 	registry *registry.Registry
 	host     string
@@ -42,13 +42,13 @@ type place struct {
 
 const repository = "charts/app"
 
-func newPlace(t *testing.T, kind string) *place {
+func newWorld(t *testing.T, kind string) *world {
 	t.Helper()
 	r, err := registry.New(&helmtest.Config{Kind: kind})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{T: t, registry: r}
+	p := &world{T: t, registry: r}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if first := p.first.Load(); first == nil || !(*first)(w, r) {
 			p.registry.ServeHTTP(w, r)
@@ -61,7 +61,7 @@ func newPlace(t *testing.T, kind string) *place {
 }
 
 // push publishes a version of the chart.
-func (p *place) push(version string) verify.Subject {
+func (p *world) push(version string) verify.Subject {
 	p.Helper()
 	c := helmtest.NewChart("app", version)
 	archive, err := c.Package()
@@ -87,17 +87,17 @@ func (p *place) push(version string) verify.Subject {
 	return verify.Subject{Repository: p.host + "/" + repository, Digest: d, Insecure: true, Transport: http.DefaultTransport}
 }
 
-func (p *place) target() signing.Target { return target(p.subject) }
+func (p *world) target() signing.Target { return target(p.subject) }
 
 func target(s verify.Subject) signing.Target {
 	return signing.Target{Repository: s.Repository, Digest: s.Digest.String(), Insecure: true, Transport: http.DefaultTransport}
 }
 
 // intercept lets a function answer that returns true if it has.
-func (p *place) intercept(first func(http.ResponseWriter, *http.Request) bool) { p.first.Store(&first) }
+func (p *world) intercept(first func(http.ResponseWriter, *http.Request) bool) { p.first.Store(&first) }
 
 // on answers requests for paths that hold the text.
-func (p *place) on(text string, answer http.HandlerFunc) {
+func (p *world) on(text string, answer http.HandlerFunc) {
 	p.intercept(func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.Contains(r.URL.Path, text) {
 			return false

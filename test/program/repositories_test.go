@@ -122,10 +122,10 @@ func judge(t *testing.T, args ...string) []string {
 	var report struct {
 		Findings []struct {
 			Code, Severity, Kind, Namespace, Name, Message string
-			Place                                          struct {
+			Position                                       struct {
 				File         string
 				Line, Column int
-			}
+			} `json:"place"`
 		}
 	}
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
@@ -133,7 +133,7 @@ func judge(t *testing.T, args ...string) []string {
 	}
 	var list []string
 	for _, f := range report.Findings {
-		list = append(list, fmt.Sprintf("%s:%d:%d: %s %s %s %s/%s: %s", filepath.ToSlash(f.Place.File), f.Place.Line, f.Place.Column,
+		list = append(list, fmt.Sprintf("%s:%d:%d: %s %s %s %s/%s: %s", filepath.ToSlash(f.Position.File), f.Position.Line, f.Position.Column,
 			f.Severity, f.Code, f.Kind, f.Namespace, f.Name, inClusters.ReplaceAllString(f.Message, "")))
 	}
 	slices.Sort(list)

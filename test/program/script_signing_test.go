@@ -75,7 +75,7 @@ var theSignatories = sync.OnceValues(func() (*signatories, error) {
 //
 // WHAT is REPOSITORY:TAG in a registry, and the name of an archive in a Helm repository. WHO is the name of a key,
 // `keyless`, `notation`, or a PGP key, which makes a provenance file.
-func signatures(dir string, each func(s *signatories, words []string) error) error {
+func signatures(dir string, each func(s *signatories, args []string) error) error {
 	text, err := os.ReadFile(filepath.Join(dir, "signatures"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -89,14 +89,14 @@ func signatures(dir string, each func(s *signatories, words []string) error) err
 	}
 	for i, line := range strings.Split(string(text), "\n") {
 		line, _, _ = strings.Cut(line, "#")
-		words := strings.Fields(line)
-		if len(words) == 0 {
+		args := strings.Fields(line)
+		if len(args) == 0 {
 			continue
 		}
-		if len(words) == 1 {
+		if len(args) == 1 {
 			return fmt.Errorf("signatures:%d: want what is signed and who signs it", i+1)
 		}
-		if err := each(s, words); err != nil {
+		if err := each(s, args); err != nil {
 			return fmt.Errorf("signatures:%d: %w", i+1, err)
 		}
 	}
@@ -106,26 +106,26 @@ func signatures(dir string, each func(s *signatories, words []string) error) err
 // signIn signs what the registries of a world have.
 func signIn(w *helmtest.World) func(*registry.Registry, string) error {
 	return func(r *registry.Registry, dir string) error {
-		return signatures(dir, func(s *signatories, words []string) error {
-			if s.pgp[words[1]] != nil {
+		return signatures(dir, func(s *signatories, args []string) error {
+			if s.pgp[args[1]] != nil {
 				return nil
 			}
-			return s.sign(w, r, words)
+			return s.sign(w, r, args)
 		})
 	}
 }
 
 // signArchives gives the charts for a registry their provenance files.
 func signArchives(charts []helmtest.Published, dir string) error {
-	return signatures(dir, func(s *signatories, words []string) error {
-		key := s.pgp[words[1]]
+	return signatures(dir, func(s *signatories, args []string) error {
+		key := s.pgp[args[1]]
 		if key == nil {
 			return nil
 		}
 		at := func(chart string) int {
 			return slices.IndexFunc(charts, func(p helmtest.Published) bool { return p.Repository+":"+p.Tag == chart })
 		}
-		i, of, err := signed(words, at)
+		i, of, err := signed(args, at)
 		if err != nil {
 			return err
 		}
@@ -136,10 +136,10 @@ func signArchives(charts []helmtest.Published, dir string) error {
 }
 
 // signed finds what a provenance file is for and, with the option of=, what it is about instead.
-func signed(words []string, at func(string) int) (i, of int, err error) {
-	i = at(words[0])
+func signed(args []string, at func(string) int) (i, of int, err error) {
+	i = at(args[0])
 	of = i
-	for _, word := range words[2:] {
+	for _, word := range args[2:] {
 		other, ok := strings.CutPrefix(word, "of=")
 		if !ok {
 			return 0, 0, fmt.Errorf("unknown option %q", word)
@@ -161,14 +161,14 @@ func signedRepository(kind helmtest.Kind) helmtest.Kind {
 		}
 		names := slices.Sorted(maps.Keys(files))
 		at := func(file string) int { return slices.Index(names, "/"+file) }
-		err = signatures(dir, func(s *signatories, words []string) error {
-			i, of, err := signed(words, at)
+		err = signatures(dir, func(s *signatories, args []string) error {
+			i, of, err := signed(args, at)
 			if err != nil {
 				return err
 			}
-			key := s.pgp[words[1]]
+			key := s.pgp[args[1]]
 			if key == nil {
-				return fmt.Errorf("nobody is called %q", words[1])
+				return fmt.Errorf("nobody is called %q", args[1])
 			}
 			prov, err := key.Sign(files[names[of]], path.Base(names[i]))
 			if err != nil {
@@ -187,12 +187,12 @@ func signedRepository(kind helmtest.Kind) helmtest.Kind {
 // PGP or SSH key, or `nobody` for an annotated tag alone. The option `forged` makes the signature of a commit one of
 // something else, `as=NAME` signs a tag under another name.
 func signGit(g *helmtest.Git, dir string) error {
-	return signatures(dir, func(s *signatories, words []string) error {
-		signer, err := s.gitSigner(words[1])
+	return signatures(dir, func(s *signatories, args []string) error {
+		signer, err := s.gitSigner(args[1])
 		if err != nil {
 			return err
 		}
-		name, option := words[0], strings.Join(words[2:], " ")
+		name, option := args[0], strings.Join(args[2:], " ")
 		if name == "commit" {
 			return g.SignCommit(signer, option == "forged")
 		}
@@ -216,13 +216,13 @@ func (s *signatories) gitSigner(who string) (helmtest.GitSigner, error) {
 	return nil, fmt.Errorf("nobody is called %q", who)
 }
 
-func (s *signatories) sign(w *helmtest.World, r *registry.Registry, words []string) error {
-	t, err := target(r, words[0])
+func (s *signatories) sign(w *helmtest.World, r *registry.Registry, args []string) error {
+	t, err := target(r, args[0])
 	if err != nil {
 		return err
 	}
 	options := map[string]string{}
-	for _, word := range words[2:] {
+	for _, word := range args[2:] {
 		key, value, _ := strings.Cut(word, "=")
 		options[key] = value
 	}
@@ -234,13 +234,13 @@ func (s *signatories) sign(w *helmtest.World, r *registry.Registry, words []stri
 		t.Claim = claimed.Digest
 		delete(options, "claim")
 	}
-	if words[1] == "keyless" {
+	if args[1] == "keyless" {
 		return s.signKeyless(t, options)
 	}
-	if a := s.notation[words[1]]; a != nil {
+	if a := s.notation[args[1]]; a != nil {
 		return signNotation(w, a, t, options)
 	}
-	return s.signWithKey(t, words[1], options)
+	return s.signWithKey(t, args[1], options)
 }
 
 // target finds out the digest of a chart.

@@ -24,29 +24,29 @@ func TestCoverage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, line := range strings.Split(string(page), "\n") {
-		place := fmt.Sprintf("docs/coverage.md:%d", i+1)
-		sources, names := coveringTests(t, place, line)
+		position := fmt.Sprintf("docs/coverage.md:%d", i+1)
+		sources, names := coveringTests(t, position, line)
 		cells := strings.Split(strings.Trim(line, "| "), "|")
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| statement") {
 			continue
 		}
 		if last := strings.TrimSpace(cells[len(cells)-1]); names == 0 && !strings.HasPrefix(last, "does not apply: ") {
-			t.Errorf("%s: neither a test nor a reason", place)
+			t.Errorf("%s: neither a test nor a reason", position)
 		}
 		if m := coveredCase.FindStringSubmatch(line); m != nil && !mentions(sources, m[1]) {
-			t.Errorf("%s: none of its tests mentions case %s", place, m[1])
+			t.Errorf("%s: none of its tests mentions case %s", position, m[1])
 		}
 	}
 }
 
 // coveringTests reads the files with the tests that a line names.
-func coveringTests(t *testing.T, place, line string) (sources []string, names int) {
+func coveringTests(t *testing.T, position, line string) (sources []string, names int) {
 	t.Helper()
 	for _, m := range coveredScript.FindAllStringSubmatch(line, -1) {
 		names++
 		b, err := os.ReadFile(filepath.Join("testdata", "script", m[1]))
 		if err != nil {
-			t.Errorf("%s: %v", place, err)
+			t.Errorf("%s: %v", position, err)
 		}
 		sources = append(sources, string(b))
 	}
@@ -61,7 +61,7 @@ func coveringTests(t *testing.T, place, line string) (sources []string, names in
 		}
 		source := sourceOfTest(t, dirs, m[2])
 		if source == "" {
-			t.Errorf("%s: no %s in %s", place, m[2], strings.Join(dirs, " or "))
+			t.Errorf("%s: no %s in %s", position, m[2], strings.Join(dirs, " or "))
 		}
 		sources = append(sources, source)
 	}

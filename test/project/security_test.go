@@ -18,12 +18,12 @@ func TestSecurityModel(t *testing.T) {
 	}
 	rows := 0
 	for i, line := range strings.Split(string(page), "\n") {
-		place := fmt.Sprintf("docs/security-model.md:%d", i+1)
-		if _, names := coveringTests(t, place, line); !strings.HasPrefix(line, "| ") ||
+		position := fmt.Sprintf("docs/security-model.md:%d", i+1)
+		if _, names := coveringTests(t, position, line); !strings.HasPrefix(line, "| ") ||
 			strings.HasPrefix(line, "| statement") || strings.HasPrefix(line, "| run |") {
 			continue
 		} else if names == 0 {
-			t.Errorf("%s: no test", place)
+			t.Errorf("%s: no test", position)
 		}
 		rows++
 	}

@@ -38,11 +38,11 @@ func TestPlainWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := make([]string, 0, len(plainWords))
+	patterns := make([]string, 0, len(plainWords))
 	for _, w := range plainWords {
-		words = append(words, "("+w.pattern+")")
+		patterns = append(patterns, "("+w.pattern+")")
 	}
-	all := regexp.MustCompile("(?i)" + strings.Join(words, "|"))
+	all := regexp.MustCompile("(?i)" + strings.Join(patterns, "|"))
 	read := 0
 	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
 		b, err := os.ReadFile(name)

@@ -74,7 +74,7 @@ func (o *options) run(ctx context.Context, w io.Writer) (survivors int, err erro
 		if tried == o.n {
 			break
 		}
-		if o.at != "" && !slices.Contains(strings.Split(o.at, ","), p.place()) {
+		if o.at != "" && !slices.Contains(strings.Split(o.at, ","), p.position()) {
 			continue
 		}
 		overlay, err := p.overlay(temp)
@@ -158,8 +158,8 @@ func (p *location) overlay(dir string) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// place is the file's name and the line.
-func (p *location) place() string {
+// position is the file's name and the line.
+func (p *location) position() string {
 	return fmt.Sprintf("%s:%d", filepath.Base(p.file), 1+strings.Count(string(p.source[:p.from]), "\n"))
 }
 
@@ -171,5 +171,5 @@ func (p *location) describe() string {
 		}
 		return s
 	}
-	return fmt.Sprintf("%s/%s: %s: %s → %s", p.pkg, p.place(), p.what, short(string(p.source[p.from:p.to])), short(p.with))
+	return fmt.Sprintf("%s/%s: %s: %s → %s", p.pkg, p.position(), p.what, short(string(p.source[p.from:p.to])), short(p.with))
 }

@@ -198,8 +198,8 @@ func TestBucketRetryAfter(t *testing.T) {
 	}))
 	failures.Store(2)
 	fetchtest.WantFiles(t, w.mustGet(t, w.options(t)), "a=1")
-	if want := []time.Duration{7 * time.Second, 7 * time.Second}; !slices.Equal(w.Waits, want) {
-		t.Errorf("waits %v", w.Waits)
+	if want := []time.Duration{7 * time.Second, 7 * time.Second}; !slices.Equal(w.Delays, want) {
+		t.Errorf("waits %v", w.Delays)
 	}
 }
 

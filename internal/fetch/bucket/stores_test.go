@@ -114,7 +114,7 @@ func TestBucketTimeout(t *testing.T) {
 }
 
 // What a server says is shown in one line, without what it was shown.
-func TestBucketServersWords(t *testing.T) {
+func TestBucketServersText(t *testing.T) {
 	eachStore(t, func(t *testing.T, b *anyBucket) {
 		b.server.Use(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			rw.WriteHeader(http.StatusForbidden)

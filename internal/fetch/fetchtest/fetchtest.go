@@ -28,8 +28,8 @@ type World struct {
 	Kit    *helmtest.Kit
 	Config fetch.Config
 
-	mu    sync.Mutex
-	Waits []time.Duration
+	mu     sync.Mutex
+	Delays []time.Duration
 }
 
 func NewWorld(t *testing.T) *World {
@@ -48,7 +48,7 @@ func NewWorld(t *testing.T) *World {
 		Sleep: func(_ context.Context, d time.Duration) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.Waits = append(w.Waits, d)
+			w.Delays = append(w.Delays, d)
 			return nil
 		},
 	}

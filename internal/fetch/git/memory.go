@@ -48,8 +48,8 @@ type packList struct {
 	Packs  []aPack
 }
 
-// place names the repository, and whether it is shown a login.
-func (c *clone) place(u *url.URL) string {
+// location names the repository, and whether it is shown a login.
+func (c *clone) location(u *url.URL) string {
 	bare := *u
 	bare.User = nil
 	return fmt.Sprint(bare.String(), " ", c.options.Login != nil)
@@ -59,13 +59,13 @@ func (c *clone) targetName(u *url.URL) string { return c.refName(u, c.options.Re
 
 func (c *clone) refName(u *url.URL, ref Ref) string {
 	text, _ := json.Marshal(ref) // texts alone
-	return c.place(u) + string(text)
+	return c.location(u) + string(text)
 }
 
 // packsName names the objects of a commit. What is selected counts: the others may not be there.
 func (c *clone) packsName(u *url.URL, target *gitTarget, s selection) string {
 	part, _ := json.Marshal(s)
-	return fmt.Sprintf("%s %s %t %s", c.place(u), target.object, s.partial(), part)
+	return fmt.Sprintf("%s %s %t %s", c.location(u), target.object, s.partial(), part)
 }
 
 // knownTarget is what spec.ref comes to without asking the server: what an earlier run was answered, where no connection is
@@ -161,7 +161,7 @@ func (c *clone) fetchNew(ctx context.Context, u *url.URL, remote *gitRemote, sto
 		return false
 	}
 	var kept packList
-	if !c.options.Memory.Recall(keptNewest, c.place(u), &kept) || len(kept.Packs) >= maxKeptPacks || !c.load(ctx, store, kept) {
+	if !c.options.Memory.Recall(keptNewest, c.location(u), &kept) || len(kept.Packs) >= maxKeptPacks || !c.load(ctx, store, kept) {
 		return false
 	}
 	base, err := store.commit(kept.Commit)
@@ -193,7 +193,7 @@ func (c *clone) remember(u *url.URL, store *gitStore, t *gitTarget, s selection)
 	}
 	m.Remember(keptPacks, c.packsName(u, t, s), list)
 	if !s.partial() {
-		m.Remember(keptNewest, c.place(u), list)
+		m.Remember(keptNewest, c.location(u), list)
 	}
 }
 

@@ -140,12 +140,12 @@ func FuzzGitAdvertisement(f *testing.F) {
 	line := hash + " HEAD\x00shallow symref=HEAD:refs/heads/main\n"
 	f.Add([]byte(fmt.Sprintf("%04x%s0000", len(line)+4, line)))
 	f.Add([]byte("0000"))
-	f.Fuzz(func(t *testing.T, words []byte) {
+	f.Fuzz(func(t *testing.T, data []byte) {
 		r := &gitRemote{scrub: func(s string) string { return s }, caps: map[string]string{}}
-		if r.readAdvertisement(r.packets(bytes.NewReader(words), 1<<16)) == nil {
-			_, _ = readReferences(r.packets(bytes.NewReader(words), 1<<16), []string{""})
+		if r.readAdvertisement(r.packets(bytes.NewReader(data), 1<<16)) == nil {
+			_, _ = readReferences(r.packets(bytes.NewReader(data), 1<<16), []string{""})
 		}
-		s := &packStream{packets: r.packets(bytes.NewReader(words), 1<<16), answer: io.NopCloser(nil)}
+		s := &packStream{packets: r.packets(bytes.NewReader(data), 1<<16), answer: io.NopCloser(nil)}
 		_, _ = io.Copy(io.Discard, s)
 	})
 }

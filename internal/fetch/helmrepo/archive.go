@@ -63,7 +63,7 @@ func (x *exchange) tryEach(ctx context.Context, targets []*target, try func(*tar
 			return nil
 		}
 		failed = append(failed, err)
-		if !NextPlace(err) || ctx.Err() != nil {
+		if !TryNextURL(err) || ctx.Err() != nil {
 			break
 		}
 		if !fetch.Transient(err) {
@@ -90,10 +90,10 @@ func FailedBefore(err error) []error {
 	return all[:len(all)-1]
 }
 
-// NextPlace reports whether a failure is one after which the next place of an archive is tried: of the network, 404,
+// TryNextURL reports whether a failure is one after which the next place of an archive is tried: of the network, 404,
 // 410 or
 // 5xx.
-func NextPlace(err error) bool {
+func TryNextURL(err error) bool {
 	var status *fetch.StatusError
 	if errors.As(err, &status) {
 		return status.Code == http.StatusNotFound || status.Code == http.StatusGone || status.Code >= 500
@@ -117,7 +117,7 @@ func (e urlsError) Unwrap() []error { return e }
 // Transient is true if one of them may come back, unless the last one was worth stopping for.
 func (e urlsError) Transient() bool {
 	last := e[len(e)-1]
-	if !NextPlace(last) {
+	if !TryNextURL(last) {
 		return fetch.Transient(last)
 	}
 	for _, err := range e {

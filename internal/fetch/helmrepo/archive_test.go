@@ -114,8 +114,8 @@ func TestArchiveTriesURLsInOrder(t *testing.T) {
 			if got := len(second.Log.All()); got != tt.want {
 				t.Errorf("%d requests to the second host, want %d", got, tt.want)
 			}
-			if len(w.Waits) > 0 {
-				t.Errorf("waited %v with another URL available", w.Waits)
+			if len(w.Delays) > 0 {
+				t.Errorf("waited %v with another URL available", w.Delays)
 			}
 		})
 	}
@@ -298,7 +298,7 @@ func TestArchiveInterrupted(t *testing.T) {
 	}))
 	err := repository(w, t, "http://repo.test", nil, Options{}).Archive(ctx, candidate("foo.tgz"), new(fetchtest.Buffer), plenty)
 	fetchtest.WantError(t, err, `Get "http://repo.test/foo.tgz": interrupted by the user`)
-	if fetch.Transient(err) || !errors.Is(err, context.Canceled) || len(w.Waits) > 0 {
-		t.Errorf("transient %v, canceled %v, waits %v", fetch.Transient(err), errors.Is(err, context.Canceled), w.Waits)
+	if fetch.Transient(err) || !errors.Is(err, context.Canceled) || len(w.Delays) > 0 {
+		t.Errorf("transient %v, canceled %v, waits %v", fetch.Transient(err), errors.Is(err, context.Canceled), w.Delays)
 	}
 }

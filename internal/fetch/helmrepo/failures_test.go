@@ -42,8 +42,8 @@ func TestTLSFailures(t *testing.T) {
 				return
 			}
 			fetchtest.WantError(t, err, tt.err)
-			if fetch.Transient(err) || !fetch.AuthFailure(err) || len(w.Waits) > 0 {
-				t.Errorf("transient %v, auth %v, waits %v", fetch.Transient(err), fetch.AuthFailure(err), w.Waits)
+			if fetch.Transient(err) || !fetch.AuthFailure(err) || len(w.Delays) > 0 {
+				t.Errorf("transient %v, auth %v, waits %v", fetch.Transient(err), fetch.AuthFailure(err), w.Delays)
 			}
 		})
 	}
@@ -53,8 +53,8 @@ func TestNoSuchHost(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	_, err := get(t, repository(w, t, "http://nowhere.test", nil, Options{}))
 	fetchtest.WantError(t, err, "no such host")
-	if !fetch.Transient(err) || len(w.Waits) != 3 {
-		t.Errorf("transient %v, waits %v", fetch.Transient(err), w.Waits)
+	if !fetch.Transient(err) || len(w.Delays) != 3 {
+		t.Errorf("transient %v, waits %v", fetch.Transient(err), w.Delays)
 	}
 }
 
@@ -74,8 +74,8 @@ func TestHTTP2Reset(t *testing.T) {
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) })))
 	id := fetchtest.Identity(t, nil, map[string][]byte{"ca.crt": w.Kit.CA.Cert})
 	got, err := get(t, repository(w, t, "https://repo.test", id, Options{}))
-	if err != nil || got != "HTTP/2.0" || len(w.Waits) != 3 {
-		t.Errorf("got %q, %v after %v", got, err, w.Waits)
+	if err != nil || got != "HTTP/2.0" || len(w.Delays) != 3 {
+		t.Errorf("got %q, %v after %v", got, err, w.Delays)
 	}
 }
 

@@ -75,12 +75,12 @@ func (h *Repository) operation(ctx context.Context, first *url.URL, attempt func
 
 // An exchange is one attempt to get one file.
 type exchange struct {
-	repo    *Repository
-	slot    *fetch.Slot
-	attempt int
-	ahead   bool // transfer while what has come is consumed
-	known   Tag  // of what the caller has already
-	tag     Tag  // of the answer
+	repo     *Repository
+	slot     *fetch.Slot
+	attempt  int
+	buffered bool // transfer while what has come is consumed
+	known    Tag  // of what the caller has already
+	tag      Tag  // of the answer
 }
 
 // get requests u and follows redirects. The answer's status is 200, and its body has to be closed.
@@ -99,14 +99,14 @@ func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) 
 			}
 			return answer, nil
 		}
-		words := fetch.Snippet(answer)
+		snippet := fetch.Snippet(answer)
 		if answer.StatusCode == http.StatusNotModified && first && x.known != "" {
 			return nil, ErrNotModified
 		}
 		next, err := fetch.Redirect(answer, at)
 		switch {
 		case next == nil && err == nil:
-			return nil, x.statusError(answer, words, u, at)
+			return nil, x.statusError(answer, snippet, u, at)
 		case err != nil:
 			return nil, err
 		case len(seen) > fetch.MaxRedirects:
@@ -191,8 +191,8 @@ func (x *exchange) send(ctx context.Context, u *url.URL, first bool) (*http.Resp
 }
 
 // statusError describes an answer to a request for u that came, after redirects, from the URL at.
-func (x *exchange) statusError(answer *http.Response, words []byte, u, at *url.URL) error {
-	e := fetch.NewStatusError(answer, u.String(), words, x.scrubber(u, at), x.repo.client.Config.Now())
+func (x *exchange) statusError(answer *http.Response, snippet []byte, u, at *url.URL) error {
+	e := fetch.NewStatusError(answer, u.String(), snippet, x.scrubber(u, at), x.repo.client.Config.Now())
 	e.Advice = x.repo.statusHint(e, u, at)
 	return e
 }

@@ -67,15 +67,15 @@ func TestRetries(t *testing.T) {
 			if err == nil || fetch.Transient(err) != tt.retried {
 				t.Errorf("transient %v: %v", fetch.Transient(err), err)
 			}
-			var waits []time.Duration
+			var delays []time.Duration
 			if tt.retried {
-				waits = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
+				delays = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
 			}
-			if !slices.Equal(w.Waits, waits) {
-				t.Errorf("waited %v, want %v", w.Waits, waits)
+			if !slices.Equal(w.Delays, delays) {
+				t.Errorf("waited %v, want %v", w.Delays, delays)
 			}
-			if s != nil && len(s.Log.All()) != len(waits)+1 {
-				t.Errorf("%d attempts, want %d", len(s.Log.All()), len(waits)+1)
+			if s != nil && len(s.Log.All()) != len(delays)+1 {
+				t.Errorf("%d attempts, want %d", len(s.Log.All()), len(delays)+1)
 			}
 		})
 	}
@@ -137,13 +137,13 @@ func TestRetryAfter(t *testing.T) {
 			err := h.Archive(fetch.WithProgress(ctx, func(p fetch.Progress) { progress = append(progress, p) }), candidate("x"), &dst, plenty)
 			if tt.err != "" {
 				fetchtest.WantError(t, err, tt.err)
-				if !fetch.Transient(err) || fetchtest.HintOf(err) == "" || len(w.Waits) > 0 {
-					t.Errorf("transient %v, hint %q, waits %v", fetch.Transient(err), fetchtest.HintOf(err), w.Waits)
+				if !fetch.Transient(err) || fetchtest.HintOf(err) == "" || len(w.Delays) > 0 {
+					t.Errorf("transient %v, hint %q, waits %v", fetch.Transient(err), fetchtest.HintOf(err), w.Delays)
 				}
 				return
 			}
-			if err != nil || !slices.Equal(w.Waits, []time.Duration{tt.want}) {
-				t.Errorf("waited %v, want %v; %v", w.Waits, tt.want, err)
+			if err != nil || !slices.Equal(w.Delays, []time.Duration{tt.want}) {
+				t.Errorf("waited %v, want %v; %v", w.Delays, tt.want, err)
 			}
 			if want := (fetch.Progress{Attempt: 1, Total: -1, Wait: tt.want, RateLimited: tt.want != firstWait}); len(progress) == 0 || progress[0] != want {
 				t.Errorf("told %+v, want %+v", progress, want)
@@ -163,8 +163,8 @@ func TestBackoffBeyondDeadline(t *testing.T) {
 	fetchtest.WantError(t, err, "failed to fetch http://repo.test/x : 503 Service Unavailable")
 	// No time passes while the test waits, so it is the fifth wait that is too long.
 	want := []time.Duration{firstWait, 2 * firstWait, 4 * firstWait, 8 * firstWait}
-	if len(s.Log.All()) != 5 || !slices.Equal(w.Waits, want) {
-		t.Errorf("%d requests, waits %v", len(s.Log.All()), w.Waits)
+	if len(s.Log.All()) != 5 || !slices.Equal(w.Delays, want) {
+		t.Errorf("%d requests, waits %v", len(s.Log.All()), w.Delays)
 	}
 }
 

@@ -161,11 +161,11 @@ func (x *exchange) get(ctx context.Context, r *http.Request) (*http.Response, er
 		if answer.StatusCode == http.StatusOK {
 			return answer, nil
 		}
-		words := fetch.Snippet(answer)
+		snippet := fetch.Snippet(answer)
 		next, err := fetch.Redirect(answer, at)
 		switch {
 		case next == nil && err == nil:
-			return nil, x.registryError(ctx, answer, words, at)
+			return nil, x.registryError(ctx, answer, snippet, at)
 		case err != nil:
 			return nil, err
 		case hops == fetch.MaxRedirects:

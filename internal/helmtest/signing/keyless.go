@@ -167,7 +167,7 @@ func (s *Sigstore) logged(record map[string]any, k Keyless) (*models.LogEntryAno
 		IntegratedTime: k.issued().Add(time.Second + k.LoggedAfter).Unix(),
 		LogID:          id,
 	}
-	promise, err := rekor.RekorSignPayload(p)
+	signed, err := rekor.RekorSignPayload(p)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (s *Sigstore) logged(record map[string]any, k Keyless) (*models.LogEntryAno
 	}
 	e := &models.LogEntryAnon{
 		Body: p.Body, IntegratedTime: &p.IntegratedTime, LogIndex: &p.LogIndex, LogID: &p.LogID,
-		Verification: &models.LogEntryAnonVerification{SignedEntryTimestamp: strfmt.Base64(promise), InclusionProof: proof},
+		Verification: &models.LogEntryAnonVerification{SignedEntryTimestamp: strfmt.Base64(signed), InclusionProof: proof},
 	}
 	if k.NoPromise {
 		e.Verification.SignedEntryTimestamp = nil

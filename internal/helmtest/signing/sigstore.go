@@ -107,7 +107,7 @@ func (s *Sigstore) certificate(key crypto.PublicKey, k Keyless) (*x509.Certifica
 		template.EmailAddresses = []string{k.Subject}
 	}
 	if !k.NoSCT {
-		list, err := s.promise(template, key)
+		list, err := s.signCertificate(template, key)
 		if err != nil {
 			return nil, err
 		}
@@ -126,8 +126,8 @@ func (s *Sigstore) issue(template *x509.Certificate, key crypto.PublicKey) (*x50
 	return x509.ParseCertificate(der)
 }
 
-// promise signs the certificate that is going to be issued, as a log does.
-func (s *Sigstore) promise(template *x509.Certificate, key crypto.PublicKey) ([]byte, error) {
+// signCertificate signs the certificate that is going to be issued, as a log does.
+func (s *Sigstore) signCertificate(template *x509.Certificate, key crypto.PublicKey) ([]byte, error) {
 	bare, err := s.issue(template, key)
 	if err != nil {
 		return nil, err

@@ -10,10 +10,10 @@ import (
 	"testing/iotest"
 )
 
-// pumped gives pump and PumpAhead the same transfer.
+// pumped gives pump and PumpBuffered the same transfer.
 func pumped(t *testing.T, raw func() io.Reader, consume func(io.Reader) error, check func(t *testing.T, written string, err error)) {
 	t.Helper()
-	for name, pump := range map[string]func(*Body, io.Writer, func(io.Reader) error) error{"pump": Pump, "pumpAhead": PumpAhead} {
+	for name, pump := range map[string]func(*Body, io.Writer, func(io.Reader) error) error{"pump": Pump, "pumpAhead": PumpBuffered} {
 		t.Run(name, func(t *testing.T) {
 			var dst bytes.Buffer
 			b := &Body{Ctx: t.Context(), Raw: raw(), Left: 64 << 20, TooLarge: errors.New("too large")}
@@ -24,7 +24,7 @@ func pumped(t *testing.T, raw func() io.Reader, consume func(io.Reader) error, c
 }
 
 func TestPump(t *testing.T) {
-	content := strings.Repeat("0123456789abcdef", 3*aheadPieces*aheadBytes/16) + "end"
+	content := strings.Repeat("0123456789abcdef", 3*maxPieces*pieceBytes/16) + "end"
 	whole := func(t *testing.T, written string, err error) {
 		if err != nil || written != content {
 			t.Errorf("wrote %d bytes of %d, error %v", len(written), len(content), err)
@@ -44,7 +44,7 @@ func TestPump(t *testing.T) {
 	t.Run("not read", func(t *testing.T) { pumped(t, all, func(io.Reader) error { return nil }, whole) })
 	t.Run("read in part", func(t *testing.T) {
 		pumped(t, odd, func(r io.Reader) error {
-			_, err := io.ReadFull(r, make([]byte, aheadBytes+1))
+			_, err := io.ReadFull(r, make([]byte, pieceBytes+1))
 			return err
 		}, whole)
 	})
@@ -70,15 +70,15 @@ func TestPump(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { pumped(t, all, func(io.Reader) error { return refuse }, is(refuse)) })
 }
 
-// TestAheadWritesWholePieces has a network that cuts what it carries as it likes.
-func TestAheadWritesWholePieces(t *testing.T) {
-	content := strings.Repeat("x", 2*aheadBytes+1)
+// TestPumpWritesWholePieces has a network that cuts what it carries as it likes.
+func TestPumpWritesWholePieces(t *testing.T) {
+	content := strings.Repeat("x", 2*pieceBytes+1)
 	b := &Body{Ctx: t.Context(), Raw: iotest.HalfReader(strings.NewReader(content)), Left: 64 << 20}
 	var w sizes
-	if err := PumpAhead(b, &w, func(io.Reader) error { return nil }); err != nil {
+	if err := PumpBuffered(b, &w, func(io.Reader) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if want := (sizes{aheadBytes, aheadBytes, 1}); !slices.Equal(w, want) {
+	if want := (sizes{pieceBytes, pieceBytes, 1}); !slices.Equal(w, want) {
 		t.Errorf("wrote pieces of %v bytes, want %v", w, want)
 	}
 }
@@ -91,16 +91,16 @@ func (s *sizes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAheadHasBounds reads nothing, and looks at how much was transferred.
-func TestAheadHasBounds(t *testing.T) {
+// TestPumpHasBounds reads nothing, and looks at how much was transferred.
+func TestPumpHasBounds(t *testing.T) {
 	r := &countingReader{}
-	a := readAhead(r, io.Discard)
+	a := startTransfer(r, io.Discard)
 	if _, err := a.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
 	a.halt(r)
-	if got := r.bytes; got > aheadPieces*aheadBytes {
-		t.Errorf("%d bytes in front, want at most %d", got, aheadPieces*aheadBytes)
+	if got := r.bytes; got > maxPieces*pieceBytes {
+		t.Errorf("%d bytes in front, want at most %d", got, maxPieces*pieceBytes)
 	}
 }
 

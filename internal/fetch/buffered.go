@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	aheadBytes  = 256 << 10
-	aheadPieces = 4
-	// aheadReads is how many reads may be waiting that did not fill a piece.
-	aheadReads = 64
+	pieceBytes = 256 << 10
+	maxPieces  = 4
+	// maxReads is how many reads may be waiting that did not fill a piece.
+	maxReads = 64
 )
 
-// PumpAhead is pump with the transfer in a goroutine of its own: reading, writing and hashing an index takes about as
+// PumpBuffered is pump with the transfer in a goroutine of its own: reading, writing and hashing an index takes about as
 // long as scanning it.
-func PumpAhead(b *Body, dst io.Writer, consume func(io.Reader) error) error {
-	a := readAhead(b, dst)
+func PumpBuffered(b *Body, dst io.Writer, consume func(io.Reader) error) error {
+	a := startTransfer(b, dst)
 	defer a.halt(b.Raw)
 	err := consume(a)
 	if err == nil {
@@ -32,12 +32,12 @@ func PumpAhead(b *Body, dst io.Writer, consume func(io.Reader) error) error {
 	}
 }
 
-// aheadReader is a reader of what another goroutine reads and writes, which is at most aheadPieces in front.
+// bufferedTransfer is a reader of what another goroutine reads and writes, which is at most maxPieces in front.
 //
 // What has come can be read at once: a server that stalls after a beginning that is no index need not be waited for.
 // But only whole pieces are written. They begin and end where pages do, which takes the system much less work than
 // pieces as a network cuts them.
-type aheadReader struct {
+type bufferedTransfer struct {
 	free chan []byte // room to read into
 	full chan read   // in order; closed when the other goroutine is done
 	stop chan struct{}
@@ -56,20 +56,20 @@ type read struct {
 	err   error
 }
 
-func readAhead(from io.Reader, to io.Writer) *aheadReader {
-	a := &aheadReader{
-		free: make(chan []byte, aheadPieces), // for all that there are: giving back never blocks
-		full: make(chan read, aheadReads),
+func startTransfer(from io.Reader, to io.Writer) *bufferedTransfer {
+	a := &bufferedTransfer{
+		free: make(chan []byte, maxPieces), // for all that there are: giving back never blocks
+		full: make(chan read, maxReads),
 		stop: make(chan struct{}),
 	}
-	for range aheadPieces {
-		a.free <- make([]byte, aheadBytes)
+	for range maxPieces {
+		a.free <- make([]byte, pieceBytes)
 	}
 	go a.transfer(from, to)
 	return a
 }
 
-func (a *aheadReader) transfer(from io.Reader, to io.Writer) {
+func (a *bufferedTransfer) transfer(from io.Reader, to io.Writer) {
 	defer close(a.full)
 	for {
 		select {
@@ -84,7 +84,7 @@ func (a *aheadReader) transfer(from io.Reader, to io.Writer) {
 }
 
 // fill transfers a piece. It says whether there may be more.
-func (a *aheadReader) fill(room []byte, from io.Reader, to io.Writer) bool {
+func (a *bufferedTransfer) fill(room []byte, from io.Reader, to io.Writer) bool {
 	for n := 0; n < len(room); {
 		got, err := from.Read(room[n:])
 		r := read{bytes: room[n : n+got], err: err}
@@ -104,7 +104,7 @@ func (a *aheadReader) fill(room []byte, from io.Reader, to io.Writer) bool {
 }
 
 // Read implements io.Reader.
-func (a *aheadReader) Read(p []byte) (int, error) {
+func (a *bufferedTransfer) Read(p []byte) (int, error) {
 	for a.seen == len(a.now.bytes) {
 		if err := a.next(); err != nil {
 			return 0, err
@@ -116,7 +116,7 @@ func (a *aheadReader) Read(p []byte) (int, error) {
 }
 
 // next goes on to what was read next.
-func (a *aheadReader) next() error {
+func (a *bufferedTransfer) next() error {
 	if a.err != nil {
 		return a.err
 	}
@@ -129,7 +129,7 @@ func (a *aheadReader) next() error {
 }
 
 // drain reads to the end.
-func (a *aheadReader) drain() error {
+func (a *bufferedTransfer) drain() error {
 	for {
 		if err := a.next(); err != nil {
 			if errors.Is(err, io.EOF) {
@@ -141,10 +141,10 @@ func (a *aheadReader) drain() error {
 }
 
 // failed reports whether the transfer has ended otherwise than with the end of the file, as far as was read.
-func (a *aheadReader) failed() bool { return a.err != nil && !errors.Is(a.err, io.EOF) }
+func (a *bufferedTransfer) failed() bool { return a.err != nil && !errors.Is(a.err, io.EOF) }
 
 // halt ends the other goroutine, wherever it is. Closing what it reads from ends a read that waits.
-func (a *aheadReader) halt(from io.Reader) {
+func (a *bufferedTransfer) halt(from io.Reader) {
 	close(a.stop)
 	if c, ok := from.(io.Closer); ok {
 		_ = c.Close()

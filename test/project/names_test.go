@@ -1,0 +1,129 @@
+package project
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// vagueNames are words that names of functions, types, fields and variables are not made of, and what to write in place of
+// each: the word that Go, Helm, Flux or OCI has for the thing.
+var vagueNames = map[string]string{
+	"ahead":  "buffered, started",
+	"aside":  "referenceOnly, suspended",
+	"away":   "elsewhere, outside",
+	"book":   "records",
+	"clue":   "hint",
+	"hear":   "collect",
+	"maker":  "generator",
+	"pick":   "choose, resolved",
+	"place":  "path, position, location",
+	"settle": "resolve, finish",
+	"tell":   "report, warn",
+	"teller": "warner",
+	"waits":  "waiting, delays",
+}
+
+// vagueName is vagueNames as whole names.
+var vagueName = map[string]string{
+	"wayBack": "dependencyPath",
+	"isHome":  "isOwnRepository",
+	"promise": "the generated thing",
+	"words":   "text, fields",
+}
+
+// fieldTerms are names that have one of the words because their field has it.
+var fieldTerms = regexp.MustCompile(`(?i)in_?place`)
+
+// vagueComments are what comments do not say.
+var vagueComments = regexp.MustCompile(`(?i)\b(tells?|telling|told|whoever|somebody|anybody|hears?|mend(s|ed)?|hardly|at hand|hangs? on)\b`)
+
+var namePart = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+
+// TestNames: names and comments are in the words of the field.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--", "*.go").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := 0
+	for file := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if _, err := os.Stat(file); os.IsNotExist(err) {
+			continue // removed, and not committed yet
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, file, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range declaredNames(f) {
+			declared++
+			if instead := insteadOf(name.Name); instead != "" {
+				t.Errorf("%s: %s: write %s", fset.Position(name.Pos()), name.Name, instead)
+			}
+		}
+		for _, group := range f.Comments {
+			for _, c := range group.List {
+				if found := vagueComments.FindString(c.Text); found != "" && !strings.HasSuffix(file, "words_test.go") {
+					t.Errorf("%s: %q: comments say returns, reports, calls, the caller", fset.Position(c.Pos()), found)
+				}
+			}
+		}
+	}
+	if declared < 10000 {
+		t.Errorf("only %d names", declared)
+	}
+}
+
+func insteadOf(name string) string {
+	if instead := vagueName[name]; instead != "" {
+		return instead
+	}
+	for _, part := range namePart.FindAllString(fieldTerms.ReplaceAllString(name, ""), -1) {
+		if instead := vagueNames[strings.ToLower(part)]; instead != "" {
+			return instead
+		}
+	}
+	return ""
+}
+
+// declaredNames are the names that a file declares.
+func declaredNames(f *ast.File) []*ast.Ident {
+	var names []*ast.Ident
+	add := func(all ...ast.Expr) {
+		for _, e := range all {
+			if id, ok := e.(*ast.Ident); ok {
+				names = append(names, id)
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			names = append(names, n.Name)
+		case *ast.TypeSpec:
+			names = append(names, n.Name)
+		case *ast.ValueSpec:
+			names = slices.Concat(names, n.Names)
+		case *ast.Field:
+			names = slices.Concat(names, n.Names)
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				add(n.Lhs...)
+			}
+		case *ast.RangeStmt:
+			if n.Tok == token.DEFINE {
+				add(n.Key, n.Value)
+			}
+		}
+		return true
+	})
+	return names
+}
