@@ -31,8 +31,9 @@ type repository struct {
 	dirs    map[string]*directory
 	parsed  map[string]*manifest.File // by absolute path without links; those of the input too
 	plugins map[string][]byte         // configurations of plugins by absolute path without links, as they were checked
-	ignored map[string]*tree.Rules    // what is kept out of an artifact, by the patterns of the source
-	ignores map[string]bool           // directories, whether they have a file that says so
+	nodes   nodes
+	ignored map[string]*tree.Rules // what is kept out of an artifact, by the patterns of the source
+	ignores map[string]bool        // directories, whether they have a file that says so
 }
 
 // file reads a file of manifests, once.
