@@ -11,6 +11,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -304,17 +305,23 @@ func (p *operatedReconciliation) composeValues(ctx context.Context) (map[string]
 	if err != nil {
 		return nil, valuesFailure(err)
 	}
+	for i := range parts {
+		if parts[i].Kind == "URL" { // what it is called wherever it is shown
+			parts[i].Name = auth.RedactURL(parts[i].Name)
+		}
+	}
 	whole := true
 	if p.r.secrets.Forgiving() {
 		for i := range parts {
 			whole = p.forgiveSecret(&parts[i]) && whole
 		}
 	}
-	composed, _, err := values.MergeParts(parts, inline, func(err error) { p.debugf("%v", err) })
-	switch {
-	case err != nil:
+	composed, origins, err := values.MergeParts(parts, inline, func(err error) { p.debugf("%v", err) })
+	if err != nil {
 		return nil, valuesFailure(err)
-	case !whole:
+	}
+	p.result.composed = &Composed{composed, origins}
+	if !whole {
 		return nil, nil
 	}
 	return composed, nil

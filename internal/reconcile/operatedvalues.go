@@ -18,7 +18,18 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/operator"
+	"github.com/helmsrc/helmsrc/internal/values"
 )
+
+// Composed are values with where they come from.
+type Composed struct {
+	Values  map[string]any
+	Origins *values.Origins
+}
+
+// Composed are the values of a HelmRelease of Flux 1, which may come from its chart or from a URL: without those of Secrets that may be
+// missing and are. It is nil for other objects, and where the values could not be composed.
+func (r *Result) Composed() *Composed { return r.composed }
 
 // readers read values of the release that stand in no manifest.
 func (p *operatedReconciliation) readers(ctx context.Context) inventory.OperatedReaders {

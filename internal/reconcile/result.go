@@ -64,6 +64,8 @@ type Result struct {
 	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
 	Signed *SignedRevision
 
+	composed *Composed // of a HelmRelease of Flux 1
+
 	notes  map[string]string // annotations of the document
 	shown  map[string]any    // the document without its status, once it is asked for
 	source Source            // what the object holds, nil for nothing

@@ -21,6 +21,12 @@ type Part struct {
 	Read                       func() ([]byte, error)
 }
 
+// Kinds of parts that stand in no manifest.
+const (
+	kindChartFile = "ChartFile"
+	kindURL       = "URL"
+)
+
 func (p *Part) secret() bool { return p.Kind == kindSecret }
 
 // reference is the part in the form in which origins are shown.
@@ -30,9 +36,9 @@ func (p *Part) reference() *Reference {
 
 func (p *Part) String() string {
 	switch p.Kind {
-	case "ChartFile":
+	case kindChartFile:
 		return "chart file " + p.Name
-	case "URL":
+	case kindURL:
 		return p.Name
 	}
 	return fmt.Sprintf("key %s in %s %s/%s", p.Key, p.Kind, p.Namespace, p.Name)
@@ -98,11 +104,21 @@ func (c *composition) readPart(p *Part) (map[string]any, error) {
 	var values map[string]any
 	if err := yaml.Unmarshal(data, &values); err != nil {
 		if p.secret() {
-			return nil, fmt.Errorf("unable to read the values of %s: they are no YAML map", p)
+			return nil, &unreadableError{fmt.Errorf("unable to read the values of %s: they are no YAML map", p)}
 		}
-		return nil, fmt.Errorf("unable to read the values of %s: %w", p, err)
+		return nil, &unreadableError{fmt.Errorf("unable to read the values of %s: %w", p, err)}
 	}
 	return values, checkDepth(values, 0)
+}
+
+// unreadableError is a part that is no YAML map.
+type unreadableError struct{ error }
+
+func (e *unreadableError) Unwrap() error { return e.error }
+
+// Hint says what the operator reads.
+func (*unreadableError) Hint() string {
+	return "write a YAML map: the Helm Operator takes nothing else"
 }
 
 // Checksum is the Helm Operator's checksum of composed values: SHA-256 of the YAML with sorted keys, in hexadecimal digits.

@@ -130,6 +130,12 @@ func comment(reference *Reference, found bool) string {
 	case reference == nil:
 		return "spec.values"
 	}
+	switch reference.Kind {
+	case kindChartFile:
+		return "file " + reference.Name + " of the chart"
+	case kindURL:
+		return reference.Name
+	}
 	text := fmt.Sprintf("%s %s/%s, key %s", reference.Kind, reference.Namespace, reference.Name, reference.GetValuesKey())
 	if reference.TargetPath != "" {
 		text += ", targetPath " + reference.TargetPath
