@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -61,6 +62,7 @@ func (a *app) foresee(ctx context.Context, o *planOptions, args []string) (*fore
 	if err != nil {
 		return f, usageOr(err)
 	}
+	a.reportFlux1(inputs...)
 	if err := a.readLock(ctx, o); err != nil {
 		return f, err
 	}
@@ -132,14 +134,17 @@ func (f *foresight) match(ctx context.Context) error {
 	f.matched = plan.Match(f.before.facts(), f.after.facts())
 	differs := map[plan.ID]bool{}
 	for _, p := range f.matched {
-		if p.Differs() {
+		if p.Differs() || p.Before != nil && p.After != nil && deferred(f.before.of(p.Before), f.after.of(p.After)) {
 			differs[p.After.ID] = true
 		}
 	}
 	if err := f.after.resolve(ctx, &f.temp, differs, f.o.files()); err != nil {
 		return err
 	}
-	return f.before.resolve(ctx, &f.temp, differs, f.o.files())
+	if err := f.before.resolve(ctx, &f.temp, differs, f.o.files()); err != nil {
+		return err
+	}
+	return f.resolveDigests(ctx)
 }
 
 // checkSelected wants each argument to fit an object of one of the sides, and a HelmRelease in one.
@@ -180,7 +185,7 @@ func (f *foresight) pairs() []plan.Pair {
 			}
 			return after.secret(path)
 		})
-		p.Partial = f.after.recorded && len(after.hr.Spec.ValuesFrom) > 0
+		p.Partial = f.after.recorded && after.hasValuesFrom()
 	}
 	return f.matched
 }
@@ -262,14 +267,30 @@ type foreseen struct {
 	composed map[string]any
 	origins  *values.Origins
 	whole    *composition        // all values, also where only a part is compared; nil if they are not known
-	hr       *helmv2.HelmRelease // nil if it was rejected
+	hr       *helmv2.HelmRelease // nil if it was rejected, and for those of Flux 1
+
+	operated *operator.HelmRelease // of Flux 1, nil if it was rejected
+	unread   bool                  // values of it stand in no manifest
+	tree     string                // in the store: what its chart of Git is a part of
 
 	url      string       // of the archive
 	st       *store.Store // of the artifact
 	artifact string
 }
 
+// newForeseen is a HelmRelease of which nothing is known but where it is.
+func newForeseen(in *input, obj *manifest.Object, cluster string) *foreseen {
+	fact := &plan.Release{ID: plan.ID{Cluster: cluster, Kind: kindOf(obj), Namespace: obj.Namespace, Name: obj.Name}}
+	if fact.Kind != "" {
+		fact.Operated = &plan.Operated{}
+	}
+	return &foreseen{in: in, obj: obj, fact: fact}
+}
+
 // target is a file of a diff.
 func (r *foreseen) fileName(name string) string {
+	if r.fact.Kind != "" {
+		return operatedName(r.fact.ID) + "/" + name
+	}
 	return filepath.ToSlash(filepath.Join(r.fact.Namespace, r.fact.Name, name))
 }

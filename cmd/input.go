@@ -385,15 +385,17 @@ func (a *app) reportSkipped(in *input) {
 }
 
 // reportFlux1 prints the one line about HelmReleases of Flux 1.
-func (a *app) reportFlux1(in *input) {
+func (a *app) reportFlux1(inputs ...*input) {
 	var first *manifest.Object
 	count := 0
-	for _, obj := range in.set.Objects() {
-		if !inventory.IsOperated(obj) || !in.asked(obj) {
-			continue
-		}
-		if count++; first == nil {
-			first = obj
+	for _, in := range inputs {
+		for _, obj := range in.set.Objects() {
+			if !inventory.IsOperated(obj) || !in.asked(obj) {
+				continue
+			}
+			if count++; first == nil {
+				first = obj
+			}
 		}
 	}
 	if first == nil {

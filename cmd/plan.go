@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,7 +50,7 @@ func newPlanCommand(a *app) *cobra.Command {
 helm-controller would do: install, upgrade, none, uninstall or blocked. It decides as
 helm-controller does: by the name and namespaces of the Helm release, the name and
 version of the chart, the digest of the composed values, post renderers and common
-metadata. Nothing is written.
+metadata; for HelmReleases of Flux 1, as their Helm Operator does. Nothing is written.
 
 --against is a revision of the Git repository that the manifests are in (main,
 HEAD~1, v1.2.0: no git is needed), or a directory: a copy of the repository, in which
@@ -129,6 +130,8 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 	if err != nil {
 		return max(exitUsage, codeOfFailure(err)), err
 	}
+	f.compareSources(ctx)
+	f.reportAssumed()
 	p := &plan.Plan{Against: f.against, Changes: plan.Decide(f.pairs(), f.against)}
 	if o.diff {
 		if err := f.addDiffs(p); err != nil {
@@ -174,7 +177,7 @@ func (a *app) concealPlan(p *plan.Plan, b *base) {
 	text := func(s *string) { *s = a.console.Secrets().Text(reconcile.RedactText(b.rename(*s))) }
 	for i := range p.Changes {
 		c := &p.Changes[i]
-		shown := a.console.Called(console.Subject{Kind: "HelmRelease", Namespace: c.Namespace, Name: c.Name})
+		shown := a.console.Called(console.Subject{Kind: cmp.Or(c.Kind, "HelmRelease"), Namespace: c.Namespace, Name: c.Name})
 		c.Namespace, c.Name = shown.Namespace, shown.Name
 		for _, s := range []*string{&c.Namespace, &c.Name, &c.Chart} {
 			text(s)
@@ -234,6 +237,14 @@ func (a *app) printPlan(o *planOptions, p *plan.Plan) error {
 	return a.tabulatePlan(p, o.format == "wide")
 }
 
+// shownName is the name of a HelmRelease, with the group of one of Flux 1.
+func shownName(c *plan.Change) string {
+	if c.Kind == "" {
+		return c.Name
+	}
+	return strings.ToLower(c.Kind) + "/" + c.Name
+}
+
 func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
 	if len(p.Changes) == 0 {
 		return nil
@@ -249,7 +260,7 @@ func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
 	var rows [][]string
 	for i := range p.Changes {
 		c := &p.Changes[i]
-		row := []string{c.Namespace, c.Name, string(c.Action), orNone(report.PlanChart(c))}
+		row := []string{c.Namespace, shownName(c), string(c.Action), orNone(report.PlanChart(c))}
 		if wide {
 			row = append(row, c.Release.Namespace+"/"+c.Release.Name, orNone(c.ValuesAfter), orNone(c.File))
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -22,7 +23,7 @@ import (
 // and what stands in spec.values.
 func (f *foresight) recorded(ctx context.Context) error {
 	a, o := f.app, f.o
-	f.against = "the last fetch"
+	f.against = plan.TheLastFetch
 	if n := len(f.after.inputs); n > 1 {
 		return &usageError{
 			err:  fmt.Errorf("the manifests are of %d clusters, and an artifacts directory holds one: %s", n, console.Few(f.after.names())),
@@ -42,7 +43,7 @@ func (f *foresight) recorded(ctx context.Context) error {
 	for _, err := range failures {
 		a.reportStorage(finding.OddStorage, err)
 	}
-	if len(results) == 0 {
+	if len(results) == 0 && !f.after.onlyOperated() {
 		return &usageError{
 			err:  fmt.Errorf("nothing is recorded in %s", o.pass.store.dir),
 			hint: "'helmsrc fetch' records what there is; --against names a Git revision or a directory to compare with",
@@ -64,31 +65,49 @@ func (s *planSide) remember(in *input, results []*reconcile.Result) {
 		// Files are a part of what was fetched, directories all of it: only from these something can be gone.
 		objects := in.inventory.Objects()
 		at := slices.IndexFunc(objects, func(o *manifest.Object) bool { return isRecordOf(obj, o) })
-		there, id := at >= 0, plan.ID{Cluster: in.cluster, Namespace: obj.Namespace, Name: obj.Name}
+		there, r := at >= 0, newForeseen(in, obj, in.cluster)
 		if there { // it may be recorded by another name
-			id.Namespace, id.Name = objects[at].Namespace, objects[at].Name
+			r.fact.Namespace, r.fact.Name = objects[at].Namespace, objects[at].Name
 		}
-		if obj.Kind != helmv2.HelmReleaseKind || !in.wanted(obj) || !there && len(in.dirs) == 0 {
+		if obj.Kind != helmv2.HelmReleaseKind && !inventory.IsOperated(obj) || !in.wanted(obj) || !there && len(in.dirs) == 0 {
 			continue
 		}
-		r := &foreseen{in: in, obj: obj, fact: &plan.Release{ID: id}}
-		if !r.redescribe(result.Object.Content) {
+		if !r.remember(result, results) {
 			continue
-		}
-		if digest, ok := result.Status["lastAttemptedConfigDigest"].(string); ok {
-			r.fact.Values, r.fact.ValuesKey = digest, digest
 		}
 		if result.State == reconcile.Failed {
 			r.fact.Blocked = result.Message()
 		}
-		r.made = recordedSpec(results, r.hr)
 		if found := reconcile.RecordedChart(result, results); found != nil {
-			r.quick = r.hr.Spec.Chart != nil && r.hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
 			r.fact.Chart = s.newChart(r, found, s.stores[0])
 			r.st, r.artifact = s.stores[0], found.Artifact
+			if r.fact.Operated != nil {
+				r.fact.Operated.Revision, r.tree = found.Revision, found.Tree
+			}
 		}
 		s.releases = append(s.releases, r)
 	}
+}
+
+// remember takes up what is recorded of a HelmRelease besides its chart. It is false for an object that is none.
+func (r *foreseen) remember(result *reconcile.Result, results []*reconcile.Result) bool {
+	if r.fact.Operated != nil {
+		return r.rememberOperated(result.Object.Content)
+	}
+	if !r.redescribe(result.Object.Content) {
+		return false
+	}
+	if digest, ok := result.Status["lastAttemptedConfigDigest"].(string); ok {
+		r.fact.Values, r.fact.ValuesKey = digest, digest
+	}
+	r.made = recordedSpec(results, r.hr)
+	r.quick = r.hr.Spec.Chart != nil && r.hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
+	return true
+}
+
+// onlyOperated reports that all releases are of Flux 1: their operator takes no record for no release.
+func (s *planSide) onlyOperated() bool {
+	return len(s.releases) > 0 && !slices.ContainsFunc(s.releases, func(r *foreseen) bool { return r.fact.Operated == nil })
 }
 
 // redescribe takes up what an object says that is shown, and its values. It is false for one that is no HelmRelease.
@@ -154,7 +173,7 @@ func (f *foresight) resolveRecorded(ctx context.Context, st *store.Store) error 
 		return err
 	}
 	whole := slices.DeleteFunc(releases, func(r *foreseen) bool {
-		return r.fact.Blocked != "" || r.artifact != "" || r.quick && !f.o.files()
+		return r.fact.Blocked != "" || !f.operatedMoved(r) && (r.artifact != "" || r.quick && !f.o.files())
 	})
 	if len(whole) > 0 {
 		if err := s.run(ctx, &f.temp, in, whole, "whole", false); err != nil {
@@ -162,7 +181,7 @@ func (f *foresight) resolveRecorded(ctx context.Context, st *store.Store) error 
 		}
 	}
 	for _, r := range s.releases {
-		if r.hr == nil {
+		if r.hr == nil && r.operated == nil {
 			continue
 		}
 		adm, err := in.inventory.Admit(r.obj)
@@ -174,7 +193,11 @@ func (f *foresight) resolveRecorded(ctx context.Context, st *store.Store) error 
 		if err != nil {
 			return err
 		}
-		r.redescribe(document)
+		if r.operated != nil {
+			r.redescribeOperated(document)
+		} else {
+			r.redescribe(document)
+		}
 		r.fact.Blocked, r.fact.ValuesKey = blocked, key
 	}
 	return nil

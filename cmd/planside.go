@@ -23,7 +23,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
-	"github.com/helmsrc/helmsrc/internal/values"
 )
 
 // planSide is the HelmReleases of one side: as the manifests are, or as they were.
@@ -52,9 +51,16 @@ func (s *planSide) close() {
 	}
 }
 
+func newPlanSide(a *app, o *planOptions, b *base) *planSide {
+	return &planSide{
+		app: a, o: o, old: b != nil, base: b, codes: map[plan.ID]int{},
+		directories: map[*input]map[store.Key]string{}, archives: map[*input]map[store.Key][]string{},
+	}
+}
+
 // newSide finds the HelmReleases of one side.
 func (a *app) newSide(o *planOptions, inputs []*input, b *base) (*planSide, error) {
-	s := &planSide{app: a, o: o, old: b != nil, base: b, codes: map[plan.ID]int{}, directories: map[*input]map[store.Key]string{}, archives: map[*input]map[store.Key][]string{}}
+	s := newPlanSide(a, o, b)
 	for _, in := range inputs {
 		if !in.loose {
 			s.inputs = append(s.inputs, in)
@@ -63,23 +69,16 @@ func (a *app) newSide(o *planOptions, inputs []*input, b *base) (*planSide, erro
 	if err := s.replaceSources(); err != nil {
 		return s, err
 	}
-	flux1 := 0
 	for _, in := range s.inputs {
 		for _, obj := range in.inventory.Objects() {
-			switch {
-			case obj.Kind == helmv2.HelmReleaseKind && in.wanted(obj):
+			if (obj.Kind == helmv2.HelmReleaseKind || inventory.IsOperated(obj)) && in.wanted(obj) {
 				s.add(in, obj)
-			case inventory.IsOperated(obj) && in.wanted(obj):
-				flux1++
 			}
 		}
 		s.code = worst(s.code, in.code)
 		if !s.old {
 			a.reportNotes(in)
 		}
-	}
-	if flux1 > 0 && !s.old {
-		a.reportLeftOut(fmt.Sprintf("left out %d of Flux 1: only HelmReleases of Flux 2 are planned", flux1))
 	}
 	return s, nil
 }
@@ -127,7 +126,7 @@ func (s *planSide) callAs(other *planSide) {
 	common := map[string]int{}
 	for _, r := range other.releases {
 		for _, own := range s.releases {
-			if own.fact.Namespace == r.fact.Namespace && own.fact.Name == r.fact.Name && own.fact.File == r.fact.File {
+			if own.fact.Kind == r.fact.Kind && own.fact.Namespace == r.fact.Namespace && own.fact.Name == r.fact.Name && own.fact.File == r.fact.File {
 				common[r.fact.Cluster]++
 			}
 		}
@@ -161,10 +160,8 @@ func (s *planSide) of(fact *plan.Release) *foreseen {
 
 // add takes up a HelmRelease.
 func (s *planSide) add(in *input, obj *manifest.Object) {
-	r := &foreseen{in: in, obj: obj, fact: &plan.Release{
-		ID:   plan.ID{Cluster: s.shown(in.cluster), Namespace: obj.Namespace, Name: obj.Name},
-		File: s.shown(obj.Pos.File),
-	}}
+	r := newForeseen(in, obj, s.shown(in.cluster))
+	r.fact.File = s.shown(obj.Pos.File)
 	r.fact.Target = plan.Target{Name: obj.Name, Namespace: obj.Namespace, StorageNamespace: obj.Namespace}
 	s.releases = append(s.releases, r)
 	adm, err := in.inventory.Admit(obj)
@@ -174,6 +171,10 @@ func (s *planSide) add(in *input, obj *manifest.Object) {
 		return
 	}
 	s.app.reportWarnings(in, adm)
+	if r.fact.Operated != nil {
+		s.addOperated(r, adm)
+		return
+	}
 	r.hr = adm.Typed.(*helmv2.HelmRelease)
 	r.describe(adm)
 	r.fact.Kept = in.keeps(obj)
@@ -257,7 +258,7 @@ func (in *input) keeps(obj *manifest.Object) bool {
 
 // chartOf takes up everything that a chart depends on.
 func (s *planSide) chartOf(r *foreseen, adm *admission.Admitted) {
-	in, hr := r.in, r.hr
+	hr := r.hr
 	var origin []any
 	origin = append(origin, hr.Spec.ChartRef)
 	if hr.Spec.Chart != nil {
@@ -273,7 +274,12 @@ func (s *planSide) chartOf(r *foreseen, adm *admission.Admitted) {
 		}
 		r.source = ref.Kind + "/" + namespace + "/" + ref.Name
 	}
-	for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
+	s.originOf(r, adm, origin)
+}
+
+// originOf takes up what the chart comes from in the end.
+func (s *planSide) originOf(r *foreseen, adm *admission.Admitted, origin []any) {
+	for _, source := range r.in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
 		obj := source.Object
 		spec, _ := source.Content["spec"].(map[string]any)
 		if obj.Kind == "HelmChart" {
@@ -286,7 +292,7 @@ func (s *planSide) chartOf(r *foreseen, adm *admission.Admitted) {
 		if obj.Kind != "HelmChart" {
 			delete(spec, "timeout")
 		}
-		origin = append(origin, obj.Kind, obj.Namespace, obj.Name, spec, s.directories[in][store.NewKey(obj.Kind, obj.Namespace, obj.Name)])
+		origin = append(origin, obj.Kind, obj.Namespace, obj.Name, spec, s.directories[r.in][store.NewKey(obj.Kind, obj.Namespace, obj.Name)])
 	}
 	if entries := s.pinnedTo(r); entries != nil {
 		origin = append(origin, entries)
@@ -313,15 +319,15 @@ func (s *planSide) valuesOf(r *foreseen, adm *admission.Admitted) {
 	if r.fact.Blocked != "" {
 		return
 	}
-	digest, err := values.Digest(composed)
+	digest, err := r.digest(composed)
 	if err != nil {
 		r.fact.Blocked = err.Error()
 		return
 	}
 	r.composed, r.origins, r.whole = composed, origins, &composition{composed, origins}
-	r.fact.ValuesKey = digest.String() + strings.Join(absent, "\n")
+	r.fact.ValuesKey = digest + strings.Join(absent, "\n")
 	if len(absent) == 0 {
-		r.fact.Values = digest.String()
+		r.fact.Values = digest
 	}
 	for _, text := range absent {
 		r.fact.Assumed = append(r.fact.Assumed, text+": what it holds is taken as unchanged")
@@ -461,6 +467,9 @@ func (s *planSide) take(r *foreseen, result *reconcile.Result, results []*reconc
 		r.url = result.Resolution.URL
 	}
 	found := reconcile.PlannedChart(result, results)
+	if r.operated != nil {
+		s.takeOperated(r, result, found)
+	}
 	if found == nil {
 		return
 	}
@@ -470,31 +479,4 @@ func (s *planSide) take(r *foreseen, result *reconcile.Result, results []*reconc
 	if found.Artifact != "" && !stale {
 		r.st, r.artifact = st, found.Artifact
 	}
-}
-
-func (s *planSide) newChart(r *foreseen, found *reconcile.Planned, st *store.Store) *plan.Chart {
-	c := &plan.Chart{
-		Name: found.Name, Version: found.Version, Digest: found.Digest, Moving: found.Moving,
-		Source: r.source, Made: reconcile.MadeOf(r.made),
-	}
-	if !r.quick && !found.Moving && found.Artifact != "" { // an archive that was made here has times in it
-		c.Digest = contentDigest(st, found.Artifact)
-	}
-	if s.recorded && c.Made != "" { // of one that was made here, the digest of what was published is not recorded
-		c.Digest = ""
-	}
-	return c
-}
-
-// contentDigest is equal for charts whose files are. It is "" for one that cannot be read.
-func contentDigest(st *store.Store, artifact string) string {
-	files, err := reconcile.ChartFiles(st, artifact)
-	if err != nil {
-		return ""
-	}
-	hash := godigest.SHA256.Digester()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		_, _ = fmt.Fprintf(hash.Hash(), "%q %d\n%s", name, len(files[name]), files[name])
-	}
-	return hash.Digest().String()
 }

@@ -115,18 +115,30 @@ func (t *renderer) render(ctx context.Context, name string, r *foreseen) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	hr := r.hr
-	manifests, err := t.tool.Template(ctx, helm.Release{
-		Name: r.fact.Target.Name, Namespace: r.fact.Target.Namespace, Chart: archive, Values: file,
-		CRDs:    !hr.GetInstall().SkipCRDs && hr.GetInstall().CRDs != helmv2.Skip,
-		NoHooks: hr.GetInstall().DisableHooks, NoTests: !hr.GetTest().Enable, NoSchema: hr.GetInstall().DisableSchemaValidation,
-		KubeVersion: t.o.kubeVersion, APIVersions: t.o.apiVersions,
-	})
+	release := r.helmRelease()
+	release.Chart, release.Values, release.KubeVersion, release.APIVersions = archive, file, t.o.kubeVersion, t.o.apiVersions
+	manifests, err := t.tool.Template(ctx, release)
 	err = errors.Join(err, os.Remove(file), os.Remove(archive))
 	if err != nil {
 		return nil, err
 	}
-	return render.PostRender(ctx, hr, manifests)
+	if r.operated != nil { // the operator has no post renderers, and sets no labels
+		return render.InNamespace(ctx, r.obj.String(), manifests, release.Namespace)
+	}
+	return render.PostRender(ctx, r.hr, manifests)
+}
+
+// helmRelease is what the spec says of how the chart is rendered.
+func (r *foreseen) helmRelease() helm.Release {
+	release := helm.Release{Name: r.fact.Target.Name, Namespace: r.fact.Target.Namespace}
+	if hr := r.operated; hr != nil {
+		release.CRDs, release.NoTests = !hr.Spec.SkipCRDs, !hr.Spec.Test.Enable
+		return release
+	}
+	install := r.hr.GetInstall()
+	release.CRDs = !install.SkipCRDs && install.CRDs != helmv2.Skip
+	release.NoHooks, release.NoTests, release.NoSchema = install.DisableHooks, !r.hr.GetTest().Enable, install.DisableSchemaValidation
+	return release
 }
 
 // writeArchive writes the chart for helm, with the version that helm-controller gives it.
@@ -142,10 +154,7 @@ func writeArchive(name string, r *foreseen) error {
 func notRendered(r *foreseen, err error) (f finding.Finding, code int) {
 	var failed *helm.Error
 	var limit *helm.LimitError
-	path, hint := []any{"spec"}, ""
-	if r.hr.Spec.Chart != nil {
-		path = []any{"spec", "chart", "spec", "chart"}
-	}
+	path, hint := r.chartField(), ""
 	message := "cannot be rendered: " + err.Error()
 	switch {
 	case errors.As(err, &failed) && failed.File != "":

@@ -33,7 +33,8 @@ func newTemplateCommand(a *app) *cobra.Command {
 with the helm that is installed (3 or 4): with the name and namespace that the release
 would have, CRDs as spec.install.crds says, and hooks. Then come post renderers, common
 metadata and labels, as helm-controller applies them. What stdout gets is ready for
-kubeconform, kubectl diff or a policy checker.
+kubeconform, kubectl diff or a policy checker. HelmReleases of Flux 1 are rendered as their
+Helm Operator would have Helm install them.
 
 helm runs with limits of time and memory, with an empty home, and without a cluster.
 Values of Secrets and the data of rendered Secrets are hidden. A release with values of a
@@ -96,6 +97,7 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 	if err := o.pass.input.checkSelectors(ctx, in.selectors, in); err != nil {
 		return exitUsage, err
 	}
+	a.reportFlux1(in)
 	planned := &planOptions{pass: o.pass}
 	if err := a.readLock(ctx, planned); err != nil {
 		return exitUsage, err

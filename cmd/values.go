@@ -11,12 +11,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
 func newValuesCommand(a *app) *cobra.Command {
-	var o inputOptions
+	var o passOptions
 	var w values.WriteOptions
 	c := &cobra.Command{
 		Use:     "values -f FILE... [HelmRelease/][NAMESPACE/]NAME",
@@ -24,7 +27,9 @@ func newValuesCommand(a *app) *cobra.Command {
 		Short:   "Print the values that helm-controller would hand to Helm",
 		Long: `Compose the values of one HelmRelease as helm-controller does: those of spec.valuesFrom
 in their order, and those of spec.values over them. What stdout gets is a values file
-for helm. No network is used and nothing is written.
+for helm. Nothing is written, and no network is used but for one thing: the values of a
+HelmRelease of Flux 1 that are in its chart (chartFileRef) or behind a URL
+(externalSourceRef). It is composed as its Helm Operator does.
 
 Values that come from Secrets are printed as ` + values.Hidden + `. A Secret that is not in
 the input is a warning, and what it holds is left out.
@@ -33,27 +38,42 @@ The default values of the chart are not among them, and neither are those of
 spec.chart.spec.valuesFiles: these are part of the chart that fetch stores.
 
 Exit codes: 0 the values are printed, 1 they cannot be composed, 2 wrong usage, no
-such HelmRelease or unreadable input.`,
+such HelmRelease or unreadable input, 3 a digest or signature check failed, 5 only
+failures that a retry may help.`,
 		Example: `  helmsrc values -R -f clusters/production app
   helmsrc values -f helmrelease.yaml --origins podinfo`,
 	}
-	o.add(c.Flags())
-	o.addLookup(c.Flags())
-	o.render.addSources(c.Flags())
+	o.input.add(c.Flags())
+	o.input.addLookup(c.Flags())
+	o.fetch.add(c.Flags())
+	o.trust.add(c.Flags())
 	c.Flags().BoolVar(&w.Origins, "origins", false, "add a comment to each value that says where it comes from")
 	c.Flags().BoolVar(&w.ShowSecrets, "show-secrets", false, "print the values of Secrets")
-	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) { return a.values(ctx, &o, w, args) })
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := o.fetch.check(); err != nil {
+			return exitUsage, err
+		}
+		if err := o.checkUntrusted(); err != nil {
+			return exitUsage, err
+		}
+		return a.values(ctx, &o, w, args)
+	})
 	return c
 }
 
-func (a *app) values(ctx context.Context, o *inputOptions, w values.WriteOptions, args []string) (int, error) {
-	in, err := a.readInput(ctx, o, args, "")
+func (a *app) values(ctx context.Context, o *passOptions, w values.WriteOptions, args []string) (int, error) {
+	o.input.render.sources = o.fetch.sources
+	in, err := a.readInput(ctx, &o.input, args, "")
 	if err != nil {
 		return exitUsage, err
 	}
-	release, err := a.oneRelease(ctx, o, in)
+	a.reportFlux1(in)
+	release, err := a.oneRelease(ctx, &o.input, in)
 	if release == nil || err != nil {
 		return worst(in.code, codeOfFailure(err)), err
+	}
+	if hr, ok := release.Typed.(*operator.HelmRelease); ok && validate.Unread(hr) {
+		return a.fetchedValues(ctx, o, w, in, release)
 	}
 	composed, origins, found := validate.Values(in.inventory, release)
 	code := in.code
@@ -72,6 +92,36 @@ func (a *app) values(ctx context.Context, o *inputOptions, w values.WriteOptions
 		return exitFailed, fmt.Errorf("cannot print the values of %s: %w", release.Object, err)
 	}
 	return code, nil
+}
+
+// fetchedValues prints values that stand in no manifest.
+func (a *app) fetchedValues(ctx context.Context, o *passOptions, w values.WriteOptions, in *input, release *admission.Admitted) (int, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
+	defer cancel()
+	var temp store.Scratch
+	defer a.closeScratch(&temp)
+	o.fetch.missingSecrets = reconcile.MissingSecretsAnonymous // a warning, as with all other values
+	o.store.algorithm = "sha256"
+	side := newPlanSide(a, &planOptions{pass: *o}, nil)
+	side.inputs = []*input{in}
+	defer side.close()
+	if err := side.replaceSources(); err != nil {
+		return exitUsage, err
+	}
+	r := newForeseen(in, release.Object, "")
+	r.operated, r.unread = release.Typed.(*operator.HelmRelease), true
+	if err := side.run(ctx, &temp, in, []*foreseen{r}, "values", true); err != nil {
+		return usageCode(err), err
+	}
+	a.reportNotes(in)
+	if r.fact.Blocked != "" {
+		return worst(in.code, side.codes[r.fact.ID]), nil
+	}
+	w.Inline = inlineShown(release.Object)
+	if err := r.origins.Write(a.env.Stdout, r.composed, w); err != nil {
+		return exitFailed, fmt.Errorf("cannot print the values of %s: %w", release.Object, err)
+	}
+	return in.code, nil
 }
 
 // oneRelease is the HelmRelease that the arguments select, nil if it was rejected.

@@ -1,5 +1,5 @@
-// Package plan says what helm-controller would do with each HelmRelease when manifests change: by the rows of its own
-// decision that need no cluster. It reads nothing and prints no value.
+// Package plan says what helm-controller would do with each HelmRelease when manifests change, and the Helm Operator with those
+// of Flux 1: by the rows of their own decisions that need no cluster. It reads nothing and prints no value.
 package plan
 
 import (
@@ -49,6 +49,16 @@ type Field struct {
 	Secret bool `json:"secret,omitempty"`
 }
 
+// Words for how a field changed.
+const (
+	changeAdded   = "added"
+	changeRemoved = "removed"
+	changeChanged = "changed"
+)
+
+// TheLastFetch is what releases are compared with that were recorded.
+const TheLastFetch = "the last fetch"
+
 // Codes of reasons.
 const (
 	ReasonNew            = "new"
@@ -72,6 +82,9 @@ const (
 	ReasonAssumed        = "assumed"
 	ReasonKept           = "kept"
 	ReasonNotRendered    = "not-rendered"
+	ReasonSpec           = "spec"
+	ReasonRevision       = "revision"
+	ReasonDryRun         = "dry-run"
 )
 
 // Change is what would happen to a release, and why.
@@ -109,6 +122,16 @@ func (p Pair) Differs() bool {
 	return p.After != nil && !p.After.Suspended && (p.Before == nil || p.Before.Origin != p.After.Origin)
 }
 
+// operated reports whether it is a release of Flux 1, on whichever sides it is.
+func (p Pair) operated() bool {
+	for _, r := range []*Release{p.Before, p.After} {
+		if r != nil && r.Operated == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // Match puts together what is the same HelmRelease, in the order of after and then of what is only before.
 func Match(before, after []*Release) []Pair {
 	old := map[ID]*Release{}
@@ -134,6 +157,7 @@ func Decide(pairs []Pair, against string) []Change {
 	for i, p := range pairs {
 		changes[i] = decide(p, against)
 	}
+	clashing(pairs, changes)
 	takenOver(pairs, changes)
 	blockDependents(pairs, changes)
 	for i, p := range pairs {
@@ -160,6 +184,9 @@ func (c *Change) NotRendered(text string) { c.add(Reason{Code: ReasonNotRendered
 func (c *Change) add(r Reason) { c.Reasons = append(c.Reasons, r) }
 
 func decide(p Pair, against string) Change {
+	if p.operated() {
+		return decideOperated(p, against)
+	}
 	before, after := p.Before, p.After
 	switch {
 	case after == nil:
@@ -180,7 +207,7 @@ func decide(p Pair, against string) Change {
 	}
 	c.target(before, after)
 	c.chart(before, after)
-	c.values(p)
+	c.values(p, "release config values changed")
 	if before.PostRenderers != after.PostRenderers {
 		c.upgrade(Reason{Code: ReasonPostRenderers, Text: "postrenderers digest has changed"})
 	}
@@ -314,11 +341,11 @@ func (c *Change) bytes(old, now *Chart) {
 }
 
 // values compares the digests: row 7.
-func (c *Change) values(p Pair) {
+func (c *Change) values(p Pair, text string) {
 	if p.Before.ValuesKey == p.After.ValuesKey || p.Before.ValuesKey == "" || p.After.ValuesKey == "" {
 		return
 	}
-	r := Reason{Code: ReasonValues, Text: "release config values changed", Fields: p.Values, Omitted: p.Omitted}
+	r := Reason{Code: ReasonValues, Text: text, Fields: p.Values, Omitted: p.Omitted}
 	if p.Partial {
 		r.Note = "which of those of valuesFrom is not recorded"
 	}
@@ -339,11 +366,11 @@ func (c *Change) fields(before, after *Release) {
 		now, is := after.Fields[name]
 		switch {
 		case !was:
-			fields = append(fields, Field{Path: "spec." + name, Change: "added"})
+			fields = append(fields, Field{Path: "spec." + name, Change: changeAdded})
 		case !is:
-			fields = append(fields, Field{Path: "spec." + name, Change: "removed"})
+			fields = append(fields, Field{Path: "spec." + name, Change: changeRemoved})
 		case old != now:
-			fields = append(fields, Field{Path: "spec." + name, Change: "changed"})
+			fields = append(fields, Field{Path: "spec." + name, Change: changeChanged})
 		}
 	}
 	if len(fields) == 0 {
@@ -402,9 +429,12 @@ func (c *Change) Texts() []string {
 	return list
 }
 
-// shortened cuts a digest to as much as a version gets of it.
+// shortened cuts a digest to as much as a version gets of it, and a commit to as much as Git shows of long ones.
 func shortened(s string) string {
-	const shown = len("sha256:") + 12
+	const shown, commit = len("sha256:") + 12, 40
+	if len(s) == commit && strings.Trim(s, "0123456789abcdef") == "" {
+		return s[:12]
+	}
 	if strings.HasPrefix(s, "sha256:") && len(s) > shown && !strings.Contains(s, " ") {
 		return s[:shown]
 	}
@@ -432,7 +462,7 @@ func (r *Reason) Sentence() string {
 	var names []string
 	for _, f := range r.Fields[:min(len(r.Fields), maxNamed)] {
 		name := f.Path
-		if f.Change != "changed" {
+		if f.Change != changeChanged {
 			name += " " + f.Change
 		}
 		if f.Secret {

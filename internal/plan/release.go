@@ -4,14 +4,21 @@ import (
 	"strings"
 )
 
-// ID names a HelmRelease. Cluster is empty where there is only one.
+// ID names a HelmRelease. Cluster is empty where there is only one, Kind for those of Flux 2: of Flux 1 it has the group in it.
 type ID struct {
 	Cluster   string `json:"cluster,omitempty"`
+	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
 
-func (id ID) String() string { return id.Namespace + "/" + id.Name }
+func (id ID) String() string {
+	text := id.Namespace + "/" + id.Name
+	if _, group, ok := strings.Cut(id.Kind, "."); ok {
+		text += " of " + group
+	}
+	return text
+}
 
 // Release is what decides about a HelmRelease, as the manifests of one side say it.
 type Release struct {
@@ -45,6 +52,8 @@ type Release struct {
 	DependsOn []ID
 	// Kept is true of a release that no Kustomization removes when its manifest goes.
 	Kept bool
+	// Operated is what a release of Flux 1 has besides, nil for those of Flux 2.
+	Operated *Operated
 }
 
 // Target names a Helm release.

@@ -39,7 +39,7 @@ func (d *difference) note(change string, path []Step) {
 		d.omitted++
 		return
 	}
-	secret := change != "added" && d.secret(true, path) || change != "removed" && d.secret(false, path)
+	secret := change != changeAdded && d.secret(true, path) || change != changeRemoved && d.secret(false, path)
 	d.fields = append(d.fields, Field{Path: Path(path), Change: change, Secret: secret})
 }
 
@@ -57,9 +57,9 @@ func (d *difference) maps(before, after map[string]any, path []Step) {
 		now, is := after[key]
 		switch {
 		case !was:
-			d.note("added", at)
+			d.note(changeAdded, at)
 		case !is:
-			d.note("removed", at)
+			d.note(changeRemoved, at)
 		default:
 			d.any(old, now, at)
 		}
@@ -69,7 +69,7 @@ func (d *difference) maps(before, after map[string]any, path []Step) {
 func (d *difference) any(old, now any, path []Step) {
 	if len(path) > maxDepth {
 		if !reflect.DeepEqual(old, now) {
-			d.note("changed", path)
+			d.note(changeChanged, path)
 		}
 		return
 	}
@@ -86,7 +86,7 @@ func (d *difference) any(old, now any, path []Step) {
 		return
 	}
 	if !same(old, now) {
-		d.note("changed", path)
+		d.note(changeChanged, path)
 	}
 }
 
@@ -95,9 +95,9 @@ func (d *difference) lists(old, now []any, path []Step) {
 		at := append(slices.Clone(path), i)
 		switch {
 		case i >= len(old):
-			d.note("added", at)
+			d.note(changeAdded, at)
 		case i >= len(now):
-			d.note("removed", at)
+			d.note(changeRemoved, at)
 		default:
 			d.any(old[i], now[i], at)
 		}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -14,8 +15,10 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
 // Planned is the chart that a release would be installed with, as far as a run found out.
@@ -28,6 +31,9 @@ type Planned struct {
 	Moving bool
 	// Artifact is the path of the chart in the store, "" if it was not fetched, and Stored its digest.
 	Artifact, Stored string
+	// Revision is status.lastAttemptedRevision, and Tree the path of the files in the store that a chart of Git is a part of.
+	// Both are of HelmReleases of Flux 1 alone.
+	Revision, Tree string
 }
 
 // PlannedChart finds out which chart a HelmRelease would be installed with. Results are those of the run, which have its
@@ -39,6 +45,7 @@ func PlannedChart(release *Result, results []*Result) *Planned {
 	}
 	moving := source.Object.Object.Kind != sourcev1.HelmChartKind
 	p := &Planned{Name: release.notes[status.ChartAnnotation], Version: release.notes[status.VersionAnnotation], Moving: moving}
+	p.noteOperated(release, source, results)
 	if p.Name != "" && source.artifact() != nil {
 		p.Artifact, p.Stored = source.artifact().Path, source.artifact().Digest
 		p.Digest = p.Stored
@@ -103,6 +110,10 @@ func RecordedChart(release *Result, results []*Result) *Planned {
 		Digest:   asText(release.Status["lastAttemptedRevisionDigest"]),
 	}
 	p.Moving = p.Digest != ""
+	if inventory.IsOperated(release.Object.Object) {
+		p.Version = asText(annotations[status.VersionAnnotation])
+		p.noteOperated(release, chartOfArtifact(results, p.Artifact), results)
+	}
 	if p.Name == "" || p.Version == "" {
 		return nil
 	}
@@ -112,6 +123,46 @@ func RecordedChart(release *Result, results []*Result) *Planned {
 		}
 	}
 	return p
+}
+
+// noteOperated takes down of a release of Flux 1 which revision it has, and where the files are that its chart is made of.
+func (p *Planned) noteOperated(release, chart *Result, results []*Result) {
+	if chart == nil || !inventory.IsOperated(release.Object.Object) {
+		return
+	}
+	p.Revision = asText(release.Status["lastAttemptedRevision"])
+	spec, _ := chart.Object.Content["spec"].(map[string]any)
+	ref, _ := spec["sourceRef"].(map[string]any)
+	for _, r := range results {
+		obj := r.Object.Object
+		if obj.Kind == asText(ref["kind"]) && obj.Namespace == chart.Object.Object.Namespace && obj.Name == asText(ref["name"]) && r.artifact() != nil {
+			p.Tree = r.artifact().Path
+		}
+	}
+}
+
+// chartOfArtifact is the HelmChart that an artifact is of, nil if there is none.
+func chartOfArtifact(results []*Result, artifact string) *Result {
+	for _, r := range results {
+		if r.Object.Object.Kind == sourcev1.HelmChartKind && r.artifact() != nil && r.artifact().Path == artifact {
+			return r
+		}
+	}
+	return nil
+}
+
+// TreeFiles returns the digests of the files that a tree in the store has below a directory, by their names in it.
+func TreeFiles(ctx context.Context, st *store.Store, artifact, dir string) (map[string]string, error) {
+	file, err := st.OpenArtifact(artifact)
+	if err != nil {
+		return nil, fmt.Errorf("artifact %s: %w", artifact, err)
+	}
+	defer file.Close()
+	sums, err := tree.Sums(ctx, file, path.Clean(strings.TrimLeft(dir, "/")), tree.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("artifact %s: %w", artifact, err)
+	}
+	return sums, nil
 }
 
 // MadeOf is what the HelmChart of a release is, if its version gets a suffix from it: the spec of one that is packaged

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -71,6 +72,23 @@ func PostRender(ctx context.Context, hr *helmv2.HelmRelease, manifests []byte) (
 		}
 	}
 	return out.Bytes(), nil
+}
+
+// InNamespace puts objects that helm rendered, that belong into a namespace and that name none, into that of the release, and does nothing
+// else to them: the Helm Operator has no post renderers. The documents come out in the form that PostRender gives them.
+func InNamespace(ctx context.Context, release string, manifests []byte, namespace string) ([]byte, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	parts := split(manifests)
+	text := slices.Concat(parts.crds, parts.templates, parts.hooks)
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, nil
+	}
+	done, err := guarded(ctx, newGuard(end), release, func() ([]byte, error) { return postRender(text, nil, nil, nil, namespace) })
+	if err != nil {
+		return nil, err
+	}
+	return append([]byte("---\n"), done...), nil
 }
 
 // rendered are the documents that helm rendered, by what becomes of them.

@@ -2,7 +2,7 @@ package validate
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -60,9 +60,6 @@ func (v *validation) operatedValues(hr *operator.HelmRelease) (map[string]any, *
 	for i := range parts {
 		v.missingPart(&parts[i])
 	}
-	if v.whole {
-		v.unreadParts(hr, parts)
-	}
 	composed, origins, err := values.MergeParts(parts, inline, func(error) {})
 	var broken *values.PartError
 	if errors.As(err, &broken) {
@@ -71,13 +68,15 @@ func (v *validation) operatedValues(hr *operator.HelmRelease) (map[string]any, *
 	return composed, origins
 }
 
-// unreadParts refuses to pass values off as whole that stand in no manifest.
-func (v *validation) unreadParts(hr *operator.HelmRelease, parts []values.Part) {
-	for _, p := range parts {
-		if p.Kind == "URL" || p.Kind == "ChartFile" && hr.Spec.Chart.Source() == operator.GitSource {
-			v.fail(finding.MissingValues, fmt.Errorf("the values of %s stand in no manifest and are not fetched here", &p), p.Path...)
+// Unread reports that values of a HelmRelease of Flux 1 stand in no manifest: in the directory of a chart of Git, or behind a URL.
+func Unread(hr *operator.HelmRelease) bool {
+	return slices.ContainsFunc(hr.Spec.ValuesFrom, func(from operator.ValuesFromSource) bool {
+		switch {
+		case from.ConfigMapKeyRef != nil, from.SecretKeyRef != nil:
+			return false
 		}
-	}
+		return from.ExternalSourceRef != nil || from.ChartFileRef != nil && hr.Spec.Chart.Source() == operator.GitSource
+	})
 }
 
 // missingPart reports a Secret that is not in the input, and goes on without it.

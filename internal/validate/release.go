@@ -54,11 +54,10 @@ func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *val
 
 // Values composes the values of a HelmRelease as helm-controller does before it hands them to Helm, and traces where
 // each comes from. If a finding is an error there are no values. References to Secrets that are not in the input are
-// findings, and left out.
+// findings, and left out. So is what is Unread.
 func Values(inv *inventory.Inventory, adm *admission.Admitted) (map[string]any, *values.Origins, []finding.Finding) {
 	v := newValidation(inv, adm)
 	if hr, ok := adm.Typed.(*operator.HelmRelease); ok {
-		v.whole = true
 		composed, origins := v.operatedValues(hr)
 		return composed, origins, v.findings
 	}

@@ -63,7 +63,6 @@ type validation struct {
 	secrets  *credential.Reader
 	adm      *admission.Admitted
 	findings []finding.Finding
-	whole    bool // values are wanted as they are, not only judged
 }
 
 // fail takes down a mistake, with the code of the error itself if that has one.

@@ -87,7 +87,7 @@ var imports = map[string][]string{
 	"cmd": {
 		"internal/admission", "internal/cache", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
 		"internal/heap", "internal/helm", "internal/inventory", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked",
-		"internal/merge", "internal/migrate", "internal/plan", "internal/policy",
+		"internal/merge", "internal/migrate", "internal/operator", "internal/plan", "internal/policy",
 		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/status",
 		"internal/store", "internal/validate", "internal/values",
 	},

@@ -1,0 +1,50 @@
+package cmd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// digest is what the controller compares values by.
+func (r *foreseen) digest(composed map[string]any) (string, error) {
+	if r.operated != nil {
+		return values.Checksum(composed)
+	}
+	digest, err := values.Digest(composed)
+	return digest.String(), err
+}
+
+func (s *planSide) newChart(r *foreseen, found *reconcile.Planned, st *store.Store) *plan.Chart {
+	c := &plan.Chart{
+		Name: found.Name, Version: found.Version, Digest: found.Digest, Moving: found.Moving,
+		Source: r.source, Made: reconcile.MadeOf(r.made),
+	}
+	if !r.quick && !found.Moving && found.Artifact != "" { // an archive that was made here has times in it
+		c.Digest = contentDigest(st, found.Artifact)
+	}
+	if s.recorded && c.Made != "" { // of one that was made here, the digest of what was published is not recorded
+		c.Digest = ""
+	}
+	return c
+}
+
+// contentDigest is equal for charts whose files are. It is "" for one that cannot be read.
+func contentDigest(st *store.Store, artifact string) string {
+	files, err := reconcile.ChartFiles(st, artifact)
+	if err != nil {
+		return ""
+	}
+	hash := godigest.SHA256.Digester()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		_, _ = fmt.Fprintf(hash.Hash(), "%q %d\n%s", name, len(files[name]), files[name])
+	}
+	return hash.Digest().String()
+}

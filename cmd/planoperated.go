@@ -1,0 +1,281 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
+	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
+	"github.com/helmsrc/helmsrc/internal/values"
+)
+
+// addOperated takes up a HelmRelease of Flux 1.
+func (s *planSide) addOperated(r *foreseen, adm *admission.Admitted) {
+	r.operated = adm.Typed.(*operator.HelmRelease)
+	r.describeOperated(adm.Content)
+	r.fact.Kept = r.in.keeps(r.obj)
+	if r.fact.Suspended {
+		return
+	}
+	if _, err := r.in.inventory.OperatedChart(r.obj); err != nil {
+		r.fact.Blocked = r.obj.ConcealError(err.Error())
+	}
+	chart := &r.operated.Spec.Chart
+	r.quick = chart.Source() == operator.RepositorySource
+	if source := r.in.inventory.OperatedSource(r.obj); source != nil {
+		r.source = source.Kind + "/" + source.Namespace + "/" + source.Name
+	}
+	s.originOf(r, adm, []any{chart})
+	s.operatedValues(r, adm)
+}
+
+// describeOperated takes up what the spec says by itself.
+func (r *foreseen) describeOperated(content map[string]any) {
+	hr, f := r.operated, r.fact
+	f.Suspended = hr.Ignored()
+	f.Target = plan.Target{Name: hr.GetReleaseName(), Namespace: hr.GetTargetNamespace(), StorageNamespace: hr.GetTargetNamespace()}
+	chart := &hr.Spec.Chart
+	switch chart.Source() {
+	case operator.GitSource:
+		f.Operated.Git = true
+		f.Asked = chart.Path + " " + chart.RefOr(operator.DefaultRef)
+	case operator.RepositorySource:
+		f.Asked = chart.Name + " " + chart.Version
+	}
+	f.Operated.Spec, _ = content["spec"].(map[string]any)
+}
+
+// operatedValues composes the values, unless a run has to read them first: from the chart, or from a URL.
+func (s *planSide) operatedValues(r *foreseen, adm *admission.Admitted) {
+	if r.fact.Blocked != "" {
+		s.reportInvalid(r, adm)
+		return
+	}
+	if r.unread = validate.Unread(r.operated); r.unread {
+		r.quick = false
+		return
+	}
+	s.valuesOf(r, adm)
+}
+
+// reportInvalid reports what is wrong with a release that makes no chart.
+func (s *planSide) reportInvalid(r *foreseen, adm *admission.Admitted) {
+	for _, f := range validate.Object(r.in.inventory, adm) {
+		if f.Severity == finding.Error {
+			s.app.console.Report(f)
+		}
+	}
+}
+
+// takeOperated takes up what a run found out about a HelmRelease of Flux 1.
+func (s *planSide) takeOperated(r *foreseen, result *reconcile.Result, found *reconcile.Planned) {
+	if found != nil {
+		r.fact.Operated.Revision, r.tree = found.Revision, found.Tree
+	}
+	known := result.Composed()
+	if !r.unread || known == nil {
+		return
+	}
+	r.composed, r.origins, r.whole = known.Values, known.Origins, &composition{known.Values, known.Origins}
+	sum, err := values.Checksum(known.Values)
+	if err != nil {
+		r.fact.Blocked = err.Error()
+		return
+	}
+	r.fact.Values, r.fact.ValuesKey = sum, sum
+}
+
+// rememberOperated takes up a HelmRelease of Flux 1 that is recorded. It is false for one that is none.
+func (r *foreseen) rememberOperated(content map[string]any) bool {
+	if !r.redescribeOperated(content) {
+		return false
+	}
+	metadata, _ := content["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if sum, ok := annotations[status.ValuesChecksumAnnotation].(string); ok {
+		r.fact.Values, r.fact.ValuesKey = sum, sum
+	}
+	r.quick = !r.fact.Operated.Git
+	return true
+}
+
+// redescribeOperated takes up what an object says that is shown, and its values.
+func (r *foreseen) redescribeOperated(content map[string]any) bool {
+	text, err := json.Marshal(content)
+	hr := &operator.HelmRelease{}
+	if err == nil {
+		err = json.Unmarshal(text, hr)
+	}
+	if err != nil {
+		return false
+	}
+	hr.Namespace, hr.Name = r.obj.Namespace, r.obj.Name
+	r.operated = hr
+	r.describeOperated(content)
+	spec, _ := content["spec"].(map[string]any)
+	r.composed, _ = spec["values"].(map[string]any)
+	r.origins = nil
+	return true
+}
+
+// hasValuesFrom reports whether values come from elsewhere than the release.
+func (r *foreseen) hasValuesFrom() bool {
+	switch {
+	case r.operated != nil:
+		return len(r.operated.Spec.ValuesFrom) > 0 || len(r.operated.Spec.ValueFileSecrets) > 0
+	case r.hr != nil:
+		return len(r.hr.Spec.ValuesFrom) > 0
+	}
+	return false
+}
+
+// deferred reports whether the values of one of the two stand in no manifest, and may differ.
+func deferred(before, after *foreseen) bool {
+	if !before.unread && !after.unread {
+		return false
+	}
+	fields, _ := plan.Values(before.fact.Operated.Spec, after.fact.Operated.Spec, func(bool, []plan.Step) bool { return false })
+	return len(fields) > 0
+}
+
+// operatedMoved reports that a chart of Flux 1 has the version that it had, and may be another one, or is of another commit: the
+// operator compares files.
+func (f *foresight) operatedMoved(r *foreseen) bool {
+	if r.operated == nil || r.fact.Chart == nil {
+		return false
+	}
+	i := slices.IndexFunc(f.before.releases, func(before *foreseen) bool { return before.fact.ID == r.fact.ID })
+	if i < 0 || f.before.releases[i].fact.Chart == nil {
+		return false
+	}
+	old, chart := f.before.releases[i].fact, r.fact.Chart
+	if r.fact.Operated.Git {
+		return old.Operated.Revision != r.fact.Operated.Revision
+	}
+	return old.Chart.Version == chart.Version && (old.Chart.Digest == "" || old.Chart.Digest != chart.Digest)
+}
+
+// resolveDigests fetches the charts of Flux 1 whose versions are equal on both sides and whose digests are not.
+func (f *foresight) resolveDigests(ctx context.Context) error {
+	differs := map[plan.ID]bool{}
+	for _, r := range f.after.releases {
+		if r.artifact == "" && f.operatedMoved(r) {
+			differs[r.fact.ID] = true
+		}
+	}
+	if len(differs) == 0 {
+		return nil
+	}
+	for _, s := range []*planSide{f.after, f.before} {
+		if err := s.fetchOperated(ctx, &f.temp, differs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *planSide) fetchOperated(ctx context.Context, temp *store.Scratch, wanted map[plan.ID]bool) error {
+	for i, in := range s.inputs {
+		var list []*foreseen
+		for _, r := range s.releases {
+			if r.in == in && wanted[r.fact.ID] && r.artifact == "" && r.fact.Blocked == "" {
+				list = append(list, r)
+			}
+		}
+		if len(list) == 0 {
+			continue
+		}
+		if err := s.run(ctx, temp, in, list, strconv.Itoa(i)+"files", false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareSources finds out about the charts of Flux 1 what the operator compares of them: the files of commits, and what a dry run
+// shows.
+func (f *foresight) compareSources(ctx context.Context) {
+	for i := range f.matched {
+		p := &f.matched[i]
+		if p.Before == nil || p.After == nil || p.Before.Operated == nil || p.After.Operated == nil {
+			continue
+		}
+		before, after := f.before.of(p.Before), f.after.of(p.After)
+		if p.Before.Operated.Revision != p.After.Operated.Revision {
+			before.listFiles(ctx)
+			after.listFiles(ctx)
+		}
+		if c, d := p.Before.Chart, p.After.Chart; c == nil || d == nil || c.Digest == "" || c.Digest != d.Digest {
+			before.readSources()
+			after.readSources()
+		}
+	}
+}
+
+// listFiles takes up the files below the path of a chart of Git. What cannot be read is not known.
+func (r *foreseen) listFiles(ctx context.Context) {
+	o := r.fact.Operated
+	if r.tree == "" || !o.Git {
+		return
+	}
+	files, err := reconcile.TreeFiles(ctx, r.st, r.tree, r.operated.Spec.Chart.Path)
+	if err == nil {
+		o.Files = files
+	}
+}
+
+func (r *foreseen) readSources() {
+	if r.artifact == "" {
+		return
+	}
+	files, err := reconcile.ChartFiles(r.st, r.artifact)
+	if err == nil {
+		r.fact.Operated.Sources = plan.NewSources(files)
+	}
+}
+
+// reportAssumed prints once what is taken for granted of releases of Flux 1.
+func (f *foresight) reportAssumed() {
+	if slices.ContainsFunc(f.matched, func(p plan.Pair) bool { return p.After != nil && p.After.Operated != nil }) {
+		f.app.console.Info(console.Subject{}, "releases of Flux 1 are taken as deployed and not rolled back")
+	}
+}
+
+// operatedName is what a diff calls a release of Flux 1: one of Flux 2 may have its name.
+func operatedName(id plan.ID) string {
+	return path.Join(strings.ToLower(id.Kind), id.Namespace, id.Name)
+}
+
+// chartField is the field of a HelmRelease that names its chart.
+func (r *foreseen) chartField() []any {
+	switch {
+	case r.operated != nil && r.operated.Spec.Chart.Source() == operator.GitSource:
+		return []any{"spec", "chart", "path"}
+	case r.operated != nil:
+		return []any{"spec", "chart", "name"}
+	case r.hr.Spec.Chart != nil:
+		return []any{"spec", "chart", "spec", "chart"}
+	}
+	return []any{"spec"}
+}
+
+// kindOf is what a plan calls a HelmRelease besides its name: "" for those of Flux 2.
+func kindOf(obj *manifest.Object) string {
+	if inventory.IsOperated(obj) {
+		return obj.Kind
+	}
+	return ""
+}

@@ -1,0 +1,246 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Operated is what the Helm Operator of Flux 1 decides by, besides what all releases have.
+type Operated struct {
+	// Spec is the spec of the HelmRelease: whatever changes in it is another generation.
+	Spec map[string]any
+	// Git is true of a chart of a Git repository.
+	Git bool
+	// Revision is status.lastAttemptedRevision: the commit, or the version of the chart.
+	Revision string
+	// Files are digests of what the commit has below the chart's path, by name. They are nil if that is not known.
+	Files map[string]string
+	// Sources are those parts of the chart that a dry run compares, nil if they are not known.
+	Sources *Sources
+}
+
+// decideOperated goes through the operator's own list, as far as it needs no cluster: a chart and values, no release yet, another
+// spec, another chart, a dry run that differs.
+func decideOperated(p Pair, against string) Change {
+	before, after := p.Before, p.After
+	switch {
+	case after == nil:
+		return removedOperated(before, against)
+	case before == nil:
+		return addedOperated(after, against)
+	}
+	c := begun(after)
+	c.Before, c.ValuesBefore = before.Chart, before.Values
+	switch {
+	case after.Suspended:
+		c.add(Reason{Code: ReasonSuspended, Text: "ignored by Flux 1: nothing happens until the annotation is removed"})
+		return c
+	case after.Blocked != "":
+		c.Action = Blocked
+		c.add(Reason{Code: ReasonBlocked, Text: after.Blocked})
+		return c
+	}
+	c.operatedTarget(before, after)
+	c.spec(before.Operated, after.Operated)
+	upgraded := c.revision(before, after)
+	c.values(p, "values changed")
+	if !upgraded {
+		c.dryRun(before, after)
+	}
+	if before.Blocked != "" {
+		c.upgrade(Reason{Code: ReasonBlockedBefore, Text: "was blocked", After: before.Blocked, Note: "an install if it was never installed"})
+	}
+	if before.Suspended {
+		c.add(Reason{Code: ReasonSuspended, Text: "not ignored any more: what is installed may be older than " + against})
+	}
+	if len(c.Reasons) == 0 {
+		c.add(Reason{Code: ReasonUnchanged, Text: "no change"})
+	}
+	return c
+}
+
+func addedOperated(r *Release, against string) Change {
+	c := added(r, against)
+	switch {
+	case r.Suspended:
+		c.Reasons[0].Text = "ignored by Flux 1: it is not applied until the annotation is removed"
+	case c.Action == Install && against == TheLastFetch:
+		c.Reasons[0].Text = "install or upgrade (no earlier run is recorded)"
+	}
+	return c
+}
+
+func removedOperated(r *Release, against string) Change {
+	c := removed(r, against)
+	if r.Suspended {
+		c.Reasons[0].Text = "removed while Flux 1 ignored it: the HelmRelease stays in the cluster as it is"
+	}
+	return c
+}
+
+// operatedTarget compares where the release is. The operator finds none by the other name, and never looks at the former one again.
+func (c *Change) operatedTarget(before, after *Release) {
+	if before.Target == after.Target {
+		return
+	}
+	old, now := before.Target, after.Target
+	c.Action = Install
+	c.add(Reason{
+		Code: ReasonTarget, Text: "Helm release changed", Before: old.Namespace + "/" + old.Name, After: now.Namespace + "/" + now.Name,
+		Note: "the former one stays installed",
+	})
+}
+
+// spec compares the generations: row 6 of the operator's list.
+func (c *Change) spec(before, after *Operated) {
+	fields, omitted := Values(before.Spec, after.Spec, func(bool, []Step) bool { return false })
+	if len(fields) > 0 {
+		c.upgrade(Reason{Code: ReasonSpec, Text: "spec changed", Fields: fields, Omitted: omitted})
+	}
+}
+
+// revision compares the charts by their version or commit: row 8. It reports whether that decides.
+func (c *Change) revision(before, after *Release) bool {
+	old, now := before.Operated, after.Operated
+	if !now.Git || !old.Git {
+		if before.Chart == nil || after.Chart == nil || before.Chart.Version == after.Chart.Version {
+			return false
+		}
+		c.upgrade(Reason{Code: ReasonChart, Text: "chart changed", Before: before.Chart.String(), After: after.Chart.String()})
+		return true
+	}
+	if old.Revision == "" || now.Revision == "" || old.Revision == now.Revision {
+		return false
+	}
+	r := Reason{Code: ReasonChart, Text: "chart changed", Before: old.Revision, After: now.Revision}
+	if old.Files != nil && now.Files != nil {
+		r.Fields, r.Omitted = addedOrChanged(old.Files, now.Files)
+	}
+	if len(r.Fields) > 0 {
+		c.upgrade(r)
+		return true
+	}
+	r.Code, r.Text, r.Note = ReasonRevision, "another commit", "it adds and changes nothing in the chart's directory"
+	c.add(r)
+	return false
+}
+
+// addedOrChanged are the files that the operator notices: it overlooks those that were deleted.
+func addedOrChanged(before, after map[string]string) (fields []Field, omitted int) {
+	for _, f := range differences(before, after) {
+		switch {
+		case f.Change == changeRemoved:
+		case len(fields) >= maxFields:
+			omitted++
+		default:
+			fields = append(fields, f)
+		}
+	}
+	return fields, omitted
+}
+
+// dryRun compares what an upgrade would have stored with what is: row 9. Values have a row of their own.
+func (c *Change) dryRun(before, after *Release) {
+	old, now := before.Operated.Sources, after.Operated.Sources
+	if old == nil || now == nil {
+		c.mayDiffer(before, after)
+		return
+	}
+	fields, subcharts := old.differences(now)
+	bytes := before.Chart != nil && after.Chart != nil && before.Chart.Digest != "" && after.Chart.Digest != "" && before.Chart.Digest != after.Chart.Digest
+	note := ""
+	if bytes && !after.Operated.Git && before.Asked == after.Asked {
+		note = "a running operator keeps the archive that it has"
+	}
+	switch {
+	case len(fields) > 0:
+		text := "the dry run differs"
+		if !slices.ContainsFunc(fields, func(f Field) bool { return !strings.HasPrefix(f.Path, templatesDir) }) {
+			text = "templates changed"
+		}
+		c.upgrade(Reason{Code: ReasonDryRun, Text: text, Fields: fields, Note: note})
+	case len(subcharts) > 0:
+		c.upgrade(Reason{
+			Code: ReasonDryRun, Text: "may be upgraded: default values of subcharts changed", Fields: subcharts,
+			Note: "not if the subchart is disabled",
+		})
+	case bytes:
+		c.add(Reason{
+			Code: ReasonChartBytes, Text: "the chart changed", Before: before.Chart.Digest, After: after.Chart.Digest,
+			Note: "no upgrade: its version, values and templates are the same",
+		})
+	}
+}
+
+// mayDiffer is for charts of one version whose files are not known on both sides.
+func (c *Change) mayDiffer(before, after *Release) {
+	if before.Chart == nil || after.Chart == nil || before.Origin != "" && before.Origin == after.Origin {
+		return
+	}
+	if before.Chart.Digest != "" && before.Chart.Digest == after.Chart.Digest {
+		return
+	}
+	c.upgrade(Reason{
+		Code: ReasonDryRun, Text: "may be upgraded: the chart may be another one of the same version", Before: before.Chart.Digest, After: after.Chart.Digest,
+		Note: "its files are not known on both sides",
+	})
+}
+
+// clashing blocks releases of Flux 1 that are the same Helm release: the operator refuses what another one manages.
+func clashing(pairs []Pair, changes []Change) {
+	type managed struct {
+		clusterTarget
+		kind string // each operator looks for the annotation of its own
+	}
+	of := func(r *Release) managed { return managed{clusterTarget{r.Cluster, r.Target}, r.Kind} }
+	taken := map[managed][]int{}
+	for i, p := range pairs {
+		if p.After != nil && p.After.Operated != nil && !p.After.Suspended && p.After.Blocked == "" {
+			taken[of(p.After)] = append(taken[of(p.After)], i)
+		}
+	}
+	for i, p := range pairs {
+		if p.After == nil {
+			continue
+		}
+		same := taken[of(p.After)]
+		if len(same) < 2 || !slices.Contains(same, i) {
+			continue
+		}
+		var others []string
+		for _, j := range same {
+			if j != i {
+				others = append(others, "HelmRelease "+pairs[j].After.ID.String())
+			}
+		}
+		changes[i].Action = Blocked
+		changes[i].Reasons = []Reason{{Code: ReasonBlocked, Text: fmt.Sprintf("release '%s' in namespace '%s' is that of %s, too: the operator refuses what another one manages",
+			p.After.Target.Name, p.After.Target.Namespace, strings.Join(others, " and "))}}
+	}
+}
+
+// differences lists what two sets of digests differ in, sorted by name.
+func differences(before, after map[string]string) []Field {
+	names := map[string]bool{}
+	for _, m := range []map[string]string{before, after} {
+		for name := range m {
+			names[name] = true
+		}
+	}
+	var fields []Field
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		old, was := before[name]
+		now, is := after[name]
+		switch {
+		case !was:
+			fields = append(fields, Field{Path: name, Change: changeAdded})
+		case !is:
+			fields = append(fields, Field{Path: name, Change: changeRemoved})
+		case old != now:
+			fields = append(fields, Field{Path: name, Change: changeChanged})
+		}
+	}
+	return fields
+}
