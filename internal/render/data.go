@@ -11,6 +11,7 @@ import (
 type datum struct {
 	values    map[string]string
 	secret    map[string]bool // those that are not shown
+	kind      string          // the type of a Secret
 	sealed    string          // what would decrypt it
 	inCluster bool            // the cluster has the key
 }
@@ -85,6 +86,9 @@ func sealedDatum(err error) *datum {
 func datumOf(content map[string]any) *datum {
 	d := &datum{values: map[string]string{}}
 	secret := content["kind"] == "Secret"
+	if secret {
+		d.kind, _ = content["type"].(string)
+	}
 	for _, field := range []string{"data", "stringData"} {
 		values, _ := content[field].(map[string]any)
 		for k, v := range values {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -177,38 +178,51 @@ func (b *builder) reportIDs(o *manifest.Object, set resourceset.Set) {
 // makeObject adds an object of a set to what was built.
 func (b *builder) makeObject(o *manifest.Object, m resourceset.Object) {
 	apiVersion, kind, namespace, name := identify(m.Content)
-	if m.Copied && !b.copied(m, kind, datumKey(kind, namespace, name)) {
-		b.copies = append(b.copies, manifest.Generator{Object: o, Generates: manifest.Generated{Kind: kind, Namespace: namespace, Name: name}})
-		return
-	}
 	obj := o.Derive(manifest.Object{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, Content: m.Content}, func(path []any) []any {
 		return append(slices.Clone(m.Path), path...)
 	})
+	if m.Copied && !b.copied(obj, m.From) {
+		b.copies = append(b.copies, manifest.Generator{Object: o, Generates: manifest.Generated{Kind: kind, Namespace: namespace, Name: name}})
+		return
+	}
 	if apiVersion == "" || kind == "" || name == "" {
 		b.fault(obj, errors.New("failed to decode Kubernetes apiVersion, kind and name"))
 		return
 	}
-	b.emit(obj, m.Content)
+	b.emit(obj, obj.Content)
 }
 
-// copied gives an object of a set the data that it copies of another one. It reports whether the object is made here: a Secret is
-// not, nor what is not in the input or not to be shown. The cluster has it, and what is known of its values is used.
-func (b *builder) copied(m resourceset.Object, kind, key string) bool {
-	b.generated[key] = resourceset.Kind
-	namespace, name, _ := strings.Cut(m.From, "/")
-	from := b.lookup(kind, namespace, name)
-	if from == nil || from.sealed != "" {
+// copied gives an object of a set the data that it copies of another one. It reports whether that one is in the input: else
+// the object is made in the cluster only.
+func (b *builder) copied(obj *manifest.Object, from string) bool {
+	namespace, name, _ := strings.Cut(from, "/")
+	original := b.lookup(obj.Kind, namespace, name)
+	if original == nil || obj.Kind != "Secret" && (obj.Kind != "ConfigMap" || original.sealed != "") {
+		b.generated[datumKey(obj.Kind, obj.Namespace, obj.Name)] = resourceset.Kind
 		return false
 	}
-	b.found[key] = from
-	if kind != "ConfigMap" || slices.Contains(slices.Collect(maps.Values(from.secret)), true) {
-		return false
+	obj.Sealed = original.sealed
+	shown := obj.Content
+	data, visible := map[string]any{}, map[string]any{}
+	for k, v := range original.values {
+		text := v
+		if obj.Kind == "Secret" {
+			text = base64.StdEncoding.EncodeToString([]byte(v))
+		}
+		if data[k] = text; !original.secret[k] {
+			visible[k] = text
+		}
 	}
-	data := map[string]any{}
-	for k, v := range from.values {
-		data[k] = v
+	obj.Content = maps.Clone(shown)
+	obj.Content["data"] = data
+	if original.kind != "" {
+		obj.Content["type"] = original.kind
 	}
-	m.Content["data"] = data
+	if obj.Kind == "ConfigMap" && len(visible) < len(data) {
+		shown = maps.Clone(shown)
+		shown["data"] = visible
+		confide(obj, obj.Content, shown)
+	}
 	return true
 }
 
