@@ -281,6 +281,16 @@ func (a *app) openStore(o *storeOptions) (*store.Store, error) {
 	return st, nil
 }
 
+// takenAlone lists the namespaces of the GitRepository that a --source names, if there is none in the input but generators
+// take it: it may be in the cluster alone.
+func (in *input) takenAlone(s selector) []string {
+	if s.kind != "GitRepository" {
+		return nil
+	}
+	taken := in.inventory.Taken(s.kind, s.name)
+	return slices.DeleteFunc(taken, func(namespace string) bool { return s.namespace != "" && s.namespace != namespace })
+}
+
 // directoriesOf finds the object that each --source replaces: exactly one.
 func directoriesOf(in *input, sources []string) (map[store.Key]string, error) {
 	directories := map[store.Key]string{}
@@ -299,6 +309,15 @@ func directoriesOf(in *input, sources []string) (map[store.Key]string, error) {
 				}
 				directories[store.NewKey(obj.Kind, obj.Namespace, obj.Name)] = absolute
 			}
+		}
+		if taken := in.takenAlone(s); len(found) == 0 && len(taken) == 1 {
+			s.namespace = taken[0]
+			found = []string{s.kind + " " + s.namespace + "/" + s.name}
+			absolute, err := filepath.Abs(dir)
+			if err != nil {
+				return nil, usagef("--source %s: %v", text, err)
+			}
+			directories[store.NewKey(s.kind, s.namespace, s.name)] = absolute
 		}
 		switch {
 		case len(found) == 0 && in.rendered.Used(render.Source{Kind: s.kind, Namespace: s.namespace, Name: s.name, Dir: dir}):

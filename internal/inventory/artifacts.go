@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,6 +40,27 @@ func IsGenerator(obj *manifest.Object) bool {
 // Artifacts are the ExternalArtifacts that a generator makes, in the order of its spec.
 func (inv *Inventory) Artifacts(obj *manifest.Object) []*manifest.Object {
 	return inv.Derivations().made[obj]
+}
+
+// Taken lists the namespaces of the sources of a kind and name that generators take, sorted.
+func (inv *Inventory) Taken(kind, name string) []string {
+	var list []string
+	for _, obj := range inv.Objects() {
+		if !IsGenerator(obj) {
+			continue
+		}
+		adm, err := inv.Admit(obj)
+		if err != nil {
+			continue
+		}
+		for _, s := range adm.Typed.(*swv1.ArtifactGenerator).Spec.Sources {
+			if s.Kind == kind && s.Name == name {
+				list = append(list, cmp.Or(s.Namespace, obj.Namespace))
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // CycleError is a generator whose artifacts are made of themselves.
