@@ -63,49 +63,6 @@ func (inv *Inventory) Taken(kind, name string) []string {
 	return slices.Compact(list)
 }
 
-// CycleError is a generator whose artifacts are made of themselves.
-type CycleError struct{ names []string }
-
-func (e *CycleError) Error() string {
-	return "cycle: the artifacts of ArtifactGenerator " + strings.Join(e.names, " are made of those of ")
-}
-
-// Cycle reports that a generator waits for itself, nil if it does not.
-func (inv *Inventory) Cycle(obj *manifest.Object) *CycleError {
-	all := inv.Derivations()
-	return all.cycleFrom(inv, obj, obj, nil, map[*manifest.Object]bool{})
-}
-
-// cycleFrom looks for a way from one generator to another.
-func (all *derivations) cycleFrom(inv *Inventory, at, to *manifest.Object, way []string, seen map[*manifest.Object]bool) *CycleError {
-	way = append(way[:len(way):len(way)], at.Namespace+"/"+at.Name)
-	adm, err := inv.Admit(at)
-	if err != nil {
-		return nil
-	}
-	for _, s := range adm.Typed.(*swv1.ArtifactGenerator).Spec.Sources {
-		namespace := s.Namespace
-		if namespace == "" {
-			namespace = at.Namespace
-		}
-		source := all.byKey[store.NewKey(s.Kind, namespace, s.Name)]
-		if s.Kind != sourcev1.ExternalArtifactKind || source == nil || source.Origin == nil {
-			continue
-		}
-		if source.Origin == to {
-			return &CycleError{append(way, to.Namespace+"/"+to.Name)}
-		}
-		if seen[source.Origin] {
-			continue
-		}
-		seen[source.Origin] = true
-		if cycle := all.cycleFrom(inv, source.Origin, to, way, seen); cycle != nil {
-			return cycle
-		}
-	}
-	return nil
-}
-
 // deriveArtifacts makes the ExternalArtifacts of all generators. Of two with one name there is none.
 func (inv *Inventory) deriveArtifacts(all *derivations) {
 	all.made = map[*manifest.Object][]*manifest.Object{}

@@ -118,6 +118,7 @@ type derivations struct {
 	byKey   map[store.Key]*manifest.Object
 	made    map[*manifest.Object][]*manifest.Object // ExternalArtifacts, by their generators
 	twice   map[store.Key][]*manifest.Object        // generators that make one together
+	knots   map[*manifest.Object][]*manifest.Object // generators that wait for each other, or for themselves
 
 	operated map[*manifest.Object]*operated  // what HelmReleases of Flux 1 make
 	present  map[store.Key]*manifest.Object  // of the input, with names as what those make has
@@ -155,6 +156,7 @@ func (inv *Inventory) deriveAll() *derivations {
 		}
 	}
 	inv.deriveArtifacts(all)
+	inv.findKnots(all)
 	inv.deriveOperated(all)
 	if len(releases) == 0 {
 		all.insertCharts()

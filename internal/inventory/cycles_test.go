@@ -1,0 +1,67 @@
+package inventory
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// generatorOf takes ExternalArtifacts, by the names of the generators that make them, each one of its own name.
+func generatorOf(name string, sources ...string) string {
+	text := fmt.Sprintf("---\napiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {name: %s, namespace: ns}\nspec:\n  sources:\n", name)
+	for i, s := range sources {
+		text += fmt.Sprintf("  - {alias: s%d, kind: ExternalArtifact, name: %s}\n", i, s)
+	}
+	return text + fmt.Sprintf("  artifacts: [{name: %s, copy: [{from: \"@s0/**\", to: \"@artifact/\"}]}]\n", name)
+}
+
+func TestCycle(t *testing.T) {
+	inv := inventoryOf(t, generatorOf("a", "b", "d")+generatorOf("b", "c")+generatorOf("c", "a", "nowhere")+generatorOf("d", "b")+
+		generatorOf("self", "self")+generatorOf("waits", "a")+generatorOf("other", "made")+
+		"---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: ExternalArtifact\nmetadata: {name: made, namespace: ns}\nspec: {}\n")
+	const of = " are made of those of "
+	want := map[string]string{
+		"a": "ns/a" + of + "ns/b" + of + "ns/c" + of + "ns/a",
+		"b": "ns/b" + of + "ns/c" + of + "ns/a" + of + "ns/b",
+		"c": "ns/c" + of + "ns/a" + of + "ns/b" + of + "ns/c",
+		// What was already found when the search comes to it is on a cycle all the same.
+		"d":    "ns/d" + of + "ns/b" + of + "ns/c" + of + "ns/a" + of + "ns/d",
+		"self": "ns/self" + of + "ns/self",
+	}
+	for _, obj := range inv.Objects() {
+		if !IsGenerator(obj) {
+			continue
+		}
+		got := ""
+		if cycle := inv.Cycle(obj); cycle != nil {
+			got = strings.TrimPrefix(cycle.Error(), "cycle: the artifacts of ArtifactGenerator ")
+		}
+		if got != want[obj.Name] {
+			t.Errorf("%s: %q, want %q", obj.Name, got, want[obj.Name])
+		}
+	}
+}
+
+// A way that leads through thousands of generators is followed once for all of them, and none of the errors names them all.
+func TestLongCycles(t *testing.T) {
+	const count = 3000
+	var text strings.Builder
+	for i := range count {
+		text.WriteString(generatorOf(fmt.Sprintf("g%d", i), fmt.Sprintf("g%d", (i+1)%count)))
+	}
+	inv := inventoryOf(t, text.String())
+	for _, obj := range inv.Objects() {
+		if !IsGenerator(obj) {
+			continue
+		}
+		want := fmt.Sprintf("ArtifactGenerator ns/%[1]s are made of those of %d others are made of those of ns/%[1]s", obj.Name, count-1)
+		if cycle := inv.Cycle(obj); cycle == nil || !strings.HasSuffix(cycle.Error(), want) {
+			t.Fatalf("%s: %v, want %s", obj.Name, cycle, want)
+		}
+	}
+	inv = inventoryOf(t, generatorOf("a", "b")+generatorOf("b", "c")+generatorOf("c", "d")+generatorOf("d", "e")+generatorOf("e", "f")+
+		generatorOf("f", "g")+generatorOf("g", "h")+generatorOf("h", "i")+generatorOf("i", "a"))
+	if cycle := inv.Cycle(inv.Objects()[0]); cycle == nil || !strings.HasSuffix(cycle.Error(), " ns/g are made of those of 2 others are made of those of ns/a") {
+		t.Error(cycle)
+	}
+}
