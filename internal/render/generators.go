@@ -58,15 +58,20 @@ func isGenerator(o *manifest.Object) bool {
 // generatorFor finds the generator that makes an artifact: among those that were built, then among the files, the nearest to
 // the object that asks first. It returns nil if none does.
 func (r *Renderer) generatorFor(o *manifest.Object, namespace, name string, built sources, way []string) *output {
-	for _, key := range sortedKeys(built) {
-		if g := built[key]; isGenerator(g) && g.Namespace == namespace {
-			if m := r.outputOf(g, built, way); m.makes(name) {
-				return m
-			}
+	var keys []string
+	for key, g := range built {
+		if isGenerator(g) && g.Namespace == namespace && r.mayMake(g, name) {
+			keys = append(keys, key)
 		}
 	}
-	for _, p := range r.generatorsNear(o) {
-		if p.object.Namespace != namespace || built[datumKey(generate.Kind, namespace, p.object.Name)] != nil {
+	slices.Sort(keys)
+	for _, key := range keys {
+		if m := r.outputOf(built[key], built, way); m.makes(name) {
+			return m
+		}
+	}
+	for _, p := range r.generatorsNear(o, namespace, name) {
+		if built[datumKey(generate.Kind, namespace, p.object.Name)] != nil {
 			continue
 		}
 		if m := r.outputOf(p.object, built, way); m.makes(name) {
@@ -76,11 +81,15 @@ func (r *Renderer) generatorFor(o *manifest.Object, namespace, name string, buil
 	return nil
 }
 
-// generatorsNear lists the generators of the files, the nearest to an object first.
-func (r *Renderer) generatorsNear(o *manifest.Object) []placed {
-	list := slices.DeleteFunc(slices.Clone(r.index.artifactGenerators), func(p placed) bool {
-		return r.plan != nil && !r.plan.live(p.path) && !r.plan.claimed[p.path]
-	})
+// generatorsNear lists the generators of the files that may make an artifact, the nearest to an object first.
+func (r *Renderer) generatorsNear(o *manifest.Object, namespace, name string) []placed {
+	var list []placed
+	for _, p := range r.index.artifactGenerators {
+		live := r.plan == nil || r.plan.live(p.path) || r.plan.claimed[p.path]
+		if p.object.Namespace == namespace && r.mayMake(p.object, name) && live {
+			list = append(list, p)
+		}
+	}
 	dir, err := r.disk.absolute(filepath.Dir(o.Pos.File))
 	if err != nil {
 		return list
@@ -138,18 +147,6 @@ func (r *Renderer) outputOf(o *manifest.Object, built sources, way []string) *ou
 	return m
 }
 
-// generatorKey is equal for generators that make the same.
-func (r *Renderer) generatorKey(o *manifest.Object, built sources) string {
-	var key strings.Builder
-	text, _ := json.Marshal(o.Content["spec"])
-	fmt.Fprintf(&key, "%s %s %s %s", o.Pos, o.Namespace, o.Name, text)
-	for _, k := range sortedKeys(built) {
-		text, _ := json.Marshal(built[k].Content["spec"])
-		fmt.Fprintf(&key, " %s %s", k, text)
-	}
-	return key.String()
-}
-
 // specOf reads the spec of a generator, nil if it cannot be read.
 func specOf(o *manifest.Object) *swv1.ArtifactGeneratorSpec {
 	text, err := json.Marshal(o.Content["spec"])
@@ -170,7 +167,7 @@ func (m *output) build(r *Renderer, built sources, way []string) {
 			return
 		}
 	}
-	if m.spec = specOf(m.object); m.spec == nil {
+	if m.spec = r.said(m.object).spec; m.spec == nil {
 		return
 	}
 	if err := generate.Validate(m.spec); err != nil {

@@ -91,6 +91,8 @@ type Renderer struct {
 	builds       map[string]buildResult
 	made         map[string]*output        // ArtifactGenerators
 	listings     map[string]*generate.Tree // of directories that are sources of generators
+	specs        map[*manifest.Object]*said
+	print        sourcesPrint
 
 	syncs       map[string][]*manifest.Object // Kustomizations that an operator makes, by the real path of the file that says so
 	own         map[string]bool               // sources that the input begins with, by kind, namespace and name
@@ -108,7 +110,7 @@ type Renderer struct {
 func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	ctx, end := context.WithCancelCause(ctx)
 	r := &Renderer{o: o, ctx: ctx, in: in, guard: newGuard(end), disk: newDisk(), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
-		opened: map[*manifest.Object]manifest.Opened{}, emptied: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, builds: map[string]buildResult{}, made: map[string]*output{}, listings: map[string]*generate.Tree{}}
+		opened: map[*manifest.Object]manifest.Opened{}, emptied: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, builds: map[string]buildResult{}, made: map[string]*output{}, listings: map[string]*generate.Tree{}, specs: map[*manifest.Object]*said{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		if o.Untrusted {
 			return &sops.Keys{}
