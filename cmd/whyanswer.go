@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/render"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -71,12 +72,14 @@ type dependent struct {
 
 func (a *app) newAnswer(in *input, obj *manifest.Object, results []*reconcile.Result) *answer {
 	hide := obj.ConcealText
-	w := &answer{Object: a.called(obj), File: positionOf(obj), BuiltBy: hide(obj.Built), Decided: decidedFields(obj)}
+	w := &answer{Object: a.called(obj), File: positionOf(obj), BuiltBy: hide(obj.Built)}
 	made := obj
 	if obj.Origin != nil {
 		made = obj.Origin
 	}
-	for _, p := range in.rendered.Patches(made) {
+	patches := in.rendered.Patches(made)
+	w.Decided = decidedFields(obj, patches)
+	for _, p := range patches {
 		w.Patches = append(w.Patches, whyPatch{hide(p.File), hide(p.By)})
 	}
 	adm, err := in.inventory.Admit(obj)
@@ -126,7 +129,7 @@ func fieldsThatDecide() [][]any {
 }
 
 // decidedFields are the fields that a variable or a kustomization gave another value than the one in the file.
-func decidedFields(obj *manifest.Object) []decided {
+func decidedFields(obj *manifest.Object, patches []render.Patch) []decided {
 	var list []decided
 	for _, path := range fieldsThatDecide() {
 		value, ok := at(obj.Content, path).(string)
@@ -136,10 +139,14 @@ func decidedFields(obj *manifest.Object) []decided {
 		e := obj.Excerpt(path...)
 		key := fmt.Sprint(path[len(path)-1])
 		d := decided{Field: fieldName(path), At: e.Pos.String()}
-		switch names := manifest.Variables(e.Marked); {
+		another := obj.Built != "" && e.Marked != "" && strings.Contains(e.Marked, key) && !strings.Contains(e.Marked, value)
+		names := manifest.Variables(e.Marked)
+		switch by := lastPatch(patches, path); {
+		case by != "" && (another || len(names) > 0):
+			d.By = "the patch " + obj.ConcealText(by)
 		case len(names) > 0:
 			d.By = "the variable " + strings.Join(names, ", ")
-		case obj.Built != "" && e.Marked != "" && strings.Contains(e.Marked, key) && !strings.Contains(e.Marked, value):
+		case another:
 			d.By = "a kustomization, which puts another value in"
 		default:
 			continue
@@ -147,6 +154,17 @@ func decidedFields(obj *manifest.Object) []decided {
 		list = append(list, d)
 	}
 	return list
+}
+
+// lastPatch is the last patch that sets a field, "" if none does.
+func lastPatch(patches []render.Patch, path []any) string {
+	by := ""
+	for _, p := range patches {
+		if p.Sets(strings.Split(fieldName(path), ".")...) {
+			by = p.By
+		}
+	}
+	return by
 }
 
 func fieldName(path []any) string {

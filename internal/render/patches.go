@@ -3,6 +3,8 @@ package render
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/kustomize/api/types"
@@ -15,6 +17,35 @@ import (
 type Patch struct {
 	File string // that holds its text
 	By   string // the kustomization, and the entry of it
+	text string
+}
+
+// Sets reports whether a patch says anything about a field, or about what the field is in: as a strategic merge patch that
+// has the field, or as an operation on its path.
+func (p Patch) Sets(path ...string) bool {
+	type operation struct {
+		Path string `json:"path"`
+	}
+	var operations []operation
+	if yaml.Unmarshal([]byte(p.text), &operations) == nil {
+		pointer := "/" + strings.Join(path, "/")
+		return slices.ContainsFunc(operations, func(o operation) bool {
+			return o.Path == pointer || strings.HasPrefix(pointer, o.Path+"/")
+		})
+	}
+	var field any
+	if yaml.Unmarshal([]byte(p.text), &field) != nil {
+		return false
+	}
+	for _, step := range path {
+		fields, _ := field.(map[string]any)
+		inner, found := fields[step]
+		if !found {
+			return false
+		}
+		field = inner
+	}
+	return true
 }
 
 // Patches lists the patches whose targets an object fits, in the order in which kustomizations are met. That a patch
@@ -52,7 +83,7 @@ func (r *Result) Patches(o *manifest.Object) []Patch {
 		for i, entry := range entries {
 			var p types.Patch
 			if text, err := yaml.Marshal(entry); err == nil && yaml.Unmarshal(text, &p) == nil && fits(p, []byte(p.Patch), o) {
-				add(Patch{File: k.Pos.File, By: fmt.Sprintf("%s spec.patches[%d]", o.Built, i)})
+				add(Patch{File: k.Pos.File, By: fmt.Sprintf("%s spec.patches[%d]", o.Built, i), text: p.Patch})
 			}
 		}
 	}
@@ -82,7 +113,7 @@ func (d *directory) patchesOf(o *manifest.Object, file string, add func(Patch)) 
 			}
 			found.File = d.repo.display(real)
 		}
-		if fits(p, text, o) {
+		if found.text = string(text); fits(p, text, o) {
 			add(found)
 		}
 	}
