@@ -23,7 +23,9 @@ type contender struct {
 	tool string
 	slow bool // a few runs are enough
 	warm bool // what the same command has left behind is there already
-	args func(*job) ([]string, error)
+	// first is a command that runs before, and is not measured; nil for none.
+	first func(*job) ([]string, error)
+	args  func(*job) ([]string, error)
 }
 
 // job is what a contender needs to know.
@@ -75,6 +77,8 @@ func groups(o *options) []group {
 		{"index " + describe(o, 0), indexed(0, true)},
 		{"index " + describe(o, 1), indexed(1, false)},
 		{fmt.Sprintf("%d charts of one repository", scaleOf(o).Many), many()},
+		{lockedName(o), manyLocked()},
+		{"one chart, with a lock, of an index " + describe(o, 0), oneLocked(0)},
 		{fmt.Sprintf("an umbrella chart with %d dependencies", umbrellaRepositories*umbrellaCharts), umbrella()},
 		{"registry, exact version", registryPulls(exactVersion)},
 		{fmt.Sprintf("registry, newest of %d tags", scaleOf(o).Tags), registryPulls(anyVersion)},

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 	"github.com/helmsrc/helmsrc/internal/index/indextest"
@@ -34,9 +35,9 @@ type scale struct {
 
 func scaleOf(o *options) scale {
 	if o.smoke {
-		return scale{Indexes: append([]size{{"small", 3, 4}, {"large", 6, 8}}, umbrellaSizes(6, 4)...), Tags: 250, Many: 5, Objects: 20, Apps: 20, HookApps: 5, Clusters: 3, ClusterApps: 2}
+		return scale{Indexes: slices.Concat([]size{{"small", 3, 4}, {"large", 6, 8}}, umbrellaSizes(6, 4), lockedSizes(3, 2)), Tags: 250, Many: 5, Objects: 20, Apps: 20, HookApps: 5, Clusters: 3, ClusterApps: 2}
 	}
-	return scale{Indexes: append([]size{{"small", 120, 130}, {"large", 400, 500}}, umbrellaSizes(100, 50)...), Tags: 10_000, Many: 100, Objects: 500, Apps: 2000, HookApps: 120, Clusters: 30, ClusterApps: 20}
+	return scale{Indexes: slices.Concat([]size{{"small", 120, 130}, {"large", 400, 500}}, umbrellaSizes(100, 50), lockedSizes(25, 12)), Tags: 10_000, Many: 100, Objects: 500, Apps: 2000, HookApps: 120, Clusters: 30, ClusterApps: 20}
 }
 
 // chosen is the chart and version that is asked for: one in the middle.

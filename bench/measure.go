@@ -71,6 +71,15 @@ func (b *runner) run(ctx context.Context, s *series, watched bool) (sample, erro
 		return sample{}, err
 	}
 	j := job{addr: b.server.addr, scale: b.server.scale, work: work}
+	if s.contender.first != nil {
+		args, err := s.contender.first(&j)
+		if err == nil {
+			err = b.start(ctx, s, work, args).run()
+		}
+		if err != nil {
+			return sample{}, err
+		}
+	}
 	args, err := s.contender.args(&j)
 	if err != nil {
 		return sample{}, err

@@ -46,6 +46,8 @@ func (e *Error) Hint() string {
 		return "'helmsrc lock' writes it; --lock-file names another one"
 	case errors.Is(e.Err, rewrite.ErrIrregular):
 		return "name another file with --lock-file"
+	case errors.Is(e.Err, rewrite.ErrReadOnly), errors.Is(e.Err, fs.ErrPermission):
+		return "let this user write it, or name another file with --lock-file"
 	}
 	return ""
 }
