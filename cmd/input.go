@@ -27,6 +27,7 @@ type input struct {
 	unreached []string // files that nothing applies, of all clusters
 	rendered  *render.Result
 	inventory *inventory.Inventory
+	table     reconcile.Table // the kinds of a run
 	selectors []selector
 	namespace string
 	brought   map[store.Key]bool // selected because what is rendered needs them
@@ -201,7 +202,7 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 		})
 	}
 	in := &input{
-		distribution: flux, set: set, cluster: cluster, rendered: rendered, inventory: inventory, selectors: r.selectors, namespace: o.namespace, shard: o.shard, validating: o.validating,
+		distribution: flux, set: set, cluster: cluster, rendered: rendered, inventory: inventory, table: reconcile.Kinds(), selectors: r.selectors, namespace: o.namespace, shard: o.shard, validating: o.validating,
 		reported: map[*manifest.Object]bool{}, common: c,
 	}
 	a.reportRendered(in)
@@ -495,7 +496,7 @@ const maxSources = 4
 func (in *input) sourcesOf(adm *admission.Admitted, rejected func(*inventory.RejectedError)) []*admission.Admitted {
 	var sources []*admission.Admitted
 	for range maxSources {
-		kind, namespace, name, ok := reconcile.Kinds().SourceRef(adm)
+		kind, namespace, name, ok := in.table.SourceRef(adm)
 		if !ok {
 			break
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
@@ -37,7 +38,7 @@ func (r *reading) buildCluster(ctx context.Context, o *inputOptions, cluster *re
 // wants lists what the objects that a run is about refer to and what is not in what was built of a cluster. Nothing is reported.
 func (r *reading) wants(o *inputOptions, rendered *render.Result) []manifest.Want {
 	set, _ := r.files.Set(rendered.Build)
-	in := &input{set: set, inventory: inventory.New(set), selectors: r.selectors, namespace: o.namespace, common: r.common}
+	in := &input{set: set, inventory: inventory.New(set), table: reconcile.Kinds(), selectors: r.selectors, namespace: o.namespace, common: r.common}
 	if o.sameNamespace {
 		in.inventory.DenyCrossNamespace()
 	}

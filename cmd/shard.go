@@ -108,7 +108,7 @@ func identityOf(obj *manifest.Object) string {
 // selected reports whether an object is selected, in whichever part.
 func (in *input) selected(obj *manifest.Object) bool {
 	judged := in.validating && obj.Group() == manifest.ImageGroup // those take no part in a run
-	return (reconcile.Kinds().Supports(obj) || judged) && (in.asked(obj) || in.brought[keyOfObject(obj)])
+	return (in.table.Supports(obj) || judged) && (in.asked(obj) || in.brought[keyOfObject(obj)])
 }
 
 // reportShard says how much of the selection the part is.

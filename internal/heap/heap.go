@@ -9,13 +9,18 @@ import (
 )
 
 const (
-	// floor is the size of a heap, in bytes, that is not collected. Whatever the program does, it needs a few times as
+	// floor is the size of a heap, in bytes, that is not collected again. Whatever the program does, it needs a few times as
 	// much for its code and its tables.
 	floor = 32 << 20
 
-	// early is how much the heap may grow until it is collected for the first time, in percent of the 4 MiB that are
-	// the runtime's least.
-	early = floor / (4 << 20) * 100
+	// first is the size, in bytes, at which the heap is collected for the first time. Where a run fits in between, most of what it
+	// has allocated is garbage by then, and one collection costs less than the memory that it gives back is worth.
+	first = 20 << 20
+
+	// early is how much the heap may grow until then, in percent of the 4 MiB that are the runtime's least, and most how much it
+	// may grow later.
+	early = first / (4 << 20) * 100
+	most  = floor / (4 << 20) * 100
 
 	// large is the size of what is in use, in bytes, from which the heap grows by sparing percent only: runs that keep so much
 	// are about thousands of objects, allocate a few times what they keep, and take less than a tenth longer.
@@ -54,7 +59,7 @@ func percentFor(live uint64) int {
 	if live >= large {
 		return sparing
 	}
-	return int(min(max(floor*100/max(live, 1), runtimeDefault+100)-100, early))
+	return int(min(max(floor*100/max(live, 1), runtimeDefault+100)-100, most))
 }
 
 // live is what the last collection left, in bytes.
