@@ -1,0 +1,374 @@
+package migrate
+
+import (
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// inputOf is the input of one file, whose documents are applied as they stand there.
+func inputOf(t *testing.T, text string) Input {
+	t.Helper()
+	in := Input{
+		Files: []File{{"all.yaml", []byte(text)}},
+		All:   true,
+		Current: func(apiVersion, _ string) string {
+			return map[string]string{
+				"source.toolkit.fluxcd.io/v1beta2": "source.toolkit.fluxcd.io/v1", "helm.toolkit.fluxcd.io/v2beta1": "helm.toolkit.fluxcd.io/v2",
+				"kustomize.toolkit.fluxcd.io/v1beta2": "kustomize.toolkit.fluxcd.io/v1",
+				"image.toolkit.fluxcd.io/v1beta2":     "image.toolkit.fluxcd.io/v1", "new.toolkit.fluxcd.io/v1": "new.toolkit.fluxcd.io/v2",
+			}[apiVersion]
+		},
+		Served:     func(string, string) bool { return true },
+		SecretType: func(string, string) string { return "" },
+	}
+	line := 1
+	for _, document := range strings.SplitAfter(text, "---\n") {
+		var content map[string]any
+		if err := yaml.Unmarshal([]byte(strings.TrimSuffix(document, "---\n")), &content); err != nil {
+			t.Fatal(err)
+		}
+		o := &Object{
+			ID:         ID{str(content, "kind"), str(content, "metadata", "namespace"), str(content, "metadata", "name")},
+			APIVersion: str(content, "apiVersion"), Content: content, File: "all.yaml", Shown: "all.yaml", Line: line,
+		}
+		in.Objects = append(in.Objects, o)
+		line += strings.Count(document, "\n")
+	}
+	return in
+}
+
+// texts are notes as NAME: TEXT (HINT).
+func texts(notes []Note) string {
+	var list []string
+	for _, n := range notes {
+		text := n.Name + ": " + n.Text
+		if n.Hint != "" {
+			text += " (" + n.Hint + ")"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, "\n")
+}
+
+// wantRefusal looks for a refusal, with nothing changed and nothing lost.
+func wantRefusal(t *testing.T, result *Result, want string) {
+	t.Helper()
+	if got := texts(result.Refused); !strings.Contains(got, want) {
+		t.Errorf("refused %q, want %q", got, want)
+	}
+	if len(result.Files) > 0 || len(result.Changes) > 0 || len(result.Lost) > 0 {
+		t.Errorf("%d files, changes %q, lost %q", len(result.Files), texts(result.Changes), texts(result.Lost))
+	}
+}
+
+// TestVersionsRefused has objects whose current version cannot say what they say: they stay, byte by byte.
+func TestVersionsRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, text, want string }{
+		{
+			"strategic merge patches of a post renderer",
+			"apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: {name: a}\nspec:\n  postRenderers:\n  - kustomize: {patchesStrategicMerge: []}\n",
+			"a: HelmRelease helm.toolkit.fluxcd.io/v2beta1 is not migrated: spec.postRenderers[].kustomize.patchesStrategicMerge has to be written as patches",
+		},
+		{
+			"validation of a Kustomization",
+			"apiVersion: kustomize.toolkit.fluxcd.io/v1beta2\nkind: Kustomization\nmetadata: {name: a}\nspec: {validation: client}\n",
+			"v1 has no spec.validation",
+		},
+		{
+			"an update automation with another template",
+			"apiVersion: image.toolkit.fluxcd.io/v1beta2\nkind: ImageUpdateAutomation\nmetadata: {name: a}\nspec: {git: {commit: {messageTemplate: '{{ .Updated }}'}}}\n",
+			"neither .Updated nor .ImageResult",
+		},
+		{"an unknown kind", "apiVersion: new.toolkit.fluxcd.io/v1\nkind: New\nmetadata: {name: a}\nspec: {}\n", "it is not known here what changed"},
+		{
+			"values files that are no list of texts",
+			"apiVersion: source.toolkit.fluxcd.io/v1beta2\nkind: HelmChart\nmetadata: {name: a}\nspec: {valuesFile: a.yaml, valuesFiles: [{}]}\n",
+			"valuesFiles is no list of texts",
+		},
+		{
+			"a values file that is no text",
+			"apiVersion: source.toolkit.fluxcd.io/v1beta2\nkind: HelmChart\nmetadata: {name: a}\nspec: {valuesFile: {}}\n",
+			"valuesFile is no text",
+		},
+		{
+			"what SOPS has sealed",
+			"apiVersion: source.toolkit.fluxcd.io/v1beta2\nkind: HelmRepository\nmetadata: {name: a}\nspec: {url: x}\nsops: {mac: 'ENC[x]', lastmodified: '2024-01-01', version: 3.8.1}\n",
+			sealedText,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wantRefusal(t, Plan(inputOf(t, test.text)), test.want)
+		})
+	}
+}
+
+// TestVersions also has what is not to change: current versions, variables, the values of a release, what is not asked
+// for and what is left.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	const before = `apiVersion: source.toolkit.fluxcd.io/v1beta2 # old
+kind: HelmChart
+metadata: {name: a}
+spec:
+  accessFrom: {namespaceSelectors: []}
+  valuesFile: first.yaml
+  valuesFiles: [second.yaml]
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: current}
+spec:
+  values: {apiVersion: source.toolkit.fluxcd.io/v1beta2, kind: HelmRepository}
+---
+apiVersion: ${version}
+kind: HelmRepository
+metadata: {name: variable}
+---
+apiVersion: source.toolkit.fluxcd.io/v1beta2
+kind: HelmRepository
+metadata: {name: repo}
+spec: {type: OCI, url: oci://x}
+`
+	in := inputOf(t, before)
+	result := Plan(in)
+	if len(result.Files) != 1 || len(result.Refused) > 0 {
+		t.Fatalf("%d files, refused %q", len(result.Files), texts(result.Refused))
+	}
+	got := string(result.Files[0].Text)
+	for _, want := range []string{
+		"apiVersion: source.toolkit.fluxcd.io/v1 # old\n", "type: oci,", "first.yaml", "values: {apiVersion: source.toolkit.fluxcd.io/v1beta2,",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "accessFrom") || strings.Contains(got, "valuesFile:") || strings.Index(got, "first.yaml") > strings.Index(got, "second.yaml") {
+		t.Errorf("got\n%s", got)
+	}
+	if lost := texts(result.Lost); lost != "a: spec.accessFrom is left out: Flux ignores it, and the current API has none" {
+		t.Errorf("lost %q", lost)
+	}
+	again := inputOf(t, got)
+	if second := Plan(again); len(second.Files) > 0 {
+		t.Errorf("a second time changes it again:\n%s", second.Files[0].Text)
+	}
+
+	in = inputOf(t, before)
+	in.All = false
+	in.Objects[3].Asked = true
+	if result := Plan(in); texts(result.Changes) != "repo: source.toolkit.fluxcd.io/v1beta2 -> source.toolkit.fluxcd.io/v1" {
+		t.Errorf("asked for one: %q", texts(result.Changes))
+	}
+	in = inputOf(t, before)
+	in.Left = map[ID]bool{in.Objects[0].ID: true, in.Objects[3].ID: true}
+	if result := Plan(in); len(result.Files)+len(result.Changes) > 0 {
+		t.Errorf("left: %q", texts(result.Changes))
+	}
+}
+
+const fromRegistry = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: repo, namespace: apps}
+spec:
+  type: oci
+  interval: 1h
+  url: oci://registry.test/charts
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: app, namespace: apps}
+spec:
+  interval: 5m
+  chart:
+    spec:
+      chart: podinfo
+      version: 6.5.0+build # pinned
+      sourceRef: {kind: HelmRepository, name: repo}
+`
+
+// TestSourcesRefused has releases that have to keep their HelmRepository, and says why.
+func TestSourcesRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, old, new string
+		change         func(*Input)
+		want           string
+	}{
+		{
+			name: "an older Flux", change: func(in *Input) { in.Served = func(string, string) bool { return false } },
+			want: "app: its chart stays in HelmRepository apps/repo: the Flux of the input has no spec.chartRef for OCIRepositories (upgrade Flux to 2.3 or later first)",
+		},
+		{name: "values files", old: "chart: podinfo", new: "chart: podinfo\n      valuesFiles: [a.yaml]", want: "with spec.chartRef there are no values files"},
+		{name: "a suspended repository", old: "type: oci", new: "type: oci\n  suspend: true", want: "the repository is suspended"},
+		{name: "a variable", old: "6.5.0+build", new: "${version}", want: "a variable decides about it"},
+		{
+			name: "a Secret of another type", old: "type: oci", new: "type: oci\n  secretRef: {name: login}",
+			change: func(in *Input) { in.SecretType = func(string, string) string { return "Opaque" } },
+			want:   "Secret apps/login is of type Opaque",
+		},
+		{
+			name: "a repository in a file that is not edited",
+			change: func(in *Input) {
+				in.Objects[0].File, in.Objects[0].Shown, in.Objects[0].Unfit = "", "https://other.test/repo.yaml", "which is not edited"
+			},
+			want: "the repository is in https://other.test/repo.yaml, which is not edited",
+		},
+		{
+			name:   "a release that a patch changes",
+			change: func(in *Input) { in.Objects[1].Content["spec"].(map[string]any)["interval"] = "7m" },
+			want:   "what is applied differs in spec.interval from what stands there: a kustomization, a variable or an alias changes it, edit it there",
+		},
+		{
+			name: "a release with another name",
+			change: func(in *Input) {
+				in.Objects[1].Name, in.Objects[1].By = "prefix-app", "apps/kustomization.yaml"
+			},
+			want: `the document names it "app": apps/kustomization.yaml makes it, edit it there`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			in := inputOf(t, strings.Replace(fromRegistry, test.old, test.new, 1))
+			if test.change != nil {
+				test.change(&in)
+			}
+			wantRefusal(t, Plan(in), test.want)
+		})
+	}
+}
+
+// TestSources moves a chart to an OCIRepository, which keeps what the repository said, and the comment of the version.
+func TestSources(t *testing.T) {
+	t.Parallel()
+	result := Plan(inputOf(t, fromRegistry))
+	if len(result.Files) != 1 || len(result.Refused) > 0 || !result.Sources {
+		t.Fatalf("%d files, refused %q", len(result.Files), texts(result.Refused))
+	}
+	got := string(result.Files[0].Text)
+	for _, want := range []string{
+		"kind: OCIRepository", "name: repo", "url: oci://registry.test/charts/podinfo", "tag: 6.5.0_build # pinned",
+		"mediaType: " + chartMediaType, "operation: copy", "interval: 5m", "chartRef:",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "kind: HelmRepository") || strings.Contains(got, "type: oci") {
+		t.Errorf("got\n%s", got)
+	}
+	if changes := texts(result.Changes); !strings.Contains(changes, "repo: nothing refers to it any more: removed") {
+		t.Errorf("changes %q", changes)
+	}
+
+	// Something else still needs the repository, and another object has its name.
+	more := fromRegistry + `---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: other, namespace: apps}
+spec: {chart: x, interval: 1h, sourceRef: {kind: HelmRepository, name: repo}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: podinfo, namespace: apps}
+spec: {interval: 1h, url: oci://x/y}
+`
+	result = Plan(inputOf(t, more))
+	if len(result.Files) != 1 {
+		t.Fatalf("refused %q", texts(result.Refused))
+	}
+	got = string(result.Files[0].Text)
+	if !strings.Contains(got, "kind: HelmRepository\nmetadata: {name: repo") || strings.Count(got, "name: podinfo,") != 1 || !strings.Contains(got, "name: app\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// operated is a HelmRelease of Flux 1 with a chart and more of a spec.
+func operatedRelease(chart, more string) string {
+	return "apiVersion: helm.fluxcd.io/v1\nkind: HelmRelease\nmetadata: {name: app, namespace: apps}\nspec:\n  chart: " + chart + "\n" + more
+}
+
+const published = "{repository: 'https://charts.test/', name: podinfo, version: 6.5.0}"
+
+// TestOperatedRefused has releases of Flux 1 that v2 has no words for: they stay, and what was noted of them is
+// forgotten.
+func TestOperatedRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, text, want string }{
+		{"no chart", operatedRelease("{}", ""), "spec.chart has neither git and path, nor repository, name and version"},
+		{"no spec", "apiVersion: helm.fluxcd.io/v1\nkind: HelmRelease\nmetadata: {name: app, namespace: apps}\n", "its spec is no mapping"},
+		{"values that are no mapping", operatedRelease(published, "  values: [a]\n"), "spec.values is no mapping"},
+		{"a variable", operatedRelease("{repository: 'https://${host}', name: podinfo, version: 6.5.0}", ""), "a variable decides about spec.chart"},
+		{
+			"a file of the chart",
+			operatedRelease(published, "  valuesFrom:\n  - chartFileRef: {path: a.yaml}\n"),
+			"spec.valuesFrom[0].chartFileRef has another place in the order of v2 (name the file in spec.chart.spec.valuesFiles",
+		},
+		{
+			"values from a URL", operatedRelease(published, "  valuesFrom:\n  - externalSourceRef: {url: 'https://x'}\n"),
+			"helm-controller reads no values from a URL (put the file into a ConfigMap)",
+		},
+		{"values from nothing", operatedRelease(published, "  valuesFrom:\n  - {}\n"), "spec.valuesFrom[0] names nothing"},
+		{
+			"values of another namespace", operatedRelease(published, "  valuesFrom:\n  - secretKeyRef: {name: s, namespace: other}\n"),
+			"spec.valuesFrom[0] is in the namespace other",
+		},
+		{
+			"a commit that is cut off, after something that would be lost",
+			operatedRelease("{git: 'ssh://git@git.test/x', path: charts/app, ref: 0123abc}", ""),
+			"spec.chart.ref is a commit that is cut off",
+		},
+		{"a Git server of its own protocol", operatedRelease("{git: 'git://git.test/x', path: a}", ""), "a GitRepository has no URL like git://git.test/x"},
+		{
+			"a login of another namespace",
+			operatedRelease("{git: 'https://git.test/x', path: a, secretRef: {name: s, namespace: other}}", ""),
+			"a GitRepository takes one of its own namespace only",
+		},
+		{"an annotation", strings.Replace(operatedRelease(published, ""), "namespace: apps}", "namespace: apps, annotations: {fluxcd.io/ignore: 'true'}}", 1), "an annotation says that it is not applied"},
+		{"no namespace", strings.Replace(operatedRelease(published, ""), ", namespace: apps", "", 1), "it has no namespace"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wantRefusal(t, Plan(inputOf(t, test.text)), test.want)
+		})
+	}
+}
+
+// TestOperated: the release keeps the name that the operator gave it, and its values in their order. What the operator does
+// by default is written out.
+func TestOperated(t *testing.T) {
+	t.Parallel()
+	more := "  helmVersion: v3\n  timeout: 90\n  valueFileSecrets: [{name: first}]\n" +
+		"  valuesFrom:\n  - configMapKeyRef: {name: second, key: a.yaml, optional: true}\n  values: {a: 1}\n"
+	result := Plan(inputOf(t, operatedRelease(published, more)))
+	if len(result.Files) != 1 || len(result.Operated) != 1 {
+		t.Fatalf("refused %q", texts(result.Refused))
+	}
+	got := string(result.Files[0].Text)
+	for _, want := range []string{
+		"apiVersion: helm.toolkit.fluxcd.io/v2", "releaseName: apps-app", "timeout: 90s", "maxHistory: 10", "disableWait: true",
+		"url: https://charts.test", "valuesKey: a.yaml", "optional: true", "values: {a: 1}", "version: 6.5.0",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if strings.Index(got, "name: first") > strings.Index(got, "name: second") || strings.Contains(got, "helmVersion") {
+		t.Errorf("got\n%s", got)
+	}
+
+	for chart, want := range map[string]string{
+		"{git: 'git@git.test:team/x.git', path: /charts/app/}":                                "url: ssh://git@git.test/team/x.git",
+		"{git: 'https://git.test/x', path: a, ref: v1.2.0}":                                   "tag: v1.2.0",
+		"{git: 'https://git.test/x', path: a, ref: refs/heads/main}":                          "name: refs/heads/main",
+		"{git: 'https://git.test/x', path: a}":                                                "branch: master",
+		"{git: 'https://git.test/x', path: ../a}":                                             "chart: ./a",
+		"{git: 'https://git.test/x', path: a, secretRef: {name: login}}":                      "name: login",
+		"{git: 'https://git.test/x', path: a, ref: 0123456789abcdef0123456789abcdef01234567}": "commit: 0123456789abcdef0123456789abcdef01234567",
+	} {
+		result := Plan(inputOf(t, operatedRelease(chart, "")))
+		if len(result.Files) != 1 || !strings.Contains(string(result.Files[0].Text), want) {
+			t.Errorf("%s: no %q in %+v, refused %q", chart, want, result.Files, texts(result.Refused))
+		}
+	}
+}
