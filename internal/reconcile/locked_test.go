@@ -8,6 +8,7 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/lock"
 )
 
@@ -97,6 +98,124 @@ func TestLocked(t *testing.T) {
 	for name, r := range w.run(t, Options{Refresh: true, Locked: &Locked{Lock: l, Mode: LockedAsked}}) {
 		if r.Failure != nil {
 			t.Errorf("asked, %s: %v", name, r.Failure.Err)
+		}
+	}
+}
+
+// TestLockedMisfits has manifests that ask for something else than when the lock was made. Each object that does fails,
+// and says where; those that may choose anew do, and those whose manifests do not count take what was locked.
+func TestLockedMisfits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, oneOfEach)
+	first := w.run(t, Options{})
+	l := w.locked(t, first)
+	for before, after := range map[string]string{
+		"version: 6.5.x": "version: 6.6.x", "ref: {branch: main}": "ref: {name: refs/heads/main}", "ref: {semver: ^6}": "ref: {tag: 6.5.0}",
+		"bucketName: charts, ": "bucketName: charts, prefix: charts, ", "metadata: {name: bare}": "metadata: {name: new}",
+	} {
+		w.edit(t, before, after)
+	}
+	o := Options{Until: Choose, Locked: &Locked{Lock: l, File: "helmsrc.lock"}}
+	results := w.runKinds(t, o, sourcev1.HelmRepositoryKind)
+	for name, want := range map[string]string{
+		"HelmChart/registry": "constraint is \"6.5.x\"", "GitRepository/git": "constraint is", "OCIRepository/range": "constraint is",
+		"Bucket/bucket": "constraint is", "HelmChart/new": "has no entry", "HelmChart/git": "revision", "HelmChart/bucket": "revision",
+	} {
+		r := results[name]
+		if r.State != Failed || ClassOf(r.Failure) != Drift {
+			t.Errorf("%s: state %d: %s", name, r.State, r.Message())
+			continue
+		}
+		f, ok := r.FailureFinding()
+		if !ok || f.Code != finding.NotLocked || !strings.Contains(f.Message, want) || f.Fix == "" {
+			t.Errorf("%s: want %q: %+v", name, want, f)
+		}
+	}
+	if r := results["HelmChart/index"]; r.Failure != nil || r.Pin.Version != "6.6.0" {
+		t.Errorf("what still fits: %s", r.Message())
+	}
+
+	o.Locked.Mode = LockedFirst
+	results = w.run(t, o)
+	if r := results["HelmChart/registry"]; r.Failure != nil || r.Pin.Version != "6.6.0" {
+		t.Errorf("chosen anew: %+v, %s", r.Pin, r.Message())
+	}
+	o.Locked.Mode = LockedAnyway
+	results = w.runKinds(t, o, sourcev1.HelmRepositoryKind)
+	if r := results["HelmChart/registry"]; r.Failure != nil || r.Pin.Version != "6.5.0" {
+		t.Errorf("what was locked: %+v, %s", r.Pin, r.Message())
+	}
+}
+
+// TestLockedElsewhere has a lock of several clusters. Entries that are equal serve; those that differ are refused unless the
+// input is one of the clusters.
+func TestLockedElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, oneOfEach)
+	first := w.run(t, Options{Until: Choose})
+	l := lock.New()
+	for _, e := range w.locked(t, first).Entries() {
+		for _, cluster := range []string{"production", "staging"} {
+			of := *e
+			of.Cluster = cluster
+			if cluster == "staging" && strings.HasSuffix(e.Object, "/registry") {
+				of.Version, of.Digest, of.LayerDigest, of.ManifestDigest = "6.5.1", e.ManifestDigest, e.ManifestDigest, e.LayerDigest
+			}
+			l.Put(of)
+		}
+	}
+	results := w.runKinds(t, Options{Until: Choose, Locked: &Locked{Lock: l, File: "helmsrc.lock"}}, sourcev1.HelmRepositoryKind)
+	if r := results["HelmChart/index"]; r.Failure != nil {
+		t.Errorf("entries that are equal: %s", r.Message())
+	}
+	r := results["HelmChart/registry"]
+	if r.State != Failed || !strings.Contains(r.Message(), "production") || !strings.Contains(r.Message(), "staging") {
+		t.Errorf("entries that differ: state %d: %s", r.State, r.Message())
+	}
+	results = w.runKinds(t, Options{Until: Choose, Locked: &Locked{Lock: l, File: "helmsrc.lock", Cluster: "production"}}, sourcev1.HelmRepositoryKind)
+	if r := results["HelmChart/registry"]; r.Failure != nil || r.Pin.Version != "6.5.0" {
+		t.Errorf("of one cluster: %s", r.Message())
+	}
+}
+
+// TestLockedMoved has sources that give something else for what is locked: the lock says other digests than they have. That
+// is a failure of integrity, whether they are asked or have to give the bytes.
+func TestLockedMoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, oneOfEach)
+	l := w.locked(t, w.run(t, Options{}))
+	const other = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for _, e := range l.Entries() {
+		of := *e
+		for _, d := range []*string{&of.Digest, &of.ManifestDigest, &of.LayerDigest} {
+			if *d != "" {
+				*d = other
+			}
+		}
+		l.Put(of)
+	}
+	for _, mode := range []LockMode{LockedAsked, LockedOnly} {
+		if err := os.RemoveAll(filepath.Join(w.dir, "artifacts")); err != nil {
+			t.Fatal(err)
+		}
+		results := w.run(t, Options{Locked: &Locked{Lock: l, File: "helmsrc.lock", Mode: mode}})
+		for name, want := range map[string]finding.Code{
+			"HelmChart/index": finding.DigestMismatch, "HelmChart/bare": finding.DigestMismatch, "HelmChart/registry": finding.NotFound,
+		} {
+			r := results[name]
+			if r.Failure == nil || mode == LockedOnly && r.artifact() != nil {
+				t.Errorf("mode %d, %s: state %d: %s", mode, name, r.State, r.Message())
+				continue
+			}
+			class := Integrity
+			if mode == LockedAsked {
+				want = finding.Moved
+			} else if name == "HelmChart/registry" {
+				class = Permanent // a registry has no manifest of that digest
+			}
+			if f, _ := r.FailureFinding(); f.Code != want || f.Fix == "" || ClassOf(r.Failure) != class {
+				t.Errorf("mode %d, %s: class %d: %+v", mode, name, ClassOf(r.Failure), f)
+			}
 		}
 	}
 }

@@ -32,6 +32,23 @@ type world struct {
 	*helmtest.World
 	dir       string
 	inventory *inventory.Inventory // of the last run
+	progress  Progress             // of the next runs, nil for silent
+}
+
+// edit replaces a text of the file all.yaml.
+func (w *world) edit(t *testing.T, before, after string) {
+	t.Helper()
+	file := filepath.Join(w.dir, "all.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), before) {
+		t.Fatalf("%q is not there", before)
+	}
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(text), before, after)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // newWorld starts a server for each top directory of an archive whose name begins with an underscore, and writes
@@ -121,7 +138,11 @@ func (w *world) runKinds(t *testing.T, o Options, without ...string) map[string]
 		objects = append(objects, adm)
 	}
 	w.inventory = inv
-	results, err := r.Run(t.Context(), objects, silent{})
+	var progress Progress = silent{}
+	if w.progress != nil {
+		progress = w.progress
+	}
+	results, err := r.Run(t.Context(), objects, progress)
 	if err != nil {
 		t.Fatal(err)
 	}
