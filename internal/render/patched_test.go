@@ -265,3 +265,40 @@ func (g *overlayGenerator) operations() string {
 	}
 	return text + g.seldom("# end\n")
 }
+
+// TestKeptNodes holds that a base is parsed for its first two overlays only, and that what is kept is bounded.
+func TestKeptNodes(t *testing.T) {
+	root, err := absolute(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := "  large: '" + strings.Repeat("a", maxKeptNodes) + "'\n"
+	files := map[string]string{
+		"base/kustomization.yaml": "resources: [a.yaml, large.yaml]\n", "base/a.yaml": patchedBase,
+		"base/large.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: large}\ndata:\n" + large,
+	}
+	overlays := []string{"a", "b", "c"}
+	for _, name := range overlays {
+		files[name+"/kustomization.yaml"] = "resources: [../base]\npatches: [{target: {kind: HelmRelease}, patch: '[{\"op\": \"add\", \"path\": \"/spec/values/x\", \"value\": \"" + name + "\"}]'}]\n"
+	}
+	write(t, root, files)
+	r := repositoryOf(t, root)
+	kept := -1
+	for _, name := range overlays {
+		dir := join(root, name)
+		found, ok := r.directly(r.fileSystem(t.Context(), nil), dir, r.directory(dir).kustomization)
+		if !ok {
+			t.Fatalf("%s is not built without kustomize", name)
+		}
+		if got, err := decoded(r.fileSystem(t.Context(), nil), found, name); err != nil || !strings.Contains(fmt.Sprint(got[0].content["spec"]), "x:"+name) {
+			t.Errorf("%s: %v, %v", name, got[0].content, err)
+		}
+		if name == "a" && len(r.nodes.kept) > 0 {
+			t.Error("a file was kept that is read once")
+		}
+		kept = len(r.nodes.kept)
+	}
+	if _, ok := r.keptNodes(join(root, "base/a.yaml")); kept != 1 || !ok || r.nodes.size > maxKeptNodes {
+		t.Errorf("%d files are kept, %d bytes", kept, r.nodes.size)
+	}
+}
