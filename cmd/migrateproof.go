@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/migrate"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -58,6 +60,7 @@ func (m *migration) lookIntoIndexes(ctx context.Context) error {
 	if s.before, err = quiet.newSide(o, m.inputs, &base{}); err != nil {
 		return err
 	}
+	s.before.leaveOperated()
 	wanted := map[plan.ID]bool{}
 	for _, r := range s.before.releases {
 		if r.quick && r.fact.Blocked == "" && m.indexed(r) {
@@ -100,6 +103,11 @@ func (m *migration) indexed(r *foreseen) bool {
 	return strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "https://")
 }
 
+// leaveOperated leaves out HelmReleases of Flux 1. What they become is compared by itself.
+func (s *planSide) leaveOperated() {
+	s.releases = slices.DeleteFunc(s.releases, func(r *foreseen) bool { return inventory.IsOperated(r.obj) })
+}
+
 // proveOnce resolves the releases that the edits concern, before and after them.
 func (m *migration) proveOnce(ctx context.Context) (*proof, error) {
 	s := &sides{app: m.app}
@@ -117,6 +125,8 @@ func (m *migration) proveOnce(ctx context.Context) (*proof, error) {
 	if s.after, err = quiet.newSide(o, inputs, nil); err != nil {
 		return nil, err
 	}
+	s.before.leaveOperated()
+	s.after.leaveOperated()
 	pairs := plan.Match(s.before.facts(), s.after.facts())
 	wanted := map[plan.ID]bool{}
 	for _, p := range pairs {
