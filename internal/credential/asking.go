@@ -24,7 +24,8 @@ type asker struct {
 	url, namespace, provider   string
 	login, certificates, proxy *meta.LocalObjectReference
 	account                    string
-	borrows                    *meta.LocalObjectReference // in place of which the login counts that Helm has
+	further                    []*meta.LocalObjectReference // of the service that the login is had from
+	borrows                    *meta.LocalObjectReference   // in place of which the login counts that Helm has
 	settings                   []any
 }
 
@@ -38,10 +39,13 @@ func (r *Reader) Asking(ctx context.Context, typed any) Asking {
 	if u, err := auth.ParseURL(from.url); err == nil && u.User != nil {
 		asking.Login, asking.Private = append(asking.Login, u.User.String()), true
 	}
-	asking.Private = asking.Private || ofCloud(from.provider)
+	asking.Private = asking.Private || ofCloud(from.provider) || len(from.further) > 0
 	asking.read(r, from.namespace, from.login, "login")
 	asking.read(r, from.namespace, from.certificates, "certificates")
 	asking.read(r, from.namespace, from.proxy, "proxy")
+	for _, ref := range from.further {
+		asking.read(r, from.namespace, ref, "service")
+	}
 	if from.account != "" {
 		asking.Login = append(asking.Login, "account "+from.account)
 		if account, err := r.lookup.ServiceAccount(from.namespace, from.account); err == nil {
@@ -130,6 +134,17 @@ func askerOf(typed any) asker {
 			url: obj.Spec.URL, namespace: obj.Namespace, provider: obj.Spec.Provider,
 			login: obj.Spec.SecretRef, proxy: obj.Spec.ProxySecretRef,
 		}
+	case *sourcev1.Bucket:
+		from := asker{
+			url: obj.Spec.Endpoint, namespace: obj.Namespace, provider: obj.Spec.Provider,
+			login: obj.Spec.SecretRef, certificates: obj.Spec.CertSecretRef, proxy: obj.Spec.ProxySecretRef,
+			account: obj.Spec.ServiceAccountName, settings: []any{obj.Spec.Provider, obj.Spec.Insecure, obj.Spec.Region},
+		}
+		if sts := obj.Spec.STS; sts != nil {
+			from.settings = append(from.settings, sts.Provider, sts.Endpoint)
+			from.further = []*meta.LocalObjectReference{sts.SecretRef, sts.CertSecretRef}
+		}
+		return from
 	}
 	return asker{}
 }

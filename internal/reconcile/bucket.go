@@ -122,6 +122,10 @@ func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Buc
 			o.Algorithm, o.Unless = d.Algorithm(), ""
 		}
 	}
+	if e := p.lockedTo(); e != nil {
+		o.Revision = e.Revision
+	}
+	o.Memory = p.r.memory(p.r.bucketScope(ctx, p.adm, obj))
 	if o.TempDir, err = p.r.temp.Dir(); err != nil {
 		return nil, temporaryFailure(err)
 	}

@@ -62,6 +62,13 @@ func (r *Reconciler) gitScope(ctx context.Context, adm *admission.Admitted, loca
 	return s
 }
 
+// bucketScope is the scope of a bucket. Nothing but its own answers names its objects: they are the same identity's.
+func (r *Reconciler) bucketScope(ctx context.Context, adm *admission.Admitted, obj *sourcev1.Bucket) cache.Scope {
+	s := r.scopeOf(ctx, adm, bucketURL(obj))
+	s.Named = false
+	return s
+}
+
 // memory keeps the answers of registries and Git servers.
 func (r *Reconciler) memory(scope cache.Scope) cache.Memory {
 	m := cache.Memory{Cache: r.cache, Scope: scope}

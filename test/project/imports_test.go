@@ -56,7 +56,7 @@ var imports = map[string][]string{
 	"internal/cache": {"internal/digest"},
 	"internal/blob":  {"internal/cache", "internal/digest", "internal/fetch"},
 
-	"internal/fetch/bucket": {"internal/auth", "internal/digest", "internal/fetch", "internal/finding", "internal/tree"},
+	"internal/fetch/bucket": {"internal/auth", "internal/cache", "internal/digest", "internal/fetch", "internal/finding", "internal/tree"},
 	"internal/fetch/git":    {"internal/auth", "internal/cache", "internal/digest", "internal/fetch", "internal/file", "internal/finding", "internal/tree"},
 	"internal/fetch/helmrepo": {
 		"internal/auth", "internal/chart", "internal/digest", "internal/fetch", "internal/file", "internal/finding",

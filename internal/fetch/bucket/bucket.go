@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -47,7 +48,11 @@ type Options struct {
 
 	Algorithm godigest.Algorithm // of the revision; empty is sha256
 	// Unless is the revision of an artifact that is there already: if it is still the right one, nothing is downloaded.
-	Unless  string
+	Unless string
+	// Revision is the one that is wanted, if it is kept: the server is not asked then. Empty is whatever there is now.
+	Revision string
+	// Memory has what earlier runs have found.
+	Memory  cache.Memory
 	TempDir string
 	Limits  tree.Limits
 
@@ -104,6 +109,12 @@ func Download(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, &fetch.TimeoutError{Name: "spec.timeout", After: o.Timeout})
 		defer cancel()
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if t, err := (&bucket{Options: o}).known(ctx); t != nil || err != nil {
+		return t, err
 	}
 	b, err := open(c, o)
 	if err != nil {
@@ -200,6 +211,7 @@ func (b *bucket) fill(ctx context.Context, t *fetch.Tree) error {
 		return err
 	}
 	t.Revision, t.Files = b.revision(), len(b.found)
+	b.remember(ctx, t)
 	return nil
 }
 
@@ -287,9 +299,13 @@ func (b *bucket) rules(ctx context.Context, t *fetch.Tree) (*tree.Rules, error) 
 // download gets all objects. One that has been deleted since it was listed is none; one that was changed counts as it
 // is now.
 func (b *bucket) download(ctx context.Context, t *fetch.Tree) error {
+	rest, err := b.reuse(ctx, t)
+	if err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxDownloads)
-	for _, o := range b.sorted() {
+	for _, o := range rest {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
