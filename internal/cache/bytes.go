@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 
@@ -51,6 +52,32 @@ func (c *Cache) Load(s Scope, d digest.Digest, limit int64, dst io.Writer) bool 
 	}
 	c.touch(file, fi.ModTime())
 	return true
+}
+
+// View opens the bytes with a digest, if they are there and this scope may have them, for a caller that needs parts of them,
+// and compares those itself: nothing here looks into them. What turns out to be damaged is for [Cache.Discard].
+func (c *Cache) View(s Scope, d digest.Digest) (f *os.File, size int64, ok bool) {
+	if c == nil || c.options.Refresh || c.check(s, d) != nil || !c.allowed(s, d) {
+		return nil, 0, false
+	}
+	f, err := c.openFile(blobPath(d))
+	if err != nil {
+		return nil, 0, false // Load says why
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, false
+	}
+	c.touch(blobPath(d), fi.ModTime())
+	return f, fi.Size(), true
+}
+
+// Discard removes bytes that a caller of [Cache.View] has found to be damaged, with a warning.
+func (c *Cache) Discard(d digest.Digest) {
+	if c != nil && c.check(Scope{Source: "any"}, d) == nil {
+		c.damaged(blobPath(d), "the copy of "+d.String(), errSeal)
+	}
 }
 
 // watched keeps the errors of a writer apart.

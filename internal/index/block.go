@@ -84,6 +84,8 @@ type chart struct {
 	items      int
 	listed     listed
 	strange    bool // to be read by the full parser
+
+	sum []byte // of the bytes, if the position is an earlier process's; nil is not known
 }
 
 // layout is what a scan found.

@@ -76,6 +76,11 @@ func (i *Index) Candidates(chart string) (c []resolve.Candidate, dropped int, er
 		return nil, 0, nil
 	case found.items > maxVersions:
 		return nil, 0, errTooManyVersions
+	}
+	if err := found.intact(i.r); err != nil {
+		return nil, 0, err
+	}
+	switch {
 	case found.strange:
 		return parsedCandidates(i.r, found)
 	case i.offsets.layout.json:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -124,15 +125,45 @@ func (r *Reconciler) indexThroughCache(ctx context.Context, repo *repository, ds
 	return r.newIndex(ctx, repo, dst, "")
 }
 
-// loadIndex writes an index from the cache, and reads it.
+// loadIndex writes an index from the cache, and reads it; or lends it, and reads where its charts are.
 func (r *Reconciler) loadIndex(repo *repository, d digest.Digest, dst indexSink) (*index.Offsets, error) {
 	if err := dst.Reset(); err != nil {
 		return nil, err
 	}
-	if !r.cache.Load(repo.scope, d, r.o.IndexMax, dst) {
+	if offsets, ok := r.lendIndex(repo, d, dst); ok {
+		return offsets, nil
+	}
+	if !r.copyCached(repo, d, dst) {
 		return nil, errors.New("the index is not in the cache")
 	}
-	return index.Scan(sectionOf(dst, dst.Size()))
+	if offsets, ok := r.positions(repo, d, dst.Size()); ok {
+		return offsets, nil
+	}
+	offsets, err := index.Scan(sectionOf(dst, dst.Size()))
+	if err == nil && offsets.Check(dst) == nil {
+		r.keepPositions(repo, d, offsets)
+	}
+	return offsets, err
+}
+
+// copyCached writes an index from the cache. Where the sink computes the same digest, it is computed once.
+func (r *Reconciler) copyCached(repo *repository, d digest.Digest, dst indexSink) bool {
+	if d.Algorithm() != dst.Digest().Algorithm() {
+		return r.cache.Load(repo.scope, d, r.o.IndexMax, dst)
+	}
+	file, size, ok := r.cache.View(repo.scope, d)
+	if !ok || size > r.o.IndexMax {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	if _, err := io.Copy(dst, file); err != nil {
+		return false
+	}
+	if dst.Digest() != d {
+		r.cache.Discard(d)
+		return false
+	}
+	return true
 }
 
 // newIndex downloads an index, and keeps it for later runs.
@@ -143,6 +174,7 @@ func (r *Reconciler) newIndex(ctx context.Context, repo *repository, dst indexSi
 		scope.Item = "index.yaml"
 		r.cache.Keep(scope, dst.Digest(), dst.Size(), sectionOf(dst, dst.Size()))
 		r.cache.KeepAnswer(repo.scope, cachedIndex, "", dst.Digest(), keptIndex{tag})
+		r.keepPositions(repo, dst.Digest(), offsets)
 	}
 	return offsets, tag, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/index"
@@ -218,6 +218,9 @@ func (p *repositoryReconciliation) copyIndex(from *indexFile) (*indexFile, error
 	if err := from.writeTo(pending); err != nil {
 		return nil, status.ArchiveOperationFailed.Wrap(err)
 	}
+	if got := pending.Digest(); got.Algorithm() == from.revision.Algorithm() && got != from.revision { // in the cache, meanwhile
+		return nil, status.ReadOperationFailed.Wrap(&digest.MismatchError{Want: from.revision, Got: got})
+	}
 	file := &indexFile{owner: p.key, offsets: from.offsets, tag: from.tag, revision: from.revision}
 	return file, p.keepIndex(pending, file)
 }
@@ -257,14 +260,6 @@ func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repos
 	return nil
 }
 
-// indexSink takes an index and gives it back for a second look.
-type indexSink interface {
-	fetch.Sink
-	io.ReaderAt
-	Size() int64
-	Digest() godigest.Digest
-}
-
 // downloadIndex gets the index into a sink. Its error has a reason: the failure
 // may be the server's, the index's, or this machine's. If the index has the tag
 // known, it is [helmrepo.ErrNotModified].
@@ -300,27 +295,6 @@ func (r *Reconciler) readIndex(ctx context.Context, repo *repository, dst indexS
 		return r.indexThroughCache(ctx, repo, dst)
 	}
 	return r.newIndex(ctx, repo, dst, known)
-}
-
-// watchedIndex keeps the errors of a sink apart.
-type watchedIndex struct {
-	indexSink
-
-	Err error
-}
-
-func (w *watchedIndex) Write(b []byte) (int, error) {
-	n, err := w.indexSink.Write(b)
-	if err != nil {
-		w.Err = err
-	}
-	return n, err
-}
-
-// Reset resets the sink.
-func (w *watchedIndex) Reset() error {
-	w.Err = w.indexSink.Reset()
-	return w.Err
 }
 
 func invalidIndex(err error) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"path"
@@ -20,6 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -42,11 +44,10 @@ func (c *indexCharts) refused(err error) error {
 
 func (c *indexCharts) choose(ctx context.Context, t warner, wanted want) (*resolvedChart, error) {
 	name, version := wanted.chart, wanted.constraint
-	index := c.file.open()
-	candidates, dropped, err := index.Candidates(name)
+	opened, candidates, dropped, err := c.candidates(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		near, _ := manifest.Nearest(name, index.Charts())
+		near, _ := manifest.Nearest(name, opened.Charts())
 		return nil, &unknownChartError{err, near}
 	case err != nil:
 		return nil, unreadableEntries(err)
@@ -66,6 +67,42 @@ func (c *indexCharts) choose(ctx context.Context, t warner, wanted want) (*resol
 		t.warnAs(finding.DeprecatedChart, "chart '%s' version '%s' was removed by its publisher", name, chosen.Version)
 	}
 	return c.resolved(ctx, name, chosen), nil
+}
+
+// candidates returns the versions of a chart. If the index is not the one that the positions were made for, it is read
+// whole, or downloaded again if it was damaged in the cache.
+func (c *indexCharts) candidates(ctx context.Context, name string) (*index.Index, []resolve.Candidate, int, error) {
+	opened := c.file.open()
+	found, dropped, err := opened.Candidates(name)
+	if !errors.Is(err, index.ErrAltered) {
+		return opened, found, dropped, err
+	}
+	file, err := c.r.indexes.Do(ctx, c.repo.identity+" again", func() (*indexFile, error) { return c.r.readAgain(ctx, c.repo, c.file) })
+	if err != nil {
+		return opened, nil, 0, err
+	}
+	c.file, opened = file, file.open()
+	found, dropped, err = opened.Candidates(name)
+	return opened, found, dropped, err
+}
+
+// readAgain scans an index, without what is kept of it.
+func (r *Reconciler) readAgain(ctx context.Context, repo *repository, file *indexFile) (*indexFile, error) {
+	want := file.revision
+	if file.artifact != nil {
+		want = digest.Digest(file.artifact.Digest)
+	}
+	w := digest.NewWriter(want.Algorithm())
+	again := *file
+	var err error
+	again.offsets, err = index.Scan(io.TeeReader(sectionOf(file.file, file.size), w))
+	if err == nil && w.Digest() == want {
+		return &again, again.offsets.Check(file.file)
+	}
+	if file.artifact == nil {
+		r.cache.Discard(want)
+	}
+	return r.spoolIndex(ctx, repo, file.owner, "")
 }
 
 // unreadableEntries is a stored index whose entries of a chart cannot be read.
@@ -212,7 +249,7 @@ func (p *chartReconciliation) rememberedIndex(ctx context.Context, repo *reposit
 	if p.r.store.Verify(status.Artifact.Path, status.Artifact.Digest) != nil {
 		return nil
 	}
-	file, err := p.r.stored.Do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(ctx, key, status.Artifact) })
+	file, err := p.r.stored.Do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(ctx, repo.object, status.Artifact) })
 	if err != nil {
 		return nil
 	}
@@ -247,7 +284,7 @@ func (s *indexSource) index(ctx context.Context) (*indexFile, error) {
 		return nil, s.nothing()
 	}
 	key := keyOf(s.object)
-	file, err := s.r.stored.Do(ctx, key, func() (*indexFile, error) { return s.r.storedIndexFile(ctx, key, s.artifact) })
+	file, err := s.r.stored.Do(ctx, key, func() (*indexFile, error) { return s.r.storedIndexFile(ctx, s.object, s.artifact) })
 	if err != nil {
 		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
 	}

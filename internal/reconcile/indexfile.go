@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	godigest "github.com/opencontainers/go-digest"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -47,13 +50,13 @@ type indexRead struct {
 	err    error
 }
 
-func (r *Reconciler) startIndexRead(ctx context.Context, owner store.Key, artifact *meta.Artifact) *indexRead {
+func (r *Reconciler) startIndexRead(ctx context.Context, object *admission.Admitted, artifact *meta.Artifact) *indexRead {
 	a := &indexRead{done: make(chan struct{}), err: errors.New("the index cannot be read")}
 	ctx, a.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(a.done)
 		defer func() { _ = recover() }() // the error stays
-		a.file, a.err = r.storedIndexFile(ctx, owner, artifact)
+		a.file, a.err = r.storedIndexFile(ctx, object, artifact)
 	}()
 	return a
 }
@@ -80,24 +83,35 @@ func (r endingReader) Read(b []byte) (int, error) {
 }
 
 // storedIndexFile reads an index that an earlier run stored.
-func (r *Reconciler) storedIndexFile(ctx context.Context, owner store.Key, artifact *meta.Artifact) (*indexFile, error) {
+func (r *Reconciler) storedIndexFile(ctx context.Context, object *admission.Admitted, artifact *meta.Artifact) (*indexFile, error) {
 	file, err := r.store.OpenArtifact(artifact.Path)
 	if err != nil {
 		return nil, err
 	}
 	r.closers.add(file)
-	offsets, err := index.Scan(endingReader{ctx, file})
-	if err == nil {
-		err = offsets.Check(file)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("failed to load index: %w", err)
-	}
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	return &indexFile{owner: owner, offsets: offsets, artifact: artifact, file: file, size: info.Size()}, nil
+	offsets, err := r.storedOffsets(ctx, object, artifact, file, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("failed to load index: %w", err)
+	}
+	return &indexFile{owner: keyOf(object), offsets: offsets, artifact: artifact, file: file, size: info.Size()}, nil
+}
+
+// storedOffsets says where the charts of a stored index are, from what is kept or else from reading it.
+func (r *Reconciler) storedOffsets(ctx context.Context, object *admission.Admitted, artifact *meta.Artifact, file *os.File, size int64) (*index.Offsets, error) {
+	if repo, err := r.open(ctx, object); err == nil {
+		if offsets, ok := r.positions(repo, digest.Digest(artifact.Digest), size); ok {
+			return offsets, nil
+		}
+	}
+	offsets, err := index.Scan(endingReader{ctx, file})
+	if err == nil {
+		err = offsets.Check(file)
+	}
+	return offsets, err
 }
 
 // newFile returns a temporary file that stays until the run ends.
@@ -118,10 +132,11 @@ func (r *Reconciler) sharedIndex(ctx context.Context, repo *repository) (*indexF
 // spoolIndex downloads an index into a temporary file. If it has the tag known, the error is
 // [helmrepo.ErrNotModified].
 func (r *Reconciler) spoolIndex(ctx context.Context, repo *repository, owner store.Key, known helmrepo.Tag) (*indexFile, error) {
-	downloaded, err := r.newFile()
+	temporary, err := r.newFile()
 	if err != nil {
 		return nil, status.DirectoryCreationFailed.Wrap(err)
 	}
+	downloaded := &spooledIndex{File: temporary}
 	offsets, tag, err := r.downloadIndex(ctx, repo, downloaded, known)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.Helm
 	found := &Published{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version, Exact: resolve.IsExact(obj.Spec.Version)}
 	switch charts := charts.(type) {
 	case *indexCharts:
-		err = charts.list(p, found)
+		err = charts.list(ctx, p, found)
 	case *registryCharts:
 		err = charts.list(ctx, found)
 	}
@@ -97,9 +97,8 @@ func withoutGeneration(revision string, found *Published) string {
 	return revision
 }
 
-func (c *indexCharts) list(w warner, found *Published) error {
-	index := c.file.open()
-	candidates, dropped, err := index.Candidates(found.Chart)
+func (c *indexCharts) list(ctx context.Context, w warner, found *Published) error {
+	index, candidates, dropped, err := c.candidates(ctx, found.Chart)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		near, _ := manifest.Nearest(found.Chart, index.Charts())

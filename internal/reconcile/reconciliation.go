@@ -239,7 +239,7 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 		return nil
 	}
 	if (p.tag != "" || p.r.o.Offline && p.kind.about().link == store.LinkIndex) && !p.rebuild {
-		p.reading = p.r.startIndexRead(ctx, p.key, artifact)
+		p.reading = p.r.startIndexRead(ctx, p.adm, artifact)
 	}
 	err := p.r.store.Verify(artifact.Path, artifact.Digest)
 	if err == nil {

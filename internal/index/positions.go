@@ -1,0 +1,91 @@
+package index
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+)
+
+// positionsVersion is another one when Scan begins to see charts elsewhere in the same bytes, or to judge them otherwise.
+const positionsVersion = 1
+
+// ErrAltered is a chart whose lines are not those that its position was made for.
+var ErrAltered = errors.New("the index is not the one that the positions of its charts were made for")
+
+// Positions say where in an index each chart is, for a later process. They are made by [Offsets.Positions], for the bytes
+// with one digest.
+type Positions struct {
+	Version int        `json:"version"`
+	Size    int64      `json:"size"` // of the index
+	JSON    bool       `json:"json,omitempty"`
+	Charts  []Position `json:"charts"`
+}
+
+// A Position is that of one chart.
+type Position struct {
+	Name    string `json:"name"`
+	Start   int64  `json:"start"`
+	End     int64  `json:"end"`
+	Items   int    `json:"items,omitempty"`
+	Listed  int    `json:"listed"`
+	Strange bool   `json:"strange,omitempty"`
+	Sum     []byte `json:"sum"` // SHA-256 of the bytes from Start to End
+}
+
+// Positions returns where the charts are, with the digests of their lines: r has the bytes that were scanned, and that have
+// passed [Offsets.Check]. It is false for an index that only the full parser reads.
+func (o *Offsets) Positions(r io.ReaderAt) (*Positions, bool) {
+	if o.Check(r) != nil || o.whole {
+		return nil, false
+	}
+	p := &Positions{Version: positionsVersion, Size: o.size, JSON: o.layout.json, Charts: []Position{}}
+	for i := range o.charts {
+		c := &o.charts[i]
+		sum, err := c.digest(r)
+		if err != nil {
+			return nil, false
+		}
+		p.Charts = append(p.Charts, Position{c.name, c.start, c.end, c.items, int(c.listed), c.strange, sum})
+	}
+	return p, true
+}
+
+func (c *chart) digest(r io.ReaderAt) ([]byte, error) {
+	h := sha256.New()
+	n, err := io.Copy(h, io.NewSectionReader(r, c.start, c.end-c.start))
+	if err == nil && n != c.end-c.start {
+		err = io.ErrUnexpectedEOF
+	}
+	return h.Sum(nil), err
+}
+
+// Offsets returns what Scan would of an index of this size, which is not read. It is false for positions that are not those
+// of such an index, or are another version's. The lines of a chart are compared with their digest when they are read, and are
+// [ErrAltered] if they differ.
+func (p *Positions) Offsets(size int64) (*Offsets, bool) {
+	if p.Version != positionsVersion || p.Size != size {
+		return nil, false
+	}
+	o := &Offsets{size: size, layout: layout{apiVersion: true, json: p.JSON}}
+	for i, c := range p.Charts {
+		inside := c.Start >= 0 && c.Start <= c.End && c.End <= size && c.Items >= 0
+		if !inside || len(c.Sum) != sha256.Size || i > 0 && p.Charts[i-1].Name >= c.Name {
+			return nil, false
+		}
+		o.charts = append(o.charts, chart{name: c.Name, start: c.Start, end: c.End, items: c.Items, listed: listed(c.Listed), strange: c.Strange, sum: c.Sum})
+	}
+	return o, true
+}
+
+// intact compares the lines of a chart with their digest, if that is known.
+func (c *chart) intact(r io.ReaderAt) error {
+	if c.sum == nil {
+		return nil
+	}
+	sum, err := c.digest(r)
+	if err == nil && bytes.Equal(sum, c.sum) {
+		return nil
+	}
+	return ErrAltered
+}
