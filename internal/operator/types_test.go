@@ -42,3 +42,53 @@ func TestSource(t *testing.T) {
 		}
 	}
 }
+
+// H13: what scp takes is a URL as well, and others stay as they are.
+func TestGitURL(t *testing.T) {
+	for url, want := range map[string]string{
+		"git@git.example.org:org/repo":              "ssh://git@git.example.org/org/repo",
+		"git@git.example.org:/org/repo.git":         "ssh://git@git.example.org/org/repo.git",
+		"ssh://git@git.example.org:2222/org/repo":   "ssh://git@git.example.org:2222/org/repo",
+		"https://git.example.org/Org/Repo":          "https://git.example.org/Org/Repo",
+		"https://user@git.example.org:8443/o/r.git": "https://user@git.example.org:8443/o/r.git",
+	} {
+		if got := (&Chart{Git: url}).GitURL(); got != want {
+			t.Errorf("%s: %s, not %s", url, got, want)
+		}
+	}
+}
+
+// H14: the operator looks at the Secret of https URLs alone.
+func TestReadsSecret(t *testing.T) {
+	for url, want := range map[string]bool{
+		"https://git.example.org/o/r": true, "HTTPS://git.example.org/o/r": true,
+		"http://git.example.org/o/r": false, "git@git.example.org:o/r": false, "ssh://git@git.example.org/o/r": false,
+	} {
+		if got := (&Chart{Git: url, SecretRef: &ObjectReference{Name: "s"}}).ReadsSecret(); got != want {
+			t.Errorf("%s: %v", url, got)
+		}
+	}
+	if (&Chart{Git: "https://git.example.org/o/r"}).ReadsSecret() {
+		t.Error("a Secret that is not named is read")
+	}
+}
+
+// What Flux 1 would not apply says "true" in one of two annotations.
+func TestIgnored(t *testing.T) {
+	for _, test := range []struct {
+		name, value string
+		want        bool
+	}{
+		{"fluxcd.io/ignore", "true", true},
+		{"flux.weave.works/ignore", "true", true},
+		{"fluxcd.io/ignore", "sync_only", false},
+		{"fluxcd.io/ignore", "false", false},
+		{"fluxcd.io/ignored", "true", false},
+	} {
+		hr := &HelmRelease{}
+		hr.Annotations = map[string]string{test.name: test.value}
+		if got := hr.Ignored(); got != test.want {
+			t.Errorf("%s: %s: %v", test.name, test.value, got)
+		}
+	}
+}

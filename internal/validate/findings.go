@@ -15,7 +15,7 @@ import (
 // At is a finding about an object, at a field of it.
 func At(obj *manifest.Object, code finding.Code, message string, hints []string, path ...any) finding.Finding {
 	f := finding.Finding{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}
-	return complete(f, code, obj.ConcealError(message), concealed(obj, hints), obj.Excerpt(path...))
+	return complete(f, code, obj.ConcealError(message), concealed(obj, operatedHints(obj, code, hints)), obj.Excerpt(path...))
 }
 
 // New is a finding about a place, of an object if there is one.

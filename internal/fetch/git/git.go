@@ -15,7 +15,7 @@ import (
 )
 
 // Ref is spec.ref of a GitRepository. Of several fields the last one that is set counts. Any is what Git's own lookup makes of a
-// name: a reference, a tag, a branch or a whole commit, the first of them that there is.
+// name: a whole commit, a reference, a tag, a branch or the beginning of a commit, the first of them that there is.
 type Ref struct{ Branch, Tag, SemVer, Name, Commit, Any string }
 
 // defaultBranch is what a GitRepository without spec.ref means, whatever the server calls its own default.

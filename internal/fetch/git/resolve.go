@@ -56,11 +56,61 @@ func (c *clone) resolveAny(ctx context.Context, remote *gitRemote, name string) 
 		if full == name && !strings.HasPrefix(name, "refs/") {
 			continue
 		}
-		if t, err := named(ctx, remote, full); !isAbsent(err) {
+		t, err := named(ctx, remote, full)
+		if isAbsent(err) {
+			continue
+		}
+		if t != nil {
+			t.full = full == name
+		}
+		return t, err
+	}
+	if isShortHash(name) {
+		if t, err := c.resolveShort(ctx, remote, name); t != nil || err != nil {
 			return t, err
 		}
 	}
 	return nil, unknownName(ctx, remote, name)
+}
+
+// resolveShort finds the commit whose hash begins with a text. A server answers for whole hashes alone: the commits of all branches
+// and tags are downloaded, without their files where the server can leave them out. It is nil if there is no such commit.
+func (c *clone) resolveShort(ctx context.Context, remote *gitRemote, short string) (*gitTarget, error) {
+	refs, err := remote.references(ctx, branchPrefix, tagPrefix)
+	if err != nil || len(refs) == 0 {
+		return nil, err
+	}
+	store, err := newGitStore(c.options.TempDir, c.options.Limits)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	q := packRequest{noFiles: true}
+	for _, r := range refs {
+		q.wants = append(q.wants, r.hash)
+	}
+	if err := store.fetch(ctx, remote, q); err != nil {
+		return nil, err
+	}
+	commits, err := store.objects.IterEncodedObjects(plumbing.CommitObject)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	err = commits.ForEach(func(o plumbing.EncodedObject) error {
+		if hash := o.Hash().String(); strings.HasPrefix(hash, short) && !slices.Contains(found, hash) {
+			found = append(found, hash)
+		}
+		return nil
+	})
+	switch {
+	case err != nil || len(found) == 0:
+		return nil, err
+	case len(found) > 1:
+		slices.Sort(found)
+		return nil, &RefError{Message: fmt.Sprintf("bad revision '%s'", short), hint: "several commits begin so: " + strings.Join(found, ", ")}
+	}
+	return c.resolveCommit(ctx, remote, Ref{Commit: found[0]})
 }
 
 func isAbsent(err error) bool {
@@ -79,9 +129,6 @@ func unknownName(ctx context.Context, remote *gitRemote, name string) error {
 		if r.name == "HEAD" && r.target != "" {
 			unknown.hint = "ref: " + fetch.OneLine(strings.TrimPrefix(r.target, branchPrefix), fetch.MaxReason)
 		}
-	}
-	if isShortHash(name) {
-		unknown.hint = "write the whole commit, all 40 digits of it"
 	}
 	return unknown
 }

@@ -1,0 +1,89 @@
+package validate
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// operatedHints are hints about what a HelmRelease of Flux 1 made, in the words of the release: its fields have other names, and
+// it has fewer of them. Hints about other objects stay as they are.
+func operatedHints(obj *manifest.Object, code finding.Code, hints []string) []string {
+	if obj.Origin == nil || !inventory.IsOperated(obj.Origin) {
+		return hints
+	}
+	hint := ""
+	switch {
+	case code == finding.Authentication && obj.Kind == sourcev1.HelmRepositoryKind:
+		hint = "the operator had the logins of its pod, no field of the release names one: " + migrateHint("where spec.secretRef of the HelmRepository does") + ", or " + directoryHint(obj)
+	case code == finding.Authentication && obj.Kind == sourcev1.GitRepositoryKind:
+		hint = operatedGitHint(obj)
+	case code == finding.OCIWithoutType:
+		hint = "the operator takes no charts from registries: " + migrateHint("which does")
+	case code == finding.NotFound && obj.Kind == sourcev1.HelmRepositoryKind:
+		hint = "spec.chart.repository is the directory that holds index.yaml"
+	}
+	if hint != "" {
+		return []string{hint}
+	}
+	own := make([]string, len(hints))
+	for i, hint := range hints {
+		own[i] = inOperatedFields(obj.Kind, hint)
+	}
+	return own
+}
+
+func migrateHint(why string) string {
+	return "write the release for Flux 2 with 'helmsrc migrate', " + why
+}
+
+func directoryHint(obj *manifest.Object) string {
+	return fmt.Sprintf("take a directory in its place with --source %s/%s/%s=PATH", obj.Kind, obj.Namespace, obj.Name)
+}
+
+// operatedGitHint says how a Git repository gets a login that it has none of, "" if it has one.
+func operatedGitHint(obj *manifest.Object) string {
+	url, _ := ValueAt(obj.Content, []any{"spec", "url"}).(string)
+	switch scheme, _, _ := strings.Cut(strings.ToLower(url), "://"); {
+	case scheme == "ssh":
+		return "the operator's pod had a key for the repository, no field of the release names one: " + directoryHint(obj)
+	case ValueAt(obj.Content, []any{"spec", "secretRef"}) != nil:
+		return ""
+	case scheme == "https":
+		return "refer with spec.chart.secretRef to a Secret with username and password, or " + directoryHint(obj)
+	}
+	return "the operator sends a login to https URLs only: " + directoryHint(obj)
+}
+
+// fluxField is a field of an object of Flux 2 in a text.
+var fluxField = regexp.MustCompile(`\bspec\.[a-zA-Z]+`)
+
+// inOperatedFields has the fields of a hint called as in the release. Where there is no such field, Flux 2 is needed.
+func inOperatedFields(kind, hint string) string {
+	names := map[string]string{"spec.chart": "spec.chart.name", "spec.version": "spec.chart.version"}
+	switch kind {
+	case sourcev1.HelmRepositoryKind:
+		names = map[string]string{"spec.url": "spec.chart.repository"}
+	case sourcev1.GitRepositoryKind:
+		names = map[string]string{"spec.url": "spec.chart.git", "spec.ref": "spec.chart.ref", "spec.secretRef": "spec.chart.secretRef"}
+	}
+	lacking := false
+	text := fluxField.ReplaceAllStringFunc(hint, func(field string) string {
+		name, ok := names[field]
+		if !ok {
+			lacking = true
+			return field
+		}
+		return name
+	})
+	if lacking {
+		return text + "; a release of Flux 1 has no such field: " + migrateHint("which has it")
+	}
+	return text
+}

@@ -1,0 +1,46 @@
+package validate
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// What is said of an object that a HelmRelease of Flux 1 made names fields that there are.
+func TestOperatedHints(t *testing.T) {
+	release := &manifest.Object{APIVersion: "helm.fluxcd.io/v1", Kind: "HelmRelease.helm.fluxcd.io", Namespace: "default", Name: "podinfo"}
+	git := func(spec map[string]any) *manifest.Object {
+		return &manifest.Object{Kind: "GitRepository", Namespace: "default", Name: "g", Origin: release, Content: map[string]any{"spec": spec}}
+	}
+	repository := &manifest.Object{Kind: "HelmRepository", Namespace: "default", Name: "r", Origin: release}
+	directory := "take a directory in its place with --source GitRepository/default/g=PATH"
+	for name, test := range map[string]struct {
+		obj  *manifest.Object
+		code finding.Code
+		hint string
+		want string
+	}{
+		"an object of Flux 2": {&manifest.Object{Kind: "GitRepository"}, finding.Authentication, "refer with spec.secretRef", "refer with spec.secretRef"},
+		"H18: a closed repository": {repository, finding.Authentication, "refer with spec.secretRef",
+			"the operator had the logins of its pod, no field of the release names one: write the release for Flux 2 with 'helmsrc migrate', " +
+				"where spec.secretRef of the HelmRepository does, or take a directory in its place with --source HelmRepository/default/r=PATH"},
+		"H13: ssh": {git(map[string]any{"url": "ssh://git@git.test/a"}), finding.Authentication, "in spec.secretRef",
+			"the operator's pod had a key for the repository, no field of the release names one: " + directory},
+		"https": {git(map[string]any{"url": "https://git.test/a"}), finding.Authentication, "in spec.secretRef",
+			"refer with spec.chart.secretRef to a Secret with username and password, or " + directory},
+		"https with a Secret": {git(map[string]any{"url": "https://git.test/a", "secretRef": map[string]any{"name": "s"}}), finding.Authentication,
+			"the server does not accept the credentials of spec.secretRef", "the server does not accept the credentials of spec.chart.secretRef"},
+		"http":       {git(map[string]any{"url": "http://git.test/a"}), finding.Authentication, "in spec.secretRef", "the operator sends a login to https URLs only: " + directory},
+		"a registry": {repository, finding.OCIWithoutType, "add 'type: oci'", "the operator takes no charts from registries: write the release for Flux 2 with 'helmsrc migrate', which does"},
+		"no index":   {repository, finding.NotFound, "spec.url is; type: oci", "spec.chart.repository is the directory that holds index.yaml"},
+		"no such field": {repository, finding.Certificate, "refer with spec.certSecretRef to a Secret",
+			"refer with spec.certSecretRef to a Secret; a release of Flux 1 has no such field: write the release for Flux 2 with 'helmsrc migrate', which has it"},
+		"another name": {repository, finding.Certificate, "spec.url has to begin with http://", "spec.chart.repository has to begin with http://"},
+	} {
+		if got := operatedHints(test.obj, test.code, []string{test.hint}); !slices.Equal(got, []string{test.want}) {
+			t.Errorf("%s: %q, not %q", name, got, test.want)
+		}
+	}
+}
