@@ -48,10 +48,7 @@ func Missing(c *helmchart.Chart) (missing []*helmchart.Dependency, warnings []st
 
 // Unlocked is Missing as the Helm Operator of Flux 1 has it: what the metadata require, whatever the lock file says, and all of it
 // anew. With vendored, what the chart contains is taken as it is, and the rest is missing.
-func Unlocked(c *helmchart.Chart, vendored bool) (missing []*helmchart.Dependency, warnings []string) {
-	if c.Lock != nil && len(c.Metadata.Dependencies) > 0 && !vendored {
-		warnings = append(warnings, "the lock file of the chart is not read by the Helm Operator: its dependencies are chosen anew, where Flux 2 takes the locked ones")
-	}
+func Unlocked(c *helmchart.Chart, vendored bool) (missing []*helmchart.Dependency) {
 	for _, d := range c.Metadata.Dependencies {
 		if d == nil || slices.ContainsFunc(missing, func(m *helmchart.Dependency) bool { return sameRequirement(m, d) }) {
 			continue
@@ -60,7 +57,20 @@ func Unlocked(c *helmchart.Chart, vendored bool) (missing []*helmchart.Dependenc
 			missing = append(missing, d)
 		}
 	}
-	return missing, warnings
+	return missing
+}
+
+// Locked returns the version that the lock file of a chart has of a dependency, "" if it has none.
+func Locked(c *helmchart.Chart, d *helmchart.Dependency) string {
+	if c.Lock == nil {
+		return ""
+	}
+	for _, l := range c.Lock.Dependencies {
+		if l != nil && l.Name == d.Name && l.Repository == d.Repository {
+			return l.Version
+		}
+	}
+	return ""
 }
 
 // contained looks for a subchart that satisfies a requirement: one with the name that it shall have in the chart, else

@@ -44,7 +44,7 @@ func operatorRules() []Rule {
 		{
 			Code: OperatorSetting, Name: "operator-setting", Group: groupReleases, Severity: Warning,
 			Summary:     "A setting of a HelmRelease of Flux 1 does not do what it says",
-			Explanation: "The Helm Operator reads some fields only in part or not at all, or they have no counterpart in Flux 2: chartPullSecret, a secretRef beside an ssh URL, a version that is a range, values from a URL, resetValues: false.",
+			Explanation: "The Helm Operator reads some fields only in part or not at all, or they have no counterpart in Flux 2: chartPullSecret, a secretRef beside an ssh URL, a version that is a range, values from a URL, resetValues: false. The same goes for files of a chart that Flux 2 leaves out, because .sourceignore or its defaults say so.",
 			Fix:         "Leave the field out, or write what is meant.",
 			Example:     operated("podinfo", operatorChart+"  chartPullSecret:\n    name: login\n"),
 			Better:      operated("podinfo", operatorChart),

@@ -76,6 +76,7 @@ func (p *chartReconciliation) findDependencies(ctx context.Context, c *helmchart
 	})
 	if err == nil {
 		p.result.Dependencies = pinsOf(list)
+		p.warnUnlocked(c, list)
 	}
 	return list, err
 }

@@ -2,11 +2,17 @@ package reconcile
 
 import (
 	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"slices"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -61,14 +67,58 @@ func (p *chartReconciliation) missingDependencies(c *helmchart.Chart) (missing [
 		return missing, warned, nil
 	}
 	vendored := hr.Spec.Chart.SkipDepUpdate
-	missing, warned = chart.Unlocked(c, vendored)
+	missing = chart.Unlocked(c, vendored)
 	switch {
 	case !vendored:
 		chart.Unvendor(c, missing)
 	case len(missing) > 0:
 		return nil, nil, status.DependencyBuildError.Wrap(&incompleteError{missing[0].Name})
 	}
-	return missing, warned, nil
+	return missing, nil, nil
+}
+
+// warnUnlocked warns of dependencies of a HelmRelease of Flux 1 that are other ones than the lock file of the chart has: the operator
+// does not read it.
+func (p *chartReconciliation) warnUnlocked(c *helmchart.Chart, list []*dependency) {
+	if p.operated() == nil {
+		return
+	}
+	for _, d := range list {
+		if d.chosen == nil {
+			continue
+		}
+		if locked := chart.Locked(c, d.requirement); locked != "" && locked != d.chosen.Version {
+			p.warnAt(finding.StaleDependencies, fmt.Sprintf("the chart gets %s %s, although its lock file has %s: the Helm Operator does not read that file, and Flux 2 does",
+				d.requirement.Name, d.chosen.Version, locked))
+		}
+	}
+}
+
+// warnIgnored warns of files of a chart of a HelmRelease of Flux 1 that the same chart would not have in Flux 2.
+func (p *chartReconciliation) warnIgnored(ctx context.Context, root *os.Root, dir string, w warner) error {
+	rules, err := p.r.sourceRules.Do(ctx, root.Name(), func() (*tree.Rules, error) {
+		return tree.SourceRules(ctx, root, "", tree.Options{Filter: operatedFiles()})
+	})
+	if err != nil {
+		return err
+	}
+	sub, err := root.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	files, _, err := tree.List(ctx, sub, tree.Options{Filter: below(dir, operatedFiles())})
+	if err != nil {
+		return err
+	}
+	ignored := slices.DeleteFunc(files, func(name string) bool { return !rules.Ignored(path.Join(dir, name), false) })
+	switch count := len(ignored); {
+	case count == 1:
+		w.warnAt(finding.OperatorSetting, ignored[0]+" of the chart would be left out in Flux 2, which reads .sourceignore and has defaults", "spec", "chart")
+	case count > 1:
+		w.warnAt(finding.OperatorSetting, fmt.Sprintf("%s and %d more of the chart would be left out in Flux 2, which reads .sourceignore and has defaults", ignored[0], count-1), "spec", "chart")
+	}
+	return nil
 }
 
 // incompleteError is a chart that lacks what it requires, where nothing may be fetched for it.

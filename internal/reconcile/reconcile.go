@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/tree"
 	"github.com/helmsrc/helmsrc/internal/verify"
 	"github.com/helmsrc/helmsrc/internal/work"
 )
@@ -57,6 +58,8 @@ type Reconciler struct {
 
 	looked     map[store.Key][]string    // at paths of GitRepositories
 	valueFiles work.Memo[string, []byte] // by URL
+
+	sourceRules work.Memo[string, *tree.Rules] // of .sourceignore files, by directory
 
 	outputs work.Memo[store.Key, *generatedArtifacts] // of ArtifactGenerators
 	sources work.Memo[store.Key, *manifest.Object]    // that only a directory stands for

@@ -109,6 +109,11 @@ func (c *treeCharts) choose(ctx context.Context, w warner, wanted want) (*treeCh
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
 	w.warnEach(finding.OddArchive, found.Warnings)
+	if c.p.operated() != nil && found.Dir {
+		if err := c.p.warnIgnored(ctx, root, found.Path, w); err != nil {
+			return nil, status.InvalidChartReference.Wrap(err)
+		}
+	}
 	if text := validate.UselessValuesFiles(c.p.obj); text != "" {
 		w.warnAt(finding.UselessSetting, text, "spec", "valuesFiles")
 	}
