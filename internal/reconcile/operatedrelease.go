@@ -126,6 +126,9 @@ func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error)
 	}
 	if source.State == Resolved || source.artifact() == nil { // known to a version only
 		p.out.Seen = nil
+		if found := source.Resolution; found != nil {
+			p.out.Seen = status.OperatedChosen(found.Chart, found.Version)
+		}
 		return nil, nil
 	}
 	p.out.Stored = p.out.Seen

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -33,14 +34,24 @@ const (
 	PhaseFailed           = "Failed"
 )
 
+// OperatedChosen is the observation of a chart that is known and not fetched: the operator has no word for it.
+func OperatedChosen(chart, version string) *Observation {
+	return &Observation{Progressing, fmt.Sprintf("fetching chart: new '%s' chart with version '%s'", chart, version)}
+}
+
 // FoldOperated returns the conditions that the Helm Operator leaves on a HelmRelease whose chart and values it has, or fails to
 // get. A failure of type ChartFetched that is to be waited out leaves the condition unknown; one of type Released comes after the
 // chart, which Seen is about.
 func FoldOperated(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, int64) {
-	if o.Failure == nil && o.Stored == nil {
+	c := &conditions{}
+	switch {
+	case o.Failure != nil || o.Stored != nil:
+	case o.Seen != nil && o.Seen.Reason == Progressing:
+		c.set(ChartFetchedCondition, metav1.ConditionUnknown, Progressing, o.Seen.Message)
+		return c.finish(prev.Conditions, now), 0
+	default:
 		return slices.Clone(prev.Conditions), 0
 	}
-	c := &conditions{}
 	fetched := o.Stored
 	if fetched == nil {
 		fetched = o.Seen
@@ -64,8 +75,10 @@ func FoldOperated(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, 
 // OperatedPhase is the phase that the conditions make.
 func OperatedPhase(list []metav1.Condition) string {
 	c := conditions{list: list}
-	switch {
-	case c.get(ChartFetchedCondition) != nil && !c.is(ChartFetchedCondition, metav1.ConditionTrue):
+	switch fetched := c.get(ChartFetchedCondition); {
+	case fetched != nil && fetched.Reason == string(Progressing):
+		return ""
+	case fetched != nil && !c.is(ChartFetchedCondition, metav1.ConditionTrue):
 		return PhaseChartFetchFailed
 	case c.is(ReleasedCondition, metav1.ConditionFalse):
 		return PhaseFailed

@@ -32,9 +32,12 @@ func operatedHints(obj *manifest.Object, code finding.Code, hints []string) []st
 	if hint != "" {
 		return []string{hint}
 	}
+	if rule, ok := finding.Lookup(string(code)); ok && len(hints) == 0 && rule.Hint() != "" {
+		hints = []string{rule.Hint()}
+	}
 	own := make([]string, len(hints))
 	for i, hint := range hints {
-		own[i] = inOperatedFields(obj.Kind, hint)
+		own[i] = inOperatedFields(obj, hint)
 	}
 	return own
 }
@@ -65,12 +68,14 @@ func operatedGitHint(obj *manifest.Object) string {
 var fluxField = regexp.MustCompile(`\bspec\.[a-zA-Z]+`)
 
 // inOperatedFields has the fields of a hint called as in the release. Where there is no such field, Flux 2 is needed.
-func inOperatedFields(kind, hint string) string {
+func inOperatedFields(obj *manifest.Object, hint string) string {
 	names := map[string]string{"spec.chart": "spec.chart.name", "spec.version": "spec.chart.version"}
-	switch kind {
-	case sourcev1.HelmRepositoryKind:
+	switch {
+	case ValueAt(obj.Content, []any{"spec", "sourceRef", "kind"}) == sourcev1.GitRepositoryKind:
+		names = map[string]string{"spec.chart": "spec.chart.path"}
+	case obj.Kind == sourcev1.HelmRepositoryKind:
 		names = map[string]string{"spec.url": "spec.chart.repository"}
-	case sourcev1.GitRepositoryKind:
+	case obj.Kind == sourcev1.GitRepositoryKind:
 		names = map[string]string{"spec.url": "spec.chart.git", "spec.ref": "spec.chart.ref", "spec.secretRef": "spec.chart.secretRef"}
 	}
 	lacking := false

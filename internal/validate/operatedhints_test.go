@@ -37,9 +37,15 @@ func TestOperatedHints(t *testing.T) {
 		"no index":   {repository, finding.NotFound, "spec.url is; type: oci", "spec.chart.repository is the directory that holds index.yaml"},
 		"no such field": {repository, finding.Certificate, "refer with spec.certSecretRef to a Secret",
 			"refer with spec.certSecretRef to a Secret; a release of Flux 1 has no such field: write the release for Flux 2 with 'helmsrc migrate', which has it"},
+		"the catalogue's hint": {&manifest.Object{Kind: "HelmChart", Namespace: "default", Name: "c", Origin: release}, finding.UnknownChart, "",
+			"correct spec.chart.name: it is the name of an entry of the index, or of a repository of the registry"},
 		"another name": {repository, finding.Certificate, "spec.url has to begin with http://", "spec.chart.repository has to begin with http://"},
 	} {
-		if got := operatedHints(test.obj, test.code, []string{test.hint}); !slices.Equal(got, []string{test.want}) {
+		var hints []string
+		if test.hint != "" {
+			hints = []string{test.hint}
+		}
+		if got := operatedHints(test.obj, test.code, hints); !slices.Equal(got, []string{test.want}) {
 			t.Errorf("%s: %q, not %q", name, got, test.want)
 		}
 	}
