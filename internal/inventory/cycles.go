@@ -45,7 +45,7 @@ func (inv *Inventory) Cycle(obj *manifest.Object) *CycleError {
 	s := &knotSearch{inv: inv, all: all}
 	way, more := []*manifest.Object{obj}, len(knot)-1
 	if len(knot) <= maxTraced {
-		way, more = s.wayBack(obj), 0
+		way, more = s.dependencyPath(obj), 0
 	}
 	e := &CycleError{more: more}
 	for _, o := range append(way, obj) {
@@ -54,8 +54,8 @@ func (inv *Inventory) Cycle(obj *manifest.Object) *CycleError {
 	return e
 }
 
-// wayBack is a shortest way from a generator to itself, without its end.
-func (s *knotSearch) wayBack(obj *manifest.Object) []*manifest.Object {
+// dependencyPath is a shortest way from a generator to itself, without its end.
+func (s *knotSearch) dependencyPath(obj *manifest.Object) []*manifest.Object {
 	from := map[*manifest.Object]*manifest.Object{}
 	for queue := []*manifest.Object{obj}; len(queue) > 0; queue = queue[1:] {
 		for _, next := range s.sourcesOf(queue[0]) {

@@ -133,9 +133,9 @@ func TestPatchedAtRandom(t *testing.T) {
 func randomOverlay(random *rand.Rand) map[string]string {
 	g := &overlayGenerator{random}
 	files := map[string]string{}
-	files["root/kustomization.yaml"] = g.pick("", "namespace: x\n", "namespace: v\n") + "resources: [" + g.pick("a.yaml", "a.yaml, b.yaml", "b.yaml, a.yaml") + "]\n"
+	files["root/kustomization.yaml"] = g.choose("", "namespace: x\n", "namespace: v\n") + "resources: [" + g.choose("a.yaml", "a.yaml, b.yaml", "b.yaml, a.yaml") + "]\n"
 	files["root/a.yaml"] = g.object("HelmRelease", "a") + "---\n" + g.object("ConfigMap", "b")
-	files["root/b.yaml"] = g.object(g.pick("HelmRelease", "HelmRelease", "Secret", "Deployment", g.seldom("ConfigMap")+"HelmRelease"), "c")
+	files["root/b.yaml"] = g.object(g.choose("HelmRelease", "HelmRelease", "Secret", "Deployment", g.seldom("ConfigMap")+"HelmRelease"), "c")
 	if random.IntN(3) == 0 {
 		files["root/kustomization.yaml"] = "resources: [a.yaml, b.yaml]\n"
 		files["root/b.yaml"] = g.object("Deployment", "c")
@@ -144,7 +144,7 @@ func randomOverlay(random *rand.Rand) map[string]string {
 	if random.IntN(4) == 0 {
 		g.patches(files, "base")
 	}
-	files["k/kustomization.yaml"] = "resources: [../base" + g.pick("", "", "", ", own.yaml") + "]\n" + g.seldom("namespace: x\n", "namespace: z\n")
+	files["k/kustomization.yaml"] = "resources: [../base" + g.choose("", "", "", ", own.yaml") + "]\n" + g.seldom("namespace: x\n", "namespace: z\n")
 	files["k/own.yaml"] = g.object("ConfigMap", "d")
 	g.patches(files, "k")
 	return files
@@ -152,13 +152,13 @@ func randomOverlay(random *rand.Rand) map[string]string {
 
 type overlayGenerator struct{ random *rand.Rand }
 
-func (g *overlayGenerator) pick(list ...string) string { return list[g.random.IntN(len(list))] }
+func (g *overlayGenerator) choose(list ...string) string { return list[g.random.IntN(len(list))] }
 
 func (g *overlayGenerator) seldom(list ...string) string {
 	if g.random.IntN(8) > 0 {
 		return ""
 	}
-	return g.pick(list...)
+	return g.choose(list...)
 }
 
 func (g *overlayGenerator) head(kind, name string) string {
@@ -167,18 +167,18 @@ func (g *overlayGenerator) head(kind, name string) string {
 }
 
 func (g *overlayGenerator) scalar() string {
-	return g.pick("a", "'yes'", "\"1\"", "1", "true", "10m", "'~'", "x y", "0.5", "'0x1f'", "|-\n      a\n      b", "\"\\u00e9\"", "'a'", "# c\n      d", "-3", "1.50", "'no' # c", "''")
+	return g.choose("a", "'yes'", "\"1\"", "1", "true", "10m", "'~'", "x y", "0.5", "'0x1f'", "|-\n      a\n      b", "\"\\u00e9\"", "'a'", "# c\n      d", "-3", "1.50", "'no' # c", "''")
 }
 
 func (g *overlayGenerator) object(kind, name string) string {
-	text := g.head(kind, name) + g.seldom("  namespace: x\n", "  namespace: default\n") + g.pick("", "  labels: {app: a}\n", "  labels: {app: b, tier: 'true'}\n") + g.pick("", "", "  annotations: {a: b}\n", "  annotations: {c: 'on'}\n")
+	text := g.head(kind, name) + g.seldom("  namespace: x\n", "  namespace: default\n") + g.choose("", "  labels: {app: a}\n", "  labels: {app: b, tier: 'true'}\n") + g.choose("", "", "  annotations: {a: b}\n", "  annotations: {c: 'on'}\n")
 	switch kind {
 	case "Deployment":
 		return text + "spec:\n  replicas: 1\n  template:\n    spec:\n      containers:\n      - name: a\n        image: b:1\n        env:\n        - {name: A, value: '1'}\n        - {name: B, valueFrom: {configMapKeyRef: {name: b, key: k}}}\n        ports: [{containerPort: 80}, {containerPort: 81, protocol: UDP}]\n      - {name: c, image: d}\n"
 	case "HelmRelease":
 		return text + "spec:\n  interval: 1h\n  values:\n    x: " + g.scalar() + "\n    y: " + g.scalar() + "\n    list: [a, {b: c}]\n" + g.seldom("    n: ~\n", "    m: {}\n    l: []\n", "    s: &s {t: u}\n    v: *s\n")
 	}
-	return text + "data:\n  x: " + g.pick("a", "'yes'", "\"1\"") + "\n  y: |\n    a\n    b\n"
+	return text + "data:\n  x: " + g.choose("a", "'yes'", "\"1\"") + "\n  y: |\n    a\n    b\n"
 }
 
 // patches adds patches to a kustomization, some in files.
@@ -187,7 +187,7 @@ func (g *overlayGenerator) patches(files map[string]string, dir string) {
 	for i := range 1 + g.random.IntN(3) {
 		text, target := g.merged(), ""
 		if g.random.IntN(3) > 0 {
-			target = g.pick("{kind: HelmRelease}", "{kind: HelmRelease}", "{name: a}", "{name: '[ac]', kind: HelmRelease}", "{kind: ConfigMap, name: b}", "{kind: HelmRelease, namespace: x}", "{kind: Helm.*, namespace: default}", "{kind: HelmRelease, labelSelector: app=a}", "{group: helm.*, annotationSelector: a=b}", "{kind: Nothing}", "{group: helm.*, version: v2}", "{}", "{name: a}")
+			target = g.choose("{kind: HelmRelease}", "{kind: HelmRelease}", "{name: a}", "{name: '[ac]', kind: HelmRelease}", "{kind: ConfigMap, name: b}", "{kind: HelmRelease, namespace: x}", "{kind: Helm.*, namespace: default}", "{kind: HelmRelease, labelSelector: app=a}", "{group: helm.*, annotationSelector: a=b}", "{kind: Nothing}", "{group: helm.*, version: v2}", "{}", "{name: a}")
 			if g.random.IntN(2) == 0 {
 				text = g.operations()
 			}
@@ -212,34 +212,34 @@ func (g *overlayGenerator) merged() string {
 	kind, name := "HelmRelease", "a"
 	switch g.random.IntN(8) {
 	case 0:
-		kind, name = "ConfigMap", g.pick("b", "b", "d")
+		kind, name = "ConfigMap", g.choose("b", "b", "d")
 	case 1, 2:
 		kind, name = "Deployment", "c"
 	case 3:
-		name = g.pick("a", "c")
+		name = g.choose("a", "c")
 	}
 	text := g.head(kind, name) + g.seldom("  namespace: x\n", "  namespace: v\n", "  namespace: default\n", "  namespace: z\n") +
 		g.seldom("  labels: {app: ~, new: 'on'}\n", "  labels: ~\n", "  labels: {a: b}\n", "  labels: {a: 1}\n", "  labels: {$patch: replace, a: b}\n") +
 		g.seldom("  annotations: {a: ~}\n", "  annotations: {a: c}\n", "  annotations: ~\n", "  annotations: {}\n", "  annotations: {$patch: replace, a: d}\n", "  annotations: {config.kubernetes.io/local-config: 'true'}\n", "  annotations: {a: true}\n")
 	if g.random.IntN(12) == 0 {
-		return text + "$patch: " + g.pick("delete", "replace", "merge") + "\n"
+		return text + "$patch: " + g.choose("delete", "replace", "merge") + "\n"
 	}
 	switch kind {
 	case "Deployment":
-		return text + "spec:\n  replicas: " + g.pick("2", "~", "'3'") + "\n  template:\n    spec:\n      containers:\n" +
-			g.pick("      - {name: c, $patch: delete}\n", "      - {name: e, image: f}\n", "      - name: a\n        env: [{name: C, value: 'no'}, {name: A, value: '5'}]\n", "      - name: a\n        ports: [{containerPort: 80, name: web}]\n", "      - $patch: replace\n      - {name: g, image: h}\n", "      - {image: b}\n")
+		return text + "spec:\n  replicas: " + g.choose("2", "~", "'3'") + "\n  template:\n    spec:\n      containers:\n" +
+			g.choose("      - {name: c, $patch: delete}\n", "      - {name: e, image: f}\n", "      - name: a\n        env: [{name: C, value: 'no'}, {name: A, value: '5'}]\n", "      - name: a\n        ports: [{containerPort: 80, name: web}]\n", "      - $patch: replace\n      - {name: g, image: h}\n", "      - {image: b}\n")
 	case "HelmRelease":
-		return text + "spec:\n" + g.seldom("  interval: ~\n", "  interval: 5m\n") + "  values:\n    x: " + g.pick("~", g.scalar(), g.seldom("{}", "[]")+g.seldom("# c"), g.scalar(), g.scalar(), g.scalar()) + "\n    new: " + g.scalar() + "\n" +
+		return text + "spec:\n" + g.seldom("  interval: ~\n", "  interval: 5m\n") + "  values:\n    x: " + g.choose("~", g.scalar(), g.seldom("{}", "[]")+g.seldom("# c"), g.scalar(), g.scalar(), g.scalar()) + "\n    new: " + g.scalar() + "\n" +
 			g.seldom("    list: ~\n", "    list: [z]\n", "    $patch: replace\n", "    y: {a: {b: ~}}\n", "    n: {a: ~}\n", "    l: [~]\n", "    m: &m {n: 1}\n    o: *m\n") + g.seldom("", "---\n"+g.merged())
 	}
-	return text + "data:\n  x: " + g.pick("~", "b", "'no'") + "\n" + g.seldom("---\n"+g.merged())
+	return text + "data:\n  x: " + g.choose("~", "b", "'no'") + "\n" + g.seldom("---\n"+g.merged())
 }
 
 // operations is a JSON patch.
 func (g *overlayGenerator) operations() string {
 	var list []string
 	for range 1 + g.random.IntN(3) {
-		list = append(list, g.pick(
+		list = append(list, g.choose(
 			"{op: add, path: /spec/values/new, value: [1, {a: 'yes'}]}", "{op: replace, path: /spec/interval, value: 5m}", "{op: add, path: /spec/suspend, value: true}", "{op: add, path: /metadata/annotations/b, value: c}",
 			"{op: add, path: /metadata/labels, value: {a: b}}", "{op: add, path: /spec/interval, value: 1}",
 			g.seldom("{op: remove, path: /spec/values/list}", "{op: add, path: /data/z, value: 'on'}", "{op: remove, path: /nothing}", "{op: test, path: /spec/interval, value: 1h}", "{op: copy, from: /spec, path: /status}", "{op: move, from: /spec/values, path: /spec/moved}",
