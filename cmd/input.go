@@ -189,6 +189,9 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 	if o.sameNamespace {
 		inventory.DenyCrossNamespace()
 	}
+	if o.shard.count > 1 {
+		inventory.Part(o.shard.has)
+	}
 	flux, err := o.distribution(set)
 	if err != nil {
 		return nil, err

@@ -109,6 +109,8 @@ type derivation struct {
 	key   store.Key // of the HelmChart
 	Chart *manifest.Object
 	Err   error // why there is none
+
+	refused error // by the API server
 }
 
 // derivations are the HelmCharts that the releases of the input make.
@@ -145,7 +147,7 @@ func (inv *Inventory) Derivations() *derivations {
 
 func (inv *Inventory) deriveAll() *derivations {
 	all := &derivations{objects: inv.set.Objects(), Of: map[*manifest.Object]*derivation{}, byKey: map[store.Key]*manifest.Object{}}
-	var releases, charts []*manifest.Object
+	var releases []*manifest.Object
 	makers := map[store.Key][]*manifest.Object{}
 	for _, obj := range all.objects {
 		switch {
@@ -164,7 +166,10 @@ func (inv *Inventory) deriveAll() *derivations {
 		return all
 	}
 	made := make([]*derivation, len(releases))
-	work.Ordered(len(releases), goruntime.GOMAXPROCS(0), func(i int) { made[i] = inv.derive(releases[i]) })
+	work.Ordered(len(releases), goruntime.GOMAXPROCS(0), func(i int) {
+		made[i] = inv.derive(releases[i])
+		inv.spare(releases[i])
+	})
 	for i, obj := range releases {
 		d := made[i]
 		if d == nil {
@@ -173,12 +178,10 @@ func (inv *Inventory) deriveAll() *derivations {
 		all.Of[obj] = d
 		if d.Err == nil {
 			makers[d.key] = append(slices.DeleteFunc(makers[d.key], func(other *manifest.Object) bool { return madeFor(other, obj) }), obj)
-			charts = append(charts, d.Chart)
 		}
 	}
-	inv.AdmitAll(charts)
 	for _, d := range all.Of {
-		inv.complete(d, makers[d.key])
+		d.complete(makers[d.key])
 	}
 	all.insertCharts()
 	all.insertOperated()
@@ -204,19 +207,22 @@ func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 	} else {
 		d.Chart, d.Err = derive(obj, chart)
 	}
+	if d.Err == nil {
+		_, d.refused = inv.Admit(d.Chart)
+		inv.spare(d.Chart)
+	}
 	return d
 }
 
 // complete refuses a HelmChart that something else makes as well, or that the API
 // server would not take.
-func (inv *Inventory) complete(d *derivation, makers []*manifest.Object) {
+func (d *derivation) complete(makers []*manifest.Object) {
 	if d.Err == nil && len(makers) > 1 {
 		d.Err = &ClashError{key: d.key, makers: makers}
 	}
 	if d.Err == nil {
-		_, err := inv.Admit(d.Chart)
 		var invalid *admission.InvalidError
-		if d.Err = err; errors.As(err, &invalid) {
+		if d.Err = d.refused; errors.As(d.refused, &invalid) {
 			d.Err = &ApplyError{invalid}
 		}
 	}

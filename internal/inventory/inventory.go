@@ -36,6 +36,7 @@ type Inventory struct {
 	// sameNamespace refuses references of releases into other namespaces.
 	sameNamespace bool
 	refuse        func(*manifest.Object) error // nil refuses nothing
+	part          func(*manifest.Object) bool  // nil is all
 
 	placesOnce sync.Once
 	places     map[namespacedURL]*admission.Admitted // HelmRepositories
@@ -48,6 +49,17 @@ func New(set *manifest.Set) *Inventory {
 
 // Refuse has objects rejected for which a function returns an error. It comes before anything else.
 func (inv *Inventory) Refuse(refuse func(*manifest.Object) error) { inv.refuse = refuse }
+
+// Part says what a run is about, if not about all objects. Of releases beside it, and of their HelmCharts, only what they are is
+// kept: they are judged again if they are asked for. It comes before anything else.
+func (inv *Inventory) Part(has func(*manifest.Object) bool) { inv.part = has }
+
+// spare forgets how an object was judged that is beside the part.
+func (inv *Inventory) spare(obj *manifest.Object) {
+	if inv.part != nil && !inv.part(obj) {
+		inv.admitted.Forget(obj)
+	}
+}
 
 // DenyCrossNamespace is --no-cross-namespace-refs. It comes before anything else.
 func (inv *Inventory) DenyCrossNamespace() { inv.sameNamespace = true }

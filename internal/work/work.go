@@ -49,6 +49,13 @@ func (m *Memo[K, V]) Do(ctx context.Context, key K, work func() (V, error)) (V, 
 	}
 }
 
+// Forget drops what is remembered of a key: the next call does the work again.
+func (m *Memo[K, V]) Forget(key K) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.calls, key)
+}
+
 // Ordered calls work for 0 to n-1, at most limit at a time and in that order of
 // starting. Work stores its result by position.
 func Ordered(n, limit int, work func(i int)) {
