@@ -131,14 +131,6 @@ type derivations struct {
 // that helm-controller makes of it.
 func (inv *Inventory) Objects() []*manifest.Object { return inv.Derivations().objects }
 
-// Derived is the HelmChart of a release, nil if it makes none.
-func (inv *Inventory) Derived(release *manifest.Object) *manifest.Object {
-	if d := inv.Derivations().Of[release]; d != nil {
-		return d.Chart
-	}
-	return nil
-}
-
 // Derivations makes the HelmCharts when they are first asked for.
 func (inv *Inventory) Derivations() *derivations {
 	inv.deriveOnce.Do(func() { inv.derivations = inv.deriveAll() })

@@ -206,7 +206,7 @@ func TestDerivedClashes(t *testing.T) {
 func TestDerivedFound(t *testing.T) {
 	inv := inventoryOf(t, release("a", "b", template))
 	adm, err := inv.Find("HelmChart", "a", "a-b")
-	if err != nil || adm.Object.Origin == nil || inv.Derived(adm.Object.Origin) != adm.Object {
+	if err != nil || adm.Object.Origin == nil || inv.Derivations().Of[adm.Object.Origin].Chart != adm.Object {
 		t.Errorf("%v, %v", adm, err)
 	}
 	key, ok := DerivedKey(adm.Object.Origin)

@@ -10,21 +10,7 @@ import (
 
 // locate follows a path as far as it goes. For a map entry the answer is its key, which is where a reader looks.
 func locate(root *yaml.Node, path []any) *yaml.Node {
-	found, value := root, root
-	for _, step := range path {
-		var k, v *yaml.Node
-		switch step := step.(type) {
-		case string:
-			k, v = entry(value, step)
-		case int:
-			v = element(value, step)
-			k = v
-		}
-		if v == nil {
-			break
-		}
-		found, value = k, v
-	}
+	found, _ := locateValue(root, path)
 	return found
 }
 
