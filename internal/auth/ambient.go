@@ -62,7 +62,7 @@ type Ambient struct {
 
 type ambientFile struct {
 	path   string
-	config *DockerConfig
+	config *dockerConfig
 	err    error
 }
 
@@ -251,13 +251,13 @@ func under(base string, elem ...string) string {
 	return filepath.Join(append([]string{base}, elem...)...)
 }
 
-func readDockerConfig(ctx context.Context, path string) (*DockerConfig, error) {
+func readDockerConfig(ctx context.Context, path string) (*dockerConfig, error) {
 	data, err := file.Read(ctx, path, maxDockerConfigBytes)
 	if err != nil {
 		return nil, err
 	}
 	if len(data) == 0 {
-		return &DockerConfig{}, nil
+		return &dockerConfig{}, nil
 	}
-	return ParseDockerConfig(data)
+	return parseDockerConfig(data)
 }

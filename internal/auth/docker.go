@@ -21,9 +21,9 @@ const dockerHub = "docker.io"
 // dockerHubLogin is the key under which docker login stores the login to Docker Hub, and under which helpers are asked.
 const dockerHubLogin = "https://index.docker.io/v1/"
 
-// DockerConfig holds the logins of a docker config.json, a containers auth.json or a kubernetes.io/dockerconfigjson
+// dockerConfig holds the logins of a docker config.json, a containers auth.json or a kubernetes.io/dockerconfigjson
 // Secret.
-type DockerConfig struct {
+type dockerConfig struct {
 	entries []dockerEntry
 	store   string            // credsStore
 	helpers map[string]string // registry -> credHelpers
@@ -68,9 +68,9 @@ func (e *dockerJSONError) Error() string {
 	return "invalid JSON"
 }
 
-// ParseDockerConfig reads a docker configuration. An entry whose credential is malformed is only an error once it is
+// parseDockerConfig reads a docker configuration. An entry whose credential is malformed is only an error once it is
 // asked for: it may be for a registry that is not used.
-func ParseDockerConfig(data []byte) (*DockerConfig, error) {
+func parseDockerConfig(data []byte) (*dockerConfig, error) {
 	if len(data) > maxDockerConfigBytes {
 		return nil, errDockerConfigSize
 	}
@@ -82,7 +82,7 @@ func ParseDockerConfig(data []byte) (*DockerConfig, error) {
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, &dockerJSONError{err}
 	}
-	c := &DockerConfig{store: file.CredsStore, helpers: make(map[string]string, len(file.CredHelpers))}
+	c := &dockerConfig{store: file.CredsStore, helpers: make(map[string]string, len(file.CredHelpers))}
 	for key, login := range file.Auths {
 		e := splitDockerKey(key)
 		e.login = func() dockerLogin { return login }
@@ -127,7 +127,7 @@ func RegistryHost(host string) string {
 }
 
 // Hosts lists the registries that the configuration holds a login for, sorted.
-func (c *DockerConfig) Hosts() []string {
+func (c *dockerConfig) Hosts() []string {
 	var hosts []string
 	for _, e := range c.entries {
 		hosts = append(hosts, e.host)
@@ -137,14 +137,14 @@ func (c *DockerConfig) Hosts() []string {
 }
 
 // knows reports whether the configuration names the host, with a login or with a helper for it.
-func (c *DockerConfig) knows(host string) bool {
+func (c *dockerConfig) knows(host string) bool {
 	_, own := c.helper(host)
 	return own || len(c.of(host)) > 0
 }
 
 // find returns the entry that is meant for the repository: the one with the longest matching namespace, then the one
 // for the whole registry. docker ignores what follows the host in a key that is written as a URL, and so does this.
-func (c *DockerConfig) find(host, repository string) (dockerEntry, bool) {
+func (c *dockerConfig) find(host, repository string) (dockerEntry, bool) {
 	host = RegistryHost(host)
 	best, found := dockerEntry{}, false
 	for _, e := range c.entries {
@@ -172,7 +172,7 @@ func (e dockerEntry) rank(repository string) int {
 }
 
 // of returns the entries of the host, whatever namespace they name.
-func (c *DockerConfig) of(host string) []dockerEntry {
+func (c *dockerConfig) of(host string) []dockerEntry {
 	host = RegistryHost(host)
 	var found []dockerEntry
 	for _, e := range c.entries {
@@ -189,7 +189,7 @@ func underPath(repository, namespace string) bool {
 
 // helper names the credential helper that is responsible for the host, and whether it was configured for this very
 // host.
-func (c *DockerConfig) helper(host string) (name string, own bool) {
+func (c *dockerConfig) helper(host string) (name string, own bool) {
 	if name := c.helpers[RegistryHost(host)]; name != "" {
 		return name, true
 	}
@@ -221,4 +221,4 @@ func (l dockerLogin) decode() (login, error) {
 }
 
 // Format keeps the logins out of every verb of the fmt package.
-func (c *DockerConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+func (c *dockerConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }

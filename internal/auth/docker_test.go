@@ -25,7 +25,7 @@ func TestDockerConfigFind(t *testing.T) {
 		"port.test:5000": {"username": "port", "password": "p"},
 		"http://insecure.test:80": {"username": "http", "password": "p"}
 	}}`
-	c, err := ParseDockerConfig([]byte(config))
+	c, err := parseDockerConfig([]byte(config))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestDockerConfigMalformed(t *testing.T) {
 		`canary`,
 		strings.Repeat("x", maxDockerConfigBytes+1),
 	} {
-		_, err := ParseDockerConfig([]byte(bad))
+		_, err := parseDockerConfig([]byte(bad))
 		if err == nil {
 			t.Errorf("%.40q is accepted", bad)
 			continue
@@ -114,7 +114,7 @@ func TestDockerConfigMalformed(t *testing.T) {
 
 func TestLoginsPrintNothing(t *testing.T) {
 	const canary = "canary-s3cret"
-	config, err := ParseDockerConfig([]byte(`{"auths": {"h": {"username": "u", "password": "` + canary + `"}}}`))
+	config, err := parseDockerConfig([]byte(`{"auths": {"h": {"username": "u", "password": "` + canary + `"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func FuzzParseDockerConfig(f *testing.F) {
 	f.Add([]byte(`{"auths": {"https://h/": {"auth": "bWU6c2VjcmV0"}}, "credHelpers": {"x": "y"}}`), "h", "a/b")
 	f.Add([]byte(`{"auths": {"h/a": {}, "h/a/b": {}, "h": {}}}`), "h", "a/b")
 	f.Fuzz(func(t *testing.T, data []byte, host, repository string) {
-		c, err := ParseDockerConfig(data)
+		c, err := parseDockerConfig(data)
 		if err != nil {
 			return
 		}

@@ -16,12 +16,12 @@ const (
 	maxReasonRunes = 200
 )
 
-// RegistryCode is the code of an error as the distribution specification has it.
-type RegistryCode = string
+// registryCode is the code of an error as the distribution specification has it.
+type registryCode = string
 
 // Refusal is what a registry or its token server says in the body of an answer that is not 200.
 type Refusal struct {
-	Codes  []RegistryCode // NAME_UNKNOWN, MANIFEST_UNKNOWN, DENIED, TOOMANYREQUESTS, …
+	Codes  []registryCode // NAME_UNKNOWN, MANIFEST_UNKNOWN, DENIED, TOOMANYREQUESTS, …
 	Reason string         // one printable line, may be empty
 }
 
@@ -44,8 +44,8 @@ func ReadRefusal(contentType, body string) Refusal {
 	return Refusal{Reason: printable(line)}
 }
 
-// RefusalReason is the reason alone.
-func RefusalReason(contentType, body string) string { return ReadRefusal(contentType, body).Reason }
+// refusalReason is the reason alone.
+func refusalReason(contentType, body string) string { return ReadRefusal(contentType, body).Reason }
 
 type registryError struct {
 	Code    string `json:"code"`

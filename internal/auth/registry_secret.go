@@ -58,7 +58,7 @@ func dockerSecret(secret *manifest.Secret, host, source string) (Logins, error) 
 	if !ok {
 		return nil, &RegistrySecretError{Reason: fmt.Sprintf("unable to load Docker config from Secret '%s': '%s' not found in it", secret.Name, keyDockerConfig)}
 	}
-	config, err := ParseDockerConfig(data)
+	config, err := parseDockerConfig(data)
 	if err != nil {
 		return nil, &RegistrySecretError{Reason: fmt.Sprintf("unable to load Docker config from Secret '%s': %v", secret.Name, err)}
 	}
@@ -77,7 +77,7 @@ func dockerSecret(secret *manifest.Secret, host, source string) (Logins, error) 
 	return &secretLogins{config: config, source: source, key: fingerprint("docker", string(data))}, nil
 }
 
-func otherHosts(c *DockerConfig) string {
+func otherHosts(c *dockerConfig) string {
 	hosts := c.Hosts()
 	const shown = 5
 	switch {
@@ -105,7 +105,7 @@ func (l dockerLogin) check() error {
 
 // secretLogins are the logins in one Secret.
 type secretLogins struct {
-	config *DockerConfig
+	config *dockerConfig
 	source string
 	key    string
 }

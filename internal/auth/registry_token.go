@@ -180,7 +180,7 @@ func (t *registryTransport) fetchToken(ctx context.Context, realm *url.URL, serv
 }
 
 func (e *TokenError) refused(resp *http.Response, body string) {
-	e.Reason = RefusalReason(resp.Header.Get("Content-Type"), body)
+	e.Reason = refusalReason(resp.Header.Get("Content-Type"), body)
 	if e.Code >= 300 && e.Code < 400 {
 		e.Reason = "redirects of token requests are not followed"
 	}

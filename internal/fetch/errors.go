@@ -195,8 +195,8 @@ func (e *SizeError) Error() string { return e.text }
 // TooLarge is true: an option can raise the limit.
 func (e *SizeError) TooLarge() bool { return true }
 
-// TLSFailure reports whether a certificate is the reason, or another failure of a handshake.
-func TLSFailure(err error) bool { return CertificateFailure(err) || TLSAlert(err) }
+// tlsFailure reports whether a certificate is the reason, or another failure of a handshake.
+func tlsFailure(err error) bool { return CertificateFailure(err) || TLSAlert(err) }
 
 // MaxName is how much of a name that a server made up is shown, in characters.
 const MaxName = 100

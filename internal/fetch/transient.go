@@ -49,7 +49,7 @@ func CodeOf(err error) finding.Code {
 
 // TLSCode returns what is wrong with an exchange of certificates, "" if it was not that.
 func TLSCode(err error) finding.Code {
-	if TLSFailure(err) {
+	if tlsFailure(err) {
 		return finding.Certificate
 	}
 	return ""

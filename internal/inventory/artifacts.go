@@ -32,8 +32,8 @@ type Expansion struct {
 // anything else.
 func (inv *Inventory) Expand(expansions map[string][]Expansion) { inv.expansions = expansions }
 
-// IsGenerator reports whether an object is an ArtifactGenerator.
-func IsGenerator(obj *manifest.Object) bool {
+// isGenerator reports whether an object is an ArtifactGenerator.
+func isGenerator(obj *manifest.Object) bool {
 	return obj.Group() == manifest.ExtensionsGroup && obj.Kind == generate.Kind
 }
 
@@ -46,7 +46,7 @@ func (inv *Inventory) Artifacts(obj *manifest.Object) []*manifest.Object {
 func (inv *Inventory) Taken(kind, name string) []string {
 	var list []string
 	for _, obj := range inv.Objects() {
-		if !IsGenerator(obj) {
+		if !isGenerator(obj) {
 			continue
 		}
 		adm, err := inv.Admit(obj)
@@ -69,7 +69,7 @@ func (inv *Inventory) deriveArtifacts(all *derivations) {
 	first := map[store.Key]*manifest.Object{}
 	all.twice = map[store.Key][]*manifest.Object{}
 	for _, obj := range all.objects {
-		if !IsGenerator(obj) {
+		if !isGenerator(obj) {
 			continue
 		}
 		adm, err := inv.Admit(obj)

@@ -83,7 +83,7 @@ func (inv *Inventory) findKnots(all *derivations) {
 	s := &knotSearch{inv: inv, all: all, number: map[*manifest.Object]int{}, low: map[*manifest.Object]int{}, on: map[*manifest.Object]bool{}}
 	all.knots = map[*manifest.Object][]*manifest.Object{}
 	for _, obj := range all.objects {
-		if IsGenerator(obj) && s.number[obj] == 0 {
+		if isGenerator(obj) && s.number[obj] == 0 {
 			s.visit(obj)
 		}
 	}
@@ -141,7 +141,7 @@ func (s *knotSearch) sourcesOf(obj *manifest.Object) []*manifest.Object {
 			namespace = obj.Namespace
 		}
 		source := s.all.byKey[store.NewKey(ref.Kind, namespace, ref.Name)]
-		if ref.Kind == sourcev1.ExternalArtifactKind && source != nil && source.Origin != nil && IsGenerator(source.Origin) {
+		if ref.Kind == sourcev1.ExternalArtifactKind && source != nil && source.Origin != nil && isGenerator(source.Origin) {
 			list = append(list, source.Origin)
 		}
 	}

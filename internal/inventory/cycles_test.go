@@ -29,7 +29,7 @@ func TestCycle(t *testing.T) {
 		"self": "ns/self" + of + "ns/self",
 	}
 	for _, obj := range inv.Objects() {
-		if !IsGenerator(obj) {
+		if !isGenerator(obj) {
 			continue
 		}
 		got := ""
@@ -51,7 +51,7 @@ func TestLongCycles(t *testing.T) {
 	}
 	inv := inventoryOf(t, text.String())
 	for _, obj := range inv.Objects() {
-		if !IsGenerator(obj) {
+		if !isGenerator(obj) {
 			continue
 		}
 		want := fmt.Sprintf("ArtifactGenerator ns/%[1]s are made of those of %d others are made of those of ns/%[1]s", obj.Name, count-1)

@@ -253,7 +253,7 @@ func (all *derivations) insertCharts() {
 func madeFor(obj, release *manifest.Object) bool {
 	metadata, _ := obj.Content["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)
-	if IsGenerator(release) {
+	if isGenerator(release) {
 		return obj.Kind == sourcev1.ExternalArtifactKind
 	}
 	return obj.Kind == sourcev1.HelmChartKind && labels[ownerNameLabel] == release.Name && labels[ownerNamespaceLabel] == release.Namespace

@@ -21,8 +21,8 @@ var (
 		{ImageGroup, "ImagePolicy"},
 		{SourceGroup, "ExternalArtifact"},
 		{ExtensionsGroup, "ArtifactGenerator"},
-		{Flux1Group, "HelmRelease"},
-		{OlderFlux1Group, "HelmRelease"},
+		{flux1Group, "HelmRelease"},
+		{olderFlux1Group, "HelmRelease"},
 	}
 
 	// unsupportedKinds are named, with a count, until they work.
@@ -32,7 +32,7 @@ var (
 
 		{ImageGroup, "ImageUpdateAutomation"}: true,
 
-		{"helm.integrations." + OlderFlux1Group, "FluxHelmRelease"}: true,
+		{"helm.integrations." + olderFlux1Group, "FluxHelmRelease"}: true,
 	}
 )
 
@@ -64,11 +64,11 @@ func BareKind(called string) string {
 }
 
 // IsFlux1 is true of the API groups of Flux 1's HelmReleases.
-func IsFlux1(group string) bool { return group == Flux1Group || group == OlderFlux1Group }
+func IsFlux1(group string) bool { return group == flux1Group || group == olderFlux1Group }
 
 // mentionsFlux reports whether a file can hold an object that is kept.
 func mentionsFlux(data []byte) bool {
-	for _, group := range []string{"toolkit.fluxcd.io", ExtensionsGroup, Flux1Group, OlderFlux1Group} {
+	for _, group := range []string{"toolkit.fluxcd.io", ExtensionsGroup, flux1Group, olderFlux1Group} {
 		if bytes.Contains(data, []byte(group)) {
 			return true
 		}

@@ -22,8 +22,8 @@ const (
 	ExtensionsGroup = "source.extensions.fluxcd.io"
 
 	// Those of Flux 1's HelmReleases.
-	Flux1Group      = "helm.fluxcd.io"
-	OlderFlux1Group = "flux.weave.works"
+	flux1Group      = "helm.fluxcd.io"
+	olderFlux1Group = "flux.weave.works"
 )
 
 // Pos is a place in a file.

@@ -147,7 +147,7 @@ func (r *Result) content() map[string]any {
 
 func (r *Result) show() map[string]any {
 	concealed := r.Object.Object.Conceal(r.Object.Content)
-	content, _ := Redacted(concealed).(map[string]any)
+	content, _ := redactedCopy(concealed).(map[string]any)
 	keepValues(content, concealed)
 	metadata, ok := content["metadata"].(map[string]any)
 	if len(r.notes) == 0 || !ok {
@@ -164,10 +164,10 @@ func (r *Result) show() map[string]any {
 	return content
 }
 
-// Redacted copies a value with every URL in its strings redacted. Annotations may
+// redactedCopy copies a value with every URL in its strings redacted. Annotations may
 // quote whole manifests (kubectl's last-applied-configuration does), so it is not
 // enough to look at the fields that are URLs.
-func Redacted(value any) any { return withTexts(value, RedactText) }
+func redactedCopy(value any) any { return withTexts(value, RedactText) }
 
 // withTexts copies a value of JSON with every string but the keys of maps replaced.
 func withTexts(value any, replace func(string) string) any {

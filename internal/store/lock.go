@@ -23,8 +23,8 @@ const (
 	maxLockRaces = 10
 )
 
-// ErrNotLocked is returned by what changes an object's files when its lock is not held.
-var ErrNotLocked = errors.New("the object is not locked")
+// errNotLocked is returned by what changes an object's files when its lock is not held.
+var errNotLocked = errors.New("the object is not locked")
 
 // Lock waits until this process has the object for itself, among all processes that use the directory and all
 // goroutines of this one. Whatever a killed process left unfinished is removed. The returned function must be called
@@ -103,7 +103,7 @@ func (s *Store) locked(key Key) (Key, *holding, error) {
 	defer s.mu.Unlock()
 	h := s.held[key]
 	if h == nil || s.root == nil {
-		return Key{}, nil, fmt.Errorf("%s: %w", key, ErrNotLocked)
+		return Key{}, nil, fmt.Errorf("%s: %w", key, errNotLocked)
 	}
 	return key, h, nil
 }

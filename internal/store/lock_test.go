@@ -13,16 +13,16 @@ func TestNeedsLock(t *testing.T) {
 	s := newStore(t)
 	a := lockAndPut(t, s, chartKey, "podinfo-1.0.0.tgz", "", "x")
 	defer lock(t, s, repoKey)()
-	if _, err := s.Create(chartKey); !errors.Is(err, ErrNotLocked) {
+	if _, err := s.Create(chartKey); !errors.Is(err, errNotLocked) {
 		t.Errorf("Create: %v", err)
 	}
-	if err := s.Remember(chartKey, &Record{}); !errors.Is(err, ErrNotLocked) {
+	if err := s.Remember(chartKey, &Record{}); !errors.Is(err, errNotLocked) {
 		t.Errorf("Remember: %v", err)
 	}
-	if _, err := s.Collect(chartKey, ""); !errors.Is(err, ErrNotLocked) {
+	if _, err := s.Collect(chartKey, ""); !errors.Is(err, errNotLocked) {
 		t.Errorf("Collect: %v", err)
 	}
-	if err := s.Remove(a.Path); !errors.Is(err, ErrNotLocked) {
+	if err := s.Remove(a.Path); !errors.Is(err, errNotLocked) {
 		t.Errorf("Remove: %v", err)
 	}
 	wantFiles(t, s.Dir(), a.Path)

@@ -23,16 +23,16 @@ import (
 
 const scheme = "oci://"
 
-// DefaultNoProgress is how long a registry may keep a transfer waiting. It stands in for spec.timeout, which does not
+// defaultNoProgress is how long a registry may keep a transfer waiting. It stands in for spec.timeout, which does not
 // apply to OCI repositories.
-const DefaultNoProgress = 60 * time.Second
+const defaultNoProgress = 60 * time.Second
 
 // Options are the settings of one HelmRepository of type oci, or of one OCIRepository.
 type Options struct {
 	Identity   *auth.Identity // TLS settings; its user name and password are not used
 	Logins     auth.Logins    // nil is anonymous
 	Insecure   bool           // plain HTTP
-	NoProgress time.Duration  // 0 is DefaultNoProgress
+	NoProgress time.Duration  // 0 is defaultNoProgress
 	Memory     cache.Memory   // of what the registry says
 
 	// Only OCIRepositories have the rest.
@@ -90,7 +90,7 @@ func (c *Client) Namespace(raw string, o Options) (*Namespace, error) {
 
 func (c *Client) open(name registry.Reference, o Options) *Namespace {
 	if o.NoProgress <= 0 {
-		o.NoProgress = DefaultNoProgress
+		o.NoProgress = defaultNoProgress
 	}
 	// The library knows that docker.io is served elsewhere; Docker Hub's other names serve themselves.
 	origin := &url.URL{Scheme: o.scheme(), Host: name.Host()}

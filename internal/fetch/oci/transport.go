@@ -28,7 +28,7 @@ func (o *Namespace) Reading() http.RoundTripper {
 func (c *Client) Reading() http.RoundTripper {
 	return &readingTransport{
 		client:     c.Client,
-		noProgress: DefaultNoProgress,
+		noProgress: defaultNoProgress,
 		next: auth.NewTransport(auth.TransportOptions{
 			Dial: c.Config.Dial, Getenv: c.Config.Getenv, UserAgent: c.Config.UserAgent,
 		}),
