@@ -141,12 +141,10 @@ func (e *RequestError) Finding() finding.Code { return requestCode(e.Err, e.Tran
 // requestCode is what is wrong with a request: what the error behind it says, or the network.
 func requestCode(err error, transient bool) finding.Code {
 	var elsewhere *url.Error
-	code := cmp.Or(finding.CodeOf(err), CodeOf(err))
+	code := cmp.Or(finding.CodeOf(err), networkCode(err, transient || Transient(err)))
 	switch {
 	case code != "":
 		return code
-	case transient:
-		return finding.Unreachable
 	case errors.As(err, &elsewhere):
 		return ""
 	}

@@ -35,13 +35,16 @@ func AuthFailure(err error) bool {
 
 // CodeOf returns what is wrong where only the standard library says so: the network, certificates and deadlines have no
 // errors of this module. It is "" for anything else.
-func CodeOf(err error) finding.Code {
+func CodeOf(err error) finding.Code { return networkCode(err, Transient(err)) }
+
+// networkCode is CodeOf of an error of which it is known whether asking again may help.
+func networkCode(err error, transient bool) finding.Code {
 	switch code := TLSCode(err); {
 	case code != "":
 		return code
 	case errors.Is(err, context.DeadlineExceeded):
 		return finding.TimedOut
-	case Transient(err):
+	case transient:
 		return finding.Unreachable
 	}
 	return ""

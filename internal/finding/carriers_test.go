@@ -78,10 +78,6 @@ var shared = map[Code]map[string]string{
 		"credential.AccountError":      "an identity that only a cluster has",
 		"manifest.ServiceAccountError": "the object cannot be decoded",
 	},
-	Unreachable: {
-		"fetch.CodeOf":      "an error of package net",
-		"fetch.requestCode": "a connection that ended in the middle of an answer",
-	},
 	Unsigned: {
 		"fetch.ProvenanceError":  "a chart has no provenance file",
 		"reconcile.unaskedError": "nothing is to be verified, and the run demands that it is",
@@ -94,7 +90,7 @@ var shared = map[Code]map[string]string{
 }
 
 // functions return codes without being methods of an error.
-var functions = []string{"OfStatus", "codeOfOne", "CodeOf", "TLSCode", "requestCode"}
+var functions = []string{"OfStatus", "codeOfOne", "CodeOf", "TLSCode", "networkCode", "requestCode"}
 
 // TestCarriers holds the errors to one code in one place: what an error is about is said by its type, and nowhere else.
 // Several may carry a code only if each knows another fact.
