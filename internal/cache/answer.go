@@ -196,5 +196,9 @@ func (c *Cache) damaged(file, what string, err error) {
 	if !errors.Is(err, errStrange) {
 		_ = c.root.Remove(file)
 	}
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		err = failed.Err
+	}
 	c.warn(fmt.Errorf("%s in the cache in %s is damaged and is not used: %w", what, c.shownDir(), err))
 }

@@ -135,10 +135,10 @@ func (c *Cache) Keep(s Scope, d digest.Digest, size int64, from io.Reader) {
 func (c *Cache) keep(d digest.Digest, size int64, from io.Reader) error {
 	file := blobPath(d)
 	fi, err := c.root.Lstat(file)
-	if err == nil && !fi.Mode().IsRegular() {
+	if err == nil && (!fi.Mode().IsRegular() || !owned(fi)) {
 		return fmt.Errorf("%s: %w", file, errStrange)
 	}
-	if err == nil && fi.Size() == size && owned(fi) {
+	if err == nil && fi.Size() == size {
 		c.touch(file, fi.ModTime())
 		return nil
 	}

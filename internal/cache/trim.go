@@ -74,6 +74,9 @@ func digestOf(file string) digest.Digest {
 // files lists the files below a directory that this program may have written.
 func (c *Cache) files(dir string) ([]Entry, error) {
 	var list []Entry
+	if fi, err := c.root.Lstat(dir); err == nil && !fi.IsDir() {
+		return nil, nil // something else is in its place, which is none of ours
+	}
 	err := fs.WalkDir(c.root.FS(), dir, func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist), err != nil && d != nil && d.IsDir() && file != dir:

@@ -30,3 +30,49 @@ func TestReadOnly(t *testing.T) {
 		t.Error("what is there is not served")
 	}
 }
+
+// TestAnotherUser serves nothing that belongs to another user, and leaves it where it is. Only root can give a file away;
+// another user has files of root around, whose owner is looked at in the same way.
+func TestAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		fi, err := os.Stat("/")
+		if err != nil || cache.Owned(fi) {
+			t.Errorf("the root directory belongs to this user (%v)", err)
+		}
+		return
+	}
+	w := newWorld(t)
+	c := w.open()
+	d := keep(c, alice, "archive")
+	blob := w.files("blobs")[0]
+	if err := os.Chown(blob, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := load(c, alice, d); ok {
+		t.Error("bytes of another user are served")
+	}
+	w.warned("it is no file of this user")
+	keep(c, alice, "archive")
+	w.warned("nothing is kept")
+	for _, f := range w.files("answers") {
+		if err := os.Chown(f, 12345, 12345); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok := load(c, alice, d); ok {
+		t.Error("by an answer of another user")
+	}
+	before := len(w.files("answers")) + len(w.files("blobs"))
+	if _, err := c.Prune(func(*cache.Entry) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if after := len(w.files("answers")) + len(w.files("blobs")); after != before {
+		t.Errorf("%d of %d files of another user are left", after, before)
+	}
+	if err := os.Chown(cache.Path(w.dir), 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cache.Open(w.dir, w.options()); err == nil {
+		t.Error("the directory of another user is used")
+	}
+}

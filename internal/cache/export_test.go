@@ -1,0 +1,6 @@
+package cache
+
+import "io/fs"
+
+// Owned is owned, for the tests.
+func Owned(fi fs.FileInfo) bool { return owned(fi) }
