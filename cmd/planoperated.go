@@ -64,11 +64,9 @@ func (s *planSide) operatedValues(r *foreseen, adm *admission.Admitted) {
 		s.reportInvalid(r, adm)
 		return
 	}
-	if r.unread = validate.Unread(r.operated); r.unread {
-		r.quick = false
-		return
+	if r.unread = validate.Unread(r.operated); !r.unread {
+		s.valuesOf(r, adm)
 	}
-	s.valuesOf(r, adm)
 }
 
 // reportInvalid reports what is wrong with a release that makes no chart.
@@ -131,6 +129,46 @@ func (r *foreseen) redescribeOperated(content map[string]any) bool {
 	return true
 }
 
+// rememberStatuses has the status of a HelmRelease of Flux 1 that comes from a cluster stand in for the record that there is none of.
+func (f *foresight) rememberStatuses() {
+	recorded := map[plan.ID]bool{}
+	for _, r := range f.before.releases {
+		recorded[r.fact.ID] = true
+	}
+	for _, r := range f.after.releases {
+		if r.operated == nil || recorded[r.fact.ID] {
+			continue
+		}
+		before := observed(r)
+		if before == nil {
+			continue
+		}
+		f.before.releases = append(f.before.releases, before)
+		r.fact.Assumed = append(r.fact.Assumed, "compared with its status: the values are taken as those of the release")
+	}
+}
+
+// observed is a release as its status says that it was, nil if it says nothing.
+func observed(after *foreseen) *foreseen {
+	var given operator.HelmRelease // which the API server would take without its status
+	text, err := json.Marshal(map[string]any{"metadata": after.obj.Content["metadata"], "status": after.obj.Content["status"]})
+	if err != nil || json.Unmarshal(text, &given) != nil || given.Status.ObservedGeneration == 0 {
+		return nil
+	}
+	r := newForeseen(after.in, after.obj, after.fact.Cluster)
+	r.operated = after.operated
+	r.describeOperated(map[string]any{"spec": after.fact.Operated.Spec})
+	was, o := given.Status, r.fact.Operated
+	given.Spec = after.operated.Spec
+	o.FromStatus, o.Revision = true, was.LastAttemptedRevision
+	o.Unobserved = given.Generation > was.ObservedGeneration
+	o.Retried = given.Retries()
+	if was.LastAttemptedRevision != "" && !o.Git {
+		r.fact.Chart = &plan.Chart{Name: after.operated.Spec.Chart.Name, Version: was.LastAttemptedRevision}
+	}
+	return r
+}
+
 // hasValuesFrom reports whether values come from elsewhere than the release.
 func (r *foreseen) hasValuesFrom() bool {
 	switch {
@@ -165,7 +203,7 @@ func (f *foresight) operatedMoved(r *foreseen) bool {
 	if r.fact.Operated.Git {
 		return old.Operated.Revision != r.fact.Operated.Revision
 	}
-	return old.Chart.Version == chart.Version && (old.Chart.Digest == "" || old.Chart.Digest != chart.Digest)
+	return old.Chart.Version == chart.Version && old.Chart.Digest != "" && old.Chart.Digest != chart.Digest
 }
 
 // resolveDigests fetches the charts of Flux 1 whose versions are equal on both sides and whose digests are not.

@@ -51,6 +51,7 @@ func (f *foresight) recorded(ctx context.Context) error {
 	}
 	f.after.recorded = true
 	f.before.remember(f.after.inputs[0], results)
+	f.rememberStatuses()
 	if err := f.resolveRecorded(ctx, st); err != nil {
 		return err
 	}

@@ -89,6 +89,9 @@ func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 		return err
 	}
 	c.AddDiff("manifests", text)
+	if pair.Before != nil {
+		c.Rendered(text != "")
+	}
 	return nil
 }
 

@@ -219,6 +219,26 @@ func (hr *HelmRelease) Ignored() bool {
 	return false
 }
 
+// defaultRetries is how many times a release that was rolled back is upgraded again, unless the release says otherwise.
+const defaultRetries = 5
+
+// Retries reports that the last upgrade was rolled back, and that the operator is to try it again: 0 is for ever.
+func (hr *HelmRelease) Retries() bool {
+	if !hr.Spec.Rollback.Enable || !hr.Spec.Rollback.Retry {
+		return false
+	}
+	most := int64(defaultRetries)
+	if hr.Spec.Rollback.MaxRetries != nil {
+		most = *hr.Spec.Rollback.MaxRetries
+	}
+	for _, c := range hr.Status.Conditions {
+		if c.Type == "RolledBack" && c.Status == "True" {
+			return most == 0 || hr.Status.RollbackCount <= most
+		}
+	}
+	return false
+}
+
 // scpLike is a URL as ssh and scp take it: user@host:path.
 var scpLike = regexp.MustCompile(`^([^/@:\s]+)@([^/:\s]+):/?([^/].*)$`)
 

@@ -92,3 +92,32 @@ func TestIgnored(t *testing.T) {
 		}
 	}
 }
+
+// TestRetries tries again what was rolled back, as often as the release says.
+func TestRetries(t *testing.T) {
+	count := func(n int64) *int64 { return &n }
+	for name, test := range map[string]struct {
+		rollback   Rollback
+		rolledBack bool
+		count      int64
+		want       bool
+	}{
+		"never rolled back":    {Rollback{Enable: true, Retry: true}, false, 0, false},
+		"the first time":       {Rollback{Enable: true, Retry: true}, true, 1, true},
+		"the last time":        {Rollback{Enable: true, Retry: true}, true, 5, true},
+		"too often":            {Rollback{Enable: true, Retry: true}, true, 6, false},
+		"not more than once":   {Rollback{Enable: true, Retry: true, MaxRetries: count(1)}, true, 2, false},
+		"for ever":             {Rollback{Enable: true, Retry: true, MaxRetries: count(0)}, true, 100, true},
+		"without retry":        {Rollback{Enable: true}, true, 1, false},
+		"retry without enable": {Rollback{Retry: true}, true, 1, false},
+	} {
+		hr := &HelmRelease{}
+		hr.Spec.Rollback, hr.Status.RollbackCount = test.rollback, test.count
+		if test.rolledBack {
+			hr.Status.Conditions = []Condition{{Type: "Released", Status: "False"}, {Type: "RolledBack", Status: "True"}}
+		}
+		if got := hr.Retries(); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

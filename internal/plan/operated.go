@@ -11,6 +11,10 @@ import (
 type Operated struct {
 	// Spec is the spec of the HelmRelease: whatever changes in it is another generation.
 	Spec map[string]any
+	// FromStatus is true before if nothing is known but the status of the release. Then Unobserved says that the spec was another one.
+	FromStatus, Unobserved bool
+	// Retried is true before if the release was rolled back, and the operator is to upgrade it again.
+	Retried bool
 	// Git is true of a chart of a Git repository.
 	Git bool
 	// Revision is status.lastAttemptedRevision: the commit, or the version of the chart.
@@ -95,6 +99,15 @@ func (c *Change) operatedTarget(before, after *Release) {
 
 // spec compares the generations: row 6 of the operator's list.
 func (c *Change) spec(before, after *Operated) {
+	if before.Unobserved {
+		c.upgrade(Reason{Code: ReasonSpec, Text: "spec changed", Note: "its generation is newer than the one that the status was observed of"})
+	}
+	if before.Retried {
+		c.upgrade(Reason{Code: ReasonRetried, Text: "was rolled back", Note: "spec.rollback.retry has the operator try again"})
+	}
+	if before.FromStatus {
+		return
+	}
 	fields, omitted := Values(before.Spec, after.Spec, func(bool, []Step) bool { return false })
 	if len(fields) > 0 {
 		c.upgrade(Reason{Code: ReasonSpec, Text: "spec changed", Fields: fields, Omitted: omitted})
@@ -115,14 +128,22 @@ func (c *Change) revision(before, after *Release) bool {
 		return false
 	}
 	r := Reason{Code: ReasonChart, Text: "chart changed", Before: old.Revision, After: now.Revision}
-	if old.Files != nil && now.Files != nil {
+	switch {
+	case old.Files != nil && now.Files != nil:
 		r.Fields, r.Omitted = addedOrChanged(old.Files, now.Files)
+	case old.Sources == nil || now.Sources == nil:
+		r.Text, r.Note = mayBe+"another commit", "what it changes is not known"
+		c.upgrade(r)
+		return true
 	}
 	if len(r.Fields) > 0 {
 		c.upgrade(r)
 		return true
 	}
 	r.Code, r.Text, r.Note = ReasonRevision, "another commit", "it adds and changes nothing in the chart's directory"
+	if old.Files == nil || now.Files == nil {
+		r.Note = "which files it changes is not known"
+	}
 	c.add(r)
 	return false
 }
@@ -163,7 +184,7 @@ func (c *Change) dryRun(before, after *Release) {
 		c.upgrade(Reason{Code: ReasonDryRun, Text: text, Fields: fields, Note: note})
 	case len(subcharts) > 0:
 		c.upgrade(Reason{
-			Code: ReasonDryRun, Text: "may be upgraded: default values of subcharts changed", Fields: subcharts,
+			Code: ReasonDryRun, Text: mayBe + "default values of subcharts changed", Fields: subcharts,
 			Note: "not if the subchart is disabled",
 		})
 	case bytes:
@@ -174,16 +195,32 @@ func (c *Change) dryRun(before, after *Release) {
 	}
 }
 
+// mayBe begins the text of a reason that is not certain.
+const mayBe = "may be upgraded: "
+
+// Rendered takes down whether what would be installed renders to something else than what is. That makes an upgrade certain that was
+// not: what is rendered is in use.
+func (c *Change) Rendered(differs bool) {
+	for i := range c.Reasons {
+		r := &c.Reasons[i]
+		text, ok := strings.CutPrefix(r.Text, mayBe)
+		switch {
+		case !ok:
+		case differs:
+			r.Text, r.Note = text, "and what it renders to"
+		default:
+			r.Note = "it renders to the same"
+		}
+	}
+}
+
 // mayDiffer is for charts of one version whose files are not known on both sides.
 func (c *Change) mayDiffer(before, after *Release) {
-	if before.Chart == nil || after.Chart == nil || before.Origin != "" && before.Origin == after.Origin {
-		return
-	}
-	if before.Chart.Digest != "" && before.Chart.Digest == after.Chart.Digest {
+	if before.Chart == nil || after.Chart == nil || before.Chart.Digest == "" || after.Chart.Digest == "" || before.Chart.Digest == after.Chart.Digest {
 		return
 	}
 	c.upgrade(Reason{
-		Code: ReasonDryRun, Text: "may be upgraded: the chart may be another one of the same version", Before: before.Chart.Digest, After: after.Chart.Digest,
+		Code: ReasonDryRun, Text: mayBe + "the chart is another one of the same version", Before: before.Chart.Digest, After: after.Chart.Digest,
 		Note: "its files are not known on both sides",
 	})
 }

@@ -77,13 +77,19 @@ func TestDecideOperated(t *testing.T) {
 			none, func(r *Release) { other(r); r.Operated.Sources = sourcesWith("charts/b/templates/a.yaml", "b") },
 			None, "no upgrade: its version, values and templates are the same",
 		},
-		"unknown files":           {none, func(r *Release) { other(r); r.Operated.Sources = nil }, Upgrade, "may be upgraded: the chart may be another one"},
+		"unknown files":           {none, func(r *Release) { other(r); r.Operated.Sources = nil }, Upgrade, "may be upgraded: the chart is another one"},
 		"unknown files of one":    {none, func(r *Release) { r.Operated.Sources = nil }, None, "no change"},
 		"unknown files, a digest": {func(r *Release) { r.Origin = "" }, func(r *Release) { r.Operated.Sources = nil }, None, "no change"},
 		"commit": {
 			ofGit("a", map[string]string{"x": "1"}), ofGit("b", map[string]string{"x": "2", "y": "1"}),
 			Upgrade, "chart changed: a -> b: x, y added",
 		},
+		"commit, unknown chart": {ofGit("a", nil), func(r *Release) { ofGit("b", nil)(r); r.Operated.Sources = nil }, Upgrade, "may be upgraded: another commit: a -> b (what it changes is not known)"},
+		"status":                {func(r *Release) { r.Operated.FromStatus, r.Operated.Spec = true, nil }, none, None, "no change"},
+		"status of another generation": {
+			func(r *Release) { r.Operated.FromStatus, r.Operated.Unobserved, r.Operated.Spec = true, true, nil }, none, Upgrade, "spec changed (its generation is newer",
+		},
+		"rolled back, retried":  {func(r *Release) { r.Operated.FromStatus, r.Operated.Retried = true, true }, none, Upgrade, "was rolled back (spec.rollback.retry"},
 		"commit elsewhere":      {ofGit("a", map[string]string{"x": "1"}), ofGit("b", map[string]string{"x": "1"}), None, "another commit: a -> b"},
 		"commit that deletes":   {ofGit("a", map[string]string{"x": "1"}), ofGit("b", map[string]string{}), None, "another commit: a -> b"},
 		"commit, unknown files": {ofGit("a", nil), ofGit("b", map[string]string{"x": "1"}), None, "another commit: a -> b"},
@@ -147,5 +153,25 @@ func TestSources(t *testing.T) {
 		if len(fields) > 0 != c.differs || len(subcharts) > 0 {
 			t.Errorf("%s: %v %v", name, fields, subcharts)
 		}
+	}
+}
+
+// TestRendered makes certain what was not, where it shows in what is rendered.
+func TestRendered(t *testing.T) {
+	uncertain := func() *Change {
+		return &Decide([]Pair{{Before: operatedRelease(nil), After: operatedRelease(func(r *Release) { other(r); r.Operated.Sources = nil })}}, "main")[0]
+	}
+	if c := uncertain(); !strings.HasPrefix(c.Texts()[0], "may be upgraded: the chart is another one") {
+		t.Error(c.Texts())
+	}
+	c := uncertain()
+	c.Rendered(true)
+	if text := c.Texts()[0]; !strings.HasPrefix(text, "the chart is another one of the same version: ") || !strings.HasSuffix(text, "(and what it renders to)") {
+		t.Error(text)
+	}
+	c = uncertain()
+	c.Rendered(false)
+	if text := c.Texts()[0]; !strings.HasPrefix(text, "may be upgraded: ") || !strings.HasSuffix(text, "(it renders to the same)") {
+		t.Error(text)
 	}
 }

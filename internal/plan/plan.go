@@ -85,6 +85,7 @@ const (
 	ReasonSpec           = "spec"
 	ReasonRevision       = "revision"
 	ReasonDryRun         = "dry-run"
+	ReasonRetried        = "retried"
 )
 
 // Change is what would happen to a release, and why.
