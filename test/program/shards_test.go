@@ -88,8 +88,18 @@ func TestIndexedJob(t *testing.T) {
 		}
 	}
 	s.run("fetch", "-R", "-f", filepath.Join(s.dir, "clusters"), "-d", "absolute")
+	s.world.Servers["repo"].Log.Drain()
 	for i := range job.Spec.Completions {
 		run(&job, strconv.Itoa(i))
+	}
+	archives := 0
+	for _, r := range s.world.Servers["repo"].Log.Drain() {
+		if strings.Contains(r.String(), ".tgz") {
+			archives++
+		}
+	}
+	if archives != 1 {
+		t.Errorf("the archive was downloaded %d times, and the Pods share a cache", archives)
 	}
 	run(&merge, "")
 	s.sameFiles("shards/whole", "absolute")
