@@ -48,7 +48,7 @@ func runRules() []Rule {
 			Code: TooLarge, Name: "too-large", Group: groupRun, Severity: Error,
 			Summary:     "Something is larger than its limit",
 			Explanation: "Indexes, archives, the files in them and what they unpack to are bounded, as in source-controller.",
-			Fix:         "Raise the limit with the flag --helm-…-max-size if the source is to be trusted.",
+			Fix:         "Raise the limit with its flag if the source is to be trusted: --helm-index-max-size, --helm-chart-max-size, --helm-chart-file-max-size or --helm-chart-max-unpacked-size.",
 		},
 		{
 			Code: Offline, Name: "offline", Group: groupRun, Severity: Error,

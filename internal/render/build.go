@@ -68,7 +68,7 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 	fs.forgive(dir, k)
 	fs.veil = v
 	if err := r.inline(fs, dir, k); err != nil {
-		return nil, r.plainError(fs.unquoted(err))
+		return nil, unavailable(r.plainError(fs.unquoted(err)))
 	}
 	objects, err := guarded(fs.ctx, r.guard, r.display(file), func() ([]built, error) {
 		if v == nil {
@@ -88,7 +88,7 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 		return listed(fs, m, dir, keep)
 	})
 	if err != nil {
-		return nil, r.plainError(fs.unquoted(err))
+		return nil, unavailable(r.plainError(fs.unquoted(err)))
 	}
 	return objects, nil
 }
@@ -169,6 +169,28 @@ func run(fs *confined, dir, what string) (resmap.ResMap, error) {
 		return nil, fmt.Errorf("more than %d objects", maxObjects)
 	}
 	return m, fs.guard.keeps(what, weigh(m))
+}
+
+// unavailableError is what kustomize says of a part of it that Flux, and this program, turn off. Its own words name flags
+// that neither of them has.
+type unavailableError struct {
+	error
+	hint string
+}
+
+func (e *unavailableError) Unwrap() error { return e.error }
+
+// Hint says what to do instead.
+func (e *unavailableError) Hint() string { return e.hint }
+
+func unavailable(err error) error {
+	switch text := err.Error(); {
+	case strings.Contains(text, "must specify --enable-helm"):
+		return &unavailableError{err, "Flux runs no helm in a kustomization: write a HelmRelease instead of helmCharts"}
+	case strings.Contains(text, "plugins disabled"):
+		return &unavailableError{err, "Flux runs no plugins in a kustomization: commit what they make"}
+	}
+	return err
 }
 
 // originOf reads the annotation that names the file, and removes it unless the kustomization asks for it.
