@@ -20,7 +20,7 @@ func TestLikeOnDisk(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	oneOf := func(list ...string) string { return list[random.IntN(len(list))] }
 	failed := 0
-	const rounds = 500
+	const rounds = 200
 	for i := range rounds {
 		source := map[string]string{}
 		for range 1 + random.IntN(8) {

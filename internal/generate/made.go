@@ -124,6 +124,7 @@ func (b *build) extract(o *operation, name string, f File) error {
 		return fail(fmt.Errorf("requires gzip-compressed body: %w", err))
 	}
 	stream := &io.LimitedReader{R: zr, N: maxExtracted + 1}
+	left := int64(maxExtracted) // of the content: a sparse file has more of it than the archive
 	for tr := tar.NewReader(stream); ; {
 		if err := b.step(); err != nil {
 			return err
@@ -138,13 +139,13 @@ func (b *build) extract(o *operation, name string, f File) error {
 		if err != nil {
 			return fail(fmt.Errorf("tar error: %w", err))
 		}
-		if err := b.entry(o, h, tr, stream); err != nil {
+		if err := b.entry(o, h, tr, stream, &left); err != nil {
 			return fail(err)
 		}
 	}
 }
 
-func (b *build) entry(o *operation, h *tar.Header, r io.Reader, stream *io.LimitedReader) error {
+func (b *build) entry(o *operation, h *tar.Header, r io.Reader, stream *io.LimitedReader, left *int64) error {
 	to := path.Clean(h.Name)
 	switch {
 	case h.Typeflag == tar.TypeXGlobalHeader:
@@ -156,8 +157,8 @@ func (b *build) entry(o *operation, h *tar.Header, r io.Reader, stream *io.Limit
 	case h.Typeflag != tar.TypeReg:
 		return fmt.Errorf("%q is no regular file", h.Name)
 	}
-	data, err := io.ReadAll(r)
-	if stream.N <= 0 {
+	data, err := io.ReadAll(io.LimitReader(r, *left+1))
+	if *left -= int64(len(data)); stream.N <= 0 || *left < 0 {
 		return fmt.Errorf("more than %d MiB come out of it", maxExtracted>>20)
 	}
 	if err != nil {

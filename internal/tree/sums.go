@@ -45,6 +45,9 @@ func Sums(ctx context.Context, r io.Reader, dir string, l Limits) (map[string]st
 		if !ok || h.Typeflag != tar.TypeReg {
 			continue
 		}
+		if h.Size > l.File {
+			return nil, limitError("file %q has %d bytes, more than %d", h.Name, h.Size, l.File)
+		}
 		hash := sha256.New()
 		if _, err := io.Copy(hash, archive); err != nil {
 			return nil, fmt.Errorf("tar error: %w", err)
