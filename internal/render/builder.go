@@ -56,7 +56,8 @@ type builder struct {
 	depth       int                  // of the ResourceSets that make what is added
 	objectCount int                  // of what they made
 	copies      []manifest.Generator // of other objects, in the cluster only
-	silenced    []string             // namespaces in which what is not known may be, "" for all
+	setBudget   resourceset.Budget
+	silenced    []string // namespaces in which what is not known may be, "" for all
 }
 
 // start builds what nothing else builds.

@@ -101,7 +101,7 @@ func (b *builder) expandNext() bool {
 
 func (b *builder) expand(p pendingSet) {
 	o := p.object
-	set := resourceset.Set{Namespace: o.Namespace, Name: o.Name, Providers: b.providers}
+	set := resourceset.Set{Namespace: o.Namespace, Name: o.Name, Providers: b.providers, Budget: &b.setBudget}
 	err := resourceset.Decode(o.Content, &set.Spec)
 	if err == nil && p.depth >= maxNested {
 		err = fmt.Errorf("more than %d ResourceSets make each other", maxNested)

@@ -35,6 +35,29 @@ const (
 	maxText         = 1 << 20 // bytes of one text that is rendered
 )
 
+// The limits of all sets that share a budget.
+const (
+	maxAllText  = 32 << 20 // bytes that are rendered
+	maxAllSteps = 2_000_000
+)
+
+// Budget is what sets that are expanded one after the other may take together.
+type Budget struct{ text, steps int }
+
+func (b *Budget) spendText(n int) error {
+	if b.text += n; b.text > maxAllText {
+		return fmt.Errorf("more than %d MiB of text in all ResourceSets", maxAllText>>20)
+	}
+	return nil
+}
+
+func (b *Budget) spendSteps(n int) error {
+	if b.steps += n; b.steps > maxAllSteps {
+		return fmt.Errorf("more than %d steps in all ResourceSets", maxAllSteps)
+	}
+	return nil
+}
+
 // Spec is what counts of the spec of a ResourceSet.
 type Spec struct {
 	Inputs        []map[string]any `json:"inputs"`
@@ -87,6 +110,7 @@ type Set struct {
 	Namespace, Name string
 	Spec            Spec
 	Providers       []Provider // of its namespace
+	Budget          *Budget    // nil for one of its own
 }
 
 // Object is one that a set makes.
@@ -129,6 +153,9 @@ func Expand(ctx context.Context, s Set) ([]Object, error) {
 	inputs, given, err := s.inputs()
 	if err != nil {
 		return nil, err
+	}
+	if s.Budget == nil {
+		s.Budget = &Budget{}
 	}
 	x := &expansion{ctx: ctx, set: s, inputs: inputs, given: given, seen: map[string]bool{}}
 	if err := x.part(s.Spec.Resources, s.Spec.ResourcesTemplate, "spec"); err != nil {
@@ -308,7 +335,7 @@ func (x *expansion) render(what, text string, one bool, path []any) error {
 		return fail(err)
 	}
 	for _, inputs := range x.inputs {
-		out, err := t.execute(x.ctx, inputs)
+		out, err := t.execute(x.ctx, inputs, x.set.Budget)
 		if x.ctx.Err() != nil {
 			return context.Cause(x.ctx)
 		}

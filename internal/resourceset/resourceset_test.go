@@ -127,11 +127,56 @@ func TestBombs(t *testing.T) {
 			}
 		})
 	}
+	many := "inputs: [" + strings.Repeat("{a: b}, ", 3000) + "]\n"
+	for name, spec := range map[string]string{
+		"loops of many inputs":            many + resource("<< range until 5000 >><< end >>"),
+		"a long template for many inputs": many + resource(strings.Repeat("x", maxText/2)),
+		"heavy values of many inputs":     many + resource("<< range until 300 >><< $_ := repeat 10000 \"x\" >><< end >>"),
+		"too many permutations":           "inputs: [" + strings.Repeat("{a: b}, ", maxPermutations+1) + "]\ninputStrategy: {name: Permute}\n" + resource("x"),
+		"endless templates":               resource(`<< define "a" >>x<< template "a" >><< end >><< template "a" >>`),
+		"a template of two that call":     resource(`<< define "a" >><< template "b" >><< end >><< define "b" >><< template "a" >><< end >><< template "b" >>`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if list, err := expand(t, setOf(t, spec)); err == nil {
+				t.Errorf("%d objects and no error", len(list))
+			}
+		})
+	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	over := errors.New("it is over")
 	cancel(over)
 	if _, err := Expand(ctx, setOf(t, resource("x"))); !errors.Is(err, over) {
 		t.Errorf("%v", err)
+	}
+}
+
+// All sets of a cluster share a budget: many small ones are no way around it.
+func TestBudget(t *testing.T) {
+	s := setOf(t, resource("<< range until 500 >><< repeat 1000 \"x\" >><< end >>"))
+	s.Budget = &Budget{}
+	made := 0
+	for ; made < 1000; made++ {
+		if _, err := Expand(t.Context(), s); err != nil {
+			if !strings.Contains(err.Error(), "more than 32 MiB of text in all ResourceSets") {
+				t.Error(err)
+			}
+			break
+		}
+	}
+	if made < 50 || made == 1000 {
+		t.Errorf("%d sets", made)
+	}
+}
+
+// What would ask the machine, a clock or a server is no function.
+func TestNoSuchFunction(t *testing.T) {
+	for _, call := range []string{
+		"env \"HOME\"", "expandenv \"$HOME\"", "now", "date \"2006\" 0", "ago 0", "randAlpha 3", "randInt 1 2", "uuidv4", "getHostByName \"localhost\"",
+		"include \"a\" .", "tpl \"x\" .", "lookup \"v1\" \"Secret\" \"a\" \"b\"", "readFile \"/etc/passwd\"", "genPrivateKey \"rsa\"", "htpasswd \"a\" \"b\"",
+	} {
+		if list, err := expand(t, setOf(t, resource("<< "+call+" >>"))); err == nil || !strings.Contains(err.Error(), "not defined") {
+			t.Errorf("%s: %v, %v", call, list, err)
+		}
 	}
 }
 

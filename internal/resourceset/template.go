@@ -1,6 +1,7 @@
 package resourceset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,9 @@ const (
 	maxTime    = 5 * time.Second
 	maxCount   = 10_000 // that repeat, indent, until and the like are given
 	maxProduct = 1 << 24
-	elementLen = 128 // what an element of a list or a map weighs, in bytes
+	elementLen = 128  // what an element of a list or a map weighs, in bytes
+	stepLen    = 4096 // bytes of a value that are as long as a step
+	parseLen   = 64   // bytes of a template that is read
 )
 
 // tick is called in each round of a loop.
@@ -37,6 +40,7 @@ type rendered struct{ text string }
 type run struct {
 	ctx    context.Context
 	steps  int
+	budget *Budget
 	inputs map[string]any
 }
 
@@ -98,11 +102,11 @@ func counted(n parse.Node) {
 }
 
 // execute renders the template with inputs.
-func (t *rendered) execute(ctx context.Context, inputs map[string]any) (string, error) {
+func (t *rendered) execute(ctx context.Context, inputs map[string]any, budget *Budget) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, fmt.Errorf("more than %s", maxTime))
 	defer cancel()
-	r := &run{ctx: ctx, inputs: inputs}
-	if err := bounded(reflect.ValueOf(inputs)); err != nil {
+	r := &run{ctx: ctx, inputs: inputs, budget: budget}
+	if err := cmp.Or(budget.spendSteps(1+len(t.text)/parseLen), bounded(reflect.ValueOf(inputs))); err != nil {
 		return "", err
 	}
 	parsed, err := compile(r, t.text)
@@ -113,7 +117,7 @@ func (t *rendered) execute(ctx context.Context, inputs map[string]any) (string, 
 	if err := parsed.Execute(out, nil); err != nil {
 		return "", errors.New(strings.TrimPrefix(err.Error(), "template: :"))
 	}
-	return out.String(), nil
+	return out.String(), budget.spendText(out.Len())
 }
 
 // limited takes a text up to the limit.
@@ -126,9 +130,13 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Builder.Write(p)
 }
 
-func (r *run) step() error {
-	if r.steps++; r.steps > maxSteps {
+func (r *run) step(weight int) error {
+	n := 1 + weight/stepLen
+	if r.steps += n; r.steps > maxSteps {
 		return fmt.Errorf("more than %d steps", maxSteps)
+	}
+	if err := r.budget.spendSteps(n); err != nil {
+		return err
 	}
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
@@ -151,7 +159,7 @@ func (r *run) functions() template.FuncMap {
 		list[name] = r.bound(name, f)
 	}
 	list["inputs"] = func() map[string]any { return r.inputs }
-	list[tick] = func() (string, error) { return "", r.step() }
+	list[tick] = func() (string, error) { return "", r.step(0) }
 	return list
 }
 
@@ -159,7 +167,7 @@ func (r *run) functions() template.FuncMap {
 func (r *run) bound(name string, f any) any {
 	v := reflect.ValueOf(f)
 	return reflect.MakeFunc(v.Type(), func(args []reflect.Value) []reflect.Value {
-		err := r.step()
+		err := r.step(0)
 		if err == nil {
 			err = affordable(name, args)
 		}
@@ -172,7 +180,11 @@ func (r *run) bound(name string, f any) any {
 		} else {
 			out = v.Call(args)
 		}
-		if err := bounded(out[0]); err != nil {
+		w := weight(out[0])
+		if w > maxText {
+			panic(tooHeavy())
+		}
+		if err := r.step(w); err != nil {
 			panic(err)
 		}
 		return out
@@ -233,10 +245,12 @@ func flattened(args []reflect.Value) []reflect.Value {
 
 func bounded(v reflect.Value) error {
 	if weight(v) > maxText {
-		return fmt.Errorf("a value of more than %d MiB", maxText>>20)
+		return tooHeavy()
 	}
 	return nil
 }
+
+func tooHeavy() error { return fmt.Errorf("a value of more than %d MiB", maxText>>20) }
 
 // weight is about how many bytes a value has, no more than a little above the limit.
 func weight(v reflect.Value) int {
