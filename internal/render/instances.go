@@ -36,27 +36,29 @@ func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...
 	}
 	namespace = cmp.Or(namespace, bootstrapName)
 	name := cmp.Or(field("name"), namespace)
-	path := make([]any, 0, len(at))
+	sync := make([]any, 0, len(at))
 	for _, step := range at {
-		path = append(path, step)
+		sync = append(sync, step)
 	}
 	made := func(apiVersion, kind string, spec map[string]any, fields map[string]string) *manifest.Object {
 		return o.Derive(manifest.Object{
 			APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name,
 			Content: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name, "namespace": namespace}, "spec": spec},
 		}, func(path []any) []any {
-			if len(path) > 1 {
-				if from, ok := fields[path[1].(string)]; ok {
-					return append(slices.Clone(path), from)
-				}
+			if len(path) < 2 || path[0] != "spec" {
+				return sync
 			}
-			return path
+			field, _ := path[1].(string)
+			if from := fields[field]; from != "" {
+				return append(slices.Clone(sync), from)
+			}
+			return sync
 		})
 	}
 	s := &syncObjects{url: field("url"), instance: o}
 	s.kustomization = made(kustomizev1.GroupVersion.String(), "Kustomization", map[string]any{
 		"interval": "10m0s", "prune": true, "path": field("path"), "sourceRef": map[string]any{"kind": kind, "name": name},
-	}, map[string]string{"path": "path"})
+	}, map[string]string{"path": "path", "sourceRef": "kind"})
 	s.source = made(manifest.SourceGroup+"/v1", kind, sourceSpec(kind, field), map[string]string{
 		"url": "url", "endpoint": "url", "ref": "ref", "bucketName": "ref", "secretRef": "pullSecret", "provider": "provider", "interval": "interval",
 	})
