@@ -14,10 +14,11 @@ import (
 // release, and the digest of the revision that it comes from. Only artifacts whose
 // revision is a digest put it into the version.
 func mutateVersion(version string, source *Result) (mutated, digest string, err error) {
-	if source.Object.Object.Kind == sourcev1.HelmChartKind {
-		return version, "", nil
+	kind, revision := source.Object.Object.Kind, source.artifact().Revision
+	if kind == sourcev1.HelmChartKind || kind == sourcev1.ExternalArtifactKind && !strings.Contains(revision, ":") {
+		return version, "", nil // the revision of a chart, also where a generator took it over
 	}
-	return versionOfRevision(version, source.artifact().Revision)
+	return versionOfRevision(version, revision)
 }
 
 // versionOfRevision puts the beginning of a revision's digest into a version, in the
