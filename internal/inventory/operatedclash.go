@@ -43,17 +43,17 @@ func (inv *Inventory) indexReleases(all *derivations) {
 		switch hr := adm.Typed.(type) {
 		case *operator.HelmRelease:
 			if !hr.Ignored() {
-				all.add(helmName{hr.GetReleaseName(), hr.GetTargetNamespace()}, obj)
+				all.addRelease(helmName{hr.GetReleaseName(), hr.GetTargetNamespace()}, obj)
 			}
 		case *helmv2.HelmRelease:
 			if !hr.Spec.Suspend && hr.GetStorageNamespace() == hr.GetReleaseNamespace() { // as it is with the operator
-				all.add(helmName{hr.GetReleaseName(), hr.GetReleaseNamespace()}, obj)
+				all.addRelease(helmName{hr.GetReleaseName(), hr.GetReleaseNamespace()}, obj)
 			}
 		}
 	}
 }
 
-func (all *derivations) add(name helmName, obj *manifest.Object) {
+func (all *derivations) addRelease(name helmName, obj *manifest.Object) {
 	all.released[name] = append(all.released[name], obj)
 }
 
