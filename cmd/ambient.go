@@ -40,7 +40,7 @@ func (p *ambientPolicy) Set(text string) error {
 }
 
 // reach is how far the credentials of this machine may go.
-func (o *passOptions) reach() reconcile.Reach {
+func (o *runOptions) reach() reconcile.Reach {
 	switch {
 	case o.input.untrusted:
 		return reconcile.ReachNowhere

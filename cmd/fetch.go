@@ -7,7 +7,7 @@ import (
 )
 
 func newFetchCommand(a *app) *cobra.Command {
-	o := &passOptions{}
+	o := &runOptions{}
 	c := &cobra.Command{
 		Use:     "fetch -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
@@ -56,7 +56,7 @@ file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
 		if err := o.output.check(a.env); err != nil {
 			return exitUsage, err
 		}
-		return a.runPass(ctx, o, args, a.printDocuments(&o.output))
+		return a.runReconciliation(ctx, o, args, a.printDocuments(&o.output))
 	})
 	return c
 }

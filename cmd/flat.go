@@ -9,11 +9,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-func (o *passOptions) addFlat(fs *pflag.FlagSet) {
+func (o *runOptions) addFlat(fs *pflag.FlagSet) {
 	fs.StringVar(&o.flat, "flat", "", "`directory` in which the charts are left as NAME-VERSION.tgz, too")
 }
 
-func (o *passOptions) checkFlat() error {
+func (o *runOptions) checkFlat() error {
 	if info, err := os.Stat(o.flat); err == nil && !info.IsDir() {
 		return usagef("--flat: %s is not a directory", o.flat)
 	}
@@ -21,7 +21,7 @@ func (o *passOptions) checkFlat() error {
 }
 
 // flatten leaves plain files, and returns the exit code that this alone would give.
-func (a *app) flatten(o *passOptions, st *store.Store, results []*reconcile.Result) int {
+func (a *app) flatten(o *runOptions, st *store.Store, results []*reconcile.Result) int {
 	if o.flat == "" {
 		return exitOK
 	}

@@ -29,14 +29,14 @@ const (
 	maxFollowed = 500
 )
 
-func (o *passOptions) addFollow(fs *pflag.FlagSet) {
+func (o *runOptions) addFollow(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.follow, followFlag, false, "fetch the sources that Kustomizations and ArtifactGenerators are made of, and that are not in the checkout, before rendering; again for what is in these, 10 times at most")
 }
 
 // following gets the sources that have to be there before anything is built. It ends with the run.
 type following struct {
 	app *app
-	o   *passOptions
+	o   *runOptions
 	r   *reading
 	st  *store.Store // of the run
 	dir *store.Store // of --source-dir, nil for none
@@ -55,9 +55,9 @@ type following struct {
 	failed   map[store.Key]bool // fetched in vain
 }
 
-// readPass reads the input of a pass. What is not in the checkout is taken from where an earlier run stored it or, with
+// readRunInput reads the input of a run. What is not in the checkout is taken from where an earlier run stored it or, with
 // --follow-sources, fetched first.
-func (a *app) readPass(ctx context.Context, o *passOptions, args []string, st *store.Store) (*input, *following, error) {
+func (a *app) readRunInput(ctx context.Context, o *runOptions, args []string, st *store.Store) (*input, *following, error) {
 	r, err := a.read(ctx, &o.input, args, o.store.dir, true)
 	if err != nil {
 		return nil, nil, err
@@ -74,7 +74,7 @@ func (a *app) readPass(ctx context.Context, o *passOptions, args []string, st *s
 	return in, f, nil
 }
 
-func (a *app) newFollowing(o *passOptions, r *reading, st *store.Store) *following {
+func (a *app) newFollowing(o *runOptions, r *reading, st *store.Store) *following {
 	return &following{
 		app: a, o: o, r: r, st: st,
 		locked: func(ctx context.Context, in *input) (*reconcile.Locked, error) { return a.locked(ctx, &o.lock, in) },

@@ -53,12 +53,12 @@ func (f *foresight) close() {
 // foresee reads both sides, and finds out about the charts that may differ.
 func (a *app) foresee(ctx context.Context, o *planOptions, args []string) (*foresight, error) {
 	f := &foresight{app: a, o: o}
-	given, err := splitArguments(args, len(o.pass.input.files) == 0)
+	given, err := splitArguments(args, len(o.run.input.files) == 0)
 	if err != nil {
 		return f, err
 	}
-	o.pass.input.render.sources = o.pass.fetch.sources
-	inputs, err := a.readClusters(ctx, &o.pass.input, args, o.pass.store.dir)
+	o.run.input.render.sources = o.run.fetch.sources
+	inputs, err := a.readClusters(ctx, &o.run.input, args, o.run.store.dir)
 	if err != nil {
 		return f, usageOr(err)
 	}
@@ -103,14 +103,14 @@ func (f *foresight) compared(ctx context.Context, given arguments) error {
 	var inputs []*input
 	quiet := a.apart(b, false)
 	if options != nil {
-		options.render.sources = b.sources(o.pass.fetch.sources)
-		artifacts, _ := b.locate(o.pass.store.dir)
+		options.render.sources = b.sources(o.run.fetch.sources)
+		artifacts, _ := b.locate(o.run.store.dir)
 		if inputs, err = quiet.readClusters(ctx, options, args, artifacts); err != nil {
 			return usageOr(fmt.Errorf("--against %s: %s", o.against, b.rename(err.Error())))
 		}
 	}
 	old := *o
-	old.pass.fetch.sources = b.sources(o.pass.fetch.sources)
+	old.run.fetch.sources = b.sources(o.run.fetch.sources)
 	if err := a.takeOldLock(ctx, &old, b); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (f *foresight) checkSelected(ctx context.Context) error {
 	if f.before != nil {
 		in = slices.Concat(in, f.before.inputs)
 	}
-	o := &f.o.pass.input
+	o := &f.o.run.input
 	if err := o.checkSelectors(ctx, f.after.inputs[0].selectors, in...); err != nil {
 		return err
 	}

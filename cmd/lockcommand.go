@@ -17,7 +17,7 @@ import (
 
 // lockCommandOptions are the flags of lock.
 type lockCommandOptions struct {
-	pass                  passOptions
+	run                   runOptions
 	update, check, verify bool
 }
 
@@ -56,21 +56,21 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 	fs.BoolVar(&o.update, "update", false, "resolve everything anew, or what the arguments name")
 	fs.BoolVar(&o.check, "check", false, "only say what does not fit, without a network; exit 4 if anything does not")
 	fs.BoolVar(&o.verify, "verify", false, "only ask whether what is locked is still published; exit 3 if anything is not")
-	o.pass.lock.addFile(fs)
-	o.pass.input.add(fs)
-	o.pass.input.addLookup(fs)
-	o.pass.addFollow(fs)
-	o.pass.report.add(fs)
-	o.pass.fetch.add(fs)
-	o.pass.trust.add(fs)
+	o.run.lock.addFile(fs)
+	o.run.input.add(fs)
+	o.run.input.addLookup(fs)
+	o.run.addFollow(fs)
+	o.run.report.add(fs)
+	o.run.fetch.add(fs)
+	o.run.trust.add(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := errors.Join(o.pass.fetch.check(), o.pass.report.check(true), o.pass.checkUntrusted()); err != nil {
+		if err := errors.Join(o.run.fetch.check(), o.run.report.check(true), o.run.checkUntrusted()); err != nil {
 			return exitUsage, err
 		}
 		if o.update && o.check || o.update && o.verify || o.check && o.verify {
 			return exitUsage, usagef("--update, --check and --verify exclude each other")
 		}
-		if len(o.pass.fetch.sources)+len(o.pass.fetch.sourceDir) > 0 {
+		if len(o.run.fetch.sources)+len(o.run.fetch.sourceDir) > 0 {
 			return exitUsage, usagef("lock takes no --source and no --source-dir: a directory of this machine is not locked")
 		}
 		return a.lock(ctx, o, args)
@@ -79,12 +79,12 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 }
 
 func (a *app) lock(ctx context.Context, o *lockCommandOptions, args []string) (int, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.pass.fetch.timeout, reconcile.Timeout("--timeout", o.pass.fetch.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.run.fetch.timeout, reconcile.Timeout("--timeout", o.run.fetch.timeout))
 	defer cancel()
-	r := &locking{app: a, o: o, path: a.lockPath(&o.pass.lock), put: lock.New()}
+	r := &locking{app: a, o: o, path: a.lockPath(&o.run.lock), put: lock.New()}
 	defer r.close()
-	o.pass.fetch.cache.offline = o.pass.fetch.cache.offline || o.check
-	o.pass.fetch.cache.none = o.pass.fetch.cache.none || o.verify // the servers are asked, and not what they said before
+	o.run.fetch.cache.offline = o.run.fetch.cache.offline || o.check
+	o.run.fetch.cache.none = o.run.fetch.cache.none || o.verify // the servers are asked, and not what they said before
 	if err := r.open(ctx); err != nil {
 		return exitUsage, &usageError{err: err, hint: hintOf(err)}
 	}
@@ -107,10 +107,10 @@ func (a *app) lock(ctx context.Context, o *lockCommandOptions, args []string) (i
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%s in %.1fs", summary, elapsed.Seconds()))
 	code := r.code
-	if o.pass.input.exitZero && code != exitInterrupted && code != exitUsage {
+	if o.run.input.exitZero && code != exitInterrupted && code != exitUsage {
 		code = exitOK
 	}
-	return a.report(ctx, &o.pass.report, a.newReport(r.objects), nil, code), nil
+	return a.report(ctx, &o.run.report, a.newReport(r.objects), nil, code), nil
 }
 
 // open reads the lock, and finds out early whether it could be written.

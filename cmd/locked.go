@@ -33,7 +33,7 @@ func (o *lockOptions) add(fs *pflag.FlagSet) {
 }
 
 // check refuses a local directory in the place of something that is locked.
-func (o *passOptions) checkLocked() error {
+func (o *runOptions) checkLocked() error {
 	if o.lock.locked && len(o.fetch.sources)+len(o.fetch.sourceDir) > 0 {
 		return &usageError{err: fmt.Errorf("--locked and --source or --source-dir exclude each other"), hint: "--locked=false takes what the directories hold"}
 	}

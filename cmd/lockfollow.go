@@ -20,7 +20,7 @@ import (
 
 // read reads the manifests, with --follow-sources also those in the sources that Kustomizations are made of.
 func (r *locking) read(ctx context.Context, args []string) ([]*input, error) {
-	o := &r.o.pass
+	o := &r.o.run
 	if !o.follow {
 		return r.app.readClusters(ctx, &o.input, args, "")
 	}

@@ -54,7 +54,7 @@ func (r *locking) close() {
 
 // choose finds out what the arguments name. With --update that is what is resolved anew, else what the run is about.
 func (r *locking) choose(ctx context.Context, inputs []*input) error {
-	o := &r.o.pass.input
+	o := &r.o.run.input
 	r.selectors = inputs[0].selectors
 	r.present, r.clusters = map[lock.Key]bool{}, map[string]bool{}
 	if err := o.checkSelectors(ctx, r.selectors, inputs...); err != nil {
@@ -82,7 +82,7 @@ func (r *locking) cluster(ctx context.Context, in *input) error {
 	for _, obj := range in.inventory.Objects() {
 		r.present[lock.Key{Cluster: locked.Cluster, Object: obj.Kind + "/" + obj.Namespace + "/" + obj.Name}] = true
 	}
-	targets := r.app.withoutHome(in, r.app.targets(in), r.o.pass.reconcileOptions(nil))
+	targets := r.app.withoutHome(in, r.app.targets(in), r.o.run.reconcileOptions(nil))
 	r.code = worst(r.code, in.code)
 	if r.o.update {
 		locked.Anew = r.anew(in, targets)
@@ -175,7 +175,7 @@ func (r *locking) fileOf(obj *manifest.Object) string {
 
 // run resolves objects, in a directory that goes when the run ends.
 func (r *locking) run(ctx context.Context, in *input, locked *reconcile.Locked, run []*admission.Admitted) error {
-	options := r.o.pass.reconcileOptions(nil)
+	options := r.o.run.reconcileOptions(nil)
 	options.Locked = locked
 	var st *store.Store
 	if r.followed == nil {
@@ -190,10 +190,10 @@ func (r *locking) run(ctx context.Context, in *input, locked *reconcile.Locked, 
 			options.Finished = r.followed.finished
 		}
 	}
-	if err := r.o.pass.trust.apply(ctx, &options, r.app.env.Getenv); err != nil {
+	if err := r.o.run.trust.apply(ctx, &options, r.app.env.Getenv); err != nil {
 		return err
 	}
-	endCache, err := r.app.useCache(&r.o.pass.fetch, &options)
+	endCache, err := r.app.useCache(&r.o.run.fetch, &options)
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (r *locking) gone(args []string) []*lock.Entry {
 	if r.unreadable || len(r.selectors) > 0 && !r.o.update {
 		return nil
 	}
-	o := &r.o.pass.input
+	o := &r.o.run.input
 	named := splitNames(o.files)
 	if given, err := splitArguments(args, len(o.files) == 0); err == nil {
 		named = slices.Concat(named, given.dirs, given.files)
@@ -295,6 +295,6 @@ func (r *locking) covers(named []string, file string) bool {
 			return false
 		}
 		rel, err := filepath.Rel(filepath.FromSlash(at), filepath.FromSlash(file))
-		return err == nil && filepath.IsLocal(rel) && (r.o.pass.input.recursive || filepath.Dir(rel) == ".")
+		return err == nil && filepath.IsLocal(rel) && (r.o.run.input.recursive || filepath.Dir(rel) == ".")
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 // migrateOptions are the flags of migrate.
 type migrateOptions struct {
-	pass   passOptions
+	run    runOptions
 	prove  bool
 	must   bool // --prove was given
 	dryRun bool
@@ -64,23 +64,23 @@ may help, 130 interrupted.`,
   helmsrc migrate -f helmrelease.yaml -f helmrepository.yaml --prove=false`,
 	}
 	fs := c.Flags()
-	o.pass.input.add(fs)
-	o.pass.input.addLookup(fs)
-	o.pass.report.add(fs)
-	o.pass.store.addDir(fs)
-	o.pass.store.algorithm = "sha256"
-	o.pass.fetch.add(fs)
-	o.pass.trust.add(fs)
+	o.run.input.add(fs)
+	o.run.input.addLookup(fs)
+	o.run.report.add(fs)
+	o.run.store.addDir(fs)
+	o.run.store.algorithm = "sha256"
+	o.run.fetch.add(fs)
+	o.run.trust.add(fs)
 	o.format.add(fs)
 	fs.BoolVar(&o.prove, "prove", true, "resolve before and after, and edit nothing that changes a chart or values")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "print a unified diff, write nothing")
 	fs.BoolVar(&o.check, "check", false, "write nothing, exit 4 if something would change")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		o.must = o.prove && fs.Changed("prove")
-		if err := errors.Join(o.format.check(a.env), o.pass.fetch.check(), o.pass.report.check(true), o.pass.checkUntrusted()); err != nil {
+		if err := errors.Join(o.format.check(a.env), o.run.fetch.check(), o.run.report.check(true), o.run.checkUntrusted()); err != nil {
 			return exitUsage, err
 		}
-		if slices.Contains(splitNames(o.pass.input.files), "-") {
+		if slices.Contains(splitNames(o.run.input.files), "-") {
 			return exitUsage, &usageError{err: errors.New("stdin cannot be edited"), hint: "name the files with -f"}
 		}
 		return a.migrate(ctx, o, args)
@@ -90,17 +90,17 @@ may help, 130 interrupted.`,
 
 func (a *app) migrate(ctx context.Context, o *migrateOptions, args []string) (int, error) {
 	// A Secret that only the cluster has is the same on both sides.
-	if o.pass.fetch.missingSecrets == reconcile.MissingSecretsFail {
-		o.pass.fetch.missingSecrets = reconcile.MissingSecretsAnonymous
+	if o.run.fetch.missingSecrets == reconcile.MissingSecretsFail {
+		o.run.fetch.missingSecrets = reconcile.MissingSecretsAnonymous
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.pass.fetch.timeout, reconcile.Timeout("--timeout", o.pass.fetch.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.run.fetch.timeout, reconcile.Timeout("--timeout", o.run.fetch.timeout))
 	defer cancel()
-	o.pass.input.render.sources = o.pass.fetch.sources
-	inputs, err := a.readClusters(ctx, &o.pass.input, args, o.pass.store.dir)
+	o.run.input.render.sources = o.run.fetch.sources
+	inputs, err := a.readClusters(ctx, &o.run.input, args, o.run.store.dir)
 	if err != nil {
 		return exitUsage, err
 	}
-	if err := o.pass.input.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
+	if err := o.run.input.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
 		return exitUsage, err
 	}
 	m := &migration{app: a, o: o, args: args, inputs: inputs}
@@ -121,9 +121,9 @@ func (a *app) migrate(ctx context.Context, o *migrateOptions, args []string) (in
 	if o.check && len(m.result.Files) > 0 {
 		code = worst(code, exitDrift)
 	}
-	if o.pass.input.exitZero && code != exitInterrupted && code != exitUsage {
+	if o.run.input.exitZero && code != exitInterrupted && code != exitUsage {
 		code = exitOK
 	}
-	code = a.report(ctx, &o.pass.report, a.newReport(nil), nil, code)
+	code = a.report(ctx, &o.run.report, a.newReport(nil), nil, code)
 	return code, printed
 }

@@ -55,7 +55,7 @@ func (m *migration) lookIntoIndexes(ctx context.Context) error {
 	s := &sides{app: m.app}
 	defer s.close()
 	quiet := m.app.apart(&base{}, true)
-	o := &planOptions{pass: m.o.pass}
+	o := &planOptions{run: m.o.run}
 	var err error
 	if s.before, err = quiet.newSide(o, m.inputs, &base{}); err != nil {
 		return err
@@ -113,12 +113,12 @@ func (m *migration) proveOnce(ctx context.Context) (*proof, error) {
 	s := &sides{app: m.app}
 	defer s.close()
 	quiet := m.app.apart(&base{}, true)
-	o := &planOptions{pass: m.o.pass}
+	o := &planOptions{run: m.o.run}
 	var err error
 	if s.before, err = quiet.newSide(o, m.inputs, &base{}); err != nil {
 		return nil, err
 	}
-	inputs, err := quiet.readClusters(file.Instead(ctx, m.texts()), &m.o.pass.input, m.args, m.o.pass.store.dir)
+	inputs, err := quiet.readClusters(file.Instead(ctx, m.texts()), &m.o.run.input, m.args, m.o.run.store.dir)
 	if err != nil {
 		return nil, fmt.Errorf("after the edits: %w", err)
 	}

@@ -37,9 +37,9 @@ func (m *migration) fail(code int) { m.code = worst(m.code, code) }
 
 // find reads the files that may be edited.
 func (m *migration) find(ctx context.Context) {
-	given, _ := splitArguments(m.args, len(m.o.pass.input.files) == 0) // it was read before
-	names := slices.Concat(splitNames(m.o.pass.input.files), given.dirs, given.files)
-	m.found = rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: m.o.pass.input.recursive, Skip: []string{m.o.pass.store.dir}})
+	given, _ := splitArguments(m.args, len(m.o.run.input.files) == 0) // it was read before
+	names := slices.Concat(splitNames(m.o.run.input.files), given.dirs, given.files)
+	m.found = rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: m.o.run.input.recursive, Skip: []string{m.o.run.store.dir}})
 	for _, err := range m.found.Errors {
 		m.report(finding.Unreadable, migrate.Note{Text: err.Error()})
 		m.fail(exitUsage)

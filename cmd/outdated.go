@@ -15,7 +15,7 @@ import (
 )
 
 func newOutdatedCommand(a *app) *cobra.Command {
-	o := &passOptions{until: reconcile.Choose, list: true}
+	o := &runOptions{until: reconcile.Choose, list: true}
 	var format recordOptions
 	var all, fail bool
 	c := &cobra.Command{
@@ -52,7 +52,7 @@ a retry may help, 130 interrupted.`,
 			return exitUsage, err
 		}
 		outdated := false
-		code, err := a.runPass(ctx, o, args, func(results []*reconcile.Result) error {
+		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
 			list := []outdatedRecord{}
 			for _, r := range results {
 				if r.Published == nil {
@@ -74,7 +74,7 @@ a retry may help, 130 interrupted.`,
 }
 
 // addListing declares the flags of the commands that ask what is published.
-func (o *passOptions) addListing(c *cobra.Command) {
+func (o *runOptions) addListing(c *cobra.Command) {
 	o.input.add(c.Flags())
 	o.input.addLookup(c.Flags())
 	o.report.add(c.Flags())

@@ -25,7 +25,7 @@ import (
 
 // planOptions are the flags of plan.
 type planOptions struct {
-	pass         passOptions
+	run          runOptions
 	format       string
 	against      string
 	diff         bool
@@ -80,28 +80,28 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 	fs.BoolVar(&o.failOnChange, "fail-on-change", false, "exit 4 if anything would happen to a HelmRelease")
 	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown, or as in kubectl jsonpath=... or go-template=... of what json prints")
 	choices(fs, "output", "table", "wide", "json", "jsonl", "markdown", status.JSONPath, status.GoTemplate)
-	o.pass.input.add(fs)
-	o.pass.input.addLookup(fs)
-	o.pass.report.add(fs)
-	o.pass.store.addDir(fs)
-	o.pass.store.algorithm = "sha256"
-	o.pass.fetch.add(fs)
-	o.pass.lock.add(fs)
-	o.pass.trust.add(fs)
+	o.run.input.add(fs)
+	o.run.input.addLookup(fs)
+	o.run.report.add(fs)
+	o.run.store.addDir(fs)
+	o.run.store.algorithm = "sha256"
+	o.run.fetch.add(fs)
+	o.run.lock.add(fs)
+	o.run.trust.add(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := formatOf(o.format, "table", "wide", "json", "jsonl", "markdown"); err != nil {
 			return exitUsage, err
 		}
-		if err := o.pass.fetch.check(); err != nil {
+		if err := o.run.fetch.check(); err != nil {
 			return exitUsage, err
 		}
 		if err := o.helm.check(); err != nil {
 			return exitUsage, err
 		}
-		if err := o.pass.report.check(true); err != nil {
+		if err := o.run.report.check(true); err != nil {
 			return exitUsage, err
 		}
-		if err := errors.Join(o.pass.checkUntrusted(), o.pass.checkLocked()); err != nil {
+		if err := errors.Join(o.run.checkUntrusted(), o.run.checkLocked()); err != nil {
 			return exitUsage, err
 		}
 		return a.plan(ctx, o, args)
@@ -111,10 +111,10 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 
 func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, error) {
 	// A Secret that only the cluster has blocks nothing: what it holds is the same on both sides.
-	if o.pass.fetch.missingSecrets == reconcile.MissingSecretsFail {
-		o.pass.fetch.missingSecrets = reconcile.MissingSecretsAnonymous
+	if o.run.fetch.missingSecrets == reconcile.MissingSecretsFail {
+		o.run.fetch.missingSecrets = reconcile.MissingSecretsAnonymous
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.pass.fetch.timeout, reconcile.Timeout("--timeout", o.pass.fetch.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.run.fetch.timeout, reconcile.Timeout("--timeout", o.run.fetch.timeout))
 	defer cancel()
 	var temp store.Scratch
 	defer a.closeScratch(&temp)
@@ -151,12 +151,12 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 	}
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%s in %.1fs", p.Summary(), elapsed.Seconds()))
-	if o.pass.input.exitZero && code != exitInterrupted && code != exitUsage {
+	if o.run.input.exitZero && code != exitInterrupted && code != exitUsage {
 		code = exitOK
 	}
 	run := a.newReport(f.objects(p))
 	run.Plan = p
-	code = a.report(ctx, &o.pass.report, run, planOutputs(p), code)
+	code = a.report(ctx, &o.run.report, run, planOutputs(p), code)
 	if printed != nil {
 		return code, fmt.Errorf("stdout: %w", printed)
 	}

@@ -46,7 +46,7 @@ func (b *base) original(name string) string {
 // openBase finds what --against names.
 func (a *app) openBase(ctx context.Context, o *planOptions, given arguments, temp *store.Scratch) (*base, error) {
 	name := o.against
-	named := slices.Concat(splitNames(o.pass.input.files), given.dirs, given.files)
+	named := slices.Concat(splitNames(o.run.input.files), given.dirs, given.files)
 	if isDir(name) && !calledDirectory(name) {
 		if top, ok := topOf(named); ok && git.HasRevision(top, name) {
 			return nil, &usageError{
@@ -159,7 +159,7 @@ func matches(name string) []string {
 
 // options are those of the input, for the base. It is nil if the base has none of the files.
 func (b *base) options(o *planOptions, given arguments) (*inputOptions, []string, error) {
-	mapped := o.pass.input
+	mapped := o.run.input
 	mapped.files, mapped.lookupDirs = nil, nil
 	var args []string
 	for _, s := range given.selectors {
@@ -169,7 +169,7 @@ func (b *base) options(o *planOptions, given arguments) (*inputOptions, []string
 		mapped.files = []string{b.dir}
 		return &mapped, args, nil
 	}
-	for _, name := range slices.Concat(splitNames(o.pass.input.files), given.dirs) {
+	for _, name := range slices.Concat(splitNames(o.run.input.files), given.dirs) {
 		if name == "-" {
 			return nil, nil, &usageError{err: errors.New("--against: standard input has no earlier state"), hint: "name files with -f"}
 		}
@@ -189,7 +189,7 @@ func (b *base) options(o *planOptions, given arguments) (*inputOptions, []string
 			b.named[at] = name
 		}
 	}
-	for _, dir := range o.pass.input.lookupDirs {
+	for _, dir := range o.run.input.lookupDirs {
 		if at, ok := b.locate(dir); ok && isDir(at) {
 			mapped.lookupDirs = append(mapped.lookupDirs, at)
 		} else if !ok {

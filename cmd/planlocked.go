@@ -14,10 +14,10 @@ import (
 
 // readLock reads the lock that charts are taken from, if they are.
 func (a *app) readLock(ctx context.Context, o *planOptions) error {
-	if !o.pass.lock.locked {
+	if !o.run.lock.locked {
 		return nil
 	}
-	return o.takeLock(ctx, a.lockPath(&o.pass.lock), reconcile.LockedOnly)
+	return o.takeLock(ctx, a.lockPath(&o.run.lock), reconcile.LockedOnly)
 }
 
 func (o *planOptions) takeLock(ctx context.Context, path string, mode reconcile.LockMode) error {

@@ -33,7 +33,7 @@ func (f *foresight) recorded(ctx context.Context) error {
 	if err := f.checkSelected(ctx); err != nil {
 		return err
 	}
-	st, err := a.openStore(&o.pass.store)
+	st, err := a.openStore(&o.run.store)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (f *foresight) recorded(ctx context.Context) error {
 	}
 	if len(results) == 0 && !f.after.onlyOperated() {
 		return &usageError{
-			err:  fmt.Errorf("nothing is recorded in %s", o.pass.store.dir),
+			err:  fmt.Errorf("nothing is recorded in %s", o.run.store.dir),
 			hint: "'helmsrc fetch' records what there is; --against names a Git revision or a directory to compare with",
 		}
 	}

@@ -89,7 +89,7 @@ func (s *planSide) replaceSources() error {
 	var failed error
 	for _, in := range s.inputs {
 		directories := map[store.Key]string{}
-		for _, text := range s.o.pass.fetch.sources {
+		for _, text := range s.o.run.fetch.sources {
 			found, err := directoriesOf(in, []string{text})
 			if err != nil {
 				failed = err
@@ -98,13 +98,13 @@ func (s *planSide) replaceSources() error {
 			used[text] = true
 			maps.Copy(directories, found)
 		}
-		archives, err := s.app.standIns(in, &s.o.pass, nil, directories)
+		archives, err := s.app.standIns(in, &s.o.run, nil, directories)
 		if err != nil && !s.old {
 			return err
 		}
 		s.directories[in], s.archives[in] = directories, archives
 	}
-	if !s.old && len(used) < len(s.o.pass.fetch.sources) {
+	if !s.old && len(used) < len(s.o.run.fetch.sources) {
 		return failed
 	}
 	return nil
@@ -411,17 +411,17 @@ func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foresee
 
 // results reconciles objects of an input, as the flags say.
 func (s *planSide) results(ctx context.Context, in *input, targets func() []*admission.Admitted, st *store.Store, quick bool) ([]*reconcile.Result, error) {
-	pass := s.o.pass
-	pass.until = reconcile.Fetch
+	run := s.o.run
+	run.until = reconcile.Fetch
 	if quick {
-		pass.until = reconcile.Choose
+		run.until = reconcile.Choose
 	}
-	options := pass.reconcileOptions(s.directories[in])
+	options := run.reconcileOptions(s.directories[in])
 	options.Archives, options.Locked = s.archives[in], s.lockedBy(in)
-	if err := pass.trust.apply(ctx, &options, s.app.env.Getenv); err != nil {
+	if err := run.trust.apply(ctx, &options, s.app.env.Getenv); err != nil {
 		return nil, err
 	}
-	endCache, err := s.app.useCache(&pass.fetch, &options)
+	endCache, err := s.app.useCache(&run.fetch, &options)
 	if err != nil {
 		return nil, err
 	}

@@ -227,7 +227,7 @@ func firstError(findings []finding.Finding, o *report.Object) string {
 	return ""
 }
 
-// reportObjects are the results of a pass, and the objects that got none because they
+// reportObjects are the results of a run, and the objects that got none because they
 // were rejected.
 func (a *app) reportObjects(in *input, results []*reconcile.Result) []report.Object {
 	var objects []report.Object

@@ -12,7 +12,7 @@ import (
 )
 
 func newResolveCommand(a *app) *cobra.Command {
-	o := &passOptions{until: reconcile.Choose}
+	o := &runOptions{until: reconcile.Choose}
 	c := &cobra.Command{
 		Use:     "resolve -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
@@ -40,7 +40,7 @@ the status that a controller would show at that moment.`,
 		if err := o.output.check(a.env); err != nil {
 			return exitUsage, err
 		}
-		return a.runPass(ctx, o, args, a.printResolutions(&o.output))
+		return a.runReconciliation(ctx, o, args, a.printResolutions(&o.output))
 	})
 	return c
 }

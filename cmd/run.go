@@ -24,8 +24,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// passOptions are the flags of the commands that reconcile: fetch and resolve.
-type passOptions struct {
+// runOptions are the flags of the commands that reconcile: fetch and resolve.
+type runOptions struct {
 	input  inputOptions
 	output outputOptions
 	store  storeOptions
@@ -44,8 +44,8 @@ type passOptions struct {
 	verify bool
 }
 
-// runPass reconciles what is selected and hands the results to print.
-func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print func([]*reconcile.Result) error) (int, error) {
+// runReconciliation reconciles what is selected and hands the results to print.
+func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []string, print func([]*reconcile.Result) error) (int, error) {
 	if err := o.fetch.check(); err != nil {
 		return exitUsage, err
 	}
@@ -66,7 +66,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 		return exitUsage, err
 	}
 	defer st.Close()
-	in, followed, err := a.readPass(ctx, o, args, st)
+	in, followed, err := a.readRunInput(ctx, o, args, st)
 	defer followed.close()
 	if reconcile.ClassOf(err) == reconcile.Integrity {
 		return exitIntegrity, err
@@ -143,7 +143,7 @@ func (a *app) runPass(ctx context.Context, o *passOptions, args []string, print 
 }
 
 // checkSelection refuses a selection of nothing, where the run is about objects.
-func (o *passOptions) checkSelection(ctx context.Context, in *input) error {
+func (o *runOptions) checkSelection(ctx context.Context, in *input) error {
 	if o.idle {
 		return o.input.checkSelectors(ctx, in.selectors, in)
 	}
@@ -156,7 +156,7 @@ func (a *app) reportStorage(code finding.Code, err error) {
 }
 
 // writable refuses an artifacts directory that nothing can be written to, once for all objects.
-func (o *passOptions) writable(st *store.Store) error {
+func (o *runOptions) writable(st *store.Store) error {
 	if o.until == reconcile.Choose {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (o *passOptions) writable(st *store.Store) error {
 }
 
 // outputs are what a step of GitHub Actions wants to know besides what was found.
-func (o *passOptions) outputs() []githubOutput {
+func (o *runOptions) outputs() []githubOutput {
 	if o.until == reconcile.Choose {
 		return nil
 	}
@@ -178,14 +178,14 @@ func (o *passOptions) outputs() []githubOutput {
 	return []githubOutput{{"artifacts-path", dir}}
 }
 
-func (o *passOptions) limits() reconcile.ChartLimits {
+func (o *runOptions) limits() reconcile.ChartLimits {
 	return reconcile.ChartLimits{
 		Archive: int64(o.fetch.chartMax), File: int64(o.fetch.chartFileMax), Unpacked: int64(o.fetch.chartUnpackedMax),
 	}
 }
 
 // reconcileOptions are the flags that a run needs to know.
-func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconcile.Options {
+func (o *runOptions) reconcileOptions(directories map[store.Key]string) reconcile.Options {
 	return reconcile.Options{
 		Until:             o.until,
 		List:              o.list,
@@ -211,12 +211,12 @@ func (o *passOptions) reconcileOptions(directories map[store.Key]string) reconci
 	}
 }
 
-func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o reconcile.Options, pass *passOptions) ([]*reconcile.Result, error) {
+func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o reconcile.Options, run *runOptions) ([]*reconcile.Result, error) {
 	choose := func() []*admission.Admitted { return a.withoutHome(in, a.targets(in), o) }
-	if pass.idle {
+	if run.idle {
 		choose = func() []*admission.Admitted { return nil }
 	}
-	return a.reconcileTargets(ctx, in, choose, st, o, pass.images)
+	return a.reconcileTargets(ctx, in, choose, st, o, run.images)
 }
 
 // newReconciler connects a run with the world.

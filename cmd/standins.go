@@ -13,7 +13,7 @@ import (
 // standIns adds to the directories what --source-dir holds of the sources of the input, and returns the archives of its
 // Helm repositories. A --source for the same object counts more. What was rendered from it is part of it, though it may be
 // of no source of the input.
-func (a *app) standIns(in *input, o *passOptions, rendered, directories map[store.Key]string) (map[store.Key][]string, error) {
+func (a *app) standIns(in *input, o *runOptions, rendered, directories map[store.Key]string) (map[store.Key][]string, error) {
 	dir := o.fetch.sourceDir
 	st, err := a.openSourceDir(o)
 	if st == nil {
@@ -56,7 +56,7 @@ func (a *app) standIns(in *input, o *passOptions, rendered, directories map[stor
 }
 
 // openSourceDir opens the directory of --source-dir, nil if there is none.
-func (a *app) openSourceDir(o *passOptions) (*store.Store, error) {
+func (a *app) openSourceDir(o *runOptions) (*store.Store, error) {
 	dir := o.fetch.sourceDir
 	if dir == "" {
 		return nil, nil

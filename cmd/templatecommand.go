@@ -17,7 +17,7 @@ import (
 
 // templateOptions are the flags of template.
 type templateOptions struct {
-	pass        passOptions
+	run         runOptions
 	helm        helmOptions
 	showSecrets bool
 	strict      bool
@@ -50,29 +50,29 @@ no helm.`,
 	o.helm.add(fs)
 	fs.BoolVar(&o.showSecrets, "show-secrets", false, "print the values of Secrets")
 	fs.BoolVar(&o.strict, "strict", false, "fail where values of a Secret were left out")
-	o.pass.input.add(fs)
-	o.pass.input.addShard(fs)
-	o.pass.input.addLookup(fs)
-	o.pass.report.add(fs)
-	o.pass.store.addDir(fs)
-	o.pass.store.addWriting(fs)
-	o.pass.fetch.add(fs)
-	o.pass.lock.add(fs)
-	o.pass.trust.add(fs)
+	o.run.input.add(fs)
+	o.run.input.addShard(fs)
+	o.run.input.addLookup(fs)
+	o.run.report.add(fs)
+	o.run.store.addDir(fs)
+	o.run.store.addWriting(fs)
+	o.run.fetch.add(fs)
+	o.run.lock.add(fs)
+	o.run.trust.add(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := o.pass.fetch.check(); err != nil {
+		if err := o.run.fetch.check(); err != nil {
 			return exitUsage, err
 		}
 		if err := o.helm.check(); err != nil {
 			return exitUsage, err
 		}
-		if err := o.pass.report.check(true); err != nil {
+		if err := o.run.report.check(true); err != nil {
 			return exitUsage, err
 		}
-		if err := errors.Join(o.pass.checkUntrusted(), o.pass.checkLocked()); err != nil {
+		if err := errors.Join(o.run.checkUntrusted(), o.run.checkLocked()); err != nil {
 			return exitUsage, err
 		}
-		if err := o.pass.input.checkShard(a); err != nil {
+		if err := o.run.input.checkShard(a); err != nil {
 			return exitUsage, err
 		}
 		return a.template(ctx, o, args)
@@ -81,7 +81,7 @@ no helm.`,
 }
 
 func (a *app) template(ctx context.Context, o *templateOptions, args []string) (int, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.pass.fetch.timeout, reconcile.Timeout("--timeout", o.pass.fetch.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.run.fetch.timeout, reconcile.Timeout("--timeout", o.run.fetch.timeout))
 	defer cancel()
 	var temp store.Scratch
 	defer a.closeScratch(&temp)
@@ -89,16 +89,16 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 	if err != nil {
 		return usageCode(err), err
 	}
-	o.pass.input.render.sources = o.pass.fetch.sources
-	in, err := a.readInput(ctx, &o.pass.input, args, o.pass.store.dir)
+	o.run.input.render.sources = o.run.fetch.sources
+	in, err := a.readInput(ctx, &o.run.input, args, o.run.store.dir)
 	if err != nil {
 		return exitUsage, err
 	}
-	if err := o.pass.input.checkSelectors(ctx, in.selectors, in); err != nil {
+	if err := o.run.input.checkSelectors(ctx, in.selectors, in); err != nil {
 		return exitUsage, err
 	}
 	a.reportFlux1(in)
-	planned := &planOptions{pass: o.pass}
+	planned := &planOptions{run: o.run}
 	if err := a.readLock(ctx, planned); err != nil {
 		return exitUsage, err
 	}
@@ -107,7 +107,7 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 	if err != nil {
 		return exitUsage, err
 	}
-	if len(side.releases) == 0 && !o.pass.input.allowEmpty && o.pass.input.shard.count < 2 {
+	if len(side.releases) == 0 && !o.run.input.allowEmpty && o.run.input.shard.count < 2 {
 		return exitUsage, &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", in.kinds())}
 	}
 	t := &templating{app: a, o: o, renderer: with, side: side, code: side.code}
@@ -118,10 +118,10 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%d rendered, %d failed, %d skipped in %.1fs", t.rendered, t.failed, t.skipped, elapsed.Seconds()))
 	code := t.code
-	if o.pass.input.exitZero && code != exitInterrupted && code != exitUsage {
+	if o.run.input.exitZero && code != exitInterrupted && code != exitUsage {
 		code = exitOK
 	}
-	code = a.report(ctx, &o.pass.report, a.newReport(t.objects), nil, code)
+	code = a.report(ctx, &o.run.report, a.newReport(t.objects), nil, code)
 	if printed != nil {
 		return code, fmt.Errorf("stdout: %w", printed)
 	}
@@ -156,12 +156,12 @@ type templating struct {
 
 // fetch fetches the charts into the artifacts directory.
 func (t *templating) fetch(ctx context.Context, in *input) error {
-	st, err := t.app.openStore(&t.o.pass.store)
+	st, err := t.app.openStore(&t.o.run.store)
 	if err != nil {
 		return err
 	}
 	t.side.stores = append(t.side.stores, st)
-	if err := t.o.pass.writable(st); err != nil {
+	if err := t.o.run.writable(st); err != nil {
 		return err
 	}
 	if err := st.Load(); err != nil {

@@ -10,7 +10,7 @@ import (
 const untrustedFlag = "untrusted"
 
 // checkUntrusted refuses flags that give away what --untrusted keeps.
-func (o *passOptions) checkUntrusted() error {
+func (o *runOptions) checkUntrusted() error {
 	switch {
 	case !o.input.untrusted:
 	case o.fetch.ambient == ambientAnywhere:

@@ -21,7 +21,7 @@ type updateOptions struct {
 }
 
 func newUpdateCommand(a *app) *cobra.Command {
-	o := &passOptions{until: reconcile.Choose, list: true}
+	o := &runOptions{until: reconcile.Choose, list: true}
 	u := &updateOptions{}
 	c := &cobra.Command{
 		Use:     "update -f FILE... [[KIND/][NAMESPACE/]NAME...]",
@@ -75,14 +75,14 @@ interrupted.`,
 	return c
 }
 
-func (a *app) update(ctx context.Context, o *passOptions, u *updateOptions, args []string) (int, error) {
+func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args []string) (int, error) {
 	if slices.Contains(splitNames(o.input.files), "-") {
 		return exitUsage, &usageError{err: errors.New("stdin cannot be edited"), hint: "name the files with -f"}
 	}
 	o.level, o.idle = resolve.Level(u.level), u.level == ""
 	run := &updateRun{a: a, o: u, names: o.input.files, args: args, recursive: o.input.recursive, skip: o.store.dir}
 	o.images = run.follow
-	code, err := a.runPass(ctx, o, args, func(results []*reconcile.Result) error {
+	code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 func newValuesCommand(a *app) *cobra.Command {
-	var o passOptions
+	var o runOptions
 	var w values.WriteOptions
 	c := &cobra.Command{
 		Use:     "values -f FILE... [HelmRelease/][NAMESPACE/]NAME",
@@ -61,7 +61,7 @@ failures that a retry may help.`,
 	return c
 }
 
-func (a *app) values(ctx context.Context, o *passOptions, w values.WriteOptions, args []string) (int, error) {
+func (a *app) values(ctx context.Context, o *runOptions, w values.WriteOptions, args []string) (int, error) {
 	o.input.render.sources = o.fetch.sources
 	in, err := a.readInput(ctx, &o.input, args, "")
 	if err != nil {
@@ -95,14 +95,14 @@ func (a *app) values(ctx context.Context, o *passOptions, w values.WriteOptions,
 }
 
 // fetchedValues prints values that stand in no manifest.
-func (a *app) fetchedValues(ctx context.Context, o *passOptions, w values.WriteOptions, in *input, release *admission.Admitted) (int, error) {
+func (a *app) fetchedValues(ctx context.Context, o *runOptions, w values.WriteOptions, in *input, release *admission.Admitted) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
 	defer cancel()
 	var temp store.Scratch
 	defer a.closeScratch(&temp)
 	o.fetch.missingSecrets = reconcile.MissingSecretsAnonymous // a warning, as with all other values
 	o.store.algorithm = "sha256"
-	side := newPlanSide(a, &planOptions{pass: *o}, nil)
+	side := newPlanSide(a, &planOptions{run: *o}, nil)
 	side.inputs = []*input{in}
 	defer side.close()
 	if err := side.replaceSources(); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 func newVerifyCommand(a *app) *cobra.Command {
-	o := &passOptions{until: reconcile.Choose, verify: true}
+	o := &runOptions{until: reconcile.Choose, verify: true}
 	c := &cobra.Command{
 		Use:     "verify -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
@@ -49,7 +49,7 @@ artifact is altered.`,
 		if err := o.output.check(a.env); err != nil {
 			return exitUsage, err
 		}
-		return a.runPass(ctx, o, args, a.printVerifications(&o.output))
+		return a.runReconciliation(ctx, o, args, a.printVerifications(&o.output))
 	})
 	return c
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func newVersionsCommand(a *app) *cobra.Command {
-	o := &passOptions{until: reconcile.Choose, list: true}
+	o := &runOptions{until: reconcile.Choose, list: true}
 	var format recordOptions
 	c := &cobra.Command{
 		GroupID: groupCharts,
@@ -40,7 +40,7 @@ object or unreadable input, 5 a retry may help, 130 interrupted.`,
 			return exitUsage, err
 		}
 		var usage error
-		code, err := a.runPass(ctx, o, args, func(results []*reconcile.Result) error {
+		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
 			var r *reconcile.Result
 			if r, usage = onlyPublished(results); r == nil {
 				return nil

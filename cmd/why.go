@@ -15,7 +15,7 @@ import (
 )
 
 func newWhyCommand(a *app) *cobra.Command {
-	o := &passOptions{until: reconcile.Choose, list: true}
+	o := &runOptions{until: reconcile.Choose, list: true}
 	var format string
 	c := &cobra.Command{
 		Use:     "why -f FILE... [KIND/][NAMESPACE/]NAME",
@@ -44,7 +44,7 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 		var in *input
 		var usage error
 		o.images = func(_ context.Context, read *input, _ *reconcile.Reconciler) { in = read }
-		code, err := a.runPass(ctx, o, args, func(results []*reconcile.Result) error {
+		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
 			var obj *manifest.Object
 			if obj, usage = onlyAsked(in); usage != nil {
 				return nil

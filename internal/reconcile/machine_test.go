@@ -54,7 +54,7 @@ func TestMachineTokensPerHost(t *testing.T) {
 		defer close(release)
 		<-full
 		for range 20 { // the time in which more would have come to the metadata server
-			if answer, err := http.Get(other.URL); err == nil { //nolint:noctx // of a test
+			if answer, err := http.Get(other.URL); err == nil {
 				_ = answer.Body.Close()
 			}
 		}

@@ -58,7 +58,7 @@ func (r *Renderer) printOf(built sources) string {
 	}
 	h := sha256.New()
 	for _, key := range sortedKeys(built) {
-		fmt.Fprintf(h, "%q %x\n", key, r.said(built[key]).print)
+		_, _ = fmt.Fprintf(h, "%q %x\n", key, r.said(built[key]).print)
 	}
 	*last = sourcesPrint{built, len(built), fmt.Sprintf("%x", h.Sum(nil))}
 	return last.text
