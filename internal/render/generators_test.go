@@ -1,0 +1,42 @@
+package render
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
+
+// TestChainedGenerators counts what is done for generators that take the artifacts of each other, with a Kustomization of each.
+func TestChainedGenerators(t *testing.T) {
+	for _, chained := range []int{20, maxDepth} {
+		dir := t.TempDir()
+		files := map[string]string{".git/HEAD": "ref: refs/heads/main\n", "apps/kustomization.yaml": "resources: [repository.yaml]\n"}
+		files["apps/repository.yaml"] = fmt.Sprintf(aRepository, "podinfo")
+		text := ""
+		for i := range chained {
+			source := `{alias: a, kind: GitRepository, name: flux-system}`
+			from := "@a/apps/**"
+			if i > 0 {
+				source, from = fmt.Sprintf(`{alias: a, kind: ExternalArtifact, name: a%d}`, i-1), "@a/**"
+			}
+			text += fmt.Sprintf("---\napiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {name: g%d, namespace: flux-system}\n"+
+				"spec:\n  sources: [%s]\n  artifacts: [{name: a%d, copy: [{from: %q, to: \"@artifact/\"}]}]\n", i, source, i, from)
+			text += fmt.Sprintf("---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: k%d, namespace: flux-system}\n"+
+				"spec: {interval: 10m, prune: true, path: ./, sourceRef: {kind: ExternalArtifact, name: a%d}}\n", i, i)
+		}
+		files["all.yaml"] = text
+		write(t, dir, files)
+		in := manifest.Read(t.Context(), manifest.Options{Files: []string{dir}, Recursive: true})
+		r := New(t.Context(), in, Options{Namespace: "default"})
+		for _, c := range r.Clusters() {
+			c.Build()
+		}
+		if len(r.builds) != chained || len(r.listings) != 1 || len(r.specs) != chained+1 {
+			t.Errorf("%d generators: %d builds, %d listings, %d specs", chained, len(r.builds), len(r.listings), len(r.specs))
+		}
+		if len(r.made) > 3*chained {
+			t.Errorf("%d generators: %d were worked out", chained, len(r.made))
+		}
+	}
+}

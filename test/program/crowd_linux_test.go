@@ -1,0 +1,89 @@
+package program
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestCrowds runs validate over generators whose globs match as many files as a tree may have, and more. All are copied, or
+// the run ends with an error at the operation, in bounded memory. The files are in an archive, which is far sooner written.
+func TestCrowds(t *testing.T) {
+	const most = 100_000
+	for _, tc := range []struct {
+		name, copied string
+		files        int
+		code         int
+		stderr       string
+	}{
+		{"all", `{from: "@a/**", to: "@artifact/"}`, most, 0, "5 valid, 0 invalid, 0 warnings\n"},
+		{"twice", `{from: "@a/**", to: "@artifact/"}, {from: "@a/**", to: "@artifact/again/"}`, most/2 + 1, 1,
+			"error: in/gen.yaml:14:60: ArtifactGenerator flux-system/gen: apps build failed: failed to apply copy operations: " +
+				"failed to apply copy operation from '@a/**' to '@artifact/again/': more than 100000 files [HS170]\n"},
+		{"more", `{from: "@a/**", to: "@artifact/"}`, most + 1, 1, "failed to extract tarball 'crowd.tgz': more than 100000 files [HS170]\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newStage(t, "podinfo 6.5.0\n")
+			s.write("in/.git/HEAD", "ref: refs/heads/main\n")
+			s.write("in/crowd.tgz", crowd(t, tc.files))
+			s.write("in/gen.yaml", "apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\n"+
+				"metadata: {name: crowd, namespace: flux-system}\nspec:\n"+
+				"  sources: [{alias: a, kind: GitRepository, name: flux-system}]\n"+
+				"  artifacts: [{name: crowd, copy: [{from: \"@a/crowd.tgz\", to: \"@artifact/\", strategy: Extract}]}]\n"+
+				"---\n"+
+				"apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\n"+
+				"metadata: {name: gen, namespace: flux-system}\nspec:\n"+
+				"  sources: [{alias: a, kind: ExternalArtifact, name: crowd}]\n"+
+				"  artifacts:\n  - {name: apps, copy: ["+tc.copied+"]}\n"+
+				"---\n"+
+				"apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps, namespace: flux-system}\n"+
+				"spec: {interval: 10m, prune: true, path: ./, sourceRef: {kind: ExternalArtifact, name: apps}}\n")
+			cmd := s.command("validate", "-R", "-f", "in")
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			err := cmd.Run()
+			code := 0
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+				code = exit.ExitCode()
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if code != tc.code || !strings.Contains(stderr.String(), tc.stderr) {
+				t.Errorf("exit code %d, want %d; stderr:\n%.2000s", code, tc.code, &stderr)
+			}
+			if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); !ok || usage.Maxrss<<10 > maxHostile*raceFactor {
+				t.Errorf("needs %d MiB of memory", usage.Maxrss>>10)
+			}
+		})
+	}
+}
+
+// crowd is an archive of so many files: a kustomization with a HelmRepository, the others empty.
+func crowd(t *testing.T, files int) string {
+	t.Helper()
+	var b bytes.Buffer
+	zw := gzip.NewWriter(&b)
+	tw := tar.NewWriter(zw)
+	add := func(name, text string) {
+		err := tw.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(text))})
+		if _, writing := tw.Write([]byte(text)); errors.Join(err, writing) != nil {
+			t.Fatal(err, writing)
+		}
+	}
+	add("kustomization.yaml", "resources: [repository.yaml]\n")
+	add("repository.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\n"+
+		"metadata: {name: podinfo, namespace: apps}\nspec: {interval: 5m, url: \"http://repo.test\"}\n")
+	for i := range files - 2 {
+		add(fmt.Sprintf("d%d/f%d", i%500, i), "")
+	}
+	if err := errors.Join(tw.Close(), zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
