@@ -41,7 +41,7 @@ func kustomizationRules() []Rule {
 			Code: SourceElsewhere, Name: "source-elsewhere", Group: groupKustomizations, Severity: Warning,
 			Summary:     "The source of a Kustomization is not available",
 			Explanation: "It is another repository than the one that the Kustomization is in, or its path is not here. The Kustomization is not built, and what it would apply takes no part in the run.",
-			Fix:         "Name a checkout of the source with --source. fetch and resolve fetch it first with --follow-sources.",
+			Fix:         "Name a checkout of the source with --source. fetch, resolve and lock fetch it first with --follow-sources.",
 			Example:     documents(cluster("path: ./deploy\nsourceRef:\n  kind: GitRepository\n  name: podinfo\n"), apps),
 			Better:      documents(cluster(path+ours), apps),
 		},

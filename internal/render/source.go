@@ -30,9 +30,9 @@ func (e *elsewhereError) Hint() string {
 	case e.unknown, e.why == notFetched, e.kind == externalArtifact:
 		return hint
 	case e.kind == "HelmChart":
-		return "fetch and resolve get it first with --follow-sources"
+		return "fetch, resolve and lock get it first with --follow-sources"
 	}
-	return hint + "; fetch and resolve get it with --follow-sources"
+	return hint + "; fetch, resolve and lock get it with --follow-sources"
 }
 
 // sourceOf is the source of a Kustomization: a directory that stands in for it, the artifact that a generator makes, or the
