@@ -213,6 +213,7 @@ func (a *app) configure(c *cobra.Command, args []string) (origins, error) {
 	if err := applyEnvironment(c.Flags(), a.env.Getenv, from); err != nil {
 		return nil, err
 	}
+	a.ownDirectory = ownsDirectory(c.Flags(), c.Name(), nil, from)
 	if !usesConfiguration(c) {
 		return from, nil
 	}
@@ -230,7 +231,9 @@ func (a *app) configure(c *cobra.Command, args []string) (origins, error) {
 	if given, err := splitArguments(args, false); err == nil && len(given.files)+len(given.dirs) > 0 {
 		file.forget("filename")
 	}
-	return from, file.apply(c.Name(), c.Flags(), from)
+	err = file.apply(c.Name(), c.Flags(), from)
+	a.ownDirectory = ownsDirectory(c.Flags(), c.Name(), file, from)
+	return from, err
 }
 
 // configParser turns the text of a file into settings.

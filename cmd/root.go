@@ -23,13 +23,14 @@ type app struct {
 	console *console.Console
 	code    int // of the subcommand that ran, when it ended without an error
 
-	command     string // the subcommand
-	file        string // with the configuration, "" for none
-	ignoredFile bool   // a configuration was found in a repository of strangers
-	took        map[*manifest.Object]time.Duration
-	unusable    int  // objects that cannot be distinguished, or are of no kind
-	unreadable  int  // files
-	reported    bool // that there was a run
+	command      string // the subcommand
+	file         string // with the configuration, "" for none
+	ignoredFile  bool   // a configuration was found in a repository of strangers
+	ownDirectory bool   // the artifacts directory is named by a user who trusts the checkout
+	took         map[*manifest.Object]time.Duration
+	unusable     int  // objects that cannot be distinguished, or are of no kind
+	unreadable   int  // files
+	reported     bool // that there was a run
 }
 
 // Run runs one command line and returns its exit code. It never exits the

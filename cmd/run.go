@@ -267,6 +267,11 @@ func (a *app) openStore(o *storeOptions) (*store.Store, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	if !a.ownDirectory {
+		if err := refuseBrought(o.dir); err != nil {
+			return nil, err
+		}
+	}
 	st, err := store.Open(o.dir, store.Options{
 		Algorithm:        godigest.Algorithm(o.algorithm),
 		RetentionTTL:     o.ttl,

@@ -11,6 +11,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -144,7 +145,7 @@ func (p *chartReconciliation) chooseFrom(ctx context.Context, obj *sourcev1.Helm
 	if err != nil {
 		return nil, err
 	}
-	if p.reusable(fingerprint) && !chosen.local {
+	if p.reusable(fingerprint) && !chosen.local && (recipe != nil || p.holds(chosen.key.Digest)) {
 		if recipe == nil {
 			p.result.Pin.knows(p.prev.Artifact.Digest)
 		}
@@ -163,6 +164,13 @@ func (p *chartReconciliation) chooseFrom(ctx context.Context, obj *sourcev1.Helm
 			return p.pull(ctx, obj, chosen, build, fingerprint)
 		},
 	}, nil
+}
+
+// holds reports whether the stored artifact has the digest that the source says, if it says one by the same algorithm: a
+// record alone is no proof.
+func (p *chartReconciliation) holds(published digest.Digest) bool {
+	stored, err := digest.Parse(p.prev.Artifact.Digest)
+	return published == "" || err == nil && (stored.Algorithm() != published.Algorithm() || stored == published)
 }
 
 // unchanged reports the stored artifact in the words of the run that built it.

@@ -1,0 +1,51 @@
+package git
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	git "github.com/go-git/go-git/v5"
+)
+
+func TestTracked(t *testing.T) {
+	dir := t.TempDir()
+	repo, err := git.PlainInit(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worktree, err := repo.Worktree()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tracked := range map[string]bool{"a/.helmsrc/v1/x": true, "b/.helmsrc/x": false, "c/b/.helmsrc/x": true, "d/.helmsrc2": true, "d/.helmsrc/x": false} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if !tracked {
+			continue
+		}
+		if _, err := worktree.Add(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]bool{"a": true, "b": false, "c/b": true, "c/b/../../a": true, "d": false, "none": false} {
+		if got := Tracked(filepath.Join(dir, name, ".helmsrc")); got != want {
+			t.Errorf("Tracked(%s) = %v, want %v", name, got, want)
+		}
+	}
+	// What Git keeps elsewhere, for a worktree or a submodule.
+	away := filepath.Join(t.TempDir(), "away")
+	if err := os.Rename(filepath.Join(dir, ".git"), away); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+away+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if !Tracked(filepath.Join(dir, "a", ".helmsrc")) || Tracked(filepath.Join(dir, "b", ".helmsrc")) {
+		t.Error("the index elsewhere is not read")
+	}
+}
