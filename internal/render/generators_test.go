@@ -38,5 +38,9 @@ func TestChainedGenerators(t *testing.T) {
 		if len(r.made) > 3*chained {
 			t.Errorf("%d generators: %d were worked out", chained, len(r.made))
 		}
+		asking := r.index.artifactGenerators[0].object
+		if near := r.generatorsNear(asking, "flux-system", "a7"); len(near) != 1 || near[0].object.Name != "g7" {
+			t.Errorf("%d generators: %d are looked at for one artifact", chained, len(near))
+		}
 	}
 }
