@@ -3,6 +3,7 @@ package git
 import (
 	"bytes"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -63,7 +64,8 @@ func indexHas(file, name string) bool {
 		return false
 	}
 	// Version 4 leaves out what a name has in common with the one before.
-	mentioned := bytes.Contains(bytes.ToLower(data), bytes.ToLower([]byte(name)))
+	folded, base := lowerASCII(data), lowerASCII([]byte(path.Base(name)))
+	mentioned := bytes.Contains(folded, append(base, '/')) || bytes.Contains(folded, append(base, 0))
 	if data[7] < 4 && !mentioned {
 		return false
 	}
@@ -77,4 +79,16 @@ func indexHas(file, name string) bool {
 		}
 	}
 	return false
+}
+
+// lowerASCII is a copy in lower case. [bytes.ToLower] takes long for what is mostly no text.
+func lowerASCII(data []byte) []byte {
+	folded := make([]byte, len(data))
+	for i, c := range data {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		folded[i] = c
+	}
+	return folded
 }
