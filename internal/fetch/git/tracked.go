@@ -1,7 +1,9 @@
 package git
 
 import (
+	"bufio"
 	"bytes"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -10,12 +12,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
-// maxIndexBytes is well above the index of the largest repositories; one of a million files has about 100 MB.
-const maxIndexBytes = 512 << 20
+// maxIndexBytes is the largest index whose entries are looked at one by one: that of some 600,000 files.
+const maxIndexBytes = 64 << 20
 
 // Tracked reports whether the repository around a path, if there is one, has the path or a file below it in its index: a checkout
 // has brought it then. Upper and lower case are the same, as on the file systems where they are. A path that is not there
-// is not tracked. No index, and one that cannot be read and does not hold the path's name, is one that tracks nothing.
+// is not tracked. No index, and one that cannot be read and does not hold the path's name, is one that tracks nothing; one of
+// more than 64 MiB that may hold the name tracks it.
 func Tracked(name string) bool {
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -55,22 +58,28 @@ func gitDirOf(root string) (string, bool) {
 }
 
 func indexHas(file, name string) bool {
-	info, err := os.Stat(file)
-	if err != nil || info.Size() > maxIndexBytes {
+	f, err := os.Open(file)
+	if err != nil {
 		return false
 	}
-	data, err := os.ReadFile(file)
-	if err != nil || len(data) < 8 {
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
 		return false
 	}
+	mentioned, version := mentions(f, path.Base(name))
 	// Version 4 leaves out what a name has in common with the one before.
-	folded, base := lowerASCII(data), lowerASCII([]byte(path.Base(name)))
-	mentioned := bytes.Contains(folded, append(base, '/')) || bytes.Contains(folded, append(base, 0))
-	if data[7] < 4 && !mentioned {
+	if version < 4 && !mentioned {
 		return false
+	}
+	if info.Size() > maxIndexBytes {
+		return true
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return mentioned
 	}
 	var decoded index.Index
-	if err := index.NewDecoder(bytes.NewReader(data)).Decode(&decoded); err != nil {
+	if err := index.NewDecoder(bufio.NewReader(f)).Decode(&decoded); err != nil {
 		return mentioned
 	}
 	for _, e := range decoded.Entries {
@@ -81,14 +90,31 @@ func indexHas(file, name string) bool {
 	return false
 }
 
-// lowerASCII is a copy in lower case. [bytes.ToLower] takes long for what is mostly no text.
-func lowerASCII(data []byte) []byte {
-	folded := make([]byte, len(data))
+// mentions reports whether an index has an element of a path that is called base, and the version of the index.
+func mentions(r io.Reader, base string) (found bool, version byte) {
+	directory, whole := []byte(strings.ToLower(base)+"/"), []byte(strings.ToLower(base)+"\x00")
+	buf := make([]byte, 1<<20)
+	kept := 0
+	for first := true; ; first = false {
+		n, err := io.ReadFull(r, buf[kept:])
+		if first && n >= 8 {
+			version = buf[7]
+		}
+		part := buf[:kept+n]
+		lowerASCII(part[kept:])
+		found = found || bytes.Contains(part, directory) || bytes.Contains(part, whole)
+		if err != nil {
+			return found, version
+		}
+		kept = copy(buf, part[len(part)-len(base):])
+	}
+}
+
+// lowerASCII makes capitals small. [bytes.ToLower] takes long for what is mostly no text.
+func lowerASCII(data []byte) {
 	for i, c := range data {
 		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
+			data[i] = c + 'a' - 'A'
 		}
-		folded[i] = c
 	}
-	return folded
 }

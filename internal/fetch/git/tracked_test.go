@@ -49,3 +49,43 @@ func TestTracked(t *testing.T) {
 		t.Error("the index elsewhere is not read")
 	}
 }
+
+// An index that is too large to be looked at entry by entry counts as one that tracks what it mentions.
+func TestTrackedInLargeIndex(t *testing.T) {
+	for name, tt := range map[string]struct {
+		version   byte
+		mentioned string
+		want      bool
+	}{
+		"mentioned where two reads meet": {2, "a/.helmsrc/v1", true},
+		"in other letters":               {3, "a/.HelmSrc/v1", true},
+		"not mentioned":                  {2, "a/.helmsrc2", false},
+		"names without what they share":  {4, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, d := range []string{".git", "a/.helmsrc"} {
+				if err := os.MkdirAll(filepath.Join(dir, d), 0o777); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f, err := os.Create(filepath.Join(dir, ".git", "index"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, err := f.WriteString("DIRC\x00\x00\x00" + string(tt.version)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.WriteAt([]byte(tt.mentioned), 1<<20-6); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Truncate(maxIndexBytes + 1); err != nil {
+				t.Fatal(err)
+			}
+			if got := Tracked(filepath.Join(dir, "a", ".helmsrc")); got != tt.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
