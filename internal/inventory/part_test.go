@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -30,10 +31,10 @@ func TestPart(t *testing.T) {
 			t.Errorf("%s is judged again", obj)
 		}
 	}
-	judged := 0
+	var judged atomic.Int32
 	kept := inventoryOf(t, text)
 	kept.Part(part.part)
-	kept.Refuse(func(*manifest.Object) error { judged++; return nil })
+	kept.Refuse(func(*manifest.Object) error { judged.Add(1); return nil })
 	for range 2 {
 		for _, obj := range kept.Objects() {
 			if part.part(obj) {
@@ -41,10 +42,10 @@ func TestPart(t *testing.T) {
 			}
 		}
 	}
-	if judged != 5 {
-		t.Errorf("%d judgements, want one of each object", judged)
+	if n := judged.Load(); n != 5 {
+		t.Errorf("%d judgements, want one of each object", n)
 	}
-	if _, err := kept.Find("HelmChart", "default", "default-b"); err != nil || judged != 6 {
-		t.Errorf("what is beside the part: %v, %d judgements", err, judged)
+	if _, err := kept.Find("HelmChart", "default", "default-b"); err != nil || judged.Load() != 6 {
+		t.Errorf("what is beside the part: %v, %d judgements", err, judged.Load())
 	}
 }

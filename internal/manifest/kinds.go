@@ -68,7 +68,7 @@ func IsFlux1(group string) bool { return group == flux1Group || group == olderFl
 
 // mentionsFlux reports whether a file can hold an object that is kept.
 func mentionsFlux(data []byte) bool {
-	for _, group := range []string{"toolkit.fluxcd.io", ExtensionsGroup, flux1Group, olderFlux1Group} {
+	for _, group := range []string{"toolkit.fluxcd.io", ExtensionsGroup, OperatorGroup, flux1Group, olderFlux1Group} {
 		if bytes.Contains(data, []byte(group)) {
 			return true
 		}
