@@ -38,11 +38,11 @@ func TestTracked(t *testing.T) {
 		}
 	}
 	// What Git keeps elsewhere, for a worktree or a submodule.
-	away := filepath.Join(t.TempDir(), "away")
-	if err := os.Rename(filepath.Join(dir, ".git"), away); err != nil {
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	if err := os.Rename(filepath.Join(dir, ".git"), elsewhere); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+away+"\n"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+elsewhere+"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if !Tracked(filepath.Join(dir, "a", ".helmsrc")) || Tracked(filepath.Join(dir, "b", ".helmsrc")) {
