@@ -9,19 +9,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// hintedError is an error with a way out.
-type hintedError struct {
-	err  error
-	hint string
-}
-
-func (e *hintedError) Error() string { return e.err.Error() }
-
-func (e *hintedError) Unwrap() error { return e.err }
-
-// Hint says what to do.
-func (e *hintedError) Hint() string { return e.hint }
-
 // temporaryFailure has Flux's text, which is another one than that of a directory
 // in storage.
 func temporaryFailure(err error) error {

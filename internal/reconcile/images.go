@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/policy"
@@ -142,10 +143,10 @@ func (r *Reconciler) imageRepository(obj *imagev1.ImagePolicy) (*admission.Admit
 			return found, nil
 		}
 	}
-	return nil, &hintedError{
+	return nil, fetch.WithHint(
 		fmt.Errorf("%sACL labels mismatch on namespace '%s'", denied, obj.Namespace),
 		"labels of namespaces are not known here: only a selector with an empty matchLabels lets other namespaces in",
-	}
+	)
 }
 
 // asArtifact is what a repository of images is to the code that opens registries.

@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/lock"
@@ -198,10 +199,10 @@ func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 	if got == want {
 		return nil
 	}
-	return status.ChartPackageError.Wrap(&hintedError{
+	return status.ChartPackageError.Wrap(fetch.WithHint(
 		&lockedBytesError{"the package that was made of the chart", &digest.MismatchError{Want: want, Got: got}},
 		"what it is made of is what is locked: another version of helmsrc, metadata.generation, spec.reconcileStrategy or SOURCE_DATE_EPOCH make another package; 'helmsrc lock --update' with its name accepts it",
-	})
+	))
 }
 
 // built takes down a package. Values files that it has no use for have no digest.

@@ -10,6 +10,7 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/lock"
@@ -154,7 +155,7 @@ func (*WithdrawnError) Hint() string { return (&MovedError{}).Hint() }
 // gone is a failure to get what is locked from a source that does not have it any more: nothing is wrong with the manifest.
 func (l *Locked) gone(err error) error {
 	failure := *status.AsFailure(err)
-	failure.Err = &hintedError{failure.Err, l.File + " names it, and the source may have deleted it since; 'helmsrc lock --update' with its name resolves it anew"}
+	failure.Err = fetch.WithHint(failure.Err, l.File+" names it, and the source may have deleted it since; 'helmsrc lock --update' with its name resolves it anew")
 	return &failure
 }
 

@@ -13,6 +13,7 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -35,9 +36,9 @@ func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCI
 	case info.IsDir():
 		return p.localTree(ctx, obj, name)
 	case !strings.HasSuffix(name, ".tgz") && !strings.HasSuffix(name, ".tar.gz"):
-		return nil, status.OCIPullFailed.Wrap(&hintedError{
+		return nil, status.OCIPullFailed.Wrap(fetch.WithHint(
 			fmt.Errorf("failed to read '%s': it is neither a directory nor a .tgz", name), "--source takes the directory of a chart, its archive, or a directory of manifests",
-		})
+		))
 	}
 	return p.localLayer(obj, name)
 }
