@@ -3,7 +3,9 @@ package project
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,7 +22,7 @@ func TestSecurityModel(t *testing.T) {
 	for i, line := range strings.Split(string(page), "\n") {
 		position := fmt.Sprintf("docs/security-model.md:%d", i+1)
 		if _, names := coveringTests(t, position, line); !strings.HasPrefix(line, "| ") ||
-			strings.HasPrefix(line, "| statement") || strings.HasPrefix(line, "| run |") {
+			strings.HasPrefix(line, "| statement") || strings.HasPrefix(line, "| run |") || linkedBy(line) != "" {
 			continue
 		} else if names == 0 {
 			t.Errorf("%s: no test", position)
@@ -33,5 +35,66 @@ func TestSecurityModel(t *testing.T) {
 	policy, err := os.ReadFile("SECURITY.md")
 	if err != nil || !strings.Contains(string(policy), "(docs/security-model.md)") {
 		t.Errorf("SECURITY.md does not point to the page: %v", err)
+	}
+}
+
+// linkedBy returns the modules of a row of the table of modules, or an empty string for other lines.
+func linkedBy(line string) string {
+	_, modules, ok := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+	if !ok || modules != "module |" && !strings.HasPrefix(modules, "`github.com/") && !strings.HasPrefix(modules, "`gopkg.in/") {
+		return ""
+	}
+	return modules
+}
+
+// TestLinkedModules holds the table of unmaintained modules against what is linked: a module whose version is from before
+// 2023 is in it, and each module in it is linked.
+func TestLinkedModules(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("docs", "security-model.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for line := range strings.Lines(string(page)) {
+		for i, word := range strings.Split(linkedBy(line), "`") {
+			if i%2 == 1 {
+				listed[word] = false
+			}
+		}
+	}
+	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{with .Time}}{{.Format \"2006\"}} {{end}}{{.Path}}{{end}}", ".")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range slices.Compact(slices.Sorted(strings.Lines(string(out)))) {
+		year, path, ok := strings.Cut(strings.TrimSpace(module), " ")
+		if _, known := listed[path]; known {
+			listed[path] = true
+		} else if ok && year < "2023" {
+			t.Errorf("%s of %s is linked and not listed", path, year)
+		}
+	}
+	for path, linked := range listed {
+		if !linked {
+			t.Errorf("%s is listed and not linked", path)
+		}
+	}
+	if len(listed) < 5 {
+		t.Errorf("%d modules", len(listed))
+	}
+}
+
+// TestVulnerabilitiesLookedUp: the workflow that has a network runs the scanner.
+func TestVulnerabilitiesLookedUp(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		filepath.Join(".github", "workflows", "vuln.yml"): "- run: .ci/run vuln\n",
+		filepath.Join(".ci", "run"):                       "\nstep_vuln() {\n\tgo -C .ci/vuln build -o \"$tmp/govulncheck\" ",
+	} {
+		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %q: %v", file, want, err)
+		}
 	}
 }
