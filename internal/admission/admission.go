@@ -1,6 +1,5 @@
-// Package admission answers what the API server would say to an object: it converts, defaults and validates with the
-// API server's own code, over schemas generated from the controllers' own types. It knows nothing of references between
-// objects, and does not look at a status.
+// Package admission answers what the API server would say to an object: it converts, defaults and validates it with schemas
+// generated from the controllers' own types. It knows nothing of references between objects, and does not look at a status.
 package admission
 
 import (

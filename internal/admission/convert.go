@@ -131,6 +131,8 @@ func (r *review) finishConversion() {
 
 func jsonType(v any) string {
 	switch v.(type) {
+	case nil:
+		return "null"
 	case map[string]any:
 		return "object"
 	case []any:

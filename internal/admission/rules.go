@@ -1,104 +1,157 @@
 package admission
 
 import (
+	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// rulesMatter is false if every CEL rule that applies to a value holds for a reason that can be seen without CEL. Nearly
-// all objects are like that, and compiling rules takes longer than everything else in admission together.
-//
-// All rules have the form `… || !has(self.field) || …`. In CEL a disjunction is true as soon as one side is, whatever
-// the others are, errors included, so such a rule holds when the field is not there. A rule of any other form matters.
-func (s *shape) rulesMatter(v any) bool {
-	if s == nil || v == nil {
-		return false
-	}
-	fields, _ := v.(map[string]any)
-	for _, rule := range s.rules {
-		if !appliesWithout(rule, fields) && !asksForPresence(rule, fields) && !asksOfAll(rule, fields) {
-			return true
-		}
-	}
-	for name, e := range fields {
-		if s.field(name).rulesMatter(e) {
-			return true
-		}
-	}
-	items, _ := v.([]any)
-	return slices.ContainsFunc(items, s.Items.rulesMatter)
+// rule is a validation rule of a schema, which is written in CEL.
+type rule struct {
+	Rule, Message string
+
+	holds func(self fields) bool
 }
 
-func appliesWithout(rule string, fields map[string]any) bool {
-	for _, name := range guards(rule) {
-		if _, ok := fields[name]; !ok {
-			return true
-		}
+func (r *rule) prepare() error {
+	if r.holds = rules[r.Rule]; r.holds == nil {
+		return fmt.Errorf("no function for the rule %q", r.Rule)
 	}
-	return false
+	return nil
 }
 
-var allMatch = regexp.MustCompile(`\|\| self\.(\w+)\.all\(a, a\.(\w+)\.matches\('([^']*)'\)\)$`)
+// rules are the rules of the schemas as functions: the API server's evaluator of CEL would be linked for these alone, and
+// takes longer to compile them than everything else in admission together. The tests hold each function equal to its rule,
+// for objects whose fields have the right types.
+var rules = map[string]func(self fields) bool{
+	"has(self.pathPattern) && size(self.pathPattern) > 0 || self.artifacts.all(a, a.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))": func(self fields) bool {
+		return self.text("pathPattern") != "" || !slices.ContainsFunc(self.list("artifacts"), func(a fields) bool { return !objectName.MatchString(a.text("name")) })
+	},
 
-// asksOfAll is true of a rule whose last operand says that a field of every element of a list matches an expression, and
-// it does.
-func asksOfAll(rule string, fields map[string]any) bool {
-	m := allMatch.FindStringSubmatch(rule)
-	if m == nil {
-		return false
-	}
-	matches, err := regexp.Compile(strings.ReplaceAll(m[3], `\\`, `\`))
-	list, ok := fields[m[1]].([]any)
-	if err != nil || !ok {
-		return false
-	}
-	return !slices.ContainsFunc(list, func(e any) bool {
-		element, _ := e.(map[string]any)
-		text, ok := element[m[2]].(string)
-		return !ok || !matches.MatchString(text)
-	})
+	"self.provider == 'aws' || self.provider == 'generic' || !has(self.sts)": func(self fields) bool {
+		return self.is("provider", "aws", "generic") || !self.has("sts")
+	},
+	"self.provider != 'aws' || !has(self.sts) || self.sts.provider == 'aws'": func(self fields) bool {
+		return !self.is("provider", "aws") || !self.has("sts") || self.object("sts").is("provider", "aws")
+	},
+	"self.provider != 'generic' || !has(self.sts) || self.sts.provider == 'ldap'": func(self fields) bool {
+		return !self.is("provider", "generic") || !self.has("sts") || self.object("sts").is("provider", "ldap")
+	},
+	"!has(self.sts) || self.sts.provider != 'aws' || !has(self.sts.secretRef)": func(self fields) bool {
+		return !self.object("sts").is("provider", "aws") || !self.object("sts").has("secretRef")
+	},
+	"!has(self.sts) || self.sts.provider != 'aws' || !has(self.sts.certSecretRef)": func(self fields) bool {
+		return !self.object("sts").is("provider", "aws") || !self.object("sts").has("certSecretRef")
+	},
+	"self.provider != 'generic' || !has(self.serviceAccountName)": func(self fields) bool {
+		return !self.is("provider", "generic") || !self.has("serviceAccountName")
+	},
+	"!has(self.secretRef) || !has(self.serviceAccountName)": func(self fields) bool {
+		return !self.has("secretRef") || !self.has("serviceAccountName")
+	},
+	"!has(self.serviceAccountName) || (has(self.provider) && (self.provider == 'azure' || self.provider == 'aws'))": func(self fields) bool {
+		return !self.has("serviceAccountName") || self.is("provider", "azure", "aws")
+	},
+
+	"!has(self.verify) || self.sourceRef.kind == 'HelmRepository'": func(self fields) bool {
+		return !self.has("verify") || self.object("sourceRef").is("kind", "HelmRepository")
+	},
+
+	"(has(self.chart) && !has(self.chartRef)) || (!has(self.chart) && has(self.chartRef))": func(self fields) bool {
+		return self.has("chart") != self.has("chartRef")
+	},
+	"!has(self.retryInterval) || self.name != 'RemediateOnFailure'": func(self fields) bool {
+		return !self.has("retryInterval") || !self.is("name", "RemediateOnFailure")
+	},
+	"!has(self.retryInterval) || self.name == 'RetryOnFailure'": func(self fields) bool {
+		return !self.has("retryInterval") || self.is("name", "RetryOnFailure")
+	},
+	"has(self.configMapRef) || has(self.secretRef)": func(self fields) bool {
+		return self.has("configMapRef") || self.has("secretRef")
+	},
+	"!has(self.configMapRef) || !has(self.secretRef)": func(self fields) bool {
+		return !self.has("configMapRef") || !self.has("secretRef")
+	},
+
+	"!has(self.interval) || (has(self.digestReflectionPolicy) && self.digestReflectionPolicy == 'Always')": func(self fields) bool {
+		return !self.has("interval") || self.is("digestReflectionPolicy", "Always")
+	},
+	"has(self.interval) || !has(self.digestReflectionPolicy) || self.digestReflectionPolicy != 'Always'": func(self fields) bool {
+		return self.has("interval") || !self.is("digestReflectionPolicy", "Always")
+	},
+
+	"!has(self.steps) || (!has(self.resources) && !has(self.resourcesTemplate))": func(self fields) bool {
+		return !self.has("steps") || !self.has("resources") && !self.has("resourcesTemplate")
+	},
+	"has(self.steps) || has(self.resources) || has(self.resourcesTemplate)": func(self fields) bool {
+		return self.has("steps") || self.has("resources") || self.has("resourcesTemplate")
+	},
+	"has(self.name) || has(self.selector)": func(self fields) bool {
+		return self.has("name") || self.has("selector")
+	},
+	"self.metadata.name == 'flux'": func(self fields) bool {
+		return self.object("metadata").is("name", "flux")
+	},
 }
 
-var absent = regexp.MustCompile(`^!has\(self\.([A-Za-z][A-Za-z0-9]*)\)$`)
+var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// guards are the fields without which a rule holds.
-func guards(rule string) []string {
-	var names []string
-	for _, operand := range disjunction(rule) {
-		if m := absent.FindStringSubmatch(operand); m != nil {
-			names = append(names, m[1])
-		}
-	}
-	return names
+// fields are those of an object that a rule is about. What has the wrong type counts as missing.
+type fields map[string]any
+
+func (f fields) has(name string) bool {
+	_, ok := f[name]
+	return ok
 }
 
-// disjunction is the operands of || at the top of a rule, or nothing if the top is something else: only the conditional
-// binds weaker.
-func disjunction(rule string) []string {
-	var operands []string
-	depth, start := 0, 0
-	for i := 0; i < len(rule); i++ {
-		switch c := rule[i]; c {
-		case '(', '[', '{':
-			depth++
-		case ')', ']', '}':
-			depth--
-		case '?', '/', '\\':
-			return nil
-		case '\'', '"':
-			end := strings.IndexByte(rule[i+1:], c)
-			if end < 0 || strings.Contains(rule[i+1:i+1+end], `\`) {
-				return nil
+func (f fields) text(name string) string {
+	text, _ := f[name].(string)
+	return text
+}
+
+// is reports whether a field is there and one of the texts.
+func (f fields) is(name string, texts ...string) bool {
+	return f.has(name) && slices.Contains(texts, f.text(name))
+}
+
+func (f fields) object(name string) fields {
+	object, _ := f[name].(map[string]any)
+	return object
+}
+
+func (f fields) list(name string) []fields {
+	items, _ := f[name].([]any)
+	list := make([]fields, len(items))
+	for i, item := range items {
+		list[i], _ = item.(map[string]any)
+	}
+	return list
+}
+
+// checkRules returns the errors of the rules that do not hold, in the order of the fields' names.
+func (s *schema) checkRules(path *field.Path, value any) field.ErrorList {
+	if s == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	switch v := value.(type) {
+	case map[string]any:
+		for _, r := range s.Rules {
+			if !r.holds(v) {
+				errs = append(errs, field.Invalid(path, field.OmitValueType{}, strings.TrimSpace(r.Message)))
 			}
-			i += 1 + end
-		case '|':
-			if depth == 0 {
-				operands = append(operands, strings.TrimSpace(rule[start:i]))
-				i++
-				start = i + 1
-			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			errs = append(errs, s.field(name).checkRules(path.Child(name), v[name])...)
+		}
+	case []any:
+		for i, e := range v {
+			errs = append(errs, s.Items.checkRules(path.Index(i), e)...)
 		}
 	}
-	return append(operands, strings.TrimSpace(rule[min(start, len(rule)):]))
+	return errs
 }

@@ -1,37 +1,28 @@
 package admission
 
 import (
+	"bytes"
 	"embed"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubejson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // crds has the generated schemas, and in written those of APIs that are no module here.
 //
 //go:embed crds written
 var crds embed.FS
-
-// schema is what is known of one kind: its shape, and the schema in the forms that the API server's code wants, which
-// are made when the shape does not do.
-type schema struct {
-	*shape
-	server func() (*serverSchema, error)
-}
-
-type serverSchema struct {
-	structural *structural.Structural
-	validator  validation.SchemaValidator
-	rules      func() *cel.Validator // compiled when first needed, nil if there are none
-}
 
 // schemas are read when an object of their kind is seen. Nothing here changes otherwise.
 var schemas = map[string]func() (*schema, error){
@@ -70,14 +61,6 @@ func readSchema(kind string) (*schema, error) {
 	return parseSchema(data)
 }
 
-func parseSchema(data []byte) (*schema, error) {
-	shape, err := shapeOf(data)
-	if err != nil {
-		return nil, err
-	}
-	return &schema{shape, sync.OnceValues(func() (*serverSchema, error) { return readServerSchema(data) })}, nil
-}
-
 func schemaFile(kind string) string {
 	if strings.Contains(kind, ".") {
 		return "written/" + kind + ".json"
@@ -85,25 +68,255 @@ func schemaFile(kind string) string {
 	return "crds/" + kind + ".json"
 }
 
-func readServerSchema(data []byte) (*serverSchema, error) {
-	var external apiextensionsv1.JSONSchemaProps
-	if err := json.Unmarshal(data, &external); err != nil {
+// schema is a structural schema of a CustomResourceDefinition, with the keywords that Flux's definitions have. Its methods
+// answer as the API server's own code does; the tests compare them.
+type schema struct {
+	Type                 string
+	Properties           map[string]*schema
+	AdditionalProperties *schema
+	Required             []string
+	Items                *schema
+	Enum                 []string
+	Pattern              string
+	MinLength, MaxLength *int
+	MinItems, MaxItems   *int
+	PreserveUnknown      bool            `json:"x-kubernetes-preserve-unknown-fields"`
+	Default              json.RawMessage `json:"default"`
+	Rules                []rule          `json:"x-kubernetes-validations"`
+	Comment              string          `json:"$comment"`
+
+	pattern  func() *regexp.Regexp
+	defaults map[string]any // of properties
+}
+
+// parseSchema reads a schema. The error names a keyword or a rule that is not supported.
+func parseSchema(data []byte) (*schema, error) {
+	s := new(schema)
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(s); err != nil {
 		return nil, err
 	}
-	var internal apiextensions.JSONSchemaProps
-	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&external, &internal, nil)
-	if err != nil {
-		return nil, err
+	return s, s.prepare()
+}
+
+func (s *schema) prepare() error {
+	if s == nil {
+		return nil
 	}
-	s := &serverSchema{}
-	if s.structural, err = structural.NewStructural(&internal); err != nil {
-		return nil, err
+	if s.Pattern != "" { // most are never needed
+		s.pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s.Pattern) })
 	}
-	if s.validator, _, err = validation.NewSchemaValidator(&internal); err != nil {
-		return nil, err
+	for i := range s.Rules {
+		if err := s.Rules[i].prepare(); err != nil {
+			return err
+		}
 	}
-	s.rules = sync.OnceValue(func() *cel.Validator {
-		return cel.NewValidator(s.structural, true, celconfig.PerCallLimit)
-	})
-	return s, nil
+	for name, p := range s.Properties {
+		if err := p.prepare(); err != nil {
+			return err
+		}
+		if p.Default == nil {
+			continue
+		}
+		var value any
+		if err := kubejson.Unmarshal(p.Default, &value); err != nil {
+			return err
+		}
+		if s.defaults == nil {
+			s.defaults = map[string]any{}
+		}
+		s.defaults[name] = value
+	}
+	if err := s.AdditionalProperties.prepare(); err != nil {
+		return err
+	}
+	return s.Items.prepare()
+}
+
+// field is the schema of a field of an object, nil if there is no schema for it.
+func (s *schema) field(name string) *schema {
+	if s == nil {
+		return nil
+	}
+	if p := s.Properties[name]; p != nil {
+		return p
+	}
+	return s.AdditionalProperties
+}
+
+func (s *schema) items() *schema {
+	if s == nil {
+		return nil
+	}
+	return s.Items
+}
+
+// at is the schema of the field at a path, an empty one if there is no schema for it.
+func (s *schema) at(path []any) *schema {
+	for _, step := range path {
+		if name, ok := step.(string); ok {
+			s = s.field(name)
+		} else {
+			s = s.items()
+		}
+	}
+	if s == nil {
+		return &schema{}
+	}
+	return s
+}
+
+// names lists the fields that an object can have.
+func (s *schema) names() []string { return slices.Sorted(maps.Keys(s.Properties)) }
+
+// unknown lists the paths of the fields that the schema does not have, sorted. The metadata are not among them.
+func (s *schema) unknown(object map[string]any) []string {
+	var paths []string
+	for name, value := range object {
+		switch name {
+		case "apiVersion", "kind", "metadata":
+			continue
+		}
+		paths = s.unknownField(paths, name, name, value)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (s *schema) unknownField(paths []string, path, name string, value any) []string {
+	if f := s.field(name); f != nil {
+		return f.unknownBelow(paths, path, value)
+	}
+	if s != nil && s.PreserveUnknown {
+		return paths
+	}
+	return append(paths, path)
+}
+
+func (s *schema) unknownBelow(paths []string, path string, value any) []string {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, e := range v {
+			paths = s.unknownField(paths, path+"."+name, name, e)
+		}
+	case []any:
+		items := s.items()
+		if items == nil && s != nil && s.PreserveUnknown {
+			return paths
+		}
+		for i, e := range v {
+			paths = items.unknownBelow(paths, path+"["+strconv.Itoa(i)+"]", e)
+		}
+	}
+	return paths
+}
+
+// setDefaults adds the fields that are missing or null and have a default, and removes other nulls where the schema has a
+// type for the value.
+func (s *schema) setDefaults(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, e := range v {
+			if f := s.field(name); e == nil && f != nil {
+				delete(v, name)
+			}
+		}
+		for name, d := range s.defaults {
+			if _, ok := v[name]; !ok {
+				v[name] = runtime.DeepCopyJSONValue(d)
+			}
+		}
+		for name, e := range v {
+			if f := s.field(name); f != nil {
+				f.setDefaults(e)
+			}
+		}
+	case []any:
+		if s.Items == nil {
+			return
+		}
+		for _, e := range v {
+			s.Items.setDefaults(e)
+		}
+	}
+}
+
+// check returns the errors of the API server's validator of values, in the order of the fields' names.
+func (s *schema) check(path *field.Path, value any) field.ErrorList {
+	if s.Type == "" {
+		return nil // values of a chart: the schema allows any
+	}
+	var errs field.ErrorList
+	if name := jsonType(value); name != s.Type && (s.Type != "integer" || !isWhole(value)) {
+		errs = append(errs, field.TypeInvalid(path, name, fmt.Sprintf("%s in body must be of type %s: %q", path, s.Type, name)))
+		if s.Type == "integer" && name == "number" {
+			errs = append(errs, field.Invalid(nil, "", fmt.Sprintf("Checked value must be of type integer (default format) in %s", path)))
+		}
+	}
+	if text, isText := value.(string); len(s.Enum) > 0 && !(isText && slices.Contains(s.Enum, text)) {
+		errs = append(errs, field.NotSupported(path, value, s.Enum))
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		errs = append(errs, s.checkFields(path, v)...)
+	case []any:
+		errs = append(errs, s.checkItems(path, v)...)
+	case string:
+		if err := s.checkText(path, v); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+func (s *schema) checkFields(path *field.Path, fields map[string]any) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if f := s.field(name); f != nil {
+			errs = append(errs, f.check(path.Child(name), fields[name])...)
+		}
+	}
+	for _, name := range s.Required {
+		if _, ok := fields[name]; !ok {
+			errs = append(errs, field.Required(path.Child(name), ""))
+		}
+	}
+	return errs
+}
+
+func (s *schema) checkItems(path *field.Path, list []any) field.ErrorList {
+	var errs field.ErrorList
+	if s.Items != nil {
+		for i, e := range list {
+			errs = append(errs, s.Items.check(path.Index(i), e)...)
+		}
+	}
+	if s.MinItems != nil && len(list) < *s.MinItems {
+		errs = append(errs, field.Invalid(path, int64(len(list)), fmt.Sprintf("%s in body should have at least %d items", path, *s.MinItems)))
+	}
+	if s.MaxItems != nil && len(list) > *s.MaxItems {
+		errs = append(errs, field.TooMany(path, len(list), *s.MaxItems))
+	}
+	return errs
+}
+
+func (s *schema) checkText(path *field.Path, text string) *field.Error {
+	switch {
+	case s.MaxLength != nil && utf8.RuneCountInString(text) > *s.MaxLength:
+		return field.TooLong(path, "", *s.MaxLength)
+	case s.MinLength != nil && utf8.RuneCountInString(text) < *s.MinLength:
+		return field.Invalid(path, text, fmt.Sprintf("%s in body should be at least %d chars long", path, *s.MinLength))
+	case s.pattern != nil && !s.pattern().MatchString(text):
+		return field.Invalid(path, text, fmt.Sprintf("%s in body should match '%s'", path, s.Pattern))
+	}
+	return nil
+}
+
+// maxWhole bounds the numbers that JSON can hold as integers in any reader: 2^53 - 1.
+const maxWhole = 1<<53 - 1
+
+func isWhole(value any) bool {
+	f, ok := value.(float64)
+	return ok && f == math.Trunc(f) && math.Abs(f) <= maxWhole
 }

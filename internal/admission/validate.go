@@ -1,23 +1,20 @@
 package admission
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metavalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	kubejson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	kjson "sigs.k8s.io/json"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
@@ -32,37 +29,36 @@ import (
 // decode is the part of the API server that reads a request: unknown fields, metadata of wrong types, nulls, defaults.
 // The order is the API server's.
 func (r *review) decode() error {
-	opts := objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true}
-	metadata, _, unknown, err := objectmeta.GetObjectMetaWithOptions(r.content, opts)
+	metadata, unknown, err := r.metadata()
 	if err != nil {
 		return r.badRequest("", []Cause{r.metadataCause(err)})
 	}
-	if !r.schema.knows(r.content) {
-		server, err := r.schema.server()
-		if err != nil {
-			return err
-		}
-		track := structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
-		unknown = append(unknown, pruning.PruneWithOptions(r.content, server.structural, true, track)...)
-	}
-	if len(unknown) > 0 {
+	if unknown = append(unknown, r.schema.unknown(r.content)...); len(unknown) > 0 {
 		return r.badRequest("strict decoding error: ", r.unknownFields(unknown))
 	}
-	setDefaults := r.schema.setDefaults
-	if hasNull(r.content) { // some stand for a default, some for nothing
-		server, err := r.schema.server()
-		if err != nil {
-			return err
-		}
-		defaulting.PruneNonNullableNullsWithoutDefaults(r.content, server.structural)
-		setDefaults = func(v any) { defaulting.Default(v, server.structural) }
-	}
-	if err := objectmeta.SetObjectMeta(r.content, metadata); err != nil {
+	if r.content["metadata"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(metadata); err != nil {
 		return r.badRequest("", []Cause{r.metadataCause(err)})
 	}
 	dropNulls(r.content["metadata"])
-	setDefaults(r.content)
+	r.schema.setDefaults(r.content)
 	return nil
+}
+
+// metadata decodes the object's metadata, and returns the paths of unknown fields in them.
+func (r *review) metadata() (*metav1.ObjectMeta, []string, error) {
+	data, err := kubejson.Marshal(r.content["metadata"])
+	if err != nil {
+		return nil, nil, err
+	}
+	metadata := new(metav1.ObjectMeta)
+	strict, err := kjson.UnmarshalStrict(data, metadata)
+	var unknown []string
+	for _, e := range strict {
+		if f, ok := errors.AsType[kjson.FieldError](e); ok {
+			unknown = append(unknown, "metadata."+f.FieldPath())
+		}
+	}
+	return metadata, unknown, err
 }
 
 // metadataCause finds which field of the metadata has a wrong type, by reading them one by one.
@@ -70,7 +66,10 @@ func (r *review) metadataCause(err error) Cause {
 	c := Cause{Code: finding.InvalidMetadata, Path: []any{"metadata"}, Field: "metadata", Message: err.Error(), Pos: r.obj.Position("metadata")}
 	metadata, _ := r.content["metadata"].(map[string]any)
 	for name, v := range metadata {
-		_, _, err := objectmeta.GetObjectMeta(map[string]any{"metadata": map[string]any{name: v}}, false)
+		data, err := kubejson.Marshal(map[string]any{name: v})
+		if err == nil {
+			err = kubejson.Unmarshal(data, new(metav1.ObjectMeta))
+		}
 		if err == nil {
 			continue
 		}
@@ -114,10 +113,10 @@ func (r *review) unknownFields(paths []string) []Cause {
 }
 
 // validate is the API server's strategy for creating a custom resource. It leaves out embedded resources and the types
-// of lists, which none of the schemas has: shapes would not know the keywords.
+// of lists, which the schemas do not have: reading one with such a keyword is an error.
 func (r *review) validate() error {
 	errs := r.validateMetadata()
-	errs = append(errs, r.validateSchema()...)
+	errs = append(errs, r.schema.check(nil, r.content)...)
 	errs = append(errs, r.validateRules(errs)...)
 	errs = slices.DeleteFunc(errs, r.isForeignScheme)
 	errs = append(errs, r.durations(errs)...)
@@ -126,17 +125,6 @@ func (r *review) validate() error {
 		return r.invalid(causes)
 	}
 	return nil
-}
-
-func (r *review) validateSchema() field.ErrorList {
-	if r.schema.accepts(r.content) {
-		return nil
-	}
-	server, err := r.schema.server()
-	if err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
-	}
-	return validation.ValidateCustomResource(nil, r.content, server.validator)
 }
 
 // validateMetadata refuses generateName, as kubectl apply does: what is printed here must have a name.
@@ -152,19 +140,13 @@ func (r *review) validateMetadata() field.ErrorList {
 	return errs
 }
 
-// validateRules runs the CEL rules, which can rely on the types only if there are no other errors of some kinds.
+// validateRules checks the rules, which can rely on the types only if there are no other errors of some kinds.
 func (r *review) validateRules(errs field.ErrorList) field.ErrorList {
-	if !r.schema.rulesMatter(r.content) {
-		return nil
-	}
-	if slices.ContainsFunc(errs, isBlocking) {
+	r.broken = r.schema.checkRules(nil, r.content)
+	if len(r.broken) > 0 && slices.ContainsFunc(errs, isBlocking) {
+		r.broken = nil
 		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
 	}
-	server, err := r.schema.server()
-	if err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
-	}
-	r.broken, _ = server.rules().Validate(context.Background(), nil, server.structural, r.content, nil, celconfig.RuntimeCELCostBudget)
 	return r.broken
 }
 
