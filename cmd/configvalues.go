@@ -14,11 +14,15 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/helmsrc/helmsrc/internal/bound"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // onlyDocument is the root of a file with one YAML document, nil if it is empty.
 func onlyDocument(content []byte) (*yaml.Node, error) {
+	if err := bound.Check(content); err != nil {
+		return nil, err
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var document, second yaml.Node
 	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {

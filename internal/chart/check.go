@@ -12,6 +12,8 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // maxDepth is how deep values may be nested to be judged without JSON.
@@ -75,6 +77,9 @@ func (rd *reading) keepMetadata(name string, size int64, body io.Reader) (*loade
 		return nil, limitError("metadata and values of chart exceed '%d' bytes limit", rd.limits.yaml())
 	}
 	data, err := readFile(size, body)
+	if err == nil {
+		err = bound.Check(data)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -7,15 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
-const header = "# " + FileName + " pins what the manifests resolve to. \"helmsrc lock\" writes it; commit it, and do not edit it.\n"
+const header = "# " + FileName + " pins what the manifests resolve to. \"helmsrc lock\" writes it; commit it, and do not edit it. It ends with \"# end\".\n"
+
+// end is the last line. A count of the entries would say the same of a file that is cut off, but would change with each
+// entry: two branches that add one each would conflict, or agree on a number that is wrong.
+const end = "# end\n"
 
 // An Error is a lock file that cannot be used. It never quotes more of the file than names of fields and objects.
 type Error struct {
@@ -43,7 +50,7 @@ func (l *Lock) Write() ([]byte, error) {
 	b.WriteString(header)
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: %s\n", APIVersion, Kind)
 	if len(l.entries) == 0 {
-		b.WriteString("entries: []\n")
+		b.WriteString("entries: []\n" + end)
 		return b.Bytes(), nil
 	}
 	b.WriteString("entries:\n")
@@ -59,6 +66,7 @@ func (l *Lock) Write() ([]byte, error) {
 		}
 		fmt.Fprintf(&b, sumLine, sum(b.Bytes()[start:]))
 	}
+	b.WriteString(end)
 	return b.Bytes(), nil
 }
 
@@ -71,68 +79,168 @@ func sum(lines []byte) string {
 	return hex.EncodeToString(h[:16])
 }
 
-// Read returns what a lock file holds. Errors are of type *Error.
+// maxValues bounds the values of a lock file: an entry has some 30.
+const maxValues = 4 << 20
+
+// maxEntry bounds an entry, and what is before the first. A chart with a thousand dependencies has some 400 KiB.
+const maxEntry = 1 << 20
+
+// Read returns what a lock file holds. Errors are of type *Error. Entries are decoded one after the other, so that no
+// more than one of them is in memory as a tree.
 func Read(content []byte) (*Lock, error) {
 	if len(content) > MaxBytes {
 		return nil, &Error{Msg: fmt.Sprintf("the lock file is larger than %d MiB", MaxBytes>>20)}
 	}
-	content = bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")) // Git for Windows may have made them
+	if bytes.Contains(content, []byte("\r\n")) { // Git for Windows may have made them
+		content = bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
+	}
 	if line := conflict(content); line != 0 {
 		return nil, &Error{Line: line, Msg: "the lock file has a conflict marker",
 			Hint: "take either side, then run helmsrc lock: it keeps what fits and pins the rest"}
 	}
-	f, err := parse(content)
-	if err != nil {
+	if bound.Values(content) > maxValues {
+		return nil, &Error{Msg: fmt.Sprintf("the lock file has more than %d values", maxValues), Hint: restore}
+	}
+	head, rest := cut(content)
+	if err := head.check(); err != nil {
 		return nil, err
 	}
-	texts := split(content)
-	if len(texts) != len(f.Entries) {
-		return nil, &Error{Msg: "the lock file is not laid out as helmsrc writes it", Hint: restore}
+	if bytes.HasPrefix(content, []byte(header)) {
+		whole := false
+		if rest, whole = bytes.CutSuffix(rest, []byte(end)); !whole && !bytes.HasSuffix(head.bytes, []byte(end)) {
+			return nil, &Error{Msg: fmt.Sprintf("the lock file is cut off: it does not end with %q", strings.TrimSpace(end)), Hint: restore}
+		}
 	}
 	l := New()
 	lines := map[Key]int{}
-	for i, e := range f.Entries {
-		line := texts[i].line
-		if problem := e.problem(); problem != "" {
-			return nil, &Error{Line: line, Msg: problem, Hint: restore}
-		}
-		if !texts[i].whole() {
-			return nil, &Error{Line: line, Msg: fmt.Sprintf("the entry of %s was edited, or merged from two branches", e.Key()),
-				Hint: "remove the entry, then run helmsrc lock"}
+	for t := range split(rest, head.lines()+1) {
+		e, err := t.entry()
+		if err != nil {
+			return nil, err
 		}
 		if first, twice := lines[e.Key()]; twice {
-			return nil, &Error{Line: line, Msg: fmt.Sprintf("%s has two entries, the first in line %d", e.Key(), first),
+			return nil, &Error{Line: t.line, Msg: fmt.Sprintf("%s has two entries, the first in line %d", e.Key(), first),
 				Hint: "remove either entry, then run helmsrc lock"}
 		}
-		lines[e.Key()] = line
-		l.Put(e.Entry)
+		lines[e.Key()] = t.line
+		l.Put(*e)
 	}
 	return l, nil
 }
 
 const restore = "restore it from version control, or remove it and run helmsrc lock"
 
-// A text is an entry as it stands in the file, from its line, which counts from 1.
+// A text is a part of the file, from its line, which counts from 1.
 type text struct {
 	line  int
 	bytes []byte
 }
 
-// split returns the entries of a file, which begin with a dash that is not indented.
-func split(content []byte) []text {
-	var all []text
-	line := 0
-	for part := range bytes.Lines(content) {
-		line++
-		switch {
-		case bytes.HasPrefix(part, []byte("- ")):
-			all = append(all, text{line: line, bytes: slices.Clip(part)})
-		case len(all) > 0:
-			last := &all[len(all)-1]
-			last.bytes = append(last.bytes, part...)
+// cut separates the entries from what is before them.
+func cut(content []byte) (head text, entries []byte) {
+	at := len(content)
+	if bytes.HasPrefix(content, []byte("- ")) {
+		at = 0
+	} else if i := bytes.Index(content, []byte("\n- ")); i >= 0 {
+		at = i + 1
+	}
+	return text{1, content[:at]}, content[at:]
+}
+
+func (t text) lines() int { return bytes.Count(t.bytes, []byte("\n")) }
+
+// split returns the entries, each of which begins with a dash that is not indented.
+func split(entries []byte, line int) iter.Seq[text] {
+	return func(yield func(text) bool) {
+		for len(entries) > 0 {
+			size := len(entries)
+			if next := bytes.Index(entries, []byte("\n- ")); next >= 0 {
+				size = next + 1
+			}
+			t := text{line, entries[:size]}
+			if !yield(t) {
+				return
+			}
+			entries, line = entries[size:], line+t.lines()
 		}
 	}
-	return all
+}
+
+// check refuses a beginning that is not that of a lock of this version.
+func (t text) check() error {
+	var root file
+	err := t.decode(&root)
+	if errors.Is(err, io.EOF) {
+		return &Error{Msg: "the lock file is empty", Hint: "remove it, then run helmsrc lock"}
+	}
+	if err != nil {
+		var known struct {
+			file `yaml:",inline"`
+			More map[string]yaml.Node `yaml:",inline"`
+		}
+		if yaml.Unmarshal(t.bytes, &known) == nil && known.foreign() != nil {
+			return known.foreign()
+		}
+		return err
+	}
+	if err := root.foreign(); err != nil {
+		return err
+	}
+	if len(root.Entries) > 0 {
+		return &Error{Msg: "the lock file is not laid out as helmsrc writes it", Hint: restore}
+	}
+	return nil
+}
+
+// entry returns the entry, if it is one that was written as it is.
+func (t text) entry() (*Entry, error) {
+	var list []fileEntry
+	if err := t.decode(&list); err != nil {
+		return nil, err
+	}
+	if len(list) != 1 || t.aliased() {
+		return nil, &Error{Line: t.line, Msg: "the lock file is not laid out as helmsrc writes it", Hint: restore}
+	}
+	e := &list[0].Entry
+	if problem := e.problem(); problem != "" {
+		return nil, &Error{Line: t.line, Msg: problem, Hint: restore}
+	}
+	if !t.whole() {
+		return nil, &Error{Line: t.line, Msg: fmt.Sprintf("the entry of %s was edited, or merged from two branches", e.Key()),
+			Hint: "remove the entry, then run helmsrc lock"}
+	}
+	return e, nil
+}
+
+// aliased reports whether a value may be there more often than it is written.
+func (t text) aliased() bool {
+	if !bytes.ContainsRune(t.bytes, '&') || !bytes.ContainsRune(t.bytes, '*') {
+		return false
+	}
+	var root yaml.Node
+	return yaml.Unmarshal(t.bytes, &root) != nil || hasAlias(&root)
+}
+
+func hasAlias(n *yaml.Node) bool {
+	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
+}
+
+// decode reads the one document of the text.
+func (t text) decode(into any) error {
+	if len(t.bytes) > maxEntry {
+		return &Error{Line: t.line, Msg: fmt.Sprintf("the lock file has more than %d bytes in an entry", maxEntry), Hint: restore}
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(t.bytes))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(into); errors.Is(err, io.EOF) {
+		return err
+	} else if err != nil {
+		return broken(err, t.line)
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return &Error{Msg: "the lock file has more than one document"}
+	}
+	return nil
 }
 
 // whole reports whether the sum in the last line is that of the lines before.
@@ -167,31 +275,8 @@ func (f *file) foreign() error {
 		f.APIVersion, f.Kind, APIVersion, Kind), Hint: "a newer version of helmsrc may have written it"}
 }
 
-func parse(content []byte) (*file, error) {
-	var root file
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	decoder.KnownFields(true)
-	switch err := decoder.Decode(&root); {
-	case errors.Is(err, io.EOF):
-		return nil, &Error{Msg: "the lock file is empty", Hint: "remove it, then run helmsrc lock"}
-	case err != nil:
-		if wrong := root.foreign(); wrong != nil && yaml.Unmarshal(content, &root) == nil {
-			return nil, wrong
-		}
-		return nil, broken(err)
-	}
-	if wrong := root.foreign(); wrong != nil {
-		return nil, wrong
-	}
-	var more any
-	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, &Error{Msg: "the lock file has more than one document"}
-	}
-	return &root, nil
-}
-
-// broken puts the YAML library's error into the words of a lock file.
-func broken(err error) *Error {
+// broken puts the YAML library's error about a text that begins in a line into the words of a lock file.
+func broken(err error, first int) *Error {
 	var types *yaml.TypeError
 	msg := err.Error()
 	if errors.As(err, &types) {
@@ -202,14 +287,46 @@ func broken(err error) *Error {
 	var line int
 	if _, scan := fmt.Sscanf(msg, "line %d: ", &line); scan == nil {
 		_, msg, _ = strings.Cut(msg, ": ")
+		line += first - 1
 	}
+	msg, _, _ = strings.Cut(msg, " at line ") // where a key is that is there twice
 	return &Error{Line: line, Msg: fmt.Sprintf("the lock file cannot be read: %.200s", msg), Hint: restore}
 }
 
 var (
 	objectName = regexp.MustCompile(`^[A-Za-z]+/[^/\s]+/[^/\s]+$`)
 	digests    = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
+
+	// revisions are those that name bytes: a commit, or the digest of a manifest or of a bucket's content.
+	revisions = regexp.MustCompile(`(^|@)(sha1:[0-9a-f]{40}|sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
 )
+
+// unpinned returns which field is missing that names the bytes, or is no name of any, or nothing.
+func (e *Entry) unpinned() string {
+	for _, d := range e.Dependencies {
+		if d.Digest == "" {
+			return fmt.Sprintf("its dependency %.100q has no digest", d.Name)
+		}
+	}
+	kind, _, _ := strings.Cut(e.Object, "/")
+	switch {
+	case e.SourceKind == "HelmRepository" && !strings.HasPrefix(e.SourceURL, "oci://"):
+		if e.Digest == "" {
+			return "it has no digest"
+		}
+	case e.SourceKind == "HelmRepository":
+		if e.ManifestDigest == "" || e.LayerDigest == "" {
+			return "it has no manifestDigest or no layerDigest"
+		}
+	case !revisions.MatchString(e.Revision):
+		return "its revision is no commit and no digest"
+	case e.SourceKind == "OCIRepository" && kind == e.SourceKind:
+		if e.ManifestDigest == "" || !strings.HasSuffix(e.Revision, e.ManifestDigest) {
+			return "its revision is not that of its manifestDigest"
+		}
+	}
+	return ""
+}
 
 // problem returns what is wrong with an entry, or nothing.
 func (e *Entry) problem() string {
@@ -230,6 +347,9 @@ func (e *Entry) problem() string {
 		if d.Now != "" && !digests.MatchString(d.Now) {
 			return fmt.Sprintf("%s of %s is no digest in sha256, sha384 or sha512", d.Field, e.Key())
 		}
+	}
+	if missing := e.unpinned(); missing != "" {
+		return fmt.Sprintf("the entry of %s pins nothing: %s", e.Key(), missing)
 	}
 	for _, d := range urls {
 		u, err := url.Parse(d.Now)

@@ -35,7 +35,7 @@ func written(t *testing.T, entries ...Entry) []byte {
 	return content
 }
 
-const golden = `# helmsrc.lock pins what the manifests resolve to. "helmsrc lock" writes it; commit it, and do not edit it.
+const golden = `# helmsrc.lock pins what the manifests resolve to. "helmsrc lock" writes it; commit it, and do not edit it. It ends with "# end".
 apiVersion: helmsrc.dev/v1alpha1
 kind: Lock
 entries:
@@ -60,7 +60,7 @@ func TestWrite(t *testing.T) {
 	if !strings.HasPrefix(string(content), golden) {
 		t.Errorf("wrote\n%s\nwant\n%s", content, golden)
 	}
-	other := Entry{Object: "HelmChart/apps/nginx", SourceKind: "GitRepository", Revision: "main@sha1:1", Package: sha3}
+	other := Entry{Object: "HelmChart/apps/nginx", SourceKind: "GitRepository", Revision: "main@sha1:" + strings.Repeat("1", 40), Package: sha3}
 	east, west := podinfo(), podinfo()
 	east.Cluster, west.Cluster = "clusters/east", "clusters/west"
 	one := written(t, podinfo(), other, west, east)
@@ -74,7 +74,7 @@ func TestWrite(t *testing.T) {
 	if again, err := l.Write(); err != nil || !bytes.Equal(one, again) {
 		t.Errorf("read and written again (%v):\n%s\nwant\n%s", err, again, one)
 	}
-	if got := string(written(t)); !strings.HasSuffix(got, "entries: []\n") {
+	if got := string(written(t)); !strings.HasSuffix(got, "entries: []\n# end\n") {
 		t.Errorf("a lock without entries is\n%s", got)
 	}
 }
@@ -103,17 +103,23 @@ func TestReadErrors(t *testing.T) {
 		"newer field":   {"apiVersion: helmsrc.dev/v2\nkind: Lock\nshards: 2\n", `the lock file has apiVersion "helmsrc.dev/v2" and kind "Lock"`},
 		"no lock":       {"apiVersion: v1\nkind: ConfigMap\n", `the lock file has apiVersion "v1" and kind "ConfigMap"`},
 		"markers":       {strings.Replace(good, "  version: 6.5.0\n", "<<<<<<< HEAD\n  version: 6.5.0\n=======\n  version: 6.6.0\n>>>>>>> theirs\n", 1), "line 10: the lock file has a conflict marker"},
-		"twice":         {good + good[strings.Index(good, "- object"):], "line 20: HelmRelease/apps/podinfo has two entries, the first in line 5"},
+		"twice":         {strings.TrimSuffix(good, end) + good[strings.Index(good, "- object"):], "line 20: HelmRelease/apps/podinfo has two entries, the first in line 5"},
 		"edited":        {strings.Replace(good, "version: 6.5.0", "version: 6.5.1", 1), "line 5: the entry of HelmRelease/apps/podinfo was edited, or merged from two branches"},
-		"no sum":        {good[:strings.Index(good, "  sum:")], "line 5: the entry of HelmRelease/apps/podinfo was edited"},
+		"no sum":        {good[:strings.Index(good, "  sum:")] + end, "line 5: the entry of HelmRelease/apps/podinfo was edited"},
 		"algorithm":     {strings.Replace(good, sha1, "md5:abc", 1), "line 5: digest of HelmRelease/apps/podinfo is no digest in sha256, sha384 or sha512"},
 		"password":      {strings.Replace(good, "https://charts", "https://a:canary@charts", 1), "line 5: sourceURL of HelmRelease/apps/podinfo holds a password"},
 		"field":         {strings.Replace(good, "  chart: podinfo", "  charts: podinfo", 1), "line 8: the lock file cannot be read: field charts not found"},
-		"key twice":     {strings.Replace(good, "  chart: podinfo", "  chart: podinfo\n  chart: podinfo", 1), "line 9: the lock file cannot be read: mapping key \"chart\" already defined at line 8"},
+		"key twice":     {strings.Replace(good, "  chart: podinfo", "  chart: podinfo\n  chart: podinfo", 1), "line 9: the lock file cannot be read: mapping key \"chart\" already defined"},
 		"no YAML":       {strings.Replace(good, "entries:", "entries: [", 1), "line 4: the lock file cannot be read"},
 		"layout":        {strings.Replace(good, "- object", "  - object", 1), "line 4: the lock file cannot be read"},
 		"flow":          {"apiVersion: helmsrc.dev/v1alpha1\nkind: Lock\nentries: [{object: a/b/c}]\n", "the lock file is not laid out as helmsrc writes it"},
-		"two documents": {good + "---\nkind: Lock\n", "the lock file has more than one document"},
+		"two documents": {strings.TrimSuffix(good, end) + "---\nkind: Lock\n" + end, "the lock file has more than one document"},
+		"cut off":       {strings.TrimSuffix(good, end), `the lock file is cut off: it does not end with "# end"`},
+		"only a head":   {good[:strings.Index(good, "entries")], "the lock file is cut off"},
+		"many values":   {strings.Replace(good, "entries:\n", "entries: ["+strings.Repeat("{},", maxValues)+"]\n", 1), "the lock file has more than 4194304 values"},
+		"long entry":    {strings.Replace(good, "podinfo", strings.Repeat("x", maxEntry), 1), "line 5: the lock file has more than 1048576 bytes in an entry"},
+		"long head":     {strings.Repeat("#", maxEntry) + "\n" + good, "line 1: the lock file has more than 1048576 bytes in an entry"},
+		"aliases":       {strings.Replace(strings.Replace(good, "chart: podinfo", "chart: &a podinfo", 1), "version: 6.5.0", "version: *a", 1), "line 5: the lock file is not laid out as helmsrc writes it"},
 		"large":         {good + strings.Repeat("#", MaxBytes), "the lock file is larger than 64 MiB"},
 	} {
 		_, err := Read([]byte(test.content))
@@ -211,6 +217,54 @@ func TestDrop(t *testing.T) {
 	l.Drop(func(e *Entry) bool { return e.Object == podin })
 	if all := l.Entries(); len(all) != 1 || all[0].Object != other.Object {
 		t.Errorf("%d entries left", len(all))
+	}
+}
+
+// TestReadUnmarked reads the locks of versions that wrote no last line.
+func TestReadUnmarked(t *testing.T) {
+	content := strings.TrimSuffix(strings.Replace(string(written(t, podinfo())), ` It ends with "# end".`, "", 1), end)
+	if l, err := Read([]byte(content)); err != nil || l.Entry(Key{Object: podin}) == nil {
+		t.Errorf("a lock without a last line: %v", err)
+	}
+}
+
+// TestUnpinned refuses entries that name no bytes, for each kind of source.
+func TestUnpinned(t *testing.T) {
+	commit := "main@sha1:" + strings.Repeat("1", 40)
+	chart := func(kind, url string) Entry {
+		return Entry{Object: "HelmChart/apps/a", SourceKind: kind, SourceURL: url}
+	}
+	archive, registry, git, bucket := chart("HelmRepository", "https://a.test"), chart("HelmRepository", "oci://a.test"), chart("GitRepository", ""), chart("Bucket", "")
+	archive.Digest, registry.ManifestDigest, registry.LayerDigest, git.Revision, bucket.Revision = sha1, sha1, sha2, commit, sha1
+	repository, artifact := git, Entry{Object: "OCIRepository/apps/a", SourceKind: "OCIRepository", ManifestDigest: sha1, Revision: "latest@" + sha1}
+	repository.Object = "GitRepository/apps/a"
+	for name, test := range map[string]struct {
+		pinned Entry
+		loosen func(*Entry)
+	}{
+		"archive":             {archive, func(e *Entry) { e.Digest = "" }},
+		"archive by manifest": {archive, func(e *Entry) { e.Digest, e.ManifestDigest, e.LayerDigest = "", sha1, sha2 }},
+		"registry":            {registry, func(e *Entry) { e.ManifestDigest = "" }},
+		"registry by digest":  {registry, func(e *Entry) { e.ManifestDigest, e.Digest = "", sha1 }},
+		"layer":               {registry, func(e *Entry) { e.LayerDigest = "" }},
+		"chart of Git":        {git, func(e *Entry) { e.Revision = "" }},
+		"chart of a branch":   {git, func(e *Entry) { e.Revision = "main" }},
+		"short commit":        {git, func(e *Entry) { e.Revision = "main@sha1:1111111" }},
+		"Git":                 {repository, func(e *Entry) { e.Revision, e.Digest = "", sha1 }},
+		"bucket":              {bucket, func(e *Entry) { e.Revision = "" }},
+		"artifact":            {artifact, func(e *Entry) { e.ManifestDigest = "" }},
+		"artifact's revision": {artifact, func(e *Entry) { e.Revision = "latest@" + sha2 }},
+		"no kind of source":   {archive, func(e *Entry) { e.SourceKind = "" }},
+		"dependency":          {archive, func(e *Entry) { e.Dependencies = []Dependency{{Name: "redis", Version: "1.0.0"}} }},
+	} {
+		if _, err := Read(written(t, test.pinned)); err != nil {
+			t.Errorf("%s: an entry that pins: %v", name, err)
+		}
+		e := test.pinned
+		test.loosen(&e)
+		if problem := e.problem(); !strings.HasPrefix(problem, "the entry of "+e.Object+" pins nothing: ") {
+			t.Errorf("%s: %q", name, problem)
+		}
 	}
 }
 

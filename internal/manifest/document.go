@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/bound"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
@@ -24,10 +25,6 @@ const (
 
 	// maxSurplus bounds what the aliases of all documents together expand to beyond their text.
 	maxSurplus = 4 * maxExpansion
-
-	// maxValues bounds the values of one document before it is parsed: a value takes up to 160 bytes of memory but may
-	// take only two in the file.
-	maxValues = 4 << 20
 )
 
 // document is one YAML or JSON document. Its text is kept, its tree is not: positions are needed only for findings.
@@ -92,8 +89,8 @@ func (d *document) errorAt(n *yaml.Node, msg string) *ParseError {
 
 // parse reads the tree. A null document has no root.
 func (d *document) parse() (*yaml.Node, error) {
-	if tooManyValues(d.text) {
-		return nil, d.errorAt(&yaml.Node{Line: 1, Column: 1}, "a document with too many values")
+	if err := bound.Check(d.text); err != nil {
+		return nil, d.errorAt(&yaml.Node{Line: 1, Column: 1}, err.Error())
 	}
 	if d.json {
 		return jsonTree(d.text)
@@ -186,18 +183,6 @@ func kindOfValue(n *yaml.Node) string {
 		return "null as a key"
 	}
 	return n.Value
-}
-
-// tooManyValues counts what has to stand between two values. Small documents are not counted.
-func tooManyValues(text []byte) bool {
-	if len(text) < maxValues {
-		return false
-	}
-	n := 0
-	for _, sep := range []string{"\n", ",", ":", "[", "{", "- "} {
-		n += bytes.Count(text, []byte(sep))
-	}
-	return n > maxValues
 }
 
 // plainMessage takes the library's names and its idea of the line off a message.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 func TestSyntaxErrors(t *testing.T) {
@@ -153,8 +155,8 @@ func TestLimits(t *testing.T) {
 	if err := s.Add("f.yaml", []byte(strings.Repeat("---\n", 1<<20))); err != nil {
 		t.Errorf("empty documents: %v", err)
 	}
-	err = s.Add("f.yaml", []byte("a: ["+strings.Repeat("1,", maxValues)+"1]"))
-	if want := "f.yaml:1:1: a document with too many values"; fmt.Sprint(err) != want {
+	err = s.Add("f.yaml", []byte("a: ["+strings.Repeat("1,", bound.MaxValues)+"1]"))
+	if want := "f.yaml:1:1: too many values: more than 1048576"; fmt.Sprint(err) != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 }

@@ -37,7 +37,7 @@ func (p *chartReconciliation) chooseLocked(ctx context.Context, obj *sourcev1.He
 	if err != nil {
 		return nil, err
 	}
-	if e.URL == "" {
+	if e.URL == "" && e.ManifestDigest == "" {
 		result, err := p.sourceResult(ctx, source)
 		if err != nil {
 			return nil, err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 const (
@@ -137,6 +139,9 @@ func (h *holding) readRecord(key Key) ([]byte, error) {
 }
 
 func decodeRecord(name string, data []byte) (*Record, error) {
+	if err := bound.Check(data); err != nil {
+		return nil, &RecordError{name, err}
+	}
 	r := new(Record)
 	err := json.Unmarshal(data, r)
 	if err != nil || r.FormatVersion != recordFormat {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	goyaml "go.yaml.in/yaml/v2"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // What may be in values is bounded well above what Helm can install: a release has to fit into a Secret of 1 MiB.
@@ -44,6 +46,9 @@ func limitErrorf(format string, args ...any) *limitError {
 
 // spendData counts what a reference holds, before anything is made of it.
 func (c *composition) spendData(data []byte) error {
+	if err := bound.Check(data); err != nil {
+		return limitErrorf("%v", err)
+	}
 	size := len(data)
 	if bytes.ContainsRune(data, '&') && bytes.ContainsRune(data, '*') {
 		// The library bounds the number of values, but not how long they are.
