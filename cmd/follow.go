@@ -84,7 +84,7 @@ func (a *app) newFollowing(o *runOptions, r *reading, st *store.Store) *followin
 
 func (f *following) read(ctx context.Context) (*input, error) {
 	o := &f.o.input
-	rendered, err := f.r.buildCluster(ctx, o, f.r.clusters[0])
+	rendered, err := buildCluster(ctx, f.r.clusters[0])
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (f *following) read(ctx context.Context) (*input, error) {
 		if err := f.r.renderAgain(ctx, f.app, o, f.o.store.dir, f.fetched, f.lost); err != nil {
 			return nil, err
 		}
-		if rendered, err = f.r.buildCluster(ctx, o, f.r.clusters[0]); err != nil {
+		if rendered, err = buildCluster(ctx, f.r.clusters[0]); err != nil {
 			return nil, err
 		}
 	}

@@ -64,7 +64,7 @@ func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, art
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := r.buildCluster(ctx, o, r.clusters[0])
+	rendered, err := buildCluster(ctx, r.clusters[0])
 	if err != nil {
 		return nil, err
 	}
@@ -93,17 +93,11 @@ func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string, 
 	if len(r.clusters) > 1 {
 		a.console.Info(console.Subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(r.clusters), console.Few(r.names())))
 	}
-	results, err := r.build(ctx, o)
+	results, err := r.build(ctx)
 	if err != nil {
 		return nil, err
 	}
 	loose := r.renderer.Loose(results)
-	if loose != nil && r.needAll() { // they may refer to anything
-		if results, err = r.build(ctx, o); err != nil {
-			return nil, err
-		}
-		loose = r.renderer.Loose(results)
-	}
 	var inputs []*input
 	for i, cluster := range r.clusters {
 		in, err := a.inputOfBuild(ctx, o, r, cluster.Name, results[i])
@@ -157,7 +151,7 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 	if err != nil {
 		return nil, err
 	}
-	options.Together, options.Sparing, options.SkipDirs = together, o.validating, []string{artifactsDir}
+	options.Together, options.SkipDirs = together, []string{artifactsDir}
 	in := manifest.Read(ctx, manifest.Options{
 		Files:            named,
 		Offered:          given.files,
@@ -170,6 +164,28 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 	})
 	renderer := render.New(ctx, in, options)
 	return &reading{in, renderer, renderer.Clusters(), selectors, &common{dirs: directoriesAmong(named), noted: map[string]bool{}}}, nil
+}
+
+// build builds all clusters.
+func (r *reading) build(ctx context.Context) ([]*render.Result, error) {
+	var results []*render.Result
+	for _, cluster := range r.clusters {
+		result, err := buildCluster(ctx, cluster)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// buildCluster builds a cluster. It returns an error if that needs more than there may be.
+func buildCluster(ctx context.Context, cluster *render.Cluster) (*render.Result, error) {
+	result := cluster.Build()
+	if err := cluster.Exhausted(); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	return result, nil
 }
 
 func directoriesAmong(names []string) []string {

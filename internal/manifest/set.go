@@ -53,7 +53,6 @@ type Set struct {
 
 	mu    sync.Mutex // of what follows, and of the documents of Secrets, which are read when they are asked for
 	notes map[key]Note
-	wants map[Want]bool
 }
 
 type groupKind struct{ group, kind string }
@@ -91,7 +90,6 @@ func NewSet(namespace string) *Set {
 		kinds:     map[groupKind]int{},
 		parsing:   &parsing{namespace: namespace},
 		notes:     map[key]Note{},
-		wants:     map[Want]bool{},
 	}
 }
 

@@ -38,7 +38,6 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 	}
 	o, err := s.nearby(k, in)
 	generator := s.generator(k)
-	s.want(k, o != nil || err != nil || generator != nil)
 	if o != nil {
 		s.note(k, o)
 	}
@@ -53,29 +52,6 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 		missing.Unread = slices.Contains(s.unknown, "") || slices.Contains(s.unknown, k.namespace) || slices.ContainsFunc(s.unreadable, func(f brokenFile) bool { return bytes.Contains(f.text, []byte(k.name)) })
 	}
 	return nil, missing
-}
-
-// Want is an object that something refers to and that is not in the input.
-type Want struct {
-	Group, Kind, Namespace, Name string
-	Found                        bool // beside the input, or a controller makes it in the cluster
-}
-
-// Wants lists what was looked up so far and is not in the input, in no order.
-func (s *Set) Wants() []Want {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]Want, 0, len(s.wants))
-	for w := range s.wants {
-		list = append(list, w)
-	}
-	return list
-}
-
-func (s *Set) want(k key, found bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.wants[Want{k.group, k.kind, k.namespace, k.name, found}] = true
 }
 
 func (s *Set) note(k key, o *Object) {

@@ -44,8 +44,6 @@ type builder struct {
 	partial    bool // something is elsewhere
 	lostPaths  map[string]bool
 
-	postponed  []*postponed
-	wants      map[wanted]bool // ConfigMaps and Secrets that no build gave
 	deferred   []deferred
 	expansions []Expansion
 	elsewheres []Elsewhere
@@ -86,9 +84,6 @@ func (b *builder) plainDirectory(dir string) {
 	b.claim(c)
 	if err == nil {
 		err = c.variables()
-	}
-	if err == nil && b.postpone(&postponed{key: dir, repo: r, closure: c}, d.object.ReferenceOnly) {
-		return
 	}
 	var objects []built
 	if err == nil {
@@ -284,9 +279,6 @@ func (b *builder) kustomization(o *manifest.Object) {
 	}
 	if err == nil {
 		err = c.variables()
-	}
-	if err == nil && b.postpone(f.later(c, k), o.ReferenceOnly) {
-		return
 	}
 	var replace, shown map[string][]byte
 	if err == nil && f.spec.Decryption != nil {

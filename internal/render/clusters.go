@@ -28,8 +28,6 @@ type Cluster struct {
 	starts  []start
 	startAt map[string]int           // starts, by the file that they are in
 	startOf map[*manifest.Object]int // starts that are Kustomizations
-
-	needs *needs // nil if nothing is postponed
 }
 
 // maxClusters bounds how many clusters an input may be divided into. More of them are one.
@@ -79,9 +77,6 @@ func (r *Renderer) Clusters() (clusters []*Cluster) {
 }
 
 func (c *Cluster) begin(nodes []int) {
-	if c.r.o.Sparing && c.r.passed != nil {
-		c.needs = &needs{of: map[string]bool{}}
-	}
 	for _, i := range slices.Sorted(slices.Values(nodes)) {
 		c.starts = append(c.starts, start{node: i})
 	}

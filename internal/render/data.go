@@ -24,7 +24,6 @@ func (b *builder) lookup(kind, namespace, name string) *datum {
 	if d, ok := b.found[key]; ok {
 		return d
 	}
-	b.wants[wanted{kind, name}] = true
 	for _, p := range b.index.data[key] {
 		if !b.taken(p.path) {
 			d := b.plainDatum(p.object)

@@ -16,7 +16,6 @@ type plan struct {
 	starts  []int           // what nothing else builds
 	claimed map[string]bool // files that are part of anything that begins there
 	idle    bool            // what was passed has nothing to do with Flux
-	sources map[string]bool // names of those that Kustomizations refer to
 
 	made map[int]map[string]string // what overlays of one base give
 
@@ -41,7 +40,7 @@ type node struct {
 func (r *Renderer) newPlan() *plan {
 	r.pass()
 	r.findSyncs()
-	p := &plan{nodes: r.nodes(), claimed: map[string]bool{}, entryFiles: map[string]bool{}, sources: map[string]bool{}}
+	p := &plan{nodes: r.nodes(), claimed: map[string]bool{}, entryFiles: map[string]bool{}}
 	claimers := map[string][]int{}
 	for i, n := range p.nodes {
 		for path := range n.claims.files {
@@ -50,9 +49,6 @@ func (r *Renderer) newPlan() *plan {
 	}
 	p.edges = make([][]int, len(p.nodes))
 	for j, n := range p.nodes {
-		if n.object != nil {
-			p.sources[textAt(n.object.Content, "spec", "sourceRef", "name")] = true
-		}
 		for _, i := range claimers[n.file] {
 			if i != j {
 				p.edges[i] = append(p.edges[i], j)

@@ -38,8 +38,6 @@ type Options struct {
 	Namespace string
 	// Together builds an input as one cluster, although it holds several that cannot be one.
 	Together bool
-	// Sparing postpones what files that were passed take no part in, until Need asks for it.
-	Sparing bool
 	// SkipDirs are directories that are no part of any repository.
 	SkipDirs []string
 	// Secrets takes up what Secrets hold and what was decrypted, so that it is not shown.

@@ -41,20 +41,9 @@ type Expansion struct {
 // Used reports whether a source stood in for that of a Kustomization.
 func (r *Result) Used(s Source) bool { return r.used[s] }
 
-// Build builds what is in the directories of the input and belongs to the cluster.
+// Build builds what is in the directories of the input and belongs to the cluster, until no build leads to what it began
+// with.
 func (c *Cluster) Build() *Result {
-	for range maxExtensions {
-		result := c.rounds()
-		if c.needs == nil || c.needs.all || !c.needs.last.extend() {
-			return result
-		}
-	}
-	c.needs.all = true
-	return c.rounds()
-}
-
-// rounds builds the cluster until no build leads to what it began with.
-func (c *Cluster) rounds() *Result {
 	result, superseded := c.round()
 	for range maxRounds {
 		next, again := c.revised(superseded)
@@ -70,9 +59,6 @@ func (c *Cluster) rounds() *Result {
 // round builds the cluster with what is known of its starts.
 func (c *Cluster) round() (result *Result, superseded map[int]*manifest.Object) {
 	b := c.builder()
-	if c.needs != nil {
-		c.needs.last = b
-	}
 	// A bug, here or in a library, must not cost the plain files theirs.
 	defer func() {
 		if p := recover(); p != nil {
@@ -93,7 +79,6 @@ func (c *Cluster) builder() *builder {
 		Renderer: c.r, cluster: c, kustomizations: map[string]*manifest.Object{},
 		claimed: map[string]bool{}, spared: map[string]bool{}, abandoned: map[*node]bool{}, superseded: map[int]*manifest.Object{}, lostPaths: map[string]bool{},
 		found: map[string]*datum{}, generated: map[string]string{}, sources: sources{}, unset: map[string]*unsetNote{}, used: map[Source]bool{},
-		wants: map[wanted]bool{},
 	}
 }
 
