@@ -166,13 +166,13 @@ func cloudStatus(err error) int {
 const maxCloudText = 600
 
 // longSecret matches what may be a token or a key in an error of a library: no word is that long.
-var longSecret = regexp.MustCompile(`[A-Za-z0-9+/_=.~-]{80,}`)
+var longSecret = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9+/_=.~-]{80,}`) })
 
 func cloudText(err error) string {
 	var lines []string
 	for line := range strings.Lines(err.Error()) {
 		if strings.Trim(line, "-=\n") != "" { // Azure's have rules between their parts
-			lines = append(lines, longSecret.ReplaceAllString(line, redacted))
+			lines = append(lines, longSecret().ReplaceAllString(line, redacted))
 		}
 	}
 	return strings.TrimSpace(printableUpTo(strings.Join(lines, ""), maxCloudText))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,9 +23,11 @@ const (
 )
 
 // ecrHost matches ACCOUNT.dkr.ecr.REGION.SUFFIX and its FIPS and dual-stack forms, in every partition of AWS.
-var ecrHost = regexp.MustCompile(`^([0-9]{12})\.dkr[.-]ecr(-fips)?\.([a-z0-9-]+)\.` +
-	`(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|on\.aws|on\.amazonwebservices\.(?:com\.cn|eu)|` +
-	`c2s\.ic\.gov|sc2s\.sgov\.gov|cloud\.adc-e\.uk|csp\.hci\.ic\.gov)$`)
+var ecrHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9]{12})\.dkr[.-]ecr(-fips)?\.([a-z0-9-]+)\.` +
+		`(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|on\.aws|on\.amazonwebservices\.(?:com\.cn|eu)|` +
+		`c2s\.ic\.gov|sc2s\.sgov\.gov|cloud\.adc-e\.uk|csp\.hci\.ic\.gov)$`)
+})
 
 type ecrRegistry struct {
 	account, region string
@@ -35,7 +38,7 @@ func parseECR(host string) (ecrRegistry, bool) {
 	if host == ecrPublic {
 		return ecrRegistry{region: ecrPublicRegion}, true
 	}
-	m := ecrHost.FindStringSubmatch(host)
+	m := ecrHost().FindStringSubmatch(host)
 	if m == nil {
 		return ecrRegistry{}, false
 	}

@@ -2,7 +2,7 @@ package auth
 
 import (
 	"fmt"
-	"regexp"
+	"strings"
 )
 
 // A Part is a part of a host, a path or a query that a manifest or a Secret names. Anything else than what it may be could
@@ -18,34 +18,39 @@ const (
 	OwnerPart
 )
 
-var (
-	// regionForm is a label of a host's name.
-	regionForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
-	// bucketForm is what any of the stores takes: S3 did once take upper case and '_', Azure has '$web'.
-	bucketForm = regexp.MustCompile(`^\$?[A-Za-z0-9]([A-Za-z0-9._-]{0,253}[A-Za-z0-9])?$`)
-	tenantForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
-	clientForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,126}[A-Za-z0-9])?$`)
-	ownerForm  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?$`)
-)
-
-func (p Part) form() (*regexp.Regexp, string) {
+// form returns whether a value can be such a part, and what one is made of.
+func (p Part) form(value string) (ok bool, want string) {
 	switch p {
-	case RegionPart:
-		return regionForm, "a region, of letters, digits and '-'"
-	case BucketPart:
-		return bucketForm, "the name of a bucket, of letters, digits, '.', '-' and '_'"
+	case RegionPart: // a label of a host's name
+		return isName(value, "-", 63), "a region, of letters, digits and '-'"
+	case BucketPart: // S3 did once take upper case and '_', Azure has '$web'
+		return isName(strings.TrimPrefix(value, "$"), "._-", 255), "the name of a bucket, of letters, digits, '.', '-' and '_'"
 	case TenantPart:
-		return tenantForm, "a tenant, of letters, digits, '.' and '-'"
+		return isName(value, ".-", 253), "a tenant, of letters, digits, '.' and '-'"
 	case ClientPart:
-		return clientForm, "a client ID, of letters, digits and '-'"
+		return isName(value, "-", 128), "a client ID, of letters, digits and '-'"
 	}
-	return ownerForm, "the name of an account, of letters, digits, '-' and '_'"
+	return isName(strings.ReplaceAll(value, "_", "x"), "-", 100), "the name of an account, of letters, digits, '-' and '_'"
+}
+
+// isName reports whether a value has letters and digits, and signs between them, and at most as many as that.
+func isName(value, signs string, most int) bool {
+	if value == "" || len(value) > most || strings.ContainsAny(value[:1]+value[len(value)-1:], signs) {
+		return false
+	}
+	for _, c := range value {
+		isAlphanumeric := '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !isAlphanumeric && !strings.ContainsRune(signs, c) {
+			return false
+		}
+	}
+	return true
 }
 
 // Check returns a *PartError for a value that cannot be such a part. The name is that of the field.
 func (p Part) Check(name, value string) error {
-	form, want := p.form()
-	if form.MatchString(value) {
+	ok, want := p.form(value)
+	if ok {
 		return nil
 	}
 	return &PartError{Field: name, Want: want}

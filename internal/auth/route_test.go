@@ -325,6 +325,12 @@ func TestParts(t *testing.T) {
 		{auth.TenantPart, "contoso.onmicrosoft.com", true}, {auth.TenantPart, "a/../b", false}, {auth.TenantPart, "a#b", false},
 		{auth.ClientPart, "00000000-0000-0000-0000-000000000000", true}, {auth.ClientPart, "a&b=c", false},
 		{auth.OwnerPart, "my-org", true}, {auth.OwnerPart, "my_org", true}, {auth.OwnerPart, "a/b", false}, {auth.OwnerPart, "a?b", false},
+		{auth.OwnerPart, "_org_", true}, {auth.OwnerPart, "-org", false}, {auth.BucketPart, "$", false}, {auth.BucketPart, "a$b", false}, {auth.TenantPart, "a.", false}, {auth.TenantPart, "é", false},
+		{auth.RegionPart, strings.Repeat("a", 63), true}, {auth.RegionPart, strings.Repeat("a", 64), false},
+		{auth.BucketPart, "$" + strings.Repeat("a", 255), true}, {auth.BucketPart, strings.Repeat("a", 256), false},
+		{auth.TenantPart, strings.Repeat("a", 253), true}, {auth.TenantPart, strings.Repeat("a", 254), false},
+		{auth.ClientPart, strings.Repeat("a", 128), true}, {auth.ClientPart, strings.Repeat("a", 129), false},
+		{auth.OwnerPart, strings.Repeat("a", 100), true}, {auth.OwnerPart, strings.Repeat("a", 101), false},
 	} {
 		err := v.part.Check("spec.field", v.value)
 		if (err == nil) != v.ok || err != nil && (!strings.HasPrefix(err.Error(), "spec.field is not ") || v.value != "" && strings.Contains(err.Error(), v.value)) {

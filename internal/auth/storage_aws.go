@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,9 +27,13 @@ const awsDomain = `(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|api\.aws|api\.amazon
 
 var (
 	// s3Host matches S3 with or without a region, a bucket, or an endpoint of a private network before it.
-	s3Host = regexp.MustCompile(`^(?:[a-z0-9][a-z0-9.-]*\.)?s3(?:-fips|-accelerate|-[a-z]{2}(?:-[a-z]+)+-[0-9]+)?(?:\.dualstack)?` +
-		`(?:\.[a-z]{2}(?:-[a-z]+)+-[0-9]+)?(?:\.vpce)?\.` + awsDomain)
-	stsHost = regexp.MustCompile(`^(?:vpce-[a-z0-9-]+\.)?sts(?:-fips)?(?:\.[a-z]{2}(?:-[a-z]+)+-[0-9]+)?(?:\.vpce)?\.` + awsDomain)
+	s3Host = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:[a-z0-9][a-z0-9.-]*\.)?s3(?:-fips|-accelerate|-[a-z]{2}(?:-[a-z]+)+-[0-9]+)?(?:\.dualstack)?` +
+			`(?:\.[a-z]{2}(?:-[a-z]+)+-[0-9]+)?(?:\.vpce)?\.` + awsDomain)
+	})
+	stsHost = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:vpce-[a-z0-9-]+\.)?sts(?:-fips)?(?:\.[a-z]{2}(?:-[a-z]+)+-[0-9]+)?(?:\.vpce)?\.` + awsDomain)
+	})
 )
 
 // AWSStorage gives the keys of this machine's or job's identity for AWS's object store.
@@ -49,7 +54,7 @@ type AWSKeys struct {
 // SDK's default chain finds. The region may be empty; sts is the endpoint of STS that a manifest names, mostly none. A
 // route that a manifest chose is a *WithheldError. No server is asked before the first keys are needed.
 func MachineAWSStorage(o CloudOptions, on Route, region, sts string) (*AWSStorage, error) {
-	if err := on.withhold("the identity of this machine at aws", o.Reach); err != nil && s3Host.MatchString(on.to.Hostname()) {
+	if err := on.withhold("the identity of this machine at aws", o.Reach); err != nil && s3Host().MatchString(on.to.Hostname()) {
 		return nil, err
 	}
 	return &AWSStorage{o.ofMachine(), on.to, region, sts}, nil
@@ -105,14 +110,14 @@ func (s *AWSStorage) checkHosts() error {
 	if s.options.Reach == ReachAnywhere {
 		return nil
 	}
-	if !s3Host.MatchString(s.to.Hostname()) || s.to.Scheme != "https" {
+	if !s3Host().MatchString(s.to.Hostname()) || s.to.Scheme != "https" {
 		return &foreignStorageError{awsStorageProvider, s.to.Host}
 	}
 	if s.sts == "" {
 		return nil
 	}
 	u, err := url.Parse(s.sts)
-	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || !stsHost.MatchString(u.Hostname()) {
+	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || !stsHost().MatchString(u.Hostname()) {
 		return &foreignSTSError{RedactURL(s.sts)}
 	}
 	return nil
