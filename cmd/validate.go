@@ -50,8 +50,8 @@ type: oci, the name of a chart or index.yaml in a URL, versions without quotes. 
 other byte stays. Reports as SARIF carry the same edits as fixes.
 
 Exit codes: 0 at most warnings, 1 an object has a mistake or, with
---strict, a warning, 2 wrong usage, nothing to judge or unreadable input. Files that
-are arguments need not hold anything of Flux.`,
+--strict, a warning, 2 wrong usage, nothing to judge or unreadable input, 130
+interrupted. Files that are arguments need not hold anything of Flux.`,
 		Example: `  helmsrc validate -R -f clusters/
   helmsrc validate helmchart.yaml helmrepository.yaml
   helmsrc validate --lookup-dir . apps/podinfo/helmchart.yaml
@@ -94,13 +94,16 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 		return exitUsage, err
 	}
 	for _, j := range v.judged {
-		a.judge(j)
+		a.judge(ctx, j)
 	}
 	v.judge(a.console, &v.judged[0].in.ignores)
 	if fix || reports.machine() {
 		a.repair(ctx, o, v, args, fix)
 	}
 	a.console.ReportAlike(v.reported, false)
+	if ctx.Err() != nil {
+		return exitUsage, fmt.Errorf("the run is not complete: %w", context.Cause(ctx))
+	}
 	if err := o.checkLooked(ctx, inputs, args); err != nil {
 		return exitUsage, err
 	}
@@ -128,9 +131,13 @@ type judged struct {
 	invalid map[console.Subject]bool
 }
 
-func (a *app) judge(j *judged) {
+// judge looks for what is wrong with the objects of a cluster, until the context ends.
+func (a *app) judge(ctx context.Context, j *judged) {
 	j.targets = a.targets(j.in)
 	for _, adm := range j.targets {
+		if ctx.Err() != nil {
+			return
+		}
 		j.in.ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
 		found := j.in.replace(adm.Object, validate.Object(j.in.inventory, adm))
 		if adm.Object.Built == "" {

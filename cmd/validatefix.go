@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/marked"
-
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 	"github.com/helmsrc/helmsrc/internal/validate"
@@ -22,33 +23,65 @@ type fixer struct {
 	a     *app
 	flux  *distribution
 	found *rewrite.Found // the files that may be edited
+	files map[string]*editedFile
+	order []*editedFile // as findings name them
 }
 
-// remedies gives each finding with one remedy the edit that it is, for reports.
-func (x *fixer) remedies(found []finding.Finding) {
+// editedFile is a file with the edits of all its findings. It is parsed once.
+type editedFile struct {
+	*rewrite.File
+	text      *edit.File
+	locations marked.Locations
+	wanted    map[*yaml.Node]string // what the edit of a node is to write
+	edits     []mending
+	after     []byte
+}
+
+// mending is the edit of a finding.
+type mending struct {
+	finding  *finding.Finding
+	file     string // as the finding calls it
+	document *edit.Document
+	node     *yaml.Node
+}
+
+// remedies gives each finding with one remedy the edit that it is, for reports. It ends with the context.
+func (x *fixer) remedies(ctx context.Context, found []finding.Finding) {
+	lost := lossy(found)
 	for i := range found {
-		f := &found[i]
-		file, at := x.locate(f)
-		if file == nil || x.lost(found, f) {
-			continue
+		if ctx.Err() != nil {
+			return
 		}
-		alone := edit.Parse(file.Data) // its regions are those of this one edit
-		if !x.apply(alone, at, f) {
-			continue
+		if f := &found[i]; !lost[objectIn(f)] || f.Code != finding.DeprecatedVersion && f.Code != finding.RemovedVersion {
+			x.apply(f)
 		}
-		if _, edits, refusals := alone.Apply(); edits != 1 || len(refusals) > 0 {
-			continue
+	}
+	for _, file := range x.order {
+		if ctx.Err() != nil {
+			return
 		}
-		for _, d := range alone.Documents() {
-			for _, r := range d.Regions() {
-				if x.secret(r.Text) {
-					continue
-				}
-				f.Repair = &finding.Repair{Pos: finding.Pos{File: f.Pos.File, Line: r.Line, Column: r.Column}, EndColumn: r.EndColumn, Text: r.Text}
-				f.Repair.File = at.File
+		var refusals map[*yaml.Node]error
+		file.after, _, refusals = file.text.Apply()
+		for _, m := range file.edits {
+			if r, ok := m.document.Region(m.node); ok && refusals[m.node] == nil {
+				m.finding.Repair = &finding.Repair{Pos: finding.Pos{File: m.file, Line: r.Line, Column: r.Column}, EndColumn: r.EndColumn, Text: r.Text}
 			}
 		}
 	}
+}
+
+// objectIn is equal for the findings of an object.
+func objectIn(f *finding.Finding) string { return inFile(console.SubjectOf(*f), f.Pos.File) }
+
+// lossy are the objects from which a newer apiVersion would take something.
+func lossy(found []finding.Finding) map[string]bool {
+	lost := map[string]bool{}
+	for i := range found {
+		if code := found[i].Code; code == finding.RemovedField || code == finding.UnknownField {
+			lost[objectIn(&found[i])] = true
+		}
+	}
+	return lost
 }
 
 // secret reports whether a text holds a login, or what comes from a Secret. Such an edit is left to people: a report would
@@ -57,51 +90,81 @@ func (x *fixer) secret(text string) bool {
 	return reconcile.RedactText(text) != text || x.a.console.Secrets().Text(text) != text
 }
 
-// locate returns the file and the line that the remedy of a finding is about.
-func (x *fixer) locate(f *finding.Finding) (*rewrite.File, finding.Pos) {
+// file parses a file that may be edited, nil for another one.
+func (x *fixer) file(name string) *editedFile {
+	if file, known := x.files[name]; known {
+		return file
+	}
+	var file *editedFile
+	if found := x.found.File(name); found != nil {
+		i := slices.IndexFunc(x.order, func(other *editedFile) bool { return other.File == found }) // under another name
+		if i >= 0 {
+			file = x.order[i]
+		} else {
+			text := edit.Parse(found.Data)
+			file = &editedFile{File: found, text: text, locations: marked.LocationsOf(text.Documents(), finding.RemedyKeys()), wanted: map[*yaml.Node]string{}}
+			x.order = append(x.order, file)
+		}
+	}
+	x.files[name] = file
+	return file
+}
+
+// apply asks for the edit of a finding, unless the text is another than its remedy is about, or another finding asks for
+// another edit of the same value.
+func (x *fixer) apply(f *finding.Finding) {
 	rule, ok := finding.Lookup(string(f.Code))
 	if !ok || rule.Remedy == nil {
-		return nil, finding.Pos{}
+		return
 	}
-	at := f.Pos
+	r, at := rule.Remedy, f.Pos
 	if f.Code == finding.ChartInURL {
 		if len(f.Related) != 1 {
-			return nil, at
+			return
 		}
 		at = f.Related[0]
 	}
-	return x.found.File(at.File), at
-}
-
-// lost reports whether a newer apiVersion would take something from the object.
-func (x *fixer) lost(found []finding.Finding, f *finding.Finding) bool {
-	if f.Code != finding.DeprecatedVersion && f.Code != finding.RemovedVersion {
-		return false
+	file := x.file(at.File)
+	if file == nil {
+		return
 	}
-	return slices.ContainsFunc(found, func(other finding.Finding) bool {
-		return other.Kind == f.Kind && other.Namespace == f.Namespace && other.Name == f.Name && other.Pos.File == f.Pos.File &&
-			(other.Code == finding.RemovedField || other.Code == finding.UnknownField)
-	})
+	location, ok := file.locations.At(at.Line, at.Column, r.Keys)
+	if !ok || marked.Sealed(location.Document.Root) {
+		return
+	}
+	node, next, edit := x.edit(r, location, f.Kind)
+	if before, asked := file.wanted[node]; asked && before != next || next == "" || x.secret(next) {
+		return
+	}
+	if _, asked := file.wanted[node]; !asked {
+		if edit() != nil {
+			return
+		}
+		if _, ok := location.Document.Region(node); !ok {
+			location.Document.Keep(node)
+			return
+		}
+		file.wanted[node] = next
+	}
+	file.edits = append(file.edits, mending{f, at.File, location.Document, node})
 }
 
-// apply asks for the edit. It is false if the text is another than the remedy is about.
-func (x *fixer) apply(file *edit.File, at finding.Pos, f *finding.Finding) bool {
-	rule, _ := finding.Lookup(string(f.Code))
-	r := rule.Remedy
-	d, mapping, key, value := marked.Valued(file.Documents(), at.Line, at.Column, r.Keys)
+// edit is the node that a remedy changes, what it writes, and how to ask for it; nothing is written if there is no remedy.
+func (x *fixer) edit(r *finding.Remedy, p marked.Location, kind string) (node *yaml.Node, next string, ask func() error) {
 	switch {
-	case value == nil || marked.Sealed(d.Root):
-		return false
 	case r.Quote:
-		return d.Quote(value) == nil
+		return p.Value, p.Value.Value, func() error { return p.Document.Quote(p.Value) }
 	case r.Insert != [2]string{}:
-		return d.Insert(mapping, key.Value, r.Insert[0], r.Insert[1]) == nil
+		return p.Mapping, r.Insert[0] + ": " + r.Insert[1], func() error { return p.Document.Insert(p.Mapping, p.Key.Value, r.Insert[0], r.Insert[1]) }
 	case r.Replace != nil:
-		next := r.Replace(value.Value)
-		return next != "" && next != value.Value && d.Set(value, next) == nil
+		next = r.Replace(p.Value.Value)
+	default:
+		next = x.upgrade(p.Value.Value, kind)
 	}
-	next := x.upgrade(value.Value, f.Kind)
-	return next != "" && next != value.Value && d.Set(value, next) == nil
+	if next == p.Value.Value {
+		next = ""
+	}
+	return p.Value, next, func() error { return p.Document.Set(p.Value, next) }
 }
 
 // upgrade is the apiVersion to write. Kinds that admission does not convert may have other fields there.
@@ -115,33 +178,28 @@ func (x *fixer) upgrade(apiVersion, kind string) string {
 
 // fix edits the files, and returns which of the findings are left.
 func (x *fixer) fix(found []finding.Finding) (left []finding.Finding, fixed int) {
-	parsed := map[*rewrite.File]*edit.File{}
-	by := map[*rewrite.File][]finding.Finding{}
-	var order []*rewrite.File
 	for _, f := range found {
-		file, at := x.locate(&f)
-		if f.Repair == nil || file == nil {
+		if f.Repair == nil {
 			left = append(left, f)
+		}
+	}
+	for _, file := range x.order {
+		var done []finding.Finding
+		for _, m := range file.edits {
+			if m.finding.Repair != nil {
+				done = append(done, *m.finding)
+			}
+		}
+		if len(done) == 0 {
 			continue
 		}
-		if parsed[file] == nil {
-			parsed[file], order = edit.Parse(file.Data), append(order, file)
-		}
-		x.apply(parsed[file], at, &f) // again false for what another finding has asked for as well
-		by[file] = append(by[file], f)
-	}
-	for _, file := range order {
-		text, _, refusals := parsed[file].Apply()
-		err := file.Replace(text)
-		if err != nil || len(refusals) > 0 {
-			left = append(left, by[file]...)
-		}
-		if err != nil {
+		if err := file.Replace(file.after); err != nil {
+			left = append(left, done...)
 			x.a.console.Report(validate.New(nil, finding.NotEdited, unnamed(err).Error(), "", manifest.Excerpt{Pos: manifest.Pos{File: file.Name}}))
 			continue
 		}
-		for _, f := range by[file] {
-			fixed++
+		fixed += len(done)
+		for _, f := range done {
 			x.a.console.Info(console.SubjectOf(f), fmt.Sprintf("%s: fixed: %s", f.Pos, f.Message))
 		}
 	}
@@ -156,9 +214,11 @@ func (a *app) repair(ctx context.Context, o *inputOptions, v *verdict, args []st
 	}
 	names := slices.Concat(splitNames(o.files), given.dirs, given.files)
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "-" })
-	x := &fixer{a: a, flux: v.judged[0].in.distribution, found: rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: o.recursive})}
-	x.remedies(v.reported)
-	if !fix {
+	x := &fixer{
+		a: a, flux: v.judged[0].in.distribution, found: rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: o.recursive}), files: map[string]*editedFile{},
+	}
+	x.remedies(ctx, v.reported)
+	if !fix || ctx.Err() != nil {
 		return
 	}
 	left, fixed := x.fix(v.reported)

@@ -4,6 +4,7 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -26,12 +27,14 @@ type Document struct {
 	Err error
 
 	text    []byte
-	offset  int      // of text in the file
-	line    int      // of the first byte of text, counted from 0
-	starts  []int    // of lines as the YAML library counts them, in text
-	breaks  []int    // the ends of lines as editors count them, in text
-	splices []splice // sorted by place
-	instead [][]byte // the texts of documents that take its place
+	offset  int                // of text in the file
+	line    int                // of the first byte of text, counted from 0
+	starts  []int              // of lines as the YAML library counts them, in text
+	last    cursor             // where position ended
+	breaks  []int              // the ends of lines as editors count them, in text
+	splices []splice           // sorted by place
+	edited  map[*yaml.Node]int // where the splice of a node starts
+	instead [][]byte           // the texts of documents that take its place
 }
 
 // splice replaces the bytes from start to end, offsets in the text of a document, by the text of a scalar.
@@ -65,6 +68,11 @@ func (d *Document) Line(n *yaml.Node) int {
 	if err != nil {
 		return d.line + n.Line
 	}
+	return d.lineAt(at)
+}
+
+// lineAt is the line of an offset in the text.
+func (d *Document) lineAt(at int) int {
 	if d.breaks == nil {
 		d.breaks = breaksOf(d.text)
 	}
@@ -74,7 +82,7 @@ func (d *Document) Line(n *yaml.Node) int {
 
 // Lines are the first and the last line of the document in the file, counted from 1.
 func (d *Document) Lines() (first, last int) {
-	return d.line + 1, d.line + max(1, countBreaks(bytes.TrimRight(d.text, "\r\n"))+1)
+	return d.line + 1, d.lineAt(len(bytes.TrimRight(d.text, "\r\n")))
 }
 
 // parse reads the one document of a piece.
@@ -117,7 +125,7 @@ func (d *Document) Set(n *yaml.Node, value string) error {
 	case hasControls(value):
 		return refused("the new value holds control characters")
 	}
-	d.splices = slices.DeleteFunc(d.splices, func(s splice) bool { return s.node == n })
+	d.Keep(n)
 	if n.Value == value {
 		return nil
 	}
@@ -133,12 +141,39 @@ func (d *Document) Set(n *yaml.Node, value string) error {
 	return nil
 }
 
+// Keep takes back what was asked for about a node.
+func (d *Document) Keep(n *yaml.Node) {
+	if i := d.spliceOf(n); i >= 0 {
+		d.splices = slices.Delete(d.splices, i, i+1)
+		delete(d.edited, n)
+	}
+}
+
+// spliceOf is the index of the splice of a node, -1 if it has none.
+func (d *Document) spliceOf(n *yaml.Node) int {
+	start, ok := d.edited[n]
+	if !ok {
+		return -1
+	}
+	i := d.from(start)
+	for d.splices[i].node != n {
+		i++
+	}
+	return i
+}
+
+// from is the index of the first splice that starts at an offset or behind it.
+func (d *Document) from(start int) int {
+	i, _ := slices.BinarySearchFunc(d.splices, start, func(s splice, start int) int { return cmp.Compare(s.start, start) })
+	return i
+}
+
 // Apply returns the text of the file with its edits, and how many there are. The result differs from the file in the
 // values that were set and in nothing else: what cannot be replaced so is left out, and is in refusals with the reason.
 func (f *File) Apply() (text []byte, edits int, refusals map[*yaml.Node]error) {
 	var out bytes.Buffer
 	refusals = map[*yaml.Node]error{}
-	at := 0
+	at, budget := 0, maxReread
 	for _, d := range f.documents {
 		out.Write(f.data[at:d.offset])
 		if d.instead != nil {
@@ -147,7 +182,7 @@ func (f *File) Apply() (text []byte, edits int, refusals map[*yaml.Node]error) {
 			edits++
 			continue
 		}
-		splices := d.safeSplices(refusals)
+		splices := d.safeSplices(refusals, &budget)
 		out.Write(spliced(d.text, splices))
 		at = d.offset + len(d.text)
 		edits += len(splices)
@@ -156,9 +191,9 @@ func (f *File) Apply() (text []byte, edits int, refusals map[*yaml.Node]error) {
 	return out.Bytes(), edits, refusals
 }
 
-// safeSplices leaves out what changes something else. That is rare, so the edits are looked at one by one only if they
-// are not safe together.
-func (d *Document) safeSplices(refusals map[*yaml.Node]error) []splice {
+// safeSplices leaves out what changes something else. That is rare, so the edits are only divided if they are not safe
+// together. The budget is how many bytes may be read for that, those of all documents of a file.
+func (d *Document) safeSplices(refusals map[*yaml.Node]error, budget *int) []splice {
 	if d.safe(d.splices) {
 		return d.splices
 	}
@@ -166,19 +201,31 @@ func (d *Document) safeSplices(refusals map[*yaml.Node]error) []splice {
 		refusals[nil] = refused("the fields cannot be edited without changing something else")
 		return nil
 	}
-	var kept []splice
-	for _, s := range d.splices {
-		if with := append(slices.Clone(kept), s); len(refusals) < maxRefusals && d.safe(with) {
+	return d.safeAmong(d.splices, nil, refusals, budget)
+}
+
+// safeAmong adds to kept those of the edits that are safe with it. It divides the edits until those are found that are not.
+func (d *Document) safeAmong(edits, kept []splice, refusals map[*yaml.Node]error, budget *int) []splice {
+	half := len(edits) / 2
+	for _, part := range [][]splice{edits[:half], edits[half:]} {
+		with := append(slices.Clone(kept), part...)
+		*budget -= len(d.text)
+		switch {
+		case *budget > 0 && d.safe(with):
 			kept = with
-		} else {
-			refusals[s.node] = refused("the value cannot be replaced without changing something else")
+		case *budget > 0 && len(part) > 1:
+			kept = d.safeAmong(part, kept, refusals, budget)
+		default:
+			for _, s := range part {
+				refusals[s.node] = refused("the value cannot be replaced without changing something else")
+			}
 		}
 	}
 	return kept
 }
 
-// maxRefusals bounds the work for a file that is made to be misread.
-const maxRefusals = 100
+// maxReread bounds the work for a file that is made to be misread, in bytes.
+const maxReread = 16 << 20
 
 func spliced(text []byte, splices []splice) []byte {
 	var out bytes.Buffer

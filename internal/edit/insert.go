@@ -74,12 +74,12 @@ func keyIndex(mapping *yaml.Node, key string) int {
 
 // put adds an edit in the order of the text.
 func (d *Document) put(s splice) {
-	d.splices = slices.DeleteFunc(d.splices, func(other splice) bool { return other.node == s.node })
-	at := 0
-	for at < len(d.splices) && d.splices[at].start < s.start {
-		at++
+	d.Keep(s.node)
+	if d.edited == nil {
+		d.edited = map[*yaml.Node]int{}
 	}
-	d.splices = slices.Insert(d.splices, at, s)
+	d.edited[s.node] = s.start
+	d.splices = slices.Insert(d.splices, d.from(s.start), s)
 }
 
 // without takes a key with its value out of a mapping. It is false if they are not there.
@@ -98,17 +98,15 @@ type Region struct {
 	Text                    string
 }
 
-// Regions are the edits of the document in the order of the text. An edit of several lines is left out.
-func (d *Document) Regions() []Region {
-	var list []Region
-	for _, s := range d.splices {
-		if countBreaks(d.text[s.start:s.end]) > 0 {
-			continue
-		}
-		begin := bytes.LastIndexAny(d.text[:s.start], "\r\n") + 1
-		head := bytes.TrimPrefix(d.text[begin:s.start], []byte("\ufeff"))
-		column := 1 + utf8.RuneCount(head)
-		list = append(list, Region{d.line + 1 + countBreaks(d.text[:s.start]), column, column + utf8.RuneCount(d.text[s.start:s.end]), s.text})
+// Region is what was asked for about a node. It is false if nothing was, or if more than a part of one line goes.
+func (d *Document) Region(n *yaml.Node) (Region, bool) {
+	i := d.spliceOf(n)
+	if i < 0 || countBreaks(d.text[d.splices[i].start:d.splices[i].end]) > 0 {
+		return Region{}, false
 	}
-	return list
+	s := d.splices[i]
+	begin := bytes.LastIndexAny(d.text[:s.start], "\r\n") + 1
+	head := bytes.TrimPrefix(d.text[begin:s.start], []byte("\ufeff"))
+	column := 1 + utf8.RuneCount(head)
+	return Region{d.lineAt(s.start), column, column + utf8.RuneCount(d.text[s.start:s.end]), s.text}, true
 }

@@ -117,16 +117,23 @@ func (d *Document) position(n *yaml.Node) (int, error) {
 	if n.Line < 1 || n.Line > len(d.starts) {
 		return 0, refused("the place of the value is not known")
 	}
-	at := d.starts[n.Line-1]
-	for range n.Column - 1 {
-		if at >= len(d.text) {
+	c := cursor{n.Line, 1, d.starts[n.Line-1]}
+	if d.last.line == n.Line && d.last.column <= n.Column {
+		c = d.last
+	}
+	for ; c.column < n.Column; c.column++ {
+		if c.at >= len(d.text) {
 			return 0, refused("the place of the value is not known")
 		}
-		_, size := utf8.DecodeRune(d.text[at:])
-		at += size
+		_, size := utf8.DecodeRune(d.text[c.at:])
+		c.at += size
 	}
-	return at, nil
+	d.last = c
+	return c.at, nil
 }
+
+// cursor is a place in a text: a line would be counted again for each of its nodes if it began at its start.
+type cursor struct{ line, column, at int }
 
 // span is where the text of a scalar is, its quotes included, its anchor and tag not.
 func (d *Document) span(n *yaml.Node) (start, end int, err error) {

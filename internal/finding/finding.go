@@ -84,6 +84,17 @@ type Remedy struct {
 	Insert  [2]string                 // a key and its value, behind Keys
 }
 
+// RemedyKeys are the keys that remedies are about.
+func RemedyKeys() []string {
+	var keys []string
+	for _, rule := range Rules() {
+		if rule.Remedy != nil {
+			keys = append(keys, rule.Remedy.Keys...)
+		}
+	}
+	return keys
+}
+
 // Repair is what to write in the place of a part of a line.
 type Repair struct {
 	Pos

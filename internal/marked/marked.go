@@ -174,30 +174,58 @@ func each(n *yaml.Node, depth int, visit func(key, value *yaml.Node)) {
 	}
 }
 
-// Valued finds the key at a place that is one of several, with the mapping that it is in. A line with one such key need not
-// have it at the column. It is nil if there is none, or if several could be meant.
-func Valued(documents []*edit.Document, line, column int, keys []string) (d *edit.Document, mapping, key, value *yaml.Node) {
-	found, exact := 0, false
-	for _, doc := range documents {
-		if doc.Root == nil {
+// Location is a scalar that is the value of a key.
+type Location struct {
+	Document            *edit.Document
+	Mapping, Key, Value *yaml.Node
+}
+
+// Locations are the scalars of a file by where they and their keys are: by line, and by line and column. A line has the column 0.
+type Locations map[[2]int][]Location
+
+// LocationsOf finds the values of certain keys.
+func LocationsOf(documents []*edit.Document, keys []string) Locations {
+	locations := Locations{}
+	for _, d := range documents {
+		if d.Root == nil {
 			continue
 		}
-		within(doc.Root, 0, func(m, k, v *yaml.Node) {
-			if slices.Contains(keys, k.Value) && v.Kind == yaml.ScalarNode && (doc.Line(k) == line || doc.Line(v) == line) {
-				if here := k.Column == column || v.Column == column; here || !exact {
-					found++
-					d, mapping, key, value = doc, m, k, v
-					if here && !exact {
-						found, exact = 1, true
-					}
-				}
+		within(d.Root, 0, func(m, k, v *yaml.Node) {
+			if v.Kind != yaml.ScalarNode || !slices.Contains(keys, k.Value) {
+				return
+			}
+			onKey, onValue := d.Line(k), d.Line(v)
+			at := [][2]int{{onKey, 0}, {onKey, k.Column}, {onValue, v.Column}}
+			if onValue != onKey {
+				at = append(at, [2]int{onValue, 0})
+			}
+			for _, key := range at {
+				locations[key] = append(locations[key], Location{d, m, k, v})
 			}
 		})
 	}
-	if found != 1 {
-		return nil, nil, nil, nil
+	return locations
+}
+
+// At finds the value at a line and column whose key is one of several. A line with one such key need not have it at the column. It is
+// false if there is no such value, or if several could be meant.
+func (p Locations) At(line, column int, keys []string) (Location, bool) {
+	for _, at := range [][2]int{{line, column}, {line, 0}} {
+		var found *Location
+		for i, location := range p[at] {
+			if !slices.Contains(keys, location.Key.Value) {
+				continue
+			}
+			if found != nil {
+				return Location{}, false
+			}
+			found = &p[at][i]
+		}
+		if found != nil {
+			return *found, true
+		}
 	}
-	return d, mapping, key, value
+	return Location{}, false
 }
 
 func within(n *yaml.Node, depth int, visit func(mapping, key, value *yaml.Node)) {
