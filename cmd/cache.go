@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
-	"github.com/helmsrc/helmsrc/internal/console"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
 // cacheOptions say where downloads are kept for later runs.
@@ -46,42 +44,12 @@ func (o *cacheOptions) directory(getenv func(string) string) (string, error) {
 	return dir, nil
 }
 
-// useCache gives a run its cache. Without one it goes on. The function that it returns ends the use.
-func (a *app) useCache(o *fetchOptions, to *reconcile.Options) (end func(), err error) {
-	end = func() {}
-	if to.Offline = o.cache.offline; to.Offline {
-		to.Online = a.onlineCommand()
-	}
-	if o.cache.none {
-		return end, nil
-	}
-	dir, err := o.cache.directory(a.env.Getenv)
-	if err != nil {
-		return end, err
-	}
-	if dir == "" {
-		if to.Offline {
-			a.console.Warn("there is no cache: neither HOME nor XDG_CACHE_HOME says where it is, and --cache-dir is not given")
-		}
-		return end, nil
-	}
-	to.Cache, err = a.openCache(dir, &o.cache, o.refresh)
-	if err != nil {
-		a.console.Warn(err.Error())
-		return end, nil
-	}
-	return func() {
-		if err := to.Cache.Close(); err != nil {
-			a.console.Debug(console.Subject{}, "cache: "+err.Error())
-		}
-	}, nil
-}
-
-func (a *app) openCache(dir string, o *cacheOptions, refresh bool) (*cache.Cache, error) {
-	return cache.Open(dir, cache.Options{
+// options are those of the cache, for a run that may ask for everything anew.
+func (o *cacheOptions) options(a *app, refresh bool) cache.Options {
+	return cache.Options{
 		MaxSize: int64(o.max), Refresh: refresh, Now: a.now,
 		Warn: func(err error) { a.console.Warn(err.Error()) },
-	})
+	}
 }
 
 // onlineCommand is the command line as it was, but for --offline, and with a cache.

@@ -77,7 +77,7 @@ func (o *cacheOptions) openExisting(a *app) (*cache.Cache, error) {
 	if _, err := os.Lstat(cache.Path(dir)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return a.openCache(dir, o, false)
+	return cache.Open(dir, o.options(a, false))
 }
 
 // cacheEntry is a line of cache ls.

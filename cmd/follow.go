@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
@@ -38,6 +39,9 @@ type following struct {
 	app *app
 	o   *runOptions
 	r   *reading
+
+	shared *session.Session
+
 	st  *store.Store // of the run
 	dir *store.Store // of --source-dir, nil for none
 
@@ -45,8 +49,6 @@ type following struct {
 
 	rounds, count int // of what was fetched
 
-	temp     store.Scratch
-	closers  []func() error
 	tried    map[store.Key]bool
 	fetched  []render.Source
 	lost     []render.Source
@@ -57,12 +59,12 @@ type following struct {
 
 // readRunInput reads the input of a run. What is not in the checkout is taken from where an earlier run stored it or, with
 // --follow-sources, fetched first.
-func (a *app) readRunInput(ctx context.Context, o *runOptions, args []string, st *store.Store) (*input, *following, error) {
+func (a *app) readRunInput(ctx context.Context, o *runOptions, shared *session.Session, args []string, st *store.Store) (*input, *following, error) {
 	r, err := a.read(ctx, &o.input, args, o.store.dir, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	f := a.newFollowing(o, r, st)
+	f := a.newFollowing(o, shared, r, st)
 	if f.dir, err = a.openSourceDir(o); err != nil {
 		return nil, f, err
 	}
@@ -74,9 +76,9 @@ func (a *app) readRunInput(ctx context.Context, o *runOptions, args []string, st
 	return in, f, nil
 }
 
-func (a *app) newFollowing(o *runOptions, r *reading, st *store.Store) *following {
+func (a *app) newFollowing(o *runOptions, shared *session.Session, r *reading, st *store.Store) *following {
 	return &following{
-		app: a, o: o, r: r, st: st,
+		app: a, o: o, shared: shared, r: r, st: st,
 		locked: func(ctx context.Context, in *input) (*reconcile.Locked, error) { return a.locked(ctx, &o.lock, in) },
 		tried:  map[store.Key]bool{}, stands: map[store.Key]string{}, finished: map[store.Key]*reconcile.Result{}, failed: map[store.Key]bool{},
 	}
@@ -202,7 +204,7 @@ func (f *following) stored(ctx context.Context, e render.Elsewhere, adm *admissi
 	if archive == "" {
 		return false, nil
 	}
-	parent, err := f.temp.Dir()
+	parent, err := f.shared.Dir()
 	if err != nil {
 		return false, err
 	}
@@ -234,11 +236,12 @@ func (f *following) fetch(ctx context.Context, in *input, wanted []*admission.Ad
 		return f.endless(fmt.Errorf("more than %d sources would have to be fetched before rendering", maxFollowed))
 	}
 	f.app.console.Info(console.Subject{}, "fetched before rendering: "+console.Few(names))
-	r, err := f.reconciler(ctx, in)
+	run, err := f.run(ctx, in)
 	if err != nil {
 		return err
 	}
-	results, err := r.Run(f.app.reportsWaiting(ctx), unique(targets), silence{})
+	run.Targets = unique(targets)
+	results, r, err := f.shared.Begin(f.app.reportsWaiting(ctx), run)
 	if err != nil {
 		return err
 	}
@@ -282,71 +285,45 @@ func unique(list []*admission.Admitted) []*admission.Admitted {
 	return kept
 }
 
-// reconciler stores what it fetches where the run does, or in a directory that goes with it if the run stores nothing.
-func (f *following) reconciler(ctx context.Context, in *input) (*reconcile.Reconciler, error) {
-	a, o, st := f.app, f.o, f.st
+// run stores what it fetches where the run does, or in a directory that goes with it if the run stores nothing.
+func (f *following) run(ctx context.Context, in *input) (session.Run, error) {
+	o, st := f.o, f.st
+	var err error
 	if o.until == reconcile.Choose {
-		temporary := o.store
-		var err error
-		if temporary.dir, err = f.temp.Dir(); err != nil {
-			return nil, err
-		}
-		temporary.dir = filepath.Join(temporary.dir, "artifacts")
-		if st, err = a.openStore(&temporary); err != nil {
-			return nil, err
-		}
-		f.closers = append(f.closers, st.Close)
-	} else if err := o.writable(st); err != nil {
-		return nil, err
+		st, err = f.shared.Temporary()
+	} else {
+		err = o.writable(st)
+	}
+	if err != nil {
+		return session.Run{}, err
 	}
 	_ = st.Load() // what is wrong with it is reported when the run loads it
 	directories := map[store.Key]string{}
 	for _, text := range o.fetch.sources {
 		s, dir, err := parseSource(text)
 		if err != nil {
-			return nil, err
+			return session.Run{}, err
 		}
 		for _, obj := range in.replaceable() {
 			if s.matches(obj) {
 				if directories[keyOfObject(obj)], err = filepath.Abs(dir); err != nil {
-					return nil, usagef("--source %s: %v", text, err)
+					return session.Run{}, usagef("--source %s: %v", text, err)
 				}
 			}
 		}
 	}
-	options := o.reconcileOptions(directories)
-	var err error
-	if options.Locked, err = f.locked(ctx, in); err != nil {
-		return nil, err
-	}
-	endCache, err := a.useCache(&o.fetch, &options)
-	if err != nil {
-		return nil, err
-	}
-	f.closers = append(f.closers, func() error { endCache(); return nil })
-	options.Until, options.Finished, options.List, options.Verify = reconcile.Fetch, f.finished, false, false
-	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
-		return nil, err
-	}
-	r := a.newReconciler(in, st, options)
-	f.closers = append(f.closers, r.Close)
-	return r, nil
+	options := f.shared.Options()
+	options.Directories, options.Until, options.Finished, options.List, options.Verify = directories, reconcile.Fetch, f.finished, false, false
+	options.Locked, err = f.locked(ctx, in)
+	return session.Run{Inventory: in.inventory, Store: st, Options: options, Progress: silence{}}, err
 }
 
-// close ends what was fetched with the run.
+// close ends the use of --source-dir.
 func (f *following) close() {
-	if f == nil {
+	if f == nil || f.dir == nil {
 		return
 	}
-	if f.dir != nil {
-		f.closers = append(f.closers, f.dir.Close)
-	}
-	for _, end := range slices.Backward(f.closers) {
-		if err := end(); err != nil {
-			f.app.console.Debug(console.Subject{}, err.Error())
-		}
-	}
-	if err := f.temp.Close(); err != nil {
+	if err := f.dir.Close(); err != nil {
 		f.app.console.Debug(console.Subject{}, err.Error())
 	}
 }

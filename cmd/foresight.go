@@ -11,7 +11,6 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
-	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/plan"
@@ -28,7 +27,6 @@ type foresight struct {
 	before, after *planSide
 	matched       []plan.Pair
 	base          *base
-	temp          store.Scratch
 	baseCode      int
 	renderCode    int // of what could not be rendered
 }
@@ -44,9 +42,6 @@ func (f *foresight) close() {
 	}
 	if f.base != nil {
 		f.base.close()
-	}
-	if err := f.temp.Close(); err != nil {
-		f.app.console.Debug(console.Subject{}, err.Error())
 	}
 }
 
@@ -91,7 +86,7 @@ func usageOr(err error) error {
 // compared compares the input with earlier manifests.
 func (f *foresight) compared(ctx context.Context, given arguments) error {
 	a, o := f.app, f.o
-	b, err := a.openBase(ctx, o, given, &f.temp)
+	b, err := a.openBase(ctx, o, given)
 	if err != nil {
 		return err
 	}
@@ -138,10 +133,10 @@ func (f *foresight) match(ctx context.Context) error {
 			differs[p.After.ID] = true
 		}
 	}
-	if err := f.after.resolve(ctx, &f.temp, differs, f.o.files()); err != nil {
+	if err := f.after.resolve(ctx, differs, f.o.files()); err != nil {
 		return err
 	}
-	if err := f.before.resolve(ctx, &f.temp, differs, f.o.files()); err != nil {
+	if err := f.before.resolve(ctx, differs, f.o.files()); err != nil {
 		return err
 	}
 	return f.resolveDigests(ctx)

@@ -88,6 +88,10 @@ func (a *app) lock(ctx context.Context, o *lockCommandOptions, args []string) (i
 	if err := r.open(ctx); err != nil {
 		return exitUsage, &usageError{err: err, hint: hintOf(err)}
 	}
+	var err error
+	if r.shared, err = a.openSession(ctx, &o.run); err != nil {
+		return exitUsage, err
+	}
 	inputs, err := r.read(ctx, args)
 	if err != nil {
 		return max(exitUsage, codeOfFailure(err)), err

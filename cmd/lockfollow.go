@@ -3,19 +3,15 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
-	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // read reads the manifests, with --follow-sources also those in the sources that Kustomizations are made of.
@@ -31,12 +27,11 @@ func (r *locking) read(ctx context.Context, args []string) ([]*input, error) {
 	if len(files.clusters) > 1 {
 		return nil, &usageError{err: fmt.Errorf("--%s locks one cluster, and the files are those of %s", followFlag, console.Few(files.names())), hint: "name the directory of one cluster with -f"}
 	}
-	st, err := r.store()
+	st, err := r.shared.Temporary()
 	if err != nil {
 		return nil, err
 	}
-	r.followed = r.app.newFollowing(o, files, st)
-	r.followed.closers = append(r.followed.closers, st.Close)
+	r.followed = r.app.newFollowing(o, r.shared, files, st)
 	r.followed.locked = r.lockedBefore
 	in, err := r.followed.read(ctx)
 	if err != nil {
@@ -60,26 +55,6 @@ func (r *locking) lockedBefore(_ context.Context, in *input) (*reconcile.Locked,
 		locked.Anew = r.anew(in, all)
 	}
 	return locked, nil
-}
-
-// store is a store of what is resolved, which goes when the run ends.
-func (r *locking) store() (*store.Store, error) {
-	dir, err := r.temp.Dir()
-	if err != nil {
-		return nil, unwritten(err)
-	}
-	r.stores++
-	st, err := store.Open(filepath.Join(dir, strconv.Itoa(r.stores)), store.Options{
-		Algorithm: godigest.SHA256, RetentionRecords: 1, Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: r.app.now,
-	})
-	if err != nil {
-		return nil, unwritten(err)
-	}
-	return st, nil
-}
-
-func unwritten(err error) error {
-	return fmt.Errorf("cannot write to the temporary directory: %w", err)
 }
 
 // has reports whether a file is one of a source that was fetched.

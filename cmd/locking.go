@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
@@ -34,9 +35,8 @@ type locking struct {
 	present   map[lock.Key]bool
 	clusters  map[string]bool
 	objects   []report.Object
-	stores    int
 	followed  *following // nil for none
-	temp      store.Scratch
+	shared    *session.Session
 
 	kept, resolved, failed int
 	unreadable             bool
@@ -47,9 +47,7 @@ func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 func (r *locking) close() {
 	r.followed.close()
-	if err := r.temp.Close(); err != nil {
-		r.app.console.Debug(console.Subject{}, err.Error())
-	}
+	r.shared.Close()
 }
 
 // choose finds out what the arguments name. With --update that is what is resolved anew, else what the run is about.
@@ -82,7 +80,7 @@ func (r *locking) cluster(ctx context.Context, in *input) error {
 	for _, obj := range in.inventory.Objects() {
 		r.present[lock.Key{Cluster: locked.Cluster, Object: obj.Kind + "/" + obj.Namespace + "/" + obj.Name}] = true
 	}
-	targets := r.app.withoutHome(in, r.app.targets(in), r.o.run.reconcileOptions(nil))
+	targets := r.app.withoutHome(in, r.app.targets(in), r.shared.Options())
 	r.code = worst(r.code, in.code)
 	if r.o.update {
 		locked.Anew = r.anew(in, targets)
@@ -175,32 +173,23 @@ func (r *locking) fileOf(obj *manifest.Object) string {
 
 // run resolves objects, in a directory that goes when the run ends.
 func (r *locking) run(ctx context.Context, in *input, locked *reconcile.Locked, run []*admission.Admitted) error {
-	options := r.o.run.reconcileOptions(nil)
+	options := r.shared.Options()
 	options.Locked = locked
 	var st *store.Store
 	if r.followed == nil {
 		var err error
-		if st, err = r.store(); err != nil {
+		if st, err = r.shared.Temporary(); err != nil {
 			return err
 		}
-		defer st.Close()
 	} else { // what was fetched before rendering is what is locked
 		st = r.followed.st
 		if !r.o.verify {
 			options.Finished = r.followed.finished
 		}
 	}
-	if err := r.o.run.trust.apply(ctx, &options, r.app.env.Getenv); err != nil {
-		return err
-	}
-	endCache, err := r.app.useCache(&r.o.run.fetch, &options)
+	results, err := r.app.reconcileTargets(ctx, r.shared, in, func() []*admission.Admitted { return run }, st, options, nil)
 	if err != nil {
-		return err
-	}
-	defer endCache()
-	results, err := r.app.reconcileTargets(ctx, in, func() []*admission.Admitted { return run }, st, options, nil)
-	if err != nil {
-		return unwritten(err)
+		return fmt.Errorf("cannot write to the temporary directory: %w", err)
 	}
 	for _, result := range results {
 		r.take(in, locked, result)

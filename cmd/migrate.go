@@ -104,6 +104,10 @@ func (a *app) migrate(ctx context.Context, o *migrateOptions, args []string) (in
 		return exitUsage, err
 	}
 	m := &migration{app: a, o: o, args: args, inputs: inputs}
+	if m.shared, err = a.openSession(ctx, &o.run); err != nil {
+		return exitUsage, err
+	}
+	defer m.shared.Close()
 	for _, in := range inputs {
 		m.fail(in.code)
 		a.reportNotes(in)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -30,7 +29,7 @@ type operatedChart struct {
 // operated fetches the charts that HelmReleases of Flux 1 get, which are to be migrated.
 func (m *migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*operatedChart, error) {
 	charts := map[migrate.ID]*operatedChart{}
-	for i, in := range s.before.inputs {
+	for _, in := range s.before.inputs {
 		owners := map[*manifest.Object]migrate.ID{}
 		var targets []*admission.Admitted
 		for _, obj := range in.inventory.Objects() {
@@ -46,7 +45,7 @@ func (m *migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*ope
 		if len(owners) == 0 {
 			continue
 		}
-		st, err := s.before.open(&s.temp, "operated"+strconv.Itoa(i))
+		st, err := m.shared.Temporary()
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/migrate"
 	"github.com/helmsrc/helmsrc/internal/plan"
-	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // proof is what became of the HelmReleases whose source is written in another way.
@@ -35,8 +34,6 @@ type proven struct {
 // sides are the manifests before and after the edits.
 type sides struct {
 	before, after *planSide
-	temp          store.Scratch
-	app           *app
 }
 
 func (s *sides) close() {
@@ -45,17 +42,14 @@ func (s *sides) close() {
 			side.close()
 		}
 	}
-	if err := s.temp.Close(); err != nil {
-		s.app.console.Debug(console.Subject{}, err.Error())
-	}
 }
 
 // lookIntoIndexes finds out which HTTP repositories lead to a registry.
 func (m *migration) lookIntoIndexes(ctx context.Context) error {
-	s := &sides{app: m.app}
+	s := &sides{}
 	defer s.close()
 	quiet := m.app.apart(&base{}, true)
-	o := &planOptions{run: m.o.run}
+	o := &planOptions{run: m.o.run, shared: m.shared}
 	var err error
 	if s.before, err = quiet.newSide(o, m.inputs, &base{}); err != nil {
 		return err
@@ -70,7 +64,7 @@ func (m *migration) lookIntoIndexes(ctx context.Context) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	if err := s.before.resolve(ctx, &s.temp, wanted, false); err != nil {
+	if err := s.before.resolve(ctx, wanted, false); err != nil {
 		return err
 	}
 	m.registry = map[migrate.ID]string{}
@@ -110,10 +104,10 @@ func (s *planSide) leaveOperated() {
 
 // proveOnce resolves the releases that the edits concern, before and after them.
 func (m *migration) proveOnce(ctx context.Context) (*proof, error) {
-	s := &sides{app: m.app}
+	s := &sides{}
 	defer s.close()
 	quiet := m.app.apart(&base{}, true)
-	o := &planOptions{run: m.o.run}
+	o := &planOptions{run: m.o.run, shared: m.shared}
 	var err error
 	if s.before, err = quiet.newSide(o, m.inputs, &base{}); err != nil {
 		return nil, err
@@ -134,7 +128,7 @@ func (m *migration) proveOnce(ctx context.Context) (*proof, error) {
 			wanted[p.After.ID] = true
 		}
 	}
-	if err := errors.Join(s.before.resolve(ctx, &s.temp, wanted, true), s.after.resolve(ctx, &s.temp, wanted, true)); err != nil {
+	if err := errors.Join(s.before.resolve(ctx, wanted, true), s.after.resolve(ctx, wanted, true)); err != nil {
 		return nil, err
 	}
 	p := &proof{}

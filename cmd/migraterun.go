@@ -15,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
@@ -25,6 +26,7 @@ type migration struct {
 	args   []string
 	inputs []*input
 
+	shared   *session.Session
 	found    *rewrite.Found
 	unfit    map[string]string // files that are not edited, and why
 	registry map[migrate.ID]string

@@ -19,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -32,6 +33,7 @@ type planOptions struct {
 	render       bool
 	helm         helmOptions
 	failOnChange bool
+	shared       *session.Session
 	locked       *lock.Lock // that charts are taken from, nil for none
 	lockPath     string
 	lockMode     reconcile.LockMode
@@ -125,6 +127,11 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 			return usageCode(err), err
 		}
 	}
+	var err error
+	if o.shared, err = a.openSession(ctx, &o.run); err != nil {
+		return exitUsage, err
+	}
+	defer o.shared.Close()
 	f, err := a.foresee(ctx, o, args)
 	defer f.close()
 	if err != nil {

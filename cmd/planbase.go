@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
-	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // base is where the manifests are that others are compared with: below dir, in the place of the files below root.
@@ -44,7 +44,7 @@ func (b *base) original(name string) string {
 }
 
 // openBase finds what --against names.
-func (a *app) openBase(ctx context.Context, o *planOptions, given arguments, temp *store.Scratch) (*base, error) {
+func (a *app) openBase(ctx context.Context, o *planOptions, given arguments) (*base, error) {
 	name := o.against
 	named := slices.Concat(splitNames(o.run.input.files), given.dirs, given.files)
 	if isDir(name) && !calledDirectory(name) {
@@ -61,7 +61,7 @@ func (a *app) openBase(ctx context.Context, o *planOptions, given arguments, tem
 	if calledDirectory(name) {
 		return nil, usagef("--against %s: no such directory", name)
 	}
-	return a.revisionBase(ctx, name, named, temp)
+	return a.revisionBase(ctx, o.shared, name, named)
 }
 
 // topOf is the repository that the input is in.
@@ -107,7 +107,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-func (a *app) revisionBase(ctx context.Context, revision string, named []string, temp *store.Scratch) (*base, error) {
+func (a *app) revisionBase(ctx context.Context, shared *session.Session, revision string, named []string) (*base, error) {
 	top, ok := topOf(named)
 	if !ok {
 		return nil, &usageError{
@@ -115,7 +115,7 @@ func (a *app) revisionBase(ctx context.Context, revision string, named []string,
 			hint: "name a directory with the manifests as they were",
 		}
 	}
-	parent, err := temp.Dir()
+	parent, err := shared.Dir()
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -17,7 +16,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/status"
-	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
@@ -218,25 +216,22 @@ func (f *foresight) resolveDigests(ctx context.Context) error {
 		return nil
 	}
 	for _, s := range []*planSide{f.after, f.before} {
-		if err := s.fetchOperated(ctx, &f.temp, differs); err != nil {
+		if err := s.fetchOperated(ctx, differs); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *planSide) fetchOperated(ctx context.Context, temp *store.Scratch, wanted map[plan.ID]bool) error {
-	for i, in := range s.inputs {
+func (s *planSide) fetchOperated(ctx context.Context, wanted map[plan.ID]bool) error {
+	for _, in := range s.inputs {
 		var list []*foreseen
 		for _, r := range s.releases {
 			if r.in == in && wanted[r.fact.ID] && r.artifact == "" && r.fact.Blocked == "" {
 				list = append(list, r)
 			}
 		}
-		if len(list) == 0 {
-			continue
-		}
-		if err := s.run(ctx, temp, in, list, strconv.Itoa(i)+"files", false); err != nil {
+		if err := s.run(ctx, in, list, false); err != nil {
 			return err
 		}
 	}

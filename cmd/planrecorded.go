@@ -176,10 +176,8 @@ func (f *foresight) resolveRecorded(ctx context.Context, st *store.Store) error 
 	whole := slices.DeleteFunc(releases, func(r *foreseen) bool {
 		return r.fact.Blocked != "" || !f.operatedMoved(r) && (r.artifact != "" || r.quick && !f.o.files())
 	})
-	if len(whole) > 0 {
-		if err := s.run(ctx, &f.temp, in, whole, "whole", false); err != nil {
-			return err
-		}
+	if err := s.run(ctx, in, whole, false); err != nil {
+		return err
 	}
 	for _, r := range s.releases {
 		if r.hr == nil && r.operated == nil {

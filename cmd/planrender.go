@@ -49,11 +49,8 @@ func (f *foresight) fetchUnchanged(ctx context.Context, p *plan.Plan) error {
 			lists[r.in] = append(lists[r.in], r)
 		}
 	}
-	for i, in := range f.after.inputs {
-		if len(lists[in]) == 0 {
-			continue
-		}
-		if err := f.after.run(ctx, &f.temp, in, lists[in], strconv.Itoa(i)+"render", false); err != nil {
+	for _, in := range f.after.inputs {
+		if err := f.after.run(ctx, in, lists[in], false); err != nil {
 			return err
 		}
 	}

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -40,7 +38,7 @@ type planSide struct {
 
 	directories map[*input]map[store.Key]string
 	archives    map[*input]map[store.Key][]string
-	stores      []*store.Store
+	stores      []*store.Store // artifacts directories that stay
 }
 
 func (s *planSide) close() {
@@ -336,8 +334,8 @@ func (s *planSide) valuesOf(r *foreseen, adm *admission.Admitted) {
 
 // resolve finds out about the charts of the HelmReleases that may differ: those of Helm repositories by their index, all
 // others, and with files all of them, by fetching them into a directory that goes when the run ends.
-func (s *planSide) resolve(ctx context.Context, temp *store.Scratch, wanted map[plan.ID]bool, files bool) error {
-	for i, in := range s.inputs {
+func (s *planSide) resolve(ctx context.Context, wanted map[plan.ID]bool, files bool) error {
+	for _, in := range s.inputs {
 		var quick, whole []*foreseen
 		for _, r := range s.releases {
 			switch {
@@ -348,47 +346,26 @@ func (s *planSide) resolve(ctx context.Context, temp *store.Scratch, wanted map[
 				whole = append(whole, r)
 			}
 		}
-		for _, group := range []struct {
-			releases []*foreseen
-			name     string
-		}{{quick, "quick"}, {whole, "whole"}} {
-			if len(group.releases) == 0 {
-				continue
-			}
-			if err := s.run(ctx, temp, in, group.releases, strconv.Itoa(i)+group.name, group.name == "quick"); err != nil {
-				return err
-			}
+		if err := s.run(ctx, in, quick, true); err != nil {
+			return err
+		}
+		if err := s.run(ctx, in, whole, false); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// run reconciles HelmReleases with all that they need.
-func (s *planSide) run(ctx context.Context, temp *store.Scratch, in *input, releases []*foreseen, name string, quick bool) error {
-	st, err := s.open(temp, name)
+// run reconciles HelmReleases with all that they need, in a directory that goes when the command ends.
+func (s *planSide) run(ctx context.Context, in *input, releases []*foreseen, quick bool) error {
+	if len(releases) == 0 {
+		return nil
+	}
+	st, err := s.o.shared.Temporary()
 	if err != nil {
 		return err
 	}
 	return s.reconcile(ctx, in, releases, st, quick)
-}
-
-// open opens a directory that goes when the run ends.
-func (s *planSide) open(temp *store.Scratch, name string) (*store.Store, error) {
-	dir, err := temp.Dir()
-	if err != nil {
-		return nil, err
-	}
-	if s.old {
-		name += "-before"
-	}
-	st, err := store.Open(filepath.Join(dir, name), store.Options{
-		Algorithm: godigest.SHA256, RetentionRecords: 2, Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: s.app.now,
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.stores = append(s.stores, st)
-	return st, nil
 }
 
 func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foreseen, st *store.Store, quick bool) error {
@@ -411,22 +388,13 @@ func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foresee
 
 // results reconciles objects of an input, as the flags say.
 func (s *planSide) results(ctx context.Context, in *input, targets func() []*admission.Admitted, st *store.Store, quick bool) ([]*reconcile.Result, error) {
-	run := s.o.run
-	run.until = reconcile.Fetch
+	options := s.o.shared.Options()
+	options.Until = reconcile.Fetch
 	if quick {
-		run.until = reconcile.Choose
+		options.Until = reconcile.Choose
 	}
-	options := run.reconcileOptions(s.directories[in])
-	options.Archives, options.Locked = s.archives[in], s.lockedBy(in)
-	if err := run.trust.apply(ctx, &options, s.app.env.Getenv); err != nil {
-		return nil, err
-	}
-	endCache, err := s.app.useCache(&run.fetch, &options)
-	if err != nil {
-		return nil, err
-	}
-	defer endCache()
-	results, err := s.app.reconcileTargets(ctx, in, targets, st, options, nil)
+	options.Directories, options.Archives, options.Locked = s.directories[in], s.archives[in], s.lockedBy(in)
+	results, err := s.app.reconcileTargets(ctx, s.o.shared, in, targets, st, options, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write to the temporary directory: %w", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/render"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
@@ -66,7 +67,12 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 		return exitUsage, err
 	}
 	defer st.Close()
-	in, followed, err := a.readRunInput(ctx, o, args, st)
+	shared, err := a.openSession(ctx, o)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer shared.Close()
+	in, followed, err := a.readRunInput(ctx, o, shared, args, st)
 	defer followed.close()
 	if reconcile.ClassOf(err) == reconcile.Integrity {
 		return exitIntegrity, err
@@ -92,20 +98,11 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 		return exitUsage, err
 	}
 	in.renameStored(st)
-	options := o.reconcileOptions(directories)
-	options.Archives, options.Finished = archives, followed.finished
+	options := shared.Options()
+	options.Directories, options.Archives, options.Finished = directories, archives, followed.finished
 	if options.Locked, err = a.locked(ctx, &o.lock, in); err != nil {
 		return exitUsage, err
 	}
-	if err := o.trust.apply(ctx, &options, a.env.Getenv); err != nil {
-		return exitUsage, err
-	}
-	endCache, err := a.useCache(&o.fetch, &options)
-	if err != nil {
-		return exitUsage, err
-	}
-	defer endCache()
-
 	if err := st.Load(); err != nil {
 		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(bareKinds(reconcile.Kinds().WithoutArtifact()), ", "), err))
 	}
@@ -114,7 +111,7 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 			return exitFailed, err
 		}
 	}
-	results, forgotten := a.reconcile(ctx, in, st, options, o)
+	results, forgotten := a.reconcile(ctx, shared, in, st, options, o)
 	a.reportNotes(in)
 	code := worst(in.code, a.flatten(o, st, results))
 	printed := print(results)
@@ -184,8 +181,8 @@ func (o *runOptions) limits() reconcile.ChartLimits {
 	}
 }
 
-// reconcileOptions are the flags that a run needs to know.
-func (o *runOptions) reconcileOptions(directories map[store.Key]string) reconcile.Options {
+// reconcileOptions are the flags that every run of a command needs to know.
+func (o *runOptions) reconcileOptions() reconcile.Options {
 	return reconcile.Options{
 		Until:             o.until,
 		List:              o.list,
@@ -198,7 +195,6 @@ func (o *runOptions) reconcileOptions(directories map[store.Key]string) reconcil
 		Chart:             o.limits(),
 		IndexDigest:       o.fetch.indexDigest,
 		AllowNameMismatch: o.fetch.allowNameMismatch,
-		Directories:       directories,
 		Ambient:           o.fetch.ambient != ambientNone,
 		Reach:             o.reach(),
 		PrivateRedirects:  o.fetch.privateRedirects,
@@ -208,37 +204,43 @@ func (o *runOptions) reconcileOptions(directories map[store.Key]string) reconcil
 		MissingSecrets:    o.fetch.missingSecrets,
 		AdvertisedAddress: o.store.advertised,
 		DigestAlgorithm:   o.store.algorithm,
+		Offline:           o.fetch.cache.offline,
 	}
 }
 
-func (a *app) reconcile(ctx context.Context, in *input, st *store.Store, o reconcile.Options, run *runOptions) ([]*reconcile.Result, error) {
+// openSession opens what the runs of a command share.
+func (a *app) openSession(ctx context.Context, o *runOptions) (*session.Session, error) {
+	options := session.Options{
+		Edges:     reconcile.Edges{Dial: a.env.Dial, Getenv: a.env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString()},
+		Reconcile: o.reconcileOptions(),
+		Cache:     o.fetch.cache.options(a, o.fetch.refresh),
+		Warn:      func(err error) { a.console.Warn(err.Error()) },
+		Debug:     func(err error) { a.console.Debug(console.Subject{}, err.Error()) },
+	}
+	options.Reconcile.Decisions = a.console.Verbosity() > 1
+	if options.Reconcile.Offline {
+		options.Reconcile.Online = a.onlineCommand()
+	}
+	err := o.trust.apply(ctx, &options.Reconcile, a.env.Getenv)
+	if err == nil && !o.fetch.cache.none {
+		options.CacheDir, err = o.fetch.cache.directory(a.env.Getenv)
+		if options.CacheDir == "" && err == nil && options.Reconcile.Offline {
+			a.console.Warn("there is no cache: neither HOME nor XDG_CACHE_HOME says where it is, and --cache-dir is not given")
+		}
+	}
+	return session.Open(options), err
+}
+
+func (a *app) reconcile(ctx context.Context, shared *session.Session, in *input, st *store.Store, o reconcile.Options, run *runOptions) ([]*reconcile.Result, error) {
 	choose := func() []*admission.Admitted { return a.withoutHome(in, a.targets(in), o) }
 	if run.idle {
 		choose = func() []*admission.Admitted { return nil }
 	}
-	return a.reconcileTargets(ctx, in, choose, st, o, run.images)
-}
-
-// newReconciler connects a run with the world.
-func (a *app) newReconciler(in *input, st *store.Store, o reconcile.Options) *reconcile.Reconciler {
-	dial, getenv := a.env.Dial, a.env.Getenv
-	if o.Reach == reconcile.ReachNowhere {
-		dial, getenv = reconcile.PublicDial(dial, getenv), withoutPrivateProxies(getenv)
-	}
-	o.Decisions = a.console.Verbosity() > 1
-	return reconcile.New(reconcile.Kinds(), in.inventory, st, reconcile.Edges{
-		Dial: dial, Getenv: getenv, Now: a.now, UserAgent: "helmsrc/" + versionString(),
-	}, o)
+	return a.reconcileTargets(ctx, shared, in, choose, st, o, run.images)
 }
 
 // reconcileTargets calls then, if it is not nil, before the reconciler is closed.
-func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*admission.Admitted, st *store.Store, o reconcile.Options, then func(context.Context, *input, *reconcile.Reconciler)) ([]*reconcile.Result, error) {
-	r := a.newReconciler(in, st, o)
-	defer func() {
-		if err := r.Close(); err != nil {
-			a.console.Debug(console.Subject{}, err.Error())
-		}
-	}()
+func (a *app) reconcileTargets(ctx context.Context, shared *session.Session, in *input, choose func() []*admission.Admitted, st *store.Store, o reconcile.Options, then func(context.Context, *input, *reconcile.Reconciler)) ([]*reconcile.Result, error) {
 	stop := a.console.StartRows()
 	defer stop()
 	targets := choose()
@@ -251,13 +253,16 @@ func (a *app) reconcileTargets(ctx context.Context, in *input, choose func() []*
 		progress.blocked.fail(subjectOf(obj), false)
 	}
 	ctx = a.tracing(a.reportsWaiting(ctx), in.inventory.Objects())
-	results, err := r.Run(ctx, targets, progress)
-	progress.reportSameCause()
-	progress.reportBlocked()
-	if then != nil {
-		then(ctx, in, r)
-	}
-	return results, err
+	return shared.Run(ctx, session.Run{
+		Inventory: in.inventory, Store: st, Options: o, Targets: targets, Progress: progress,
+		Then: func(r *reconcile.Reconciler) {
+			progress.reportSameCause()
+			progress.reportBlocked()
+			if then != nil {
+				then(ctx, in, r)
+			}
+		},
+	})
 }
 
 func (a *app) openStore(o *storeOptions) (*store.Store, error) {

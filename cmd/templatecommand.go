@@ -98,7 +98,12 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 		return exitUsage, err
 	}
 	a.reportFlux1(in)
-	planned := &planOptions{run: o.run}
+	shared, err := a.openSession(ctx, &o.run)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer shared.Close()
+	planned := &planOptions{run: o.run, shared: shared}
 	if err := a.readLock(ctx, planned); err != nil {
 		return exitUsage, err
 	}

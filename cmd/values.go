@@ -13,7 +13,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
-	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
@@ -98,11 +97,14 @@ func (a *app) values(ctx context.Context, o *runOptions, w values.WriteOptions, 
 func (a *app) fetchedValues(ctx context.Context, o *runOptions, w values.WriteOptions, in *input, release *admission.Admitted) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
 	defer cancel()
-	var temp store.Scratch
-	defer a.closeScratch(&temp)
 	o.fetch.missingSecrets = reconcile.MissingSecretsAnonymous // a warning, as with all other values
 	o.store.algorithm = "sha256"
-	side := newPlanSide(a, &planOptions{run: *o}, nil)
+	shared, err := a.openSession(ctx, o)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer shared.Close()
+	side := newPlanSide(a, &planOptions{run: *o, shared: shared}, nil)
 	side.inputs = []*input{in}
 	defer side.close()
 	if err := side.replaceSources(); err != nil {
@@ -110,7 +112,7 @@ func (a *app) fetchedValues(ctx context.Context, o *runOptions, w values.WriteOp
 	}
 	r := newForeseen(in, release.Object, "")
 	r.operated, r.unread = release.Typed.(*operator.HelmRelease), true
-	if err := side.run(ctx, &temp, in, []*foreseen{r}, "values", true); err != nil {
+	if err := side.run(ctx, in, []*foreseen{r}, true); err != nil {
 		return usageCode(err), err
 	}
 	a.reportNotes(in)

@@ -103,7 +103,7 @@ func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *reposito
 		return err
 	}
 	p.file = file
-	if file.owner != p.key {
+	if file.owner != p.key || file.in != p.r.store.Dir() {
 		if file, err = p.copyIndex(file); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (p *repositoryReconciliation) fetchIndex(ctx context.Context, repo *reposit
 	if err != nil {
 		return nil, err
 	}
-	file := &indexFile{owner: p.key, offsets: offsets, tag: tag, revision: pending.Digest()}
+	file := &indexFile{owner: p.key, in: p.r.store.Dir(), offsets: offsets, tag: tag, revision: pending.Digest()}
 	return file, p.keepIndex(pending, file)
 }
 
@@ -221,7 +221,7 @@ func (p *repositoryReconciliation) copyIndex(from *indexFile) (*indexFile, error
 	if got := pending.Digest(); got.Algorithm() == from.revision.Algorithm() && got != from.revision { // in the cache, meanwhile
 		return nil, status.ReadOperationFailed.Wrap(&digest.MismatchError{Want: from.revision, Got: got})
 	}
-	file := &indexFile{owner: p.key, offsets: from.offsets, tag: from.tag, revision: from.revision}
+	file := &indexFile{owner: p.key, in: p.r.store.Dir(), offsets: from.offsets, tag: from.tag, revision: from.revision}
 	return file, p.keepIndex(pending, file)
 }
 
@@ -323,7 +323,7 @@ func (p *repositoryReconciliation) openIndex(f *indexFile) error {
 	if err != nil {
 		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
 	}
-	p.r.closers.add(file)
+	p.r.files.add(file)
 	info, err := file.Stat()
 	if err != nil {
 		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))

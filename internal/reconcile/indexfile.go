@@ -24,6 +24,7 @@ import (
 // it makes it; the reconciliation of its owner fills in the artifact before anything else has it.
 type indexFile struct {
 	owner    store.Key // whose artifact it is
+	in       string    // the artifacts directory of that
 	offsets  *index.Offsets
 	revision godigest.Digest
 	artifact *meta.Artifact // nil for a downloadeded one
@@ -88,7 +89,7 @@ func (r *Reconciler) storedIndexFile(ctx context.Context, object *admission.Admi
 	if err != nil {
 		return nil, err
 	}
-	r.closers.add(file)
+	r.files.add(file)
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func (r *Reconciler) storedIndexFile(ctx context.Context, object *admission.Admi
 	if err != nil {
 		return nil, fmt.Errorf("failed to load index: %w", err)
 	}
-	return &indexFile{owner: keyOf(object), offsets: offsets, artifact: artifact, file: file, size: info.Size()}, nil
+	return &indexFile{owner: keyOf(object), in: r.store.Dir(), offsets: offsets, artifact: artifact, file: file, size: info.Size()}, nil
 }
 
 // storedOffsets says where the charts of a stored index are, from what is kept or else from reading it.
@@ -118,7 +119,7 @@ func (r *Reconciler) storedOffsets(ctx context.Context, object *admission.Admitt
 func (r *Reconciler) newFile() (*blob.File, error) {
 	f, err := blob.Create()
 	if err == nil {
-		r.closers.add(f)
+		r.files.add(f)
 	}
 	return f, err
 }
@@ -141,5 +142,5 @@ func (r *Reconciler) spoolIndex(ctx context.Context, repo *repository, owner sto
 	if err != nil {
 		return nil, err
 	}
-	return &indexFile{owner: owner, offsets: offsets, tag: tag, revision: downloaded.Digest(), file: downloaded, size: downloaded.Size()}, nil
+	return &indexFile{owner: owner, in: r.store.Dir(), offsets: offsets, tag: tag, revision: downloaded.Digest(), file: downloaded, size: downloaded.Size()}, nil
 }

@@ -18,7 +18,7 @@ func (r *Reconciler) keepPositions(repo *repository, d digest.Digest, offsets *i
 		return
 	}
 	done := make(chan struct{})
-	r.closers.addFunc(func() error { <-done; return nil })
+	r.files.addFunc(func() error { <-done; return nil })
 	go func() {
 		defer close(done)
 		defer func() { _ = recover() }() // a later run does without
@@ -66,7 +66,7 @@ func (r *Reconciler) lendIndex(repo *repository, d digest.Digest, dst indexSink)
 		_ = file.Close()
 		return nil, false
 	}
-	r.closers.add(file)
+	r.files.add(file)
 	spooled.lent = &lentIndex{file, d, size}
 	return offsets, true
 }

@@ -23,41 +23,24 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// Reconciler reconciles the objects of one run. New makes it, Close ends it with all files and
-// connections that it opened. What is in it is what objects have in common: nothing of it changes
-// after New but memos, which are safe for many goroutines.
+// Reconciler reconciles the objects of one cluster. [Connections.Reconciler] makes it, Close ends it with all files that it
+// opened. What is in it is what objects have in common: nothing of it changes afterwards but memos, which are safe for many
+// goroutines.
 type Reconciler struct {
-	kinds      Table
-	inventory  *inventory.Inventory
-	secrets    *credential.Reader
-	store      storage
-	client     *fetch.Client
-	registries *oci.Client // shares client
-	now        func() time.Time
-	getenv     func(string) string
-	o          Options
-	limits     chart.Limits
-	progress   Progress
-	cache      *cache.Cache // nil is none
-	blobs      *blob.Pool   // all that is downloaded, but for indexes and trees
+	*Connections
+	kinds     Table
+	inventory *inventory.Inventory
+	secrets   *credential.Reader
+	store     storage
+	o         Options
+	limits    chart.Limits
+	progress  Progress
 
-	results     work.Memo[store.Key, *Result]
-	opened      work.Memo[store.Key, *repository]
-	indexes     work.Memo[string, *indexFile]
-	stored      work.Memo[store.Key, *indexFile] // indexes of earlier runs
-	tags        work.Memo[chartKey, []string]
-	pinned      work.Memo[chartKey, *oci.Manifest]
-	plain       work.Memo[schemeKey, bool]
-	moving      work.Memo[chartKey, pinnedTag]     // tags of OCIRepositories
-	artifacts   work.Memo[chartKey, *oci.Artifact] // by digest
-	signers     work.Memo[signatureKey, *verify.Signer]
-	roots       work.Memo[string, *Trust]
-	provenances work.Memo[string, *verify.Signer]
-	trust       func() *Trust
-	reading     func() http.RoundTripper // to servers that get no credentials
+	results work.Memo[store.Key, *Result]
+	opened  work.Memo[store.Key, *repository]
+	stored  work.Memo[store.Key, *indexFile] // indexes of earlier runs
 
-	looked     map[store.Key][]string    // at paths of GitRepositories
-	valueFiles work.Memo[string, []byte] // by URL
+	looked map[store.Key][]string // at paths of GitRepositories
 
 	sourceRules work.Memo[string, *tree.Rules] // of .sourceignore files, by directory
 
@@ -66,6 +49,32 @@ type Reconciler struct {
 
 	closers closers
 	temp    store.Scratch // for what goes when the run ends
+}
+
+// Connections are what the reconcilers of one command share, whichever cluster they are about: clients, downloads, and the
+// answers of servers by who asked. [Connect] makes them, Close ends them; they are safe for many goroutines.
+type Connections struct {
+	client     *fetch.Client
+	registries *oci.Client // shares client
+	now        func() time.Time
+	getenv     func(string) string
+	cache      *cache.Cache // nil is none
+	blobs      *blob.Pool   // all that is downloaded, but for indexes and trees
+
+	indexes     work.Memo[string, *indexFile]
+	tags        work.Memo[chartKey, []string]
+	pinned      work.Memo[chartKey, *oci.Manifest]
+	plain       work.Memo[schemeKey, bool]
+	moving      work.Memo[chartKey, pinnedTag]     // tags of OCIRepositories
+	artifacts   work.Memo[chartKey, *oci.Artifact] // by digest
+	signers     work.Memo[signatureKey, *verify.Signer]
+	roots       work.Memo[string, *Trust]
+	provenances work.Memo[string, *verify.Signer]
+	valueFiles  work.Memo[string, []byte] // by URL
+	trust       func() *Trust
+	reading     func() http.RoundTripper // to servers that get no credentials
+
+	files closers // of indexes
 }
 
 // finished is the result of an object, also if the run ended while another goroutine was

@@ -19,8 +19,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// New returns the reconciler of one run for objects of these kinds. Close must be called after it.
-func New(kinds Table, inv *inventory.Inventory, st *store.Store, e Edges, o Options) *Reconciler {
+// Connect returns connections to the world. Of the options those count that say how servers are reached, what is kept and
+// who is trusted; they are the same in all reconcilers.
+func Connect(e Edges, o Options) *Connections {
 	if o.Offline {
 		e.Dial = fetch.RefuseDial
 	}
@@ -28,16 +29,8 @@ func New(kinds Table, inv *inventory.Inventory, st *store.Store, e Edges, o Opti
 		Dial: e.Dial, Getenv: e.Getenv, UserAgent: e.UserAgent, Now: e.Now, Retries: o.Retries, PrivateRedirects: o.PrivateRedirects,
 	})
 	registries := oci.NewClient(client)
-	var storage storage = st
-	if o.Until == Choose {
-		storage = readOnly{st}
-	}
 	reading := sync.OnceValue(registries.Reading)
-	return &Reconciler{
-		kinds:      kinds,
-		inventory:  inv,
-		secrets:    credential.NewReader(inv.Set(), secretOptions(client, o)),
-		store:      storage,
+	return &Connections{
 		client:     client,
 		registries: registries,
 		now:        e.Now,
@@ -46,8 +39,30 @@ func New(kinds Table, inv *inventory.Inventory, st *store.Store, e Edges, o Opti
 		cache:      o.Cache,
 		blobs:      blob.NewPool(0, o.Cache),
 		trust:      sync.OnceValue(newTrust(o, reading)),
-		o:          o,
-		limits:     chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
+	}
+}
+
+// Close ends the connections, with the files of what was downloaded.
+func (c *Connections) Close() error {
+	c.registries.CloseIdleConnections()
+	return errors.Join(c.blobs.Close(), c.files.close())
+}
+
+// Reconciler returns a reconciler for objects of these kinds. Close must be called after it, and before the connections are
+// closed.
+func (c *Connections) Reconciler(kinds Table, inv *inventory.Inventory, st *store.Store, o Options) *Reconciler {
+	var storage storage = st
+	if o.Until == Choose {
+		storage = readOnly{st}
+	}
+	return &Reconciler{
+		Connections: c,
+		kinds:       kinds,
+		inventory:   inv,
+		secrets:     credential.NewReader(inv.Set(), secretOptions(c.client, o)),
+		store:       storage,
+		o:           o,
+		limits:      chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
 	}
 }
 
@@ -127,8 +142,5 @@ func (t Table) sourcesFirst(objects []*admission.Admitted) [][]int {
 	return order
 }
 
-// Close lets go of the files and connections that the run kept open.
-func (r *Reconciler) Close() error {
-	r.registries.CloseIdleConnections()
-	return errors.Join(r.blobs.Close(), r.closers.close(), r.temp.Close())
-}
+// Close lets go of the files that the run kept open.
+func (r *Reconciler) Close() error { return errors.Join(r.closers.close(), r.temp.Close()) }

@@ -89,7 +89,7 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	r := New(Kinds(), inventory.New(nil), st, Edges{Now: time.Now}, Options{})
+	r := Connect(Edges{Now: time.Now}, Options{}).Reconciler(Kinds(), inventory.New(nil), st, Options{})
 	defer func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -120,9 +121,10 @@ func (w *world) runKinds(t *testing.T, o Options, without ...string) map[string]
 	o.Concurrency = cmp.Or(o.Concurrency, 2)
 	o.IndexMax, o.Chart = 1<<20, ChartLimits{1 << 20, 1 << 20, 1 << 20}
 	inv := inventory.New(set)
-	r := New(Kinds(), inv, st, Edges{Dial: w.Network.Dial, Getenv: func(string) string { return "" }, Now: now, UserAgent: "helmsrc/test"}, o)
+	connections := Connect(Edges{Dial: w.Network.Dial, Getenv: func(string) string { return "" }, Now: now, UserAgent: "helmsrc/test"}, o)
+	r := connections.Reconciler(Kinds(), inv, st, o)
 	defer func() {
-		if err := r.Close(); err != nil {
+		if err := errors.Join(r.Close(), connections.Close()); err != nil {
 			t.Error(err)
 		}
 	}()

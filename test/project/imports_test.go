@@ -85,11 +85,12 @@ var imports = map[string][]string{
 		"internal/operator", "internal/policy", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/validate",
 		"internal/values", "internal/verify", "internal/work",
 	},
+	"internal/session": {"internal/admission", "internal/cache", "internal/inventory", "internal/reconcile", "internal/store"},
 	"cmd": {
 		"internal/admission", "internal/bound", "internal/cache", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
 		"internal/heap", "internal/helm", "internal/inventory", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked",
 		"internal/merge", "internal/migrate", "internal/operator", "internal/plan", "internal/policy",
-		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/status",
+		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status",
 		"internal/store", "internal/validate", "internal/values",
 	},
 	"": {"cmd"},
