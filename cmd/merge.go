@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,10 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -79,11 +82,13 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, e
 	}
 	defer to.Close()
 	from, err := a.openParts(o, args)
-	defer func() {
+	closeParts := sync.OnceFunc(func() {
 		for _, d := range from {
 			_ = d.Store.Close() // nothing was written through it
 		}
-	}()
+		clear(from)
+	})
+	defer closeParts()
 	if err != nil {
 		return exitUsage, err
 	}
@@ -102,6 +107,7 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, e
 			kind, _ = reconcile.Kinds().Named(kind)
 			return reconcile.Kinds().Link(kind)
 		},
+		Named:       hasName,
 		Concurrency: o.concurrency,
 	})
 	if err != nil {
@@ -109,6 +115,7 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, e
 	}
 	code := a.reportMerge(out)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%d directories: %d objects joined, %d were there, %d left out", len(from), out.Joined, out.Unchanged, len(out.Failed)))
+	closeParts() // status keeps all records again
 	if err := to.Close(); err != nil {
 		return exitFailed, err
 	}
@@ -120,12 +127,28 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, e
 	return worst(code, rest), err
 }
 
+// hasName reports whether a recorded object has the name of a key. One that came from a Secret is not recorded.
+func hasName(object []byte, key store.Key) bool {
+	var o struct {
+		APIVersion, Kind string
+		Metadata         struct{ Name, Namespace string }
+	}
+	if json.Unmarshal(object, &o) != nil || !strings.EqualFold(manifest.Called(o.APIVersion, o.Kind), key.Kind) {
+		return false
+	}
+	is := func(recorded, name string) bool {
+		return recorded == name || strings.Contains(recorded, conceal.Hidden)
+	}
+	return is(o.Metadata.Namespace, key.Namespace) && is(o.Metadata.Name, key.Name)
+}
+
 // openParts opens the directories that are joined: artifacts directories, each once, and none of them the one they go to.
 func (a *app) openParts(o *mergeOptions, args []string) (from []merge.Directory, err error) {
 	if len(args) == 0 {
 		return nil, &usageError{err: errors.New("no directories to join"), hint: "name the artifacts directories of all shards: helmsrc merge DIR..."}
 	}
 	var infos []os.FileInfo
+	var records int
 	for _, name := range args {
 		info, err := os.Stat(name)
 		switch {
@@ -156,6 +179,9 @@ func (a *app) openParts(o *mergeOptions, args []string) (from []merge.Directory,
 		}
 		if err := st.Load(); err != nil {
 			return from, &usageError{err: fmt.Errorf("%s: %w", name, err)}
+		}
+		if records += st.SharedSize(); records > store.MaxSharedRecords {
+			return from, usagef("the directories up to %s have more than %d MiB of records", name, store.MaxSharedRecords>>20)
 		}
 		if err := knownKinds(st, name, "join"); err != nil {
 			return from, &usageError{err: err, hint: hintOf(err)}

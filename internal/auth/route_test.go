@@ -45,6 +45,14 @@ func (w *cloudWorld) routes(t *testing.T, host string) []route {
 		{"a client certificate", "https://" + host, certificate, nil, ""},
 		{"this machine", "http://localhost:5000", none.Unverified(), nil, ""},
 		{"this machine by its address", "http://[::1]:5000", w.identity, nil, ""},
+		{"this machine by another of its addresses", "http://127.9.9.9:5000", nil, nil, ""},
+		{"this machine by a mapped address", "http://[::ffff:127.0.0.1]:5000", nil, nil, ""},
+		{"another machine by its address", "http://192.0.2.1:5000", nil, nil, "http"},
+		{"another machine by its IPv6 address", "http://[2001:db8::1]:5000", nil, nil, "http"},
+		{"another machine by a mapped address", "http://[::ffff:192.0.2.1]:5000", nil, nil, "http"},
+		{"another machine in the network", "http://10.0.0.1:5000", nil, nil, "http"},
+		{"a link-local address", "http://169.254.1.1:5000", nil, nil, "http"},
+		{"no address", "http://0.0.0.0:5000", nil, nil, "http"},
 		{"another machine by name", "http://localhost.test", nil, nil, "http"},
 		{"own proxy", "https://" + host, nil, proxy, "proxySecretRef"},
 		{"own proxy to this machine", "http://localhost:5000", nil, proxy, "proxySecretRef"},
@@ -79,7 +87,14 @@ func TestRoutes(t *testing.T) {
 		_, _ = rw.Write([]byte(`{"access_token":"canary-google-token","expires_in":3600}`))
 	})
 	file := filepath.Join(t.TempDir(), "config.json")
-	config := `{"auths": {"` + host + `": {"auth": "dTpwYXNz"}, "localhost:5000": {"auth": "dTpwYXNz"}, "[::1]:5000": {"auth": "dTpwYXNz"}, "localhost.test": {"auth": "dTpwYXNz"}}}`
+	var logins []string
+	for _, host := range []string{
+		host, "localhost:5000", "[::1]:5000", "localhost.test", "127.9.9.9:5000", "[::ffff:127.0.0.1]:5000", "192.0.2.1:5000", "[2001:db8::1]:5000",
+		"[::ffff:192.0.2.1]:5000", "10.0.0.1:5000", "169.254.1.1:5000", "0.0.0.0:5000",
+	} {
+		logins = append(logins, `"`+host+`": {"auth": "dTpwYXNz"}`)
+	}
+	config := `{"auths": {` + strings.Join(logins, ", ") + `}}`
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

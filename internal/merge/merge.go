@@ -33,6 +33,8 @@ type Options struct {
 	Moves func(kind string) bool
 	// Link is the name of the link to the newest artifact of a kind, "" for none.
 	Link func(kind string) string
+	// Named reports whether a recorded object has the name of a key.
+	Named func(object []byte, key store.Key) bool
 	// Concurrency is how many objects are copied at a time.
 	Concurrency int
 }
@@ -131,6 +133,7 @@ type artifact struct {
 	Path           string    `json:"path"`
 	Digest         string    `json:"digest"`
 	LastUpdateTime time.Time `json:"lastUpdateTime"`
+	Size           int64     `json:"size"`
 }
 
 func (j *joining) object(ctx context.Context, key store.Key, directories []Directory) {
@@ -153,7 +156,7 @@ func (j *joining) object(ctx context.Context, key store.Key, directories []Direc
 func (j *joining) join(ctx context.Context, key store.Key, directories []Directory) (joined bool, moved *ConflictError, err error) {
 	var held []holding
 	for _, d := range directories {
-		h, err := read(d, key)
+		h, err := j.read(d, key)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a run was killed before it recorded anything
 		}
@@ -174,10 +177,15 @@ func (j *joining) join(ctx context.Context, key store.Key, directories []Directo
 	return joined, conflict, err
 }
 
-func read(d Directory, key store.Key) (holding, error) {
+// read returns an object as a directory has it. What its record says of other objects is an error: a directory comes
+// from elsewhere, and each object is only what its key says.
+func (j *joining) read(d Directory, key store.Key) (holding, error) {
 	record, err := d.Store.Recall(key)
 	if err != nil {
 		return holding{}, err
+	}
+	if !j.options.Named(record.Object, key) {
+		return holding{}, &AlteredError{errors.New("the record is that of another object")}
 	}
 	var status struct {
 		Artifact *artifact `json:"artifact"`
@@ -185,6 +193,11 @@ func read(d Directory, key store.Key) (holding, error) {
 	if len(record.Status) > 0 {
 		if err := json.Unmarshal(record.Status, &status); err != nil {
 			return holding{}, fmt.Errorf("recorded status: %w", err)
+		}
+	}
+	if a := status.Artifact; a != nil {
+		if own, err := key.Path(path.Base(a.Path)); err != nil || own != a.Path {
+			return holding{}, &AlteredError{fmt.Errorf("%q is not a path of its artifact", a.Path)}
 		}
 	}
 	return holding{d, record, status.Artifact}, nil
@@ -321,10 +334,6 @@ func (j *joining) store(key store.Key, h holding) (err error) {
 	if err != nil {
 		return &AlteredError{fmt.Errorf("%s: digest %q: %w", h.in.Name, h.artifact.Digest, err)}
 	}
-	own, err := key.Path(path.Base(h.artifact.Path))
-	if err != nil || own != h.artifact.Path {
-		return &AlteredError{fmt.Errorf("%s: %q is not a path of its artifact", h.in.Name, h.artifact.Path)}
-	}
 	f, err := h.in.Store.OpenArtifact(h.artifact.Path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", h.in.Name, err)
@@ -336,8 +345,12 @@ func (j *joining) store(key store.Key, h holding) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.Discard()) }()
 	sum := digest.NewWriter(want.Algorithm())
-	if _, err := io.Copy(io.MultiWriter(p, sum), f); err != nil {
+	n, err := io.Copy(io.MultiWriter(p, sum), io.LimitReader(f, h.artifact.Size+1))
+	if err != nil {
 		return err
+	}
+	if n > h.artifact.Size {
+		return &AlteredError{fmt.Errorf("%s: the artifact %s is not the one that was stored: it has more than %d bytes", h.in.Name, h.artifact.Path, h.artifact.Size)}
 	}
 	if sum.Digest() != want {
 		return &AlteredError{fmt.Errorf("%s: the artifact %s is not the one that was stored: its digest is %s, not %s", h.in.Name, h.artifact.Path, sum.Digest(), want)}

@@ -45,9 +45,9 @@ func put(t *testing.T, st *store.Store, key store.Key, text, failure string, at 
 		if err != nil {
 			t.Fatal(err)
 		}
-		status = fmt.Sprintf(`{"artifact": {"path": %q, "digest": %q, "lastUpdateTime": %q}}`, a.Path, a.Digest, at.UTC().Format(time.RFC3339))
+		status = fmt.Sprintf(`{"artifact": {"path": %q, "digest": %q, "size": %d, "lastUpdateTime": %q}}`, a.Path, a.Digest, len(text), at.UTC().Format(time.RFC3339))
 	}
-	if err := st.Remember(key, &store.Record{Object: json.RawMessage("{}"), Status: json.RawMessage(status), Failure: failure}); err != nil {
+	if err := st.Remember(key, &store.Record{Object: json.RawMessage(`"` + key.String() + `"`), Status: json.RawMessage(status), Failure: failure}); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(unlock(), st.Save(t.Context())); err != nil {
@@ -90,9 +90,11 @@ func TestJoin(t *testing.T) {
 					from[0], from[1] = from[1], from[0]
 				}
 				to := open(t, filepath.Join(dir, "to"))
-				out, err := Join(t.Context(), to, from, Options{
+				o := Options{
+					Named: func(object []byte, key store.Key) bool { return string(object) == `"`+key.String()+`"` },
 					Moves: func(kind string) bool { return kind == "helmrepository" }, Link: func(string) string { return "" }, Concurrency: 2,
-				})
+				}
+				out, err := Join(t.Context(), to, from, o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -105,7 +107,7 @@ func TestJoin(t *testing.T) {
 				case tt.conflict != "" && (len(out.Failed) != 1 || !strings.Contains(out.Failed[0].Error(), tt.conflict)):
 					t.Errorf("failed: %v, want %s", out.Failed, tt.conflict)
 				}
-				h, err := read(Directory{"to", to}, tt.key)
+				h, err := (&joining{options: o}).read(Directory{"to", to}, tt.key)
 				switch {
 				case tt.conflict != "":
 					if err == nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"sigs.k8s.io/yaml"
 )
@@ -76,7 +77,11 @@ func (e *Encoder) Encode(doc map[string]any) error { return e.encode(doc) }
 func (e *Encoder) Close() error { return e.close() }
 
 func writeYAML(w io.Writer, doc map[string]any) error {
-	b, err := yaml.Marshal(doc)
+	text, err := marshalJSON(doc, "", "")
+	if err != nil {
+		return err
+	}
+	b, err := yaml.JSONToYAML(text)
 	if err != nil {
 		return fmt.Errorf("document as YAML: %w", err)
 	}
@@ -103,7 +108,29 @@ func marshalJSON(doc map[string]any, prefix, indent string) ([]byte, error) {
 	if err := encoder.Encode(doc); err != nil {
 		return nil, fmt.Errorf("document as JSON: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return escaped(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// isControl reports whether a terminal may obey a character. It need not stand in a text that people write.
+func isControl(r rune) bool {
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
+}
+
+// escaped writes the control characters in JSON in the way that Go leaves to those below a blank. They stand in strings
+// only.
+func escaped(text []byte) []byte {
+	if bytes.IndexFunc(text, isControl) < 0 {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if isControl(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
 }
 
 // A jsonList writes a v1 List as kubectl does, item by item.
@@ -142,6 +169,6 @@ func writeName(w io.Writer, doc map[string]any) error {
 	if group, _, found := strings.Cut(text(doc, "apiVersion"), "/"); found {
 		kind += "." + group
 	}
-	_, err := fmt.Fprintf(w, "%s/%s\n", kind, text(doc, "metadata", "name"))
+	_, err := fmt.Fprintf(w, "%s/%s\n", printable(kind), printable(text(doc, "metadata", "name")))
 	return err
 }

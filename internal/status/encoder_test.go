@@ -324,3 +324,29 @@ func TestMap(t *testing.T) {
 		t.Errorf("channel: %v", got)
 	}
 }
+
+// TestEncodeControls holds that no format passes characters on that a terminal obeys, and that none loses them which can
+// write them.
+func TestEncodeControls(t *testing.T) {
+	const hostile = "a\x1b[31m\u009b31m\x7f\u202e\a\rb"
+	for _, format := range status.Formats() {
+		var b bytes.Buffer
+		e, err := status.NewEncoder(&b, format, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc := map[string]any{"apiVersion": "g" + hostile + "/v1", "kind": "A" + hostile, "metadata": map[string]any{"name": hostile}, hostile: hostile}
+		if err := errors.Join(e.Encode(doc), e.Close()); err != nil {
+			t.Errorf("%s: %v", format, err)
+		}
+		if i := bytes.IndexAny(b.Bytes(), "\x1b\u009b\x7f\a\r"); i >= 0 {
+			t.Errorf("%s: %q", format, b.Bytes()[i:])
+		}
+		if format == status.JSONL {
+			var read map[string]any
+			if err := json.Unmarshal(b.Bytes(), &read); err != nil || read[hostile] != hostile {
+				t.Errorf("%s is read as %q, %v", &b, read[hostile], err)
+			}
+		}
+	}
+}

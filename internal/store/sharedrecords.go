@@ -10,13 +10,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 const (
 	sharedRecordsFile = stateDir + "/book"
 
-	// maxSharedRecords has room for a hundred thousand objects.
-	maxSharedRecords = 256 << 20
+	// MaxSharedRecords, maxSharedObjects and maxSharedValues have room for a hundred thousand objects.
+	MaxSharedRecords = 256 << 20
+	maxSharedObjects = 1 << 17
+	maxSharedValues  = 8 << 20
 )
 
 // sharedRecords are what is remembered of objects that have no artifact: of all of them in one file, because to make files is
@@ -177,7 +181,7 @@ func (s *Store) pruneShared(ctx context.Context, keep func(Key) bool) (pruned []
 // readShared returns the records of the file, none if there is no file. With a [*RecordError] there are none either.
 func (v *view) readShared() (map[Key][]byte, error) {
 	records := map[Key][]byte{}
-	data, err := v.readState(sharedRecordsFile, maxSharedRecords)
+	data, err := v.readState(sharedRecordsFile, MaxSharedRecords)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return records, nil
@@ -185,6 +189,9 @@ func (v *view) readShared() (map[Key][]byte, error) {
 		return records, &RecordError{sharedRecordsFile, err}
 	case err != nil:
 		return records, err
+	}
+	if err := checkShared(data); err != nil {
+		return records, &RecordError{sharedRecordsFile, err}
 	}
 	for line := range bytes.Lines(data) {
 		name, record, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
@@ -199,16 +206,43 @@ func (v *view) readShared() (map[Key][]byte, error) {
 
 func encodeShared(records map[Key][]byte) ([]byte, error) {
 	var b bytes.Buffer
+	b.Grow(size(records))
 	for _, key := range slices.SortedFunc(maps.Keys(records), compareKeys) {
 		b.WriteString(key.String())
 		b.WriteByte('\t')
 		b.Write(records[key])
 		b.WriteByte('\n')
 	}
-	if b.Len() > maxSharedRecords {
-		return nil, tooLarge(maxSharedRecords)
+	return b.Bytes(), checkShared(b.Bytes())
+}
+
+// checkShared refuses the file if it has more than a run may keep in memory.
+func checkShared(data []byte) error {
+	switch {
+	case len(data) > MaxSharedRecords:
+		return tooLarge(MaxSharedRecords)
+	case bytes.Count(data, []byte("\n")) > maxSharedObjects:
+		return fmt.Errorf("%w: more than %d objects", errTooLarge, maxSharedObjects)
+	case bound.Values(data) > maxSharedValues:
+		return fmt.Errorf("%w: more than %d values", errTooLarge, maxSharedValues)
 	}
-	return b.Bytes(), nil
+	return nil
+}
+
+// size is how many bytes the records have in the file.
+func size(records map[Key][]byte) int {
+	n := 0
+	for key, record := range records {
+		n += len(key.String()) + len(record) + len("\t\n")
+	}
+	return n
+}
+
+// SharedSize returns how many bytes [Store.Load] has read.
+func (s *Store) SharedSize() int {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	return size(s.shared.records)
 }
 
 // parseKey reads what Key.String writes: none of its parts has a slash.

@@ -186,7 +186,7 @@ func TestSharedRecordsRefuses(t *testing.T) {
 			alter(t, s, sharedRecordsFile, tt.content)
 			s = again(t, s)
 			if name == "too large" {
-				if err := os.Truncate(filepath.Join(s.Dir(), sharedRecordsFile), maxSharedRecords+1); err != nil {
+				if err := os.Truncate(filepath.Join(s.Dir(), sharedRecordsFile), MaxSharedRecords+1); err != nil {
 					t.Fatal(err)
 				}
 			}
