@@ -123,7 +123,7 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 	var with *renderer
 	if o.render {
 		var err error
-		if with, err = a.newRenderer(ctx, &o.helm, &temp); err != nil {
+		if with, err = a.newRenderer(ctx, &o.helm, &temp, o.run.input.untrusted || o.run.fetch.cache.offline); err != nil {
 			return usageCode(err), err
 		}
 	}

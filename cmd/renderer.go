@@ -61,8 +61,9 @@ type renderer struct {
 	secrets *conceal.Values
 }
 
-// newRenderer finds the helm to render with. It gets a directory for itself, with nothing in it.
-func (a *app) newRenderer(ctx context.Context, o *helmOptions, temp *store.Scratch) (*renderer, error) {
+// newRenderer finds the helm to render with. It gets a directory for itself, with nothing in it. In a run that is to keep
+// manifests from the network, or stay off it, a helm that has the network is a warning.
+func (a *app) newRenderer(ctx context.Context, o *helmOptions, temp *store.Scratch, closed bool) (*renderer, error) {
 	dir, err := temp.Dir()
 	if err != nil {
 		return nil, err
@@ -92,6 +93,13 @@ func (a *app) newRenderer(ctx context.Context, o *helmOptions, temp *store.Scrat
 		return nil, err
 	}
 	a.console.Debug(console.Subject{}, "helm "+tool.Version)
+	const networked = "helm runs with the network of this machine: it could not be given a namespace without one"
+	switch {
+	case tool.Networked() && closed:
+		a.console.Warn(networked)
+	case tool.Networked():
+		a.console.Debug(console.Subject{}, networked)
+	}
 	return &renderer{o, tool, temp, a.console.Secrets()}, nil
 }
 
@@ -111,15 +119,10 @@ func (t *renderer) render(ctx context.Context, name string, r *foreseen) ([]byte
 	}
 	// A chart may write a part of what a Secret holds by itself, in messages too.
 	t.secrets.Add(r.whole.origins.Confidential(r.whole.values)...)
-	file, err := t.tool.WriteValues(name+".yaml", text.Bytes())
-	if err != nil {
-		return nil, err
-	}
 	release := r.helmRelease()
-	release.Chart, release.Values, release.KubeVersion, release.APIVersions = archive, file, t.o.kubeVersion, t.o.apiVersions
+	release.Chart, release.Values, release.KubeVersion, release.APIVersions = archive, text.Bytes(), t.o.kubeVersion, t.o.apiVersions
 	manifests, err := t.tool.Template(ctx, release)
-	err = errors.Join(err, os.Remove(file), os.Remove(archive))
-	if err != nil {
+	if err = errors.Join(err, os.Remove(archive)); err != nil {
 		return nil, err
 	}
 	if r.operated != nil { // the operator has no post renderers, and sets no labels

@@ -85,7 +85,7 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 	defer cancel()
 	var temp store.Scratch
 	defer a.closeScratch(&temp)
-	with, err := a.newRenderer(ctx, &o.helm, &temp)
+	with, err := a.newRenderer(ctx, &o.helm, &temp, o.run.input.untrusted || o.run.fetch.cache.offline)
 	if err != nil {
 		return usageCode(err), err
 	}

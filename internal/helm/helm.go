@@ -43,6 +43,7 @@ type Tool struct {
 	home   string
 	limits Limits
 	keep   []string
+	child  child
 }
 
 // Options say which helm, and how it is run.
@@ -90,7 +91,7 @@ func Find(ctx context.Context, o Options) (*Tool, error) {
 		return nil, err
 	}
 	t := &Tool{path: path, home: o.Home, limits: Limits{Time: versionTime, Memory: o.Limits.Memory, Output: versionOutput}, keep: o.Keep}
-	out, err := t.run(ctx, "version", "--template", "{{.Version}}")
+	out, err := t.choose(ctx)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -107,6 +108,22 @@ func Find(ctx context.Context, o Options) (*Tool, error) {
 	t.limits = o.Limits
 	return t, nil
 }
+
+// choose asks for the version as each of the children that this system may have, and keeps to the first that answers: the
+// kernel may refuse a namespace, and a program such as a wrapper of snap may not start in one.
+func (t *Tool) choose(ctx context.Context) (out []byte, err error) {
+	var limit *LimitError
+	for _, t.child = range children() {
+		out, err = t.run(ctx, versionArguments())
+		if err == nil || ctx.Err() != nil || errors.As(err, &limit) {
+			break
+		}
+	}
+	return out, err
+}
+
+// Networked reports whether helm has the network of this machine. Without, it has a namespace with nothing in it.
+func (t *Tool) Networked() bool { return t.child.networked }
 
 func find(o Options) (string, error) {
 	if o.Name != "" {
@@ -143,40 +160,19 @@ func majorOf(version string) (int, bool) {
 	return major, err == nil
 }
 
-// Release is what is rendered.
-type Release struct {
-	Name, Namespace string
-	// Chart and Values are files.
-	Chart, Values string
-	// CRDs renders those of the directory crds, too.
-	CRDs bool
-	// NoHooks leaves out hooks, NoTests those that are tests.
-	NoHooks, NoTests bool
-	// NoSchema leaves out the check against values.schema.json.
-	NoSchema    bool
-	KubeVersion string
-	APIVersions []string
-}
-
-// Template renders a release. If the chart is at fault, the error is an
-// [*Error].
+// Template renders a release. If the chart is at fault, the error is an [*Error], if a name of the release is, a
+// [*NameError]. There may be one call at a time.
 func (t *Tool) Template(ctx context.Context, r Release) (manifests []byte, err error) {
-	args := []string{"template", r.Name, r.Chart, "--namespace", r.Namespace, "--values", r.Values}
-	for _, option := range []struct {
-		on   bool
-		flag string
-	}{{r.CRDs, "--include-crds"}, {r.NoHooks, "--no-hooks"}, {r.NoTests, "--skip-tests"}, {r.NoSchema, "--skip-schema-validation"}} {
-		if option.on {
-			args = append(args, option.flag)
-		}
+	args, err := r.arguments()
+	if err != nil {
+		return nil, err
 	}
-	if r.KubeVersion != "" {
-		args = append(args, "--kube-version", r.KubeVersion)
+	values := filepath.Join(t.home, valuesFile)
+	defer func() { err = errors.Join(err, os.Remove(values)) }()
+	if err := os.WriteFile(values, r.Values, 0o600); err != nil {
+		return nil, err
 	}
-	for _, v := range r.APIVersions {
-		args = append(args, "--api-versions", v)
-	}
-	return t.run(ctx, args...)
+	return t.run(ctx, args)
 }
 
 // LimitError is a helm that was ended.
@@ -190,12 +186,12 @@ func (e *LimitError) Hint() string {
 }
 
 // run runs helm once.
-func (t *Tool) run(ctx context.Context, args ...string) ([]byte, error) {
+func (t *Tool) run(ctx context.Context, args arguments) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, t.limits.Time)
 	defer cancel()
 	cmd := exec.CommandContext(limited, t.path, args...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = t.home, t.environment(), grace
-	alone(cmd)
+	t.child.apply(cmd)
 	stdout := &bounded{left: t.limits.Output, full: cancel}
 	stderr := &bounded{left: maxStderr}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -312,10 +308,4 @@ func newError(err error, stderr string) error {
 		e.Line, _ = strconv.Atoi(last[2])
 	}
 	return e
-}
-
-// WriteValues writes values to a file of the home that only this user reads.
-func (t *Tool) WriteValues(name string, text []byte) (string, error) {
-	path := filepath.Join(t.home, name)
-	return path, os.WriteFile(path, text, 0o600)
 }

@@ -1,0 +1,84 @@
+package helm
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// maxReleaseName is the longest name of a release that Helm takes.
+const maxReleaseName = 53
+
+// Release is what is rendered.
+type Release struct {
+	Name, Namespace string
+	// Chart is the absolute path of an archive.
+	Chart string
+	// Values are the text of a values file.
+	Values []byte
+	// CRDs renders those of the directory crds, too.
+	CRDs bool
+	// NoHooks leaves out hooks, NoTests those that are tests.
+	NoHooks, NoTests bool
+	// NoSchema leaves out the check against values.schema.json.
+	NoSchema    bool
+	KubeVersion string
+	APIVersions []string
+}
+
+// NameError is a name that Helm or the API server refuses.
+type NameError struct{ What, Name, Why string }
+
+func (e *NameError) Error() string { return fmt.Sprintf("invalid %s %q: %s", e.What, e.Name, e.Why) }
+
+// arguments are those of one call of helm. Only the functions of this file make them.
+type arguments []string
+
+// valuesFile is where helm finds the values, in the directory that it runs in.
+const valuesFile = "values.yaml"
+
+func versionArguments() arguments { return arguments{"version", "--template={{.Version}}"} }
+
+// arguments are those that render the release. A flag and its value are one argument, and nothing after -- is a flag; the
+// names have to be valid besides, so that no text of a manifest becomes a flag however helm reads them.
+func (r *Release) arguments() (arguments, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	args := arguments{"template", "--namespace=" + r.Namespace, "--values=" + valuesFile}
+	for _, option := range []struct {
+		on   bool
+		flag string
+	}{{r.CRDs, "--include-crds"}, {r.NoHooks, "--no-hooks"}, {r.NoTests, "--skip-tests"}, {r.NoSchema, "--skip-schema-validation"}} {
+		if option.on {
+			args = append(args, option.flag)
+		}
+	}
+	if r.KubeVersion != "" {
+		args = append(args, "--kube-version="+r.KubeVersion)
+	}
+	for _, v := range r.APIVersions {
+		args = append(args, "--api-versions="+v)
+	}
+	return append(args, "--", r.Name, r.Chart), nil
+}
+
+// check refuses what Helm refuses as the name of a release, and the API server as that of a namespace.
+func (r *Release) check() error {
+	why := validation.IsDNS1123Subdomain(r.Name)
+	if len(r.Name) > maxReleaseName {
+		why = append(why, validation.MaxLenError(maxReleaseName))
+	}
+	if len(why) > 0 {
+		return &NameError{"release name", r.Name, strings.Join(why, "; ")}
+	}
+	if why := validation.IsDNS1123Label(r.Namespace); len(why) > 0 {
+		return &NameError{"namespace of the release", r.Namespace, strings.Join(why, "; ")}
+	}
+	if !filepath.IsAbs(r.Chart) {
+		return &NameError{"path of the chart", r.Chart, "it is not absolute"}
+	}
+	return nil
+}
