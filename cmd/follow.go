@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ func (o *runOptions) addFollow(fs *pflag.FlagSet) {
 
 // following gets the sources that have to be there before anything is built. It ends with the run.
 type following struct {
+	ctx context.Context // of the run
 	app *app
 	o   *runOptions
 	r   *reading
@@ -49,135 +51,100 @@ type following struct {
 
 	rounds, count int // of what was fetched
 
-	tried    map[store.Key]bool
 	fetched  []render.Source
-	lost     []render.Source
 	stands   map[store.Key]string // of --source-dir, those that are nowhere in the input too
 	finished map[store.Key]*reconcile.Result
 	failed   map[store.Key]bool // fetched in vain
+	err      error              // that ended it
 }
 
 // readRunInput reads the input of a run. What is not in the checkout is taken from where an earlier run stored it or, with
 // --follow-sources, fetched first.
 func (a *app) readRunInput(ctx context.Context, o *runOptions, shared *session.Session, args []string, st *store.Store) (*input, *following, error) {
-	r, err := a.read(ctx, &o.input, args, o.store.dir, true)
+	f := a.newFollowing(ctx, o, shared, st)
+	r, err := a.read(ctx, &o.input, args, o.store.dir, true, f)
 	if err != nil {
 		return nil, nil, err
 	}
-	f := a.newFollowing(o, shared, r, st)
 	if f.dir, err = a.openSourceDir(o); err != nil {
 		return nil, f, err
 	}
-	in, err := f.read(ctx)
-	if err != nil {
-		return nil, f, err
-	}
-	in.brought = f.failed
-	return in, f, nil
+	in, err := f.read(ctx, r)
+	return in, f, err
 }
 
-func (a *app) newFollowing(o *runOptions, shared *session.Session, r *reading, st *store.Store) *following {
+func (a *app) newFollowing(ctx context.Context, o *runOptions, shared *session.Session, st *store.Store) *following {
 	return &following{
-		app: a, o: o, shared: shared, r: r, st: st,
+		ctx: ctx, app: a, o: o, shared: shared, st: st,
 		locked: func(ctx context.Context, in *input) (*reconcile.Locked, error) { return a.locked(ctx, &o.lock, in) },
-		tried:  map[store.Key]bool{}, stands: map[store.Key]string{}, finished: map[store.Key]*reconcile.Result{}, failed: map[store.Key]bool{},
+		stands: map[store.Key]string{}, finished: map[store.Key]*reconcile.Result{}, failed: map[store.Key]bool{},
 	}
 }
 
-func (f *following) read(ctx context.Context) (*input, error) {
-	o := &f.o.input
-	rendered, err := buildCluster(ctx, f.r.clusters[0])
-	if err != nil {
+// read builds the first cluster.
+func (f *following) read(ctx context.Context, r *reading) (*input, error) {
+	f.r = r
+	rendered, err := buildCluster(ctx, r.clusters[0])
+	if err = cmp.Or(f.err, err); err != nil {
 		return nil, err
 	}
-	for len(rendered.Elsewhere) > 0 {
-		more, err := f.provide(ctx, rendered)
-		if err != nil {
-			return nil, err
-		}
-		if !more {
-			break
-		}
-		if err := f.r.renderAgain(ctx, f.app, o, f.o.store.dir, f.fetched, f.lost); err != nil {
-			return nil, err
-		}
-		if rendered, err = buildCluster(ctx, f.r.clusters[0]); err != nil {
-			return nil, err
-		}
+	in, err := f.app.inputOfFirst(ctx, &f.o.input, r, rendered)
+	if err == nil {
+		in.brought = f.failed
 	}
-	return f.app.inputOfFirst(ctx, o, f.r, rendered)
+	return in, err
 }
 
 func (f *following) endless(err error) error {
 	return &usageError{err: fmt.Errorf("--%s: %w", followFlag, err), hint: "name checkouts of them with --source"}
 }
 
-// renderAgain renders what was read, with more sources.
-func (r *reading) renderAgain(ctx context.Context, a *app, o *inputOptions, artifactsDir string, fetched, lost []render.Source) error {
-	options, err := a.renderOptions(o)
-	if err != nil {
-		return err
+// provide answers what a build needs. An error ends it, and is kept.
+func (f *following) provide(c *render.Cluster, needs []render.Need, known *manifest.Build) []render.Source {
+	needs = slices.DeleteFunc(needs, func(n render.Need) bool {
+		return n.Kind != sourcev1.HelmChartKind && !reconcile.Kinds().IsSource(n.Kind)
+	})
+	if len(needs) == 0 || f.err != nil {
+		return nil
 	}
-	options.Together, options.SkipDirs, options.Fetched, options.Unfetched = true, []string{artifactsDir}, fetched, lost
-	r.renderer = render.New(ctx, r.files, options)
-	r.clusters = r.renderer.Clusters()
-	return nil
+	var arrived []render.Source
+	arrived, f.err = f.answer(c, needs, known)
+	f.fetched = append(f.fetched, arrived...)
+	return arrived
 }
 
-// provide gets what is not available. It reports whether there is anything new.
-func (f *following) provide(ctx context.Context, rendered *render.Result) (bool, error) {
-	var wanted []render.Elsewhere
-	for _, e := range rendered.Elsewhere {
-		if key := store.NewKey(e.Kind, e.Namespace, e.Name); !f.tried[key] && (e.Kind == sourcev1.HelmChartKind || reconcile.Kinds().IsSource(e.Kind)) {
-			f.tried[key] = true
-			e.Generator = slices.Contains(rendered.Elsewhere, render.Elsewhere{Source: e.Source, Generator: true})
-			wanted = append(wanted, e)
-		}
-	}
-	if len(wanted) == 0 {
-		return false, nil
-	}
-	in, err := f.quietly(ctx, rendered)
+func (f *following) answer(c *render.Cluster, needs []render.Need, known *manifest.Build) ([]render.Source, error) {
+	in, _, err := f.app.newInput(f.ctx, &f.o.input, f.r, c.Name, &render.Result{Build: known})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	before := len(f.fetched) + len(f.lost)
+	in.renameStored(f.st)
+	var arrived []render.Source
 	var missing []*admission.Admitted
-	for _, e := range wanted {
-		adm, err := in.inventory.Find(e.Kind, e.Namespace, e.Name)
-		if _, nowhere := errors.AsType[*manifest.NotFoundError](err); err != nil && !nowhere {
+	for _, n := range needs {
+		adm, err := in.inventory.Find(n.Kind, n.Namespace, n.Name)
+		if _, unknown := errors.AsType[*manifest.NotFoundError](err); err != nil && !unknown {
 			continue // it is reported where it is judged
 		}
-		found, err := f.stored(ctx, e, adm)
+		dir, err := f.stored(n, adm)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		if !found && f.o.follow && adm != nil && e.Kind != sourcev1.ExternalArtifactKind {
+		if dir != "" {
+			n.Dir = dir
+			arrived = append(arrived, n.Source)
+		} else if f.o.follow && adm != nil && n.Kind != sourcev1.ExternalArtifactKind {
 			missing = append(missing, adm)
 		}
 	}
-	if err := f.fetch(ctx, in, missing); err != nil {
-		return false, err
-	}
-	return len(f.fetched)+len(f.lost) > before, nil
-}
-
-// quietly makes an input of what was built that reports nothing: all of it is found again.
-func (f *following) quietly(ctx context.Context, rendered *render.Result) (*input, error) {
-	quiet := f.app.apart(&base{}, true)
-	alone := *f.r
-	alone.common = &common{dirs: f.r.common.dirs, noted: map[string]bool{}}
-	in, err := quiet.inputOfBuild(ctx, &f.o.input, &alone, f.r.clusters[0].Name, rendered)
-	if err == nil {
-		in.renameStored(f.st)
-	}
-	return in, err
+	fetched, err := f.fetch(in, missing)
+	return append(arrived, fetched...), err
 }
 
 // stored takes what an artifacts directory holds: that of --source-dir of any source, that of the run of what a generator is
-// made of, unless it is fetched.
-func (f *following) stored(ctx context.Context, e render.Elsewhere, adm *admission.Admitted) (bool, error) {
-	st, spec, key := f.dir, map[string]any(nil), store.NewKey(e.Kind, e.Namespace, e.Name)
+// made of, unless it is fetched. It returns the directory with the files, "" if there are none.
+func (f *following) stored(n render.Need, adm *admission.Admitted) (string, error) {
+	st, spec, key := f.dir, map[string]any(nil), store.NewKey(n.Kind, n.Namespace, n.Name)
 	if adm != nil {
 		key = storedKey(adm.Object)
 	}
@@ -185,43 +152,43 @@ func (f *following) stored(ctx context.Context, e render.Elsewhere, adm *admissi
 	var err error
 	if st != nil {
 		if archive, err = reconcile.StoredArtifact(st, key, nil, f.app.now); err != nil {
-			return false, fmt.Errorf("--source-dir %s: %w", f.o.fetch.sourceDir, err)
+			return "", fmt.Errorf("--source-dir %s: %w", f.o.fetch.sourceDir, err)
 		}
 		if archive != "" {
-			f.stands[store.NewKey(e.Kind, e.Namespace, e.Name)] = archive
+			f.stands[store.NewKey(n.Kind, n.Namespace, n.Name)] = archive
 		}
 	}
-	if archive == "" && e.Generator && !f.o.follow {
+	if archive == "" && n.Generator && !f.o.follow {
 		if adm != nil {
 			spec = adm.Content["spec"].(map[string]any)
 		}
 		archive, err = reconcile.StoredArtifact(f.st, key, spec, f.app.now)
 		if err != nil {
 			f.app.reportStorage(finding.ArtifactAltered, err)
-			return false, nil
+			return "", nil
 		}
 	}
 	if archive == "" {
-		return false, nil
+		return "", nil
 	}
 	parent, err := f.shared.Dir()
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	dir, err := reconcile.UnpackInto(ctx, archive, parent)
+	dir, err := reconcile.UnpackInto(f.ctx, archive, parent)
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", filepath.ToSlash(archive), err)
+		return "", fmt.Errorf("%s: %w", filepath.ToSlash(archive), err)
 	}
-	f.fetched = append(f.fetched, render.Source{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name, Dir: dir})
-	f.app.console.Debug(console.Subject{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}, "what an earlier run stored of it is what is rendered")
-	return true, nil
+	f.app.console.Debug(console.Subject{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}, "what an earlier run stored of it is what is rendered")
+	return dir, nil
 }
 
-// fetch reconciles sources, with what they need themselves, and unpacks their artifacts.
-func (f *following) fetch(ctx context.Context, in *input, wanted []*admission.Admitted) error {
+// fetch reconciles sources, with what they need themselves, and unpacks their artifacts. What could not be fetched has no directory.
+func (f *following) fetch(in *input, wanted []*admission.Admitted) ([]render.Source, error) {
 	if len(wanted) == 0 {
-		return nil
+		return nil, nil
 	}
+	ctx := f.ctx
 	var targets []*admission.Admitted
 	var names []string
 	for _, adm := range wanted {
@@ -230,24 +197,25 @@ func (f *following) fetch(ctx context.Context, in *input, wanted []*admission.Ad
 		names = append(names, adm.Object.String())
 	}
 	if f.rounds++; f.rounds > maxFollowRounds {
-		return f.endless(fmt.Errorf("what was fetched %d times leads to further sources: %s", maxFollowRounds, console.Few(names)))
+		return nil, f.endless(fmt.Errorf("what was fetched %d times leads to further sources: %s", maxFollowRounds, console.Few(names)))
 	}
 	if f.count += len(wanted); f.count > maxFollowed {
-		return f.endless(fmt.Errorf("more than %d sources would have to be fetched before rendering", maxFollowed))
+		return nil, f.endless(fmt.Errorf("more than %d sources would have to be fetched before rendering", maxFollowed))
 	}
 	f.app.console.Info(console.Subject{}, "fetched before rendering: "+console.Few(names))
 	run, err := f.run(ctx, in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	run.Targets = unique(targets)
 	results, r, err := f.shared.Begin(f.app.reportsWaiting(ctx), run)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("cannot fetch what is rendered: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("cannot fetch what is rendered: %w", context.Cause(ctx))
 	}
+	var fetched []render.Source
 	for _, result := range results {
 		if f.o.until == reconcile.Fetch {
 			f.finished[keyOfObject(result.Object.Object)] = result
@@ -261,14 +229,12 @@ func (f *following) fetch(ctx context.Context, in *input, wanted []*admission.Ad
 		if err != nil || result.Failure != nil {
 			f.failed[keyOfObject(obj)] = true
 		}
-		if err != nil {
-			f.lost = append(f.lost, source)
-			continue
+		if err == nil {
+			source.Dir = dir
 		}
-		source.Dir = dir
-		f.fetched = append(f.fetched, source)
+		fetched = append(fetched, source)
 	}
-	return nil
+	return fetched, nil
 }
 
 func keyOfObject(obj *manifest.Object) store.Key {

@@ -60,7 +60,7 @@ func (c *common) once(line string) bool {
 // readInput reads the manifests of -f and of the arguments as one cluster. What cannot
 // be read is reported and makes the exit code 2; the rest goes on.
 func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, artifactsDir string) (*input, error) {
-	r, err := a.read(ctx, o, args, artifactsDir, true)
+	r, err := a.read(ctx, o, args, artifactsDir, true, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (a *app) inputOfFirst(ctx context.Context, o *inputOptions, r *reading, ren
 
 // readClusters reads the manifests, and makes an input of each cluster that they hold.
 func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string, artifactsDir string) ([]*input, error) {
-	r, err := a.read(ctx, o, args, artifactsDir, false)
+	r, err := a.read(ctx, o, args, artifactsDir, false, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func (r *reading) names() []string {
 	return names
 }
 
-// read reads the manifests, each file once.
-func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifactsDir string, together bool) (*reading, error) {
+// read reads the manifests, each file once. Sources that are not here are got by the following, nil for none.
+func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifactsDir string, together bool, follow *following) (*reading, error) {
 	given, err := splitArguments(args, len(o.files) == 0)
 	if err != nil {
 		return nil, err
@@ -152,6 +152,9 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 		return nil, err
 	}
 	options.Together, options.SkipDirs = together, []string{artifactsDir}
+	if follow != nil {
+		options.Fetch = follow.provide
+	}
 	in := manifest.Read(ctx, manifest.Options{
 		Files:            named,
 		Offered:          given.files,
@@ -192,13 +195,12 @@ func directoriesAmong(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isDir(name) })
 }
 
-// inputOfBuild makes an input of what was built.
-func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, cluster string, rendered *render.Result) (*input, error) {
+// newInput makes an input of what was built, and reports nothing. What cannot be used of the files is returned, too.
+func (a *app) newInput(ctx context.Context, o *inputOptions, r *reading, cluster string, rendered *render.Result) (*input, []error, error) {
 	set, failures := r.files.Set(rendered.Build)
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("cannot read the input: %w", context.Cause(ctx))
+		return nil, nil, fmt.Errorf("cannot read the input: %w", context.Cause(ctx))
 	}
-	c := r.common
 	a.console.ConcealNames(set.Objects())
 	inventory := inventory.New(set)
 	inventory.Expand(expansionsOf(rendered))
@@ -210,7 +212,7 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 	}
 	flux, err := o.distribution(set)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !o.validating {
 		inventory.Refuse(func(obj *manifest.Object) error {
@@ -220,17 +222,25 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 			return flux.refuse(obj)
 		})
 	}
-	in := &input{
+	return &input{
 		distribution: flux, set: set, cluster: cluster, rendered: rendered, inventory: inventory, table: reconcile.Kinds(), selectors: r.selectors, namespace: o.namespace, shard: o.shard, validating: o.validating,
-		reported: map[*manifest.Object]bool{}, common: c,
+		reported: map[*manifest.Object]bool{}, common: r.common,
+	}, failures, nil
+}
+
+// inputOfBuild makes an input of what was built, and reports what is wrong with that.
+func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, cluster string, rendered *render.Result) (*input, error) {
+	in, failures, err := a.newInput(ctx, o, r, cluster, rendered)
+	if err != nil {
+		return nil, err
 	}
 	a.reportRendered(in)
 	a.reportLinks(in, r.files.Links())
-	for _, skip := range set.Skips() {
+	for _, skip := range in.set.Skips() {
 		a.console.Debug(console.Subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
 	}
 	for _, err := range failures {
-		if !c.once(err.Error()) {
+		if !in.once(err.Error()) {
 			continue
 		}
 		a.reportUnreadable(err)

@@ -20,24 +20,22 @@ func (r *locking) read(ctx context.Context, args []string) ([]*input, error) {
 	if !o.follow {
 		return r.app.readClusters(ctx, &o.input, args, "")
 	}
-	files, err := r.app.read(ctx, &o.input, args, "", true)
+	followed := r.app.newFollowing(ctx, o, r.shared, nil)
+	files, err := r.app.read(ctx, &o.input, args, "", true, followed)
 	if err != nil {
 		return nil, err
 	}
 	if len(files.clusters) > 1 {
 		return nil, &usageError{err: fmt.Errorf("--%s locks one cluster, and the files are those of %s", followFlag, console.Few(files.names())), hint: "name the directory of one cluster with -f"}
 	}
-	st, err := r.shared.Temporary()
+	if followed.st, err = r.shared.Temporary(); err != nil {
+		return nil, err
+	}
+	r.followed, followed.locked = followed, r.lockedBefore
+	in, err := followed.read(ctx, files)
 	if err != nil {
 		return nil, err
 	}
-	r.followed = r.app.newFollowing(o, r.shared, files, st)
-	r.followed.locked = r.lockedBefore
-	in, err := r.followed.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	in.brought = r.followed.failed
 	return []*input{in}, nil
 }
 

@@ -44,9 +44,9 @@ type builder struct {
 	partial    bool // something is elsewhere
 	lostPaths  map[string]bool
 
-	deferred   []deferred
+	parked     []parked
+	entered    bool // all that the cluster begins with
 	expansions []Expansion
-	elsewheres []Elsewhere
 	overlay    bool // what is being built is a plain directory with a base elsewhere
 
 	sets        []pendingSet
@@ -208,6 +208,7 @@ func (b *builder) rest() {
 		b.plainDirectory(real)
 	}
 	b.plainSets()
+	b.entered = true
 	b.finishAll()
 }
 
@@ -255,11 +256,12 @@ func (b *builder) kustomization(o *manifest.Object) {
 	if err := b.admit(o); err != nil {
 		return
 	}
-	f, err := b.locate(o, b.sources)
-	if err != nil {
-		b.unbuilt(o, err)
-		return
-	}
+	b.locateOrPark(o)
+}
+
+// construct builds a Kustomization whose files are there.
+func (b *builder) construct(f *flux) {
+	o := f.object
 	if f.source != nil {
 		b.used[*f.source] = true
 	}
@@ -401,7 +403,6 @@ func (b *builder) unbuilt(o *manifest.Object, err error) {
 	}
 	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
 		b.partial = true
-		b.lack(Source{Kind: elsewhere.kind, Namespace: elsewhere.namespace, Name: elsewhere.name}, elsewhere.generator != nil)
 		if g := elsewhere.generator; g != nil {
 			b.warn(finding.SourceElsewhere, g, elsewhere.Error(), elsewhere.Hint(), "spec", "sources", elsewhere.at)
 			return

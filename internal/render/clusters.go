@@ -28,6 +28,7 @@ type Cluster struct {
 	starts  []start
 	startAt map[string]int           // starts, by the file that they are in
 	startOf map[*manifest.Object]int // starts that are Kustomizations
+	arrived *arrivals
 }
 
 // maxClusters bounds how many clusters an input may be divided into. More of them are one.
@@ -77,6 +78,7 @@ func (r *Renderer) Clusters() (clusters []*Cluster) {
 }
 
 func (c *Cluster) begin(nodes []int) {
+	c.arrived = newArrivals()
 	for _, i := range slices.Sorted(slices.Values(nodes)) {
 		c.starts = append(c.starts, start{node: i})
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"maps"
 	"path"
 	"path/filepath"
@@ -11,24 +12,28 @@ import (
 // notFetched is what a source is that could not be fetched: why is reported with it.
 const notFetched = "not there, because it could not be fetched"
 
-// shownAs are the directories that have other names than their own: those of the input, and what was fetched.
-func (r *Renderer) shownAs() map[string]string {
-	shown := maps.Clone(r.named)
-	for _, s := range r.o.Fetched {
-		if real, err := absolute(s.Dir); err == nil {
-			shown[real] = filepath.FromSlash(s.shown())
-		}
-	}
-	return shown
+// Need is a source whose tree is not here. Of it only kind, namespace and name are known.
+type Need struct {
+	Source
+	Generator bool // an ArtifactGenerator takes it
 }
 
-// shown is what the directory of a source that was fetched is called.
-func (s Source) shown() string { return path.Join(s.Kind, s.Namespace, s.Name) }
+// arrivals are what became of the needs of a cluster.
+type arrivals struct {
+	asked map[Need]bool
+	trees []Source        // that were fetched
+	lost  map[Source]bool // that could not be
+}
+
+func newArrivals() *arrivals { return &arrivals{asked: map[Need]bool{}, lost: map[Source]bool{}} }
+
+// shownAs is what the directory of a source that was fetched is called.
+func (s Source) shownAs() string { return path.Join(s.Kind, s.Namespace, s.Name) }
 
 // fetchedFile reports whether a file, as it is shown, came with a source that was fetched.
 func (r *Renderer) fetchedFile(name string) bool {
 	name = filepath.ToSlash(name)
-	return slices.ContainsFunc(r.o.Fetched, func(s Source) bool { return strings.HasPrefix(name, s.shown()+"/") })
+	return slices.ContainsFunc(r.arrived.trees, func(s Source) bool { return strings.HasPrefix(name, s.shownAs()+"/") })
 }
 
 // inputHome is the root of the repository that the input begins with. That of the cluster is it for what was fetched, too.
@@ -40,7 +45,7 @@ func (r *Renderer) inputHome() string {
 }
 
 func (r *Renderer) unfetched(kind, namespace, name string) bool {
-	return slices.Contains(r.o.Unfetched, Source{Kind: kind, Namespace: namespace, Name: name})
+	return r.arrived.lost[Source{Kind: kind, Namespace: namespace, Name: name}]
 }
 
 // fromFetched reports whether a Kustomization, or any of what it is built from, was fetched. The user's own keys decrypt
@@ -53,12 +58,92 @@ func (b *builder) fromFetched(f *flux) bool {
 	if f.made != nil {
 		used = append(used, f.made.used...)
 	}
-	return b.fetchedFile(f.object.Pos.File) || slices.ContainsFunc(used, func(s Source) bool { return slices.Contains(b.o.Fetched, s) })
+	return b.fetchedFile(f.object.Pos.File) || slices.ContainsFunc(used, func(s Source) bool { return slices.Contains(b.arrived.trees, s) })
 }
 
-// lack takes down that a source is not available.
-func (b *builder) lack(s Source, generator bool) {
-	if e := (Elsewhere{s, generator}); !slices.Contains(b.elsewheres, e) {
-		b.elsewheres = append(b.elsewheres, e)
+// needs are the sources that are not here and that a Kustomization or a generator is made of.
+func (b *builder) needs() []Need {
+	var list []Need
+	add := func(n Need) {
+		if i := slices.IndexFunc(list, func(other Need) bool { return other.Source == n.Source }); i >= 0 {
+			list[i].Generator = list[i].Generator || n.Generator
+			return
+		}
+		list = append(list, n)
 	}
+	for _, p := range b.parked {
+		if p.need != nil {
+			add(*p.need)
+		}
+	}
+	for _, g := range b.artifactGenerators() {
+		if g.ReferenceOnly {
+			continue
+		}
+		for _, s := range b.outputOf(g, b.sources, nil).lacks {
+			add(Need{s, true})
+		}
+	}
+	return slices.DeleteFunc(list, func(n Need) bool { return b.arrived.asked[n] || b.arrived.lost[n.Source] })
+}
+
+// fetch asks for the trees of the sources that are needed and fit, and reports whether there are any.
+func (b *builder) fetch(fits func(Need) bool) bool {
+	if b.o.Fetch == nil {
+		return false
+	}
+	needs := slices.DeleteFunc(b.needs(), func(n Need) bool { return !fits(n) })
+	if len(needs) == 0 {
+		return false
+	}
+	for _, n := range needs {
+		b.arrived.asked[n] = true
+		b.arrived.asked[Need{Source: n.Source}] = true
+	}
+	for _, s := range b.o.Fetch(b.cluster, needs, b.known()) {
+		if s.Dir == "" {
+			b.arrived.lost[s] = true
+			continue
+		}
+		b.arrived.trees = append(b.arrived.trees, s)
+		if real, err := absolute(s.Dir); err == nil {
+			b.shown[real] = filepath.FromSlash(s.shownAs())
+		}
+	}
+	maps.DeleteFunc(b.made, func(_ string, m *output) bool {
+		_, elsewhere := errors.AsType[*elsewhereError](m.err)
+		return elsewhere || len(m.lacks) > 0
+	})
+	return true
+}
+
+// defined reports whether a source is in the cluster.
+func (b *builder) defined(n Need) bool {
+	return b.sources.find(b.Renderer, n.Kind, n.Namespace, n.Name) != nil
+}
+
+// certain reports whether a source is in the cluster, with the Secrets that it names.
+func (b *builder) certain(n Need) bool {
+	source := b.sources.find(b.Renderer, n.Kind, n.Namespace, n.Name)
+	if source == nil || !b.hasSecrets(source.Namespace, source.Content["spec"]) {
+		return false
+	}
+	if n.Kind != "HelmChart" {
+		return true
+	}
+	ref := func(field string) string { return textAt(source.Content, "spec", "sourceRef", field) }
+	return b.certain(Need{Source: Source{Kind: ref("kind"), Namespace: source.Namespace, Name: ref("name")}})
+}
+
+// hasSecrets reports whether the Secrets are there that a spec names.
+func (b *builder) hasSecrets(namespace string, v any) bool {
+	fields, _ := v.(map[string]any)
+	for name, v := range fields {
+		field, _ := v.(map[string]any)
+		secret := textAt(field, "name")
+		if strings.HasSuffix(strings.ToLower(name), "secretref") && secret != "" && b.lookup("Secret", namespace, secret) == nil || !b.hasSecrets(namespace, v) {
+			return false
+		}
+	}
+	return true
 }

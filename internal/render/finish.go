@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -15,37 +14,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resourceset"
 	"github.com/helmsrc/helmsrc/internal/sops"
 )
-
-// finishWaiting finishes what waits for variables: first those all of whose ConfigMaps and Secrets are there. When all that
-// are left wait for something, the first goes on with what there is.
-func (b *builder) finishWaiting() {
-	for len(b.waiting) > 0 {
-		if b.ctx.Err() != nil {
-			b.waiting = nil
-			return
-		}
-		pending := b.waiting
-		b.waiting = nil
-		var later []*flux
-		for _, f := range pending {
-			if b.complete(f, true) {
-				b.finish(f)
-			} else {
-				later = append(later, f)
-			}
-		}
-		if len(later) == len(pending) {
-			first := max(0, slices.IndexFunc(later, func(f *flux) bool { return b.complete(f, false) }))
-			f := later[first]
-			later = slices.Delete(later, first, first+1)
-			b.waiting = later
-			b.borrow(f)
-			b.finish(f)
-			later, b.waiting = b.waiting, nil
-		}
-		b.waiting = append(later, b.waiting...)
-	}
-}
 
 // complete reports whether the ConfigMaps and Secrets of a Kustomization are there; optional ones count only on demand.
 func (b *builder) complete(f *flux, optional bool) bool {

@@ -137,7 +137,8 @@ func (r *Renderer) outputOf(o *manifest.Object, built sources, way []string) *ou
 	if m := r.made[key]; m != nil {
 		return m
 	}
-	m := &output{object: o, id: len(r.made), views: map[string]*repository{}}
+	m := &output{object: o, id: r.outputs, views: map[string]*repository{}}
+	r.outputs++
 	if len(way) < maxDepth {
 		m.build(r, built, append(way[:len(way):len(way)], name))
 	} else {

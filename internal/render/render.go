@@ -5,6 +5,7 @@ package render
 
 import (
 	"context"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -27,11 +28,10 @@ type Options struct {
 	Tolerant bool
 	// Sources are directories that stand in for sources.
 	Sources []Source
-	// Fetched are directories with what was fetched of sources, each with its namespace. The files in them are called
+	// Fetch gets the trees of sources that are not here, nil for none. Given is what is known of the cluster so far. Returned are
+	// those whose files are here now, in a directory, and without one those that could not be fetched. Their files are called
 	// KIND/NAMESPACE/NAME/FILE. One of Sources counts more.
-	Fetched []Source
-	// Unfetched are sources that could not be fetched.
-	Unfetched []Source
+	Fetch func(*Cluster, []Need, *manifest.Build) []Source
 	// Admit answers what the API server would say to a Kustomization, nil for nothing.
 	Admit func(*manifest.Object) error
 	// Namespace is that of plain manifests without one.
@@ -102,6 +102,10 @@ type Renderer struct {
 
 	reached    map[string]bool // real paths of the files that a cluster builds, once it was built
 	keyNotices []Notice        // about the user's own keys
+
+	shown   map[string]string // directories that have other names than their own: those of the input, and what was fetched
+	arrived *arrivals         // of the cluster that is built
+	outputs int               // of generators, of the whole run
 }
 
 // New is a renderer of what one run reads. The context ends what it does.
@@ -175,7 +179,8 @@ func (r *Renderer) prepare() {
 			r.named[real] = dir
 		}
 	}
-	r.display = displays(r.shownAs())
+	r.shown, r.arrived = maps.Clone(r.named), newArrivals()
+	r.display = displays(r.shown)
 	for _, dir := range r.o.SkipDirs {
 		if info, err := os.Stat(dir); err == nil {
 			r.skip = append(r.skip, info)

@@ -16,18 +16,8 @@ type Result struct {
 	Expansions []Expansion        // of generators with a pathPattern
 	Incomplete bool               // a part of it is elsewhere, so that no one can say what is not in it
 
-	// Elsewhere are the sources that are not available, without which something is not built. Of each only kind,
-	// namespace and name are known.
-	Elsewhere []Elsewhere
-
 	used     map[Source]bool
 	closures []*closure
-}
-
-// Elsewhere is a source that is not available.
-type Elsewhere struct {
-	Source
-	Generator bool // an ArtifactGenerator takes it
 }
 
 // Expansion is an artifact of a generator with a pathPattern, whose source is available.
@@ -59,6 +49,9 @@ func (c *Cluster) Build() *Result {
 // round builds the cluster with what is known of its starts.
 func (c *Cluster) round() (result *Result, superseded map[int]*manifest.Object) {
 	b := c.builder()
+	if c.arrived != nil {
+		c.r.arrived = c.arrived
+	}
 	// A bug, here or in a library, must not cost the plain files theirs.
 	defer func() {
 		if p := recover(); p != nil {
@@ -102,8 +95,8 @@ func (b *builder) taken(path string) bool {
 	return b.claimed[path] || b.cluster.foreign(path) || b.plan != nil && !b.plan.live(path)
 }
 
-// build is what became of the files.
-func (b *builder) build() *manifest.Build {
+// known is what there is of the cluster so far.
+func (b *builder) known() *manifest.Build {
 	claimed, foreign := map[*manifest.File]bool{}, map[*manifest.File]bool{}
 	for path, f := range b.byPath {
 		if b.cluster.foreign(path) {
@@ -112,22 +105,10 @@ func (b *builder) build() *manifest.Build {
 		if b.claimed[path] && !b.spared[path] || b.hidden(path) {
 			claimed[f] = true
 		}
-		if b.claimed[path] {
-			b.reached[path] = true
-		}
-	}
-	if b.in.Kustomized() {
-		b.warnNamespaces(claimed)
 	}
 	for _, f := range b.in.Files {
-		if claimed[f] {
-			continue
-		}
-		b.openFile(f)
-		for _, o := range f.Objects() {
-			if names := b.emptied[o]; len(names) > 0 && !f.ReferenceOnly() {
-				b.empty(o, names, "")
-			}
+		if !claimed[f] {
+			b.openFile(f)
 		}
 	}
 	for _, f := range b.in.Beside() {
@@ -136,9 +117,32 @@ func (b *builder) build() *manifest.Build {
 	return &manifest.Build{Claimed: claimed, Foreign: foreign, Objects: b.objects, Errors: b.errs, Made: b.copies, Unknown: b.silenced, Opened: b.opened}
 }
 
+// build is what became of the files.
+func (b *builder) build() *manifest.Build {
+	build := b.known()
+	for path := range b.claimed {
+		b.reached[path] = true
+	}
+	if b.in.Kustomized() {
+		b.warnNamespaces(build.Claimed)
+	}
+	for _, f := range b.in.Files {
+		if build.Claimed[f] {
+			continue
+		}
+		for _, o := range f.Objects() {
+			if names := b.emptied[o]; len(names) > 0 && !f.ReferenceOnly() {
+				b.empty(o, names, "")
+			}
+		}
+	}
+	build.Errors = b.errs
+	return build
+}
+
 func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
 	judged := slices.DeleteFunc(b.judged, func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.keyNotices)
-	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: b.partial, Expansions: b.expansions, Elsewhere: b.elsewheres, used: b.used, closures: b.closures}
+	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: b.partial, Expansions: b.expansions, used: b.used, closures: b.closures}
 }

@@ -77,7 +77,7 @@ func (r *Renderer) standIn(kind, namespace, name string) (*Source, string, error
 			return &s, root, nil
 		}
 	}
-	for _, s := range r.o.Fetched {
+	for _, s := range r.arrived.trees {
 		if s.Kind == kind && s.Name == name && s.Namespace == namespace {
 			root, err := absolute(s.Dir)
 			return &s, root, err

@@ -2,61 +2,11 @@ package render
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
-
-// deferred is a Kustomization that waits until the generator of its artifact was built, and the start that led to it.
-type deferred struct {
-	object *manifest.Object
-	from   int
-}
-
-// enter builds a Kustomization. One from an artifact waits, if no generator that was built makes it: it may come.
-func (b *builder) enter(o *manifest.Object) {
-	if !b.ready(o) {
-		b.deferred = append(b.deferred, deferred{o, b.from})
-		return
-	}
-	b.kustomization(o)
-}
-
-// ready reports whether what a Kustomization is built from is known for certain.
-func (b *builder) ready(o *manifest.Object) bool {
-	if textAt(o.Content, "spec", "sourceRef", "kind") != externalArtifact {
-		return true
-	}
-	namespace, name := textAt(o.Content, "spec", "sourceRef", "namespace"), textAt(o.Content, "spec", "sourceRef", "name")
-	if namespace == "" {
-		namespace = o.Namespace
-	}
-	if stand, _, _ := b.standIn(externalArtifact, namespace, name); stand != nil {
-		return true
-	}
-	m := b.generatorFor(o, namespace, name, b.sources, nil)
-	return m != nil && b.sources[datumKey(generate.Kind, namespace, m.object.Name)] == m.object
-}
-
-// finishAll finishes what waits for variables, then what waits for generators, until nothing waits.
-func (b *builder) finishAll() {
-	for {
-		b.finishWaiting()
-		if b.ctx.Err() == nil && b.expandNext() {
-			continue
-		}
-		if len(b.deferred) == 0 || b.ctx.Err() != nil {
-			return
-		}
-		next := max(0, slices.IndexFunc(b.deferred, func(d deferred) bool { return b.ready(d.object) }))
-		d := b.deferred[next]
-		b.deferred = slices.Delete(b.deferred, next, next+1)
-		b.from = d.from
-		b.kustomization(d.object)
-	}
-}
 
 // topicCode is the code of what a generator does in silence.
 func topicCode(t generate.Topic) finding.Code {
@@ -87,9 +37,6 @@ func (b *builder) reportGenerators() {
 			for _, a := range m.artifacts {
 				b.expansions = append(b.expansions, Expansion{g, a.Index, a.Spec.Name, a.Labels})
 			}
-		}
-		for _, s := range m.lacks {
-			b.lack(s, true)
 		}
 		b.reportUnmade(m)
 	}
