@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // Policy says which tag is the latest. If several of the three orders are given the first of them counts, as in the
@@ -69,6 +71,9 @@ func (p Policy) candidates(tags []string) ([]candidate, error) {
 			found = append(found, candidate{tag, tag})
 		}
 		return found, nil
+	}
+	if err := bound.Match(tags, p.Pattern); err != nil {
+		return nil, fmt.Errorf("failed to filter tags: %w", err)
 	}
 	pattern, err := regexp.Compile(p.Pattern)
 	if err != nil {
@@ -182,6 +187,9 @@ const signatureTags = `^.*\.sig$`
 func Listed(tags, exclusions []string) ([]string, error) {
 	if len(exclusions) == 0 {
 		exclusions = []string{signatureTags}
+	}
+	if err := bound.Match(tags, exclusions...); err != nil {
+		return nil, fmt.Errorf("scan failed: %w", err)
 	}
 	patterns := make([]*regexp.Regexp, len(exclusions))
 	for i, text := range exclusions {

@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 func text(s string) *string { return &s }
@@ -83,6 +86,13 @@ func TestListed(t *testing.T) {
 		if got, err := Listed(tags, tt.exclusions); err != nil || !slices.Equal(got, tt.want) {
 			t.Errorf("%q: got %q, %v, want %q", tt.exclusions, got, err, tt.want)
 		}
+	}
+	many := slices.Repeat([]string{strings.Repeat("x", 100)}, 10_000)
+	if _, err := Listed(many, []string{"(x?){100}y"}); !errors.As(err, new(*bound.PatternError)) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := (Policy{Semver: text("*"), Pattern: "(x?){100}y"}).Latest(many); !errors.As(err, new(*bound.PatternError)) {
+		t.Errorf("got %v", err)
 	}
 	if _, err := Listed(tags, []string{"("}); err == nil || !strings.HasPrefix(err.Error(), "scan failed: failed to compile regex (:") {
 		t.Errorf("got %v", err)

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // A TagRange is what an OCIRepository asks for with spec.ref.semver.
@@ -48,6 +50,9 @@ func (e *rangeError) Unwrap() error { return e.err }
 func (r *TagRange) Choose(tags []string) (string, error) {
 	kept := tags
 	if r.filter != nil {
+		if err := bound.Match(tags, r.filter.String()); err != nil {
+			return "", err
+		}
 		kept = slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return !r.filter.MatchString(tag) })
 	}
 	constraint, err := parseConstraint(r.text)

@@ -3,7 +3,11 @@ package resolve
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // case R27, case R28, case R29
@@ -49,5 +53,16 @@ func TestTagRange(t *testing.T) {
 				t.Errorf("hint %q\nwant %q", hinted.Hint(), tt.hint)
 			}
 		})
+	}
+}
+
+// TestTagRangeLimit refuses a filter that may take too long.
+func TestTagRangeLimit(t *testing.T) {
+	r, err := NewTagRange("*", "(x?){100}y", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Choose(slices.Repeat([]string{strings.Repeat("x", 100)}, 10_000)); !errors.As(err, new(*bound.PatternError)) {
+		t.Errorf("got %v", err)
 	}
 }

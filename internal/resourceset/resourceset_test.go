@@ -106,6 +106,31 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
+// TestExpressions counts what a regular expression looks at before it is run.
+func TestExpressions(t *testing.T) {
+	for _, text := range []string{
+		`<< regexFind "(((x?){10}){10}){10}y" (repeat 10000 "xxxxxxxxxx") >>`,
+		`<< regexSplit "x*y|x" (repeat 10000 "x") -1 >>`,
+		`<< mustRegexFindAll "x*y|x" (repeat 10000 "x") -1 >>`,
+		`<< regexReplaceAll "x*y|x" (repeat 5000 "x") "z" >>`,
+		`<< range until 5000 >><< regexMatch "(x?){50}y" (repeat 1000 "x") >><< end >>`,
+	} {
+		if _, err := expand(t, setOf(t, resource(text))); err == nil || !strings.Contains(err.Error(), "more than 200000 steps") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{
+		`<< regexReplaceAll "[^a-z0-9]+" (repeat 3000 "Ab") "-" >>`,
+		`<< range until 500 >><< regexFind "^v?([0-9]+)\.([0-9]+)" "v1.2.3" >><< end >>`,
+		`<< regexSplit "\s*,\s*" "a, b, c" -1 | len >>`,
+		`<< regexQuoteMeta "((x?){10})" >>`,
+	} {
+		if _, err := expand(t, setOf(t, resource(text))); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // What never ends, or makes a text of gigabytes, is an error after a short time.
 func TestBombs(t *testing.T) {
 	for name, text := range map[string]string{

@@ -16,6 +16,8 @@ import (
 
 	sprig "github.com/go-task/slim-sprig/v3"
 	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // The limits of one template. Each function is asked before and after it is called, each round of a loop and each call of a
@@ -27,6 +29,7 @@ const (
 	maxProduct = 1 << 24
 	elementLen = 128  // what an element of a list or a map weighs, in bytes
 	stepLen    = 4096 // bytes of a value that are as long as a step
+	matchLen   = 640  // instructions of a regular expression that take as long as a step
 	parseLen   = 64   // bytes of a template that is read
 )
 
@@ -167,7 +170,7 @@ func (r *run) functions() template.FuncMap {
 func (r *run) bound(name string, f any) any {
 	v := reflect.ValueOf(f)
 	return reflect.MakeFunc(v.Type(), func(args []reflect.Value) []reflect.Value {
-		err := r.step(0)
+		err := r.step(matching(name, args))
 		if err == nil {
 			err = affordable(name, args)
 		}
@@ -189,6 +192,20 @@ func (r *run) bound(name string, f any) any {
 		}
 		return out
 	}).Interface()
+}
+
+// matching is how long a function looks for a regular expression, as the length of a value.
+func matching(name string, args []reflect.Value) int {
+	kind := strings.TrimPrefix(strings.ToLower(name), "must")
+	if !strings.HasPrefix(kind, "regex") || kind == "regexquotemeta" {
+		return 0
+	}
+	size := args[1].Len() + 1
+	matches := size
+	if kind == "regexmatch" || kind == "regexfind" {
+		matches = 1
+	}
+	return bound.Steps(args[0].String(), size, matches) / matchLen * stepLen
 }
 
 // affordable refuses arguments of which a function makes far more than they are.

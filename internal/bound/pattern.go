@@ -1,0 +1,88 @@
+package bound
+
+import (
+	"fmt"
+	"regexp/syntax"
+)
+
+// maxWork bounds how many instructions of a regular expression are run, by all bytes that they look at. A million of them
+// take up to 60 milliseconds.
+const maxWork = 1 << 27
+
+// A PatternError is a regular expression that may take too long.
+type PatternError struct{}
+
+func (*PatternError) Error() string {
+	return fmt.Sprintf("the regular expression may take more than %d steps here", maxWork)
+}
+
+// Hint says what to do.
+func (*PatternError) Hint() string {
+	return "make the expression or the text shorter, repeat less in it, or anchor it with ^ and $"
+}
+
+// Match returns a [*PatternError] if it may take too long to look for a match of each expression in each text. Text that
+// is no expression is not judged.
+func Match(texts []string, patterns ...string) error {
+	size := 0
+	for _, text := range texts {
+		size += len(text) + 1
+	}
+	for _, pattern := range patterns {
+		if Steps(pattern, size*len(patterns), 1) >= maxWork {
+			return &PatternError{}
+		}
+	}
+	return nil
+}
+
+// Steps is how many instructions of an expression may be run to find so many matches in texts of a size: one by all bytes
+// for each match, because the search for the next may read to the end. It is no more than a limit.
+func Steps(pattern string, size, matches int) int {
+	re, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	n := instructions(re)
+	if !rereads(re, true) {
+		matches = min(matches, n)
+	}
+	steps := n
+	for _, factor := range []int{size, matches} {
+		if factor > 0 && steps > maxWork/factor {
+			return maxWork
+		}
+		steps *= max(factor, 1)
+	}
+	return steps
+}
+
+// instructions is about how many instructions an expression is compiled to.
+func instructions(re *syntax.Regexp) int {
+	n := 1
+	if re.Op == syntax.OpLiteral {
+		n = len(re.Rune)
+	}
+	for _, sub := range re.Sub {
+		n += instructions(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return min(n, maxWork)
+}
+
+// rereads reports whether more may be read than what a match has, without end: something comes after a repetition that
+// has no limit, and may be missing.
+func rereads(re *syntax.Regexp, last bool) bool {
+	endless := re.Op == syntax.OpStar || re.Op == syntax.OpPlus || re.Op == syntax.OpRepeat && re.Max < 0
+	if endless && !last {
+		return true
+	}
+	for i, sub := range re.Sub {
+		if rereads(sub, last && !endless && (re.Op != syntax.OpConcat || i == len(re.Sub)-1)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,71 @@
+package bound
+
+import (
+	"errors"
+	"regexp/syntax"
+	"slices"
+	"testing"
+)
+
+func TestSteps(t *testing.T) {
+	const kib = 1 << 10
+	for _, test := range []struct {
+		pattern       string
+		size, matches int
+		refused       bool
+	}{
+		{`^main-[a-f0-9]+-(?P<ts>[0-9]+)$`, 100_000 * 45, 1, false},
+		{`v(.*)`, 5 << 20, 1, false},
+		{`[^a-z0-9]+`, 500 * kib, 500 * kib, false},
+		{`\s+|,`, 500 * kib, 500 * kib, false},
+		{`(?i)^release/(.+)$`, 2 * kib, 2 * kib, false},
+		{`x*y|x`, kib, kib, false},
+		{`x*y|x`, 20_000, 20_000, true},
+		{`(?:x.*y)|x`, 20_000, 20_000, true},
+		{`(?:x+z)+`, 20_000, 20_000, true},
+		{`(x?){30,}y|x`, 20_000, 20_000, true},
+		{`(((x?){10}){10}){10}y`, 1 << 20, 1, true},
+		{`(((x?){10}){10}){10}y`, kib, 1, false},
+		{`((ab?c?){10}){100}`, kib, kib, true},
+		{`[`, 1 << 30, 1 << 30, false},
+		{`x`, 0, 0, false},
+	} {
+		if n := Steps(test.pattern, test.size, test.matches); n >= maxWork != test.refused {
+			t.Errorf("%s, %d matches in %d bytes: %d steps", test.pattern, test.matches, test.size, n)
+		}
+	}
+}
+
+func TestMatch(t *testing.T) {
+	tags := slices.Repeat([]string{"main-5f488f7568fa60615e298567acfe5d58ed288f5c-1700000000"}, 100_000)
+	if err := Match(tags, `^main-[a-f0-9]+-(?P<ts>[0-9]+)$`); err != nil {
+		t.Errorf("100,000 tags: %v", err)
+	}
+	var long *PatternError
+	for _, patterns := range [][]string{{`((x?){10}){100}y`}, slices.Repeat([]string{`^v[0-9]`}, 50)} {
+		if err := Match(tags, patterns...); !errors.As(err, &long) {
+			t.Errorf("%s on 100,000 tags: %v", patterns, err)
+		}
+	}
+}
+
+// FuzzInstructions holds the estimate against the compiler.
+func FuzzInstructions(f *testing.F) {
+	for _, seed := range []string{`a`, `(a|b)*c`, `((x?){10}){10}`, `\pL+`, `a{3,}`, `a{2,5}?`, `(?i)abc`, `^$|\b`, `[a-z]{0,20}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, pattern string) {
+		re, err := syntax.Parse(pattern, syntax.Perl)
+		if err != nil {
+			return
+		}
+		estimate := instructions(re)
+		prog, err := syntax.Compile(re.Simplify())
+		if err != nil {
+			return
+		}
+		if n := len(prog.Inst); n > 3*estimate+3 {
+			t.Errorf("%q has %d instructions, estimated %d", pattern, n, estimate)
+		}
+	})
+}
