@@ -163,6 +163,7 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 		Stdin:            a.env.Stdin,
 		DefaultNamespace: o.defaultNamespace,
 		SkipDirs:         options.SkipDirs,
+		Untrusted:        o.untrusted,
 		Secrets:          a.console.Secrets(),
 	})
 	renderer := render.New(ctx, in, options)

@@ -31,7 +31,7 @@ func Read(ctx context.Context, name string, limit int64) ([]byte, error) {
 		return ReadAll(ctx, f, limit)
 	}
 	defer f.close()
-	return bounded(f, limit)
+	return Bounded(f, limit)
 }
 
 // ReadAll reads what may never end or never begin: a terminal, a pipe. It is given up, not stopped, when the context
@@ -43,7 +43,7 @@ func ReadAll(ctx context.Context, r io.Reader, limit int64) ([]byte, error) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		data, err := bounded(r, limit)
+		data, err := Bounded(r, limit)
 		if f, ok := r.(*lazy); ok {
 			f.close()
 		}
@@ -57,7 +57,8 @@ func ReadAll(ctx context.Context, r io.Reader, limit int64) ([]byte, error) {
 	}
 }
 
-func bounded(r io.Reader, limit int64) ([]byte, error) {
+// Bounded reads at most limit bytes, and a larger text is a *[SizeError].
+func Bounded(r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	switch {
 	case err != nil:
@@ -71,15 +72,24 @@ func bounded(r io.Reader, limit int64) ([]byte, error) {
 // Open opens a regular file. It looks before it opens: to open a pipe would wait for a writer.
 func Open(name string) (*os.File, error) {
 	info, err := look(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case info.IsDir():
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errDirectory}
-	case !info.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errIrregular}
+	}
+	if err := Regular(name, info); err != nil {
+		return nil, err
 	}
 	return os.Open(name)
+}
+
+// Regular returns an error for a file that is not a regular one.
+func Regular(name string, info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return &fs.PathError{Op: "open", Path: name, Err: errDirectory}
+	case !info.Mode().IsRegular():
+		return &fs.PathError{Op: "open", Path: name, Err: errIrregular}
+	}
+	return nil
 }
 
 // OpenRoot opens a directory, and looks before it does.

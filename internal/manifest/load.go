@@ -33,6 +33,10 @@ type Options struct {
 	DefaultNamespace string   // for objects without one; "default" if empty
 	SkipDirs         []string // directories that are never descended into
 
+	// Untrusted does not take the names for the user's own choice: what they reach over a link that leads out of its repository
+	// is refused.
+	Untrusted bool
+
 	// Secrets takes up what Secrets hold, so that it is not shown.
 	Secrets *conceal.Values
 }
@@ -56,6 +60,10 @@ func Read(ctx context.Context, o Options) *Input {
 		l.surround()
 	}
 	for _, name := range o.Offered {
+		if o.Untrusted && file.Outside(name) {
+			l.fail(&FileError{name, errOutside})
+			continue
+		}
 		l.beside(name)
 		l.found(name, false)
 	}
@@ -69,6 +77,8 @@ func Read(ctx context.Context, o Options) *Input {
 	}
 	return l.in
 }
+
+var errOutside = errors.New("a link leads out of the repository")
 
 type loader struct {
 	ctx     context.Context
@@ -178,6 +188,8 @@ func (l *loader) named(name string) {
 	switch {
 	case err != nil:
 		l.fail(err)
+	case l.options.Untrusted && file.Outside(name):
+		l.fail(&FileError{name, errOutside})
 	case info.IsDir():
 		l.in.bounds.name(name)
 		l.in.Roots = append(l.in.Roots, name)

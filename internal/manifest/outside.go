@@ -6,10 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// maxParents bounds how far up a repository is looked for.
-const maxParents = 100
+	"github.com/helmsrc/helmsrc/internal/file"
+)
 
 // bounds keeps what no one named inside the repositories and directories that were.
 type bounds struct {
@@ -49,7 +48,7 @@ func (b *bounds) out(dir, name string) bool {
 		return false // it leads nowhere
 	}
 	real = absolutePath(real)
-	if below(real, b.root(dir)) || slices.ContainsFunc(b.named, func(named string) bool { return below(real, named) }) {
+	if file.Below(real, b.root(dir)) || slices.ContainsFunc(b.named, func(named string) bool { return file.Below(real, named) }) {
 		return false
 	}
 	b.meet(Link{Name: name, Out: true})
@@ -99,17 +98,8 @@ func (b *bounds) root(dir string) string {
 		real = dir
 	}
 	root := absolutePath(real)
-	at := root
-	for range maxParents {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			root = at
-			break
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			break
-		}
-		at = parent
+	if repository, ok := file.Repository(root); ok {
+		root = repository
 	}
 	if b.roots == nil {
 		b.roots = map[string]string{}
@@ -125,15 +115,11 @@ func absolutePath(path string) string {
 	return path
 }
 
-func below(path, root string) bool {
-	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
-}
-
 // Links are the links that were not followed, as they were met: out of their repository, or to directories that are not
 // read by their own name either.
 func (in *Input) Links() []Link {
 	return slices.DeleteFunc(slices.Clone(in.bounds.links), func(l Link) bool {
-		return l.real != "" && slices.ContainsFunc(in.bounds.named, func(named string) bool { return below(l.real, named) })
+		return l.real != "" && slices.ContainsFunc(in.bounds.named, func(named string) bool { return file.Below(l.real, named) })
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // maxSurroundings bounds how many manifests are looked at in the directories for looking things up. It stops a walk
@@ -24,6 +26,8 @@ func (l *loader) lookupDirs(dirs []string) {
 			l.fail(err)
 		case !info.IsDir():
 			l.fail(fmt.Errorf("%s: not a directory to look in", dir))
+		case l.options.Untrusted && file.Outside(dir):
+			l.fail(&FileError{dir, errOutside})
 		default:
 			l.in.bounds.name(dir)
 			l.in.lookup = append(l.in.lookup, dir)
@@ -50,11 +54,12 @@ func (l *loader) readAround() {
 func (l *loader) walkOutside(visit func(name string) error) {
 	budget := maxSurroundings
 	for _, dir := range l.in.lookup {
-		_ = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		// A separator at the end makes the walk begin behind a link that was named.
+		_ = filepath.WalkDir(dir+string(filepath.Separator), func(name string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return nil
-			case e.IsDir() && name != dir && skipDir(e, l.skip):
+			case e.IsDir() && filepath.Clean(name) != filepath.Clean(dir) && skipDir(e, l.skip):
 				return fs.SkipDir
 			case e.IsDir():
 				return nil

@@ -63,7 +63,8 @@ func (f *Found) File(name string) *File {
 
 // Find reads the files that may hold YAML: those that are named, and in directories those that end in .yaml or .yml or are
 // called Kustomization. Directories whose name begins with a dot are not entered. A link to a file counts if it stays in
-// the repository that it is met in, or leads to what was named; a link to a directory does not.
+// the repository that it is met in; a link to a directory does not. Nothing counts that is named over a link that leads out of
+// a repository: who wrote that would choose which file is edited.
 func Find(ctx context.Context, o Options) *Found {
 	f := &finder{ctx: ctx, o: o, found: &Found{}, seen: map[string]bool{}}
 	for _, name := range o.Names {
@@ -91,6 +92,10 @@ func (f *finder) name(name string) {
 		switch {
 		case err != nil:
 			f.fail(err)
+		case file.Outside(match) && match == name:
+			f.fail(&fs.PathError{Op: "edit", Path: name, Err: ErrOutside})
+		case file.Outside(match):
+			f.found.Outside = append(f.found.Outside, match)
 		case info.IsDir():
 			f.directory(match, repositoryOf(match))
 		default:
@@ -136,7 +141,7 @@ func (f *finder) link(name, root string) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return
 	}
-	if !below(absolute(path), root) {
+	if !file.Below(absolute(path), root) {
 		f.found.Outside = append(f.found.Outside, name)
 		return
 	}
@@ -185,9 +190,6 @@ func cause(err error) error {
 	return err
 }
 
-// maxParents bounds how far up a repository is looked for.
-const maxParents = 100
-
 // repositoryOf is the nearest parent of a directory that Git knows, else the directory, without links.
 func repositoryOf(dir string) string {
 	path, err := filepath.EvalSymlinks(dir)
@@ -195,16 +197,8 @@ func repositoryOf(dir string) string {
 		path = dir
 	}
 	path = absolute(path)
-	at := path
-	for range maxParents {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			break
-		}
-		at = parent
+	if root, ok := file.Repository(path); ok {
+		return root
 	}
 	return path
 }
@@ -214,8 +208,4 @@ func absolute(path string) string {
 		return abs
 	}
 	return path
-}
-
-func below(path, root string) bool {
-	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
 }

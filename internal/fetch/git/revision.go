@@ -149,12 +149,8 @@ func shallow(top string) bool {
 	if err != nil {
 		return false
 	}
-	if common, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil && len(common) < maxGitPath {
-		if at := strings.TrimSpace(string(common)); filepath.IsAbs(at) {
-			dir = at
-		} else {
-			dir = filepath.Join(dir, at)
-		}
+	if common := commonDir(dir); common != "" {
+		dir = common
 	}
 	info, err := os.Stat(filepath.Join(dir, "shallow"))
 	return err == nil && info.Size() > 0
@@ -170,14 +166,11 @@ func gitDir(top string) (string, error) {
 	if err != nil || info.IsDir() {
 		return at, err
 	}
-	if info.Size() > maxGitPath {
-		return "", errors.New("the file .git is too large")
-	}
-	text, err := os.ReadFile(at)
+	text, err := readSmall(at)
 	if err != nil {
 		return "", err
 	}
-	dir := strings.TrimSpace(strings.TrimPrefix(string(text), "gitdir:"))
+	dir := strings.TrimSpace(strings.TrimPrefix(text, "gitdir:"))
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(top, dir)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/index"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // maxIndexBytes is the largest index whose entries are looked at one by one: that of some 600,000 files.
@@ -43,7 +45,7 @@ func Tracked(name string) bool {
 func gitDirOf(root string) (string, bool) {
 	dir := filepath.Join(root, ".git")
 	info, err := os.Stat(dir)
-	if err != nil || info.IsDir() || info.Size() > 1<<16 {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<16 {
 		return dir, err == nil
 	}
 	text, err := os.ReadFile(dir)
@@ -57,8 +59,8 @@ func gitDirOf(root string) (string, bool) {
 	return to, true
 }
 
-func indexHas(file, name string) bool {
-	f, err := os.Open(file)
+func indexHas(at, name string) bool {
+	f, err := file.Open(at)
 	if err != nil {
 		return false
 	}

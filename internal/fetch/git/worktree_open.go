@@ -97,22 +97,6 @@ func readWorktree(ctx context.Context, t *fetch.Tree, dir string, from *os.Root,
 
 const gitDirName = ".git"
 
-// openRepository also knows the working trees of `git worktree add`.
-func openRepository(dir string) (*git.Repository, error) {
-	for _, name := range []string{"", "HEAD", "config", "index", "packed-refs", "commondir", "shallow"} {
-		info, err := os.Stat(filepath.Join(dir, gitDirName, name))
-		if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-			// go-git would wait for a writer to the pipe.
-			return nil, fmt.Errorf("not a Git working tree that can be read: %s is not a regular file", path.Join(gitDirName, name))
-		}
-	}
-	repo, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
-	if err != nil {
-		return nil, fmt.Errorf("not a Git working tree that can be read: %w", err)
-	}
-	return repo, nil
-}
-
 // skipped returns the names of directories below dir, of those that are there.
 func skipped(dir string, skip []string) map[string]bool {
 	names := map[string]bool{}

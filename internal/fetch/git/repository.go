@@ -1,0 +1,83 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-billy/v5/osfs"
+	git "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+
+	"github.com/helmsrc/helmsrc/internal/file"
+)
+
+// maxHeldObject is the size of an object in bytes from which on it is read as it is asked for.
+const maxHeldObject = 1 << 20
+
+// openRepository opens the repository of a working tree, also of one of `git worktree add`. Nothing in it is waited for: the
+// index, a reference or an object that is a pipe or a device is an error.
+func openRepository(top string) (*git.Repository, error) {
+	repo, err := openStorage(top)
+	if err != nil {
+		return nil, fmt.Errorf("not a Git working tree that can be read: %w", err)
+	}
+	return repo, nil
+}
+
+func openStorage(top string) (*git.Repository, error) {
+	dir, err := gitDir(top)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil {
+		if err := file.Regular("HEAD", info); err != nil {
+			return nil, err // go-git would say that there is no repository
+		}
+	}
+	var own billy.Filesystem = regular{osfs.New(dir)}
+	if common := commonDir(dir); common != "" {
+		own = dotgit.NewRepositoryFilesystem(own, regular{osfs.New(common)})
+	}
+	storage := filesystem.NewStorageWithOptions(own, cache.NewObjectLRUDefault(), filesystem.Options{LargeObjectThreshold: maxHeldObject})
+	return git.Open(storage, osfs.New(top))
+}
+
+// commonDir is what a working tree of `git worktree add` has in common with the others, "" if it has nothing.
+func commonDir(dir string) string {
+	text, err := readSmall(filepath.Join(dir, "commondir"))
+	common := strings.TrimSpace(text)
+	if err != nil || common == "" || filepath.IsAbs(common) {
+		return common
+	}
+	return filepath.Join(dir, common)
+}
+
+// readSmall reads a file that holds a path.
+func readSmall(name string) (string, error) {
+	f, err := file.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := file.Bounded(f, maxGitPath)
+	return string(text), err
+}
+
+// regular opens nothing but regular files, for others can block forever.
+type regular struct{ billy.Filesystem }
+
+func (r regular) Open(name string) (billy.File, error) { return r.OpenFile(name, os.O_RDONLY, 0) }
+
+func (r regular) OpenFile(name string, flag int, mode os.FileMode) (billy.File, error) {
+	if info, err := r.Stat(name); err == nil {
+		if err := file.Regular(name, info); err != nil {
+			return nil, err
+		}
+	}
+	return r.Filesystem.OpenFile(name, flag, mode)
+}

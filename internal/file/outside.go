@@ -1,0 +1,65 @@
+package file
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxParents bounds how far up a repository is looked for.
+const maxParents = 100
+
+// Repository is the nearest directory at or above a directory that Git knows. The name must be absolute and without links.
+func Repository(dir string) (root string, ok bool) {
+	for range maxParents {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return dir, true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			break
+		}
+		dir = parent
+	}
+	return "", false
+}
+
+// Outside reports whether a name goes over a link that stands in a repository and leads out of it: the author of the
+// repository has chosen its target. A link to the repository itself, or to a directory above it, stands outside of it.
+// A name that leads to nothing does not lead out.
+func Outside(name string) bool {
+	at, err := os.Getwd()
+	if err == nil {
+		at, err = filepath.EvalSymlinks(at)
+	}
+	rest := name
+	if filepath.IsAbs(name) {
+		at, err = filepath.VolumeName(name)+string(filepath.Separator), nil
+		rest = name[len(filepath.VolumeName(name)):]
+	}
+	if err != nil {
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) }) {
+		next := filepath.Join(at, part) // which is right for .., as there is no link in what stands before it
+		info, err := os.Lstat(next)
+		if err != nil {
+			return false
+		}
+		if info.Mode()&os.ModeSymlink != 0 {
+			if next, err = filepath.EvalSymlinks(next); err != nil {
+				return false
+			}
+			if root, ok := Repository(at); ok && !Below(next, root) {
+				return true
+			}
+		}
+		at = next
+	}
+	return false
+}
+
+// Below reports whether a path is a directory or lies in it. Both are absolute and without links.
+func Below(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
+}
