@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,7 +10,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -335,8 +338,86 @@ type cloudTransport struct {
 	acquire      func(ctx context.Context, host string) (release func(), err error)
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. A server that sends back what it was shown does not get it into an error.
 func (t *cloudTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r, form, err := readForm(r)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := t.send(r)
+	if err != nil || answer.StatusCode < http.StatusMultipleChoices {
+		return answer, err
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxCloudAnswer))
+	text = []byte(scrubSent(string(text), r.Header, form))
+	answer.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(text), failing{err}), answer.Body}
+	answer.ContentLength = -1
+	answer.Header = answer.Header.Clone()
+	answer.Header.Del("Content-Length")
+	for _, values := range answer.Header {
+		for i := range values {
+			values[i] = scrubSent(values[i], r.Header, form)
+		}
+	}
+	answer.Status = scrubSent(answer.Status, r.Header, form)
+	return answer, nil
+}
+
+// maxCloudAnswer is how much is read of the answer of a cloud that refuses, in bytes.
+const maxCloudAnswer = 64 << 10
+
+// failing ends with an error, or as a text does.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
+
+// scrubSent removes from a text what a request showed: the headers and the fields of a form that are called as a login is.
+func scrubSent(text string, sent ...map[string][]string) string {
+	for _, fields := range sent {
+		for name, values := range fields {
+			if !sentLogin().MatchString(name) {
+				continue
+			}
+			for _, value := range values {
+				_, credentials, _ := strings.Cut(value, " ") // behind the name of a scheme
+				for _, secret := range []string{value, credentials} {
+					text = scrub(scrub(scrub(text, secret), url.QueryEscape(secret)), quotedText(secret))
+				}
+			}
+		}
+	}
+	return text
+}
+
+// sentLogin matches the names of what logs in.
+var sentLogin = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)auth|token$|secret|identity-header|assertion|password`)
+})
+
+func quotedText(text string) string {
+	quoted := strconv.Quote(text)
+	return quoted[1 : len(quoted)-1]
+}
+
+// readForm reads the form that a request sends, and returns the request with a body that can be sent.
+func readForm(r *http.Request) (*http.Request, url.Values, error) {
+	if r.Body == nil || r.ContentLength <= 0 || r.ContentLength > maxCloudAnswer {
+		return r, nil, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxCloudAnswer))
+	if err = errors.Join(err, r.Body.Close()); err != nil {
+		return nil, nil, err
+	}
+	again := r.Clone(r.Context())
+	again.Body = io.NopCloser(bytes.NewReader(text))
+	form, _ := url.ParseQuery(string(text)) // no form has no fields
+	return again, form, nil
+}
+
+func (t *cloudTransport) send(r *http.Request) (*http.Response, error) {
 	pool := t.cloud
 	if isMetadataHost(r.URL.Hostname()) {
 		pool = t.local

@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -292,11 +293,29 @@ func TestAWSStorageIdentities(t *testing.T) {
 		want(t, machine(t, w, "", ""), "container-session")
 	})
 	t.Run("an error holds no token", func(t *testing.T) {
+		for _, answer := range []string{`{"code": "Denied", "message": "no role for %s"}`, `{"message": "%s"}`, "%s", ""} {
+			w := newCloudWorld(t)
+			w.serve(t, "169.254.170.23:80", func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("X-Amzn-Errortype", r.Header.Get("Authorization"))
+				rw.WriteHeader(http.StatusForbidden)
+				_, _ = strings.NewReader(strings.ReplaceAll(answer, "%s", r.Header.Get("Authorization"))).WriteTo(rw)
+			})
+			t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/role")
+			t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", token)
+			_, err := machine(t, w, "", "").Keys(t.Context())
+			if err == nil || strings.Contains(err.Error(), "canary") || strings.Contains(answer, "%s") && !strings.Contains(err.Error(), "REDACTED") {
+				t.Errorf("%q: error %v", answer, err)
+			}
+		}
+	})
+	t.Run("an error of STS holds no token", func(t *testing.T) {
 		w := newCloudWorld(t)
-		w.serve(t, "169.254.170.23:80", func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusForbidden) })
-		t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/role")
-		t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", token)
-		if _, err := machine(t, w, "", "").Keys(t.Context()); err == nil || strings.Contains(err.Error(), "canary") {
+		webIdentity(t)
+		w.serve(t, "sts.us-east-1.amazonaws.com:443", func(rw http.ResponseWriter, r *http.Request) {
+			rw.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(rw, "<ErrorResponse><Error><Code>Denied</Code><Message>"+r.FormValue("WebIdentityToken")+"</Message></Error></ErrorResponse>")
+		})
+		if _, err := machine(t, w, "", "").Keys(t.Context()); err == nil || strings.Contains(err.Error(), webIdentityToken) {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -58,7 +58,11 @@ func (r *Reconciler) provenance(ctx context.Context, chosen *resolvedChart, arch
 		if err != nil {
 			return nil, err
 		}
-		return verify.Provenance(archive.Section(), chosen.file, content, r.o.Keyring)
+		signer, err := verify.Provenance(archive.Section(), chosen.file, content, r.o.Keyring)
+		if err == nil && chosen.key.Digest != "" {
+			r.cache.KeepAnswer(chosen.key.Scope, cachedProvenance, chosen.provenanceName(), "", content)
+		}
+		return signer, err
 	})
 }
 
@@ -87,7 +91,7 @@ func (c *resolvedChart) shown() string {
 }
 
 // provenanceFile returns the provenance file of an archive, or nothing if there is
-// none. One of an archive with a digest is kept for later runs.
+// none.
 func (r *Reconciler) provenanceFile(ctx context.Context, chosen *resolvedChart) ([]byte, error) {
 	key := blob.Key{Location: chosen.key.Location + " " + chosen.key.Digest.String() + " provenance", Identity: chosen.key.Identity}
 	get := func(ctx context.Context, dst fetch.Sink, _ int64) error { return chosen.provenance(ctx, dst) }
@@ -102,11 +106,7 @@ func (r *Reconciler) provenanceFile(ctx context.Context, chosen *resolvedChart) 
 		return nil, err
 	}
 	defer file.Release()
-	content, err := io.ReadAll(file.Section())
-	if err == nil && chosen.key.Digest != "" {
-		r.cache.KeepAnswer(chosen.key.Scope, cachedProvenance, chosen.provenanceName(), "", content)
-	}
-	return content, err
+	return io.ReadAll(file.Section())
 }
 
 // verifyDependency checks the provenance of a chart that another one requires.

@@ -3,12 +3,14 @@ package verify
 import (
 	"bytes"
 	"cmp"
+	"crypto/x509"
 	"io"
 	"net/http"
 	"net/url"
 	"sync/atomic"
 
 	godigest "github.com/opencontainers/go-digest"
+	"golang.org/x/crypto/ocsp"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
 )
@@ -95,7 +97,7 @@ func (k *revocationsKept) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	content, err := io.ReadAll(io.LimitReader(resp.Body, maxManifestBytes+1))
-	if err == nil && len(content) <= maxManifestBytes {
+	if err == nil && len(content) <= maxManifestBytes && aboutRevocation(content) {
 		k.memory.remember(name, &answer{resp.StatusCode, resp.Header, content}, false)
 	}
 	rest := io.MultiReader(bytes.NewReader(content), failing{err}, resp.Body)
@@ -104,6 +106,14 @@ func (k *revocationsKept) RoundTrip(r *http.Request) (*http.Response, error) {
 		io.Closer
 	}{rest, resp.Body}
 	return resp, nil
+}
+
+// aboutRevocation reports whether an answer is what servers say of revoked certificates. What another server said is not
+// kept: a certificate may name any.
+func aboutRevocation(content []byte) bool {
+	_, notOCSP := ocsp.ParseResponse(content, nil)
+	_, notList := x509.ParseRevocationList(content)
+	return notOCSP == nil || notList == nil
 }
 
 // failing ends with an error, or lets what comes after it go on.

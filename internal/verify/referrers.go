@@ -25,7 +25,7 @@ func (r *reader) referrers(ctx context.Context) ([]ocispec.Descriptor, error) {
 		if page == maxReferrersPages {
 			return nil, r.tooMany("pages of artifacts that refer to ", maxReferrersPages)
 		}
-		a, err := r.get(ctx, u, ocispec.MediaTypeImageIndex, maxManifestBytes, "list of artifacts that refer to "+r.subject.Digest.String(), false)
+		a, err := r.get(ctx, u, ocispec.MediaTypeImageIndex, maxManifestBytes, "list of artifacts that refer to "+r.subject.Digest.String(), "")
 		switch {
 		case err != nil:
 			return nil, err

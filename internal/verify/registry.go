@@ -77,21 +77,34 @@ func (a *answer) mediaType() string {
 	return kind
 }
 
-// get returns answers of any status, from memory if they will do. What names the thing in a [LimitError]; fixed is what
-// has a digest.
-func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64, what string, fixed bool) (*answer, error) {
+// get returns answers of any status, from memory if they will do. What names the thing in a [LimitError]; the digest is that
+// of what is known by one, else empty.
+func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64, what string, d digest.Digest) (*answer, error) {
 	m := r.subject.Memory
-	if a, found := m.recall(u.String(), fixed); found && int64(len(a.content)) <= limit {
+	if a, found := m.recall(u.String(), d != ""); found && int64(len(a.content)) <= limit {
 		return a, nil
 	}
 	if m.offline() {
 		return nil, m.missing("a signature of " + r.subject.Ref())
 	}
 	a, err := r.ask(ctx, u, accept, limit, what)
-	if err == nil {
-		m.remember(u.String(), a, fixed)
+	if err == nil && (a.code != http.StatusOK || d != "" && a.digest(d) == d || d == "" && a.isManifest()) {
+		m.remember(u.String(), a, d != "")
 	}
 	return a, err
+}
+
+// digest is that of the content, by the algorithm of another one.
+func (a *answer) digest(of digest.Digest) digest.Digest {
+	w := digest.NewWriter(of.Algorithm())
+	_, _ = w.Write(a.content)
+	return w.Digest()
+}
+
+// isManifest reports whether an answer is a manifest or an index. What another server said is not kept.
+func (a *answer) isManifest() bool {
+	var doc struct{ Config, Layers, Blobs, Manifests json.RawMessage }
+	return json.Unmarshal(a.content, &doc) == nil && (doc.Config != nil || doc.Layers != nil || doc.Blobs != nil || doc.Manifests != nil)
 }
 
 func (r *reader) ask(ctx context.Context, u *url.URL, accept string, limit int64, what string) (*answer, error) {
@@ -163,7 +176,7 @@ func shown(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath
 // named returns the manifest of a tag, and nil if there is none.
 func (r *reader) named(ctx context.Context, tag, what string, types ...string) (*answer, error) {
 	u := r.url("manifests", tag)
-	a, err := r.get(ctx, u, strings.Join(types, ", "), maxManifestBytes, what, false)
+	a, err := r.get(ctx, u, strings.Join(types, ", "), maxManifestBytes, what, "")
 	switch {
 	case err != nil:
 		return nil, err
@@ -185,7 +198,7 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 		accept = strings.Join([]string{ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex, artifactManifest, dockerManifest}, ", ")
 	}
 	u := r.url(kind, d.String())
-	a, err := r.get(ctx, u, accept, limit, what, true)
+	a, err := r.get(ctx, u, accept, limit, what, d)
 	if err != nil {
 		return nil, err
 	}
@@ -197,10 +210,8 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 	default:
 		return nil, &AnswerError{shown(u), a.code}
 	}
-	w := digest.NewWriter(d.Algorithm())
-	_, _ = w.Write(a.content)
-	if w.Digest() != d {
-		return nil, &RefusedError{Message: what + " is not what was asked for", Err: &digest.MismatchError{Want: d, Got: w.Digest()}}
+	if got := a.digest(d); got != d {
+		return nil, &RefusedError{Message: what + " is not what was asked for", Err: &digest.MismatchError{Want: d, Got: got}}
 	}
 	return a, nil
 }

@@ -131,10 +131,13 @@ func (x *exchange) manifest(ctx context.Context, reference string) ([]byte, erro
 	}
 	defer func() { _ = body.Close() }()
 	content, err := io.ReadAll(body)
-	if err == nil {
+	if err != nil {
+		return nil, err
+	}
+	if doc, err := parseManifest(content); err == nil && doc.refers() { // what another server said stays on no disk
 		x.rememberManifest(reference, content)
 	}
-	return content, err
+	return content, nil
 }
 
 // pinChild chooses the first manifest of an image index that is a chart. Those that say so are looked at first, then
@@ -193,6 +196,11 @@ func notARegistry(content []byte) string {
 		return "the server answers with a web page: it may be no registry"
 	}
 	return ""
+}
+
+// refers reports whether a document is a manifest at all: it refers to something.
+func (d *manifestDocument) refers() bool {
+	return d.Config != nil || len(d.Layers) > 0 || len(d.Manifests) > 0
 }
 
 func (d *manifestDocument) isIndex() bool {
