@@ -121,8 +121,8 @@ func TestExpressions(t *testing.T) {
 	}
 	for _, text := range []string{
 		`<< regexReplaceAll "[^a-z0-9]+" (repeat 3000 "Ab") "-" >>`,
-		`<< range until 500 >><< regexFind "^v?([0-9]+)\.([0-9]+)" "v1.2.3" >><< end >>`,
-		`<< regexSplit "\s*,\s*" "a, b, c" -1 | len >>`,
+		`<< range until 500 >><< regexFind "^v?([0-9]+)[.]([0-9]+)" "v1.2.3" >><< end >>`,
+		`<< regexSplit " *, *" "a, b, c" -1 | len >>`,
 		`<< regexQuoteMeta "((x?){10})" >>`,
 	} {
 		if _, err := expand(t, setOf(t, resource(text))); err != nil {
