@@ -34,14 +34,17 @@ type builder struct {
 	abandoned map[*node]bool
 
 	from       int                      // the start that leads to what is being built
-	superseded map[int]*manifest.Object // starts that a build led to: what begins in their place, nil for nothing
+	startOf    map[*manifest.Object]int // starts that are Kustomizations, or became one
+	superseded map[int]bool             // starts that a build led to
+	revisions  map[int]int              // how often a start changed itself
+	withdrawn  map[string]int           // what was taken back, by the name of what gave it
 
 	notices    []Notice
 	judged     []*manifest.Object
 	errs       []error
 	rejections []Rejection
 	used       map[Source]bool
-	partial    bool // something is elsewhere
+	partial    []*manifest.Object // of which a part is elsewhere
 	lostPaths  map[string]bool
 
 	parked     []parked
@@ -50,26 +53,12 @@ type builder struct {
 	overlay    bool // what is being built is a plain directory with a base elsewhere
 
 	sets        []pendingSet
-	providers   []resourceset.Provider
+	providers   []inputProvider
 	depth       int                  // of the ResourceSets that make what is added
 	objectCount int                  // of what they made
 	copies      []manifest.Generator // of other objects, in the cluster only
 	setBudget   resourceset.Budget
 	silenced    []string // namespaces in which what is not known may be, "" for all
-}
-
-// start builds what nothing else builds.
-func (b *builder) start(s start) {
-	n := b.plan.nodes[s.node]
-	b.from = s.node
-	switch {
-	case s.object != nil:
-		b.enter(s.object)
-	case n.object != nil:
-		b.enter(n.object)
-	default:
-		b.plainDirectory(n.dir)
-	}
 }
 
 // plainDirectory builds a directory that no Kustomization leads to, as kubectl apply -k would.
@@ -81,6 +70,8 @@ func (b *builder) plainDirectory(dir string) {
 	if err == nil && d.unknown != nil {
 		err = d.unknown
 	}
+	by := d.object.Pos.File
+	c.of = by
 	b.claim(c)
 	if err == nil {
 		err = c.variables()
@@ -98,11 +89,14 @@ func (b *builder) plainDirectory(dir string) {
 	}
 	objects = b.showPlain(r, d, c, objects)
 	b.warnRemote(c)
-	by := d.object.Pos.File
+	since := b.withdrawn[by]
 	dec := &decrypter{keys: nil}
 	b.overlay = c.overlay()
 	defer func() { b.overlay = false }()
 	for _, o := range objects {
+		if b.withdrawn[by] != since {
+			return
+		}
 		b.finishPlain(r, d, o, by, dec)
 	}
 }
@@ -188,7 +182,7 @@ func (b *builder) claim(c *closure) {
 
 func (b *builder) warnRemote(c *closure) {
 	for _, remote := range c.remote {
-		b.partial = true
+		b.partial = append(b.partial, remote.in)
 		b.warnAt(finding.RemoteResource, remote.in, remote.Error(), "", remote.pos)
 	}
 }
@@ -243,13 +237,12 @@ func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 func (b *builder) kustomization(o *manifest.Object) {
 	key := o.Namespace + "/" + o.Name
 	if first, met := b.kustomizations[key]; met {
-		if b.revises(first, o) {
+		if !b.revises(first, o) {
+			if first.Pos != o.Pos && !sameSpec(first, o) {
+				b.errs = append(b.errs, &twiceError{key, first.Pos, o.Pos})
+			}
 			return
 		}
-		if first.Pos != o.Pos && !sameSpec(first, o) {
-			b.errs = append(b.errs, &twiceError{key, first.Pos, o.Pos})
-		}
-		return
 	}
 	b.kustomizations[key] = o
 	b.judged = append(b.judged, o)
@@ -271,8 +264,9 @@ func (b *builder) construct(f *flux) {
 		}
 	}
 	c := newClosure()
-	f.from = b.from
+	f.from, f.since = b.from, b.withdrawn[f.name()]
 	file, k, err := f.kustomization(c)
+	c.of = f.name()
 	b.claim(c)
 	b.supersede(f, c)
 	b.concernBuilt(o, c)
@@ -393,7 +387,7 @@ func (e *buildError) NotBuilt() bool { return true }
 
 func (b *builder) unbuilt(o *manifest.Object, err error) {
 	if _, unmade := errors.AsType[*unmadeError](err); unmade {
-		b.partial = true
+		b.partial = append(b.partial, o)
 		_ = b.lose(o)
 		return
 	}
@@ -402,7 +396,7 @@ func (b *builder) unbuilt(o *manifest.Object, err error) {
 		return
 	}
 	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
-		b.partial = true
+		b.partial = append(b.partial, o)
 		if g := elsewhere.generator; g != nil {
 			b.warn(finding.SourceElsewhere, g, elsewhere.Error(), elsewhere.Hint(), "spec", "sources", elsewhere.at)
 			return

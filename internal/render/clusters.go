@@ -25,10 +25,7 @@ type Cluster struct {
 	claims  map[string]bool   // files that are part of what it begins with, nil for all
 	others  []*Cluster        // with which it shares the input
 
-	starts  []start
-	startAt map[string]int           // starts, by the file that they are in
-	startOf map[*manifest.Object]int // starts that are Kustomizations
-	arrived *arrivals
+	starts []int // nodes
 }
 
 // maxClusters bounds how many clusters an input may be divided into. More of them are one.
@@ -77,13 +74,7 @@ func (r *Renderer) Clusters() (clusters []*Cluster) {
 	return divided
 }
 
-func (c *Cluster) begin(nodes []int) {
-	c.arrived = newArrivals()
-	for _, i := range slices.Sorted(slices.Values(nodes)) {
-		c.starts = append(c.starts, start{node: i})
-	}
-	c.prepare()
-}
+func (c *Cluster) begin(nodes []int) { c.starts = slices.Sorted(slices.Values(nodes)) }
 
 // foreign reports whether a file is part of other clusters alone: it is nothing by itself. What none of them builds belongs
 // to the one in whose directory it lies.

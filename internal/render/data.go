@@ -14,6 +14,7 @@ type datum struct {
 	kind      string          // the type of a Secret
 	sealed    string          // what would decrypt it
 	inCluster bool            // the cluster has the key
+	built     string          // what gave it, "" for a file
 }
 
 func datumKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
@@ -124,7 +125,9 @@ func (b *builder) borrow(f *flux) {
 				if kind != ref.Kind || name != ref.Name || namespace != f.object.Namespace {
 					continue
 				}
-				b.found[datumKey(kind, namespace, name)] = b.builtDatum(other, o)
+				d := b.builtDatum(other, o)
+				d.built = other.name()
+				b.found[datumKey(kind, namespace, name)] = d
 			}
 		}
 	}

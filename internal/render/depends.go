@@ -16,7 +16,7 @@ func (b *builder) warnDependencies() {
 		for i, on := range dependenciesOf(o) {
 			_, there := b.kustomizations[on]
 			path := []any{"spec", "dependsOn", i, "name"}
-			if !there && !b.partial {
+			if !there && len(b.partial) == 0 {
 				_, short, _ := strings.Cut(on, "/")
 				b.warn(finding.MissingDependency, o, fmt.Sprintf("unable to get '%s' dependency: kustomizations.%s %q not found", on, manifest.KustomizeGroup, short), "", path...)
 			}

@@ -286,6 +286,7 @@ func (r *repository) kustomizationText(c *confined, path string) ([]byte, bool, 
 
 // closure is everything that a build of directories reads.
 type closure struct {
+	of     string // what is built of it
 	files  map[string]bool
 	dirs   []*directory // in the order in which they are met
 	remote []remoteError

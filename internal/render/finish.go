@@ -123,6 +123,9 @@ func (b *builder) decrypted(f *flux, content map[string]any) (map[string]any, er
 
 // finish takes the objects of a Kustomization through what comes after the build.
 func (b *builder) finish(f *flux) {
+	if f.isWithdrawn(b) {
+		return
+	}
 	b.from = f.from
 	v := b.variablesOf(f)
 	var objects []*finishing
@@ -139,7 +142,7 @@ func (b *builder) finish(f *flux) {
 		return
 	}
 	for _, o := range objects {
-		if b.ctx.Err() != nil {
+		if b.ctx.Err() != nil || f.isWithdrawn(b) {
 			return
 		}
 		b.finishObject(f, o, v)
@@ -358,6 +361,7 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	if b.takeOperators(obj) {
 		return
 	}
+	withdrawn := b.withdrawn[obj.Built]
 	switch {
 	case ref && obj.Kind != "ServiceAccount":
 		d := &datum{sealed: obj.Sealed, inCluster: true}
@@ -365,6 +369,7 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 			d = datumOf(content)
 			d.keep(content, obj.Shown(content))
 		}
+		d.built = obj.Built
 		b.found[datumKey(obj.Kind, obj.Namespace, obj.Name)] = d
 	case obj.Group() == manifest.KustomizeGroup && obj.Kind == "Kustomization":
 		b.enter(obj)
@@ -374,7 +379,9 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	if obj.Group() == manifest.SourceGroup || isGenerator(obj) {
 		b.sources.add(obj)
 	}
-	b.objects = append(b.objects, obj)
+	if b.withdrawn[obj.Built] == withdrawn {
+		b.objects = append(b.objects, obj)
+	}
 }
 
 // namespaceError is an object that the cluster has no place for.

@@ -30,11 +30,15 @@ type flux struct {
 	artifact artifact
 	made     *output // whose artifact it is built from, nil for none
 
-	from int // the start that led to it
+	from  int // the start that led to it
+	since int // how often what it gave was withdrawn before
 
 	objects []built
 	seen    *flux // as it may be shown
 }
+
+// isWithdrawn reports whether another one took its place.
+func (f *flux) isWithdrawn(b *builder) bool { return b.withdrawn[f.name()] != f.since }
 
 func (f *flux) name() string { return "Kustomization " + f.object.Namespace + "/" + f.object.Name }
 

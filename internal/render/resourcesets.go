@@ -23,6 +23,12 @@ type pendingSet struct {
 	depth  int // of the sets that made it
 }
 
+// inputProvider is one of the inputs of ResourceSets.
+type inputProvider struct {
+	resourceset.Provider
+	object *manifest.Object
+}
+
 // setError is a mistake of a ResourceSet.
 type setError struct{ err error }
 
@@ -63,7 +69,7 @@ func (b *builder) refusesOperator(o *manifest.Object) bool {
 	if err == nil {
 		return false
 	}
-	b.partial = true
+	b.partial = append(b.partial, o)
 	if o.Kind != instanceKind {
 		b.silenced = append(b.silenced, "")
 	}
@@ -83,7 +89,7 @@ func (b *builder) addProvider(o *manifest.Object) {
 	for k, v := range labels {
 		p.Labels[k], _ = v.(string)
 	}
-	b.providers = append(b.providers, p)
+	b.providers = append(b.providers, inputProvider{p, o})
 }
 
 // expandNext makes the objects of the next set. It reports whether there was one.
@@ -101,7 +107,10 @@ func (b *builder) expandNext() bool {
 
 func (b *builder) expand(p pendingSet) {
 	o := p.object
-	set := resourceset.Set{Namespace: o.Namespace, Name: o.Name, Providers: b.providers, Budget: &b.setBudget}
+	set := resourceset.Set{Namespace: o.Namespace, Name: o.Name, Budget: &b.setBudget}
+	for _, p := range b.providers {
+		set.Providers = append(set.Providers, p.Provider)
+	}
 	err := resourceset.Decode(o.Content, &set.Spec)
 	if err == nil && p.depth >= maxNested {
 		err = fmt.Errorf("more than %d ResourceSets make each other", maxNested)
@@ -126,7 +135,7 @@ func (b *builder) expand(p pendingSet) {
 // unexpanded reports a set of which nothing is made.
 func (b *builder) unexpanded(o *manifest.Object, spec resourceset.Spec, err error) {
 	if server, ok := errors.AsType[*resourceset.ServerError](err); ok {
-		b.partial = true
+		b.partial = append(b.partial, o)
 		b.silenced = append(b.silenced, o.Namespace)
 		b.silenced = append(b.silenced, namespacesOf(spec)...)
 		b.warn(finding.UnexpandedResourceSet, o, fmt.Sprintf("not expanded: %s; what it makes takes no part in this", server), "", "spec", "inputsFrom")
@@ -135,7 +144,7 @@ func (b *builder) unexpanded(o *manifest.Object, spec resourceset.Spec, err erro
 	if o.ReferenceOnly || b.ctx.Err() != nil {
 		return
 	}
-	b.partial = true
+	b.partial = append(b.partial, o)
 	path := []any{"spec"}
 	if wrong, ok := errors.AsType[*resourceset.Error](err); ok {
 		path = wrong.Path

@@ -31,27 +31,10 @@ type Expansion struct {
 // Used reports whether a source stood in for that of a Kustomization.
 func (r *Result) Used(s Source) bool { return r.used[s] }
 
-// Build builds what is in the directories of the input and belongs to the cluster, until no build leads to what it began
-// with.
-func (c *Cluster) Build() *Result {
-	result, superseded := c.round()
-	for range maxRounds {
-		next, again := c.revised(superseded)
-		if !again {
-			break
-		}
-		c = next
-		result, superseded = c.round()
-	}
-	return result
-}
-
-// round builds the cluster with what is known of its starts.
-func (c *Cluster) round() (result *Result, superseded map[int]*manifest.Object) {
+// Build builds what is in the directories of the input and belongs to the cluster.
+func (c *Cluster) Build() (result *Result) {
 	b := c.builder()
-	if c.arrived != nil {
-		c.r.arrived = c.arrived
-	}
+	c.r.arrived = newArrivals()
 	// A bug, here or in a library, must not cost the plain files theirs.
 	defer func() {
 		if p := recover(); p != nil {
@@ -61,16 +44,13 @@ func (c *Cluster) round() (result *Result, superseded map[int]*manifest.Object) 
 		}
 	}()
 	b.run()
-	if len(b.superseded) > 0 {
-		return nil, b.superseded
-	}
-	return b.result(b.build()), nil
+	return b.result(b.build())
 }
 
 func (c *Cluster) builder() *builder {
 	return &builder{
 		Renderer: c.r, cluster: c, kustomizations: map[string]*manifest.Object{},
-		claimed: map[string]bool{}, spared: map[string]bool{}, abandoned: map[*node]bool{}, superseded: map[int]*manifest.Object{}, lostPaths: map[string]bool{},
+		claimed: map[string]bool{}, spared: map[string]bool{}, abandoned: map[*node]bool{}, superseded: map[int]bool{}, revisions: map[int]int{}, startOf: map[*manifest.Object]int{}, withdrawn: map[string]int{}, lostPaths: map[string]bool{},
 		found: map[string]*datum{}, generated: map[string]string{}, sources: sources{}, unset: map[string]*unsetNote{}, used: map[Source]bool{},
 	}
 }
@@ -144,5 +124,5 @@ func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
 	judged := slices.DeleteFunc(b.judged, func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.keyNotices)
-	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: b.partial, Expansions: b.expansions, used: b.used, closures: b.closures}
+	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, used: b.used, closures: b.closures}
 }

@@ -1,7 +1,10 @@
 package render
 
 import (
+	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -9,83 +12,110 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// start is what a cluster begins with: a node, or the Kustomization that a build made of it.
-type start struct {
-	node   int
-	object *manifest.Object
+// A cluster begins with nodes of the plan. That a build leads to one of them only shows once its parent is built, which
+// patches it, say. What the start gave is withdrawn then, and what became of it enters.
+
+// maxRevisions bounds how often a Kustomization changes itself.
+const maxRevisions = 4
+
+// start builds what nothing else builds, as far as is known.
+func (b *builder) start(i int) {
+	n := b.plan.nodes[i]
+	b.from = i
+	switch {
+	case b.superseded[i]:
+	case n.object != nil:
+		b.startOf[n.object] = i
+		b.enter(n.object)
+	default:
+		b.plainDirectory(n.dir)
+	}
 }
 
-// maxRounds bounds how often a cluster is built because a build led to what it began with.
-const maxRounds = 4
-
-// supersede finds out which starts a Kustomization builds: they are none. What only shows once it is built, because a parent
-// patches it, is not in the plan.
+// supersede withdraws the starts that a Kustomization builds.
 func (b *builder) supersede(f *flux, c *closure) {
-	for path := range c.files {
-		i, ok := b.cluster.startAt[path]
-		if !ok {
-			continue
-		}
+	for _, i := range b.cluster.starts {
 		n := b.plan.nodes[i]
-		switch _, known := b.superseded[i]; {
-		case known:
-		case f.from != i:
-			if _, too := b.superseded[f.from]; !too {
-				b.superseded[i] = nil
+		switch {
+		case !c.files[n.file], b.superseded[i], b.superseded[f.from] && f.from != i:
+		case f.from != i && n.object != nil:
+			b.superseded[i] = true
+			if key := n.object.Namespace + "/" + n.object.Name; b.kustomizations[key] == n.object {
+				delete(b.kustomizations, key)
+				b.withdraw("Kustomization "+key, nil)
 			}
 		case n.object == nil:
-			// The directory holds the Kustomization that builds it: only that was ever applied by hand.
-			b.superseded[i] = f.object
+			// If it is the start of the Kustomization, the directory holds what builds it: only that was ever applied by hand.
+			b.superseded[i] = true
+			b.withdraw(b.repository(n.dir).directory(n.dir).object.Pos.File, f.object)
+			if f.from == i {
+				b.startOf[f.object] = i
+			}
 		}
 	}
 }
 
-// revises reports whether a Kustomization is one that a start leads to itself: what the cluster has in the end is what
-// became of it, with patches and variables.
+// revises reports whether a Kustomization is one that a start leads to itself, with patches and variables: that is what the
+// cluster has in the end. What it gave without them is withdrawn.
 func (b *builder) revises(first, o *manifest.Object) bool {
-	i, ok := b.cluster.startOf[first]
-	if !ok || first.Pos != o.Pos || b.from != i || sameSpec(first, o) {
+	i, ok := b.startOf[first]
+	if !ok || first.Pos != o.Pos || b.from != i || sameSpec(first, o) || b.revisions[i] == maxRevisions {
 		return false
 	}
-	b.superseded[i] = o
+	b.revisions[i]++
+	b.startOf[o] = i
+	b.withdraw("Kustomization "+o.Namespace+"/"+o.Name, nil)
 	return true
 }
 
-// revised are the starts without those that a build led to, and whether any is another one.
-func (c *Cluster) revised(superseded map[int]*manifest.Object) (*Cluster, bool) {
-	if len(superseded) == 0 {
-		return c, false
-	}
-	next := *c
-	next.starts = nil
-	for _, s := range c.starts {
-		object, changed := superseded[s.node]
-		switch {
-		case !changed:
-			next.starts = append(next.starts, s)
-		case object != nil:
-			next.starts = append(next.starts, start{s.node, object})
+// withdraw takes back what a Kustomization or a directory gave, and all that this led to. One object is kept.
+func (b *builder) withdraw(by string, keep *manifest.Object) {
+	of := func(o *manifest.Object) bool { return o != nil && o != keep && (o.Built == by || nameOf(o) == by) }
+	b.withdrawn[by]++
+	var below []string
+	for _, key := range sortedKeys(b.kustomizations) {
+		if o := b.kustomizations[key]; o != keep && o.Built == by {
+			delete(b.kustomizations, key)
+			below = append(below, nameOf(o))
 		}
 	}
-	next.prepare()
-	return &next, true
+	b.closures = slices.DeleteFunc(b.closures, func(c *closure) bool { return c.of == by })
+	b.claimed = map[string]bool{}
+	for _, c := range b.closures {
+		maps.Copy(b.claimed, c.files)
+	}
+	b.waiting = slices.DeleteFunc(b.waiting, func(f *flux) bool { return f.name() == by })
+	b.absent = slices.DeleteFunc(b.absent, func(a absence) bool { return a.flux.name() == by })
+	b.parked = slices.DeleteFunc(b.parked, func(p parked) bool { return of(p.object) })
+	b.sets = slices.DeleteFunc(b.sets, func(s pendingSet) bool { return of(s.object) })
+	b.providers = slices.DeleteFunc(b.providers, func(p inputProvider) bool { return of(p.object) })
+	b.objects = slices.DeleteFunc(b.objects, of)
+	b.judged = slices.DeleteFunc(b.judged, of)
+	b.partial = slices.DeleteFunc(b.partial, of)
+	b.copies = slices.DeleteFunc(b.copies, func(g manifest.Generator) bool { return of(g.Object) })
+	b.notices = slices.DeleteFunc(b.notices, func(n Notice) bool { return of(n.Object) })
+	b.rejections = slices.DeleteFunc(b.rejections, func(r Rejection) bool { return of(r.Object) })
+	b.errs = slices.DeleteFunc(b.errs, func(err error) bool {
+		e, ok := errors.AsType[*manifest.ObjectError](err)
+		failed, built := errors.AsType[*buildError](err)
+		return ok && (e.Built == by || e.Kind == "Kustomization" && "Kustomization "+e.Namespace+"/"+e.Name == by) || built && failed.pos.File == by
+	})
+	for _, note := range b.unset {
+		note.uses = slices.DeleteFunc(note.uses, func(u unsetUse) bool { return of(u.object) })
+	}
+	maps.DeleteFunc(b.sources, func(_ string, o *manifest.Object) bool { return of(o) })
+	maps.DeleteFunc(b.found, func(_ string, d *datum) bool { return d.built == by })
+	for _, name := range below {
+		b.withdraw(name, keep)
+	}
 }
 
-// prepare makes the starts known by what they are.
-func (c *Cluster) prepare() {
-	c.startAt, c.startOf = map[string]int{}, map[*manifest.Object]int{}
-	for _, s := range c.starts {
-		n := c.r.plan.nodes[s.node]
-		switch {
-		case s.object != nil:
-			c.startOf[s.object] = s.node
-		case n.object != nil:
-			c.startOf[n.object] = s.node
-			c.startAt[n.file] = s.node
-		default:
-			c.startAt[n.file] = s.node
-		}
+// nameOf is what a Kustomization is called as the maker of objects, "" for an object of another kind.
+func nameOf(o *manifest.Object) string {
+	if o.Group() != manifest.KustomizeGroup || o.Kind != "Kustomization" {
+		return ""
 	}
+	return "Kustomization " + o.Namespace + "/" + o.Name
 }
 
 // ownPath is the path of a Kustomization. One that applies itself substitutes its own variables in it.

@@ -115,11 +115,13 @@ func (v *variables) decided(ctx context.Context, value any, key string, path []a
 }
 
 // unsetNote is a variable that became empty.
-type unsetNote struct {
-	object  *manifest.Object // the first that uses it, one of Flux if there is any
-	pos     manifest.Pos
-	hint    string
-	objects int
+type unsetNote struct{ uses []unsetUse }
+
+// unsetUse is an object that uses it.
+type unsetUse struct {
+	object *manifest.Object
+	pos    manifest.Pos
+	hint   string
 }
 
 // empty takes down the variables of an object that became empty.
@@ -128,15 +130,10 @@ func (b *builder) empty(o *manifest.Object, names []string, hint string) {
 		return
 	}
 	for _, name := range names {
-		note := b.unset[name]
-		if note == nil {
-			note = &unsetNote{}
-			b.unset[name] = note
+		if b.unset[name] == nil {
+			b.unset[name] = &unsetNote{}
 		}
-		if note.object == nil || !ofFlux(note.object) && ofFlux(o) {
-			note.object, note.pos, note.hint = o, o.Position(pathOf(o, name)...), hint
-		}
-		note.objects++
+		b.unset[name].uses = append(b.unset[name].uses, unsetUse{o, o.Position(pathOf(o, name)...), hint})
 	}
 }
 
@@ -157,10 +154,14 @@ func isFluxGroup(group string) bool {
 // warnUnset warns of each variable that became empty, once in a cluster.
 func (b *builder) warnUnset() {
 	for _, name := range slices.Sorted(maps.Keys(b.unset)) {
-		note := b.unset[name]
+		uses := b.unset[name].uses
+		if len(uses) == 0 {
+			continue
+		}
+		note := uses[max(0, slices.IndexFunc(uses, func(u unsetUse) bool { return ofFlux(u.object) }))]
 		text := fmt.Sprintf("variable ${%s} has no value, and is empty", name)
-		if note.objects > 1 {
-			text += fmt.Sprintf(", here and in %d more", note.objects-1)
+		if len(uses) > 1 {
+			text += fmt.Sprintf(", here and in %d more", len(uses)-1)
 		}
 		hint := note.hint
 		if hint == "" {
