@@ -93,6 +93,22 @@ var rules = map[string]func(self fields) bool{
 	"has(self.name) || has(self.selector)": func(self fields) bool {
 		return self.has("name") || self.has("selector")
 	},
+	"!has(self.name) || !has(self.selector)": func(self fields) bool {
+		return !self.has("name") || !self.has("selector")
+	},
+	"self.name == 'Permute' || !has(self.includeEmptyProviders)": func(self fields) bool {
+		return self.is("name", "Permute") || !self.has("includeEmptyProviders")
+	},
+	"has(self.resources) || has(self.resourcesTemplate)": func(self fields) bool {
+		return self.has("resources") || self.has("resourcesTemplate")
+	},
+	"!has(self.steps) || self.steps.all(s, self.steps.exists_one(t, t.name == s.name))": func(self fields) bool {
+		names := map[string]bool{}
+		for _, step := range self.list("steps") {
+			names[step.text("name")] = true
+		}
+		return len(names) == len(self.list("steps"))
+	},
 	"self.metadata.name == 'flux'": func(self fields) bool {
 		return self.object("metadata").is("name", "flux")
 	},

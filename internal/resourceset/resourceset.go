@@ -63,7 +63,8 @@ type Spec struct {
 	Inputs        []map[string]any `json:"inputs"`
 	InputsFrom    []InputsFrom     `json:"inputsFrom"`
 	InputStrategy struct {
-		Name string `json:"name"`
+		Name                  string `json:"name"`
+		IncludeEmptyProviders bool   `json:"includeEmptyProviders"`
 	} `json:"inputStrategy"`
 	Resources         []map[string]any `json:"resources"`
 	ResourcesTemplate string           `json:"resourcesTemplate"`
@@ -76,6 +77,7 @@ type Spec struct {
 
 // Step is a part of a set. All are made at once.
 type Step struct {
+	Name              string           `json:"name"`
 	Resources         []map[string]any `json:"resources"`
 	ResourcesTemplate string           `json:"resourcesTemplate"`
 }
@@ -90,8 +92,9 @@ type InputsFrom struct {
 type Selector struct {
 	MatchLabels      map[string]string `json:"matchLabels"`
 	MatchExpressions []struct {
-		Key, Operator string
-		Values        []string
+		Key      string   `json:"key"`
+		Operator string   `json:"operator"`
+		Values   []string `json:"values"`
 	} `json:"matchExpressions"`
 }
 
@@ -157,47 +160,39 @@ func Expand(ctx context.Context, s Set) ([]Object, error) {
 	if s.Budget == nil {
 		s.Budget = &Budget{}
 	}
-	x := &expansion{ctx: ctx, set: s, inputs: inputs, given: given, seen: map[string]bool{}}
-	if err := x.part(s.Spec.Resources, s.Spec.ResourcesTemplate, "spec"); err != nil {
+	x := &expansion{ctx: ctx, set: s, inputs: inputs, given: given, seen: map[string]origin{}}
+	if err := x.part(Step{Resources: s.Spec.Resources, ResourcesTemplate: s.Spec.ResourcesTemplate}, "spec"); err != nil {
 		return nil, err
 	}
 	for i, step := range s.Spec.Steps {
-		if err := x.part(step.Resources, step.ResourcesTemplate, "spec", "steps", i); err != nil {
+		if err := x.part(step, "spec", "steps", i); err != nil {
 			return nil, err
 		}
 	}
 	return x.made, nil
 }
 
-// inputs are the sets of values, and whether the set has any by itself. Without them a set is made once.
+// inputs are the sets of values, and whether the set refers to any. Without them a set is made once, of null.
 func (s *Set) inputs() (list []map[string]any, given bool, err error) {
 	if len(s.Spec.Inputs) == 0 && len(s.Spec.InputsFrom) == 0 {
-		return []map[string]any{{}}, false, nil
+		return []map[string]any{nil}, false, nil
 	}
-	var groups []inputGroup
 	own := inputGroup{name: s.Name}
 	for _, in := range s.Spec.Inputs {
 		own.values = append(own.values, s.provided(in, Kind, s.Namespace, s.Name))
 	}
-	if len(own.values) > 0 {
-		groups = append(groups, own)
+	groups := []inputGroup{own}
+	providers, err := s.providers()
+	if err != nil {
+		return nil, true, err
 	}
-	for _, from := range s.Spec.InputsFrom {
-		providers, err := s.providers(from)
-		if err != nil {
-			return nil, true, err
-		}
-		for _, p := range providers {
-			values := maps.Clone(p.Spec.DefaultValues)
-			if values == nil {
-				values = map[string]any{}
-			}
-			values["id"] = checksum(p.Namespace + "/" + p.Name)
-			groups = append(groups, inputGroup{p.Name, []map[string]any{s.provided(values, ProviderKind, p.Namespace, p.Name)}})
-		}
+	for _, p := range providers {
+		values := s.provided(p.Spec.DefaultValues, ProviderKind, p.Namespace, p.Name)
+		values["id"] = checksum(p.Namespace + "/" + p.Name)
+		groups = append(groups, inputGroup{p.Name, []map[string]any{values}})
 	}
 	if s.Spec.InputStrategy.Name == "Permute" {
-		list, err = permute(groups)
+		list, err = permute(groups, s.Spec.InputStrategy.IncludeEmptyProviders)
 		return list, true, err
 	}
 	for _, g := range groups {
@@ -208,32 +203,41 @@ func (s *Set) inputs() (list []map[string]any, given bool, err error) {
 
 func checksum(text string) string { return fmt.Sprint(adler32.Checksum([]byte(text))) }
 
-// provided adds to values where they are from.
+// provided returns values with their origin. Nulls are removed, as the API server removes them.
 func (s *Set) provided(values map[string]any, kind, namespace, name string) map[string]any {
-	values = maps.Clone(values)
-	if values == nil {
-		values = map[string]any{}
+	provided := map[string]any{}
+	for k, v := range values {
+		if v != nil {
+			provided[k] = v
+		}
 	}
-	values["provider"] = map[string]any{"apiVersion": Group + "/v1", "kind": kind, "namespace": namespace, "name": name}
-	return values
+	provided["provider"] = map[string]any{"apiVersion": Group + "/v1", "kind": kind, "namespace": namespace, "name": name}
+	return provided
 }
 
-// providers are those that a reference names. All of them have to be known, and static.
-func (s *Set) providers(from InputsFrom) ([]Provider, error) {
-	var found []Provider
-	for _, p := range s.Providers {
-		if p.Namespace != s.Namespace || from.Name != "" && p.Name != from.Name || from.Name == "" && !from.Selector.matches(p.Labels) {
-			continue
+// providers returns those that the set refers to, each once, sorted by name. All of them have to be known, and static.
+func (s *Set) providers() ([]Provider, error) {
+	chosen := map[string]Provider{}
+	for _, from := range s.Spec.InputsFrom {
+		found := false
+		for _, p := range s.Providers {
+			if p.Namespace != s.Namespace || from.Name != "" && p.Name != from.Name || from.Name == "" && !from.Selector.matches(p.Labels) {
+				continue
+			}
+			if p.Spec.Type != Static {
+				return nil, &ServerError{fmt.Sprintf("%s %s/%s of type %s asks a server", ProviderKind, p.Namespace, p.Name, p.Spec.Type)}
+			}
+			chosen[p.Name], found = p, true
 		}
-		if p.Spec.Type != Static {
-			return nil, &ServerError{fmt.Sprintf("%s %s/%s of type %s asks a server", ProviderKind, p.Namespace, p.Name, p.Spec.Type)}
+		if !found && from.Name != "" {
+			return nil, &ServerError{fmt.Sprintf("%s %s/%s is not in the input", ProviderKind, s.Namespace, from.Name)}
 		}
-		found = append(found, p)
 	}
-	if len(found) == 0 && from.Name != "" {
-		return nil, &ServerError{fmt.Sprintf("%s %s/%s is not in the input", ProviderKind, s.Namespace, from.Name)}
+	var list []Provider
+	for _, name := range slices.Sorted(maps.Keys(chosen)) {
+		list = append(list, chosen[name])
 	}
-	return found, nil
+	return list, nil
 }
 
 func (s *Selector) matches(labels map[string]string) bool {
@@ -262,37 +266,50 @@ type inputGroup struct {
 	values []map[string]any
 }
 
-// permute combines each of the values of a provider with each of the others', below normalised names.
-func permute(groups []inputGroup) ([]map[string]any, error) {
-	list := []map[string]any{{}}
-	ids := []string{""}
+// permute combines each of the values of a provider with each of the others', below normalized names. A provider without
+// values counts only if it shall: then there are no combinations.
+func permute(groups []inputGroup, countEmpty bool) ([]map[string]any, error) {
+	groups = slices.DeleteFunc(groups, func(g inputGroup) bool { return len(g.values) == 0 && !countEmpty })
+	if len(groups) == 0 {
+		return nil, nil
+	}
+	list, ids := []map[string]any{{}}, []string{""}
 	for _, g := range groups {
+		name := normalized(g.name)
+		if name == "" {
+			return nil, &Error{[]any{"spec", "inputsFrom"}, fmt.Errorf("normalized provider name is empty: '%s'", g.name)}
+		}
+		if n := len(list) * len(g.values); n > maxPermutations {
+			return nil, &Error{[]any{"spec", "inputStrategy"}, fmt.Errorf("%d permutations of inputs, of at most %d", n, maxPermutations)}
+		}
 		var next []map[string]any
 		var nextIDs []string
 		for i, base := range list {
 			for j, values := range g.values {
-				if len(next) >= maxPermutations {
-					return nil, &Error{[]any{"spec", "inputStrategy"}, fmt.Errorf("more than %d permutations of inputs", maxPermutations)}
-				}
 				combined := maps.Clone(base)
-				combined[normalized(g.name)] = values
-				id := fmt.Sprintf("%s%s=%d/", ids[i], g.name, j)
+				combined[name] = values
+				id := fmt.Sprintf("%s%s=%d/", ids[i], name, j)
 				combined["id"] = checksum(strings.TrimSuffix(id, "/"))
 				next, nextIDs = append(next, combined), append(nextIDs, id)
 			}
 		}
 		list, ids = next, nextIDs
 	}
-	if len(groups) == 0 {
-		return nil, nil
-	}
 	return list, nil
 }
 
-// normalized is a name in lower case, whose words are joined by an underscore.
+// normalized is a name in lower case, whose words are joined by an underscore. Signs but dashes are left out.
 func normalized(name string) string {
-	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	return strings.Join(parts, "_")
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			return r
+		case r == '-' || r == '_':
+			return '_'
+		}
+		return -1
+	}, strings.ToLower(name))
+	return strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r == '_' }), "_")
 }
 
 type expansion struct {
@@ -301,32 +318,35 @@ type expansion struct {
 	inputs []map[string]any
 	given  bool
 	made   []Object
-	seen   map[string]bool
+	seen   map[string]origin
+}
+
+// origin is where an object was made: its index among all, and the step.
+type origin struct {
+	index int
+	step  string
 }
 
 // part makes the objects of a list of resources, then those of a template.
-func (x *expansion) part(resources []map[string]any, template string, path ...any) error {
-	for i, resource := range resources {
+func (x *expansion) part(s Step, path ...any) error {
+	for i, resource := range s.Resources {
 		at := append(slices.Clone(path), "resources", i)
-		if x.given && annotated(resource, reconcileAnnotation) == "disabled" {
-			continue
-		}
 		text, err := yaml.Marshal(resource)
 		if err != nil {
 			return &Error{at, err}
 		}
-		if err := x.render(fmt.Sprintf("resources[%d]", i), string(text), true, at); err != nil {
+		if err := x.render(fmt.Sprintf("resources[%d]", i), string(text), s.Name, true, at); err != nil {
 			return err
 		}
 	}
-	if template == "" {
+	if s.ResourcesTemplate == "" {
 		return nil
 	}
-	return x.render("resources template", template, false, append(slices.Clone(path), "resourcesTemplate"))
+	return x.render("resources template", s.ResourcesTemplate, s.Name, false, append(slices.Clone(path), "resourcesTemplate"))
 }
 
 // render makes the objects of a text for each of the inputs.
-func (x *expansion) render(what, text string, one bool, path []any) error {
+func (x *expansion) render(what, text, step string, one bool, path []any) error {
 	fail := func(err error) error {
 		return &Error{path, fmt.Errorf("build failed: failed to build %s: %w", what, err)}
 	}
@@ -347,7 +367,7 @@ func (x *expansion) render(what, text string, one bool, path []any) error {
 			return fail(err)
 		}
 		for _, o := range objects {
-			if err := x.add(o, path); err != nil {
+			if err := x.add(o, step, one, path); err != nil {
 				return err
 			}
 		}
@@ -355,10 +375,15 @@ func (x *expansion) render(what, text string, one bool, path []any) error {
 	return nil
 }
 
-// add takes an object, the first of a name.
-func (x *expansion) add(content map[string]any, path []any) error {
+// add takes an object. Of those with the same name in a step the first counts, but the last of the resources of a set without
+// inputs, which are applied one after the other.
+func (x *expansion) add(content map[string]any, step string, one bool, path []any) error {
 	if annotated(content, reconcileAnnotation) == "disabled" {
 		return nil
+	}
+	from := annotated(content, copyFromAnnotation)
+	if from != "" && strings.Count(from, "/") != 1 {
+		return &Error{path, fmt.Errorf("invalid %s annotation value '%s', must be in the format 'namespace/name'", copyFromAnnotation, from)}
 	}
 	apiVersion, _ := content["apiVersion"].(string)
 	group, _, grouped := strings.Cut(apiVersion, "/")
@@ -366,36 +391,66 @@ func (x *expansion) add(content map[string]any, path []any) error {
 		group = ""
 	}
 	metadata, _ := content["metadata"].(map[string]any)
+	x.common(metadata)
+	made := Object{content, path, from != "" || annotated(content, convertAnnotation) != "", from}
 	key := fmt.Sprintf("%s %v %v %v", group, content["kind"], metadata["namespace"], metadata["name"])
-	if x.seen[key] {
+	if before, ok := x.seen[key]; ok {
+		switch {
+		case before.step != step:
+			return &Error{path, fmt.Errorf("duplicate resource %s in step %q, already defined in step %q", describe(content, metadata), step, before.step)}
+		case one && !x.given:
+			x.made[before.index] = made
+		}
 		return nil
 	}
-	x.seen[key] = true
 	if len(x.made) >= maxObjects {
 		return &Error{path, fmt.Errorf("more than %d objects", maxObjects)}
 	}
-	x.common(metadata)
-	copied := annotated(content, copyFromAnnotation) != "" || annotated(content, convertAnnotation) != ""
-	x.made = append(x.made, Object{content, path, copied, annotated(content, copyFromAnnotation)})
+	x.seen[key] = origin{len(x.made), step}
+	x.made = append(x.made, made)
 	return nil
 }
 
-// common adds the metadata of the set.
+// describe is how the operator writes an object: kind, namespace if there is one, and name.
+func describe(content, metadata map[string]any) string {
+	parts := []string{fmt.Sprint(content["kind"])}
+	if namespace, _ := metadata["namespace"].(string); namespace != "" {
+		parts = append(parts, namespace)
+	}
+	return strings.Join(append(parts, fmt.Sprint(metadata["name"])), "/")
+}
+
+// common adds the metadata of the set. The operator sets labels of its own on each object, too, and replaces a map in which
+// it finds anything but texts.
 func (x *expansion) common(metadata map[string]any) {
+	if metadata == nil {
+		return
+	}
+	if labels, ok := metadata["labels"].(map[string]any); ok && !onlyTexts(labels) {
+		delete(metadata, "labels")
+	}
 	for field, values := range map[string]map[string]string{"labels": x.set.Spec.CommonMetadata.Labels, "annotations": x.set.Spec.CommonMetadata.Annotations} {
-		if len(values) == 0 || metadata == nil {
+		if len(values) == 0 {
 			continue
 		}
-		m, _ := metadata[field].(map[string]any)
-		m = maps.Clone(m)
-		if m == nil {
-			m = map[string]any{}
+		m := map[string]any{}
+		if before, ok := metadata[field].(map[string]any); ok && onlyTexts(before) {
+			m = maps.Clone(before)
 		}
 		for k, v := range values {
 			m[k] = v
 		}
 		metadata[field] = m
 	}
+}
+
+func onlyTexts(m map[string]any) bool {
+	for _, v := range m {
+		if _, ok := v.(string); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 func annotated(content map[string]any, name string) string {
@@ -405,7 +460,8 @@ func annotated(content map[string]any, name string) string {
 	return text
 }
 
-// decode reads the objects of a text. What is no object is passed over, but not in the place of one.
+// decode reads the objects of a text, those of a List each by itself. A document that is empty is passed over, as is an object
+// without a name, but not in the place of one object.
 func decode(text string, one bool) ([]map[string]any, error) {
 	var objects []map[string]any
 	for _, doc := range strings.Split("\n"+text, "\n---") {
@@ -414,12 +470,22 @@ func decode(text string, one bool) ([]map[string]any, error) {
 			return nil, errors.New(strings.Join(strings.Fields(err.Error()), " "))
 		}
 		var content map[string]any
-		if utiljson.Unmarshal(data, &content) == nil && content["kind"] != nil {
+		if err := utiljson.Unmarshal(data, &content); err != nil || content != nil && content["kind"] == nil {
+			return nil, fmt.Errorf("Object 'Kind' is missing in '%s'", data)
+		}
+		if items, ok := content["items"].([]any); ok && !one {
+			for _, item := range items {
+				if o, ok := item.(map[string]any); ok {
+					objects = append(objects, o)
+				}
+			}
+		} else if one || isNamed(content) {
 			objects = append(objects, content)
-		} else if one {
-			return nil, errors.New("the text is no object")
 		}
 		if one {
+			if content == nil {
+				return nil, errors.New("the text is no object")
+			}
 			break
 		}
 		if len(objects) > maxObjects {
@@ -427,4 +493,11 @@ func decode(text string, one bool) ([]map[string]any, error) {
 		}
 	}
 	return objects, nil
+}
+
+func isNamed(content map[string]any) bool {
+	metadata, _ := content["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	apiVersion, _ := content["apiVersion"].(string)
+	return name != "" && apiVersion != ""
 }

@@ -207,6 +207,7 @@ func TestNoSuchFunction(t *testing.T) {
 
 func TestInputs(t *testing.T) {
 	const spec = "resources:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: \"c-<< inputs.provider.name | lower >>\"}, data: {a: x}}\n"
+	const tagged = "resources:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: \"c-<< inputs.tag >>\"}, data: {a: x}}\n"
 	count := func(s Set) string {
 		list, err := expand(t, s)
 		if err != nil {
@@ -228,7 +229,18 @@ func TestInputs(t *testing.T) {
 		{"a server", "inputsFrom: [{name: prs}]\n" + spec, []string{asking}, "ResourceSetInputProvider apps/prs of type GitHubPullRequest asks a server"},
 		{"nowhere", "inputsFrom: [{name: two}]\n" + spec, []string{static}, "ResourceSetInputProvider apps/two is not in the input"},
 		{"permuted", "inputs: [{a: 1}, {a: 2}]\ninputsFrom: [{name: one}]\ninputStrategy: {name: Permute}\nresources:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: \"c-<< inputs.my_set.a >>-<< inputs.one.tag >>-<< inputs.id >>\"}}\n", []string{static}, "2"},
-		{"steps", "steps: [{name: one, resources: [{apiVersion: v1, kind: A, metadata: {name: a}}]}, {name: two, resourcesTemplate: \"apiVersion: v1\\nkind: B\\nmetadata: {name: b}\\n---\\nnothing\\n\"}]\n", nil, "2"},
+		{"by an expression that matches", "inputsFrom: [{selector: {matchExpressions: [{key: app, operator: In, values: [web]}]}}]\n" + spec, []string{static}, "1"},
+		{"a label that is there", "inputsFrom: [{selector: {matchExpressions: [{key: app, operator: Exists}]}}]\n" + spec, []string{static}, "1"},
+		{"a provider twice", "inputsFrom: [{name: one}, {selector: {matchLabels: {app: web}}}]\n" + tagged, []string{static}, "1"},
+		{"permuted with an empty provider", "inputsFrom: [{name: one}]\ninputStrategy: {name: Permute, includeEmptyProviders: true}\n" + spec, []string{static}, "0"},
+		{"permuted without inline inputs", "inputsFrom: [{name: one}]\ninputStrategy: {name: Permute}\n" + resource("x"), []string{static}, "1"},
+		{"one object in two steps", "steps: [{name: one, resources: [{apiVersion: v1, kind: A, metadata: {name: a, namespace: ns}}]}, {name: two, resources: [{apiVersion: v1, kind: A, metadata: {name: a, namespace: ns}}]}]\n", nil, `duplicate resource A/ns/a in step "two", already defined in step "one"`},
+		{"a document without a kind", "resourcesTemplate: \"apiVersion: v1\\nmetadata: {name: a}\\n\"\n", nil, `build failed: failed to build resources template: Object 'Kind' is missing in '{"apiVersion":"v1","metadata":{"name":"a"}}'`},
+		{"a document that is a text", "resourcesTemplate: \"nothing\\n\"\n", nil, `build failed: failed to build resources template: Object 'Kind' is missing in '"nothing"'`},
+		{"a list", "resourcesTemplate: \"apiVersion: v1\\nkind: List\\nitems: [{apiVersion: v1, kind: A, metadata: {name: a}}, {apiVersion: v1, kind: A, metadata: {name: b}}]\\n\"\n", nil, "2"},
+		{"a copy of nothing", "resources: [{apiVersion: v1, kind: Secret, metadata: {name: a, annotations: {fluxcd.controlplane.io/copyFrom: no-slash}}}]\n", nil, "invalid fluxcd.controlplane.io/copyFrom annotation value 'no-slash', must be in the format 'namespace/name'"},
+		{"disabled, with a mistake", "resources: [{apiVersion: v1, kind: A, metadata: {name: << inputs.x >>, annotations: {fluxcd.controlplane.io/reconcile: disabled}}}]\ninputs: [{}]\n", nil, `build failed: failed to build resources[0]: failed to execute template: 6:11: executing "" at <inputs>: map has no entry for key "x"`},
+		{"steps", "steps: [{name: one, resources: [{apiVersion: v1, kind: A, metadata: {name: a}}]}, {name: two, resourcesTemplate: \"apiVersion: v1\\nkind: B\\nmetadata: {name: b}\\n---\\n# nothing\\n\"}]\n", nil, "2"},
 	} {
 		if got := count(setOf(t, tt.spec, tt.providers...)); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
@@ -247,5 +259,47 @@ func TestAnnotations(t *testing.T) {
 	}
 	if labels := made[0].Content["metadata"].(map[string]any)["labels"]; fmt.Sprint(labels) != "map[team:a]" {
 		t.Errorf("labels %v", labels)
+	}
+}
+
+// TestPermutations: the inputs of the set come first, then its providers by name; the id is made of their normalized names.
+func TestPermutations(t *testing.T) {
+	s := setOf(t, "inputs: [{a: 1}, {a: 2}]\ninputsFrom: [{name: z-one}, {name: b.two}]\ninputStrategy: {name: Permute}\n"+resource("<< inputs.id >>"),
+		"name: z-one\nspec: {type: Static, defaultValues: {tag: v1}}\n", "name: b.two\nspec: {type: Static, defaultValues: {tag: v2}}\n")
+	list, _, err := s.inputs()
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	if got, want := list[1]["id"], checksum("my_set=1/btwo=0/z_one=0"); got != want {
+		t.Errorf("id %s, want %s", got, want)
+	}
+}
+
+// TestMade: nulls of inputs, labels that are no texts, and objects that come twice without inputs.
+func TestMade(t *testing.T) {
+	for _, tt := range []struct{ name, spec, want string }{
+		{"a null is pruned", "inputs: [{a: null, b: 1}]\n" + resource("<< hasKey inputs `a` >><< hasKey inputs `b` >>"), `[{"apiVersion":"v1","data":{"a":"falsetrue"},"kind":"ConfigMap","metadata":{"name":"c"}} [spec resources 0]]`},
+		{"labels", "commonMetadata: {labels: {team: a}}\nresources: [{apiVersion: v1, kind: A, metadata: {name: a, labels: {v: 1}}}]\n", `[{"apiVersion":"v1","kind":"A","metadata":{"labels":{"team":"a"},"name":"a"}} [spec resources 0]]`},
+		{"labels alone", "resources: [{apiVersion: v1, kind: A, metadata: {name: a, labels: {v: 1}}}]\n", `[{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}} [spec resources 0]]`},
+		{"no inputs", resource("<< inputs | toJson >>"), `[{"apiVersion":"v1","data":{"a":null},"kind":"ConfigMap","metadata":{"name":"c"}} [spec resources 0]]`},
+		{"the last counts", "resources: [{apiVersion: v1, kind: A, metadata: {name: a}, x: 1}, {apiVersion: v1, kind: A, metadata: {name: a}, x: 2}]\n", `[{"apiVersion":"v1","kind":"A","metadata":{"name":"a"},"x":2} [spec resources 1]]`},
+		{"the first counts", "inputs: [{}]\nresources: [{apiVersion: v1, kind: A, metadata: {name: a}, x: 1}, {apiVersion: v1, kind: A, metadata: {name: a}, x: 2}]\n", `[{"apiVersion":"v1","kind":"A","metadata":{"name":"a"},"x":1} [spec resources 0]]`},
+	} {
+		list, err := expand(t, setOf(t, tt.spec))
+		if got := fmt.Sprint(list); err != nil || got != tt.want {
+			t.Errorf("%s: %v, %v\nwant %s", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+func TestSlugify(t *testing.T) {
+	for text, want := range map[string]string{
+		"fix & go": "fix-and-go", "a@b": "aatb", "it's \"so\"": "its-so", " Feature/Some_Thing! ": "feature-some_thing", "_a_": "a", "": "",
+		strings.Repeat("a", 60) + "-" + strings.Repeat("b", 9): strings.Repeat("a", 60), strings.Repeat("a", 70): strings.Repeat("a", 63),
+		strings.Repeat("a", 63) + "-b": strings.Repeat("a", 63),
+	} {
+		if got := slugify(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"text/template"
 	"text/template/parse"
 	"time"
-	"unicode"
 
 	sprig "github.com/go-task/slim-sprig/v3"
 	"sigs.k8s.io/yaml"
@@ -308,16 +307,26 @@ func toYAML(v any) (string, error) {
 
 const maxSlug = 63
 
-// slugify makes a name of a text: lower case, words joined by dashes.
+// signs are what the operator's library makes of signs of English texts before it joins the words. Other letters than those
+// of ASCII, which it transliterates, are left out here.
+var signs = strings.NewReplacer("&", "and", "@", "at", "'", "", `"`, "", "’", "")
+
+// slugify makes a name of a text: lower case, words joined by dashes, cut at the end of a word.
 func slugify(text string) string {
-	parts := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_'
-	})
-	slug := strings.Join(parts, "-")
-	if len(slug) > maxSlug {
-		slug = strings.TrimRight(slug[:maxSlug], "-")
+	slug := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(signs.Replace(strings.TrimSpace(text))))
+	slug = strings.Trim(strings.Join(strings.FieldsFunc(slug, func(r rune) bool { return r == '-' }), "-"), "-_")
+	if len(slug) <= maxSlug {
+		return slug
 	}
-	return slug
+	if end := strings.LastIndexByte(slug[:maxSlug+1], '-'); end >= 0 {
+		return slug[:end]
+	}
+	return slug[:maxSlug]
 }
 
 // keys are in order, which slim-sprig does not promise.
