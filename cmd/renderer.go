@@ -150,7 +150,7 @@ func writeArchive(name string, r *foreseen) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(reconcile.WriteChart(f, r.st, r.artifact, r.fact.Chart.Version), f.Close())
+	return errors.Join(reconcile.WriteChart(f, r.st, r.artifact, r.fact.Chart.Version, !r.helmRelease().NoSchema), f.Close())
 }
 
 // notRendered is what is wrong with a release that cannot be rendered, with the place in the chart.
@@ -171,7 +171,11 @@ func notRendered(r *foreseen, err error) (f finding.Finding, code int) {
 	if c := codeOfFailure(err); c == exitInterrupted || c == exitTransient {
 		code = c
 	}
-	return validate.New(r.obj, finding.NotRendered, message, hint, r.obj.Excerpt(path...)), code
+	what := finding.NotRendered
+	if finding.CodeOf(err) == finding.SchemaReference {
+		what, hint = finding.SchemaReference, "" // the hint is in the catalogue
+	}
+	return validate.New(r.obj, what, message, hint, r.obj.Excerpt(path...)), code
 }
 
 func pathInChart(e *helm.Error) string {

@@ -148,6 +148,7 @@ const (
 	UnusableLayer     Code = "HS225"
 	NotRendered       Code = "HS226"
 	NotLocked         Code = "HS227"
+	SchemaReference   Code = "HS228"
 	Storage           Code = "HS230"
 	OddStorage        Code = "HS231"
 	NeverFetched      Code = "HS232"

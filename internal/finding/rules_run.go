@@ -117,6 +117,12 @@ func runRules() []Rule {
 			Fix:         "Run helmsrc lock with the same input, and commit what it writes.",
 		},
 		{
+			Code: SchemaReference, Name: "schema-reference", Group: groupRun, Severity: Error,
+			Summary:     "The schema of a chart refers to something outside of it",
+			Explanation: "A $ref in values.schema.json, or in that of a subchart, names an address or a file. Helm would ask the server for it, or read the file on this machine; helmsrc calls no helm for such a chart. What stays in the document, by # or by the $id of a definition, and the drafts of JSON Schema are no such reference.",
+			Fix:         "Put what it refers to under $defs of the schema, or set spec.install.disableSchemaValidation.",
+		},
+		{
 			Code: GitReference, Name: "git-reference", Group: groupRun, Severity: Error,
 			Summary:     "A Git repository has no such branch, tag or commit",
 			Explanation: "spec.ref names something that the server does not have, or the repository is empty.",

@@ -233,8 +233,9 @@ func asText(v any) string {
 	return text
 }
 
-// WriteChart writes a chart of the store with the version that helm-controller would give it.
-func WriteChart(w io.Writer, st *store.Store, artifact, version string) error {
+// WriteChart writes a chart of the store with the version that helm-controller would give it. If schemas are read, none may
+// lead out of the chart.
+func WriteChart(w io.Writer, st *store.Store, artifact, version string, schemas bool) error {
 	file, err := st.OpenArtifact(artifact)
 	if err != nil {
 		return fmt.Errorf("artifact %s: %w", artifact, err)
@@ -243,6 +244,11 @@ func WriteChart(w io.Writer, st *store.Store, artifact, version string) error {
 	c, err := chart.Load(file, chart.Limits{Name: path.Base(artifact)})
 	if err != nil {
 		return fmt.Errorf("artifact %s: %w", artifact, err)
+	}
+	if schemas {
+		if err := chart.CheckSchemas(c); err != nil {
+			return err
+		}
 	}
 	if c.Metadata.Version == version {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {

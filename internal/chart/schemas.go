@@ -1,0 +1,193 @@
+package chart
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
+
+// SchemaReferenceError is a schema that refers to something outside of itself: Helm would read a file of this machine, or
+// ask a server.
+type SchemaReferenceError struct{ File, Keyword, Reference string }
+
+func (e *SchemaReferenceError) Error() string {
+	return fmt.Sprintf("%s: %s '%s' leads out of the chart", printable(e.File), e.Keyword, printable(e.Reference))
+}
+
+// Finding is what is wrong.
+func (*SchemaReferenceError) Finding() finding.Code { return finding.SchemaReference }
+
+// Hint says how a schema does without.
+func (*SchemaReferenceError) Hint() string {
+	return "put what it refers to under $defs of the schema, or render without it: spec.install.disableSchemaValidation"
+}
+
+// CheckSchemas returns a [*SchemaReferenceError] if values.schema.json of a chart or a subchart leads out of itself. A
+// schema that is no JSON is for Helm to refuse.
+func CheckSchemas(c *helmchart.Chart) error { return checkSchemas(c, c.Name()) }
+
+func checkSchemas(c *helmchart.Chart, at string) error {
+	if len(c.Schema) > 0 {
+		file := at + "/" + schemaFile
+		if err := bound.Check(c.Schema); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		var root any
+		if json.Unmarshal(c.Schema, &root) == nil {
+			if err := newSchema(file, root).check(root, ""); err != nil {
+				return err
+			}
+		}
+	}
+	for _, sub := range c.Dependencies() {
+		if err := checkSchemas(sub, at+"/"+chartsDir+sub.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// schema is a document with the places in it that a reference may name in full.
+type schema struct {
+	file string
+	// bases are the addresses of the document and of definitions that have their own, by where they are.
+	bases map[string]*url.URL
+	known map[string]bool
+}
+
+// below is any place that is deeper than definitions are.
+const below = "//"
+
+var escaped = strings.NewReplacer("~", "~0", "/", "~1")
+
+const schemaDraft4 = "http://json-schema.org/draft-04/schema"
+
+// newSchema finds the addresses. Only those count that every reader of the draft takes for one: of the document, and of
+// its definitions, as programs that bundle schemas write them.
+func newSchema(file string, root any) *schema {
+	s := &schema{file: file, bases: map[string]*url.URL{}, known: map[string]bool{}}
+	object, _ := root.(map[string]any)
+	draft, _ := object["$schema"].(string)
+	base := &url.URL{Scheme: "file", Path: "/" + schemaFile}
+	s.add("", base, object, draft)
+	if s.bases[""] == nil {
+		s.bases[""] = base
+		s.known[base.String()] = true
+	}
+	for _, keyword := range []string{"definitions", "$defs"} {
+		if keyword == "$defs" && strings.Contains(draft, "/draft-0") {
+			continue
+		}
+		members, _ := object[keyword].(map[string]any)
+		for name, member := range members {
+			if m, ok := member.(map[string]any); ok {
+				s.add("/"+keyword+"/"+escaped.Replace(name), s.bases[""], m, draft)
+			}
+		}
+	}
+	return s
+}
+
+func (s *schema) add(at string, base *url.URL, object map[string]any, draft string) {
+	keyword := "$id"
+	if strings.HasPrefix(strings.Replace(draft, "https:", "http:", 1), schemaDraft4) {
+		keyword = "id"
+	}
+	_, refers := object["$ref"]
+	own, given := object["$schema"]
+	id, _ := object[keyword].(string)
+	if id, _, _ = strings.Cut(id, "#"); id == "" || refers && strings.Contains(draft, "/draft-0") || given && own != draft {
+		return
+	}
+	if u, err := base.Parse(id); err == nil {
+		s.bases[at] = u
+		s.known[u.String()] = true
+	}
+}
+
+// check goes through all that the document holds, also where there is no schema: a reference could name that.
+func (s *schema) check(value any, at string) error {
+	return s.within(value, at, s.bases[""])
+}
+
+// within checks a value below an address, nil where it is not sure which that is.
+func (s *schema) within(value any, at string, base *url.URL) error {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			if err := s.within(item, below, base); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if own := s.bases[at]; own != nil {
+			base = own
+		} else if given(v["$id"]) || given(v["id"]) {
+			base = nil
+		}
+		for _, keyword := range []string{"$id", "id"} {
+			// Such an address is another one when a reference has been added to it.
+			if id, _ := v[keyword].(string); strings.Contains(id, "?") || opaque(id) {
+				return &SchemaReferenceError{s.file, keyword, id}
+			}
+		}
+		for _, keyword := range []string{"$schema", "$ref", "$dynamicRef", "$recursiveRef"} {
+			if ref, ok := v[keyword].(string); ok && !s.stays(keyword, ref, base) {
+				return &SchemaReferenceError{s.file, keyword, ref}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			next := below
+			if strings.Count(at, "/") < 2 {
+				next = at + "/" + escaped.Replace(name)
+			}
+			if err := s.within(v[name], next, base); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func given(id any) bool {
+	text, ok := id.(string)
+	return ok && text != ""
+}
+
+func opaque(id string) bool {
+	u, err := url.Parse(id)
+	return err == nil && u.Opaque != "" && u.Scheme != "urn"
+}
+
+// drafts are the documents that every Helm has.
+var drafts = map[string]bool{
+	"json-schema.org/schema": true, "json-schema.org/draft-04/schema": true, "json-schema.org/draft-06/schema": true,
+	"json-schema.org/draft-07/schema": true, "json-schema.org/draft/2019-09/schema": true, "json-schema.org/draft/2020-12/schema": true,
+}
+
+func (s *schema) stays(keyword, ref string, base *url.URL) bool {
+	document, _, _ := strings.Cut(ref, "#")
+	_, address, _ := strings.Cut(document, "://")
+	if drafts[address] && (strings.HasPrefix(document, "http://") || strings.HasPrefix(document, "https://")) {
+		return true
+	}
+	if keyword == "$schema" {
+		return false
+	}
+	if document == "" {
+		return true
+	}
+	if base == nil {
+		return false
+	}
+	u, err := base.Parse(document)
+	return err == nil && s.known[u.String()]
+}
