@@ -61,6 +61,8 @@ type schema struct {
 	// bases are the addresses of the document and of definitions that have their own, by where they are.
 	bases map[string]*url.URL
 	known map[string]bool
+	// whole is a document whose data may be schemas, too.
+	whole bool
 }
 
 // below is any place that is deeper than definitions are.
@@ -93,7 +95,52 @@ func newSchema(file string, root any) *schema {
 			}
 		}
 	}
+	s.whole = misleads(root, false)
 	return s
+}
+
+// memberKeywords are those of a schema whose value holds schemas by name, dataKeywords those whose value is not a schema,
+// whatever it looks like.
+var (
+	memberKeywords = []string{"properties", "patternProperties", "definitions", "$defs", "dependencies", "dependentSchemas"}
+	dataKeywords   = []string{"default", "enum", "const", "examples"}
+	refKeywords    = []string{"$ref", "$dynamicRef", "$recursiveRef"}
+)
+
+// misleads reports whether a reference in a schema may lead to data, or to the members of a schema, which is a schema then.
+func misleads(value any, named bool) bool {
+	switch v := value.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(item any) bool { return misleads(item, false) })
+	case map[string]any:
+		for name, item := range v {
+			ref, ok := item.(string)
+			switch {
+			case !named && slices.Contains(dataKeywords, name):
+			case ok && slices.Contains(refKeywords, name) && toData(ref), misleads(item, !named && slices.Contains(memberKeywords, name)):
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// toData reports whether a reference is other than one to a place in the document that the walk through it takes for a
+// schema, too. By the $id of a place it may be anything: readers of schemas differ in which they know.
+func toData(ref string) bool {
+	pointer, err := url.PathUnescape(ref)
+	if err != nil || strings.Trim(ref, "#") == "" {
+		return err != nil
+	}
+	pointer, found := strings.CutPrefix(pointer, "#/")
+	named := false // the next part is the name of a member
+	for part := range strings.SplitSeq(pointer, "/") {
+		if !named && slices.Contains(dataKeywords, part) {
+			return true
+		}
+		named = !named && slices.Contains(memberKeywords, part)
+	}
+	return named || !found
 }
 
 func (s *schema) add(at string, base *url.URL, object map[string]any, draft string) {
@@ -115,15 +162,15 @@ func (s *schema) add(at string, base *url.URL, object map[string]any, draft stri
 
 // check goes through all that the document holds, also where there is no schema: a reference could name that.
 func (s *schema) check(value any, at string) error {
-	return s.within(value, at, s.bases[""])
+	return s.within(value, at, s.bases[""], false)
 }
 
-// within checks a value below an address, nil where it is not sure which that is.
-func (s *schema) within(value any, at string, base *url.URL) error {
+// within checks a value below an address, nil where it is not sure which that is. If it is named, its members are schemas.
+func (s *schema) within(value any, at string, base *url.URL, named bool) error {
 	switch v := value.(type) {
 	case []any:
 		for _, item := range v {
-			if err := s.within(item, below, base); err != nil {
+			if err := s.within(item, below, base, false); err != nil {
 				return err
 			}
 		}
@@ -139,17 +186,20 @@ func (s *schema) within(value any, at string, base *url.URL) error {
 				return &SchemaReferenceError{s.file, keyword, id}
 			}
 		}
-		for _, keyword := range []string{"$schema", "$ref", "$dynamicRef", "$recursiveRef"} {
+		for _, keyword := range append([]string{"$schema"}, refKeywords...) {
 			if ref, ok := v[keyword].(string); ok && !s.stays(keyword, ref, base) {
 				return &SchemaReferenceError{s.file, keyword, ref}
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if !s.whole && !named && slices.Contains(dataKeywords, name) {
+				continue
+			}
 			next := below
 			if strings.Count(at, "/") < 2 {
 				next = at + "/" + escaped.Replace(name)
 			}
-			if err := s.within(v[name], next, base); err != nil {
+			if err := s.within(v[name], next, base, !named && slices.Contains(memberKeywords, name)); err != nil {
 				return err
 			}
 		}
@@ -164,8 +214,11 @@ func given(id any) bool {
 
 func opaque(id string) bool {
 	u, err := url.Parse(id)
-	return err == nil && u.Opaque != "" && u.Scheme != "urn"
+	return err == nil && u.Opaque != "" && u.Scheme+":" != urn
 }
+
+// urn begins names that Helm looks up nowhere.
+const urn = "urn:"
 
 // drafts are the documents that every Helm has.
 var drafts = map[string]bool{
@@ -175,6 +228,9 @@ var drafts = map[string]bool{
 
 func (s *schema) stays(keyword, ref string, base *url.URL) bool {
 	document, _, _ := strings.Cut(ref, "#")
+	if strings.HasPrefix(strings.ToLower(document), urn) {
+		return true
+	}
 	_, address, _ := strings.Cut(document, "://")
 	if drafts[address] && (strings.HasPrefix(document, "http://") || strings.HasPrefix(document, "https://")) {
 		return true
