@@ -8,6 +8,7 @@ warn() {
 	exit 0
 }
 
+if [[ ! -s $FILE ]]; then exit 0; fi # there is no plan
 if [[ -z ${PULL:-} ]]; then
 	printf '::notice title=helmsrc::there is no pull request to comment on\n' >&2
 	exit 0

@@ -40,10 +40,9 @@ if [[ $SARIF == true ]]; then
 	rm -f "$sarif"
 	arguments+=("--report=sarif=$sarif")
 fi
-comment=
+comment=$RUNNER_TEMP/helmsrc-comment.md
+rm -f "$comment"
 if [[ $COMMENT == true ]]; then
-	comment=$RUNNER_TEMP/helmsrc-comment.md
-	rm -f "$comment"
 	arguments+=("--report=markdown=$comment")
 fi
 each '' "${ARGS:-}"
@@ -58,6 +57,5 @@ helmsrc "$COMMAND" "${arguments[@]}" || code=$?
 	if [[ -n $sarif && -s $sarif && $(<"$sarif") != *'"executionSuccessful": false'* ]]; then
 		printf 'sarif-file=%s\n' "$sarif"
 	fi
-	if [[ -n $comment && -s $comment ]]; then printf 'comment-file=%s\n' "$comment"; fi
 } >>"$GITHUB_OUTPUT"
 exit "$code"

@@ -33,6 +33,8 @@ type Env struct {
 	Terminal func() (width, height int, ok bool)
 	// Reads reports whether Stdout is a terminal, where a person reads. Nil is never.
 	Reads func() bool
+	// Kept reports whether Stdout is a regular file, which no runner reads as a log. Nil is never.
+	Kept func() bool
 	// Foreground reports whether the terminal is this program's now, and not the shell's or that of another job. Nil is
 	// always.
 	Foreground func() bool
@@ -57,6 +59,7 @@ func Main() int {
 		Stderr:     os.Stderr,
 		Terminal:   func() (int, int, bool) { return console.TerminalSize(os.Stderr) },
 		Reads:      func() bool { return term.IsTerminal(int(os.Stdout.Fd())) },
+		Kept:       func() bool { info, err := os.Stdout.Stat(); return err == nil && info.Mode().IsRegular() },
 		Foreground: func() bool { return foreground(int(os.Stderr.Fd())) },
 		Getenv:     os.Getenv,
 		Environ:    os.Environ,

@@ -36,6 +36,25 @@ type app struct {
 // Run runs one command line and returns its exit code. It never exits the
 // process, and it reads nothing from it but what env holds.
 func Run(ctx context.Context, env *Env) int {
+	if !readByRunner(env) {
+		return runCommand(ctx, env)
+	}
+	log, logged := console.NewRunnerLog(env.Stdout), *env
+	logged.Stdout = log
+	code := runCommand(ctx, &logged)
+	if err := log.Close(); err != nil {
+		console.New(env.Stderr).Fail(err)
+		return worst(code, exitFailed)
+	}
+	return code
+}
+
+// readByRunner reports whether GitHub Actions may read stdout: everything but a regular file, as a pipe may lead there.
+func readByRunner(env *Env) bool {
+	return env.Getenv("GITHUB_ACTIONS") == "true" && (env.Kept == nil || !env.Kept())
+}
+
+func runCommand(ctx context.Context, env *Env) int {
 	a := &app{env: env, now: env.clock(), started: env.Now()}
 	a.began = a.now()
 	a.console = console.New(env.Stderr)

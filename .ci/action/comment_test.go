@@ -155,7 +155,10 @@ func TestPlanArguments(t *testing.T) {
 	if got, want := r.read("helmsrc.args"), "plan\n--recursive\n--filename=.\n--report=markdown="+r.dir+"/temp/helmsrc-comment.md\n--against=HEAD~1\n--\n"; got != want {
 		t.Errorf("arguments\n%s\nwant\n%s", got, want)
 	}
-	r.holds(r.read("output"), "exit-code=4\ncomment-file="+r.dir+"/temp/helmsrc-comment.md\n")
+	r.holds(r.read("output"), "exit-code=4\n")
+	if got := r.read("temp/helmsrc-comment.md"); got != "plan\n" {
+		t.Errorf("comment %q", got)
+	}
 }
 
 // TestGitLabPlan runs the job of the example for GitLab: a note, which the next run changes.
@@ -174,10 +177,12 @@ func TestGitLabPlan(t *testing.T) {
 		switch {
 		case r.Header.Get("PRIVATE-TOKEN") != "t0ken":
 			w.WriteHeader(http.StatusUnauthorized)
+		case r.Method == http.MethodGet && r.URL.Path == "/user":
+			_, _ = io.WriteString(w, `{"id": 41}`)
 		case r.Method == http.MethodGet && r.URL.Path == list:
 			var all []map[string]any
 			for i, body := range notes {
-				all = append(all, map[string]any{"id": i, "body": body})
+				all = append(all, map[string]any{"id": i, "body": body, "author": map[string]any{"id": 40 + i}})
 			}
 			_ = json.NewEncoder(w).Encode(all)
 		case r.Method == http.MethodPost && r.URL.Path == list:
@@ -189,7 +194,7 @@ func TestGitLabPlan(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	notes = append(notes, "hello")
+	notes = append(notes, "<!-- helmsrc plan -->\nof somebody else")
 	r := newRunner(t)
 	path, err := exec.LookPath("jq")
 	r.check(err)

@@ -168,18 +168,6 @@ func coded(text string, code finding.Code) string {
 	return fmt.Sprintf("%s [%s]", strings.TrimRight(text, "\n"), code)
 }
 
-// defuse takes from a line what GitHub would obey: a workflow command begins a line, the
-// old form of it is obeyed wherever it is. Only what quotes manifests and servers needs it.
-func defuse(text string) string {
-	lines := strings.Split(strings.ReplaceAll(text, "##[", "## ["), "\n")
-	for i, line := range lines {
-		if trimmed := strings.TrimLeft(line, " \t"); strings.HasPrefix(trimmed, "::") {
-			lines[i] = strings.TrimSuffix(line, trimmed) + ": :" + trimmed[2:]
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
 // maxFew is how many of a list are named.
 const maxFew = 5
 

@@ -86,6 +86,7 @@ func helmsrc(program string) int {
 			return width, height, err == nil
 		},
 		Reads:   func() bool { return os.Getenv("STDOUT") == "terminal" },
+		Kept:    func() bool { info, err := os.Stdout.Stat(); return err == nil && info.Mode().IsRegular() },
 		Getenv:  os.Getenv,
 		Environ: os.Environ,
 		Now:     func() time.Time { return now },

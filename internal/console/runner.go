@@ -1,0 +1,194 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxHeld bounds the document that RunnerLog holds until it is complete.
+const maxHeld = 64 << 20
+
+var errRunnerCommand = errors.New("the output has lines that GitHub Actions would obey, and cannot be written in another way: redirect it to a file")
+
+// RunnerLog is a stream that the runner of GitHub Actions may read. No line that is written to it is a workflow command:
+// JSON and YAML say the same in other characters, other text is altered as the lines for people are. A document is held
+// until it is complete; Close writes the last one.
+type RunnerLog struct {
+	w    io.Writer
+	held []byte
+	seen int  // bytes of held whose lines were looked at
+	long bool // the first part of the document was already written
+}
+
+// NewRunnerLog writes to w.
+func NewRunnerLog(w io.Writer) *RunnerLog { return &RunnerLog{w: w} }
+
+// Write takes text, of which whole documents go on.
+func (l *RunnerLog) Write(p []byte) (int, error) {
+	l.held = append(l.held, p...)
+	for {
+		end := bytes.IndexByte(l.held[l.seen:], '\n')
+		if end < 0 {
+			break
+		}
+		line := l.held[l.seen : l.seen+end+1]
+		if l.seen > 0 && bytes.HasPrefix(line, []byte("---")) {
+			if err := l.flush(l.seen); err != nil {
+				return 0, err
+			}
+			l.long = false
+			continue
+		}
+		l.seen += end + 1
+	}
+	if len(l.held) > maxHeld {
+		l.long = true
+		if err := l.flush(l.seen); err != nil {
+			return 0, err
+		}
+		if len(l.held) > maxHeld {
+			return 0, errRunnerCommand
+		}
+	}
+	return len(p), nil
+}
+
+// Close writes what is held.
+func (l *RunnerLog) Close() error { return l.flush(len(l.held)) }
+
+func (l *RunnerLog) flush(n int) error {
+	text := l.held[:n]
+	if commanding(string(text)) {
+		var err error
+		if text, err = l.harmless(text); err != nil {
+			return err
+		}
+	}
+	_, err := l.w.Write(text)
+	l.held, l.seen = l.held[n:], 0
+	return err
+}
+
+func (l *RunnerLog) harmless(text []byte) ([]byte, error) {
+	if l.long {
+		return nil, errRunnerCommand
+	}
+	if isJSON(text) { // the mark is in a string there
+		return bytes.ReplaceAll(text, []byte("##["), []byte(`#\u0023[`)), nil
+	}
+	doc, err := parseOne(text)
+	if err != nil || doc.Kind != yaml.DocumentNode || doc.Content[0].Kind == yaml.ScalarNode {
+		return []byte(defuse(string(text))), nil
+	}
+	quoteCommands(doc)
+	var b bytes.Buffer
+	if bytes.HasPrefix(text, []byte("---")) {
+		b.WriteString("---\n")
+	}
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+	if err := errors.Join(encoder.Encode(doc), encoder.Close()); err != nil {
+		return nil, errRunnerCommand
+	}
+	written := bytes.ReplaceAll(b.Bytes(), []byte("##["), []byte(`#\x23[`))
+	if again, err := parseOne(written); err != nil || commanding(string(written)) || !sameNodes(doc, again) {
+		return nil, errRunnerCommand
+	}
+	return written, nil
+}
+
+func isJSON(text []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for {
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// parseOne returns the only document of text.
+func parseOne(text []byte) (*yaml.Node, error) {
+	var doc, more yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&doc); err != nil {
+		return nil, err
+	}
+	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, errRunnerCommand
+	}
+	return &doc, nil
+}
+
+// quoteCommands puts scalars that a line of the log could begin with, or that hold the old mark, between double quotes, and
+// removes comments.
+func quoteCommands(n *yaml.Node) {
+	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
+	if n.Kind == yaml.ScalarNode && (strings.Contains(n.Value, "::") || strings.Contains(n.Value, "##[")) {
+		n.Style = n.Style&yaml.TaggedStyle | yaml.DoubleQuotedStyle
+	}
+	for _, c := range n.Content {
+		quoteCommands(c)
+	}
+}
+
+func sameNodes(a, b *yaml.Node) bool {
+	if a.Kind != b.Kind || a.Value != b.Value || a.ShortTag() != b.ShortTag() || a.Anchor != b.Anchor || len(a.Content) != len(b.Content) {
+		return false
+	}
+	for i := range a.Content {
+		if !sameNodes(a.Content[i], b.Content[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// commanding reports whether the runner would obey a line of text. It ends lines at \n and \r, and skips white space
+// before "::", and a byte order mark; it obeys the old form, "##[", wherever it is in a line.
+func commanding(text string) bool {
+	if strings.Contains(text, "##[") {
+		return true
+	}
+	for text != "" {
+		end := strings.IndexAny(text, "\r\n") + 1
+		if end == 0 {
+			end = len(text)
+		}
+		if strings.HasPrefix(strings.TrimLeftFunc(text[:end], unseen), "::") {
+			return true
+		}
+		text = text[end:]
+	}
+	return false
+}
+
+func unseen(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }
+
+// defuse takes from lines for people what the runner would obey.
+func defuse(text string) string {
+	if !commanding(text) {
+		return text
+	}
+	text = strings.ReplaceAll(text, "##[", "## [")
+	var b strings.Builder
+	for text != "" {
+		end := strings.IndexAny(text, "\r\n") + 1
+		if end == 0 {
+			end = len(text)
+		}
+		line := text[:end]
+		if trimmed := strings.TrimLeftFunc(line, unseen); strings.HasPrefix(trimmed, "::") {
+			line = strings.TrimSuffix(line, trimmed) + ": :" + trimmed[2:]
+		}
+		b.WriteString(line)
+		text = text[end:]
+	}
+	return b.String()
+}

@@ -1,0 +1,121 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// obeyed is what the runner does with a stream: lines end at \n and \r, white space before "::" does not count, and "##["
+// is looked for in the whole line.
+func obeyed(text string) bool {
+	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")), "::") || strings.Contains(line, "##[") {
+			return true
+		}
+	}
+	return false
+}
+
+// logged is what the log has of a text that is written in parts of n bytes.
+func logged(t testing.TB, text string, n int) (string, error) {
+	t.Helper()
+	var b bytes.Buffer
+	log := NewRunnerLog(&b)
+	for part := []byte(text); len(part) > 0; {
+		k := min(n, len(part))
+		if _, err := log.Write(part[:k]); err != nil {
+			return b.String(), err
+		}
+		part = part[k:]
+	}
+	err := log.Close()
+	return b.String(), err
+}
+
+func TestDefuse(t *testing.T) {
+	for _, text := range []string{
+		"::error::x", "  ::set-output name=a::b", "a\n::stop-commands::x\n\t::x", "before ##[add-mask]x", "##[##[x", ":: ::",
+		"a\r::add-mask::x", "\u00a0\u2003\v::x", "\ufeff::x",
+	} {
+		if !obeyed(text) {
+			t.Errorf("%q is obeyed by no runner", text)
+		}
+		if got := defuse(text); obeyed(got) {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+	for _, text := range []string{"HelmChart a::b", "#[x]", "plain\n  lines: :\n"} {
+		if got := defuse(text); got != text {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
+
+// TestRunnerLogMeaning writes documents that a consumer of the stream reads, in the log as without it.
+func TestRunnerLogMeaning(t *testing.T) {
+	for _, text := range []string{
+		"a: |\n  ::set-output name=a::b\n  ##[add-mask]x\nb: [1, 0x10, 1.50, 2020-01-01, ~, \"1\"]\n",
+		"a: x # ##[add-mask]\n", "::a:\n  ::b: '##[c]'\n", "- >-\n  ::x::\n- &n ::y::\n- *n\n",
+		"{\"a\": \"##[x]\", \"b\": [\"::x::\"]}\n", "a: \"\\r::x::\"\n", "? ::a\n: ::b\n", "a:\n  plain\n  ::x\n",
+		"a: !!binary |\n  OjphOjo=\nb: '::x'\n::c: y\n",
+	} {
+		got, err := logged(t, text, 7)
+		if err != nil || obeyed(got) {
+			t.Errorf("%q becomes %q: %v", text, got, err)
+		}
+		var want, have any
+		if err := yaml.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal([]byte(got), &have); err != nil || !reflect.DeepEqual(want, have) {
+			t.Errorf("%q means %v, %q means %v: %v", text, want, got, have, err)
+		}
+	}
+	for _, text := range []string{"", "x", "a: b::c # why\n---\nb: |\n  x ::y\n", "NAME  STATE\na     ready\n", "{\"a\":\"#[\"}\n"} {
+		if got, err := logged(t, text, 3); got != text || err != nil {
+			t.Errorf("%q becomes %q: %v", text, got, err)
+		}
+	}
+}
+
+// TestRunnerLogParts alters the document alone that has a command, and holds no more than its limit.
+func TestRunnerLogParts(t *testing.T) {
+	clean := "# kept\na:   1\n"
+	if got, err := logged(t, clean+"---\nb: |\n  ::x::\n---\n"+clean, 1); err != nil || got != clean+"---\nb: \"::x::\\n\"\n---\n"+clean {
+		t.Errorf("%q: %v", got, err)
+	}
+	long := strings.Repeat("a line of a table\n", maxHeld/18+10)
+	if got, err := logged(t, long, 1<<20); err != nil || got != long {
+		t.Errorf("%d bytes of %d: %v", len(got), len(long), err)
+	}
+	if got, err := logged(t, long+" ::x::y\n", 1<<20); err == nil || obeyed(got) {
+		t.Errorf("a command at the end: %v", err)
+	}
+	if _, err := logged(t, strings.Repeat("x", maxHeld+1), 1<<20); err == nil {
+		t.Error("a line without end is held")
+	}
+}
+
+// FuzzRunnerLog: nothing that is written is obeyed, and what is JSON stays the same.
+func FuzzRunnerLog(f *testing.F) {
+	for _, text := range []string{
+		"::set-output name=a::b\n", "a: |\n  ::x::y\n", "{\"a\":\"##[x]y\"}", "\r::x::y", "--- ::x::y\n---\n\u2028::x::y", "a: &b ##[c]\n", "- !##[x] y\n",
+	} {
+		f.Add(text, 3)
+	}
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		got, err := logged(t, text, 1+int(uint(n)%64))
+		if obeyed(got) {
+			t.Fatalf("%q becomes %q", text, got)
+		}
+		var want, have any
+		if json.Unmarshal([]byte(text), &want) == nil && (err != nil || json.Unmarshal([]byte(got), &have) != nil || !reflect.DeepEqual(want, have)) {
+			t.Fatalf("%q becomes %q: %v", text, got, err)
+		}
+	})
+}
