@@ -157,6 +157,7 @@ func writeArchive(name string, r *foreseen) error {
 func notRendered(r *foreseen, err error) (f finding.Finding, code int) {
 	var failed *helm.Error
 	var limit *helm.LimitError
+	var name *helm.NameError
 	path, hint := r.chartField(), ""
 	message := "cannot be rendered: " + err.Error()
 	switch {
@@ -166,6 +167,8 @@ func notRendered(r *foreseen, err error) (f finding.Finding, code int) {
 		message = fmt.Sprintf("%s cannot be rendered: %s", r.fact.Chart, failed.Text)
 	case errors.As(err, &limit):
 		hint = limit.Hint()
+	case errors.As(err, &name):
+		hint = name.Hint()
 	}
 	code = exitFailed
 	if c := codeOfFailure(err); c == exitInterrupted || c == exitTransient {

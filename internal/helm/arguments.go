@@ -33,6 +33,11 @@ type NameError struct{ What, Name, Why string }
 
 func (e *NameError) Error() string { return fmt.Sprintf("invalid %s %q: %s", e.What, e.Name, e.Why) }
 
+// Hint says which names are valid.
+func (*NameError) Hint() string {
+	return fmt.Sprintf("use lower-case letters, digits and dashes; the name of a release has at most %d characters", maxReleaseName)
+}
+
 // arguments are those of one call of helm. Only the functions of this file make them.
 type arguments []string
 

@@ -110,14 +110,21 @@ func Find(ctx context.Context, o Options) (*Tool, error) {
 }
 
 // choose asks for the version as each of the children that this system may have, and keeps to the first that answers: the
-// kernel may refuse a namespace, and a program such as a wrapper of snap may not start in one.
+// kernel may refuse a namespace, which costs nothing, and a program such as a wrapper of snap may fail in one, which decides
+// it for the others, too.
 func (t *Tool) choose(ctx context.Context) (out []byte, err error) {
 	var limit *LimitError
+	ran := false
 	for _, t.child = range children() {
+		if ran && !t.child.networked {
+			continue
+		}
 		out, err = t.run(ctx, versionArguments())
 		if err == nil || ctx.Err() != nil || errors.As(err, &limit) {
 			break
 		}
+		var failed *Error
+		ran = errors.As(err, &failed)
 	}
 	return out, err
 }
@@ -195,16 +202,19 @@ func (t *Tool) run(ctx context.Context, args arguments) ([]byte, error) {
 	stdout := &bounded{left: t.limits.Output, full: cancel}
 	stderr := &bounded{left: maxStderr}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	err := cmd.Start()
-	if err == nil {
-		unlimited := limitMemory(cmd.Process.Pid, t.limits.Memory)
-		if unlimited != nil {
-			cancel()
+	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
 		}
-		err = cmd.Wait()
-		if unlimited != nil {
-			return nil, unlimited
-		}
+		return nil, err
+	}
+	unlimited := limitMemory(cmd.Process.Pid, t.limits.Memory)
+	if unlimited != nil {
+		cancel()
+	}
+	err := cmd.Wait()
+	if unlimited != nil {
+		return nil, unlimited
 	}
 	text := stderr.text.String()
 	switch {

@@ -47,15 +47,21 @@ func TestCacheFull(t *testing.T) {
 
 // onDisk runs commands of a shell with a file system of a size at the directory disk. It has no privileges but in itself.
 func (s *stage) onDisk(size, commands string) ([]byte, error) {
+	return s.apart(syscall.CLONE_NEWNS, "mount -t tmpfs -o mode=700,size="+size+" tmpfs disk || exit 99\n"+commands)
+}
+
+// apart runs commands of a shell as root of a namespace of users, and in further namespaces. The error is EPERM, or that of
+// the kernel, if there may be none, or the commands exit with 99.
+func (s *stage) apart(namespaces uintptr, commands string) ([]byte, error) {
 	s.t.Helper()
 	cmd := s.command()
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	cmd.Path, cmd.Args, cmd.Err = sh, []string{"sh", "-ec", "mount -t tmpfs -o mode=700,size=" + size + " tmpfs disk || exit 99\n" + commands}, nil
+	cmd.Path, cmd.Args, cmd.Err = sh, []string{"sh", "-ec", commands}, nil
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		Cloneflags:  syscall.CLONE_NEWUSER | namespaces,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 	}
