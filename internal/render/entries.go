@@ -11,7 +11,8 @@ import (
 )
 
 // Most repositories say what a cluster begins with: the file that flux bootstrap writes, a FluxInstance, the values of the
-// chart that makes one, or a Kustomization that is called like its source.
+// chart that makes one, a Kustomization that is called like its source, or one that its own path
+// applies.
 
 // syncFile is what flux bootstrap writes.
 const syncFile = "gotk-sync.yaml"
@@ -67,7 +68,7 @@ func (r *Renderer) owns(o *manifest.Object) {
 	kind, name := textAt(o.Content, "spec", "sourceRef", "kind"), textAt(o.Content, "spec", "sourceRef", "name")
 	namespace := cmp.Or(textAt(o.Content, "spec", "sourceRef", "namespace"), o.Namespace)
 	r.own[datumKey(kind, namespace, name)] = true
-	source := r.index.sources[datumKey(kind, namespace, name)]
+	source := r.sourceFor(o, nil, kind, namespace, name)
 	if url := urlOf(source); url != "" {
 		r.ownURLs = append(r.ownURLs, lastSegment(url))
 		if branch := refOf(source).branch; branch != "" {
@@ -87,7 +88,7 @@ func (p *plan) begin() {
 		if n.pathHere != "" {
 			p.elsewhere = append(p.elsewhere, n.pathHere)
 		}
-		if n.entry || p.callsItself(i) {
+		if n.entry || n.appliesItself() || p.callsItself(i) {
 			entries = append(entries, i)
 			p.known = p.known || n.path != ""
 		}
@@ -110,6 +111,12 @@ func (p *plan) begin() {
 		}
 	}
 	slices.Sort(p.starts)
+}
+
+// appliesItself reports whether a Kustomization applies the file that it is in, and more. A path that is left out says too
+// little for that.
+func (n *node) appliesItself() bool {
+	return n.home && n.claims.files[n.file] && len(n.claims.files) > 1 && textAt(n.object.Content, "spec", "path") != ""
 }
 
 // callsItself reports whether a Kustomization is called like its source, which is this repository, and leads to others.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // notFetched is what a source is that could not be fetched: why is reported with it.
@@ -117,14 +119,28 @@ func (b *builder) fetch(fits func(Need) bool) bool {
 	return true
 }
 
+// sourceOfNeed finds the source whose tree is needed. It returns nil if there is none.
+func (b *builder) sourceOfNeed(n Need) *manifest.Object {
+	key := datumKey(n.Kind, n.Namespace, n.Name)
+	if source := b.sources[key]; source != nil {
+		return source
+	}
+	for _, p := range b.index.sources[key] {
+		if !b.taken(p.path) {
+			return p.object
+		}
+	}
+	return nil
+}
+
 // defined reports whether a source is in the cluster.
 func (b *builder) defined(n Need) bool {
-	return b.sources.find(b.Renderer, n.Kind, n.Namespace, n.Name) != nil
+	return b.sourceOfNeed(n) != nil
 }
 
 // certain reports whether a source is in the cluster, with the Secrets that it names.
 func (b *builder) certain(n Need) bool {
-	source := b.sources.find(b.Renderer, n.Kind, n.Namespace, n.Name)
+	source := b.sourceOfNeed(n)
 	if source == nil || !b.hasSecrets(source.Namespace, source.Content["spec"]) {
 		return false
 	}

@@ -90,14 +90,7 @@ func (r *Renderer) generatorsNear(o *manifest.Object, namespace, name string) []
 			list = append(list, p)
 		}
 	}
-	dir, err := r.disk.absolute(filepath.Dir(o.Pos.File))
-	if err != nil {
-		return list
-	}
-	slices.SortStableFunc(list, func(a, b placed) int {
-		return stepsTo([]string{filepath.Dir(a.path)}, dir) - stepsTo([]string{filepath.Dir(b.path)}, dir)
-	})
-	return list
+	return r.nearestFirst(o, list)
 }
 
 // makes reports whether a generator makes an artifact of a name, or would if its sources were available.
@@ -214,9 +207,9 @@ func (m *output) source(r *Renderer, i int, built sources, way []string) (*gener
 			return nil, manifest.Fault(m.object, err, "spec", "sources", i)
 		}
 		m.used = append(m.used, *stand)
-		return r.listing(root, ignoreOf(built.find(r, s.Kind, namespace, s.Name)))
+		return r.listing(root, ignoreOf(r.sourceFor(m.object, built, s.Kind, namespace, s.Name)))
 	}
-	source := built.find(r, s.Kind, namespace, s.Name)
+	source := r.sourceFor(m.object, built, s.Kind, namespace, s.Name)
 	elsewhere := func(why string) error {
 		return &elsewhereError{s.Kind, namespace, s.Name, why, source == nil, m.object, i, s.Alias}
 	}

@@ -56,8 +56,8 @@ func (r *Renderer) renamed(url string, c *checkout) bool {
 	if len(r.ownURLs) > 0 || slices.Contains(c.remotes, lastSegment(url)) || !slices.Contains(c.owners, ownerOf(url)) {
 		return false
 	}
-	for _, source := range r.index.sources {
-		if slices.Contains(c.remotes, lastSegment(urlOf(source))) {
+	for _, found := range r.index.sources {
+		if slices.ContainsFunc(found, func(p placed) bool { return slices.Contains(c.remotes, lastSegment(urlOf(p.object))) }) {
 			return false
 		}
 	}

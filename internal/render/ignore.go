@@ -38,7 +38,7 @@ func (r *Renderer) artifactOf(f *flux, built sources) artifact {
 	if namespace == "" {
 		namespace = f.object.Namespace
 	}
-	a := artifact{git: ref.Kind == sourcev1.GitRepositoryKind, source: built.find(r, ref.Kind, namespace, ref.Name)}
+	a := artifact{git: ref.Kind == sourcev1.GitRepositoryKind, source: r.sourceFor(f.object, built, ref.Kind, namespace, ref.Name)}
 	if a.source != nil && a.git {
 		a.ignore = textAt(a.source.Content, "spec", "ignore")
 	}

@@ -1,12 +1,15 @@
 package render
 
 import (
+	"path/filepath"
+	"slices"
+
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // index finds objects of files by what they are called.
 type index struct {
-	sources    sources
+	sources    map[string][]placed // in the order of the input
 	data       map[string][]placed // ConfigMaps and Secrets, in the order of the input
 	generators map[string][]placed // what a controller makes them of in the cluster
 
@@ -20,13 +23,14 @@ type placed struct {
 }
 
 func newIndex(r *Renderer) *index {
-	x := &index{sources: sources{}, data: map[string][]placed{}, generators: map[string][]placed{}}
+	x := &index{sources: map[string][]placed{}, data: map[string][]placed{}, generators: map[string][]placed{}}
 	for _, path := range r.paths {
 		f := r.byPath[path]
 		for _, o := range f.Objects() {
 			switch {
 			case o.Group() == manifest.SourceGroup:
-				x.sources.add(o)
+				key := datumKey(o.Kind, o.Namespace, o.Name)
+				x.sources[key] = append(x.sources[key], placed{o, path})
 			case isGenerator(o):
 				x.artifactGenerators = append(x.artifactGenerators, placed{o, path})
 			case o.Group() == "":
@@ -52,11 +56,32 @@ func (s sources) add(o *manifest.Object) {
 	}
 }
 
-// find looks for a source among what was built, then in the files. It returns nil if it is nowhere.
-func (s sources) find(r *Renderer, kind, namespace, name string) *manifest.Object {
+// sourceFor looks for a source that an object names, among what was built, then in the files: in the nearest, as several clusters
+// may have sources of one name. It returns nil if there is none.
+func (r *Renderer) sourceFor(o *manifest.Object, built sources, kind, namespace, name string) *manifest.Object {
 	key := datumKey(kind, namespace, name)
-	if o := s[key]; o != nil {
-		return o
+	if source := built[key]; source != nil {
+		return source
 	}
-	return r.index.sources[key]
+	found := r.index.sources[key]
+	if len(found) < 2 {
+		for _, p := range found {
+			return p.object
+		}
+		return nil
+	}
+	return r.nearestFirst(o, found)[0].object
+}
+
+// nearestFirst sorts objects of files by how far away they are from another one.
+func (r *Renderer) nearestFirst(o *manifest.Object, list []placed) []placed {
+	list = slices.Clone(list)
+	dir, err := r.disk.absolute(filepath.Dir(o.Pos.File))
+	if err != nil {
+		return list
+	}
+	slices.SortStableFunc(list, func(a, b placed) int {
+		return stepsTo([]string{filepath.Dir(a.path)}, dir) - stepsTo([]string{filepath.Dir(b.path)}, dir)
+	})
+	return list
 }

@@ -59,7 +59,7 @@ func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*reposi
 	if r.unfetched(ref.Kind, namespace, ref.Name) {
 		return nil, &elsewhereError{kind: ref.Kind, namespace: namespace, name: ref.Name, why: notFetched}
 	}
-	source := built.find(r, ref.Kind, namespace, ref.Name)
+	source := r.sourceFor(o, built, ref.Kind, namespace, ref.Name)
 	if why := r.elsewhere(source, ref, namespace, root, f.spec.Path); why != "" {
 		return nil, &elsewhereError{kind: ref.Kind, namespace: namespace, name: ref.Name, why: why, unknown: source == nil}
 	}
