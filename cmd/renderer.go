@@ -121,6 +121,7 @@ func (t *renderer) render(ctx context.Context, name string, r *foreseen) ([]byte
 	t.secrets.Add(r.whole.origins.Confidential(r.whole.values)...)
 	release := r.helmRelease()
 	release.Chart, release.Values, release.KubeVersion, release.APIVersions = archive, text.Bytes(), t.o.kubeVersion, t.o.apiVersions
+	release.Integers = values.Integers(r.whole.values)
 	manifests, err := t.tool.Template(ctx, release)
 	if err = errors.Join(err, os.Remove(archive)); err != nil {
 		return nil, err

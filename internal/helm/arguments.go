@@ -18,6 +18,8 @@ type Release struct {
 	Chart string
 	// Values are the text of a values file.
 	Values []byte
+	// Integers are expressions of --set.
+	Integers []string
 	// CRDs renders those of the directory crds, too.
 	CRDs bool
 	// NoHooks leaves out hooks, NoTests those that are tests.
@@ -60,6 +62,9 @@ func (r *Release) arguments() (arguments, error) {
 		if option.on {
 			args = append(args, option.flag)
 		}
+	}
+	for _, expression := range r.Integers {
+		args = append(args, "--set="+expression)
 	}
 	if r.KubeVersion != "" {
 		args = append(args, "--kube-version="+r.KubeVersion)
