@@ -24,6 +24,7 @@ func (a *app) addCompletions(root *cobra.Command) {
 	addFlagCompletions(root, root.PersistentFlags())
 	for _, c := range root.Commands() {
 		addFlagCompletions(c, c.LocalNonPersistentFlags())
+		_ = c.RegisterFlagCompletionFunc(clusterFlag, a.completeClusters) // fails for a command without the flag
 		switch {
 		case c.ValidArgs != nil || c.ValidArgsFunction != nil:
 		case c.Flags().Lookup("filename") != nil && c.Args == nil:
@@ -38,7 +39,7 @@ func addFlagCompletions(c *cobra.Command, flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		complete := flagCompletion(f)
 		_, f.Usage = pflag.UnquoteUsage(f) // a shell would show the backquotes
-		if complete != nil {
+		if complete != nil && f.Name != clusterFlag {
 			_ = c.RegisterFlagCompletionFunc(f.Name, complete) // fails for a flag that there is not
 		}
 	})

@@ -15,6 +15,7 @@ import (
 // inputOptions say which objects a command works on.
 type inputOptions struct {
 	files            []string
+	clusters         []string
 	lookupDirs       []string
 	recursive        bool
 	namespace        string
@@ -33,6 +34,7 @@ type inputOptions struct {
 func (o *inputOptions) add(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&o.files, "filename", "f", nil, "`file`, directory or glob with manifests, - for stdin (repeatable, or with commas)")
 	fs.BoolVarP(&o.recursive, "recursive", "R", false, "descend into the directories given with -f")
+	o.addClusters(fs)
 	fs.StringVarP(&o.namespace, "namespace", "n", "", "only objects of this `namespace` (default: all)")
 	fs.StringVar(&o.defaultNamespace, "default-namespace", "default", "`namespace` of objects that name none")
 	fs.BoolVar(&o.allowEmpty, "allow-empty", false, "succeed when nothing is selected")

@@ -41,6 +41,7 @@ type following struct {
 	app *app
 	o   *runOptions
 	r   *reading
+	c   *cluster
 
 	shared *session.Session
 
@@ -58,37 +59,75 @@ type following struct {
 	err      error              // that ended it
 }
 
-// readRunInput reads the input of a run. What is not in the checkout is taken from where an earlier run stored it or, with
-// --follow-sources, fetched first.
-func (a *app) readRunInput(ctx context.Context, o *runOptions, shared *session.Session, args []string, st *store.Store) (*input, *following, error) {
-	f := a.newFollowing(ctx, o, shared, st)
-	r, err := a.read(ctx, &o.input, args, o.store.dir, true, f)
-	if err != nil {
-		return nil, nil, err
+// fetcher gets sources that a build of a cluster needs.
+type fetcher func(c *render.Cluster, needs []render.Need, known *manifest.Build) []render.Source
+
+// followings get the sources of each cluster.
+type followings map[*render.Cluster]*following
+
+func (all followings) provide(c *render.Cluster, needs []render.Need, known *manifest.Build) []render.Source {
+	if f := all[c]; f != nil {
+		return f.provide(needs, known)
 	}
-	if f.dir, err = a.openSourceDir(o); err != nil {
-		return nil, f, err
-	}
-	in, err := f.read(ctx, r)
-	return in, f, err
+	return nil
 }
 
-func (a *app) newFollowing(ctx context.Context, o *runOptions, shared *session.Session, st *store.Store) *following {
+// readRun reads the input of a run, one for each cluster. What is not in the checkout is taken from where an earlier run stored
+// it or, with --follow-sources, fetched first.
+func (a *app) readRun(ctx context.Context, o *runOptions, shared *session.Session, args []string, root *store.Store) ([]*member, error) {
+	return a.readMembers(ctx, o, args, o.store.dir, func(c *cluster, m *member) (err error) {
+		if m.st, err = a.storeOf(c.shown, &o.store, root); err == nil {
+			m.followed = a.newFollowing(ctx, o, shared, c, m.st)
+			m.followed.dir, err = a.openSourceDir(o, c.shown)
+		}
+		return err
+	})
+}
+
+// readMembers reads the clusters of a run. What open makes of each is in what is returned also with an error.
+func (a *app) readMembers(ctx context.Context, o *runOptions, args []string, artifactsDir string, open func(*cluster, *member) error) (members []*member, err error) {
+	all := followings{}
+	r, err := a.read(ctx, &o.input, args, artifactsDir, all.provide)
+	if err != nil {
+		return nil, err
+	}
+	if r.clusters, err = o.input.choose(r.clusters); err != nil {
+		return nil, err
+	}
+	a.sayClusters(r.clusters)
+	a.divide(&o.input, r.clusters)
+	defer a.console.In("")
+	for _, c := range r.clusters {
+		a.console.In(c.shown)
+		m := &member{}
+		members = append(members, m)
+		if err := open(c, m); err != nil {
+			return members, err
+		}
+		all[c.Cluster] = m.followed
+		if m.in, err = m.followed.read(ctx, r); err != nil {
+			return members, err
+		}
+	}
+	return members, nil
+}
+
+func (a *app) newFollowing(ctx context.Context, o *runOptions, shared *session.Session, c *cluster, st *store.Store) *following {
 	return &following{
-		ctx: ctx, app: a, o: o, shared: shared, st: st,
+		ctx: ctx, app: a, o: o, shared: shared, c: c, st: st,
 		locked: func(ctx context.Context, in *input) (*reconcile.Locked, error) { return a.locked(ctx, &o.lock, in) },
 		stands: map[store.Key]string{}, finished: map[store.Key]*reconcile.Result{}, failed: map[store.Key]bool{},
 	}
 }
 
-// read builds the first cluster.
+// read builds the cluster.
 func (f *following) read(ctx context.Context, r *reading) (*input, error) {
 	f.r = r
-	rendered, err := buildCluster(ctx, r.clusters[0])
+	rendered, err := buildCluster(ctx, f.c.Cluster)
 	if err = cmp.Or(f.err, err); err != nil {
 		return nil, err
 	}
-	in, err := f.app.inputOfFirst(ctx, &f.o.input, r, rendered)
+	in, err := f.app.inputOfBuild(ctx, &f.o.input, r, f.c, rendered)
 	if err == nil {
 		in.brought = f.failed
 	}
@@ -100,7 +139,7 @@ func (f *following) endless(err error) error {
 }
 
 // provide answers what a build needs. An error ends it, and is kept.
-func (f *following) provide(c *render.Cluster, needs []render.Need, known *manifest.Build) []render.Source {
+func (f *following) provide(needs []render.Need, known *manifest.Build) []render.Source {
 	needs = slices.DeleteFunc(needs, func(n render.Need) bool {
 		return n.Kind != sourcev1.HelmChartKind && !reconcile.Kinds().IsSource(n.Kind)
 	})
@@ -108,13 +147,13 @@ func (f *following) provide(c *render.Cluster, needs []render.Need, known *manif
 		return nil
 	}
 	var arrived []render.Source
-	arrived, f.err = f.answer(c, needs, known)
+	arrived, f.err = f.answer(needs, known)
 	f.fetched = append(f.fetched, arrived...)
 	return arrived
 }
 
-func (f *following) answer(c *render.Cluster, needs []render.Need, known *manifest.Build) ([]render.Source, error) {
-	in, _, err := f.app.newInput(f.ctx, &f.o.input, f.r, c.Name, &render.Result{Build: known})
+func (f *following) answer(needs []render.Need, known *manifest.Build) ([]render.Source, error) {
+	in, _, err := f.app.newInput(f.ctx, &f.o.input, f.r, f.c, &render.Result{Build: known})
 	if err != nil {
 		return nil, err
 	}

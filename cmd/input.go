@@ -22,7 +22,9 @@ import (
 // that the arguments select. inputOfBuild makes it; what is found out about it is added by the command's own goroutine.
 type input struct {
 	set       *manifest.Set
-	cluster   string   // its name, "" for the only one
+	cluster   string   // its name where there are several, else ""
+	called    string   // its name, "" if it begins nowhere
+	begins    string   // the directory that it begins in
 	loose     bool     // it is about files that nothing applies
 	unreached []string // files that nothing applies, of all clusters
 	rendered  *render.Result
@@ -57,57 +59,33 @@ func (c *common) once(line string) bool {
 	return true
 }
 
-// readInput reads the manifests of -f and of the arguments as one cluster. What cannot
+// readClusters reads the manifests, and makes an input of each cluster that they hold and that the flags choose. What cannot
 // be read is reported and makes the exit code 2; the rest goes on.
-func (a *app) readInput(ctx context.Context, o *inputOptions, args []string, artifactsDir string) (*input, error) {
-	r, err := a.read(ctx, o, args, artifactsDir, true, nil)
-	if err != nil {
-		return nil, err
-	}
-	rendered, err := buildCluster(ctx, r.clusters[0])
-	if err != nil {
-		return nil, err
-	}
-	return a.inputOfFirst(ctx, o, r, rendered)
-}
-
-// inputOfFirst makes an input of what was built of the first cluster, and says so if there are others.
-func (a *app) inputOfFirst(ctx context.Context, o *inputOptions, r *reading, rendered *render.Result) (*input, error) {
-	in, err := a.inputOfBuild(ctx, o, r, r.clusters[0].Name, rendered)
-	if err != nil {
-		return nil, err
-	}
-	if len(r.clusters) > 1 {
-		text := fmt.Sprintf("the files are part of %s: taken as in %s alone, name the directory of another with -R -f", console.Few(r.names()), in.cluster)
-		a.console.ReportAs(validate.New(nil, finding.SeveralClusters, text, "", manifest.Excerpt{}), console.Presentation{Brief: true})
-	}
-	return in, nil
-}
-
-// readClusters reads the manifests, and makes an input of each cluster that they hold.
 func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string, artifactsDir string) ([]*input, error) {
-	r, err := a.read(ctx, o, args, artifactsDir, false, nil)
+	r, err := a.read(ctx, o, args, artifactsDir, nil)
 	if err != nil {
 		return nil, err
 	}
-	if len(r.clusters) > 1 {
-		a.console.Info(console.Subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(r.clusters), console.Few(r.names())))
+	if r.clusters, err = o.choose(r.clusters); err != nil {
+		return nil, err
 	}
+	a.sayClusters(r.clusters)
 	results, err := r.build(ctx)
 	if err != nil {
 		return nil, err
 	}
-	loose := r.renderer.Loose(results)
+	a.divide(o, r.clusters)
+	defer a.console.In("")
 	var inputs []*input
-	for i, cluster := range r.clusters {
-		in, err := a.inputOfBuild(ctx, o, r, cluster.Name, results[i])
+	for i, c := range r.clusters {
+		in, err := a.inputOfBuild(ctx, o, r, c, results[i])
 		if err != nil {
 			return nil, err
 		}
 		inputs = append(inputs, in)
 	}
-	if loose != nil {
-		in, err := a.inputOfBuild(ctx, o, r, "", loose)
+	if loose := r.renderer.Loose(results); loose != nil {
+		in, err := a.inputOfBuild(ctx, o, r, &cluster{}, loose)
 		if err != nil {
 			return nil, err
 		}
@@ -118,25 +96,24 @@ func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string, 
 	return inputs, nil
 }
 
+// divide has findings that several clusters have in common printed once. The command validate does that by itself.
+func (a *app) divide(o *inputOptions, clusters []*cluster) {
+	if len(clusters) > 1 && !o.validating {
+		a.console.Divide(namesOf(clusters))
+	}
+}
+
 // reading is what was read for a run, before its clusters are built.
 type reading struct {
 	files     *manifest.Input
 	renderer  *render.Renderer
-	clusters  []*render.Cluster
+	clusters  []*cluster
 	selectors []selector
 	common    *common
 }
 
-func (r *reading) names() []string {
-	var names []string
-	for _, c := range r.clusters {
-		names = append(names, c.Name)
-	}
-	return names
-}
-
-// read reads the manifests, each file once. Sources that are not here are got by the following, nil for none.
-func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifactsDir string, together bool, follow *following) (*reading, error) {
+// read reads the manifests, each file once. Sources that are not here are got by a function, nil for none.
+func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifactsDir string, get fetcher) (*reading, error) {
 	given, err := splitArguments(args, len(o.files) == 0)
 	if err != nil {
 		return nil, err
@@ -151,10 +128,7 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 	if err != nil {
 		return nil, err
 	}
-	options.Together, options.SkipDirs = together, []string{artifactsDir}
-	if follow != nil {
-		options.Fetch = follow.provide
-	}
+	options.Nearest, options.SkipDirs, options.Fetch = !o.validating, []string{artifactsDir}, get
 	in := manifest.Read(ctx, manifest.Options{
 		Files:            named,
 		Offered:          given.files,
@@ -167,14 +141,14 @@ func (a *app) read(ctx context.Context, o *inputOptions, args []string, artifact
 		Secrets:          a.console.Secrets(),
 	})
 	renderer := render.New(ctx, in, options)
-	return &reading{in, renderer, renderer.Clusters(), selectors, &common{dirs: directoriesAmong(named), noted: map[string]bool{}}}, nil
+	return &reading{in, renderer, clustersOf(renderer), selectors, &common{dirs: directoriesAmong(named), noted: map[string]bool{}}}, nil
 }
 
 // build builds all clusters.
 func (r *reading) build(ctx context.Context) ([]*render.Result, error) {
 	var results []*render.Result
-	for _, cluster := range r.clusters {
-		result, err := buildCluster(ctx, cluster)
+	for _, c := range r.clusters {
+		result, err := buildCluster(ctx, c.Cluster)
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +171,7 @@ func directoriesAmong(names []string) []string {
 }
 
 // newInput makes an input of what was built, and reports nothing. What cannot be used of the files is returned, too.
-func (a *app) newInput(ctx context.Context, o *inputOptions, r *reading, cluster string, rendered *render.Result) (*input, []error, error) {
+func (a *app) newInput(ctx context.Context, o *inputOptions, r *reading, of *cluster, rendered *render.Result) (*input, []error, error) {
 	set, failures := r.files.Set(rendered.Build)
 	if ctx.Err() != nil {
 		return nil, nil, fmt.Errorf("cannot read the input: %w", context.Cause(ctx))
@@ -224,14 +198,15 @@ func (a *app) newInput(ctx context.Context, o *inputOptions, r *reading, cluster
 		})
 	}
 	return &input{
-		distribution: flux, set: set, cluster: cluster, rendered: rendered, inventory: inventory, table: reconcile.Kinds(), selectors: r.selectors, namespace: o.namespace, shard: o.shard, validating: o.validating,
+		distribution: flux, set: set, cluster: of.shown, called: of.name, begins: of.begins(), rendered: rendered, inventory: inventory, table: reconcile.Kinds(), selectors: r.selectors, namespace: o.namespace, shard: o.shard, validating: o.validating,
 		reported: map[*manifest.Object]bool{}, common: r.common,
 	}, failures, nil
 }
 
 // inputOfBuild makes an input of what was built, and reports what is wrong with that.
-func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, cluster string, rendered *render.Result) (*input, error) {
-	in, failures, err := a.newInput(ctx, o, r, cluster, rendered)
+func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, of *cluster, rendered *render.Result) (*input, error) {
+	a.console.In(of.shown)
+	in, failures, err := a.newInput(ctx, o, r, of, rendered)
 	if err != nil {
 		return nil, err
 	}
@@ -241,18 +216,22 @@ func (a *app) inputOfBuild(ctx context.Context, o *inputOptions, r *reading, clu
 		a.console.Debug(console.Subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
 	}
 	for _, err := range failures {
-		if !in.once(err.Error()) {
+		first := in.once(err.Error())
+		if !first && (in.validating || in.cluster == "") {
 			continue
 		}
 		a.reportUnreadable(err)
 		code := inputCode(err)
+		in.code = worst(in.code, code)
+		if !first {
+			continue
+		}
 		if code == exitFailed {
 			a.unusable++
 		}
 		if c := validate.Unreadable(err).Code; c == finding.Unreadable || c == finding.Syntax {
 			a.unreadable++
 		}
-		in.code = worst(in.code, code)
 	}
 	return in, nil
 }
@@ -318,17 +297,19 @@ func (in *input) replaceable() []*manifest.Object {
 
 // check is the usage error for selectors without an object, and for a selection
 // that is empty.
-func (o *inputOptions) check(ctx context.Context, in *input) error {
-	if err := o.checkSelectors(ctx, in.selectors, in); err != nil {
+func (o *inputOptions) check(ctx context.Context, inputs []*input) error {
+	if err := o.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
 		return err
 	}
-	if o.allowEmpty || slices.ContainsFunc(in.inventory.Objects(), in.selected) {
-		return nil
+	for _, in := range inputs {
+		if o.allowEmpty || slices.ContainsFunc(in.inventory.Objects(), in.selected) {
+			return nil
+		}
+		if len(in.selectors) == 0 && in.code == exitFailed && len(in.set.Objects()) == 0 {
+			return nil // why there is none was reported
+		}
 	}
-	if len(in.selectors) == 0 && in.code == exitFailed && len(in.set.Objects()) == 0 {
-		return nil // why there is none was reported
-	}
-	return o.nothingSelected(ctx, in)
+	return o.nothingSelected(ctx, inputs[0])
 }
 
 // checkSelectors wants each selector to fit an object of one of the inputs.
@@ -397,9 +378,9 @@ func (a *app) reportLinks(in *input, links []manifest.Link) {
 }
 
 // reportSkipped prints the one line about Flux kinds that are not supported.
-func (a *app) reportSkipped(in *input) {
+func (a *app) reportSkipped(inputs []*input) {
 	var parts []string
-	for _, s := range in.set.Skipped() {
+	for _, s := range skippedOf(inputs) {
 		if s.Group == manifest.KustomizeGroup {
 			a.reportLeftOut(fmt.Sprintf("skipped %d %s: only those in directories are built, name one with -f", s.Count, s.Kind))
 			continue
@@ -413,6 +394,23 @@ func (a *app) reportSkipped(in *input) {
 	if len(parts) > 0 {
 		a.reportLeftOut("skipped " + strings.Join(parts, ", ") + ": not supported yet")
 	}
+}
+
+// skippedOf counts what was skipped in several clusters. A kind counts as often as in the cluster that has most of it: they
+// share files.
+func skippedOf(inputs []*input) []manifest.KindCount {
+	var all []manifest.KindCount
+	for _, in := range inputs {
+		for _, s := range in.set.Skipped() {
+			i := slices.IndexFunc(all, func(k manifest.KindCount) bool { return k.Kind == s.Kind && k.Group == s.Group })
+			if i < 0 {
+				all = append(all, s)
+			} else {
+				all[i].Count = max(all[i].Count, s.Count)
+			}
+		}
+	}
+	return all
 }
 
 // reportFlux1 prints the one line about HelmReleases of Flux 1.

@@ -41,7 +41,10 @@ do not fit. --verify asks the servers whether what is locked is still what they 
 may have been moved, a version published again.
 
 --follow-sources locks the sources that Kustomizations are made of, and what is in them; with
---check they have to be in the cache. It locks one cluster at a time.
+--check they have to be in the cache.
+
+Where the manifests are of several clusters, each entry has the name of its own; only entries of
+clusters that are looked at change.
 
 The lock file lies beside ` + configName + `, else in the current directory.
 
@@ -81,7 +84,7 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 func (a *app) lock(ctx context.Context, o *lockCommandOptions, args []string) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.run.fetch.timeout, reconcile.Timeout("--timeout", o.run.fetch.timeout))
 	defer cancel()
-	r := &locking{app: a, o: o, path: a.lockPath(&o.run.lock), put: lock.New()}
+	r := &locking{app: a, o: o, path: a.lockPath(&o.run.lock), put: lock.New(), followed: map[*input]*following{}}
 	defer r.close()
 	o.run.fetch.cache.offline = o.run.fetch.cache.offline || o.check
 	o.run.fetch.cache.none = o.run.fetch.cache.none || o.verify // the servers are asked, and not what they said before
@@ -99,11 +102,10 @@ func (a *app) lock(ctx context.Context, o *lockCommandOptions, args []string) (i
 	if err := r.choose(ctx, inputs); err != nil {
 		return exitUsage, err
 	}
-	for _, in := range inputs {
-		if err := r.cluster(ctx, in); err != nil {
-			return max(exitUsage, codeOfFailure(err)), err
-		}
+	if err := a.each(inputs, func(in *input) error { return r.cluster(ctx, in) }); err != nil {
+		return max(exitUsage, codeOfFailure(err)), err
 	}
+	a.console.Unite()
 	summary, err := r.finish(ctx, args)
 	if err != nil {
 		return exitUsage, &usageError{err: err, hint: hintOf(err)}

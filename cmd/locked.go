@@ -1,8 +1,11 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/lockfile"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
@@ -78,11 +82,17 @@ func hintOf(err error) string {
 	return ""
 }
 
-// lockedCluster is what a lock calls the cluster of an input: its directory, as seen from that of the lock file. An input
-// that is one cluster may be a part of what was locked: then it is the one that it lies in, or that lies in it.
+// lockedCluster is what a lock calls the cluster of an input: by its name, or by its directory as seen from that of the lock
+// file. A cluster that is the only one of the input may be a part of what was locked: then it is the one that it lies in, or that
+// lies in it.
 func (in *input) lockedCluster(path string, l *lock.Lock) string {
+	for _, name := range []string{in.called, fromLock(path, in.begins)} {
+		if name != "" && slices.Contains(l.Clusters(), name) {
+			return name
+		}
+	}
 	if in.cluster != "" {
-		return fromLock(path, in.cluster)
+		return in.cluster
 	}
 	var found []string
 	for _, name := range l.Clusters() {
@@ -97,8 +107,62 @@ func (in *input) lockedCluster(path string, l *lock.Lock) string {
 	if len(found) == 1 {
 		return found[0]
 	}
+	if in.called != "" && in.hasNeighbours() {
+		return in.called
+	}
 	return ""
 }
+
+// hasNeighbours reports whether other clusters begin beside that of the input: its entries need its name then.
+func (in *input) hasNeighbours() bool {
+	above := filepath.Dir(in.begins)
+	entries, err := os.ReadDir(above)
+	if err != nil || above == in.begins {
+		return false
+	}
+	looked := 0
+	for _, e := range entries {
+		dir := filepath.Join(above, e.Name())
+		if !e.IsDir() || dir == in.begins {
+			continue
+		}
+		if looked++; looked > maxNeighbours {
+			return true // which costs a name
+		}
+		for _, at := range []string{dir, filepath.Join(dir, "flux-system")} {
+			if begins(at) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxNeighbours bounds how many directories are looked into, and how many files in each.
+const maxNeighbours = 200
+
+// begins reports whether a cluster may begin in a directory: a file in it holds a Kustomization or a FluxInstance.
+func begins(dir string) bool {
+	names, err := filepath.Glob(filepath.Join(dir, "*.y*ml"))
+	if err != nil {
+		return false
+	}
+	for _, name := range names[:min(len(names), maxNeighbours)] {
+		f, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		head, _ := io.ReadAll(io.LimitReader(f, maxBeginning)) // what cannot be read begins nothing
+		_ = f.Close()
+		if bytes.Contains(head, []byte(manifest.KustomizeGroup)) || bytes.Contains(head, []byte("kind: FluxInstance")) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxBeginning is how much of a file is looked at.
+const maxBeginning = 64 << 10
 
 // fromLock is a file or directory as seen from the directory of a lock file, "" if it is not below that.
 func fromLock(path, name string) string {

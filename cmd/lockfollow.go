@@ -2,14 +2,12 @@ package cmd
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
 )
@@ -20,23 +18,20 @@ func (r *locking) read(ctx context.Context, args []string) ([]*input, error) {
 	if !o.follow {
 		return r.app.readClusters(ctx, &o.input, args, "")
 	}
-	followed := r.app.newFollowing(ctx, o, r.shared, nil)
-	files, err := r.app.read(ctx, &o.input, args, "", true, followed)
+	members, err := r.app.readMembers(ctx, o, args, "", func(c *cluster, m *member) (err error) {
+		if m.st, err = r.shared.Temporary(); err == nil {
+			m.followed = r.app.newFollowing(ctx, o, r.shared, c, m.st)
+			m.followed.locked = r.lockedBefore
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if len(files.clusters) > 1 {
-		return nil, &usageError{err: fmt.Errorf("--%s locks one cluster, and the files are those of %s", followFlag, console.Few(files.names())), hint: "name the directory of one cluster with -f"}
+	for _, m := range members {
+		r.followed[m.in] = m.followed
 	}
-	if followed.st, err = r.shared.Temporary(); err != nil {
-		return nil, err
-	}
-	r.followed, followed.locked = followed, r.lockedBefore
-	in, err := followed.read(ctx, files)
-	if err != nil {
-		return nil, err
-	}
-	return []*input{in}, nil
+	return inputsOf(members), nil
 }
 
 // lockedBefore is what the sources are locked to that are fetched before rendering: those that --update is not about.

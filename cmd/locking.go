@@ -35,7 +35,7 @@ type locking struct {
 	present   map[lock.Key]bool
 	clusters  map[string]bool
 	objects   []report.Object
-	followed  *following // nil for none
+	followed  map[*input]*following // with --follow-sources
 	shared    *session.Session
 
 	kept, resolved, failed int
@@ -46,7 +46,6 @@ type locking struct {
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 func (r *locking) close() {
-	r.followed.close()
 	r.shared.Close()
 }
 
@@ -88,6 +87,9 @@ func (r *locking) cluster(ctx context.Context, in *input) error {
 	var run []*admission.Admitted
 	for _, adm := range targets {
 		j, ok := locked.Judge(in.inventory, adm)
+		if ok && j.Entry != nil {
+			r.present[j.Entry.Key()] = true
+		}
 		switch {
 		case !ok:
 		case in.brought[keyOfObject(adm.Object)]: // it could not be fetched, and what is in it is not known
@@ -98,7 +100,7 @@ func (r *locking) cluster(ctx context.Context, in *input) error {
 		case r.o.verify || !j.Fits():
 			run = append(run, adm)
 		default:
-			r.keep(j, locked)
+			r.keep(in, j, locked)
 		}
 	}
 	if len(run) == 0 {
@@ -149,23 +151,23 @@ func (r *locking) judge(j *reconcile.Judgement) {
 }
 
 // keep keeps an entry. Only its place may be another one.
-func (r *locking) keep(j *reconcile.Judgement, l *reconcile.Locked) {
+func (r *locking) keep(in *input, j *reconcile.Judgement, l *reconcile.Locked) {
 	r.kept++
 	o := newReportObject(j.Object.Object)
 	o.State, o.Version, o.Digest = report.StateResolved, j.Entry.Version, j.Entry.Digest
 	r.objects = append(r.objects, o)
 	e := *j.Entry
 	if e.Cluster == l.Cluster {
-		e.File = r.fileOf(j.Object.Object)
+		e.File = r.fileOf(in, j.Object.Object)
 		r.put.Put(e)
 	}
 }
 
-func (r *locking) fileOf(obj *manifest.Object) string {
+func (r *locking) fileOf(in *input, obj *manifest.Object) string {
 	for obj.Origin != nil {
 		obj = obj.Origin
 	}
-	if obj.Pos.File == "" || obj.Pos.File == "-" || r.followed.has(obj.Pos.File) {
+	if obj.Pos.File == "" || obj.Pos.File == "-" || r.followed[in].has(obj.Pos.File) {
 		return strings.TrimPrefix(obj.Pos.File, "-")
 	}
 	return fromLock(r.path, filepath.FromSlash(obj.Pos.File))
@@ -176,15 +178,15 @@ func (r *locking) run(ctx context.Context, in *input, locked *reconcile.Locked, 
 	options := r.shared.Options()
 	options.Locked = locked
 	var st *store.Store
-	if r.followed == nil {
+	if f := r.followed[in]; f == nil {
 		var err error
 		if st, err = r.shared.Temporary(); err != nil {
 			return err
 		}
 	} else { // what was fetched before rendering is what is locked
-		st = r.followed.st
+		st = f.st
 		if !r.o.verify {
-			options.Finished = r.followed.finished
+			options.Finished = f.finished
 		}
 	}
 	results, err := r.app.reconcileTargets(ctx, r.shared, in, func() []*admission.Admitted { return run }, st, options, nil)
@@ -215,7 +217,7 @@ func (r *locking) take(in *input, locked *reconcile.Locked, result *reconcile.Re
 	case r.o.verify:
 		r.kept++
 	case e != nil:
-		e.Cluster, e.File = locked.Cluster, r.fileOf(obj)
+		e.Cluster, e.File = locked.Cluster, r.fileOf(in, obj)
 		r.resolved++
 		r.put.Put(*e)
 	}
@@ -263,17 +265,38 @@ func (r *locking) gone(args []string) []*lock.Entry {
 	var gone []*lock.Entry
 	for _, e := range r.lock.Entries() {
 		namespace := strings.Split(e.Object, "/")[1]
-		if !r.present[e.Key()] && (o.namespace == "" || o.namespace == namespace) && r.covers(named, e.File) {
+		if !r.present[e.Key()] && (o.namespace == "" || o.namespace == namespace) && r.covers(named, e.File) && r.lookedAt(named, e.Cluster) {
 			gone = append(gone, e)
 		}
 	}
 	return gone
 }
 
+// lookedAt reports whether a cluster is one of the input, or would be if it was there.
+func (r *locking) lookedAt(named []string, cluster string) bool {
+	if cluster == "" || r.clusters[cluster] {
+		return true
+	}
+	return len(r.o.run.input.clusters) == 0 && r.covers(named, cluster+"/"+manifestsOf)
+}
+
+// manifestsOf stands for the files in the directory of a cluster.
+const manifestsOf = "kustomization.yaml"
+
+// fetched reports whether a file is one of a source that was fetched for a cluster.
+func (r *locking) fetched(file string) bool {
+	for _, f := range r.followed {
+		if f.has(file) {
+			return true
+		}
+	}
+	return false
+}
+
 // covers reports whether a file is one of the input, or would be if it was there.
 func (r *locking) covers(named []string, file string) bool {
 	if file == "" || inFetched(file) {
-		return r.followed.has(file)
+		return r.fetched(file)
 	}
 	return slices.ContainsFunc(named, func(name string) bool {
 		at := fromLock(r.path, name)

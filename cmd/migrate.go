@@ -112,6 +112,7 @@ func (a *app) migrate(ctx context.Context, o *migrateOptions, args []string) (in
 		m.fail(in.code)
 		a.reportNotes(in)
 	}
+	a.console.Unite()
 	m.find(ctx)
 	if err := m.plan(ctx); err != nil {
 		return exitFailed, err

@@ -85,6 +85,7 @@ func (o *runOptions) addListing(c *cobra.Command) {
 
 // outdatedRecord is a record of outdated's output. Its fields are part of the contract.
 type outdatedRecord struct {
+	Cluster    string       `json:"cluster,omitempty"`
 	Kind       string       `json:"kind"`
 	Namespace  string       `json:"namespace"`
 	Name       string       `json:"name"`
@@ -112,6 +113,8 @@ func outdatedColumns() *records[outdatedRecord] {
 	return &records[outdatedRecord]{
 		header: []string{"NAMESPACE", "NAME", "CHART", "CURRENT", "WANTED", "LATEST"},
 		wide:   []string{"RELEASED", "KIND", "CONSTRAINT"},
+
+		cluster: func(r outdatedRecord) string { return r.Cluster },
 		row: func(r outdatedRecord) []string {
 			day, _, _ := strings.Cut(r.Released.Latest, "T")
 			return []string{
@@ -142,7 +145,8 @@ func (a *app) newOutdated(r *reconcile.Result) outdatedRecord {
 	}
 	called = a.console.Called(called)
 	record := outdatedRecord{
-		Kind: called.Kind, Namespace: called.Namespace, Name: called.Name, Chart: hide(p.Chart), Constraint: hide(p.Constraint),
+		Cluster: r.Cluster,
+		Kind:    called.Kind, Namespace: called.Namespace, Name: called.Name, Chart: hide(p.Chart), Constraint: hide(p.Constraint),
 		Current: hide(p.Current), Wanted: hide(p.Wanted), Outdated: p.Outdated(),
 		Deprecated: []string{}, Removed: []string{}, marks: map[string]string{},
 	}

@@ -150,6 +150,7 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 			return usageCode(err), err
 		}
 	}
+	a.console.Unite()
 	a.concealPlan(p, f.base)
 	printed := a.printPlan(o, p)
 	code := f.code(p)

@@ -10,7 +10,6 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -24,35 +23,43 @@ import (
 func (f *foresight) recorded(ctx context.Context) error {
 	a, o := f.app, f.o
 	f.against = plan.TheLastFetch
-	if n := len(f.after.inputs); n > 1 {
-		return &usageError{
-			err:  fmt.Errorf("the manifests are of %d clusters, and an artifacts directory holds one: %s", n, console.Few(f.after.names())),
-			hint: "name the directory of one cluster with -f, or a revision with --against",
-		}
-	}
 	if err := f.checkSelected(ctx); err != nil {
 		return err
 	}
-	st, err := a.openStore(&o.run.store)
+	root, err := a.openStore(&o.run.store)
 	if err != nil {
 		return err
 	}
-	f.after.inputs[0].renameStored(st)
-	f.before = &planSide{app: a, o: o, old: true, recorded: true, codes: map[plan.ID]int{}, stores: []*store.Store{st}}
-	results, failures := reconcile.Remembered(st, "", a.now)
-	for _, err := range failures {
-		a.reportStorage(finding.OddStorage, err)
+	f.before = &planSide{app: a, o: o, old: true, recorded: true, codes: map[plan.ID]int{}, stores: []*store.Store{root}}
+	f.after.recorded = true
+	known, stores := false, map[*input]*store.Store{}
+	if err := a.each(f.after.inputs, func(in *input) error {
+		st, err := a.storeOf(in.cluster, &o.run.store, root)
+		if err != nil {
+			return err
+		}
+		if st != root {
+			f.before.stores = append(f.before.stores, st)
+		}
+		in.renameStored(st)
+		results, failures := reconcile.Remembered(st, "", a.now)
+		for _, err := range failures {
+			a.reportStorage(finding.OddStorage, err)
+		}
+		known, stores[in] = known || len(results) > 0, st
+		f.before.remember(in, st, results)
+		return nil
+	}); err != nil {
+		return err
 	}
-	if len(results) == 0 && !f.after.onlyOperated() {
+	if !known && !f.after.onlyOperated() {
 		return &usageError{
 			err:  fmt.Errorf("nothing is recorded in %s", o.run.store.dir),
 			hint: "'helmsrc fetch' records what there is; --against names a Git revision or a directory to compare with",
 		}
 	}
-	f.after.recorded = true
-	f.before.remember(f.after.inputs[0], results)
 	f.rememberStatuses()
-	if err := f.resolveRecorded(ctx, st); err != nil {
+	if err := a.each(f.after.inputs, func(in *input) error { return f.resolveRecorded(ctx, in, stores[in]) }); err != nil {
 		return err
 	}
 	f.matched = plan.Match(f.before.facts(), f.after.facts())
@@ -60,7 +67,7 @@ func (f *foresight) recorded(ctx context.Context) error {
 }
 
 // remember takes up the HelmReleases that are recorded.
-func (s *planSide) remember(in *input, results []*reconcile.Result) {
+func (s *planSide) remember(in *input, st *store.Store, results []*reconcile.Result) {
 	for _, result := range results {
 		obj := result.Object.Object
 		// Files are a part of what was fetched, directories all of it: only from these something can be gone.
@@ -80,8 +87,8 @@ func (s *planSide) remember(in *input, results []*reconcile.Result) {
 			r.fact.Blocked = result.Message()
 		}
 		if found := reconcile.RecordedChart(result, results); found != nil {
-			r.fact.Chart = s.newChart(r, found, s.stores[0])
-			r.st, r.artifact = s.stores[0], found.Artifact
+			r.fact.Chart = s.newChart(r, found, st)
+			r.st, r.artifact = st, found.Artifact
 			if r.fact.Operated != nil {
 				r.fact.Operated.Revision, r.tree = found.Revision, found.Tree
 			}
@@ -155,18 +162,14 @@ func recordedSpec(results []*reconcile.Result, hr *helmv2.HelmRelease) map[strin
 
 // resolveRecorded finds out what the releases of the input resolve to. What is not stored as it is, and is known by its
 // version alone, is fetched into a directory that goes when the run ends, where that is not enough.
-func (f *foresight) resolveRecorded(ctx context.Context, st *store.Store) error {
+func (f *foresight) resolveRecorded(ctx context.Context, in *input, st *store.Store) error {
 	s := f.after
-	if len(s.inputs) == 0 {
-		return nil
-	}
-	in := s.inputs[0]
 	if err := st.Load(); err != nil {
 		return &usageError{err: err}
 	}
 	var releases []*foreseen
 	for _, r := range s.releases {
-		if r.fact.Blocked == "" && !r.fact.Suspended {
+		if r.in == in && r.fact.Blocked == "" && !r.fact.Suspended {
 			releases = append(releases, r)
 		}
 	}
@@ -180,7 +183,7 @@ func (f *foresight) resolveRecorded(ctx context.Context, st *store.Store) error 
 		return err
 	}
 	for _, r := range s.releases {
-		if r.hr == nil && r.operated == nil {
+		if r.in != in || r.hr == nil && r.operated == nil {
 			continue
 		}
 		adm, err := in.inventory.Admit(r.obj)

@@ -36,9 +36,8 @@ type planSide struct {
 	failed   int // exit code of what was reconciled, sources too
 	code     int // of what went wrong while reading and judging
 
-	directories map[*input]map[store.Key]string
-	archives    map[*input]map[store.Key][]string
-	stores      []*store.Store // artifacts directories that stay
+	replaced map[*input]replaced
+	stores   []*store.Store // artifacts directories that stay
 }
 
 func (s *planSide) close() {
@@ -50,10 +49,7 @@ func (s *planSide) close() {
 }
 
 func newPlanSide(a *app, o *planOptions, b *base) *planSide {
-	return &planSide{
-		app: a, o: o, old: b != nil, base: b, codes: map[plan.ID]int{},
-		directories: map[*input]map[store.Key]string{}, archives: map[*input]map[store.Key][]string{},
-	}
+	return &planSide{app: a, o: o, old: b != nil, base: b, codes: map[plan.ID]int{}}
 }
 
 // newSide finds the HelmReleases of one side.
@@ -64,10 +60,13 @@ func (a *app) newSide(o *planOptions, inputs []*input, b *base) (*planSide, erro
 			s.inputs = append(s.inputs, in)
 		}
 	}
-	if err := s.replaceSources(); err != nil {
+	var err error
+	if s.replaced, err = a.replaceSources(&o.run, s.inputs, nil); err != nil && !s.old {
 		return s, err
 	}
+	defer a.console.In("")
 	for _, in := range s.inputs {
+		a.console.In(in.cluster)
 		for _, obj := range in.inventory.Objects() {
 			if (obj.Kind == helmv2.HelmReleaseKind || inventory.IsOperated(obj)) && in.wanted(obj) {
 				s.add(in, obj)
@@ -79,33 +78,6 @@ func (a *app) newSide(o *planOptions, inputs []*input, b *base) (*planSide, erro
 		}
 	}
 	return s, nil
-}
-
-// replaceSources finds what --source and --source-dir replace in each cluster.
-func (s *planSide) replaceSources() error {
-	used := map[string]bool{}
-	var failed error
-	for _, in := range s.inputs {
-		directories := map[store.Key]string{}
-		for _, text := range s.o.run.fetch.sources {
-			found, err := directoriesOf(in, []string{text})
-			if err != nil {
-				failed = err
-				continue
-			}
-			used[text] = true
-			maps.Copy(directories, found)
-		}
-		archives, err := s.app.standIns(in, &s.o.run, nil, directories)
-		if err != nil && !s.old {
-			return err
-		}
-		s.directories[in], s.archives[in] = directories, archives
-	}
-	if !s.old && len(used) < len(s.o.run.fetch.sources) {
-		return failed
-	}
-	return nil
 }
 
 // names are the clusters of the side.
@@ -290,7 +262,7 @@ func (s *planSide) originOf(r *foreseen, adm *admission.Admitted, origin []any) 
 		if obj.Kind != "HelmChart" {
 			delete(spec, "timeout")
 		}
-		origin = append(origin, obj.Kind, obj.Namespace, obj.Name, spec, s.directories[r.in][store.NewKey(obj.Kind, obj.Namespace, obj.Name)])
+		origin = append(origin, obj.Kind, obj.Namespace, obj.Name, spec, s.replaced[r.in].directories[store.NewKey(obj.Kind, obj.Namespace, obj.Name)])
 	}
 	if entries := s.pinnedTo(r); entries != nil {
 		origin = append(origin, entries)
@@ -335,7 +307,9 @@ func (s *planSide) valuesOf(r *foreseen, adm *admission.Admitted) {
 // resolve finds out about the charts of the HelmReleases that may differ: those of Helm repositories by their index, all
 // others, and with files all of them, by fetching them into a directory that goes when the run ends.
 func (s *planSide) resolve(ctx context.Context, wanted map[plan.ID]bool, files bool) error {
+	defer s.app.console.In("")
 	for _, in := range s.inputs {
+		s.app.console.In(in.cluster)
 		var quick, whole []*foreseen
 		for _, r := range s.releases {
 			switch {
@@ -393,7 +367,7 @@ func (s *planSide) results(ctx context.Context, in *input, targets func() []*adm
 	if quick {
 		options.Until = reconcile.Choose
 	}
-	options.Directories, options.Archives, options.Locked = s.directories[in], s.archives[in], s.lockedBy(in)
+	options.Directories, options.Archives, options.Locked = s.replaced[in].directories, s.replaced[in].archives, s.lockedBy(in)
 	results, err := s.app.reconcileTargets(ctx, s.o.shared, in, targets, st, options, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write to the temporary directory: %w", err)

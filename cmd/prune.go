@@ -42,28 +42,48 @@ what is still needed.`,
 }
 
 func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions, dryRun bool) (int, error) {
-	in, err := a.readInput(ctx, o, nil, storage.dir)
+	inputs, err := a.readClusters(ctx, o, nil, storage.dir)
 	if err != nil {
 		return exitUsage, err
 	}
-	if in.code != exitOK {
-		return in.code, errors.New("nothing was removed: the input could not be read completely")
-	}
-	if in.rendered.Incomplete {
-		return exitUsage, &usageError{
-			err:  errors.New("nothing was removed: a part of the input is not in this repository"),
-			hint: "do what the warnings above say: name checkouts with --source, and put copies of remote resources into the repository",
+	a.console.Unite()
+	for _, in := range inputs {
+		if in.code != exitOK {
+			return in.code, errors.New("nothing was removed: the input could not be read completely")
+		}
+		if in.rendered.Incomplete {
+			return exitUsage, &usageError{
+				err:  errors.New("nothing was removed: a part of the input is not in this repository"),
+				hint: "do what the warnings above say: name checkouts with --source, and put copies of remote resources into the repository",
+			}
 		}
 	}
-	if err := o.check(ctx, in); err != nil {
+	if err := o.check(ctx, inputs); err != nil {
 		return exitUsage, err
 	}
-	st, err := a.openStore(storage)
+	root, err := a.openStore(storage)
 	if err != nil {
 		return exitUsage, err
 	}
-	defer st.Close()
-	if err := knownKinds(st, storage.dir, "prune"); err != nil {
+	defer root.Close()
+	for _, in := range inputs {
+		if code, err := a.pruneCluster(ctx, o, storage, in, root, dryRun); err != nil {
+			return code, err
+		}
+	}
+	return exitOK, nil
+}
+
+// pruneCluster removes what no object of a cluster has. The code is that of an error.
+func (a *app) pruneCluster(ctx context.Context, o *inputOptions, storage *storeOptions, in *input, root *store.Store, dryRun bool) (int, error) {
+	st, err := a.storeOf(in.cluster, storage, root)
+	if err != nil {
+		return exitUsage, err
+	}
+	if st != root {
+		defer st.Close()
+	}
+	if err := knownKinds(st, dirOf(storage, in.cluster), "prune"); err != nil {
 		return exitUsage, &usageError{err: fmt.Errorf("nothing was removed: %w", err), hint: hintOf(err)}
 	}
 	in.renameStored(st)
@@ -80,11 +100,15 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 	} else {
 		removed, err = st.Prune(a.reportsWaiting(ctx), keep)
 	}
+	of := ""
+	if in.cluster != "" {
+		of = " of " + in.cluster
+	}
 	for _, k := range removed {
 		if dryRun {
-			a.console.Info(console.Subject{}, "would remove "+objectName(k))
+			a.console.Info(console.Subject{}, "would remove "+objectName(k)+of)
 		} else {
-			a.console.Info(console.Subject{}, "removed "+objectName(k))
+			a.console.Info(console.Subject{}, "removed "+objectName(k)+of)
 		}
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -37,6 +38,7 @@ func (o *recordOptions) check(env *Env) error {
 type records[T any] struct {
 	header, wide []string // columns; wide ones follow the others
 	row          func(T) []string
+	cluster      func(T) string // of a record, "" where there is one cluster
 }
 
 // print writes the records. A table without rows is nothing.
@@ -66,10 +68,28 @@ func (r *records[T]) print(w io.Writer, format string, list []T) error {
 	for i, record := range list {
 		rows[i] = r.row(record)[:len(header)]
 	}
+	if r.cluster != nil {
+		header, rows = withClusters(header, rows, func(i int) string { return r.cluster(list[i]) })
+	}
 	if format == "markdown" {
 		return report.MarkdownTable(w, header, rows)
 	}
 	return status.WriteTable(w, header, rows)
+}
+
+// withClusters puts the clusters of rows into a column in front, where there are several.
+func withClusters(header []string, rows [][]string, cluster func(i int) string) ([]string, [][]string) {
+	several := false
+	for i := range rows {
+		several = several || cluster(i) != ""
+	}
+	if !several {
+		return header, rows
+	}
+	for i := range rows {
+		rows[i] = slices.Insert(slices.Clone(rows[i]), 0, cluster(i))
+	}
+	return slices.Insert(slices.Clone(header), 0, "CLUSTER"), rows
 }
 
 // orDash is what a table shows for what is not known.

@@ -47,6 +47,7 @@ the status that a controller would show at that moment.`,
 
 // resolution is a record of resolve's output. Its fields are part of the contract.
 type resolution struct {
+	Cluster    string    `json:"cluster,omitempty"`
 	Kind       string    `json:"kind"`
 	Namespace  string    `json:"namespace"`
 	Name       string    `json:"name"`
@@ -87,7 +88,8 @@ func (a *app) printResolutions(o *outputOptions) func([]*reconcile.Result) error
 func (a *app) newResolution(r *reconcile.Result) resolution {
 	obj := r.Object.Object
 	record := resolution{
-		Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name,
+		Cluster: r.Cluster,
+		Kind:    obj.Kind, Namespace: obj.Namespace, Name: obj.Name,
 		Chart: r.Resolution.Chart, Constraint: r.Resolution.Constraint, Version: r.Resolution.Version,
 		URL: r.Resolution.URL, Digest: r.Resolution.Digest,
 	}
@@ -144,6 +146,7 @@ func (a *app) tabulate(records []resolution, wide bool) error {
 		}
 		rows = append(rows, row)
 	}
+	header, rows = withClusters(header, rows, func(i int) string { return records[i].Cluster })
 	return status.WriteTable(a.env.Stdout, header, rows)
 }
 

@@ -64,6 +64,7 @@ func runCommand(ctx context.Context, env *Env) int {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	c, err := root.ExecuteContextC(ctx)
+	a.console.Unite()
 	if err == nil {
 		return a.code
 	}

@@ -45,7 +45,34 @@ type runOptions struct {
 	verify bool
 }
 
-// runReconciliation reconciles what is selected and hands the results to print.
+// member is one cluster of a run.
+type member struct {
+	in       *input
+	st       *store.Store
+	followed *following
+	options  reconcile.Options
+}
+
+// close ends what was opened of a cluster besides the artifacts directory of the command.
+func (m *member) close(a *app, root *store.Store) {
+	m.followed.close()
+	if m.st == nil || m.st == root {
+		return
+	}
+	if err := m.st.Close(); err != nil {
+		a.console.Debug(console.Subject{}, err.Error())
+	}
+}
+
+func inputsOf(members []*member) []*input {
+	var inputs []*input
+	for _, m := range members {
+		inputs = append(inputs, m.in)
+	}
+	return inputs
+}
+
+// runReconciliation reconciles what is selected in each cluster, and hands the results to print.
 func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []string, print func([]*reconcile.Result) error) (int, error) {
 	if err := o.fetch.check(); err != nil {
 		return exitUsage, err
@@ -62,89 +89,124 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 		return exitUsage, err
 	}
 	o.input.render.sources = o.fetch.sources
-	st, err := a.openStore(&o.store)
+	root, err := a.openStore(&o.store)
 	if err != nil {
 		return exitUsage, err
 	}
-	defer st.Close()
+	defer root.Close()
 	shared, err := a.openSession(ctx, o)
 	if err != nil {
 		return exitUsage, err
 	}
 	defer shared.Close()
-	in, followed, err := a.readRunInput(ctx, o, shared, args, st)
-	defer followed.close()
+	members, err := a.readRun(ctx, o, shared, args, root)
+	defer func() {
+		for _, m := range members {
+			m.close(a, root)
+		}
+	}()
 	if reconcile.ClassOf(err) == reconcile.Integrity {
 		return exitIntegrity, err
 	}
 	if err != nil {
 		return exitUsage, err
 	}
-	a.reportSkipped(in)
-	a.reportFlux1(in)
-	if err := o.checkSelection(ctx, in); err != nil {
-		return exitUsage, err
+	inputs := inputsOf(members)
+	if code, err := a.prepare(ctx, o, shared, members); err != nil {
+		return code, err
 	}
-	a.reportShard(in)
-	directories, err := directoriesOf(in, o.fetch.sources)
-	if err != nil {
-		return exitUsage, err
-	}
-	archives, err := a.standIns(in, o, followed.stands, directories)
-	if err != nil {
-		return codeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(err)}), err
-	}
-	if err := o.writable(st); err != nil {
-		return exitUsage, err
-	}
-	in.renameStored(st)
-	options := shared.Options()
-	options.Directories, options.Archives, options.Finished = directories, archives, followed.finished
-	if options.Locked, err = a.locked(ctx, &o.lock, in); err != nil {
-		return exitUsage, err
-	}
-	if err := st.Load(); err != nil {
-		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(bareKinds(reconcile.Kinds().WithoutArtifact()), ", "), err))
-	}
-	if o.until == reconcile.Fetch {
-		if err := in.beginShard(st); err != nil {
+	code := exitOK
+	var results []*reconcile.Result
+	var objects []report.Object
+	for _, m := range members {
+		a.console.In(m.in.cluster)
+		found, failed, err := a.reconcileMember(ctx, o, shared, m)
+		if err != nil {
 			return exitFailed, err
 		}
+		code = worst(code, failed)
+		results = append(results, found...)
+		objects = append(objects, a.reportObjects(m.in, found)...)
 	}
-	results, forgotten := a.reconcile(ctx, shared, in, st, options, o)
-	a.reportNotes(in)
-	code := worst(in.code, a.flatten(o, st, results))
+	a.console.In("")
 	printed := print(results)
-	for _, r := range results {
-		code = worst(code, codeOf(r))
-	}
-	if forgotten != nil {
-		a.reportStorage(finding.Storage, forgotten)
-		code = worst(code, exitFailed)
-	}
-	if o.until == reconcile.Fetch && forgotten == nil {
-		if err := in.endShard(st, results); err != nil {
-			a.reportStorage(finding.Storage, err)
-			code = worst(code, exitFailed)
-		}
-	}
-	a.summarise(results, in)
+	a.console.Unite()
+	a.summarise(results, inputs)
 	if o.input.exitZero && code != exitInterrupted && code != exitUsage {
 		code = exitOK
 	}
-	code = a.report(ctx, &o.report, a.newReport(a.reportObjects(in, results)), o.outputs(), code)
+	code = a.report(ctx, &o.report, a.newReport(objects), o.outputs(), code)
 	if printed != nil {
 		return code, fmt.Errorf("stdout: %w", printed)
 	}
 	return code, nil
 }
 
-// checkSelection refuses a selection of nothing, where the run is about objects.
-func (o *runOptions) checkSelection(ctx context.Context, in *input) error {
-	if o.idle {
-		return o.input.checkSelectors(ctx, in.selectors, in)
+// prepare checks what the run is about, and finds out what each cluster needs. The code is that of an error.
+func (a *app) prepare(ctx context.Context, o *runOptions, shared *session.Session, members []*member) (int, error) {
+	inputs := inputsOf(members)
+	a.reportSkipped(inputs)
+	a.reportFlux1(inputs...)
+	if err := o.checkSelection(ctx, inputs); err != nil {
+		return exitUsage, err
 	}
-	return o.input.check(ctx, in)
+	stands := map[*input]map[store.Key]string{}
+	for _, m := range members {
+		stands[m.in] = m.followed.stands
+	}
+	replaced, err := a.replaceSources(o, inputs, stands)
+	if err != nil {
+		return worst(exitUsage, codeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(err)})), err
+	}
+	for _, m := range members {
+		a.console.In(m.in.cluster)
+		a.reportShard(m.in)
+		if err := o.writable(m.st); err != nil {
+			return exitUsage, err
+		}
+		m.in.renameStored(m.st)
+		m.options = shared.Options()
+		m.options.Directories, m.options.Archives, m.options.Finished = replaced[m.in].directories, replaced[m.in].archives, m.followed.finished
+		m.options.AdvertisedAddress = advertised(o.store.advertised, m.in.cluster)
+		if m.options.Locked, err = a.locked(ctx, &o.lock, m.in); err != nil {
+			return exitUsage, err
+		}
+	}
+	return exitOK, nil
+}
+
+// reconcileMember reconciles what is selected in a cluster, and returns the exit code of that.
+func (a *app) reconcileMember(ctx context.Context, o *runOptions, shared *session.Session, m *member) ([]*reconcile.Result, int, error) {
+	if err := m.st.Load(); err != nil {
+		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(bareKinds(reconcile.Kinds().WithoutArtifact()), ", "), err))
+	}
+	if o.until == reconcile.Fetch {
+		if err := m.in.beginShard(m.st); err != nil {
+			return nil, exitFailed, err
+		}
+	}
+	results, forgotten := a.reconcile(ctx, shared, m, o)
+	a.reportNotes(m.in)
+	code := worst(m.in.code, a.flatten(o, m.st, results))
+	for _, r := range results {
+		code = worst(code, codeOf(r))
+	}
+	if forgotten == nil && o.until == reconcile.Fetch {
+		forgotten = m.in.endShard(m.st, results)
+	}
+	if forgotten != nil {
+		a.reportStorage(finding.Storage, forgotten)
+		code = worst(code, exitFailed)
+	}
+	return resultsOf(m.in, results), code, nil
+}
+
+// checkSelection refuses a selection of nothing, where the run is about objects.
+func (o *runOptions) checkSelection(ctx context.Context, inputs []*input) error {
+	if o.idle {
+		return o.input.checkSelectors(ctx, inputs[0].selectors, inputs...)
+	}
+	return o.input.check(ctx, inputs)
 }
 
 // reportStorage reports what is wrong with the artifacts directory as a whole.
@@ -231,12 +293,12 @@ func (a *app) openSession(ctx context.Context, o *runOptions) (*session.Session,
 	return session.Open(options), err
 }
 
-func (a *app) reconcile(ctx context.Context, shared *session.Session, in *input, st *store.Store, o reconcile.Options, run *runOptions) ([]*reconcile.Result, error) {
-	choose := func() []*admission.Admitted { return a.withoutHome(in, a.targets(in), o) }
+func (a *app) reconcile(ctx context.Context, shared *session.Session, m *member, run *runOptions) ([]*reconcile.Result, error) {
+	choose := func() []*admission.Admitted { return a.withoutHome(m.in, a.targets(m.in), m.options) }
 	if run.idle {
 		choose = func() []*admission.Admitted { return nil }
 	}
-	return a.reconcileTargets(ctx, shared, in, choose, st, o, run.images)
+	return a.reconcileTargets(ctx, shared, m.in, choose, m.st, m.options, run.images)
 }
 
 // reconcileTargets calls then, if it is not nil, before the reconciler is closed.
@@ -248,7 +310,11 @@ func (a *app) reconcileTargets(ctx context.Context, shared *session.Session, in 
 		targets = in.untouched(targets)
 	}
 	progress := newProgress(a, &in.ignores, targets)
-	a.took = progress.took
+	if a.took == nil {
+		a.took = progress.took
+	} else { // of another cluster
+		progress.took = a.took
+	}
 	for obj := range in.reported {
 		progress.blocked.fail(subjectOf(obj), false)
 	}
@@ -402,11 +468,14 @@ func (a *app) stateOf(r *reconcile.Result) string {
 }
 
 // summarise prints the last line: what became of how many objects.
-func (a *app) summarise(results []*reconcile.Result, in *input) {
+func (a *app) summarise(results []*reconcile.Result, inputs []*input) {
 	if a.command == "update" {
 		return // it has its own
 	}
-	counts := map[string]int{report.StateFailed: len(in.reported) + a.unusable}
+	counts := map[string]int{report.StateFailed: a.unusable}
+	for _, in := range inputs {
+		counts[report.StateFailed] += len(in.reported)
+	}
 	for _, r := range results {
 		counts[a.stateOf(r)]++
 	}
@@ -460,6 +529,12 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 			for _, e := range r.Events {
 				e.Message = r.Object.Object.ConcealText(e.Message)
 				e.Annotations = concealedTexts(r.Object.Object, e.Annotations)
+				if r.Cluster != "" {
+					if e.Annotations == nil {
+						e.Annotations = map[string]string{}
+					}
+					e.Annotations[status.ClusterAnnotation] = r.Cluster
+				}
 				if err := encoder.Encode(e.Document(doc, a.now())); err != nil {
 					return err
 				}

@@ -3,32 +3,75 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// standIns adds to the directories what --source-dir holds of the sources of the input, and returns the archives of its
-// Helm repositories. A --source for the same object counts more. What was rendered from it is part of it, though it may be
-// of no source of the input.
-func (a *app) standIns(in *input, o *runOptions, rendered, directories map[store.Key]string) (map[store.Key][]string, error) {
+// replaced is what is in the place of the sources of an input: directories, and of Helm repositories the archives in them that
+// count.
+type replaced struct {
+	directories map[store.Key]string
+	archives    map[store.Key][]string
+}
+
+// replaceSources finds what --source and --source-dir replace in each cluster. Each of them has to replace something in one.
+// What was rendered from --source-dir is part of it, though it may be of no source of the input.
+func (a *app) replaceSources(o *runOptions, inputs []*input, rendered map[*input]map[store.Key]string) (map[*input]replaced, error) {
+	all := map[*input]replaced{}
+	used, filled := map[string]bool{}, false
+	var failed error
+	for _, in := range inputs {
+		r := replaced{directories: map[store.Key]string{}, archives: map[store.Key][]string{}}
+		for _, text := range o.fetch.sources {
+			found, err := directoriesOf(in, []string{text})
+			if err != nil {
+				failed = err
+				continue
+			}
+			used[text] = true
+			maps.Copy(r.directories, found)
+		}
+		count, err := a.standIns(in, o, rendered[in], r)
+		if err != nil {
+			return nil, err
+		}
+		filled = filled || count > 0
+		all[in] = r
+	}
+	switch {
+	case slices.ContainsFunc(o.fetch.sources, func(text string) bool { return !used[text] }):
+		return all, failed
+	case o.fetch.sourceDir != "" && !filled:
+		return all, &usageError{
+			err:  fmt.Errorf("--source-dir %s: it holds nothing of any source in the input", o.fetch.sourceDir),
+			hint: "name the artifacts directory that 'helmsrc fetch' wrote for these manifests, with its hidden directory .helmsrc",
+		}
+	}
+	return all, nil
+}
+
+// standIns adds what --source-dir holds of the sources of an input, and returns how many that are. A --source for the same
+// object counts more.
+func (a *app) standIns(in *input, o *runOptions, rendered map[store.Key]string, r replaced) (int, error) {
 	dir := o.fetch.sourceDir
-	st, err := a.openSourceDir(o)
+	st, err := a.openSourceDir(o, in.cluster)
 	if st == nil {
-		return nil, err
+		return 0, err
 	}
 	defer st.Close()
 	found, failures := reconcile.StandIns(st, a.now)
 	if len(failures) > 0 {
-		return nil, fmt.Errorf("--source-dir %s: %w", dir, errors.Join(failures...))
+		return 0, fmt.Errorf("--source-dir %s: %w", dir, errors.Join(failures...))
 	}
-	archives := map[store.Key][]string{}
 	used := len(rendered)
 	for key, archive := range rendered {
-		if _, named := directories[key]; !named {
-			directories[key] = archive
+		if _, named := r.directories[key]; !named {
+			r.directories[key] = archive
 		}
 	}
 	for _, obj := range in.replaceable() {
@@ -38,31 +81,28 @@ func (a *app) standIns(in *input, o *runOptions, rendered, directories map[store
 			continue
 		}
 		used++
-		if _, named := directories[key]; named {
+		if _, named := r.directories[key]; named {
 			continue
 		}
-		directories[key] = standIn.Path
+		r.directories[key] = standIn.Path
 		if standIn.Archives != nil {
-			archives[key] = standIn.Archives
+			r.archives[key] = standIn.Archives
 		}
 	}
-	if used == 0 {
-		return nil, &usageError{
-			err:  fmt.Errorf("--source-dir %s: it holds nothing of any source in the input", dir),
-			hint: "name the artifacts directory that 'helmsrc fetch' wrote for these manifests, with its hidden directory .helmsrc",
-		}
-	}
-	return archives, nil
+	return used, nil
 }
 
-// openSourceDir opens the directory of --source-dir, nil if there is none.
-func (a *app) openSourceDir(o *runOptions) (*store.Store, error) {
+// openSourceDir opens the directory of --source-dir, nil if there is none. Of a cluster that is its part, if it has one.
+func (a *app) openSourceDir(o *runOptions, cluster string) (*store.Store, error) {
 	dir := o.fetch.sourceDir
 	if dir == "" {
 		return nil, nil
 	}
 	if err := readable(dir, o.store.dir); err != nil {
 		return nil, err
+	}
+	if part := clusterDir(dir, cluster); cluster != "" && isDir(part) {
+		dir = part
 	}
 	st, err := store.Open(dir, store.Options{Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: a.now})
 	if err != nil {

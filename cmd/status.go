@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
@@ -51,17 +52,12 @@ stored artifact is altered.`,
 }
 
 func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, storage *storeOptions, reports *reportOptions, args []string) (int, error) {
-	st, err := a.openStore(storage)
+	root, err := a.openStore(storage)
 	if err != nil {
 		return exitUsage, err
 	}
-	defer st.Close()
-	results, failures := reconcile.Remembered(st, storage.advertised, a.now)
-	for _, err := range failures {
-		a.reportStorage(finding.OddStorage, err)
-	}
-	a.warnUnknownKinds(st, storage.dir)
-	found, err := a.selectRemembered(ctx, o, storage.dir, results, args)
+	defer root.Close()
+	found, err := a.selectRemembered(ctx, o, storage, root, args)
 	if err != nil {
 		return exitUsage, err
 	}
@@ -77,6 +73,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 		}
 		code = worst(code, codeOf(r))
 	}
+	a.console.Unite()
 	printed := a.printDocuments(out)(found.results)
 	if o.exitZero && code != exitUsage {
 		code = exitOK
@@ -108,16 +105,48 @@ type remembered struct {
 	code    int                // of what went wrong on the way
 }
 
+// remembered reads what an artifacts directory remembers of a cluster.
+func (a *app) remembered(storage *storeOptions, root *store.Store, cluster string) ([]*reconcile.Result, error) {
+	st, err := a.storeOf(cluster, storage, root)
+	if err != nil {
+		return nil, err
+	}
+	if st != root {
+		defer st.Close()
+	}
+	results, failures := reconcile.Remembered(st, advertised(storage.advertised, cluster), a.now)
+	for _, err := range failures {
+		a.reportStorage(finding.OddStorage, err)
+	}
+	a.warnUnknownKinds(st, dirOf(storage, cluster))
+	for _, r := range results {
+		r.Cluster = cluster
+	}
+	return results, nil
+}
+
 // selectRemembered keeps what the arguments, the namespace and the manifests ask
 // for, in the order of the manifests if there are any.
-func (a *app) selectRemembered(ctx context.Context, o *inputOptions, dir string, all []*reconcile.Result, args []string) (*remembered, error) {
+func (a *app) selectRemembered(ctx context.Context, o *inputOptions, storage *storeOptions, root *store.Store, args []string) (*remembered, error) {
 	given, err := splitArguments(args, false) // without -f an argument is what is recorded
 	if err != nil {
 		return nil, err
 	}
-	selectors := given.selectors
+	selectors, dir := given.selectors, storage.dir
 	if len(o.files)+len(given.files)+len(given.dirs) > 0 {
-		return a.rememberedOfInput(ctx, o, dir, all, args)
+		return a.rememberedOfInput(ctx, o, storage, root, args)
+	}
+	var all []*reconcile.Result
+	clusters, err := o.stored(root)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range clusters {
+		results, err := a.remembered(storage, root, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, results...)
 	}
 	if len(all) == 0 && !o.allowEmpty {
 		return nil, &usageError{
@@ -146,31 +175,35 @@ func (a *app) selectRemembered(ctx context.Context, o *inputOptions, dir string,
 	})}, nil
 }
 
-func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, dir string, all []*reconcile.Result, args []string) (*remembered, error) {
-	in, err := a.readInput(ctx, o, args, dir)
+func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, storage *storeOptions, root *store.Store, args []string) (*remembered, error) {
+	inputs, err := a.readClusters(ctx, o, args, storage.dir)
 	if err == nil {
-		err = o.check(ctx, in)
+		err = o.check(ctx, inputs)
 	}
 	if err != nil {
 		return nil, err
 	}
-	found := &remembered{code: in.code}
-	for _, obj := range in.inventory.Objects() {
-		if !in.wanted(obj) {
-			continue
+	found := &remembered{}
+	return found, a.each(withoutLoose(inputs), func(in *input) error {
+		all, err := a.remembered(storage, root, in.cluster)
+		found.code = worst(found.code, in.code)
+		for _, obj := range in.inventory.Objects() {
+			if !in.wanted(obj) {
+				continue
+			}
+			i := slices.IndexFunc(all, func(r *reconcile.Result) bool { return isRecordOf(r.Object.Object, obj) })
+			switch {
+			case i >= 0:
+				found.results = append(found.results, all[i])
+			case !reconcile.HasNoStatus(obj):
+				found.missing = append(found.missing, obj)
+				found.code = worst(found.code, exitFailed)
+				f := validate.New(obj, finding.NeverFetched, "nothing is recorded of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
+				a.console.ReportAs(f, console.Presentation{At: subjectOf(obj), Brief: true})
+			}
 		}
-		i := slices.IndexFunc(all, func(r *reconcile.Result) bool { return isRecordOf(r.Object.Object, obj) })
-		switch {
-		case i >= 0:
-			found.results = append(found.results, all[i])
-		case !reconcile.HasNoStatus(obj):
-			found.missing = append(found.missing, obj)
-			found.code = worst(found.code, exitFailed)
-			f := validate.New(obj, finding.NeverFetched, "nothing is recorded of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
-			a.console.ReportAs(f, console.Presentation{At: subjectOf(obj), Brief: true})
-		}
-	}
-	return found, nil
+		return err
+	})
 }
 
 // isRecordOf reports whether what is recorded is that of an object of the input.

@@ -90,14 +90,15 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 		return usageCode(err), err
 	}
 	o.run.input.render.sources = o.run.fetch.sources
-	in, err := a.readInput(ctx, &o.run.input, args, o.run.store.dir)
+	inputs, err := a.readClusters(ctx, &o.run.input, args, o.run.store.dir)
 	if err != nil {
 		return exitUsage, err
 	}
-	if err := o.run.input.checkSelectors(ctx, in.selectors, in); err != nil {
+	inputs = withoutLoose(inputs)
+	if err := o.run.input.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
 		return exitUsage, err
 	}
-	a.reportFlux1(in)
+	a.reportFlux1(inputs...)
 	shared, err := a.openSession(ctx, &o.run)
 	if err != nil {
 		return exitUsage, err
@@ -107,16 +108,21 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 	if err := a.readLock(ctx, planned); err != nil {
 		return exitUsage, err
 	}
-	side, err := a.newSide(planned, []*input{in}, nil)
+	side, err := a.newSide(planned, inputs, nil)
 	defer side.close()
 	if err != nil {
 		return exitUsage, err
 	}
 	if len(side.releases) == 0 && !o.run.input.allowEmpty && o.run.input.shard.count < 2 {
-		return exitUsage, &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", in.kinds())}
+		return exitUsage, &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", inputs[0].kinds())}
 	}
+	root, err := a.openStore(&o.run.store)
+	if err != nil {
+		return exitUsage, err
+	}
+	side.stores = append(side.stores, root)
 	t := &templating{app: a, o: o, renderer: with, side: side, code: side.code}
-	if err := t.fetch(ctx, in); err != nil {
+	if err := a.each(inputs, func(in *input) error { return t.fetch(ctx, in, root) }); err != nil {
 		return usageCode(err), err
 	}
 	printed := t.renderAll(ctx)
@@ -159,13 +165,15 @@ type templating struct {
 	code                      int
 }
 
-// fetch fetches the charts into the artifacts directory.
-func (t *templating) fetch(ctx context.Context, in *input) error {
-	st, err := t.app.openStore(&t.o.run.store)
+// fetch fetches the charts of a cluster into the artifacts directory.
+func (t *templating) fetch(ctx context.Context, in *input, root *store.Store) error {
+	st, err := t.app.storeOf(in.cluster, &t.o.run.store, root)
 	if err != nil {
 		return err
 	}
-	t.side.stores = append(t.side.stores, st)
+	if st != root {
+		t.side.stores = append(t.side.stores, st)
+	}
 	if err := t.o.run.writable(st); err != nil {
 		return err
 	}
@@ -174,9 +182,12 @@ func (t *templating) fetch(ctx context.Context, in *input) error {
 	}
 	var releases []*foreseen
 	for _, r := range t.side.releases {
-		if r.fact.Blocked == "" && !r.fact.Suspended {
+		if r.in == in && r.fact.Blocked == "" && !r.fact.Suspended {
 			releases = append(releases, r)
 		}
+	}
+	if len(releases) == 0 && in.cluster != "" {
+		return nil
 	}
 	err = t.side.reconcile(ctx, in, releases, st, false)
 	t.code = worst(t.code, t.side.failed) // a chart that fails may have an artifact of an earlier run
@@ -185,8 +196,12 @@ func (t *templating) fetch(ctx context.Context, in *input) error {
 
 // renderAll renders the releases in the order of the input. The error is that of stdout.
 func (t *templating) renderAll(ctx context.Context) error {
+	defer t.app.console.Unite()
+	defer t.app.console.In("")
 	for i, r := range t.side.releases {
+		t.app.console.In(r.in.cluster)
 		o := newReportObject(r.obj)
+		o.Cluster = r.in.cluster
 		o.State = report.StateResolved
 		text, err := t.one(ctx, i, r)
 		switch {
@@ -199,6 +214,9 @@ func (t *templating) renderAll(ctx context.Context) error {
 			o.State, o.Message = report.StateFailed, err.Error()
 		default:
 			t.rendered++
+			if r.in.cluster != "" {
+				text = fmt.Appendf(nil, "# Cluster: %s\n%s", r.in.cluster, text)
+			}
 			if _, err := t.app.env.Stdout.Write(text); err != nil {
 				return err
 			}

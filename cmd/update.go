@@ -86,6 +86,7 @@ func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args 
 		if ctx.Err() != nil {
 			return nil
 		}
+		run.resolve()
 		run.advance(results)
 		return run.finish(ctx)
 	})

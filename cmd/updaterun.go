@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -34,8 +35,10 @@ type updateRun struct {
 	recursive bool
 	skip      string // the artifacts directory
 
-	in      *input
+	in      *input // of the cluster that is looked at
 	found   *rewrite.Found
+	chosen  map[policyKey][]choice
+	missing map[policyKey]func() // reports a policy that a cluster does not have
 	parsed  map[*rewrite.File]*parsedFile
 	changes []change
 	changed bool
@@ -76,7 +79,16 @@ func (u *updateRun) fail(code int) { u.code = worst(u.code, code) }
 
 // follow reads the files and sets what has a marker.
 func (u *updateRun) follow(ctx context.Context, in *input, r *reconcile.Reconciler) {
-	u.in, u.parsed = in, map[*rewrite.File]*parsedFile{}
+	u.in = in
+	if u.parsed == nil {
+		u.read(ctx)
+	}
+	u.choose(ctx, r)
+}
+
+// read reads the files that are edited.
+func (u *updateRun) read(ctx context.Context) {
+	u.parsed, u.chosen, u.missing = map[*rewrite.File]*parsedFile{}, map[policyKey][]choice{}, map[policyKey]func(){}
 	given, _ := splitArguments(u.args, len(u.names) == 0)
 	names := slices.Concat(splitNames(u.names), given.dirs, given.files)
 	u.found = rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: u.recursive, Skip: []string{u.skip}})
@@ -92,7 +104,13 @@ func (u *updateRun) follow(ctx context.Context, in *input, r *reconcile.Reconcil
 			u.parse(file)
 		}
 	}
-	u.set(u.choose(ctx, r))
+	for _, p := range u.files() {
+		for _, f := range p.fields {
+			if f.Err != nil {
+				u.reportMarker(p, f)
+			}
+		}
+	}
 }
 
 // parse parses a file once.
@@ -138,8 +156,14 @@ func (u *updateRun) asked(f marked.Field) bool {
 // policyKey names an ImagePolicy.
 type policyKey struct{ namespace, name string }
 
-// choose finds out what the policies of all markers choose. Failures are reported, each once.
-func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) map[policyKey]reconcile.Image {
+// choice is what a policy chooses in a cluster.
+type choice struct {
+	cluster string
+	image   reconcile.Image
+}
+
+// choose finds out what the policies of all markers choose in a cluster. Failures are reported, each once.
+func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) {
 	followers := map[policyKey]int{} // how many fields follow it
 	var order []policyKey
 	fields := map[policyKey]marked.Field{}
@@ -147,7 +171,6 @@ func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) map[pol
 	for _, p := range u.files() {
 		for _, f := range p.fields {
 			if f.Err != nil {
-				u.reportMarker(p, f)
 				continue
 			}
 			key := policyKey{f.Marker.Namespace, f.Marker.Name}
@@ -156,7 +179,6 @@ func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) map[pol
 			}
 		}
 	}
-	chosen := map[policyKey]reconcile.Image{}
 	failed := func(key policyKey, err error) {
 		more := ""
 		if n := followers[key] - 1; n > 0 {
@@ -169,6 +191,10 @@ func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) map[pol
 	var keys []policyKey
 	for _, key := range order {
 		adm, err := u.in.inventory.Find(imagev1.ImagePolicyKind, key.namespace, key.name)
+		if _, absent := errors.AsType[*manifest.NotFoundError](err); absent && u.in.cluster != "" {
+			u.missing[key] = func() { failed(key, err) } // unless another cluster has it
+			continue
+		}
 		if err != nil {
 			failed(key, err)
 			continue
@@ -185,10 +211,37 @@ func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) map[pol
 			failed(keys[i], image.Err)
 			continue
 		}
-		chosen[keys[i]] = image
+		u.chosen[keys[i]] = append(u.chosen[keys[i]], choice{u.in.cluster, image})
 	}
 	u.a.reportNotes(u.in)
-	return chosen
+}
+
+// resolve asks for the values that the policies chose, where all clusters agree.
+func (u *updateRun) resolve() {
+	chosen := map[policyKey]reconcile.Image{}
+	known := map[policyKey]bool{}
+	for _, p := range u.files() {
+		for _, f := range p.fields {
+			key := policyKey{f.Marker.Namespace, f.Marker.Name}
+			choices := u.chosen[key]
+			if f.Err != nil || known[key] {
+				continue
+			}
+			known[key] = true
+			differs := slices.IndexFunc(choices, func(c choice) bool { return c.image != choices[0].image })
+			switch {
+			case len(choices) == 0 && u.missing[key] != nil:
+				u.missing[key]()
+			case differs > 0:
+				text := fmt.Sprintf("it chooses %s in %s, and %s in %s", choices[0].image.Tag, choices[0].cluster, choices[differs].image.Tag, choices[differs].cluster)
+				u.report(finding.PolicyFailed, imagev1.ImagePolicyKind, key.namespace, key.name, p.file.Name, f.Line, text, "give the policies of the clusters names of their own, or choose one with --cluster")
+				u.fail(exitFailed)
+			case len(choices) > 0:
+				chosen[key] = choices[0].image
+			}
+		}
+	}
+	u.set(chosen)
 }
 
 func (u *updateRun) reportMarker(p *parsedFile, f marked.Field) {
@@ -270,7 +323,11 @@ func tagOf(old string, part policy.Part) string {
 
 // edit asks for one change.
 func (u *updateRun) edit(p *parsedFile, c *change) {
-	if c.From == c.To || slices.ContainsFunc(p.edited, func(other *change) bool { return other.node == c.node }) {
+	at := slices.IndexFunc(p.edited, func(other *change) bool { return other.node == c.node })
+	if at >= 0 && p.edited[at].To != c.To {
+		u.refused(c, fmt.Errorf("another cluster sets it to %s", p.edited[at].To))
+	}
+	if c.From == c.To || at >= 0 {
 		return
 	}
 	head := marked.ObjectOf(c.document.Root)

@@ -82,7 +82,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	if err != nil {
 		return exitUsage, err
 	}
-	a.reportSkipped(inputs[0])
+	a.reportSkipped(inputs[:1])
 	a.reportFlux1(inputs[0])
 	a.reportUnreached(inputs[0].unreached, args)
 	v := &verdict{strict: strict, seen: map[string]bool{}}

@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/spf13/cobra"
@@ -62,15 +63,49 @@ failures that a retry may help.`,
 
 func (a *app) values(ctx context.Context, o *runOptions, w values.WriteOptions, args []string) (int, error) {
 	o.input.render.sources = o.fetch.sources
-	in, err := a.readInput(ctx, &o.input, args, "")
+	inputs, err := a.readClusters(ctx, &o.input, args, "")
 	if err != nil {
 		return exitUsage, err
 	}
-	a.reportFlux1(in)
-	release, err := a.oneRelease(ctx, &o.input, in)
-	if release == nil || err != nil {
-		return worst(in.code, codeOfFailure(err)), err
+	inputs = withoutLoose(inputs)
+	a.reportFlux1(inputs...)
+	if err := o.input.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
+		return codeOfFailure(err), err
 	}
+	code, found := exitOK, false
+	err = a.each(inputs, func(in *input) error {
+		release, err := a.oneRelease(in)
+		code = worst(code, in.code)
+		if release == nil || err != nil {
+			found = found || err == nil && in.asksFor()
+			return err
+		}
+		if in.cluster != "" {
+			between := ""
+			if found {
+				between = "---\n"
+			}
+			if _, err := fmt.Fprintf(a.env.Stdout, "%s# Cluster: %s\n", between, in.cluster); err != nil {
+				return err
+			}
+		}
+		found = true
+		printed, err := a.releaseValues(ctx, o, w, in, release)
+		code = worst(code, printed)
+		return err
+	})
+	a.console.Unite()
+	if err == nil && !found {
+		err = &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", inputs[0].kinds())}
+	}
+	if err != nil {
+		code = worst(code, codeOfFailure(err))
+	}
+	return code, err
+}
+
+// releaseValues prints the values of one release, and returns the exit code of that.
+func (a *app) releaseValues(ctx context.Context, o *runOptions, w values.WriteOptions, in *input, release *admission.Admitted) (int, error) {
 	if hr, ok := release.Typed.(*operator.HelmRelease); ok && validate.Unread(hr) {
 		return a.fetchedValues(ctx, o, w, in, release)
 	}
@@ -107,7 +142,7 @@ func (a *app) fetchedValues(ctx context.Context, o *runOptions, w values.WriteOp
 	side := newPlanSide(a, &planOptions{run: *o, shared: shared}, nil)
 	side.inputs = []*input{in}
 	defer side.close()
-	if err := side.replaceSources(); err != nil {
+	if side.replaced, err = a.replaceSources(o, side.inputs, nil); err != nil {
 		return exitUsage, err
 	}
 	r := newForeseen(in, release.Object, "")
@@ -126,20 +161,22 @@ func (a *app) fetchedValues(ctx context.Context, o *runOptions, w values.WriteOp
 	return in.code, nil
 }
 
-// oneRelease is the HelmRelease that the arguments select, nil if it was rejected.
-func (a *app) oneRelease(ctx context.Context, o *inputOptions, in *input) (*admission.Admitted, error) {
-	if err := o.checkSelectors(ctx, in.selectors, in); err != nil {
-		return nil, err
-	}
-	var releases []*manifest.Object
-	for _, obj := range in.inventory.Objects() {
-		if manifest.BareKind(obj.Kind) == helmv2.HelmReleaseKind && in.wanted(obj) {
-			releases = append(releases, obj)
-		}
-	}
+// asksFor reports whether a HelmRelease is selected.
+func (in *input) asksFor() bool { return len(in.releases()) > 0 }
+
+// releases are the HelmReleases that are selected.
+func (in *input) releases() []*manifest.Object {
+	return slices.DeleteFunc(slices.Clone(in.inventory.Objects()), func(obj *manifest.Object) bool {
+		return manifest.BareKind(obj.Kind) != helmv2.HelmReleaseKind || !in.wanted(obj)
+	})
+}
+
+// oneRelease is the HelmRelease of a cluster that the arguments select, nil if there is none, or if it was rejected.
+func (a *app) oneRelease(in *input) (*admission.Admitted, error) {
+	releases := in.releases()
 	switch len(releases) {
 	case 0:
-		return nil, &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", in.kinds())}
+		return nil, nil
 	case 1:
 	default:
 		var names []string

@@ -56,6 +56,7 @@ artifact is altered.`,
 
 // verification is a record of verify's output.
 type verification struct {
+	Cluster   string `json:"cluster,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -110,7 +111,8 @@ func (a *app) printVerifications(o *outputOptions) func([]*reconcile.Result) err
 func newVerification(r *reconcile.Result) verification {
 	obj := r.Object.Object
 	record := verification{
-		Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name,
+		Cluster: r.Cluster,
+		Kind:    obj.Kind, Namespace: obj.Namespace, Name: obj.Name,
 		Result: resultUnasked,
 	}
 	if found := r.Resolution; found != nil {
@@ -163,5 +165,6 @@ func (a *app) tabulateVerifications(records []verification) error {
 			orNone(r.SignedBy), orNone(r.Issuer), orNone(index), orNone(r.SignedAt),
 		})
 	}
+	header, rows = withClusters(header, rows, func(i int) string { return records[i].Cluster })
 	return status.WriteTable(a.env.Stdout, header, rows)
 }

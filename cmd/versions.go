@@ -1,7 +1,9 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -41,11 +43,22 @@ object or unreadable input, 5 a retry may help, 130 interrupted.`,
 		}
 		var usage error
 		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
-			var r *reconcile.Result
-			if r, usage = onlyPublished(results); r == nil {
+			var list []versionRecord
+			found := false
+			for _, of := range byCluster(results) {
+				r, err := onlyPublished(of)
+				if r == nil {
+					usage = cmp.Or(usage, err)
+					continue
+				}
+				list, found = append(list, newVersions(r)...), true
+			}
+			var several *severalError
+			if !found || errors.As(usage, &several) {
 				return nil
 			}
-			return versionColumns().print(a.env.Stdout, format.format, newVersions(r))
+			usage = nil
+			return versionColumns().print(a.env.Stdout, format.format, list)
 		})
 		if err == nil && usage != nil {
 			return exitUsage, usage
@@ -76,7 +89,7 @@ func onlyPublished(results []*reconcile.Result) (*reconcile.Result, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return nil, &usageError{err: fmt.Errorf("%d charts are selected: %s", len(found), console.Few(names)), hint: "name one of them: helmsrc versions -f FILE KIND/NAMESPACE/NAME"}
+		return nil, &usageError{err: &severalError{fmt.Sprintf("%d charts are selected: %s", len(found), console.Few(names))}, hint: "name one of them: helmsrc versions -f FILE KIND/NAMESPACE/NAME"}
 	case failed:
 		return nil, nil
 	}
@@ -86,8 +99,26 @@ func onlyPublished(results []*reconcile.Result) (*reconcile.Result, error) {
 	}
 }
 
+// severalError is that more than one object is selected of a cluster.
+type severalError struct{ text string }
+
+func (e *severalError) Error() string { return e.text }
+
+// byCluster divides results, in their order.
+func byCluster(results []*reconcile.Result) [][]*reconcile.Result {
+	var all [][]*reconcile.Result
+	for i, r := range results {
+		if i == 0 || results[i-1].Cluster != r.Cluster {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], r)
+	}
+	return all
+}
+
 // versionRecord is a record of versions' output. Its fields are part of the contract.
 type versionRecord struct {
+	Cluster    string `json:"cluster,omitempty"`
 	Version    string `json:"version"`
 	AppVersion string `json:"appVersion"`
 	Created    string `json:"created"`
@@ -103,6 +134,7 @@ func newVersions(r *reconcile.Result) []versionRecord {
 	chosen := false
 	for _, c := range p.Versions {
 		v := versionRecord{
+			Cluster: r.Cluster,
 			Version: hide(c.Version), AppVersion: hide(c.AppVersion), Created: dateOf(c),
 			InRange: p.Takes(c), Chosen: !chosen && c.Version == p.Wanted, Deprecated: c.Deprecated, Removed: c.Removed,
 		}
@@ -114,7 +146,8 @@ func newVersions(r *reconcile.Result) []versionRecord {
 
 func versionColumns() *records[versionRecord] {
 	return &records[versionRecord]{
-		header: []string{"VERSION", "APP VERSION", "CREATED", "IN RANGE"},
+		header:  []string{"VERSION", "APP VERSION", "CREATED", "IN RANGE"},
+		cluster: func(r versionRecord) string { return r.Cluster },
 		row: func(r versionRecord) []string {
 			day, _, _ := strings.Cut(r.Created, "T")
 			version, within := r.Version, "no"

@@ -41,15 +41,26 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 		if err := oneOf("output", format, "yaml", "json"); err != nil {
 			return exitUsage, err
 		}
-		var in *input
+		var inputs []*input
 		var usage error
-		o.images = func(_ context.Context, read *input, _ *reconcile.Reconciler) { in = read }
+		o.images = func(_ context.Context, read *input, _ *reconcile.Reconciler) { inputs = append(inputs, read) }
 		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
-			var obj *manifest.Object
-			if obj, usage = onlyAsked(in); usage != nil {
+			var answers []*answer
+			for _, in := range inputs {
+				obj, err := onlyAsked(in)
+				if err != nil {
+					usage = err
+					return nil
+				}
+				if obj != nil {
+					answers = append(answers, a.newAnswer(in, obj, results))
+				}
+			}
+			if len(answers) == 0 {
+				usage = usagef("no object is selected")
 				return nil
 			}
-			return writeAnswer(a.env.Stdout, a.newAnswer(in, obj, results), format)
+			return writeAnswers(a.env.Stdout, answers, format)
 		})
 		if err == nil && usage != nil {
 			return exitUsage, usage
@@ -59,7 +70,7 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 	return c
 }
 
-// onlyAsked is the one object that the arguments name. The HelmChart that is made of a HelmRelease goes with it.
+// onlyAsked is the one object of a cluster that the arguments name, nil if it has none. The HelmChart that is made of a HelmRelease goes with it.
 func onlyAsked(in *input) (*manifest.Object, error) {
 	var found []*manifest.Object
 	var names []string
@@ -72,16 +83,21 @@ func onlyAsked(in *input) (*manifest.Object, error) {
 		return found[0], nil
 	}
 	if len(found) == 0 {
-		return nil, usagef("no object is selected")
+		return nil, nil
 	}
 	return nil, &usageError{err: fmt.Errorf("%d objects are selected: %s", len(found), console.Few(names)), hint: "name one of them: helmsrc why -f FILE KIND/NAMESPACE/NAME"}
 }
 
-func writeAnswer(w io.Writer, answer *answer, format string) error {
-	if format == "json" {
-		return encodeJSON(w, answer)
+// writeAnswers writes one answer as it is, and those of several clusters as a list.
+func writeAnswers(w io.Writer, answers []*answer, format string) error {
+	var whole any = answers
+	if len(answers) == 1 {
+		whole = answers[0]
 	}
-	text, err := yaml.Marshal(answer)
+	if format == "json" {
+		return encodeJSON(w, whole)
+	}
+	text, err := yaml.Marshal(whole)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 
 // answer is what why prints. Its fields are part of the contract.
 type answer struct {
+	Cluster    string      `json:"cluster,omitempty"`
 	Object     string      `json:"object"`
 	File       string      `json:"file"`
 	BuiltBy    string      `json:"builtBy,omitempty"`
@@ -72,7 +73,7 @@ type dependent struct {
 
 func (a *app) newAnswer(in *input, obj *manifest.Object, results []*reconcile.Result) *answer {
 	hide := obj.ConcealText
-	w := &answer{Object: a.called(obj), File: positionOf(obj), BuiltBy: hide(obj.Built)}
+	w := &answer{Cluster: in.cluster, Object: a.called(obj), File: positionOf(obj), BuiltBy: hide(obj.Built)}
 	made := obj
 	if obj.Origin != nil {
 		made = obj.Origin
@@ -93,7 +94,7 @@ func (a *app) newAnswer(in *input, obj *manifest.Object, results []*reconcile.Re
 	for _, part := range chain {
 		w.Sources = append(w.Sources, a.newSource(part))
 		for _, r := range results {
-			if r.Object.Object != part.Object {
+			if r.Object.Object != part.Object || r.Cluster != in.cluster {
 				continue
 			}
 			if r.Published != nil && w.Version == nil {

@@ -60,6 +60,7 @@ type Console struct {
 	findings []finding.Finding     // that were printed
 	quiet    []finding.Finding     // that comments silence
 	advised  map[finding.Code]bool // codes whose general advice was given
+	divided  *divided              // nil where lines are about one cluster
 }
 
 // Options say how a console writes. The zero value has text without colours and rows.
@@ -173,6 +174,14 @@ func (c *Console) About(level Level, s Subject, text string, f finding.Finding) 
 	if !c.shown(level) {
 		return
 	}
+	if level != levelInfo && level != levelDebug && c.hold(func(where string) {
+		if level == levelHint { // of what names the clusters
+			where = ""
+		}
+		c.About(level, s, text+where, f)
+	}, "line", level, s, text) {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// The caller has redacted the text where that was known to matter. This is
@@ -200,6 +209,9 @@ func (c *Console) format(level Level, s Subject, text string, f finding.Finding)
 	if s != (Subject{}) && level != levelHint {
 		text = OneLine(s.String()) + ": " + text // a name that was rejected may hold anything
 	}
+	if cluster := c.cluster(); cluster != "" {
+		text = OneLine(cluster) + ": " + text
+	}
 	return prefix + text + "\n"
 }
 
@@ -208,6 +220,7 @@ func (c *Console) formatJSON(level Level, s Subject, text string, f finding.Find
 		Time      string `json:"time"`
 		Level     Level  `json:"level"`
 		Message   string `json:"msg"`
+		Cluster   string `json:"cluster,omitempty"`
 		Kind      string `json:"kind,omitempty"`
 		Namespace string `json:"namespace,omitempty"`
 		Name      string `json:"name,omitempty"`
@@ -216,7 +229,7 @@ func (c *Console) formatJSON(level Level, s Subject, text string, f finding.Find
 		Line      int    `json:"line,omitempty"`
 		Column    int    `json:"column,omitempty"`
 	}{
-		c.options.Now().UTC().Format(time.RFC3339), level, text, s.Kind, s.Namespace, s.Name,
+		c.options.Now().UTC().Format(time.RFC3339), level, text, c.cluster(), s.Kind, s.Namespace, s.Name,
 		string(f.Code), f.Pos.File, f.Pos.Line, f.Pos.Column,
 	}
 	b, err := json.Marshal(record)

@@ -30,6 +30,9 @@ func (c *Console) Report(f finding.Finding) {
 
 // ReportAs prints a finding in one of several ways, with what to do about it.
 func (c *Console) ReportAs(f finding.Finding, t Presentation) {
+	if c.holdFinding(f, t) {
+		return
+	}
 	level := levelOf(f.Severity)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,6 +134,7 @@ func levelOf(s finding.Severity) Level {
 
 // Findings are all that were reported, in the order in which they were, and those that comments silence.
 func (c *Console) Findings() (reported, silenced []finding.Finding) {
+	c.Unite()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, list := range [][]finding.Finding{c.findings, c.quiet} {
@@ -155,6 +159,9 @@ func (c *Console) Silenced(ignores *finding.Ignores, f finding.Finding) bool {
 
 // Keep records a finding that is printed in other words.
 func (c *Console) Keep(f finding.Finding) {
+	if c.hold(func(where string) { f.Message += where; c.Keep(f) }, "kept", f.Pos, f.Code, f.Kind, f.Namespace, f.Name, f.Message) {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.findings = append(c.findings, f)

@@ -107,7 +107,6 @@ const (
 	NoNamespace      Code = "HS154"
 	UnusableKeys     Code = "HS155"
 	ForeignBuild     Code = "HS156"
-	SeveralClusters  Code = "HS157"
 	NoDecryption     Code = "HS158"
 	DroppedLabels    Code = "HS164"
 

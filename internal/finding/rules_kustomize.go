@@ -110,12 +110,6 @@ func kustomizationRules() []Rule {
 			Better:      documents(cluster(path+ours), inFile("apps/kustomization.yaml", kustomization("namespace: apps\nresources:\n- charts.yaml\n")), apps),
 		},
 		{
-			Code: SeveralClusters, Name: "several-clusters", Group: groupKustomizations, Severity: Warning,
-			Summary:     "Files that were passed belong to several clusters",
-			Explanation: "The Kustomizations of each make something else of them. A run that fetches or resolves is about one cluster, and takes the first.",
-			Fix:         "Name the directory of a cluster with -R -f.",
-		},
-		{
 			Code: ForeignBuild, Name: "foreign-not-built", Group: groupKustomizations, Severity: Warning,
 			Summary:     "A kustomization that does not mention Flux cannot be built",
 			Explanation: "kustomize would refuse it, and so would a Kustomization of Flux that leads to it. What it would build takes no part in the run; none of the files that it names and that are there holds an object of Flux.",

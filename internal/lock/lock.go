@@ -103,13 +103,16 @@ func (e *Entry) Key() Key { return Key{Cluster: e.Cluster, Object: e.Object} }
 // Entry returns the entry of an object, or nil. The caller does not change it.
 func (l *Lock) Entry(k Key) *Entry { return l.entries[k] }
 
-// Find returns the entries that an object of a cluster can have: its own, else, for a cluster without a name, those of the
-// clusters that have one. They are sorted.
+// Find returns the entries that an object of a cluster can have: its own, else the one without a cluster or, for a cluster
+// without a name, those of the clusters that have one. They are sorted.
 func (l *Lock) Find(k Key) []*Entry {
 	if e := l.entries[k]; e != nil {
 		return []*Entry{e}
 	}
 	if k.Cluster != "" {
+		if e := l.entries[Key{Object: k.Object}]; e != nil {
+			return []*Entry{e}
+		}
 		return nil
 	}
 	var found []*Entry

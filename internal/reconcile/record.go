@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"strings"
@@ -115,7 +116,18 @@ func (r *Result) Document() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return status.Document(r.content(), r.Object.Object.ConcealStatus(shown))
+	content := r.content()
+	if metadata, ok := content["metadata"].(map[string]any); ok && r.Cluster != "" { // which no record says
+		content, metadata = maps.Clone(content), maps.Clone(metadata)
+		annotations, _ := metadata["annotations"].(map[string]any)
+		annotations = maps.Clone(annotations)
+		if annotations == nil {
+			annotations = map[string]any{}
+		}
+		annotations[status.ClusterAnnotation] = r.Cluster
+		metadata["annotations"], content["metadata"] = annotations, metadata
+	}
+	return status.Document(content, r.Object.Object.ConcealStatus(shown))
 }
 
 // note adds an annotation to the document.

@@ -41,6 +41,7 @@ const (
 type Result struct {
 	Object   *admission.Admitted
 	State    State
+	Cluster  string         // of several; the caller of Run sets it
 	Status   map[string]any // of the document; nil prints none
 	Events   []status.Event
 	Failure  *status.Failure

@@ -13,11 +13,10 @@ import (
 // Cluster is a part of the input that can be one cluster. A repository may hold several: then some Kustomizations are
 // there more than once, each time another one. The Renderer makes it; it does not change, and Build may be called from several goroutines.
 type Cluster struct {
-	// Name is the directory of the cluster, empty if the input holds no other.
-	Name string
+	// Dir is the directory that the cluster begins in, empty if it begins nowhere.
+	Dir string
 
 	r       *Renderer
-	dir     string
 	dirs    []string // where its own origins are
 	own     []int    // origins that are in no other
 	origins []int
@@ -48,9 +47,7 @@ func (r *Renderer) Clusters() (clusters []*Cluster) {
 		return whole
 	}
 	whole[0].begin(r.plan.starts)
-	if r.o.Together && r.passed == nil {
-		return whole
-	}
+	whole[0].Dir = r.plan.beginning()
 	divided := r.plan.divide(r.plan.starts)
 	if len(divided) < 2 {
 		return whole
@@ -67,11 +64,18 @@ func (r *Renderer) Clusters() (clusters []*Cluster) {
 				maps.Copy(c.claims, r.plan.nodes[j].claims.files)
 			}
 		}
-		if len(divided) > 1 {
-			c.Name = r.display(c.dir)
-		}
 	}
 	return divided
+}
+
+// beginning is where a single cluster begins: the directory of its first Kustomization.
+func (p *plan) beginning() string {
+	for _, i := range p.starts {
+		if p.nodes[i].object != nil {
+			return p.dirOf(p.nodes[i])
+		}
+	}
+	return ""
 }
 
 func (c *Cluster) begin(nodes []int) { c.starts = slices.Sorted(slices.Values(nodes)) }
@@ -105,7 +109,7 @@ func (p *plan) divide(starts []int) []*Cluster {
 		dir := p.dirOf(p.nodes[i])
 		near := nearest(clusters, dir, defined[i])
 		if len(near) == 0 {
-			near = []*Cluster{{dir: dir, defined: map[string]string{}}}
+			near = []*Cluster{{Dir: dir, defined: map[string]string{}}}
 			clusters = append(clusters, near[0])
 		}
 		if len(clusters) > maxClusters {

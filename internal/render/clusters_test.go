@@ -48,7 +48,7 @@ func TestClusters(t *testing.T) {
 			if i >= len(test.objects) || !slices.Equal(got, test.objects[i]) || len(errs) > 0 {
 				t.Errorf("%s: cluster %d has %v, want %v, %v", test.name, i+1, got, test.objects, errs)
 			}
-			if rel, _ := filepath.Rel(dir, c.Name); c.Name != "" {
+			if rel, _ := filepath.Rel(dir, c.Dir); len(clusters) > 1 {
 				dirs = append(dirs, filepath.ToSlash(rel))
 			}
 		}

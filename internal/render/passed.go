@@ -124,7 +124,7 @@ func (r *Renderer) ofPassed(clusters []*Cluster) []*Cluster {
 	if len(found) > 0 {
 		return found
 	}
-	if dir, err := absolute(filepath.Dir(r.in.Passed[0])); err == nil && r.o.Together {
+	if dir, err := absolute(filepath.Dir(r.in.Passed[0])); err == nil && r.o.Nearest {
 		return nearest(clusters, dir, nil)[:1]
 	}
 	return clusters

@@ -20,6 +20,8 @@ import (
 
 // Options are the choices of one run.
 type Options struct {
+	// Nearest takes files that were passed and that no cluster applies as a part of the nearest one, instead of each.
+	Nearest bool
 	// Variables are substituted everywhere, and win over those of a Kustomization.
 	Variables map[string]string
 	// Unset says what becomes of a variable without a value.
@@ -36,8 +38,6 @@ type Options struct {
 	Admit func(*manifest.Object) error
 	// Namespace is that of plain manifests without one.
 	Namespace string
-	// Together builds an input as one cluster, although it holds several that cannot be one.
-	Together bool
 	// SkipDirs are directories that are no part of any repository.
 	SkipDirs []string
 	// Secrets takes up what Secrets hold and what was decrypted, so that it is not shown.

@@ -34,7 +34,7 @@ func load(ctx context.Context, dir string, o Options) (*manifest.Set, *Result, [
 }
 
 func loadWith(ctx context.Context, dir string, o Options) (*manifest.Set, *Result, []error) {
-	o.Namespace, o.Together = "default", true
+	o.Namespace = "default"
 	in := manifest.Read(ctx, manifest.Options{Files: []string{dir}, Recursive: true})
 	result := New(ctx, in, o).Clusters()[0].Build()
 	set, errs := in.Set(result.Build)

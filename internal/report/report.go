@@ -39,6 +39,7 @@ type Run struct {
 
 // Object is what became of one object.
 type Object struct {
+	Cluster                           string // where there are several
 	APIVersion, Kind, Namespace, Name string
 	Pos                               manifest.Pos
 	State                             string // one of the constants below

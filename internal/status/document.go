@@ -9,6 +9,9 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 )
 
+// ClusterAnnotation names the cluster of a document, where there are several.
+const ClusterAnnotation = "helmsrc.dev/cluster"
+
 // Document returns the object with a status, as the API server would serve it: apiVersion, kind, metadata and spec of
 // content, and status, which may be one of the API's status structs, a map, or nil for an empty status. Content is
 // not changed, but shared.

@@ -23,6 +23,7 @@ type tables struct {
 	order      []string // kinds, by first appearance
 	rows       map[string][][]string
 	namespaces []string // of all rows, without repetitions
+	clusters   bool     // rows say which cluster they are of
 }
 
 func (t *tables) add(doc map[string]any) error {
@@ -37,7 +38,9 @@ func (t *tables) add(doc map[string]any) error {
 	if !slices.Contains(t.namespaces, namespace) {
 		t.namespaces = append(t.namespaces, namespace)
 	}
-	row := []string{namespace}
+	cluster := text(doc, "metadata", "annotations", ClusterAnnotation)
+	t.clusters = t.clusters || cluster != ""
+	row := []string{cluster, namespace}
 	for _, column := range t.columns(kind) {
 		row = append(row, column.cell(doc, t.now))
 	}
@@ -45,12 +48,8 @@ func (t *tables) add(doc map[string]any) error {
 	return nil
 }
 
-// flush writes a table per kind. The namespace column, the first one, is left out when it says the same everywhere.
+// flush writes a table per kind. The namespace is left out when it is the same everywhere, and the cluster where there is one.
 func (t *tables) flush() error {
-	first := 0
-	if len(t.namespaces) <= 1 {
-		first = 1
-	}
 	kinds := slices.DeleteFunc(slices.Clone(t.order), func(kind string) bool { return kind == eventKind })
 	if len(kinds) < len(t.order) { // what happened comes after what is
 		kinds = append(kinds, eventKind)
@@ -61,15 +60,26 @@ func (t *tables) flush() error {
 				return err
 			}
 		}
-		header := []string{"NAMESPACE"}
+		header := []string{"CLUSTER", "NAMESPACE"}
 		for _, column := range t.columns(kind) {
 			header = append(header, column.title)
 		}
 		rows := slices.Clone(t.rows[kind])
-		for i := range rows {
-			rows[i] = rows[i][first:]
+		for i, row := range append(rows, header) {
+			row = slices.Clone(row)
+			if len(t.namespaces) <= 1 {
+				row = slices.Delete(row, 1, 2)
+			}
+			if !t.clusters {
+				row = row[1:]
+			}
+			if i < len(rows) {
+				rows[i] = row
+			} else {
+				header = row
+			}
 		}
-		header, rows = withoutUnknown(header[first:], rows)
+		header, rows = withoutUnknown(header, rows)
 		if err := WriteTable(t.w, header, rows); err != nil {
 			return err
 		}

@@ -209,10 +209,15 @@ func (p *Pending) rename(a Artifact) error {
 	// Windows does not rename an open file.
 	err := p.file.Close()
 	p.file = nil
+	linked := err == nil && p.store.link(p.view, p.temp, a)
 	if err == nil {
 		err = p.view.Rename(p.temp, a.Path)
 	}
+	if linked { // a name of the file that is there already is not renamed
+		_ = p.view.removeFile(p.temp)
+	}
 	if err == nil {
+		p.store.noteBytes(a.Path, a.Digest, func() (fs.FileInfo, error) { return p.view.Lstat(a.Path) })
 		return nil
 	}
 	_ = p.view.Remove(p.temp)

@@ -66,6 +66,9 @@ type Store struct {
 	names   names
 	shared  sharedRecords
 	buffers sync.Pool
+	links   links
+	whole   *Store // see LinkTo
+	part    string // where this one is in it
 
 	mu    sync.Mutex
 	root  *os.Root              // nil until the directory is there
