@@ -40,7 +40,7 @@ func TestRecognised(t *testing.T) {
 		var got []string
 		for _, c := range o.charts {
 			if c.strange {
-				got = append(got, c.name)
+				got = append(got, string(o.name(&c)))
 			}
 		}
 		name := filepath.Base(file)

@@ -78,24 +78,35 @@ const (
 	listedNot // neither, so this is no chart
 )
 
+// A chart is one of an index. There may be a million of them.
 type chart struct {
-	name       string
-	start, end int64 // YAML: of the lines from the key on; JSON: of the value
-	items      int
+	start, end int64  // YAML: of the lines from the key on; JSON: of the value
+	name       int64  // where it ends in layout.names; see layout.name
+	length     uint32 // of the name
+	items      uint32
 	listed     listed
 	strange    bool // to be read by the full parser
-
-	sum []byte // of the bytes, if the position is an earlier process's; nil is not known
 }
 
 // layout is what a scan found.
 type layout struct {
 	apiVersion bool
 	charts     []chart
+	names      []byte // of the charts
 	strange    []region
 	whole      bool // the whole file is left to the full parser
 	json       bool
 }
+
+// add adds a chart.
+func (l *layout) add(name []byte, c chart) {
+	l.names = append(l.names, name...)
+	c.name, c.length = int64(len(l.names)), uint32(len(name))
+	l.charts = append(l.charts, c)
+}
+
+// name returns the name of a chart.
+func (l *layout) name(c *chart) []byte { return l.names[c.name-int64(c.length) : c.name] }
 
 func newScanner() *scanner {
 	return &scanner{keys: newKeyStack(), pend: pendDocument}
@@ -406,7 +417,7 @@ func (s *scanner) named(top *frame, key []byte) {
 		s.record.setKey(key)
 	case top.role == roleEntries:
 		s.endChart()
-		s.layout.charts = append(s.layout.charts, chart{name: string(key), start: s.at})
+		s.layout.add(key, chart{start: s.at})
 	case top.role == roleRoot:
 		s.start, s.field = s.at, ""
 		switch {

@@ -4,11 +4,11 @@
 package index
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -30,6 +30,7 @@ func (unknownChartError) Unwrap() error { return fs.ErrNotExist }
 type Offsets struct {
 	layout
 	size int64
+	sums [][]byte // of the bytes of each chart, if the positions are an earlier process's
 
 	once   sync.Once
 	err    error
@@ -68,7 +69,7 @@ func (i *Index) Candidates(chart string) (c []resolve.Candidate, dropped int, er
 		}
 		return slices.Clone(v.candidates), v.dropped, v.err
 	}
-	found := i.offsets.lookup(chart)
+	found, at := i.offsets.lookup(chart)
 	switch {
 	case found == nil || found.listed == listedNot:
 		return nil, 0, unknownChartError{}
@@ -77,7 +78,7 @@ func (i *Index) Candidates(chart string) (c []resolve.Candidate, dropped int, er
 	case found.items > maxVersions:
 		return nil, 0, errTooManyVersions
 	}
-	if err := found.intact(i.r); err != nil {
+	if err := i.offsets.intact(i.r, at); err != nil {
 		return nil, 0, err
 	}
 	switch {
@@ -100,19 +101,20 @@ func (i *Index) Charts() []string {
 			names = append(names, name)
 		}
 	}
-	for _, c := range i.offsets.charts {
-		if c.listed != listedNot {
-			names = append(names, c.name)
+	for at := range i.offsets.charts {
+		if c := &i.offsets.charts[at]; c.listed != listedNot {
+			names = append(names, string(i.offsets.name(c)))
 		}
 	}
 	slices.Sort(names)
 	return names
 }
 
-func (o *Offsets) lookup(name string) *chart {
-	at, ok := slices.BinarySearchFunc(o.charts, name, func(c chart, name string) int { return strings.Compare(c.name, name) })
+// lookup returns a chart, and its place among the charts.
+func (o *Offsets) lookup(name string) (*chart, int) {
+	at, ok := slices.BinarySearchFunc(o.charts, []byte(name), func(c chart, name []byte) int { return bytes.Compare(o.name(&c), name) })
 	if !ok {
-		return nil
+		return nil, 0
 	}
-	return &o.charts[at]
+	return &o.charts[at], at
 }

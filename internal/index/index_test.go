@@ -271,8 +271,8 @@ func TestChanged(t *testing.T) {
 			if chart.items == 0 {
 				continue
 			}
-			if _, _, err := Open(other, o).Candidates(chart.name); !errors.Is(err, errChanged) {
-				t.Errorf("%s, %s: %v", file, chart.name, err)
+			if _, _, err := Open(other, o).Candidates(string(o.name(&chart))); !errors.Is(err, errChanged) {
+				t.Errorf("%s, %s: %v", file, o.name(&chart), err)
 			}
 		}
 	}

@@ -79,12 +79,12 @@ func (j *jsonReader) entries() bool {
 		return j.value(2)
 	}
 	return j.object(2, func(key []byte) bool {
-		name := string(key)
+		name := bytes.Clone(key)
 		c, ok := j.token()
 		if !ok {
 			return false
 		}
-		found := chart{name: name, start: j.w.offset(), listed: listedNot}
+		found := chart{start: j.w.offset(), listed: listedNot}
 		switch c {
 		case '[':
 			found.listed = listedItems
@@ -96,7 +96,7 @@ func (j *jsonReader) entries() bool {
 			ok = j.value(3)
 		}
 		found.end = j.w.offset()
-		j.layout.charts = append(j.layout.charts, found)
+		j.layout.add(name, found)
 		return ok
 	})
 }

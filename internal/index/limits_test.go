@@ -39,6 +39,32 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestManyCharts shows that what is kept of a chart is small, however many there are.
+func TestManyCharts(t *testing.T) {
+	const charts, most = 200_000, 90
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nentries:\n")
+	for i := range charts {
+		fmt.Fprintf(&b, "  chart-%06d:\n  - name: chart-%06d\n    version: 1.0.0\n", i, i)
+	}
+	text := b.String()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	o, err := Scan(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > charts*most {
+		t.Errorf("%d bytes are kept of each of %d charts", kept/charts, charts)
+	}
+	if c, _, err := Open(strings.NewReader(text), o).Candidates("chart-199999"); err != nil || len(c) != 1 {
+		t.Errorf("%v, %v", c, err)
+	}
+}
+
 // TestDropped shows that entries cost nothing once they are dropped.
 func TestDropped(t *testing.T) {
 	entry := "  - name: a\n    description: " + strings.Repeat("long ", 100) + "\n"

@@ -90,7 +90,10 @@ func TestPositionsOfAnother(t *testing.T) {
 		"not in order":     func(p *index.Positions) { p.Charts[0], p.Charts[1] = p.Charts[1], p.Charts[0] },
 		"twice":            func(p *index.Positions) { p.Charts[1].Name = "a" },
 		"no digest":        func(p *index.Positions) { p.Charts[1].Sum = nil },
-		"less than none":   func(p *index.Positions) { p.Charts[1].Items = -1 },
+		"too many items":   func(p *index.Positions) { p.Charts[1].Items = uint32(size) },
+		"all in each": func(p *index.Positions) {
+			p.Charts[0].Start, p.Charts[0].End, p.Charts[1].Start, p.Charts[1].End = 0, size, 0, size
+		},
 	} {
 		p, ok := positions(t, scanned, data)
 		if !ok {

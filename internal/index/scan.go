@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"slices"
-	"strings"
 )
 
 // Scan reads an index to its end, once, while it is being downloaded or copied. What it recognises it judges here and
@@ -89,5 +88,5 @@ func newOffsets(found *layout, size int64) *Offsets {
 
 // sort makes the charts ready to be looked up. The regions refer to the order before.
 func (o *Offsets) sort() {
-	slices.SortFunc(o.charts, func(a, b chart) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(o.charts, func(a, b chart) int { return bytes.Compare(o.name(&a), o.name(&b)) })
 }

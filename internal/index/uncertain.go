@@ -76,7 +76,7 @@ func (c *chart) setEntries(value *yaml.Node) {
 	value = target(value)
 	switch {
 	case value.Kind == yaml.SequenceNode:
-		c.listed, c.items = listedItems, len(value.Content)
+		c.listed, c.items = listedItems, uint32(len(value.Content))
 	case nodeKind(value) == kindNull:
 		c.listed = listedNull
 	default:

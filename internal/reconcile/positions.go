@@ -8,8 +8,12 @@ import (
 // cachedPositions is the kind of the answers that say where in an index its charts are. Their name is the index's digest.
 const cachedPositions = "positions"
 
-// positionsPart is the part of an index that positions may take at most: else they are not worth reading.
-const positionsPart = 8
+// positionsPart is the part of an index that positions may take at most, of which each takes some maxPosition bytes: else
+// they are neither worth reading nor computing.
+const (
+	positionsPart = 8
+	maxPosition   = 160
+)
 
 // keepPositions works out, beside what the run does next, where the charts of an index in the cache are.
 func (r *Reconciler) keepPositions(repo *repository, d digest.Digest, offsets *index.Offsets) {
@@ -27,14 +31,14 @@ func (r *Reconciler) keepPositions(repo *repository, d digest.Digest, offsets *i
 			return
 		}
 		defer func() { _ = file.Close() }()
-		if p, ok := offsets.Positions(file); ok && int64(len(p.Charts)*maxPosition) <= size/positionsPart {
+		if int64(offsets.Len()*maxPosition) > size/positionsPart {
+			return
+		}
+		if p, ok := offsets.Positions(file); ok {
 			r.cache.KeepAnswer(scope, cachedPositions, d.String(), "", p)
 		}
 	}()
 }
-
-// maxPosition is how many bytes a position takes, more or less.
-const maxPosition = 160
 
 // positions returns where the charts of an index are, if an earlier run has kept that for this identity.
 func (r *Reconciler) positions(repo *repository, d digest.Digest, size int64) (*index.Offsets, bool) {
