@@ -116,15 +116,22 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 	b.errs = append(b.errs, failed)
 }
 
-// abandon claims what a build that failed would have led to: by itself it would be something else. Where it is only
+// abandon claims what a build that failed would have led to: by itself it would be something else. Another beginning
+// is none the worse for it, and is built. Where it is only
 // there for references, it is better than nothing. It reports whether the input is about any of it.
 func (b *builder) abandon(c *closure) (lost bool) {
 	b.spare(c)
-	for _, n := range b.plan.nodes {
+	for i, n := range b.plan.nodes {
 		if b.abandoned[n] || !c.files[n.file] {
 			continue
 		}
 		b.abandoned[n] = true
+		if n.begins {
+			from := b.from
+			b.start(i)
+			b.from = from
+			continue
+		}
 		b.claim(n.claims)
 		lost = b.abandon(n.claims) || b.passed != nil && b.touches(n.claims) || lost
 	}

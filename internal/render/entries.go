@@ -89,6 +89,7 @@ func (p *plan) begin() {
 			p.elsewhere = append(p.elsewhere, n.pathHere)
 		}
 		if n.entry || n.appliesItself() || p.callsItself(i) {
+			n.begins = true
 			entries = append(entries, i)
 			p.known = p.known || n.path != ""
 		}

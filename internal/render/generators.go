@@ -227,7 +227,7 @@ func (m *output) source(r *Renderer, i int, built sources, way []string) (*gener
 	root := r.homeOf(m.object)
 	ref := kustomizev1.CrossNamespaceSourceReference{Kind: s.Kind, Name: s.Name}
 	begins := m.begins(s.Alias)
-	first := ""
+	first := "/"
 	if len(begins) > 0 {
 		first = begins[0]
 	}

@@ -25,8 +25,12 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 	if ref.Name == bootstrapName || r.own[datumKey(ref.Kind, namespace, ref.Name)] {
 		return ""
 	}
+	absent := at == ""
 	at = strings.Trim(path.Clean("/"+filepath.ToSlash(at)), "/")
 	there := func() bool {
+		if absent { // which says nothing
+			return false
+		}
 		real, err := r.disk.within(root, join(root, at))
 		return err == nil && isDirectory(real)
 	}
@@ -44,7 +48,7 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 		}
 		return fmt.Sprintf("this repository at %s, which is not what is checked out", wanted)
 	}
-	if at == "" && url != "" && ref.Kind == "GitRepository" || at != "" && there() {
+	if at == "" && !absent && url != "" && ref.Kind == "GitRepository" || at != "" && there() {
 		return ""
 	}
 	return other

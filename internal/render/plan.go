@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	"maps"
 	"path/filepath"
 
 	"sigs.k8s.io/kustomize/api/types"
@@ -32,6 +33,7 @@ type node struct {
 	path     string // of a Kustomization, real; "" if it is not known
 	claims   *closure
 	entry    bool    // it is applied by hand, or by the operator
+	begins   bool    // a cluster may begin with it
 	home     bool    // its source is this repository
 	made     *output // whose artifact it is built from, nil for none
 	pathHere string  // the directory here that a Kustomization from elsewhere would build
@@ -88,7 +90,11 @@ func (r *Renderer) nodes() []*node {
 		}
 		nodes = append(nodes, n)
 	}
+	patches := r.patches()
 	for _, path := range r.paths {
+		if patches[path] {
+			continue
+		}
 		for _, o := range r.byPath[path].Kustomizations() {
 			add(path, o, filepath.Base(path) == syncFile)
 		}
@@ -111,4 +117,23 @@ func (r *Renderer) nodes() []*node {
 		nodes = append(nodes, n)
 	}
 	return nodes
+}
+
+// patches are the files of Kustomizations that kustomization files name, but not as resources.
+func (r *Renderer) patches() map[string]bool {
+	named, resources := map[string]bool{}, map[string]bool{}
+	for _, dir := range r.in.Dirs {
+		real, err := r.disk.absolute(dir)
+		if err != nil {
+			continue
+		}
+		if d := r.repository(real).directory(real); d != nil {
+			for _, path := range d.files {
+				named[path] = true
+			}
+			maps.Copy(resources, d.resources)
+		}
+	}
+	maps.DeleteFunc(named, func(path string, _ bool) bool { return resources[path] })
+	return named
 }
