@@ -211,8 +211,7 @@ func (m *migration) finish(ctx context.Context) error {
 		file := m.found.File(e.Name)
 		list = append(list, rewrite.Replacement{File: file, Text: e.Text})
 		if m.o.dryRun {
-			p := &parsedFile{File: edit.Parse(file.Data), file: file}
-			diffs = append(diffs, rewrite.Diff(file.Name, file.Data, e.Text, p.secret)...)
+			diffs = append(diffs, m.app.diff(file, edit.Parse(file.Data), e.Text)...)
 		}
 	}
 	verb := "edited"
@@ -233,11 +232,11 @@ func (m *migration) finish(ctx context.Context) error {
 		changes = nil
 	}
 	m.app.console.Info(console.Subject{}, fmt.Sprintf("%d %s, %d %s %s", len(changes), plural(len(changes), "change", "changes"), len(list), plural(len(list), "file", "files"), verb))
-	hide := m.app.console.Secrets().Text
 	if m.o.dryRun {
-		_, err := m.app.env.Stdout.Write([]byte(hide(string(diffs))))
+		_, err := m.app.env.Stdout.Write(diffs)
 		return err
 	}
+	hide := m.app.console.Secrets().Text
 	records := []migrated{}
 	for _, c := range changes {
 		object := strings.TrimSuffix(c.Kind+"/"+c.Name, "/")

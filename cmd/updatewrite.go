@@ -10,8 +10,6 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/marked"
-	"github.com/helmsrc/helmsrc/internal/rewrite"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
@@ -35,7 +33,7 @@ func (u *updateRun) finish(ctx context.Context) error {
 			continue
 		}
 		if u.o.dryRun {
-			diffs = append(diffs, rewrite.Diff(p.file.Name, p.file.Data, text, p.secret)...)
+			diffs = append(diffs, u.a.diff(p.file, p.File, text)...)
 		} else if !u.o.check {
 			if err := p.file.Replace(text); err != nil {
 				u.report(finding.NotEdited, "", "", "", p.file.Name, 0, unnamed(err).Error())
@@ -67,17 +65,6 @@ func unnamed(err error) error {
 	}
 }
 
-// secret reports whether a line is one of a Secret: nothing of it is shown around a change.
-func (p *parsedFile) secret(line int) bool {
-	for _, d := range p.Documents() {
-		first, last := d.Lines()
-		if line >= first && line <= last {
-			return d.Root == nil && d.Err != nil || marked.ObjectOf(d.Root).Kind == "Secret"
-		}
-	}
-	return false
-}
-
 // conclude prints the last line.
 func (u *updateRun) conclude(files int) {
 	verb := "set"
@@ -104,7 +91,7 @@ func (u *updateRun) print(diffs []byte) error {
 	}
 	switch {
 	case u.o.dryRun:
-		_, err := u.a.env.Stdout.Write([]byte(hide(string(diffs))))
+		_, err := u.a.env.Stdout.Write(diffs)
 		return err
 	case u.o.group:
 		_, err := u.a.env.Stdout.Write([]byte(messages(u.changes)))

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/helmsrc/helmsrc/internal/conceal"
 )
 
@@ -21,6 +23,21 @@ func (e Excerpt) Masked() Excerpt {
 		}
 	}
 	return Excerpt{e.Pos, e.Before, maskPart(line, start, end), maskPart(line, end, len(line))}
+}
+
+// MaskedLine returns a line without the values of fields that are called as a password is.
+func MaskedLine(line string) string { return maskPart(line, 0, len(line)) }
+
+// Sensitive reports whether a field is called as a password is, and does not say where one is.
+func Sensitive(key string, value *yaml.Node) bool {
+	sample := "x"
+	switch value.Kind {
+	case yaml.MappingNode:
+		sample = "{"
+	case yaml.SequenceNode:
+		sample = "[{"
+	}
+	return len(sensitiveValues(key+": "+sample)) > 0
 }
 
 // maskPart is a part of a line with the values in it masked, that is with those that begin there.
