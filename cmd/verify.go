@@ -130,7 +130,9 @@ func newVerification(r *reconcile.Result) verification {
 	}
 	if r.Signed != nil {
 		record.gitSignatures(r.Signed)
-		record.Version = r.Object.Object.Veil(record.Version)
+	}
+	for _, text := range []*string{&record.Chart, &record.Version} {
+		*text = obj.ConcealText(obj.Veil(*text))
 	}
 	if r.Failure != nil {
 		record.Result, record.Error = resultFailed, r.Failure.Message

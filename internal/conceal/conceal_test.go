@@ -69,10 +69,12 @@ func TestParts(t *testing.T) {
 		{"http://u:pw@host", "http://u:REDACTED@host", "pw"},
 		{"plain", "plain", ""},
 		{"hunt", "REDA", "hunt"},
-		{"a-1-2-b", "a-REDACTED-REDACTED-b", "1-2"},
+		{"a-1-2-b", "a-REDACTED-REDACTED-b", "1-2 1 2"},
+		{"a1 b2 c", "aREDACTED bREDACTED c", "1 b2 1 2"},
+		{"a12c", "aREDACTEDREDACTEDc", "12"},
 		{"other", "x-REDACTED", "other"},
 	} {
-		if got := strings.Join(Parts(test.field, test.shown), ""); got != test.want {
+		if got := strings.Join(Parts(test.field, test.shown), " "); got != test.want {
 			t.Errorf("Parts(%q, %q) = %q, want %q", test.field, test.shown, got, test.want)
 		}
 	}

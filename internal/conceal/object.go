@@ -59,7 +59,7 @@ func replaceWord(text, value string) string {
 }
 
 // Parts are what a field holds that is not shown of it. Given are the field and the field with Hidden in the place of
-// what came from a Secret.
+// what came from a Secret. Of several parts there are each of them, and all with what stands between.
 func Parts(field, shown string) []string {
 	if field == shown {
 		return nil
@@ -72,5 +72,17 @@ func Parts(field, shown string) []string {
 	if len(field) < len(before)+len(after) || !strings.HasPrefix(field, before) || !strings.HasSuffix(field, after) {
 		return []string{field}
 	}
-	return []string{field[len(before) : len(field)-len(after)]}
+	part := field[len(before) : len(field)-len(after)]
+	list := []string{part}
+	if first == last {
+		return list
+	}
+	for _, between := range strings.Split(shown[first:last], Hidden)[1:] {
+		value, rest, found := strings.Cut(part, between)
+		if !found || between == "" {
+			return list
+		}
+		list, part = append(list, value), rest
+	}
+	return append(list, part)
 }

@@ -185,9 +185,10 @@ func kindOfValue(n *yaml.Node) string {
 	return n.Value
 }
 
-// plainMessage takes the library's names and its idea of the line off a message.
-func plainMessage(err error) string {
-	msg := unquoted(err).Error()
+// plainMessage takes the library's names, its idea of the line and what it quotes off a message.
+func plainMessage(err error) string { return trimmedMessage(unquoted(err).Error()) }
+
+func trimmedMessage(msg string) string {
 	for _, noise := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n  ", "json: "} {
 		msg = strings.TrimPrefix(msg, noise)
 	}

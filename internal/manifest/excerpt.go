@@ -184,14 +184,23 @@ func keyLength(text string) int {
 // lineOf is the excerpt of a place in a file that is no document, because it cannot be parsed.
 func lineOf(pos Pos, data []byte) Excerpt {
 	e := Excerpt{Pos: pos}
-	if pos.Line == 0 || mentionsSecret(data) {
+	if pos.Line == 0 {
 		return e
 	}
-	line := string(lineText(data, pos.Line))
+	text, number := data, pos.Line
+	for c := range split(data) {
+		if c.line < pos.Line {
+			text, number = c.text, pos.Line-c.line
+		}
+	}
+	if concealsLine(text, number) {
+		return e
+	}
+	line := string(lineText(text, number))
 	if len(line) > maxExcerpt || !utf8.ValidString(line) {
 		return e
 	}
 	start := byteOffset(line, pos.Column)
 	e.Before, e.Marked = line[:start], strings.TrimRight(line[start:], " \t")
-	return maskBroken(e, data)
+	return e
 }

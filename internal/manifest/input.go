@@ -230,13 +230,16 @@ type ObjectError struct {
 	Pos                          Pos
 	Kind, Namespace, Name, Built string
 	Err                          error
+	called                       string // the object where people see it
 	line                         Excerpt
 	conceal                      func(string) string
 }
 
 // Fault is the error of an object, at one of its fields.
 func Fault(o *Object, err error, path ...any) *ObjectError {
-	return &ObjectError{Pos: o.Position(path...), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Built: o.Built, Err: err, line: o.Excerpt(path...), conceal: o.ConcealError}
+	kind, namespace, name := o.Called()
+	shown := strings.TrimSpace(kind + " " + strings.TrimPrefix(namespace+"/"+name, "/"))
+	return &ObjectError{Pos: o.Position(path...), called: shown, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Built: o.Built, Err: err, line: o.Excerpt(path...), conceal: o.ConcealError}
 }
 
 func (e *ObjectError) Error() string {
@@ -244,15 +247,11 @@ func (e *ObjectError) Error() string {
 	if e.Built != "" {
 		of = " of " + e.Built
 	}
-	name := e.Name
-	if e.Namespace != "" {
-		name = e.Namespace + "/" + name
-	}
 	text := e.Err.Error()
 	if e.conceal != nil {
 		text = e.conceal(text)
 	}
-	return fmt.Sprintf("%s: %s %s%s: %s", e.Pos, e.Kind, name, of, text)
+	return fmt.Sprintf("%s: %s%s: %s", e.Pos, e.called, of, text)
 }
 
 func (e *ObjectError) Unwrap() error { return e.Err }

@@ -111,7 +111,7 @@ func TestLoadErrors(t *testing.T) {
 		{"a file that was named is always judged", []string{"broken/template.yaml"}, "", []string{"broken/template.yaml:1:1: did not find expected ',' or '}'"}},
 		{"no standard input", []string{"-"}, "", []string{"no standard input"}},
 		// What does not parse contributes nothing, and a template that has nothing to do with Flux is left alone.
-		{"a directory", []string{"broken"}, "z", []string{"broken/flux.yaml:2:1: mapping values are not allowed in this context", "broken/two.yaml:6:1: mapping values are not allowed in this context"}},
+		{"a directory", []string{"broken"}, "z", []string{"broken/flux.yaml:2:4: a colon before a space begins a value in YAML", "broken/two.yaml:6:4: a colon before a space begins a value in YAML"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -106,41 +106,43 @@ func valueLength(text string, flow bool) int {
 	return len(strings.TrimRight(text[:end], " \t"))
 }
 
-// maskBroken masks the line of a text that cannot be parsed: all of a value, where a tag, an alias or a field nearby says
-// that it may be a password.
-func maskBroken(e Excerpt, data []byte) Excerpt {
-	line := e.Before + e.Marked
-	if !strings.ContainsAny(line, "*&!") && !sensitiveKey().Match(around(data, e.Pos.Line)) {
-		return e
+// concealsLine reports whether a line of a document that cannot be parsed may hold a password: the document holds a Secret,
+// or the line belongs to the value of a field that is called as a password is.
+func concealsLine(text []byte, line int) bool {
+	if holdsSecret(text) {
+		return true
 	}
-	from := len(line) - len(strings.TrimLeft(line, " \t-"))
-	if i := strings.Index(line[from:], ": "); i >= 0 {
-		from += i + len(": ")
+	own := string(lineText(text, line))
+	if len(sensitiveValues(own)) > 0 {
+		return true
 	}
-	if from >= len(line) {
-		return e
-	}
-	line = line[:from] + conceal.Hidden
-	at := min(len(e.Before), from)
-	return Excerpt{Pos: e.Pos, Before: line[:at], Marked: line[at:]}
-}
-
-// nearby is how many lines around one that cannot be parsed are looked at.
-const nearby = 3
-
-func around(data []byte, line int) []byte {
-	var text []byte
-	number := 0
-	for l := range bytes.Lines(data) {
-		if number++; number > line+nearby {
-			break
+	depth := depthOf([]byte(own))
+	item := strings.HasPrefix(own[depth:], "-")
+	for line--; line > 0 && depth >= 0; line-- {
+		above := string(lineText(text, line))
+		content := strings.TrimLeft(above, " ")
+		at := len(above) - len(content)
+		if content == "" || content[0] == '#' || at > depth || at == depth && (!item || content[0] == '-') {
+			continue
 		}
-		if number >= line-nearby {
-			text = append(text, l...)
+		depth, item = at, content[0] == '-'
+		if len(sensitiveValues(strings.TrimRight(content, " \t\r")+" x")) > 0 {
+			return true
 		}
 	}
-	return text
+	return false
 }
+
+// holdsSecret reports whether a document that may not be parsed holds what is in a Secret, or what makes or patches one.
+// References to Secrets are not meant.
+func holdsSecret(text []byte) bool {
+	return mentionsSecret(text) && (bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) || secretText().Match(text))
+}
+
+// secretText matches the head of a Secret, and the fields of one and of what makes it.
+var secretText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^["']?kind["']?\s*:\s*["']?Secret|(?i:^|[\s,{-])["']?(?i:(?:string)?data|secretGenerator|patch|patches\w*|sops|items)["']?\s*:`)
+})
 
 // unquoted takes what a library quotes of a text out of its message, but the names of keys.
 func unquoted(err error) error {

@@ -279,6 +279,7 @@ func (b *batch) cut() (iter.Seq[*document], error) {
 	return func(yield func(*document) bool) {
 		for c := range split(text) {
 			for d := range documents(b.file, c) {
+				d.whole = text
 				if !yield(d) {
 					return
 				}
@@ -295,7 +296,7 @@ func (b *batch) document(d *document) error {
 	if root == nil || isNull(root) {
 		return nil
 	}
-	d.whole, d.index = b.text, len(b.documents)
+	d.index = len(b.documents)
 	b.documents = append(b.documents, d)
 	if err := b.object(source{d, root}, root, nil, "", ""); err != nil {
 		if parse, ok := errors.AsType[*ParseError](err); !ok || !parse.ofDocument {

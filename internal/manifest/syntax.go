@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"sort"
 	"unicode/utf8"
@@ -13,6 +14,22 @@ import (
 
 // maxBisected is the longest document that is parsed several times to find the line of an error.
 const maxBisected = 1 << 20
+
+// CheckSyntax returns what is wrong with the first document of a text that cannot be read, and on which line; nil if all can.
+// It quotes nothing that may be a password.
+func CheckSyntax(text []byte) (line int, err error) {
+	for c := range split(text) {
+		for d := range documents("", c) {
+			_, err := d.parse()
+			if parse, ok := errors.AsType[*ParseError](err); ok {
+				return parse.Pos.Line, errors.New(parse.Msg)
+			} else if err != nil {
+				return c.line + 1, err
+			}
+		}
+	}
+	return 0, nil
+}
 
 // syntaxError finds the place of a syntax error.
 func (d *document) syntaxError(err error) error {
@@ -29,12 +46,31 @@ func (d *document) syntaxError(err error) error {
 		Msg:  plainMessage(err),
 		hint: templateHint(d.text),
 	}
-	if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
-		e.Pos.Column, e.hint = 1+tab, "indent with spaces: YAML does not allow tabs"
+	if !concealsLine(d.text, line) {
+		e.Msg = trimmedMessage(err.Error())
 	}
 	if i := controlCharacter(d.text); i >= 0 {
 		p := offsetPos(d.file, d.text, i)
 		e.Pos, e.hint = Pos{File: d.file, Line: d.line + p.Line, Column: p.Column}, ""
+		return e
+	}
+	if first, last := d.conflict(); first > 0 {
+		e.Pos.Line, e.Pos.Column = d.line+first, 1
+		e.Msg, e.hint = "unresolved merge conflict", "choose between the two sides, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>"
+		if last > 0 {
+			e.Msg += fmt.Sprintf(", which ends on line %d", d.line+last)
+		}
+		return e
+	}
+	if tab := bytes.IndexByte(indent, '\t'); tab >= 0 {
+		e.Pos.Column, e.hint = 1+tab, "indent with spaces: YAML does not allow tabs"
+		return e
+	}
+	if e.hint != "" { // a template
+		return e
+	}
+	if s, ok := d.stumbled(line, plainMessage(err)); ok {
+		e.Pos.Line, e.Pos.Column, e.Msg, e.hint = d.line+s.line, s.column, s.message, s.hint
 	}
 	return e
 }
@@ -42,10 +78,7 @@ func (d *document) syntaxError(err error) error {
 // failingLine is the last line of the shortest text that fails in the same way. The YAML library itself reports where
 // the surrounding block begins, which may be a hundred lines earlier, and sometimes one line less than that.
 func failingLine(text []byte, msg string) int {
-	fails := func(lines int) bool {
-		err := scan(bytes.NewReader(text[:lineOffset(text, lines)]))
-		return err != nil && plainMessage(err) == msg
-	}
+	fails := func(lines int) bool { return failure(text, lines) == msg }
 	r := &oneByOne{text: text}
 	if err := scan(r); err == nil {
 		return 1
@@ -57,6 +90,20 @@ func failingLine(text []byte, msg string) int {
 	for total := 1 + bytes.Count(text, []byte("\n")); last < total && !fails(last); {
 		last++
 	}
+	return firstFailing(last, fails)
+}
+
+// failure is the message with which the first lines of a text fail, "" if they do not.
+func failure(text []byte, lines int) string {
+	err := scan(bytes.NewReader(text[:lineOffset(text, lines)]))
+	if err == nil {
+		return ""
+	}
+	return plainMessage(err)
+}
+
+// firstFailing is the first of the neighbours up to a line that fail.
+func firstFailing(last int, fails func(lines int) bool) int {
 	// The lines before ok do not fail, the lines up to last do. Usually they are neighbours.
 	ok := last
 	for step := 1; ok > 0 && fails(ok); step *= 2 {

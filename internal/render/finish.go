@@ -221,6 +221,7 @@ func (b *builder) finishObject(f *flux, p *finishing, v *variables) {
 	content, obj := p.content, p.object
 	apiVersion, kind, _, _ := identify(content)
 	if p.nameless {
+		confide(obj, content, visibleOf(p.built))
 		b.fault(obj, errors.New("failed to decode Kubernetes apiVersion, kind and name"))
 		return
 	}

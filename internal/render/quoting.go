@@ -3,11 +3,14 @@ package render
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/filters/patchjson6902"
+	"sigs.k8s.io/kustomize/api/provider"
 	"sigs.k8s.io/kustomize/api/types"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -27,8 +30,19 @@ func (c *confined) unquoted(err error) error {
 	var texts []string
 	sources := map[string]bool{}
 	for _, path := range c.paths {
-		if data, err := c.read(path); err == nil && manifest.IsKustomizationFile(path) {
-			c.sourcesIn(path, data, sources)
+		data, failed := c.read(path)
+		k := &types.Kustomization{}
+		if failed != nil || !manifest.IsKustomizationFile(path) || sigsyaml.Unmarshal(data, k) != nil {
+			continue
+		}
+		sourcesIn(path, k, sources)
+		if broken := c.brokenPatch(path, k); broken != nil {
+			return broken
+		}
+		for _, p := range patchesIn(k) {
+			if p.Target != nil && p.Target.Kind == "Secret" {
+				texts = append(texts, c.valuesOf(path, p)...)
+			}
 		}
 	}
 	for _, path := range c.paths {
@@ -48,12 +62,8 @@ func (c *confined) unquoted(err error) error {
 	return err
 }
 
-// sourcesIn adds the files of the Secret generators of a kustomization file.
-func (c *confined) sourcesIn(path string, data []byte, sources map[string]bool) {
-	k := &types.Kustomization{}
-	if err := sigsyaml.Unmarshal(data, k); err != nil {
-		return
-	}
+// sourcesIn adds the files of the Secret generators of a kustomization.
+func sourcesIn(path string, k *types.Kustomization, sources map[string]bool) {
 	for _, g := range k.SecretGenerator {
 		for _, source := range slices.Concat(g.FileSources, g.EnvSources, []string{g.EnvSource}) {
 			_, name, named := strings.Cut(source, "=")
@@ -63,6 +73,58 @@ func (c *confined) sourcesIn(path string, data []byte, sources map[string]bool) 
 			sources[join(filepath.Dir(path), name)] = true
 		}
 	}
+}
+
+// patchesIn are the patches of a kustomization, in whatever field.
+func patchesIn(k *types.Kustomization) []types.Patch {
+	list := slices.Concat(k.Patches, k.PatchesJson6902) //nolint:staticcheck // people still write them
+	for _, text := range k.PatchesStrategicMerge {      //nolint:staticcheck // the same
+		p := types.Patch{Patch: string(text)}
+		if !strings.Contains(p.Patch, "\n") {
+			p = types.Patch{Path: p.Patch}
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// brokenPatch is why a patch of a kustomization cannot be read, nil if all can. kustomize would quote all of it.
+func (c *confined) brokenPatch(path string, k *types.Kustomization) error {
+	for i, p := range patchesIn(k) {
+		text, name := []byte(p.Patch), fmt.Sprintf("%s: patch %d", c.display(path), i+1)
+		if p.Path != "" {
+			data, err := c.read(join(filepath.Dir(path), p.Path))
+			if err != nil {
+				continue // the build says so
+			}
+			text, name = data, c.display(join(filepath.Dir(path), p.Path))
+		}
+		if line, err := manifest.CheckSyntax(text); err != nil && p.Target != nil && p.Target.Kind == "Secret" {
+			return fmt.Errorf("%s: line %d is not YAML", name, line)
+		} else if err != nil {
+			return fmt.Errorf("%s: line %d: %w", name, line, err)
+		}
+		_, merges := provider.NewDefaultDepProvider().GetResourceFactory().SliceFromBytes(text)
+		if _, operates := (patchjson6902.Filter{Patch: string(text)}).Filter(nil); merges != nil && operates != nil {
+			return fmt.Errorf("%s: neither an object with apiVersion, kind and metadata.name nor a list of operations with op and path", name)
+		}
+	}
+	return nil
+}
+
+// valuesOf are all values in a patch.
+func (c *confined) valuesOf(path string, p types.Patch) []string {
+	text := []byte(p.Patch)
+	if p.Path != "" {
+		text, _ = c.read(join(filepath.Dir(path), p.Path)) // the build says why there is no text
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		return nil
+	}
+	g := &gatherer{}
+	g.gather(&document, true)
+	return g.list
 }
 
 func (c *confined) remember(path string) {
@@ -83,50 +145,74 @@ func linesOf(data []byte) []string {
 
 // sensitiveTexts are the values in a file that no message may quote.
 func sensitiveTexts(data []byte) []string {
-	var list []string
+	g := &gatherer{}
+	g.texts(data)
+	return g.list
+}
+
+// gatherer collects values that no message may quote.
+type gatherer struct {
+	list []string
+	seen map[*yaml.Node]bool // what aliases stand for
+}
+
+func (g *gatherer) texts(data []byte) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	for {
 		var document yaml.Node
 		if err := decoder.Decode(&document); err != nil {
-			return append(list, conceal.Assigned(data)...)
+			g.list = append(g.list, conceal.Assigned(data)...)
+			return
 		}
-		list = gather(&document, false, list)
+		g.gather(&document, false)
 	}
 }
 
-func gather(n *yaml.Node, sensitive bool, list []string) []string {
+func (g *gatherer) gather(n *yaml.Node, sensitive bool) {
 	switch n.Kind {
 	case yaml.ScalarNode:
 		if strings.Contains(n.Value, "\n") || strings.HasPrefix(n.Value, "[") || strings.HasPrefix(n.Value, "{") {
-			list = append(list, sensitiveTexts([]byte(n.Value))...) // a patch in a kustomization file
+			g.texts([]byte(n.Value)) // a patch in a kustomization file
 		}
 		if !sensitive {
-			return list
+			return
 		}
-		list = append(list, n.Value)
+		g.list = append(g.list, n.Value)
 		if _, value, ok := strings.Cut(n.Value, "="); ok {
-			list = append(list, value)
+			g.list = append(g.list, value)
+		}
+	case yaml.AliasNode:
+		if sensitive && !g.seen[n.Alias] {
+			if g.seen == nil {
+				g.seen = map[*yaml.Node]bool{}
+			}
+			g.seen[n.Alias] = true
+			g.gather(n.Alias, true)
 		}
 	case yaml.MappingNode:
 		secret := fieldOf(n, "kind")
 		path := fieldOf(n, "path")
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, value := n.Content[i].Value, n.Content[i+1]
-			below := sensitive && key != "name" && key != "namespace" && key != "kind" && key != "type"
+			below := sensitive && !naming(key)
 			switch {
 			case secret != nil && secret.Value == "Secret" && (key == "data" || key == "stringData"):
 				below = true
-			case key == "literals" || value.Kind == yaml.ScalarNode && conceal.Sensitive(key) && !strings.HasSuffix(key, "Name"):
+			case key == "literals" || (value.Kind == yaml.ScalarNode || value.Kind == yaml.AliasNode) && conceal.Sensitive(key) && !strings.HasSuffix(key, "Name"):
 				below = true
 			case key == "value" && path != nil && slices.ContainsFunc(strings.Split(path.Value, "/"), conceal.Sensitive):
 				below = true // of a JSON patch
 			}
-			list = gather(value, below, list)
+			g.gather(value, below)
 		}
-		return list
+	default:
+		for _, item := range n.Content {
+			g.gather(item, sensitive)
+		}
 	}
-	for _, item := range n.Content {
-		list = gather(item, sensitive, list)
-	}
-	return list
+}
+
+// naming reports whether a field says which object or field something is about.
+func naming(key string) bool {
+	return slices.Contains([]string{"apiVersion", "kind", "metadata", "name", "namespace", "type", "op", "path", "from"}, key)
 }

@@ -195,7 +195,9 @@ func (b *builder) makeObject(o *manifest.Object, m resourceset.Object) {
 		return
 	}
 	if apiVersion == "" || kind == "" || name == "" {
-		b.fault(obj, errors.New("failed to decode Kubernetes apiVersion, kind and name"))
+		if !o.ReferenceOnly {
+			b.errs = append(b.errs, manifest.Fault(o, errors.New("failed to decode Kubernetes apiVersion, kind and name"), m.Path...))
+		}
 		return
 	}
 	b.emit(obj, obj.Content)

@@ -1,0 +1,188 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// stumble is a sign with a meaning in YAML that its writer did not mean.
+type stumble struct {
+	line, column  int // in the document
+	message, hint string
+}
+
+// stumbled finds such a sign on the line that cannot be parsed, or the quote that opens above it.
+func (d *document) stumbled(line int, msg string) (stumble, bool) {
+	if len(d.text) > maxBisected {
+		return stumble{}, false
+	}
+	if s, ok := d.openQuote(line, msg); ok {
+		return s, true
+	}
+	text := string(lineText(d.text, line))
+	key, value := keyAndValue(text)
+	if value == "" {
+		return stumble{}, false
+	}
+	s := stumble{line: line, column: 1 + len([]rune(text[:len(text)-len(value)]))}
+	bare := withoutComment(value)
+	s.hint = "put the value in quotes: " + key + quotedValue(bare)
+	quotable := !concealsLine(d.text, line)
+	if !quotable {
+		s.hint = "put the value in quotes"
+	}
+	switch sign := value[0]; sign {
+	case '*':
+		name, _, _ := strings.Cut(bare[1:], " ")
+		switch {
+		case name != "" && hasAnchor(d.text[:lineOffset(d.text, line)], name):
+			return stumble{}, false
+		case name != "" && hasAnchor(d.whole, name) && !hasAnchor(d.text, name):
+			s.message, s.hint = "the anchor that this alias names is in another document: anchors end at ---", "write the anchor or the value in this document, too"
+		case name == "" || !quotable:
+			s.message = "* begins an alias in YAML"
+		default:
+			s.message = "* begins an alias in YAML, and no anchor &" + name + " stands before it"
+		}
+		if strings.HasPrefix(key, "<<:") && strings.HasPrefix(s.hint, "put") {
+			s.hint = "write the anchor in front of what is to be merged, in this document"
+		}
+	case '>', '|':
+		if blockHeader().MatchString(value) {
+			return stumble{}, false
+		}
+		s.message = fmt.Sprintf("%c begins a block of text in YAML", sign)
+	case '@', '`', '%':
+		s.message = fmt.Sprintf("%c cannot begin a value in YAML", sign)
+	case '"', '\'':
+		length := quotedLength(bare, sign, map[byte]byte{'"': '\\', '\'': '\''}[sign])
+		if length == len(bare) {
+			return stumble{}, false
+		}
+		s.column += len([]rune(bare[:length]))
+		s.message, s.hint = "the value ends with its closing quote, and more follows it", "put all of the value in quotes, or none of it"
+	default:
+		if strings.ContainsRune("[{!&?#,-]}", rune(sign)) || !strings.Contains(bare, ": ") {
+			return stumble{}, false
+		}
+		s.message = "a colon before a space begins a value in YAML"
+	}
+	return s, true
+}
+
+// openQuote finds a quote that is not closed on its line, for which the lines up to another one fail.
+func (d *document) openQuote(line int, msg string) (stumble, bool) {
+	unclosed := failure([]byte("\""), 1)
+	opens, closes := line, 0
+	if msg != unclosed {
+		if line == 1 || failure(d.text, line-1) != unclosed {
+			return stumble{}, false
+		}
+		opens, closes = firstFailing(line-1, func(lines int) bool { return failure(d.text, lines) == unclosed }), line
+	}
+	text := string(lineText(d.text, opens))
+	at := unclosedQuote(text)
+	if at < 0 {
+		return stumble{}, false
+	}
+	s := stumble{opens, 1 + len([]rune(text[:at])), "this quote opens here and is never closed", "close it at the end of its value"}
+	if closes > 0 {
+		s.hint += fmt.Sprintf("; the next such quote is on line %d", d.line+closes)
+	}
+	return s, true
+}
+
+// unclosedQuote is the index of the quote of a line that has no other end, -1 if there is none.
+func unclosedQuote(line string) int {
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		if c == '#' && (i == 0 || line[i-1] == ' ') {
+			return -1
+		}
+		if c != '"' && c != '\'' || i > 0 && !strings.ContainsRune(" \t[{,(:", rune(line[i-1])) {
+			continue
+		}
+		escape := byte('\\')
+		if c == '\'' {
+			escape = c
+		}
+		length := quotedLength(line[i:], c, escape)
+		if end := i + length; length < 2 || line[end-1] != c || closesNot(line[i:end], c) {
+			return i
+		}
+		i += length - 1
+	}
+	return -1
+}
+
+// closesNot reports whether the last character of a quoted text is an escaped quote, and not its end.
+func closesNot(text string, quote byte) bool {
+	if quote == '"' {
+		slashes := len(text) - 1 - len(strings.TrimRight(text[:len(text)-1], "\\"))
+		return slashes%2 == 1
+	}
+	return false
+}
+
+// keyAndValue divides a line into what stands before its value, without indentation, and the value.
+func keyAndValue(line string) (key, value string) {
+	rest := strings.TrimLeft(line, " ")
+	start := rest
+	for strings.HasPrefix(rest, "- ") {
+		rest = strings.TrimLeft(rest[2:], " ")
+	}
+	if m := plainKeyOf().FindString(rest); m != "" {
+		rest = rest[len(m):]
+	}
+	return strings.TrimPrefix(start[:len(start)-len(rest)], "- "), rest
+}
+
+var (
+	plainKeyOf  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[\w./-]+|<<|"[^"]*"|'[^']*')\s*:[ \t]+`) })
+	blockHeader = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[>|][0-9+-]{0,2}\s*(#.*)?$`) })
+)
+
+func withoutComment(value string) string {
+	if i := strings.Index(value, " #"); i >= 0 {
+		value = value[:i]
+	}
+	return strings.TrimRight(value, " \t")
+}
+
+func quotedValue(value string) string {
+	if strings.ContainsAny(value, "\"\\") {
+		return "'" + strings.ReplaceAll(value, "'", "''") + "'"
+	}
+	return `"` + value + `"`
+}
+
+func hasAnchor(text []byte, name string) bool {
+	for {
+		i := bytes.Index(text, []byte("&"+name))
+		if i < 0 {
+			return false
+		}
+		text = text[i+1+len(name):]
+		if len(text) == 0 || bytes.IndexByte([]byte(" \t\r\n,]}"), text[0]) >= 0 {
+			return true
+		}
+	}
+}
+
+// conflict finds the lines between which Git has left two sides, counted from 1; 0 is not found.
+func (d *document) conflict() (first, last int) {
+	line := 0
+	for text := range bytes.Lines(d.text) {
+		line++
+		switch {
+		case first == 0 && bytes.HasPrefix(text, []byte("<<<<<<< ")):
+			first = line
+		case first > 0 && bytes.HasPrefix(text, []byte(">>>>>>> ")):
+			return first, line
+		}
+	}
+	return first, 0
+}
