@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/cobra"
@@ -76,19 +76,90 @@ shard is missing, 3 an artifact is altered.`,
 }
 
 func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, error) {
-	to, err := a.openStore(&o.store)
+	root, err := a.openStore(&o.store)
 	if err != nil {
 		return exitUsage, err
 	}
-	defer to.Close()
+	defer root.Close()
+	names, err := a.clustersAmong(args)
+	if err != nil {
+		return exitUsage, err
+	}
+	code := exitOK
+	for _, name := range names {
+		joined, err := a.mergeCluster(ctx, o, root, name, args)
+		if err != nil {
+			return joined, err
+		}
+		code = worst(code, joined)
+	}
+	if err := root.Close(); err != nil {
+		return exitFailed, err
+	}
+	o.input.allowEmpty = true
+	rest, err := a.status(ctx, &o.input, &o.output, &o.store, &o.report, nil)
+	if o.input.exitZero {
+		return rest, err
+	}
+	return worst(code, rest), err
+}
+
+// clustersAmong are the clusters that directories hold parts of, in order; "" is what is in the directories themselves.
+func (a *app) clustersAmong(dirs []string) ([]string, error) {
+	found := map[string]bool{}
+	for _, dir := range dirs {
+		if !isDir(dir) {
+			continue // which is reported where it is opened
+		}
+		st, err := store.Open(dir, store.Options{Now: a.now})
+		if err != nil {
+			return nil, unusableStore("", err)
+		}
+		names, err := st.Parts(clustersDir)
+		if err == nil && st.CheckLayout() == nil {
+			names = append(names, "")
+		}
+		for _, name := range names {
+			found[name] = true
+		}
+		if err = errors.Join(err, st.Close()); err != nil {
+			return nil, &usageError{err: fmt.Errorf("%s: %w", dir, err)}
+		}
+	}
+	if len(found) == 0 {
+		return []string{""}, nil
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// mergeCluster joins what the directories hold of a cluster.
+func (a *app) mergeCluster(ctx context.Context, o *mergeOptions, root *store.Store, cluster string, args []string) (int, error) {
+	part := *o
+	part.store.dir = dirOf(&o.store, cluster)
+	if cluster != "" {
+		args = slices.Clone(args)
+		for i, dir := range args {
+			args[i] = clusterDir(dir, cluster)
+		}
+	}
+	to, err := a.storeOf(cluster, &o.store, root)
+	if err != nil {
+		return exitUsage, err
+	}
+	if to != root {
+		defer to.Close()
+	}
+	return a.join(ctx, &part, to, args)
+}
+
+// join joins directories.
+func (a *app) join(ctx context.Context, o *mergeOptions, to *store.Store, args []string) (int, error) {
 	from, err := a.openParts(o, args)
-	closeParts := sync.OnceFunc(func() {
+	defer func() {
 		for _, d := range from {
 			_ = d.Store.Close() // nothing was written through it
 		}
-		clear(from)
-	})
-	defer closeParts()
+	}()
 	if err != nil {
 		return exitUsage, err
 	}
@@ -115,16 +186,7 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, e
 	}
 	code := a.reportMerge(out)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%d directories: %d objects joined, %d were there, %d left out", len(from), out.Joined, out.Unchanged, len(out.Failed)))
-	closeParts() // status keeps all records again
-	if err := to.Close(); err != nil {
-		return exitFailed, err
-	}
-	o.input.allowEmpty = true
-	rest, err := a.status(ctx, &o.input, &o.output, &o.store, &o.report, nil)
-	if o.input.exitZero {
-		return rest, err
-	}
-	return worst(code, rest), err
+	return code, nil
 }
 
 // hasName reports whether a recorded object has the name of a key. One that came from a Secret is not recorded.
