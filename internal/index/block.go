@@ -175,9 +175,6 @@ func (s *scanner) structure(line []byte, col int) {
 		return
 	}
 	s.unroll(col)
-	if s.quick(line, col) {
-		return
-	}
 	for line[col] == '-' && blankAt(line, col+1) {
 		if !s.dash(col) {
 			s.strange(col)
