@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -29,6 +30,8 @@ func (r *review) hint(path []any, e *field.Error) string {
 		return ""
 	case r.isFlux1() && r.operatorHint(value, e) != "":
 		return r.operatorHint(value, e)
+	case e.Type == field.ErrorTypeTypeInvalid && isText && isLiteral(text, r.schema.at(path).Type):
+		return "remove the quotes: with them it is a string"
 	case e.Field == "spec.timeout" && strings.Contains(text, "h"):
 		return "a timeout has no hours: write 60m for 1h"
 	case isDuration(path):
@@ -39,6 +42,18 @@ func (r *review) hint(path []any, e *field.Error) string {
 		return quoteHint
 	}
 	return ""
+}
+
+// isLiteral reports whether a text is a value of another type without its quotes.
+func isLiteral(text, schemaType string) bool {
+	switch schemaType {
+	case "boolean":
+		return text == "true" || text == "false"
+	case "integer":
+		_, err := strconv.ParseInt(text, 10, 64)
+		return err == nil
+	}
+	return false
 }
 
 func (r *review) value(path []any) any {
