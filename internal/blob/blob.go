@@ -46,8 +46,9 @@ const DefaultKept = 1 << 30
 // A Pool holds the blobs of one run. NewPool makes it, and Close ends it with all that it holds. It is safe for use by
 // many goroutines.
 type Pool struct {
-	kept  int64
-	cache *cache.Cache
+	kept   int64
+	cache  *cache.Cache
+	create func() (*File, error)
 
 	mu      sync.Mutex
 	entries map[Key]*entry
@@ -69,12 +70,12 @@ type entry struct {
 }
 
 // NewPool returns an empty pool. It keeps at most that many bytes of blobs without users; 0 is DefaultKept. What has a
-// digest is looked up in the cache first, and kept there; nil is none.
-func NewPool(kept int64, c *cache.Cache) *Pool {
+// digest is looked up in the cache first, and kept there; nil is none. Its files are made by create.
+func NewPool(kept int64, c *cache.Cache, create func() (*File, error)) *Pool {
 	if kept <= 0 {
 		kept = DefaultKept
 	}
-	return &Pool{kept: kept, cache: c, entries: map[Key]*entry{}, files: map[*File]bool{}}
+	return &Pool{kept: kept, cache: c, create: create, entries: map[Key]*entry{}, files: map[*File]bool{}}
 }
 
 // Get returns the bytes with this key, and has them downloaded if no caller in this run has done so. A failure counts
@@ -145,7 +146,7 @@ func (p *Pool) enter(key Key) (e *entry, first bool) {
 func (p *Pool) download(ctx context.Context, e *entry, limit int64, get Get) {
 	defer close(e.done)
 	e.err = errors.New("internal error, please report it: a download did not return") // if get panics
-	file, err := Create()
+	file, err := p.create()
 	if err == nil {
 		p.mu.Lock()
 		p.files[file] = true

@@ -47,9 +47,13 @@ func closed(t *testing.T, p *blob.Pool) *blob.Pool {
 	return p
 }
 
+func in(dir string) func() (*blob.File, error) {
+	return func() (*blob.File, error) { return blob.Create(dir) }
+}
+
 // TestGetOnce has many ask for the same: one downloads, all get its warning.
 func TestGetOnce(t *testing.T) {
-	p := closed(t, blob.NewPool(0, nil))
+	p := closed(t, blob.NewPool(0, nil, in(t.TempDir())))
 	var calls, warnings atomic.Int64
 	ctx := fetch.WithWarnings(t.Context(), func(error) { warnings.Add(1) })
 	var group sync.WaitGroup
@@ -74,7 +78,7 @@ func TestGetOnce(t *testing.T) {
 
 // TestKeys holds keys against each other: who asks counts, also for one digest.
 func TestKeys(t *testing.T) {
-	p := closed(t, blob.NewPool(0, nil))
+	p := closed(t, blob.NewPool(0, nil, in(t.TempDir())))
 	var calls atomic.Int64
 	d := godigest.FromString("hello")
 	for i, key := range []blob.Key{{Location: "a"}, {Location: "b"}, {Location: "a", Identity: "bob"}, {Location: "a", Digest: d}, {Location: "a", Identity: "bob", Digest: d}} {
@@ -100,7 +104,7 @@ func TestCached(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := closed(t, blob.NewPool(0, c))
+		p := closed(t, blob.NewPool(0, c, in(t.TempDir())))
 		for _, key := range []blob.Key{{Location: "a", Digest: d, Scope: scope}, {Location: "b", Scope: scope}} {
 			b, err := p.Get(t.Context(), key, 10, quiet("hello", &calls))
 			if err != nil {
@@ -130,7 +134,7 @@ func quiet(text string, calls *atomic.Int64) blob.Get {
 
 // TestFailures counts for all who ask later, whatever failed.
 func TestFailures(t *testing.T) {
-	p := closed(t, blob.NewPool(0, nil))
+	p := closed(t, blob.NewPool(0, nil, in(t.TempDir())))
 	var calls atomic.Int64
 	down := errors.New("down")
 	failing := func(context.Context, fetch.Sink, int64) error { calls.Add(1); return down }
@@ -155,7 +159,7 @@ func TestFailures(t *testing.T) {
 
 // TestGivenUp has the first of two callers end: that says nothing about the bytes, and the second one gets them.
 func TestGivenUp(t *testing.T) {
-	p := closed(t, blob.NewPool(0, nil))
+	p := closed(t, blob.NewPool(0, nil, in(t.TempDir())))
 	ctx, cancel := context.WithCancel(t.Context())
 	started := make(chan struct{})
 	first := make(chan error)
@@ -185,7 +189,7 @@ func TestGivenUp(t *testing.T) {
 
 // TestKept discards what was used longest ago, and nothing that is in use.
 func TestKept(t *testing.T) {
-	p := closed(t, blob.NewPool(10, nil))
+	p := closed(t, blob.NewPool(10, nil, in(t.TempDir())))
 	var calls atomic.Int64
 	get := func(location string) *blob.Blob {
 		b, err := p.Get(t.Context(), blob.Key{Location: location}, 10, content("12345", &calls))
@@ -223,7 +227,7 @@ func (*full) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 // TestWriteError distinguishes failures of this machine from those of a server.
 func TestWriteError(t *testing.T) {
-	p := closed(t, blob.NewPool(0, nil))
+	p := closed(t, blob.NewPool(0, nil, in(t.TempDir())))
 	var calls atomic.Int64
 	b, err := p.Get(t.Context(), blob.Key{Location: "a"}, 10, content("hello", &calls))
 	if err != nil {
@@ -233,8 +237,8 @@ func TestWriteError(t *testing.T) {
 	if err := b.CopyTo(new(full)); !errors.As(err, &local) {
 		t.Errorf("got %v, want a WriteError", err)
 	}
-	t.Setenv("TMPDIR", t.TempDir()+"/none")
-	if _, err := p.Get(t.Context(), blob.Key{Location: "b"}, 10, content("hello", &calls)); !errors.As(err, &local) {
+	nowhere := closed(t, blob.NewPool(0, nil, in(t.TempDir()+"/none")))
+	if _, err := nowhere.Get(t.Context(), blob.Key{Location: "b"}, 10, content("hello", &calls)); !errors.As(err, &local) {
 		t.Errorf("got %v, want a WriteError", err)
 	}
 }

@@ -20,16 +20,12 @@ type File struct {
 	linked bool // has a name in the file system
 }
 
-// Create makes an empty temporary file, which stays until it is closed. Where the system allows it, it has no name, so
-// that not even a killed run leaves it behind.
-func Create() (*File, error) {
-	file, err := os.CreateTemp("", "helmsrc-*")
-	var failed *fs.PathError
-	switch {
-	case errors.As(err, &failed): // the name is another one in every run
-		return nil, fmt.Errorf("a temporary file in %s: %w", os.TempDir(), failed.Err)
-	case err != nil:
-		return nil, err
+// Create makes an empty temporary file in a directory, which stays until it is closed. Where the system allows it, it has no
+// name, so that a killed run leaves its bytes nowhere.
+func Create(dir string) (*File, error) {
+	file, err := os.CreateTemp(dir, "")
+	if err != nil {
+		return nil, withoutName(err)
 	}
 	f := &File{file: file, digest: digest.NewWriter(godigest.Canonical)}
 	f.linked = os.Remove(file.Name()) != nil

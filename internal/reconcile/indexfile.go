@@ -115,9 +115,9 @@ func (r *Reconciler) storedOffsets(ctx context.Context, object *admission.Admitt
 	return offsets, err
 }
 
-// newFile returns a temporary file that stays until the run ends.
-func (r *Reconciler) newFile() (*blob.File, error) {
-	f, err := blob.Create()
+// newIndexFile returns a temporary file that stays until the connections are closed.
+func (r *Reconciler) newIndexFile() (*blob.File, error) {
+	f, err := r.newFile()
 	if err == nil {
 		r.files.add(f)
 	}
@@ -133,7 +133,7 @@ func (r *Reconciler) sharedIndex(ctx context.Context, repo *repository) (*indexF
 // spoolIndex downloads an index into a temporary file. If it has the tag known, the error is
 // [helmrepo.ErrNotModified].
 func (r *Reconciler) spoolIndex(ctx context.Context, repo *repository, owner store.Key, known helmrepo.Tag) (*indexFile, error) {
-	temporary, err := r.newFile()
+	temporary, err := r.newIndexFile()
 	if err != nil {
 		return nil, status.DirectoryCreationFailed.Wrap(err)
 	}

@@ -74,7 +74,8 @@ type Connections struct {
 	trust       func() *Trust
 	reading     func() http.RoundTripper // to servers that get no credentials
 
-	files closers // of indexes
+	downloads store.Scratch // for the files of blobs and indexes
+	files     closers       // of indexes
 }
 
 // finished is the result of an object, also if the run ended while another goroutine was

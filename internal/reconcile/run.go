@@ -30,22 +30,32 @@ func Connect(e Edges, o Options) *Connections {
 	})
 	registries := oci.NewClient(client)
 	reading := sync.OnceValue(registries.Reading)
-	return &Connections{
+	c := &Connections{
 		client:     client,
 		registries: registries,
 		now:        e.Now,
 		getenv:     e.Getenv,
 		reading:    reading,
 		cache:      o.Cache,
-		blobs:      blob.NewPool(0, o.Cache),
 		trust:      sync.OnceValue(newTrust(o, reading)),
 	}
+	c.blobs = blob.NewPool(0, o.Cache, c.newFile)
+	return c
+}
+
+// newFile returns an empty file for what is downloaded.
+func (c *Connections) newFile() (*blob.File, error) {
+	dir, err := c.downloads.Dir()
+	if err != nil {
+		return nil, err
+	}
+	return blob.Create(dir)
 }
 
 // Close ends the connections, with the files of what was downloaded.
 func (c *Connections) Close() error {
 	c.registries.CloseIdleConnections()
-	return errors.Join(c.blobs.Close(), c.files.close())
+	return errors.Join(c.blobs.Close(), c.files.close(), c.downloads.Close())
 }
 
 // Reconciler returns a reconciler for objects of these kinds. Close must be called after it, and before the connections are

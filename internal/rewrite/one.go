@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // ErrIrregular is matched if a name is that of a directory, a pipe or a device.
@@ -48,14 +49,34 @@ func Create(name string, text []byte) (err error) {
 			err = &fs.PathError{Op: "write", Path: name, Err: cause(err)}
 		}
 	}()
-	temp, err := os.CreateTemp(filepath.Dir(name), ".helmsrc-*")
+	return beside(filepath.Dir(name), text, created, func(temp string) error {
+		if _, err := os.Lstat(name); err == nil {
+			return fs.ErrExist
+		}
+		err := os.Link(temp, name) // which does not replace what came meanwhile
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			err = exclusive(name, text) // a file system without links
+		}
+		return err
+	})
+}
+
+// beside writes a text to a temporary file on the file system of a directory, and has it renamed. What a
+// killed run leaves is cleared by the next one that writes to the directory.
+func beside(dir string, text []byte, mode fs.FileMode, rename func(temp string) error) error {
+	scratch := store.Scratch{Parent: dir, Hidden: true}
+	at, err := scratch.Dir()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.Remove(temp.Name())) }()
+	defer func() { _ = scratch.Close() }() // what cannot be removed now, the next run clears
+	temp, err := os.OpenFile(filepath.Join(at, "text"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, created)
+	if err != nil {
+		return err
+	}
 	_, err = temp.Write(text)
 	if err == nil {
-		err = temp.Chmod(created)
+		err = temp.Chmod(mode)
 	}
 	if err == nil {
 		err = temp.Sync()
@@ -63,14 +84,7 @@ func Create(name string, text []byte) (err error) {
 	if err = errors.Join(err, temp.Close()); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(name); err == nil {
-		return fs.ErrExist
-	}
-	err = os.Link(temp.Name(), name) // which does not replace what came meanwhile
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		err = exclusive(name, text) // a file system without links
-	}
-	return err
+	return rename(temp.Name())
 }
 
 // created is the mode of a new file: it is made to be committed.
@@ -111,9 +125,10 @@ func Writable(name string) error {
 			name = path
 		}
 	}
-	temp, err := os.CreateTemp(filepath.Dir(name), ".helmsrc-*")
-	if err != nil {
+	scratch := store.Scratch{Parent: filepath.Dir(name), Hidden: true}
+	_, err = scratch.Dir()
+	if err = errors.Join(err, scratch.Close()); err != nil {
 		return &fs.PathError{Op: "write", Path: name, Err: cause(err)}
 	}
-	return errors.Join(temp.Close(), os.Remove(temp.Name()))
+	return nil
 }

@@ -3,7 +3,6 @@ package rewrite
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -48,7 +47,7 @@ func (f *File) Replace(text []byte) (err error) {
 	if !locks {
 		_ = old.Close() // what is open cannot be replaced there
 	}
-	return f.swap(text)
+	return beside(filepath.Dir(f.path), text, f.info.Mode().Perm(), func(temp string) error { return os.Rename(temp, f.path) })
 }
 
 // unchanged compares the file with what was read.
@@ -72,28 +71,4 @@ func (f *File) unchanged(opened *os.File) error {
 		return ErrChanged
 	}
 	return nil
-}
-
-// swap writes the text beside the file and renames it.
-func (f *File) swap(text []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(f.path), ".helmsrc-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(text)
-	if err == nil {
-		err = temp.Chmod(f.info.Mode().Perm())
-	}
-	if err == nil {
-		err = temp.Sync()
-	}
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), f.path)
-	}
-	if err != nil {
-		if gone := os.Remove(temp.Name()); gone != nil {
-			err = fmt.Errorf("%w; %w", err, gone)
-		}
-	}
-	return err
 }

@@ -89,13 +89,7 @@ func (s *Session) Close() {
 func (s *Session) Options() reconcile.Options { return s.o.Reconcile }
 
 // Dir returns a directory that goes when the session ends.
-func (s *Session) Dir() (string, error) {
-	dir, err := s.temp.Dir()
-	if err != nil {
-		return "", unwritten(err)
-	}
-	return dir, nil
-}
+func (s *Session) Dir() (string, error) { return s.temp.Dir() }
 
 // Temporary opens an artifacts directory that goes when the session ends.
 func (s *Session) Temporary() (*store.Store, error) {

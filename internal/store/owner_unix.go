@@ -13,3 +13,6 @@ func owned(fi fs.FileInfo) bool {
 	stat, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
 }
+
+// tempDirVariable is where [os.TempDir] has the directory from.
+const tempDirVariable = "TMPDIR"

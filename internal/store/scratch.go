@@ -25,11 +25,12 @@ const (
 	maxScratchNames = 100_000
 )
 
-// A Scratch is a directory for what is not to outlive the process, in the system's directory for such. Beside it is a
+// A Scratch is a directory for what is not to outlive the process, in the system's directory for such or a given one. Beside it is a
 // lock that this process holds while it lives: a later one that can have the lock removes what was left behind. The
 // zero value is ready for use, by many goroutines.
 type Scratch struct {
 	Parent string // empty is the system's
+	Hidden bool   // the names begin with a dot: a directory that people look at
 
 	mu   sync.Mutex
 	root *os.Root // of the parent; nil before the directory is needed
@@ -41,24 +42,54 @@ type Scratch struct {
 func (s *Scratch) Dir() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Parent == "" {
-		s.Parent = os.TempDir()
+	parent := s.Parent
+	if parent == "" {
+		parent = os.TempDir()
 	}
 	if s.root == nil {
-		if err := s.make(); err != nil {
+		err := s.make(parent)
+		if err != nil && s.Parent == "" {
+			err = &TempDirError{parent, err}
+		}
+		if err != nil {
 			return "", err
 		}
 	}
-	return filepath.Join(s.Parent, s.name), nil
+	return filepath.Join(parent, s.name), nil
 }
 
-func (s *Scratch) make() error {
-	root, err := os.OpenRoot(s.Parent)
+// A TempDirError says that the system's directory for temporary files cannot be used.
+type TempDirError struct {
+	Dir string
+	Err error
+}
+
+func (e *TempDirError) Error() string {
+	err := e.Err
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err // the name is another one in every run
+	}
+	return fmt.Sprintf("temporary directory '%s': %v", e.Dir, err)
+}
+
+func (e *TempDirError) Unwrap() error { return e.Err }
+
+// Hint says what to do.
+func (*TempDirError) Hint() string {
+	return tempDirVariable + " names a directory for temporary files, which has to exist and be writable"
+}
+
+func (s *Scratch) make(parent string) error {
+	root, err := os.OpenRoot(parent)
 	if err != nil {
 		return err
 	}
-	collectScratch(root)
-	name, lock, err := lockScratch(root)
+	prefix := scratchPrefix
+	if s.Hidden {
+		prefix = "." + prefix
+	}
+	collectScratch(root, prefix)
+	name, lock, err := lockScratch(root, prefix)
 	if err == nil {
 		err = root.Mkdir(name, dirMode)
 	}
@@ -71,9 +102,9 @@ func (s *Scratch) make() error {
 }
 
 // lockScratch finds a name that is not taken.
-func lockScratch(root *os.Root) (string, *os.File, error) {
+func lockScratch(root *os.Root, prefix string) (string, *os.File, error) {
 	for range maxScratchRaces {
-		name := scratchPrefix + rand.Text()
+		name := prefix + rand.Text()
 		f, err := root.OpenFile(name+scratchLock, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 		if err != nil {
 			return "", nil, err
@@ -92,8 +123,12 @@ func lockScratch(root *os.Root) (string, *os.File, error) {
 		if ok && err == nil {
 			return name, f, nil
 		}
-		// Another process looked at the lock before it was ours, and left it: nothing stands in it.
-		if err := errors.Join(err, f.Close(), root.Remove(name+scratchLock)); err != nil {
+		// Another process looked at the lock before it was ours, and takes it for an abandoned one: nothing stands in it.
+		gone := root.Remove(name + scratchLock)
+		if errors.Is(gone, fs.ErrNotExist) {
+			gone = nil
+		}
+		if err := errors.Join(err, f.Close(), gone); err != nil {
 			return "", nil, err
 		}
 	}
@@ -104,9 +139,14 @@ func lockScratch(root *os.Root) (string, *os.File, error) {
 func scratchMark(name string) string { return "temporary directory of helmsrc: " + name + "\n" }
 
 // isScratch reports whether a lock is one that this program made for this user, whose name is the one in it.
-func isScratch(f *os.File, name string) bool {
+// In one that is empty, of a process that was killed before it wrote into it, there is no directory yet.
+func isScratch(root *os.Root, f *os.File, name string) bool {
 	fi, err := f.Stat()
 	mark := scratchMark(name)
+	if err == nil && fi.Size() == 0 {
+		_, absent := root.Lstat(name)
+		return owned(fi) && errors.Is(absent, fs.ErrNotExist)
+	}
 	if err != nil || fi.Size() != int64(len(mark)) || !owned(fi) {
 		return false
 	}
@@ -145,7 +185,7 @@ func (s *Scratch) Close() error {
 
 // collectScratch removes what processes left behind that were killed. What cannot be removed does no harm but to take
 // room.
-func collectScratch(root *os.Root) {
+func collectScratch(root *os.Root, prefix string) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return
@@ -153,16 +193,13 @@ func collectScratch(root *os.Root) {
 	defer func() { _ = dir.Close() }()
 	names, _ := dir.Readdirnames(maxScratchNames)
 	for _, file := range names {
-		if name, ok := strings.CutSuffix(file, scratchLock); ok && strings.HasPrefix(name, scratchPrefix) {
+		if name, ok := strings.CutSuffix(file, scratchLock); ok && strings.HasPrefix(name, prefix) && len(name) == len(prefix)+scratchNameLength {
 			collectAbandoned(root, name)
 		}
 	}
 }
 
 func collectAbandoned(root *os.Root, name string) {
-	if len(name) != len(scratchPrefix)+scratchNameLength {
-		return
-	}
 	// Any user may put something into a directory for temporary files, and opening a pipe can block forever.
 	if fi, err := root.Lstat(name + scratchLock); err != nil || !fi.Mode().IsRegular() {
 		return
@@ -175,7 +212,7 @@ func collectAbandoned(root *os.Root, name string) {
 	if err == nil && ok {
 		ok, err = isCurrent(root, name+scratchLock, f)
 	}
-	if err != nil || !ok || !isScratch(f, name) || !removable(root, name) {
+	if err != nil || !ok || !isScratch(root, f, name) || !removable(root, name) {
 		_ = f.Close()
 		return
 	}

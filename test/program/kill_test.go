@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,6 +137,141 @@ spec: {interval: 5m, url: "http://git.test/charts.git", ref: {branch: main}}
 	}
 	_ = living.Process.Kill()
 	_ = living.Wait()
+	s.write("chart.yaml", `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: podinfo}
+spec: {interval: 5m, url: "http://repo.test"}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: podinfo}
+spec: {interval: 5m, chart: podinfo, version: 6.5.0, sourceRef: {kind: HelmRepository, name: podinfo}}
+`)
+	other := s.command("lock", "-f", "chart.yaml")
+	other.Env = append(other.Env, "TMPDIR="+temp)
+	if out, err := other.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if got := left(); len(got) > 0 {
+		t.Errorf("after another command there are %q", got)
+	}
+}
+
+// TestKillEdits ends runs that write to a working tree, as soon as they do. Every file is as it was before or as it should be, and
+// the next whole run removes what the killed one left.
+func TestKillEdits(t *testing.T) {
+	t.Parallel()
+	const repository = `
+apiVersion: source.toolkit.fluxcd.io/%s
+kind: HelmRepository
+metadata: {name: podinfo%d}
+spec: {interval: 5m, url: "http://repo.test%s"}
+---
+apiVersion: source.toolkit.fluxcd.io/%[1]s
+kind: HelmChart
+metadata: {name: podinfo%[2]d}
+spec: {interval: 5m, chart: podinfo, version: 6.5.0, sourceRef: {kind: HelmRepository, name: podinfo%[2]d}}
+`
+	for _, tt := range []struct {
+		version, path string
+		args          []string
+	}{
+		{"v1beta2", "", []string{"migrate", "-f", "tree", "--prove=false"}},
+		{"v1", "", []string{"update", "-f", "tree", "--level", "minor"}},
+		{"v1", "/index.yaml", []string{"validate", "-f", "tree", "--fix"}},
+		{"v1", "", []string{"lock", "-f", "tree", "--lock-file", "tree/helmsrc.lock"}},
+	} {
+		t.Run(tt.args[0], func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, "podinfo 6.5.0\npodinfo 6.6.0\n")
+			before := map[string]string{}
+			for i := range 20 {
+				before[fmt.Sprintf("tree/%d.yaml", i)] = fmt.Sprintf(repository, tt.version, i, tt.path)
+			}
+			reset := func() {
+				s.t.Helper()
+				for name, text := range before {
+					s.write(name, text)
+				}
+				s.remove("tree/helmsrc.lock")
+			}
+			reset()
+			s.run(tt.args...)
+			after := s.texts("tree")
+			if maps.Equal(after, before) {
+				t.Fatal("the run changes nothing")
+			}
+			tree := filepath.Join(s.dir, "tree")
+			for n := 0; len(temporary(t, tree)) == 0; n++ {
+				if n == kills {
+					t.Fatal("no run was killed while it wrote")
+				}
+				reset()
+				cmd := s.command(tt.args...)
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				over := make(chan error, 1)
+				go func() { over <- cmd.Wait() }()
+				for running := true; running; {
+					select {
+					case <-over:
+						running = false
+					default:
+						if len(temporary(t, tree)) > 0 {
+							_ = cmd.Process.Kill()
+						}
+					}
+				}
+				for name, text := range s.texts("tree") {
+					if text != before[name] && text != after[name] {
+						t.Fatalf("%s is\n%s", name, text)
+					}
+				}
+			}
+			reset()
+			s.run(tt.args...)
+			if left := temporary(t, tree); len(left) > 0 {
+				t.Errorf("after a whole run there are %q", left)
+			}
+			if got := s.texts("tree"); !maps.Equal(got, after) {
+				t.Errorf("after a whole run the files are %q, want %q", got, after)
+			}
+		})
+	}
+}
+
+// temporary lists what is in a working tree for the time of a run.
+func temporary(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, ".helmsrc-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// texts are those of the files in a directory, except for those of a run.
+func (s *stage) texts(dir string) map[string]string {
+	s.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(s.dir, dir))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".helmsrc-") {
+			continue
+		}
+		name := dir + "/" + e.Name()
+		text, err := os.ReadFile(filepath.Join(s.dir, name))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		texts[name] = string(text)
+	}
+	return texts
 }
 
 // stage is a directory with a server, in which a test runs the program.

@@ -33,7 +33,7 @@ var imports = map[string][]string{
 	"internal/edit":     {},
 	"internal/policy":   {"internal/bound"},
 	"internal/marked":   {"internal/edit", "internal/policy"},
-	"internal/rewrite":  {"internal/file"},
+	"internal/rewrite":  {"internal/file", "internal/store"},
 	"internal/migrate":  {"internal/edit", "internal/marked"},
 	"internal/status":   {"internal/finding"},
 	"internal/manifest": {"internal/bound", "internal/conceal", "internal/edit", "internal/file", "internal/finding"},
