@@ -112,6 +112,7 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 }
 
 func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, error) {
+	a.purpose.foresees = true
 	// A Secret that only the cluster has blocks nothing: what it holds is the same on both sides.
 	if o.run.fetch.missingSecrets == reconcile.MissingSecretsFail {
 		o.run.fetch.missingSecrets = reconcile.MissingSecretsAnonymous

@@ -41,7 +41,7 @@ type progress struct {
 func newProgress(a *app, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
 	c := a.console
 	p := &progress{
-		console: c, now: a.now, describe: a.describe, ignores: ignores, foresees: a.command == "plan", started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
+		console: c, now: a.now, describe: a.describe, ignores: ignores, foresees: a.purpose.foresees, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
 		waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{},
 	}
 	for i, t := range targets {
@@ -173,13 +173,13 @@ func (a *app) describe(r *reconcile.Result) string {
 
 func (a *app) described(r *reconcile.Result) string {
 	switch {
-	case a.listing():
+	case a.purpose.lists:
 		return listedMessage(r)
-	case a.command == "verify" && r.Signature != nil:
+	case a.purpose.verifies && r.Signature != nil:
 		return verifiedMessage(r)
-	case a.command == "verify" && r.Signed != nil:
+	case a.purpose.verifies && r.Signed != nil:
 		return fmt.Sprintf("verified '%s'", r.Signed.Revision)
-	case r.State == reconcile.Resolved, a.resolving() && r.State == reconcile.Ready:
+	case r.State == reconcile.Resolved, a.purpose.chooses && r.State == reconcile.Ready:
 		return resolvedMessage(r)
 	}
 	return r.Message()

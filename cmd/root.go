@@ -24,6 +24,7 @@ type app struct {
 	code    int // of the subcommand that ran, when it ended without an error
 
 	command      string // the subcommand
+	purpose      purpose
 	file         string // with the configuration, "" for none
 	ignoredFile  bool   // a configuration was found in a repository of strangers
 	ownDirectory bool   // the artifacts directory is named by a user who trusts the checkout

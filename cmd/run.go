@@ -39,6 +39,7 @@ type runOptions struct {
 	until  reconcile.Line
 	list   bool // what is published
 	level  resolve.Level
+	edits  bool // manifests
 	idle   bool // no object is looked at, and none need be selected
 	// images is called with the reconciler of the run, before it is closed.
 	images func(context.Context, *input, *reconcile.Reconciler)
@@ -74,6 +75,7 @@ func inputsOf(members []*member) []*input {
 
 // runReconciliation reconciles what is selected in each cluster, and hands the results to print.
 func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []string, print func([]*reconcile.Result) error) (int, error) {
+	a.purpose = purpose{chooses: o.until == reconcile.Choose, lists: o.list, verifies: o.verify, edits: o.edits}
 	if err := o.fetch.check(); err != nil {
 		return exitUsage, err
 	}
@@ -438,14 +440,13 @@ func codeOf(r *reconcile.Result) int {
 	return exitOK
 }
 
-// resolving reports that the run stops once versions are known: whatever is stored, it says no more than that.
-func (a *app) resolving() bool {
-	return a.command == "resolve" || a.command == "verify" || a.listing()
-}
-
-// listing reports that the run is about what is published.
-func (a *app) listing() bool {
-	return a.command == "outdated" || a.command == "versions" || a.command == "update" || a.command == "why"
+// purpose is what a run is for, where its lines and reports depend on that.
+type purpose struct {
+	chooses  bool // it stops once versions are known: whatever is stored, it says no more than that
+	lists    bool // it is about what is published
+	verifies bool // signatures
+	foresees bool // successes are what the command prints anyway
+	edits    bool // the command has a last line of its own
 }
 
 // stateOf is what became of an object, in the words of documents, reports and the last line.
@@ -459,9 +460,9 @@ func (a *app) stateOf(r *reconcile.Result) string {
 		return report.StateFailed
 	}
 	switch {
-	case a.command == "verify" && (r.Signature != nil || r.Signed != nil):
+	case a.purpose.verifies && (r.Signature != nil || r.Signed != nil):
 		return report.StateVerified
-	case a.resolving(), r.State == reconcile.Resolved, r.State == reconcile.Waiting:
+	case a.purpose.chooses, r.State == reconcile.Resolved, r.State == reconcile.Waiting:
 		return report.StateResolved
 	}
 	return report.StateReady
@@ -469,8 +470,8 @@ func (a *app) stateOf(r *reconcile.Result) string {
 
 // summarise prints the last line: what became of how many objects.
 func (a *app) summarise(results []*reconcile.Result, inputs []*input) {
-	if a.command == "update" {
-		return // it has its own
+	if a.purpose.edits {
+		return
 	}
 	counts := map[string]int{report.StateFailed: a.unusable}
 	for _, in := range inputs {
@@ -480,7 +481,7 @@ func (a *app) summarise(results []*reconcile.Result, inputs []*input) {
 		counts[a.stateOf(r)]++
 	}
 	resolved := "resolved"
-	if a.listing() {
+	if a.purpose.lists {
 		resolved = "read"
 	}
 	var parts []string
@@ -488,9 +489,9 @@ func (a *app) summarise(results []*reconcile.Result, inputs []*input) {
 		state, word string
 		always      bool
 	}{
-		{report.StateReady, "ready", !a.resolving()},
-		{report.StateVerified, "verified", a.command == "verify"},
-		{report.StateResolved, resolved, a.command == "resolve" || a.listing()},
+		{report.StateReady, "ready", !a.purpose.chooses},
+		{report.StateVerified, "verified", a.purpose.verifies},
+		{report.StateResolved, resolved, a.purpose.chooses && !a.purpose.verifies},
 		{report.StateFailed, "failed", true},
 		{report.StateSuspended, "skipped", true},
 		{report.StateInterrupted, "not finished", false},

@@ -21,7 +21,7 @@ type updateOptions struct {
 }
 
 func newUpdateCommand(a *app) *cobra.Command {
-	o := &runOptions{until: reconcile.Choose, list: true}
+	o := &runOptions{until: reconcile.Choose, list: true, edits: true}
 	u := &updateOptions{}
 	c := &cobra.Command{
 		Use:     "update -f FILE... [[KIND/][NAMESPACE/]NAME...]",
