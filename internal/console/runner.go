@@ -31,21 +31,22 @@ func NewRunnerLog(w io.Writer) *RunnerLog { return &RunnerLog{w: w} }
 
 // Write takes text, of which whole documents go on.
 func (l *RunnerLog) Write(p []byte) (int, error) {
+	from := len(l.held) // what was there has no other end of a line
 	l.held = append(l.held, p...)
 	for {
-		end := bytes.IndexByte(l.held[l.seen:], '\n')
+		end := bytes.IndexByte(l.held[from:], '\n')
 		if end < 0 {
 			break
 		}
-		line := l.held[l.seen : l.seen+end+1]
-		if l.seen > 0 && bytes.HasPrefix(line, []byte("---")) {
+		from += end + 1
+		if l.seen > 0 && bytes.HasPrefix(l.held[l.seen:from], []byte("---")) {
+			from -= l.seen
 			if err := l.flush(l.seen); err != nil {
 				return 0, err
 			}
 			l.long = false
-			continue
 		}
-		l.seen += end + 1
+		l.seen = from
 	}
 	if len(l.held) > maxHeld {
 		l.long = true

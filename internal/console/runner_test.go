@@ -101,6 +101,15 @@ func TestRunnerLogParts(t *testing.T) {
 	}
 }
 
+// TestRunnerLogLongLine writes a line in many small parts, each of which is looked at once: a million million looks would
+// not end before the tests do.
+func TestRunnerLogLongLine(t *testing.T) {
+	line := strings.Repeat("a word, ", 1<<20) + "\n"
+	if got, err := logged(t, line, 4); err != nil || got != line {
+		t.Errorf("%d bytes of %d: %v", len(got), len(line), err)
+	}
+}
+
 // FuzzRunnerLog: nothing that is written is obeyed, and what is JSON stays the same.
 func FuzzRunnerLog(f *testing.F) {
 	for _, text := range []string{
