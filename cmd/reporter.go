@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -67,17 +68,24 @@ func (p *progress) Waiting(adm *admission.Admitted, waiting bool) {
 }
 
 func (p *progress) Decided(adm *admission.Admitted, decision string) {
-	p.console.Debug(subjectOf(adm.Object), adm.Object.ConcealText(decision))
+	p.console.Debug(subjectOf(adm.Object), adm.Object.ConcealError(decision))
 }
 
 // tracing reports every request with -v. A request may be made for several objects: what came from Secrets into any of
-// them is concealed.
+// them is concealed, and so are the values of --substitute, which are tokens now and then.
 func (a *app) tracing(ctx context.Context, objects []*manifest.Object) context.Context {
 	if a.console.Verbosity() < 1 {
 		return ctx
 	}
 	tainted := slices.DeleteFunc(slices.Clone(objects), func(obj *manifest.Object) bool { return !obj.Tainted() })
+	var given []string
+	for _, obj := range objects {
+		given = append(given, obj.Muted()...)
+	}
+	slices.Sort(given)
+	given = conceal.Forms(slices.Compact(given))
 	concealed := func(text string) string {
+		text = conceal.Within(text, given)
 		for _, obj := range tainted {
 			text = obj.ConcealText(text)
 		}
@@ -121,7 +129,7 @@ func (p *progress) Finished(r *reconcile.Result) {
 func (p *progress) print(r *reconcile.Result) {
 	s := subjectOf(r.Object.Object)
 	for _, text := range r.Debug {
-		p.console.Debug(s, r.Object.Object.ConcealText(text))
+		p.console.Debug(s, r.Object.Object.ConcealError(text))
 	}
 	for _, w := range r.Warnings {
 		if f := r.Warning(w); !p.console.Silenced(p.ignores, f) {

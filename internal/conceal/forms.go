@@ -18,6 +18,19 @@ const (
 	minLine = 32
 )
 
+// Forms returns values, and of those that are looked for everywhere also what encodings make of them.
+func Forms(values []string) []string {
+	var list []string
+	for _, value := range values {
+		if len(value) < minText {
+			list = append(list, value)
+			continue
+		}
+		list = append(list, forms(value)...)
+	}
+	return list
+}
+
 // forms are a value and what is made of it on its way: base64 also as a part of a longer text.
 func forms(value string) []string {
 	list := []string{value}

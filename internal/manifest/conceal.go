@@ -60,9 +60,12 @@ func (o *Object) ConcealText(text string) string {
 // Mute says that no message about what is wrong with the object quotes these values. They are no secrets elsewhere.
 func (o *Object) Mute(values []string) { o.muted = append(o.muted, values...) }
 
+// Muted returns what Mute was given.
+func (o *Object) Muted() []string { return o.muted }
+
 // ConcealError conceals texts in a message about what is wrong with the object.
 func (o *Object) ConcealError(text string) string {
-	return o.ConcealText(conceal.Within(text, o.muted))
+	return o.ConcealText(conceal.Within(text, conceal.Forms(o.muted)))
 }
 
 // ConcealStatus does it to every text of a status but the words that programs look for.
