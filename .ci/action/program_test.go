@@ -96,9 +96,16 @@ spec: {interval: 5m, url: "oci://registry.example.org/app", ref: {tag: 1.0.0}}
 		if err != nil {
 			t.Fatal(err)
 		}
+		var listed []string
 		for _, m := range regexp.MustCompile(`value: \$\{\{ steps\.run\.outputs\.([a-z-]+) \}\}`).FindAllStringSubmatch(string(b), -1) {
 			if !slices.Contains(written, m[1]) {
 				t.Errorf("nothing writes the output %s", m[1])
+			}
+			listed = append(listed, m[1])
+		}
+		for _, name := range written {
+			if !slices.Contains(listed, name) {
+				t.Errorf("action.yml does not list the output %s", name)
 			}
 		}
 	})

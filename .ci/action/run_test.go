@@ -2,8 +2,11 @@ package action
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // inputs are the defaults of action.yml, as its environment.
@@ -89,6 +92,39 @@ func TestRunRefuses(t *testing.T) {
 		r.holds(r.run("run.sh", 2), "::error title=helmsrc::"+text)
 		if r.read("helmsrc.args") != "" {
 			t.Errorf("%s: helmsrc was run", input)
+		}
+	}
+}
+
+// TestSteps has shellcheck look at the scripts in the actions, which actionlint does not read.
+func TestSteps(t *testing.T) {
+	for _, file := range []string{"../../action.yml", "../../actions/setup/action.yml"} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var action struct {
+			Runs struct {
+				Steps []struct{ Run, Shell string }
+			}
+		}
+		if err := yaml.Unmarshal(b, &action); err != nil {
+			t.Fatal(err)
+		}
+		scripts := 0
+		for _, step := range action.Runs.Steps {
+			if step.Run == "" {
+				continue
+			}
+			scripts++
+			check := exec.CommandContext(t.Context(), "shellcheck", "--shell="+step.Shell, "-")
+			check.Stdin = strings.NewReader(step.Run + "\n")
+			if out, err := check.CombinedOutput(); err != nil {
+				t.Errorf("%s: %s\n%s%v", file, step.Run, out, err)
+			}
+		}
+		if scripts == 0 {
+			t.Errorf("%s runs no script", file)
 		}
 	}
 }

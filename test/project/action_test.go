@@ -1,6 +1,8 @@
 package project
 
 import (
+	"bytes"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -43,7 +45,9 @@ var (
 	tableRow   = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (.*?) ?\\|(?: (.*) \\|)?$")
 	outputRow  = regexp.MustCompile("(?m)^\\| ((?:`[a-z-]+`(?:, )?)+) \\|")
 	expression = regexp.MustCompile(`\$\{\{`)
-	anAction   = regexp.MustCompile(`^(\./.*|[\w.-]+/[\w./-]+@[0-9a-f]{40})$`)
+	// workflowBlock is an example in a page.
+	workflowBlock = regexp.MustCompile("(?ms)^ *```ya?ml\n(.*?)^ *```$")
+	anAction      = regexp.MustCompile(`^(\./.*|[\w.-]+/[\w./-]+@[0-9a-f]{40})$`)
 )
 
 // TestActionInputs holds the tables of docs/guides/ci.md against the inputs and outputs of the actions.
@@ -94,24 +98,46 @@ func TestActionInputs(t *testing.T) {
 // actions are those of a commit.
 func TestActionSafety(t *testing.T) {
 	t.Parallel()
-	workflows, err := filepath.Glob(".github/workflows/*.yml")
-	if err != nil || len(workflows) == 0 {
-		t.Fatal("no workflows", err)
-	}
-	examples, err := filepath.Glob("examples/*/*.yml")
-	if err != nil || len(examples) == 0 {
-		t.Fatal("no examples", err)
-	}
-	for _, file := range slices.Concat(workflows, examples, []string{"action.yml", "actions/setup/action.yml"}) {
+	checked := map[string]int{}
+	check := func(root, file string, text []byte) {
 		var all any
-		readYAML(t, file, &all)
+		if err := yaml.Unmarshal(text, &all); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 		for _, step := range steps(all) {
+			checked[root]++
 			if run, ok := step["run"].(string); ok && expression.MatchString(run) {
 				t.Errorf("%s: an expression becomes part of a script: %s", file, run)
 			}
-			if uses, ok := step["uses"].(string); ok && !slices.Contains(examples, file) && !anAction.MatchString(uses) {
+			if uses, ok := step["uses"].(string); ok && root != "examples" && root != "docs" && !anAction.MatchString(uses) {
 				t.Errorf("%s: %s is not pinned to a commit", file, uses)
 			}
+		}
+	}
+	roots := []string{".github", "action.yml", "actions", "examples", "docs"}
+	for _, root := range roots {
+		err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			switch filepath.Ext(file) {
+			case ".yml":
+				text, err := os.ReadFile(file)
+				check(root, file, text)
+				return err
+			case ".md":
+				text, err := os.ReadFile(file)
+				for _, block := range workflowBlock.FindAllSubmatch(text, -1) {
+					if bytes.Contains(block[1], []byte("run:")) || bytes.Contains(block[1], []byte("uses:")) {
+						check(root, file, block[1])
+					}
+				}
+				return err
+			}
+			return nil
+		})
+		if err != nil || checked[root] == 0 {
+			t.Errorf("%s has %d steps: %v", root, checked[root], err)
 		}
 	}
 	for _, script := range []string{"actions/run.sh", "actions/cache.sh", "actions/comment.sh", "actions/setup/install.sh"} {
