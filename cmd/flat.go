@@ -5,7 +5,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/rewrite"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
@@ -14,6 +16,9 @@ func (o *runOptions) addFlat(fs *pflag.FlagSet) {
 }
 
 func (o *runOptions) checkFlat() error {
+	if file.Outside(o.flat) {
+		return usagef("--flat: %s: %w", o.flat, rewrite.ErrOutside)
+	}
 	if info, err := os.Stat(o.flat); err == nil && !info.IsDir() {
 		return usagef("--flat: %s is not a directory", o.flat)
 	}

@@ -17,10 +17,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/rewrite"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
@@ -130,6 +132,9 @@ func (a *app) writeReport(ctx context.Context, t reportTarget, run *report.Run) 
 // writeWhole writes a file completely or not at all. What is no regular file, a pipe or
 // a device, is written to as it is.
 func writeWhole(ctx context.Context, path string, content []byte) error {
+	if file.Outside(path) {
+		return rewrite.ErrOutside
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
