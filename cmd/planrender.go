@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/render"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
@@ -59,7 +62,7 @@ func (f *foresight) fetchUnchanged(ctx context.Context, p *plan.Plan) error {
 
 func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.Pair, name string, with *renderer) error {
 	after := f.after.of(pair.After)
-	now, err := f.objectsAfter(ctx, after, name, with)
+	now, err := f.objectsAfter(ctx, after, name, with, c.Action == plan.Upgrade)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -67,11 +70,11 @@ func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 		c.NotRendered(err.Error())
 		return nil
 	}
-	var old map[string]map[string]any
+	var old *renderedRelease
 	if pair.Before != nil {
 		before, why := f.renderable(f.before.of(pair.Before), after)
 		if why == "" {
-			old, why = f.objectsBefore(ctx, before, name+"-before", with)
+			old, why = f.objectsBefore(ctx, before, name+"-before", with, c.Action == plan.Upgrade)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -81,7 +84,7 @@ func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 			return nil
 		}
 	}
-	text, err := f.manifestsDiff(after, old, now)
+	text, err := f.manifestsDiff(after, old.all(), now.upgraded(old, after).all())
 	if err != nil {
 		return err
 	}
@@ -93,7 +96,7 @@ func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 }
 
 // objectsAfter renders a release of the input. What is wrong with it is reported.
-func (f *foresight) objectsAfter(ctx context.Context, r *foreseen, name string, with *renderer) (map[string]map[string]any, error) {
+func (f *foresight) objectsAfter(ctx context.Context, r *foreseen, name string, with *renderer, upgrade bool) (*renderedRelease, error) {
 	if r.artifact == "" {
 		code := f.after.codes[r.fact.ID]
 		if code == exitOK {
@@ -108,12 +111,11 @@ func (f *foresight) objectsAfter(ctx context.Context, r *foreseen, name string, 
 		f.app.console.ReportAs(found, console.Presentation{At: subjectOf(r.obj)})
 		return nil, errors.New(found.Message)
 	}
-	text, err := with.render(ctx, name, r)
+	installed, err := with.render(ctx, name, r, upgrade)
+	with.warn(r, installed)
+	done, err := newRenderedRelease(installed, err)
 	if err == nil {
-		var objects map[string]map[string]any
-		if objects, err = renderedObjects(text); err == nil {
-			return objects, nil
-		}
+		return done, nil
 	}
 	if ctx.Err() != nil {
 		return nil, err
@@ -122,6 +124,50 @@ func (f *foresight) objectsAfter(ctx context.Context, r *foreseen, name string, 
 	f.renderCode = worst(f.renderCode, code)
 	f.app.console.ReportAs(found, console.Presentation{At: subjectOf(r.obj)})
 	return nil, errors.New(found.Message)
+}
+
+// renderedRelease are the objects of a release by what their file in a diff is called: CRDs of its directory crds, and the rest.
+type renderedRelease struct{ crds, objects map[string]map[string]any }
+
+func newRenderedRelease(done render.Installed, err error) (*renderedRelease, error) {
+	if err != nil {
+		return nil, err
+	}
+	r := &renderedRelease{}
+	if r.crds, err = renderedObjects(done.CRDs); err == nil {
+		r.objects, err = renderedObjects(done.Objects)
+	}
+	return r, err
+}
+
+// all are the objects and the CRDs.
+func (r *renderedRelease) all() map[string]map[string]any {
+	all := map[string]map[string]any{}
+	if r != nil {
+		maps.Copy(all, r.crds)
+		maps.Copy(all, r.objects)
+	}
+	return all
+}
+
+// upgraded is the release with the CRDs that there are after an upgrade from an old one: none is removed, and spec.upgrade.crds
+// says whether they are created or replaced.
+func (r *renderedRelease) upgraded(old *renderedRelease, after *foreseen) *renderedRelease {
+	if old == nil || after.hr == nil {
+		return r
+	}
+	crds := map[string]map[string]any{}
+	switch after.hr.GetUpgrade().CRDs {
+	case helmv2.Skip:
+		maps.Copy(crds, old.crds)
+	case helmv2.CreateReplace:
+		maps.Copy(crds, old.crds)
+		maps.Copy(crds, r.crds)
+	default:
+		maps.Copy(crds, r.crds)
+		maps.Copy(crds, old.crds)
+	}
+	return &renderedRelease{crds, r.objects}
 }
 
 // renderable is a release as it was, with its chart and all of its values; or why that is not known.
@@ -156,13 +202,13 @@ func (f *foresight) renderable(before, after *foreseen) (r *foreseen, why string
 }
 
 // objectsBefore renders a release of the other side. What is wrong there is wrong with what --against names.
-func (f *foresight) objectsBefore(ctx context.Context, r *foreseen, name string, with *renderer) (objects map[string]map[string]any, why string) {
-	text, err := with.render(ctx, name, r)
-	if err == nil {
-		objects, err = renderedObjects(text)
+func (f *foresight) objectsBefore(ctx context.Context, r *foreseen, name string, with *renderer, upgrade bool) (done *renderedRelease, why string) {
+	done, err := newRenderedRelease(with.render(ctx, name, r, upgrade))
+	if err == nil && r.hr != nil && r.hr.GetInstall().CRDs == helmv2.Skip {
+		done.crds = nil
 	}
 	if err == nil || ctx.Err() != nil {
-		return objects, ""
+		return done, ""
 	}
 	found, _ := notRendered(r, err)
 	why = found.Message

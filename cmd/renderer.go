@@ -13,7 +13,6 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/spf13/pflag"
 
-	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/helm"
@@ -58,7 +57,7 @@ type renderer struct {
 	o       *helmOptions
 	tool    *helm.Tool
 	temp    *store.Scratch
-	secrets *conceal.Values
+	console *console.Console
 }
 
 // newRenderer finds the helm to render with. It gets a directory for itself, with nothing in it. In a run that is to keep
@@ -100,58 +99,78 @@ func (a *app) newRenderer(ctx context.Context, o *helmOptions, temp *store.Scrat
 	case tool.Networked():
 		a.console.Debug(console.Subject{}, networked)
 	}
-	return &renderer{o, tool, temp, a.console.Secrets()}, nil
+	return &renderer{o, tool, temp, a.console}, nil
 }
 
-// render runs helm, and what helm-controller does to what comes out. No other call may use the same name.
-func (t *renderer) render(ctx context.Context, name string, r *foreseen) ([]byte, error) {
+// render runs helm, and what helm-controller does to what comes out when it installs or upgrades the release. No other call
+// may use the same name.
+func (t *renderer) render(ctx context.Context, name string, r *foreseen, upgrade bool) (done render.Installed, err error) {
 	dir, err := t.temp.Dir()
 	if err != nil {
-		return nil, err
+		return done, err
 	}
 	archive := filepath.Join(dir, name+".tgz")
-	if err := writeArchive(archive, r); err != nil {
-		return nil, err
+	release := r.helmRelease(upgrade)
+	crds, err := writeArchive(archive, r, release)
+	if err != nil {
+		return done, err
 	}
 	var text bytes.Buffer
 	if err := r.whole.origins.Write(&text, r.whole.values, values.WriteOptions{ShowSecrets: true}); err != nil {
-		return nil, err
+		return done, err
 	}
 	// A chart may write a part of what a Secret holds by itself, in messages too.
-	t.secrets.Add(r.whole.origins.Confidential(r.whole.values)...)
-	release := r.helmRelease()
+	t.console.Secrets().Add(r.whole.origins.Confidential(r.whole.values)...)
 	release.Chart, release.Values, release.KubeVersion, release.APIVersions = archive, text.Bytes(), t.o.kubeVersion, t.o.apiVersions
 	release.Integers = values.Integers(r.whole.values)
 	manifests, err := t.tool.Template(ctx, release)
 	if err = errors.Join(err, os.Remove(archive)); err != nil {
-		return nil, err
+		return done, err
 	}
 	if r.operated != nil { // the operator has no post renderers, and sets no labels
-		return render.InNamespace(ctx, r.obj.String(), manifests, release.Namespace)
+		done.Objects, err = render.InNamespace(ctx, r.obj.String(), manifests, release.Namespace)
+		return done, err
 	}
-	return render.PostRender(ctx, r.hr, manifests)
+	noHooks := r.hr.GetInstall().DisableHooks
+	if upgrade {
+		noHooks = r.hr.GetUpgrade().DisableHooks
+	}
+	done, err = render.PostRender(ctx, render.Release{HelmRelease: r.hr, CRDs: crds, Manifests: manifests, NoHooks: noHooks, NoTests: !r.hr.GetTest().Enable})
+	if !upgrade && r.hr.GetInstall().CRDs == helmv2.Skip {
+		done.CRDs, done.Left = nil, nil
+	}
+	return done, err
+}
+
+// warn says what would not be installed.
+func (t *renderer) warn(r *foreseen, done render.Installed) {
+	for _, object := range done.Left {
+		t.console.Warn(fmt.Sprintf("%s: %s in the directory crds is not a CustomResourceDefinition, and is not applied", r.obj, object))
+	}
 }
 
 // helmRelease is what the spec says of how the chart is rendered.
-func (r *foreseen) helmRelease() helm.Release {
-	release := helm.Release{Name: r.fact.Target.Name, Namespace: r.fact.Target.Namespace}
+func (r *foreseen) helmRelease(upgrade bool) helm.Release {
+	release := helm.Release{Name: r.fact.Target.Name, Namespace: r.fact.Target.Namespace, Upgrade: upgrade}
 	if hr := r.operated; hr != nil {
 		release.CRDs, release.NoTests = !hr.Spec.SkipCRDs, !hr.Spec.Test.Enable
 		return release
 	}
-	install := r.hr.GetInstall()
-	release.CRDs = !install.SkipCRDs && install.CRDs != helmv2.Skip
-	release.NoHooks, release.NoTests, release.NoSchema = install.DisableHooks, !r.hr.GetTest().Enable, install.DisableSchemaValidation
+	release.NoSchema = r.hr.GetInstall().DisableSchemaValidation
+	if upgrade {
+		release.NoSchema = r.hr.GetUpgrade().DisableSchemaValidation
+	}
 	return release
 }
 
-// writeArchive writes the chart for helm, with the version that helm-controller gives it.
-func writeArchive(name string, r *foreseen) error {
+// writeArchive writes the chart for helm, with the version that helm-controller gives it, and returns its CRDs.
+func writeArchive(name string, r *foreseen, release helm.Release) ([][]byte, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return errors.Join(reconcile.WriteChart(f, r.st, r.artifact, r.fact.Chart.Version, !r.helmRelease().NoSchema), f.Close())
+	crds, err := reconcile.WriteChart(f, r.st, r.artifact, r.fact.Chart.Version, !release.NoSchema)
+	return crds, errors.Join(err, f.Close())
 }
 
 // notRendered is what is wrong with a release that cannot be rendered, with the place in the chart.

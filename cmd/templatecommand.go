@@ -248,10 +248,12 @@ func (t *templating) one(ctx context.Context, i int, r *foreseen) ([]byte, error
 	if t.o.strict && len(r.fact.Assumed) > 0 { // which is a warning of the fetch
 		t.code = worst(t.code, exitFailed)
 	}
-	text, err := t.render(ctx, strconv.Itoa(i), r)
+	done, err := t.render(ctx, strconv.Itoa(i), r, false)
 	if err != nil {
 		return nil, t.fail(r, err)
 	}
+	t.warn(r, done)
+	text := append(done.CRDs, done.Objects...)
 	if !t.o.showSecrets {
 		text = t.app.hideSecrets(text)
 	}

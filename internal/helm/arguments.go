@@ -22,8 +22,10 @@ type Release struct {
 	Integers []string
 	// CRDs renders those of the directory crds, too.
 	CRDs bool
-	// NoHooks leaves out hooks, NoTests those that are tests.
-	NoHooks, NoTests bool
+	// NoTests leaves out hooks that are tests.
+	NoTests bool
+	// Upgrade renders for an upgrade, which templates see as .Release.IsUpgrade.
+	Upgrade bool
 	// NoSchema leaves out the check against values.schema.json.
 	NoSchema    bool
 	KubeVersion string
@@ -58,7 +60,7 @@ func (r *Release) arguments() (arguments, error) {
 	for _, option := range []struct {
 		on   bool
 		flag string
-	}{{r.CRDs, "--include-crds"}, {r.NoHooks, "--no-hooks"}, {r.NoTests, "--skip-tests"}, {r.NoSchema, "--skip-schema-validation"}} {
+	}{{r.CRDs, "--include-crds"}, {r.Upgrade, "--is-upgrade"}, {r.NoTests, "--skip-tests"}, {r.NoSchema, "--skip-schema-validation"}} {
 		if option.on {
 			args = append(args, option.flag)
 		}

@@ -10,7 +10,7 @@ import (
 
 // flags are all that a call may have, with what stands behind the name.
 var flags = map[string]bool{
-	"--namespace=": true, "--values=": true, "--include-crds": false, "--no-hooks": false, "--skip-tests": false,
+	"--namespace=": true, "--values=": true, "--include-crds": false, "--is-upgrade": false, "--skip-tests": false,
 	"--skip-schema-validation": false, "--kube-version=": true, "--api-versions=": true, "--set=": true,
 }
 
@@ -24,7 +24,7 @@ func FuzzArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, namespace, chart, kube, api string, on bool) {
 		r := Release{
 			Name: name, Namespace: namespace, Chart: chart, KubeVersion: kube, APIVersions: []string{api}, Integers: []string{api},
-			CRDs: on, NoHooks: on, NoTests: on, NoSchema: on,
+			CRDs: on, Upgrade: on, NoTests: on, NoSchema: on,
 		}
 		args, err := r.arguments()
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -233,32 +234,41 @@ func asText(v any) string {
 	return text
 }
 
-// WriteChart writes a chart of the store with the version that helm-controller would give it. If schemas are read, none may
-// lead out of the chart.
-func WriteChart(w io.Writer, st *store.Store, artifact, version string, schemas bool) error {
+// WriteChart writes a chart of the store with the version that helm-controller would give it, and returns the files of its
+// directory crds and of those of its subcharts. If schemas are read, none may lead out of the chart. A library, which the
+// command of helm refuses, is written as an application without templates of its own.
+func WriteChart(w io.Writer, st *store.Store, artifact, version string, schemas bool) (crds [][]byte, err error) {
 	file, err := st.OpenArtifact(artifact)
 	if err != nil {
-		return fmt.Errorf("artifact %s: %w", artifact, err)
+		return nil, fmt.Errorf("artifact %s: %w", artifact, err)
 	}
 	defer file.Close()
 	c, err := chart.Load(file, chart.Limits{Name: path.Base(artifact)})
 	if err != nil {
-		return fmt.Errorf("artifact %s: %w", artifact, err)
+		return nil, fmt.Errorf("artifact %s: %w", artifact, err)
 	}
 	if schemas {
 		if err := chart.CheckSchemas(c); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if c.Metadata.Version == version {
+	for _, f := range c.CRDObjects() {
+		crds = append(crds, f.File.Data)
+	}
+	library := c.Metadata.Type == "library"
+	if c.Metadata.Version == version && !library {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return err
+			return nil, err
 		}
 		_, err = io.Copy(w, file)
-		return err
+		return crds, err
 	}
 	c.Metadata.Version = version
-	return chart.Package(w, c, time.Time{}, chart.Limits{Archive: maxWritten})
+	if library {
+		c.Metadata.Type = ""
+		c.Templates = slices.DeleteFunc(c.Templates, func(f *helmchart.File) bool { return !strings.HasPrefix(path.Base(f.Name), "_") })
+	}
+	return crds, chart.Package(w, c, time.Time{}, chart.Limits{Archive: maxWritten})
 }
 
 // maxWritten bounds a chart that is written for helm, in bytes: it was within other limits before.

@@ -2,12 +2,11 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/kustomize"
@@ -16,8 +15,10 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/provider"
 	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
@@ -27,126 +28,290 @@ import (
 // renderedFile is what the manifests are called in a post renderer's build.
 const renderedFile = "helm-output.yaml"
 
+// Release is what helm rendered of a HelmRelease, and what of it would be installed.
+type Release struct {
+	HelmRelease *helmv2.HelmRelease
+	// CRDs are the files of the directory crds of the chart and its subcharts.
+	CRDs [][]byte
+	// Manifests are what helm template prints, with all hooks.
+	Manifests []byte
+	// NoHooks leaves out hooks, NoTests those that are tests, after they took part in post rendering.
+	NoHooks, NoTests bool
+}
+
+// Installed is what would be installed.
+type Installed struct {
+	CRDs, Objects []byte
+	// Left are objects of the directory crds that are not applied, since they are no CRDs.
+	Left []string
+}
+
+// sourceAnnotation is the annotation by which Helm finds an object's template again after post rendering.
+const sourceAnnotation = "postrenderer.helm.sh/postrender-filename"
+
 // PostRender does to what helm rendered what helm-controller does: the post renderers of the release in their order, then
 // its common metadata, then the labels that say which HelmRelease an object belongs to. CRDs of the directory crds only
 // get the latter. Objects that belong into a namespace and name none get that of the release, where their kind is known.
-// The builds are within the limits of those of manifests.
-func PostRender(ctx context.Context, hr *helmv2.HelmRelease, manifests []byte) ([]byte, error) {
+// Then hooks are found, and all is sorted as Helm does. The builds are within the limits of those of manifests.
+func PostRender(ctx context.Context, release Release) (Installed, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	g := newGuard(end)
-	parts := split(manifests)
+	hr := release.HelmRelease
+	return guarded(ctx, newGuard(end), "HelmRelease "+hr.Namespace+"/"+hr.Name, release.postRender)
+}
+
+func (r *Release) postRender() (done Installed, err error) {
+	hr := r.HelmRelease
 	labels := map[string]string{helmv2.GroupVersion.Group + "/name": hr.Name, helmv2.GroupVersion.Group + "/namespace": hr.Namespace}
-	var out bytes.Buffer
-	write := func(text []byte, renderers []helmv2.PostRenderer, common *helmv2.CommonMetadata) error {
-		if len(bytes.TrimSpace(text)) == 0 {
-			return nil
-		}
-		done, err := guarded(ctx, g, "HelmRelease "+hr.Namespace+"/"+hr.Name, func() ([]byte, error) {
-			return postRender(text, renderers, common, labels, hr.GetReleaseNamespace())
-		})
+	factory := resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory())
+	crds := resmap.New()
+	for _, file := range r.CRDs {
+		list, err := factory.RF().SliceFromBytes(file)
 		if err != nil {
-			return err
+			return done, fmt.Errorf("CRDs: %w", err)
 		}
-		out.WriteString("---\n")
-		out.Write(done)
-		return nil
-	}
-	if err := write(parts.crds, nil, nil); err != nil {
-		return nil, err
-	}
-	streams := [][]byte{append(parts.templates, parts.hooks...)}
-	if s := hr.GetPostRenderStrategy(); s == helmv2.PostRenderStrategySeparate || s == helmv2.PostRenderStrategyNoHooks {
-		streams = [][]byte{parts.templates, parts.hooks}
-	}
-	for i, text := range streams {
-		renderers, common := hr.Spec.PostRenderers, hr.Spec.CommonMetadata
-		if i > 0 && hr.GetPostRenderStrategy() == helmv2.PostRenderStrategyNoHooks {
-			out.WriteString("---\n")
-			out.Write(bytes.TrimPrefix(bytes.TrimSpace(text), []byte("---\n")))
-			out.WriteString("\n")
-			continue
+		for _, object := range list {
+			if object.GetKind() == "CustomResourceDefinition" {
+				_ = crds.Append(object) // the first of a name is created, and is there when the next one comes
+			} else {
+				done.Left = append(done.Left, object.GetKind()+" "+object.GetName())
+			}
 		}
-		if err := write(text, renderers, common); err != nil {
+	}
+	if err := mark(crds, labels, nil); err != nil {
+		return done, err
+	}
+	documents := documentsOf(r.Manifests)
+	slices.SortStableFunc(documents, func(a, b document) int { return strings.Compare(a.source, b.source) })
+	streams := [][]document{documents}
+	strategy := hr.GetPostRenderStrategy()
+	if strategy == helmv2.PostRenderStrategySeparate || strategy == helmv2.PostRenderStrategyNoHooks {
+		streams = make([][]document, 2)
+		for _, d := range documents {
+			i := 0
+			if hook, err := d.hook(); err != nil {
+				return done, err
+			} else if hook {
+				i = 1
+			}
+			streams[i] = append(streams[i], d)
+		}
+	}
+	var objects []*resource.Resource
+	for i, stream := range streams {
+		text, err := merged(stream)
+		if err != nil {
+			return done, err
+		}
+		raw := i > 0 && strategy == helmv2.PostRenderStrategyNoHooks
+		for _, p := range hr.Spec.PostRenderers {
+			if p.Kustomize == nil || raw || len(text) == 0 {
+				continue
+			}
+			if text, err = kustomized(text, p.Kustomize); err != nil {
+				return done, fmt.Errorf("post renderer: %w", err)
+			}
+		}
+		m, err := factory.NewResMapFromBytes(text)
+		if err != nil {
+			return done, err
+		}
+		if m.Size() > maxObjects {
+			return done, fmt.Errorf("more than %d objects", maxObjects)
+		}
+		if common := hr.Spec.CommonMetadata; common != nil && !raw {
+			if err := mark(m, common.Labels, common.Annotations); err != nil {
+				return done, err
+			}
+		}
+		if !raw {
+			if err := mark(m, labels, nil); err != nil {
+				return done, err
+			}
+		}
+		setNamespace(m, hr.GetReleaseNamespace())
+		objects = append(objects, m.Resources()...)
+	}
+	if objects, err = r.installed(objects); err != nil {
+		return done, err
+	}
+	if done.CRDs, err = asText(crds.Resources()); err != nil {
+		return done, err
+	}
+	done.Objects, err = asText(objects)
+	return done, err
+}
+
+// asText are the documents of objects.
+func asText(objects []*resource.Resource) ([]byte, error) {
+	var out bytes.Buffer
+	for _, object := range objects {
+		text, err := object.AsYAML()
+		if err != nil {
 			return nil, err
 		}
+		out.WriteString("---\n")
+		out.Write(text)
 	}
 	return out.Bytes(), nil
 }
 
-// InNamespace puts objects that helm rendered, that belong into a namespace and that name none, into that of the release, and does nothing
-// else to them: the Helm Operator has no post renderers. The documents come out in the form that PostRender gives them.
-func InNamespace(ctx context.Context, release string, manifests []byte, namespace string) ([]byte, error) {
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	parts := split(manifests)
-	text := slices.Concat(parts.crds, parts.templates, parts.hooks)
-	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, nil
+// installed leaves what is installed of objects, in Helm's order: by kind, then by the template, hooks after all else.
+func (r *Release) installed(objects []*resource.Resource) ([]*resource.Resource, error) {
+	type ranked struct {
+		object *resource.Resource
+		hook   bool
+		kind   int
+		source string
 	}
-	done, err := guarded(ctx, newGuard(end), release, func() ([]byte, error) { return postRender(text, nil, nil, nil, namespace) })
-	if err != nil {
-		return nil, err
-	}
-	return append([]byte("---\n"), done...), nil
-}
-
-// rendered are the documents that helm rendered, by what becomes of them.
-type rendered struct{ crds, templates, hooks []byte }
-
-var (
-	crdSource = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^# Source: [^/\n]+(?:/charts/[^/\n]+)*/crds/`) })
-	hookText  = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^ {2,}["']?helm\.sh/hook["']?:`)
-	})
-)
-
-func split(manifests []byte) rendered {
-	var r rendered
-	for _, document := range regexp.MustCompile(`(?m)^---[ \t]*$`).Split(string(manifests), -1) {
-		document = strings.TrimLeft(document, "\n")
-		if strings.TrimSpace(document) == "" {
+	var list []ranked
+	for _, object := range objects {
+		annotations := object.GetAnnotations()
+		events, hook := annotations["helm.sh/hook"]
+		if hook && (r.NoHooks || !isHook(events, r.NoTests)) {
 			continue
 		}
-		to := &r.templates
-		switch {
-		case crdSource().MatchString(document):
-			to = &r.crds
-		case hookText().MatchString(document):
-			to = &r.hooks
+		kind := slices.Index(installOrder, object.GetKind())
+		if kind < 0 {
+			kind = len(installOrder)
 		}
-		*to = append(*to, "---\n"+strings.TrimRight(document, "\n")+"\n"...)
-	}
-	return r
-}
-
-func postRender(text []byte, renderers []helmv2.PostRenderer, common *helmv2.CommonMetadata, labels map[string]string, namespace string) ([]byte, error) {
-	for _, r := range renderers {
-		if r.Kustomize == nil {
-			continue
-		}
-		var err error
-		if text, err = kustomized(text, r.Kustomize); err != nil {
-			return nil, fmt.Errorf("post renderer: %w", err)
-		}
-	}
-	m, err := resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()).NewResMapFromBytes(text)
-	if err != nil {
-		return nil, err
-	}
-	if m.Size() > maxObjects {
-		return nil, fmt.Errorf("more than %d objects", maxObjects)
-	}
-	if common != nil {
-		if err := mark(m, common.Labels, common.Annotations); err != nil {
+		list = append(list, ranked{object, hook, kind, annotations[sourceAnnotation]})
+		delete(annotations, sourceAnnotation)
+		if err := object.SetAnnotations(annotations); err != nil {
 			return nil, err
 		}
 	}
-	if err := mark(m, labels, nil); err != nil {
-		return nil, err
+	slices.SortStableFunc(list, func(a, b ranked) int {
+		unknown := 0
+		if a.kind == len(installOrder) {
+			unknown = strings.Compare(a.object.GetKind(), b.object.GetKind())
+		}
+		first := 0
+		if a.hook != b.hook {
+			first = -1
+			if a.hook {
+				first = 1
+			}
+		}
+		return cmp.Or(first, cmp.Compare(a.kind, b.kind), unknown, strings.Compare(a.source, b.source))
+	})
+	objects = objects[:0]
+	for _, l := range list {
+		objects = append(objects, l.object)
 	}
-	setNamespace(m, namespace)
-	return m.AsYaml()
+	return objects, nil
+}
+
+// isHook reports whether Helm runs a hook of these events. One with an event that Helm does not know is left out.
+func isHook(events string, noTests bool) bool {
+	for event := range strings.SplitSeq(events, ",") {
+		switch strings.ToLower(strings.TrimSpace(event)) {
+		case "test", "test-success":
+			if noTests {
+				return false
+			}
+		case "pre-install", "post-install", "pre-delete", "post-delete", "pre-upgrade", "post-upgrade", "pre-rollback", "post-rollback":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// installOrder are the kinds in the order in which Helm installs them. Other kinds come after, by their names.
+var installOrder = []string{
+	"PriorityClass", "Namespace", "NetworkPolicy", "ResourceQuota", "LimitRange", "PodSecurityPolicy", "PodDisruptionBudget",
+	"ServiceAccount", "Secret", "SecretList", "ConfigMap", "StorageClass", "PersistentVolume", "PersistentVolumeClaim",
+	"CustomResourceDefinition", "ClusterRole", "ClusterRoleList", "ClusterRoleBinding", "ClusterRoleBindingList", "Role", "RoleList",
+	"RoleBinding", "RoleBindingList", "Service", "DaemonSet", "Pod", "ReplicationController", "ReplicaSet", "Deployment",
+	"HorizontalPodAutoscaler", "StatefulSet", "Job", "CronJob", "IngressClass", "Ingress", "APIService",
+	"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
+}
+
+// InNamespace puts objects that helm rendered, that belong into a namespace and that name none, into that of the release, and does nothing
+// else to them: the Helm Operator has no post renderers.
+func InNamespace(ctx context.Context, release string, manifests []byte, namespace string) ([]byte, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	return guarded(ctx, newGuard(end), release, func() ([]byte, error) {
+		var out bytes.Buffer
+		for _, d := range documentsOf(manifests) {
+			nodes, err := kio.ParseAll(d.text)
+			if err != nil {
+				return nil, err
+			}
+			for _, n := range nodes {
+				meta := kyaml.TypeMeta{APIVersion: n.GetApiVersion(), Kind: n.GetKind()}
+				if namespaced, known := openapi.IsNamespaceScoped(meta); known && namespaced && n.GetNamespace() == "" {
+					if err := n.SetNamespace(namespace); err != nil {
+						return nil, err
+					}
+				}
+			}
+			text, err := kio.StringAll(nodes)
+			if err != nil {
+				return nil, err
+			}
+			if text != "" {
+				out.WriteString("---\n" + text)
+			}
+		}
+		return out.Bytes(), nil
+	})
+}
+
+// document is a part of what helm template prints, with the template that it comes from.
+type document struct{ source, text string }
+
+// documentsOf takes what helm printed apart. helm puts a line before and the end of a line after each document, and no
+// template has such a line in it.
+func documentsOf(manifests []byte) []document {
+	var list []document
+	parts := strings.Split("\n"+strings.TrimSuffix(string(manifests), "\n"), "\n---\n# Source: ")
+	for _, part := range parts[1:] {
+		source, text, _ := strings.Cut(part, "\n")
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		if !strings.HasSuffix(text, "\n") { // Helm 3 takes it away
+			text += "\n"
+		}
+		list = append(list, document{source, text})
+	}
+	return list
+}
+
+// hook reports whether the document has the annotation of hooks.
+func (d document) hook() (bool, error) {
+	var head struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := sigsyaml.Unmarshal([]byte(d.text), &head); err != nil {
+		return false, fmt.Errorf("%s: %w", d.source, err)
+	}
+	_, hook := head.Metadata.Annotations["helm.sh/hook"]
+	return hook, nil
+}
+
+// merged is one text with all documents, each of which says which template it comes from.
+func merged(documents []document) ([]byte, error) {
+	var all []*kyaml.RNode
+	for _, d := range documents {
+		nodes, err := kio.ParseAll(d.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.source, err)
+		}
+		for _, n := range nodes {
+			if err := n.PipeE(kyaml.SetAnnotation(sourceAnnotation, d.source)); err != nil {
+				return nil, fmt.Errorf("%s: %w", d.source, err)
+			}
+			all = append(all, n)
+		}
+	}
+	text, err := kio.StringAll(all)
+	return []byte(text), err
 }
 
 // kustomized builds the manifests in memory, with nothing else beside them.

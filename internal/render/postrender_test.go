@@ -1,20 +1,22 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/kustomize"
+	"helm.sh/helm/v3/pkg/releaseutil"
 )
 
-const helmOutput = `---
-# Source: app/charts/sub/crds/crd.yaml
-apiVersion: apiextensions.k8s.io/v1
+const helmCRD = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
   name: things.example.org
----
+`
+
+const helmOutput = `---
 # Source: app/templates/deployment.yaml
 apiVersion: apps/v1
 kind: Deployment
@@ -52,12 +54,12 @@ func postRendered(t *testing.T, spec helmv2.HelmReleaseSpec) map[string]string {
 	t.Helper()
 	hr := &helmv2.HelmRelease{Spec: spec}
 	hr.Name, hr.Namespace = "app", "apps"
-	out, err := PostRender(t.Context(), hr, []byte(helmOutput))
+	out, err := PostRender(t.Context(), Release{HelmRelease: hr, CRDs: [][]byte{[]byte(helmCRD)}, Manifests: []byte(helmOutput)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]string{}
-	for _, text := range strings.Split(string(out), "---\n") {
+	for _, text := range strings.Split(string(out.CRDs)+string(out.Objects), "---\n") {
 		for _, kind := range []string{"CustomResourceDefinition", "Deployment", "ClusterRole", "Job"} {
 			if strings.Contains(text, "kind: "+kind+"\n") {
 				found[kind] = text
@@ -114,15 +116,77 @@ func TestPostRenderRefuses(t *testing.T) {
 		hr := &helmv2.HelmRelease{}
 		hr.Name, hr.Namespace = "app", "apps"
 		hr.Spec.PostRenderers = []helmv2.PostRenderer{{Kustomize: &helmv2.Kustomize{Patches: []kustomize.Patch{{Target: &kustomize.Selector{Kind: "Deployment"}, Patch: patch}}}}}
-		if out, err := PostRender(t.Context(), hr, []byte(helmOutput)); err == nil {
-			t.Errorf("%s is accepted:\n%s", patch, out)
+		if out, err := PostRender(t.Context(), Release{HelmRelease: hr, CRDs: [][]byte{[]byte(helmCRD)}, Manifests: []byte(helmOutput)}); err == nil {
+			t.Errorf("%s is accepted:\n%s", patch, out.Objects)
 		}
 	}
 	hr := &helmv2.HelmRelease{}
-	if _, err := PostRender(t.Context(), hr, []byte("---\n# Source: app/templates/a.yaml\nkind: [\n")); err == nil {
+	if _, err := PostRender(t.Context(), Release{HelmRelease: hr, Manifests: []byte("---\n# Source: app/templates/a.yaml\nkind: [\n")}); err == nil {
 		t.Error("what is no YAML is accepted")
 	}
-	if out, err := PostRender(t.Context(), hr, []byte("---\n# Source: app/templates/a.yaml\n")); err != nil || strings.Contains(string(out), "kind") {
+	if out, err := PostRender(t.Context(), Release{HelmRelease: hr, Manifests: []byte("---\n# Source: app/templates/a.yaml\n")}); err != nil || len(out.Objects) > 0 {
 		t.Errorf("an empty document: %q, %v", out, err)
+	}
+}
+
+// TestInNamespace leaves what the Helm Operator has Helm install as Helm made it, but for the namespace.
+func TestInNamespace(t *testing.T) {
+	const manifests = `---
+# Source: app/templates/a.yaml
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+data: {date: 2024-01-02, yes: y, on: "on"}
+---
+# Source: app/templates/role.yaml
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: a
+---
+# Source: app/templates/empty.yaml
+# nothing
+---
+# Source: app/templates/hook.yaml
+apiVersion: batch/v1
+kind: Job
+metadata:
+  generateName: a-
+  namespace: other
+  annotations:
+    helm.sh/hook: pre-install
+`
+	const want = `---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  namespace: apps
+data: {date: 2024-01-02, yes: y, on: "on"}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: a
+---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  generateName: a-
+  namespace: other
+  annotations:
+    helm.sh/hook: pre-install
+`
+	if got, err := InNamespace(t.Context(), "HelmRelease apps/a", []byte(manifests), "apps"); err != nil || string(got) != want {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+// TestInstallOrder holds the order of kinds against that of Helm 3, to which Helm 4 adds two kinds at the end.
+func TestInstallOrder(t *testing.T) {
+	helm3 := releaseutil.InstallOrder
+	if len(installOrder) != len(helm3)+2 || !slices.Equal(installOrder[:len(helm3)], helm3) {
+		t.Errorf("%q", helm3)
 	}
 }
