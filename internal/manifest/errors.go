@@ -75,7 +75,7 @@ func (e *DuplicateError) Hint() string {
 	if len(slices.Compact(slices.Clone(e.built))) < 2 {
 		return e.last.PartHint()
 	}
-	return "one run is about one cluster: name the directory of one cluster with -f"
+	return "leave it out of one of them, or, if they belong to different clusters, name the directory of one with -f"
 }
 
 // Excerpt is the line with the name of the last one.

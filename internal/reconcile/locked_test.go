@@ -152,7 +152,7 @@ func TestLockedMisfits(t *testing.T) {
 func TestLockedElsewhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oneOfEach)
-	first := w.run(t, Options{Until: Choose})
+	first := w.run(t, Options{}) // an archive whose index has no digest is pinned by its bytes
 	l := lock.New()
 	for _, e := range w.locked(t, first).Entries() {
 		for _, cluster := range []string{"production", "staging"} {

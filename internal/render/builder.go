@@ -432,7 +432,7 @@ func (e *twiceError) Error() string {
 }
 
 func (e *twiceError) Hint() string {
-	return "one run is about one cluster: name the directory of one cluster with -f"
+	return "leave it out of one of them, or, if they belong to different clusters, name the directory of one with -f"
 }
 
 // origin makes the object of what was built, which remembers where it was written.
