@@ -152,6 +152,7 @@ func escapeMarkdown(s string) string {
 		switch {
 		case r == '\n':
 			b.WriteString("<br>")
+		case r == '\r': // would end the row
 		case strings.ContainsRune("\\`*_{}[]()#+!|~$@:", r):
 			b.WriteByte('\\')
 			b.WriteRune(r)

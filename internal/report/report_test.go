@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -409,6 +410,65 @@ func FuzzAnnotation(f *testing.F) {
 		}
 		if unescape.Replace(gotFile) != whole("x"+file) || title != "title=HS999" || unescape.Replace(data) != want {
 			t.Errorf("%q is read as file %q, %q, text %q", line, gotFile, title, data)
+		}
+	})
+}
+
+// FuzzMarkdown reads a cell of a table back: it is one line, and shows the text without markup.
+func FuzzMarkdown(f *testing.F) {
+	for _, text := range []string{"a", hostile, "![p](http://x/)", "a|b\r| c |\n<b>", "\\| @name #1 &amp; :x: ~~y~~"} {
+		f.Add(text)
+	}
+	const signs = "\\\\\x60*_{}[\\]()#+!|~$@:"
+	cell := regexp.MustCompile("^(?:\\\\[" + signs + "]|&lt;|&gt;|&amp;|<br>|[^" + signs + "<>&\r\n])*$")
+	shown := regexp.MustCompile(`\\(.)`)
+	f.Fuzz(func(t *testing.T, text string) {
+		text = strings.TrimSpace(clean(text))
+		var b bytes.Buffer
+		if err := MarkdownTable(&b, []string{"A"}, [][]string{{text + "\r"}}); err != nil {
+			t.Fatal(err)
+		}
+		row, _ := strings.CutPrefix(b.String(), "| A |\n| --- |\n| ")
+		row, whole := strings.CutSuffix(row, " |\n")
+		if !whole || !cell.MatchString(row) {
+			t.Fatalf("%q becomes %q", text, row)
+		}
+		got := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(strings.ReplaceAll(shown.ReplaceAllString(row, "$1"), "<br>", "\n"))
+		if got != text {
+			t.Errorf("%q shows as %q", text, got)
+		}
+	})
+}
+
+// FuzzReports reads the texts of a finding back from the formats of other programs.
+func FuzzReports(f *testing.F) {
+	for _, text := range []string{"a", hostile, "]]></failure>", "\"},{\"x\":\"", "\u2028\\u0000"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		run := &Run{Command: "validate", Findings: []finding.Finding{{Code: "HS999", Severity: finding.Error, Pos: manifest.Pos{File: "a.yaml"}, Message: "x" + text}}}
+		var log sarifLog
+		if err := json.Unmarshal([]byte(written(t, "sarif", run)), &log); err != nil || log.Runs[0].Results[0].Message.Text != clean("x"+text) {
+			t.Errorf("%q in SARIF: %+v, %v", text, log, err)
+		}
+		var issues []map[string]any
+		if err := json.Unmarshal([]byte(written(t, "gitlab", run)), &issues); err != nil || len(issues) != 1 {
+			t.Errorf("%q for GitLab: %v, %v", text, issues, err)
+		}
+		var suites struct {
+			Suites []struct {
+				Cases []struct {
+					Failures []struct {
+						Message string `xml:"message,attr"`
+					} `xml:"failure"`
+					Errors []struct {
+						Message string `xml:"message,attr"`
+					} `xml:"error"`
+				} `xml:"testcase"`
+			} `xml:"testsuite"`
+		}
+		if err := xml.Unmarshal([]byte(written(t, "junit", run)), &suites); err != nil || len(suites.Suites) != 1 || len(suites.Suites[0].Cases) != 1 {
+			t.Fatalf("%q in JUnit: %+v, %v", text, suites, err)
 		}
 	})
 }

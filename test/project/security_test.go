@@ -2,9 +2,14 @@ package project
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,4 +102,73 @@ func TestVulnerabilitiesLookedUp(t *testing.T) {
 			t.Errorf("%s has no %q: %v", file, want, err)
 		}
 	}
+}
+
+// crossingFunction is a function of a package, or a method of a type.
+var crossingFunction = regexp.MustCompile("`([a-z/]+)\\.(?:([A-Za-z]+)\\.)?([A-Za-z]+)`")
+
+// TestCrossings: the functions that the table of crossings names exist, and each row has its function and its tests.
+func TestCrossings(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("docs", "security-model.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "\n| crossing | function | held by |\n|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")
+	if len(rows) < 10 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, row := range rows {
+		cells := strings.Split(row, " | ")
+		if len(cells) != 3 {
+			t.Errorf("%d cells: %s", len(cells), row)
+			continue
+		}
+		named := crossingFunction.FindAllStringSubmatch(cells[1], -1)
+		if len(named) == 0 {
+			t.Errorf("no function: %s", row)
+		}
+		for _, name := range named {
+			if !declared(t, name[1], name[2], name[3]) {
+				t.Errorf("there is no %s: %s", name[0], row)
+			}
+		}
+		if _, names := coveringTests(t, cells[0], cells[2]); names == 0 {
+			t.Errorf("no test: %s", row)
+		}
+	}
+}
+
+// declared reports whether a package declares a function, or a type a method.
+func declared(t *testing.T, pkg, receiver, name string) bool {
+	t.Helper()
+	dir := filepath.Join("internal", filepath.FromSlash(pkg))
+	if pkg == "cmd" {
+		dir = pkg
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Name.Name != name || (f.Recv == nil) != (receiver == "") {
+				continue
+			}
+			if receiver == "" || strings.TrimPrefix(types.ExprString(f.Recv.List[0].Type), "*") == receiver {
+				return true
+			}
+		}
+	}
+	return false
 }
