@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -220,6 +221,11 @@ func (a *app) repair(ctx context.Context, o *inputOptions, v *verdict, args []st
 	x.remedies(ctx, v.reported)
 	if !fix || ctx.Err() != nil {
 		return
+	}
+	for _, err := range x.found.Errors {
+		if errors.Is(err, rewrite.ErrOutside) { // other errors are findings already
+			a.console.Warn(err.Error())
+		}
 	}
 	left, fixed := x.fix(v.reported)
 	if fixed == 0 {
