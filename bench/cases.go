@@ -72,6 +72,7 @@ func groups(o *options) []group {
 		}},
 		{fmt.Sprintf("validate, %d objects", scaleOf(o).Objects), validated()},
 		{fmt.Sprintf("a repository of %d apps with a Kustomization each", scaleOf(o).Apps), apps()},
+		{fmt.Sprintf("a repository of %d apps in namespaces, below one Kustomization that patches them", scaleOf(o).Apps), namespaced()},
 		{fmt.Sprintf("a repository of %d clusters with %d apps", scaleOf(o).Clusters, scaleOf(o).ClusterApps), fleet()},
 		{fmt.Sprintf("one changed file of %d objects", 2*scaleOf(o).HookApps), changed()},
 		{"index " + describe(o, 0), indexed(0, true)},

@@ -18,6 +18,14 @@ func apps() []contender {
 	})
 }
 
+// namespaced validates a repository in the commonest shape: directories of namespaces, a Kustomization for each app, and one
+// above them that patches them all.
+func namespaced() []contender {
+	return repositories(func(j *job) ([]string, error) {
+		return []string{"validate", "-R", "-f", "."}, writeNamespaces(j.work, j.scale.Apps)
+	})
+}
+
 // changed validates one file of a repository, as a hook does.
 func changed() []contender {
 	return repositories(func(j *job) ([]string, error) {
@@ -51,6 +59,39 @@ func writeApps(root string, count int) error {
 		files["apps/"+name+"/kustomization.yaml"] = "resources: [ks.yaml]\n"
 		files["apps/"+name+"/app/kustomization.yaml"] = "namespace: apps\nresources: [release.yaml]\n"
 		files["apps/"+name+"/app/release.yaml"] = appOf(name)
+	}
+	return writeFiles(root, files)
+}
+
+// appsOfNamespace is how many apps a namespace has.
+const appsOfNamespace = 100
+
+func writeNamespaces(root string, count int) error {
+	patch := "  patches:\n  - target: {group: kustomize.toolkit.fluxcd.io, kind: Kustomization}\n    patch: |\n" +
+		"      apiVersion: kustomize.toolkit.fluxcd.io/v1\n      kind: Kustomization\n      metadata: {name: any}\n      spec:\n" +
+		"        patches:\n        - target: {group: helm.toolkit.fluxcd.io, kind: HelmRelease}\n          patch: |\n" +
+		"            apiVersion: helm.toolkit.fluxcd.io/v2\n            kind: HelmRelease\n            metadata: {name: any}\n" +
+		"            spec: {install: {crds: CreateReplace}, upgrade: {remediation: {retries: 2}}}\n"
+	files := map[string]string{
+		".git/HEAD":                            "ref: refs/heads/main\n",
+		"cluster/flux-system/gotk-sync.yaml":   syncOf("./cluster"),
+		"cluster/apps.yaml":                    kustomizationOf("cluster-apps", "./apps") + patch,
+		"components/common/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [settings.yaml]\n",
+		"components/common/settings.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {DOMAIN: example.org}\n",
+	}
+	for i := range count {
+		name, namespace := fmt.Sprintf("app-%04d", i), fmt.Sprintf("namespace-%02d", i/appsOfNamespace)
+		dir := "apps/" + namespace + "/"
+		if i%appsOfNamespace == 0 {
+			files[dir+"namespace.yaml"] = "apiVersion: v1\nkind: Namespace\nmetadata: {name: any}\n"
+			files[dir+"kustomization.yaml"] = "namespace: " + namespace + "\ncomponents: [../../components/common]\nresources:\n- namespace.yaml\n"
+		}
+		files[dir+"kustomization.yaml"] += "- " + name + "/ks.yaml\n"
+		files[dir+name+"/ks.yaml"] = strings.ReplaceAll(kustomizationOf(name, "./apps/"+namespace+"/"+name+"/app"), ", namespace: flux-system}\nspec:", "}\nspec:") +
+			"  targetNamespace: " + namespace + "\n  postBuild:\n    substitute: {APP: " + name + "}\n    substituteFrom: [{kind: ConfigMap, name: settings}]\n"
+		files[dir+name+"/ks.yaml"] = strings.Replace(files[dir+name+"/ks.yaml"], "name: flux-system}", "name: flux-system, namespace: flux-system}", 1)
+		files[dir+name+"/app/kustomization.yaml"] = "resources: [release.yaml]\n"
+		files[dir+name+"/app/release.yaml"] = strings.ReplaceAll(appOf(name), "repository: ghcr.io/example/app", `repository: "ghcr.io/example/${APP}", host: "${APP}.${DOMAIN}"`)
 	}
 	return writeFiles(root, files)
 }

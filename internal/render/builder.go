@@ -73,9 +73,6 @@ func (b *builder) plainDirectory(dir string) {
 	by := d.object.Pos.File
 	c.of = by
 	b.claim(c)
-	if err == nil {
-		err = c.variables()
-	}
 	var objects []built
 	if err == nil {
 		var k *types.Kustomization
@@ -279,9 +276,6 @@ func (b *builder) construct(f *flux) {
 	b.concernBuilt(o, c)
 	if err == nil {
 		err = f.complete(c)
-	}
-	if err == nil {
-		err = c.variables()
 	}
 	var replace, shown map[string][]byte
 	if err == nil && f.spec.Decryption != nil {

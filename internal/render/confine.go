@@ -7,28 +7,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 
-	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-const (
-	// maxFileSize bounds one file that a kustomization reads, maxBuildBytes and maxBuildReads all of one build. Bases
-	// that are used in many ways are read as often.
-	maxFileSize   = 32 << 20
-	maxBuildBytes = 128 << 20
-	maxBuildReads = 50_000
-)
+// maxFileSize bounds one file that a kustomization reads, in bytes.
+const maxFileSize = 32 << 20
 
-// errReadOnly answers what only a program that edits kustomizations would ask for.
-var errReadOnly = errors.New("read only")
-
-// confined is the file system that kustomize sees: the files below one directory, links followed as long as they stay
-// there, with some files replaced. It counts what is read and ends with its context.
+// confined is what a build sees: the files below one directory, links followed as long as they stay there, with some files
+// replaced. It counts what is read and ends with its context.
 type confined struct {
 	ctx     context.Context
 	repo    *repository
@@ -36,35 +27,14 @@ type confined struct {
 	replace map[string][]byte
 	view    *view // nil for files on disk
 	display func(string) string
-	load    func(c *confined, path string) ([]byte, bool, error) // what is not read as it is written
-	budget  *budget
-	guard   *guard
+	budget  *kustomize.Budget
+	what    string   // is built
 	veil    *veil    // nil for none
 	paths   []string // that were read
 
 	lacking bool // something is left out of the build
 
-	failed error // of a kustomization file, which kustomize takes for one that is not there
-}
-
-// budget is what one build may read, with those that it needs before. The mutex is for builds that were given up.
-type budget struct {
-	mu           sync.Mutex
-	reads, bytes int
-}
-
-func (b *budget) spend(reads, bytes int) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.reads += reads
-	b.bytes += bytes
-	switch {
-	case b.reads > maxBuildReads:
-		return fmt.Errorf("a build reads more than %d files", maxBuildReads)
-	case b.bytes > maxBuildBytes:
-		return fmt.Errorf("a build reads more than %d MiB", maxBuildBytes>>20)
-	}
-	return nil
+	failed error // of a kustomization file: the rest is only how it was met
 }
 
 // real is where a path leads. What leads out of the root is not there.
@@ -97,24 +67,74 @@ func plainPathError(err error) error {
 	return err
 }
 
+// Kustomization returns what the file of a directory says, with certain paths.
+func (c *confined) Kustomization(dir string) (*types.Kustomization, string, error) {
+	if c.ctx.Err() != nil {
+		return nil, "", c.ended()
+	}
+	d := c.repo.directory(dir)
+	if d == nil {
+		return nil, "", errors.New("no kustomization file in it")
+	}
+	c.remember(d.file)
+	err := d.err
+	switch {
+	case err != nil:
+	case d.unknown != nil:
+		err = d.unknown
+	case d.empty:
+		err = d.kustomization.CheckEmpty()
+	}
+	if err == nil {
+		err = c.budget.Read(c.what, d.file, len(d.text))
+	}
+	if err != nil {
+		if c.failed == nil {
+			c.failed = err
+		}
+		return nil, "", err
+	}
+	k, err := c.veil.overKustomization(d.file, d.kustomization)
+	if err == nil && c.lacking && len(k.Patches) > 0 {
+		own := *k
+		c.forgive(d.path, &own)
+		k = &own
+	}
+	return k, d.file, err
+}
+
+// Directory is where a path leads, if that is a directory.
+func (c *confined) Directory(path string) (string, error) {
+	real, err := c.real(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", c.display(path), err)
+	}
+	dir, err := c.repo.isDir(real)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", c.display(path), plainPathError(err))
+	}
+	if !dir {
+		return "", fmt.Errorf("%s: not a directory", c.display(path))
+	}
+	return real, nil
+}
+
+// Check refuses text in place whose aliases expand to too much.
+func (c *confined) Check(text []byte) error { return manifest.CheckExpansion(c.what, text) }
+
+// ReadFile reads a file.
 func (c *confined) ReadFile(path string) ([]byte, error) {
 	if c.ctx.Err() != nil {
 		return nil, c.ended()
 	}
-	if err := c.budget.spend(1, 0); err != nil {
-		return nil, err
-	}
-	data, err := c.read(filepath.Clean(path))
-	if err == nil {
-		c.remember(filepath.Clean(path))
-		data = c.veil.over(filepath.Clean(path), data)
-		err = c.budget.spend(0, len(data))
-	}
+	path = filepath.Clean(path)
+	data, err := c.read(path)
 	if err != nil {
 		return nil, err
 	}
-	c.guard.reads(path, len(data))
-	return data, nil
+	c.remember(path)
+	data = c.veil.over(path, data)
+	return data, c.budget.Read(c.what, path, len(data))
 }
 
 // ended is why the context did.
@@ -130,15 +150,6 @@ func (c *confined) read(path string) ([]byte, error) {
 	}
 	if data, ok := c.replace[real]; ok && c.view != nil {
 		return data, nil
-	}
-	// A link may call a file by another name than its own: what kustomize asks for decides.
-	for _, name := range []string{path, real} {
-		if data, ok, err := c.load(c, name); ok || err != nil {
-			if c.failed == nil {
-				c.failed = err
-			}
-			return data, err
-		}
 	}
 	data, err := c.repo.read(real)
 	if err != nil {
@@ -163,70 +174,3 @@ func readFile(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	return data, plainPathError(err)
 }
-
-func (c *confined) IsDir(path string) bool {
-	real, err := c.real(path)
-	if err != nil {
-		return false
-	}
-	dir, err := c.repo.isDir(real)
-	return err == nil && dir
-}
-
-func (c *confined) Exists(path string) bool {
-	real, err := c.real(path)
-	if err != nil {
-		return false
-	}
-	if _, ok := c.replace[real]; ok {
-		return true
-	}
-	_, err = c.repo.isDir(real)
-	return err == nil
-}
-
-func (c *confined) CleanedAbs(path string) (filesys.ConfirmedDir, string, error) {
-	real, err := c.real(path)
-	if err != nil {
-		return "", "", fmt.Errorf("%s: %w", c.display(path), err)
-	}
-	if c.view != nil && !c.IsDir(real) {
-		real = filepath.Clean(path) // where it is in the artifact
-	}
-	if c.IsDir(real) {
-		return filesys.ConfirmedDir(real), "", nil
-	}
-	return filesys.ConfirmedDir(filepath.Dir(real)), filepath.Base(real), nil
-}
-
-func (c *confined) ReadDir(path string) ([]string, error) {
-	real, err := c.real(path)
-	if err != nil {
-		return nil, err
-	}
-	entries, err := c.view.readDir(real)
-	if err != nil {
-		return nil, plainPathError(err)
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names, nil
-}
-
-func (c *confined) Glob(pattern string) ([]string, error) {
-	if !inside(c.root, filepath.Clean(pattern)) {
-		return nil, nil
-	}
-	found, err := c.view.glob(pattern)
-	return slices.DeleteFunc(found, func(name string) bool { return !c.Exists(name) }), err
-}
-
-func (c *confined) Walk(string, filepath.WalkFunc) error { return errReadOnly }
-func (c *confined) Open(string) (filesys.File, error)    { return nil, errReadOnly }
-func (c *confined) Create(string) (filesys.File, error)  { return nil, errReadOnly }
-func (c *confined) Mkdir(string) error                   { return errReadOnly }
-func (c *confined) MkdirAll(string) error                { return errReadOnly }
-func (c *confined) RemoveAll(string) error               { return errReadOnly }
-func (c *confined) WriteFile(string, []byte) error       { return errReadOnly }

@@ -84,7 +84,6 @@ var addressPlugins = []struct{ name, text string }{
 	{"ConfigMapGenerator", "files: ['%[1]s']"},
 	{"ConfigMapGenerator", "files: ['a=%[1]s']"},
 	{"ConfigMapGenerator", "envs: ['%[1]s']"},
-	{"ConfigMapGenerator", "env: '%[1]s'"},
 	{"ConfigMapGenerator", "files: [!!binary %[2]s]"},
 	{"SecretGenerator", "files: ['%[1]s']"},
 	{"SecretGenerator", "envs: ['%[1]s']"},

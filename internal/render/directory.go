@@ -235,53 +235,11 @@ func (d *directory) resolve(r *repository) error {
 		g.FileSources = p.sources(g.FileSources, true, "secretGenerator", i, "files")
 		g.EnvSources = p.envs(g.EnvSources, true, "secretGenerator", i, "envs")
 	}
-	p.grows(k)
 	if len(k.CommonLabels) > 0 {
 		k.Labels = append(k.Labels, types.Label{Pairs: k.CommonLabels, IncludeSelectors: true})
 		k.CommonLabels = nil
 	}
-	if len(d.remote) > 0 && len(k.BuildMetadata) == 0 {
-		k.BuildMetadata = []string{types.OriginAnnotations} // without it, it might count as empty
-	}
 	return p.err
-}
-
-// kustomizationText is a kustomization file, or the configuration of a plugin, as kustomize is to read it.
-func (r *repository) kustomizationText(c *confined, path string) ([]byte, bool, error) {
-	if text, ok := known(r, r.plugins, path); ok {
-		return text, true, nil
-	}
-	if !manifest.IsKustomizationFile(path) {
-		return nil, false, nil
-	}
-	d := r.directory(filepath.Dir(path))
-	if d == nil || d.file != path {
-		return nil, false, nil
-	}
-	if d.err != nil {
-		return nil, true, d.err
-	}
-	if d.unknown != nil {
-		return nil, true, d.unknown
-	}
-	k := d.kustomization
-	if len(k.Generators)+len(k.Transformers)+len(k.Validators) > 0 || c.lacking && len(k.Patches) > 0 {
-		var err error
-		if k, err = clone(k); err == nil {
-			c.forgive(d.path, k)
-			err = r.inline(c, d.path, k)
-		}
-		if err != nil {
-			return nil, true, err
-		}
-	}
-	if d.empty || len(k.Resources) > 0 {
-		text, err := json.Marshal(k) // which is YAML, too
-		return text, true, err
-	}
-	// Lists without elements are legal, but are not written: without one the file would count as empty.
-	text, err := sigsyaml.Marshal(k)
-	return append(text, "resources: []\n"...), true, err
 }
 
 // closure is everything that a build of directories reads.

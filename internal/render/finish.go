@@ -37,7 +37,7 @@ func (b *builder) variablesOf(f *flux) *variables {
 	if post == nil {
 		return nil
 	}
-	v := newVariables(b.o.Unset, b.guard)
+	v := newVariables(b.o.Unset, b.budget)
 	v.always = post.SubstituteStrategy == kustomizev1.SubstituteStrategy("Always")
 	for i, ref := range post.SubstituteFrom {
 		d := b.lookup(ref.Kind, f.object.Namespace, ref.Name)

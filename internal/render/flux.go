@@ -223,16 +223,12 @@ func (f *flux) edit(k *types.Kustomization, c *closure) error {
 	if s.NameSuffix != "" {
 		k.NameSuffix = s.NameSuffix
 	}
-	g := &growth{}
-	for i, p := range s.Patches {
+	for _, p := range s.Patches {
 		patch := types.Patch{Patch: p.Patch}
 		if t := p.Target; t != nil {
 			patch.Target = &types.Selector{AnnotationSelector: t.AnnotationSelector, LabelSelector: t.LabelSelector}
 			patch.Target.Group, patch.Target.Version, patch.Target.Kind = t.Group, t.Version, t.Kind
 			patch.Target.Name, patch.Target.Namespace = t.Name, t.Namespace
-		}
-		if err := g.patch(fmt.Sprintf("spec.patches[%d]", i), patch.Target, []byte(p.Patch)); err != nil {
-			return manifest.Fault(f.object, err, "spec", "patches", i)
 		}
 		k.Patches = append(k.Patches, patch)
 	}

@@ -35,7 +35,7 @@ func (r *Renderer) plainObjects(dir string) map[string]string {
 	objects := map[string]string{}
 	repo, c := r.repository(dir), newClosure()
 	d := repo.directory(dir)
-	if err := c.add(repo, dir, nil); err != nil || d.unknown != nil || c.variables() != nil {
+	if err := c.add(repo, dir, nil); err != nil || d.unknown != nil {
 		return objects
 	}
 	k, err := clone(d.kustomization)

@@ -5,24 +5,24 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
-	"github.com/fluxcd/pkg/apis/kustomize"
+	fluxkustomize "github.com/fluxcd/pkg/apis/kustomize"
 	annotationsfilter "sigs.k8s.io/kustomize/api/filters/annotations"
 	labelsfilter "sigs.k8s.io/kustomize/api/filters/labels"
-	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/provider"
-	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/kustomize"
 )
 
 // renderedFile is what the manifests are called in a post renderer's build.
@@ -57,24 +57,27 @@ func PostRender(ctx context.Context, release Release) (Installed, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	hr := release.HelmRelease
-	return guarded(ctx, newGuard(end), "HelmRelease "+hr.Namespace+"/"+hr.Name, release.postRender)
+	b := &kustomize.Build{Budget: kustomize.NewBudget(end), What: "HelmRelease " + hr.Namespace + "/" + hr.Name}
+	return kustomize.Guard(func() (Installed, error) { return release.postRender(ctx, b) })
 }
 
-func (r *Release) postRender() (done Installed, err error) {
+func (r *Release) postRender(ctx context.Context, b *kustomize.Build) (done Installed, err error) {
 	hr := r.HelmRelease
 	labels := map[string]string{helmv2.GroupVersion.Group + "/name": hr.Name, helmv2.GroupVersion.Group + "/namespace": hr.Namespace}
-	factory := resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory())
-	crds := resmap.New()
+	factory := provider.NewDefaultDepProvider().GetResourceFactory()
+	var crds []*resource.Resource
+	created := map[resid.ResId]bool{}
 	for _, file := range r.CRDs {
-		list, err := factory.RF().SliceFromBytes(file)
+		list, err := factory.SliceFromBytes(file)
 		if err != nil {
 			return done, fmt.Errorf("CRDs: %w", err)
 		}
 		for _, object := range list {
-			if object.GetKind() == "CustomResourceDefinition" {
-				_ = crds.Append(object) // the first of a name is created, and is there when the next one comes
-			} else {
+			switch id := object.CurId(); {
+			case id.Kind != "CustomResourceDefinition":
 				done.Left = append(done.Left, object.GetKind()+" "+object.GetName())
+			case !created[id]: // it is there when the next one of its name comes
+				crds, created[id] = append(crds, object), true
 			}
 		}
 	}
@@ -108,34 +111,31 @@ func (r *Release) postRender() (done Installed, err error) {
 			if p.Kustomize == nil || raw || len(text) == 0 {
 				continue
 			}
-			if text, err = kustomized(text, p.Kustomize); err != nil {
+			if text, err = kustomized(ctx, *b, text, p.Kustomize); err != nil {
 				return done, fmt.Errorf("post renderer: %w", err)
 			}
 		}
-		m, err := factory.NewResMapFromBytes(text)
+		list, err := kustomize.Parse(text)
 		if err != nil {
 			return done, err
 		}
-		if m.Size() > maxObjects {
-			return done, fmt.Errorf("more than %d objects", maxObjects)
-		}
 		if common := hr.Spec.CommonMetadata; common != nil && !raw {
-			if err := mark(m, common.Labels, common.Annotations); err != nil {
+			if err := mark(list, common.Labels, common.Annotations); err != nil {
 				return done, err
 			}
 		}
 		if !raw {
-			if err := mark(m, labels, nil); err != nil {
+			if err := mark(list, labels, nil); err != nil {
 				return done, err
 			}
 		}
-		setNamespace(m, hr.GetReleaseNamespace())
-		objects = append(objects, m.Resources()...)
+		setNamespace(list, hr.GetReleaseNamespace())
+		objects = append(objects, list...)
 	}
 	if objects, err = r.installed(objects); err != nil {
 		return done, err
 	}
-	if done.CRDs, err = asText(crds.Resources()); err != nil {
+	if done.CRDs, err = asText(crds); err != nil {
 		return done, err
 	}
 	done.Objects, err = asText(objects)
@@ -230,10 +230,8 @@ var installOrder = []string{
 
 // InNamespace puts objects that helm rendered, that belong into a namespace and that name none, into that of the release, and does nothing
 // else to them: the Helm Operator has no post renderers.
-func InNamespace(ctx context.Context, release string, manifests []byte, namespace string) ([]byte, error) {
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	return guarded(ctx, newGuard(end), release, func() ([]byte, error) {
+func InNamespace(_ context.Context, _ string, manifests []byte, namespace string) ([]byte, error) {
+	return kustomize.Guard(func() ([]byte, error) {
 		var out bytes.Buffer
 		for _, d := range documentsOf(manifests) {
 			nodes, err := kio.ParseAll(d.text)
@@ -315,8 +313,8 @@ func merged(documents []document) ([]byte, error) {
 }
 
 // kustomized builds the manifests in memory, with nothing else beside them.
-func kustomized(text []byte, k *helmv2.Kustomize) ([]byte, error) {
-	config := types.Kustomization{
+func kustomized(ctx context.Context, b kustomize.Build, text []byte, k *helmv2.Kustomize) ([]byte, error) {
+	config := &types.Kustomization{
 		TypeMeta:  types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind},
 		Resources: []string{renderedFile},
 	}
@@ -326,27 +324,25 @@ func kustomized(text []byte, k *helmv2.Kustomize) ([]byte, error) {
 	for _, p := range k.Patches {
 		config.Patches = append(config.Patches, types.Patch{Patch: p.Patch, Target: selector(p.Target)})
 	}
-	written, err := sigsyaml.Marshal(config)
+	dir := string(filepath.Separator)
+	b.Source = kustomize.Texts{dir + renderedFile: text}
+	objects, err := b.Run(ctx, dir, dir+"kustomization.yaml", config)
 	if err != nil {
 		return nil, err
 	}
-	fs := filesys.MakeFsInMemory()
-	for name, data := range map[string][]byte{"kustomization.yaml": written, renderedFile: text} {
-		if err := fs.WriteFile(name, data); err != nil {
+	var out bytes.Buffer
+	for _, o := range objects {
+		text, err := o.YAML()
+		if err != nil {
 			return nil, err
 		}
+		out.WriteString("---\n")
+		out.Write(text)
 	}
-	options := krusty.MakeDefaultOptions()
-	options.PluginConfig = types.DisabledPluginConfig()
-	options.Reorder = krusty.ReorderOptionNone
-	m, err := krusty.MakeKustomizer(options).Run(fs, ".")
-	if err != nil {
-		return nil, err
-	}
-	return m.AsYaml()
+	return out.Bytes(), nil
 }
 
-func selector(s *kustomize.Selector) *types.Selector {
+func selector(s *fluxkustomize.Selector) *types.Selector {
 	if s == nil {
 		return nil
 	}
@@ -359,23 +355,29 @@ func selector(s *kustomize.Selector) *types.Selector {
 	}
 }
 
-// mark adds labels and annotations to the metadata of all objects.
-func mark(m resmap.ResMap, labels, annotations map[string]string) error {
-	at := func(path string) types.FsSlice { return types.FsSlice{{Path: path, CreateIfNotPresent: true}} }
-	if len(labels) > 0 {
-		if err := m.ApplyFilter(labelsfilter.Filter{Labels: labels, FsSlice: at("metadata/labels")}); err != nil {
+// mark adds labels and annotations to the metadata of objects.
+func mark(list []*resource.Resource, labels, annotations map[string]string) error {
+	at := types.FsSlice{{Path: "metadata/labels", CreateIfNotPresent: true}}
+	for _, r := range list {
+		if len(labels) > 0 {
+			if err := r.ApplyFilter(labelsfilter.Filter{Labels: labels, FsSlice: at}); err != nil {
+				return err
+			}
+		}
+		if len(annotations) == 0 {
+			continue
+		}
+		at := types.FsSlice{{Path: "metadata/annotations", CreateIfNotPresent: true}}
+		if err := r.ApplyFilter(annotationsfilter.Filter{Annotations: annotations, FsSlice: at}); err != nil {
 			return err
 		}
 	}
-	if len(annotations) == 0 {
-		return nil
-	}
-	return m.ApplyFilter(annotationsfilter.Filter{Annotations: annotations, FsSlice: at("metadata/annotations")})
+	return nil
 }
 
 // setNamespace puts objects into the namespace of the release, as Helm's client does with those that name none.
-func setNamespace(m resmap.ResMap, namespace string) {
-	for _, r := range m.Resources() {
+func setNamespace(list []*resource.Resource, namespace string) {
+	for _, r := range list {
 		gvk := r.GetGvk()
 		namespaced, known := openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: gvk.ApiVersion(), Kind: gvk.Kind})
 		if known && namespaced && r.GetNamespace() == "" {

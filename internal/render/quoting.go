@@ -15,6 +15,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
+	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -24,7 +25,7 @@ const maxReread = 1000
 // unquoted takes out of the error of a build what kustomize quotes of the files that it read: what Secrets and their
 // generators hold, and fields that are called as a password is.
 func (c *confined) unquoted(err error) error {
-	if _, ok := errors.AsType[*panicError](err); ok || c.ctx.Err() != nil {
+	if _, ok := errors.AsType[*kustomize.PanicError](err); ok || c.ctx.Err() != nil {
 		return err
 	}
 	var texts []string

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/helmsrc/helmsrc/internal/kustomize"
 )
 
 // TestQuoting builds what kustomize refuses, and looks for what it quotes.
@@ -50,7 +52,7 @@ func TestQuoting(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := &repository{ctx: t.Context(), root: dir, display: func(p string) string { return p }, dirs: map[string]*directory{}, plugins: map[string][]byte{}, guard: newGuard(func(error) {})}
+			r := &repository{ctx: t.Context(), root: dir, display: func(p string) string { return p }, dirs: map[string]*directory{}, budget: kustomize.NewBudget(func(error) {})}
 			d := r.directory(dir)
 			err = d.err
 			if err == nil {

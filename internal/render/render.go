@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/generate"
+	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -69,7 +70,7 @@ type Renderer struct {
 	in      *manifest.Input
 	ambient func() *sops.Keys
 	plain   *variables
-	guard   *guard
+	budget  *kustomize.Budget
 
 	disk    *disk
 	named   map[string]string // directories of the input: real path → as it was written
@@ -111,7 +112,7 @@ type Renderer struct {
 // New is a renderer of what one run reads. The context ends what it does.
 func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	ctx, end := context.WithCancelCause(ctx)
-	r := &Renderer{o: o, ctx: ctx, in: in, guard: newGuard(end), disk: newDisk(), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
+	r := &Renderer{o: o, ctx: ctx, in: in, budget: kustomize.NewBudget(end), disk: newDisk(), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
 		opened: map[*manifest.Object]manifest.Opened{}, emptied: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, builds: map[string]buildResult{}, made: map[string]*output{}, listings: map[string]*generate.Tree{}, specs: map[*manifest.Object]*said{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		if o.Untrusted {
@@ -124,7 +125,7 @@ func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 		return keys
 	})
 	if len(o.Variables) > 0 {
-		r.plain = newVariables(o.Unset, r.guard)
+		r.plain = newVariables(o.Unset, r.budget)
 		r.plain.set(o.Variables, public)
 	}
 	r.prepare()
@@ -139,7 +140,7 @@ type Rejection struct {
 
 // Exhausted is the error of a build that was given up because it needs too much memory or time; nil is the rule. What
 // it runs cannot be stopped, so the program is to end soon.
-func (c *Cluster) Exhausted() error { return c.r.guard.failure() }
+func (c *Cluster) Exhausted() error { return c.r.budget.Failure() }
 
 func (b *builder) notice(n Notice) {
 	if n.Object != nil && n.Object.ReferenceOnly {
@@ -222,7 +223,7 @@ func (r *Renderer) at(root string) *repository {
 }
 
 func (r *Renderer) newRepository(root string) *repository {
-	return &repository{ctx: r.ctx, root: root, rules: rulesOf(root), display: r.display, disk: r.disk, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), plugins: map[string][]byte{}, guard: r.guard,
+	return &repository{ctx: r.ctx, root: root, rules: rulesOf(root), display: r.display, disk: r.disk, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), budget: r.budget,
 		ignored: map[string]*tree.Rules{}, ignores: map[string]bool{}}
 }
 

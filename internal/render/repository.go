@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
@@ -24,16 +25,14 @@ type repository struct {
 	view    *view         // of an artifact, whose files are elsewhere; nil for files on disk
 	disk    *disk         // as the run knows it
 
-	rules func() *tree.Rules // of the root
-	guard *guard             // of all builds of the run
+	rules  func() *tree.Rules // of the root
+	budget *kustomize.Budget  // of all builds of the run
 
 	mu      sync.Mutex // of the maps: a build that was given up may still be reading
 	dirs    map[string]*directory
 	parsed  map[string]*manifest.File // by absolute path without links; those of the input too
-	plugins map[string][]byte         // configurations of plugins by absolute path without links, as they were checked
-	nodes   nodes
-	ignored map[string]*tree.Rules // what is kept out of an artifact, by the patterns of the source
-	ignores map[string]bool        // directories, whether they have a file that says so
+	ignored map[string]*tree.Rules    // what is kept out of an artifact, by the patterns of the source
+	ignores map[string]bool           // directories, whether they have a file that says so
 }
 
 // file reads a file of manifests, once.
@@ -135,9 +134,9 @@ func (r *repository) skips(info os.FileInfo) bool {
 	return false
 }
 
-// fileSystem is what kustomize sees of the repository in one build.
-func (r *repository) fileSystem(ctx context.Context, replace map[string][]byte) *confined {
-	return &confined{ctx: ctx, repo: r, root: r.root, view: r.view, replace: replace, display: r.display, load: r.kustomizationText, budget: &budget{}, guard: r.guard}
+// fileSystem is what one build sees of the repository.
+func (r *repository) fileSystem(ctx context.Context, replace map[string][]byte, what string) *confined {
+	return &confined{ctx: ctx, repo: r, root: r.root, view: r.view, replace: replace, display: r.display, budget: r.budget, what: what}
 }
 
 // join is a path of the repository as it stands in a file: with slashes, relative to a directory.

@@ -105,6 +105,9 @@ func (b *builder) expandNext() bool {
 	return true
 }
 
+// maxMade bounds how many objects the ResourceSets of a cluster may make.
+const maxMade = 50_000
+
 func (b *builder) expand(p pendingSet) {
 	o := p.object
 	set := resourceset.Set{Namespace: o.Namespace, Name: o.Name, Budget: &b.setBudget}
@@ -119,8 +122,8 @@ func (b *builder) expand(p pendingSet) {
 	if err == nil {
 		made, err = resourceset.Expand(b.ctx, set)
 	}
-	if b.objectCount += len(made); b.objectCount > maxObjects && err == nil {
-		err = fmt.Errorf("more than %d objects of ResourceSets", maxObjects)
+	if b.objectCount += len(made); b.objectCount > maxMade && err == nil {
+		err = fmt.Errorf("more than %d objects of ResourceSets", maxMade)
 	}
 	if err != nil {
 		b.unexpanded(o, set.Spec, err)

@@ -4,6 +4,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -39,7 +40,7 @@ func (c *Cluster) Build() (result *Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			b.notice(Notice{Text: string(debug.Stack()), Debug: true})
-			b.errs = append(b.errs, &buildError{err: &panicError{value: p}})
+			b.errs = append(b.errs, &buildError{err: &kustomize.PanicError{Value: p}})
 			result = b.result(&manifest.Build{Errors: b.errs})
 		}
 	}()

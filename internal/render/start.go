@@ -123,7 +123,7 @@ func (r *Renderer) ownPath(o *manifest.Object, spec *kustomizev1.KustomizationSp
 	if spec.PostBuild == nil || !strings.Contains(spec.Path, "${") || strings.HasPrefix(o.Built, "Kustomization ") {
 		return spec.Path
 	}
-	v := newVariables(UnsetFails, r.guard)
+	v := newVariables(UnsetFails, r.budget)
 	v.set(spec.PostBuild.Substitute, public)
 	v.set(r.o.Variables, public)
 	text, _, err := v.text(r.ctx, spec.Path)

@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -40,11 +41,11 @@ type variables struct {
 	hint   string          // why some may be missing
 	open   bool            // one that is not known may have a value in the cluster: it stays as it is written
 	left   map[string]bool // those
-	guard  *guard
+	budget *kustomize.Budget
 }
 
-func newVariables(unset Unset, g *guard) *variables {
-	return &variables{values: map[string]string{}, secret: map[string]bool{}, unset: unset, guard: g}
+func newVariables(unset Unset, b *kustomize.Budget) *variables {
+	return &variables{values: map[string]string{}, secret: map[string]bool{}, unset: unset, budget: b}
 }
 
 // set adds variables. A later one wins. Line breaks are removed, as in the controller.
@@ -132,15 +133,21 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	if err != nil {
 		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
-	result, err := guarded(ctx, v.guard, postBuild, func() (map[string]any, error) { return parseObject(out) })
+	var result map[string]any
+	if err = v.budget.Fits(postBuild, weightOfText(out)); err == nil {
+		result, err = kustomize.Guard(func() (map[string]any, error) { return parseObject(out) })
+	}
 	if err == nil {
-		err = v.guard.keeps(postBuild, max(0, weightOfValue(result)-weightOfValue(content)))
+		err = v.budget.Keep(postBuild, keptForms*max(0, kustomize.WeightOf(result)-kustomize.WeightOf(content)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
 	return &substituted{roundedMap(result), used, empty}, nil
 }
+
+// keptForms is in how many forms the text of an object is held: as it was substituted, rounded, and as it may be shown.
+const keptForms = 4
 
 // postBuild is what is given up if substitutions need too much.
 const postBuild = "post build"
@@ -156,6 +163,18 @@ func (v *variables) leave(name string) {
 // leaves reports whether any of the variables that were used was left as it is written.
 func (v *variables) leaves(used []string) bool {
 	return v != nil && slices.ContainsFunc(used, func(name string) bool { return v.left[name] })
+}
+
+// parsedWeight is about what a value of a text needs while the text is parsed, in bytes.
+const parsedWeight = 320
+
+// weightOfText is about the most that an object needs while its text is parsed.
+func weightOfText(text string) int64 {
+	values := 0
+	for _, mark := range []string{",", "\n", ":"} {
+		values += strings.Count(text, mark)
+	}
+	return int64(len(text) + parsedWeight*values)
 }
 
 func parseObject(text string) (map[string]any, error) {
@@ -191,7 +210,7 @@ func (v *variables) text(ctx context.Context, text string) (string, []string, er
 	}
 	used := map[string]bool{}
 	missing, size := "", 0
-	out, err := guarded(ctx, v.guard, postBuild, func() (string, error) {
+	out, err := kustomize.Guard(func() (string, error) {
 		return envsubst.Eval(text, func(name string) (string, bool) {
 			value, ok := v.values[name]
 			if size += len(value); size > maxSubstituted {

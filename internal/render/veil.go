@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"io"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/types"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
 )
@@ -56,6 +59,19 @@ func (c *closure) carries() bool {
 		}
 	}
 	return false
+}
+
+// overKustomization hides what Secrets hold in a kustomization.
+func (v *veil) overKustomization(file string, k *types.Kustomization) (*types.Kustomization, error) {
+	if v == nil {
+		return k, nil
+	}
+	text, err := json.Marshal(k) // which is YAML, too
+	if err != nil {
+		return nil, err
+	}
+	hidden := &types.Kustomization{}
+	return hidden, sigsyaml.Unmarshal(v.over(file, text), hidden)
 }
 
 // over hides what Secrets hold in a file.

@@ -138,31 +138,6 @@ func (v *view) readDir(path string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// glob is filepath.Glob.
-func (v *view) glob(pattern string) ([]string, error) {
-	if v == nil {
-		return filepath.Glob(pattern)
-	}
-	pattern = filepath.ToSlash(filepath.Clean(pattern))
-	if _, err := path.Match(pattern, ""); err != nil {
-		return nil, err
-	}
-	var found []string
-	match := func(name string) {
-		if ok, _ := path.Match(pattern, filepath.ToSlash(name)); ok {
-			found = append(found, name)
-		}
-	}
-	for name := range v.files {
-		match(name)
-	}
-	for name := range v.dirs {
-		match(name)
-	}
-	slices.Sort(found)
-	return found, nil
-}
-
 // shown is how a path of the view is named to people: by the file that it is, else by where it is in the artifact.
 func (v *view) shown(name string, display func(string) string) string {
 	if !v.in(name) {

@@ -38,6 +38,8 @@ var imports = map[string][]string{
 	"internal/status":   {"internal/finding"},
 	"internal/manifest": {"internal/bound", "internal/conceal", "internal/edit", "internal/file", "internal/finding"},
 
+	"internal/kustomize": {},
+
 	"internal/admission":   {"internal/finding", "internal/manifest", "internal/operator"},
 	"internal/auth":        {"internal/file", "internal/finding", "internal/manifest"},
 	"internal/finding":     {},
@@ -48,7 +50,7 @@ var imports = map[string][]string{
 	"internal/report":      {"internal/finding", "internal/manifest", "internal/plan"},
 	"internal/store":       {"internal/bound", "internal/digest"},
 	"internal/merge":       {"internal/digest", "internal/store", "internal/work"},
-	"internal/render":      {"internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},
+	"internal/render":      {"internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/kustomize", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},
 	"internal/tree":        {"internal/digest"},
 	"internal/values":      {"internal/bound", "internal/finding"},
 	"internal/verify":      {"internal/auth", "internal/cache", "internal/digest", "internal/finding"},

@@ -1,49 +1,10 @@
 package render
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 )
-
-// TestGuardTime leaves a build to itself that has no end. The context of the renderer ends with the same error.
-func TestGuardTime(t *testing.T) {
-	ctx, end := context.WithCancelCause(t.Context())
-	g := newGuard(end)
-	g.took(buildTime)
-	forever := make(chan struct{})
-	defer close(forever)
-	_, err := guarded(ctx, g, "apps/kustomization.yaml", func() (int, error) {
-		<-forever
-		return 0, nil
-	})
-	exhausted, ok := errors.AsType[*exhaustedError](err)
-	if !ok || exhausted.Error() != "apps/kustomization.yaml: the kustomize build was given up: it needs more than 8s" {
-		t.Errorf("error %v", err)
-	}
-	if cause := context.Cause(ctx); !errors.Is(cause, err) || !errors.Is(g.failure(), err) {
-		t.Errorf("ended by %v, failure %v", cause, g.failure())
-	}
-}
-
-// TestGuardKeeps counts what all builds of a run leave, in proportion to what they read.
-func TestGuardKeeps(t *testing.T) {
-	for _, test := range []struct {
-		read, weight int
-		ok           bool
-	}{{0, buildMemory, true}, {0, buildMemory + 1, false}, {100, buildMemory + 100*buildShare, true}, {100, buildMemory + 101*buildShare, false}} {
-		g := newGuard(func(error) {})
-		g.reads("a", test.read)
-		g.reads("a", test.read) // the same file
-		half := int64(test.weight / 2)
-		err := errors.Join(g.keeps("a", half), g.keeps("b", int64(test.weight)-half))
-		if (err == nil) != test.ok {
-			t.Errorf("%+v: %v", test, err)
-		}
-	}
-}
 
 // TestOrdinaryCopies accepts what people write, however much of it there is.
 func TestOrdinaryCopies(t *testing.T) {

@@ -1,0 +1,524 @@
+package kustomize
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // kustomize has no other door to its transformers
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// accumulator holds the objects of a kustomization, and what is to be done with them at the end.
+type accumulator struct {
+	*objects
+	*Build
+	config *config
+	vars   types.VarSet
+}
+
+func (b *Build) newAccumulator() *accumulator {
+	return &accumulator{objects: newObjects(b.What, b.Budget), Build: b, config: &config{}, vars: types.NewVarSet()}
+}
+
+// target is a kustomization that is built.
+type target struct {
+	*Build
+	k      *types.Kustomization
+	file   string // the name of its file
+	loader *loader
+	at     string           // the directory, by the names that lead to it
+	origin *resource.Origin // that is written into objects, nil for none
+}
+
+// accumulate adds what a kustomization gives. The accumulator is empty, or that of what includes the component.
+func (t *target) accumulate(a *accumulator) (*accumulator, error) {
+	if err := t.resources(a, t.k.Resources); err != nil {
+		return nil, fmt.Errorf("accumulating resources: %w", err)
+	}
+	c, err := configOf(t.loader, t.k)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.mergeConfig(c); err != nil {
+		return nil, err
+	}
+	if err := t.generate(a); err != nil {
+		return nil, err
+	}
+	for _, name := range t.k.Components {
+		if a, err = t.directory(a, name, true); err != nil {
+			return nil, fmt.Errorf("accumulating components: %w", err)
+		}
+	}
+	if err := t.transform(a); err != nil {
+		return nil, err
+	}
+	if err := t.validate(a); err != nil {
+		return nil, err
+	}
+	if err := a.mergeVars(t.k.Vars); err != nil { //nolint:staticcheck // people still write them
+		return nil, fmt.Errorf("merging vars: %w", err)
+	}
+	return a, nil
+}
+
+func (a *accumulator) mergeConfig(c *config) error {
+	if len(a.config.NamePrefix) == 0 && a.config.NameReference == nil {
+		a.config = c // nothing yet
+		return nil
+	}
+	merged, err := a.config.merged(c)
+	if err == nil {
+		a.config = merged
+	}
+	return err
+}
+
+// resources adds files and directories.
+func (t *target) resources(a *accumulator, names []string) error {
+	for _, name := range names {
+		if err := t.ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		if _, errDir := t.Source.Directory(t.loader.path(name)); errDir == nil {
+			_, err = t.directory(a, name, false)
+		} else {
+			err = t.resourceFile(a, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resourceFile adds the objects of a file.
+func (t *target) resourceFile(a *accumulator, name string) error {
+	text, err := t.loader.Load(name)
+	if err != nil {
+		return fmt.Errorf("accumulating resources from '%s': %w", name, err)
+	}
+	list, err := t.factory.RF().SliceFromBytes(text)
+	if err != nil {
+		return fmt.Errorf("accumulating resources from '%s': %w in File: %s", name, err, name)
+	}
+	for _, r := range list {
+		t.files[r] = filepath.Join(t.at, filepath.FromSlash(name))
+		if t.origin != nil {
+			if err := r.SetOrigin(t.origin.Append(name)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := a.appendAll(list); err != nil {
+		return fmt.Errorf("merging resources from '%s': %w", name, err)
+	}
+	return nil
+}
+
+// directory adds what a kustomization that is included gives. A component works on what is there.
+func (t *target) directory(a *accumulator, name string, component bool) (*accumulator, error) {
+	l, err := t.loader.directory(name)
+	if err != nil {
+		return nil, err
+	}
+	k, file, err := t.Source.Kustomization(l.root)
+	if err != nil {
+		return nil, fmt.Errorf("couldn't make target for path '%s': %w", l.root, err)
+	}
+	own := *k
+	own.BuildMetadata = t.k.BuildMetadata
+	sub := &target{Build: t.Build, k: &own, file: filepath.Base(file), loader: l, at: filepath.Join(t.at, filepath.FromSlash(name))}
+	if t.origin != nil {
+		sub.origin = t.origin.Append(name)
+	}
+	if err := sub.check(); err != nil {
+		return nil, err
+	}
+	if err := sub.setSchema(false); err != nil {
+		return nil, err
+	}
+	switch {
+	case component && k.Kind != types.ComponentKind:
+		return nil, fmt.Errorf("expected kind '%s' for path '%s' but got '%s'", types.ComponentKind, l.root, k.Kind)
+	case !component && k.Kind == types.ComponentKind:
+		return nil, fmt.Errorf("expected kind != '%s' for path '%s'", types.ComponentKind, l.root)
+	case component:
+		if a, err = sub.accumulate(a); err != nil {
+			return nil, fmt.Errorf("recursed accumulation of path '%s': %w", l.root, err)
+		}
+		return a, nil
+	}
+	below, err := sub.accumulate(t.newAccumulator())
+	if err != nil {
+		return nil, fmt.Errorf("recursed accumulation of path '%s': %w", l.root, err)
+	}
+	if err := a.merge(below); err != nil {
+		return nil, fmt.Errorf("recursed merging from path '%s': %w", l.root, err)
+	}
+	return a, nil
+}
+
+// merge adds what another accumulator holds.
+func (a *accumulator) merge(other *accumulator) error {
+	for _, r := range other.list {
+		if err := a.Append(r); err != nil {
+			return err
+		}
+		w := other.weights[r]
+		a.weights[r] = w
+		a.sum += w.memory
+		delete(a.touched, r)
+	}
+	if err := a.budget.Work(a.what, int64(len(other.list))*scanWork); err != nil {
+		return err
+	}
+	if err := a.budget.hold(a.what, a.sum); err != nil {
+		return err
+	}
+	if err := a.mergeConfig(other.config); err != nil {
+		return err
+	}
+	return a.vars.MergeSet(other.vars)
+}
+
+// generator makes objects.
+type generator struct {
+	resmap.Generator
+	index  int // of its entry, where that is a plugin
+	file   string
+	origin *resource.Origin
+}
+
+// generate runs the generators of a kustomization.
+func (t *target) generate(a *accumulator) error {
+	var list []generator
+	add := func(kind string, p resmap.GeneratorPlugin, args any) error {
+		if err := t.configure(kind, p, args); err != nil {
+			return err
+		}
+		list = append(list, generator{p, 0, filepath.Join(t.at, t.file), t.configured(kind)})
+		return nil
+	}
+	for _, args := range t.k.ConfigMapGenerator {
+		args.Options = types.MergeGlobalOptionsIntoLocal(args.Options, t.k.GeneratorOptions)
+		if err := add("ConfigMapGenerator", builtins.NewConfigMapGeneratorPlugin(), args); err != nil {
+			return err
+		}
+	}
+	for _, args := range t.k.SecretGenerator {
+		args.Options = types.MergeGlobalOptionsIntoLocal(args.Options, t.k.GeneratorOptions)
+		if err := add("SecretGenerator", builtins.NewSecretGeneratorPlugin(), args); err != nil {
+			return err
+		}
+	}
+	if len(t.k.HelmCharts) > 0 {
+		return errNoHelm
+	}
+	plugins, err := t.plugins("generators", t.k.Generators)
+	if err != nil {
+		return fmt.Errorf("loading generator plugins: %w", err)
+	}
+	for _, p := range plugins {
+		g, ok := p.Configurable.(resmap.Generator)
+		if !ok {
+			return fmt.Errorf("failed to load generator: plugin %s not a generator", p.id)
+		}
+		list = append(list, generator{g, p.index, p.file, p.origin})
+	}
+	for _, g := range list {
+		made, err := g.Generate()
+		if err != nil {
+			return placed(err, "generators", g.index)
+		}
+		if made == nil {
+			continue
+		}
+		if err := made.AddOriginAnnotation(g.origin); err != nil {
+			return err
+		}
+		for _, r := range made.Resources() {
+			t.files[r] = g.file
+			if err := a.absorb(r); err != nil {
+				return fmt.Errorf("merging from generator: %w", err)
+			}
+		}
+		if err := a.recount(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// absorb adds what was generated, in place of the object of that name or as a part of it.
+func (a *accumulator) absorb(r *resource.Resource) error {
+	id, behavior := r.CurId(), r.Behavior()
+	changes := behavior == types.BehaviorMerge || behavior == types.BehaviorReplace
+	found := a.find(id)
+	switch {
+	case len(found) == 0 && changes:
+		return fmt.Errorf("id %#v does not exist; cannot merge or replace", id)
+	case len(found) == 0:
+		return a.Append(r)
+	case len(found) > 1:
+		return fmt.Errorf("found multiple objects %v that could accept merge of %v", found, id)
+	case !changes:
+		return fmt.Errorf("id %#v exists; can not use behavior: '%s', behavior must be merge or replace", id, behavior)
+	}
+	old := found[0]
+	origin, err := old.GetOrigin()
+	if err != nil {
+		return err
+	}
+	if err := r.CopyMergeMetaDataFieldsFrom(old); err != nil {
+		return err
+	}
+	if behavior == types.BehaviorMerge {
+		r.MergeDataMapFrom(old)
+		r.MergeBinaryDataMapFrom(old)
+		a.files[r] = a.files[old]
+		if origin != nil {
+			if err := r.SetOrigin(origin); err != nil {
+				return err
+			}
+		}
+	}
+	if !r.CurId().Equals(old.CurId()) {
+		return fmt.Errorf("cannot find resource with id %s to replace", r.CurId())
+	}
+	for i := range a.list {
+		if a.list[i] == old {
+			a.list[i] = r
+		}
+	}
+	a.sum -= a.weights[old].memory
+	delete(a.weights, old)
+	delete(a.touched, old)
+	a.touch(r)
+	a.forget()
+	return nil
+}
+
+// configured is the origin of what a field of the kustomization makes or changes, nil if that is not written.
+func (t *target) configured(kind string) *resource.Origin {
+	if t.origin == nil {
+		return nil
+	}
+	return &resource.Origin{
+		Repo: t.origin.Repo, Ref: t.origin.Ref, ConfiguredIn: filepath.Join(t.origin.Path, t.file),
+		ConfiguredBy: yaml.ResourceIdentifier{TypeMeta: yaml.TypeMeta{APIVersion: "builtin", Kind: kind}},
+	}
+}
+
+// transformer changes objects.
+type transformer struct {
+	resmap.Transformer
+	origin *resource.Origin
+}
+
+// transform runs the transformers of a kustomization.
+func (t *target) transform(a *accumulator) error {
+	list, err := t.transformers(a.config)
+	if err != nil {
+		return err
+	}
+	plugins, err := t.plugins("transformers", t.k.Transformers)
+	if err != nil {
+		return err
+	}
+	for _, p := range plugins {
+		one, ok := p.Configurable.(resmap.Transformer)
+		if !ok {
+			return fmt.Errorf("plugin %s not a transformer", p.id)
+		}
+		list = append(list, transformer{one, p.origin})
+	}
+	for _, one := range list {
+		if err := t.ctx.Err(); err != nil {
+			return err
+		}
+		if err := a.transform(one.Transformer, one.origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxBatch bounds what a transformer may add to objects before they are counted again, in bytes.
+const maxBatch = 32 << 20
+
+// transform runs one transformer.
+func (a *accumulator) transform(t resmap.Transformer, origin *resource.Origin) error {
+	p, patch := t.(*patchTransformer)
+	if a.fixed = patch && p.keepsIdentities(); !a.fixed {
+		a.forget()
+	}
+	var err error
+	if text := textOf(t); text > 0 {
+		err = a.inBatches(t, text)
+	} else {
+		err = t.Transform(a.objects)
+	}
+	if err != nil {
+		return err
+	}
+	if !a.fixed {
+		a.forget()
+	}
+	if _, moves := t.(*builtins.NamespaceTransformerPlugin); moves {
+		if err := a.unique("namespace transformation produces ID conflict: %s"); err != nil {
+			return err
+		}
+	}
+	if origin != nil {
+		for _, r := range a.list {
+			if err := annotate(r, origin); err != nil {
+				return err
+			}
+		}
+		a.all = true
+	}
+	a.dropEmpty()
+	return a.recount()
+}
+
+// textOf is about what a transformer that changes each object by itself writes into one field, in bytes; 0 for another one.
+func textOf(t resmap.Transformer) int64 {
+	sum := func(m map[string]string) int64 {
+		var sum int64
+		for k, v := range m {
+			sum += 2*nodeWeight + int64(len(k)+len(v))
+		}
+		return sum
+	}
+	switch t := t.(type) {
+	case *builtins.LabelTransformerPlugin:
+		return sum(t.Labels)
+	case *builtins.AnnotationsTransformerPlugin:
+		return sum(t.Annotations)
+	case *builtins.NamespaceTransformerPlugin:
+		return 2*nodeWeight + int64(len(t.Namespace))
+	case *builtins.PrefixTransformerPlugin:
+		return int64(len(t.Prefix))
+	case *builtins.SuffixTransformerPlugin:
+		return int64(len(t.Suffix))
+	case *builtins.ImageTagTransformerPlugin:
+		return 1 + int64(len(t.ImageTag.NewName)+len(t.ImageTag.NewTag)+len(t.ImageTag.Digest)+len(t.ImageTag.TagSuffix))
+	}
+	return 0
+}
+
+// inBatches runs a transformer on some objects at a time, as many as it cannot make too much of.
+func (a *accumulator) inBatches(t resmap.Transformer, text int64) error {
+	batch := newObjects(a.what, a.budget)
+	var growth int64
+	run := func() error {
+		a.touch(batch.list...)
+		if err := a.spend(batch.list, scanWork); err != nil {
+			return err
+		}
+		if err := t.Transform(batch); err != nil {
+			return err
+		}
+		batch.list, growth = nil, 0
+		return a.recount()
+	}
+	for _, r := range a.list {
+		most := text * a.weights[r].memory / nodeWeight
+		if growth+most > maxBatch && len(batch.list) > 0 {
+			if err := run(); err != nil {
+				return err
+			}
+		}
+		if most > maxBatch {
+			if err := a.budget.hold(a.what, a.sum+most); err != nil {
+				return err
+			}
+		}
+		batch.list, growth = append(batch.list, r), growth+most
+	}
+	return run()
+}
+
+// annotate notes that an object was transformed.
+func annotate(r *resource.Resource, origin *resource.Origin) error {
+	known, err := r.GetOrigin()
+	switch {
+	case err != nil:
+		return err
+	case known == nil:
+		return r.SetOrigin(origin)
+	}
+	return r.AddTransformation(origin)
+}
+
+// validate runs the validators of a kustomization. They must not change an object, except for a label.
+func (t *target) validate(a *accumulator) error {
+	plugins, err := t.plugins("validators", t.k.Validators)
+	if err != nil {
+		return err
+	}
+	for _, p := range plugins {
+		one, ok := p.Configurable.(resmap.Transformer)
+		if !ok {
+			return fmt.Errorf("plugin %s not a transformer", p.id)
+		}
+		before := map[*resource.Resource]*resource.Resource{}
+		for _, r := range a.list {
+			before[r] = r.DeepCopy()
+		}
+		if err := a.transform(one, nil); err != nil {
+			return err
+		}
+		for _, r := range a.list {
+			now := r.DeepCopy()
+			if labels := now.GetLabels(); labels[konfig.ValidatedByLabelKey] != "" {
+				delete(labels, konfig.ValidatedByLabelKey)
+				if err := now.SetLabels(labels); err != nil {
+					return err
+				}
+			}
+			if before[r] == nil || !reflect.DeepEqual(before[r].RNode, now.RNode) {
+				return fmt.Errorf("validator shouldn't modify the resource map: %s", r.CurId())
+			}
+		}
+		if len(before) != len(a.list) {
+			return errors.New("validator shouldn't modify the resource map")
+		}
+	}
+	return nil
+}
+
+// mergeVars notes which objects the vars of a kustomization are about.
+func (a *accumulator) mergeVars(vars []types.Var) error {
+	for _, v := range vars {
+		id := resid.NewResIdWithNamespace(v.ObjRef.GVK(), v.ObjRef.Name, v.ObjRef.Namespace)
+		matches := id.GvknEquals
+		if id.Namespace != "" || id.IsClusterScoped() {
+			matches = id.Equals
+		}
+		if err := a.budget.Work(a.what, int64(len(a.list))*scanWork); err != nil {
+			return err
+		}
+		found := a.GetMatchingResourcesByAnyId(matches)
+		if len(found) > 1 {
+			return fmt.Errorf("found %d resId matches for var %v (unable to disambiguate)", len(found), v)
+		}
+		for _, r := range found {
+			r.AppendRefVarName(v)
+		}
+	}
+	return a.vars.MergeSlice(vars)
+}
+
+// isInline reports whether an entry is a configuration in place, and not a path.
+func isInline(entry string) bool { return strings.ContainsAny(entry, "\n{") }

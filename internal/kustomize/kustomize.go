@@ -1,0 +1,308 @@
+// Package kustomize builds a directory as kustomize does, in time that grows with the number of objects. Each change of an object
+// is made by kustomize's own transformers and filters; the order in which they run, and what finds objects by their
+// identities, is in this package. It knows nothing of Flux, runs no plugins, and asks no network.
+package kustomize
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // kustomize has no other door to its transformers
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/provenance"
+	"sigs.k8s.io/kustomize/api/provider"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	"sigs.k8s.io/kustomize/kyaml/openapi/kubernetesapi"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+)
+
+// maxObjects bounds how many objects a build may give.
+const maxObjects = 50_000
+
+// maxRead bounds what one build may read, in bytes. A base that is used in many ways is read as often.
+const maxRead = 128 << 20
+
+// Object is an object that was built, and the file that it comes from: for a generated one the kustomization file, by the names
+// that lead to it.
+type Object struct {
+	File string
+	res  *resource.Resource
+}
+
+// Build is a build of a directory. It is used once.
+type Build struct {
+	Source Source
+	Budget *Budget
+	What   string // is built, for errors
+
+	ctx     context.Context
+	factory *resmap.Factory
+	files   map[*resource.Resource]string // that objects come from
+	read    int                           // bytes
+}
+
+// PanicError is what a library panicked with. It must not cost other builds theirs.
+type PanicError struct{ Value any }
+
+func (e *PanicError) Error() string {
+	// At the file of openapi.path, kustomize panics where others return an error.
+	if err, ok := e.Value.(error); ok && strings.HasPrefix(err.Error(), "invalid schema file: ") {
+		return "openapi.path: " + err.Error()
+	}
+	return fmt.Sprintf("internal error, please report it: %v", e.Value)
+}
+
+// Guard returns what f does. A panic in it is a PanicError.
+func Guard[T any](f func() (T, error)) (value T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{p}
+		}
+	}()
+	return f()
+}
+
+// Run builds a directory with a kustomization, which it may change. The file is that of the kustomization, where it is or would be.
+func (b *Build) Run(ctx context.Context, dir, file string, k *types.Kustomization) ([]Object, error) {
+	return Guard(func() ([]Object, error) { return b.run(ctx, dir, file, k) })
+}
+
+func (b *Build) run(ctx context.Context, dir, file string, k *types.Kustomization) ([]Object, error) {
+	b.ctx, b.files = ctx, map[*resource.Resource]string{}
+	b.factory = resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory())
+	root, err := b.Source.Directory(dir)
+	if err != nil {
+		return nil, err
+	}
+	k.FixKustomization()
+	t := &target{Build: b, k: k, file: filepath.Base(file), loader: &loader{build: b, root: root}, at: dir}
+	if len(k.BuildMetadata) > 0 {
+		t.origin = &resource.Origin{}
+	}
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	defer resetSchema()
+	if err := t.setSchema(true); err != nil {
+		return nil, err
+	}
+	a, err := t.accumulate(b.newAccumulator())
+	if err != nil {
+		return nil, err
+	}
+	if err := a.finish(); err != nil {
+		return nil, err
+	}
+	if err := a.order(k.SortOptions); err != nil {
+		return nil, err
+	}
+	return a.cleaned(k.BuildMetadata)
+}
+
+// finish does what is done once all names are known.
+func (a *accumulator) finish() error {
+	h := builtins.NewHashTransformerPlugin()
+	if err := h.Config(resmap.NewPluginHelpers(nil, nil, a.factory, nil), nil); err != nil {
+		return err
+	}
+	if err := a.transform(h, nil); err != nil {
+		return err
+	}
+	if err := a.updateReferences(); err != nil {
+		return err
+	}
+	if err := a.resolveVars(); err != nil {
+		return err
+	}
+	var left []*resource.Resource
+	for _, r := range a.list {
+		meta, err := r.GetValidatedMetadata()
+		if err != nil {
+			return err
+		}
+		if local, given := meta.Annotations[konfig.IgnoredByKustomizeAnnotation]; !given || local == "false" {
+			left = append(left, r)
+		}
+	}
+	a.list = left
+	if len(left) > maxObjects {
+		return fmt.Errorf("more than %d objects", maxObjects)
+	}
+	return a.recount()
+}
+
+// order sorts the objects if the kustomization says so.
+func (a *accumulator) order(o *types.SortOptions) error {
+	switch {
+	case o == nil:
+		return nil
+	case o.Order != types.FIFOSortOrder && o.Order != types.LegacySortOrder:
+		return fmt.Errorf("the field 'sortOptions.order' must be one of [%s, %s]", types.FIFOSortOrder, types.LegacySortOrder)
+	case o.Order == types.FIFOSortOrder && o.LegacySortOptions != nil:
+		return fmt.Errorf("the field 'sortOptions.legacySortOptions' is set but the selected sort order is '%v', not 'legacy'", o.Order)
+	case o.Order == types.FIFOSortOrder:
+		return nil
+	}
+	first, last := defaultConfig().OrderFirst, defaultConfig().OrderLast
+	if o.LegacySortOptions != nil {
+		first, last = o.LegacySortOptions.OrderFirst, o.LegacySortOptions.OrderLast
+	}
+	ranks := map[string]int{}
+	for i, kind := range first {
+		ranks[kind] = i - len(first)
+	}
+	for i, kind := range last {
+		ranks[kind] = i + 1
+	}
+	or := func(text, otherwise string) string {
+		if text == "" {
+			return otherwise
+		}
+		return text
+	}
+	type sortable struct {
+		r         *resource.Resource
+		gvk       resid.Gvk
+		text, key string
+	}
+	list := make([]sortable, len(a.list))
+	for i, r := range a.list {
+		id := r.CurId()
+		list[i] = sortable{r, id.Gvk, or(id.Group, "~G") + "_" + or(id.Version, "~V") + "_" + or(id.Kind, "~K"), id.Gvk.String() + "|" + or(id.Namespace, "~X") + "|" + or(id.Name, "~N")}
+	}
+	sort.SliceStable(list, func(i, j int) bool {
+		x, y := list[i], list[j]
+		switch rx, ry := ranks[x.gvk.Kind], ranks[y.gvk.Kind]; {
+		case x.gvk.Equals(y.gvk):
+			return x.key < y.key
+		case rx != ry:
+			return rx < ry
+		case x.gvk.Kind == types.NamespaceKind && y.gvk.Kind == types.NamespaceKind && (x.gvk.Group == "" || y.gvk.Group == ""):
+			return x.text > y.text
+		}
+		return x.text < y.text
+	})
+	for i, s := range list {
+		a.list[i] = s.r
+	}
+	return a.unique("SortOrderTransformer: Failed to append to resources: may not add resource with an already registered id: %s")
+}
+
+// cleaned removes what kustomize notes of objects while it builds.
+func (a *accumulator) cleaned(metadata []string) ([]Object, error) {
+	if slices.Contains(metadata, types.ManagedByLabelOption) {
+		t := &builtins.LabelTransformerPlugin{
+			Labels:     map[string]string{konfig.ManagedbyLabelKey: fmt.Sprintf("kustomize-%s", provenance.GetProvenance().Semver())},
+			FieldSpecs: []types.FieldSpec{{Path: "metadata/labels", CreateIfNotPresent: true}},
+		}
+		if err := a.transform(t, nil); err != nil {
+			return nil, err
+		}
+	}
+	found := make([]Object, len(a.list))
+	for i, r := range a.list {
+		r.RemoveBuildAnnotations()
+		if !slices.Contains(metadata, types.OriginAnnotations) {
+			if err := r.SetOrigin(nil); err != nil {
+				return nil, err
+			}
+		}
+		if !slices.Contains(metadata, types.TransformerAnnotations) {
+			if err := r.ClearTransformations(); err != nil {
+				return nil, err
+			}
+		}
+		found[i] = Object{a.files[r], r}
+	}
+	return found, a.budget.Keep(a.what, a.sum)
+}
+
+// Parse reads objects. No two of them may be called the same.
+func Parse(text []byte) ([]*resource.Resource, error) {
+	m := newObjects("", nil)
+	var err error
+	m.list, err = provider.NewDefaultDepProvider().GetResourceFactory().SliceFromBytes(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.list) > maxObjects {
+		return nil, fmt.Errorf("more than %d objects", maxObjects)
+	}
+	return m.list, m.unique("may not add resource with an already registered id: %s")
+}
+
+// YAML returns the text of an object.
+func (o Object) YAML() ([]byte, error) { return o.res.AsYAML() }
+
+// Content decodes an object. kustomize would write it as YAML and read that again.
+func (o Object) Content() (map[string]any, error) {
+	asWritten(o.res.YNode())
+	var content map[string]any
+	err := o.res.YNode().Decode(&content)
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(content)
+	}
+	if err != nil {
+		if text, err = o.res.MarshalJSON(); err != nil { // for its message
+			return nil, err
+		}
+	}
+	content = nil
+	return content, utiljson.Unmarshal(text, &content)
+}
+
+// asWritten makes texts of values that are quoted: a merge leaves the style of a value, and its new type is lost where it is
+// written.
+func asWritten(n *yaml.Node) {
+	if n == nil {
+		return
+	}
+	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	if n.Kind == yaml.ScalarNode && n.Style&quoted != 0 && n.Style&yaml.TaggedStyle == 0 && n.Tag != "!!binary" {
+		n.Tag = "!!str"
+	}
+	for _, c := range n.Content {
+		asWritten(c)
+	}
+}
+
+// setSchema sets the schema of the whole process as the kustomization names it.
+func (t *target) setSchema(first bool) error {
+	var text []byte
+	if path, ok := t.k.OpenAPI["path"]; ok {
+		var err error
+		if text, err = t.loader.Load(path); err == nil {
+			err = checkSchema(text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return openapi.SetSchema(t.k.OpenAPI, text, first)
+}
+
+// resetSchema sets the default schema again.
+func resetSchema() {
+	if openapi.GetSchemaVersion() != kubernetesapi.DefaultOpenAPI {
+		openapi.ResetOpenAPI()
+	}
+}
+
+// check enforces what the head of a kustomization file says.
+func (t *target) check() error {
+	if errs := t.k.EnforceFields(); len(errs) > 0 {
+		return fmt.Errorf("Failed to read kustomization file under %s:\n%s", t.loader.root, strings.Join(errs, "\n"))
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package kustomize
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// textsOf are files below a directory /k, which is not the root: kustomizations may name what is beside it.
+func textsOf(files map[string]string) Texts {
+	t := Texts{}
+	for name, text := range files {
+		t[filepath.Join("/", filepath.FromSlash(name))] = []byte(text)
+	}
+	return t
+}
+
+// built builds /k.
+func built(t *testing.T, texts Texts) ([]map[string]any, []string, error) {
+	t.Helper()
+	k, file, err := texts.Kustomization("/k")
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &Build{Source: texts, Budget: NewBudget(func(error) {}), What: "k"}
+	objects, err := b.Run(t.Context(), "/k", file, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	var contents []map[string]any
+	var files []string
+	for _, o := range objects {
+		content, err := o.Content()
+		if err != nil {
+			return nil, nil, err
+		}
+		contents, files = append(contents, content), append(files, filepath.ToSlash(o.File))
+	}
+	return contents, files, nil
+}
+
+// byKustomize builds /k with kustomize itself.
+func byKustomize(t *testing.T, texts Texts) (contents []map[string]any, err error) {
+	t.Helper()
+	disk := filesys.MakeFsInMemory()
+	for name, text := range texts {
+		if err := disk.WriteFile(name, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer resetSchema()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	options := krusty.MakeDefaultOptions()
+	options.LoadRestrictions = types.LoadRestrictionsNone
+	options.PluginConfig = types.DisabledPluginConfig()
+	options.Reorder = krusty.ReorderOptionNone
+	m, err := krusty.MakeKustomizer(options).Run(disk, "/k")
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range m.Resources() {
+		text, err := r.AsYAML()
+		if err != nil {
+			return nil, err
+		}
+		var content map[string]any
+		if err := yaml.Unmarshal(text, &content); err != nil {
+			return nil, err
+		}
+		contents = append(contents, content)
+	}
+	return contents, nil
+}
+
+// same compares a build with that of kustomize. It returns the error of the latter.
+func same(t *testing.T, texts Texts) error {
+	t.Helper()
+	want, wantErr := byKustomize(t, texts)
+	got, _, err := built(t, texts)
+	switch {
+	case (err == nil) != (wantErr == nil):
+		t.Errorf("error %v\nof kustomize %v", err, wantErr)
+	case err == nil && !reflect.DeepEqual(plain(t, got), plain(t, want)):
+		t.Errorf("built:\n%s\nby kustomize:\n%s", text(got), text(want))
+	}
+	return wantErr
+}
+
+func plain(t *testing.T, v any) (out any) {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func text(objects []map[string]any) string {
+	var b strings.Builder
+	for _, o := range objects {
+		data, _ := yaml.Marshal(o)
+		b.WriteString("---\n" + string(data))
+	}
+	return b.String()
+}
+
+// TestScenarios builds what testdata holds, each file a tree of files, and compares it with what kustomize makes of it. The
+// comment of a file that begins with "error" is of one that kustomize refuses.
+func TestScenarios(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			archive := txtar.Parse(data)
+			files := map[string]string{}
+			for _, f := range archive.Files {
+				files[f.Name] = string(f.Data)
+			}
+			failed := same(t, textsOf(files))
+			if refused := strings.HasPrefix(string(archive.Comment), "error"); (failed != nil) != refused {
+				t.Errorf("kustomize refuses it: %v", failed)
+			}
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package kustomize
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/ifc"
+	"sigs.k8s.io/kustomize/api/types"
+)
+
+// Source is where a build reads.
+type Source interface {
+	// Kustomization returns the kustomization of a directory, and the path of its file. A build does not change it.
+	Kustomization(dir string) (*types.Kustomization, string, error)
+	// Directory returns the path of a directory without links. For another path it returns an error.
+	Directory(path string) (string, error)
+	// ReadFile reads a file. Text that YAML aliases blow up is an error of it.
+	ReadFile(path string) ([]byte, error)
+	// Check fails for text in place that YAML aliases blow up.
+	Check(text []byte) error
+}
+
+// loader reads files by their names in a kustomization. It never asks a network.
+type loader struct {
+	build    *Build
+	root     string // without links
+	referrer *loader
+}
+
+var _ ifc.Loader = (*loader)(nil)
+
+func (l *loader) Repo() string   { return "" }
+func (l *loader) Root() string   { return l.root }
+func (l *loader) Cleanup() error { return nil }
+
+func (l *loader) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(l.root, filepath.FromSlash(name))
+}
+
+// AddressError is an address where a path belongs.
+type AddressError struct {
+	Field   string // of the kustomization, "" if not known
+	Address string
+}
+
+func (e *AddressError) Error() string { return "only files of the repository are read" }
+
+// placed returns the error of an entry of a field: of an address, where it stands.
+func placed(err error, field string, i int) error {
+	if address, ok := errors.AsType[*AddressError](err); ok {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if address.Field != "" {
+			at += ": " + address.Field
+		}
+		return &AddressError{at, address.Address}
+	}
+	return err
+}
+
+func (l *loader) Load(name string) ([]byte, error) {
+	if lower := strings.ToLower(name); strings.HasPrefix(lower, "http:") || strings.HasPrefix(lower, "https:") {
+		return nil, &AddressError{"", name}
+	}
+	text, err := l.build.Source.ReadFile(l.path(name))
+	if l.build.read += len(text); err == nil && l.build.read > maxRead {
+		return nil, fmt.Errorf("a build reads more than %d MiB", maxRead>>20)
+	}
+	return text, err
+}
+
+func (l *loader) New(name string) (ifc.Loader, error) { return l.directory(name) }
+
+// directory is the loader of a directory that is included. That one is none of those that include it, nor above one of them.
+func (l *loader) directory(name string) (*loader, error) {
+	if name == "" {
+		return nil, errors.New("new root cannot be empty")
+	}
+	root, err := l.build.Source.Directory(l.path(name))
+	if err != nil {
+		return nil, err
+	}
+	for at := l; at != nil; at = at.referrer {
+		if at.root == root || strings.HasPrefix(at.root, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator)) {
+			return nil, fmt.Errorf("cycle detected: candidate root '%s' contains visited root '%s'", root, at.root)
+		}
+	}
+	return &loader{build: l.build, root: root, referrer: l}, nil
+}

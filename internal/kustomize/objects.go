@@ -1,0 +1,375 @@
+package kustomize
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/kio"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+// objects is the list of resources that the transformers of kustomize work on. kustomize's own list compares each resource with all
+// others wherever it looks for one; this one finds them by their identity. Methods that nothing calls are missing:
+// the interface that is embedded is nil.
+type objects struct {
+	resmap.ResMap
+	what   string // is built, for errors
+	budget *Budget
+	list   []*resource.Resource
+
+	current map[identity]*resource.Resource   // by what they are called, nil if not known
+	ever    map[identity][]*resource.Resource // by what they are or were called, nil if not known
+
+	weights map[*resource.Resource]weight
+	sum     int64 // of their memory
+	touched map[*resource.Resource]bool
+	all     bool // of them were touched
+	fixed   bool // identities do not change
+}
+
+// identity is what kustomize knows an object by.
+type identity struct{ group, version, kind, namespace, name string }
+
+func identityOf(id resid.ResId) identity {
+	return identity{id.Group, id.Version, id.Kind, id.EffectiveNamespace(), id.Name}
+}
+
+func newObjects(what string, b *Budget) *objects {
+	return &objects{what: what, budget: b, weights: map[*resource.Resource]weight{}, touched: map[*resource.Resource]bool{}}
+}
+
+// byCurrent indexes the objects by what they are called.
+func (m *objects) byCurrent() map[identity]*resource.Resource {
+	if m.current == nil {
+		m.current = make(map[identity]*resource.Resource, len(m.list))
+		for _, r := range m.list {
+			m.current[identityOf(r.CurId())] = r
+		}
+	}
+	return m.current
+}
+
+// find returns the objects that are or were called by an identity, in their order.
+func (m *objects) find(id resid.ResId) []*resource.Resource {
+	if m.ever == nil {
+		m.ever = make(map[identity][]*resource.Resource, len(m.list))
+		for _, r := range m.list {
+			m.indexEver(r)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(m.ever[identityOf(id)]), func(r *resource.Resource) bool {
+		return r.IsNilOrEmpty() || !slices.ContainsFunc(append(r.PrevIds(), r.CurId()), id.Equals)
+	})
+}
+
+func (m *objects) indexEver(r *resource.Resource) {
+	for _, id := range append(r.PrevIds(), r.CurId()) {
+		key := identityOf(id)
+		if list := m.ever[key]; len(list) == 0 || list[len(list)-1] != r {
+			m.ever[key] = append(list, r)
+		}
+	}
+}
+
+func (m *objects) forget() { m.current, m.ever = nil, nil }
+
+// touch notes that an object may be changed.
+func (m *objects) touch(list ...*resource.Resource) {
+	for _, r := range list {
+		m.touched[r] = true
+	}
+}
+
+// recount counts what became of the objects that were touched, and fails if it is too much.
+func (m *objects) recount() error {
+	list := m.list
+	if !m.all {
+		list = list[:0:0]
+		for r := range m.touched {
+			list = append(list, r)
+		}
+	}
+	var work int64
+	for _, r := range list {
+		w := weightOf(r.YNode())
+		work += w.work
+		m.sum += w.memory - m.weights[r].memory
+		m.weights[r] = w
+	}
+	m.all = false
+	clear(m.touched)
+	if err := m.budget.Work(m.what, work); err != nil {
+		return err
+	}
+	return m.budget.hold(m.what, m.sum)
+}
+
+// count counts what became of one object.
+func (m *objects) count(r *resource.Resource) error {
+	w := weightOf(r.YNode())
+	m.sum += w.memory - m.weights[r].memory
+	m.weights[r] = w
+	return m.budget.hold(m.what, m.sum)
+}
+
+// copied counts what became of an object into which something was copied, and refuses what only copies of copies give.
+func (m *objects) copied(r *resource.Resource, before weight) error {
+	if err := m.count(r); err != nil {
+		return err
+	}
+	if now := m.weights[r].memory; now > max(maxCopied, before.memory+maxCopied/16) {
+		return m.budget.exhausted(m.what, fmt.Sprintf("%d MiB for %s", maxCopied>>20, r.CurId()))
+	}
+	return nil
+}
+
+// spend counts work on objects that is about to be done: what each takes, and units on top.
+func (m *objects) spend(list []*resource.Resource, units int64) error {
+	var work int64
+	for _, r := range list {
+		work += m.weights[r].work + units
+	}
+	return m.budget.Work(m.what, work)
+}
+
+func (m *objects) Size() int { return len(m.list) }
+
+func (m *objects) Resources() []*resource.Resource {
+	m.all = true
+	return slices.Clone(m.list)
+}
+
+// Append adds an object. There may be none that is called the same.
+func (m *objects) Append(r *resource.Resource) error {
+	id := r.CurId()
+	index := m.byCurrent()
+	if index[identityOf(id)] != nil {
+		return fmt.Errorf("may not add resource with an already registered id: %s", id)
+	}
+	index[identityOf(id)] = r
+	if m.ever != nil {
+		m.indexEver(r)
+	}
+	m.list = append(m.list, r)
+	m.touch(r)
+	return nil
+}
+
+func (m *objects) appendAll(list []*resource.Resource) error {
+	for _, r := range list {
+		if err := m.Append(r); err != nil {
+			return err
+		}
+	}
+	return m.recount()
+}
+
+// GetMatchingResourcesByCurrentId is what only the NamespaceTransformer calls, for each object that it moved, to find another
+// one of that identity. transform looks for those once, at the end.
+func (m *objects) GetMatchingResourcesByCurrentId(resmap.IdMatcher) []*resource.Resource {
+	return []*resource.Resource{nil}
+}
+
+// GetMatchingResourcesByAnyId returns the objects that have or had an identity that matches.
+func (m *objects) GetMatchingResourcesByAnyId(matches resmap.IdMatcher) []*resource.Resource {
+	var found []*resource.Resource
+	for _, r := range m.list {
+		if !r.IsNilOrEmpty() && slices.ContainsFunc(append(r.PrevIds(), r.CurId()), matches) {
+			found = append(found, r)
+		}
+	}
+	m.touch(found...)
+	return found
+}
+
+// GetById returns the only object that is or was called by an identity.
+func (m *objects) GetById(id resid.ResId) (*resource.Resource, error) {
+	if !m.fixed {
+		m.forget()
+	}
+	found := m.find(id)
+	if len(found) != 1 {
+		what := "no matches"
+		if len(found) > 1 {
+			what = "multiple matches"
+		}
+		return nil, fmt.Errorf("%s for Id %s; failed to find unique target for patch %s", what, id, id)
+	}
+	m.touch(found[0])
+	return found[0], m.spend(found, scanWork)
+}
+
+// Select returns the objects that a selector selects, by what they are called or were at first.
+func (m *objects) Select(s types.Selector) ([]*resource.Resource, error) {
+	if err := m.budget.Work(m.what, int64(len(m.list))*scanWork); err != nil {
+		return nil, err
+	}
+	expressions, err := types.NewSelectorRegex(&s)
+	if err != nil {
+		return nil, err
+	}
+	steps := stepsIn(&s)
+	var found []*resource.Resource
+	for _, r := range m.list {
+		if !expressions.MatchGvk(r.GetGvk()) {
+			continue
+		}
+		now, first := r.CurId(), r.OrgId()
+		if err := m.matching(steps, now, first); err != nil {
+			return nil, err
+		}
+		if !expressions.MatchNamespace(first.EffectiveNamespace()) && !expressions.MatchNamespace(now.EffectiveNamespace()) ||
+			!expressions.MatchName(first.Name) && !expressions.MatchName(now.Name) {
+			continue
+		}
+		if ok, err := r.MatchesLabelSelector(s.LabelSelector); err != nil || !ok {
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		ok, err := r.MatchesAnnotationSelector(s.AnnotationSelector)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			found = append(found, r)
+		}
+	}
+	m.touch(found...)
+	return found, m.spend(found, 0)
+}
+
+// expressionWork is the work of a step of an expression for each byte of a text.
+const expressionWork = 16
+
+// stepsIn counts the steps of the expressions of a selector.
+func stepsIn(s *types.Selector) int {
+	steps := 0
+	for _, expression := range []string{s.Name, s.Namespace, s.Group, s.Version, s.Kind} {
+		size := len(expression)
+		if strings.Contains(expression, "{") { // which repeats
+			if parsed, err := syntax.Parse(expression, syntax.Perl); err == nil {
+				if program, err := syntax.Compile(parsed.Simplify()); err == nil {
+					size = len(program.Inst)
+				}
+			}
+		}
+		steps += size
+	}
+	return steps
+}
+
+// matching counts the work of matching expressions with identities.
+func (m *objects) matching(steps int, ids ...resid.ResId) error {
+	length := 0
+	for _, id := range ids {
+		length += len(id.Name) + len(id.Namespace) + len(id.Kind)
+	}
+	return m.budget.Work(m.what, expressionWork*int64(steps)*int64(length))
+}
+
+// ApplySmPatch merges a patch with the objects that were selected.
+func (m *objects) ApplySmPatch(selected *resource.IdSet, patch *resource.Resource) error {
+	cost := weightOf(patch.YNode())
+	var left []*resource.Resource
+	for _, r := range m.list {
+		if selected.Contains(r.CurId()) {
+			if err := m.spend([]*resource.Resource{r}, cost.work); err != nil {
+				return err
+			}
+			own := patch.DeepCopy()
+			if err := own.CopyMergeMetaDataFieldsFrom(patch); err != nil {
+				return err
+			}
+			own.SetGvk(r.GetGvk())
+			own.SetKind(patch.GetKind())
+			if err := r.ApplySmPatch(own); err != nil {
+				return err
+			}
+			if err := m.count(r); err != nil {
+				return err
+			}
+		}
+		if !r.IsNilOrEmpty() {
+			left = append(left, r)
+		}
+	}
+	m.list = left
+	return m.unique("may not add resource with an already registered id: %s")
+}
+
+// unique fails if two objects are called the same.
+func (m *objects) unique(message string) error {
+	m.forget()
+	m.current = make(map[identity]*resource.Resource, len(m.list))
+	for _, r := range m.list {
+		id := r.CurId()
+		if m.current[identityOf(id)] != nil {
+			return fmt.Errorf(message, id)
+		}
+		m.current[identityOf(id)] = r
+	}
+	return nil
+}
+
+// ApplyFilter applies a filter to all objects.
+func (m *objects) ApplyFilter(f kio.Filter) error {
+	m.all = true
+	known := make(map[*yaml.RNode]*resource.Resource, len(m.list))
+	nodes := make([]*yaml.RNode, len(m.list))
+	for i, r := range m.list {
+		nodes[i] = &r.RNode
+		known[nodes[i]] = r
+	}
+	filtered, err := f.Filter(nodes)
+	if err != nil {
+		return err
+	}
+	var left []*resource.Resource
+	for _, n := range filtered {
+		if r := known[n]; r != nil && !n.IsNilOrEmpty() {
+			left = append(left, r)
+		}
+	}
+	m.list = left
+	return nil
+}
+
+// dropEmpty drops what nothing is left of.
+func (m *objects) dropEmpty() {
+	m.list = slices.DeleteFunc(m.list, func(r *resource.Resource) bool {
+		gone := r.IsNilOrEmpty()
+		if gone {
+			m.sum -= m.weights[r].memory
+			delete(m.weights, r)
+			delete(m.touched, r)
+		}
+		return gone
+	})
+}
+
+// grouped divides the objects by their namespaces, except those that belong into none.
+func (m *objects) grouped(idOf func(*resource.Resource) resid.ResId) map[string][]*resource.Resource {
+	groups := map[string][]*resource.Resource{}
+	for _, r := range m.list {
+		if namespace := idOf(r).EffectiveNamespace(); namespace != resid.TotallyNotANamespace {
+			groups[namespace] = append(groups[namespace], r)
+		}
+	}
+	return groups
+}
+
+func (m *objects) GroupedByOriginalNamespace() map[string][]*resource.Resource {
+	return m.grouped((*resource.Resource).OrgId)
+}
+
+func (m *objects) GroupedByCurrentNamespace() map[string][]*resource.Resource {
+	return m.grouped((*resource.Resource).CurId)
+}
