@@ -113,7 +113,7 @@ func patterns() map[string]map[string]string {
 		"a deep schema":                  schema(deep),
 		"a large schema":                 schema(wide(300_000)),
 		"a pattern that repeats itself": {"kustomization.yaml": hostileHead + "resources: [w.yaml]\npatches:\n" +
-			"- target: {name: '((a{100}){100}){100}'}\n  patch: '[{op: add, path: /spec/b, value: x}]'\n", "w.yaml": widget},
+			"- target: {name: '((a{100}){100}){100}'}\n  patch: '[{\"op\": \"add\", \"path\": \"/spec/b\", \"value\": \"x\"}]'\n", "w.yaml": widget},
 		"patterns over many objects": {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nreplacements:\n" + selects, "a.yaml": configs.String()},
 	}
 }
