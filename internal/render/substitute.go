@@ -165,8 +165,12 @@ func (v *variables) leaves(used []string) bool {
 	return v != nil && slices.ContainsFunc(used, func(name string) bool { return v.left[name] })
 }
 
-// parsedWeight is about what a value of a text needs while the text is parsed, in bytes.
-const parsedWeight = 320
+// parsedWeight is about what a value of a text needs while the text is parsed, in bytes, and parsedForms in how many forms the
+// text is held then.
+const (
+	parsedWeight = 320
+	parsedForms  = 8
+)
 
 // weightOfText is about the most that an object needs while its text is parsed.
 func weightOfText(text string) int64 {
@@ -174,7 +178,7 @@ func weightOfText(text string) int64 {
 	for _, mark := range []string{",", "\n", ":"} {
 		values += strings.Count(text, mark)
 	}
-	return int64(len(text) + parsedWeight*values)
+	return int64(parsedForms*len(text) + parsedWeight*values)
 }
 
 func parseObject(text string) (map[string]any, error) {
