@@ -1,8 +1,12 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -91,5 +95,46 @@ func TestExhausted(t *testing.T) {
 				t.Logf("%d MiB, %v: %.300s", usage.Maxrss>>10, cmd.ProcessState.UserTime(), &stderr)
 			}
 		})
+	}
+}
+
+// TestLargeBlob compares a working tree with a revision that has a file of 300 MB, which no manifest is about. The file goes
+// through little memory.
+func TestLargeBlob(t *testing.T) {
+	const size, most = 300_000_000, 256 << 20
+	s := newStage(t, "podinfo 6.5.0\n")
+	s.write("in/release.yaml", `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: repo, namespace: apps}
+spec: {interval: 5m, url: "http://repo.test"}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: podinfo, namespace: apps}
+spec:
+  interval: 5m
+  chart: {spec: {chart: podinfo, sourceRef: {kind: HelmRepository, name: repo}}}
+`)
+	f, err := os.Create(filepath.Join(s.dir, "in", "large.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "one"}} {
+		git := exec.CommandContext(t.Context(), "git", append([]string{"-C", filepath.Join(s.dir, "in"), "-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...)
+		if out, err := git.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args[0], err, out)
+		}
+	}
+	cmd := s.command("plan", "-f", "in/release.yaml", "--against", "HEAD")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "1 unchanged") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); !ok || usage.Maxrss<<10 > most*raceFactor {
+		t.Errorf("needs %d MiB of memory", usage.Maxrss>>10)
 	}
 }
