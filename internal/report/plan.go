@@ -136,12 +136,12 @@ func actionSign(a plan.Action) string {
 
 // planDiff folds a diff away below its name. Its fence is longer than any in it.
 func planDiff(c *plan.Change, d *plan.Diff) string {
-	fence := "```"
-	for strings.Contains(d.Text, fence) {
+	text, fence := strings.TrimRight(printableDiff(d.Text), "\n"), "```"
+	for strings.Contains(text, fence) {
 		fence += "`"
 	}
 	return fmt.Sprintf("\n<details><summary>%s of %s</summary>\n\n%sdiff\n%s\n%s\n\n</details>\n",
-		d.Of, escapeMarkdown(c.ID.String()), fence, strings.TrimRight(printableDiff(d.Text), "\n"), fence)
+		d.Of, escapeMarkdown(c.ID.String()), fence, text, fence)
 }
 
 // printableDiff drops what no page can hold.

@@ -72,3 +72,15 @@ func TestPlanMarkdown(t *testing.T) {
 		t.Errorf("a page of %d bytes does not count what is left out", len(page))
 	}
 }
+
+// TestDiffFence: a diff does not close its fence, though a character in between that no page can hold hides the end of it.
+func TestDiffFence(t *testing.T) {
+	for _, text := range []string{" a\n ```\n b\n", " a\n ``\x01`\n b\n", " a\n `\x1b``\x7f`\n b\n"} {
+		page := planDiff(&plan.Change{ID: plan.ID{Name: "a"}}, &plan.Diff{Of: "values", Text: text})
+		_, diff, _ := strings.Cut(page, "</summary>\n\n")
+		opening, inside, _ := strings.Cut(diff, "diff\n")
+		if strings.Contains(strings.Split(inside, "\n</details>")[0], opening+"`") || strings.Count(inside, "\n"+opening) != 1 || strings.Contains(inside, " "+opening+"\n") {
+			t.Errorf("%q:\n%s", text, page)
+		}
+	}
+}
