@@ -398,11 +398,32 @@ func targetsOf(in *input, releases []*foreseen) []*admission.Admitted {
 	return targets
 }
 
+// failedSource is the nearest source of a release that failed, nil if none did. The controllers go on with the artifact of an
+// earlier run; what the release would get from the source as it is now is not known then.
+func failedSource(r *foreseen, results []*reconcile.Result) *reconcile.Result {
+	targets := targetsOf(r.in, []*foreseen{r})
+	for _, adm := range slices.Backward(targets) {
+		for _, result := range results {
+			if result.Object.Object == adm.Object && codeOf(result) != exitOK {
+				return result
+			}
+		}
+	}
+	return nil
+}
+
 // take takes up what a run found out about a HelmRelease.
 func (s *planSide) take(r *foreseen, result *reconcile.Result, results []*reconcile.Result, st *store.Store) {
+	message := result.Message()
+	if s.recorded && codeOf(result) == exitOK {
+		if source := failedSource(r, results); source != nil {
+			obj := source.Object.Object
+			result, message = source, fmt.Sprintf("%s '%s/%s' is not ready: %s", obj.Kind, obj.Namespace, obj.Name, source.Message())
+		}
+	}
 	if code := codeOf(result); code != exitOK {
 		s.codes[r.fact.ID] = code
-		r.fact.Blocked = result.Message()
+		r.fact.Blocked = message
 		return
 	}
 	if result.Resolution != nil {
