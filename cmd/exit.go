@@ -1,16 +1,21 @@
 package cmd
 
-import "errors"
+import (
+	"errors"
+	"fmt"
 
-// Exit codes. When several apply, worst says which one wins.
+	"github.com/helmsrc/helmsrc/internal/exit"
+)
+
+// The exit codes, by what the commands call them.
 const (
-	exitOK          = 0
-	exitFailed      = 1 // an object is not Ready, or was rejected
-	exitUsage       = 2 // wrong usage, nothing selected, unreadable input
-	exitIntegrity   = 3 // a digest or signature check failed
-	exitDrift       = 4 // something differs that was asked about: outdated --fail, update --check, plan --fail-on-change
-	exitTransient   = 5 // nothing worse than failures that a retry may help
-	exitInterrupted = 130
+	exitOK          = exit.OK
+	exitFailed      = exit.Failed
+	exitUsage       = exit.Usage
+	exitIntegrity   = exit.Integrity
+	exitDrift       = exit.Drift
+	exitTransient   = exit.Transient
+	exitInterrupted = exit.Interrupted
 )
 
 // errInterrupted is the cause of the run's context after SIGINT, SIGTERM or SIGHUP.
@@ -31,23 +36,30 @@ func (e *usageError) Hint() string  { return e.hint }
 func codeOfFailure(err error) int {
 	var passing interface{ Transient() bool }
 	var usage *usageError
+	var below *exit.UsageError
 	switch {
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
 	case errors.As(err, &passing) && passing.Transient():
 		return exitTransient
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &below):
 		return exitUsage
 	}
 	return exitFailed
 }
 
-// worst joins two exit codes of parts of a run into the one of the whole.
-func worst(a, b int) int {
-	for _, code := range []int{exitInterrupted, exitIntegrity, exitUsage, exitFailed, exitTransient, exitDrift} {
-		if a == code || b == code {
-			return code
-		}
+// withOption puts the option that an error is about before its text.
+func withOption(err error) error {
+	var usage *exit.UsageError
+	if !errors.As(err, &usage) || usage.Option == "" {
+		return err
 	}
-	return exitOK
+	option := "--" + usage.Option
+	if usage.Value != "" {
+		option += " " + usage.Value
+	}
+	return &usageError{err: fmt.Errorf("%s: %w", option, err), hint: usage.Advice}
 }
+
+// worst joins two exit codes of parts of a run into the one of the whole.
+func worst(a, b int) int { return exit.Worst(a, b) }

@@ -69,6 +69,7 @@ func runCommand(ctx context.Context, env *Env) int {
 	if err == nil {
 		return a.code
 	}
+	err = withOption(err)
 	a.console.Fail(err)
 	code := codeOfFailure(err)
 	if code == exitFailed {

@@ -31,6 +31,7 @@ var imports = map[string][]string{
 	"internal/work":     {},
 	"internal/operator": {},
 	"internal/edit":     {},
+	"internal/exit":     {},
 	"internal/policy":   {"internal/bound"},
 	"internal/marked":   {"internal/edit", "internal/policy"},
 	"internal/rewrite":  {"internal/file", "internal/store"},
@@ -89,7 +90,7 @@ var imports = map[string][]string{
 	},
 	"internal/session": {"internal/admission", "internal/cache", "internal/inventory", "internal/reconcile", "internal/store"},
 	"cmd": {
-		"internal/admission", "internal/bound", "internal/cache", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/fetch/git", "internal/file", "internal/finding",
+		"internal/admission", "internal/bound", "internal/cache", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding",
 		"internal/heap", "internal/helm", "internal/inventory", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked",
 		"internal/merge", "internal/migrate", "internal/operator", "internal/plan", "internal/policy",
 		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status",
