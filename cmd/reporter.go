@@ -225,6 +225,9 @@ func resolvedMessage(r *reconcile.Result) string {
 // hintUnresolved names the variables that a Flux Kustomization would have
 // replaced: an object with one of them rarely fails for another reason.
 func (p *progress) hintUnresolved(obj *manifest.Object) {
+	if obj.Open {
+		return // a warning has named them
+	}
 	for _, v := range obj.Unresolved() {
 		p.console.Hint(subjectOf(obj), fmt.Sprintf("${%s} at %s is a variable that nobody has substituted", v.Name, v.Pos))
 	}

@@ -56,7 +56,7 @@ func kustomizationRules() []Rule {
 		{
 			Code: MissingVariables, Name: "missing-variables", Group: groupKustomizations, Severity: Warning,
 			Summary:     "A ConfigMap or Secret that variables come from is not there, or cannot be decrypted",
-			Explanation: "In the cluster it may exist all the same. validate leaves the variables that it may hold as they are written, and says nothing of what hangs on their values; it does not warn of a Secret that is encrypted with SOPS, or of what a controller makes of an object of the input, such as an ExternalSecret, a SealedSecret, a OnePasswordItem or an ObjectBucketClaim. Where something is fetched they are empty, and an error where they decide a chart, a version, a URL, a name or a reference.",
+			Explanation: "In the cluster it may exist all the same. The variables that it may hold stay as they are written, and validate says nothing of what hangs on their values; it does not warn of a Secret that is encrypted with SOPS, or of what a controller makes of an object of the input, such as an ExternalSecret, a SealedSecret, a OnePasswordItem or an ObjectBucketClaim. Where something is fetched they are an error where they decide a chart, a version, a URL, a name or a reference.",
 			Fix:         "Add the file that holds it with -f, or set its variables with --substitute.",
 			Example:     documents(cluster(path+ours+variables), apps),
 			Better:      documents(cluster(path+ours+variables), inFile("values.yaml", config("flux-system", "domain: example.org\n")), apps),

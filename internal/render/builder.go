@@ -28,7 +28,7 @@ type builder struct {
 	absent         []absence                   // ConfigMaps and Secrets that were needed and not found
 	objects        []*manifest.Object
 	sources        sources               // that were built
-	unset          map[string]*unsetNote // variables that became empty, by name
+	unset          map[string]*unsetNote // variables without a value, by name
 	spared         map[string]bool       // files of builds that failed: they are there as they are written
 
 	abandoned map[*node]bool
@@ -166,7 +166,7 @@ func (b *builder) finishPlain(r *repository, d *directory, o built, by string, d
 		b.fault(obj, err)
 		return
 	}
-	b.empty(obj, s.empty, "")
+	b.noteUnset(obj, s.unset, "", false)
 	obj.Mute(b.given(s.used))
 	if obj.Tainted() {
 		confide(obj, s.content, b.plain.shown(b.ctx, content, shown))

@@ -51,7 +51,7 @@ func (b *builder) variablesOf(f *flux) *variables {
 		}
 		missing := b.missing(f, ref, d)
 		// In a cluster it may be there all the same. What is not set is reported where it is used.
-		v.always, v.open = true, b.o.Tolerant
+		v.always, v.open, v.tolerant = true, true, b.o.Tolerant
 		v.hint = missing.hint
 		b.absent = append(b.absent, absence{f, i, d})
 	}
@@ -242,10 +242,9 @@ func (b *builder) finishObject(f *flux, p *finishing, v *variables) {
 	}
 	s := p.substituted
 	content = s.content
-	if len(s.empty) > 0 {
-		b.empty(obj, s.empty, v.hint)
+	if obj.Open = s.open; len(s.unset) > 0 && !(s.open && v.tolerant) {
+		b.noteUnset(obj, s.unset, v.hint, s.open)
 	}
-	obj.Open = v.leaves(s.used)
 	obj.Mute(b.given(s.used))
 	kept, dropped := dropLabels(f, content)
 	b.warnDropped(f, obj, content, dropped)

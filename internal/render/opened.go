@@ -45,7 +45,7 @@ func (v *variables) shown(ctx context.Context, content, shown map[string]any) ma
 	if !v.substitutes() {
 		return shown
 	}
-	public := &variables{values: maps.Clone(v.values), secret: v.secret, unset: UnsetEmpty, always: v.always, budget: v.budget}
+	public := &variables{values: maps.Clone(v.values), secret: v.secret, unset: v.unset, always: v.always, open: v.open, tolerant: true, budget: v.budget}
 	for name := range v.secret {
 		if v.secret[name] {
 			public.values[name] = conceal.Hidden

@@ -56,7 +56,7 @@ func (r *Renderer) openRaw(o *manifest.Raw) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.emptied[o.Object] = s.empty
+	r.unsetOf[o.Object] = s.unset
 	o.Mute(r.given(s.used))
 	if o.Tainted() {
 		confide(o.Object, s.content, r.plain.shown(r.ctx, content, o.Shown(content)))

@@ -112,8 +112,8 @@ func (b *builder) build() *manifest.Build {
 			continue
 		}
 		for _, o := range f.Objects() {
-			if names := b.emptied[o]; len(names) > 0 && !f.ReferenceOnly() {
-				b.empty(o, names, "")
+			if names := b.unsetOf[o]; len(names) > 0 && !f.ReferenceOnly() {
+				b.noteUnset(o, names, "", false)
 			}
 		}
 	}

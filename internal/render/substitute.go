@@ -20,8 +20,8 @@ const (
 	substituteMark = manifest.KustomizeGroup + "/substitute"
 	disabled       = "disabled"
 
-	// maxLeft bounds how many variables stay as they are written: each takes another look at the object.
-	maxLeft = 500
+	// maxUnset bounds how many variables of an object may have no value: each takes another look at the object.
+	maxUnset = 500
 
 	// maxExpressions and maxNesting bound what the library takes apart by calling itself. maxSubstituted bounds what
 	// comes out.
@@ -34,14 +34,14 @@ const (
 
 // variables are what ${…} may name.
 type variables struct {
-	values map[string]string
-	secret map[string]bool // that come from a Secret
-	unset  Unset
-	always bool            // substitute although no variable is known
-	hint   string          // why some may be missing
-	open   bool            // one that is not known may have a value in the cluster: it stays as it is written
-	left   map[string]bool // those
-	budget *kustomize.Budget
+	values   map[string]string
+	secret   map[string]bool // that come from a Secret
+	unset    Unset
+	always   bool   // substitute although no variable is known
+	hint     string // why some may be missing
+	open     bool   // one that is not known may have a value in the cluster: it stays as it is written
+	tolerant bool   // and does so where it decides something
+	budget   *kustomize.Budget
 }
 
 func newVariables(unset Unset, b *kustomize.Budget) *variables {
@@ -106,7 +106,8 @@ func (e *unsetError) Hint() string {
 type substituted struct {
 	content map[string]any
 	used    []string // variables with a value
-	empty   []string // variables without one
+	unset   []string // variables without one
+	open    bool     // those stay as they are written
 }
 
 // object substitutes the variables in an object. Its text as YAML is what is substituted, keys and all.
@@ -121,14 +122,10 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	if !strings.Contains(string(text), "$") {
 		return &substituted{content: roundedMap(content)}, v.check()
 	}
+	s := &substituted{}
 	out, used, err := v.text(ctx, string(text))
-	for unset := new(unsetError); v.open && len(v.left) < maxLeft && errors.As(err, &unset); {
-		v.leave(unset.name)
-		out, used, err = v.text(ctx, string(text))
-	}
-	var empty []string
-	if unset := new(unsetError); v.unset == UnsetDecides && errors.As(err, &unset) {
-		out, used, empty, err = v.withEmpty(ctx, content, string(text))
+	if s.used = used; errors.As(err, new(*unsetError)) && (v.unset == UnsetDecides || v.open && v.tolerant) {
+		s, out, err = v.withoutValues(ctx, content, string(text))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
@@ -143,7 +140,8 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	if err != nil {
 		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
-	return &substituted{roundedMap(result), used, empty}, nil
+	s.content = roundedMap(result)
+	return s, nil
 }
 
 // keptForms is in how many forms the text of an object is held: as it was substituted, rounded, and as it may be shown.
@@ -151,19 +149,6 @@ const keptForms = 4
 
 // postBuild is what is given up if substitutions need too much.
 const postBuild = "post build"
-
-// leave keeps a variable as it is written.
-func (v *variables) leave(name string) {
-	if v.left == nil {
-		v.left = map[string]bool{}
-	}
-	v.left[name], v.values[name] = true, "${"+name+"}"
-}
-
-// leaves reports whether any of the variables that were used was left as it is written.
-func (v *variables) leaves(used []string) bool {
-	return v != nil && slices.ContainsFunc(used, func(name string) bool { return v.left[name] })
-}
 
 // parsedWeight is about what a value of a text needs while the text is parsed, in bytes, and parsedForms in how many forms the
 // text is held then.

@@ -41,28 +41,27 @@ var free = map[string]bool{
 	"substitute": true, "data": true, "stringData": true, "status": true,
 }
 
-// withEmpty substitutes a text some of whose variables have no value: those are empty, as in the cluster, and their names
-// are returned. It is an error if one of them decides what the object is about.
-func (v *variables) withEmpty(ctx context.Context, content map[string]any, text string) (out string, used, empty []string, err error) {
-	if err := v.decidedObject(ctx, content); err != nil {
-		return "", nil, nil, err
+// withoutValues substitutes a text some of whose variables have no value. Where the cluster may know them they stay as they are
+// written, else they are empty as in the cluster. It is an error if one of them decides what the object is about.
+func (v *variables) withoutValues(ctx context.Context, content map[string]any, text string) (*substituted, string, error) {
+	if err := v.decidedObject(ctx, content); err != nil && !(v.open && v.tolerant) {
+		return nil, "", err
 	}
-	strict := *v
-	strict.values = maps.Clone(v.values)
-	_, _, err = strict.text(ctx, text)
-	for unset := new(unsetError); len(empty) < maxLeft && errors.As(err, &unset); {
-		empty = append(empty, unset.name)
-		strict.values[unset.name] = ""
-		_, _, err = strict.text(ctx, text)
+	s := &substituted{}
+	known := *v
+	known.values = maps.Clone(v.values)
+	out, used, err := known.text(ctx, text)
+	for unset := new(unsetError); len(s.unset) < maxUnset && errors.As(err, &unset); {
+		s.unset = append(s.unset, unset.name)
+		if known.values[unset.name] = ""; v.open {
+			known.values[unset.name] = "${" + unset.name + "}"
+		}
+		out, used, err = known.text(ctx, text)
 	}
-	if err != nil {
-		return "", nil, nil, err
-	}
-	lenient := *v
-	lenient.unset = UnsetEmpty
-	out, used, err = lenient.text(ctx, text)
-	slices.Sort(empty)
-	return out, used, empty, err
+	slices.Sort(s.unset)
+	s.open = v.open && len(s.unset) > 0
+	s.used = slices.DeleteFunc(used, func(name string) bool { return slices.Contains(s.unset, name) })
+	return s, out, err
 }
 
 // decidedObject returns the error of the first variable without a value that decides something about an object. Of one
@@ -114,7 +113,7 @@ func (v *variables) decided(ctx context.Context, value any, key string, path []a
 	return nil
 }
 
-// unsetNote is a variable that became empty.
+// unsetNote is a variable without a value.
 type unsetNote struct{ uses []unsetUse }
 
 // unsetUse is an object that uses it.
@@ -122,10 +121,11 @@ type unsetUse struct {
 	object *manifest.Object
 	pos    manifest.Pos
 	hint   string
+	open   bool // it stays as it is written
 }
 
-// empty takes down the variables of an object that became empty.
-func (b *builder) empty(o *manifest.Object, names []string, hint string) {
+// noteUnset records the variables of an object that have no value.
+func (b *builder) noteUnset(o *manifest.Object, names []string, hint string, open bool) {
 	if o.ReferenceOnly {
 		return
 	}
@@ -133,7 +133,7 @@ func (b *builder) empty(o *manifest.Object, names []string, hint string) {
 		if b.unset[name] == nil {
 			b.unset[name] = &unsetNote{}
 		}
-		b.unset[name].uses = append(b.unset[name].uses, unsetUse{o, o.Position(pathOf(o, name)...), hint})
+		b.unset[name].uses = append(b.unset[name].uses, unsetUse{o, o.Position(pathOf(o, name)...), hint, open})
 	}
 }
 
@@ -151,7 +151,7 @@ func isFluxGroup(group string) bool {
 	return strings.HasSuffix(group, "toolkit.fluxcd.io") || manifest.IsFlux1(group)
 }
 
-// warnUnset warns of each variable that became empty, once in a cluster.
+// warnUnset warns of each variable without a value, once in a cluster.
 func (b *builder) warnUnset() {
 	for _, name := range slices.Sorted(maps.Keys(b.unset)) {
 		uses := b.unset[name].uses
@@ -160,6 +160,9 @@ func (b *builder) warnUnset() {
 		}
 		note := uses[max(0, slices.IndexFunc(uses, func(u unsetUse) bool { return ofFlux(u.object) }))]
 		text := fmt.Sprintf("variable ${%s} has no value, and is empty", name)
+		if note.open {
+			text = fmt.Sprintf("variable ${%s} is not known here, and stays as it is written", name)
+		}
 		if len(uses) > 1 {
 			text += fmt.Sprintf(", here and in %d more", len(uses)-1)
 		}
