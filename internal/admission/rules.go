@@ -99,9 +99,6 @@ var rules = map[string]func(self fields) bool{
 	"self.name == 'Permute' || !has(self.includeEmptyProviders)": func(self fields) bool {
 		return self.is("name", "Permute") || !self.has("includeEmptyProviders")
 	},
-	"has(self.resources) || has(self.resourcesTemplate)": func(self fields) bool {
-		return self.has("resources") || self.has("resourcesTemplate")
-	},
 	"!has(self.steps) || self.steps.all(s, self.steps.exists_one(t, t.name == s.name))": func(self fields) bool {
 		names := map[string]bool{}
 		for _, step := range self.list("steps") {

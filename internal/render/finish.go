@@ -390,5 +390,8 @@ type namespaceError struct{ built string }
 func (e *namespaceError) Error() string { return "namespace not specified" }
 
 func (e *namespaceError) Hint() string {
+	if e.built == "" {
+		return "set metadata.namespace"
+	}
 	return "set metadata.namespace, namespace in a kustomization.yaml, or spec.targetNamespace of " + e.built
 }

@@ -12,6 +12,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/resourceset"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -31,7 +32,7 @@ type syncObjects struct {
 func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...string) *syncObjects {
 	field := func(name string) string { return textAt(content, append(slices.Clone(at), name)...) }
 	kind := cmp.Or(field("kind"), "GitRepository")
-	if field("path") == "" || !slices.Contains([]string{"Bucket", "GitRepository", "OCIRepository"}, kind) {
+	if o.Kind == instanceKind && resourceset.Disabled(content) || field("path") == "" || !slices.Contains([]string{"Bucket", "GitRepository", "OCIRepository"}, kind) {
 		return nil
 	}
 	namespace = cmp.Or(namespace, bootstrapName)

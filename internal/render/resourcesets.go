@@ -8,7 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resourceset"
 )
@@ -48,8 +52,15 @@ func (b *builder) takeOperators(o *manifest.Object) bool {
 	if b.refusesOperator(o) {
 		return o.Kind == resourceset.Kind
 	}
+	off := resourceset.Disabled(o.Content)
+	if off {
+		b.notice(Notice{Object: o, Text: "disabled: flux-operator makes nothing of it"})
+	}
 	switch o.Kind {
 	case resourceset.Kind:
+		if off {
+			return true
+		}
 		b.sets = append(b.sets, pendingSet{o, b.from, b.depth})
 		return true
 	case resourceset.ProviderKind:
@@ -80,7 +91,7 @@ func (b *builder) refusesOperator(o *manifest.Object) bool {
 }
 
 func (b *builder) addProvider(o *manifest.Object) {
-	p := resourceset.Provider{Namespace: o.Namespace, Name: o.Name, Labels: map[string]string{}}
+	p := resourceset.Provider{Namespace: o.Namespace, Name: o.Name, Labels: map[string]string{}, Disabled: resourceset.Disabled(o.Content)}
 	if resourceset.Decode(o.Content, &p.Spec) != nil {
 		p.Spec.Type = "" // which no server knows either
 	}
@@ -125,6 +136,11 @@ func (b *builder) expand(p pendingSet) {
 	if b.objectCount += len(made); b.objectCount > maxMade && err == nil {
 		err = fmt.Errorf("more than %d objects of ResourceSets", maxMade)
 	}
+	for _, m := range made {
+		if err == nil {
+			err = placeless(m)
+		}
+	}
 	if err != nil {
 		b.unexpanded(o, set.Spec, err)
 		return
@@ -133,6 +149,17 @@ func (b *builder) expand(p pendingSet) {
 	for _, m := range made {
 		b.makeObject(o, m)
 	}
+}
+
+// placeless is the error of an object that the API server stores in a namespace, and that names none.
+func placeless(m resourceset.Object) error {
+	apiVersion, kind, namespace, name := identify(m.Content)
+	namespaced, _ := openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: apiVersion, Kind: kind})
+	group, _, _ := strings.Cut(apiVersion, "/")
+	if namespace != "" || !namespaced && !isFluxGroup(group) && group != generate.Group && group != resourceset.Group {
+		return nil
+	}
+	return &resourceset.Error{Path: m.Path, Err: fmt.Errorf("reconciliation failed: %s/%s %w", kind, name, &namespaceError{})}
 }
 
 // unexpanded reports a set of which nothing is made.

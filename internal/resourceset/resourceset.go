@@ -26,7 +26,14 @@ const (
 	reconcileAnnotation = Group + "/reconcile"
 	copyFromAnnotation  = Group + "/copyFrom"
 	convertAnnotation   = Group + "/convertKubeConfigFrom"
+
+	disabled = "disabled"
 )
+
+// Disabled reports whether the operator leaves an object of its own as it is.
+func Disabled(content map[string]any) bool {
+	return strings.EqualFold(annotated(content, reconcileAnnotation), disabled)
+}
 
 // The limits of one set.
 const (
@@ -102,6 +109,7 @@ type Selector struct {
 type Provider struct {
 	Namespace, Name string
 	Labels          map[string]string
+	Disabled        bool // it is not reconciled, and has no inputs
 	Spec            struct {
 		Type          string         `json:"type"`
 		DefaultValues map[string]any `json:"defaultValues"`
@@ -153,6 +161,11 @@ func Decode(content map[string]any, into any) error {
 // Expand lists the objects of a set. The error is a *ServerError if only a cluster knows them, an *Error, or why the context
 // ended.
 func Expand(ctx context.Context, s Set) ([]Object, error) {
+	for i, step := range s.Spec.Steps {
+		if len(step.Resources) == 0 && step.ResourcesTemplate == "" {
+			return nil, &Error{[]any{"spec", "steps", i}, fmt.Errorf("build failed: step %q: at least one of resources or resourcesTemplate must be set", step.Name)}
+		}
+	}
 	inputs, given, err := s.inputs()
 	if err != nil {
 		return nil, err
@@ -187,6 +200,10 @@ func (s *Set) inputs() (list []map[string]any, given bool, err error) {
 		return nil, true, err
 	}
 	for _, p := range providers {
+		if p.Disabled {
+			groups = append(groups, inputGroup{name: p.Name})
+			continue
+		}
 		values := s.provided(p.Spec.DefaultValues, ProviderKind, p.Namespace, p.Name)
 		values["id"] = checksum(p.Namespace + "/" + p.Name)
 		groups = append(groups, inputGroup{p.Name, []map[string]any{values}})
@@ -224,7 +241,7 @@ func (s *Set) providers() ([]Provider, error) {
 			if p.Namespace != s.Namespace || from.Name != "" && p.Name != from.Name || from.Name == "" && !from.Selector.matches(p.Labels) {
 				continue
 			}
-			if p.Spec.Type != Static {
+			if p.Spec.Type != Static && !p.Disabled {
 				return nil, &ServerError{fmt.Sprintf("%s %s/%s of type %s asks a server", ProviderKind, p.Namespace, p.Name, p.Spec.Type)}
 			}
 			chosen[p.Name], found = p, true
@@ -375,10 +392,10 @@ func (x *expansion) render(what, text, step string, one bool, path []any) error 
 	return nil
 }
 
-// add takes an object. Of those with the same name in a step the first counts, but the last of the resources of a set without
-// inputs, which are applied one after the other.
+// add takes an object. Of those with the same name in a step the first counts. The resources of a set without inputs are
+// applied one after the other, disabled or not: of these the last counts.
 func (x *expansion) add(content map[string]any, step string, one bool, path []any) error {
-	if annotated(content, reconcileAnnotation) == "disabled" {
+	if annotated(content, reconcileAnnotation) == disabled && (x.given || !one) {
 		return nil
 	}
 	from := annotated(content, copyFromAnnotation)
