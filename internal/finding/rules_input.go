@@ -20,7 +20,7 @@ func inputRules() []Rule {
 		},
 		{
 			Code: UnknownKind, Name: "unknown-kind", Group: groupInput, Severity: Error, Lasting: true,
-			Summary:     "An object is of a kind that its API group does not have",
+			Summary:     "An object is of a kind that its API group does not have, or of an API group that does not exist",
 			Explanation: "The API server would answer that it knows no such kind. It is nearly always a slip of the pen.",
 			Fix:         "Write the name of the kind as Flux does, capitals included.",
 			Example:     object(sourceV1, "HelmRepo", "charts", "interval: 10m\n"+httpURL),

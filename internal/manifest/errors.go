@@ -42,7 +42,7 @@ func (e *ParseError) Unplaced() string { return e.Msg }
 // Hint offers a way out where the mistake is a known one.
 func (e *ParseError) Hint() string { return e.hint }
 
-// KindError is an object of one of Flux's groups whose kind does not exist there.
+// KindError is an object of one of Flux's groups whose kind does not exist there, or of a kind of Flux in an unknown group.
 type KindError struct {
 	Pos              Pos
 	APIVersion, Kind string
@@ -50,7 +50,7 @@ type KindError struct {
 	line             Excerpt
 }
 
-// Excerpt is the line with the kind.
+// Excerpt is the line with the kind, or with the group.
 func (e *KindError) Excerpt() Excerpt { return e.line }
 
 func (e *KindError) Error() string {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ type recipe struct {
 	names       []string // fields with the name, the first that is there counts; * is every element of a list
 	namespace   string   // the field with the namespace, "" for that of the object
 	suffix      string   // added to the name
+	anywhere    bool     // in the namespaces that have certain labels, which only the cluster knows
 }
 
 const (
@@ -26,6 +28,7 @@ const (
 var recipes = []recipe{
 	{group: "bitnami.com", kind: "SealedSecret", makes: aSecret, names: []string{"spec.template.metadata.name", ownName}},
 	{group: "external-secrets.io", kind: "ExternalSecret", makes: aSecret, names: []string{"spec.target.name", ownName}},
+	{group: "external-secrets.io", kind: "ClusterExternalSecret", makes: aSecret, names: []string{"spec.externalSecretSpec.target.name", "spec.externalSecretName", ownName}, anywhere: true},
 	{group: "kubernetes-client.io", kind: "ExternalSecret", makes: aSecret, names: []string{ownName}},
 	{group: "cert-manager.io", kind: "Certificate", makes: aSecret, names: []string{"spec.secretName"}},
 	{group: "onepassword.com", kind: "OnePasswordItem", makes: aSecret, names: []string{ownName}},
@@ -79,6 +82,9 @@ func generatedBy(o *Object, texts func(path ...string) []string) []generatedSecr
 		namespace := o.Namespace
 		if r.namespace != "" {
 			namespace = slices.Concat(texts(strings.Split(r.namespace, ".")...), []string{namespace})[0]
+		}
+		if r.anywhere {
+			namespace = ""
 		}
 		for _, field := range r.names {
 			names := texts(strings.Split(field, ".")...)
@@ -197,7 +203,7 @@ func nodeTextsAt(n *yaml.Node, path []string) []string {
 // generator is what makes something in the cluster that is nowhere else, nil for nothing that is known.
 func (s *Set) generator(k key) *Object {
 	for _, set := range append([]*Set{s}, s.others()...) {
-		if o := set.generated[k]; o != nil {
+		if o := cmp.Or(set.generated[k], set.generated[key{k.group, k.kind, "", k.name}]); o != nil {
 			return o
 		}
 	}

@@ -43,7 +43,7 @@ const (
 	ours
 	data // Secrets, ConfigMaps and ServiceAccounts
 	list
-	misnamed   // of a group of ours, but there is no such kind
+	misnamed   // of a group of ours that has no such kind, or of a kind of ours in a group that is nearly Flux's
 	incomplete // one of apiVersion and kind shows that it was meant for Flux, the other is missing
 	noObject
 )
@@ -68,7 +68,7 @@ func IsFlux1(group string) bool { return group == flux1Group || group == olderFl
 
 // mentionsFlux reports whether a file can hold an object that is kept.
 func mentionsFlux(data []byte) bool {
-	for _, group := range []string{"toolkit.fluxcd.io", ExtensionsGroup, OperatorGroup, flux1Group, olderFlux1Group} {
+	for _, group := range []string{"toolkit.flux", ExtensionsGroup, OperatorGroup, flux1Group, olderFlux1Group} {
 		if bytes.Contains(data, []byte(group)) {
 			return true
 		}
@@ -90,7 +90,7 @@ func classify(apiVersion, kind string, n *yaml.Node) class {
 		return incomplete
 	case apiVersion == "" || kind == "":
 		return noObject
-	case isFluxGroup(group) && !unsupportedKinds[groupKind{group, kind}]:
+	case isFluxGroup(group) && !unsupportedKinds[groupKind{group, kind}], regrouped(group, kind):
 		return misnamed
 	}
 	return foreign
@@ -118,18 +118,44 @@ func isKeptKind(kind string) bool {
 	return slices.ContainsFunc(keptKinds, func(k groupKind) bool { return k.kind == kind })
 }
 
-// regrouped is true of an object that looks like one of Flux, in a group that is not.
-func (o *Object) regrouped() bool {
-	return strings.Contains(o.Group(), "toolkit") && !isFluxGroup(o.Group()) && isKeptKind(o.Kind)
+// regrouped is true of a kind of Flux in a group that is not one of Flux's, but looks like it.
+func regrouped(group, kind string) bool {
+	groups := groupsOf(kind)
+	if len(groups) == 0 || isFluxGroup(group) || slices.Contains(groups, group) {
+		return false
+	}
+	_, near := Nearest(group, groups)
+	return near || strings.Contains(group, "toolkit")
+}
+
+// groupsOf lists the groups that have a kind.
+func groupsOf(kind string) []string {
+	var groups []string
+	for _, k := range keptKinds {
+		if k.kind == kind {
+			groups = append(groups, k.group)
+		}
+	}
+	for k := range unsupportedKinds {
+		if k.kind == kind {
+			groups = append(groups, k.group)
+		}
+	}
+	return groups
 }
 
 func kindError(o *Object) error {
 	line := o.Excerpt("kind")
 	e := &KindError{Pos: line.Pos, APIVersion: o.APIVersion, Kind: o.Kind, line: line}
-	if near, ok := Nearest(o.Kind, kindsOf(o.Group())); ok {
+	groups := groupsOf(o.Kind)
+	switch near, ok := Nearest(o.Kind, kindsOf(o.Group())); {
+	case ok:
 		e.hint = "did you mean " + near + "?"
-	} else if i := slices.IndexFunc(keptKinds, func(k groupKind) bool { return k.kind == o.Kind }); i >= 0 {
-		e.hint = o.Kind + " is a kind of " + keptKinds[i].group
+	case len(groups) > 0 && !isFluxGroup(o.Group()):
+		e.line = o.Excerpt("apiVersion")
+		e.Pos, e.hint = e.line.Pos, "unknown API group, did you mean "+groups[0]+"?"
+	case len(groups) > 0:
+		e.hint = o.Kind + " is a kind of " + groups[0]
 	}
 	return e
 }

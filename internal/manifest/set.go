@@ -363,7 +363,7 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 		return nil
 	}
 	b.kinds[groupKind{o.Group(), kind}]++
-	if o.regrouped() {
+	if regrouped(o.Group(), BareKind(o.Kind)) {
 		b.regrouped = append(b.regrouped, o)
 	}
 	switch {

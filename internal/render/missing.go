@@ -57,12 +57,15 @@ func (b *builder) addGenerated(content map[string]any) {
 
 // generator is the kind of what makes a Secret or a ConfigMap in the cluster, "" for nothing that is known.
 func (b *builder) generator(kind, namespace, name string) string {
-	if generator := b.generated[datumKey(kind, namespace, name)]; generator != "" {
-		return withArticle(generator)
-	}
-	for _, p := range b.index.generators[datumKey(kind, namespace, name)] {
-		if !b.taken(p.path) {
-			return withArticle(p.object.Kind)
+	for _, in := range []string{namespace, ""} { // the latter for any
+		key := datumKey(kind, in, name)
+		if generator := b.generated[key]; generator != "" {
+			return withArticle(generator)
+		}
+		for _, p := range b.index.generators[key] {
+			if !b.taken(p.path) {
+				return withArticle(p.object.Kind)
+			}
 		}
 	}
 	return ""
