@@ -170,7 +170,7 @@ func (b *build) copyFile(o *operation, name string, f File) error {
 	if o.into || b.out.IsDir(to) {
 		to = path.Join(to, path.Base(name))
 	}
-	return b.put(o, to, f)
+	return b.put(o, name, to, f)
 }
 
 // copyGlob copies what matches a pattern.
@@ -218,7 +218,7 @@ func (b *build) copyMatch(o *operation, name, to string) error {
 	case o.Strategy == swv1.ExtractStrategy:
 		return b.extract(o, name, f)
 	case isFile:
-		return b.put(o, to, f)
+		return b.put(o, name, to, f)
 	}
 	return b.copyDir(o, name, to)
 }
@@ -266,7 +266,7 @@ func (b *build) copyDir(o *operation, dir, to string) error {
 		}
 		return path.Join(to, strings.TrimPrefix(name, dir+"/"))
 	}
-	if err := b.out.AddDir(to); err != nil {
+	if err := cmp.Or(b.itself(o, dir, to), b.out.AddDir(to)); err != nil {
 		return err
 	}
 	for _, name := range within(o.source.Dirs(), dir) {
@@ -294,8 +294,16 @@ func (b *build) copyDir(o *operation, dir, to string) error {
 	return nil
 }
 
+// itself refuses to copy onto itself what is in the source that the artifact is staged in: source-watcher empties the files.
+func (b *build) itself(o *operation, name, to string) error {
+	if o.alias != b.artifact.Spec.Name || name != to {
+		return nil
+	}
+	return fmt.Errorf("'%s' is copied onto itself and emptied: the artifact has the name of the alias", name)
+}
+
 // put writes a file that from names or matches.
-func (b *build) put(o *operation, to string, f File) error {
+func (b *build) put(o *operation, name, to string, f File) error {
 	f.Copied = b.op
 	if old, there := b.out.File(to); there && o.Strategy == swv1.MergeStrategy {
 		merged, err := merge(old, f)
@@ -303,6 +311,8 @@ func (b *build) put(o *operation, to string, f File) error {
 			return err
 		}
 		f.Content, f.Executable = merged, old.Executable
+	} else if err := b.itself(o, name, to); err != nil {
+		return err
 	}
 	return b.out.Add(to, f)
 }

@@ -117,8 +117,8 @@ func Doubts(spec *swv1.ArtifactGeneratorSpec) []Doubt {
 	return list
 }
 
-// Build makes all artifacts of a valid spec, in its order. Sources are by alias. The error is an *Error, or why the context
-// ended.
+// Build makes the artifacts of a valid spec, in its order, up to the first that cannot be made. Sources are by alias. The
+// error is an *Error, or why the context ended.
 func Build(ctx context.Context, spec *swv1.ArtifactGeneratorSpec, sources map[string]*Tree) ([]Artifact, []Doubt, error) {
 	artifacts, doubts, err := Expand(spec, sources)
 	if err != nil {
@@ -127,7 +127,7 @@ func Build(ctx context.Context, spec *swv1.ArtifactGeneratorSpec, sources map[st
 	for i := range artifacts {
 		b := &build{ctx: ctx, sources: sources, artifact: &artifacts[i]}
 		if err := b.run(); err != nil {
-			return nil, nil, err
+			return artifacts[:i], doubts, err
 		}
 		if t := sources[artifacts[i].Spec.Name]; t != nil {
 			sources[artifacts[i].Spec.Name] = artifacts[i].Tree.clone() // it was staged where the source is

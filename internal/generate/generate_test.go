@@ -263,14 +263,14 @@ func TestG15PathPattern(t *testing.T) {
 	if err != nil || len(artifacts) != 2 {
 		t.Fatalf("%v, %v", artifacts, err)
 	}
-	for i, want := range []string{"auth-prod map[app:Auth env:prod] [Auth/x.yaml]", "web-dev map[app:web env:dev] [web/y.yaml]"} {
+	for i, want := range []string{"auth-prod map[app:auth env:prod] [Auth/x.yaml]", "web-dev map[app:web env:dev] [web/y.yaml]"} {
 		if got := fmt.Sprint(artifacts[i].Spec.Name, " ", artifacts[i].Labels, " ", artifacts[i].Tree.Names()); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
 	for _, tt := range []struct{ pattern, name, file, want string }{
 		{pattern, "{app}-{env}", "apps/Web/envs/dev/y=", `directories "apps/Web/envs/dev" and "apps/web/envs/dev" both resolve to artifact name "web-dev"`},
-		{pattern, "{app}-{env}", "apps/.hid/envs/dev/y=", "is no label value"},
+		{pattern, "{app}-{env}", "apps/.hid/envs/dev/y=", "is not a valid label value"},
 		{pattern, "{app}-{env}", "apps/web_2/envs/dev/y=", "is not a valid Kubernetes object name"},
 		{"@x/{app}", "{app}", "", `pathPattern "@x/{app}": source alias x not found in local sources`},
 		{"@a/{app}/{app}", "{app}", "", `duplicate capture "app"`},

@@ -101,12 +101,12 @@ func (p *pathPattern) render(dir string, values []string) ([]Artifact, error) {
 	labels := map[string]string{}
 	var exact, lower []string
 	for i, name := range p.names {
-		if errs := validation.IsValidLabelValue(values[i]); len(errs) > 0 {
-			return nil, p.refuse("directory %q: value %q of capture %q is no label value: %s", dir, values[i], name, strings.Join(errs, "; "))
+		labels[name] = strings.ToLower(values[i])
+		if errs := validation.IsValidLabelValue(labels[name]); len(errs) > 0 {
+			return nil, p.refuse("directory %q: value %q of capture %q is not a valid label value: %s", dir, labels[name], name, strings.Join(errs, "; "))
 		}
-		labels[name] = values[i]
 		exact = append(exact, "{"+name+"}", values[i])
-		lower = append(lower, "{"+name+"}", strings.ToLower(values[i]))
+		lower = append(lower, "{"+name+"}", labels[name])
 	}
 	asIs, lowered := strings.NewReplacer(exact...), strings.NewReplacer(lower...)
 	var artifacts []Artifact

@@ -110,7 +110,7 @@ func (p *generatorReconciliation) list(ctx context.Context) error {
 			return err
 		}
 	}
-	obj.Status.Inventory = nil
+	var artifacts []swv1.ExternalArtifactReference
 	stored := true
 	for _, artifact := range made {
 		adm, err := p.r.inventory.Admit(artifact)
@@ -127,7 +127,7 @@ func (p *generatorReconciliation) list(ctx context.Context) error {
 			continue
 		}
 		at := result.artifact()
-		obj.Status.Inventory = append(obj.Status.Inventory, swv1.ExternalArtifactReference{
+		artifacts = append(artifacts, swv1.ExternalArtifactReference{
 			Name: artifact.Name, Namespace: artifact.Namespace, Digest: at.Digest, Filename: path.Base(at.Path),
 		})
 	}
@@ -135,7 +135,7 @@ func (p *generatorReconciliation) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	obj.Status.ObservedSourcesDigest = "sha256:" + digest
+	obj.Status.Inventory, obj.Status.ObservedSourcesDigest = artifacts, "sha256:"+digest
 	if stored {
 		p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: fmt.Sprintf("reconciliation succeeded, generated %d artifact(s)", len(made))}
 	}
@@ -145,6 +145,9 @@ func (p *generatorReconciliation) list(ctx context.Context) error {
 // knowsAll refuses a pathPattern whose artifacts were not known before the sources were.
 func (p *generatorReconciliation) knowsAll(ctx context.Context, sources map[string]*Result, known int) error {
 	out, err := p.r.generated(ctx, p.adm, sources)
+	if err == nil {
+		err = out.err
+	}
 	if err != nil {
 		return err
 	}
@@ -278,10 +281,10 @@ func digestsOf(sources map[string]*Result) []string {
 	return list
 }
 
-// generatedArtifacts is what a generator makes.
+// generatedArtifacts is what a generator makes, and why it does not make the rest.
 type generatedArtifacts struct {
 	artifacts []generate.Artifact
-	doubts    []generate.Doubt
+	err       error
 }
 
 // generated makes the artifacts of a generator, once.
@@ -296,17 +299,19 @@ func (r *Reconciler) generated(ctx context.Context, adm *admission.Admitted, sou
 			trees[alias] = t
 		}
 		spec := adm.Typed.(*swv1.ArtifactGenerator).Spec
-		artifacts, doubts, err := generate.Build(ctx, &spec, trees)
-		if refused, ok := errors.AsType[*generate.Error](err); ok {
-			if refused.Stalled {
-				return nil, status.Reason(refused.Reason).Stall(finding.WithCode(finding.RefusedGenerator, err))
-			}
-			return nil, &status.Failure{Type: meta.ReadyCondition, Reason: status.Reason(refused.Reason), Message: err.Error(), Err: finding.WithCode(finding.RefusedGenerator, err)}
-		}
-		if err != nil {
+		artifacts, _, err := generate.Build(ctx, &spec, trees)
+		if ctx.Err() != nil {
 			return nil, err
 		}
-		return &generatedArtifacts{artifacts, doubts}, nil
+		if refused, ok := errors.AsType[*generate.Error](err); ok {
+			err = finding.WithCode(finding.RefusedGenerator, err)
+			if refused.Stalled {
+				err = status.Reason(refused.Reason).Stall(err)
+			} else {
+				err = &status.Failure{Type: meta.ReadyCondition, Reason: status.Reason(refused.Reason), Message: err.Error(), Err: err}
+			}
+		}
+		return &generatedArtifacts{artifacts, err}, nil
 	})
 }
 

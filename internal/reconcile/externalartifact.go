@@ -115,6 +115,9 @@ func (p *externalReconciliation) choose(ctx context.Context) (*remainder, error)
 		return nil, err
 	}
 	i := slices.IndexFunc(out.artifacts, func(a generate.Artifact) bool { return a.Spec.Name == p.adm.Object.Name })
+	if i < 0 && out.err != nil {
+		return nil, out.err
+	}
 	if i < 0 {
 		return nil, status.GeneratorBuildFailed.Wrap(fmt.Errorf("%s does not make it", generator))
 	}

@@ -33,12 +33,28 @@ func (b *builder) reportGenerators() {
 		for _, d := range m.doubts {
 			b.warn(topicCode(d.Topic), g, d.Text, "", d.Path...)
 		}
-		if m.spec != nil && m.spec.PathPattern != "" {
-			for _, a := range m.artifacts {
-				b.expansions = append(b.expansions, Expansion{g, a.Index, a.Spec.Name, a.Labels})
-			}
-		}
+		b.expanded(m)
 		b.reportUnmade(m)
+	}
+}
+
+// expandGenerators lists what the generators of an input make of which nothing is built. What is wrong with them shows when
+// they are reconciled.
+func (b *builder) expandGenerators() {
+	for _, p := range b.index.artifactGenerators {
+		if spec := b.said(p.object).spec; spec != nil && spec.PathPattern != "" && !p.object.ReferenceOnly {
+			b.expanded(b.outputOf(p.object, b.sources, nil))
+		}
+	}
+}
+
+// expanded keeps the artifacts of a pathPattern.
+func (b *builder) expanded(m *output) {
+	if m.spec == nil || m.spec.PathPattern == "" {
+		return
+	}
+	for _, a := range m.artifacts {
+		b.expansions = append(b.expansions, Expansion{m.object, a.Index, a.Spec.Name, a.Labels})
 	}
 }
 

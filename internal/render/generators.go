@@ -251,11 +251,12 @@ func (m *output) chained(r *Renderer, i int, namespace string, built sources, wa
 	if _, elsewhere := errors.AsType[*elsewhereError](other.err); elsewhere {
 		return nil, other.err
 	}
-	if other.err != nil {
+	made := other.artifact(s.Name)
+	if made == nil {
 		return nil, &unmadeError{other.err}
 	}
 	m.used = append(m.used, other.used...)
-	return other.artifact(s.Name).Tree, nil
+	return made.Tree, nil
 }
 
 // hasPath reports whether a directory has anything at a path that begins with a slash.
@@ -409,9 +410,10 @@ func (r *Renderer) fromArtifact(o *manifest.Object, namespace, name string, buil
 	if _, elsewhere := errors.AsType[*elsewhereError](m.err); elsewhere {
 		return nil, m, m.err
 	}
-	if m.err != nil {
+	made := m.artifact(name)
+	if made == nil {
 		return nil, m, &unmadeError{m.err}
 	}
-	repo, err := m.repository(r, m.artifact(name))
+	repo, err := m.repository(r, made)
 	return repo, m, err
 }

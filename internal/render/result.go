@@ -58,7 +58,11 @@ func (c *Cluster) builder() *builder {
 
 // run builds everything that the cluster begins with.
 func (b *builder) run() {
-	if b.plan == nil || b.plan.idle {
+	if b.plan == nil {
+		b.expandGenerators()
+		return
+	}
+	if b.plan.idle {
 		return
 	}
 	for _, s := range b.cluster.starts {
