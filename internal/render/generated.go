@@ -41,9 +41,11 @@ func (b *builder) reportGenerators() {
 // expandGenerators lists what the generators of an input make of which nothing is built. What is wrong with them shows when
 // they are reconciled.
 func (b *builder) expandGenerators() {
-	for _, p := range b.index.artifactGenerators {
-		if spec := b.said(p.object).spec; spec != nil && spec.PathPattern != "" && !p.object.ReferenceOnly {
-			b.expanded(b.outputOf(p.object, b.sources, nil))
+	for _, f := range b.in.Files {
+		for _, o := range f.Objects() {
+			if spec := b.said(o).spec; spec != nil && spec.PathPattern != "" && !f.ReferenceOnly() {
+				b.expanded(b.outputOf(o, b.sources, nil))
+			}
 		}
 	}
 }
