@@ -11,13 +11,21 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// FluxVersion is the minor version of a Flux 2.
+// FluxVersion is the minor version of a Flux 2, or of what came before it.
 type FluxVersion int
+
+// beforeFlux2 is any version 0 of Flux 2: what the last of them served counts.
+const beforeFlux2 FluxVersion = -1
 
 // NewestFlux is the last minor version that the table knows.
 const NewestFlux FluxVersion = 9
 
-func (v FluxVersion) String() string { return "2." + strconv.Itoa(int(v)) }
+func (v FluxVersion) String() string {
+	if v == beforeFlux2 {
+		return "0.41"
+	}
+	return "2." + strconv.Itoa(int(v))
+}
 
 // maxPatch is above the patches of any minor version: it stands for the last.
 const maxPatch = 999
@@ -26,6 +34,9 @@ const maxPatch = 999
 // the newest known minor version that counts. A minor version that is not known yet is taken as the newest known.
 func ParseFlux(text string) (FluxVersion, error) {
 	if v, err := semver.NewVersion(strings.TrimSpace(text)); err == nil {
+		if v.Major() == 0 {
+			return beforeFlux2, nil
+		}
 		if v.Major() != 2 {
 			return 0, fmt.Errorf("%q is no version of Flux 2", text)
 		}
@@ -50,7 +61,7 @@ type span struct {
 }
 
 const (
-	ever    FluxVersion = 0
+	ever                = beforeFlux2
 	forever FluxVersion = 1 << 30
 )
 
@@ -58,7 +69,7 @@ const (
 // there is a newer one.
 var servedBy = map[string]map[string][]span{
 	manifest.SourceGroup: {
-		"GitRepository":    {{"v1", ever, forever}, {"v1beta2", ever, 8}, {"v1beta1", ever, 7}},
+		"GitRepository":    {{"v1", 0, forever}, {"v1beta2", ever, 8}, {"v1beta1", ever, 7}},
 		"HelmRepository":   {{"v1", 3, forever}, {"v1beta2", ever, 8}, {"v1beta1", ever, 7}},
 		"HelmChart":        {{"v1", 3, forever}, {"v1beta2", ever, 8}, {"v1beta1", ever, 7}},
 		"Bucket":           {{"v1", 4, forever}, {"v1beta2", ever, 8}, {"v1beta1", ever, 7}},
@@ -69,7 +80,7 @@ var servedBy = map[string]map[string][]span{
 		"ArtifactGenerator": {{"v1beta1", 7, forever}},
 	},
 	manifest.KustomizeGroup: {
-		"Kustomization": {{"v1", ever, forever}, {"v1beta2", ever, 8}, {"v1beta1", ever, 7}},
+		"Kustomization": {{"v1", 0, forever}, {"v1beta2", ever, 8}, {"v1beta1", ever, 7}},
 	},
 	manifest.ReleaseGroup: {
 		"HelmRelease": {{"v2", 3, forever}, {"v2beta2", 2, 8}, {"v2beta1", ever, 7}},
@@ -82,7 +93,7 @@ var servedBy = map[string]map[string][]span{
 	manifest.NotificationGroup: {
 		"Alert":    {{"v1beta3", 2, forever}, {"v1beta2", ever, 9}, {"v1beta1", ever, 7}},
 		"Provider": {{"v1beta3", 2, forever}, {"v1beta2", ever, 9}, {"v1beta1", ever, 7}},
-		"Receiver": {{"v1", ever, forever}, {"v1beta2", ever, 9}, {"v1beta1", ever, 7}},
+		"Receiver": {{"v1", 0, forever}, {"v1beta2", ever, 9}, {"v1beta1", ever, 7}},
 	},
 }
 

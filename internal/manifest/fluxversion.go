@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,9 +24,20 @@ type FluxNote struct {
 	Pos     Pos
 }
 
-// FluxVersions lists the versions of Flux that the input installs: those of the files that flux bootstrap writes, and of
-// FluxInstances. Each is there once, as it is written.
+// FluxVersions lists the versions of Flux that the input installs: those of the files that flux bootstrap writes, of
+// FluxInstances, and of the sources that Flux itself is published in. Each is there once, as it is written.
 func (s *Set) FluxVersions() []FluxNote { return s.flux }
+
+// installed is the version of Flux that a source holds, "" for a source of anything else.
+func installed(o *Object) string {
+	of := func(path ...string) string { return strings.Join(textsAt(o.Content["spec"], path), "") }
+	url := strings.TrimSuffix(of("url"), ".git")
+	switch {
+	case o.Kind == "OCIRepository" && strings.HasSuffix(url, "/fluxcd/flux-manifests"), o.Kind == "GitRepository" && strings.HasSuffix(url, "fluxcd/flux2"):
+		return cmp.Or(of("ref", "semver"), of("ref", "tag"), strings.TrimPrefix(of("ref", "name"), "refs/tags/"))
+	}
+	return ""
+}
 
 // Versioned lists the objects of Flux that take no part in a run, and of which only the API version can be judged.
 func (s *Set) Versioned() []*Object { return s.versioned }

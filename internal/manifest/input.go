@@ -208,6 +208,7 @@ func (s *Set) AddBuilt(objects ...*Object) {
 			}
 			s.objects = append(s.objects, o)
 			s.byKey[o.key()] = append(s.byKey[o.key()], o)
+			s.install(FluxNote{installed(o), o.Pos})
 		case data:
 			if contains(s.data[o.key()], same) {
 				continue

@@ -424,6 +424,7 @@ func (b *batch) keep(src source, o *Object) error {
 	content["apiVersion"], content["kind"] = o.APIVersion, BareKind(o.Kind)
 	o.Content = content
 	b.objects = append(b.objects, o)
+	b.flux = append(b.flux, FluxNote{installed(o), o.Pos})
 	b.kinds[groupKind{o.Group(), BareKind(o.Kind)}]++
 	return nil
 }
