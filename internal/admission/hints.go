@@ -32,6 +32,10 @@ func (r *review) hint(path []any, e *field.Error) string {
 		return r.operatorHint(value, e)
 	case e.Type == field.ErrorTypeTypeInvalid && isText && isLiteral(text, r.schema.at(path).Type):
 		return "remove the quotes: with them it is a string"
+	case r.obj.Kind == "FluxInstance" && e.Field == "metadata":
+		return "set metadata.name to flux"
+	case r.obj.Kind == "ArtifactGenerator" && strings.HasSuffix(e.Field, ".to") && !strings.HasPrefix(text, "@artifact/"):
+		return "a destination begins with @artifact/"
 	case e.Field == "spec.timeout" && strings.Contains(text, "h"):
 		return "a timeout has no hours: write 60m for 1h"
 	case isDuration(path):

@@ -105,7 +105,7 @@ func (r *review) warnOperator(hr *operator.HelmRelease) {
 		warn("chart.chartPullSecret", "is read by no operator: the repository is asked without a login")
 	}
 	if _, err := semver.StrictNewVersion(chart.Version); source == operator.RepositorySource && err != nil {
-		warn("chart.version", "%s is no plain version: the operator looks for it anew with every sync", chart.Version)
+		warn("chart.version", "%s is a range to the operator: it is resolved on every sync", chart.Version)
 	}
 	for i, from := range hr.Spec.ValuesFrom {
 		if from.ExternalSourceRef != nil && from.ConfigMapKeyRef == nil && from.SecretKeyRef == nil {

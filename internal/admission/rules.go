@@ -106,9 +106,7 @@ var rules = map[string]func(self fields) bool{
 		}
 		return len(names) == len(self.list("steps"))
 	},
-	"self.metadata.name == 'flux'": func(self fields) bool {
-		return self.object("metadata").is("name", "flux")
-	},
+	"has(self.name) && self.name == 'flux'": func(self fields) bool { return self.is("name", "flux") },
 }
 
 var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)

@@ -94,6 +94,19 @@ func Validate(spec *swv1.ArtifactGeneratorSpec) *Error {
 	return nil
 }
 
+// UnknownAlias finds the first copy operation of an alias that no source has. The path is nil if all are known.
+func UnknownAlias(spec *swv1.ArtifactGeneratorSpec) (alias string, path []any) {
+	for i, a := range spec.OutputArtifacts {
+		for j, op := range a.Copy {
+			alias, _, _ := splitFrom(op.From)
+			if !slices.ContainsFunc(spec.Sources, func(s swv1.SourceReference) bool { return s.Alias == alias }) {
+				return alias, []any{"spec", "artifacts", i, "copy", j, "from"}
+			}
+		}
+	}
+	return "", nil
+}
+
 // Doubts are those about a spec that can be had without any source.
 func Doubts(spec *swv1.ArtifactGeneratorSpec) []Doubt {
 	var list []Doubt

@@ -168,6 +168,10 @@ func (m *output) build(r *Renderer, built sources, way []string) {
 		m.err = &unmadeError{err}
 		return
 	}
+	if alias, path := generate.UnknownAlias(m.spec); path != nil {
+		m.err = &unmadeError{fmt.Errorf("source alias '%s' not found", alias)}
+		return
+	}
 	trees := map[string]*generate.Tree{}
 	for i, s := range m.spec.Sources {
 		t, err := m.source(r, i, built, way)

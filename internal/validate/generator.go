@@ -1,10 +1,13 @@
 package validate
 
 import (
+	"fmt"
+
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/generate"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // artifactGenerator judges a generator by itself. What its sources show is found where they are available.
@@ -12,6 +15,17 @@ func (v *validation) artifactGenerator(obj *swv1.ArtifactGenerator) {
 	if err := generate.Validate(&obj.Spec); err != nil {
 		v.fail(finding.RefusedGenerator, err, err.Path...)
 		return
+	}
+	if alias, path := generate.UnknownAlias(&obj.Spec); path != nil {
+		var known []string
+		for _, s := range obj.Spec.Sources {
+			known = append(known, s.Alias)
+		}
+		err := fmt.Errorf("no source has the alias '%s'", alias)
+		if near, ok := manifest.Nearest(alias, known); ok {
+			err = fmt.Errorf("%w: did you mean '%s'?", err, near)
+		}
+		v.fail(finding.RefusedGenerator, err, path...)
 	}
 	for _, d := range generate.Doubts(&obj.Spec) {
 		code := finding.CopyPattern
