@@ -103,6 +103,10 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 	if lost := b.abandon(c); !lost && !b.touches(c) {
 		return
 	}
+	if parse := c.unparsed(err); parse != nil {
+		b.errs = append(b.errs, &spoilingError{parse, d.object.Pos.File})
+		return
+	}
 	failed := newBuildError(d.object.Pos.File, err)
 	_, outside := errors.AsType[*outsideError](err)
 	_, endless := errors.AsType[*endlessError](err)
@@ -286,7 +290,7 @@ func (b *builder) construct(f *flux) {
 	}
 	if err != nil {
 		if lost := b.abandon(c); lost || b.touches(c) || !o.ReferenceOnly {
-			b.failed(f, err)
+			b.failed(f, c, err)
 		}
 		return
 	}
@@ -347,7 +351,11 @@ func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, r
 }
 
 // failed reports that a Kustomization cannot be built.
-func (b *builder) failed(f *flux, err error) {
+func (b *builder) failed(f *flux, c *closure, err error) {
+	if parse := c.unparsed(err); parse != nil {
+		b.errs = append(b.errs, &spoilingError{parse, f.name()})
+		return
+	}
 	if _, reported := errors.AsType[*manifest.ObjectError](err); reported {
 		b.errs = append(b.errs, err)
 		return

@@ -299,6 +299,28 @@ func (c *closure) add(r *repository, path string, way []string) error {
 	return failed
 }
 
+// unparsed is the error of the file for which a build failed because it cannot be parsed, nil if it failed for anything else.
+func (c *closure) unparsed(err error) *manifest.ParseError {
+	if parse, ok := errors.AsType[*manifest.ParseError](err); ok {
+		return parse
+	}
+	for _, d := range c.dirs {
+		for _, path := range d.files {
+			if !d.resources[path] {
+				continue
+			}
+			f, err := d.repo.file(path)
+			if err == nil {
+				err = f.NoObjects()
+			}
+			if parse, ok := errors.AsType[*manifest.ParseError](err); ok {
+				return parse
+			}
+		}
+	}
+	return nil
+}
+
 // endlessError is a build that would not end, or not soon.
 type endlessError struct{ text string }
 

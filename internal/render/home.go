@@ -74,8 +74,8 @@ func (b *builder) noticeRenamed(f *flux) {
 	if f.source != nil || source == nil || !f.artifact.git || !b.renamed(urlOf(source), b.checkout(f.repo.root)) {
 		return
 	}
-	b.notice(Notice{Text: fmt.Sprintf("%s %s/%s is taken to be this repository under another name: no remote of the checkout is called so, but its owner is that of one, and the path of Kustomization %s/%s is here",
-		source.Kind, source.Namespace, source.Name, f.object.Namespace, f.object.Name),
+	b.notice(Notice{Text: fmt.Sprintf("%s %s/%s is taken to be this repository under another name: no remote of the checkout is called so, but its owner is that of one, and paths of its Kustomizations are here",
+		source.Kind, source.Namespace, source.Name),
 		Hint: fmt.Sprintf("source: [%s/%s/%s=PATH] in .helmsrc.yaml, or --source, says what it is", source.Kind, source.Namespace, source.Name)})
 }
 

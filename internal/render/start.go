@@ -98,6 +98,9 @@ func (b *builder) withdraw(by string, keep *manifest.Object) {
 	b.errs = slices.DeleteFunc(b.errs, func(err error) bool {
 		e, ok := errors.AsType[*manifest.ObjectError](err)
 		failed, built := errors.AsType[*buildError](err)
+		if spoiling, ok := errors.AsType[*spoilingError](err); ok && spoiling.name == by {
+			return true
+		}
 		return ok && (e.Built == by || e.Kind == "Kustomization" && "Kustomization "+e.Namespace+"/"+e.Name == by) || built && failed.pos.File == by
 	})
 	for _, note := range b.unset {
