@@ -42,6 +42,8 @@ func (r *review) hint(path []any, e *field.Error) string {
 		return "a duration has a unit, as in 90s or 10m"
 	case e.Field == "spec.url" && isText && !strings.Contains(text, "://"):
 		return "a URL begins with a scheme, as in https://"
+	case e.Type == field.ErrorTypeTypeInvalid && isScalar(value) && r.obj.Kind != "FluxInstance" && r.obj.Origin != nil && r.obj.Origin.Kind == "FluxInstance":
+		return "flux-operator writes the value without quotes: put quotes inside the quotes, as in '\"1.10\"'"
 	case e.Type == field.ErrorTypeTypeInvalid && isScalar(value) && r.schema.at(path).Type == "string":
 		return quoteHint
 	}

@@ -56,6 +56,9 @@ func (r *Renderer) sync(path string, o *manifest.Object, content map[string]any,
 		return
 	}
 	_ = made.patch(r) // what is wrong with the patches is reported with the source
+	if made.kustomization == nil {
+		return
+	}
 	r.syncs[path] = append(r.syncs[path], made.kustomization)
 	r.owns(made.kustomization)
 	if made.url != "" {

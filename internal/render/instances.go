@@ -4,13 +4,20 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/Masterminds/semver/v3"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/types"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resourceset"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -26,6 +33,7 @@ type syncObjects struct {
 
 	instance *manifest.Object
 	patches  []types.Patch
+	err      error // of a value that is not YAML without quotes
 }
 
 // syncOf reads the sync that is at a place of some content. It returns nil if there is none.
@@ -57,8 +65,9 @@ func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...
 		})
 	}
 	s := &syncObjects{url: field("url"), instance: o}
+	s.err = unquotable(o, content, at)
 	s.kustomization = made(kustomizev1.GroupVersion.String(), "Kustomization", map[string]any{
-		"interval": "10m0s", "prune": true, "path": field("path"), "sourceRef": map[string]any{"kind": kind, "name": name},
+		"interval": "10m0s", "prune": true, "path": unquoted(field("path")), "sourceRef": map[string]any{"kind": kind, "name": name},
 	}, map[string]string{"path": "path", "sourceRef": "kind"})
 	s.source = made(manifest.SourceGroup+"/v1", kind, sourceSpec(kind, field), map[string]string{
 		"url": "url", "endpoint": "url", "ref": "ref", "bucketName": "ref", "secretRef": "pullSecret", "provider": "provider", "interval": "interval",
@@ -77,7 +86,7 @@ func sourceSpec(kind string, field func(string) string) map[string]any {
 	spec := map[string]any{"interval": cmp.Or(field("interval"), "1m")}
 	set := func(name, value string) {
 		if value != "" {
-			spec[name] = value
+			spec[name] = unquoted(value)
 		}
 	}
 	set("provider", field("provider"))
@@ -87,22 +96,51 @@ func sourceSpec(kind string, field func(string) string) map[string]any {
 		set("bucketName", field("ref"))
 	case "OCIRepository":
 		set("url", field("url"))
-		spec["ref"] = map[string]any{"tag": field("ref")}
+		spec["ref"] = map[string]any{"tag": unquoted(field("ref"))}
 	default:
 		set("url", field("url"))
-		spec["ref"] = map[string]any{"name": field("ref")}
+		spec["ref"] = map[string]any{"name": unquoted(field("ref"))}
 	}
 	if secret := field("pullSecret"); secret != "" {
-		spec["secretRef"] = map[string]any{"name": secret}
+		spec["secretRef"] = map[string]any{"name": unquoted(secret)}
 	}
 	return spec
 }
 
+// unquoted is what becomes of a value that the operator writes into YAML without quotes.
+func unquoted(text string) any {
+	var v struct{ V any }
+	if yaml.Unmarshal([]byte("v: "+text), &v) != nil {
+		return text
+	}
+	switch v := v.V.(type) {
+	case time.Time:
+		return text
+	case int:
+		return int64(v)
+	}
+	return v.V
+}
+
+// unquotable is the error of the first field of a sync that breaks the YAML it is written into.
+func unquotable(o *manifest.Object, content map[string]any, at []string) error {
+	for _, name := range []string{"ref", "url", "path", "pullSecret", "provider"} {
+		text := textAt(content, append(slices.Clone(at), name)...)
+		if err := yaml.Unmarshal([]byte("v: "+text), new(any)); err != nil {
+			return manifest.Fault(o, &buildError{err: fmt.Errorf("flux-operator writes the value without quotes: %w", plainError(err))}, "spec", "sync", name)
+		}
+	}
+	return nil
+}
+
+// plainError is an error of YAML in one line.
+func plainError(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
+
 // patch applies the patches of the instance whose target may be one of the two objects, as kustomize does. One that is about
 // neither has no part in this.
 func (s *syncObjects) patch(r *Renderer) error {
-	if len(s.patches) == 0 {
-		return nil
+	if s.err != nil || len(s.patches) == 0 {
+		return s.err
 	}
 	k := &types.Kustomization{Resources: []string{"sync.yaml"}}
 	k.APIVersion, k.Kind = types.KustomizationVersion, types.KustomizationKind
@@ -129,15 +167,58 @@ func (s *syncObjects) patch(r *Renderer) error {
 	if err != nil {
 		return manifest.Fault(s.instance, &buildError{err: err}, "spec", "kustomize", "patches")
 	}
-	if len(objects) != 2 {
-		return manifest.Fault(s.instance, errors.New("the patches leave no source and Kustomization"), "spec", "kustomize", "patches")
+	source, kustomization := s.source, s.kustomization
+	s.source, s.kustomization = nil, nil // a patch may delete them
+	for _, o := range objects {
+		if _, kind, _, _ := identify(o.content); kind == kustomizev1.KustomizationKind {
+			kustomization.Content, s.kustomization = o.content, kustomization
+		} else {
+			source.Content, s.source = o.content, source
+		}
 	}
-	s.source.Content, s.kustomization.Content = objects[0].content, objects[1].content
+	return nil
+}
+
+// checkDistribution returns the error of a version that no distribution of Flux 2 has, or that lacks what the sync needs.
+func checkDistribution(o *manifest.Object) error {
+	version := textAt(o.Content, "spec", "distribution", "version")
+	if version == "" || strings.ContainsAny(version, "$-") {
+		return nil // a variable, or a prerelease
+	}
+	fault := func(err error, path ...any) error {
+		return manifest.Fault(o, finding.WithCode(finding.InvalidValue, err), path...)
+	}
+	constraint, err := semver.NewConstraint(version)
+	if err != nil {
+		return fault(fmt.Errorf("build failed: semver '%s' parse error: %w", version, err), "spec", "distribution", "version")
+	}
+	matches := func(firstMinor uint64) bool {
+		for minor := firstMinor; minor < 100; minor++ {
+			for patch := range uint64(50) {
+				if constraint.Check(semver.New(2, minor, patch, "", "")) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	switch {
+	case !matches(2):
+		return fault(fmt.Errorf("build failed: no match found for semver: %s", version), "spec", "distribution", "version")
+	case textAt(o.Content, "spec", "sync", "kind") == "GitRepository" && textAt(o.Content, "spec", "sync", "provider") == "aws" && !matches(9):
+		return fault(fmt.Errorf("build failed: sync.provider 'aws' for GitRepository requires Flux version >= 2.9.0, got '%s'", version), "spec", "sync", "provider")
+	}
 	return nil
 }
 
 // addInstance adds the source that the operator makes of an instance. With the Kustomization the cluster begins.
 func (b *builder) addInstance(o *manifest.Object) {
+	if err := checkDistribution(o); err != nil {
+		if !o.ReferenceOnly {
+			b.errs = append(b.errs, err)
+		}
+		return
+	}
 	s := syncOf(o, o.Content, o.Namespace, "spec", "sync")
 	if s == nil {
 		return
@@ -147,6 +228,20 @@ func (b *builder) addInstance(o *manifest.Object) {
 			b.errs = append(b.errs, err)
 		}
 		return
+	}
+	if s.source == nil {
+		return
+	}
+	metadata, _ := s.source.Content["metadata"].(map[string]any)
+	spec, _ := o.Content["spec"].(map[string]any)
+	common, _ := spec["commonMetadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations"} {
+		values, _ := common[field].(map[string]any)
+		if before, _ := metadata[field].(map[string]any); len(values) > 0 {
+			merged := copyMap(before)
+			maps.Copy(merged, values)
+			metadata[field] = merged
+		}
 	}
 	b.emit(s.source, s.source.Content)
 }
