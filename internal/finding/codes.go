@@ -99,6 +99,7 @@ const (
 	ReleaseClash       Code = "HS133"
 	OperatorSetting    Code = "HS134"
 	SharedRelease      Code = "HS135"
+	RefusedName        Code = "HS136"
 
 	SourceElsewhere  Code = "HS150"
 	RemoteResource   Code = "HS151"

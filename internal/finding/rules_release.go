@@ -89,5 +89,13 @@ func releaseRules() []Rule {
 			Example:     documents(repo, release(long, "")),
 			Better:      documents(repo, release("podinfo", "")),
 		},
+		{
+			Code: RefusedName, Name: "refused-name", Group: groupReleases, Severity: Error,
+			Summary:     "Helm refuses the name of a release, or the API server that of its namespace",
+			Explanation: "The CustomResourceDefinition limits the length of releaseName, targetNamespace and storageNamespace alone: the object is stored, and each install fails.",
+			Fix:         "Write lower case letters, digits and dashes; a release name may hold dots, too.",
+			Example:     documents(repo, release("podinfo", "releaseName: Pod_Info\n")),
+			Better:      documents(repo, release("podinfo", "releaseName: pod-info\n")),
+		},
 	}
 }

@@ -25,6 +25,7 @@ func (v *validation) operated(hr *operator.HelmRelease) {
 		at = located.Path()
 	}
 	v.fail(finding.RefusedChart, placed(err), at...)
+	v.releaseNames()
 	v.operatedValues(hr)
 	v.clashes(hr)
 }

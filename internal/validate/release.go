@@ -2,12 +2,15 @@ package validate
 
 import (
 	"errors"
+	"fmt"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
@@ -24,7 +27,25 @@ func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
 	} else {
 		v.chartRef(hr)
 	}
+	v.releaseNames()
 	v.releaseValues(hr)
+}
+
+// releaseNames judges the names that a release hands to Helm. Their length is for the schema.
+func (v *validation) releaseNames() {
+	for _, field := range []string{"releaseName", "targetNamespace", "storageNamespace"} {
+		name, _ := ValueAt(v.adm.Object.Content, []any{"spec", field}).(string)
+		if name == "" || len(manifest.Variables(name)) > 0 {
+			continue
+		}
+		why := apivalidation.IsDNS1123Label(name)
+		if field == "releaseName" {
+			why = apivalidation.IsDNS1123Subdomain(name)
+		}
+		if len(why) > 0 {
+			v.warn(finding.RefusedName, fmt.Sprintf("spec.%s: %q is refused when the release is installed: %s", field, name, why[0]), "spec", field)
+		}
+	}
 }
 
 func (v *validation) chartRef(hr *helmv2.HelmRelease) {
