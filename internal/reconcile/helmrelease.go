@@ -320,8 +320,11 @@ func (*loadError) Finding() finding.Code { return finding.InvalidArchive }
 
 func (e *loadError) Unwrap() error { return e.err }
 
-// Hint names the field that chooses among the layers of an artifact.
+// Hint names the field that chooses among the layers of an artifact, or says what a generator has to copy.
 func (e *loadError) Hint() string {
+	if e.source.Kind == sourcev1.ExternalArtifactKind {
+		return "the artifact has to hold the directory of one chart: copy it without /** to @artifact/"
+	}
 	return "spec.layerSelector of " + e.source.String() + " chooses the layer: a chart's has mediaType application/vnd.cncf.helm.chart.content.v1.tar+gzip and operation copy"
 }
 
