@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -147,14 +146,7 @@ func writeWhole(ctx context.Context, path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	temporary := path + "." + rand.Text()[:8] + ".tmp"
-	if err := writeNew(temporary, content); err != nil {
-		return errors.Join(err, ignoreMissing(os.Remove(temporary)))
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		return errors.Join(err, ignoreMissing(os.Remove(temporary)))
-	}
-	return nil
+	return rewrite.Write(path, content)
 }
 
 // readerPatience is how long a run that is cut short waits for the reader of its report.
@@ -175,22 +167,6 @@ func writeInBackground(ctx context.Context, path string, content []byte) error {
 	case <-time.After(readerPatience):
 		return context.Cause(ctx)
 	}
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-func writeNew(path string, content []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
 }
 
 // newReport describes a run that is over: what was found is in the app. Objects that are

@@ -1,13 +1,13 @@
 package reconcile
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	godigest "github.com/opencontainers/go-digest"
@@ -45,10 +45,14 @@ func Flatten(st *store.Store, results []*Result, dir string, l ChartLimits) []fi
 		return f.failures
 	}
 	defer root.Close()
+	scratch := store.Scratch{Parent: dir, Hidden: true} // what a killed run leaves is cleared by the next one
 	for _, file := range files {
-		if err := f.copy(root, file); err != nil {
+		if err := f.copy(root, &scratch, file); err != nil {
 			f.fail(file.result.Object.Object, err)
 		}
+	}
+	if err := scratch.Close(); err != nil {
+		f.fail(nil, err)
 	}
 	return f.failures
 }
@@ -170,8 +174,8 @@ func sumOf(r io.Reader, algorithm godigest.Algorithm) (digest.Digest, error) {
 	return w.Digest(), err
 }
 
-// copy writes a file beside its place, compares it with the digest of the artifact, and gives it its name.
-func (f *flattening) copy(root *os.Root, file flatFile) error {
+// copy writes a file to the scratch directory, compares it with the digest of the artifact, and gives it its name.
+func (f *flattening) copy(root *os.Root, scratch *store.Scratch, file flatFile) error {
 	want, err := digest.Parse(file.result.artifact().Digest)
 	if err != nil || isThere(root, file.name, want) {
 		return err
@@ -181,16 +185,15 @@ func (f *flattening) copy(root *os.Root, file flatFile) error {
 		return err
 	}
 	defer in.Close()
-	temp := "." + file.name + "." + rand.Text()
-	if err := writeFlat(root, temp, in, want); err != nil {
-		_ = root.Remove(temp) // it may not be there
-		return fmt.Errorf("%s: %w", file.name, err)
-	}
-	if err := root.Rename(temp, file.name); err != nil {
-		_ = root.Remove(temp)
+	at, err := scratch.Dir()
+	if err != nil {
 		return err
 	}
-	return nil
+	temp := path.Join(filepath.Base(at), file.name)
+	if err := writeFlat(root, temp, in, want); err != nil {
+		return fmt.Errorf("%s: %w", file.name, err)
+	}
+	return root.Rename(temp, file.name)
 }
 
 func writeFlat(root *os.Root, name string, in io.Reader, want digest.Digest) error {

@@ -61,8 +61,14 @@ func Create(name string, text []byte) (err error) {
 	})
 }
 
+// Write writes a file in one step, whether or not there is one. A link is replaced, not followed.
+func Write(name string, text []byte) error {
+	return beside(filepath.Dir(name), text, 0, func(temp string) error { return os.Rename(temp, name) })
+}
+
 // beside writes a text to a temporary file on the file system of a directory, and has it renamed. What a
-// killed run leaves is cleared by the next one that writes to the directory.
+// killed run leaves is cleared by the next one that writes to the directory. Without a mode, the file gets that of any new
+// file of the user.
 func beside(dir string, text []byte, mode fs.FileMode, rename func(temp string) error) error {
 	scratch := store.Scratch{Parent: dir, Hidden: true}
 	at, err := scratch.Dir()
@@ -70,12 +76,12 @@ func beside(dir string, text []byte, mode fs.FileMode, rename func(temp string) 
 		return err
 	}
 	defer func() { _ = scratch.Close() }() // what cannot be removed now, the next run clears
-	temp, err := os.OpenFile(filepath.Join(at, "text"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, created)
+	temp, err := os.OpenFile(filepath.Join(at, "text"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
 	_, err = temp.Write(text)
-	if err == nil {
+	if err == nil && mode != 0 {
 		err = temp.Chmod(mode)
 	}
 	if err == nil {

@@ -181,6 +181,8 @@ spec: {interval: 5m, chart: podinfo, version: 6.5.0, sourceRef: {kind: HelmRepos
 		{"v1", "", []string{"update", "-f", "tree", "--level", "minor"}},
 		{"v1", "/index.yaml", []string{"validate", "-f", "tree", "--fix"}},
 		{"v1", "", []string{"lock", "-f", "tree", "--lock-file", "tree/helmsrc.lock"}},
+		{"v1", "", []string{"fetch", "-f", "tree", "--flat", "tree"}},
+		{"v1", "", []string{"resolve", "-f", "tree", "--report", "sarif=tree/report.sarif"}},
 	} {
 		t.Run(tt.args[0], func(t *testing.T) {
 			t.Parallel()
@@ -191,10 +193,12 @@ spec: {interval: 5m, chart: podinfo, version: 6.5.0, sourceRef: {kind: HelmRepos
 			}
 			reset := func() {
 				s.t.Helper()
+				s.remove("tree/helmsrc.lock")
+				s.remove("tree/podinfo-6.5.0.tgz")
+				s.remove("tree/report.sarif")
 				for name, text := range before {
 					s.write(name, text)
 				}
-				s.remove("tree/helmsrc.lock")
 			}
 			reset()
 			s.run(tt.args...)
