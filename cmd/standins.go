@@ -36,6 +36,11 @@ func (a *app) replaceSources(o *runOptions, inputs []*input, rendered map[*input
 			used[text] = true
 			maps.Copy(r.directories, found)
 		}
+		for _, s := range in.rendered.Here {
+			if key := store.NewKey(s.Kind, s.Namespace, s.Name); r.directories[key] == "" {
+				r.directories[key] = s.Dir
+			}
+		}
 		count, err := a.standIns(in, o, rendered[in], r)
 		if err != nil {
 			return nil, err

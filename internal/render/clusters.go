@@ -11,7 +11,8 @@ import (
 )
 
 // Cluster is a part of the input that can be one cluster. A repository may hold several: then some Kustomizations are
-// there more than once, each time another one. The Renderer makes it; it does not change, and Build may be called from several goroutines.
+// there more than once, each time another one. The Renderer makes it. It does not change, but Build uses what the Renderer knows:
+// the clusters of one are built one after the other.
 type Cluster struct {
 	// Dir is the directory that the cluster begins in, empty if it begins nowhere.
 	Dir string

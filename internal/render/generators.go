@@ -242,6 +242,9 @@ func (m *output) source(r *Renderer, i int, built sources, way []string) (*gener
 	if why != "" {
 		return nil, elsewhere(why)
 	}
+	if here := (Source{s.Kind, namespace, s.Name, root}); source == nil && r.begins(ref, namespace) && !slices.Contains(r.here, here) {
+		r.here = append(r.here, here)
+	}
 	return r.listing(root, ignoreOf(source))
 }
 

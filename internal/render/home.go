@@ -22,7 +22,7 @@ const bootstrapName = "flux-system"
 // known, any source is whose path is there.
 func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNamespaceSourceReference, namespace, root, at string) string {
 	const other = "not this repository"
-	if ref.Name == bootstrapName || r.own[datumKey(ref.Kind, namespace, ref.Name)] {
+	if r.begins(ref, namespace) {
 		return ""
 	}
 	absent := at == ""
@@ -52,6 +52,11 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 		return ""
 	}
 	return other
+}
+
+// begins reports whether a cluster of the input begins with a source.
+func (r *Renderer) begins(ref kustomizev1.CrossNamespaceSourceReference, namespace string) bool {
+	return ref.Name == bootstrapName || r.own[datumKey(ref.Kind, namespace, ref.Name)]
 }
 
 // renamed reports whether a URL may be the former name, or the new one, of the repository that is checked out: a remote is

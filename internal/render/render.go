@@ -93,6 +93,7 @@ type Renderer struct {
 	specs        map[*manifest.Object]*said
 	print        sourcesPrint
 
+	here        []Source                      // this repository, under the names of sources that a cluster begins with and no file defines
 	syncs       map[string][]*manifest.Object // Kustomizations that an operator makes, by the real path of the file that says so
 	own         map[string]bool               // sources that the input begins with, by kind, namespace and name
 	ownURLs     []string                      // the names of the repositories in their URLs

@@ -17,6 +17,8 @@ type Result struct {
 	Expansions []Expansion        // of generators with a pathPattern
 	Incomplete bool               // a part of it is elsewhere, so that no one can say what is not in it
 
+	Here []Source // this repository, under the names of sources that a cluster begins with and no file defines
+
 	used     map[Source]bool
 	closures []*closure
 }
@@ -129,5 +131,5 @@ func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
 	judged := slices.DeleteFunc(b.judged, func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.keyNotices)
-	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, used: b.used, closures: b.closures}
+	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, used: b.used, closures: b.closures}
 }
