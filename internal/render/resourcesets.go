@@ -34,7 +34,12 @@ type inputProvider struct {
 }
 
 // setError is a mistake of a ResourceSet.
-type setError struct{ err error }
+type setError struct {
+	err  error
+	hint string
+}
+
+func (e *setError) Hint() string { return e.hint }
 
 func (e *setError) Error() string { return e.err.Error() }
 
@@ -175,13 +180,18 @@ func (b *builder) unexpanded(o *manifest.Object, spec resourceset.Spec, err erro
 		return
 	}
 	b.partial = append(b.partial, o)
-	path := []any{"spec"}
+	path, hint := []any{"spec"}, ""
 	if wrong, ok := errors.AsType[*resourceset.Error](err); ok {
 		path = wrong.Path
+		if wrong.Unknown != nil {
+			if near, ok := manifest.Nearest(wrong.Unknown.Name, wrong.Unknown.Known); ok {
+				hint = "did you mean " + near + "?"
+			}
+		}
 	}
 	b.silenced = append(b.silenced, o.Namespace)
 	b.silenced = append(b.silenced, namespacesOf(spec)...)
-	b.errs = append(b.errs, manifest.Fault(o, &setError{err}, path...))
+	b.errs = append(b.errs, manifest.Fault(o, &setError{err, hint}, path...))
 }
 
 // namespacesOf are the namespaces of what a set would make, as far as they are written there; "" if any is made of inputs.

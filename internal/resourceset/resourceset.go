@@ -141,8 +141,9 @@ func (e *ServerError) Error() string { return e.what }
 
 // Error is a mistake of a set.
 type Error struct {
-	Path []any
-	Err  error
+	Path    []any
+	Err     error
+	Unknown *Unknown // in the template; nil if that is not the mistake
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -163,7 +164,7 @@ func Decode(content map[string]any, into any) error {
 func Expand(ctx context.Context, s Set) ([]Object, error) {
 	for i, step := range s.Spec.Steps {
 		if len(step.Resources) == 0 && step.ResourcesTemplate == "" {
-			return nil, &Error{[]any{"spec", "steps", i}, fmt.Errorf("build failed: step %q: at least one of resources or resourcesTemplate must be set", step.Name)}
+			return nil, &Error{Path: []any{"spec", "steps", i}, Err: fmt.Errorf("build failed: step %q: at least one of resources or resourcesTemplate must be set", step.Name)}
 		}
 	}
 	inputs, given, err := s.inputs()
@@ -294,10 +295,10 @@ func permute(groups []inputGroup, countEmpty bool) ([]map[string]any, error) {
 	for _, g := range groups {
 		name := normalized(g.name)
 		if name == "" {
-			return nil, &Error{[]any{"spec", "inputsFrom"}, fmt.Errorf("normalized provider name is empty: '%s'", g.name)}
+			return nil, &Error{Path: []any{"spec", "inputsFrom"}, Err: fmt.Errorf("normalized provider name is empty: '%s'", g.name)}
 		}
 		if n := len(list) * len(g.values); n > maxPermutations {
-			return nil, &Error{[]any{"spec", "inputStrategy"}, fmt.Errorf("%d permutations of inputs, of at most %d", n, maxPermutations)}
+			return nil, &Error{Path: []any{"spec", "inputStrategy"}, Err: fmt.Errorf("%d permutations of inputs, of at most %d", n, maxPermutations)}
 		}
 		var next []map[string]any
 		var nextIDs []string
@@ -350,7 +351,7 @@ func (x *expansion) part(s Step, path ...any) error {
 		at := append(slices.Clone(path), "resources", i)
 		text, err := yaml.Marshal(resource)
 		if err != nil {
-			return &Error{at, err}
+			return &Error{Path: at, Err: err}
 		}
 		if err := x.render(fmt.Sprintf("resources[%d]", i), string(text), s.Name, true, at); err != nil {
 			return err
@@ -365,7 +366,12 @@ func (x *expansion) part(s Step, path ...any) error {
 // render makes the objects of a text for each of the inputs.
 func (x *expansion) render(what, text, step string, one bool, path []any) error {
 	fail := func(err error) error {
-		return &Error{path, fmt.Errorf("build failed: failed to build %s: %w", what, err)}
+		err = fmt.Errorf("build failed: failed to build %s: %w", what, err)
+		name := unknownIn(text, x.inputs)
+		if name != nil && one {
+			path = append(slices.Clone(path), pathAt(text, name.line)...)
+		}
+		return &Error{path, err, name}
 	}
 	t, err := parseTemplate(text)
 	if err != nil {
@@ -400,7 +406,7 @@ func (x *expansion) add(content map[string]any, step string, one bool, path []an
 	}
 	from := annotated(content, copyFromAnnotation)
 	if from != "" && strings.Count(from, "/") != 1 {
-		return &Error{path, fmt.Errorf("invalid %s annotation value '%s', must be in the format 'namespace/name'", copyFromAnnotation, from)}
+		return &Error{Path: path, Err: fmt.Errorf("invalid %s annotation value '%s', must be in the format 'namespace/name'", copyFromAnnotation, from)}
 	}
 	apiVersion, _ := content["apiVersion"].(string)
 	group, _, grouped := strings.Cut(apiVersion, "/")
@@ -414,14 +420,14 @@ func (x *expansion) add(content map[string]any, step string, one bool, path []an
 	if before, ok := x.seen[key]; ok {
 		switch {
 		case before.step != step:
-			return &Error{path, fmt.Errorf("duplicate resource %s in step %q, already defined in step %q", describe(content, metadata), step, before.step)}
+			return &Error{Path: path, Err: fmt.Errorf("duplicate resource %s in step %q, already defined in step %q", describe(content, metadata), step, before.step)}
 		case one && !x.given:
 			x.made[before.index] = made
 		}
 		return nil
 	}
 	if len(x.made) >= maxObjects {
-		return &Error{path, fmt.Errorf("more than %d objects", maxObjects)}
+		return &Error{Path: path, Err: fmt.Errorf("more than %d objects", maxObjects)}
 	}
 	x.seen[key] = origin{len(x.made), step}
 	x.made = append(x.made, made)

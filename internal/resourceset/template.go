@@ -13,6 +13,7 @@ import (
 	"text/template/parse"
 
 	sprig "github.com/go-task/slim-sprig/v3"
+	goyaml "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/bound"
@@ -116,6 +117,115 @@ func (t *rendered) execute(ctx context.Context, inputs map[string]any, budget *B
 		return "", errors.New(strings.TrimPrefix(err.Error(), "template: :"))
 	}
 	return out.String(), budget.spendText(out.Len())
+}
+
+// Unknown is a function, or a field of inputs, that does not exist, and those that do.
+type Unknown struct {
+	Name  string
+	Known []string
+
+	line int
+}
+
+// unknownIn finds the first function, or the first field of inputs, that does not exist. It returns nil if all do.
+func unknownIn(text string, inputs []map[string]any) *Unknown {
+	tree := parse.New("")
+	tree.Mode = parse.SkipFuncCheck
+	if _, err := tree.Parse(text, "<<", ">>", map[string]*parse.Tree{}); err != nil {
+		return nil
+	}
+	functions := (&run{}).functions()
+	names := slices.Concat(slices.Collect(maps.Keys(functions)), []string{"and", "call", "eq", "ge", "gt", "html", "index", "js", "le", "len", "lt", "ne", "not", "or", "slice", "urlquery"})
+	var found *Unknown
+	missing := func(at parse.Node, name string, known []string) {
+		if found == nil && !slices.Contains(known, name) {
+			slices.Sort(known)
+			found = &Unknown{name, known, 1 + strings.Count(text[:at.Position()], "\n")}
+		}
+	}
+	guarded := 0 // by a condition, which may be that the field is there
+	var walk func(n parse.Node)
+	pipe := func(p *parse.PipeNode) {
+		if p != nil {
+			walk(p)
+		}
+	}
+	branch := func(b *parse.BranchNode) {
+		pipe(b.Pipe)
+		if b.NodeType != parse.NodeRange {
+			guarded++
+			defer func() { guarded-- }()
+		}
+		walk(b.List)
+		if b.ElseList != nil {
+			walk(b.ElseList)
+		}
+	}
+	walk = func(n parse.Node) {
+		switch n := n.(type) {
+		case *parse.ListNode:
+			for _, child := range n.Nodes {
+				walk(child)
+			}
+		case *parse.ActionNode:
+			pipe(n.Pipe)
+		case *parse.PipeNode:
+			for _, c := range n.Cmds {
+				for _, arg := range c.Args {
+					walk(arg)
+				}
+			}
+		case *parse.IfNode:
+			branch(&n.BranchNode)
+		case *parse.RangeNode:
+			branch(&n.BranchNode)
+		case *parse.WithNode:
+			branch(&n.BranchNode)
+		case *parse.TemplateNode:
+			pipe(n.Pipe)
+		case *parse.IdentifierNode:
+			missing(n, n.Ident, names)
+		case *parse.ChainNode:
+			if f, ok := n.Node.(*parse.IdentifierNode); ok && f.Ident == "inputs" && len(inputs) > 0 && guarded == 0 {
+				var known []string
+				for field := range inputs[0] {
+					known = append(known, "inputs."+field)
+				}
+				missing(n, "inputs."+n.Field[0], known)
+			}
+			walk(n.Node)
+		}
+	}
+	walk(tree.Root)
+	return found
+}
+
+// pathAt is the path of the last value that begins at or before a line of a YAML text.
+func pathAt(text string, line int) []any {
+	var root goyaml.Node
+	if goyaml.Unmarshal([]byte(text), &root) != nil {
+		return nil
+	}
+	var best []any
+	var walk func(n *goyaml.Node, path []any)
+	walk = func(n *goyaml.Node, path []any) {
+		if n.Line > line {
+			return
+		}
+		best = path
+		for i, child := range n.Content {
+			switch {
+			case n.Kind == goyaml.MappingNode && i%2 == 1:
+				walk(child, append(slices.Clone(path), n.Content[i-1].Value))
+			case n.Kind == goyaml.SequenceNode:
+				walk(child, append(slices.Clone(path), i))
+			case n.Kind == goyaml.DocumentNode:
+				walk(child, path)
+			}
+		}
+	}
+	walk(&root, nil)
+	return best
 }
 
 // limited takes a text up to the limit.
