@@ -17,7 +17,8 @@ func (o *inputOptions) checkLooked(ctx context.Context, inputs []*input, args []
 	given, err := splitArguments(args, len(o.files) == 0)
 	offered := err == nil && len(given.files) > 0 && len(given.dirs)+len(o.files) == 0
 	for _, in := range inputs {
-		looked := slices.ContainsFunc(in.inventory.Objects(), in.wanted) || len(in.found) > 0 || in.code != exitOK
+		built := func(o *manifest.Object) bool { return o.Group() == manifest.KustomizeGroup && in.asked(o) }
+		looked := slices.ContainsFunc(in.inventory.Objects(), in.wanted) || slices.ContainsFunc(in.rendered.Judged, built) || len(in.found) > 0 || in.code != exitOK
 		if looked || o.allowEmpty || offered {
 			return nil
 		}
