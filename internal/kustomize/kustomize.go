@@ -6,6 +6,7 @@ package kustomize
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -55,10 +56,6 @@ type Build struct {
 type PanicError struct{ Value any }
 
 func (e *PanicError) Error() string {
-	// At the file of openapi.path, kustomize panics where others return an error.
-	if err, ok := e.Value.(error); ok && strings.HasPrefix(err.Error(), "invalid schema file: ") {
-		return "openapi.path: " + err.Error()
-	}
 	return fmt.Sprintf("internal error, please report it: %v", e.Value)
 }
 
@@ -289,7 +286,15 @@ func (t *target) setSchema(first bool) error {
 			return err
 		}
 	}
-	return openapi.SetSchema(t.k.OpenAPI, text, first)
+	if err := openapi.SetSchema(t.k.OpenAPI, text, first); err != nil || text == nil {
+		return err
+	}
+	// The schema is parsed when it is first used, and kustomize panics if it is invalid.
+	_, err := Guard(func() (any, error) { return openapi.Schema(), nil })
+	if p, ok := errors.AsType[*PanicError](err); ok {
+		return fmt.Errorf("openapi.path: %v", p.Value)
+	}
+	return err
 }
 
 // resetSchema sets the default schema again.
