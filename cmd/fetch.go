@@ -47,6 +47,7 @@ file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
 	o.store.addWriting(c.Flags())
 	o.fetch.add(c.Flags())
 	o.lock.add(c.Flags())
+	o.lock.addFrom(c.Flags())
 	o.trust.add(c.Flags())
 	o.trust.addDependencies(c.Flags())
 	o.fetch.addRefresh(c.Flags())

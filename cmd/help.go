@@ -52,7 +52,7 @@ func flagGroups() []flagGroup {
 		{"Limit flags", []string{"concurrency", "timeout", "retries", "helm-index-max-size", "helm-chart-max-size",
 			"helm-chart-file-max-size", "helm-chart-max-unpacked-size"}},
 		{"Rendering flags", []string{"helm", "helm-timeout", "helm-max-memory", "kube-version", "api-versions"}},
-		{"Cache flags", []string{"cache-dir", "cache-max-size", "no-cache", "offline"}},
+		{"Cache flags", []string{"cache-dir", "cache-max-size", "no-cache", "offline", "from"}},
 		{"Verification flags", []string{"allow-name-mismatch", "index-digest", "keyring", "require-verification", "trusted-root",
 			"verify-dependencies"}},
 	}

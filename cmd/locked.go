@@ -24,7 +24,9 @@ import (
 type lockOptions struct {
 	file    string
 	locked  bool
-	current bool // the run only wants to know what is locked, if anything is
+	from    string     // a bundle
+	carried *lock.Lock // of a bundle
+	current bool       // the run only wants to know what is locked, if anything is
 }
 
 func (o *lockOptions) addFile(fs *pflag.FlagSet) {
@@ -34,6 +36,10 @@ func (o *lockOptions) addFile(fs *pflag.FlagSet) {
 func (o *lockOptions) add(fs *pflag.FlagSet) {
 	o.addFile(fs)
 	fs.BoolVar(&o.locked, "locked", false, "take what the lock file says of each object, and ask no index and no list of tags; exit 4 where it does not fit")
+}
+
+func (o *lockOptions) addFrom(fs *pflag.FlagSet) {
+	fs.StringVar(&o.from, "from", "", "bundle `file` that stands for every source: nothing else is used, and no connection is opened")
 }
 
 // check refuses a local directory in the place of something that is locked.
@@ -61,6 +67,9 @@ func (a *app) locked(ctx context.Context, o *lockOptions, in *input) (*reconcile
 		return nil, nil
 	}
 	path := a.lockPath(o)
+	if o.carried != nil {
+		return &reconcile.Locked{Lock: o.carried, File: filepath.ToSlash(o.from), Carried: true, Cluster: in.lockedCluster(path, o.carried)}, nil
+	}
 	l, err := lockfile.Read(ctx, path)
 	switch {
 	case err != nil && o.current && o.file == "" && absent(err):

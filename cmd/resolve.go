@@ -35,6 +35,7 @@ the status that a controller would show at that moment.`,
 	o.store.algorithm = "sha256"
 	o.fetch.add(c.Flags())
 	o.lock.add(c.Flags())
+	o.lock.addFrom(c.Flags())
 	o.addFollow(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(a.env); err != nil {

@@ -12,6 +12,7 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -44,6 +45,7 @@ type runOptions struct {
 	// images is called with the reconciler of the run, before it is closed.
 	images func(context.Context, *input, *reconcile.Reconciler)
 	verify bool
+	into   *cache.Cache // what is served is kept there, too
 }
 
 // member is one cluster of a run.
@@ -76,6 +78,8 @@ func inputsOf(members []*member) []*input {
 // runReconciliation reconciles what is selected in each cluster, and hands the results to print.
 func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []string, print func([]*reconcile.Result) error) (int, error) {
 	a.purpose = purpose{chooses: o.until == reconcile.Choose, lists: o.list, verifies: o.verify, edits: o.edits}
+	o.fetch.cache.offline = o.fetch.cache.offline || o.lock.from != ""
+	o.lock.locked = o.lock.locked || o.lock.from != ""
 	if err := o.fetch.check(); err != nil {
 		return exitUsage, err
 	}
@@ -97,6 +101,9 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 	}
 	defer root.Close()
 	shared, err := a.openSession(ctx, o)
+	if reconcile.ClassOf(err) == reconcile.Integrity {
+		return exitIntegrity, err
+	}
 	if err != nil {
 		return exitUsage, err
 	}
@@ -285,7 +292,11 @@ func (a *app) openSession(ctx context.Context, o *runOptions) (*session.Session,
 	if options.Reconcile.Offline {
 		options.Reconcile.Online = a.onlineCommand()
 	}
+	options.Reconcile.From, options.Cache.Into = filepath.ToSlash(o.lock.from), o.into
 	err := o.trust.apply(ctx, &options.Reconcile, a.env.Getenv)
+	if err == nil && o.lock.from != "" {
+		return a.openBundle(ctx, &o.lock, session.Open(options))
+	}
 	if err == nil && !o.fetch.cache.none {
 		options.CacheDir, err = o.fetch.cache.directory(a.env.Getenv)
 		if options.CacheDir == "" && err == nil && options.Reconcile.Offline {

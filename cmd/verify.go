@@ -43,6 +43,7 @@ artifact is altered.`,
 	o.store.algorithm = "sha256"
 	o.fetch.add(c.Flags())
 	o.lock.add(c.Flags())
+	o.lock.addFrom(c.Flags())
 	o.trust.add(c.Flags())
 	o.trust.addDependencies(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {

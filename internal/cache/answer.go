@@ -38,6 +38,8 @@ type Scope struct {
 	// Named is true if the source has named the bytes that are asked for, in an answer that it gave to this identity. If it
 	// is false, as for an entry of a lock file, the identity has to be the one that they were stored for.
 	Named bool
+
+	carried string // the source in a cache that is carried
 }
 
 // Scope returns the scope of a source that is asked with an identity, which may be made of secrets.
@@ -45,16 +47,20 @@ func (c *Cache) Scope(source, identity []string, shown string) Scope {
 	if c == nil {
 		return Scope{}
 	}
+	if c.options.Carried {
+		return Scope{Source: c.hashOf("source", source[0]), Shown: shown}
+	}
 	return Scope{
 		Source:   c.hashOf(append([]string{"source"}, source...)...),
 		Identity: c.hashOf(append([]string{"identity"}, identity...)...),
 		Shown:    shown,
+		carried:  c.options.Into.Scope(source, nil, shown).Source,
 	}
 }
 
 // With returns the scope of what needs a further login, which may be none: no answer of the source alone gives it away.
 func (c *Cache) With(s Scope, login []string) Scope {
-	if c == nil {
+	if c == nil || c.options.Carried {
 		return s
 	}
 	s.Identity, s.Named = c.hashOf(append([]string{"further", s.Identity}, login...)...), false
@@ -78,7 +84,7 @@ type Answer struct {
 // answerPath is the file of an answer.
 func (c *Cache) answerPath(s Scope, kind, name string, bound bool) string {
 	identity := "anyone"
-	if bound {
+	if bound || c.options.Carried {
 		identity = "identity " + s.Identity
 	}
 	sum := c.hashOf(kind, s.Source, identity, name)
@@ -106,7 +112,13 @@ func (c *Cache) Answer(s Scope, kind, name string, value any) (digest.Digest, bo
 	if c == nil || c.options.Refresh || s.Source == "" {
 		return "", false
 	}
-	return c.answer(c.answerPath(s, kind, name, true), value)
+	var text json.RawMessage
+	d, ok := c.answer(c.answerPath(s, kind, name, true), &text)
+	if !ok || value != nil && json.Unmarshal(text, value) != nil {
+		return "", false
+	}
+	c.options.Into.KeepAnswer(s.forCarried(), kind, name, d, text)
+	return d, true
 }
 
 func (c *Cache) answer(file string, value any) (digest.Digest, bool) {

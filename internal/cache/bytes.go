@@ -51,6 +51,7 @@ func (c *Cache) Load(s Scope, d digest.Digest, limit int64, dst io.Writer) bool 
 		return false
 	}
 	c.touch(file, fi.ModTime())
+	c.carry(s, d, f, fi.Size())
 	return true
 }
 
@@ -70,6 +71,7 @@ func (c *Cache) View(s Scope, d digest.Digest) (f *os.File, size int64, ok bool)
 		return nil, 0, false
 	}
 	c.touch(blobPath(d), fi.ModTime())
+	c.carry(s, d, f, fi.Size())
 	return f, fi.Size(), true
 }
 

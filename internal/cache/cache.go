@@ -58,6 +58,11 @@ type Options struct {
 	MaxSize int64
 	// Refresh serves nothing, and keeps all the same what is fetched.
 	Refresh bool
+	// Into is a carried cache that gets whatever is served; nil is none.
+	Into *Cache
+	// Carried makes a cache that goes from one machine to another: a source is known by its place alone, and a caller that has the
+	// cache may have all of it.
+	Carried bool
 	// Now is required: what was used longest ago is removed first.
 	Now func() time.Time
 	// Warn is called, from any goroutine, with what the user should know: an entry that is damaged, a disk that takes
@@ -135,7 +140,10 @@ func (c *Cache) open() (err error) {
 		return err
 	}
 	c.root = root
-	if err := c.readKey(); err != nil {
+	if o := c.options; o.Carried {
+		key := sha256.Sum256([]byte("helmsrc carries"))
+		c.key = key[:]
+	} else if err := c.readKey(); err != nil {
 		return errors.Join(err, root.Close())
 	}
 	return nil

@@ -12,9 +12,14 @@ type OfflineError struct {
 	What string // "the index of https://…"
 	// Command is what would get it, "" if that is not known.
 	Command string
+	// Bundle is the name of the file that was looked in, "" for the cache.
+	Bundle string
 }
 
 func (e *OfflineError) Error() string {
+	if e.Bundle != "" {
+		return e.What + " is not in " + e.Bundle + ", and --from opens no connection"
+	}
 	return e.What + " is not in the cache, and --offline opens no connection"
 }
 
@@ -26,11 +31,16 @@ func (*OfflineError) Transient() bool { return false }
 
 // Hint names the command.
 func (e *OfflineError) Hint() string {
+	if e.Bundle != "" {
+		return bundleHint
+	}
 	if e.Command == "" {
 		return "run the same command without --offline, which keeps it for the next time"
 	}
 	return "this gets it, and keeps it for the next time: " + e.Command
 }
+
+const bundleHint = "run 'helmsrc bundle' with these manifests where there is a network, and carry that file over"
 
 // RefuseDial opens no connection. It takes the place of [Config.Dial].
 func RefuseDial(_ context.Context, _, addr string) (net.Conn, error) {

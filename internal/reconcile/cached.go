@@ -92,7 +92,7 @@ func (p *reconciliation) signer(ctx context.Context, s verify.Subject, scope cac
 
 // missing is what the cache does not have, in a run that opens no connection.
 func (r *Reconciler) missing(what string) error {
-	return &fetch.OfflineError{What: what, Command: r.o.Online}
+	return &fetch.OfflineError{What: what, Command: r.o.Online, Bundle: r.o.From}
 }
 
 // keptIndex is what the cache knows of an index beside its bytes.

@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/lock"
@@ -26,6 +27,7 @@ type Locked struct {
 	File    string // its name, for messages
 	Cluster string // of the input, as the lock calls it
 	Mode    LockMode
+	Carried bool // in a bundle
 	// Anew are objects whose entries do not count.
 	Anew func(store.Key) bool
 }
@@ -54,6 +56,7 @@ type Judgement struct {
 	Misfits []Misfit // fields in which the entry does not fit
 	err     error    // why it is not known what the object asks for
 	file    string
+	carried bool
 }
 
 // Misfit is a field in which an entry does not fit its object.
@@ -94,7 +97,7 @@ func (l *Locked) Judge(inv *inventory.Inventory, adm *admission.Admitted) (*Judg
 	if !ok {
 		return nil, false
 	}
-	j := &Judgement{Object: adm, Wanted: wanted, err: err, file: l.File}
+	j := &Judgement{Object: adm, Wanted: wanted, err: err, file: l.File, carried: l.Carried}
 	if err != nil {
 		return j, true
 	}
@@ -309,6 +312,9 @@ func (*UnlockedError) Finding() finding.Code { return finding.NotLocked }
 func (e *UnlockedError) Hint() string {
 	if e.judgement.Several != nil {
 		return "name the directory of one cluster with -f"
+	}
+	if e.judgement.carried {
+		return (&fetch.OfflineError{Bundle: e.judgement.file}).Hint()
 	}
 	return "'helmsrc lock' with the same input writes what is missing, and keeps what fits"
 }

@@ -87,6 +87,8 @@ type Options struct {
 	// Offline opens no connection: what the cache does not have is an error. Online is the command that would get it.
 	Offline bool
 	Online  string
+	// From is the name of the bundle that stands for the cache, "" for none.
+	From string
 }
 
 // Line is where the way of an object is cut.

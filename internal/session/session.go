@@ -85,6 +85,12 @@ func (s *Session) Close() {
 	s.closers = nil
 }
 
+// Carry has a cache stand for all sources. It comes before the first run, and is closed with the session.
+func (s *Session) Carry(c *cache.Cache) {
+	s.o.Reconcile.Cache = c
+	s.closers = append(s.closers, c.Close)
+}
+
 // Options are those of a run that says nothing of its own.
 func (s *Session) Options() reconcile.Options { return s.o.Reconcile }
 

@@ -58,7 +58,10 @@ var imports = map[string][]string{
 	"internal/fetch":       {"internal/auth", "internal/digest", "internal/finding", "internal/resolve", "internal/tree"},
 
 	"internal/cache": {"internal/digest"},
-	"internal/blob":  {"internal/cache", "internal/digest", "internal/fetch"},
+
+	"internal/bundle": {"internal/cache", "internal/digest", "internal/store"},
+
+	"internal/blob": {"internal/cache", "internal/digest", "internal/fetch"},
 
 	"internal/fetch/bucket": {"internal/auth", "internal/cache", "internal/digest", "internal/fetch", "internal/finding", "internal/tree"},
 	"internal/fetch/git":    {"internal/auth", "internal/cache", "internal/digest", "internal/fetch", "internal/file", "internal/finding", "internal/tree"},
@@ -90,7 +93,7 @@ var imports = map[string][]string{
 	},
 	"internal/session": {"internal/admission", "internal/cache", "internal/inventory", "internal/reconcile", "internal/store"},
 	"cmd": {
-		"internal/admission", "internal/bound", "internal/cache", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding",
+		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding",
 		"internal/heap", "internal/helm", "internal/inventory", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked",
 		"internal/merge", "internal/migrate", "internal/operator", "internal/plan", "internal/policy",
 		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status",

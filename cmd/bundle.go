@@ -1,0 +1,205 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/bundle"
+	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/rewrite"
+	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+func newBundleCommand(a *app) *cobra.Command {
+	o := &runOptions{}
+	var name string
+	c := &cobra.Command{
+		GroupID: groupCharts,
+		Use:     "bundle -f FILE... -o FILE [[KIND/][NAMESPACE/]NAME...]",
+		Short:   "Write what the lock names into one file, for runs without a network",
+		Long: `Fetch what ` + lock.FileName + ` says of the selected objects, and write it into one file: charts,
+dependencies, Git repositories, buckets and artifacts of registries, with the signatures that
+were checked, and the lock itself. fetch, resolve and verify with --from use that file in
+place of every source.
+
+The file is an OCI image layout in a tar archive. Before it appears, everything is fetched
+once more from it alone: a file that appears is enough. If anything fails, none appears.
+Anyone who has the file has the charts in it, also those of private sources.
+
+Exit codes: 0 written, 1 an object is not ready or was rejected, 2 wrong usage or unreadable
+input, 3 a digest or signature check failed, 4 the lock file does not fit, 5 only failures
+that a retry may help.`,
+		Example: `  helmsrc bundle -R -f clusters/ -o charts.tar`,
+	}
+	fs := c.Flags()
+	fs.StringVarP(&name, "bundle-file", "o", "", "`file` to write")
+	o.input.add(fs)
+	o.input.addLookup(fs)
+	o.fetch.add(fs)
+	o.lock.addFile(fs)
+	o.trust.add(fs)
+	o.trust.addDependencies(fs)
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		o.lock.locked = true
+		if err := errors.Join(o.fetch.check(), o.checkUntrusted(), o.checkLocked()); err != nil {
+			return exitUsage, err
+		}
+		switch {
+		case name == "":
+			return exitUsage, usagef("-o names the file to write")
+		case o.fetch.cache.offline && o.fetch.cache.none:
+			return exitUsage, usagef("--offline and --no-cache exclude each other")
+		}
+		if err := rewrite.Writable(name); err != nil {
+			return exitUsage, &usageError{err: fmt.Errorf("--bundle-file: %w", err), hint: "name another file with -o"}
+		}
+		ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
+		defer cancel()
+		b := &bundling{app: a, o: o, put: lock.New()}
+		defer func() { _ = b.scratch.Close() }() // the next run clears what cannot be removed
+		return b.run(ctx, name, args)
+	})
+	return c
+}
+
+// bundling is one run of bundle over all clusters.
+type bundling struct {
+	app     *app
+	o       *runOptions
+	put     *lock.Lock // of what is carried
+	code    int
+	scratch store.Scratch
+}
+
+func (b *bundling) run(ctx context.Context, name string, args []string) (int, error) {
+	a, o := b.app, b.o
+	inputs, err := a.readClusters(ctx, &o.input, args, "")
+	if err != nil {
+		return exitUsage, err
+	}
+	a.reportSkipped(inputs)
+	if err := o.input.check(ctx, inputs); err != nil {
+		return exitUsage, err
+	}
+	dir, err := b.scratch.Dir()
+	if err != nil {
+		return exitFailed, err
+	}
+	if given, err := o.fetch.cache.directory(a.env.Getenv); o.fetch.cache.none || err == nil && given == "" {
+		o.fetch.cache.dir, o.fetch.cache.none = filepath.Join(dir, "kept"), false
+	}
+	first, err := a.openSession(ctx, o)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer first.Close()
+	if err := b.pass(ctx, first, inputs, nil); err != nil || b.code != exitOK {
+		return max(b.code, codeOfFailure(err)), err
+	}
+	carried, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: a.now})
+	if err != nil {
+		return exitFailed, err
+	}
+	defer func() { _ = carried.Close() }() // its directory goes
+	again := *o
+	again.into, again.fetch.cache.offline, again.fetch.refresh = carried, true, false
+	second, err := a.openSession(ctx, &again)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer second.Close()
+	if err := b.pass(ctx, second, inputs, silence{}); err != nil {
+		return max(exitFailed, codeOfFailure(err)), err
+	}
+	text, err := b.put.Write()
+	if err != nil {
+		return exitFailed, err
+	}
+	size, err := bundle.Write(ctx, name, text, carried)
+	if err != nil {
+		return exitFailed, fmt.Errorf("--bundle-file: %w", err)
+	}
+	a.console.Unite()
+	a.console.Info(console.Subject{}, fmt.Sprintf("%s: %d objects, %d bytes", filepath.ToSlash(name), len(b.put.Entries()), size))
+	return exitOK, nil
+}
+
+// pass fetches what is locked of all clusters into a directory that goes. With a progress, a failure is an error; without one
+// it is reported, and gives the code.
+func (b *bundling) pass(ctx context.Context, shared *session.Session, inputs []*input, quiet reconcile.Progress) error {
+	return b.app.each(inputs, func(in *input) error {
+		st, err := shared.Temporary()
+		if err != nil {
+			return err
+		}
+		options := shared.Options()
+		if options.Locked, err = b.app.locked(ctx, &b.o.lock, in); err != nil {
+			return err
+		}
+		targets := b.targets(in, options)
+		if quiet == nil {
+			b.code = worst(b.code, in.code)
+			results, err := b.app.reconcileTargets(ctx, shared, in, func() []*admission.Admitted { return targets }, st, options, nil)
+			for _, r := range results {
+				b.code = worst(b.code, codeOf(r))
+			}
+			return err
+		}
+		results, err := shared.Run(ctx, session.Run{Inventory: in.inventory, Store: st, Options: options, Targets: targets, Progress: quiet})
+		for _, r := range results {
+			if r.Failure != nil {
+				return fmt.Errorf("%s cannot be carried: %w", r.Object.Object, r.Failure)
+			}
+		}
+		return err
+	})
+}
+
+// targets are the objects of a cluster that are locked. Their entries are put into the lock that is carried.
+func (b *bundling) targets(in *input, o reconcile.Options) []*admission.Admitted {
+	targets := b.app.withoutHome(in, b.app.targets(in), o)
+	return slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
+		j, ok := o.Locked.Judge(in.inventory, adm)
+		if ok && j.Entry != nil {
+			b.put.Put(*j.Entry)
+		}
+		return !ok
+	})
+}
+
+// openBundle has a session take everything from the bundle. A session that cannot is closed.
+func (a *app) openBundle(ctx context.Context, o *lockOptions, shared *session.Session) (_ *session.Session, err error) {
+	defer func() {
+		if err != nil {
+			shared.Close()
+		}
+	}()
+	dir, err := shared.Dir()
+	if err != nil {
+		return nil, err
+	}
+	c, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: a.now})
+	if err != nil {
+		return nil, err
+	}
+	shared.Carry(c)
+	text, err := bundle.Read(ctx, o.from, c)
+	if err == nil {
+		o.carried, err = lock.Read(text)
+	}
+	if err != nil {
+		return nil, &usageError{err: fmt.Errorf("--from: %w", err), hint: hintOf(err)}
+	}
+	return shared, nil
+}
