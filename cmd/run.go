@@ -201,7 +201,7 @@ func (a *app) reconcileMember(ctx context.Context, o *runOptions, shared *sessio
 		code = worst(code, codeOf(r))
 	}
 	if forgotten == nil && o.until == reconcile.Fetch {
-		forgotten = m.in.endShard(m.st, results)
+		forgotten = m.in.endShard(ctx, m.st, results)
 	}
 	if forgotten != nil {
 		a.reportStorage(finding.Storage, forgotten)

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -136,12 +137,12 @@ func (in *input) beginShard(st *store.Store) error {
 	return st.RemoveShard()
 }
 
-func (in *input) endShard(st *store.Store, results []*reconcile.Result) error {
+func (in *input) endShard(ctx context.Context, st *store.Store, results []*reconcile.Result) error {
 	interrupted := func(r *reconcile.Result) bool { return r.State == reconcile.Interrupted }
 	if in.shard.count == 0 || slices.ContainsFunc(results, interrupted) {
 		return nil
 	}
-	return st.WriteShard(store.Shard{Index: in.shard.index, Count: in.shard.count, Selection: in.selectionDigest()})
+	return st.WriteShard(ctx, store.Shard{Index: in.shard.index, Count: in.shard.count, Selection: in.selectionDigest()})
 }
 
 // selectionDigest is equal for inputs of which the same objects are selected.

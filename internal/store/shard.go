@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,8 +25,8 @@ type Shard struct {
 
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 
-// WriteShard records that a part is complete.
-func (s *Store) WriteShard(shard Shard) error {
+// WriteShard records that a part is complete. Several processes may do so at once: the lock is that of the shared records.
+func (s *Store) WriteShard(ctx context.Context, shard Shard) error {
 	root, err := s.created()
 	if err != nil {
 		return err
@@ -37,9 +38,11 @@ func (s *Store) WriteShard(shard Shard) error {
 	}
 	v := newView(root)
 	defer v.close()
-	if err := s.makeDir(v, stateDir); err != nil {
-		return err
+	lock, err := s.waitForLock(ctx, v, sharedRecordsFile+lockSuffix)
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", shardFile, err)
 	}
+	defer lock.Close()
 	return s.writeFile(v, shardFile, append(data, '\n'))
 }
 
