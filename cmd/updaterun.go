@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/marked"
 	"github.com/helmsrc/helmsrc/internal/policy"
@@ -180,11 +181,14 @@ func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) {
 		}
 	}
 	failed := func(key policyKey, err error) {
-		more := ""
-		if n := followers[key] - 1; n > 0 {
-			more = fmt.Sprintf(" (%d more %s it)", n, plural(n, "field follows", "fields follow"))
+		more, hints := "", finding.Hints(err)
+		if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok { // it takes no part in a run, which would say why
+			more, hints = ": "+rejected.Err.Error(), finding.Hints(rejected.Err)
 		}
-		u.report(finding.PolicyFailed, imagev1.ImagePolicyKind, key.namespace, key.name, files[key], fields[key].Line, err.Error()+more, finding.Hints(err)...)
+		if n := followers[key] - 1; n > 0 {
+			more += fmt.Sprintf(" (%d more %s it)", n, plural(n, "field follows", "fields follow"))
+		}
+		u.report(finding.PolicyFailed, imagev1.ImagePolicyKind, key.namespace, key.name, files[key], fields[key].Line, err.Error()+more, hints...)
 		u.fail(codeOf(&reconcile.Result{State: reconcile.Failed, Failure: failureOf(err)}))
 	}
 	var policies []*admission.Admitted
@@ -211,6 +215,11 @@ func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) {
 			failed(keys[i], image.Err)
 			continue
 		}
+		if s := image.Suspended; s != nil {
+			u.a.console.Info(subjectOf(policies[i].Object), fmt.Sprintf("%s is suspended: what follows the policy is left as it is", s))
+			u.chosen[keys[i]] = append([]choice{}, u.chosen[keys[i]]...) // it is not missing
+			continue
+		}
 		u.chosen[keys[i]] = append(u.chosen[keys[i]], choice{u.in.cluster, image})
 	}
 	u.a.reportNotes(u.in)
@@ -230,7 +239,7 @@ func (u *updateRun) resolve() {
 			known[key] = true
 			differs := slices.IndexFunc(choices, func(c choice) bool { return c.image != choices[0].image })
 			switch {
-			case len(choices) == 0 && u.missing[key] != nil:
+			case choices == nil && u.missing[key] != nil:
 				u.missing[key]()
 			case differs > 0:
 				text := fmt.Sprintf("it chooses %s in %s, and %s in %s", choices[0].image.Tag, choices[0].cluster, choices[differs].image.Tag, choices[differs].cluster)

@@ -70,6 +70,23 @@ var removed = map[string][]string{
 	"Bucket":        {"accessFrom"},
 }
 
+// added are the fields of spec that v1beta1 does not have, by kind: its API server refuses them.
+var added = map[string][]string{
+	"ImagePolicy":     {"digestReflectionPolicy", "interval", "suspend"},
+	"ImageRepository": {"insecure", "provider", "proxySecretRef"},
+}
+
+// younger lists the fields that the version of an object does not have yet.
+func (r *review) younger() []string {
+	var paths []string
+	for _, name := range added[r.obj.Kind] {
+		if _, ok := r.spec()[name]; ok && version(r.obj) == "v1beta1" {
+			paths = append(paths, "spec."+name)
+		}
+	}
+	return paths
+}
+
 // convert makes an object of an old version one of the stored version.
 func (r *review) convert() {
 	if r.obj.APIVersion == stored(r.obj) {

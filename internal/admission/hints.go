@@ -94,6 +94,9 @@ func (r *review) unknownHint(path []any) string {
 	if r.obj.Kind == releaseKind && name == "valuesFile" {
 		return "v2 has no spec.chart.spec.valuesFile: put the file first in spec.chart.spec.valuesFiles"
 	}
+	if len(parent) == 1 && slices.Contains(r.younger(), "spec."+name) {
+		return storedVersion(r.obj) + " has it: change apiVersion, or leave it out"
+	}
 	known := metadataFields
 	if len(parent) == 0 || parent[0] != "metadata" {
 		known = r.schema.at(parent).names()

@@ -33,7 +33,7 @@ func (r *review) decode() error {
 	if err != nil {
 		return r.badRequest("", []Cause{r.metadataCause(err)})
 	}
-	if unknown = append(unknown, r.schema.unknown(r.content)...); len(unknown) > 0 {
+	if unknown = slices.Concat(unknown, r.schema.unknown(r.content), r.younger()); len(unknown) > 0 {
 		return r.badRequest("strict decoding error: ", r.unknownFields(unknown))
 	}
 	if r.content["metadata"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(metadata); err != nil {

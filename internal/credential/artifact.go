@@ -154,12 +154,11 @@ func (*AccountError) Hint() string {
 	return "here a cloud knows this machine, and no ServiceAccounts: without spec.serviceAccountName its identity is used, and a Secret of spec.secretRef or an imagePullSecret of the account comes first"
 }
 
-// Certificates are the TLS settings of an OCIRepository. Where plain HTTP would do and no certificate is named, none is
-// looked at.
-func (r *Reader) Certificates(obj *sourcev1.OCIRepository) (identity *auth.Identity, warnings []Warning, err error) {
+// Certificates are the TLS settings of an OCIRepository. With unverified, where no certificate is named, none is looked at.
+func (r *Reader) Certificates(obj *sourcev1.OCIRepository, unverified bool) (identity *auth.Identity, warnings []Warning, err error) {
 	ref := obj.Spec.CertSecretRef
 	switch {
-	case ref == nil && obj.Spec.Insecure:
+	case ref == nil && unverified:
 		return r.tls(identity.Unverified()), nil, nil
 	case ref == nil:
 		return r.tls(nil), nil, nil

@@ -42,6 +42,13 @@ func installed(o *Object) string {
 // Versioned lists the objects of Flux that take no part in a run, and of which only the API version can be judged.
 func (s *Set) Versioned() []*Object { return s.versioned }
 
+// Content reads what one of the objects of [Set.Versioned] holds.
+func (s *Set) Content(o *Object) (map[string]any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.contentOf(o)
+}
+
 // maxComponentsHead is where the comment with the version stands in what flux bootstrap writes: at the top.
 const maxComponentsHead = 4 << 10
 

@@ -41,7 +41,7 @@ type class int
 const (
 	foreign class = iota
 	ours
-	data // Secrets, ConfigMaps and ServiceAccounts
+	data // Secrets, ConfigMaps, ServiceAccounts and Namespaces
 	list
 	misnamed   // of a group of ours that has no such kind, or of a kind of ours in a group that is nearly Flux's
 	incomplete // one of apiVersion and kind shows that it was meant for Flux, the other is missing
@@ -82,7 +82,7 @@ func classify(apiVersion, kind string, n *yaml.Node) class {
 	switch {
 	case slices.Contains(keptKinds, groupKind{group, kind}):
 		return ours
-	case apiVersion == "v1" && (kind == "Secret" || kind == "ConfigMap" || kind == "ServiceAccount"):
+	case apiVersion == "v1" && (kind == "Secret" || kind == "ConfigMap" || kind == "ServiceAccount" || kind == "Namespace"):
 		return data
 	case strings.HasSuffix(kind, "List") && isList(group, n):
 		return list

@@ -74,3 +74,20 @@ func newServiceAccount(o *Object, content map[string]any) (*ServiceAccount, erro
 	}
 	return a, nil
 }
+
+// nameLabel is the label that the API server gives each Namespace.
+const nameLabel = "kubernetes.io/metadata.name"
+
+// NamespaceLabels returns the labels of a Namespace. With the error that it is not in the input they are those that each has.
+func (s *Set) NamespaceLabels(name string) (map[string]string, error) {
+	labels := map[string]string{nameLabel: name}
+	_, content, err := s.datum("Namespace", s.namespace, name)
+	metadata, _ := content["metadata"].(map[string]any)
+	given, _ := metadata["labels"].(map[string]any)
+	for key, value := range given {
+		if text, ok := value.(string); ok && key != nameLabel {
+			labels[key] = text
+		}
+	}
+	return labels, err
+}

@@ -23,7 +23,7 @@ type Set struct {
 	namespace string // for objects without one
 
 	objects []*Object
-	data    map[key][]*Object // Secrets, ConfigMaps and ServiceAccounts
+	data    map[key][]*Object // Secrets, ConfigMaps, ServiceAccounts and Namespaces
 	byKey   map[key][]*Object
 	kinds   map[groupKind]int
 	skips   []Skip

@@ -141,7 +141,7 @@ func (l *loader) referable(list []*File, name string) []*File {
 // referable reports whether a file may hold what something refers to.
 func referable(data []byte) bool {
 	return mentionsFlux(data) || begins(data) || bytes.Contains(data, []byte("Secret")) ||
-		bytes.Contains(data, []byte("ServiceAccount")) || bytes.Contains(data, []byte("ConfigMap"))
+		bytes.Contains(data, []byte("ServiceAccount")) || bytes.Contains(data, []byte("ConfigMap")) || bytes.Contains(data, []byte("kind: Namespace"))
 }
 
 // begins reports whether a file may say what a cluster begins with: it holds a FluxInstance, or the values of one.

@@ -11,11 +11,13 @@ import (
 	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	labelset "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/policy"
 	"github.com/helmsrc/helmsrc/internal/work"
 )
@@ -25,7 +27,9 @@ type Image struct {
 	policy.Image
 	// KeepDigest says that a digest beside the tag stays as long as the tag does.
 	KeepDigest bool
-	Err        error
+	// Suspended is the suspended object that keeps the fields as they are, nil for none.
+	Suspended *manifest.Object
+	Err       error
 }
 
 // Images finds out what each ImagePolicy chooses. The tags of a repository are listed once. The results carry the warnings
@@ -43,6 +47,12 @@ func (r *Reconciler) Images(ctx context.Context, policies []*admission.Admitted)
 // image follows image-reflector-controller's order of checks.
 func (r *Reconciler) image(ctx context.Context, adm *admission.Admitted, result *Result) Image {
 	obj := adm.Typed.(*imagev1.ImagePolicy)
+	if by := r.suspendedAutomation(obj); by != nil {
+		return Image{Suspended: by}
+	}
+	if obj.Spec.Suspend { // its status keeps what it chose before
+		return Image{Suspended: adm.Object}
+	}
 	choice := policyOf(&obj.Spec)
 	repository, err := r.imageRepository(obj)
 	if err != nil {
@@ -53,6 +63,9 @@ func (r *Reconciler) image(ctx context.Context, adm *admission.Admitted, result 
 	}
 	result.Object = repository
 	spec := &repository.Typed.(*imagev1.ImageRepository).Spec
+	if spec.Suspend {
+		return Image{Suspended: repository.Object}
+	}
 	p := &ociReconciliation{
 		&reconciliation{r: r, subject: subject{adm: repository, key: keyOf(repository)}, result: result, warnings: &result.Warnings},
 		asArtifact(repository, spec),
@@ -80,6 +93,38 @@ func (r *Reconciler) image(ctx context.Context, adm *admission.Admitted, result 
 		return Image{Err: fmt.Errorf("failed to get the digest of %s:%s: %w", spec.Image, tag, err)}
 	}
 	return image
+}
+
+// suspendedAutomation returns an ImageUpdateAutomation that would set what a policy chooses, if all of those are suspended.
+func (r *Reconciler) suspendedAutomation(obj *imagev1.ImagePolicy) *manifest.Object {
+	var suspended *manifest.Object
+	for _, o := range r.inventory.Set().Versioned() {
+		if o.Group() != manifest.ImageGroup || o.Namespace != obj.Namespace {
+			continue
+		}
+		var automation struct {
+			Spec struct {
+				Suspend        bool                  `json:"suspend"`
+				PolicySelector *metav1.LabelSelector `json:"policySelector"`
+			} `json:"spec"`
+		}
+		content, err := r.inventory.Set().Content(o)
+		if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(content, &automation) != nil {
+			continue // its API version alone is judged here
+		}
+		selector := labelset.Everything()
+		if automation.Spec.PolicySelector != nil {
+			selector, err = metav1.LabelSelectorAsSelector(automation.Spec.PolicySelector)
+		}
+		switch {
+		case err != nil || !selector.Matches(labelset.Set(obj.Labels)):
+		case !automation.Spec.Suspend:
+			return nil
+		default:
+			suspended = cmp.Or(suspended, o)
+		}
+	}
+	return suspended
 }
 
 // identifiedRepository is an opened repository, with what is equal for another one that gets the same answers.
@@ -138,15 +183,14 @@ func (r *Reconciler) imageRepository(obj *imagev1.ImagePolicy) (*admission.Admit
 	if repository.Spec.AccessFrom == nil {
 		return nil, errors.New(denied + "missing ACL labels on 'accessFrom'")
 	}
+	labels, err := r.inventory.Set().NamespaceLabels(obj.Namespace)
 	for _, selector := range repository.Spec.AccessFrom.NamespaceSelectors {
-		if len(selector.MatchLabels) == 0 {
+		if labelset.SelectorFromSet(selector.MatchLabels).Matches(labelset.Set(labels)) {
 			return found, nil
 		}
 	}
-	return nil, fetch.WithHint(
-		fmt.Errorf("%sACL labels mismatch on namespace '%s'", denied, obj.Namespace),
-		"labels of namespaces are not known here: only a selector with an empty matchLabels lets other namespaces in",
-	)
+	err = cmp.Or(err, errors.New("none of spec.accessFrom.namespaceSelectors matches its labels"))
+	return nil, fmt.Errorf("%sACL labels mismatch on namespace '%s': %w", denied, obj.Namespace, err)
 }
 
 // asArtifact is what a repository of images is to the code that opens registries.

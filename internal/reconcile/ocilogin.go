@@ -30,7 +30,7 @@ func (p *ociReconciliation) openOCIRepository(ctx context.Context, obj *sourcev1
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get proxy address: %w", err))
 	}
 	var warned []credential.Warning
-	o.Identity, warned, err = p.r.secrets.Certificates(obj)
+	o.Identity, warned, err = p.r.secrets.Certificates(obj, obj.Spec.Insecure && p.adm.Object.Kind == sourcev1.OCIRepositoryKind)
 	p.warnSecrets(warned)
 	if err != nil {
 		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to generate transport for '%s': %w", auth.RedactURL(obj.Spec.URL), err))

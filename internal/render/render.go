@@ -257,7 +257,7 @@ func (b *builder) warnNamespaces(claimed map[*manifest.File]bool) {
 			continue
 		}
 		for _, o := range f.Objects() {
-			if o.NoNamespace() && o.Kind != "Secret" && o.Kind != "ConfigMap" && o.Kind != "ServiceAccount" {
+			if o.NoNamespace() && o.Kind != "Secret" && o.Kind != "ConfigMap" && o.Kind != "ServiceAccount" && o.Kind != "Namespace" {
 				b.warnNamespace(o, o.Namespace)
 			}
 		}

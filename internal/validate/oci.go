@@ -25,7 +25,7 @@ func (v *validation) ociRepository(obj *sourcev1.OCIRepository) {
 	v.ociLogin(obj, name, err == nil)
 	_, err = v.secrets.ArtifactProxy(obj)
 	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
-	_, warned, err := v.secrets.Certificates(obj)
+	_, warned, err := v.secrets.Certificates(obj, obj.Spec.Insecure)
 	v.fail(finding.BrokenTLS, err, "spec", "certSecretRef", "name")
 	v.references(nil, warned)
 	if obj.Spec.Insecure && obj.Spec.CertSecretRef != nil {
