@@ -30,8 +30,8 @@ func newBundleCommand(a *app) *cobra.Command {
 		Short:   "Write what the lock names into one file, for runs without a network",
 		Long: `Fetch what ` + lock.FileName + ` says of the selected objects, and write it into one file: charts,
 dependencies, Git repositories, buckets and artifacts of registries, with the signatures that
-were checked, and the lock itself. fetch, resolve and verify with --from use that file in
-place of every source.
+were checked, and the lock itself. fetch, resolve, verify and plan with --from use that
+file in place of every source.
 
 The file is an OCI image layout in a tar archive. Before it appears, everything is fetched
 once more from it alone: a file that appears is enough. If anything fails, none appears.
@@ -176,6 +176,12 @@ func (b *bundling) targets(in *input, o reconcile.Options) []*admission.Admitted
 		}
 		return !ok
 	})
+}
+
+// settleFrom makes a run with --from one that is locked, and opens no connection.
+func (o *runOptions) settleFrom() {
+	o.fetch.cache.offline = o.fetch.cache.offline || o.lock.from != ""
+	o.lock.locked = o.lock.locked || o.lock.from != ""
 }
 
 // openBundle has a session take everything from the bundle. A session that cannot is closed.

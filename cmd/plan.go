@@ -89,11 +89,13 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 	o.run.store.algorithm = "sha256"
 	o.run.fetch.add(fs)
 	o.run.lock.add(fs)
+	o.run.lock.addFrom(fs)
 	o.run.trust.add(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := formatOf(o.format, "table", "wide", "json", "jsonl", "markdown"); err != nil {
 			return exitUsage, err
 		}
+		o.run.settleFrom()
 		if err := o.run.fetch.check(); err != nil {
 			return exitUsage, err
 		}

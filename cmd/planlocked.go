@@ -17,6 +17,10 @@ func (a *app) readLock(ctx context.Context, o *planOptions) error {
 	if !o.run.lock.locked {
 		return nil
 	}
+	if carried := o.run.lock.carried; carried != nil {
+		o.locked, o.lockPath, o.lockMode = carried, a.lockPath(&o.run.lock), reconcile.LockedOnly
+		return nil
+	}
 	return o.takeLock(ctx, a.lockPath(&o.run.lock), reconcile.LockedOnly)
 }
 
@@ -47,9 +51,13 @@ func (s *planSide) lockedBy(in *input) *reconcile.Locked {
 	if s.o.locked == nil {
 		return nil
 	}
-	return &reconcile.Locked{
+	locked := &reconcile.Locked{
 		Lock: s.o.locked, File: filepath.ToSlash(s.o.lockPath), Cluster: in.lockedCluster(s.o.lockPath, s.o.locked), Mode: s.o.lockMode,
 	}
+	if s.o.locked == s.o.run.lock.carried {
+		locked.File, locked.Carried = filepath.ToSlash(s.o.run.lock.from), true
+	}
+	return locked
 }
 
 // pinnedTo is what a lock says of what a release comes from, nil for nothing.

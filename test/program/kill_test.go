@@ -391,3 +391,49 @@ func (s *stage) walk(f func(name string, d fs.DirEntry)) {
 		s.t.Error(err)
 	}
 }
+
+// TestKillBundle ends runs of bundle at any moment. The file is then not there, or whole; the next run clears what is left
+// beside it.
+func TestKillBundle(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "podinfo 6.5.0 random=podinfo/noise:300000\n")
+	s.write("chart.yaml", `
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: podinfo}
+spec: {interval: 5m, url: "http://repo.test"}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: podinfo}
+spec: {interval: 5m, chart: podinfo, version: 6.5.0, sourceRef: {kind: HelmRepository, name: podinfo}}
+`)
+	s.run("lock", "-f", "chart.yaml")
+	start := time.Now()
+	s.run("bundle", "-f", "chart.yaml", "-o", "whole.tar")
+	whole := time.Since(start)
+	want, err := os.ReadFile(filepath.Join(s.dir, "whole.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const moments = 30
+	for i := range moments {
+		s.remove("charts.tar")
+		cmd := s.command("bundle", "-f", "chart.yaml", "-o", "charts.tar")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kill := time.AfterFunc(whole*time.Duration(i)/(moments*4/5), func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
+		kill.Stop()
+		got, err := os.ReadFile(filepath.Join(s.dir, "charts.tar"))
+		if err == nil && string(got) != string(want) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("after %d of %d: %d of %d bytes, %v", i, moments, len(got), len(want), err)
+		}
+	}
+	s.run("bundle", "-f", "chart.yaml", "-o", "charts.tar")
+	left, err := filepath.Glob(filepath.Join(s.dir, ".helmsrc-*"))
+	if err != nil || left != nil {
+		t.Errorf("beside the bundle: %q, %v", left, err)
+	}
+}
