@@ -120,6 +120,13 @@ func (c *registryCharts) list(ctx context.Context, found *Published) error {
 	tags, err := c.r.tags.Do(ctx, chartKey{c.repo.identity, found.Chart, ""}, func() ([]string, error) {
 		return c.repo.registry.Tags(ctx, found.Chart)
 	})
+	candidates := resolve.FromTags(tags)
+	if found.Exact && strings.HasPrefix(found.Constraint, "v") { // as its tag is called, which a range does not see
+		if unversioned, ok := errors.AsType[*oci.NoTagsError](err); ok {
+			tags, err = unversioned.Tags, nil
+		}
+		candidates = resolve.TagCandidates(tags, true)
+	}
 	if err != nil {
 		return pullFailure(err)
 	}
@@ -127,7 +134,7 @@ func (c *registryCharts) list(ctx context.Context, found *Published) error {
 	if found.Exact && slices.Contains(tags, found.Constraint) { // also one that no range sees
 		chosen.Version, err = found.Constraint, nil
 	}
-	if err = found.choose(resolve.FromTags(tags), chosen.Version, err); err != nil {
+	if err = found.choose(candidates, chosen.Version, err); err != nil {
 		return pullFailure(err)
 	}
 	return nil

@@ -29,8 +29,8 @@ var (
 
 // A NoTagsError reports that a repository has no tag that could be a chart's version.
 type NoTagsError struct {
-	Ref   string
-	Other int // tags that are no versions
+	Ref  string
+	Tags []string // which are no versions
 }
 
 func (e *NoTagsError) Error() string {
@@ -42,10 +42,10 @@ func (*NoTagsError) Finding() finding.Code { return finding.NoMatch }
 
 // Hint says what is there instead.
 func (e *NoTagsError) Hint() string {
-	if e.Other == 0 {
+	if len(e.Tags) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("none of its %d tags is a semantic version without a leading \"v\"; others can only be asked for exactly", e.Other)
+	return fmt.Sprintf("none of its %d tags is a semantic version without a leading \"v\"; others can only be asked for exactly", len(e.Tags))
 }
 
 // Tags lists the tags of a chart as the registry has them, in its order. It is an error if none of them can be a
@@ -73,7 +73,7 @@ func (o *Namespace) tags(ctx context.Context, chart string) ([]string, error) {
 		return nil, fmt.Errorf("could not fetch tags for %q: %w", shown, err)
 	}
 	if !slices.ContainsFunc(tags, canBeVersion) {
-		return nil, &NoTagsError{Ref: shown, Other: len(tags)}
+		return nil, &NoTagsError{Ref: shown, Tags: tags}
 	}
 	return tags, nil
 }
