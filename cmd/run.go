@@ -284,8 +284,13 @@ func (a *app) openSession(ctx context.Context, o *runOptions) (*session.Session,
 		Edges:     reconcile.Edges{Dial: a.env.Dial, Getenv: a.env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString()},
 		Reconcile: o.reconcileOptions(),
 		Cache:     o.fetch.cache.options(a, o.fetch.refresh),
-		Warn:      func(err error) { a.console.Warn(err.Error()) },
-		Debug:     func(err error) { a.console.Debug(console.Subject{}, err.Error()) },
+		Warn: func(err error) {
+			a.console.Warn(err.Error())
+			for _, hint := range finding.Hints(err) {
+				a.console.Hint(console.Subject{}, hint)
+			}
+		},
+		Debug: func(err error) { a.console.Debug(console.Subject{}, err.Error()) },
 	}
 	options.Reconcile.Decisions = a.console.Verbosity() > 1
 	if options.Reconcile.Offline {

@@ -116,6 +116,14 @@ func (e *UnusableError) Error() string {
 
 func (e *UnusableError) Unwrap() error { return e.Err }
 
+// Hint says what to do.
+func (e *UnusableError) Hint() string {
+	if errors.Is(e.Err, errUnknown) {
+		return "if it is the cache of helmsrc, remove " + Path(e.Dir) + ": what it holds is downloaded again"
+	}
+	return "name another directory with --cache-dir"
+}
+
 var (
 	errForeign = errors.New("it belongs to another user")
 	errNewer   = errors.New("it was made by a newer version of helmsrc")
