@@ -4,10 +4,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"strings"
 )
 
 // A change replaces the bytes of a source between two offsets.
 type change struct {
+	in       string // the function, after the type of its receiver
 	what     string
 	from, to int
 	with     string
@@ -37,11 +39,17 @@ func changesOf(source []byte) ([]change, error) {
 	at := func(p token.Pos) int { return fset.Position(p).Offset }
 	text := func(n ast.Node) string { return string(source[at(n.Pos()):at(n.End())]) }
 	var found []change
+	in := ""
 	add := func(what string, from, to token.Pos, with string) {
-		found = append(found, change{what, at(from), at(to), with})
+		found = append(found, change{in, what, at(from), at(to), with})
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
+		case *ast.FuncDecl:
+			in = n.Name.Name
+			if n.Recv != nil {
+				in = strings.Trim(text(n.Recv.List[0].Type), "*") + "." + in
+			}
 		case *ast.IfStmt:
 			add("negated condition", n.Cond.Pos(), n.Cond.End(), "!("+text(n.Cond)+")")
 		case *ast.BinaryExpr:

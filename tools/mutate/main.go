@@ -4,7 +4,7 @@
 //
 // The changes are a sample that depends on nothing but the seed and the sources. Each is compiled with -overlay, so that no
 // file is touched; one that does not compile is left out. A change that no test of its package notices is tried with the
-// scripts that -scripts names, if it names some; -at tries again what survived. What survives is printed, and makes the command exit 1.
+// scripts that -scripts names, if it names some; -at tries again what survived, -func changes some functions alone. What survives is printed, and makes the command exit 1.
 package main
 
 import (
@@ -16,7 +16,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +32,7 @@ func main() {
 	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "the `limit` of the tests of one change; beyond it the change counts as noticed")
 	flag.StringVar(&o.scripts, "scripts", "", "scripts to try what survives with, as a `pattern` for TestScript")
 	flag.StringVar(&o.at, "at", "", "`places` to change instead of a sample, as FILE:LINE separated by commas")
+	flag.StringVar(&o.functions, "func", "", "a `pattern` of the functions to change, as PACKAGE.FUNCTION or PACKAGE.TYPE.METHOD")
 	flag.Parse()
 	o.packages = flag.Args()
 	survivors, err := o.run(context.Background(), os.Stdout)
@@ -45,6 +48,7 @@ func main() {
 type options struct {
 	dir, scripts string
 	at           string
+	functions    string
 	packages     []string
 	n            int
 	seed         uint64
@@ -118,6 +122,10 @@ func (o *options) places(ctx context.Context) ([]location, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
+	named, err := regexp.Compile("^(?:" + o.functions + ")$")
+	if err != nil {
+		return nil, fmt.Errorf("-func: %w", err)
+	}
 	var places []location
 	for d := json.NewDecoder(strings.NewReader(string(text))); d.More(); {
 		var p struct {
@@ -138,7 +146,9 @@ func (o *options) places(ctx context.Context) ([]location, error) {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 			for _, c := range changes {
-				places = append(places, location{c, p.ImportPath, file, source})
+				if o.functions == "" || named.MatchString(path.Base(p.ImportPath)+"."+c.in) {
+					places = append(places, location{c, p.ImportPath, file, source})
+				}
 			}
 		}
 	}

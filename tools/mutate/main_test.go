@@ -81,4 +81,8 @@ func TestRun(t *testing.T) {
 	if survivors, err := o.run(t.Context(), &out); err != nil || survivors != 0 {
 		t.Errorf("-at: %d survivors, %v", survivors, err)
 	}
+	o.at, o.functions = "", "m[.]un.*"
+	if survivors, err := o.run(t.Context(), &out); err != nil || survivors != 1 || !strings.Contains(out.String(), "\n0 of 1 changes") {
+		t.Errorf("-func: %d survivors, %v\n%s", survivors, err, out.String())
+	}
 }
