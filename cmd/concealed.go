@@ -30,9 +30,9 @@ func (a *app) concealResolution(obj *manifest.Object, r *resolution) {
 		*text = a.console.Secrets().Text(*text)
 	}
 	for _, text := range []*string{&r.Chart, &r.Constraint, &r.Version} {
-		*text = obj.Veil(*text)
+		*text = obj.VeilField(*text)
 	}
-	for _, text := range []*string{&r.Chart, &r.Constraint, &r.Version, &r.URL, &r.Error} {
+	for _, text := range []*string{&r.URL, &r.Error} {
 		*text = obj.ConcealText(*text)
 	}
 }

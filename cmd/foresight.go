@@ -287,5 +287,6 @@ func (r *foreseen) fileName(name string) string {
 	if r.fact.Kind != "" {
 		return operatedName(r.fact.ID) + "/" + name
 	}
-	return filepath.ToSlash(filepath.Join(r.fact.Namespace, r.fact.Name, name))
+	namespace, called := r.obj.StoredAs()
+	return filepath.ToSlash(filepath.Join(namespace, called, name))
 }

@@ -197,6 +197,9 @@ func (a *app) newInput(ctx context.Context, o *inputOptions, r *reading, of *clu
 			return flux.refuse(obj)
 		})
 	}
+	if slices.ContainsFunc(set.Objects(), (*manifest.Object).Tainted) { // HelmCharts are called by their releases
+		a.console.ConcealNames(inventory.Objects())
+	}
 	return &input{
 		distribution: flux, set: set, cluster: of.shown, called: of.name, begins: of.begins(), rendered: rendered, inventory: inventory, table: reconcile.Kinds(), selectors: r.selectors, namespace: o.namespace, shard: o.shard, validating: o.validating,
 		reported: map[*manifest.Object]bool{}, common: r.common,

@@ -84,7 +84,9 @@ func nearestObject(s selector, inputs []*input) string {
 	for _, in := range inputs {
 		for _, obj := range in.inventory.Objects() {
 			if s.fits(obj.Kind) && (s.namespace == "" || s.namespace == obj.Namespace) {
-				names = append(names, obj.Name)
+				if _, _, name := obj.Called(); name == obj.Name { // a name of a Secret is no hint
+					names = append(names, name)
+				}
 			}
 		}
 	}

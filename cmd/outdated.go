@@ -138,7 +138,7 @@ func withdrawn(p *reconcile.Published) bool {
 
 func (a *app) newOutdated(r *reconcile.Result) outdatedRecord {
 	obj, p := r.Object.Object, r.Published
-	hide := obj.ConcealText
+	hide := obj.VeilField
 	called := subjectOf(obj)
 	if obj.Origin != nil { // the HelmChart of a release, where the version stands
 		called = subjectOf(obj.Origin)

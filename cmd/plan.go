@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -142,7 +141,7 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 	}
 	f.compareSources(ctx)
 	f.reportAssumed()
-	p := &plan.Plan{Against: f.against, Changes: plan.Decide(f.pairs(), f.against)}
+	p := &plan.Plan{Against: f.against, Changes: plan.Decide(f.veiledPairs(), f.against)}
 	if o.diff {
 		if err := f.addDiffs(p); err != nil {
 			return exitFailed, err
@@ -181,51 +180,6 @@ func planOutputs(p *plan.Plan) []githubOutput {
 		outputs = append(outputs, githubOutput{"plan-" + string(action), fmt.Sprint(p.Count(action))})
 	}
 	return outputs
-}
-
-// concealPlan takes what is not shown out of a plan: what came from Secrets, and where the files of a revision are.
-func (a *app) concealPlan(p *plan.Plan, b *base) {
-	text := func(s *string) { *s = a.console.Secrets().Text(reconcile.RedactText(b.rename(*s))) }
-	for i := range p.Changes {
-		c := &p.Changes[i]
-		shown := a.console.Called(console.Subject{Kind: cmp.Or(c.Kind, "HelmRelease"), Namespace: c.Namespace, Name: c.Name})
-		c.Namespace, c.Name = shown.Namespace, shown.Name
-		for _, s := range []*string{&c.Namespace, &c.Name, &c.Chart} {
-			text(s)
-		}
-		for _, t := range []*plan.Target{c.Release, c.Replaces} {
-			if t != nil {
-				text(&t.Name)
-				text(&t.Namespace)
-				text(&t.StorageNamespace)
-			}
-		}
-		c.Before, c.After = concealedChart(c.Before, text), concealedChart(c.After, text)
-		for j := range c.Reasons {
-			r := &c.Reasons[j]
-			text(&r.Text)
-			text(&r.Note)
-			text(&r.Before)
-			text(&r.After)
-			for k := range r.Fields {
-				text(&r.Fields[k].Path)
-			}
-		}
-		for j := range c.Diffs {
-			text(&c.Diffs[j].Text)
-		}
-	}
-}
-
-func concealedChart(c *plan.Chart, text func(*string)) *plan.Chart {
-	if c == nil {
-		return nil
-	}
-	shown := *c
-	for _, s := range []*string{&shown.Name, &shown.Version, &shown.Digest, &shown.Source} {
-		text(s)
-	}
-	return &shown
 }
 
 func (a *app) printPlan(o *planOptions, p *plan.Plan) error {

@@ -54,9 +54,9 @@ func (p *progress) reportSameCause() {
 			f, _ := r.FailureFinding()
 			p.console.Keep(f)
 			p.console.Debug(subjectOf(r.Object.Object), f.Message)
-			names = append(names, console.OneLine(subjectOf(r.Object.Object).String()))
+			names = append(names, console.OneLine(p.console.Called(subjectOf(r.Object.Object)).String()))
 		}
-		text := fmt.Sprintf("%d more fail like %s: %s", len(held), console.OneLine(p.alike.first[cause].String()), console.Few(names))
+		text := fmt.Sprintf("%d more fail like %s: %s", len(held), console.OneLine(p.console.Called(p.alike.first[cause]).String()), console.Few(names))
 		p.console.About(console.LevelError, console.Subject{}, text, first)
 	}
 	p.alike = sameCause{}

@@ -409,8 +409,9 @@ func (u *updateRun) scalar(r *reconcile.Result, from, to string, fields ...any) 
 	if obj.Origin != nil {
 		obj = obj.Origin
 	}
+	_, namespace, name := obj.Called()
 	c := &change{
-		File: pos.File, Line: pos.Line, From: from, To: to, By: fmt.Sprintf("%s %s/%s", obj.Kind, obj.Namespace, obj.Name),
+		File: pos.File, Line: pos.Line, From: from, To: to, By: fmt.Sprintf("%s %s/%s", obj.Kind, namespace, name),
 		Chart: path.Base(r.Published.Chart), was: r.Published.Current, now: r.Published.Next,
 	}
 	file := u.found.File(pos.File)

@@ -181,7 +181,8 @@ func (a *app) oneRelease(in *input) (*admission.Admitted, error) {
 	default:
 		var names []string
 		for _, obj := range releases {
-			names = append(names, obj.Namespace+"/"+obj.Name)
+			_, namespace, name := obj.Called()
+			names = append(names, namespace+"/"+name)
 		}
 		return nil, &usageError{
 			err:  fmt.Errorf("%d HelmReleases are selected: %s", len(releases), console.Few(names)),

@@ -111,9 +111,10 @@ func (a *app) printVerifications(o *outputOptions) func([]*reconcile.Result) err
 
 func newVerification(r *reconcile.Result) verification {
 	obj := r.Object.Object
+	kind, namespace, name := obj.Called()
 	record := verification{
 		Cluster: r.Cluster,
-		Kind:    obj.Kind, Namespace: obj.Namespace, Name: obj.Name,
+		Kind:    kind, Namespace: namespace, Name: name,
 		Result: resultUnasked,
 	}
 	if found := r.Resolution; found != nil {
@@ -133,7 +134,7 @@ func newVerification(r *reconcile.Result) verification {
 		record.gitSignatures(r.Signed)
 	}
 	for _, text := range []*string{&record.Chart, &record.Version} {
-		*text = obj.ConcealText(obj.Veil(*text))
+		*text = obj.VeilField(*text)
 	}
 	if r.Failure != nil {
 		record.Result, record.Error = resultFailed, r.Failure.Message

@@ -82,7 +82,8 @@ func onlyPublished(results []*reconcile.Result) (*reconcile.Result, error) {
 			if obj.Origin != nil {
 				obj = obj.Origin
 			}
-			names = append(names, obj.String())
+			_, namespace, name := obj.Called()
+			names = append(names, obj.Kind+" "+namespace+"/"+name)
 		}
 	}
 	switch {

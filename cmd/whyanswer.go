@@ -247,8 +247,8 @@ const (
 )
 
 func newWhyVersion(r *reconcile.Result) *whyVersion {
-	hide, p := r.Object.Object.ConcealText, r.Published
-	v := &whyVersion{Chart: hide(p.Chart), Constraint: hide(p.Constraint), Published: len(p.Versions), Chosen: hide(p.Wanted), Candidates: []whyCandidate{}}
+	hide, veil, p := r.Object.Object.ConcealText, r.Object.Object.VeilField, r.Published
+	v := &whyVersion{Chart: veil(p.Chart), Constraint: veil(p.Constraint), Published: len(p.Versions), Chosen: veil(p.Wanted), Candidates: []whyCandidate{}}
 	chosen := slices.IndexFunc(p.Versions, func(c resolve.Candidate) bool { return c.Version == p.Wanted })
 	from, to := max(chosen-whyNewer, 0), min(max(chosen, 0)+whyOlder+1, len(p.Versions))
 	for i, c := range p.Versions[from:to] {

@@ -22,16 +22,22 @@ func (o *Object) StoredAs() (namespace, name string) {
 
 // Veil is what the name of a file or a revision is called where people see it: one that was made of what a Secret says
 // about the chart or the version of the object is another name. What follows an @ stays.
-func (o *Object) Veil(name string) string {
+func (o *Object) Veil(name string) string { return o.VeilOf(name, namingFields()...) }
+
+// VeilOf is Veil for a text that is made of these fields.
+func (o *Object) VeilOf(name string, fields ...[]string) string {
 	if !o.Tainted() {
 		return name
 	}
 	first, _, _ := strings.Cut(name, "@")
-	if strings.HasPrefix(first, conceal.Hidden) || !conceal.MadeOf(first, o.naming()) {
+	if strings.HasPrefix(first, conceal.Hidden) || !conceal.MadeOf(first, o.taintsOf(fields)) {
 		return name
 	}
 	return conceal.Pseudonym(first) + strings.TrimPrefix(name, first)
 }
+
+// VeilField is VeilOf and ConcealText for a text of a document or a table, that says what the chart or the version is.
+func (o *Object) VeilField(text string) string { return o.ConcealText(o.Veil(text)) }
 
 // Unveil finds out of which name Veil has made another, if a field of the object holds it as it is.
 func (o *Object) Unveil(name string) string {
@@ -39,7 +45,7 @@ func (o *Object) Unveil(name string) string {
 	if !o.Tainted() || !strings.HasPrefix(first, conceal.Hidden) {
 		return name
 	}
-	for _, text := range o.naming() {
+	for _, text := range o.taintsOf(namingFields()) {
 		if conceal.Pseudonym(text) == first {
 			return text + strings.TrimPrefix(name, first)
 		}
@@ -54,10 +60,10 @@ func namingFields() [][]string {
 	}
 }
 
-// naming are the texts in them that came from a Secret.
-func (o *Object) naming() []string {
+// taintsOf are the texts in fields that came from a Secret.
+func (o *Object) taintsOf(fields [][]string) []string {
 	var texts []string
-	for _, path := range namingFields() {
+	for _, path := range fields {
 		field := valueAt(o.Content, path)
 		if field == nil {
 			continue

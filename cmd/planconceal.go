@@ -1,0 +1,156 @@
+package cmd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// veiledPairs are the pairs as a plan may say them: names, targets, charts and versions that were made of what Secrets hold are
+// called otherwise, on both sides the same, so that no sentence has to be searched for them.
+func (f *foresight) veiledPairs() []plan.Pair {
+	names, targets := map[plan.ID]plan.ID{}, map[string]string{}
+	for _, r := range slices.Concat(f.before.releases, f.after.releases) {
+		if !r.obj.Tainted() {
+			continue
+		}
+		id := r.fact.ID
+		id.Namespace, id.Name = r.obj.StoredAs()
+		names[r.fact.ID] = id
+		for _, text := range []string{r.fact.Target.Name, r.fact.Target.Namespace, r.fact.Target.StorageNamespace} {
+			if shown := r.obj.VeilOf(text, targetFields()...); shown != text {
+				targets[text] = shown
+			}
+		}
+	}
+	pairs := slices.Clone(f.pairs())
+	for i, p := range pairs {
+		sides := f.sides(p)
+		chart := func(text string) string {
+			for _, r := range sides {
+				if shown := r.obj.VeilOf(text, chartFields()...); shown != text {
+					return shown
+				}
+			}
+			return text
+		}
+		pairs[i].Before, pairs[i].After = veiled(p.Before, names, targets, chart), veiled(p.After, names, targets, chart)
+	}
+	return pairs
+}
+
+// sides are the releases of a pair, one or both.
+func (f *foresight) sides(p plan.Pair) []*foreseen {
+	var sides []*foreseen
+	if p.Before != nil {
+		sides = append(sides, f.before.of(p.Before))
+	}
+	if p.After != nil {
+		sides = append(sides, f.after.of(p.After))
+	}
+	return sides
+}
+
+// targetFields are the fields of which the name and namespaces of a Helm release are made.
+func targetFields() [][]string {
+	return [][]string{
+		{"spec", "releaseName"}, {"spec", "targetNamespace"}, {"spec", "storageNamespace"}, {"metadata", "name"}, {"metadata", "namespace"},
+	}
+}
+
+// chartFields are the fields of a HelmRelease that say which chart it has.
+func chartFields() [][]string { return [][]string{{"spec", "chart"}, {"spec", "chartRef"}} }
+
+// veiled copies a release with what is called otherwise.
+func veiled(r *plan.Release, names map[plan.ID]plan.ID, targets map[string]string, chart func(string) string) *plan.Release {
+	if r == nil {
+		return nil
+	}
+	shown := *r
+	id := func(id *plan.ID) {
+		if other, ok := names[*id]; ok {
+			*id = other
+		}
+	}
+	id(&shown.ID)
+	shown.DependsOn = slices.Clone(r.DependsOn)
+	for i := range shown.DependsOn {
+		id(&shown.DependsOn[i])
+	}
+	for _, text := range []*string{&shown.Target.Name, &shown.Target.Namespace, &shown.Target.StorageNamespace} {
+		if other, ok := targets[*text]; ok {
+			*text = other
+		}
+	}
+	parts := strings.Split(r.Asked, " ")
+	for i := range parts {
+		parts[i] = chart(parts[i])
+	}
+	shown.Asked = strings.Join(parts, " ")
+	if r.Chart != nil {
+		c := *r.Chart
+		c.Name, c.Version = chart(c.Name), chart(c.Version)
+		shown.Chart = &c
+	}
+	if r.Operated != nil {
+		o := *r.Operated
+		o.Revision = chart(o.Revision)
+		shown.Operated = &o
+	}
+	return &shown
+}
+
+// concealPlan takes what is not shown out of a plan: what came from Secrets, and where the files of a revision are.
+func (a *app) concealPlan(p *plan.Plan, b *base) {
+	text := func(s *string) { *s = a.console.Secrets().Text(reconcile.RedactText(b.rename(*s))) }
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		for _, s := range []*string{&c.Namespace, &c.Name, &c.Chart} {
+			text(s)
+		}
+		for _, t := range []*plan.Target{c.Release, c.Replaces} {
+			if t != nil {
+				text(&t.Name)
+				text(&t.Namespace)
+				text(&t.StorageNamespace)
+			}
+		}
+		for _, chart := range []*plan.Chart{c.Before, c.After} { // copies, see veiled
+			if chart != nil {
+				a.concealSource(&chart.Source)
+				text(&chart.Name)
+				text(&chart.Version)
+				text(&chart.Digest)
+				text(&chart.Source)
+			}
+		}
+		for j := range c.Reasons {
+			r := &c.Reasons[j]
+			if r.Code == plan.ReasonSource {
+				a.concealSource(&r.Before)
+				a.concealSource(&r.After)
+			}
+			text(&r.Text)
+			text(&r.Note)
+			text(&r.Before)
+			text(&r.After)
+			for k := range r.Fields {
+				text(&r.Fields[k].Path)
+			}
+		}
+		for j := range c.Diffs {
+			text(&c.Diffs[j].Text)
+		}
+	}
+}
+
+// concealSource has a source, KIND/NAMESPACE/NAME, called as it is elsewhere.
+func (a *app) concealSource(source *string) {
+	if parts := strings.Split(*source, "/"); len(parts) == 3 {
+		shown := a.console.Called(console.Subject{Kind: parts[0], Namespace: parts[1], Name: parts[2]})
+		*source = strings.Join([]string{shown.Kind, shown.Namespace, shown.Name}, "/")
+	}
+}
