@@ -178,8 +178,8 @@ func (b *bundling) targets(in *input, o reconcile.Options) []*admission.Admitted
 	})
 }
 
-// settleFrom makes a run with --from one that is locked, and opens no connection.
-func (o *runOptions) settleFrom() {
+// finishFrom makes a run with --from one that is locked, and opens no connection.
+func (o *runOptions) finishFrom() {
 	o.fetch.cache.offline = o.fetch.cache.offline || o.lock.from != ""
 	o.lock.locked = o.lock.locked || o.lock.from != ""
 }

@@ -94,7 +94,7 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 		if err := formatOf(o.format, "table", "wide", "json", "jsonl", "markdown"); err != nil {
 			return exitUsage, err
 		}
-		o.run.settleFrom()
+		o.run.finishFrom()
 		if err := o.run.fetch.check(); err != nil {
 			return exitUsage, err
 		}

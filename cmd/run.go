@@ -78,7 +78,7 @@ func inputsOf(members []*member) []*input {
 // runReconciliation reconciles what is selected in each cluster, and hands the results to print.
 func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []string, print func([]*reconcile.Result) error) (int, error) {
 	a.purpose = purpose{chooses: o.until == reconcile.Choose, lists: o.list, verifies: o.verify, edits: o.edits}
-	o.settleFrom()
+	o.finishFrom()
 	if err := o.fetch.check(); err != nil {
 		return exitUsage, err
 	}
