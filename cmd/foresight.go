@@ -174,13 +174,19 @@ func (f *foresight) pairs() []plan.Pair {
 			continue
 		}
 		before, after := f.before.of(p.Before), f.after.of(p.After)
-		p.Values, p.Omitted = plan.Values(before.composed, after.composed, func(old bool, path []plan.Step) bool {
+		old, now := before.composed, after.composed
+		if f.after.recorded {
+			p.Unrecorded, p.Partial = unrecorded(before, after)
+		}
+		if f.after.recorded && !p.Partial {
+			old, now = before.digested(), after.digested()
+		}
+		p.Values, p.Omitted = plan.Values(old, now, func(old bool, path []plan.Step) bool {
 			if old {
 				return before.secret(path)
 			}
 			return after.secret(path)
 		})
-		p.Partial = f.after.recorded && after.hasValuesFrom()
 	}
 	return f.matched
 }
@@ -260,6 +266,7 @@ type foreseen struct {
 	made     map[string]any // the spec of its HelmChart
 	quick    bool           // its chart is known without fetching it
 	composed map[string]any
+	digests  map[string]any // of values of ConfigMaps, where the older side is what was recorded
 	origins  *values.Origins
 	whole    *composition        // all values, also where only a part is compared; nil if they are not known
 	hr       *helmv2.HelmRelease // nil if it was rejected, and for those of Flux 1

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxcd/pkg/apis/meta"
+
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -167,15 +169,24 @@ func observed(after *foreseen) *foreseen {
 	return r
 }
 
-// hasValuesFrom reports whether values come from elsewhere than the release.
-func (r *foreseen) hasValuesFrom() bool {
+// valuesFrom is what values come from besides the release.
+func (r *foreseen) valuesFrom() []values.Reference {
+	var refs []values.Reference
 	switch {
 	case r.operated != nil:
-		return len(r.operated.Spec.ValuesFrom) > 0 || len(r.operated.Spec.ValueFileSecrets) > 0
+		parts, err := r.in.inventory.OperatedParts(r.operated, inventory.OperatedReaders{})
+		if err != nil {
+			return nil // which is what blocks it
+		}
+		for _, p := range parts {
+			refs = append(refs, values.Reference{Namespace: p.Namespace, ValuesReference: meta.ValuesReference{Kind: p.Kind, Name: p.Name}})
+		}
 	case r.hr != nil:
-		return len(r.hr.Spec.ValuesFrom) > 0
+		for _, ref := range r.hr.Spec.ValuesFrom {
+			refs = append(refs, values.Reference{Namespace: r.fact.Namespace, ValuesReference: ref})
+		}
 	}
-	return false
+	return refs
 }
 
 // deferred reports whether the values of one of the two stand in no manifest, and may differ.

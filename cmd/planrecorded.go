@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/values"
 )
 
 // recorded compares the input with what the last fetch recorded in the artifacts directory. Of values that has the digest,
@@ -100,6 +103,7 @@ func (s *planSide) remember(in *input, st *store.Store, results []*reconcile.Res
 // remember takes up what is recorded of a HelmRelease besides its chart. It is false for an object that is none.
 func (r *foreseen) remember(result *reconcile.Result, results []*reconcile.Result) bool {
 	if r.fact.Operated != nil {
+		r.digests = result.Values
 		return r.rememberOperated(result.Object.Content)
 	}
 	if !r.redescribe(result.Object.Content) {
@@ -108,6 +112,7 @@ func (r *foreseen) remember(result *reconcile.Result, results []*reconcile.Resul
 	if digest, ok := result.Status["lastAttemptedConfigDigest"].(string); ok {
 		r.fact.Values, r.fact.ValuesKey = digest, digest
 	}
+	r.digests = result.Values
 	r.made = recordedSpec(results, r.hr)
 	r.quick = r.hr.Spec.Chart != nil && r.hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
 	return true
@@ -203,4 +208,51 @@ func (f *foresight) resolveRecorded(ctx context.Context, in *input, st *store.St
 		r.fact.Blocked, r.fact.ValuesKey = blocked, key
 	}
 	return nil
+}
+
+// digested are the values that a record says something of, each by its digest.
+func (r *foreseen) digested() map[string]any {
+	inline := values.Digests(r.composed, func(any, ...any) bool { return true })
+	return overlaid(inline, r.digests).(map[string]any)
+}
+
+// overlaid puts values over others; a list that has no value at a place leaves the other one there.
+func overlaid(below, above any) any {
+	switch above := above.(type) {
+	case nil:
+		return below
+	case map[string]any:
+		under, _ := below.(map[string]any)
+		merged := maps.Clone(under)
+		if merged == nil {
+			merged = map[string]any{}
+		}
+		for key, value := range above {
+			merged[key] = overlaid(under[key], value)
+		}
+		return merged
+	case []any:
+		under, _ := below.([]any)
+		merged := make([]any, max(len(under), len(above)))
+		copy(merged, under)
+		for i, value := range above {
+			merged[i] = overlaid(merged[i], value)
+		}
+		return merged
+	}
+	return above
+}
+
+// unrecorded names what values come from whose digests are not recorded. Partial is true where not even those of ConfigMaps are.
+func unrecorded(before, after *foreseen) (names []string, partial bool) {
+	for _, r := range []*foreseen{before, after} {
+		for _, ref := range r.valuesFrom() {
+			public := ref.Kind == "ConfigMap" && after.in.inventory.Public(ref.Namespace, ref.Name)
+			partial = partial || public && r.digests == nil
+			if name := strings.TrimSpace(ref.Kind + " " + ref.Name); !public && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, partial
 }

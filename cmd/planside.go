@@ -426,6 +426,7 @@ func (s *planSide) take(r *foreseen, result *reconcile.Result, results []*reconc
 		r.fact.Blocked = message
 		return
 	}
+	r.digests = result.Values
 	if result.Resolution != nil {
 		r.url = result.Resolution.URL
 	}

@@ -109,6 +109,12 @@ func (inv *Inventory) Values(namespace string) values.Lookup {
 	}
 }
 
+// Public reports whether a ConfigMap holds nothing that came from a Secret.
+func (inv *Inventory) Public(namespace, name string) bool {
+	config, err := inv.set.ConfigMap(namespace, name)
+	return err == nil && !config.Confidential
+}
+
 // missingError is an object that an optional reference need not have.
 type missingError struct{ error }
 

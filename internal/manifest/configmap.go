@@ -4,6 +4,7 @@ package manifest
 type ConfigMap struct {
 	Namespace, Name string
 	Data            map[string]string
+	Confidential    bool // a part of it came from a Secret or was encrypted
 	Pos             Pos
 }
 
@@ -21,11 +22,18 @@ func (s *Set) ConfigMap(namespace, name string) (*ConfigMap, error) {
 	if err := r.check(values); err != nil {
 		return nil, err
 	}
-	c := &ConfigMap{Namespace: o.Namespace, Name: o.Name, Pos: o.Pos, Data: map[string]string{}}
+	c := &ConfigMap{Namespace: o.Namespace, Name: o.Name, Pos: o.Pos, Data: map[string]string{}, Confidential: s.confidential(o)}
 	for k, v := range values {
 		c.Data[k] = string(v)
 	}
 	return c, nil
+}
+
+func (s *Set) confidential(o *Object) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, opened := s.opened[o]
+	return opened || o.Tainted()
 }
 
 func plainText(v string) ([]byte, error) { return []byte(v), nil }

@@ -114,8 +114,10 @@ type Pair struct {
 	// Values are the paths of values that differ, Omitted how many of them are too many.
 	Values  []Field
 	Omitted int
-	// Partial is true if not all of the values were compared one by one.
+	// Partial is true if only the values of the release were compared one by one, and not those that it takes from elsewhere.
 	Partial bool
+	// Unrecorded is what values come from that could not be compared.
+	Unrecorded []string
 }
 
 // Differs reports whether the two may take different charts.
@@ -347,8 +349,14 @@ func (c *Change) values(p Pair, text string) {
 		return
 	}
 	r := Reason{Code: ReasonValues, Text: text, Fields: p.Values, Omitted: p.Omitted}
-	if p.Partial {
+	from := strings.Join(p.Unrecorded, " or ")
+	switch {
+	case p.Partial:
 		r.Note = "which of those of valuesFrom is not recorded"
+	case from != "" && len(p.Values) == 0:
+		r.Note = "those of " + from
+	case from != "":
+		r.Note = "those of " + from + " are not recorded"
 	}
 	c.upgrade(r)
 }

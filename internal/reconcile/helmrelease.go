@@ -257,11 +257,13 @@ func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, e
 			p.warnAt(finding.MissingSecret, err.Error(), "spec", "valuesFrom", i, "name")
 		})
 	}
-	composed, err := values.Compose(hr.Namespace, refs, inline, p.r.inventory.Values(hr.Namespace), forgiven)
+	composed, origins, err := values.Trace(hr.Namespace, refs, inline, p.r.inventory.Values(hr.Namespace), forgiven)
 	switch {
 	case err != nil:
 		return "", status.ValuesError.Wrap(err)
-	case !whole:
+	}
+	p.noteValues(composed, origins)
+	if !whole {
 		return "", nil // no one knows the digest that the cluster comes to
 	}
 	digest, err := values.Digest(composed)
@@ -269,6 +271,24 @@ func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, e
 		return "", status.ValuesError.Wrap(err)
 	}
 	return digest.String(), nil
+}
+
+// noteValues takes down the digests of those values that come from ConfigMaps, so that a later run can say which of them
+// changed. A digest of what a Secret holds could be guessed, and so could that of a ConfigMap that was made of one.
+func (p *reconciliation) noteValues(composed map[string]any, origins *values.Origins) {
+	public := map[[2]string]bool{}
+	for _, ref := range origins.References() {
+		if ref.Kind == "ConfigMap" && p.r.inventory.Public(ref.Namespace, ref.Name) {
+			public[[2]string{ref.Namespace, ref.Name}] = true
+		}
+	}
+	if len(public) == 0 {
+		return
+	}
+	p.result.Values = values.Digests(composed, func(value any, path ...any) bool {
+		ref, _ := origins.Of(value, path...)
+		return ref != nil && ref.Kind == "ConfigMap" && public[[2]string{ref.Namespace, ref.Name}]
+	})
 }
 
 // loadedChart reads which chart an artifact holds. What a HelmChart has in storage

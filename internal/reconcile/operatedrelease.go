@@ -324,6 +324,7 @@ func (p *operatedReconciliation) composeValues(ctx context.Context) (map[string]
 		return nil, valuesFailure(err)
 	}
 	p.result.composed = &Composed{composed, origins}
+	p.noteValues(composed, origins)
 	if !whole {
 		return nil, nil
 	}

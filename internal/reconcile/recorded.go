@@ -65,7 +65,7 @@ func rememberedResult(st *store.Store, key store.Key, at addresses, now func() t
 		return nil, fmt.Errorf("recorded status: %w", err)
 	}
 	found := k.load(typed)
-	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}}
+	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}, Values: record.Values}
 	if result.Failure = checkStored(st, k, &found, generationIn(content), now); result.Failure == nil {
 		result.Failure = judge(k, found, record.Failure)
 	}

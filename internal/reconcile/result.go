@@ -65,6 +65,10 @@ type Result struct {
 	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
 	Signed *SignedRevision
 
+	// Values has a digest in the place of each value that a release takes from a ConfigMap. It is nil if they are not known, or
+	// too many.
+	Values map[string]any
+
 	composed *Composed // of a HelmRelease of Flux 1
 
 	notes  map[string]string // annotations of the document

@@ -32,6 +32,8 @@ type Record struct {
 	Tag string `json:"tag,omitempty"`
 	// Chart is what a release was resolved to.
 	Chart ReleasedChart `json:"chart,omitzero"`
+	// Values has a digest in the place of each value that a release takes from a ConfigMap, none of what Secrets hold.
+	Values map[string]any `json:"values,omitzero"`
 }
 
 // ReleasedChart is the chart that an object without an artifact of its own was resolved to: its name, its version as it

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,4 +45,66 @@ func sortKeys(v any) {
 			sortKeys(item)
 		}
 	}
+}
+
+// maxDigests bounds how many values of a release have a digest each.
+const maxDigests = 500
+
+// Digests puts a digest in the place of each value that wanted accepts, and leaves all others out: of a map its key, of a list
+// nothing but its place. It returns nil if there are too many.
+func Digests(composed map[string]any, wanted func(value any, path ...any) bool) map[string]any {
+	d := digests{wanted: wanted, left: maxDigests}
+	found, _ := d.of(composed, nil).(map[string]any)
+	switch {
+	case d.left < 0:
+		return nil
+	case found == nil:
+		return map[string]any{}
+	}
+	return found
+}
+
+type digests struct {
+	wanted func(value any, path ...any) bool
+	left   int
+}
+
+// of returns nil where nothing is wanted.
+func (d *digests) of(value any, path []any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		found := map[string]any{}
+		for key, item := range v {
+			if part := d.of(item, append(path, key)); part != nil {
+				found[key] = part
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+		if len(v) > 0 {
+			return nil
+		}
+	case []any:
+		found := make([]any, len(v))
+		for i, item := range v {
+			found[i] = d.of(item, append(path, i))
+		}
+		if slices.ContainsFunc(found, func(part any) bool { return part != nil }) {
+			return found
+		}
+		if len(v) > 0 {
+			return nil
+		}
+	}
+	if d.left < 0 || !d.wanted(value, path...) {
+		return nil
+	}
+	d.left--
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil
+	}
+	const shown = 16
+	return godigest.SHA256.FromBytes(text).Encoded()[:shown]
 }

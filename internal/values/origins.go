@@ -31,14 +31,20 @@ func (o *Origins) Of(value any, path ...any) (reference *Reference, found bool) 
 	return nil, false
 }
 
-// Secret reports whether any of the values comes from a Secret.
-func (o *Origins) Secret() bool {
+// References are what values come from besides the release, in the order in which they are merged.
+func (o *Origins) References() []*Reference {
+	var list []*Reference
 	for _, g := range o.given {
-		if g.reference != nil && g.reference.Kind == kindSecret {
-			return true
+		if g.reference != nil {
+			list = append(list, g.reference)
 		}
 	}
-	return false
+	return list
+}
+
+// Secret reports whether any of the values comes from a Secret.
+func (o *Origins) Secret() bool {
+	return slices.ContainsFunc(o.References(), func(r *Reference) bool { return r.Kind == kindSecret })
 }
 
 // OfSecret reports whether the value at a path may come from a Secret: it does, or it was put together out of several
