@@ -152,7 +152,8 @@ func escapeMarkdown(s string) string {
 		switch {
 		case r == '\n':
 			b.WriteString("<br>")
-		case r == '\r': // would end the row
+		case r == '\r': // would end the row, and nothing in its place would join two words
+			b.WriteByte(' ')
 		case strings.ContainsRune("\\`*_{}[]()#+!|~$@:", r):
 			b.WriteByte('\\')
 			b.WriteRune(r)

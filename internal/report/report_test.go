@@ -358,6 +358,24 @@ func TestMarkdownIsText(t *testing.T) {
 	}
 }
 
+// TestMarkdownCarriageReturn: it ends a line for whoever shows the page, and two words stay two.
+func TestMarkdownCarriageReturn(t *testing.T) {
+	for text, want := range map[string]string{"a\rb": "a b", "a\r\nb": "a <br>b", "\ra\r": "a", "a\r| b": `a \| b`} {
+		if got := escapeMarkdown(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestAnnotationKinds: the runner sorts annotations by the word after the first colons.
+func TestAnnotationKinds(t *testing.T) {
+	for severity, kind := range map[finding.Severity]string{finding.Error: "::error ", finding.Warning: "::warning ", finding.Note: "::notice "} {
+		if got := annotation(&finding.Finding{Severity: severity, Message: "m"}); !strings.HasPrefix(got, kind) {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
 func TestGitLab(t *testing.T) {
 	var issues []gitlabIssue
 	if err := json.Unmarshal([]byte(written(t, "gitlab", runs()["usual"])), &issues); err != nil {

@@ -1,0 +1,103 @@
+package program
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/tools/txtar"
+
+	"github.com/helmsrc/helmsrc/cmd"
+)
+
+// runnerRow is how a command is called in the world of github_stdout.txtar. Quotes is true if its documents quote manifests.
+type runnerRow struct {
+	args   string
+	quotes bool
+}
+
+// silentCommands print nothing of a manifest on stdout: texts of the program alone, or nothing.
+const silentCommands = " helmsrc bundle cache completion config explain prune validate version "
+
+func runnerRows() map[string]runnerRow {
+	return map[string]runnerRow{
+		"fetch": {"-f c", true}, "resolve": {"-f c", false}, "verify": {"-f c", false}, "status": {"", true},
+		"plan": {"-f c --against older --diff", false}, "template": {"-f c --helm $HELM", true}, "values": {"-f c", true},
+		"versions": {"-f c HelmRelease/app", true}, "why": {"-f c HelmRelease/app", true}, "outdated": {"-f c", false},
+		"lock": {"-f c", false}, "update": {"-f c --level major --dry-run", true}, "migrate": {"-f c --dry-run", true},
+		"merge": {"artifacts -d merged", true},
+	}
+}
+
+// TestRunnerReads runs each command that prints on stdout in each of its formats. A new command, and a new format, has to have its
+// row, as both lists are those of the program.
+func TestRunnerReads(t *testing.T) {
+	world, err := txtar.ParseFile(filepath.Join("testdata", "script", "github_stdout.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, rows := t.TempDir(), runnerRows()
+	for path := range helpExamples(t) {
+		name := strings.TrimPrefix(path, "helmsrc ")
+		first, _, _ := strings.Cut(name, " ")
+		row, ok := rows[name]
+		if !ok {
+			if !strings.Contains(silentCommands, " "+first+" ") {
+				t.Errorf("%s prints on stdout and has no row", path)
+			}
+			continue
+		}
+		script := *world
+		script.Comment = []byte("helm\nexec helmsrc fetch -f c\nenv GITHUB_ACTIONS=true\n")
+		for _, format := range append(outputFormats(t, name), "") {
+			script.Comment = append(script.Comment, runnerLines(name, row, format)...)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".txtar"), txtar.Format(&script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: dir, Setup: setup, Cmds: scriptCommands, Condition: condition, RequireExplicitExec: true,
+	})
+}
+
+func runnerLines(name string, row runnerRow, format string) string {
+	switch format {
+	case "":
+	case "jsonpath=":
+		format = "'jsonpath={@}'"
+	case "go-template=":
+		format = "'go-template={{.}}'"
+	}
+	line := "exec helmsrc " + name + " " + row.args
+	if format != "" {
+		line += " -o " + format
+	}
+	line += "\n! stdout '^\\s*::|##\\['\n! stderr '^\\s*::(set|stop|add)|##\\['\n"
+	if row.quotes && strings.Contains(" yaml json jsonl ", " "+format+" ") {
+		line += "stdout 'add-mask\\]x'\n"
+	}
+	return line
+}
+
+// outputFormats are those that the completion of -o offers, none for a command without it.
+func outputFormats(t *testing.T, name string) []string {
+	t.Helper()
+	var out bytes.Buffer
+	cmd.Run(t.Context(), &cmd.Env{
+		Args: []string{"__complete", name, "-o", ""}, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &bytes.Buffer{},
+		Terminal: func() (int, int, bool) { return 0, 0, false }, Getenv: func(string) string { return "" }, Now: time.Now, Program: "helmsrc",
+	})
+	var formats []string
+	for line := range strings.Lines(out.String()) {
+		format, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if format != "" && !strings.HasPrefix(format, ":") {
+			formats = append(formats, format)
+		}
+	}
+	return formats
+}
