@@ -23,7 +23,7 @@ import (
 
 func newBundleCommand(a *app) *cobra.Command {
 	o := &runOptions{}
-	var name string
+	var name, since string
 	c := &cobra.Command{
 		GroupID: groupCharts,
 		Use:     "bundle -f FILE... -o FILE [[KIND/][NAMESPACE/]NAME...]",
@@ -44,6 +44,7 @@ that a retry may help.`,
 	}
 	fs := c.Flags()
 	fs.StringVarP(&name, "bundle-file", "o", "", "`file` to write")
+	fs.StringVar(&since, "since", "", "earlier bundle `file`, which the other side has: only what is new is written")
 	o.input.add(fs)
 	o.input.addLookup(fs)
 	o.fetch.add(fs)
@@ -67,6 +68,12 @@ that a retry may help.`,
 		ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
 		defer cancel()
 		b := &bundling{app: a, o: o, put: lock.New()}
+		if since != "" {
+			var err error
+			if b.on, err = bundle.ReadBase(ctx, since); err != nil {
+				return exitUsage, &usageError{err: fmt.Errorf("--since: %w", err), hint: hintOf(err)}
+			}
+		}
 		defer func() { _ = b.scratch.Close() }() // the next run clears what cannot be removed
 		return b.run(ctx, name, args)
 	})
@@ -80,6 +87,7 @@ type bundling struct {
 	put     *lock.Lock // of what is carried
 	code    int
 	scratch store.Scratch
+	on      bundle.Base // what the other side has
 }
 
 func (b *bundling) run(ctx context.Context, name string, args []string) (int, error) {
@@ -126,7 +134,7 @@ func (b *bundling) run(ctx context.Context, name string, args []string) (int, er
 	if err != nil {
 		return exitFailed, err
 	}
-	size, err := bundle.Write(ctx, name, text, carried)
+	size, err := bundle.Write(ctx, name, text, carried, b.on)
 	if err != nil {
 		return exitFailed, fmt.Errorf("--bundle-file: %w", err)
 	}
@@ -180,8 +188,8 @@ func (b *bundling) targets(in *input, o reconcile.Options) []*admission.Admitted
 
 // finishFrom makes a run with --from one that is locked, and opens no connection.
 func (o *runOptions) finishFrom() {
-	o.fetch.cache.offline = o.fetch.cache.offline || o.lock.from != ""
-	o.lock.locked = o.lock.locked || o.lock.from != ""
+	o.fetch.cache.offline = o.fetch.cache.offline || o.lock.from != nil
+	o.lock.locked = o.lock.locked || o.lock.from != nil
 }
 
 // openBundle has a session take everything from the bundle. A session that cannot is closed.

@@ -24,7 +24,7 @@ import (
 type lockOptions struct {
 	file    string
 	locked  bool
-	from    string     // a bundle
+	from    []string   // a bundle, and those that it stands on
 	carried *lock.Lock // of a bundle
 	current bool       // the run only wants to know what is locked, if anything is
 }
@@ -39,7 +39,15 @@ func (o *lockOptions) add(fs *pflag.FlagSet) {
 }
 
 func (o *lockOptions) addFrom(fs *pflag.FlagSet) {
-	fs.StringVar(&o.from, "from", "", "bundle `file` that stands for every source: nothing else is used, and no connection is opened")
+	fs.StringArrayVar(&o.from, "from", nil, "bundle `file` that stands for every source: nothing else is used, and no connection is opened (repeatable: the bundles that it stands on)")
+}
+
+// bundle is the name of the bundle, "" for none.
+func (o *lockOptions) bundle() string {
+	if o.from == nil {
+		return ""
+	}
+	return filepath.ToSlash(o.from[0])
 }
 
 // check refuses a local directory in the place of something that is locked.
@@ -68,7 +76,7 @@ func (a *app) locked(ctx context.Context, o *lockOptions, in *input) (*reconcile
 	}
 	path := a.lockPath(o)
 	if o.carried != nil {
-		return &reconcile.Locked{Lock: o.carried, File: filepath.ToSlash(o.from), Carried: true, Cluster: in.lockedCluster(path, o.carried)}, nil
+		return &reconcile.Locked{Lock: o.carried, File: o.bundle(), Carried: true, Cluster: in.lockedCluster(path, o.carried)}, nil
 	}
 	l, err := lockfile.Read(ctx, path)
 	switch {

@@ -55,7 +55,7 @@ func (s *planSide) lockedBy(in *input) *reconcile.Locked {
 		Lock: s.o.locked, File: filepath.ToSlash(s.o.lockPath), Cluster: in.lockedCluster(s.o.lockPath, s.o.locked), Mode: s.o.lockMode,
 	}
 	if s.o.locked == s.o.run.lock.carried {
-		locked.File, locked.Carried = filepath.ToSlash(s.o.run.lock.from), true
+		locked.File, locked.Carried = s.o.run.lock.bundle(), true
 	}
 	return locked
 }

@@ -296,9 +296,9 @@ func (a *app) openSession(ctx context.Context, o *runOptions) (*session.Session,
 	if options.Reconcile.Offline {
 		options.Reconcile.Online = a.onlineCommand()
 	}
-	options.Reconcile.From, options.Cache.Into = filepath.ToSlash(o.lock.from), o.into
+	options.Reconcile.From, options.Cache.Into = o.lock.bundle(), o.into
 	err := o.trust.apply(ctx, &options.Reconcile, a.env.Getenv)
-	if err == nil && o.lock.from != "" {
+	if err == nil && o.lock.from != nil {
 		return a.openBundle(ctx, &o.lock, session.Open(options))
 	}
 	if err == nil && !o.fetch.cache.none {

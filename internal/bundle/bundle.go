@@ -5,8 +5,11 @@ package bundle
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
 // The media types of a bundle and of its layers.
@@ -15,6 +18,7 @@ const (
 	lockType     = "application/vnd.helmsrc.lock.v1+yaml"
 	answersType  = "application/vnd.helmsrc.answers.v1+jsonl"
 	bytesType    = "application/octet-stream"
+	sinceType    = "application/vnd.helmsrc.since.v1+json"
 )
 
 // What is read of a bundle is bounded. A manifest of 20,000 layers has some 4 MiB.
@@ -25,6 +29,18 @@ const (
 	maxLine     = 40 << 20 // of the answers, of which a list of tags is the longest
 	maxEntries  = 200_000
 )
+
+// A Base is an earlier bundle, of which the other side has all. The zero value is none.
+type Base struct {
+	Bundle digest.Digest          // of its manifest
+	has    map[digest.Digest]bool // the layers
+}
+
+// since is the configuration of a bundle that stands on another one.
+type since struct {
+	Bundle digest.Digest   `json:"bundle"`
+	Lacks  []digest.Digest `json:"lacks"` // the layers that only that one has
+}
 
 // line is one answer.
 type line struct {
@@ -49,6 +65,13 @@ func (e *Error) Integrity() bool { return e.altered }
 
 // Hint says what to do.
 func (e *Error) Hint() string {
+	var base *baseError
+	if errors.As(e.Err, &base) {
+		return "name the earlier bundle with a further --from, and those that it stands on"
+	}
+	if errors.Is(e.Err, fs.ErrNotExist) {
+		return ""
+	}
 	if errors.Is(e.Err, errForeign) {
 		return "'helmsrc bundle' writes the files that --from reads"
 	}

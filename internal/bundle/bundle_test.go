@@ -39,7 +39,7 @@ func written(t *testing.T) []byte {
 	c.Keep(s, godigest.FromString(chart), int64(len(chart)), strings.NewReader(chart))
 	c.KeepAnswer(s, "tag", "6.5.0", "", "an answer")
 	name := filepath.Join(t.TempDir(), "charts.tar")
-	if _, err := bundle.Write(t.Context(), name, []byte("a lock"), c); err != nil {
+	if _, err := bundle.Write(t.Context(), name, []byte("a lock"), c, bundle.Base{}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(name)
@@ -60,7 +60,7 @@ func read(t *testing.T, text []byte) ([]byte, *cache.Cache, error) {
 		t.Fatal(err)
 	}
 	c := carried(t)
-	lock, err := bundle.Read(t.Context(), name, c)
+	lock, err := bundle.Read(t.Context(), []string{name}, c)
 	return lock, c, err
 }
 
@@ -183,7 +183,7 @@ func TestReadLargeManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bundle.Read(t.Context(), f.Name(), carried(t)); err == nil || !strings.Contains(err.Error(), "1073741824 bytes, more than the limit") {
+	if _, err := bundle.Read(t.Context(), []string{f.Name()}, carried(t)); err == nil || !strings.Contains(err.Error(), "1073741824 bytes, more than the limit") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -192,7 +192,7 @@ func TestReadLargeManifest(t *testing.T) {
 func TestWriteFails(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "missing", "charts.tar")
-	if _, err := bundle.Write(t.Context(), name, nil, carried(t)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := bundle.Write(t.Context(), name, nil, carried(t), bundle.Base{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }

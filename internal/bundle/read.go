@@ -18,26 +18,65 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// Read puts the contents of a bundle into an empty cache, and returns its lock. Nothing of it is believed that its digest does
-// not fit. Errors are of type *Error.
-func Read(ctx context.Context, name string, into *cache.Cache) ([]byte, error) {
+// Read puts the contents of a bundle into an empty cache, and returns its lock. The further names are those of the bundles
+// that it stands on. Nothing is believed that its digest does not fit. Errors are of type *Error.
+func Read(ctx context.Context, names []string, into *cache.Cache) (lock []byte, err error) {
 	r := &reader{ctx: ctx, found: map[string]*io.SectionReader{}}
-	lock, err := r.read(name, into)
-	if err != nil {
-		var mismatch *digest.MismatchError
-		return nil, &Error{File: name, Err: err, altered: errors.As(err, &mismatch)}
+	defer r.close()
+	for _, name := range names[1:] {
+		if _, err := r.open(name); err != nil {
+			return nil, wrap(name, err)
+		}
 	}
-	return lock, nil
+	m, err := r.open(names[0])
+	if err == nil {
+		lock, err = r.layers(m, into)
+	}
+	return lock, wrap(names[0], err)
+}
+
+// ReadBase returns what a bundle has, together with those that it stands on. Errors are of type *Error.
+func ReadBase(ctx context.Context, name string) (Base, error) {
+	r := &reader{ctx: ctx, found: map[string]*io.SectionReader{}}
+	defer r.close()
+	m, err := r.open(name)
+	if err != nil {
+		return Base{}, wrap(name, err)
+	}
+	base := Base{r.bundle, map[digest.Digest]bool{}}
+	for _, d := range m.Layers {
+		base.has[d.Digest] = true
+	}
+	return base, nil
+}
+
+func wrap(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var mismatch *digest.MismatchError
+	return &Error{File: name, Err: err, altered: errors.As(err, &mismatch)}
 }
 
 type reader struct {
-	ctx   context.Context
-	found map[string]*io.SectionReader // by the names of entries
+	ctx    context.Context
+	files  []*os.File
+	found  map[string]*io.SectionReader // by the names of entries
+	bundle digest.Digest                // of the manifest that was read last
+	on     digest.Digest                // the bundle that it stands on, "" for none
+}
+
+func (r *reader) close() {
+	for _, f := range r.files {
+		_ = f.Close() // it was only read
+	}
 }
 
 var errCut = errors.New("the bundle is cut off: its " + ocispec.ImageIndexFile + ", which comes last, is missing")
 
-func (r *reader) read(name string, into *cache.Cache) ([]byte, error) {
+// open finds out what a file has, and returns the manifest of the bundle.
+func (r *reader) open(name string) (*ocispec.Manifest, error) {
+	delete(r.found, ocispec.ImageIndexFile) // of another file
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, cause(err)
@@ -49,7 +88,7 @@ func (r *reader) read(name string, into *cache.Cache) ([]byte, error) {
 	if err != nil {
 		return nil, cause(err)
 	}
-	defer func() { _ = f.Close() }()
+	r.files = append(r.files, f)
 	if err := r.scan(f, info.Size()); err != nil {
 		return nil, err
 	}
@@ -65,15 +104,27 @@ func (r *reader) read(name string, into *cache.Cache) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	var manifest ocispec.Manifest
+	if err := r.decodeBlob(d, &manifest); err != nil {
+		return nil, err
+	}
+	r.bundle, r.on = d.Digest, ""
+	if manifest.Config.MediaType == sinceType {
+		var base since
+		if err := r.decodeBlob(manifest.Config, &base); err != nil {
+			return nil, err
+		}
+		r.on = base.Bundle
+	}
+	return &manifest, nil
+}
+
+func (r *reader) decodeBlob(d ocispec.Descriptor, into any) error {
 	content, err := r.blob(d, maxManifest)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var manifest ocispec.Manifest
-	if err := decode(content, maxManifest, &manifest); err != nil {
-		return nil, err
-	}
-	return r.layers(&manifest, into)
+	return decode(content, maxManifest, into)
 }
 
 func cause(err error) error {
@@ -137,12 +188,21 @@ func (r *reader) blob(d ocispec.Descriptor, limit int64) (io.Reader, error) {
 	}
 	content := r.found[blobName(d.Digest)]
 	switch {
+	case content == nil && r.on != "":
+		return nil, &baseError{r.on}
 	case content == nil:
 		return nil, fmt.Errorf("%s is missing: the bundle is not whole", d.Digest)
 	case content.Size() > limit:
 		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d", d.Digest, content.Size(), limit)
 	}
 	return digest.NewReader(content, d.Digest), nil
+}
+
+// baseError is a bundle without those that it stands on.
+type baseError struct{ bundle digest.Digest }
+
+func (e *baseError) Error() string {
+	return fmt.Sprintf("it has only what is new since the bundle %.80s", e.bundle)
 }
 
 func (r *reader) layers(m *ocispec.Manifest, into *cache.Cache) (lock []byte, err error) {

@@ -19,8 +19,8 @@ import (
 )
 
 // Write writes a lock, and all that a cache holds, to a file, which appears whole or not at all. Equal contents give equal
-// bytes. It returns the size of the file.
-func Write(ctx context.Context, name string, lock []byte, c *cache.Cache) (int64, error) {
+// bytes. The layers that a base has are named, and left out. It returns the size of the file.
+func Write(ctx context.Context, name string, lock []byte, c *cache.Cache, on Base) (int64, error) {
 	scratch := store.Scratch{Parent: filepath.Dir(name), Hidden: true}
 	dir, err := scratch.Dir()
 	if err != nil {
@@ -31,7 +31,7 @@ func Write(ctx context.Context, name string, lock []byte, c *cache.Cache) (int64
 	if err != nil {
 		return 0, err
 	}
-	w := &writer{ctx: ctx, tar: tar.NewWriter(f)}
+	w := &writer{ctx: ctx, tar: tar.NewWriter(f), on: on}
 	err = w.all(lock, c, filepath.Join(dir, "answers"))
 	if err == nil {
 		err = f.Sync()
@@ -47,6 +47,8 @@ type writer struct {
 	ctx    context.Context
 	tar    *tar.Writer
 	layers []ocispec.Descriptor
+	on     Base
+	lacks  []digest.Digest
 }
 
 func (w *writer) all(lock []byte, c *cache.Cache, temp string) error {
@@ -63,7 +65,14 @@ func (w *writer) all(lock []byte, c *cache.Cache, temp string) error {
 		return err
 	}
 	layers := w.layers
-	if err := w.content(ocispec.MediaTypeEmptyJSON, ocispec.DescriptorEmptyJSON.Data); err != nil {
+	kind, text := ocispec.MediaTypeEmptyJSON, ocispec.DescriptorEmptyJSON.Data
+	if w.on.Bundle != "" {
+		kind = sinceType
+		if text, err = json.Marshal(since{w.on.Bundle, w.lacks}); err != nil {
+			return err
+		}
+	}
+	if err := w.content(kind, text); err != nil {
 		return err
 	}
 	config := w.layers[len(layers)]
@@ -125,6 +134,10 @@ func blobName(d digest.Digest) string {
 func (w *writer) blob(d ocispec.Descriptor, content io.Reader) error {
 	if err := context.Cause(w.ctx); err != nil {
 		return err
+	}
+	if w.on.has[d.Digest] {
+		w.layers, w.lacks = append(w.layers, d), append(w.lacks, d.Digest)
+		return nil
 	}
 	err := w.tar.WriteHeader(header(blobName(d.Digest), d.Size))
 	if err == nil {
