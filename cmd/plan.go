@@ -229,7 +229,7 @@ func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
 		if wide {
 			row = append(row, c.Release.Namespace+"/"+c.Release.Name, orNone(c.ValuesAfter), orNone(c.File))
 		}
-		row = append(row, console.OneLine(strings.Join(c.Texts(), "; ")))
+		row = append(row, console.OneLine(strings.Join(c.ShortTexts(), "; ")))
 		if clusters {
 			row = append([]string{c.Cluster}, row...)
 		}

@@ -438,6 +438,19 @@ func (c *Change) Texts() []string {
 	return list
 }
 
+// ShortTexts are the reasons beside the chart before and after: none says again what both are.
+func (c *Change) ShortTexts() []string {
+	short := *c
+	short.Reasons = slices.Clone(c.Reasons)
+	for i := range short.Reasons {
+		r := &short.Reasons[i]
+		if c.Before != nil && c.After != nil && r.Before == c.Before.String() && r.After == c.After.String() {
+			r.Before, r.After = "", ""
+		}
+	}
+	return short.Texts()
+}
+
 // shortened cuts a digest to as much as a version gets of it, and a commit to as much as Git shows of long ones.
 func shortened(s string) string {
 	const shown, commit = len("sha256:") + 12, 40

@@ -102,7 +102,7 @@ func planRow(c *plan.Change) string {
 		name = c.Cluster + ": " + name
 	}
 	var texts []string
-	for _, text := range c.Texts() {
+	for _, text := range c.ShortTexts() {
 		texts = append(texts, escapeMarkdown(text))
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s |\n", actionSign(c.Action), escapeMarkdown(clean(name)), escapeMarkdown(clean(PlanChart(c))), clean(strings.Join(texts, "<br>")))
