@@ -240,6 +240,9 @@ func (r *locking) finish(ctx context.Context, args []string) (string, error) {
 	case r.code == exitInterrupted || ctx.Err() != nil:
 		return "nothing was written: " + context.Cause(ctx).Error(), nil
 	}
+	if r.failed > 0 && r.kept+r.resolved == 0 {
+		return fmt.Sprintf("%s: nothing was written: %d failed", r.name(), r.failed), nil
+	}
 	_, err := lockfile.Change(context.WithoutCancel(ctx), r.path, func(l *lock.Lock) {
 		for _, e := range gone {
 			l.Drop(func(other *lock.Entry) bool { return other.Key() == e.Key() })

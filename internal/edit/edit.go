@@ -85,6 +85,19 @@ func (d *Document) Lines() (first, last int) {
 	return d.line + 1, d.lineAt(len(bytes.TrimRight(d.text, "\r\n")))
 }
 
+// Comments returns where the comments that have lines of their own are in the file, by their text: lines counted from 1, in order.
+func (d *Document) Comments() map[string][]int {
+	comments := map[string][]int{}
+	line := d.line
+	for text := range bytes.Lines(d.text) {
+		line++
+		if text = bytes.TrimSpace(text); bytes.HasPrefix(text, []byte("#")) {
+			comments[string(text)] = append(comments[string(text)], line)
+		}
+	}
+	return comments
+}
+
 // parse reads the one document of a piece.
 func parse(text []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))

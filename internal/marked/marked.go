@@ -85,6 +85,8 @@ type finder struct {
 	d      *edit.Document
 	sealed bool
 	fields []Field
+
+	comments map[string][]int // nil before they are needed
 }
 
 // visit looks at a node. Aliases are not followed: what they stand for is looked at where it stands.
@@ -104,8 +106,8 @@ func (f *finder) visit(n, parent *yaml.Node, key bool) {
 
 func (f *finder) scalar(n, parent *yaml.Node) {
 	comment := n.LineComment
-	if comment == "" && !strings.Contains(n.HeadComment, "\n") {
-		comment = n.HeadComment
+	if above := strings.TrimSpace(n.HeadComment); comment == "" && !strings.Contains(above, "\n") {
+		comment = above
 	}
 	marker, found, err := policy.ParseMarker(comment)
 	switch {
@@ -123,11 +125,28 @@ func (f *finder) scalar(n, parent *yaml.Node) {
 // misplaced reports markers in comments of what is no scalar. Comments that merely mention one, as those of what is
 // commented out, are left alone.
 func (f *finder) misplaced(n *yaml.Node) {
-	for _, comment := range []string{n.HeadComment, n.LineComment, n.FootComment} {
+	for i, comment := range []string{n.HeadComment, n.LineComment, n.FootComment} {
 		if marker, found, _ := policy.ParseMarker(comment); found {
-			f.fields = append(f.fields, Field{Document: f.d, Marker: marker, Line: f.d.Line(n), Err: errMisplaced})
+			f.fields = append(f.fields, Field{Document: f.d, Marker: marker, Line: f.line(n, strings.TrimSpace(comment), i-1), Err: errMisplaced})
 		}
 	}
+}
+
+// line is that of a comment of a node: the nearest with its text above the node if side is -1, below if it is 1.
+func (f *finder) line(n *yaml.Node, comment string, side int) int {
+	line := f.d.Line(n)
+	if f.comments == nil {
+		f.comments = f.d.Comments()
+	}
+	lines := f.comments[comment]
+	at, _ := slices.BinarySearch(lines, line)
+	switch {
+	case side < 0 && at > 0:
+		return lines[at-1]
+	case side > 0 && at < len(lines):
+		return lines[at]
+	}
+	return line
 }
 
 // Sibling is the value of the field beside this one that follows another part of the same policy, "" if there is none.

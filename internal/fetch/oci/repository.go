@@ -200,7 +200,7 @@ func (r *Repository) within(ctx context.Context) (context.Context, context.Cance
 // asFlux gives a registry's refusal the text that it has in source-controller.
 func asFlux(err error) error {
 	var refused *RegistryError
-	if !errors.As(err, &refused) || len(refused.Codes) == 0 {
+	if !errors.As(err, &refused) || len(refused.Codes) == 0 || refused.Codes[0] == "" {
 		return err
 	}
 	text := refused.Codes[0]
