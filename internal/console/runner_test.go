@@ -3,9 +3,12 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -127,4 +130,76 @@ func FuzzRunnerLog(f *testing.F) {
 			t.Fatalf("%q becomes %q: %v", text, got, err)
 		}
 	})
+}
+
+// refusing is a stream that is closed.
+type refusing struct{}
+
+func (refusing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestRunnerLogRefused: a stream that cannot be written to is an error, wherever the log notices it.
+func TestRunnerLogRefused(t *testing.T) {
+	log := NewRunnerLog(refusing{})
+	if _, err := log.Write([]byte("a: 1\n---\nb: 2\n")); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("the second document: %v", err)
+	}
+	log = NewRunnerLog(refusing{})
+	if _, err := log.Write([]byte("a\n")); err != nil {
+		t.Errorf("what is held is not written: %v", err)
+	}
+	if err := log.Close(); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("the end: %v", err)
+	}
+	log = NewRunnerLog(refusing{})
+	if _, err := log.Write([]byte(strings.Repeat("a line of a table\n", maxHeld/18+10))); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("a long document: %v", err)
+	}
+}
+
+// TestRunnerLogAfterLong: a document that follows one that was too long to hold is written in other characters again.
+func TestRunnerLogAfterLong(t *testing.T) {
+	long := strings.Repeat("- a line of a list\n", maxHeld/19+10)
+	got, err := logged(t, long+"---\nb: |\n  ::x::\n", 1<<20)
+	if err != nil || !strings.HasSuffix(got, "---\nb: \"::x::\\n\"\n") {
+		t.Errorf("%q: %v", got[max(0, len(got)-40):], err)
+	}
+}
+
+// TestSameNodes: a text that means something else is not taken for the document.
+func TestSameNodes(t *testing.T) {
+	node := func(text string) *yaml.Node {
+		n, err := parseOne([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, other := range []string{"a: c\n", "a: \"1\"\n", "a: &n 1\n", "a: [1]\n", "a: 1\nb: 2\n", "b: 1\n"} {
+		if sameNodes(node("a: 1\n"), node(other)) || sameNodes(node(other), node("a: 1\n")) {
+			t.Errorf("%q is taken for another", other)
+		}
+	}
+	if !sameNodes(node("a: 1\n"), node("{a: 1}\n")) {
+		t.Error("the same in another style is not taken")
+	}
+	if _, err := parseOne([]byte("a: 1\n---\nb: 2\n")); err == nil {
+		t.Error("two documents are taken for one")
+	}
+}
+
+// TestJSONLogOnRunner: a line of the log in JSON has no old mark, and says the same.
+func TestJSONLogOnRunner(t *testing.T) {
+	for _, github := range []bool{true, false} {
+		var b bytes.Buffer
+		c := New(&b)
+		c.Configure(Options{JSON: true, GitHub: github, Now: time.Now})
+		c.Warn("text ##[add-mask]x")
+		var record struct{ Msg string }
+		if err := json.Unmarshal(b.Bytes(), &record); err != nil || record.Msg != "text ##[add-mask]x" {
+			t.Errorf("%s: %v", b.String(), err)
+		}
+		if obeyed(b.String()) == github {
+			t.Errorf("on a runner %t: %s", github, b.String())
+		}
+	}
 }
