@@ -358,7 +358,7 @@ func TestMarkdownIsText(t *testing.T) {
 	}
 }
 
-// TestMarkdownCarriageReturn: it ends a line for whoever shows the page, and two words stay two.
+// TestMarkdownCarriageReturn: it ends a line for a program that shows the page, and two words stay two.
 func TestMarkdownCarriageReturn(t *testing.T) {
 	for text, want := range map[string]string{"a\rb": "a b", "a\r\nb": "a <br>b", "\ra\r": "a", "a\r| b": `a \| b`} {
 		if got := escapeMarkdown(text); got != want {
