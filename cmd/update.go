@@ -83,13 +83,16 @@ func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args 
 	run := &updateRun{a: a, o: u, names: o.input.files, args: args, recursive: o.input.recursive, skip: o.store.dir}
 	o.images = run.follow
 	code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || run.idle() && !o.input.allowEmpty {
 			return nil
 		}
 		run.resolve()
 		run.advance(results)
 		return run.finish(ctx)
 	})
+	if err == nil && code == exitOK && run.idle() && !o.input.allowEmpty {
+		return exitUsage, &usageError{err: errors.New("nothing follows an ImagePolicy: no file has a marker"), hint: "--level moves exact versions without markers: patch, minor or major"}
+	}
 	if o.input.exitZero && code != exitInterrupted && code != exitUsage {
 		return code, err
 	}

@@ -114,6 +114,12 @@ func (u *updateRun) read(ctx context.Context) {
 	}
 }
 
+// idle reports whether there is nothing to do: no file has a marker, and no version is to be moved.
+func (u *updateRun) idle() bool {
+	marker := func(f *rewrite.File) bool { return marked.Any(f.Data) }
+	return u.o.level == "" && u.found != nil && len(u.found.Errors) == 0 && !slices.ContainsFunc(u.found.Files, marker)
+}
+
 // parse parses a file once.
 func (u *updateRun) parse(file *rewrite.File) *parsedFile {
 	if p := u.parsed[file]; p != nil {
