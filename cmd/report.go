@@ -22,6 +22,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
@@ -177,6 +178,7 @@ func (a *app) newReport(objects []report.Object) *report.Run {
 		Command: a.command, Version: versionString(), Started: a.began, Duration: a.now().Sub(a.began),
 		Findings: reported, Silenced: silenced, Objects: objects, Failed: a.unusable,
 	}
+	first := firstErrors(run.Findings)
 	for i := range objects {
 		o := &objects[i]
 		o.Message = reconcile.RedactText(o.Message)
@@ -192,20 +194,22 @@ func (a *app) newReport(objects []report.Object) *report.Run {
 			run.Skipped++
 		case report.StateFailed:
 			run.Failed++
-			o.Message = cmp.Or(o.Message, firstError(run.Findings, o))
+			o.Message = cmp.Or(o.Message, first[store.Key{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}])
 		}
 	}
 	return run
 }
 
-// firstError is what was found first of an object that has no status to say so.
-func firstError(findings []finding.Finding, o *report.Object) string {
+// firstErrors is what was found first of each object: one may have no status to say so.
+func firstErrors(findings []finding.Finding) map[store.Key]string {
+	first := map[store.Key]string{}
 	for _, f := range findings {
-		if f.Severity == finding.Error && f.Kind == o.Kind && f.Namespace == o.Namespace && f.Name == o.Name {
-			return f.Message
+		key := store.Key{Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}
+		if _, ok := first[key]; !ok && f.Severity == finding.Error {
+			first[key] = f.Message
 		}
 	}
-	return ""
+	return first
 }
 
 // reportObjects are the results of a run, and the objects that got none because they

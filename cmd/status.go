@@ -114,7 +114,8 @@ func (a *app) remembered(storage *storeOptions, root *store.Store, cluster strin
 	if st != root {
 		defer st.Close()
 	}
-	results, failures := reconcile.Remembered(st, advertised(storage.advertised, cluster), a.now)
+	defer st.Unload()
+	results, failures := reconcile.Printable(st, advertised(storage.advertised, cluster), a.now)
 	for _, err := range failures {
 		a.reportStorage(finding.OddStorage, err)
 	}

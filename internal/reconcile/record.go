@@ -116,7 +116,10 @@ func (r *Result) Document() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	content := r.content()
+	content := r.shown
+	if content == nil {
+		content = r.show() // once: it is not kept for thousands of objects that are only printed
+	}
 	if metadata, ok := content["metadata"].(map[string]any); ok && r.Cluster != "" { // which no record says
 		content, metadata = maps.Clone(content), maps.Clone(metadata)
 		annotations, _ := metadata["annotations"].(map[string]any)
@@ -158,7 +161,11 @@ func (r *Result) content() map[string]any {
 }
 
 func (r *Result) show() map[string]any {
-	concealed := r.Object.Object.Conceal(r.Object.Content)
+	whole := r.Object.Content
+	if whole == nil {
+		_ = json.Unmarshal(r.recorded, &whole) // which it did before
+	}
+	concealed := r.Object.Object.Conceal(whole)
 	content, _ := redactedCopy(concealed).(map[string]any)
 	keepValues(content, concealed)
 	metadata, ok := content["metadata"].(map[string]any)

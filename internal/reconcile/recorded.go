@@ -23,6 +23,18 @@ import (
 // artifact checked on disk at the time that now gives. Nothing is changed. Records that cannot
 // be read are reported as errors.
 func Remembered(st *store.Store, advertised string, now func() time.Time) ([]*Result, []error) {
+	return rememberedEach(st, advertised, now, func(*Result) {})
+}
+
+// Printable is Remembered for results that are only printed: the tree of an object's document is made when it is asked
+// for, and not kept, so that memory is that of the texts.
+func Printable(st *store.Store, advertised string, now func() time.Time) ([]*Result, []error) {
+	return rememberedEach(st, advertised, now, func(r *Result) {
+		r.Object.Content, r.Object.Object.Content = nil, nil
+	})
+}
+
+func rememberedEach(st *store.Store, advertised string, now func() time.Time, done func(*Result)) ([]*Result, []error) {
 	kinds, at := Kinds(), addresses{st.Dir(), advertised}
 	var results []*Result
 	var failures []error
@@ -37,6 +49,7 @@ func Remembered(st *store.Store, advertised string, now func() time.Time) ([]*Re
 		case err != nil:
 			failures = append(failures, fmt.Errorf("%s: %w", key, err))
 		default:
+			done(result)
 			results = append(results, result)
 		}
 	}
@@ -65,7 +78,7 @@ func rememberedResult(st *store.Store, key store.Key, at addresses, now func() t
 		return nil, fmt.Errorf("recorded status: %w", err)
 	}
 	found := k.load(typed)
-	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}, Values: record.Values}
+	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}, Values: record.Values, recorded: record.Object}
 	if result.Failure = checkStored(st, k, &found, generationIn(content), now); result.Failure == nil {
 		result.Failure = judge(k, found, record.Failure)
 	}

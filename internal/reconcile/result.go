@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -72,9 +73,11 @@ type Result struct {
 	composed *Composed // of a HelmRelease of Flux 1
 
 	notes  map[string]string // annotations of the document
-	shown  map[string]any    // the document without its status, once it is asked for
+	shown  map[string]any    // the document without its status, once it is recorded
 	source Source            // what the object holds, nil for nothing
 	common commonStatus      // what Status is made of
+
+	recorded json.RawMessage // the object as a record has it
 }
 
 // Resolution says which published chart an object asks for.

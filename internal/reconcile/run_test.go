@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,17 @@ func checkRemembered(t *testing.T, st *store.Store) {
 	} {
 		if got, ok := states[name]; !ok || got != want {
 			t.Errorf("%s: state %d, want %d", name, got, want)
+		}
+	}
+	printable, _ := Printable(st, "", time.Now)
+	for i, r := range printable {
+		got, err := r.Document()
+		want, wantErr := results[i].Document()
+		if errors.Join(err, wantErr) != nil || !reflect.DeepEqual(got, want) || want["spec"] == nil {
+			t.Errorf("printed %v, %v; want %v, %v", got, err, want, wantErr)
+		}
+		if r.Object.Content != nil || r.Object.Object.Content != nil || r.shown != nil {
+			t.Errorf("%s is kept with its tree", r.Object.Object)
 		}
 	}
 	found, failures := StandIns(st, time.Now)

@@ -46,6 +46,13 @@ func (s *Store) Load() error {
 	return s.openShared()
 }
 
+// Unload frees the memory of [Store.Load]. The next call that needs the file reads it again.
+func (s *Store) Unload() {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	s.shared.open, s.shared.records = false, nil
+}
+
 // recallShared returns the record of an object.
 func (s *Store) recallShared(key Key) (*Record, error) {
 	s.shared.mu.Lock()
