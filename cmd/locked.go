@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/lockfile"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -165,7 +166,10 @@ func begins(dir string) bool {
 		return false
 	}
 	for _, name := range names[:min(len(names), maxNeighbours)] {
-		f, err := os.Open(name)
+		if file.Outside(name) {
+			continue
+		}
+		f, err := file.Open(name) // not a pipe
 		if err != nil {
 			continue
 		}
