@@ -55,7 +55,7 @@ func (r *Renderer) sync(path string, o *manifest.Object, content map[string]any,
 	if made == nil {
 		return
 	}
-	_ = made.patch(r) // what is wrong with the patches is reported with the source
+	_ = made.finish(r) // what is wrong with the patches is reported with the source
 	if made.kustomization == nil {
 		return
 	}

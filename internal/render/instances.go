@@ -15,6 +15,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -33,7 +34,8 @@ type syncObjects struct {
 
 	instance *manifest.Object
 	patches  []types.Patch
-	err      error // of a value that is not YAML without quotes
+	common   map[string]any // metadata of all objects
+	err      error          // of a value that is not YAML without quotes
 }
 
 // syncOf reads the sync that is at a place of some content. It returns nil if there is none.
@@ -72,8 +74,9 @@ func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...
 	s.source = made(manifest.SourceGroup+"/v1", kind, sourceSpec(kind, field), map[string]string{
 		"url": "url", "endpoint": "url", "ref": "ref", "bucketName": "ref", "secretRef": "pullSecret", "provider": "provider", "interval": "interval",
 	})
-	kustomize, _ := content["spec"].(map[string]any)
-	kustomize, _ = kustomize["kustomize"].(map[string]any)
+	spec, _ := content["spec"].(map[string]any)
+	s.common, _ = spec["commonMetadata"].(map[string]any)
+	kustomize, _ := spec["kustomize"].(map[string]any)
 	text, err := json.Marshal(kustomize["patches"])
 	if err != nil || json.Unmarshal(text, &s.patches) != nil {
 		s.patches = nil // the schema says what is wrong with them
@@ -136,11 +139,39 @@ func unquotable(o *manifest.Object, content map[string]any, at []string) error {
 // plainError is an error of YAML in one line.
 func plainError(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
-// patch applies the patches of the instance whose target may be one of the two objects, as kustomize does. One that is about
-// neither has no part in this.
-func (s *syncObjects) patch(r *Renderer) error {
-	if s.err != nil || len(s.patches) == 0 {
+// finish makes the two objects what the operator applies: patched, with the metadata that all it applies has.
+func (s *syncObjects) finish(r *Renderer) error {
+	if s.err != nil {
 		return s.err
+	}
+	if err := s.patch(r); err != nil {
+		return err
+	}
+	for _, o := range []*manifest.Object{s.source, s.kustomization} {
+		if o != nil {
+			addMetadata(o, s.common)
+		}
+	}
+	return nil
+}
+
+func addMetadata(o *manifest.Object, common map[string]any) {
+	metadata, _ := o.Content["metadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations"} {
+		values, _ := common[field].(map[string]any)
+		if before, _ := metadata[field].(map[string]any); len(values) > 0 {
+			merged := copyMap(before)
+			maps.Copy(merged, values)
+			metadata[field] = merged
+		}
+	}
+}
+
+// patch applies the patches of the instance whose target may be one of the two objects, as kustomize does. Other objects of
+// the operator are not here: what patches them has no part in this, unless they are known not to exist.
+func (s *syncObjects) patch(r *Renderer) error {
+	if len(s.patches) == 0 {
+		return nil
 	}
 	k := &types.Kustomization{Resources: []string{"sync.yaml"}}
 	k.APIVersion, k.Kind = types.KustomizationVersion, types.KustomizationKind
@@ -148,7 +179,12 @@ func (s *syncObjects) patch(r *Renderer) error {
 		if p.Path != "" {
 			continue
 		}
-		k.Patches = append(k.Patches, (&confined{}).targeted("", p)...)
+		for _, own := range (&confined{}).targeted("", p) {
+			if p.Target == nil && own.Target != nil && s.hasAll(own.Target.Gvk) {
+				own.Target = nil // kustomize fails if there is no such object
+			}
+			k.Patches = append(k.Patches, own)
+		}
 	}
 	var text []byte
 	for _, o := range []*manifest.Object{s.source, s.kustomization} {
@@ -177,6 +213,12 @@ func (s *syncObjects) patch(r *Renderer) error {
 		}
 	}
 	return nil
+}
+
+// hasAll reports whether the two objects are all of a kind's group that the operator makes.
+func (s *syncObjects) hasAll(of resid.Gvk) bool {
+	group := strings.ReplaceAll(of.Group, `\`, "")
+	return group == manifest.SourceGroup || group == kustomizev1.GroupVersion.Group
 }
 
 // checkDistribution returns the error of a version that no distribution of Flux 2 has, or that lacks what the sync needs.
@@ -223,25 +265,13 @@ func (b *builder) addInstance(o *manifest.Object) {
 	if s == nil {
 		return
 	}
-	if err := s.patch(b.Renderer); err != nil {
+	if err := s.finish(b.Renderer); err != nil {
 		if !o.ReferenceOnly && b.ctx.Err() == nil {
 			b.errs = append(b.errs, err)
 		}
 		return
 	}
-	if s.source == nil {
-		return
+	if s.source != nil {
+		b.emit(s.source, s.source.Content)
 	}
-	metadata, _ := s.source.Content["metadata"].(map[string]any)
-	spec, _ := o.Content["spec"].(map[string]any)
-	common, _ := spec["commonMetadata"].(map[string]any)
-	for _, field := range []string{"labels", "annotations"} {
-		values, _ := common[field].(map[string]any)
-		if before, _ := metadata[field].(map[string]any); len(values) > 0 {
-			merged := copyMap(before)
-			maps.Copy(merged, values)
-			metadata[field] = merged
-		}
-	}
-	b.emit(s.source, s.source.Content)
 }
