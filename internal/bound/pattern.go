@@ -2,6 +2,7 @@ package bound
 
 import (
 	"fmt"
+	"regexp"
 	"regexp/syntax"
 )
 
@@ -34,6 +35,26 @@ func Match(texts []string, patterns ...string) error {
 		}
 	}
 	return nil
+}
+
+// A Pattern is a regular expression, and the steps that are left to it for all texts together.
+type Pattern struct {
+	expression  *regexp.Regexp
+	steps, left int
+}
+
+// Compile reads an expression. An error is that of package regexp.
+func Compile(expression string) (*Pattern, error) {
+	re, err := regexp.Compile(expression)
+	return &Pattern{re, Steps(expression, 1, 1), maxWork}, err
+}
+
+// Match reports whether a text has a match. It returns a [*PatternError] where that may take more steps than are left.
+func (p *Pattern) Match(text string) (bool, error) {
+	if p.left -= min(p.steps, maxWork) * (len(text) + 1); p.left < 0 {
+		return false, &PatternError{}
+	}
+	return p.expression.MatchString(text), nil
 }
 
 // Steps is how many instructions of an expression may be run to find so many matches in texts of a size: one by all bytes

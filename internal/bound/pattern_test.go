@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp/syntax"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -46,6 +47,25 @@ func TestMatch(t *testing.T) {
 		if err := Match(tags, patterns...); !errors.As(err, &long) {
 			t.Errorf("%s on 100,000 tags: %v", patterns, err)
 		}
+	}
+}
+
+// TestPattern spends the steps of a pattern on all texts together.
+func TestPattern(t *testing.T) {
+	p, err := Compile(`((x?){10}){10}y`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("x", maxWork/p.steps/3) + "y"
+	for i := range 4 {
+		found, err := p.Match(text)
+		_, long := errors.AsType[*PatternError](err)
+		if late := i > 1; long != late || found == late {
+			t.Errorf("match %d: %v, %v", i, found, err)
+		}
+	}
+	if _, err := Compile("["); err == nil {
+		t.Error("compiled")
 	}
 }
 

@@ -268,6 +268,10 @@ func TestG15PathPattern(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
+	var captures strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&captures, "{c%d}", i)
+	}
 	for _, tt := range []struct{ pattern, name, file, want string }{
 		{pattern, "{app}-{env}", "apps/Web/envs/dev/y=", `directories "apps/Web/envs/dev" and "apps/web/envs/dev" both resolve to artifact name "web-dev"`},
 		{pattern, "{app}-{env}", "apps/.hid/envs/dev/y=", "is not a valid label value"},
@@ -276,6 +280,7 @@ func TestG15PathPattern(t *testing.T) {
 		{"@a/{app}/{app}", "{app}", "", `duplicate capture "app"`},
 		{"@a/{}", "x", "", `invalid capture ""`},
 		{"@a/{app", "x", "", "unbalanced braces"},
+		{"@a/" + captures.String(), "x", strings.Repeat("x/", 500) + "y=", "may take more than"},
 	} {
 		tree := source.clone()
 		if tt.file != "" {

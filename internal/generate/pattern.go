@@ -9,6 +9,8 @@ import (
 
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // maxArtifacts bounds what one generator makes.
@@ -55,6 +57,9 @@ func (p *pathPattern) expand(sources map[string]*Tree) ([]Artifact, error) {
 	re, err := p.compile(pattern)
 	if err != nil {
 		return nil, err
+	}
+	if err := bound.Match(source.Dirs(), re.String()); err != nil {
+		return nil, p.refuse("pathPattern: %v", err)
 	}
 	p.by = map[string]string{}
 	var artifacts []Artifact

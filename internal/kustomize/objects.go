@@ -2,9 +2,8 @@ package kustomize
 
 import (
 	"fmt"
-	"regexp/syntax"
+	"regexp"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
@@ -12,6 +11,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // objects is the list of resources that the transformers of kustomize work on. kustomize's own list compares each resource with all
@@ -214,14 +215,18 @@ func (m *objects) Select(s types.Selector) ([]*resource.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps := stepsIn(&s)
+	kinds, names := stepsIn(s.Group, s.Version, s.Kind), stepsIn(s.Name, s.Namespace)
 	var found []*resource.Resource
 	for _, r := range m.list {
-		if !expressions.MatchGvk(r.GetGvk()) {
+		gvk := r.GetGvk()
+		if err := m.matching(kinds, resid.ResId{Gvk: gvk}); err != nil {
+			return nil, err
+		}
+		if !expressions.MatchGvk(gvk) {
 			continue
 		}
 		now, first := r.CurId(), r.OrgId()
-		if err := m.matching(steps, now, first); err != nil {
+		if err := m.matching(names, now, first); err != nil {
 			return nil, err
 		}
 		if !expressions.MatchNamespace(first.EffectiveNamespace()) && !expressions.MatchNamespace(now.EffectiveNamespace()) ||
@@ -249,19 +254,13 @@ func (m *objects) Select(s types.Selector) ([]*resource.Resource, error) {
 // expressionWork is the work of a step of an expression for each byte of a text.
 const expressionWork = 16
 
-// stepsIn counts the steps of the expressions of a selector.
-func stepsIn(s *types.Selector) int {
+// stepsIn counts the steps of expressions for each byte of a text. To compare with a mere text is part of a scan.
+func stepsIn(expressions ...string) int {
 	steps := 0
-	for _, expression := range []string{s.Name, s.Namespace, s.Group, s.Version, s.Kind} {
-		size := len(expression)
-		if strings.Contains(expression, "{") { // which repeats
-			if parsed, err := syntax.Parse(expression, syntax.Perl); err == nil {
-				if program, err := syntax.Compile(parsed.Simplify()); err == nil {
-					size = len(program.Inst)
-				}
-			}
+	for _, expression := range expressions {
+		if regexp.QuoteMeta(expression) != expression {
+			steps += bound.Steps(expression, 1, 1)
 		}
-		steps += size
 	}
 	return steps
 }
@@ -270,7 +269,7 @@ func stepsIn(s *types.Selector) int {
 func (m *objects) matching(steps int, ids ...resid.ResId) error {
 	length := 0
 	for _, id := range ids {
-		length += len(id.Name) + len(id.Namespace) + len(id.Kind)
+		length += len(id.Name) + len(id.Namespace) + len(id.Kind) + len(id.Group) + len(id.Version)
 	}
 	return m.budget.Work(m.what, expressionWork*int64(steps)*int64(length))
 }

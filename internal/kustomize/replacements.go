@@ -189,9 +189,9 @@ func (m *objects) targets(t *types.TargetSelector) ([]*resource.Resource, error)
 	if len(t.FieldPaths) == 0 {
 		t.FieldPaths = []string{types.DefaultReplacementFieldPath}
 	}
-	steps := stepsIn(t.Select)
-	for _, reject := range t.Reject {
-		steps += stepsIn(reject)
+	steps := 0
+	for _, s := range append(t.Reject[:len(t.Reject):len(t.Reject)], t.Select) {
+		steps += stepsIn(s.Group, s.Version, s.Kind, s.Name, s.Namespace)
 	}
 	var found []*resource.Resource
 	for _, o := range m.list {

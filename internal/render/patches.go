@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/bound"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -154,8 +154,12 @@ func whole(expression, text string) bool {
 	if expression == "" {
 		return true
 	}
-	re, err := regexp.Compile("^(?:" + expression + ")$")
-	return err == nil && re.MatchString(text)
+	re, err := bound.Compile("^(?:" + expression + ")$")
+	if err != nil {
+		return false
+	}
+	found, err := re.Match(text)
+	return found && err == nil
 }
 
 func selects(selector string, o *manifest.Object, field string) bool {

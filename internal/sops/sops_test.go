@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // The files of testdata were encrypted by the SOPS library: testdata/generate.
@@ -174,6 +176,18 @@ func TestHostile(t *testing.T) {
 				t.Error("accepted")
 			}
 		})
+	}
+}
+
+// TestExpressions ends an expression that would take long: a key is matched once, and what it takes is counted first.
+func TestExpressions(t *testing.T) {
+	k := keysOf(t, "age.agekey")
+	text := strings.Replace(string(read(t, "unregex.yaml")), "^(apiVersion|kind|metadata|type)$", "(((x?){10}){10}){10}y", 1)
+	for length, refused := range map[int]bool{10: false, 1 << 20: true} {
+		_, err := k.Documents([]byte("? " + strings.Repeat("x", length) + "\n: a\n" + text))
+		if _, long := errors.AsType[*bound.PatternError](err); long != refused {
+			t.Errorf("a key of %d bytes: %.200v", length, err)
+		}
 	}
 }
 

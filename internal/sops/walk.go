@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 const (
@@ -36,7 +37,7 @@ type walker struct {
 	hash  hash.Hash
 	nodes int
 
-	unencrypted, encrypted *regexp.Regexp
+	unencrypted, encrypted matcher
 }
 
 func newWalker(m *metadata, key []byte) (*walker, error) {
@@ -51,15 +52,11 @@ func newWalker(m *metadata, key []byte) (*walker, error) {
 	if m.MACOnlyEncrypted {
 		w.hash.Write([]byte(macOnlyEncrypted))
 	}
-	if m.UnencryptedRegex != "" {
-		if w.unencrypted, err = regexp.Compile(m.UnencryptedRegex); err != nil {
-			return nil, fmt.Errorf("sops: unencrypted_regex: %w", err)
-		}
+	if w.unencrypted, err = newMatcher(m.UnencryptedRegex); err != nil {
+		return nil, fmt.Errorf("sops: unencrypted_regex: %w", err)
 	}
-	if m.EncryptedRegex != "" {
-		if w.encrypted, err = regexp.Compile(m.EncryptedRegex); err != nil {
-			return nil, fmt.Errorf("sops: encrypted_regex: %w", err)
-		}
+	if w.encrypted, err = newMatcher(m.EncryptedRegex); err != nil {
+		return nil, fmt.Errorf("sops: encrypted_regex: %w", err)
 	}
 	return w, nil
 }
@@ -124,7 +121,10 @@ func (w *walker) scalar(n *yaml.Node, path []string) error {
 	if v == nil {
 		return nil
 	}
-	encrypted := w.isEncrypted(path)
+	encrypted, err := w.isEncrypted(path)
+	if err != nil {
+		return err
+	}
 	if encrypted {
 		text, ok := v.(string)
 		if !ok {
@@ -149,19 +149,11 @@ func (w *walker) scalar(n *yaml.Node, path []string) error {
 }
 
 // isEncrypted follows the rules in the order in which SOPS does: a later one overrides.
-func (w *walker) isEncrypted(path []string) bool {
+func (w *walker) isEncrypted(path []string) (bool, error) {
 	encrypted := true
 	hasSuffix := func(suffix string) bool {
 		for _, p := range path {
 			if strings.HasSuffix(p, suffix) {
-				return true
-			}
-		}
-		return false
-	}
-	matches := func(re *regexp.Regexp) bool {
-		for _, p := range path {
-			if re.MatchString(p) {
 				return true
 			}
 		}
@@ -173,13 +165,50 @@ func (w *walker) isEncrypted(path []string) bool {
 	if s := w.meta.EncryptedSuffix; s != "" {
 		encrypted = hasSuffix(s)
 	}
-	if w.unencrypted != nil && matches(w.unencrypted) {
-		encrypted = false
+	if w.meta.UnencryptedRegex != "" {
+		found, err := w.unencrypted.any(path)
+		if err != nil {
+			return false, fmt.Errorf("sops: unencrypted_regex: %w", err)
+		}
+		encrypted = encrypted && !found
 	}
-	if w.encrypted != nil {
-		encrypted = matches(w.encrypted)
+	if w.meta.EncryptedRegex != "" {
+		found, err := w.encrypted.any(path)
+		if err != nil {
+			return false, fmt.Errorf("sops: encrypted_regex: %w", err)
+		}
+		encrypted = found
 	}
-	return encrypted
+	return encrypted, nil
+}
+
+// matcher matches an expression with each key of a file once.
+type matcher struct {
+	expression *bound.Pattern
+	known      map[string]bool
+}
+
+func newMatcher(expression string) (matcher, error) {
+	p, err := bound.Compile(expression)
+	return matcher{p, map[string]bool{}}, err
+}
+
+// any reports whether an element of a path matches.
+func (m *matcher) any(path []string) (bool, error) {
+	for _, key := range path {
+		found, known := m.known[key]
+		if !known {
+			var err error
+			if found, err = m.expression.Match(key); err != nil {
+				return false, err
+			}
+			m.known[key] = found
+		}
+		if found {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // value is a decrypted value and its type.

@@ -114,6 +114,8 @@ func patterns() map[string]map[string]string {
 		"a large schema":                 schema(wide(300_000)),
 		"a pattern that repeats itself": {"kustomization.yaml": hostileHead + "resources: [w.yaml]\npatches:\n" +
 			"- target: {name: '((a{100}){100}){100}'}\n  patch: '[{\"op\": \"add\", \"path\": \"/spec/b\", \"value\": \"x\"}]'\n", "w.yaml": widget},
+		"patterns over many kinds": {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nreplacements:\n" + strings.ReplaceAll(selects, "select: {name:", "select: {kind:"),
+			"a.yaml": strings.ReplaceAll(configs.String(), "apiVersion: v1\nkind: ConfigMap", "apiVersion: example.org/v1\nkind: "+long)},
 		"patterns over many objects": {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nreplacements:\n" + selects, "a.yaml": configs.String()},
 	}
 }
