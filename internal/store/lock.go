@@ -44,8 +44,8 @@ func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err err
 	case <-ctx.Done():
 		return nil, lockError(key, context.Cause(ctx))
 	}
-	v := newView(root)
-	f, err := s.waitForLock(ctx, v, key.lock())
+	v := s.newView(root)
+	f, err := waitForLock(ctx, v, key.lock())
 	if err != nil {
 		v.close()
 		<-turn
@@ -119,14 +119,14 @@ func (s *Store) look(key Key) (h *holding, done func(), err error) {
 	if h := s.held[key]; h != nil {
 		return h, func() {}, nil
 	}
-	h = &holding{view: newView(root)}
+	h = &holding{view: s.newView(root)}
 	return h, h.view.close, nil
 }
 
-func (s *Store) waitForLock(ctx context.Context, v *view, name string) (*os.File, error) {
+func waitForLock(ctx context.Context, v *view, name string) (*os.File, error) {
 	races, waited := 0, time.Duration(0)
 	for wait := minLockWait; ; wait = min(2*wait, maxLockWait) {
-		f, err := s.tryLockFile(v, name)
+		f, err := tryLockFile(v, name)
 		if f != nil {
 			return f, nil
 		}
@@ -158,8 +158,8 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // tryLockFile returns no file and no error when another process has the lock.
-func (s *Store) tryLockFile(v *view, name string) (*os.File, error) {
-	f, err := s.openLock(v, name)
+func tryLockFile(v *view, name string) (*os.File, error) {
+	f, err := openLock(v, name)
 	if err != nil {
 		return nil, err
 	}
@@ -173,8 +173,8 @@ func (s *Store) tryLockFile(v *view, name string) (*os.File, error) {
 	return f, nil
 }
 
-func (s *Store) openLock(v *view, name string) (*os.File, error) {
-	if err := s.makeDir(v, path.Dir(name)); err != nil {
+func openLock(v *view, name string) (*os.File, error) {
+	if err := v.makeDir(path.Dir(name)); err != nil {
 		return nil, err
 	}
 	fi, err := v.Lstat(name)

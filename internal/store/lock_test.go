@@ -101,9 +101,9 @@ func TestLockFileRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := newView(root)
+	v := s.newView(root)
 	defer v.close()
-	waiting, err := s.openLock(v, key.lock())
+	waiting, err := openLock(v, key.lock())
 	if err != nil {
 		t.Fatal(err)
 	}

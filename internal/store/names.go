@@ -5,43 +5,88 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 )
 
-// names makes directories, and makes them durable before something depends on it: in the background, because that is
-// not before an artifact counts as stored, and until then there is a download to wait for. It is safe for use by many
-// goroutines; the zero value is ready.
-type names struct {
-	running sync.WaitGroup
-
-	mu    sync.Mutex
-	syncs map[string]*dirSync // the last one of each directory, until it is done
+// dirs are the directories above those of objects, each opened once a run. One that was removed since shows nothing and takes
+// nothing: who finds that out forgets them, and tries again. It is safe for use by many goroutines; the zero value is ready.
+type dirs struct {
+	mu     sync.Mutex
+	opened map[string]*os.Root // by their paths
 }
 
-// A dirSync makes the names in one directory durable.
-type dirSync struct {
-	done   chan struct{}
-	err    error
-	before *dirSync // of the same directory: a failure is reported once by the system, and must not get lost
-}
+// maxDirs is how many stay open: a process may have so many files only.
+const maxDirs = 64
 
-// makeDir creates dir and what is missing above it. [names.makeDurable] waits until all of that is durable.
-func (n *names) makeDir(root *os.Root, dir string) error {
-	missing, err := missingDirs(root, dir)
+// open opens a directory for the caller, who closes it.
+func (d *dirs) open(root *os.Root, dir string) (*os.Root, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	parent, err := d.at(root, path.Dir(dir))
 	if err != nil {
-		return &DirectoryError{err}
+		return nil, err
 	}
-	for _, d := range slices.Backward(missing) {
-		if err := root.Mkdir(d, modeOf(d)); err != nil && !errors.Is(err, fs.ErrExist) {
-			return &DirectoryError{err}
+	opened, err := enter(parent, path.Base(dir))
+	return opened, withPath(dir, err)
+}
+
+// at returns a directory that stays open; d.mu must be held for as long as it is used.
+func (d *dirs) at(root *os.Root, dir string) (*os.Root, error) {
+	if dir == "." {
+		return root, nil
+	}
+	if opened := d.opened[dir]; opened != nil {
+		return opened, nil
+	}
+	parent, err := d.at(root, path.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	opened, err := enter(parent, path.Base(dir))
+	if err != nil {
+		return nil, withPath(dir, err)
+	}
+	if len(d.opened) >= maxDirs {
+		d.release()
+	}
+	if d.opened == nil {
+		d.opened = map[string]*os.Root{}
+	}
+	d.opened[dir] = opened
+	return opened, nil
+}
+
+// make creates a directory and what is missing above it.
+func (d *dirs) make(root *os.Root, dir string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for at := range above(dir) {
+		if d.opened[at] != nil {
+			continue
+		}
+		parent, err := d.at(root, path.Dir(at))
+		if err == nil {
+			err = withPath(at, parent.Mkdir(path.Base(at), modeOf(at)))
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
 		}
 	}
-	if len(missing) > 0 {
-		n.sync(root, missing)
-	}
 	return nil
+}
+
+func (d *dirs) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.release()
+}
+
+func (d *dirs) release() {
+	for name, dir := range d.opened {
+		_ = dir.Close() // nothing was written through it
+		delete(d.opened, name)
+	}
 }
 
 // modeOf is the mode of a new directory, before the umask.
@@ -52,80 +97,14 @@ func modeOf(dir string) fs.FileMode {
 	return artifactDirMode
 }
 
-// makeDir makes the directory of a view if it is not there.
-func (s *Store) makeDir(v *view, dir string) error {
+// makeDir makes a directory if it is not there.
+func (v *view) makeDir(dir string) error {
 	err := v.in(dir, func(*os.Root) error { return nil })
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return s.names.makeDir(v.root, dir)
-	case err != nil:
+	if errors.Is(err, fs.ErrNotExist) {
+		err = v.above.make(v.root, dir)
+	}
+	if err != nil {
 		return &DirectoryError{err}
 	}
 	return nil
-}
-
-// sync begins to sync what is above directories that were made.
-func (n *names) sync(root *os.Root, made []string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.syncs == nil {
-		n.syncs = map[string]*dirSync{}
-	}
-	syncs := make([]*dirSync, len(made))
-	for i, d := range made {
-		syncs[i] = &dirSync{done: make(chan struct{}), before: n.syncs[path.Dir(d)]}
-		n.syncs[path.Dir(d)] = syncs[i]
-	}
-	n.running.Go(func() {
-		// The deepest first: most file systems write all that waits for it, and have nothing to do for the others.
-		for i, d := range made {
-			syncs[i].run(root, path.Dir(d))
-			n.forget(path.Dir(d), syncs[i])
-		}
-	})
-}
-
-func (s *dirSync) run(root *os.Root, dir string) {
-	defer close(s.done)
-	s.err = syncDir(root, dir)
-	if s.before != nil {
-		<-s.before.done
-		s.err = errors.Join(s.before.err, s.err)
-		s.before = nil
-	}
-}
-
-// forget drops a sync that has succeeded and was the last one of its directory. One that failed stays: no one may
-// depend on that directory from then on.
-func (n *names) forget(dir string, s *dirSync) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if s.err == nil && n.syncs[dir] == s {
-		delete(n.syncs, dir)
-	}
-}
-
-// makeDurable makes the names in a directory durable, and those of the directory itself and of all above it.
-func (n *names) makeDurable(v *view, dir string) error {
-	if err := v.in(dir, func(d *os.Root) error { return syncDir(d, ".") }); err != nil {
-		return err
-	}
-	for d := dir; d != "."; d = path.Dir(d) {
-		if err := n.wait(path.Dir(d)); err != nil {
-			return &DirectoryError{err}
-		}
-	}
-	return nil
-}
-
-// wait waits for the last sync of a directory.
-func (n *names) wait(dir string) error {
-	n.mu.Lock()
-	s := n.syncs[dir]
-	n.mu.Unlock()
-	if s == nil {
-		return nil
-	}
-	<-s.done
-	return s.err
 }

@@ -23,7 +23,7 @@ type Artifact struct {
 }
 
 // A Pending is an artifact that is being written, in a temporary file beside its future place. It must end in Commit
-// or Discard. Only one goroutine may use it at a time, but for ReadAt during Sync.
+// or Discard. Only one goroutine may use it at a time.
 type Pending struct {
 	store *Store
 	view  *view
@@ -32,9 +32,6 @@ type Pending struct {
 	file  *os.File // nil after Commit or Discard
 	sum   *digest.Writer
 	err   error // the first failed write; sticks until Reset
-
-	flowing int64 // bytes that the system was asked to write to disk already
-	settled bool  // what was written is durable
 }
 
 var errDone = errors.New("the artifact is already committed or discarded")
@@ -47,7 +44,7 @@ func (s *Store) Create(key Key) (*Pending, error) {
 	}
 	h.listed = false
 	temp := path.Join(key.dir(), tempPrefix+rand.Text())
-	f, err := s.createIn(h.view, temp)
+	f, err := createIn(h.view, temp)
 	var dirError *DirectoryError
 	if errors.As(err, &dirError) {
 		return nil, err
@@ -59,9 +56,9 @@ func (s *Store) Create(key Key) (*Pending, error) {
 }
 
 // createIn tries again when a prune elsewhere has just removed an empty directory above.
-func (s *Store) createIn(v *view, name string) (f *os.File, err error) {
+func createIn(v *view, name string) (f *os.File, err error) {
 	for range maxLockRaces {
-		if err = s.makeDir(v, path.Dir(name)); err == nil {
+		if err = v.makeDir(path.Dir(name)); err == nil {
 			f, err = v.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, artifactMode)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -80,19 +77,11 @@ func (p *Pending) Write(b []byte) (int, error) {
 	if p.err != nil {
 		return 0, p.err
 	}
-	p.settled = false
 	n, err := p.file.Write(b)
 	_, _ = p.sum.Write(b[:n])
-	if size := p.sum.Size(); size-p.flowing >= writebackSize {
-		startWriteback(p.file, p.flowing, size-p.flowing)
-		p.flowing = size
-	}
 	p.err = withPath(p.key.dir(), err)
 	return n, p.err
 }
-
-// writebackSize is large enough to be worth a system call.
-const writebackSize = 2 << 20
 
 // ReadAt reads what was written.
 func (p *Pending) ReadAt(b []byte, off int64) (int, error) {
@@ -117,7 +106,7 @@ func (p *Pending) Reset() error {
 		return withPath(p.key.dir(), err)
 	}
 	p.sum.Reset()
-	p.err, p.flowing, p.settled = nil, 0, false
+	p.err = nil
 	return nil
 }
 
@@ -152,10 +141,6 @@ func (p *Pending) Commit(file, link string) (Artifact, error) {
 	if link != "" {
 		err = p.view.relink(p.key.dir(), file, link)
 	}
-	// Once for both names: what refers to the artifact, the remembered status, is written after it.
-	if err := p.store.names.makeDurable(p.view, p.key.dir()); err != nil {
-		return Artifact{}, err
-	}
 	if err != nil {
 		return a, &LinkError{err}
 	}
@@ -172,8 +157,8 @@ func (p *Pending) commit(file, link string) (Artifact, error) {
 		Size:           p.Size(),
 		LastUpdateTime: p.store.options.Now().UTC().Truncate(time.Second),
 	}
-	if err := p.Sync(); err != nil {
-		return Artifact{}, err
+	if p.err != nil {
+		return Artifact{}, fmt.Errorf("artifact is incomplete: %w", p.err)
 	}
 	// Retention goes by this time, and it should be the clock's that the artifact's lastUpdateTime is from. A file
 	// system that cannot set it has about the same.
@@ -185,24 +170,6 @@ func (p *Pending) commit(file, link string) (Artifact, error) {
 		return Artifact{}, err
 	}
 	return a, nil
-}
-
-// Sync makes the bytes durable, as Commit does first of all: the name must not be durable before them, or a power
-// failure leaves an artifact that is empty. Other goroutines may read the artifact meanwhile.
-func (p *Pending) Sync() error {
-	switch {
-	case p.file == nil:
-		return errDone
-	case p.err != nil:
-		return fmt.Errorf("artifact is incomplete: %w", p.err)
-	case p.settled:
-		return nil
-	}
-	if err := p.file.Sync(); err != nil {
-		return withPath(p.key.dir(), err)
-	}
-	p.settled = true
-	return nil
 }
 
 func (p *Pending) rename(a Artifact) error {

@@ -31,7 +31,7 @@ func (s *Store) ownKeys() (keys []Key, err error) {
 		return nil, err
 	}
 	for _, k := range known {
-		v := newView(root)
+		v := s.newView(root)
 		present, err := isPresent(v, k)
 		v.close()
 		if err != nil {

@@ -36,9 +36,9 @@ func (s *Store) WriteShard(ctx context.Context, shard Shard) error {
 	if err != nil {
 		return err
 	}
-	v := newView(root)
+	v := s.newView(root)
 	defer v.close()
-	lock, err := s.waitForLock(ctx, v, sharedRecordsFile+lockSuffix)
+	lock, err := waitForLock(ctx, v, sharedRecordsFile+lockSuffix)
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", shardFile, err)
 	}
@@ -55,7 +55,7 @@ func (s *Store) RemoveShard() error {
 	if err != nil {
 		return err
 	}
-	v := newView(root)
+	v := s.newView(root)
 	defer v.close()
 	return v.removeFile(shardFile)
 }
@@ -66,7 +66,7 @@ func (s *Store) ReadShard() (Shard, error) {
 	if err != nil {
 		return Shard{}, err
 	}
-	v := newView(root)
+	v := s.newView(root)
 	defer v.close()
 	data, err := v.readState(shardFile, maxShard)
 	if err != nil {

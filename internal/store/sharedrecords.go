@@ -91,8 +91,27 @@ func (s *Store) rememberShared(key Key, r *Record) error {
 }
 
 // Save writes what was recorded of objects of the kinds in Options.Shared since the last call, if it is something new.
-// Other processes may have written in the meantime: what they remembered of other objects stays.
+// Other processes may have written in the meantime: what they remembered of other objects stays. The names of all that was
+// stored are durable then.
 func (s *Store) Save(ctx context.Context) error {
+	err := s.saveShared(ctx)
+	if s.unsynced.Swap(false) {
+		err = errors.Join(err, s.sync())
+	}
+	return err
+}
+
+// sync makes the names in the directory durable: once a run, since what a crash of the machine takes is missed when
+// digests are compared, and fetched again.
+func (s *Store) sync() error {
+	root, err := s.existing()
+	if err != nil {
+		return err
+	}
+	return syncDir(root, stateDir)
+}
+
+func (s *Store) saveShared(ctx context.Context) error {
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
 	if len(s.shared.changed) == 0 {
@@ -112,9 +131,9 @@ func (s *Store) rewrite(ctx context.Context, change func(map[Key][]byte)) error 
 	if err != nil {
 		return err
 	}
-	v := newView(root)
+	v := s.newView(root)
 	defer v.close()
-	lock, err := s.waitForLock(ctx, v, sharedRecordsFile+lockSuffix)
+	lock, err := waitForLock(ctx, v, sharedRecordsFile+lockSuffix)
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", sharedRecordsFile, err)
 	}
@@ -149,7 +168,7 @@ func (s *Store) openShared() error {
 	if err != nil {
 		return err
 	}
-	v := newView(root)
+	v := s.newView(root)
 	defer v.close()
 	s.shared.records, err = v.readShared()
 	return err

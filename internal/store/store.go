@@ -21,10 +21,9 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -63,12 +62,14 @@ type Store struct {
 	options Options
 
 	renamed map[Key]Key // see Rename
-	names   names
+	dirs    dirs
 	shared  sharedRecords
 	buffers sync.Pool
 	links   links
 	whole   *Store // see LinkTo
 	part    string // where this one is in it
+
+	unsynced atomic.Bool // something was recorded since the last Save
 
 	mu    sync.Mutex
 	root  *os.Root              // nil until the directory is there
@@ -103,7 +104,7 @@ func (s *Store) Dir() string { return s.dir }
 
 // Close lets go of the directory.
 func (s *Store) Close() error {
-	s.names.running.Wait()
+	s.dirs.forget()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.root == nil {
@@ -179,23 +180,6 @@ func (e *DirectoryError) Error() string { return e.Err.Error() }
 func (e *DirectoryError) Unwrap() error { return e.Err }
 
 var errNotDirectory = errors.New("is not a directory")
-
-// missingDirs lists what is not there of dir and the directories above it, the deepest first.
-func missingDirs(root *os.Root, dir string) (missing []string, err error) {
-	for at := range above(dir) {
-		fi, err := root.Lstat(at)
-		switch {
-		case len(missing) > 0 || errors.Is(err, fs.ErrNotExist):
-			missing = append(missing, at)
-		case err != nil:
-			return nil, err
-		case !fi.IsDir():
-			return nil, withPath(at, errNotDirectory)
-		}
-	}
-	slices.Reverse(missing)
-	return missing, nil
-}
 
 // above gives the paths of all directories on the way to dir, and dir.
 func above(dir string) iter.Seq[string] {
@@ -276,7 +260,8 @@ func (s *Store) writeFile(v *view, name string, data []byte) error {
 		_ = v.Remove(temp) // what stays is swept by the next lock
 		return withPath(name, err)
 	}
-	return s.names.makeDurable(v, path.Dir(name))
+	s.unsynced.Store(true)
+	return nil
 }
 
 func writeTemp(v *view, temp string, data []byte) error {
@@ -288,11 +273,6 @@ func writeTemp(v *view, temp string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(data); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := f.Sync(); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	return f.Close()
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }

@@ -13,14 +13,17 @@ import (
 // once: what is done in them is then one system call, and no walk from the top. While the object is locked no one
 // removes them. It is safe for use by many goroutines, and of use after close, too: others may still read.
 type view struct {
-	root *os.Root
+	root  *os.Root
+	above *dirs
 
 	mu     sync.Mutex
 	opened map[string]*os.Root // by their paths
 	closed bool                // nothing stays open
 }
 
-func newView(root *os.Root) *view { return &view{root: root, opened: map[string]*os.Root{}} }
+func (s *Store) newView(root *os.Root) *view {
+	return &view{root: root, above: &s.dirs, opened: map[string]*os.Root{}}
+}
 
 // close lets go of the directories.
 func (v *view) close() {
@@ -35,6 +38,7 @@ func (v *view) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.release()
+	v.above.forget()
 }
 
 func (v *view) release() {
@@ -51,7 +55,7 @@ func (v *view) in(dir string, f func(dir *os.Root) error) error {
 	d := v.opened[dir]
 	if d == nil {
 		var err error
-		if d, err = openDir(v.root, dir); err != nil {
+		if d, err = v.above.open(v.root, dir); err != nil {
 			return err
 		}
 		if v.closed {
