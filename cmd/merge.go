@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +15,6 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/cobra"
 
-	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -178,7 +176,7 @@ func (a *app) join(ctx context.Context, o *mergeOptions, to *store.Store, args [
 			kind, _ = reconcile.Kinds().Named(kind)
 			return reconcile.Kinds().Link(kind)
 		},
-		Named:       hasName,
+		Check:       reconcile.CheckForeign,
 		Concurrency: o.concurrency,
 	})
 	if err != nil {
@@ -187,21 +185,6 @@ func (a *app) join(ctx context.Context, o *mergeOptions, to *store.Store, args [
 	code := a.reportMerge(out)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%d directories: %d objects joined, %d were there, %d left out", len(from), out.Joined, out.Unchanged, len(out.Failed)))
 	return code, nil
-}
-
-// hasName reports whether a recorded object has the name of a key. One that came from a Secret is not recorded.
-func hasName(object []byte, key store.Key) bool {
-	var o struct {
-		APIVersion, Kind string
-		Metadata         struct{ Name, Namespace string }
-	}
-	if json.Unmarshal(object, &o) != nil || !strings.EqualFold(manifest.Called(o.APIVersion, o.Kind), key.Kind) {
-		return false
-	}
-	is := func(recorded, name string) bool {
-		return recorded == name || strings.Contains(recorded, conceal.Hidden)
-	}
-	return is(o.Metadata.Namespace, key.Namespace) && is(o.Metadata.Name, key.Name)
 }
 
 // openParts opens the directories that are joined: artifacts directories, each once, and none of them the one they go to.

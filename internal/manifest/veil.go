@@ -20,6 +20,11 @@ func (o *Object) StoredAs() (namespace, name string) {
 	return namespace, name
 }
 
+// MayBeStoredAs reports whether an object that a record calls name can be called stored in the artifacts directory.
+func MayBeStoredAs(name, stored string) bool {
+	return stored == name || strings.Contains(name, conceal.Hidden) && strings.HasPrefix(stored, conceal.Hidden+"-")
+}
+
 // Veil is what the name of a file or a revision is called where people see it: one that was made of what a Secret says
 // about the chart or the version of the object is another name. What follows an @ stays.
 func (o *Object) Veil(name string) string { return o.VeilOf(name, namingFields()...) }

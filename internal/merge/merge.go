@@ -33,8 +33,8 @@ type Options struct {
 	Moves func(kind string) bool
 	// Link is the name of the link to the newest artifact of a kind, "" for none.
 	Link func(kind string) string
-	// Named reports whether a recorded object has the name of a key.
-	Named func(object []byte, key store.Key) bool
+	// Check refuses what the record of a key says of other objects than its own.
+	Check func(key store.Key, r *store.Record) error
 	// Concurrency is how many objects are copied at a time.
 	Concurrency int
 }
@@ -184,8 +184,8 @@ func (j *joining) read(d Directory, key store.Key) (holding, error) {
 	if err != nil {
 		return holding{}, err
 	}
-	if !j.options.Named(record.Object, key) {
-		return holding{}, &AlteredError{errors.New("the record is that of another object")}
+	if err := j.options.Check(key, record); err != nil {
+		return holding{}, &AlteredError{err}
 	}
 	var status struct {
 		Artifact *artifact `json:"artifact"`
@@ -289,7 +289,7 @@ func (j *joining) copy(ctx context.Context, key store.Key, h holding) (copied bo
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	same := j.same(key, h)
-	if !same && j.to.Verify(h.artifact.Path, h.artifact.Digest) != nil {
+	if !same && !j.holds(h.artifact) {
 		if err := j.store(key, h); err != nil {
 			return false, err
 		}
@@ -314,7 +314,18 @@ func (j *joining) same(key store.Key, h holding) bool {
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {
 		return false
 	}
-	return h.artifact == nil || j.to.Verify(h.artifact.Path, h.artifact.Digest) == nil
+	return h.artifact == nil || j.holds(h.artifact)
+}
+
+// holds reports whether an artifact is there with the size and the digest that a status says.
+func (j *joining) holds(a *artifact) bool {
+	f, err := j.to.OpenArtifact(a.Path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	return err == nil && fi.Size() == a.Size && j.to.Verify(a.Path, a.Digest) == nil
 }
 
 // remember records an object without an artifact.
@@ -349,11 +360,17 @@ func (j *joining) store(key store.Key, h holding) (err error) {
 	if err != nil {
 		return err
 	}
-	if n > h.artifact.Size {
-		return &AlteredError{fmt.Errorf("%s: the artifact %s is not the one that was stored: it has more than %d bytes", h.in.Name, h.artifact.Path, h.artifact.Size)}
+	what := ""
+	switch {
+	case n > h.artifact.Size:
+		what = fmt.Sprintf("it has more than %d bytes", h.artifact.Size)
+	case sum.Digest() != want:
+		what = fmt.Sprintf("its digest is %s, not %s", sum.Digest(), want)
+	case n < h.artifact.Size:
+		what = fmt.Sprintf("it has %d bytes, not %d", n, h.artifact.Size)
 	}
-	if sum.Digest() != want {
-		return &AlteredError{fmt.Errorf("%s: the artifact %s is not the one that was stored: its digest is %s, not %s", h.in.Name, h.artifact.Path, sum.Digest(), want)}
+	if what != "" {
+		return &AlteredError{fmt.Errorf("%s: the artifact %s is not the one that was stored: %s", h.in.Name, h.artifact.Path, what)}
 	}
 	_, err = p.Commit(path.Base(h.artifact.Path), "")
 	return err

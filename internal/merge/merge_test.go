@@ -91,7 +91,7 @@ func TestJoin(t *testing.T) {
 				}
 				to := open(t, filepath.Join(dir, "to"))
 				o := Options{
-					Named: func(object []byte, key store.Key) bool { return string(object) == `"`+key.String()+`"` },
+					Check: func(store.Key, *store.Record) error { return nil },
 					Moves: func(kind string) bool { return kind == "helmrepository" }, Link: func(string) string { return "" }, Concurrency: 2,
 				}
 				out, err := Join(t.Context(), to, from, o)

@@ -64,19 +64,11 @@ func rememberedResult(st *store.Store, key store.Key, at addresses, now func() t
 	if err != nil {
 		return nil, err
 	}
-	var content map[string]any
-	if err := json.Unmarshal(record.Object, &content); err != nil {
-		return nil, fmt.Errorf("recorded object: %w", err)
+	obj, k, typed, err := decodeRecorded(key, record)
+	if err != nil {
+		return nil, err
 	}
-	obj := rememberedObject(key, content)
-	k, ok := Kinds().of(obj)
-	if !ok {
-		return nil, fmt.Errorf("recorded object: kind %q is not supported", obj.Kind)
-	}
-	typed := k.empty()
-	if err := json.Unmarshal(record.Status, k.whole(typed)); err != nil {
-		return nil, fmt.Errorf("recorded status: %w", err)
-	}
+	content := obj.Content
 	found := k.load(typed)
 	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}, Values: record.Values, recorded: record.Object}
 	if result.Failure = checkStored(st, k, &found, generationIn(content), now); result.Failure == nil {
@@ -94,6 +86,24 @@ func rememberedResult(st *store.Store, key store.Key, at addresses, now func() t
 	k.save(typed, found.withURLs(at, k.about().link))
 	result.Status, err = status.Map(k.whole(typed))
 	return result, err
+}
+
+// decodeRecorded returns the object of a record, its kind, and its typed status.
+func decodeRecorded(key store.Key, record *store.Record) (*manifest.Object, kind, any, error) {
+	var content map[string]any
+	if err := json.Unmarshal(record.Object, &content); err != nil {
+		return nil, nil, nil, fmt.Errorf("recorded object: %w", err)
+	}
+	obj := rememberedObject(key, content)
+	k, ok := Kinds().of(obj)
+	if !ok {
+		return nil, nil, nil, fmt.Errorf("recorded object: kind %q is not supported", obj.Kind)
+	}
+	typed := k.empty()
+	if err := json.Unmarshal(record.Status, k.whole(typed)); err != nil {
+		return nil, nil, nil, fmt.Errorf("recorded status: %w", err)
+	}
+	return obj, k, typed, nil
 }
 
 func rememberedObject(key store.Key, content map[string]any) *manifest.Object {

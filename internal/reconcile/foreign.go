@@ -1,0 +1,88 @@
+package reconcile
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// CheckForeign refuses a record that was made elsewhere if it is that of another object, or if it names artifacts of
+// objects that its own does not refer to.
+func CheckForeign(key store.Key, record *store.Record) error {
+	obj, k, _, err := decodeRecorded(key, record)
+	if err != nil {
+		return err
+	}
+	metadata, _ := obj.Content["metadata"].(map[string]any)
+	if !strings.EqualFold(k.about().name, key.Kind) || !manifest.MayBeStoredAs(asText(metadata["namespace"]), key.Namespace) || !manifest.MayBeStoredAs(asText(metadata["name"]), key.Name) {
+		return errors.New("the record is that of another object")
+	}
+	typed := k.empty()
+	if err := errors.Join(json.Unmarshal(record.Object, typed), json.Unmarshal(record.Status, k.whole(typed))); err != nil {
+		return fmt.Errorf("recorded object: %w", err)
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	named, referred := references(k, key, typed)
+	for _, artifact := range append(named, record.Chart.Artifact, asText(annotations[status.ArtifactAnnotation])) {
+		if artifact != "" && !slices.ContainsFunc(referred, func(k store.Key) bool { return isArtifactOf(artifact, k) }) {
+			return fmt.Errorf("%q is not an artifact of an object that it refers to", artifact)
+		}
+	}
+	return nil
+}
+
+// references are the paths of artifacts of other objects that a status names, and the objects that the spec refers to. One
+// without a name stands for all of its kind and namespace.
+func references(k kind, key store.Key, typed any) (named []string, referred []store.Key) {
+	switch obj := typed.(type) {
+	case *sourcev1.GitRepository:
+		for _, i := range obj.Spec.Include {
+			referred = append(referred, store.NewKey(key.Kind, key.Namespace, i.GitRepositoryRef.Name))
+		}
+		for _, included := range obj.Status.IncludedArtifacts {
+			if included != nil {
+				named = append(named, included.Path)
+			}
+		}
+	case *swv1.ArtifactGenerator:
+		for _, made := range obj.Spec.OutputArtifacts {
+			if obj.Spec.PathPattern != "" {
+				made.Name = "" // which it makes, its sources say
+			}
+			referred = append(referred, store.NewKey(sourcev1.ExternalArtifactKind, key.Namespace, made.Name))
+		}
+		for _, made := range obj.Status.Inventory {
+			named = append(named, strings.Join([]string{"externalartifact", made.Namespace, made.Name, made.Filename}, "/"))
+		}
+	case *helmv2.HelmRelease:
+		if obj.Status.HelmChart != "" {
+			named = append(named, "helmchart/"+obj.Status.HelmChart+"/chart.tgz")
+		}
+	}
+	if kind, namespace, name := k.sourceRef(typed); k.about().noArtifact && name != "" {
+		referred = append(referred, store.NewKey(kind, cmp.Or(namespace, key.Namespace), name))
+	}
+	return named, referred
+}
+
+// isArtifactOf reports whether a path can be that of an artifact of an object, which may have no name: then it is any of
+// its kind and namespace.
+func isArtifactOf(artifact string, of store.Key) bool {
+	parts := strings.Split(artifact, "/")
+	if len(parts) != 4 || parts[0] != of.Kind || !manifest.MayBeStoredAs(of.Namespace, parts[1]) || of.Name != "" && !manifest.MayBeStoredAs(of.Name, parts[2]) {
+		return false
+	}
+	is, err := store.NewKey(parts[0], parts[1], parts[2]).Path(parts[3])
+	return err == nil && is == artifact
+}
