@@ -206,7 +206,7 @@ func (c *Cache) readAnswer(file string) (*Answer, time.Time, error) {
 // damaged removes what is not what was written, and says so. A file of another user stays.
 func (c *Cache) damaged(file, what string, err error) {
 	if !errors.Is(err, errStrange) {
-		_ = c.root.Remove(file)
+		_ = c.removeFile(file)
 	}
 	var failed *fs.PathError
 	if errors.As(err, &failed) {

@@ -112,7 +112,7 @@ func (c *Cache) Holds(s Scope, d digest.Digest) bool {
 	if c == nil || c.options.Refresh || c.check(s, d) != nil || !c.allowed(s, d) {
 		return false
 	}
-	_, err := c.root.Lstat(blobPath(d))
+	_, err := c.lstat(blobPath(d))
 	return err == nil
 }
 
@@ -136,7 +136,7 @@ func (c *Cache) Keep(s Scope, d digest.Digest, size int64, from io.Reader) {
 // keep writes the bytes unless a file of their name and size is there: what is in it is checked when it is read.
 func (c *Cache) keep(d digest.Digest, size int64, from io.Reader) error {
 	file := blobPath(d)
-	fi, err := c.root.Lstat(file)
+	fi, err := c.lstat(file)
 	if err == nil && (!fi.Mode().IsRegular() || !owned(fi)) {
 		return fmt.Errorf("%s: %w", file, errStrange)
 	}

@@ -6,9 +6,8 @@
 //	format                              the number of this layout, and the key of all hashes
 //	blobs/<algorithm>/<aa>/<hex>        bytes, in the file that their digest names
 //	answers/<aa>/<hex>                  answers, in the file that the keyed hash of their question names
-//	temp/                               what is being written
 //
-// Nothing is locked. A file appears whole, by a rename, or not at all; whatever is read is compared with the hash that it
+// What is being written has a temporary name in the directory of its place. Nothing is locked. A file appears whole, by a rename, or not at all; whatever is read is compared with the hash that it
 // has to have, and what differs counts as missing. So a process that is killed, a full disk and another process that
 // removes what is too much cost a download, and nothing else.
 package cache
@@ -37,7 +36,7 @@ const (
 	formatFile = "format"
 	blobsDir   = "blobs"
 	answersDir = "answers"
-	tempDir    = "temp"
+	tempPrefix = ".tmp-"
 
 	// format changes when older programs would misread what is in the cache.
 	format = 1
@@ -78,6 +77,9 @@ type Cache struct {
 	root    *os.Root // of the content
 	key     []byte
 
+	mu   sync.Mutex
+	dirs map[string]*os.Root // of those of the layout, which are opened once
+
 	fresh    sync.Map    // the answers of this run that are for anyone
 	wrote    atomic.Bool // there may be too much now
 	readOnly sync.Once
@@ -92,7 +94,7 @@ func Open(dir string, o Options) (*Cache, error) {
 	if o.MaxSize <= 0 {
 		o.MaxSize = DefaultMaxSize
 	}
-	c := &Cache{dir: Path(dir), options: o}
+	c := &Cache{dir: Path(dir), options: o, dirs: map[string]*os.Root{}}
 	if err := c.open(); err != nil {
 		return nil, &UnusableError{Dir: dir, Err: err}
 	}
@@ -165,10 +167,15 @@ func (c *Cache) readKey() error {
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	temp, err := c.writeTemp(strings.NewReader(fmt.Sprintf("helmsrc cache %d\n%s\n", format, hex.EncodeToString(key))))
+	dir, _, err := c.in(path.Join(answersDir, formatFile), true)
 	if err != nil {
 		return err
 	}
+	temp, err := writeTemp(dir, strings.NewReader(fmt.Sprintf("helmsrc cache %d\n%s\n", format, hex.EncodeToString(key))))
+	if err != nil {
+		return err
+	}
+	temp = path.Join(answersDir, temp)
 	defer func() { _ = c.root.Remove(temp) }()
 	// Unlike a rename, a link does not replace what another process has put there.
 	err = c.root.Link(temp, formatFile)
@@ -216,6 +223,11 @@ func (c *Cache) Close() error {
 	if c.wrote.Load() {
 		_, err = c.trim(c.options.MaxSize)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, dir := range c.dirs {
+		_ = dir.Close() // nothing was written through it
+	}
 	return errors.Join(err, c.root.Close())
 }
 
@@ -255,29 +267,79 @@ var errStrange = errors.New("it is no file of this user")
 
 // openFile opens a file of this user, and nothing else: not what a link leads to, and no pipe that blocks.
 func (c *Cache) openFile(name string) (*os.File, error) {
-	fi, err := c.root.Lstat(name)
+	dir, base, err := c.in(name, false)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := dir.Lstat(base)
 	if err != nil {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() || !owned(fi) {
 		return nil, errStrange
 	}
-	return c.root.Open(name)
+	return dir.Open(base)
 }
 
-// writeTemp writes a temporary file and returns its name.
-func (c *Cache) writeTemp(from io.Reader) (name string, err error) {
-	if err := c.root.MkdirAll(tempDir, dirMode); err != nil {
-		return "", err
+// in returns the open directory of a file, which is made if it is to be written to, and the name of the file in it.
+func (c *Cache) in(file string, write bool) (dir *os.Root, base string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	dir, err = c.opened(path.Dir(file), write)
+	return dir, path.Base(file), err
+}
+
+func (c *Cache) opened(name string, write bool) (*os.Root, error) {
+	if dir := c.dirs[name]; dir != nil {
+		return dir, nil
 	}
-	name = path.Join(tempDir, rand.Text())
-	f, err := c.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if name == "." {
+		return c.root, nil
+	}
+	parent, err := c.opened(path.Dir(name), write)
+	if err != nil {
+		return nil, err
+	}
+	base := path.Base(name)
+	dir, err := parent.OpenRoot(base)
+	if write && errors.Is(err, fs.ErrNotExist) {
+		if err = parent.Mkdir(base, dirMode); err == nil || errors.Is(err, fs.ErrExist) {
+			dir, err = parent.OpenRoot(base)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.dirs[name] = dir
+	return dir, nil
+}
+
+func (c *Cache) lstat(file string) (fs.FileInfo, error) {
+	dir, base, err := c.in(file, false)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Lstat(base)
+}
+
+func (c *Cache) removeFile(file string) error {
+	dir, base, err := c.in(file, false)
+	if err != nil {
+		return err
+	}
+	return dir.Remove(base)
+}
+
+// writeTemp writes a temporary file and returns its name in the directory.
+func writeTemp(dir *os.Root, from io.Reader) (name string, err error) {
+	name = tempPrefix + rand.Text()
+	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return "", err
 	}
 	_, err = io.Copy(f, from)
 	if err = errors.Join(err, f.Close()); err != nil {
-		_ = c.root.Remove(name)
+		_ = dir.Remove(name)
 		return "", err
 	}
 	return name, nil
@@ -285,15 +347,16 @@ func (c *Cache) writeTemp(from io.Reader) (name string, err error) {
 
 // write puts a file in its place: all of it, or nothing.
 func (c *Cache) write(name string, from io.Reader) error {
-	temp, err := c.writeTemp(from)
-	if err == nil {
-		err = c.root.MkdirAll(path.Dir(name), dirMode)
-	}
-	if err == nil {
-		err = c.root.Rename(temp, name)
-	}
+	dir, base, err := c.in(name, true)
 	if err != nil {
-		_ = c.root.Remove(temp)
+		return err
+	}
+	temp, err := writeTemp(dir, from)
+	if err != nil {
+		return err
+	}
+	if err := dir.Rename(temp, base); err != nil {
+		_ = dir.Remove(temp)
 		return err
 	}
 	c.touch(name, time.Time{})
@@ -308,6 +371,8 @@ const usedAgain = time.Minute
 func (c *Cache) touch(name string, last time.Time) {
 	now := c.options.Now()
 	if age := now.Sub(last); age < 0 || age >= usedAgain {
-		_ = c.root.Chtimes(name, now, now) // a cache that is only read is still one
+		if dir, base, err := c.in(name, false); err == nil {
+			_ = dir.Chtimes(base, now, now) // a cache that is only read is still one
+		}
 	}
 }

@@ -271,7 +271,7 @@ func TestTrim(t *testing.T) {
 	w.now = w.now.Add(time.Hour)
 	digests = append(digests, keep(c, alice, strings.Repeat("3", 2000)))
 	keep(c, alice, strings.Repeat("4", 8000)) // more than the cache holds
-	left := filepath.Join(cache.Path(w.dir), "temp", "LEFT")
+	left := filepath.Join(filepath.Dir(w.files("answers")[0]), ".tmp-LEFT")
 	if err := os.WriteFile(left, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

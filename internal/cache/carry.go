@@ -27,7 +27,7 @@ func (c *Cache) carry(s Scope, d digest.Digest, f *os.File, size int64) {
 
 // Answers calls a function with the name and the text of each answer, sorted by name.
 func (c *Cache) Answers(each func(name string, text json.RawMessage) error) error {
-	answers, err := c.files(answersDir)
+	answers, err := c.files(answersDir, ours)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (c *Cache) Answers(each func(name string, text json.RawMessage) error) erro
 
 // Blobs calls a function with all bytes, sorted by digest.
 func (c *Cache) Blobs(each func(d digest.Digest, size int64, content io.Reader) error) error {
-	blobs, err := c.files(blobsDir)
+	blobs, err := c.files(blobsDir, ours)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -36,7 +36,7 @@ type Removed struct {
 // Entries lists what is in the cache, answers first, each part by the name of its file. What this program has not written
 // is left out; an answer that cannot be read has no Kind.
 func (c *Cache) Entries() ([]Entry, error) {
-	answers, err := c.files(answersDir)
+	answers, err := c.files(answersDir, ours)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (c *Cache) Entries() ([]Entry, error) {
 			answers[i].Answer = *a
 		}
 	}
-	blobs, err := c.files(blobsDir)
+	blobs, err := c.files(blobsDir, ours)
 	if err != nil {
 		return nil, err
 	}
@@ -71,29 +71,52 @@ func digestOf(file string) digest.Digest {
 	return d
 }
 
-// files lists the files below a directory that this program may have written.
-func (c *Cache) files(dir string) ([]Entry, error) {
-	var list []Entry
-	if fi, err := c.root.Lstat(dir); err == nil && !fi.IsDir() {
-		return nil, nil // something else is in its place, which is none of ours
+// files lists the files below a directory of the layout that this program may have written, by their names.
+func (c *Cache) files(dir string, ours func(file string) bool) ([]Entry, error) {
+	if fi, err := c.lstat(dir); err != nil || !fi.IsDir() {
+		return nil, nil //nolint:nilerr // something else may be in its place, which is none of ours
 	}
-	err := fs.WalkDir(c.root.FS(), dir, func(file string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist), err != nil && d != nil && d.IsDir() && file != dir:
-			return nil // another process has removed it, or it is none of ours
-		case err != nil:
-			return err
-		case d.IsDir() || !d.Type().IsRegular() || !ours(file):
-			return nil
-		}
-		fi, err := d.Info()
-		if err != nil || !owned(fi) {
-			return nil //nolint:nilerr // it is gone
-		}
-		list = append(list, Entry{Size: fi.Size(), Used: fi.ModTime(), file: file})
-		return nil
-	})
+	list, err := c.walk(dir, ours)
+	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.file, b.file) })
 	return list, err
+}
+
+// walk passes over what other processes remove, and the directories of other users.
+func (c *Cache) walk(dir string, ours func(file string) bool) (list []Entry, err error) {
+	entries, err := c.list(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		file := path.Join(dir, e.Name())
+		if e.IsDir() && strings.Count(dir, "/") < maxDepth {
+			below, _ := c.walk(file, ours)
+			list = append(list, below...)
+		}
+		if !e.Type().IsRegular() || !ours(file) {
+			continue
+		}
+		if fi, err := e.Info(); err == nil && owned(fi) {
+			list = append(list, Entry{Size: fi.Size(), Used: fi.ModTime(), file: file})
+		}
+	}
+	return list, nil
+}
+
+// maxDepth is how deep directories are in the layout.
+const maxDepth = 2
+
+func (c *Cache) list(name string) ([]fs.DirEntry, error) {
+	parent, base, err := c.in(name, false)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := parent.Open(base)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return dir.ReadDir(-1)
 }
 
 func ours(file string) bool {
@@ -101,24 +124,32 @@ func ours(file string) bool {
 		return digestOf(file) != ""
 	}
 	name := path.Base(file)
-	return len(name) == hexLength && file == path.Join(answersDir, name[:2], name) || path.Dir(file) == tempDir
+	return len(name) == hexLength && file == path.Join(answersDir, name[:2], name)
 }
+
+// isTemp reports whether a file is one that was never finished, if it stands where it was written to.
+func isTemp(file string) bool { return strings.HasPrefix(path.Base(file), tempPrefix) }
 
 const hexLength = 64
 
 // trim removes what was used longest ago until no more than limit bytes are left, and what killed processes left behind.
 func (c *Cache) trim(limit int64) (Removed, error) {
 	var removed Removed
-	c.removeAbandoned(&removed)
-	answers, err := c.files(answersDir)
+	written := func(file string) bool { return ours(file) || isTemp(file) }
+	answers, err := c.files(answersDir, written)
 	if err != nil {
 		return removed, err
 	}
-	blobs, err := c.files(blobsDir)
+	blobs, err := c.files(blobsDir, written)
 	if err != nil {
 		return removed, err
 	}
-	all := append(answers, blobs...)
+	all := slices.DeleteFunc(append(answers, blobs...), func(e Entry) bool {
+		if isTemp(e.file) && c.options.Now().Sub(e.Used) > abandonedAfter {
+			_ = c.remove(e, &removed)
+		}
+		return isTemp(e.file)
+	})
 	total := int64(0)
 	for _, e := range all {
 		total += e.Size
@@ -137,7 +168,7 @@ func (c *Cache) trim(limit int64) (Removed, error) {
 }
 
 func (c *Cache) remove(e Entry, removed *Removed) error {
-	err := c.root.Remove(e.file)
+	err := c.removeFile(e.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // another process was faster
 	}
@@ -146,18 +177,6 @@ func (c *Cache) remove(e Entry, removed *Removed) error {
 		removed.Bytes += e.Size
 	}
 	return err
-}
-
-func (c *Cache) removeAbandoned(removed *Removed) {
-	left, err := c.files(tempDir)
-	if err != nil {
-		return
-	}
-	for _, e := range left {
-		if c.options.Now().Sub(e.Used) > abandonedAfter {
-			_ = c.remove(e, removed)
-		}
-	}
 }
 
 // Prune removes what was used longest ago until the cache has its size, whatever entries remove says true of, and bytes
@@ -207,7 +226,7 @@ func (c *Cache) Verify() (read int, damaged []Entry, err error) {
 			continue
 		}
 		damaged = append(damaged, e)
-		if err := c.root.Remove(e.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := c.removeFile(e.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return read, damaged, err
 		}
 	}

@@ -3,25 +3,28 @@
 package cache_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
 )
 
-// TestReadOnly serves what is there, and says once that nothing is added. As root nothing is read only, so that a file
-// in the place of a directory stands for it.
+// TestReadOnly serves what is there, and says once that nothing is added. As root nothing is read only, so that files
+// in the places of directories stand for it.
 func TestReadOnly(t *testing.T) {
 	w := newWorld(t)
 	c := w.open()
 	d := keep(c, alice, "archive")
-	temp := filepath.Join(cache.Path(w.dir), "temp")
-	if err := os.RemoveAll(temp); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(temp, nil, 0o600); err != nil {
-		t.Fatal(err)
+	blobs := filepath.Dir(filepath.Dir(w.files("blobs")[0]))
+	for i := range 256 {
+		dir := filepath.Join(blobs, fmt.Sprintf("%02x", i))
+		if err := os.WriteFile(dir, nil, 0o600); err != nil && !errors.Is(err, syscall.EISDIR) {
+			t.Fatal(err)
+		}
 	}
 	keep(c, alice, "another")
 	keep(c, alice, "a third")
