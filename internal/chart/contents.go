@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -25,6 +26,9 @@ const (
 	templatesDir     = "templates/"
 	chartsDir        = "charts/"
 )
+
+// ErrNoChart is an archive without a chart, in the words of source-controller.
+var ErrNoChart = errors.New("no 'Chart.yaml' found")
 
 var byteOrderMark = []byte{0xef, 0xbb, 0xbf}
 
@@ -132,7 +136,7 @@ func readFile(size int64, body io.Reader) ([]byte, error) {
 // metadata parses and validates Chart.yaml, with requirements.yaml over it.
 func (c *contents) metadata() (*helmchart.Metadata, error) {
 	if !c.found {
-		return nil, fmt.Errorf("no '%s' found", chartFile)
+		return nil, ErrNoChart
 	}
 	m := new(helmchart.Metadata)
 	for _, name := range []string{chartFile, requirementsFile} {

@@ -313,6 +313,9 @@ func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata
 	}
 	metadata, warned, err := chart.Check(file, limits)
 	p.warnEach(finding.OddArchive, warned)
+	if errors.Is(err, chart.ErrNoChart) {
+		err = errors.New("Chart.yaml file is missing") // helm-controller leaves it to Helm, which has words of its own
+	}
 	if err != nil {
 		return nil, notLoaded(&loadError{source.Object.Object, err})
 	}
