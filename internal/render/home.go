@@ -26,18 +26,12 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 		return ""
 	}
 	absent := at == ""
-	at = strings.Trim(path.Clean("/"+filepath.ToSlash(at)), "/")
-	there := func() bool {
-		if absent { // which says nothing
-			return false
-		}
-		real, err := r.disk.within(root, join(root, at))
-		return err == nil && isDirectory(real)
-	}
+	at = cleanPath(at)
+	there := func() bool { return !absent && r.hasDirectory(root, at) } // no path says nothing
 	url := urlOf(source)
 	c := r.checkout(root)
 	if remotes := slices.Concat(c.remotes, r.ownURLs); url != "" && ref.Kind == "GitRepository" && len(remotes) > 0 {
-		if !slices.Contains(remotes, lastSegment(url)) && !(r.renamed(url, c) && there()) {
+		if !slices.Contains(remotes, lastSegment(url)) && !(r.renamed(url, c) && (there() || r.hasPathOf(ref, namespace, root))) {
 			return other
 		}
 		wanted := refOf(source)
@@ -52,6 +46,22 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 		return ""
 	}
 	return other
+}
+
+func cleanPath(at string) string { return strings.Trim(path.Clean("/"+filepath.ToSlash(at)), "/") }
+
+func (r *Renderer) hasDirectory(root, at string) bool {
+	real, err := r.disk.within(root, join(root, at))
+	return err == nil && isDirectory(real)
+}
+
+// hasPathOf reports whether a path of any Kustomization of a source is here. What is decided by that is decided for the source:
+// a path that is not here is a mistake then, and no sign of another repository.
+func (r *Renderer) hasPathOf(ref kustomizev1.CrossNamespaceSourceReference, namespace, root string) bool {
+	return slices.ContainsFunc(r.index.sourcePaths[datumKey(ref.Kind, namespace, ref.Name)], func(at string) bool {
+		at = cleanPath(at)
+		return at != "" && r.hasDirectory(root, at)
+	})
 }
 
 // begins reports whether a cluster of the input begins with a source.

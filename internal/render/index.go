@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 
@@ -13,7 +14,8 @@ type index struct {
 	data       map[string][]placed // ConfigMaps and Secrets, in the order of the input
 	generators map[string][]placed // what a controller makes them of in the cluster
 
-	artifactGenerators []placed // in the order of the input
+	artifactGenerators []placed            // in the order of the input
+	sourcePaths        map[string][]string // of the Kustomizations of each source, by kind, namespace and name
 }
 
 // placed is an object and the real path of its file.
@@ -23,9 +25,14 @@ type placed struct {
 }
 
 func newIndex(r *Renderer) *index {
-	x := &index{sources: map[string][]placed{}, data: map[string][]placed{}, generators: map[string][]placed{}}
+	x := &index{sources: map[string][]placed{}, data: map[string][]placed{}, generators: map[string][]placed{}, sourcePaths: map[string][]string{}}
 	for _, path := range r.paths {
 		f := r.byPath[path]
+		for _, o := range f.Kustomizations() {
+			ref := func(name string) string { return textAt(o.Content, "spec", "sourceRef", name) }
+			key := datumKey(ref("kind"), cmp.Or(ref("namespace"), o.Namespace), ref("name"))
+			x.sourcePaths[key] = append(x.sourcePaths[key], textAt(o.Content, "spec", "path"))
+		}
 		for _, o := range f.Objects() {
 			switch {
 			case o.Group() == manifest.SourceGroup:
