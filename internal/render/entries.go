@@ -60,10 +60,26 @@ func (r *Renderer) sync(path string, o *manifest.Object, content map[string]any,
 		return
 	}
 	r.syncs[path] = append(r.syncs[path], made.kustomization)
+	if r.begunElsewhere(made) {
+		return
+	}
 	r.owns(made.kustomization)
 	if made.url != "" {
 		r.ownURLs = append(r.ownURLs, lastSegment(made.url))
 	}
+}
+
+// begunElsewhere takes the source of a sync for another repository if none of the checkout's remotes is called so, and its path is
+// not here.
+func (r *Renderer) begunElsewhere(s *syncObjects) bool {
+	root, at := r.homeOf(s.instance), cleanPath(textAt(s.kustomization.Content, "spec", "path"))
+	remotes := r.checkout(root).remotes
+	if s.url == "" || len(remotes) == 0 || slices.Contains(remotes, lastSegment(s.url)) || at != "" && r.hasDirectory(root, at) {
+		return false
+	}
+	k := s.kustomization
+	r.others[datumKey(textAt(k.Content, "spec", "sourceRef", "kind"), k.Namespace, textAt(k.Content, "spec", "sourceRef", "name"))] = true
+	return true
 }
 
 // owns takes the source of what a cluster begins with for the repository itself.

@@ -22,6 +22,9 @@ const bootstrapName = "flux-system"
 // known, any source is whose path is there.
 func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNamespaceSourceReference, namespace, root, at string) string {
 	const other = "not this repository"
+	if r.others[datumKey(ref.Kind, namespace, ref.Name)] {
+		return other
+	}
 	if r.begins(ref, namespace) {
 		return ""
 	}

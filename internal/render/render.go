@@ -96,6 +96,7 @@ type Renderer struct {
 	here        []Source                      // this repository, under the names of sources that a cluster begins with and no file defines
 	syncs       map[string][]*manifest.Object // Kustomizations that an operator makes, by the real path of the file that says so
 	own         map[string]bool               // sources that the input begins with, by kind, namespace and name
+	others      map[string]bool               // sources of other repositories that an operator makes, by the same
 	ownURLs     []string                      // the names of the repositories in their URLs
 	ownBranches []string
 
@@ -114,7 +115,7 @@ type Renderer struct {
 func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	ctx, end := context.WithCancelCause(ctx)
 	r := &Renderer{o: o, ctx: ctx, in: in, budget: kustomize.NewBudget(end), disk: newDisk(), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
-		opened: map[*manifest.Object]manifest.Opened{}, unsetOf: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, builds: map[string]buildResult{}, made: map[string]*output{}, listings: map[string]*generate.Tree{}, specs: map[*manifest.Object]*said{}}
+		opened: map[*manifest.Object]manifest.Opened{}, unsetOf: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, others: map[string]bool{}, builds: map[string]buildResult{}, made: map[string]*output{}, listings: map[string]*generate.Tree{}, specs: map[*manifest.Object]*said{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		if o.Untrusted {
 			return &sops.Keys{}
