@@ -1,14 +1,24 @@
 package cmd
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/status"
 )
 
 func TestWriteWhole(t *testing.T) {
@@ -98,25 +108,77 @@ func TestRepositoryRoot(t *testing.T) {
 	}
 }
 
-// TestOutputsAreConfined reads outputs back as GitHub does: no value ends before its delimiter, or begins another output.
-func TestOutputsAreConfined(t *testing.T) {
-	value := "x\nready<<EOF\n7\nEOF\nhelmsrc_\n"
-	text := encodeOutputs([]githubOutput{{"a", value}, {"b", ""}})
-	got := map[string]string{}
-	for lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n"); len(lines) > 0; {
-		name, delimiter, ok := strings.Cut(lines[0], "<<")
-		if !ok {
-			t.Fatalf("%q begins no output in\n%s", lines[0], text)
+// FuzzOutputs reads outputs back as GitHub does: no value ends before its delimiter, or begins another output.
+func FuzzOutputs(f *testing.F) {
+	f.Add("x\nready<<EOF\n7\nEOF\nhelmsrc_\n", "")
+	f.Add("helmsrc_", "b=c\r\nb<<x\r")
+	f.Fuzz(func(t *testing.T, first, second string) {
+		text := encodeOutputs([]githubOutput{{"a", first}, {"b", second}})
+		if strings.Contains(text, "\r") {
+			t.Fatalf("GitHub ends a line in\n%q", text)
 		}
-		end := 1
-		for lines[end] != delimiter {
-			end++
+		got := map[string]string{}
+		for lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n"); len(lines) > 0; {
+			name, delimiter, ok := strings.Cut(lines[0], "<<")
+			end := slices.Index(lines[1:], delimiter) + 1
+			if !ok || end == 0 {
+				t.Fatalf("%q begins no output in\n%s", lines[0], text)
+			}
+			got[name] = strings.Join(lines[1:end], "\n")
+			lines = lines[end+1:]
 		}
-		got[name] = strings.Join(lines[1:end], "\n")
-		lines = lines[end+1:]
+		if len(got) != 2 || got["a"] != console.Printable(first) || got["b"] != console.Printable(second) {
+			t.Errorf("read back %q from\n%s", got, text)
+		}
+	})
+}
+
+// FuzzDocuments: no line of a document on stdout is a command of the runner, in any format, and YAML and JSON mean there
+// what they mean elsewhere.
+func FuzzDocuments(f *testing.F) {
+	f.Add("::set-output name=a::b", "app")
+	f.Add("a\n  ::stop-commands::x\r\t::y\n", "##[add-mask]x")
+	f.Add("\ufeff::x::", "::x")
+	f.Fuzz(func(t *testing.T, text, name string) {
+		doc := map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "annotations": map[string]any{text: text}},
+			"data": map[string]any{"list": []any{text, name}, name: text},
+		}
+		for _, format := range status.Formats() {
+			var plain, logged bytes.Buffer
+			encode(t, &plain, format, doc)
+			log := console.NewRunnerLog(&logged)
+			encode(t, log, format, doc)
+			if err := log.Close(); err != nil {
+				t.Fatalf("%s of %q and %q: %v", format, text, name, err)
+			}
+			for _, line := range strings.FieldsFunc(logged.String(), func(r rune) bool { return r == '\n' || r == '\r' }) {
+				if strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")), "::") || strings.Contains(line, "##[") {
+					t.Errorf("%s has %q", format, line)
+				}
+			}
+			if format != status.YAML && format != status.JSON && format != status.JSONL {
+				continue
+			}
+			var want, got any
+			if err := yaml.Unmarshal(plain.Bytes(), &want); err != nil {
+				t.Fatal(err)
+			}
+			if err := yaml.Unmarshal(logged.Bytes(), &got); err != nil || !reflect.DeepEqual(want, got) {
+				t.Errorf("%s of %q and %q: %v\n%s", format, text, name, err, logged.String())
+			}
+		}
+	})
+}
+
+func encode(t *testing.T, w io.Writer, format status.Format, doc map[string]any) {
+	t.Helper()
+	encoder, err := status.NewEncoder(w, format, time.Time{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(got) != 2 || got["a"] != value || got["b"] != "" {
-		t.Errorf("read back %q from\n%s", got, text)
+	if err := errors.Join(encoder.Encode(doc), encoder.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 

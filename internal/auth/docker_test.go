@@ -3,7 +3,9 @@ package auth
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -152,6 +154,23 @@ func FuzzParseDockerConfig(f *testing.F) {
 		}
 		if ok {
 			_, _ = entry.login().decode()
+		}
+	})
+}
+
+// FuzzHelperName: the name of a helper chooses a program below a directory of the PATH, and no other.
+func FuzzHelperName(f *testing.F) {
+	for _, name := range []string{"desktop", "../x", "a/../../x", "", "-x", "x\x00", "x\n"} {
+		f.Add(name)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, name string) {
+		a := NewAmbient(AmbientOptions{Getenv: func(string) string { return dir }})
+		if _, err := a.findHelper(name); errors.Is(err, errHelperMissing) &&
+			(filepath.Dir(filepath.Join(dir, "docker-credential-"+name)) != dir || strings.ContainsAny(name, "\x00\n")) {
+			t.Errorf("%q is looked for", name)
+		} else if err == nil {
+			t.Errorf("%q is found in an empty directory", name)
 		}
 	})
 }

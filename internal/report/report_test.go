@@ -470,23 +470,22 @@ func FuzzReports(f *testing.F) {
 			t.Errorf("%q in SARIF: %+v, %v", text, log, err)
 		}
 		var issues []map[string]any
-		if err := json.Unmarshal([]byte(written(t, "gitlab", run)), &issues); err != nil || len(issues) != 1 {
+		if err := json.Unmarshal([]byte(written(t, "gitlab", run)), &issues); err != nil || len(issues) != 1 || issues[0]["description"] != clean("x"+text) {
 			t.Errorf("%q for GitLab: %v, %v", text, issues, err)
 		}
 		var suites struct {
-			Suites []struct {
-				Cases []struct {
-					Failures []struct {
-						Message string `xml:"message,attr"`
-					} `xml:"failure"`
-					Errors []struct {
-						Message string `xml:"message,attr"`
-					} `xml:"error"`
-				} `xml:"testcase"`
-			} `xml:"testsuite"`
+			Cases []struct {
+				Failures []struct {
+					Message string `xml:"message,attr"`
+					Text    string `xml:",chardata"`
+				} `xml:"failure"`
+			} `xml:"testsuite>testcase"`
 		}
-		if err := xml.Unmarshal([]byte(written(t, "junit", run)), &suites); err != nil || len(suites.Suites) != 1 || len(suites.Suites[0].Cases) != 1 {
+		if err := xml.Unmarshal([]byte(written(t, "junit", run)), &suites); err != nil || len(suites.Cases) != 1 || len(suites.Cases[0].Failures) != 1 {
 			t.Fatalf("%q in JUnit: %+v, %v", text, suites, err)
+		}
+		if f := suites.Cases[0].Failures[0]; f.Message != clean("x"+text) || f.Text != "a.yaml: "+clean("x"+text) {
+			t.Errorf("%q in JUnit: %+v", text, f)
 		}
 	})
 }
