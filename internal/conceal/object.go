@@ -37,6 +37,11 @@ func Distinguishing(value string) bool {
 	return len(value) >= minText && !common(value) && solid(value)
 }
 
+// InWord reports whether a text has a value where [Within] leaves it: as a part of a longer word.
+func InWord(text, value string) bool {
+	return len(value) >= minBare && !Distinguishing(value) && strings.Contains(replaceWord(text, value), value)
+}
+
 func replaceWord(text, value string) string {
 	var b strings.Builder
 	from := 0

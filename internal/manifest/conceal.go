@@ -57,8 +57,20 @@ func (o *Object) ConcealText(text string) string {
 	return o.Secrets.Text(conceal.Within(text, o.confidential))
 }
 
-// Mute says that no message about what is wrong with the object quotes these values. They are no secrets elsewhere.
-func (o *Object) Mute(values []string) { o.muted = append(o.muted, values...) }
+// Mute says that no message about what is wrong with the object quotes these values, which are in its content. They are no
+// secrets elsewhere. A field that has one inside of a word is quoted nowhere either: the word would show it.
+func (o *Object) Mute(values []string, content map[string]any) {
+	if len(values) == 0 {
+		return
+	}
+	o.muted = append(o.muted, values...)
+	concealIn(content, func(field string) string {
+		if slices.ContainsFunc(values, func(value string) bool { return conceal.InWord(field, value) }) {
+			o.muted = append(o.muted, field)
+		}
+		return field
+	})
+}
 
 // Muted returns what Mute was given.
 func (o *Object) Muted() []string { return o.muted }

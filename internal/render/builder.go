@@ -171,7 +171,7 @@ func (b *builder) finishPlain(r *repository, d *directory, o built, by string, d
 		return
 	}
 	b.noteUnset(obj, s.unset, "", false)
-	obj.Mute(b.given(s.used))
+	obj.Mute(b.given(s.used), s.content)
 	if obj.Tainted() {
 		confide(obj, s.content, b.plain.shown(b.ctx, content, shown))
 	}

@@ -245,7 +245,7 @@ func (b *builder) finishObject(f *flux, p *finishing, v *variables) {
 	if obj.Open = s.open; len(s.unset) > 0 && !(s.open && v.tolerant) {
 		b.noteUnset(obj, s.unset, v.hint, s.open)
 	}
-	obj.Mute(b.given(s.used))
+	obj.Mute(b.given(s.used), s.content)
 	kept, dropped := dropLabels(f, content)
 	b.warnDropped(f, obj, content, dropped)
 	content = owned(f, kept)

@@ -57,7 +57,7 @@ func (r *Renderer) openRaw(o *manifest.Raw) (map[string]any, error) {
 		return nil, err
 	}
 	r.unsetOf[o.Object] = s.unset
-	o.Mute(r.given(s.used))
+	o.Mute(r.given(s.used), s.content)
 	if o.Tainted() {
 		confide(o.Object, s.content, r.plain.shown(r.ctx, content, o.Shown(content)))
 	}
