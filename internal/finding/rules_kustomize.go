@@ -111,8 +111,8 @@ func kustomizationRules() []Rule {
 		},
 		{
 			Code: ForeignBuild, Name: "foreign-not-built", Group: groupKustomizations, Severity: Warning,
-			Summary:     "A kustomization that does not mention Flux cannot be built",
-			Explanation: "kustomize would refuse it, and so would a Kustomization of Flux that leads to it. What it would build takes no part in the run; none of the files that it names and that are there holds an object of Flux.",
+			Summary:     "A kustomization that is not for Flux cannot be built",
+			Explanation: "kustomize would refuse it, and so would a Kustomization of Flux that leads to it. What it would build takes no part in the run; none of the files that it names and that are there holds an object of Flux, or it needs helm, which Flux does not run, and no Kustomization leads to it.",
 			Fix:         "Fix the kustomization file, or the file that the message names.",
 			Example:     documents(file("resources:\n- deployment.yaml\n"), inFile("charts.yaml", object(sourceV1, "HelmRepository", "charts\n  namespace: apps", "interval: 10m\n"+httpURL))),
 			Better:      documents(inFile("apps/kustomization.yaml", kustomization("namespace: apps\nresources:\n- charts.yaml\n")), apps),

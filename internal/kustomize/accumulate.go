@@ -151,7 +151,7 @@ func (t *target) directory(a *accumulator, name string, component bool) (*accumu
 	case component && k.Kind != types.ComponentKind:
 		return nil, fmt.Errorf("expected kind '%s' for path '%s' but got '%s'", types.ComponentKind, l.root, k.Kind)
 	case !component && k.Kind == types.ComponentKind:
-		return nil, fmt.Errorf("expected kind != '%s' for path '%s'", types.ComponentKind, l.root)
+		return nil, fmt.Errorf("%s is a %s: it belongs under components", l.root, types.ComponentKind)
 	case component:
 		if a, err = sub.accumulate(a); err != nil {
 			return nil, fmt.Errorf("recursed accumulation of path '%s': %w", l.root, err)

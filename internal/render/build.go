@@ -88,9 +88,12 @@ func (e *unavailableError) Unwrap() error { return e.error }
 // Hint says what to do instead.
 func (e *unavailableError) Hint() string { return e.hint }
 
+// inflates reports whether a build failed as it would have to run helm.
+func inflates(err error) bool { return strings.Contains(err.Error(), "must specify --enable-helm") }
+
 func unavailable(err error) error {
 	switch text := err.Error(); {
-	case strings.Contains(text, "must specify --enable-helm"):
+	case inflates(err):
 		return &unavailableError{err, "Flux runs no helm in a kustomization: write a HelmRelease instead of helmCharts"}
 	case strings.Contains(text, "plugins disabled"):
 		return &unavailableError{err, "Flux runs no plugins in a kustomization: commit what they make"}

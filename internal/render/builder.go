@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -110,11 +111,24 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 	failed := newBuildError(d.object.Pos.File, err)
 	_, outside := errors.AsType[*outsideError](err)
 	_, endless := errors.AsType[*endlessError](err)
-	if b.ctx.Err() == nil && !outside && !endless && !b.ours(r, c) {
-		b.warnAt(finding.ForeignBuild, d.object, failed.text(), "", failed.pos)
+	if b.ctx.Err() == nil && !outside && !endless && (!b.ours(r, c) || b.forOthers(err)) {
+		hint := ""
+		if hinted, ok := errors.AsType[interface {
+			error
+			Hint() string
+		}](err); ok {
+			hint = hinted.Hint()
+		}
+		b.warnAt(finding.ForeignBuild, d.object, failed.text(), hint, failed.pos)
 		return
 	}
 	b.errs = append(b.errs, failed)
+}
+
+// forOthers reports whether a build that nothing leads to needs helm, which Flux does not run: where Kustomizations say what Flux
+// applies, it is for another program.
+func (b *builder) forOthers(err error) bool {
+	return inflates(err) && slices.ContainsFunc(b.plan.nodes, func(n *node) bool { return n.object != nil })
 }
 
 // abandon claims what a build that failed would have led to: by itself it would be something else. Another beginning
