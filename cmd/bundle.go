@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/bundle"
 	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -26,15 +29,18 @@ func newBundleCommand(a *app) *cobra.Command {
 	var name, since string
 	c := &cobra.Command{
 		GroupID: groupCharts,
-		Use:     "bundle -f FILE... -o FILE [[KIND/][NAMESPACE/]NAME...]",
+		Use:     "bundle -f FILE... -o FILE|DIR/ [[KIND/][NAMESPACE/]NAME...]",
 		Short:   "Write what the lock names into one file, for runs without a network",
 		Long: `Fetch what ` + lock.FileName + ` says of the selected objects, and write it into one file: charts,
-dependencies, Git repositories, buckets and artifacts of registries, with the signatures that
-were checked, and the lock itself. fetch, resolve, verify and plan with --from use that
-file in place of every source.
+dependencies, Git repositories, buckets and artifacts of registries, with all that refers to
+them (signatures, bills of materials, attestations), and the lock itself. fetch, resolve,
+verify and plan with --from use that file in place of every source, and mirror copies it into
+a registry.
 
-The file is an OCI image layout in a tar archive. Before it appears, everything is fetched
-once more from it alone: a file that appears is enough. If anything fails, none appears.
+The file is an OCI image layout in a tar archive or, if its name ends in a slash, in a
+directory. Each chart in it is as 'helm push' stores it; those of registries keep manifest and
+digest. Before the file appears, everything is fetched once more from it alone: a file that
+appears is enough. If anything fails, none appears.
 Anyone who has the file has the charts in it, also those of private sources.
 
 Exit codes: 0 written, 1 an object is not ready or was rejected, 2 wrong usage or unreadable
@@ -42,15 +48,15 @@ input, 3 a digest or signature check failed, 4 the lock file does not fit, 5 onl
 that a retry may help.`,
 		Example: `  helmsrc bundle -R -f clusters/ -o charts.tar`,
 	}
-	fs := c.Flags()
-	fs.StringVarP(&name, "bundle-file", "o", "", "`file` to write")
-	fs.StringVar(&since, "since", "", "earlier bundle `file`, which the other side has: only what is new is written")
-	o.input.add(fs)
-	o.input.addLookup(fs)
-	o.fetch.add(fs)
-	o.lock.addFile(fs)
-	o.trust.add(fs)
-	o.trust.addDependencies(fs)
+	flags := c.Flags()
+	flags.StringVarP(&name, "bundle-file", "o", "", "`file` to write, or a directory with a slash at its end")
+	flags.StringVar(&since, "since", "", "earlier bundle `file`, which the other side has: only what is new is written")
+	o.input.add(flags)
+	o.input.addLookup(flags)
+	o.fetch.add(flags)
+	o.lock.addFile(flags)
+	o.trust.add(flags)
+	o.trust.addDependencies(flags)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		o.lock.locked = true
 		if err := errors.Join(o.fetch.check(), o.checkUntrusted(), o.checkLocked()); err != nil {
@@ -59,15 +65,17 @@ that a retry may help.`,
 		switch {
 		case name == "":
 			return exitUsage, usagef("-o names the file to write")
-		case o.fetch.cache.offline && o.fetch.cache.none:
-			return exitUsage, usagef("--offline and --no-cache exclude each other")
+		case o.fetch.cache.offline:
+			return exitUsage, &usageError{err: errors.New("--offline: what refers to a chart is asked of its registry"), hint: "leave --offline out"}
 		}
-		if err := rewrite.Writable(name); err != nil {
+		directory, err := bundleTarget(name)
+		if err != nil {
 			return exitUsage, &usageError{err: fmt.Errorf("--bundle-file: %w", err), hint: "name another file with -o"}
 		}
 		ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
 		defer cancel()
-		b := &bundling{app: a, o: o, put: lock.New()}
+		name = filepath.Clean(name)
+		b := &bundling{carrying: carrying{app: a, o: o, put: lock.New()}}
 		if since != "" {
 			var err error
 			if b.on, err = bundle.ReadBase(ctx, since); err != nil {
@@ -75,32 +83,60 @@ that a retry may help.`,
 			}
 		}
 		defer func() { _ = b.scratch.Close() }() // the next run clears what cannot be removed
-		return b.run(ctx, name, args)
+		return b.run(ctx, name, directory, args)
 	})
 	return c
 }
 
+// bundleTarget reports whether a bundle of this name is a directory, and why none can be written there.
+func bundleTarget(name string) (directory bool, err error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() || os.IsPathSeparator(name[len(name)-1]) {
+		entries, err := os.ReadDir(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return true, nil
+		}
+		if err == nil && len(entries) > 0 {
+			err = fmt.Errorf("%s is not empty", filepath.ToSlash(name))
+		}
+		return true, err
+	}
+	return false, rewrite.Writable(name)
+}
+
 // bundling is one run of bundle over all clusters.
 type bundling struct {
+	carrying
+
+	on bundle.Base // what the other side has
+}
+
+// carrying is what bundle and mirror have in common: all that is locked is fetched, and kept with what refers to it.
+type carrying struct {
 	app     *app
 	o       *runOptions
 	put     *lock.Lock // of what is carried
+	charts  *bundle.Charts
 	code    int
 	scratch store.Scratch
-	on      bundle.Base // what the other side has
+	inputs  []*input
 }
 
-func (b *bundling) run(ctx context.Context, name string, args []string) (int, error) {
+// gather reads the manifests, and fetches what is locked. A code other than 0 ends the run.
+func (b *carrying) gather(ctx context.Context, args []string) (code int, err error) {
 	a, o := b.app, b.o
-	inputs, err := a.readClusters(ctx, &o.input, args, "")
-	if err != nil {
+	if b.inputs, err = a.readClusters(ctx, &o.input, args, ""); err != nil {
 		return exitUsage, err
 	}
-	a.reportSkipped(inputs)
-	if err := o.input.check(ctx, inputs); err != nil {
+	a.reportSkipped(b.inputs)
+	if err := o.input.check(ctx, b.inputs); err != nil {
 		return exitUsage, err
 	}
 	dir, err := b.scratch.Dir()
+	if err != nil {
+		return exitFailed, err
+	}
+	limits := o.limits()
+	b.charts, err = bundle.NewCharts(filepath.Join(dir, "charts"), chart.Limits{Archive: limits.Archive, File: limits.File, Unpacked: limits.Unpacked})
 	if err != nil {
 		return exitFailed, err
 	}
@@ -112,29 +148,41 @@ func (b *bundling) run(ctx context.Context, name string, args []string) (int, er
 		return exitUsage, err
 	}
 	defer first.Close()
-	if err := b.pass(ctx, first, inputs, nil); err != nil || b.code != exitOK {
+	if err := b.pass(ctx, first, nil); err != nil || b.code != exitOK {
 		return max(b.code, codeOfFailure(err)), err
+	}
+	return exitOK, nil
+}
+
+func (b *bundling) run(ctx context.Context, name string, directory bool, args []string) (int, error) {
+	a := b.app
+	if code, err := b.gather(ctx, args); err != nil || code != exitOK {
+		return code, err
+	}
+	dir, err := b.scratch.Dir()
+	if err != nil {
+		return exitFailed, err
 	}
 	carried, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: a.now})
 	if err != nil {
 		return exitFailed, err
 	}
 	defer func() { _ = carried.Close() }() // its directory goes
-	again := *o
+	again := *b.o
 	again.into, again.fetch.cache.offline, again.fetch.refresh = carried, true, false
 	second, err := a.openSession(ctx, &again)
 	if err != nil {
 		return exitUsage, err
 	}
 	defer second.Close()
-	if err := b.pass(ctx, second, inputs, silence{}); err != nil {
+	if err := b.pass(ctx, second, silence{}); err != nil {
 		return max(exitFailed, codeOfFailure(err)), err
 	}
 	text, err := b.put.Write()
 	if err != nil {
 		return exitFailed, err
 	}
-	size, err := bundle.Write(ctx, name, text, carried, b.on)
+	size, err := bundle.Write(ctx, name, directory, bundle.Contents{Lock: text, Cache: carried, Charts: b.charts}, b.on)
 	if err != nil {
 		return exitFailed, fmt.Errorf("--bundle-file: %w", err)
 	}
@@ -145,13 +193,14 @@ func (b *bundling) run(ctx context.Context, name string, args []string) (int, er
 
 // pass fetches what is locked of all clusters into a directory that goes. With a progress, a failure is an error; without one
 // it is reported, and gives the code.
-func (b *bundling) pass(ctx context.Context, shared *session.Session, inputs []*input, quiet reconcile.Progress) error {
-	return b.app.each(inputs, func(in *input) error {
+func (b *carrying) pass(ctx context.Context, shared *session.Session, quiet reconcile.Progress) error {
+	return b.app.each(b.inputs, func(in *input) error {
 		st, err := shared.Temporary()
 		if err != nil {
 			return err
 		}
 		options := shared.Options()
+		options.Carry = b.charts
 		if options.Locked, err = b.app.locked(ctx, &b.o.lock, in); err != nil {
 			return err
 		}
@@ -162,7 +211,10 @@ func (b *bundling) pass(ctx context.Context, shared *session.Session, inputs []*
 			for _, r := range results {
 				b.code = worst(b.code, codeOf(r))
 			}
-			return err
+			if err != nil {
+				return err
+			}
+			return reconcile.CarryPackages(ctx, b.charts, st, results)
 		}
 		results, err := shared.Run(ctx, session.Run{Inventory: in.inventory, Store: st, Options: options, Targets: targets, Progress: quiet})
 		for _, r := range results {
@@ -175,7 +227,7 @@ func (b *bundling) pass(ctx context.Context, shared *session.Session, inputs []*
 }
 
 // targets are the objects of a cluster that are locked. Their entries are put into the lock that is carried.
-func (b *bundling) targets(in *input, o reconcile.Options) []*admission.Admitted {
+func (b *carrying) targets(in *input, o reconcile.Options) []*admission.Admitted {
 	targets := b.app.withoutHome(in, b.app.targets(in), o)
 	return slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
 		j, ok := o.Locked.Judge(in.inventory, adm)

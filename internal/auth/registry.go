@@ -60,6 +60,8 @@ type RegistryOptions struct {
 	// another; Leave gives it up. The context is the request's. Nil is without limit.
 	Enter func(ctx context.Context, at *url.URL) error
 	Leave func(ctx context.Context)
+	// Write asks for the right to write to a repository, too.
+	Write bool
 	// AllowPrivate lets a public registry with a login of the environment redirect to private addresses.
 	AllowPrivate bool
 }
@@ -271,6 +273,9 @@ func (t *registryTransport) authorization(r *http.Request, wanted challenge, sta
 	found, err := t.login(r.Context(), repositoryOf(scope))
 	if err != nil {
 		return "", err
+	}
+	if t.options.Write && scope != "" {
+		scope += ",push"
 	}
 	login := found.Credential.login()
 	t.sent.add(login.secrets()...)

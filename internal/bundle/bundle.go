@@ -18,12 +18,13 @@ const (
 	lockType     = "application/vnd.helmsrc.lock.v1+yaml"
 	answersType  = "application/vnd.helmsrc.answers.v1+jsonl"
 	bytesType    = "application/octet-stream"
+	contentsType = "application/vnd.helmsrc.contents.v1" // the digests of what charts have, which are no layers of the bundle
 	sinceType    = "application/vnd.helmsrc.since.v1+json"
 )
 
 // What is read of a bundle is bounded. A manifest of 20,000 layers has some 4 MiB.
 const (
-	maxIndex    = 1 << 20
+	maxIndex    = 16 << 20
 	maxManifest = 16 << 20
 	maxLock     = 64 << 20
 	maxLine     = 40 << 20 // of the answers, of which a list of tags is the longest

@@ -29,17 +29,17 @@ func carried(t *testing.T) *cache.Cache {
 	return c
 }
 
-const chart = "the bytes of a chart"
+const archive = "the bytes of a chart"
 
 // written returns the bytes of a bundle with one chart.
 func written(t *testing.T) []byte {
 	t.Helper()
 	c := carried(t)
 	s := c.Scope([]string{"https://charts.test"}, []string{"a login"}, "https://charts.test")
-	c.Keep(s, godigest.FromString(chart), int64(len(chart)), strings.NewReader(chart))
+	c.Keep(s, godigest.FromString(archive), int64(len(archive)), strings.NewReader(archive))
 	c.KeepAnswer(s, "tag", "6.5.0", "", "an answer")
 	name := filepath.Join(t.TempDir(), "charts.tar")
-	if _, err := bundle.Write(t.Context(), name, []byte("a lock"), c, bundle.Base{}); err != nil {
+	if _, err := bundle.Write(t.Context(), name, false, bundle.Contents{Lock: []byte("a lock"), Cache: c}, bundle.Base{}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(name)
@@ -76,14 +76,14 @@ func TestBundle(t *testing.T) {
 	}
 	s := c.Scope([]string{"https://charts.test", "another way"}, nil, "")
 	var got bytes.Buffer
-	if !c.Load(s, godigest.FromString(chart), 1000, &got) || got.String() != chart {
+	if !c.Load(s, godigest.FromString(archive), 1000, &got) || got.String() != archive {
 		t.Errorf("chart: %q", &got)
 	}
 	var answer string
 	if _, ok := c.Answer(s, "tag", "6.5.0", &answer); !ok || answer != "an answer" {
 		t.Errorf("answer: %q", answer)
 	}
-	if elsewhere := c.Scope([]string{"https://other.test"}, nil, ""); c.Load(elsewhere, godigest.FromString(chart), 1000, &got) {
+	if elsewhere := c.Scope([]string{"https://other.test"}, nil, ""); c.Load(elsewhere, godigest.FromString(archive), 1000, &got) {
 		t.Error("the chart is served for another source")
 	}
 }
@@ -102,7 +102,7 @@ func TestReadTruncated(t *testing.T) {
 
 func TestReadAltered(t *testing.T) {
 	t.Parallel()
-	_, _, err := read(t, bytes.ReplaceAll(written(t), []byte(chart), []byte("the bytes of a CHART")))
+	_, _, err := read(t, bytes.ReplaceAll(written(t), []byte(archive), []byte("the bytes of a CHART")))
 	var altered *bundle.Error
 	if !errors.As(err, &altered) || !altered.Integrity() {
 		t.Errorf("error %v", err)
@@ -144,7 +144,7 @@ func TestReadRefuses(t *testing.T) {
 		"absolute":         {layout(t, "/index.json", ours), "not the name"},
 		"name of a digest": {layout(t, "index.json", strings.Replace(ours, "sha256:0", "sha256:../../0", 1)), "malformed"},
 		"no JSON":          {layout(t, "index.json", "{"), "cannot be read"},
-		"a long index":     {layout(t, "index.json", strings.Repeat(" ", 2<<20)), "more than"},
+		"a long index":     {layout(t, "index.json", strings.Repeat(" ", 17<<20)), "more than"},
 	} {
 		_, _, err := read(t, test.text)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -192,7 +192,7 @@ func TestReadLargeManifest(t *testing.T) {
 func TestWriteFails(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "missing", "charts.tar")
-	if _, err := bundle.Write(t.Context(), name, nil, carried(t), bundle.Base{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := bundle.Write(t.Context(), name, false, bundle.Contents{Cache: carried(t)}, bundle.Base{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
+	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/chart"
@@ -64,6 +65,8 @@ type resolvedChart struct {
 	file       string
 	// subject is what a signature has to be for, nil where there can be none.
 	subject *verify.Subject
+	// remote is the repository of a chart in a registry, nil for any other chart.
+	remote func() (*remote.Repository, error)
 }
 
 func (c *resolvedChart) pin() Pin { return c.Pin }
@@ -111,20 +114,6 @@ func (r *Reconciler) checkIdentity(t warner, metadata *helmchart.Metadata, chose
 		return nil
 	}
 	return mismatch
-}
-
-// archive returns the archive of a chart. Its error has a reason: the failure may be
-// the server's or this machine's.
-func (r *Reconciler) archive(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
-	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
-	var local *blob.WriteError
-	switch {
-	case err == nil:
-		return archive, nil
-	case errors.As(err, &local):
-		return nil, unsavedChart(local)
-	}
-	return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", chosen.otherBytes(err)))
 }
 
 // pullFailure attaches the reason to what a source answers instead of a chart.

@@ -273,16 +273,6 @@ func (e *fromError) Hint() string {
 	return fmt.Sprintf("'%s' comes from the repository %s", e.name, e.repository)
 }
 
-// acquire returns an archive, which stays until the run ends: fingerprints and further
-// charts want it.
-func (r *Reconciler) acquire(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
-	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
-	if err != nil {
-		return nil, &downloadError{chosen.Version, chosen.otherBytes(err)}
-	}
-	return archive, nil
-}
-
 // dependencyPrint is what a fingerprint has of a dependency from a repository.
 type dependencyPrint struct {
 	Requirement *helmchart.Dependency

@@ -9,6 +9,7 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/blob"
@@ -157,7 +158,8 @@ func (c *registryCharts) resolved(name string, pinned *oci.Manifest) *resolvedCh
 		provenance: func(ctx context.Context, dst fetch.Sink) error {
 			return c.repo.registry.ProvenanceFile(ctx, pinned, dst)
 		},
-		file: archiveName(status.Build{Name: name, Version: pinned.Version()}),
+		file:   archiveName(status.Build{Name: name, Version: pinned.Version()}),
+		remote: func() (*remote.Repository, error) { return c.repo.registry.Remote(name) },
 	}
 }
 

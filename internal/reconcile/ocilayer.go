@@ -41,6 +41,9 @@ func (p *ociReconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIR
 	if layer.First != "" {
 		p.warnAs(finding.FirstLayer, "the first layer of the artifact is of media type '%s': the chart is taken, for which Flux needs spec.layerSelector.mediaType: %s", layer.First, oci.HelmChartType)
 	}
+	if err := p.carry(ctx, at); err != nil {
+		return ociFailure(status.OCIPullFailed, err)
+	}
 	p.made().Layer = layer.Digest.String()
 	l := &layerTransfer{ociReconciliation: p, at: at, artifact: artifact, layer: layer}
 	if obj.GetLayerOperation() == sourcev1.OCILayerCopy {

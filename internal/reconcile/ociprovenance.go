@@ -66,3 +66,30 @@ func (r *Reconciler) layerChart(at *ociArtifact, artifact *oci.Artifact) (*resol
 		provenance: func(ctx context.Context, dst fetch.Sink) error { return at.repo.Provenance(ctx, artifact, dst) },
 	}, nil
 }
+
+// carry hands an artifact to the carrier and, if it is a chart, looks for its provenance file.
+func (p *ociReconciliation) carry(ctx context.Context, at *ociArtifact) error {
+	if p.r.o.Carry == nil {
+		return nil
+	}
+	artifact, err := p.r.manifestOf(ctx, at)
+	if err != nil {
+		return err
+	}
+	if artifact.IsChart() {
+		chosen, err := p.r.layerChart(at, artifact)
+		if err == nil {
+			_, err = p.r.carriedProvenance(ctx, chosen)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if p.r.o.Offline {
+		return nil
+	}
+	if err := p.r.o.Carry.Image(ctx, at.repo.Remote(), at.digest, at.Version); err != nil {
+		return fmt.Errorf("failed to copy %s: %w", at.URL, err)
+	}
+	return nil
+}

@@ -2,11 +2,15 @@ package reconcile
 
 import (
 	"context"
+	"io"
 	"net"
 	"time"
 
+	"oras.land/oras-go/v2/registry/remote"
+
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/credential"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -84,6 +88,8 @@ type Options struct {
 	DigestAlgorithm string
 	// Cache keeps what is downloaded for later runs; nil is none. The caller closes it.
 	Cache *cache.Cache
+	// Carry takes what is fetched to another place, nil for none.
+	Carry Carrier
 	// Offline opens no connection: what the cache does not have is an error. Online is the command that would get it.
 	Offline bool
 	Online  string
@@ -147,4 +153,16 @@ type Keyring = verify.Keyring
 // can set by the flag or field of this name.
 func Timeout(name string, after time.Duration) error {
 	return &fetch.TimeoutError{Name: name, After: after}
+}
+
+// A Carrier takes to another place what a run fetches. It is asked for each object and each dependency of a chart, by many
+// goroutines.
+type Carrier interface {
+	// Image takes what a registry has under a digest and, unless it is empty, under a tag, with all that refers to it.
+	Image(ctx context.Context, from *remote.Repository, d digest.Digest, tag string) error
+	// Archive takes a chart of a repository with an index, which is called by its URL, and the provenance file of the chart,
+	// nil if it has none.
+	Archive(ctx context.Context, repository string, archive *io.SectionReader, provenance []byte) error
+	// Package takes a chart that was packaged of the files of a source, which is called by its URL.
+	Package(ctx context.Context, source string, archive *io.SectionReader) error
 }

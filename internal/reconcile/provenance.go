@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 
 	"github.com/helmsrc/helmsrc/internal/blob"
-	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -64,49 +61,6 @@ func (r *Reconciler) provenance(ctx context.Context, chosen *resolvedChart, arch
 		}
 		return signer, err
 	})
-}
-
-// keptProvenance returns the provenance file that an earlier run was given for an archive, if it will do: that of what is
-// locked, and whatever there is if no connection is to be opened. A manifest names its own by digest. It cannot say no:
-// where it is refused, the source is asked for the one that is there now.
-func (r *Reconciler) keptProvenance(chosen *resolvedChart) (content []byte, ok bool) {
-	if !r.o.Offline && !chosen.locked && chosen.Source != PinRegistry {
-		return nil, false
-	}
-	_, ok = r.cache.Answer(chosen.key.Scope, cachedProvenance, chosen.provenanceName(), &content)
-	return content, ok
-}
-
-// provenanceName is equal for equal archives of one source, and equal manifests of a registry.
-func (c *resolvedChart) provenanceName() string {
-	return c.file + " " + c.key.Digest.String() + " " + c.Manifest
-}
-
-// shown is what messages call an archive.
-func (c *resolvedChart) shown() string {
-	if c.Source == PinRegistry {
-		return c.URL
-	}
-	return c.Chart + " " + c.Version + " of " + c.repository
-}
-
-// provenanceFile returns the provenance file of an archive, or nothing if there is
-// none.
-func (r *Reconciler) provenanceFile(ctx context.Context, chosen *resolvedChart) ([]byte, error) {
-	key := blob.Key{Location: chosen.key.Location + " " + chosen.key.Digest.String() + " provenance", Identity: chosen.key.Identity}
-	get := func(ctx context.Context, dst fetch.Sink, _ int64) error { return chosen.provenance(ctx, dst) }
-	if !chosen.local {
-		get = r.online("the provenance file of "+chosen.shown(), get)
-	}
-	file, err := r.blobs.Get(ctx, key, fetch.MaxProvenanceBytes, get)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	defer file.Release()
-	return io.ReadAll(file.Section())
 }
 
 // verifyDependency checks the provenance of a chart that another one requires.

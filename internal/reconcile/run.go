@@ -3,9 +3,13 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
@@ -154,3 +158,32 @@ func (t Table) sourcesFirst(objects []*admission.Admitted) [][]int {
 
 // Close lets go of the files that the run kept open.
 func (r *Reconciler) Close() error { return errors.Join(r.closers.close(), r.temp.Close()) }
+
+// CarryPackages hands the charts that were packaged of Git repositories and buckets to the carrier, in the order of the results.
+func CarryPackages(ctx context.Context, to Carrier, st *store.Store, results []*Result) error {
+	for _, r := range results {
+		if r.Failure != nil || r.Pin == nil || r.artifact() == nil || r.Object.Object.Kind != sourcev1.HelmChartKind {
+			continue
+		}
+		if r.Pin.Source != PinGit && r.Pin.Source != PinBucket {
+			continue
+		}
+		if err := carryPackage(ctx, to, st, r); err != nil {
+			return fmt.Errorf("%s: %w", r.Object.Object, err)
+		}
+	}
+	return nil
+}
+
+func carryPackage(ctx context.Context, to Carrier, st *store.Store, r *Result) error {
+	f, err := st.OpenArtifact(r.artifact().Path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return to.Package(ctx, r.Pin.URL, io.NewSectionReader(f, 0, info.Size()))
+}

@@ -59,7 +59,7 @@ var imports = map[string][]string{
 
 	"internal/cache": {"internal/digest"},
 
-	"internal/bundle": {"internal/cache", "internal/digest", "internal/store"},
+	"internal/bundle": {"internal/cache", "internal/chart", "internal/digest", "internal/store", "internal/work"},
 
 	"internal/blob": {"internal/cache", "internal/digest", "internal/fetch"},
 
@@ -93,7 +93,7 @@ var imports = map[string][]string{
 	},
 	"internal/session": {"internal/admission", "internal/cache", "internal/inventory", "internal/reconcile", "internal/store"},
 	"cmd": {
-		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding",
+		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding",
 		"internal/heap", "internal/helm", "internal/inventory", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked",
 		"internal/merge", "internal/migrate", "internal/operator", "internal/plan", "internal/policy",
 		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status",

@@ -34,6 +34,7 @@ type Options struct {
 	Insecure   bool           // plain HTTP
 	NoProgress time.Duration  // 0 is defaultNoProgress
 	Memory     cache.Memory   // of what the registry says
+	Write      bool           // asks for the right to write
 
 	// Only OCIRepositories have the rest.
 
@@ -185,7 +186,7 @@ func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper
 	if o.Logins != nil {
 		key += " " + o.Logins.Key()
 	}
-	key += " " + o.Proxy.Key()
+	key += fmt.Sprint(" ", o.Proxy.Key(), o.Write)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, found := c.transports[key]
@@ -198,6 +199,7 @@ func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper
 			Dial:      c.Config.Dial,
 			Getenv:    c.Config.Getenv,
 			Proxy:     o.Proxy,
+			Write:     o.Write,
 			UserAgent: c.Config.UserAgent,
 			Enter:     fetch.EnterHost,
 			Leave:     fetch.LeaveHost,

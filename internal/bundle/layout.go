@@ -1,0 +1,137 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/content/oci"
+)
+
+// A Layout has the charts of a bundle. Open makes it, and Close ends it.
+type Layout struct {
+	*oci.ReadOnlyStore
+
+	// Lock is that of the bundle.
+	Lock   []byte
+	names  []Name
+	reader *reader
+}
+
+// Open opens the bundle of the first name; the further names are those of the bundles that it stands on. Errors are of type
+// *Error.
+func Open(ctx context.Context, names []string) (*Layout, error) {
+	r := &reader{ctx: ctx}
+	l := &Layout{reader: r}
+	m, err := r.openAll(names)
+	if err == nil {
+		err = l.read(ctx, m)
+	}
+	if err != nil {
+		r.close()
+		return nil, wrap(names[0], err)
+	}
+	return l, nil
+}
+
+func (l *Layout) read(ctx context.Context, m *ocispec.Manifest) (err error) {
+	i := slices.IndexFunc(m.Layers, func(d ocispec.Descriptor) bool { return d.MediaType == lockType })
+	if i < 0 {
+		return errForeign
+	}
+	if l.Lock, err = l.reader.readAll(m.Layers[i], maxLock); err != nil {
+		return err
+	}
+	for _, d := range l.reader.index.Manifests {
+		name, named := d.Annotations[ocispec.AnnotationRefName]
+		if !named {
+			continue
+		}
+		p, ok := parseName(name, d.Digest)
+		if !ok {
+			return fmt.Errorf("%.200q is not the name of a chart in a bundle", name)
+		}
+		l.names = append(l.names, p)
+	}
+	slices.SortFunc(l.names, func(a, b Name) int { return strings.Compare(a.String(), b.String()) })
+	l.names = slices.Compact(l.names)
+	if l.ReadOnlyStore, err = oci.NewFromFS(ctx, l.reader); err != nil {
+		return fmt.Errorf("the layout cannot be read: %w", err)
+	}
+	return nil
+}
+
+// Fetch returns bytes that end with an error if they do not fit their digest.
+func (l *Layout) Fetch(_ context.Context, d ocispec.Descriptor) (io.ReadCloser, error) {
+	return l.reader.blob(d, maxBytes)
+}
+
+// Names are those of the charts, sorted.
+func (l *Layout) Names() []Name { return l.names }
+
+// Close closes the files.
+func (l *Layout) Close() { l.reader.close() }
+
+// Open implements fs.FS: the files of all layouts, with one index.
+func (r *reader) Open(name string) (fs.File, error) {
+	if name == ocispec.ImageIndexFile {
+		text, err := json.Marshal(r.index)
+		return &entry{bytes.NewReader(text), name, int64(len(text))}, err
+	}
+	for _, layout := range slices.Backward(r.layouts) {
+		f, err := openPlain(layout, name)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// openPlain opens a regular file.
+func openPlain(in fs.FS, name string) (fs.File, error) {
+	info, err := fs.Stat(in, name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return in.Open(name)
+}
+
+// archive has the files of a layout by name.
+type archive map[string]*io.SectionReader
+
+// Open implements fs.FS.
+func (a archive) Open(name string) (fs.File, error) {
+	content := a[name]
+	if content == nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return &entry{io.NewSectionReader(content, 0, content.Size()), name, content.Size()}, nil
+}
+
+// entry is a file of an archive.
+type entry struct {
+	io.Reader
+
+	name string
+	size int64
+}
+
+func (e *entry) Stat() (fs.FileInfo, error) { return e, nil }
+func (*entry) Close() error                 { return nil }
+func (e *entry) Name() string               { return e.name }
+func (e *entry) Size() int64                { return e.size }
+func (*entry) Mode() fs.FileMode            { return 0o444 }
+func (*entry) ModTime() time.Time           { return time.Time{} }
+func (*entry) IsDir() bool                  { return false }
+func (*entry) Sys() any                     { return nil }

@@ -1,0 +1,68 @@
+package bundle
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/digest"
+)
+
+// A Name is what something that is carried is called, below the prefix of a mirror.
+type Name struct {
+	Repository string // the host and path of its source
+	Tag        string // "" for what is known by its digest alone
+	Digest     digest.Digest
+}
+
+// String is how the index of a layout calls it.
+func (p Name) String() string {
+	if p.Tag == "" {
+		return p.Repository + "@" + p.Digest.String()
+	}
+	return p.Repository + ":" + p.Tag
+}
+
+// parseName reads what String wrote.
+func parseName(name string, d digest.Digest) (Name, bool) {
+	repository, found := strings.CutSuffix(name, "@"+d.String())
+	if !found {
+		at := strings.LastIndexByte(name, ':')
+		if at < 0 {
+			return Name{}, false
+		}
+		p := Name{name[:at], name[at+1:], d}
+		return p, repositories.MatchString(p.Repository) && tags.MatchString(p.Tag)
+	}
+	return Name{Repository: repository, Digest: d}, repositories.MatchString(repository)
+}
+
+var (
+	repositories = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	tags         = regexp.MustCompile(`^\w[\w.-]{0,127}$`)
+	noName       = regexp.MustCompile(`[^a-z0-9._-]+|[._-]{2,}`)
+)
+
+// RepositoryOf is the name of a repository for what is at a URL: its host and path, as far as registries take them. A port
+// follows its host behind an underscore.
+func RepositoryOf(url string) string {
+	_, rest, found := strings.Cut(url, "://")
+	if !found {
+		rest = url
+	}
+	rest, _, _ = strings.Cut(rest, "?")
+	host, path, _ := strings.Cut(rest, "/")
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	var parts []string
+	for part := range strings.SplitSeq(strings.ToLower(strings.Replace(host, ":", "_", 1)+"/"+path), "/") {
+		for noName.MatchString(part) && !repositories.MatchString(part) {
+			was := part
+			if part = strings.Trim(noName.ReplaceAllString(part, "-"), "._-"); part == was {
+				break
+			}
+		}
+		if part = strings.Trim(part, "._-"); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "/")
+}

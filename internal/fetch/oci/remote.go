@@ -1,0 +1,133 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// Remote is a chart's repository as the client library has it, to copy what is in it. A refusal is a *RegistryError.
+func (o *Namespace) Remote(chart string) (*remote.Repository, error) {
+	ref, err := o.repository(chart)
+	if err != nil {
+		return nil, err
+	}
+	return o.remote(ref), nil
+}
+
+// Remote is [Namespace.Remote] of the repository.
+func (r *Repository) Remote() *remote.Repository { return r.oci.remote(r.ref) }
+
+func (o *Namespace) remote(ref registry.Reference) *remote.Repository {
+	return &remote.Repository{
+		Client: &copying{exchange{oci: o, ref: ref}}, Reference: ref, PlainHTTP: o.options.Insecure,
+		ManifestMediaTypes: manifestTypes(), MaxMetadataBytes: maxMetadataBytes, SkipReferrersGC: true,
+	}
+}
+
+// copying is the HTTP client of a copy. The library asks whether a registry has something or knows a request, and has to see
+// what the registry answers then; anything else is an error.
+type copying struct{ exchange }
+
+// Do implements the library's HTTP client. What can be sent again is.
+func (c *copying) Do(r *http.Request) (answer *http.Response, err error) {
+	if r.Body != nil && r.Body != http.NoBody {
+		return c.send(r.Context(), r)
+	}
+	err = c.oci.client.Retry(r.Context(), func(ctx context.Context, _ int) (err error) {
+		answer, err = c.send(ctx, r) //nolint:bodyclose // the library closes it
+		return err
+	})
+	return answer, err
+}
+
+func (c *copying) send(ctx context.Context, r *http.Request) (*http.Response, error) {
+	// The answer is read after this returns: its context ends with the whole copy, or when nothing happens for too long.
+	ctx, watch := watchProgress(context.WithoutCancel(ctx), c.oci.options.NoProgress)
+	stop := context.AfterFunc(r.Context(), func() { watch.cancel(context.Cause(r.Context())) })
+	end := func() { stop(); watch.stop() }
+	out := r.Clone(ctx)
+	if r.Body != nil && r.Body != http.NoBody {
+		out.Body = &ended{watch.reader(r.Body), r.Body, func() {}}
+	}
+	answer, err := c.follow(ctx, out)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	answer.Request = r
+	if c.known(answer, r.URL) {
+		answer.Body = &ended{watch.reader(answer.Body), answer.Body, end}
+		return answer, nil
+	}
+	defer end()
+	return nil, c.registryError(ctx, answer, fetch.Snippet(answer), r.URL)
+}
+
+// known reports whether the library makes something of an answer.
+func (c *copying) known(answer *http.Response, u *url.URL) bool {
+	switch code := answer.StatusCode; {
+	case code < http.StatusBadRequest:
+		return true
+	case strings.Contains(u.Path, "/referrers/"):
+		return noReferrers(code)
+	default:
+		return code == http.StatusNotFound && answer.Request.Method != http.MethodPut && answer.Request.Method != http.MethodPost
+	}
+}
+
+// noReferrers is true of the answers of registries that do not know a request for referrers.
+func noReferrers(code int) bool {
+	switch code {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented:
+		return true
+	}
+	return false
+}
+
+// follow sends a request to where it is redirected, with credentials only to the registry itself.
+func (c *copying) follow(ctx context.Context, r *http.Request) (*http.Response, error) {
+	for hops := 0; ; hops++ {
+		answer, err := c.oci.transport.RoundTrip(r.WithContext(ctx))
+		if err != nil {
+			return nil, c.requestError(ctx, r.URL, r.URL, err)
+		}
+		next, err := fetch.Redirect(answer, r.URL)
+		if err == nil && next == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return answer, nil
+		}
+		_ = answer.Body.Close()
+		switch {
+		case err != nil:
+			return nil, err
+		case hops == fetch.MaxRedirects:
+			return nil, fetch.NewRequestError(ctx, shownURL(r.URL), errors.New("stopped after too many redirects"))
+		case !auth.SameOrigin(next, c.oci.origin):
+			ctx = auth.Foreign(ctx)
+		}
+		r = r.Clone(ctx)
+		r.URL, r.Host = next, ""
+	}
+}
+
+// ended is a body that counts as progress, and calls a function when it is closed.
+type ended struct {
+	io.Reader
+	io.Closer
+	end func()
+}
+
+// Close closes the body.
+func (e *ended) Close() error {
+	defer e.end()
+	return e.Closer.Close()
+}

@@ -1,0 +1,124 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
+)
+
+// archive returns the archive of a chart. Its error has a reason: the failure may be
+// the server's or this machine's.
+func (r *Reconciler) archive(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
+	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
+	var local *blob.WriteError
+	switch {
+	case err == nil:
+		if err := r.carry(ctx, chosen, archive); err != nil {
+			archive.Release()
+			return nil, pullFailure(err)
+		}
+		return archive, nil
+	case errors.As(err, &local):
+		return nil, unsavedChart(local)
+	}
+	return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", chosen.otherBytes(err)))
+}
+
+// acquire returns an archive, which stays until the run ends: fingerprints and further
+// charts want it.
+func (r *Reconciler) acquire(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
+	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
+	if err != nil {
+		return nil, &downloadError{chosen.Version, chosen.otherBytes(err)}
+	}
+	if err := r.carry(ctx, chosen, archive); err != nil {
+		return nil, &downloadError{chosen.Version, err}
+	}
+	return archive, nil
+}
+
+// carry hands a chart to the carrier, with its provenance file. A run that opens no connection only looks for that.
+func (r *Reconciler) carry(ctx context.Context, chosen *resolvedChart, archive *blob.Blob) error {
+	if r.o.Carry == nil || chosen.local {
+		return nil
+	}
+	provenance, err := r.carriedProvenance(ctx, chosen)
+	if err != nil || r.o.Offline {
+		return err
+	}
+	if chosen.remote == nil {
+		err = r.o.Carry.Archive(ctx, chosen.repository, archive.Section(), provenance)
+	} else if from, failed := chosen.remote(); failed != nil {
+		err = failed
+	} else {
+		err = r.o.Carry.Image(ctx, from, digest.Digest(chosen.Manifest), chosen.metadata[metadataTag])
+	}
+	if err != nil {
+		return fmt.Errorf("failed to copy %s: %w", chosen.shown(), err)
+	}
+	return nil
+}
+
+// carriedProvenance returns the provenance file of a chart, and keeps it for a run that checks it.
+func (r *Reconciler) carriedProvenance(ctx context.Context, chosen *resolvedChart) ([]byte, error) {
+	if content, ok := r.keptProvenance(chosen); ok || r.o.Offline {
+		return content, nil
+	}
+	content, err := r.provenanceFile(ctx, chosen)
+	if fetch.AuthFailure(err) {
+		return nil, nil // object stores say no more of files that they do not have
+	}
+	if content != nil {
+		r.cache.KeepAnswer(chosen.key.Scope, cachedProvenance, chosen.provenanceName(), "", content)
+	}
+	return content, err
+}
+
+// provenanceFile returns the provenance file of an archive, or nothing if there is
+// none.
+func (r *Reconciler) provenanceFile(ctx context.Context, chosen *resolvedChart) ([]byte, error) {
+	key := blob.Key{Location: chosen.key.Location + " " + chosen.key.Digest.String() + " provenance", Identity: chosen.key.Identity}
+	get := func(ctx context.Context, dst fetch.Sink, _ int64) error { return chosen.provenance(ctx, dst) }
+	if !chosen.local {
+		get = r.online("the provenance file of "+chosen.shown(), get)
+	}
+	file, err := r.blobs.Get(ctx, key, fetch.MaxProvenanceBytes, get)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	defer file.Release()
+	return io.ReadAll(file.Section())
+}
+
+// keptProvenance returns the provenance file that an earlier run was given for an archive, if it will do: that of what is
+// locked, and whatever there is if no connection is to be opened. A manifest names its own by digest. It cannot say no:
+// where it is refused, the source is asked for the one that is there now.
+func (r *Reconciler) keptProvenance(chosen *resolvedChart) (content []byte, ok bool) {
+	if !r.o.Offline && !chosen.locked && chosen.Source != PinRegistry {
+		return nil, false
+	}
+	_, ok = r.cache.Answer(chosen.key.Scope, cachedProvenance, chosen.provenanceName(), &content)
+	return content, ok
+}
+
+// provenanceName is equal for equal archives of one source, and equal manifests of a registry.
+func (c *resolvedChart) provenanceName() string {
+	return c.file + " " + c.key.Digest.String() + " " + c.Manifest
+}
+
+// shown is what messages call an archive.
+func (c *resolvedChart) shown() string {
+	if c.Source == PinRegistry {
+		return c.URL
+	}
+	return c.Chart + " " + c.Version + " of " + c.repository
+}
