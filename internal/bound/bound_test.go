@@ -33,6 +33,18 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestValues(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "a": 0, "a: b": 1, "a:b": 0, "a:": 1, "a:\tb": 1, "\"a\":b": 1, "'a':b": 1, "-": 1, "- a": 1, "a-b": 0, "? a": 1, "?a": 0,
+		"[a, b]": 2, "{a: b}": 2, "a\n": 1, "a,\n": 1, "[\n": 1, "{\n": 1, "a\r\n": 1, "a\rb": 1,
+		"\u0085": 1, "\u2028\u2029": 2, "\u00a8\u00a9": 0, "\u0145": 0, "\u8085": 0,
+	} {
+		if got := Values([]byte(text)); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
 // FuzzValues holds the count against the parser: no text has more than two values for each separator, and three besides.
 func FuzzValues(f *testing.F) {
 	for _, seed := range []string{"a: b\n", "[a, b]", "{a, b}", "- - - a\n", "? a\n: b\n", "[? , ? ]", "[: , : ]", "?\n?\n", `{"a":"b"}`, "-\n-\n", "{'a':[]}", "- ? - a", "a:\tb", "-\r-\r-\u2028-\u0085-", "a: &a b\nc: *a", "[a: b, c: d]"} {

@@ -37,6 +37,47 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+func TestInstructions(t *testing.T) {
+	for pattern, want := range map[string]int{"a": 1, "abc": 3, "(abc)": 4, "[ab]": 1, "a{5}": 10, "a{2,7}": 14, "(?:ab){3,}": 9} {
+		re, err := syntax.Parse(pattern, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := instructions(re); got != want {
+			t.Errorf("%s: %d, want %d", pattern, got, want)
+		}
+	}
+}
+
+func TestRereads(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		"a*": false, "a+b": true, "ba+": false, "a{2,}b": true, "a{2,5}b": false, "(?:a*)": false, "(?:a*)*": true, "a*|b": false, "a|b*": false, "(a*|b)c": true, "c(?:a|b*)": false, "abc": false,
+	} {
+		re, err := syntax.Parse(pattern, syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rereads(re, true); got != want {
+			t.Errorf("%s: %t", pattern, got)
+		}
+	}
+}
+
+// TestMatchRoom: as many steps as there may be are too many.
+func TestMatchRoom(t *testing.T) {
+	for size, refused := range map[int]bool{maxWork/4 - 2: false, maxWork/4 - 1: true} {
+		if err := Match([]string{strings.Repeat("x", size)}, "abcd"); (err != nil) != refused {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	if n := Steps("abcd", maxWork/4, 1); n != maxWork {
+		t.Errorf("%d steps", n)
+	}
+	if n := Steps("abcd", maxWork/4-1, 1); n != maxWork-4 {
+		t.Errorf("%d steps", n)
+	}
+}
+
 func TestMatch(t *testing.T) {
 	tags := slices.Repeat([]string{"main-5f488f7568fa60615e298567acfe5d58ed288f5c-1700000000"}, 100_000)
 	if err := Match(tags, `^main-[a-f0-9]+-(?P<ts>[0-9]+)$`); err != nil {

@@ -3,6 +3,8 @@ package conceal
 import (
 	"encoding/base64"
 	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -73,6 +75,9 @@ func TestParts(t *testing.T) {
 		{"a1 b2 c", "aREDACTED bREDACTED c", "1 b2 1 2"},
 		{"a12c", "aREDACTEDREDACTEDc", "12"},
 		{"other", "x-REDACTED", "other"},
+		{"aba", "abREDACTEDba", "aba"},
+		{"abba", "abREDACTEDba", ""},
+		{"x", "REDACTEDx-REDACTED", "x"},
 	} {
 		if got := strings.Join(Parts(test.field, test.shown), " "); got != test.want {
 			t.Errorf("Parts(%q, %q) = %q, want %q", test.field, test.shown, got, test.want)
@@ -92,6 +97,120 @@ func TestData(t *testing.T) {
 		if v.Holds(text) != want {
 			t.Errorf("%q concealed: %t, want %t", text, !want, want)
 		}
+	}
+}
+
+// TestAround: what is as long as it has to be is looked for, and of what is shorter nothing.
+func TestAround(t *testing.T) {
+	for _, test := range []struct{ value, text, want string }{
+		{"abcdef", "abcdef", "REDACTED"},
+		{"abcde", "abcde", "abcde"},
+		{"abcdefghij", "xabcdefghijx", "xREDACTEDx"}, // letters are looked for in words
+		{"abcdefghi", "xabcdefghix", "xabcdefghix"},  // from this length on
+		{"1234567890123456", "x1234567890123456x", "xREDACTEDx"},
+		{"123456789012345", "x123456789012345x", "x123456789012345x"},
+		{"123456789a", "x123456789ax", "xREDACTEDx"}, // which is no number
+		{"a234567890", "xa234567890x", "xREDACTEDx"},
+		{"REDACT", "REDACT", "REDACT"}, // the mark hides nothing of itself
+		{" padded-value\t", "is padded-value.", "is REDACTED."},
+		{"a-b\u2028c", `"a-b\u2028c"`, `"REDACTED"`},
+		{"a-<b>&c", `"a-\u003cb\u003e\u0026c"`, `"REDACTED"`},
+		{"key\n" + strings.Repeat("k", minLine) + "\n" + strings.Repeat("l", minLine-1) + "\nw w " + strings.Repeat("m", minLine) + "\n",
+			strings.Repeat("k", minLine) + " " + strings.Repeat("l", minLine-1) + " w w " + strings.Repeat("m", minLine),
+			"REDACTED " + strings.Repeat("l", minLine-1) + " w w " + strings.Repeat("m", minLine)},
+		{strings.Repeat("-&", maxForms/2), url.QueryEscape(strings.Repeat("-&", maxForms/2)), "REDACTED"},
+		{strings.Repeat("-&", maxForms/2) + "-", url.QueryEscape(strings.Repeat("-&", maxForms/2)), url.QueryEscape(strings.Repeat("-&", maxForms/2))},
+	} {
+		v := New()
+		v.Add("", "short", test.value, test.value) // one that is short does not end the list
+		if got := v.Text(test.text); got != test.want {
+			t.Errorf("%q in %q: %q, want %q", test.value, test.text, got, test.want)
+		}
+	}
+	v := New()
+	v.Add("pass-word", "pass-word-longer", "pass-word-longest")
+	if got := v.Text("pass-word-longest, pass-word-longer, pass-word"); got != "REDACTED, REDACTED, REDACTED" {
+		t.Errorf("the longest value is not taken: %q", got)
+	}
+}
+
+// TestPieces: the base64 of a text, and what stays of it between others.
+func TestPieces(t *testing.T) {
+	for text, want := range map[string][]string{
+		"?>?>?>?": {"Pz4/Pj8+Pw", "Pz4/Pj8+P", "8+Pz4/Pj", "/Pj8+Pz4/", "Pz4_Pj8-Pw", "Pz4_Pj8-P", "8-Pz4_Pj", "_Pj8-Pz4_"},
+		"abcde":   {"YWJjZGU", "YWJjZG", "FiY2Rl", "hYmNkZ", "YWJjZGU", "YWJjZG", "FiY2Rl", "hYmNkZ"},
+		"abcd":    {"YWJjZA", "YWJjZA"},
+	} {
+		if got := encoded(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestTree(t *testing.T) {
+	v := New()
+	v.Add("hunter2")
+	in := map[string]any{"hunter2": []any{"is hunter2", 1.0, nil, map[string]any{"a": true}}}
+	if got := v.Tree(in); !reflect.DeepEqual(got, map[string]any{Hidden: []any{"is " + Hidden, 1.0, nil, map[string]any{"a": true}}}) {
+		t.Errorf("%v", got)
+	}
+	if !reflect.DeepEqual(in, map[string]any{"hunter2": []any{"is hunter2", 1.0, nil, map[string]any{"a": true}}}) {
+		t.Errorf("it was changed: %v", in)
+	}
+}
+
+func TestForms(t *testing.T) {
+	got := Forms([]string{"", "short", "abcdef", "last"})
+	if !slices.Equal(slices.DeleteFunc(slices.Clone(got), func(s string) bool { return !slices.Contains([]string{"", "short", "last"}, s) }), []string{"", "short", "last"}) ||
+		!slices.Contains(got, "abcdef") || !slices.Contains(got, base64.RawStdEncoding.EncodeToString([]byte("abcdef"))) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestMadeOf(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		values []string
+		want   bool
+	}{
+		{"app", nil, false},
+		{"app", []string{"", Hidden}, false},
+		{Hidden + "-1", []string{Hidden}, false},
+		{"app-x", []string{"", Hidden, "x"}, true},
+		{"appx", []string{"x"}, false},
+		{"xhunter2-longerx", []string{"hunter2-longer"}, true},
+		{"xdefaultx", []string{"default"}, false},
+	} {
+		if got := MadeOf(test.name, test.values); got != test.want {
+			t.Errorf("%q of %q: %t", test.name, test.values, got)
+		}
+	}
+}
+
+func TestSensitive(t *testing.T) {
+	for name, want := range map[string]bool{"rootPassword": true, "API_TOKEN": true, "name": false, "": false} {
+		if Sensitive(name) != want {
+			t.Errorf("%q: %t", name, !want)
+		}
+	}
+}
+
+func TestDistinguishing(t *testing.T) {
+	for value, want := range map[string]bool{"abc-de": true, "ab-de": false, "flux-system": false, "abcdef": false, "abcdefghij": true} {
+		if Distinguishing(value) != want {
+			t.Errorf("%q: %t", value, !want)
+		}
+	}
+}
+
+// TestWithinSeveral takes the longest first, and leaves the list of values as it is.
+func TestWithinSeveral(t *testing.T) {
+	values := []string{"", "abc", Hidden, "abc def", "ab"}
+	if got := Within("abc def, abc, REDACTED, 'ab' ab", values); got != "REDACTED, REDACTED, REDACTED, 'REDACTED' ab" {
+		t.Errorf("%q", got)
+	}
+	if !slices.Equal(values, []string{"", "abc", Hidden, "abc def", "ab"}) {
+		t.Errorf("the list is %q", values)
 	}
 }
 

@@ -21,13 +21,14 @@ var errRunnerCommand = errors.New("the output has lines that GitHub Actions woul
 // until it is complete; Close writes the last one.
 type RunnerLog struct {
 	w    io.Writer
+	most int // bytes that are held
 	held []byte
 	seen int  // bytes of held whose lines were looked at
 	long bool // the first part of the document was already written
 }
 
 // NewRunnerLog writes to w.
-func NewRunnerLog(w io.Writer) *RunnerLog { return &RunnerLog{w: w} }
+func NewRunnerLog(w io.Writer) *RunnerLog { return &RunnerLog{w: w, most: maxHeld} }
 
 // Write takes text, of which whole documents go on.
 func (l *RunnerLog) Write(p []byte) (int, error) {
@@ -39,7 +40,7 @@ func (l *RunnerLog) Write(p []byte) (int, error) {
 			break
 		}
 		from += end + 1
-		if l.seen > 0 && bytes.HasPrefix(l.held[l.seen:from], []byte("---")) {
+		if bytes.HasPrefix(l.held[l.seen:from], []byte("---")) {
 			from -= l.seen
 			if err := l.flush(l.seen); err != nil {
 				return 0, err
@@ -48,12 +49,12 @@ func (l *RunnerLog) Write(p []byte) (int, error) {
 		}
 		l.seen = from
 	}
-	if len(l.held) > maxHeld {
+	if len(l.held) > l.most {
 		l.long = true
 		if err := l.flush(l.seen); err != nil {
 			return 0, err
 		}
-		if len(l.held) > maxHeld {
+		if len(l.held) > l.most {
 			return 0, errRunnerCommand
 		}
 	}
@@ -84,7 +85,7 @@ func (l *RunnerLog) harmless(text []byte) ([]byte, error) {
 		return bytes.ReplaceAll(text, []byte("##["), []byte(`#\u0023[`)), nil
 	}
 	doc, err := parseOne(text)
-	if err != nil || doc.Kind != yaml.DocumentNode || doc.Content[0].Kind == yaml.ScalarNode {
+	if err != nil || doc.Content[0].Kind == yaml.ScalarNode {
 		return []byte(defuse(string(text))), nil
 	}
 	quoteCommands(doc)
@@ -94,11 +95,9 @@ func (l *RunnerLog) harmless(text []byte) ([]byte, error) {
 	}
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(doc), encoder.Close()); err != nil {
-		return nil, errRunnerCommand
-	}
+	_ = errors.Join(encoder.Encode(doc), encoder.Close()) // what is not written is not the same
 	written := bytes.ReplaceAll(b.Bytes(), []byte("##["), []byte(`#\x23[`))
-	if again, err := parseOne(written); err != nil || commanding(string(written)) || !sameNodes(doc, again) {
+	if again, err := parseOne(written); err != nil || !sameNodes(doc, again) || commanding(string(written)) {
 		return nil, errRunnerCommand
 	}
 	return written, nil
@@ -128,10 +127,9 @@ func parseOne(text []byte) (*yaml.Node, error) {
 }
 
 // quoteCommands puts scalars that a line of the log could begin with, or that hold the old mark, between double quotes, and
-// removes comments.
+// folded ones, which the encoder may fold in other places.
 func quoteCommands(n *yaml.Node) {
-	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
-	if n.Kind == yaml.ScalarNode && (strings.Contains(n.Value, "::") || strings.Contains(n.Value, "##[")) {
+	if n.Kind == yaml.ScalarNode && (n.Style&yaml.FoldedStyle != 0 || strings.Contains(n.Value, "::") || strings.Contains(n.Value, "##[")) {
 		n.Style = n.Style&yaml.TaggedStyle | yaml.DoubleQuotedStyle
 	}
 	for _, c := range n.Content {

@@ -27,8 +27,15 @@ func obeyed(text string) bool {
 // logged is what the log has of a text that is written in parts of n bytes.
 func logged(t testing.TB, text string, n int) (string, error) {
 	t.Helper()
+	return loggedOf(t, text, n, maxHeld)
+}
+
+// loggedOf is logged with another bound of what is held.
+func loggedOf(t testing.TB, text string, n, most int) (string, error) {
+	t.Helper()
 	var b bytes.Buffer
 	log := NewRunnerLog(&b)
+	log.most = most
 	for part := []byte(text); len(part) > 0; {
 		k := min(n, len(part))
 		if _, err := log.Write(part[:k]); err != nil {
@@ -41,15 +48,22 @@ func logged(t testing.TB, text string, n int) (string, error) {
 }
 
 func TestDefuse(t *testing.T) {
-	for _, text := range []string{
-		"::error::x", "  ::set-output name=a::b", "a\n::stop-commands::x\n\t::x", "before ##[add-mask]x", "##[##[x", ":: ::",
-		"a\r::add-mask::x", "\u00a0\u2003\v::x", "\ufeff::x",
+	for text, want := range map[string]string{
+		"::error::x":                      ": :error::x",
+		"  ::set-output name=a::b":        "  : :set-output name=a::b",
+		"a\n::stop-commands::x\n\t::x\nb": "a\n: :stop-commands::x\n\t: :x\nb",
+		"before ##[add-mask]x":            "before ## [add-mask]x",
+		"##[##[x\n":                       "## [## [x\n",
+		":: ::":                           ": : ::",
+		"a\r::add-mask::x\r\n":            "a\r: :add-mask::x\r\n",
+		"\u00a0\u2003\v::x":               "\u00a0\u2003\v: :x",
+		"\ufeff::x":                       "\ufeff: :x",
 	} {
 		if !obeyed(text) {
 			t.Errorf("%q is obeyed by no runner", text)
 		}
-		if got := defuse(text); obeyed(got) {
-			t.Errorf("%q becomes %q", text, got)
+		if got := defuse(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
 	for _, text := range []string{"HelmChart a::b", "#[x]", "plain\n  lines: :\n"} {
@@ -92,15 +106,32 @@ func TestRunnerLogParts(t *testing.T) {
 	if got, err := logged(t, clean+"---\nb: |\n  ::x::\n---\n"+clean, 1); err != nil || got != clean+"---\nb: \"::x::\\n\"\n---\n"+clean {
 		t.Errorf("%q: %v", got, err)
 	}
-	long := strings.Repeat("a line of a table\n", maxHeld/18+10)
-	if got, err := logged(t, long, 1<<20); err != nil || got != long {
-		t.Errorf("%d bytes of %d: %v", len(got), len(long), err)
+	if got, err := logged(t, "a:\n  b:\n    ::x: y\n", 1); err != nil || got != "a:\n  b:\n    \"::x\": y\n" {
+		t.Errorf("%q: %v", got, err)
 	}
-	if got, err := logged(t, long+" ::x::y\n", 1<<20); err == nil || obeyed(got) {
-		t.Errorf("a command at the end: %v", err)
-	}
-	if _, err := logged(t, strings.Repeat("x", maxHeld+1), 1<<20); err == nil {
-		t.Error("a line without end is held")
+}
+
+// TestRunnerLogBound writes more than the log holds. A document that is too long goes on in parts, as long as none has a command.
+func TestRunnerLogBound(t *testing.T) {
+	const most = 20
+	table := strings.Repeat("a line\n", 10)
+	for _, c := range []struct {
+		text, want string
+		refused    bool
+	}{
+		{table, table, false},
+		{strings.Repeat("x", most), strings.Repeat("x", most), false},
+		{strings.Repeat("x", most+1), "", true},
+		{table + " ::x::y\n", table[:63], true},                          // a command in what is left at the end
+		{"a line\n ::x::\n" + table, "", true},                           // and in the first part
+		{"a line\na line\na: |\n ::x\n", "a line\na line\na: |\n", true}, // which is altered only if it is whole
+		{table + "---\na: |\n ::x::\n", table + "---\na: \"::x::\\n\"\n", false},
+		{"a: 1 #\na: 1 #1234567\n---\n::x: y\n", "a: 1 #\na: 1 #1234567\n---\n\"::x\": y\n", false}, // the part ends where the document does
+	} {
+		got, err := loggedOf(t, c.text, 7, most)
+		if got != c.want || (err != nil) != c.refused {
+			t.Errorf("%q becomes %q, want %q: %v", c.text, got, c.want, err)
+		}
 	}
 }
 
@@ -151,17 +182,20 @@ func TestRunnerLogRefused(t *testing.T) {
 		t.Errorf("the end: %v", err)
 	}
 	log = NewRunnerLog(refusing{})
-	if _, err := log.Write([]byte(strings.Repeat("a line of a table\n", maxHeld/18+10))); !errors.Is(err, io.ErrClosedPipe) {
+	log.most = 1
+	if _, err := log.Write([]byte("a line\n")); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("a long document: %v", err)
 	}
 }
 
-// TestRunnerLogAfterLong: a document that follows one that was too long to hold is written in other characters again.
-func TestRunnerLogAfterLong(t *testing.T) {
-	long := strings.Repeat("- a line of a list\n", maxHeld/19+10)
-	got, err := logged(t, long+"---\nb: |\n  ::x::\n", 1<<20)
-	if err != nil || !strings.HasSuffix(got, "---\nb: \"::x::\\n\"\n") {
-		t.Errorf("%q: %v", got[max(0, len(got)-40):], err)
+// TestRunnerLogRewritten: a document that cannot be written in another way is refused, and folded lines are no reason.
+func TestRunnerLogRewritten(t *testing.T) {
+	if got, err := logged(t, "::k: {a: 1, ? : 2}\n", 7); err == nil || got != "" {
+		t.Errorf("%q: %v", got, err)
+	}
+	text, want := "# why ##[x]\n::k: 1 # ::y\nb: >\n  a\n\n\n   c\n  d\n", "# why #\\x23[x]\n\"::k\": 1 # ::y\nb: \"a\\n\\n\\n c\\nd\\n\"\n"
+	if got, err := logged(t, text, 7); err != nil || got != want {
+		t.Errorf("%q becomes %q, want %q: %v", text, got, want, err)
 	}
 }
 

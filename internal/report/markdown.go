@@ -157,6 +157,8 @@ func escapeMarkdown(s string) string {
 		case strings.ContainsRune("\\`*_{}[]()#+!|~$@:", r):
 			b.WriteByte('\\')
 			b.WriteRune(r)
+		case r == '.' && strings.HasSuffix(b.String(), "www"): // would begin a link, as "://" would
+			b.WriteString("\\.")
 		case r == '<':
 			b.WriteString("&lt;")
 		case r == '>':

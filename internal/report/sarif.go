@@ -254,7 +254,7 @@ func newSARIFResult(f *finding.Finding, fingerprint string) sarifResult {
 	result := sarifResult{
 		RuleID:       string(f.Code),
 		Level:        string(f.Severity),
-		Message:      sarifText{Text: text},
+		Message:      sarifText{Text: strings.ReplaceAll(text, "](", "] (")}, // "[text](address)" is a link
 		Locations:    []sarifLocation{{Physical: locationOf(f.Pos)}},
 		Fingerprints: map[string]string{"helmsrc/v1": fingerprint},
 	}
