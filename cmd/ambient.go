@@ -42,7 +42,7 @@ func (p *ambientPolicy) Set(text string) error {
 // reach is how far the credentials of this machine may go.
 func (o *runOptions) reach() reconcile.Reach {
 	switch {
-	case o.input.untrusted:
+	case o.input.Untrusted:
 		return reconcile.ReachNowhere
 	case o.fetch.ambient == ambientAnywhere:
 		return reconcile.ReachAnywhere

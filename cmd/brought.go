@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 )
 
@@ -32,8 +33,8 @@ func refuseBrought(dir string) error {
 	if !git.Tracked(filepath.Join(dir, ".helmsrc")) {
 		return nil
 	}
-	return &usageError{
-		err:  fmt.Errorf("%s has records that Git tracks, and which a stranger may have committed: they are not believed", dir),
-		hint: "remove them from Git with 'git rm -r --cached' and name the directory in .gitignore, or name another directory with --artifacts-dir, which takes this one, too, if all who can commit are trusted; not with --untrusted",
+	return &exit.UsageError{
+		Err:    fmt.Errorf("%s has records that Git tracks, and which a stranger may have committed: they are not believed", dir),
+		Advice: "remove them from Git with 'git rm -r --cached' and name the directory in .gitignore, or name another directory with --artifacts-dir, which takes this one, too, if all who can commit are trusted; not with --untrusted",
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
@@ -60,17 +62,17 @@ that a retry may help.`,
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		o.lock.locked = true
 		if err := errors.Join(o.fetch.check(), o.checkUntrusted(), o.checkLocked()); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		switch {
 		case name == "":
-			return exitUsage, usagef("-o names the file to write")
+			return exit.Usage, exit.Usagef("-o names the file to write")
 		case o.fetch.cache.offline:
-			return exitUsage, &usageError{err: errors.New("--offline: what refers to a chart is asked of its registry"), hint: "leave --offline out"}
+			return exit.Usage, &exit.UsageError{Err: errors.New("--offline: what refers to a chart is asked of its registry"), Advice: "leave --offline out"}
 		}
 		directory, err := bundleTarget(name)
 		if err != nil {
-			return exitUsage, &usageError{err: fmt.Errorf("--bundle-file: %w", err), hint: "name another file with -o"}
+			return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--bundle-file: %w", err), Advice: "name another file with -o"}
 		}
 		ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
 		defer cancel()
@@ -79,7 +81,7 @@ that a retry may help.`,
 		if since != "" {
 			var err error
 			if b.on, err = bundle.ReadBase(ctx, since); err != nil {
-				return exitUsage, &usageError{err: fmt.Errorf("--since: %w", err), hint: hintOf(err)}
+				return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--since: %w", err), Advice: hintOf(err)}
 			}
 		}
 		defer func() { _ = b.scratch.Close() }() // the next run clears what cannot be removed
@@ -118,83 +120,83 @@ type carrying struct {
 	charts  *bundle.Charts
 	code    int
 	scratch store.Scratch
-	inputs  []*input
+	inputs  []*load.Input
 }
 
 // gather reads the manifests, and fetches what is locked. A code other than 0 ends the run.
 func (b *carrying) gather(ctx context.Context, args []string) (code int, err error) {
 	a, o := b.app, b.o
 	if b.inputs, err = a.readClusters(ctx, &o.input, args, ""); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	a.reportSkipped(b.inputs)
 	if err := o.input.check(ctx, b.inputs); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	dir, err := b.scratch.Dir()
 	if err != nil {
-		return exitFailed, err
+		return exit.Failed, err
 	}
 	limits := o.limits()
 	b.charts, err = bundle.NewCharts(filepath.Join(dir, "charts"), chart.Limits{Archive: limits.Archive, File: limits.File, Unpacked: limits.Unpacked})
 	if err != nil {
-		return exitFailed, err
+		return exit.Failed, err
 	}
 	if given, err := o.fetch.cache.directory(a.env.Getenv); o.fetch.cache.none || err == nil && given == "" {
 		o.fetch.cache.dir, o.fetch.cache.none = filepath.Join(dir, "kept"), false
 	}
 	first, err := a.openSession(ctx, o)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	defer first.Close()
-	if err := b.pass(ctx, first, nil); err != nil || b.code != exitOK {
-		return max(b.code, codeOfFailure(err)), err
+	if err := b.pass(ctx, first, nil); err != nil || b.code != exit.OK {
+		return max(b.code, exit.CodeOf(err)), err
 	}
-	return exitOK, nil
+	return exit.OK, nil
 }
 
 func (b *bundling) run(ctx context.Context, name string, directory bool, args []string) (int, error) {
 	a := b.app
-	if code, err := b.gather(ctx, args); err != nil || code != exitOK {
+	if code, err := b.gather(ctx, args); err != nil || code != exit.OK {
 		return code, err
 	}
 	dir, err := b.scratch.Dir()
 	if err != nil {
-		return exitFailed, err
+		return exit.Failed, err
 	}
 	carried, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: a.now})
 	if err != nil {
-		return exitFailed, err
+		return exit.Failed, err
 	}
 	defer func() { _ = carried.Close() }() // its directory goes
 	again := *b.o
 	again.into, again.fetch.cache.offline, again.fetch.refresh = carried, true, false
 	second, err := a.openSession(ctx, &again)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	defer second.Close()
 	if err := b.pass(ctx, second, silence{}); err != nil {
-		return max(exitFailed, codeOfFailure(err)), err
+		return max(exit.Failed, exit.CodeOf(err)), err
 	}
 	text, err := b.put.Write()
 	if err != nil {
-		return exitFailed, err
+		return exit.Failed, err
 	}
 	size, err := bundle.Write(ctx, name, directory, bundle.Contents{Lock: text, Cache: carried, Charts: b.charts}, b.on)
 	if err != nil {
-		return exitFailed, fmt.Errorf("--bundle-file: %w", err)
+		return exit.Failed, fmt.Errorf("--bundle-file: %w", err)
 	}
 	a.console.Unite()
 	a.console.Info(console.Subject{}, fmt.Sprintf("%s: %d objects, %d bytes", filepath.ToSlash(name), len(b.put.Entries()), size))
-	return exitOK, nil
+	return exit.OK, nil
 }
 
 // pass fetches what is locked of all clusters into a directory that goes. With a progress, a failure is an error; without one
 // it is reported, and gives the code.
 func (b *carrying) pass(ctx context.Context, shared *session.Session, quiet reconcile.Progress) error {
-	return b.app.each(b.inputs, func(in *input) error {
+	return b.app.each(b.inputs, func(in *load.Input) error {
 		st, err := shared.Temporary()
 		if err != nil {
 			return err
@@ -206,17 +208,17 @@ func (b *carrying) pass(ctx context.Context, shared *session.Session, quiet reco
 		}
 		targets := b.targets(in, options)
 		if quiet == nil {
-			b.code = worst(b.code, in.code)
-			results, err := b.app.reconcileTargets(ctx, shared, in, func() []*admission.Admitted { return targets }, st, options, nil)
+			b.code = exit.Worst(b.code, in.Code)
+			results, err := b.app.worker.Reconcile(ctx, shared, in, func() []*admission.Admitted { return targets }, st, options, nil)
 			for _, r := range results {
-				b.code = worst(b.code, codeOf(r))
+				b.code = exit.Worst(b.code, session.CodeOf(r))
 			}
 			if err != nil {
 				return err
 			}
 			return reconcile.CarryPackages(ctx, b.charts, st, results)
 		}
-		results, err := shared.Run(ctx, session.Run{Inventory: in.inventory, Store: st, Options: options, Targets: targets, Progress: quiet})
+		results, err := shared.Run(ctx, session.Run{Inventory: in.Inventory, Store: st, Options: options, Targets: targets, Progress: quiet})
 		for _, r := range results {
 			if r.Failure != nil {
 				return fmt.Errorf("%s cannot be carried: %w", r.Object.Object, r.Failure)
@@ -227,10 +229,10 @@ func (b *carrying) pass(ctx context.Context, shared *session.Session, quiet reco
 }
 
 // targets are the objects of a cluster that are locked. Their entries are put into the lock that is carried.
-func (b *carrying) targets(in *input, o reconcile.Options) []*admission.Admitted {
-	targets := b.app.withoutHome(in, b.app.targets(in), o)
+func (b *carrying) targets(in *load.Input, o reconcile.Options) []*admission.Admitted {
+	targets := b.app.worker.WithoutHome(in, b.app.worker.Targets(in), o)
 	return slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
-		j, ok := o.Locked.Judge(in.inventory, adm)
+		j, ok := o.Locked.Judge(in.Inventory, adm)
 		if ok && j.Entry != nil {
 			b.put.Put(*j.Entry)
 		}
@@ -265,7 +267,7 @@ func (a *app) openBundle(ctx context.Context, o *lockOptions, shared *session.Se
 		o.carried, err = lock.Read(text)
 	}
 	if err != nil {
-		return nil, &usageError{err: fmt.Errorf("--from: %w", err), hint: hintOf(err)}
+		return nil, &exit.UsageError{Err: fmt.Errorf("--from: %w", err), Advice: hintOf(err)}
 	}
 	return shared, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
 // cacheOptions say where downloads are kept for later runs.
@@ -39,7 +40,7 @@ func (o *cacheOptions) directory(getenv func(string) string) (string, error) {
 	}
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {
-		return "", &usageError{err: fmt.Errorf("--cache-dir: %w", err)}
+		return "", &exit.UsageError{Err: fmt.Errorf("--cache-dir: %w", err)}
 	}
 	return dir, nil
 }

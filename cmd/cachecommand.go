@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
 func newCacheCommand(a *app) *cobra.Command {
@@ -51,10 +52,10 @@ func newCachePathCommand(a *app) *cobra.Command {
 	c.RunE = a.runner(func(context.Context, []string) (int, error) {
 		dir, err := o.existing(a)
 		if err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		_, err = fmt.Fprintln(a.env.Stdout, dir)
-		return exitOK, err
+		return exit.OK, err
 	})
 	return c
 }
@@ -63,7 +64,7 @@ func newCachePathCommand(a *app) *cobra.Command {
 func (o *cacheOptions) existing(a *app) (string, error) {
 	dir, err := o.directory(a.env.Getenv)
 	if err == nil && dir == "" {
-		err = &usageError{err: errors.New("nothing says where the cache is"), hint: "set HOME, or name it with --cache-dir"}
+		err = &exit.UsageError{Err: errors.New("nothing says where the cache is"), Advice: "set HOME, or name it with --cache-dir"}
 	}
 	return dir, err
 }
@@ -107,9 +108,9 @@ it was used last. Bytes that came from several sources are listed for each.`,
 	c.RunE = a.runner(func(context.Context, []string) (int, error) {
 		entries, err := o.entries(a)
 		if err != nil {
-			return exitFailed, err
+			return exit.Failed, err
 		}
-		return exitOK, a.printCache(entries, asJSON)
+		return exit.OK, a.printCache(entries, asJSON)
 	})
 	return c
 }
@@ -209,7 +210,7 @@ helmsrc did not write stay.`,
 	c.RunE = a.runner(func(context.Context, []string) (int, error) {
 		opened, err := o.openExisting(a)
 		if err != nil {
-			return exitFailed, err
+			return exit.Failed, err
 		}
 		var removed cache.Removed
 		if opened != nil {
@@ -217,7 +218,7 @@ helmsrc did not write stay.`,
 			removed, err = opened.Prune(func(e *cache.Entry) bool { return all || private && e.Private })
 		}
 		a.console.Info(console.Subject{}, fmt.Sprintf("%d files removed, %s", removed.Files, shownSize(removed.Bytes)))
-		return exitOK, err
+		return exit.OK, err
 	})
 	return c
 }
@@ -238,7 +239,7 @@ Exit codes: 0 nothing was damaged, 1 the cache cannot be read, 3 something was d
 	c.RunE = a.runner(func(context.Context, []string) (int, error) {
 		opened, err := o.openExisting(a)
 		if err != nil {
-			return exitFailed, err
+			return exit.Failed, err
 		}
 		var read int
 		var damaged []cache.Entry
@@ -251,9 +252,9 @@ Exit codes: 0 nothing was damaged, 1 the cache cannot be read, 3 something was d
 		}
 		a.console.Info(console.Subject{}, fmt.Sprintf("%d files read, %d damaged", read, len(damaged)))
 		if len(damaged) > 0 && err == nil {
-			return exitIntegrity, nil
+			return exit.Integrity, nil
 		}
-		return exitOK, err
+		return exit.OK, err
 	})
 	return c
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
 func newCompletionCommand(a *app) *cobra.Command {
@@ -16,7 +18,7 @@ func newCompletionCommand(a *app) *cobra.Command {
 		ValidArgs: shells,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("completion takes one argument, the shell: bash, zsh, fish or powershell")
+				return exit.Usagef("completion takes one argument, the shell: bash, zsh, fish or powershell")
 			}
 			root = cmd.Root()
 			return nil
@@ -25,15 +27,15 @@ func newCompletionCommand(a *app) *cobra.Command {
 	c.RunE = a.runner(func(_ context.Context, args []string) (int, error) {
 		switch args[0] {
 		case "bash":
-			return exitOK, root.GenBashCompletionV2(a.env.Stdout, true)
+			return exit.OK, root.GenBashCompletionV2(a.env.Stdout, true)
 		case "zsh":
-			return exitOK, root.GenZshCompletion(a.env.Stdout)
+			return exit.OK, root.GenZshCompletion(a.env.Stdout)
 		case "fish":
-			return exitOK, root.GenFishCompletion(a.env.Stdout, true)
+			return exit.OK, root.GenFishCompletion(a.env.Stdout, true)
 		case "powershell":
-			return exitOK, root.GenPowerShellCompletionWithDesc(a.env.Stdout)
+			return exit.OK, root.GenPowerShellCompletionWithDesc(a.env.Stdout)
 		}
-		return exitUsage, usagef("no completion for shell %q: bash, zsh, fish and powershell have one", args[0])
+		return exit.Usage, exit.Usagef("no completion for shell %q: bash, zsh, fish and powershell have one", args[0])
 	})
 	return c
 }

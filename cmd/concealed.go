@@ -4,7 +4,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/report"
-	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // concealObject takes what is not shown out of an object of a report.
@@ -47,19 +46,4 @@ func concealedTexts(obj *manifest.Object, texts map[string]string) map[string]st
 		shown[name] = obj.Secrets.Text(obj.Veil(text))
 	}
 	return shown
-}
-
-// storedKey is the key by which an object has its files: a name that came from a Secret is another one there.
-func storedKey(obj *manifest.Object) store.Key {
-	namespace, name := obj.StoredAs()
-	return store.NewKey(obj.Kind, namespace, name)
-}
-
-// renameStored has the files of such objects called by those keys.
-func (in *input) renameStored(st *store.Store) {
-	for _, obj := range in.inventory.Objects() {
-		if key, stored := store.NewKey(obj.Kind, obj.Namespace, obj.Name), storedKey(obj); key != stored {
-			st.Rename(key, stored)
-		}
-	}
 }

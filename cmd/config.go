@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
@@ -65,7 +66,7 @@ func readConfiguration(c *cobra.Command, origins origins) (*configuration, error
 	if none && named != "" {
 		byFlag := origins["config"] == "--config"
 		if byFlag == (origins["no-config"] == "--no-config") {
-			return nil, usagef("--config and --no-config exclude each other")
+			return nil, exit.Usagef("--config and --no-config exclude each other")
 		}
 		none = !byFlag // what was typed wins over the environment
 	}
@@ -108,12 +109,12 @@ func findConfiguration() (string, error) {
 		case up != "" && errors.Is(err, fs.ErrPermission): // we are let in here, but not above
 			return "", nil
 		case !errors.Is(err, fs.ErrNotExist):
-			return "", &usageError{err: fmt.Errorf("configuration file: %w", err)}
+			return "", &exit.UsageError{Err: fmt.Errorf("configuration file: %w", err)}
 		}
 		if _, err := os.Lstat(filepath.Join(dir, configMisnamed)); err == nil {
-			return "", &usageError{
-				err:  fmt.Errorf("%s would not be read", filepath.Join(up, configMisnamed)),
-				hint: "call it " + configName + ", or leave it with --no-config",
+			return "", &exit.UsageError{
+				Err:    fmt.Errorf("%s would not be read", filepath.Join(up, configMisnamed)),
+				Advice: "call it " + configName + ", or leave it with --no-config",
 			}
 		}
 		parent := filepath.Dir(dir)
@@ -131,9 +132,9 @@ func checkFound(path string, file, work fs.FileInfo) error {
 	const hint = "name it with --config if you trust it, or leave it with --no-config"
 	switch {
 	case !file.Mode().IsRegular():
-		return &usageError{err: fmt.Errorf("%s is no regular file", path), hint: hint}
+		return &exit.UsageError{Err: fmt.Errorf("%s is no regular file", path), Advice: hint}
 	case !ours(ownerOf(file), ownerOf(work), os.Geteuid()):
-		return &usageError{err: fmt.Errorf("%s belongs to another user", path), hint: hint}
+		return &exit.UsageError{Err: fmt.Errorf("%s belongs to another user", path), Advice: hint}
 	}
 	return nil
 }
@@ -147,7 +148,7 @@ func ours(file, work, self int) bool {
 func parseConfiguration(ctx context.Context, root *cobra.Command, path string, found bool) (*configuration, error) {
 	content, err := file.Read(ctx, path, maxConfigBytes)
 	if err != nil {
-		return nil, &usageError{err: fmt.Errorf("%s: %w", filepath.ToSlash(path), err)}
+		return nil, &exit.UsageError{Err: fmt.Errorf("%s: %w", filepath.ToSlash(path), err)}
 	}
 	p := &configParser{
 		root: root,
@@ -198,7 +199,7 @@ func (c *configuration) position(line int) string { return fmt.Sprintf("%s:%d", 
 
 // refuse is an error about a line of the file.
 func (c *configuration) refuse(line int, err error, hint string) error {
-	return &usageError{err: fmt.Errorf("%s: %w", c.position(line), err), hint: hint}
+	return &exit.UsageError{Err: fmt.Errorf("%s: %w", c.position(line), err), Advice: hint}
 }
 
 // origins says where the value of a flag comes from, for those that have not their
@@ -245,7 +246,7 @@ type configParser struct {
 func (p *configParser) parse(content []byte) error {
 	node, err := onlyDocument(content)
 	if err != nil {
-		return &usageError{err: fmt.Errorf("%s: %w", p.file.path, err)}
+		return &exit.UsageError{Err: fmt.Errorf("%s: %w", p.file.path, err)}
 	}
 	if node == nil {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated files")
@@ -35,7 +36,7 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // TestSchemaIsUpToDate compares the published schema with the flags: go test ./cmd -update writes it.
 func TestSchemaIsUpToDate(t *testing.T) {
 	code, want, log := run(t, "config", "schema")
-	if code != exitOK {
+	if code != exit.OK {
 		t.Fatalf("exit code %d\n%s", code, log)
 	}
 	name := filepath.Join("..", "schema", "helmsrc.schema.json")
@@ -56,7 +57,7 @@ func TestSchemaIsUpToDate(t *testing.T) {
 func configSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	code, text, log := run(t, "config", "schema")
-	if code != exitOK {
+	if code != exit.OK {
 		t.Fatalf("exit code %d\n%s", code, log)
 	}
 	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
@@ -112,11 +113,11 @@ func TestConfigurationAndSchemaAgree(t *testing.T) {
 			write(t, "c.yaml", test.text)
 			code, _, log := run(t, "config", "--config", "c.yaml")
 			// Some values are only judged by the command that uses them.
-			if code == exitOK && !test.valid {
+			if code == exit.OK && !test.valid {
 				write(t, "empty.yaml", "")
 				code, _, log = run(t, "fetch", "-f", "empty.yaml", "--allow-empty", "--config", "c.yaml")
 			}
-			if ok := code == exitOK; ok != test.valid {
+			if ok := code == exit.OK; ok != test.valid {
 				t.Errorf("helmsrc: exit code %d\n%s", code, log)
 			}
 			if err := compiled.Validate(yamlValue(t, test.text)); (err == nil) != test.valid {
@@ -159,7 +160,7 @@ func TestEffectiveConfigurationIsOne(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "c.yaml", "filename: [a b.yaml, \"c: d\"]\nconcurrency: 3\nnamespace: \"5\"\ncommands: {fetch: {events: true}, verify: {retries: 0}}\n")
 	code, first, log := run(t, "config", "--config", "c.yaml")
-	if code != exitOK {
+	if code != exit.OK {
 		t.Fatalf("exit code %d\n%s", code, log)
 	}
 	if err := configSchema(t).Validate(yamlValue(t, first)); err != nil {
@@ -167,7 +168,7 @@ func TestEffectiveConfigurationIsOne(t *testing.T) {
 	}
 	write(t, "d.yaml", first)
 	code, second, log := run(t, "config", "--config", "d.yaml")
-	if code != exitOK {
+	if code != exit.OK {
 		t.Fatalf("exit code %d\n%s", code, log)
 	}
 	if !jsonEqual(yamlValue(t, first), yamlValue(t, second)) {
@@ -229,10 +230,10 @@ func TestFoundConfigurationIsConfined(t *testing.T) {
 	} {
 		write(t, configName, text)
 		code, _, log := run(t, "config")
-		if ok := code == exitOK; ok != allowed {
+		if ok := code == exit.OK; ok != allowed {
 			t.Errorf("%s: exit code %d\n%s", text, code, log)
 		}
-		if code, _, log := run(t, "config", "--config", configName); code != exitOK {
+		if code, _, log := run(t, "config", "--config", configName); code != exit.OK {
 			t.Errorf("%s, named: exit code %d\n%s", text, code, log)
 		}
 	}
@@ -279,7 +280,7 @@ func TestConfigurationIsBounded(t *testing.T) {
 		"binary":    "\x00\x01",
 	} {
 		write(t, configName, text)
-		if code, _, log := run(t, "config"); code != exitUsage || !strings.HasPrefix(log, "error: "+configName) {
+		if code, _, log := run(t, "config"); code != exit.Usage || !strings.HasPrefix(log, "error: "+configName) {
 			t.Errorf("%s: exit code %d\n%s", name, code, log)
 		}
 	}
@@ -289,10 +290,10 @@ func TestConfigurationIsBounded(t *testing.T) {
 	if err := os.Mkdir(configName, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, log := run(t, "config"); code != exitUsage {
+	if code, _, log := run(t, "config"); code != exit.Usage {
 		t.Errorf("a directory: exit code %d\n%s", code, log)
 	}
-	if code, _, log := run(t, "version"); code != exitOK {
+	if code, _, log := run(t, "version"); code != exit.OK {
 		t.Errorf("version reads it: exit code %d\n%s", code, log)
 	}
 }
@@ -323,7 +324,7 @@ func TestConfigurationsInTheDocs(t *testing.T) {
 			t.Errorf("%v in\n%s", err, example)
 		}
 		write(t, configName, example)
-		if code, _, log := run(t, "config"); code != exitOK {
+		if code, _, log := run(t, "config"); code != exit.OK {
 			t.Errorf("exit code %d in\n%s\n%s", code, example, log)
 		}
 	}

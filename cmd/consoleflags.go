@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
 func addConsoleFlags(fs *pflag.FlagSet) {
@@ -36,7 +37,7 @@ func consoleOptions(fs *pflag.FlagSet, from origins, env *Env) (console.Options,
 	if quiet && verbose > 0 {
 		byFlag := from["quiet"] == "--quiet"
 		if byFlag == (from["verbose"] == "--verbose") {
-			return o, usagef("--quiet and --verbose exclude each other")
+			return o, exit.Usagef("--quiet and --verbose exclude each other")
 		}
 		quiet = byFlag // what was typed wins over the environment and the file
 	}

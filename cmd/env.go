@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/heap"
 )
 
@@ -76,8 +77,8 @@ const (
 )
 
 // Interruptible runs env and cancels the run at the first SIGINT, SIGTERM or SIGHUP, so
-// that it can still print what it has. At the second one it calls exit at once.
-func Interruptible(ctx context.Context, env *Env, exit func(int)) int {
+// that it can still print what it has. At the second one it calls end at once.
+func Interruptible(ctx context.Context, env *Env, end func(int)) int {
 	closeDefaultTransport()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -93,14 +94,14 @@ func Interruptible(ctx context.Context, env *Env, exit func(int)) int {
 	go func() {
 		select {
 		case <-signals:
-			cancel(errInterrupted)
+			cancel(exit.ErrInterrupted)
 		case <-done:
 			return
 		}
 		select {
 		case <-signals:
 			env.restoreTerminal()
-			exit(exitInterrupted)
+			end(exit.Interrupted)
 		case <-done:
 		}
 	}()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -37,9 +38,9 @@ no CODE all of them are listed. A name, such as chart-in-url, will do as well.`,
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.RunE = a.runner(func(_ context.Context, args []string) (int, error) {
 		if err := explain(a.env.Stdout, asJSON, args); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
-		return exitOK, nil
+		return exit.OK, nil
 	})
 	return c
 }
@@ -97,13 +98,13 @@ func unknownCode(all []finding.Rule, name string) error {
 	hint := "'helmsrc explain' lists all codes"
 	if number, ok := strings.CutPrefix(strings.ToUpper(name), "HS"); ok && len(number) < 3 {
 		if r, ok := ruleNamed(all, "HS"+strings.Repeat("0", 3-len(number))+number); ok {
-			return &usageError{err: fmt.Errorf("no code %q", name), hint: fmt.Sprintf("did you mean %s?", r.Code)}
+			return &exit.UsageError{Err: fmt.Errorf("no code %q", name), Advice: fmt.Sprintf("did you mean %s?", r.Code)}
 		}
 	}
 	if near, ok := manifest.Nearest(name, names); ok {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
-	return &usageError{err: fmt.Errorf("no code %q", name), hint: hint}
+	return &exit.UsageError{Err: fmt.Errorf("no code %q", name), Advice: hint}
 }
 
 func listRules(w io.Writer, rules []finding.Rule) error {

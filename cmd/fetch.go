@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
 func newFetchCommand(a *app) *cobra.Command {
@@ -55,7 +57,7 @@ file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
 	o.addFlat(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(a.env); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		return a.runReconciliation(ctx, o, args, a.printDocuments(&o.output))
 	})

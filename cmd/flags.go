@@ -9,45 +9,38 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
 // inputOptions say which objects a command works on.
 type inputOptions struct {
-	files            []string
-	clusters         []string
-	lookupDirs       []string
-	recursive        bool
-	namespace        string
-	defaultNamespace string
-	allowEmpty       bool
-	exitZero         bool
-	sameNamespace    bool
-	fluxVersion      string
-	untrusted        bool
-	shardText        string
-	shard            shard // of shardText
-	validating       bool  // no flag: the command is validate
-	render           renderOptions
+	load.Options
+	files      []string
+	allowEmpty bool
+	exitZero   bool
+	shardText  string
+	render     renderOptions
 }
 
 func (o *inputOptions) add(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&o.files, "filename", "f", nil, "`file`, directory or glob with manifests, - for stdin (repeatable, or with commas)")
-	fs.BoolVarP(&o.recursive, "recursive", "R", false, "descend into the directories given with -f")
+	fs.BoolVarP(&o.Recursive, "recursive", "R", false, "descend into the directories given with -f")
 	o.addClusters(fs)
-	fs.StringVarP(&o.namespace, "namespace", "n", "", "only objects of this `namespace` (default: all)")
-	fs.StringVar(&o.defaultNamespace, "default-namespace", "default", "`namespace` of objects that name none")
+	fs.StringVarP(&o.Namespace, "namespace", "n", "", "only objects of this `namespace` (default: all)")
+	fs.StringVar(&o.DefaultNamespace, "default-namespace", "default", "`namespace` of objects that name none")
 	fs.BoolVar(&o.allowEmpty, "allow-empty", false, "succeed when nothing is selected")
 	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 also when an object failed")
-	fs.BoolVar(&o.sameNamespace, "no-cross-namespace-refs", false, "refuse references of HelmReleases into other namespaces, as helm-controller's flag does")
-	fs.StringVar(&o.fluxVersion, "flux-version", "", "`version` of Flux whose API versions count, as 2.8 (default: the one that the input installs, else the newest known)")
-	fs.BoolVar(&o.untrusted, untrustedFlag, false, "the manifests are a stranger's: no logins, identities or SOPS keys of this machine, no private addresses, no configuration found in the repository")
+	fs.BoolVar(&o.SameNamespace, "no-cross-namespace-refs", false, "refuse references of HelmReleases into other namespaces, as helm-controller's flag does")
+	fs.StringVar(&o.FluxVersion, "flux-version", "", "`version` of Flux whose API versions count, as 2.8 (default: the one that the input installs, else the newest known)")
+	fs.BoolVar(&o.Untrusted, untrustedFlag, false, "the manifests are a stranger's: no logins, identities or SOPS keys of this machine, no private addresses, no configuration found in the repository")
 	o.render.add(fs)
 }
 
 // addLookup is for the commands that need what the objects refer to.
 func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.lookupDirs, "lookup-dir", nil, "`directory` where what the input refers to is looked for, at every depth, and what files given as arguments are part of (repeatable)")
+	fs.StringArrayVar(&o.LookupDirs, "lookup-dir", nil, "`directory` where what the input refers to is looked for, at every depth, and what files given as arguments are part of (repeatable)")
 }
 
 // outputOptions say how documents are printed.
@@ -99,22 +92,22 @@ func (o *storeOptions) addWriting(fs *pflag.FlagSet) {
 // check refuses values that no flag type can refuse by itself.
 func (o *storeOptions) check() error {
 	if info, err := os.Lstat(o.dir); err == nil && !o.given.Changed && info.Mode()&os.ModeSymlink != 0 {
-		return &usageError{
-			err:  fmt.Errorf("%s is a link, which the repository may have brought: nothing is read or written where it leads", o.dir),
-			hint: "name the directory with --artifacts-dir, or the link itself if it is yours",
+		return &exit.UsageError{
+			Err:    fmt.Errorf("%s is a link, which the repository may have brought: nothing is read or written where it leads", o.dir),
+			Advice: "name the directory with --artifacts-dir, or the link itself if it is yours",
 		}
 	}
 	if info, err := os.Stat(o.dir); err == nil && !info.IsDir() {
-		return usagef("--artifacts-dir: %s is not a directory", o.dir)
+		return exit.Usagef("--artifacts-dir: %s is not a directory", o.dir)
 	}
 	switch {
 	case o.records < 0:
-		return usagef("--artifact-retention-records must not be negative, got %d", o.records)
+		return exit.Usagef("--artifact-retention-records must not be negative, got %d", o.records)
 	case o.ttl < 0:
-		return usagef("--artifact-retention-ttl must not be negative, got %s", o.ttl)
+		return exit.Usagef("--artifact-retention-ttl must not be negative, got %s", o.ttl)
 	case strings.ContainsAny(o.advertised, "@?#"):
 		// Nothing of it is quoted: it would be printed with every artifact.
-		return usagef("--storage-adv-addr must be a host and port, or a URL of scheme, host, port and path alone")
+		return exit.Usagef("--storage-adv-addr must be a host and port, or a URL of scheme, host, port and path alone")
 	}
 	return nil
 }
@@ -177,15 +170,15 @@ func (o *fetchOptions) addRefresh(fs *pflag.FlagSet) {
 func (o *fetchOptions) check() error {
 	switch {
 	case o.cache.offline && o.refresh:
-		return usagef("--offline and --refresh exclude each other: nothing can be fetched anew without a connection")
+		return exit.Usagef("--offline and --refresh exclude each other: nothing can be fetched anew without a connection")
 	case o.skipTLSVerify && o.ambient == ambientAnywhere:
-		return usagef("--insecure-skip-tls-verify and --ambient-credentials=anywhere exclude each other: no login of this machine goes to a server that anyone may answer for")
+		return exit.Usagef("--insecure-skip-tls-verify and --ambient-credentials=anywhere exclude each other: no login of this machine goes to a server that anyone may answer for")
 	case o.concurrency < 1:
-		return usagef("--concurrency must be at least 1, got %d", o.concurrency)
+		return exit.Usagef("--concurrency must be at least 1, got %d", o.concurrency)
 	case o.retries < 0:
-		return usagef("--retries must not be negative, got %d", o.retries)
+		return exit.Usagef("--retries must not be negative, got %d", o.retries)
 	case o.timeout <= 0:
-		return usagef("--timeout must be positive, got %s", o.timeout)
+		return exit.Usagef("--timeout must be positive, got %s", o.timeout)
 	}
 	// Without the flags the files need not be there. One that was named and does not exist is a mistake.
 	for flag, file := range map[string]string{"registry-config": o.registryConfig, "repository-config": o.repositoryConfig} {
@@ -218,16 +211,11 @@ func named(flag, file string) error {
 	info, err := os.Stat(file)
 	switch {
 	case err != nil:
-		return &usageError{err: fmt.Errorf("--%s: %w", flag, err)}
+		return &exit.UsageError{Err: fmt.Errorf("--%s: %w", flag, err)}
 	case info.IsDir():
-		return usagef("--%s: %s is a directory", flag, file)
+		return exit.Usagef("--%s: %s is a directory", flag, file)
 	}
 	return nil
-}
-
-// usagef is wrong usage in words.
-func usagef(format string, args ...any) error {
-	return &usageError{err: fmt.Errorf(format, args...)}
 }
 
 // oneOf refuses a flag's value that is not in the list.
@@ -237,7 +225,7 @@ func oneOf(flag, value string, allowed ...string) error {
 			return nil
 		}
 	}
-	return usagef("--%s: %q is not one of %s", flag, value, strings.Join(allowed, ", "))
+	return exit.Usagef("--%s: %q is not one of %s", flag, value, strings.Join(allowed, ", "))
 }
 
 // byteSize is a number of bytes, written plainly or as a Kubernetes quantity

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
@@ -17,10 +18,10 @@ func (o *runOptions) addFlat(fs *pflag.FlagSet) {
 
 func (o *runOptions) checkFlat() error {
 	if file.Outside(o.flat) {
-		return usagef("--flat: %s: %w", o.flat, rewrite.ErrOutside)
+		return exit.Usagef("--flat: %s: %w", o.flat, rewrite.ErrOutside)
 	}
 	if info, err := os.Stat(o.flat); err == nil && !info.IsDir() {
-		return usagef("--flat: %s is not a directory", o.flat)
+		return exit.Usagef("--flat: %s is not a directory", o.flat)
 	}
 	return nil
 }
@@ -28,14 +29,14 @@ func (o *runOptions) checkFlat() error {
 // flatten leaves plain files, and returns the exit code that this alone would give.
 func (a *app) flatten(o *runOptions, st *store.Store, results []*reconcile.Result) int {
 	if o.flat == "" {
-		return exitOK
+		return exit.OK
 	}
 	failures := reconcile.Flatten(st, results, o.flat, o.limits())
 	for _, f := range failures {
 		a.console.Report(f)
 	}
 	if len(failures) > 0 {
-		return exitFailed
+		return exit.Failed
 	}
-	return exitOK
+	return exit.OK
 }

@@ -13,8 +13,10 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
@@ -40,15 +42,15 @@ type following struct {
 	ctx context.Context // of the run
 	app *app
 	o   *runOptions
-	r   *reading
-	c   *cluster
+	r   *load.Reading
+	c   *load.Cluster
 
 	shared *session.Session
 
 	st  *store.Store // of the run
 	dir *store.Store // of --source-dir, nil for none
 
-	locked func(context.Context, *input) (*reconcile.Locked, error) // what the sources are locked to
+	locked func(context.Context, *load.Input) (*reconcile.Locked, error) // what the sources are locked to
 
 	rounds, count int // of what was fetched
 
@@ -58,9 +60,6 @@ type following struct {
 	failed   map[store.Key]bool // fetched in vain
 	err      error              // that ended it
 }
-
-// fetcher gets sources that a build of a cluster needs.
-type fetcher func(c *render.Cluster, needs []render.Need, known *manifest.Build) []render.Source
 
 // followings get the sources of each cluster.
 type followings map[*render.Cluster]*following
@@ -75,30 +74,29 @@ func (all followings) provide(c *render.Cluster, needs []render.Need, known *man
 // readRun reads the input of a run, one for each cluster. What is not in the checkout is taken from where an earlier run stored
 // it or, with --follow-sources, fetched first.
 func (a *app) readRun(ctx context.Context, o *runOptions, shared *session.Session, args []string, root *store.Store) ([]*member, error) {
-	return a.readMembers(ctx, o, args, o.store.dir, func(c *cluster, m *member) (err error) {
-		if m.st, err = a.storeOf(c.shown, &o.store, root); err == nil {
+	return a.readMembers(ctx, o, args, o.store.dir, func(c *load.Cluster, m *member) (err error) {
+		if m.st, err = a.storeOf(c.Shown, &o.store, root); err == nil {
 			m.followed = a.newFollowing(ctx, o, shared, c, m.st)
-			m.followed.dir, err = a.openSourceDir(o, c.shown)
+			m.followed.dir, err = a.openSourceDir(o, c.Shown)
 		}
 		return err
 	})
 }
 
 // readMembers reads the clusters of a run. What open makes of each is in what is returned also with an error.
-func (a *app) readMembers(ctx context.Context, o *runOptions, args []string, artifactsDir string, open func(*cluster, *member) error) (members []*member, err error) {
+func (a *app) readMembers(ctx context.Context, o *runOptions, args []string, artifactsDir string, open func(*load.Cluster, *member) error) (members []*member, err error) {
 	all := followings{}
-	r, err := a.read(ctx, &o.input, args, artifactsDir, all.provide)
+	options, err := a.loadOptions(&o.input, args, artifactsDir)
 	if err != nil {
 		return nil, err
 	}
-	if r.clusters, err = o.input.choose(r.clusters); err != nil {
-		return nil, err
+	r, err := a.worker.Choose(ctx, options, all.provide)
+	if err != nil {
+		return nil, withOption(err)
 	}
-	a.sayClusters(r.clusters)
-	a.divide(&o.input, r.clusters)
 	defer a.console.In("")
-	for _, c := range r.clusters {
-		a.console.In(c.shown)
+	for _, c := range r.Clusters {
+		a.console.In(c.Shown)
 		m := &member{}
 		members = append(members, m)
 		if err := open(c, m); err != nil {
@@ -112,30 +110,32 @@ func (a *app) readMembers(ctx context.Context, o *runOptions, args []string, art
 	return members, nil
 }
 
-func (a *app) newFollowing(ctx context.Context, o *runOptions, shared *session.Session, c *cluster, st *store.Store) *following {
+func (a *app) newFollowing(ctx context.Context, o *runOptions, shared *session.Session, c *load.Cluster, st *store.Store) *following {
 	return &following{
 		ctx: ctx, app: a, o: o, shared: shared, c: c, st: st,
-		locked: func(ctx context.Context, in *input) (*reconcile.Locked, error) { return a.locked(ctx, &o.lock, in) },
+		locked: func(ctx context.Context, in *load.Input) (*reconcile.Locked, error) {
+			return a.locked(ctx, &o.lock, in)
+		},
 		stands: map[store.Key]string{}, finished: map[store.Key]*reconcile.Result{}, failed: map[store.Key]bool{},
 	}
 }
 
 // read builds the cluster.
-func (f *following) read(ctx context.Context, r *reading) (*input, error) {
+func (f *following) read(ctx context.Context, r *load.Reading) (*load.Input, error) {
 	f.r = r
-	rendered, err := buildCluster(ctx, f.c.Cluster)
+	rendered, err := f.c.Result(ctx)
 	if err = cmp.Or(f.err, err); err != nil {
 		return nil, err
 	}
-	in, err := f.app.inputOfBuild(ctx, &f.o.input, r, f.c, rendered)
+	in, err := r.Input(ctx, f.c, rendered)
 	if err == nil {
-		in.brought = f.failed
+		in.Brought = f.failed
 	}
 	return in, err
 }
 
 func (f *following) endless(err error) error {
-	return &usageError{err: fmt.Errorf("--%s: %w", followFlag, err), hint: "name checkouts of them with --source"}
+	return &exit.UsageError{Err: fmt.Errorf("--%s: %w", followFlag, err), Advice: "name checkouts of them with --source"}
 }
 
 // provide answers what a build needs. An error ends it, and is kept.
@@ -153,15 +153,15 @@ func (f *following) provide(needs []render.Need, known *manifest.Build) []render
 }
 
 func (f *following) answer(needs []render.Need, known *manifest.Build) ([]render.Source, error) {
-	in, _, err := f.app.newInput(f.ctx, &f.o.input, f.r, f.c, &render.Result{Build: known})
+	in, _, err := f.r.Known(f.ctx, f.c, &render.Result{Build: known})
 	if err != nil {
 		return nil, err
 	}
-	in.renameStored(f.st)
+	in.RenameStored(f.st)
 	var arrived []render.Source
 	var missing []*admission.Admitted
 	for _, n := range needs {
-		adm, err := in.inventory.Find(n.Kind, n.Namespace, n.Name)
+		adm, err := in.Inventory.Find(n.Kind, n.Namespace, n.Name)
 		if _, unknown := errors.AsType[*manifest.NotFoundError](err); err != nil && !unknown {
 			continue // it is reported where it is judged
 		}
@@ -185,7 +185,7 @@ func (f *following) answer(needs []render.Need, known *manifest.Build) ([]render
 func (f *following) stored(n render.Need, adm *admission.Admitted) (string, error) {
 	st, spec, key := f.dir, map[string]any(nil), store.NewKey(n.Kind, n.Namespace, n.Name)
 	if adm != nil {
-		key = storedKey(adm.Object)
+		key = load.StoredKey(adm.Object)
 	}
 	var archive string
 	var err error
@@ -203,7 +203,7 @@ func (f *following) stored(n render.Need, adm *admission.Admitted) (string, erro
 		}
 		archive, err = reconcile.StoredArtifact(f.st, key, spec, f.app.now)
 		if err != nil {
-			f.app.reportStorage(finding.ArtifactAltered, err)
+			f.app.worker.ReportStorage(finding.ArtifactAltered, err)
 			return "", nil
 		}
 	}
@@ -223,7 +223,7 @@ func (f *following) stored(n render.Need, adm *admission.Admitted) (string, erro
 }
 
 // fetch reconciles sources, with what they need themselves, and unpacks their artifacts. What could not be fetched has no directory.
-func (f *following) fetch(in *input, wanted []*admission.Admitted) ([]render.Source, error) {
+func (f *following) fetch(in *load.Input, wanted []*admission.Admitted) ([]render.Source, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
@@ -231,7 +231,7 @@ func (f *following) fetch(in *input, wanted []*admission.Admitted) ([]render.Sou
 	var targets []*admission.Admitted
 	var names []string
 	for _, adm := range wanted {
-		targets = append(targets, in.sourcesOf(adm, func(*inventory.RejectedError) {})...)
+		targets = append(targets, in.SourcesOf(adm, func(*inventory.RejectedError) {})...)
 		targets = append(targets, adm)
 		names = append(names, adm.Object.String())
 	}
@@ -247,7 +247,7 @@ func (f *following) fetch(in *input, wanted []*admission.Admitted) ([]render.Sou
 		return nil, err
 	}
 	run.Targets = unique(targets)
-	results, r, err := f.shared.Begin(f.app.reportsWaiting(ctx), run)
+	results, r, err := f.shared.Begin(f.app.worker.ReportsWaiting(ctx), run)
 	if err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func (f *following) fetch(in *input, wanted []*admission.Admitted) ([]render.Sou
 	var fetched []render.Source
 	for _, result := range results {
 		if f.o.until == reconcile.Fetch {
-			f.finished[keyOfObject(result.Object.Object)] = result
+			f.finished[inventory.KeyOf(result.Object.Object)] = result
 		}
 		if !slices.Contains(wanted, result.Object) {
 			continue
@@ -266,7 +266,7 @@ func (f *following) fetch(in *input, wanted []*admission.Admitted) ([]render.Sou
 		source := render.Source{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}
 		dir, err := r.Unpacked(ctx, result)
 		if err != nil || result.Failure != nil {
-			f.failed[keyOfObject(obj)] = true
+			f.failed[inventory.KeyOf(obj)] = true
 		}
 		if err == nil {
 			source.Dir = dir
@@ -274,10 +274,6 @@ func (f *following) fetch(in *input, wanted []*admission.Admitted) ([]render.Sou
 		fetched = append(fetched, source)
 	}
 	return fetched, nil
-}
-
-func keyOfObject(obj *manifest.Object) store.Key {
-	return store.NewKey(obj.Kind, obj.Namespace, obj.Name)
 }
 
 func unique(list []*admission.Admitted) []*admission.Admitted {
@@ -291,7 +287,7 @@ func unique(list []*admission.Admitted) []*admission.Admitted {
 }
 
 // run stores what it fetches where the run does, or in a directory that goes with it if the run stores nothing.
-func (f *following) run(ctx context.Context, in *input) (session.Run, error) {
+func (f *following) run(ctx context.Context, in *load.Input) (session.Run, error) {
 	o, st := f.o, f.st
 	var err error
 	if o.until == reconcile.Choose {
@@ -309,10 +305,10 @@ func (f *following) run(ctx context.Context, in *input) (session.Run, error) {
 		if err != nil {
 			return session.Run{}, err
 		}
-		for _, obj := range in.replaceable() {
-			if s.matches(obj) {
-				if directories[keyOfObject(obj)], err = filepath.Abs(dir); err != nil {
-					return session.Run{}, usagef("--source %s: %v", text, err)
+		for _, obj := range in.Replaceable() {
+			if s.Matches(obj) {
+				if directories[inventory.KeyOf(obj)], err = filepath.Abs(dir); err != nil {
+					return session.Run{}, exit.Usagef("--source %s: %v", text, err)
 				}
 			}
 		}
@@ -320,7 +316,7 @@ func (f *following) run(ctx context.Context, in *input) (session.Run, error) {
 	options := f.shared.Options()
 	options.Directories, options.Until, options.Finished, options.List, options.Verify = directories, reconcile.Fetch, f.finished, false, false
 	options.Locked, err = f.locked(ctx, in)
-	return session.Run{Inventory: in.inventory, Store: st, Options: options, Progress: silence{}}, err
+	return session.Run{Inventory: in.Inventory, Store: st, Options: options, Progress: silence{}}, err
 }
 
 // close ends the use of --source-dir.

@@ -11,12 +11,16 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/values"
+
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // foresight is what plan works on: two sides, of which the older may be what was recorded.
@@ -77,8 +81,8 @@ func (a *app) foresee(ctx context.Context, o *planOptions, args []string) (*fore
 
 // usageOr makes wrong usage of an error that says no code.
 func usageOr(err error) error {
-	if codeOfFailure(err) == exitFailed {
-		return &usageError{err: err}
+	if exit.CodeOf(err) == exit.Failed {
+		return &exit.UsageError{Err: err}
 	}
 	return err
 }
@@ -95,7 +99,7 @@ func (f *foresight) compared(ctx context.Context, given arguments) error {
 	if err != nil {
 		return err
 	}
-	var inputs []*input
+	var inputs []*load.Input
 	quiet := a.apart(b, false)
 	if options != nil {
 		options.render.sources = b.sources(o.run.fetch.sources)
@@ -113,8 +117,8 @@ func (f *foresight) compared(ctx context.Context, given arguments) error {
 		return err
 	}
 	a.adopt(b, quiet)
-	if f.before.code != exitOK {
-		f.baseCode = exitUsage
+	if f.before.code != exit.OK {
+		f.baseCode = exit.Usage
 	}
 	f.before.app = a.apart(b, true)
 	f.alignClusters()
@@ -149,18 +153,18 @@ func (f *foresight) checkSelected(ctx context.Context) error {
 		in = slices.Concat(in, f.before.inputs)
 	}
 	o := &f.o.run.input
-	if err := o.checkSelectors(ctx, f.after.inputs[0].selectors, in...); err != nil {
+	if err := o.checkSelectors(ctx, f.after.inputs[0].Selectors, in...); err != nil {
 		return err
 	}
 	if o.allowEmpty || len(f.after.releases) > 0 || f.before != nil && len(f.before.releases) > 0 {
 		return nil
 	}
-	if len(f.after.inputs[0].selectors) > 0 {
-		return &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", f.after.inputs[0].kinds())}
+	if len(f.after.inputs[0].Selectors) > 0 {
+		return &exit.UsageError{Err: fmt.Errorf("no HelmRelease is selected: %s", f.after.inputs[0].Kinds())}
 	}
 	for _, in := range f.after.inputs {
-		if slices.ContainsFunc(in.inventory.Objects(), in.wanted) {
-			return &usageError{err: errors.New("there is no HelmRelease: " + in.kinds()), hint: "--allow-empty accepts an input without any"}
+		if slices.ContainsFunc(in.Inventory.Objects(), in.Wanted) {
+			return &exit.UsageError{Err: errors.New("there is no HelmRelease: " + in.Kinds()), Advice: "--allow-empty accepts an input without any"}
 		}
 	}
 	return o.nothingSelected(ctx, f.after.inputs[0])
@@ -193,10 +197,10 @@ func (f *foresight) pairs() []plan.Pair {
 
 // code is the exit code of what was found on the way, and of what is blocked.
 func (f *foresight) code(p *plan.Plan) int {
-	code := worst(worst(f.after.code, f.baseCode), f.renderCode)
+	code := exit.Worst(exit.Worst(f.after.code, f.baseCode), f.renderCode)
 	for i := range p.Changes {
 		if p.Changes[i].Action == plan.Blocked {
-			code = worst(code, cmp.Or(f.after.codes[f.matched[i].After.ID], exitFailed))
+			code = exit.Worst(code, cmp.Or(f.after.codes[f.matched[i].After.ID], exit.Failed))
 		}
 	}
 	return code
@@ -210,7 +214,7 @@ func (f *foresight) objects(p *plan.Plan) []report.Object {
 			continue
 		}
 		c, r := &p.Changes[i], f.after.of(f.matched[i].After)
-		o := newReportObject(r.obj)
+		o := session.NewReportObject(r.obj)
 		o.Message = strings.Join(c.Texts(), "; ")
 		switch {
 		case c.Action == plan.Blocked:
@@ -259,7 +263,7 @@ func valueAt(v any, path []plan.Step) any {
 
 // foreseen is a HelmRelease of one side.
 type foreseen struct {
-	in       *input
+	in       *load.Input
 	obj      *manifest.Object
 	fact     *plan.Release
 	source   string         // KIND/NAMESPACE/NAME of what the chart comes from in the end
@@ -281,7 +285,7 @@ type foreseen struct {
 }
 
 // newForeseen is a HelmRelease of which nothing is known but where it is.
-func newForeseen(in *input, obj *manifest.Object, cluster string) *foreseen {
+func newForeseen(in *load.Input, obj *manifest.Object, cluster string) *foreseen {
 	fact := &plan.Release{ID: plan.ID{Cluster: cluster, Kind: kindOf(obj), Namespace: obj.Namespace, Name: obj.Name}}
 	if fact.Kind != "" {
 		fact.Operated = &plan.Operated{}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -15,11 +16,11 @@ func unusableStore(flag string, err error) error {
 	var layout *store.LayoutError
 	switch {
 	case errors.As(err, &layout):
-		return &usageError{err: layout, hint: layout.Hint()}
+		return &exit.UsageError{Err: layout, Advice: layout.Hint()}
 	case flag != "":
 		err = fmt.Errorf("%s: %w", flag, err)
 	}
-	return &usageError{err: err}
+	return &exit.UsageError{Err: err}
 }
 
 // unknownKindsError is an artifacts directory with objects that a newer program fetched.
@@ -54,6 +55,6 @@ func knownKinds(st *store.Store, dir, verb string) error {
 func (a *app) warnUnknownKinds(st *store.Store, dir string) {
 	var unknown *unknownKindsError
 	if err := knownKinds(st, dir, ""); errors.As(err, &unknown) {
-		a.reportStorage(finding.OddStorage, unknown)
+		a.worker.ReportStorage(finding.OddStorage, unknown)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/lockfile"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -68,13 +70,13 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 	o.run.trust.add(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := errors.Join(o.run.fetch.check(), o.run.report.check(true), o.run.checkUntrusted()); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if o.update && o.check || o.update && o.verify || o.check && o.verify {
-			return exitUsage, usagef("--update, --check and --verify exclude each other")
+			return exit.Usage, exit.Usagef("--update, --check and --verify exclude each other")
 		}
 		if len(o.run.fetch.sources)+len(o.run.fetch.sourceDir) > 0 {
-			return exitUsage, usagef("lock takes no --source and no --source-dir: a directory of this machine is not locked")
+			return exit.Usage, exit.Usagef("lock takes no --source and no --source-dir: a directory of this machine is not locked")
 		}
 		return a.lock(ctx, o, args)
 	})
@@ -84,37 +86,37 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 func (a *app) lock(ctx context.Context, o *lockCommandOptions, args []string) (int, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.run.fetch.timeout, reconcile.Timeout("--timeout", o.run.fetch.timeout))
 	defer cancel()
-	r := &locking{app: a, o: o, path: a.lockPath(&o.run.lock), put: lock.New(), followed: map[*input]*following{}}
+	r := &locking{app: a, o: o, path: a.lockPath(&o.run.lock), put: lock.New(), followed: map[*load.Input]*following{}}
 	defer r.close()
 	o.run.fetch.cache.offline = o.run.fetch.cache.offline || o.check
 	o.run.fetch.cache.none = o.run.fetch.cache.none || o.verify // the servers are asked, and not what they said before
 	if err := r.open(ctx); err != nil {
-		return exitUsage, &usageError{err: err, hint: hintOf(err)}
+		return exit.Usage, &exit.UsageError{Err: err, Advice: hintOf(err)}
 	}
 	var err error
 	if r.shared, err = a.openSession(ctx, &o.run); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	inputs, err := r.read(ctx, args)
 	if err != nil {
-		return max(exitUsage, codeOfFailure(err)), err
+		return max(exit.Usage, exit.CodeOf(err)), err
 	}
 	if err := r.choose(ctx, inputs); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
-	if err := a.each(inputs, func(in *input) error { return r.cluster(ctx, in) }); err != nil {
-		return max(exitUsage, codeOfFailure(err)), err
+	if err := a.each(inputs, func(in *load.Input) error { return r.cluster(ctx, in) }); err != nil {
+		return max(exit.Usage, exit.CodeOf(err)), err
 	}
 	a.console.Unite()
 	summary, err := r.finish(ctx, args)
 	if err != nil {
-		return exitUsage, &usageError{err: err, hint: hintOf(err)}
+		return exit.Usage, &exit.UsageError{Err: err, Advice: hintOf(err)}
 	}
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%s in %.1fs", summary, elapsed.Seconds()))
 	code := r.code
-	if o.run.input.exitZero && code != exitInterrupted && code != exitUsage {
-		code = exitOK
+	if o.run.input.exitZero && code != exit.Interrupted && code != exit.Usage {
+		code = exit.OK
 	}
 	return a.report(ctx, &o.run.report, a.newReport(r.objects), nil, code), nil
 }

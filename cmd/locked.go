@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/pflag"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/lockfile"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -54,7 +54,7 @@ func (o *lockOptions) bundle() string {
 // check refuses a local directory in the place of something that is locked.
 func (o *runOptions) checkLocked() error {
 	if o.lock.locked && len(o.fetch.sources)+len(o.fetch.sourceDir) > 0 {
-		return &usageError{err: fmt.Errorf("--locked and --source or --source-dir exclude each other"), hint: "--locked=false takes what the directories hold"}
+		return &exit.UsageError{Err: fmt.Errorf("--locked and --source or --source-dir exclude each other"), Advice: "--locked=false takes what the directories hold"}
 	}
 	return nil
 }
@@ -71,22 +71,22 @@ func (a *app) lockPath(o *lockOptions) string {
 }
 
 // locked reads the lock for a run that takes everything from it, nil for any other run.
-func (a *app) locked(ctx context.Context, o *lockOptions, in *input) (*reconcile.Locked, error) {
+func (a *app) locked(ctx context.Context, o *lockOptions, in *load.Input) (*reconcile.Locked, error) {
 	if !o.locked && !o.current {
 		return nil, nil
 	}
 	path := a.lockPath(o)
 	if o.carried != nil {
-		return &reconcile.Locked{Lock: o.carried, File: o.bundle(), Carried: true, Cluster: in.lockedCluster(path, o.carried)}, nil
+		return &reconcile.Locked{Lock: o.carried, File: o.bundle(), Carried: true, Cluster: lockedCluster(in, path, o.carried)}, nil
 	}
 	l, err := lockfile.Read(ctx, path)
 	switch {
 	case err != nil && o.current && o.file == "" && absent(err):
 		return nil, nil
 	case err != nil:
-		return nil, &usageError{err: err, hint: hintOf(err)}
+		return nil, &exit.UsageError{Err: err, Advice: hintOf(err)}
 	}
-	locked := &reconcile.Locked{Lock: l, File: filepath.ToSlash(path), Cluster: in.lockedCluster(path, l)}
+	locked := &reconcile.Locked{Lock: l, File: filepath.ToSlash(path), Cluster: lockedCluster(in, path, l)}
 	if o.current {
 		locked.Mode = reconcile.LockedFirst
 	}
@@ -103,18 +103,18 @@ func hintOf(err error) string {
 // lockedCluster is what a lock calls the cluster of an input: by its name, or by its directory as seen from that of the lock
 // file. A cluster that is the only one of the input may be a part of what was locked: then it is the one that it lies in, or that
 // lies in it.
-func (in *input) lockedCluster(path string, l *lock.Lock) string {
-	for _, name := range []string{in.called, fromLock(path, in.begins)} {
+func lockedCluster(in *load.Input, path string, l *lock.Lock) string {
+	for _, name := range []string{in.Called, fromLock(path, in.Begins)} {
 		if name != "" && slices.Contains(l.Clusters(), name) {
 			return name
 		}
 	}
-	if in.cluster != "" {
-		return in.cluster
+	if in.Cluster != "" {
+		return in.Cluster
 	}
 	var found []string
 	for _, name := range l.Clusters() {
-		for _, dir := range in.dirs {
+		for _, dir := range in.Dirs {
 			at := fromLock(path, dir)
 			if at == name || strings.HasPrefix(at+"/", name+"/") || strings.HasPrefix(name+"/", at+"/") {
 				found = append(found, name)
@@ -125,23 +125,23 @@ func (in *input) lockedCluster(path string, l *lock.Lock) string {
 	if len(found) == 1 {
 		return found[0]
 	}
-	if in.called != "" && in.hasNeighbours() {
-		return in.called
+	if in.Called != "" && hasNeighbours(in) {
+		return in.Called
 	}
 	return ""
 }
 
 // hasNeighbours reports whether other clusters begin beside that of the input: its entries need its name then.
-func (in *input) hasNeighbours() bool {
-	above := filepath.Dir(in.begins)
+func hasNeighbours(in *load.Input) bool {
+	above := filepath.Dir(in.Begins)
 	entries, err := os.ReadDir(above)
-	if err != nil || above == in.begins {
+	if err != nil || above == in.Begins {
 		return false
 	}
 	looked := 0
 	for _, e := range entries {
 		dir := filepath.Join(above, e.Name())
-		if !e.IsDir() || dir == in.begins {
+		if !e.IsDir() || dir == in.Begins {
 			continue
 		}
 		if looked++; looked > maxNeighbours {
@@ -200,15 +200,4 @@ func fromLock(path, name string) string {
 		return ""
 	}
 	return filepath.ToSlash(rel)
-}
-
-// untouched leaves out the HelmRepositories that no argument names: their indexes are not asked for.
-func (in *input) untouched(targets []*admission.Admitted) []*admission.Admitted {
-	return slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
-		repo, ok := adm.Typed.(*sourcev1.HelmRepository)
-		if !ok || repo.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
-			return false
-		}
-		return !slices.ContainsFunc(in.selectors, func(s selector) bool { return s.matches(adm.Object) })
-	})
 }

@@ -8,17 +8,18 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
 )
 
 // read reads the manifests, with --follow-sources also those in the sources that Kustomizations are made of.
-func (r *locking) read(ctx context.Context, args []string) ([]*input, error) {
+func (r *locking) read(ctx context.Context, args []string) ([]*load.Input, error) {
 	o := &r.o.run
 	if !o.follow {
 		return r.app.readClusters(ctx, &o.input, args, "")
 	}
-	members, err := r.app.readMembers(ctx, o, args, "", func(c *cluster, m *member) (err error) {
+	members, err := r.app.readMembers(ctx, o, args, "", func(c *load.Cluster, m *member) (err error) {
 		if m.st, err = r.shared.Temporary(); err == nil {
 			m.followed = r.app.newFollowing(ctx, o, r.shared, c, m.st)
 			m.followed.locked = r.lockedBefore
@@ -35,16 +36,16 @@ func (r *locking) read(ctx context.Context, args []string) ([]*input, error) {
 }
 
 // lockedBefore is what the sources are locked to that are fetched before rendering: those that --update is not about.
-func (r *locking) lockedBefore(_ context.Context, in *input) (*reconcile.Locked, error) {
-	locked := &reconcile.Locked{Lock: r.lock, File: r.name(), Cluster: in.lockedCluster(r.path, r.lock), Mode: reconcile.LockedFirst}
+func (r *locking) lockedBefore(_ context.Context, in *load.Input) (*reconcile.Locked, error) {
+	locked := &reconcile.Locked{Lock: r.lock, File: r.name(), Cluster: lockedCluster(in, r.path, r.lock), Mode: reconcile.LockedFirst}
 	if r.o.update {
 		var all []*admission.Admitted
-		for _, obj := range in.inventory.Objects() {
-			if adm, err := in.inventory.Admit(obj); err == nil {
+		for _, obj := range in.Inventory.Objects() {
+			if adm, err := in.Inventory.Admit(obj); err == nil {
 				all = append(all, adm)
 			}
 		}
-		r.selectors = in.selectors
+		r.selectors = in.Selectors
 		locked.Anew = r.anew(in, all)
 	}
 	return locked, nil

@@ -11,8 +11,10 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/lockfile"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -30,12 +32,12 @@ type locking struct {
 	path string
 	lock *lock.Lock // as it was read
 
-	selectors []selector // of --update, or of what the run is about
-	put       *lock.Lock // what is resolved now, and what was kept and stands in another file now
+	selectors []load.Selector // of --update, or of what the run is about
+	put       *lock.Lock      // what is resolved now, and what was kept and stands in another file now
 	present   map[lock.Key]bool
 	clusters  map[string]bool
 	objects   []report.Object
-	followed  map[*input]*following // with --follow-sources
+	followed  map[*load.Input]*following // with --follow-sources
 	shared    *session.Session
 
 	kept, resolved, failed int
@@ -50,9 +52,9 @@ func (r *locking) close() {
 }
 
 // choose finds out what the arguments name. With --update that is what is resolved anew, else what the run is about.
-func (r *locking) choose(ctx context.Context, inputs []*input) error {
+func (r *locking) choose(ctx context.Context, inputs []*load.Input) error {
 	o := &r.o.run.input
-	r.selectors = inputs[0].selectors
+	r.selectors = inputs[0].Selectors
 	r.present, r.clusters = map[lock.Key]bool{}, map[string]bool{}
 	if err := o.checkSelectors(ctx, r.selectors, inputs...); err != nil {
 		return err
@@ -60,9 +62,9 @@ func (r *locking) choose(ctx context.Context, inputs []*input) error {
 	wanted := o.allowEmpty
 	for _, in := range inputs {
 		if r.o.update {
-			in.selectors = nil
+			in.Selectors = nil
 		}
-		wanted = wanted || slices.ContainsFunc(in.inventory.Objects(), in.wanted)
+		wanted = wanted || slices.ContainsFunc(in.Inventory.Objects(), in.Wanted)
 	}
 	if !wanted {
 		return o.nothingSelected(ctx, inputs[0])
@@ -71,28 +73,28 @@ func (r *locking) choose(ctx context.Context, inputs []*input) error {
 }
 
 // cluster does what is asked for with one cluster.
-func (r *locking) cluster(ctx context.Context, in *input) error {
-	r.code = worst(r.code, in.code)
-	r.unreadable = r.unreadable || in.code == exitUsage
-	locked := &reconcile.Locked{Lock: r.lock, File: filepath.ToSlash(r.path), Cluster: in.lockedCluster(r.path, r.lock), Mode: reconcile.LockedFirst}
+func (r *locking) cluster(ctx context.Context, in *load.Input) error {
+	r.code = exit.Worst(r.code, in.Code)
+	r.unreadable = r.unreadable || in.Code == exit.Usage
+	locked := &reconcile.Locked{Lock: r.lock, File: filepath.ToSlash(r.path), Cluster: lockedCluster(in, r.path, r.lock), Mode: reconcile.LockedFirst}
 	r.clusters[locked.Cluster] = true
-	for _, obj := range in.inventory.Objects() {
+	for _, obj := range in.Inventory.Objects() {
 		r.present[lock.Key{Cluster: locked.Cluster, Object: obj.Kind + "/" + obj.Namespace + "/" + obj.Name}] = true
 	}
-	targets := r.app.withoutHome(in, r.app.targets(in), r.shared.Options())
-	r.code = worst(r.code, in.code)
+	targets := r.app.worker.WithoutHome(in, r.app.worker.Targets(in), r.shared.Options())
+	r.code = exit.Worst(r.code, in.Code)
 	if r.o.update {
 		locked.Anew = r.anew(in, targets)
 	}
 	var run []*admission.Admitted
 	for _, adm := range targets {
-		j, ok := locked.Judge(in.inventory, adm)
+		j, ok := locked.Judge(in.Inventory, adm)
 		if ok && j.Entry != nil {
 			r.present[j.Entry.Key()] = true
 		}
 		switch {
 		case !ok:
-		case in.brought[keyOfObject(adm.Object)]: // it could not be fetched, and what is in it is not known
+		case in.Brought[inventory.KeyOf(adm.Object)]: // it could not be fetched, and what is in it is not known
 			r.unreadable = true
 			run = append(run, adm)
 		case r.o.check:
@@ -113,7 +115,7 @@ func (r *locking) cluster(ctx context.Context, in *input) error {
 }
 
 // anew reports which objects are resolved anew: all, or those that the arguments name with what they come from.
-func (r *locking) anew(in *input, targets []*admission.Admitted) func(store.Key) bool {
+func (r *locking) anew(in *load.Input, targets []*admission.Admitted) func(store.Key) bool {
 	if len(r.selectors) == 0 {
 		return func(store.Key) bool { return true }
 	}
@@ -122,11 +124,11 @@ func (r *locking) anew(in *input, targets []*admission.Admitted) func(store.Key)
 		named[store.NewKey(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name)] = true
 	}
 	for _, adm := range targets {
-		if !slices.ContainsFunc(r.selectors, func(s selector) bool { return s.matches(adm.Object) }) {
+		if !slices.ContainsFunc(r.selectors, func(s load.Selector) bool { return s.Matches(adm.Object) }) {
 			continue
 		}
 		add(adm)
-		for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
+		for _, source := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
 			add(source)
 		}
 	}
@@ -135,7 +137,7 @@ func (r *locking) anew(in *input, targets []*admission.Admitted) func(store.Key)
 
 // judge reports in which fields an entry does not fit.
 func (r *locking) judge(j *reconcile.Judgement) {
-	o := newReportObject(j.Object.Object)
+	o := session.NewReportObject(j.Object.Object)
 	o.State = report.StateResolved
 	err := j.Err()
 	if err == nil {
@@ -144,16 +146,16 @@ func (r *locking) judge(j *reconcile.Judgement) {
 		r.failed++
 		f := j.Finding(err)
 		o.State, o.Message = report.StateFailed, f.Message
-		r.app.console.ReportAs(f, console.Presentation{At: subjectOf(j.Object.Object)})
-		r.code = worst(r.code, codeOf(&reconcile.Result{State: reconcile.Failed, Failure: j.Failure(err)}))
+		r.app.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(j.Object.Object)})
+		r.code = exit.Worst(r.code, session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: j.Failure(err)}))
 	}
 	r.objects = append(r.objects, o)
 }
 
 // keep keeps an entry. Only its place may be another one.
-func (r *locking) keep(in *input, j *reconcile.Judgement, l *reconcile.Locked) {
+func (r *locking) keep(in *load.Input, j *reconcile.Judgement, l *reconcile.Locked) {
 	r.kept++
-	o := newReportObject(j.Object.Object)
+	o := session.NewReportObject(j.Object.Object)
 	o.State, o.Version, o.Digest = report.StateResolved, j.Entry.Version, j.Entry.Digest
 	r.objects = append(r.objects, o)
 	e := *j.Entry
@@ -163,7 +165,7 @@ func (r *locking) keep(in *input, j *reconcile.Judgement, l *reconcile.Locked) {
 	}
 }
 
-func (r *locking) fileOf(in *input, obj *manifest.Object) string {
+func (r *locking) fileOf(in *load.Input, obj *manifest.Object) string {
 	for obj.Origin != nil {
 		obj = obj.Origin
 	}
@@ -174,7 +176,7 @@ func (r *locking) fileOf(in *input, obj *manifest.Object) string {
 }
 
 // run resolves objects, in a directory that goes when the run ends.
-func (r *locking) run(ctx context.Context, in *input, locked *reconcile.Locked, run []*admission.Admitted) error {
+func (r *locking) run(ctx context.Context, in *load.Input, locked *reconcile.Locked, run []*admission.Admitted) error {
 	options := r.shared.Options()
 	options.Locked = locked
 	var st *store.Store
@@ -189,7 +191,7 @@ func (r *locking) run(ctx context.Context, in *input, locked *reconcile.Locked, 
 			options.Finished = f.finished
 		}
 	}
-	results, err := r.app.reconcileTargets(ctx, r.shared, in, func() []*admission.Admitted { return run }, st, options, nil)
+	results, err := r.app.worker.Reconcile(ctx, r.shared, in, func() []*admission.Admitted { return run }, st, options, nil)
 	if err != nil {
 		return fmt.Errorf("cannot write to the temporary directory: %w", err)
 	}
@@ -200,20 +202,20 @@ func (r *locking) run(ctx context.Context, in *input, locked *reconcile.Locked, 
 }
 
 // take takes up what an object was resolved to.
-func (r *locking) take(in *input, locked *reconcile.Locked, result *reconcile.Result) {
+func (r *locking) take(in *load.Input, locked *reconcile.Locked, result *reconcile.Result) {
 	obj := result.Object.Object
-	r.objects = append(r.objects, r.app.resultObject(result))
-	if code := codeOf(result); code != exitOK {
+	r.objects = append(r.objects, r.app.worker.ResultObject(result))
+	if code := session.CodeOf(result); code != exit.OK {
 		r.failed++
-		r.code = worst(r.code, code)
+		r.code = exit.Worst(r.code, code)
 		return
 	}
-	e, err := locked.Entry(in.inventory, result)
+	e, err := locked.Entry(in.Inventory, result)
 	switch {
 	case err != nil:
 		r.failed++
-		r.code = worst(r.code, exitFailed)
-		r.app.console.ReportAs(validate.At(obj, finding.CodeOf(err), err.Error(), finding.Hints(err)), console.Presentation{At: subjectOf(obj)})
+		r.code = exit.Worst(r.code, exit.Failed)
+		r.app.console.ReportAs(validate.At(obj, finding.CodeOf(err), err.Error(), finding.Hints(err)), console.Presentation{At: console.ObjectSubject(obj)})
 	case r.o.verify:
 		r.kept++
 	case e != nil:
@@ -230,14 +232,14 @@ func (r *locking) finish(ctx context.Context, args []string) (string, error) {
 	case r.o.check:
 		for _, e := range gone {
 			r.failed++
-			r.code = worst(r.code, exitDrift)
+			r.code = exit.Worst(r.code, exit.Drift)
 			text := fmt.Sprintf("%s: the entry of %s is of no object any more", r.name(), e.Key())
 			r.app.console.ReportAs(validate.New(nil, finding.NotLocked, text, "'helmsrc lock' with the same input drops it", manifest.Excerpt{}), console.Presentation{})
 		}
 		return fmt.Sprintf("%d locked, %d not", r.kept, r.failed), nil
 	case r.o.verify:
 		return fmt.Sprintf("%d as locked, %d not", r.kept, r.failed), nil
-	case r.code == exitInterrupted || ctx.Err() != nil:
+	case r.code == exit.Interrupted || ctx.Err() != nil:
 		return "nothing was written: " + context.Cause(ctx).Error(), nil
 	}
 	if r.failed > 0 && r.kept+r.resolved == 0 {
@@ -268,7 +270,7 @@ func (r *locking) gone(args []string) []*lock.Entry {
 	var gone []*lock.Entry
 	for _, e := range r.lock.Entries() {
 		namespace := strings.Split(e.Object, "/")[1]
-		if !r.present[e.Key()] && (o.namespace == "" || o.namespace == namespace) && r.covers(named, e.File) && r.lookedAt(named, e.Cluster) {
+		if !r.present[e.Key()] && (o.Namespace == "" || o.Namespace == namespace) && r.covers(named, e.File) && r.lookedAt(named, e.Cluster) {
 			gone = append(gone, e)
 		}
 	}
@@ -280,7 +282,7 @@ func (r *locking) lookedAt(named []string, cluster string) bool {
 	if cluster == "" || r.clusters[cluster] {
 		return true
 	}
-	return len(r.o.run.input.clusters) == 0 && r.covers(named, cluster+"/"+manifestsOf)
+	return len(r.o.run.input.Clusters) == 0 && r.covers(named, cluster+"/"+manifestsOf)
 }
 
 // manifestsOf stands for the files in the directory of a cluster.
@@ -310,6 +312,6 @@ func (r *locking) covers(named []string, file string) bool {
 			return false
 		}
 		rel, err := filepath.Rel(filepath.FromSlash(at), filepath.FromSlash(file))
-		return err == nil && filepath.IsLocal(rel) && (r.o.run.input.recursive || filepath.Dir(rel) == ".")
+		return err == nil && filepath.IsLocal(rel) && (r.o.run.input.Recursive || filepath.Dir(rel) == ".")
 	})
 }

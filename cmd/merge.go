@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/merge"
@@ -63,10 +64,10 @@ shard is missing, 3 an artifact is altered.`,
 	fs.BoolVar(&o.input.exitZero, "exit-zero", false, "exit 0 also when an object failed")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := errors.Join(o.output.check(a.env), o.report.check(true)); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if o.concurrency < 1 {
-			return exitUsage, usagef("--concurrency must be positive, got %d", o.concurrency)
+			return exit.Usage, exit.Usagef("--concurrency must be positive, got %d", o.concurrency)
 		}
 		return a.merge(ctx, o, args)
 	})
@@ -76,30 +77,30 @@ shard is missing, 3 an artifact is altered.`,
 func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, error) {
 	root, err := a.openStore(&o.store)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	defer root.Close()
 	names, err := a.clustersAmong(args)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
-	code := exitOK
+	code := exit.OK
 	for _, name := range names {
 		joined, err := a.mergeCluster(ctx, o, root, name, args)
 		if err != nil {
 			return joined, err
 		}
-		code = worst(code, joined)
+		code = exit.Worst(code, joined)
 	}
 	if err := root.Close(); err != nil {
-		return exitFailed, err
+		return exit.Failed, err
 	}
 	o.input.allowEmpty = true
 	rest, err := a.status(ctx, &o.input, &o.output, &o.store, &o.report, nil)
 	if o.input.exitZero {
 		return rest, err
 	}
-	return worst(code, rest), err
+	return exit.Worst(code, rest), err
 }
 
 // clustersAmong are the clusters that directories hold parts of, in order; "" is what is in the directories themselves.
@@ -121,7 +122,7 @@ func (a *app) clustersAmong(dirs []string) ([]string, error) {
 			found[name] = true
 		}
 		if err = errors.Join(err, st.Close()); err != nil {
-			return nil, &usageError{err: fmt.Errorf("%s: %w", dir, err)}
+			return nil, &exit.UsageError{Err: fmt.Errorf("%s: %w", dir, err)}
 		}
 	}
 	if len(found) == 0 {
@@ -142,7 +143,7 @@ func (a *app) mergeCluster(ctx context.Context, o *mergeOptions, root *store.Sto
 	}
 	to, err := a.storeOf(cluster, &o.store, root)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	if to != root {
 		defer to.Close()
@@ -159,15 +160,15 @@ func (a *app) join(ctx context.Context, o *mergeOptions, to *store.Store, args [
 		}
 	}()
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	if err := completeParts(from); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	if err := to.Writable(); err != nil {
-		return exitUsage, &usageError{err: fmt.Errorf("--artifacts-dir: %w", err), hint: "make the directory writable, or name another one with --artifacts-dir"}
+		return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--artifacts-dir: %w", err), Advice: "make the directory writable, or name another one with --artifacts-dir"}
 	}
-	out, err := merge.Join(a.reportsWaiting(ctx), to, from, merge.Options{
+	out, err := merge.Join(a.worker.ReportsWaiting(ctx), to, from, merge.Options{
 		Moves: func(kind string) bool {
 			kind, _ = reconcile.Kinds().Named(kind)
 			return kind != sourcev1.HelmChartKind && reconcile.Kinds().IsSource(kind)
@@ -180,7 +181,7 @@ func (a *app) join(ctx context.Context, o *mergeOptions, to *store.Store, args [
 		Concurrency: o.concurrency,
 	})
 	if err != nil {
-		return max(exitFailed, codeOfFailure(err)), err
+		return max(exit.Failed, exit.CodeOf(err)), err
 	}
 	code := a.reportMerge(out)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%d directories: %d objects joined, %d were there, %d left out", len(from), out.Joined, out.Unchanged, len(out.Failed)))
@@ -190,7 +191,7 @@ func (a *app) join(ctx context.Context, o *mergeOptions, to *store.Store, args [
 // openParts opens the directories that are joined: artifacts directories, each once, and none of them the one they go to.
 func (a *app) openParts(o *mergeOptions, args []string) (from []merge.Directory, err error) {
 	if len(args) == 0 {
-		return nil, &usageError{err: errors.New("no directories to join"), hint: "name the artifacts directories of all shards: helmsrc merge DIR..."}
+		return nil, &exit.UsageError{Err: errors.New("no directories to join"), Advice: "name the artifacts directories of all shards: helmsrc merge DIR..."}
 	}
 	var infos []os.FileInfo
 	var records int
@@ -198,15 +199,15 @@ func (a *app) openParts(o *mergeOptions, args []string) (from []merge.Directory,
 		info, err := os.Stat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return from, &usageError{err: fmt.Errorf("%s: no such directory", name), hint: "each shard has an artifacts directory, even one without objects: fetch it again"}
+			return from, &exit.UsageError{Err: fmt.Errorf("%s: no such directory", name), Advice: "each shard has an artifacts directory, even one without objects: fetch it again"}
 		case err != nil:
-			return from, &usageError{err: err}
+			return from, &exit.UsageError{Err: err}
 		case !info.IsDir():
-			return from, usagef("%s is not a directory", name)
+			return from, exit.Usagef("%s is not a directory", name)
 		case sameFile(name, o.store.dir):
-			return from, &usageError{err: fmt.Errorf("%s is the directory that the others are joined into", name), hint: "name another one with --artifacts-dir, or leave it out of the list"}
+			return from, &exit.UsageError{Err: fmt.Errorf("%s is the directory that the others are joined into", name), Advice: "name another one with --artifacts-dir, or leave it out of the list"}
 		case slices.ContainsFunc(infos, func(other os.FileInfo) bool { return os.SameFile(info, other) }):
-			return from, usagef("%s is named twice", name)
+			return from, exit.Usagef("%s is named twice", name)
 		}
 		infos = append(infos, info)
 		st, err := store.Open(name, store.Options{Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: a.now})
@@ -218,18 +219,18 @@ func (a *app) openParts(o *mergeOptions, args []string) (from []merge.Directory,
 		err = st.CheckLayout()
 		switch {
 		case errors.As(err, &layout):
-			return from, &usageError{err: fmt.Errorf("%s is no artifacts directory: nothing is recorded in it", name), hint: "name what 'helmsrc fetch --shard' wrote to with --artifacts-dir"}
+			return from, &exit.UsageError{Err: fmt.Errorf("%s is no artifacts directory: nothing is recorded in it", name), Advice: "name what 'helmsrc fetch --shard' wrote to with --artifacts-dir"}
 		case err != nil:
-			return from, &usageError{err: err}
+			return from, &exit.UsageError{Err: err}
 		}
 		if err := st.Load(); err != nil {
-			return from, &usageError{err: fmt.Errorf("%s: %w", name, err)}
+			return from, &exit.UsageError{Err: fmt.Errorf("%s: %w", name, err)}
 		}
 		if records += st.SharedSize(); records > store.MaxSharedRecords {
-			return from, usagef("the directories up to %s have more than %d MiB of records", name, store.MaxSharedRecords>>20)
+			return from, exit.Usagef("the directories up to %s have more than %d MiB of records", name, store.MaxSharedRecords>>20)
 		}
 		if err := knownKinds(st, name, "join"); err != nil {
-			return from, &usageError{err: err, hint: hintOf(err)}
+			return from, &exit.UsageError{Err: err, Advice: hintOf(err)}
 		}
 	}
 	return from, nil
@@ -248,7 +249,7 @@ func completeParts(from []merge.Directory) error {
 			continue
 		}
 		if err != nil {
-			return &usageError{err: fmt.Errorf("%s: %w", d.Name, err)}
+			return &exit.UsageError{Err: fmt.Errorf("%s: %w", d.Name, err)}
 		}
 		if len(named) == 0 {
 			first = part
@@ -256,9 +257,9 @@ func completeParts(from []merge.Directory) error {
 		named = append(named, d.Name)
 		switch {
 		case part.Count != first.Count:
-			return &usageError{err: fmt.Errorf("%s is shard %s, and %s is shard %s", named[0], first, d.Name, part), hint: "fetch all shards with the same number of them"}
+			return &exit.UsageError{Err: fmt.Errorf("%s is shard %s, and %s is shard %s", named[0], first, d.Name, part), Advice: "fetch all shards with the same number of them"}
 		case part.Selection != first.Selection:
-			return &usageError{err: fmt.Errorf("%s and %s are shards of other selections: the manifests or the arguments differ", named[0], d.Name), hint: "fetch all shards of the same revision of the manifests, with the same flags"}
+			return &exit.UsageError{Err: fmt.Errorf("%s and %s are shards of other selections: the manifests or the arguments differ", named[0], d.Name), Advice: "fetch all shards of the same revision of the manifests, with the same flags"}
 		}
 		parts[part.Index] = d.Name
 	}
@@ -272,14 +273,14 @@ func completeParts(from []merge.Directory) error {
 	case len(missing) == 0:
 		return nil
 	case len(silent) > 0:
-		return &usageError{err: fmt.Errorf("no directory holds shard %s: %s is of no run that was finished", console.Few(missing), strings.Join(silent, ", ")), hint: "run 'helmsrc fetch --shard' for these again"}
+		return &exit.UsageError{Err: fmt.Errorf("no directory holds shard %s: %s is of no run that was finished", console.Few(missing), strings.Join(silent, ", ")), Advice: "run 'helmsrc fetch --shard' for these again"}
 	}
-	return &usageError{err: fmt.Errorf("no directory holds shard %s", console.Few(missing)), hint: "name the directories of all shards"}
+	return &exit.UsageError{Err: fmt.Errorf("no directory holds shard %s", console.Few(missing)), Advice: "name the directories of all shards"}
 }
 
 // reportMerge reports what was left out, and what changed between the parts.
 func (a *app) reportMerge(out *merge.Outcome) int {
-	code := exitOK
+	code := exit.OK
 	for _, c := range out.Moved {
 		f := validate.New(nil, finding.MergedNewest, objectName(c.Key)+": "+c.Error()+"; the newest is taken", "", manifest.Excerpt{})
 		a.console.Report(f)
@@ -287,9 +288,9 @@ func (a *app) reportMerge(out *merge.Outcome) int {
 	for _, e := range out.Failed {
 		var altered *merge.AlteredError
 		if errors.As(e.Err, &altered) {
-			code = worst(code, exitIntegrity)
+			code = exit.Worst(code, exit.Integrity)
 		}
-		code = worst(code, exitFailed)
+		code = exit.Worst(code, exit.Failed)
 		a.console.Report(validate.New(nil, finding.NotMerged, objectName(e.Key)+": "+e.Err.Error(), "", manifest.Excerpt{}))
 	}
 	return code

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
@@ -78,10 +79,10 @@ may help, 130 interrupted.`,
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		o.must = o.prove && fs.Changed("prove")
 		if err := errors.Join(o.format.check(a.env), o.run.fetch.check(), o.run.report.check(true), o.run.checkUntrusted()); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if slices.Contains(splitNames(o.run.input.files), "-") {
-			return exitUsage, &usageError{err: errors.New("stdin cannot be edited"), hint: "name the files with -f"}
+			return exit.Usage, &exit.UsageError{Err: errors.New("stdin cannot be edited"), Advice: "name the files with -f"}
 		}
 		return a.migrate(ctx, o, args)
 	})
@@ -98,36 +99,36 @@ func (a *app) migrate(ctx context.Context, o *migrateOptions, args []string) (in
 	o.run.input.render.sources = o.run.fetch.sources
 	inputs, err := a.readClusters(ctx, &o.run.input, args, o.run.store.dir)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
-	if err := o.run.input.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
-		return exitUsage, err
+	if err := o.run.input.checkSelectors(ctx, inputs[0].Selectors, inputs...); err != nil {
+		return exit.Usage, err
 	}
 	m := &migration{app: a, o: o, args: args, inputs: inputs}
 	if m.shared, err = a.openSession(ctx, &o.run); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	defer m.shared.Close()
 	for _, in := range inputs {
-		m.fail(in.code)
-		a.reportNotes(in)
+		m.fail(in.Code)
+		a.worker.ReportNotes(in)
 	}
 	a.console.Unite()
 	m.find(ctx)
 	if err := m.plan(ctx); err != nil {
-		return exitFailed, err
+		return exit.Failed, err
 	}
 	m.reportPlan()
 	printed := m.finish(ctx)
-	if ctx.Err() != nil && errors.Is(context.Cause(ctx), errInterrupted) {
-		m.fail(exitInterrupted)
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
+		m.fail(exit.Interrupted)
 	}
 	code := m.code
 	if o.check && len(m.result.Files) > 0 {
-		code = worst(code, exitDrift)
+		code = exit.Worst(code, exit.Drift)
 	}
-	if o.run.input.exitZero && code != exitInterrupted && code != exitUsage {
-		code = exitOK
+	if o.run.input.exitZero && code != exit.Interrupted && code != exit.Usage {
+		code = exit.OK
 	}
 	code = a.report(ctx, &o.run.report, a.newReport(nil), nil, code)
 	return code, printed

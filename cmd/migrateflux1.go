@@ -13,11 +13,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
+
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // operatedChart is the chart of a HelmRelease of Flux 1, before it is migrated.
@@ -32,14 +35,14 @@ func (m *migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*ope
 	for _, in := range s.before.inputs {
 		owners := map[*manifest.Object]migrate.ID{}
 		var targets []*admission.Admitted
-		for _, obj := range in.inventory.Objects() {
+		for _, obj := range in.Inventory.Objects() {
 			if obj.Kind != sourcev1.HelmChartKind || obj.Origin == nil {
 				continue
 			}
 			id := migrate.ID{Kind: "HelmRelease", Namespace: obj.Origin.Namespace, Name: obj.Origin.Name}
-			if adm, err := in.inventory.Admit(obj); err == nil && m.ofFlux1(obj.Origin, id) {
+			if adm, err := in.Inventory.Admit(obj); err == nil && m.ofFlux1(obj.Origin, id) {
 				owners[obj] = id
-				targets = append(append(targets, in.sourcesOf(adm, func(*inventory.RejectedError) {})...), adm)
+				targets = append(append(targets, in.SourcesOf(adm, func(*inventory.RejectedError) {})...), adm)
 			}
 		}
 		if len(owners) == 0 {
@@ -58,8 +61,8 @@ func (m *migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*ope
 			if !ok {
 				continue
 			}
-			found := &operatedChart{code: codeOf(r), text: r.Message()}
-			if artifact := r.Source().Artifact(); found.code == exitOK && artifact != nil {
+			found := &operatedChart{code: session.CodeOf(r), text: r.Message()}
+			if artifact := r.Source().Artifact(); found.code == exit.OK && artifact != nil {
 				found.digest = digestWithoutVersion(st, artifact.Path)
 			}
 			charts[id] = found
@@ -100,7 +103,7 @@ func (p *proof) compareOperated(s *sides, after *foreseen, charts map[migrate.ID
 		return
 	}
 	switch {
-	case after.fact.Blocked != "" && found.code != exitTransient && before != nil && before.digest != "":
+	case after.fact.Blocked != "" && found.code != exit.Transient && before != nil && before.digest != "":
 		found.text = after.fact.Blocked
 		p.differ = append(p.differ, found)
 		return

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
@@ -88,7 +89,7 @@ func (m *migration) lookIntoIndexes(ctx context.Context) error {
 // indexed reports whether a release takes its chart from an HTTP repository.
 func (m *migration) indexed(r *foreseen) bool {
 	ref := r.hr.Spec.Chart.Spec.SourceRef
-	adm, err := r.in.inventory.Find(ref.Kind, cmp.Or(ref.Namespace, r.obj.Namespace), ref.Name)
+	adm, err := r.in.Inventory.Find(ref.Kind, cmp.Or(ref.Namespace, r.obj.Namespace), ref.Name)
 	if err != nil {
 		return false
 	}
@@ -174,13 +175,13 @@ func (p *proof) compare(s *sides, pair plan.Pair) {
 		p.unknown = append(p.unknown, found)
 	case b.Blocked == "" && a.Blocked != "":
 		found.text, found.code = a.Blocked, s.after.codes[a.ID]
-		if found.code == exitTransient {
+		if found.code == exit.Transient {
 			p.unknown = append(p.unknown, found)
 			return
 		}
 		p.differ = append(p.differ, found)
 	case b.ValuesKey != a.ValuesKey && b.Blocked == "":
-		found.text = fmt.Sprintf("its values would have the digest %s, and not %s", orDash(a.Values), orDash(b.Values))
+		found.text = fmt.Sprintf("its values would have the digest %s, and not %s", cmp.Or(a.Values, "-"), cmp.Or(b.Values, "-"))
 		p.differ = append(p.differ, found)
 	case !differs:
 	case b.Blocked != "":
@@ -229,7 +230,7 @@ func (m *migration) leave(p *proof) bool {
 		}
 		m.left[d.id], more = true, true
 		m.sayOf(finding.ChangesChart, d, "it stays as it is: ")
-		m.fail(cmp.Or(d.code, exitFailed))
+		m.fail(cmp.Or(d.code, exit.Failed))
 	}
 	return more
 }

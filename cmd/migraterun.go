@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
@@ -24,7 +27,7 @@ type migration struct {
 	app    *app
 	o      *migrateOptions
 	args   []string
-	inputs []*input
+	inputs []*load.Input
 
 	shared   *session.Session
 	found    *rewrite.Found
@@ -35,16 +38,16 @@ type migration struct {
 	code     int
 }
 
-func (m *migration) fail(code int) { m.code = worst(m.code, code) }
+func (m *migration) fail(code int) { m.code = exit.Worst(m.code, code) }
 
 // find reads the files that may be edited.
 func (m *migration) find(ctx context.Context) {
 	given, _ := splitArguments(m.args, len(m.o.run.input.files) == 0) // it was read before
 	names := slices.Concat(splitNames(m.o.run.input.files), given.dirs, given.files)
-	m.found = rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: m.o.run.input.recursive, Skip: []string{m.o.run.store.dir}})
+	m.found = rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: m.o.run.input.Recursive, Skip: []string{m.o.run.store.dir}})
 	for _, err := range m.found.Errors {
 		m.report(finding.Unreadable, migrate.Note{Text: err.Error()})
-		m.fail(exitUsage)
+		m.fail(exit.Usage)
 	}
 	for _, link := range m.found.Outside {
 		m.app.console.Warn(link + ": the link leads out of the repository and is not followed")
@@ -73,12 +76,12 @@ func (m *migration) objects() []*migrate.Object {
 				list = append(list, m.object(obj, strconv.Itoa(i), asked))
 			}
 		}
-		for _, obj := range in.inventory.Objects() {
-			add(obj, in.asked(obj))
+		for _, obj := range in.Inventory.Objects() {
+			add(obj, in.Asked(obj))
 		}
-		for _, obj := range in.inventory.Objects() {
-			if adm, err := in.inventory.Admit(obj); err == nil {
-				for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
+		for _, obj := range in.Inventory.Objects() {
+			if adm, err := in.Inventory.Admit(obj); err == nil {
+				for _, source := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
 					add(source.Object, false)
 				}
 			}
@@ -104,20 +107,20 @@ func (m *migration) object(obj *manifest.Object, cluster string, asked bool) *mi
 }
 
 func (m *migration) input() migrate.Input {
-	flux := m.inputs[0].distribution
+	flux := m.inputs[0].Distribution
 	in := migrate.Input{
 		Objects: m.objects(),
-		All:     len(m.inputs[0].selectors) == 0 && m.inputs[0].namespace == "",
+		All:     len(m.inputs[0].Selectors) == 0 && m.inputs[0].Namespace == "",
 		Left:    m.left,
 		Current: func(apiVersion, kind string) string {
-			_, s := flux.serve(&manifest.Object{APIVersion: apiVersion, Kind: kind})
+			_, s := flux.Serve(&manifest.Object{APIVersion: apiVersion, Kind: kind})
 			if s.Known && (s.Deprecated || !s.Served) {
 				return s.Upgrade
 			}
 			return ""
 		},
 		Served: func(apiVersion, kind string) bool {
-			_, s := flux.serve(&manifest.Object{APIVersion: apiVersion, Kind: kind})
+			_, s := flux.Serve(&manifest.Object{APIVersion: apiVersion, Kind: kind})
 			return s.Served
 		},
 		SecretType: m.secretType,
@@ -133,7 +136,7 @@ func (m *migration) input() migrate.Input {
 
 func (m *migration) secretType(namespace, name string) string {
 	for _, in := range m.inputs {
-		if s, err := in.set.Secret(namespace, name); err == nil {
+		if s, err := in.Set.Secret(namespace, name); err == nil {
 			return s.Type
 		}
 	}
@@ -168,7 +171,7 @@ func (m *migration) plan(ctx context.Context) error {
 		}
 		if round == maxRounds || !m.leave(p) {
 			m.report(finding.ChangesChart, migrate.Note{Text: "what is left out changes what stays: nothing is edited"})
-			m.fail(exitFailed)
+			m.fail(exit.Failed)
 			m.result.Files = nil
 			break
 		}
@@ -184,7 +187,7 @@ func (m *migration) readOnly() bool {
 		if err := m.found.File(e.Name).Writable(); err != nil {
 			m.unfit[e.Name] = err.Error()
 			m.report(finding.NotEdited, migrate.Note{File: e.Name, Text: err.Error()})
-			m.fail(exitFailed)
+			m.fail(exit.Failed)
 		}
 	}
 	return len(m.unfit) > before
@@ -193,7 +196,7 @@ func (m *migration) readOnly() bool {
 func (m *migration) reportPlan() {
 	for _, n := range m.result.Refused {
 		m.report(finding.NotEdited, n)
-		m.fail(exitFailed)
+		m.fail(exit.Failed)
 	}
 	if len(m.result.Files) == 0 {
 		return
@@ -223,7 +226,7 @@ func (m *migration) finish(ctx context.Context) error {
 	default:
 		if err := rewrite.ReplaceAll(list); err != nil {
 			m.report(finding.NotEdited, migrate.Note{Text: "nothing is edited: " + err.Error()})
-			m.fail(exitFailed)
+			m.fail(exit.Failed)
 			list, m.result.Changes = nil, nil
 		}
 	}
@@ -259,7 +262,7 @@ func migratedColumns() *records[migrated] {
 		header: []string{"FILE", "LINE", "OBJECT", "CHANGE"},
 		wide:   []string{"NAMESPACE"},
 		row: func(r migrated) []string {
-			return []string{r.File, fmt.Sprint(r.Line), r.Object, r.Change, orDash(r.Namespace)}
+			return []string{r.File, fmt.Sprint(r.Line), r.Object, r.Change, cmp.Or(r.Namespace, "-")}
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -79,19 +80,19 @@ func unknownVariables(root *cobra.Command, environ []string) []string {
 }
 
 // nearestObject is the name of an object in the inputs that is spelled nearly as a selector says.
-func nearestObject(s selector, inputs []*input) string {
+func nearestObject(s load.Selector, inputs []*load.Input) string {
 	var names []string
 	for _, in := range inputs {
-		for _, obj := range in.inventory.Objects() {
-			if s.fits(obj.Kind) && (s.namespace == "" || s.namespace == obj.Namespace) {
+		for _, obj := range in.Inventory.Objects() {
+			if s.Fits(obj.Kind) && (s.Namespace == "" || s.Namespace == obj.Namespace) {
 				if _, _, name := obj.Called(); name == obj.Name { // a name of a Secret is no hint
 					names = append(names, name)
 				}
 			}
 		}
 	}
-	if near, ok := manifest.Nearest(s.name, names); ok {
-		return fmt.Sprintf("did you mean %s?", strings.TrimSuffix(s.text, s.name)+near)
+	if near, ok := manifest.Nearest(s.Name, names); ok {
+		return fmt.Sprintf("did you mean %s?", strings.TrimSuffix(s.Text, s.Name)+near)
 	}
 	return ""
 }

@@ -1,15 +1,15 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/cobra"
 
-	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
@@ -49,7 +49,7 @@ a retry may help, 130 interrupted.`,
 	c.Flags().BoolVar(&fail, "fail", false, "exit 4 if something is outdated")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := format.check(a.env); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		outdated := false
 		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
@@ -66,7 +66,7 @@ a retry may help, 130 interrupted.`,
 			return outdatedColumns().print(a.env.Stdout, format.format, list)
 		})
 		if outdated && fail && !o.input.exitZero {
-			code = worst(code, exitDrift)
+			code = exit.Worst(code, exit.Drift)
 		}
 		return code, err
 	})
@@ -118,13 +118,15 @@ func outdatedColumns() *records[outdatedRecord] {
 		row: func(r outdatedRecord) []string {
 			day, _, _ := strings.Cut(r.Released.Latest, "T")
 			return []string{
-				r.Namespace, r.Name, r.Chart, r.marked(r.Current), r.marked(r.Wanted), r.marked(r.Latest), orDash(day), r.Kind, orDash(r.Constraint),
+				r.Namespace, r.Name, r.Chart, r.marked(r.Current), r.marked(r.Wanted), r.marked(r.Latest), cmp.Or(day, "-"), r.Kind, cmp.Or(r.Constraint, "-"),
 			}
 		},
 	}
 }
 
-func (r *outdatedRecord) marked(version string) string { return orDash(version) + r.marks[version] }
+func (r *outdatedRecord) marked(version string) string {
+	return cmp.Or(version, "-") + r.marks[version]
+}
 
 // withdrawn reports whether what is in use or wanted should not be: that is worth a line although nothing newer is there.
 func withdrawn(p *reconcile.Published) bool {
@@ -139,9 +141,9 @@ func withdrawn(p *reconcile.Published) bool {
 func (a *app) newOutdated(r *reconcile.Result) outdatedRecord {
 	obj, p := r.Object.Object, r.Published
 	hide := obj.VeilField
-	called := subjectOf(obj)
+	called := console.ObjectSubject(obj)
 	if obj.Origin != nil { // the HelmChart of a release, where the version stands
-		called = subjectOf(obj.Origin)
+		called = console.ObjectSubject(obj.Origin)
 	}
 	called = a.console.Called(called)
 	record := outdatedRecord{
@@ -176,21 +178,4 @@ func dateOf(c resolve.Candidate) string {
 		return ""
 	}
 	return c.Created.UTC().Format(time.RFC3339)
-}
-
-// listedMessage says what was found of an object.
-func listedMessage(r *reconcile.Result) string {
-	switch p := r.Published; {
-	case p == nil && r.Object.Object.Kind == sourcev1.HelmChartKind:
-		return "not compared: its source has no list of versions"
-	case p == nil:
-		return "read"
-	default:
-		return publishedMessage(r.Object.Object, p)
-	}
-}
-
-func publishedMessage(obj *manifest.Object, p *reconcile.Published) string {
-	latest, _ := p.Latest()
-	return obj.ConcealText(fmt.Sprintf("%d published, the latest is %s", len(p.Versions), orDash(latest.Version)))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -92,20 +93,20 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 	o.run.trust.add(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := formatOf(o.format, "table", "wide", "json", "jsonl", "markdown"); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		o.run.finishFrom()
 		if err := o.run.fetch.check(); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if err := o.helm.check(); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if err := o.run.report.check(true); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if err := errors.Join(o.run.checkUntrusted(), o.run.checkLocked()); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		return a.plan(ctx, o, args)
 	})
@@ -113,7 +114,7 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 }
 
 func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, error) {
-	a.purpose.foresees = true
+	a.worker.Purpose.Foresees = true
 	// A Secret that only the cluster has blocks nothing: what it holds is the same on both sides.
 	if o.run.fetch.missingSecrets == reconcile.MissingSecretsFail {
 		o.run.fetch.missingSecrets = reconcile.MissingSecretsAnonymous
@@ -125,26 +126,26 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 	var with *renderer
 	if o.render {
 		var err error
-		if with, err = a.newRenderer(ctx, &o.helm, &temp, o.run.input.untrusted || o.run.fetch.cache.offline); err != nil {
+		if with, err = a.newRenderer(ctx, &o.helm, &temp, o.run.input.Untrusted || o.run.fetch.cache.offline); err != nil {
 			return usageCode(err), err
 		}
 	}
 	var err error
 	if o.shared, err = a.openSession(ctx, &o.run); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	defer o.shared.Close()
 	f, err := a.foresee(ctx, o, args)
 	defer f.close()
 	if err != nil {
-		return max(exitUsage, codeOfFailure(err)), err
+		return max(exit.Usage, exit.CodeOf(err)), err
 	}
 	f.compareSources(ctx)
 	f.reportAssumed()
 	p := &plan.Plan{Against: f.against, Changes: plan.Decide(f.veiledPairs(), f.against)}
 	if o.diff {
 		if err := f.addDiffs(p); err != nil {
-			return exitFailed, err
+			return exit.Failed, err
 		}
 	}
 	if o.render {
@@ -157,12 +158,12 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 	printed := a.printPlan(o, p)
 	code := f.code(p)
 	if o.failOnChange && p.Changed() {
-		code = worst(code, exitDrift)
+		code = exit.Worst(code, exit.Drift)
 	}
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%s in %.1fs", p.Summary(), elapsed.Seconds()))
-	if o.run.input.exitZero && code != exitInterrupted && code != exitUsage {
-		code = exitOK
+	if o.run.input.exitZero && code != exit.Interrupted && code != exit.Usage {
+		code = exit.OK
 	}
 	run := a.newReport(f.objects(p))
 	run.Plan = p

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -49,9 +50,9 @@ func (a *app) openBase(ctx context.Context, o *planOptions, given arguments) (*b
 	named := slices.Concat(splitNames(o.run.input.files), given.dirs, given.files)
 	if isDir(name) && !calledDirectory(name) {
 		if top, ok := topOf(named); ok && git.HasRevision(top, name) {
-			return nil, &usageError{
-				err:  fmt.Errorf("--against %s: there is a directory and a revision of that name", name),
-				hint: fmt.Sprintf("write ./%s for the directory, or refs/heads/%s for a branch", name, name),
+			return nil, &exit.UsageError{
+				Err:    fmt.Errorf("--against %s: there is a directory and a revision of that name", name),
+				Advice: fmt.Sprintf("write ./%s for the directory, or refs/heads/%s for a branch", name, name),
 			}
 		}
 	}
@@ -59,7 +60,7 @@ func (a *app) openBase(ctx context.Context, o *planOptions, given arguments) (*b
 		return directoryBase(name, named)
 	}
 	if calledDirectory(name) {
-		return nil, usagef("--against %s: no such directory", name)
+		return nil, exit.Usagef("--against %s: no such directory", name)
 	}
 	return a.revisionBase(ctx, o.shared, name, named)
 }
@@ -110,9 +111,9 @@ func sameFile(a, b string) bool {
 func (a *app) revisionBase(ctx context.Context, shared *session.Session, revision string, named []string) (*base, error) {
 	top, ok := topOf(named)
 	if !ok {
-		return nil, &usageError{
-			err:  fmt.Errorf("--against %s: there is no such directory, and the manifests are in no Git repository", revision),
-			hint: "name a directory with the manifests as they were",
+		return nil, &exit.UsageError{
+			Err:    fmt.Errorf("--against %s: there is no such directory, and the manifests are in no Git repository", revision),
+			Advice: "name a directory with the manifests as they were",
 		}
 	}
 	parent, err := shared.Dir()
@@ -125,7 +126,7 @@ func (a *app) revisionBase(ctx context.Context, shared *session.Session, revisio
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.As(err, &missing):
-		return nil, &usageError{err: fmt.Errorf("--against: %w", err), hint: missing.Hint()}
+		return nil, &exit.UsageError{Err: fmt.Errorf("--against: %w", err), Advice: missing.Hint()}
 	case err != nil:
 		return nil, err
 	}
@@ -160,10 +161,10 @@ func matches(name string) []string {
 // options are those of the input, for the base. It is nil if the base has none of the files.
 func (b *base) options(o *planOptions, given arguments) (*inputOptions, []string, error) {
 	mapped := o.run.input
-	mapped.files, mapped.lookupDirs = nil, nil
+	mapped.files, mapped.LookupDirs = nil, nil
 	var args []string
 	for _, s := range given.selectors {
-		args = append(args, s.text)
+		args = append(args, s.Text)
 	}
 	if b.whole {
 		mapped.files = []string{b.dir}
@@ -171,13 +172,13 @@ func (b *base) options(o *planOptions, given arguments) (*inputOptions, []string
 	}
 	for _, name := range slices.Concat(splitNames(o.run.input.files), given.dirs) {
 		if name == "-" {
-			return nil, nil, &usageError{err: errors.New("--against: standard input has no earlier state"), hint: "name files with -f"}
+			return nil, nil, &exit.UsageError{Err: errors.New("--against: standard input has no earlier state"), Advice: "name files with -f"}
 		}
 		at, ok := b.locate(name)
 		if !ok {
-			return nil, nil, &usageError{
-				err:  fmt.Errorf("--against %s: %s is not in the repository %s", o.against, name, filepath.Base(b.root)),
-				hint: "name a directory with the manifests as they were",
+			return nil, nil, &exit.UsageError{
+				Err:    fmt.Errorf("--against %s: %s is not in the repository %s", o.against, name, filepath.Base(b.root)),
+				Advice: "name a directory with the manifests as they were",
 			}
 		}
 		mapped.files = append(mapped.files, matches(at)...)
@@ -189,11 +190,11 @@ func (b *base) options(o *planOptions, given arguments) (*inputOptions, []string
 			b.named[at] = name
 		}
 	}
-	for _, dir := range o.run.input.lookupDirs {
+	for _, dir := range o.run.input.LookupDirs {
 		if at, ok := b.locate(dir); ok && isDir(at) {
-			mapped.lookupDirs = append(mapped.lookupDirs, at)
+			mapped.LookupDirs = append(mapped.LookupDirs, at)
 		} else if !ok {
-			mapped.lookupDirs = append(mapped.lookupDirs, dir)
+			mapped.LookupDirs = append(mapped.LookupDirs, dir)
 		}
 	}
 	if len(mapped.files) == 0 && len(args) == len(given.selectors) {
@@ -234,6 +235,7 @@ func (a *app) apart(b *base, silent bool) *app {
 		}
 		return w
 	})
+	other.worker.Console = other.console
 	return &other
 }
 
@@ -271,6 +273,5 @@ func (a *app) adopt(b *base, other *app) {
 		}
 		a.console.Keep(f)
 	}
-	a.unreadable += other.unreadable - a.unreadable
-	a.unusable += other.unusable - a.unusable
+	a.worker.Unreadable, a.worker.Unusable = other.worker.Unreadable, other.worker.Unusable
 }

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/lockfile"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -27,7 +29,7 @@ func (a *app) readLock(ctx context.Context, o *planOptions) error {
 func (o *planOptions) takeLock(ctx context.Context, path string, mode reconcile.LockMode) error {
 	l, err := lockfile.Read(ctx, path)
 	if err != nil {
-		return &usageError{err: err, hint: hintOf(err)}
+		return &exit.UsageError{Err: err, Advice: hintOf(err)}
 	}
 	o.locked, o.lockPath, o.lockMode = l, path, mode
 	return nil
@@ -47,12 +49,12 @@ func (a *app) takeOldLock(ctx context.Context, o *planOptions, b *base) error {
 }
 
 // lockedBy is the lock that the charts of an input are taken from, nil for none.
-func (s *planSide) lockedBy(in *input) *reconcile.Locked {
+func (s *planSide) lockedBy(in *load.Input) *reconcile.Locked {
 	if s.o.locked == nil {
 		return nil
 	}
 	locked := &reconcile.Locked{
-		Lock: s.o.locked, File: filepath.ToSlash(s.o.lockPath), Cluster: in.lockedCluster(s.o.lockPath, s.o.locked), Mode: s.o.lockMode,
+		Lock: s.o.locked, File: filepath.ToSlash(s.o.lockPath), Cluster: lockedCluster(in, s.o.lockPath, s.o.locked), Mode: s.o.lockMode,
 	}
 	if s.o.locked == s.o.run.lock.carried {
 		locked.File, locked.Carried = s.o.run.lock.bundle(), true
@@ -63,13 +65,13 @@ func (s *planSide) lockedBy(in *input) *reconcile.Locked {
 // pinnedTo is what a lock says of what a release comes from, nil for nothing.
 func (s *planSide) pinnedTo(r *foreseen) []lock.Entry {
 	l := s.lockedBy(r.in)
-	adm, err := r.in.inventory.Admit(r.obj)
+	adm, err := r.in.Inventory.Admit(r.obj)
 	if l == nil || err != nil {
 		return nil
 	}
 	var entries []lock.Entry
-	for _, source := range r.in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
-		if j, ok := l.Judge(r.in.inventory, source); ok && j.Entry != nil {
+	for _, source := range r.in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
+		if j, ok := l.Judge(r.in.Inventory, source); ok && j.Entry != nil {
 			e := *j.Entry
 			e.File = ""
 			entries = append(entries, e)

@@ -26,16 +26,16 @@ import (
 func (s *planSide) addOperated(r *foreseen, adm *admission.Admitted) {
 	r.operated = adm.Typed.(*operator.HelmRelease)
 	r.describeOperated(adm.Content)
-	r.fact.Kept = r.in.keeps(r.obj)
+	r.fact.Kept = keeps(r.in, r.obj)
 	if r.fact.Suspended {
 		return
 	}
-	if _, err := r.in.inventory.OperatedChart(r.obj); err != nil {
+	if _, err := r.in.Inventory.OperatedChart(r.obj); err != nil {
 		r.fact.Blocked = r.obj.ConcealError(err.Error())
 	}
 	chart := &r.operated.Spec.Chart
 	r.quick = chart.Source() == operator.RepositorySource
-	if source := r.in.inventory.OperatedSource(r.obj); source != nil {
+	if source := r.in.Inventory.OperatedSource(r.obj); source != nil {
 		r.source = source.Kind + "/" + source.Namespace + "/" + source.Name
 	}
 	s.originOf(r, adm, []any{chart})
@@ -71,7 +71,7 @@ func (s *planSide) operatedValues(r *foreseen, adm *admission.Admitted) {
 
 // reportInvalid reports what is wrong with a release that makes no chart.
 func (s *planSide) reportInvalid(r *foreseen, adm *admission.Admitted) {
-	for _, f := range validate.Object(r.in.inventory, adm) {
+	for _, f := range validate.Object(r.in.Inventory, adm) {
 		if f.Severity == finding.Error {
 			s.app.console.Report(f)
 		}
@@ -174,7 +174,7 @@ func (r *foreseen) valuesFrom() []values.Reference {
 	var refs []values.Reference
 	switch {
 	case r.operated != nil:
-		parts, err := r.in.inventory.OperatedParts(r.operated, inventory.OperatedReaders{})
+		parts, err := r.in.Inventory.OperatedParts(r.operated, inventory.OperatedReaders{})
 		if err != nil {
 			return nil // which is what blocks it
 		}

@@ -12,8 +12,10 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -35,19 +37,19 @@ func (f *foresight) recorded(ctx context.Context) error {
 	}
 	f.before = &planSide{app: a, o: o, old: true, recorded: true, codes: map[plan.ID]int{}, stores: []*store.Store{root}}
 	f.after.recorded = true
-	known, stores := false, map[*input]*store.Store{}
-	if err := a.each(f.after.inputs, func(in *input) error {
-		st, err := a.storeOf(in.cluster, &o.run.store, root)
+	known, stores := false, map[*load.Input]*store.Store{}
+	if err := a.each(f.after.inputs, func(in *load.Input) error {
+		st, err := a.storeOf(in.Cluster, &o.run.store, root)
 		if err != nil {
 			return err
 		}
 		if st != root {
 			f.before.stores = append(f.before.stores, st)
 		}
-		in.renameStored(st)
+		in.RenameStored(st)
 		results, failures := reconcile.Remembered(st, "", a.now)
 		for _, err := range failures {
-			a.reportStorage(finding.OddStorage, err)
+			a.worker.ReportStorage(finding.OddStorage, err)
 		}
 		known, stores[in] = known || len(results) > 0, st
 		f.before.remember(in, st, results)
@@ -56,13 +58,13 @@ func (f *foresight) recorded(ctx context.Context) error {
 		return err
 	}
 	if !known && !f.after.onlyOperated() {
-		return &usageError{
-			err:  fmt.Errorf("nothing is recorded in %s", o.run.store.dir),
-			hint: "'helmsrc fetch' records what there is; --against names a Git revision or a directory to compare with",
+		return &exit.UsageError{
+			Err:    fmt.Errorf("nothing is recorded in %s", o.run.store.dir),
+			Advice: "'helmsrc fetch' records what there is; --against names a Git revision or a directory to compare with",
 		}
 	}
 	f.rememberStatuses()
-	if err := a.each(f.after.inputs, func(in *input) error { return f.resolveRecorded(ctx, in, stores[in]) }); err != nil {
+	if err := a.each(f.after.inputs, func(in *load.Input) error { return f.resolveRecorded(ctx, in, stores[in]) }); err != nil {
 		return err
 	}
 	f.matched = plan.Match(f.before.facts(), f.after.facts())
@@ -70,17 +72,17 @@ func (f *foresight) recorded(ctx context.Context) error {
 }
 
 // remember takes up the HelmReleases that are recorded.
-func (s *planSide) remember(in *input, st *store.Store, results []*reconcile.Result) {
+func (s *planSide) remember(in *load.Input, st *store.Store, results []*reconcile.Result) {
 	for _, result := range results {
 		obj := result.Object.Object
 		// Files are a part of what was fetched, directories all of it: only from these something can be gone.
-		objects := in.inventory.Objects()
+		objects := in.Inventory.Objects()
 		at := slices.IndexFunc(objects, func(o *manifest.Object) bool { return isRecordOf(obj, o) })
-		there, r := at >= 0, newForeseen(in, obj, in.cluster)
+		there, r := at >= 0, newForeseen(in, obj, in.Cluster)
 		if there { // it may be recorded by another name
 			r.fact.Namespace, r.fact.Name = objects[at].Namespace, objects[at].Name
 		}
-		if obj.Kind != helmv2.HelmReleaseKind && !inventory.IsOperated(obj) || !in.wanted(obj) || !there && len(in.dirs) == 0 {
+		if obj.Kind != helmv2.HelmReleaseKind && !inventory.IsOperated(obj) || !in.Wanted(obj) || !there && len(in.Dirs) == 0 {
 			continue
 		}
 		if !r.remember(result, results) {
@@ -167,10 +169,10 @@ func recordedSpec(results []*reconcile.Result, hr *helmv2.HelmRelease) map[strin
 
 // resolveRecorded finds out what the releases of the input resolve to. What is not stored as it is, and is known by its
 // version alone, is fetched into a directory that goes when the run ends, where that is not enough.
-func (f *foresight) resolveRecorded(ctx context.Context, in *input, st *store.Store) error {
+func (f *foresight) resolveRecorded(ctx context.Context, in *load.Input, st *store.Store) error {
 	s := f.after
 	if err := st.Load(); err != nil {
-		return &usageError{err: err}
+		return &exit.UsageError{Err: err}
 	}
 	var releases []*foreseen
 	for _, r := range s.releases {
@@ -191,7 +193,7 @@ func (f *foresight) resolveRecorded(ctx context.Context, in *input, st *store.St
 		if r.in != in || r.hr == nil && r.operated == nil {
 			continue
 		}
-		adm, err := in.inventory.Admit(r.obj)
+		adm, err := in.Inventory.Admit(r.obj)
 		if err != nil {
 			return errors.New("a HelmRelease was admitted and then refused") // it is remembered
 		}
@@ -247,7 +249,7 @@ func overlaid(below, above any) any {
 func unrecorded(before, after *foreseen) (names []string, partial bool) {
 	for _, r := range []*foreseen{before, after} {
 		for _, ref := range r.valuesFrom() {
-			public := ref.Kind == "ConfigMap" && after.in.inventory.Public(ref.Namespace, ref.Name)
+			public := ref.Kind == "ConfigMap" && after.in.Inventory.Public(ref.Namespace, ref.Name)
 			partial = partial || public && r.digests == nil
 			if name := strings.TrimSpace(ref.Kind + " " + ref.Name); !public && !slices.Contains(names, name) {
 				names = append(names, name)

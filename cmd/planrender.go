@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/render"
@@ -43,7 +45,7 @@ func (f *foresight) addRendered(ctx context.Context, p *plan.Plan, with *rendere
 
 // fetchUnchanged fetches the charts of releases that change and whose charts do not: a plan sends no request for these.
 func (f *foresight) fetchUnchanged(ctx context.Context, p *plan.Plan) error {
-	lists := map[*input][]*foreseen{}
+	lists := map[*load.Input][]*foreseen{}
 	for i := range p.Changes {
 		if c := &p.Changes[i]; c.Action != plan.Install && c.Action != plan.Upgrade {
 			continue
@@ -99,16 +101,16 @@ func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 func (f *foresight) objectsAfter(ctx context.Context, r *foreseen, name string, with *renderer, upgrade bool) (*renderedRelease, error) {
 	if r.artifact == "" {
 		code := f.after.codes[r.fact.ID]
-		if code == exitOK {
-			code = exitFailed
+		if code == exit.OK {
+			code = exit.Failed
 		}
-		f.renderCode = worst(f.renderCode, code)
+		f.renderCode = exit.Worst(f.renderCode, code)
 		if r.fact.Blocked != "" { // which the fetch reported
 			return nil, errors.New("cannot be rendered: " + r.fact.Blocked)
 		}
 		err := errors.New("its chart was not fetched")
 		found, _ := notRendered(r, err)
-		f.app.console.ReportAs(found, console.Presentation{At: subjectOf(r.obj)})
+		f.app.console.ReportAs(found, console.Presentation{At: console.ObjectSubject(r.obj)})
 		return nil, errors.New(found.Message)
 	}
 	installed, err := with.render(ctx, name, r, upgrade)
@@ -121,8 +123,8 @@ func (f *foresight) objectsAfter(ctx context.Context, r *foreseen, name string, 
 		return nil, err
 	}
 	found, code := notRendered(r, err)
-	f.renderCode = worst(f.renderCode, code)
-	f.app.console.ReportAs(found, console.Presentation{At: subjectOf(r.obj)})
+	f.renderCode = exit.Worst(f.renderCode, code)
+	f.app.console.ReportAs(found, console.Presentation{At: console.ObjectSubject(r.obj)})
 	return nil, errors.New(found.Message)
 }
 
@@ -213,8 +215,8 @@ func (f *foresight) objectsBefore(ctx context.Context, r *foreseen, name string,
 	found, _ := notRendered(r, err)
 	why = found.Message
 	found.Message, found.Pos, found.Line, found.Related = fmt.Sprintf("in %s: %s", f.against, why), manifest.Pos{}, "", nil
-	f.app.console.ReportAs(found, console.Presentation{At: subjectOf(r.obj)})
-	f.baseCode = exitUsage
+	f.app.console.ReportAs(found, console.Presentation{At: console.ObjectSubject(r.obj)})
+	f.baseCode = exit.Usage
 	return nil, why
 }
 

@@ -14,13 +14,17 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
+
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // planSide is the HelmReleases of one side: as the manifests are, or as they were.
@@ -30,13 +34,13 @@ type planSide struct {
 	old      bool
 	base     *base // of the old side
 	recorded bool  // the old side is what was recorded
-	inputs   []*input
+	inputs   []*load.Input
 	releases []*foreseen
 	codes    map[plan.ID]int
 	failed   int // exit code of what was reconciled, sources too
 	code     int // of what went wrong while reading and judging
 
-	replaced map[*input]replaced
+	replaced map[*load.Input]replaced
 	stores   []*store.Store // artifacts directories that stay
 }
 
@@ -53,10 +57,10 @@ func newPlanSide(a *app, o *planOptions, b *base) *planSide {
 }
 
 // newSide finds the HelmReleases of one side.
-func (a *app) newSide(o *planOptions, inputs []*input, b *base) (*planSide, error) {
+func (a *app) newSide(o *planOptions, inputs []*load.Input, b *base) (*planSide, error) {
 	s := newPlanSide(a, o, b)
 	for _, in := range inputs {
-		if !in.loose {
+		if !in.Loose {
 			s.inputs = append(s.inputs, in)
 		}
 	}
@@ -66,15 +70,15 @@ func (a *app) newSide(o *planOptions, inputs []*input, b *base) (*planSide, erro
 	}
 	defer a.console.In("")
 	for _, in := range s.inputs {
-		a.console.In(in.cluster)
-		for _, obj := range in.inventory.Objects() {
-			if (obj.Kind == helmv2.HelmReleaseKind || inventory.IsOperated(obj)) && in.wanted(obj) {
+		a.console.In(in.Cluster)
+		for _, obj := range in.Inventory.Objects() {
+			if (obj.Kind == helmv2.HelmReleaseKind || inventory.IsOperated(obj)) && in.Wanted(obj) {
 				s.add(in, obj)
 			}
 		}
-		s.code = worst(s.code, in.code)
+		s.code = exit.Worst(s.code, in.Code)
 		if !s.old {
-			a.reportNotes(in)
+			a.worker.ReportNotes(in)
 		}
 	}
 	return s, nil
@@ -84,8 +88,8 @@ func (a *app) newSide(o *planOptions, inputs []*input, b *base) (*planSide, erro
 func (s *planSide) names() []string {
 	var names []string
 	for _, in := range s.inputs {
-		if !slices.Contains(names, in.cluster) {
-			names = append(names, in.cluster)
+		if !slices.Contains(names, in.Cluster) {
+			names = append(names, in.Cluster)
 		}
 	}
 	return names
@@ -129,25 +133,25 @@ func (s *planSide) of(fact *plan.Release) *foreseen {
 }
 
 // add takes up a HelmRelease.
-func (s *planSide) add(in *input, obj *manifest.Object) {
-	r := newForeseen(in, obj, s.shown(in.cluster))
+func (s *planSide) add(in *load.Input, obj *manifest.Object) {
+	r := newForeseen(in, obj, s.shown(in.Cluster))
 	r.fact.File = s.shown(obj.Pos.File)
 	r.fact.Target = plan.Target{Name: obj.Name, Namespace: obj.Namespace, StorageNamespace: obj.Namespace}
 	s.releases = append(s.releases, r)
-	adm, err := in.inventory.Admit(obj)
+	adm, err := in.Inventory.Admit(obj)
 	if err != nil {
-		s.app.reject(in, obj, err)
+		s.app.worker.Reject(in, obj, err)
 		r.fact.Blocked = "the API server would refuse it: " + obj.ConcealError(err.Error())
 		return
 	}
-	s.app.reportWarnings(in, adm)
+	s.app.worker.ReportWarnings(in, adm)
 	if r.fact.Operated != nil {
 		s.addOperated(r, adm)
 		return
 	}
 	r.hr = adm.Typed.(*helmv2.HelmRelease)
 	r.describe(adm)
-	r.fact.Kept = in.keeps(obj)
+	r.fact.Kept = keeps(in, obj)
 	s.chartOf(r, adm)
 	s.valuesOf(r, adm)
 }
@@ -211,12 +215,12 @@ func otherFields(spec map[string]any) map[string]string {
 }
 
 // keeps reports whether the Kustomization that applies an object leaves in the cluster what goes from it.
-func (in *input) keeps(obj *manifest.Object) bool {
+func keeps(in *load.Input, obj *manifest.Object) bool {
 	name, ok := strings.CutPrefix(obj.Built, "Kustomization ")
 	if !ok {
 		return false
 	}
-	for _, k := range in.rendered.Judged {
+	for _, k := range in.Rendered.Judged {
 		if k.Namespace+"/"+k.Name == name {
 			spec, _ := k.Content["spec"].(map[string]any)
 			prune, _ := spec["prune"].(bool)
@@ -249,7 +253,7 @@ func (s *planSide) chartOf(r *foreseen, adm *admission.Admitted) {
 
 // originOf takes up what the chart comes from in the end.
 func (s *planSide) originOf(r *foreseen, adm *admission.Admitted, origin []any) {
-	for _, source := range r.in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
+	for _, source := range r.in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
 		obj := source.Object
 		spec, _ := source.Content["spec"].(map[string]any)
 		if obj.Kind == "HelmChart" {
@@ -276,7 +280,7 @@ func (s *planSide) originOf(r *foreseen, adm *admission.Admitted, origin []any) 
 
 // valuesOf composes the values.
 func (s *planSide) valuesOf(r *foreseen, adm *admission.Admitted) {
-	composed, origins, found := validate.Values(r.in.inventory, adm)
+	composed, origins, found := validate.Values(r.in.Inventory, adm)
 	var absent []string
 	for _, f := range found {
 		if f.Severity == finding.Error {
@@ -309,7 +313,7 @@ func (s *planSide) valuesOf(r *foreseen, adm *admission.Admitted) {
 func (s *planSide) resolve(ctx context.Context, wanted map[plan.ID]bool, files bool) error {
 	defer s.app.console.In("")
 	for _, in := range s.inputs {
-		s.app.console.In(in.cluster)
+		s.app.console.In(in.Cluster)
 		var quick, whole []*foreseen
 		for _, r := range s.releases {
 			switch {
@@ -331,7 +335,7 @@ func (s *planSide) resolve(ctx context.Context, wanted map[plan.ID]bool, files b
 }
 
 // run reconciles HelmReleases with all that they need, in a directory that goes when the command ends.
-func (s *planSide) run(ctx context.Context, in *input, releases []*foreseen, quick bool) error {
+func (s *planSide) run(ctx context.Context, in *load.Input, releases []*foreseen, quick bool) error {
 	if len(releases) == 0 {
 		return nil
 	}
@@ -342,33 +346,33 @@ func (s *planSide) run(ctx context.Context, in *input, releases []*foreseen, qui
 	return s.reconcile(ctx, in, releases, st, quick)
 }
 
-func (s *planSide) reconcile(ctx context.Context, in *input, releases []*foreseen, st *store.Store, quick bool) error {
+func (s *planSide) reconcile(ctx context.Context, in *load.Input, releases []*foreseen, st *store.Store, quick bool) error {
 	results, err := s.results(ctx, in, func() []*admission.Admitted { return targetsOf(in, releases) }, st, quick)
 	if err != nil {
 		return err
 	}
 	for _, result := range results {
-		s.failed = worst(s.failed, codeOf(result))
+		s.failed = exit.Worst(s.failed, session.CodeOf(result))
 	}
 	for _, r := range releases {
 		i := slices.IndexFunc(results, func(result *reconcile.Result) bool { return result.Object.Object == r.obj })
 		s.take(r, results[i], results, st)
 	}
-	if ctx.Err() != nil && errors.Is(context.Cause(ctx), errInterrupted) {
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
 // results reconciles objects of an input, as the flags say.
-func (s *planSide) results(ctx context.Context, in *input, targets func() []*admission.Admitted, st *store.Store, quick bool) ([]*reconcile.Result, error) {
+func (s *planSide) results(ctx context.Context, in *load.Input, targets func() []*admission.Admitted, st *store.Store, quick bool) ([]*reconcile.Result, error) {
 	options := s.o.shared.Options()
 	options.Until = reconcile.Fetch
 	if quick {
 		options.Until = reconcile.Choose
 	}
 	options.Directories, options.Archives, options.Locked = s.replaced[in].directories, s.replaced[in].archives, s.lockedBy(in)
-	results, err := s.app.reconcileTargets(ctx, s.o.shared, in, targets, st, options, nil)
+	results, err := s.app.worker.Reconcile(ctx, s.o.shared, in, targets, st, options, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write to the temporary directory: %w", err)
 	}
@@ -376,7 +380,7 @@ func (s *planSide) results(ctx context.Context, in *input, targets func() []*adm
 }
 
 // targetsOf are HelmReleases with what they come from, each once.
-func targetsOf(in *input, releases []*foreseen) []*admission.Admitted {
+func targetsOf(in *load.Input, releases []*foreseen) []*admission.Admitted {
 	var targets []*admission.Admitted
 	chosen := map[*manifest.Object]bool{}
 	add := func(adm *admission.Admitted) {
@@ -386,11 +390,11 @@ func targetsOf(in *input, releases []*foreseen) []*admission.Admitted {
 		}
 	}
 	for _, r := range releases {
-		adm, err := in.inventory.Admit(r.obj)
+		adm, err := in.Inventory.Admit(r.obj)
 		if err != nil {
 			continue // it is blocked
 		}
-		for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
+		for _, source := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
 			add(source)
 		}
 		add(adm)
@@ -404,7 +408,7 @@ func failedSource(r *foreseen, results []*reconcile.Result) *reconcile.Result {
 	targets := targetsOf(r.in, []*foreseen{r})
 	for _, adm := range slices.Backward(targets) {
 		for _, result := range results {
-			if result.Object.Object == adm.Object && codeOf(result) != exitOK {
+			if result.Object.Object == adm.Object && session.CodeOf(result) != exit.OK {
 				return result
 			}
 		}
@@ -415,13 +419,13 @@ func failedSource(r *foreseen, results []*reconcile.Result) *reconcile.Result {
 // take takes up what a run found out about a HelmRelease.
 func (s *planSide) take(r *foreseen, result *reconcile.Result, results []*reconcile.Result, st *store.Store) {
 	message := result.Message()
-	if s.recorded && codeOf(result) == exitOK {
+	if s.recorded && session.CodeOf(result) == exit.OK {
 		if source := failedSource(r, results); source != nil {
 			obj := source.Object.Object
 			result, message = source, fmt.Sprintf("%s '%s/%s' is not ready: %s", obj.Kind, obj.Namespace, obj.Name, source.Message())
 		}
 	}
-	if code := codeOf(result); code != exitOK {
+	if code := session.CodeOf(result); code != exit.OK {
 		s.codes[r.fact.ID] = code
 		r.fact.Blocked = message
 		return

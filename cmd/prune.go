@@ -9,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -44,26 +46,26 @@ what is still needed.`,
 func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions, dryRun bool) (int, error) {
 	inputs, err := a.readClusters(ctx, o, nil, storage.dir)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	a.console.Unite()
 	for _, in := range inputs {
-		if in.code != exitOK {
-			return in.code, errors.New("nothing was removed: the input could not be read completely")
+		if in.Code != exit.OK {
+			return in.Code, errors.New("nothing was removed: the input could not be read completely")
 		}
-		if in.rendered.Incomplete {
-			return exitUsage, &usageError{
-				err:  errors.New("nothing was removed: a part of the input is not in this repository"),
-				hint: "do what the warnings above say: name checkouts with --source, and put copies of remote resources into the repository",
+		if in.Rendered.Incomplete {
+			return exit.Usage, &exit.UsageError{
+				Err:    errors.New("nothing was removed: a part of the input is not in this repository"),
+				Advice: "do what the warnings above say: name checkouts with --source, and put copies of remote resources into the repository",
 			}
 		}
 	}
 	if err := o.check(ctx, inputs); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	root, err := a.openStore(storage)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	defer root.Close()
 	for _, in := range inputs {
@@ -71,38 +73,38 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 			return code, err
 		}
 	}
-	return exitOK, nil
+	return exit.OK, nil
 }
 
 // pruneCluster removes what no object of a cluster has. The code is that of an error.
-func (a *app) pruneCluster(ctx context.Context, o *inputOptions, storage *storeOptions, in *input, root *store.Store, dryRun bool) (int, error) {
-	st, err := a.storeOf(in.cluster, storage, root)
+func (a *app) pruneCluster(ctx context.Context, o *inputOptions, storage *storeOptions, in *load.Input, root *store.Store, dryRun bool) (int, error) {
+	st, err := a.storeOf(in.Cluster, storage, root)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	if st != root {
 		defer st.Close()
 	}
-	if err := knownKinds(st, dirOf(storage, in.cluster), "prune"); err != nil {
-		return exitUsage, &usageError{err: fmt.Errorf("nothing was removed: %w", err), hint: hintOf(err)}
+	if err := knownKinds(st, dirOf(storage, in.Cluster), "prune"); err != nil {
+		return exit.Usage, &exit.UsageError{Err: fmt.Errorf("nothing was removed: %w", err), Advice: hintOf(err)}
 	}
-	in.renameStored(st)
-	present := in.keys()
+	in.RenameStored(st)
+	present := keysOf(in)
 	for k := range maps.Clone(present) {
 		present[st.Stored(k)] = true
 	}
 	keep := func(k store.Key) bool {
-		return present[k] || o.namespace != "" && k.Namespace != o.namespace
+		return present[k] || o.Namespace != "" && k.Namespace != o.Namespace
 	}
 	var removed []store.Key
 	if dryRun {
 		removed, err = pruned(st, keep)
 	} else {
-		removed, err = st.Prune(a.reportsWaiting(ctx), keep)
+		removed, err = st.Prune(a.worker.ReportsWaiting(ctx), keep)
 	}
 	of := ""
-	if in.cluster != "" {
-		of = " of " + in.cluster
+	if in.Cluster != "" {
+		of = " of " + in.Cluster
 	}
 	for _, k := range removed {
 		if dryRun {
@@ -112,23 +114,23 @@ func (a *app) pruneCluster(ctx context.Context, o *inputOptions, storage *storeO
 		}
 	}
 	if err != nil {
-		return exitFailed, err
+		return exit.Failed, err
 	}
-	return exitOK, nil
+	return exit.OK, nil
 }
 
-// keys are those of the input's objects, and of the sources beside it that its
+// keysOf are those of the input's objects, and of the sources beside it that its
 // charts refer to.
-func (in *input) keys() map[store.Key]bool {
+func keysOf(in *load.Input) map[store.Key]bool {
 	present := map[store.Key]bool{}
-	for _, obj := range in.inventory.Objects() {
+	for _, obj := range in.Inventory.Objects() {
 		present[store.NewKey(obj.Kind, obj.Namespace, obj.Name)] = true
 		// What is suspended, rejected or in conflict today makes its HelmChart
 		// again tomorrow.
 		if chart, ok := inventory.DerivedKey(obj); ok {
 			present[chart] = true
 		}
-		adm, err := in.inventory.Admit(obj)
+		adm, err := in.Inventory.Admit(obj)
 		if err != nil {
 			continue // a rejected object may be fixed tomorrow: what it has stays
 		}

@@ -91,11 +91,3 @@ func withClusters(header []string, rows [][]string, cluster func(i int) string) 
 	}
 	return slices.Insert(slices.Clone(header), 0, "CLUSTER"), rows
 }
-
-// orDash is what a table shows for what is not known.
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}

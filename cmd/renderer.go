@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/helm"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -47,7 +48,7 @@ func (o *helmOptions) add(fs *pflag.FlagSet) {
 
 func (o *helmOptions) check() error {
 	if o.time <= 0 {
-		return usagef("--helm-timeout must be positive, got %s", o.time)
+		return exit.Usagef("--helm-timeout must be positive, got %s", o.time)
 	}
 	return nil
 }
@@ -85,9 +86,9 @@ func (a *app) newRenderer(ctx context.Context, o *helmOptions, temp *store.Scrat
 	var unknown *helm.UnknownError
 	switch {
 	case errors.As(err, &missing):
-		return nil, &usageError{err: err, hint: missing.Hint()}
+		return nil, &exit.UsageError{Err: err, Advice: missing.Hint()}
 	case errors.As(err, &unknown):
-		return nil, &usageError{err: err, hint: unknown.Hint()}
+		return nil, &exit.UsageError{Err: err, Advice: unknown.Hint()}
 	case err != nil:
 		return nil, err
 	}
@@ -190,8 +191,8 @@ func notRendered(r *foreseen, err error) (f finding.Finding, code int) {
 	case errors.As(err, &name):
 		hint = name.Hint()
 	}
-	code = exitFailed
-	if c := codeOfFailure(err); c == exitInterrupted || c == exitTransient {
+	code = exit.Failed
+	if c := exit.CodeOf(err); c == exit.Interrupted || c == exit.Transient {
 		code = c
 	}
 	what := finding.NotRendered

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -52,21 +53,21 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 	for _, text := range o.reports {
 		format, file, _ := strings.Cut(text, "=")
 		if file == "" {
-			return usagef("--report %s: is not of the form FORMAT=FILE", text)
+			return exit.Usagef("--report %s: is not of the form FORMAT=FILE", text)
 		}
 		if !slices.Contains(report.Formats(), format) {
-			hint := "the formats are " + join(report.Formats())
+			hint := "the formats are " + strings.Join(report.Formats(), ", ")
 			if near, ok := manifest.Nearest(format, report.Formats()); ok {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
-			return &usageError{err: fmt.Errorf("--report %s: unknown format %q", text, format), hint: hint}
+			return &exit.UsageError{Err: fmt.Errorf("--report %s: unknown format %q", text, format), Advice: hint}
 		}
 		if file == "-" && stdoutTaken {
-			return &usageError{err: fmt.Errorf("--report %s: the objects are printed there", text), hint: "name a file"}
+			return &exit.UsageError{Err: fmt.Errorf("--report %s: the objects are printed there", text), Advice: "name a file"}
 		}
 		same := func(t reportTarget) bool { return filepath.Clean(t.file) == filepath.Clean(file) }
 		if slices.ContainsFunc(o.targets, same) {
-			return usagef("--report %s: another report goes there, too", text)
+			return exit.Usagef("--report %s: another report goes there, too", text)
 		}
 		o.targets = append(o.targets, reportTarget{format, file})
 	}
@@ -86,7 +87,7 @@ func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, out
 	for _, t := range o.targets {
 		if err := a.writeReport(ctx, t, run); err != nil {
 			a.console.Fail(fmt.Errorf("--report %s=%s: %w", t.format, t.file, err))
-			code = worst(code, codeOfFailure(err))
+			code = exit.Worst(code, exit.CodeOf(err))
 		}
 	}
 	if onGitHub {
@@ -176,7 +177,7 @@ func (a *app) newReport(objects []report.Object) *report.Run {
 	reported, silenced := a.console.Findings()
 	run := &report.Run{
 		Command: a.command, Version: versionString(), Started: a.began, Duration: a.now().Sub(a.began),
-		Findings: reported, Silenced: silenced, Objects: objects, Failed: a.unusable,
+		Findings: reported, Silenced: silenced, Objects: objects, Failed: a.worker.Unusable,
 	}
 	first := firstErrors(run.Findings)
 	for i := range objects {
@@ -210,70 +211,6 @@ func firstErrors(findings []finding.Finding) map[store.Key]string {
 		}
 	}
 	return first
-}
-
-// reportObjects are the results of a run, and the objects that got none because they
-// were rejected.
-func (a *app) reportObjects(in *input, results []*reconcile.Result) []report.Object {
-	var objects []report.Object
-	for _, r := range results {
-		objects = append(objects, a.resultObject(r))
-	}
-	return append(objects, rejectedObjects(in)...)
-}
-
-func rejectedObjects(in *input) []report.Object {
-	var objects []report.Object
-	for _, obj := range in.set.Objects() {
-		if in.reported[obj] {
-			o := newReportObject(obj)
-			o.State, o.Reason = report.StateFailed, "Invalid"
-			objects = append(objects, o)
-		}
-	}
-	return objects
-}
-
-func newReportObject(obj *manifest.Object) report.Object {
-	return report.Object{
-		APIVersion: obj.APIVersion, Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name, Pos: obj.Pos, State: report.StateReady,
-	}
-}
-
-func (a *app) resultObject(r *reconcile.Result) report.Object {
-	o := newReportObject(r.Object.Object)
-	o.State = a.stateOf(r)
-	o.Message = r.Message()
-	o.Duration = a.took[r.Object.Object]
-	switch r.State {
-	case reconcile.Suspended:
-		o.Message = "suspended, left as it is"
-	case reconcile.Ready, reconcile.Waiting, reconcile.Resolved:
-		o.Message = a.describe(r)
-	case reconcile.Static:
-		o.Message = "has no status by design"
-	}
-	conditions, _ := r.Status["conditions"].([]any)
-	for _, c := range conditions {
-		if fields, ok := c.(map[string]any); ok && fields["type"] == "Ready" {
-			o.Reason, _ = fields["reason"].(string)
-		}
-	}
-	if artifact, ok := r.Status["artifact"].(map[string]any); ok && r.State != reconcile.Failed {
-		o.Revision, _ = artifact["revision"].(string)
-		o.Digest, _ = artifact["digest"].(string)
-		o.Path, _ = artifact["path"].(string)
-	}
-	if found := r.Resolution; found != nil {
-		o.Version = r.Object.Object.Veil(found.Version)
-		if o.Digest == "" {
-			o.Digest = found.Digest
-		}
-	}
-	for _, text := range []*string{&o.Message, &o.Revision, &o.Path, &o.Version} {
-		*text = r.Object.Object.ConcealText(*text)
-	}
-	return o
 }
 
 // mapFiles names the files of a report as those who read it see them: from the root of

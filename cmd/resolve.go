@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -39,7 +40,7 @@ the status that a controller would show at that moment.`,
 	o.addFollow(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(a.env); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		return a.runReconciliation(ctx, o, args, a.printResolutions(&o.output))
 	})

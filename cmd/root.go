@@ -10,7 +10,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/console"
-	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
+
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // app is what the subcommands of one run share. Run makes it; the command that was asked for changes it, in one goroutine,
@@ -24,13 +27,10 @@ type app struct {
 	code    int // of the subcommand that ran, when it ended without an error
 
 	command      string // the subcommand
-	purpose      purpose
 	file         string // with the configuration, "" for none
 	ignoredFile  bool   // a configuration was found in a repository of strangers
 	ownDirectory bool   // the artifacts directory is named by a user who trusts the checkout
-	took         map[*manifest.Object]time.Duration
-	unusable     int  // objects that cannot be distinguished, or are of no kind
-	unreadable   int  // files
+	worker       session.Worker
 	reported     bool // that there was a run
 }
 
@@ -45,7 +45,7 @@ func Run(ctx context.Context, env *Env) int {
 	code := runCommand(ctx, &logged)
 	if err := log.Close(); err != nil {
 		console.New(env.Stderr).Fail(err)
-		return worst(code, exitFailed)
+		return exit.Worst(code, exit.Failed)
 	}
 	return code
 }
@@ -59,6 +59,7 @@ func runCommand(ctx context.Context, env *Env) int {
 	a := &app{env: env, now: env.clock(), started: env.Now()}
 	a.began = a.now()
 	a.console = console.New(env.Stderr)
+	a.worker = session.Worker{Reader: load.Reader{Console: a.console, Getenv: env.Getenv, Stdin: env.Stdin}, Now: a.now}
 	root := newRootCommand(a)
 	root.SetArgs(env.Args)
 	root.SetIn(env.Stdin)
@@ -71,9 +72,9 @@ func runCommand(ctx context.Context, env *Env) int {
 	}
 	err = withOption(err)
 	a.console.Fail(err)
-	code := codeOfFailure(err)
-	if code == exitFailed {
-		code = worst(exitFailed, a.code)
+	code := exit.CodeOf(err)
+	if code == exit.Failed {
+		code = exit.Worst(exit.Failed, a.code)
 	}
 	return a.reportFailure(c, err, code)
 }
@@ -122,7 +123,7 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 	root.Version = versionString()
 	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{err: err, hint: flagHint(cmd, err)}
+		return &exit.UsageError{Err: err, Advice: flagHint(cmd, err)}
 	})
 	root.SetHelpCommand(newHelpCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -204,7 +205,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), near[0])
 	}
-	return &usageError{err: fmt.Errorf("unknown command %q", args[0]), hint: hint}
+	return &exit.UsageError{Err: fmt.Errorf("unknown command %q", args[0]), Advice: hint}
 }
 
 // runner adapts a subcommand's run function: its exit code is kept in the app,
@@ -235,7 +236,7 @@ func applyEnvironment(flags *pflag.FlagSet, getenv func(string) string, origins 
 			return
 		}
 		if err := setFlag(flags, f, value); err != nil {
-			failed = &usageError{err: fmt.Errorf("%s: %w", environmentName(f.Name), err)}
+			failed = &exit.UsageError{Err: fmt.Errorf("%s: %w", environmentName(f.Name), err)}
 		}
 		origins[f.Name] = environmentName(f.Name)
 	})

@@ -14,8 +14,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -23,7 +24,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
-	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // runOptions are the flags of the commands that reconcile: fetch and resolve.
@@ -43,14 +43,14 @@ type runOptions struct {
 	edits  bool // manifests
 	idle   bool // no object is looked at, and none need be selected
 	// images is called with the reconciler of the run, before it is closed.
-	images func(context.Context, *input, *reconcile.Reconciler)
+	images func(context.Context, *load.Input, *reconcile.Reconciler)
 	verify bool
 	into   *cache.Cache // what is served is kept there, too
 }
 
 // member is one cluster of a run.
 type member struct {
-	in       *input
+	in       *load.Input
 	st       *store.Store
 	followed *following
 	options  reconcile.Options
@@ -67,8 +67,8 @@ func (m *member) close(a *app, root *store.Store) {
 	}
 }
 
-func inputsOf(members []*member) []*input {
-	var inputs []*input
+func inputsOf(members []*member) []*load.Input {
+	var inputs []*load.Input
 	for _, m := range members {
 		inputs = append(inputs, m.in)
 	}
@@ -77,34 +77,34 @@ func inputsOf(members []*member) []*input {
 
 // runReconciliation reconciles what is selected in each cluster, and hands the results to print.
 func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []string, print func([]*reconcile.Result) error) (int, error) {
-	a.purpose = purpose{chooses: o.until == reconcile.Choose, lists: o.list, verifies: o.verify, edits: o.edits}
+	a.worker.Purpose = session.Purpose{Chooses: o.until == reconcile.Choose, Lists: o.list, Verifies: o.verify, Edits: o.edits}
 	o.finishFrom()
 	if err := o.fetch.check(); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
 	defer cancel()
 	if err := errors.Join(o.report.check(true), o.checkFlat()); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	if err := errors.Join(o.checkUntrusted(), o.checkLocked()); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	if err := o.input.checkShard(a); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	o.input.render.sources = o.fetch.sources
 	root, err := a.openStore(&o.store)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	defer root.Close()
 	shared, err := a.openSession(ctx, o)
 	if reconcile.ClassOf(err) == reconcile.Integrity {
-		return exitIntegrity, err
+		return exit.Integrity, err
 	}
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	defer shared.Close()
 	members, err := a.readRun(ctx, o, shared, args, root)
@@ -114,34 +114,34 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 		}
 	}()
 	if reconcile.ClassOf(err) == reconcile.Integrity {
-		return exitIntegrity, err
+		return exit.Integrity, err
 	}
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	inputs := inputsOf(members)
 	if code, err := a.prepare(ctx, o, shared, members); err != nil {
 		return code, err
 	}
-	code := exitOK
+	code := exit.OK
 	var results []*reconcile.Result
 	var objects []report.Object
 	for _, m := range members {
-		a.console.In(m.in.cluster)
+		a.console.In(m.in.Cluster)
 		found, failed, err := a.reconcileMember(ctx, o, shared, m)
 		if err != nil {
-			return exitFailed, err
+			return exit.Failed, err
 		}
-		code = worst(code, failed)
+		code = exit.Worst(code, failed)
 		results = append(results, found...)
-		objects = append(objects, a.reportObjects(m.in, found)...)
+		objects = append(objects, a.worker.ReportObjects(m.in, found)...)
 	}
 	a.console.In("")
 	printed := print(results)
 	a.console.Unite()
 	a.summarise(results, inputs)
-	if o.input.exitZero && code != exitInterrupted && code != exitUsage {
-		code = exitOK
+	if o.input.exitZero && code != exit.Interrupted && code != exit.Usage {
+		code = exit.OK
 	}
 	code = a.report(ctx, &o.report, a.newReport(objects), o.outputs(), code)
 	if printed != nil {
@@ -156,70 +156,65 @@ func (a *app) prepare(ctx context.Context, o *runOptions, shared *session.Sessio
 	a.reportSkipped(inputs)
 	a.reportFlux1(inputs...)
 	if err := o.checkSelection(ctx, inputs); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
-	stands := map[*input]map[store.Key]string{}
+	stands := map[*load.Input]map[store.Key]string{}
 	for _, m := range members {
 		stands[m.in] = m.followed.stands
 	}
 	replaced, err := a.replaceSources(o, inputs, stands)
 	if err != nil {
-		return worst(exitUsage, codeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(err)})), err
+		return exit.Worst(exit.Usage, session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(err)})), err
 	}
 	for _, m := range members {
-		a.console.In(m.in.cluster)
+		a.console.In(m.in.Cluster)
 		a.reportShard(m.in)
 		if err := o.writable(m.st); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
-		m.in.renameStored(m.st)
+		m.in.RenameStored(m.st)
 		m.options = shared.Options()
 		m.options.Directories, m.options.Archives, m.options.Finished = replaced[m.in].directories, replaced[m.in].archives, m.followed.finished
-		m.options.AdvertisedAddress = advertised(o.store.advertised, m.in.cluster)
+		m.options.AdvertisedAddress = advertised(o.store.advertised, m.in.Cluster)
 		if m.options.Locked, err = a.locked(ctx, &o.lock, m.in); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 	}
-	return exitOK, nil
+	return exit.OK, nil
 }
 
 // reconcileMember reconciles what is selected in a cluster, and returns the exit code of that.
 func (a *app) reconcileMember(ctx context.Context, o *runOptions, shared *session.Session, m *member) ([]*reconcile.Result, int, error) {
 	if err := m.st.Load(); err != nil {
-		a.reportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(bareKinds(reconcile.Kinds().WithoutArtifact()), ", "), err))
+		a.worker.ReportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(bareKinds(reconcile.Kinds().WithoutArtifact()), ", "), err))
 	}
 	if o.until == reconcile.Fetch {
-		if err := m.in.beginShard(m.st); err != nil {
-			return nil, exitFailed, err
+		if err := m.in.BeginShard(m.st); err != nil {
+			return nil, exit.Failed, err
 		}
 	}
 	results, forgotten := a.reconcile(ctx, shared, m, o)
-	a.reportNotes(m.in)
-	code := worst(m.in.code, a.flatten(o, m.st, results))
+	a.worker.ReportNotes(m.in)
+	code := exit.Worst(m.in.Code, a.flatten(o, m.st, results))
 	for _, r := range results {
-		code = worst(code, codeOf(r))
+		code = exit.Worst(code, session.CodeOf(r))
 	}
 	if forgotten == nil && o.until == reconcile.Fetch {
-		forgotten = m.in.endShard(ctx, m.st, results)
+		forgotten = m.in.EndShard(ctx, m.st, results)
 	}
 	if forgotten != nil {
-		a.reportStorage(finding.Storage, forgotten)
-		code = worst(code, exitFailed)
+		a.worker.ReportStorage(finding.Storage, forgotten)
+		code = exit.Worst(code, exit.Failed)
 	}
 	return resultsOf(m.in, results), code, nil
 }
 
 // checkSelection refuses a selection of nothing, where the run is about objects.
-func (o *runOptions) checkSelection(ctx context.Context, inputs []*input) error {
+func (o *runOptions) checkSelection(ctx context.Context, inputs []*load.Input) error {
 	if o.idle {
-		return o.input.checkSelectors(ctx, inputs[0].selectors, inputs...)
+		return o.input.checkSelectors(ctx, inputs[0].Selectors, inputs...)
 	}
 	return o.input.check(ctx, inputs)
-}
-
-// reportStorage reports what is wrong with the artifacts directory as a whole.
-func (a *app) reportStorage(code finding.Code, err error) {
-	a.console.Report(validate.New(nil, code, err.Error(), "", manifest.Excerpt{}))
 }
 
 // writable refuses an artifacts directory that nothing can be written to, once for all objects.
@@ -228,7 +223,7 @@ func (o *runOptions) writable(st *store.Store) error {
 		return nil
 	}
 	if err := st.Writable(); err != nil {
-		return &usageError{err: fmt.Errorf("--artifacts-dir: %w", err), hint: "make the directory writable, or name another one with --artifacts-dir"}
+		return &exit.UsageError{Err: fmt.Errorf("--artifacts-dir: %w", err), Advice: "make the directory writable, or name another one with --artifacts-dir"}
 	}
 	return nil
 }
@@ -311,41 +306,11 @@ func (a *app) openSession(ctx context.Context, o *runOptions) (*session.Session,
 }
 
 func (a *app) reconcile(ctx context.Context, shared *session.Session, m *member, run *runOptions) ([]*reconcile.Result, error) {
-	choose := func() []*admission.Admitted { return a.withoutHome(m.in, a.targets(m.in), m.options) }
+	choose := func() []*admission.Admitted { return a.worker.WithoutHome(m.in, a.worker.Targets(m.in), m.options) }
 	if run.idle {
 		choose = func() []*admission.Admitted { return nil }
 	}
-	return a.reconcileTargets(ctx, shared, m.in, choose, m.st, m.options, run.images)
-}
-
-// reconcileTargets calls then, if it is not nil, before the reconciler is closed.
-func (a *app) reconcileTargets(ctx context.Context, shared *session.Session, in *input, choose func() []*admission.Admitted, st *store.Store, o reconcile.Options, then func(context.Context, *input, *reconcile.Reconciler)) ([]*reconcile.Result, error) {
-	stop := a.console.StartRows()
-	defer stop()
-	targets := choose()
-	if o.Locked != nil && (o.Locked.Mode == reconcile.LockedOnly || o.Locked.Mode == reconcile.LockedAnyway) {
-		targets = in.untouched(targets)
-	}
-	progress := newProgress(a, &in.ignores, targets)
-	if a.took == nil {
-		a.took = progress.took
-	} else { // of another cluster
-		progress.took = a.took
-	}
-	for obj := range in.reported {
-		progress.blocked.fail(subjectOf(obj), false)
-	}
-	ctx = a.tracing(a.reportsWaiting(ctx), in.inventory.Objects())
-	return shared.Run(ctx, session.Run{
-		Inventory: in.inventory, Store: st, Options: o, Targets: targets, Progress: progress,
-		Then: func(r *reconcile.Reconciler) {
-			progress.reportSameCause()
-			progress.reportBlocked()
-			if then != nil {
-				then(ctx, in, r)
-			}
-		},
-	})
+	return a.worker.Reconcile(ctx, shared, m.in, choose, m.st, m.options, run.images)
 }
 
 func (a *app) openStore(o *storeOptions) (*store.Store, error) {
@@ -376,16 +341,16 @@ func (a *app) openStore(o *storeOptions) (*store.Store, error) {
 
 // takenAlone lists the namespaces of the GitRepository that a --source names, if there is none in the input but generators
 // take it: it may be in the cluster alone.
-func (in *input) takenAlone(s selector) []string {
-	if s.kind != "GitRepository" {
+func takenAlone(in *load.Input, s load.Selector) []string {
+	if s.Kind != "GitRepository" {
 		return nil
 	}
-	taken := in.inventory.Taken(s.kind, s.name)
-	return slices.DeleteFunc(taken, func(namespace string) bool { return s.namespace != "" && s.namespace != namespace })
+	taken := in.Inventory.Taken(s.Kind, s.Name)
+	return slices.DeleteFunc(taken, func(namespace string) bool { return s.Namespace != "" && s.Namespace != namespace })
 }
 
 // directoriesOf finds the object that each --source replaces: exactly one.
-func directoriesOf(in *input, sources []string) (map[store.Key]string, error) {
+func directoriesOf(in *load.Input, sources []string) (map[store.Key]string, error) {
 	directories := map[store.Key]string{}
 	for _, text := range sources {
 		s, dir, err := parseSource(text)
@@ -393,110 +358,60 @@ func directoriesOf(in *input, sources []string) (map[store.Key]string, error) {
 			return nil, err
 		}
 		var found []string
-		for _, obj := range in.replaceable() {
-			if s.matches(obj) {
+		for _, obj := range in.Replaceable() {
+			if s.Matches(obj) {
 				found = append(found, obj.String())
 				absolute, err := filepath.Abs(dir)
 				if err != nil {
-					return nil, usagef("--source %s: %v", text, err)
+					return nil, exit.Usagef("--source %s: %v", text, err)
 				}
 				directories[store.NewKey(obj.Kind, obj.Namespace, obj.Name)] = absolute
 			}
 		}
-		if taken := in.takenAlone(s); len(found) == 0 && len(taken) == 1 {
-			s.namespace = taken[0]
-			found = []string{s.kind + " " + s.namespace + "/" + s.name}
+		if taken := takenAlone(in, s); len(found) == 0 && len(taken) == 1 {
+			s.Namespace = taken[0]
+			found = []string{s.Kind + " " + s.Namespace + "/" + s.Name}
 			absolute, err := filepath.Abs(dir)
 			if err != nil {
-				return nil, usagef("--source %s: %v", text, err)
+				return nil, exit.Usagef("--source %s: %v", text, err)
 			}
-			directories[store.NewKey(s.kind, s.namespace, s.name)] = absolute
+			directories[store.NewKey(s.Kind, s.Namespace, s.Name)] = absolute
 		}
 		switch {
-		case len(found) == 0 && in.rendered.Used(render.Source{Kind: s.kind, Namespace: s.namespace, Name: s.name, Dir: dir}):
+		case len(found) == 0 && in.Rendered.Used(render.Source{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Dir: dir}):
 			// It is where Kustomizations are, or what artifacts are made of.
 			absolute, err := filepath.Abs(dir)
 			if err != nil {
-				return nil, usagef("--source %s: %v", text, err)
+				return nil, exit.Usagef("--source %s: %v", text, err)
 			}
-			directories[store.NewKey(s.kind, s.namespace, s.name)] = absolute
+			directories[store.NewKey(s.Kind, s.Namespace, s.Name)] = absolute
 		case len(found) == 0:
-			return nil, usagef("--source %s: no such object in the input", text)
+			return nil, exit.Usagef("--source %s: no such object in the input", text)
 		case len(found) > 1:
 			slices.Sort(found)
-			return nil, &usageError{
-				err:  fmt.Errorf("--source %s matches several objects: %s", text, join(found)),
-				hint: "name its namespace: KIND/NAMESPACE/NAME=PATH",
+			return nil, &exit.UsageError{
+				Err:    fmt.Errorf("--source %s matches several objects: %s", text, strings.Join(found, ", ")),
+				Advice: "name its namespace: KIND/NAMESPACE/NAME=PATH",
 			}
 		}
 	}
 	return directories, nil
 }
 
-// codeOf is the exit code that a result alone would give.
-func codeOf(r *reconcile.Result) int {
-	switch r.State {
-	case reconcile.Interrupted:
-		if r.Failure != nil && !errors.Is(r.Failure, errInterrupted) {
-			return exitTransient
-		}
-		return exitInterrupted
-	case reconcile.Failed:
-		switch reconcile.ClassOf(r.Failure) {
-		case reconcile.Integrity:
-			return exitIntegrity
-		case reconcile.Transient:
-			return exitTransient
-		case reconcile.Drift:
-			return exitDrift
-		}
-		return exitFailed
-	}
-	return exitOK
-}
-
-// purpose is what a run is for, where its lines and reports depend on that.
-type purpose struct {
-	chooses  bool // it stops once versions are known: whatever is stored, it says no more than that
-	lists    bool // it is about what is published
-	verifies bool // signatures
-	foresees bool // successes are what the command prints anyway
-	edits    bool // the command has a last line of its own
-}
-
-// stateOf is what became of an object, in the words of documents, reports and the last line.
-func (a *app) stateOf(r *reconcile.Result) string {
-	switch r.State {
-	case reconcile.Suspended:
-		return report.StateSuspended
-	case reconcile.Interrupted:
-		return report.StateInterrupted
-	case reconcile.Failed:
-		return report.StateFailed
-	}
-	switch {
-	case a.purpose.verifies && (r.Signature != nil || r.Signed != nil):
-		return report.StateVerified
-	case a.purpose.chooses, r.State == reconcile.Resolved, r.State == reconcile.Waiting:
-		return report.StateResolved
-	}
-	return report.StateReady
-}
-
 // summarise prints the last line: what became of how many objects.
-func (a *app) summarise(results []*reconcile.Result, inputs []*input) {
-	if a.purpose.edits {
+func (a *app) summarise(results []*reconcile.Result, inputs []*load.Input) {
+	if a.worker.Purpose.Edits {
 		return
 	}
-	counts := map[string]int{report.StateFailed: a.unusable}
+	counts := map[string]int{report.StateFailed: a.worker.Unusable}
 	for _, in := range inputs {
-		counts[report.StateFailed] += len(in.reported)
+		counts[report.StateFailed] += len(in.Reported)
 	}
 	for _, r := range results {
-		counts[a.stateOf(r)]++
+		counts[a.worker.StateOf(r)]++
 	}
 	resolved := "resolved"
-	if a.purpose.lists {
+	if a.worker.Purpose.Lists {
 		resolved = "read"
 	}
 	var parts []string
@@ -504,9 +419,9 @@ func (a *app) summarise(results []*reconcile.Result, inputs []*input) {
 		state, word string
 		always      bool
 	}{
-		{report.StateReady, "ready", !a.purpose.chooses},
-		{report.StateVerified, "verified", a.purpose.verifies},
-		{report.StateResolved, resolved, a.purpose.chooses && !a.purpose.verifies},
+		{report.StateReady, "ready", !a.worker.Purpose.Chooses},
+		{report.StateVerified, "verified", a.worker.Purpose.Verifies},
+		{report.StateResolved, resolved, a.worker.Purpose.Chooses && !a.worker.Purpose.Verifies},
 		{report.StateFailed, "failed", true},
 		{report.StateSuspended, "skipped", true},
 		{report.StateInterrupted, "not finished", false},
@@ -515,10 +430,10 @@ func (a *app) summarise(results []*reconcile.Result, inputs []*input) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, p.word))
 		}
 	}
-	if a.unreadable > 0 {
-		parts = append(parts, fmt.Sprintf("%d unreadable", a.unreadable))
+	if a.worker.Unreadable > 0 {
+		parts = append(parts, fmt.Sprintf("%d unreadable", a.worker.Unreadable))
 	}
-	text := join(parts)
+	text := strings.Join(parts, ", ")
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%s in %.1fs", text, elapsed.Seconds()))
 }

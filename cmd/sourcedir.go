@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
 // checkSourceDir refuses what cannot stand in for a source of this kind: it is a slip on the command line, and no fault
@@ -15,11 +17,11 @@ func checkSourceDir(kind, text, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &usageError{err: fmt.Errorf("--source %s: no such directory: %s", text, path), hint: "name a directory that exists: " + sourceDirHint(kind)}
+		return &exit.UsageError{Err: fmt.Errorf("--source %s: no such directory: %s", text, path), Advice: "name a directory that exists: " + sourceDirHint(kind)}
 	case err != nil:
-		return &usageError{err: fmt.Errorf("--source %s: %w", text, err)}
+		return &exit.UsageError{Err: fmt.Errorf("--source %s: %w", text, err)}
 	case !info.IsDir() && kind != "OCIRepository":
-		return &usageError{err: fmt.Errorf("--source %s: %s is not a directory", text, path), hint: "name a directory: " + sourceDirHint(kind)}
+		return &exit.UsageError{Err: fmt.Errorf("--source %s: %s is not a directory", text, path), Advice: "name a directory: " + sourceDirHint(kind)}
 	case kind == "HelmRepository" && !holdsCharts(path):
 		return noChartsIn(text, path)
 	}
@@ -44,14 +46,14 @@ func holdsCharts(dir string) bool {
 
 // noChartsIn names the directory below that has charts, if one of those directly below has.
 func noChartsIn(text, dir string) error {
-	e := &usageError{
-		err:  fmt.Errorf("--source %s: the directory holds neither an index.yaml nor a chart archive (.tgz)", text),
-		hint: "package a chart into it with 'helm package', or name another directory",
+	e := &exit.UsageError{
+		Err:    fmt.Errorf("--source %s: the directory holds neither an index.yaml nor a chart archive (.tgz)", text),
+		Advice: "package a chart into it with 'helm package', or name another directory",
 	}
 	below, _ := os.ReadDir(dir) // unreadable: there is nothing to offer
 	for _, entry := range below {
 		if at := filepath.Join(dir, entry.Name()); entry.IsDir() && holdsCharts(at) {
-			e.hint = at + " does: name that directory"
+			e.Advice = at + " does: name that directory"
 			break
 		}
 	}

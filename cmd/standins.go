@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -21,8 +23,8 @@ type replaced struct {
 
 // replaceSources finds what --source and --source-dir replace in each cluster. Each of them has to replace something in one.
 // What was rendered from --source-dir is part of it, though it may be of no source of the input.
-func (a *app) replaceSources(o *runOptions, inputs []*input, rendered map[*input]map[store.Key]string) (map[*input]replaced, error) {
-	all := map[*input]replaced{}
+func (a *app) replaceSources(o *runOptions, inputs []*load.Input, rendered map[*load.Input]map[store.Key]string) (map[*load.Input]replaced, error) {
+	all := map[*load.Input]replaced{}
 	used, filled := map[string]bool{}, false
 	var failed error
 	for _, in := range inputs {
@@ -36,7 +38,7 @@ func (a *app) replaceSources(o *runOptions, inputs []*input, rendered map[*input
 			used[text] = true
 			maps.Copy(r.directories, found)
 		}
-		for _, s := range in.rendered.Here {
+		for _, s := range in.Rendered.Here {
 			if key := store.NewKey(s.Kind, s.Namespace, s.Name); r.directories[key] == "" {
 				r.directories[key] = s.Dir
 			}
@@ -52,9 +54,9 @@ func (a *app) replaceSources(o *runOptions, inputs []*input, rendered map[*input
 	case slices.ContainsFunc(o.fetch.sources, func(text string) bool { return !used[text] }):
 		return all, failed
 	case o.fetch.sourceDir != "" && !filled:
-		return all, &usageError{
-			err:  fmt.Errorf("--source-dir %s: it holds nothing of any source in the input", o.fetch.sourceDir),
-			hint: "name the artifacts directory that 'helmsrc fetch' wrote for these manifests, with its hidden directory .helmsrc",
+		return all, &exit.UsageError{
+			Err:    fmt.Errorf("--source-dir %s: it holds nothing of any source in the input", o.fetch.sourceDir),
+			Advice: "name the artifacts directory that 'helmsrc fetch' wrote for these manifests, with its hidden directory .helmsrc",
 		}
 	}
 	return all, nil
@@ -62,9 +64,9 @@ func (a *app) replaceSources(o *runOptions, inputs []*input, rendered map[*input
 
 // standIns adds what --source-dir holds of the sources of an input, and returns how many that are. A --source for the same
 // object counts more.
-func (a *app) standIns(in *input, o *runOptions, rendered map[store.Key]string, r replaced) (int, error) {
+func (a *app) standIns(in *load.Input, o *runOptions, rendered map[store.Key]string, r replaced) (int, error) {
 	dir := o.fetch.sourceDir
-	st, err := a.openSourceDir(o, in.cluster)
+	st, err := a.openSourceDir(o, in.Cluster)
 	if st == nil {
 		return 0, err
 	}
@@ -79,9 +81,9 @@ func (a *app) standIns(in *input, o *runOptions, rendered map[store.Key]string, 
 			r.directories[key] = archive
 		}
 	}
-	for _, obj := range in.replaceable() {
+	for _, obj := range in.Replaceable() {
 		key := store.NewKey(obj.Kind, obj.Namespace, obj.Name)
-		standIn, ok := found[storedKey(obj)]
+		standIn, ok := found[load.StoredKey(obj)]
 		if !ok {
 			continue
 		}
@@ -114,7 +116,7 @@ func (a *app) openSourceDir(o *runOptions, cluster string) (*store.Store, error)
 		return nil, unusableStore("--source-dir", err)
 	}
 	if err := st.Load(); err != nil {
-		return nil, usagef("--source-dir: %v", err)
+		return nil, exit.Usagef("--source-dir: %v", err)
 	}
 	return st, nil
 }
@@ -124,17 +126,17 @@ func readable(dir, artifacts string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return usagef("--source-dir %s: no such directory", dir)
+		return exit.Usagef("--source-dir %s: no such directory", dir)
 	case err != nil:
-		return usagef("--source-dir: %v", err)
+		return exit.Usagef("--source-dir: %v", err)
 	case !info.IsDir():
-		return usagef("--source-dir %s: it is not a directory", dir)
+		return exit.Usagef("--source-dir %s: it is not a directory", dir)
 	}
 	own, err := os.Stat(artifacts)
 	if err == nil && os.SameFile(info, own) {
-		return &usageError{
-			err:  fmt.Errorf("--source-dir %s: it is the artifacts directory of this run", filepath.ToSlash(dir)),
-			hint: "write to another one with --artifacts-dir",
+		return &exit.UsageError{
+			Err:    fmt.Errorf("--source-dir %s: it is the artifacts directory of this run", filepath.ToSlash(dir)),
+			Advice: "write to another one with --artifacts-dir",
 		}
 	}
 	return nil

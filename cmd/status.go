@@ -8,12 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
+
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 func newStatusCommand(a *app) *cobra.Command {
@@ -41,10 +45,10 @@ stored artifact is altered.`,
 	storage.addAddress(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := out.check(a.env); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if err := reports.check(true); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		return a.status(ctx, &in, &out, &storage, &reports, args)
 	})
@@ -54,12 +58,12 @@ stored artifact is altered.`,
 func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, storage *storeOptions, reports *reportOptions, args []string) (int, error) {
 	root, err := a.openStore(storage)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	defer root.Close()
 	found, err := a.selectRemembered(ctx, o, storage, root, args)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	for _, r := range found.results {
 		a.console.ConcealNames([]*manifest.Object{r.Object.Object})
@@ -68,15 +72,15 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	for _, r := range found.results {
 		if r.State == reconcile.Failed {
 			if f, ok := r.FailureFinding(); ok {
-				a.console.ReportAs(f, console.Presentation{At: subjectOf(r.Object.Object)})
+				a.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(r.Object.Object)})
 			}
 		}
-		code = worst(code, codeOf(r))
+		code = exit.Worst(code, session.CodeOf(r))
 	}
 	a.console.Unite()
 	printed := a.printDocuments(out)(found.results)
-	if o.exitZero && code != exitUsage {
-		code = exitOK
+	if o.exitZero && code != exit.Usage {
+		code = exit.OK
 	}
 	code = a.report(ctx, reports, a.newReport(a.rememberedObjects(found)), nil, code)
 	if printed != nil {
@@ -88,10 +92,10 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 func (a *app) rememberedObjects(found *remembered) []report.Object {
 	var objects []report.Object
 	for _, r := range found.results {
-		objects = append(objects, a.resultObject(r))
+		objects = append(objects, a.worker.ResultObject(r))
 	}
 	for _, obj := range found.missing {
-		o := newReportObject(obj)
+		o := session.NewReportObject(obj)
 		o.State = report.StateFailed
 		objects = append(objects, o)
 	}
@@ -117,7 +121,7 @@ func (a *app) remembered(storage *storeOptions, root *store.Store, cluster strin
 	defer st.Unload()
 	results, failures := reconcile.Printable(st, advertised(storage.advertised, cluster), a.now)
 	for _, err := range failures {
-		a.reportStorage(finding.OddStorage, err)
+		a.worker.ReportStorage(finding.OddStorage, err)
 	}
 	a.warnUnknownKinds(st, dirOf(storage, cluster))
 	for _, r := range results {
@@ -150,14 +154,14 @@ func (a *app) selectRemembered(ctx context.Context, o *inputOptions, storage *st
 		all = append(all, results...)
 	}
 	if len(all) == 0 && !o.allowEmpty {
-		return nil, &usageError{
-			err:  fmt.Errorf("nothing is recorded in %s", dir),
-			hint: "-d names another artifacts directory; --allow-empty accepts an empty one",
+		return nil, &exit.UsageError{
+			Err:    fmt.Errorf("nothing is recorded in %s", dir),
+			Advice: "-d names another artifacts directory; --allow-empty accepts an empty one",
 		}
 	}
 	for _, s := range selectors {
-		if !slices.ContainsFunc(all, func(r *reconcile.Result) bool { return s.matches(r.Object.Object) }) {
-			return nil, &usageError{err: fmt.Errorf("%s: nothing is recorded of such an object", s.text), hint: s.meant()}
+		if !slices.ContainsFunc(all, func(r *reconcile.Result) bool { return s.Matches(r.Object.Object) }) {
+			return nil, &exit.UsageError{Err: fmt.Errorf("%s: nothing is recorded of such an object", s.Text), Advice: meant(s.Text)}
 		}
 	}
 	var recorded []*manifest.Object
@@ -165,14 +169,14 @@ func (a *app) selectRemembered(ctx context.Context, o *inputOptions, storage *st
 		recorded = append(recorded, r.Object.Object)
 	}
 	for _, s := range selectors {
-		if err := s.ambiguous(recorded); err != nil {
+		if err := s.Ambiguous(recorded); err != nil {
 			return nil, err
 		}
 	}
 	return &remembered{results: slices.DeleteFunc(all, func(r *reconcile.Result) bool {
 		obj := r.Object.Object
-		selected := len(selectors) == 0 || slices.ContainsFunc(selectors, func(s selector) bool { return s.matches(obj) })
-		return !selected || o.namespace != "" && o.namespace != obj.Namespace
+		selected := len(selectors) == 0 || slices.ContainsFunc(selectors, func(s load.Selector) bool { return s.Matches(obj) })
+		return !selected || o.Namespace != "" && o.Namespace != obj.Namespace
 	})}, nil
 }
 
@@ -185,11 +189,11 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, storage *s
 		return nil, err
 	}
 	found := &remembered{}
-	return found, a.each(withoutLoose(inputs), func(in *input) error {
-		all, err := a.remembered(storage, root, in.cluster)
-		found.code = worst(found.code, in.code)
-		for _, obj := range in.inventory.Objects() {
-			if !in.wanted(obj) {
+	return found, a.each(withoutLoose(inputs), func(in *load.Input) error {
+		all, err := a.remembered(storage, root, in.Cluster)
+		found.code = exit.Worst(found.code, in.Code)
+		for _, obj := range in.Inventory.Objects() {
+			if !in.Wanted(obj) {
 				continue
 			}
 			i := slices.IndexFunc(all, func(r *reconcile.Result) bool { return isRecordOf(r.Object.Object, obj) })
@@ -198,9 +202,9 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, storage *s
 				found.results = append(found.results, all[i])
 			case !reconcile.HasNoStatus(obj):
 				found.missing = append(found.missing, obj)
-				found.code = worst(found.code, exitFailed)
+				found.code = exit.Worst(found.code, exit.Failed)
 				f := validate.New(obj, finding.NeverFetched, "nothing is recorded of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
-				a.console.ReportAs(f, console.Presentation{At: subjectOf(obj), Brief: true})
+				a.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(obj), Brief: true})
 			}
 		}
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
@@ -12,7 +13,7 @@ func formatOf(format string, formats ...string) error {
 	template, err := status.ParseTemplate(format)
 	switch {
 	case err != nil:
-		return &usageError{err: fmt.Errorf("--output: %w", err)}
+		return &exit.UsageError{Err: fmt.Errorf("--output: %w", err)}
 	case template != nil:
 		return nil
 	}

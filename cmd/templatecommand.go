@@ -10,9 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/store"
+
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // templateOptions are the flags of template.
@@ -61,19 +65,19 @@ no helm.`,
 	o.run.trust.add(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.run.fetch.check(); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if err := o.helm.check(); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if err := o.run.report.check(true); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if err := errors.Join(o.run.checkUntrusted(), o.run.checkLocked()); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if err := o.run.input.checkShard(a); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		return a.template(ctx, o, args)
 	})
@@ -85,52 +89,52 @@ func (a *app) template(ctx context.Context, o *templateOptions, args []string) (
 	defer cancel()
 	var temp store.Scratch
 	defer a.closeScratch(&temp)
-	with, err := a.newRenderer(ctx, &o.helm, &temp, o.run.input.untrusted || o.run.fetch.cache.offline)
+	with, err := a.newRenderer(ctx, &o.helm, &temp, o.run.input.Untrusted || o.run.fetch.cache.offline)
 	if err != nil {
 		return usageCode(err), err
 	}
 	o.run.input.render.sources = o.run.fetch.sources
 	inputs, err := a.readClusters(ctx, &o.run.input, args, o.run.store.dir)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	inputs = withoutLoose(inputs)
-	if err := o.run.input.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
-		return exitUsage, err
+	if err := o.run.input.checkSelectors(ctx, inputs[0].Selectors, inputs...); err != nil {
+		return exit.Usage, err
 	}
 	a.reportFlux1(inputs...)
 	shared, err := a.openSession(ctx, &o.run)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	defer shared.Close()
 	planned := &planOptions{run: o.run, shared: shared}
 	if err := a.readLock(ctx, planned); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	side, err := a.newSide(planned, inputs, nil)
 	defer side.close()
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
-	if len(side.releases) == 0 && !o.run.input.allowEmpty && o.run.input.shard.count < 2 {
-		return exitUsage, &usageError{err: fmt.Errorf("no HelmRelease is selected: %s", inputs[0].kinds())}
+	if len(side.releases) == 0 && !o.run.input.allowEmpty && o.run.input.Shard.Count < 2 {
+		return exit.Usage, &exit.UsageError{Err: fmt.Errorf("no HelmRelease is selected: %s", inputs[0].Kinds())}
 	}
 	root, err := a.openStore(&o.run.store)
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	side.stores = append(side.stores, root)
 	t := &templating{app: a, o: o, renderer: with, side: side, code: side.code}
-	if err := a.each(inputs, func(in *input) error { return t.fetch(ctx, in, root) }); err != nil {
+	if err := a.each(inputs, func(in *load.Input) error { return t.fetch(ctx, in, root) }); err != nil {
 		return usageCode(err), err
 	}
 	printed := t.renderAll(ctx)
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%d rendered, %d failed, %d skipped in %.1fs", t.rendered, t.failed, t.skipped, elapsed.Seconds()))
 	code := t.code
-	if o.run.input.exitZero && code != exitInterrupted && code != exitUsage {
-		code = exitOK
+	if o.run.input.exitZero && code != exit.Interrupted && code != exit.Usage {
+		code = exit.OK
 	}
 	code = a.report(ctx, &o.run.report, a.newReport(t.objects), nil, code)
 	if printed != nil {
@@ -147,10 +151,10 @@ func (a *app) closeScratch(temp *store.Scratch) {
 
 // usageCode is the exit code of an error that ends a run before it begins.
 func usageCode(err error) int {
-	if code := codeOfFailure(err); code != exitFailed {
+	if code := exit.CodeOf(err); code != exit.Failed {
 		return code
 	}
-	return exitUsage
+	return exit.Usage
 }
 
 // templating renders the releases of one input.
@@ -166,8 +170,8 @@ type templating struct {
 }
 
 // fetch fetches the charts of a cluster into the artifacts directory.
-func (t *templating) fetch(ctx context.Context, in *input, root *store.Store) error {
-	st, err := t.app.storeOf(in.cluster, &t.o.run.store, root)
+func (t *templating) fetch(ctx context.Context, in *load.Input, root *store.Store) error {
+	st, err := t.app.storeOf(in.Cluster, &t.o.run.store, root)
 	if err != nil {
 		return err
 	}
@@ -178,7 +182,7 @@ func (t *templating) fetch(ctx context.Context, in *input, root *store.Store) er
 		return err
 	}
 	if err := st.Load(); err != nil {
-		return &usageError{err: err}
+		return &exit.UsageError{Err: err}
 	}
 	var releases []*foreseen
 	for _, r := range t.side.releases {
@@ -186,11 +190,11 @@ func (t *templating) fetch(ctx context.Context, in *input, root *store.Store) er
 			releases = append(releases, r)
 		}
 	}
-	if len(releases) == 0 && in.cluster != "" {
+	if len(releases) == 0 && in.Cluster != "" {
 		return nil
 	}
 	err = t.side.reconcile(ctx, in, releases, st, false)
-	t.code = worst(t.code, t.side.failed) // a chart that fails may have an artifact of an earlier run
+	t.code = exit.Worst(t.code, t.side.failed) // a chart that fails may have an artifact of an earlier run
 	return err
 }
 
@@ -199,23 +203,23 @@ func (t *templating) renderAll(ctx context.Context) error {
 	defer t.app.console.Unite()
 	defer t.app.console.In("")
 	for i, r := range t.side.releases {
-		t.app.console.In(r.in.cluster)
-		o := newReportObject(r.obj)
-		o.Cluster = r.in.cluster
+		t.app.console.In(r.in.Cluster)
+		o := session.NewReportObject(r.obj)
+		o.Cluster = r.in.Cluster
 		o.State = report.StateResolved
 		text, err := t.one(ctx, i, r)
 		switch {
 		case r.fact.Suspended:
 			t.skipped++
 			o.State = report.StateSuspended
-			t.app.console.Info(subjectOf(r.obj), "suspended, left as it is")
+			t.app.console.Info(console.ObjectSubject(r.obj), "suspended, left as it is")
 		case err != nil:
 			t.failed++
 			o.State, o.Message = report.StateFailed, err.Error()
 		default:
 			t.rendered++
-			if r.in.cluster != "" {
-				text = fmt.Appendf(nil, "# Cluster: %s\n%s", r.in.cluster, text)
+			if r.in.Cluster != "" {
+				text = fmt.Appendf(nil, "# Cluster: %s\n%s", r.in.Cluster, text)
 			}
 			if _, err := t.app.env.Stdout.Write(text); err != nil {
 				return err
@@ -237,16 +241,16 @@ func (t *templating) one(ctx context.Context, i int, r *foreseen) ([]byte, error
 		return nil, nil
 	case r.fact.Blocked != "":
 		code := t.side.codes[id]
-		if code == exitOK {
-			code = exitFailed
+		if code == exit.OK {
+			code = exit.Failed
 		}
-		t.code = worst(t.code, code)
+		t.code = exit.Worst(t.code, code)
 		return nil, errors.New(r.fact.Blocked)
 	case r.artifact == "":
 		return nil, t.fail(r, errors.New("its chart was not fetched"))
 	}
 	if t.o.strict && len(r.fact.Assumed) > 0 { // which is a warning of the fetch
-		t.code = worst(t.code, exitFailed)
+		t.code = exit.Worst(t.code, exit.Failed)
 	}
 	done, err := t.render(ctx, strconv.Itoa(i), r, false)
 	if err != nil {
@@ -263,7 +267,7 @@ func (t *templating) one(ctx context.Context, i int, r *foreseen) ([]byte, error
 // fail reports a release that cannot be rendered.
 func (t *templating) fail(r *foreseen, err error) error {
 	f, code := notRendered(r, err)
-	t.code = worst(t.code, code)
-	t.app.console.ReportAs(f, console.Presentation{At: subjectOf(r.obj)})
+	t.code = exit.Worst(t.code, code)
+	t.app.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(r.obj)})
 	return errors.New(f.Message)
 }

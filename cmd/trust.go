@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
@@ -48,7 +49,7 @@ func (o *trustOptions) apply(ctx context.Context, to *reconcile.Options, getenv 
 		to.Keyring, err = readTrust(ctx, "keyring", o.keyring, reconcile.ParseKeyring)
 	}
 	if o.dependencies && o.keyring == "" {
-		err = &usageError{err: errors.New("--verify-dependencies needs --keyring")}
+		err = &exit.UsageError{Err: errors.New("--verify-dependencies needs --keyring")}
 	}
 	return err
 }
@@ -63,10 +64,10 @@ func readTrust[T any](ctx context.Context, flag, name string, parse func([]byte)
 	if err == nil {
 		return parsed, nil
 	}
-	usage := &usageError{err: fmt.Errorf("--%s: %w", flag, err)}
+	usage := &exit.UsageError{Err: fmt.Errorf("--%s: %w", flag, err)}
 	var hinted interface{ Hint() string }
 	if errors.As(err, &hinted) {
-		usage.hint = hinted.Hint()
+		usage.Advice = hinted.Hint()
 	}
 	return parsed, usage
 }

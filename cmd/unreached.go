@@ -6,21 +6,22 @@ import (
 	"io"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
 // listUnreached prints the files that nothing applies.
 func (a *app) listUnreached(ctx context.Context, o *inputOptions, args []string) (int, error) {
-	o.validating = true
+	o.Validating = true
 	inputs, err := a.readClusters(ctx, o, args, "")
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
-	for _, name := range inputs[0].unreached {
+	for _, name := range inputs[0].Unreached {
 		if _, err := io.WriteString(a.env.Stdout, name+"\n"); err != nil {
-			return exitUsage, fmt.Errorf("cannot print the list: %w", err)
+			return exit.Usage, fmt.Errorf("cannot print the list: %w", err)
 		}
 	}
-	return inputs[0].code, nil
+	return inputs[0].Code, nil
 }
 
 // reportUnreached says how many files nothing applies. Of files that were passed it says so by name: they are judged by

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
@@ -10,13 +11,13 @@ const untrustedFlag = "untrusted"
 // checkUntrusted refuses flags that give away what --untrusted keeps.
 func (o *runOptions) checkUntrusted() error {
 	switch {
-	case !o.input.untrusted:
+	case !o.input.Untrusted:
 	case o.fetch.ambient == ambientAnywhere:
-		return usagef("--untrusted and --ambient-credentials=anywhere exclude each other")
+		return exit.Usagef("--untrusted and --ambient-credentials=anywhere exclude each other")
 	case o.fetch.missingSecrets == reconcile.MissingSecretsAmbient:
-		return usagef("--untrusted and --missing-secrets=ambient exclude each other")
+		return exit.Usagef("--untrusted and --missing-secrets=ambient exclude each other")
 	case o.fetch.privateRedirects:
-		return usagef("--untrusted and --allow-private-redirects exclude each other")
+		return exit.Usagef("--untrusted and --allow-private-redirects exclude each other")
 	}
 	return nil
 }

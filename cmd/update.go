@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
@@ -63,11 +64,11 @@ interrupted.`,
 	c.Flags().BoolVar(&u.group, "group", false, "print the message of a commit for each chart")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := u.format.check(a.env); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if u.level != "" {
 			if err := oneOf("level", u.level, string(resolve.Patch), string(resolve.Minor), string(resolve.Major)); err != nil {
-				return exitUsage, err
+				return exit.Usage, err
 			}
 		}
 		return a.update(ctx, o, u, args)
@@ -77,10 +78,10 @@ interrupted.`,
 
 func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args []string) (int, error) {
 	if slices.Contains(splitNames(o.input.files), "-") {
-		return exitUsage, &usageError{err: errors.New("stdin cannot be edited"), hint: "name the files with -f"}
+		return exit.Usage, &exit.UsageError{Err: errors.New("stdin cannot be edited"), Advice: "name the files with -f"}
 	}
 	o.level, o.idle = resolve.Level(u.level), u.level == ""
-	run := &updateRun{a: a, o: u, names: o.input.files, args: args, recursive: o.input.recursive, skip: o.store.dir}
+	run := &updateRun{a: a, o: u, names: o.input.files, args: args, recursive: o.input.Recursive, skip: o.store.dir}
 	o.images = run.follow
 	code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
 		if ctx.Err() != nil || run.idle() && !o.input.allowEmpty {
@@ -90,15 +91,15 @@ func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args 
 		run.advance(results)
 		return run.finish(ctx)
 	})
-	if err == nil && code == exitOK && run.idle() && !o.input.allowEmpty {
-		return exitUsage, &usageError{err: errors.New("nothing follows an ImagePolicy: no file has a marker"), hint: "--level moves exact versions without markers: patch, minor or major"}
+	if err == nil && code == exit.OK && run.idle() && !o.input.allowEmpty {
+		return exit.Usage, &exit.UsageError{Err: errors.New("nothing follows an ImagePolicy: no file has a marker"), Advice: "--level moves exact versions without markers: patch, minor or major"}
 	}
-	if o.input.exitZero && code != exitInterrupted && code != exitUsage {
+	if o.input.exitZero && code != exit.Interrupted && code != exit.Usage {
 		return code, err
 	}
-	code = worst(code, run.code)
+	code = exit.Worst(code, run.code)
 	if run.changed && u.check {
-		code = worst(code, exitDrift)
+		code = exit.Worst(code, exit.Drift)
 	}
 	return code, err
 }

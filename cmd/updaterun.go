@@ -17,14 +17,18 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/marked"
 	"github.com/helmsrc/helmsrc/internal/policy"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 	"github.com/helmsrc/helmsrc/internal/validate"
+
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // updateRun is one run of update.
@@ -36,7 +40,7 @@ type updateRun struct {
 	recursive bool
 	skip      string // the artifacts directory
 
-	in      *input // of the cluster that is looked at
+	in      *load.Input // of the cluster that is looked at
 	found   *rewrite.Found
 	chosen  map[policyKey][]choice
 	missing map[policyKey]func() // reports a policy that a cluster does not have
@@ -76,10 +80,10 @@ func (u *updateRun) report(code finding.Code, kind string, namespace, name, file
 	u.a.console.ReportAs(f, console.Presentation{At: console.Subject{Kind: kind, Namespace: namespace, Name: name}, Placed: true, Brief: true})
 }
 
-func (u *updateRun) fail(code int) { u.code = worst(u.code, code) }
+func (u *updateRun) fail(code int) { u.code = exit.Worst(u.code, code) }
 
 // follow reads the files and sets what has a marker.
-func (u *updateRun) follow(ctx context.Context, in *input, r *reconcile.Reconciler) {
+func (u *updateRun) follow(ctx context.Context, in *load.Input, r *reconcile.Reconciler) {
 	u.in = in
 	if u.parsed == nil {
 		u.read(ctx)
@@ -95,7 +99,7 @@ func (u *updateRun) read(ctx context.Context) {
 	u.found = rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: u.recursive, Skip: []string{u.skip}})
 	for _, err := range u.found.Errors {
 		u.report(finding.Unreadable, "", "", "", "", 0, err.Error())
-		u.fail(exitUsage)
+		u.fail(exit.Usage)
 	}
 	for _, link := range u.found.Outside {
 		u.a.console.Warn(link + ": the link leads out of the repository and is not followed")
@@ -131,7 +135,7 @@ func (u *updateRun) parse(file *rewrite.File) *parsedFile {
 		first, last := d.Lines()
 		if d.Err != nil && marked.Any(linesOf(file.Data, first, last)) {
 			u.report(finding.Syntax, "", "", "", file.Name, first, "the document cannot be read, and what has a marker in it is not set: "+d.Err.Error())
-			u.fail(exitUsage)
+			u.fail(exit.Usage)
 		}
 		for _, f := range marked.Fields(d) {
 			if u.asked(f) {
@@ -151,13 +155,13 @@ func linesOf(data []byte, first, last int) []byte {
 
 // asked reports whether the arguments select a field: by its policy, or by the object that it is in.
 func (u *updateRun) asked(f marked.Field) bool {
-	if len(u.in.selectors) == 0 {
-		return u.in.namespace == "" || u.in.namespace == f.Marker.Namespace || f.Err != nil
+	if len(u.in.Selectors) == 0 {
+		return u.in.Namespace == "" || u.in.Namespace == f.Marker.Namespace || f.Err != nil
 	}
 	policy := &manifest.Object{Kind: imagev1.ImagePolicyKind, Namespace: f.Marker.Namespace, Name: f.Marker.Name}
 	in := marked.ObjectOf(f.Document.Root)
 	holder := &manifest.Object{Kind: in.Kind, Namespace: cmp.Or(in.Namespace, f.Marker.Namespace), Name: in.Name}
-	return slices.ContainsFunc(u.in.selectors, func(s selector) bool { return s.matches(policy) || s.matches(holder) })
+	return slices.ContainsFunc(u.in.Selectors, func(s load.Selector) bool { return s.Matches(policy) || s.Matches(holder) })
 }
 
 // policyKey names an ImagePolicy.
@@ -195,13 +199,13 @@ func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) {
 			more += fmt.Sprintf(" (%d more %s it)", n, plural(n, "field follows", "fields follow"))
 		}
 		u.report(finding.PolicyFailed, imagev1.ImagePolicyKind, key.namespace, key.name, files[key], fields[key].Line, err.Error()+more, hints...)
-		u.fail(codeOf(&reconcile.Result{State: reconcile.Failed, Failure: failureOf(err)}))
+		u.fail(session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: failureOf(err)}))
 	}
 	var policies []*admission.Admitted
 	var keys []policyKey
 	for _, key := range order {
-		adm, err := u.in.inventory.Find(imagev1.ImagePolicyKind, key.namespace, key.name)
-		if _, absent := errors.AsType[*manifest.NotFoundError](err); absent && u.in.cluster != "" {
+		adm, err := u.in.Inventory.Find(imagev1.ImagePolicyKind, key.namespace, key.name)
+		if _, absent := errors.AsType[*manifest.NotFoundError](err); absent && u.in.Cluster != "" {
 			u.missing[key] = func() { failed(key, err) } // unless another cluster has it
 			continue
 		}
@@ -209,26 +213,26 @@ func (u *updateRun) choose(ctx context.Context, r *reconcile.Reconciler) {
 			failed(key, err)
 			continue
 		}
-		u.a.reportWarnings(u.in, adm)
+		u.a.worker.ReportWarnings(u.in, adm)
 		policies, keys = append(policies, adm), append(keys, key)
 	}
 	images, results := r.Images(ctx, policies)
 	for i, image := range images {
 		for _, w := range results[i].Warnings {
-			u.a.console.ReportAs(results[i].Warning(w), console.Presentation{At: subjectOf(results[i].Object.Object), Brief: true})
+			u.a.console.ReportAs(results[i].Warning(w), console.Presentation{At: console.ObjectSubject(results[i].Object.Object), Brief: true})
 		}
 		if image.Err != nil {
 			failed(keys[i], image.Err)
 			continue
 		}
 		if s := image.Suspended; s != nil {
-			u.a.console.Info(subjectOf(policies[i].Object), fmt.Sprintf("%s is suspended: what follows the policy is left as it is", s))
+			u.a.console.Info(console.ObjectSubject(policies[i].Object), fmt.Sprintf("%s is suspended: what follows the policy is left as it is", s))
 			u.chosen[keys[i]] = append([]choice{}, u.chosen[keys[i]]...) // it is not missing
 			continue
 		}
-		u.chosen[keys[i]] = append(u.chosen[keys[i]], choice{u.in.cluster, image})
+		u.chosen[keys[i]] = append(u.chosen[keys[i]], choice{u.in.Cluster, image})
 	}
-	u.a.reportNotes(u.in)
+	u.a.worker.ReportNotes(u.in)
 }
 
 // resolve asks for the values that the policies chose, where all clusters agree.
@@ -250,7 +254,7 @@ func (u *updateRun) resolve() {
 			case differs > 0:
 				text := fmt.Sprintf("it chooses %s in %s, and %s in %s", choices[0].image.Tag, choices[0].cluster, choices[differs].image.Tag, choices[differs].cluster)
 				u.report(finding.PolicyFailed, imagev1.ImagePolicyKind, key.namespace, key.name, p.file.Name, f.Line, text, "give the policies of the clusters names of their own, or choose one with --cluster")
-				u.fail(exitFailed)
+				u.fail(exit.Failed)
 			case len(choices) > 0:
 				chosen[key] = choices[0].image
 			}
@@ -265,7 +269,7 @@ func (u *updateRun) reportMarker(p *parsedFile, f marked.Field) {
 		kind = imagev1.ImagePolicyKind
 	}
 	u.report(finding.BrokenMarker, kind, f.Marker.Namespace, f.Marker.Name, p.file.Name, f.Line, f.Err.Error())
-	u.fail(exitFailed)
+	u.fail(exit.Failed)
 }
 
 // files are the parsed files in the order in which they were found.
@@ -291,7 +295,7 @@ func (u *updateRun) set(chosen map[policyKey]reconcile.Image) {
 			value, err := partOf(p, f, image)
 			if err != nil {
 				u.report(finding.PolicyFailed, imagev1.ImagePolicyKind, f.Marker.Namespace, f.Marker.Name, p.file.Name, f.Line, err.Error())
-				u.fail(exitFailed)
+				u.fail(exit.Failed)
 				continue
 			}
 			c := &change{
@@ -360,7 +364,7 @@ func (u *updateRun) refused(c *change, err error) {
 	kind, name, _ := strings.Cut(c.By, " ")
 	namespace, name, _ := strings.Cut(name, "/")
 	u.report(finding.NotEdited, kind, namespace, name, c.File, c.Line, "cannot be set to "+c.To+": "+err.Error())
-	u.fail(exitFailed)
+	u.fail(exit.Failed)
 }
 
 // advance asks for the versions that --level leads to.
@@ -372,7 +376,7 @@ func (u *updateRun) advance(results []*reconcile.Result) {
 		}
 		obj := r.Object.Object
 		if c, ok := p.Find(p.Next); ok && c.Deprecated {
-			u.a.console.About(console.LevelWarning, subjectOf(obj), fmt.Sprintf("version '%s' is deprecated", p.Next), finding.Finding{Code: finding.DeprecatedChart})
+			u.a.console.About(console.LevelWarning, console.ObjectSubject(obj), fmt.Sprintf("version '%s' is deprecated", p.Next), finding.Finding{Code: finding.DeprecatedChart})
 		}
 		if obj.Kind != sourcev1.OCIRepositoryKind {
 			u.move(r, p.Current, p.Next, "spec", "version")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -37,7 +38,7 @@ func (u *updateRun) finish(ctx context.Context) error {
 		} else if !u.o.check {
 			if err := p.file.Replace(text); err != nil {
 				u.report(finding.NotEdited, "", "", "", p.file.Name, 0, unnamed(err).Error())
-				u.fail(exitFailed)
+				u.fail(exit.Failed)
 				continue
 			}
 		}
@@ -109,7 +110,7 @@ func changeColumns() *records[change] {
 		header: []string{"FILE", "LINE", "FROM", "TO", "BY"},
 		wide:   []string{"CHART", "OBJECT"},
 		row: func(c change) []string {
-			return []string{c.File, fmt.Sprint(c.Line), orDash(c.From), c.To, c.By, orDash(c.Chart), orDash(c.Object)}
+			return []string{c.File, fmt.Sprint(c.Line), cmp.Or(c.From, "-"), c.To, c.By, cmp.Or(c.Chart, "-"), cmp.Or(c.Object, "-")}
 		},
 	}
 }

@@ -11,10 +11,14 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/validate"
+
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 func newValidateCommand(a *app) *cobra.Command {
@@ -66,7 +70,7 @@ interrupted. Files that are arguments need not hold anything of Flux.`,
 	c.Flags().BoolVar(&strict, "strict", false, "fail on warnings; warn of charts that follow every version, and of comments that silence nothing")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := reports.check(false); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		if unreached {
 			return a.listUnreached(ctx, &o, args)
@@ -77,55 +81,55 @@ interrupted. Files that are arguments need not hold anything of Flux.`,
 }
 
 func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, strict, fix bool, args []string) (int, error) {
-	o.validating = true
+	o.Validating = true
 	inputs, err := a.readClusters(ctx, o, args, "")
 	if err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	a.reportSkipped(inputs[:1])
 	a.reportFlux1(inputs[0])
-	a.reportUnreached(inputs[0].unreached, args)
+	a.reportUnreached(inputs[0].Unreached, args)
 	v := &verdict{strict: strict, seen: map[string]bool{}}
 	for _, in := range inputs {
 		v.judged = append(v.judged, &judged{in: in, invalid: map[console.Subject]bool{}})
 	}
-	if err := o.checkSelectors(ctx, inputs[0].selectors, inputs...); err != nil {
+	if err := o.checkSelectors(ctx, inputs[0].Selectors, inputs...); err != nil {
 		a.reportVerdict(v)
-		return exitUsage, err
+		return exit.Usage, err
 	}
 	for _, j := range v.judged {
 		a.judge(ctx, j)
 	}
-	v.judge(a.console, &v.judged[0].in.ignores)
+	v.judge(a.console, &v.judged[0].in.Ignores)
 	if fix || reports.machine() {
 		a.repair(ctx, o, v, args, fix)
 	}
 	a.console.ReportAlike(v.reported, false)
 	if ctx.Err() != nil {
-		return exitUsage, fmt.Errorf("the run is not complete: %w", context.Cause(ctx))
+		return exit.Usage, fmt.Errorf("the run is not complete: %w", context.Cause(ctx))
 	}
 	if err := o.checkLooked(ctx, inputs, args); err != nil {
-		return exitUsage, err
+		return exit.Usage, err
 	}
-	code := exitOK
+	code := exit.OK
 	for _, in := range inputs {
-		code = worst(code, in.code)
+		code = exit.Worst(code, in.Code)
 	}
 	if v.failed() {
-		code = worst(code, exitFailed)
+		code = exit.Worst(code, exit.Failed)
 	}
 	objects, valid, invalid := v.objects()
 	// What could not be judged is invalid.
-	a.console.Info(console.Subject{}, v.summary(valid, invalid+a.unusable, a.unreadable))
-	if o.exitZero && code != exitUsage {
-		code = exitOK
+	a.console.Info(console.Subject{}, v.summary(valid, invalid+a.worker.Unusable, a.worker.Unreadable))
+	if o.exitZero && code != exit.Usage {
+		code = exit.OK
 	}
 	return a.report(ctx, reports, a.newReport(objects), nil, code), nil
 }
 
 // judged is one cluster, and what was found in it.
 type judged struct {
-	in      *input
+	in      *load.Input
 	targets []*admission.Admitted
 	plain   []finding.Finding // of objects that are as they were written: they may be in any cluster
 	invalid map[console.Subject]bool
@@ -133,25 +137,47 @@ type judged struct {
 
 // judge looks for what is wrong with the objects of a cluster, until the context ends.
 func (a *app) judge(ctx context.Context, j *judged) {
-	j.targets = a.targets(j.in)
+	j.targets = a.worker.Targets(j.in)
 	for _, adm := range j.targets {
 		if ctx.Err() != nil {
 			return
 		}
-		j.in.ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
-		found := j.in.replace(adm.Object, validate.Object(j.in.inventory, adm))
+		j.in.Ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
+		found := j.in.Replace(adm.Object, validate.Object(j.in.Inventory, adm))
 		if adm.Object.Built == "" {
 			j.plain = append(j.plain, found...)
 		} else {
-			j.in.found = append(j.in.found, found...)
+			j.in.Found = append(j.in.Found, found...)
 		}
 	}
 	j.versioned()
-	a.reportNotes(j.in)
+	a.worker.ReportNotes(j.in)
+}
+
+// versioned judges the API versions of the objects that take no part in a run.
+func (j *judged) versioned() {
+	for _, o := range j.in.Set.Versioned() {
+		if !j.in.Asked(o) {
+			continue
+		}
+		f, ok := j.in.Distribution.Judge(o)
+		if !ok {
+			continue
+		}
+		j.in.Ignores.Add(o.Kind, o.Namespace, o.Name, o.Ignores())
+		if f.Code == finding.RemovedVersion {
+			j.in.Reported[o] = true
+		}
+		if o.Built == "" {
+			j.plain = append(j.plain, f)
+		} else {
+			j.in.Found = append(j.in.Found, f)
+		}
+	}
 }
 
 func (a *app) reportVerdict(v *verdict) {
-	v.judge(a.console, &v.judged[0].in.ignores)
+	v.judge(a.console, &v.judged[0].in.Ignores)
 	a.console.ReportAlike(v.reported, false)
 }
 
@@ -173,8 +199,8 @@ type verdict struct {
 func (v *verdict) judge(c *console.Console, ignores *finding.Ignores) {
 	in := v.clusters()
 	for _, j := range v.judged {
-		for _, f := range j.in.found {
-			if clusters := in[keyOf(f)]; !j.in.loose && len(clusters) < v.clusterCount() {
+		for _, f := range j.in.Found {
+			if clusters := in[keyOf(f)]; !j.in.Loose && len(clusters) < v.clusterCount() {
 				f.Message += " (in " + console.Few(clusters) + ")"
 			}
 			v.find(c, ignores, j, v.raised(f))
@@ -195,7 +221,7 @@ func (v *verdict) judge(c *console.Console, ignores *finding.Ignores) {
 func (v *verdict) clusterCount() int {
 	count := 0
 	for _, j := range v.judged {
-		if !j.in.loose {
+		if !j.in.Loose {
 			count++
 		}
 	}
@@ -208,10 +234,10 @@ func (v *verdict) holders(f finding.Finding) int {
 		v.held = map[string]int{}
 		for _, j := range v.judged {
 			for _, adm := range j.targets {
-				v.held[inFile(subjectOf(adm.Object), adm.Object.Pos.File)]++
+				v.held[inFile(console.ObjectSubject(adm.Object), adm.Object.Pos.File)]++
 			}
-			for obj := range j.in.reported {
-				v.held[inFile(subjectOf(obj), obj.Pos.File)]++
+			for obj := range j.in.Reported {
+				v.held[inFile(console.ObjectSubject(obj), obj.Pos.File)]++
 			}
 		}
 	}
@@ -227,8 +253,8 @@ func inFile(s console.Subject, file string) string {
 func (v *verdict) clusters() map[string][]string {
 	clusters := map[string][]string{}
 	for _, j := range v.judged {
-		name := j.in.cluster
-		for _, f := range slices.Concat(j.in.found, j.plain) {
+		name := j.in.Cluster
+		for _, f := range slices.Concat(j.in.Found, j.plain) {
 			if key := keyOf(f); !slices.Contains(clusters[key], name) {
 				clusters[key] = append(clusters[key], name)
 			}
@@ -286,7 +312,7 @@ func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
 	plain := map[string]int{} // objects that are as they were written: in the first cluster that has them
 	for i, j := range v.judged {
 		counts := func(obj *manifest.Object) bool {
-			key := inFile(subjectOf(obj), obj.Pos.String())
+			key := inFile(console.ObjectSubject(obj), obj.Pos.String())
 			if _, known := plain[key]; !known {
 				plain[key] = i
 			}
@@ -296,8 +322,8 @@ func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
 			if !counts(adm.Object) {
 				continue
 			}
-			o := newReportObject(adm.Object)
-			if j.invalid[subjectOf(adm.Object)] {
+			o := session.NewReportObject(adm.Object)
+			if j.invalid[console.ObjectSubject(adm.Object)] {
 				o.State, o.Reason = report.StateFailed, "Invalid"
 				invalid++
 			} else {
@@ -305,11 +331,11 @@ func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
 			}
 			objects = append(objects, o)
 		}
-		for obj := range j.in.reported {
+		for obj := range j.in.Reported {
 			// A rejection all of whose causes are silenced is none.
-			bad := j.invalid[subjectOf(obj)]
+			bad := j.invalid[console.ObjectSubject(obj)]
 			if !bad || !counts(obj) {
-				delete(j.in.reported, obj)
+				delete(j.in.Reported, obj)
 			}
 			switch {
 			case !counts(obj):
@@ -319,7 +345,7 @@ func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
 				valid++
 			}
 		}
-		objects = append(objects, rejectedObjects(j.in)...)
+		objects = append(objects, session.RejectedObjects(j.in)...)
 	}
 	return objects, valid, invalid
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/marked"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -22,7 +23,7 @@ import (
 // fixer finds out which findings have exactly one remedy, and applies them.
 type fixer struct {
 	a     *app
-	flux  *distribution
+	flux  *load.Distribution
 	found *rewrite.Found // the files that may be edited
 	files map[string]*editedFile
 	order []*editedFile // as findings name them
@@ -173,7 +174,7 @@ func (x *fixer) upgrade(apiVersion, kind string) string {
 	if !admission.Converts(kind) {
 		return ""
 	}
-	_, s := x.flux.serve(&manifest.Object{APIVersion: apiVersion, Kind: kind})
+	_, s := x.flux.Serve(&manifest.Object{APIVersion: apiVersion, Kind: kind})
 	return s.Upgrade
 }
 
@@ -216,7 +217,7 @@ func (a *app) repair(ctx context.Context, o *inputOptions, v *verdict, args []st
 	names := slices.Concat(splitNames(o.files), given.dirs, given.files)
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "-" })
 	x := &fixer{
-		a: a, flux: v.judged[0].in.distribution, found: rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: o.recursive}), files: map[string]*editedFile{},
+		a: a, flux: v.judged[0].in.Distribution, found: rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: o.Recursive}), files: map[string]*editedFile{},
 	}
 	x.remedies(ctx, v.reported)
 	if !fix || ctx.Err() != nil {

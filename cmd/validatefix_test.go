@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
 // mistaken are HelmCharts whose versions lack quotes: in a document each, or in one.
@@ -77,7 +79,7 @@ func TestValidateIsInterrupted(t *testing.T) {
 		Now:      func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		Program:  "helmsrc",
 	})
-	if code != exitInterrupted || !strings.Contains(log.text.String(), "error: the run is not complete: interrupted") {
+	if code != exit.Interrupted || !strings.Contains(log.text.String(), "error: the run is not complete: interrupted") {
 		t.Errorf("exit code %d\n%s", code, &log.text)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "charts.yaml")); err != nil || string(text) != mistaken(3, false) {
@@ -93,7 +95,7 @@ type interrupting struct {
 
 func (w *interrupting) Write(p []byte) (int, error) {
 	if bytes.Contains(p, []byte("skipped")) {
-		w.cancel(errInterrupted)
+		w.cancel(exit.ErrInterrupted)
 	}
 	return w.text.Write(p)
 }

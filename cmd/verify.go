@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -48,7 +49,7 @@ artifact is altered.`,
 	o.trust.addDependencies(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(a.env); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		return a.runReconciliation(ctx, o, args, a.printVerifications(&o.output))
 	})

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
 // version is set by the linker in releases; other builds report their module's.
@@ -52,9 +54,9 @@ func (a *app) printVersion(format string) (int, error) {
 	case "text", "table", "wide", "name": // HELMSRC_OUTPUT is meant for other commands
 		_, err = io.WriteString(a.env.Stdout, versionLine())
 	default:
-		return exitUsage, oneOf("output", format, "text", "json", "yaml")
+		return exit.Usage, oneOf("output", format, "text", "json", "yaml")
 	}
-	return exitOK, err
+	return exit.OK, err
 }
 
 func versionLine() string {
@@ -76,8 +78,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &usageError{
-		err:  fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0]),
-		hint: fmt.Sprintf("see '%s --help'", cmd.CommandPath()),
+	return &exit.UsageError{
+		Err:    fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0]),
+		Advice: fmt.Sprintf("see '%s --help'", cmd.CommandPath()),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
@@ -39,7 +40,7 @@ object or unreadable input, 5 a retry may help, 130 interrupted.`,
 	format.add(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := format.check(a.env); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
 		var usage error
 		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
@@ -61,7 +62,7 @@ object or unreadable input, 5 a retry may help, 130 interrupted.`,
 			return versionColumns().print(a.env.Stdout, format.format, list)
 		})
 		if err == nil && usage != nil {
-			return exitUsage, usage
+			return exit.Usage, usage
 		}
 		return code, err
 	})
@@ -90,13 +91,13 @@ func onlyPublished(results []*reconcile.Result) (*reconcile.Result, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return nil, &usageError{err: &severalError{fmt.Sprintf("%d charts are selected: %s", len(found), console.Few(names))}, hint: "name one of them: helmsrc versions -f FILE KIND/NAMESPACE/NAME"}
+		return nil, &exit.UsageError{Err: &severalError{fmt.Sprintf("%d charts are selected: %s", len(found), console.Few(names))}, Advice: "name one of them: helmsrc versions -f FILE KIND/NAMESPACE/NAME"}
 	case failed:
 		return nil, nil
 	}
-	return nil, &usageError{
-		err:  fmt.Errorf("nothing with a list of versions is selected"),
-		hint: "name a HelmRelease, a HelmChart or an OCIRepository whose chart comes from a Helm repository or a registry",
+	return nil, &exit.UsageError{
+		Err:    fmt.Errorf("nothing with a list of versions is selected"),
+		Advice: "name a HelmRelease, a HelmChart or an OCIRepository whose chart comes from a Helm repository or a registry",
 	}
 }
 
@@ -164,7 +165,7 @@ func versionColumns() *records[versionRecord] {
 			case r.InRange:
 				within = "yes"
 			}
-			return []string{version, orDash(r.AppVersion), orDash(day), within}
+			return []string{version, cmp.Or(r.AppVersion, "-"), cmp.Or(day, "-"), within}
 		},
 	}
 }

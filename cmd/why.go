@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
@@ -39,11 +41,11 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 	choices(c.Flags(), "output", "yaml", "json")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := oneOf("output", format, "yaml", "json"); err != nil {
-			return exitUsage, err
+			return exit.Usage, err
 		}
-		var inputs []*input
+		var inputs []*load.Input
 		var usage error
-		o.images = func(_ context.Context, read *input, _ *reconcile.Reconciler) { inputs = append(inputs, read) }
+		o.images = func(_ context.Context, read *load.Input, _ *reconcile.Reconciler) { inputs = append(inputs, read) }
 		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
 			var answers []*answer
 			for _, in := range inputs {
@@ -57,13 +59,13 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 				}
 			}
 			if len(answers) == 0 {
-				usage = usagef("no object is selected")
+				usage = exit.Usagef("no object is selected")
 				return nil
 			}
 			return writeAnswers(a.env.Stdout, answers, format)
 		})
 		if err == nil && usage != nil {
-			return exitUsage, usage
+			return exit.Usage, usage
 		}
 		return code, err
 	})
@@ -71,11 +73,11 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 }
 
 // onlyAsked is the one object of a cluster that the arguments name, nil if it has none. The HelmChart that is made of a HelmRelease goes with it.
-func onlyAsked(in *input) (*manifest.Object, error) {
+func onlyAsked(in *load.Input) (*manifest.Object, error) {
 	var found []*manifest.Object
 	var names []string
-	for _, obj := range in.inventory.Objects() {
-		if in.wanted(obj) && obj.Origin == nil {
+	for _, obj := range in.Inventory.Objects() {
+		if in.Wanted(obj) && obj.Origin == nil {
 			found, names = append(found, obj), append(names, obj.String())
 		}
 	}
@@ -85,7 +87,7 @@ func onlyAsked(in *input) (*manifest.Object, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
-	return nil, &usageError{err: fmt.Errorf("%d objects are selected: %s", len(found), console.Few(names)), hint: "name one of them: helmsrc why -f FILE KIND/NAMESPACE/NAME"}
+	return nil, &exit.UsageError{Err: fmt.Errorf("%d objects are selected: %s", len(found), console.Few(names)), Advice: "name one of them: helmsrc why -f FILE KIND/NAMESPACE/NAME"}
 }
 
 // writeAnswers writes one answer as it is, and those of several clusters as a list.

@@ -10,7 +10,9 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
@@ -71,30 +73,30 @@ type dependent struct {
 	How    string `json:"how"`
 }
 
-func (a *app) newAnswer(in *input, obj *manifest.Object, results []*reconcile.Result) *answer {
+func (a *app) newAnswer(in *load.Input, obj *manifest.Object, results []*reconcile.Result) *answer {
 	hide := obj.ConcealText
-	w := &answer{Cluster: in.cluster, Object: a.called(obj), File: positionOf(obj), BuiltBy: hide(obj.Built)}
+	w := &answer{Cluster: in.Cluster, Object: a.called(obj), File: positionOf(obj), BuiltBy: hide(obj.Built)}
 	made := obj
 	if obj.Origin != nil {
 		made = obj.Origin
 	}
-	patches := in.rendered.Patches(made)
+	patches := in.Rendered.Patches(made)
 	w.Decided = decidedFields(obj, patches)
 	for _, p := range patches {
 		w.Patches = append(w.Patches, whyPatch{hide(p.File), hide(p.By)})
 	}
-	adm, err := in.inventory.Admit(obj)
+	adm, err := in.Inventory.Admit(obj)
 	if err != nil {
 		w.Problem = hide(err.Error())
 		return w
 	}
-	chain := in.sourcesOf(adm, func(*inventory.RejectedError) {})
+	chain := in.SourcesOf(adm, func(*inventory.RejectedError) {})
 	slices.Reverse(chain)
 	chain = append([]*admission.Admitted{adm}, chain...)
 	for _, part := range chain {
 		w.Sources = append(w.Sources, a.newSource(part))
 		for _, r := range results {
-			if r.Object.Object != part.Object || r.Cluster != in.cluster {
+			if r.Object.Object != part.Object || r.Cluster != in.Cluster {
 				continue
 			}
 			if r.Published != nil && w.Version == nil {
@@ -109,7 +111,9 @@ func (a *app) newAnswer(in *input, obj *manifest.Object, results []*reconcile.Re
 	return w
 }
 
-func (a *app) called(obj *manifest.Object) string { return a.console.Called(subjectOf(obj)).String() }
+func (a *app) called(obj *manifest.Object) string {
+	return a.console.Called(console.ObjectSubject(obj)).String()
+}
 
 // positionOf is the file and line of an object, or of what it was made of.
 func positionOf(obj *manifest.Object) string {
@@ -282,10 +286,10 @@ func because(p *reconcile.Published, c resolve.Candidate, i, chosen int) string 
 }
 
 // dependentsOf are the objects that refer to one, or wait for it.
-func (a *app) dependentsOf(in *input, obj *manifest.Object) []dependent {
+func (a *app) dependentsOf(in *load.Input, obj *manifest.Object) []dependent {
 	var list []dependent
-	for _, other := range in.inventory.Objects() {
-		adm, err := in.inventory.Admit(other)
+	for _, other := range in.Inventory.Objects() {
+		adm, err := in.Inventory.Admit(other)
 		if err != nil || other == obj {
 			continue
 		}

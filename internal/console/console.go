@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // Rules for everything that helmsrc writes to stderr: one line per statement,
@@ -39,6 +40,9 @@ type Subject struct{ Kind, Namespace, Name string }
 
 // SubjectOf is the object of a finding.
 func SubjectOf(f finding.Finding) Subject { return Subject{f.Kind, f.Namespace, f.Name} }
+
+// ObjectSubject is an object of manifests.
+func ObjectSubject(o *manifest.Object) Subject { return Subject{o.Kind, o.Namespace, o.Name} }
 
 func (s Subject) String() string {
 	if s.Namespace == "" {

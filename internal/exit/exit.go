@@ -1,7 +1,10 @@
 // Package exit has the exit codes of the program, and the error of wrong usage.
 package exit
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Exit codes. When several apply, Worst says which one wins.
 const (
@@ -22,6 +25,24 @@ func Worst(a, b int) int {
 		}
 	}
 	return OK
+}
+
+// ErrInterrupted is the cause of the context of a run after SIGINT, SIGTERM or SIGHUP.
+var ErrInterrupted = errors.New("interrupted")
+
+// CodeOf returns the exit code of an error that ended a run.
+func CodeOf(err error) int {
+	var passing interface{ Transient() bool }
+	var usage *UsageError
+	switch {
+	case errors.Is(err, ErrInterrupted):
+		return Interrupted
+	case errors.As(err, &passing) && passing.Transient():
+		return Transient
+	case errors.As(err, &usage):
+		return Usage
+	}
+	return Failed
 }
 
 // A UsageError is wrong usage, which ends the run.

@@ -1,5 +1,5 @@
 // Package session opens what the runs of one command share: the cache, connections, artifacts directories, and directories
-// that go when the command ends. It prints nothing and knows no flags.
+// that go when the command ends. A Worker reconciles with it, and reports how that goes. It knows no flags.
 package session
 
 import (

@@ -91,13 +91,14 @@ var imports = map[string][]string{
 		"internal/operator", "internal/policy", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/validate",
 		"internal/values", "internal/verify", "internal/work",
 	},
-	"internal/session": {"internal/admission", "internal/cache", "internal/inventory", "internal/reconcile", "internal/store"},
+	"internal/load": {
+		"internal/admission", "internal/console", "internal/exit", "internal/fetch/git", "internal/finding", "internal/inventory", "internal/manifest", "internal/reconcile", "internal/render", "internal/store", "internal/validate",
+	},
+	"internal/session": {
+		"internal/admission", "internal/cache", "internal/conceal", "internal/console", "internal/exit", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/reconcile", "internal/report", "internal/store", "internal/validate",
+	},
 	"cmd": {
-		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding",
-		"internal/heap", "internal/helm", "internal/inventory", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked",
-		"internal/merge", "internal/migrate", "internal/operator", "internal/plan", "internal/policy",
-		"internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status",
-		"internal/store", "internal/validate", "internal/values",
+		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/heap", "internal/helm", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked", "internal/merge", "internal/migrate", "internal/operator", "internal/plan", "internal/policy", "internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/validate", "internal/values",
 	},
 	"": {"cmd"},
 }

@@ -1,4 +1,4 @@
-package cmd
+package load
 
 import (
 	"cmp"
@@ -16,10 +16,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// withoutHome leaves out the source that a cluster reads this repository from, where the Secret with its login is in the
+// WithoutHome leaves out the source that a cluster reads this repository from, where the Secret with its login is in the
 // cluster alone, as flux bootstrap leaves it: nothing of it is missing here. A run that is about this source, or has
 // anything that is made of it, keeps it.
-func (a *app) withoutHome(in *input, targets []*admission.Admitted, o reconcile.Options) []*admission.Admitted {
+func (l *Reader) WithoutHome(in *Input, targets []*admission.Admitted, o reconcile.Options) []*admission.Admitted {
 	if o.MissingSecrets != reconcile.MissingSecretsFail {
 		return targets
 	}
@@ -30,7 +30,7 @@ func (a *app) withoutHome(in *input, targets []*admission.Admitted, o reconcile.
 	var kept, home []*admission.Admitted
 	for _, adm := range targets {
 		key := inventory.KeyOf(adm.Object)
-		if !validate.Home(adm, in.set) || needed[key] || o.Directories[key] != "" || in.named(adm.Object) {
+		if !validate.Home(adm, in.Set) || needed[key] || o.Directories[key] != "" || in.named(adm.Object) {
 			kept = append(kept, adm)
 			continue
 		}
@@ -42,15 +42,15 @@ func (a *app) withoutHome(in *input, targets []*admission.Admitted, o reconcile.
 	for _, adm := range home {
 		line := fmt.Sprintf("%s: left out: the Secret with its login is in the cluster alone, and nothing here is made of it", adm.Object)
 		if in.once(line) {
-			a.console.Info(console.Subject{}, line)
+			l.Console.Info(console.Subject{}, line)
 		}
 	}
 	return kept
 }
 
 // need notes what an object is made of.
-func (in *input) need(needed map[store.Key]bool, adm *admission.Admitted) {
-	for _, source := range in.sourcesOf(adm, func(*inventory.RejectedError) {}) {
+func (in *Input) need(needed map[store.Key]bool, adm *admission.Admitted) {
+	for _, source := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
 		needed[inventory.KeyOf(source.Object)] = true
 	}
 	if generator, ok := adm.Typed.(*swv1.ArtifactGenerator); ok {
@@ -61,6 +61,6 @@ func (in *input) need(needed map[store.Key]bool, adm *admission.Admitted) {
 }
 
 // named reports whether an argument names an object.
-func (in *input) named(obj *manifest.Object) bool {
-	return slices.ContainsFunc(in.selectors, func(s selector) bool { return s.matches(obj) })
+func (in *Input) named(obj *manifest.Object) bool {
+	return slices.ContainsFunc(in.Selectors, func(s Selector) bool { return s.Matches(obj) })
 }

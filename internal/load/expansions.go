@@ -1,4 +1,4 @@
-package cmd
+package load
 
 import (
 	"github.com/helmsrc/helmsrc/internal/inventory"

@@ -1,13 +1,14 @@
-package cmd
+package session
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/conceal"
@@ -39,10 +40,10 @@ type progress struct {
 	took     map[*manifest.Object]time.Duration
 }
 
-func newProgress(a *app, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
-	c := a.console
+func newProgress(w *Worker, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
+	c := w.Console
 	p := &progress{
-		console: c, now: a.now, describe: a.describe, ignores: ignores, foresees: a.purpose.foresees, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
+		console: c, now: w.Now, describe: w.describe, ignores: ignores, foresees: w.Purpose.Foresees, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
 		waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{},
 	}
 	for i, t := range targets {
@@ -56,25 +57,25 @@ func (p *progress) Started(adm *admission.Admitted) {
 	p.mu.Lock()
 	p.started[adm.Object] = p.now()
 	p.mu.Unlock()
-	p.console.Started(subjectOf(adm.Object))
+	p.console.Started(console.ObjectSubject(adm.Object))
 }
 
 func (p *progress) Transferred(adm *admission.Admitted, t reconcile.Transfer) {
-	p.console.Transferred(subjectOf(adm.Object), console.Transfer{Read: t.Read, Total: t.Total, Wait: t.Wait, RateLimited: t.RateLimited})
+	p.console.Transferred(console.ObjectSubject(adm.Object), console.Transfer{Read: t.Read, Total: t.Total, Wait: t.Wait, RateLimited: t.RateLimited})
 }
 
 func (p *progress) Waiting(adm *admission.Admitted, waiting bool) {
-	p.console.Waiting(subjectOf(adm.Object), waiting)
+	p.console.Waiting(console.ObjectSubject(adm.Object), waiting)
 }
 
 func (p *progress) Decided(adm *admission.Admitted, decision string) {
-	p.console.Debug(subjectOf(adm.Object), adm.Object.ConcealError(decision))
+	p.console.Debug(console.ObjectSubject(adm.Object), adm.Object.ConcealError(decision))
 }
 
 // tracing reports every request with -v. A request may be made for several objects: what came from Secrets into any of
 // them is concealed, and so are the values of --substitute, which are tokens now and then.
-func (a *app) tracing(ctx context.Context, objects []*manifest.Object) context.Context {
-	if a.console.Verbosity() < 1 {
+func (w *Worker) tracing(ctx context.Context, objects []*manifest.Object) context.Context {
+	if w.Console.Verbosity() < 1 {
 		return ctx
 	}
 	tainted := slices.DeleteFunc(slices.Clone(objects), func(obj *manifest.Object) bool { return !obj.Tainted() })
@@ -92,28 +93,28 @@ func (a *app) tracing(ctx context.Context, objects []*manifest.Object) context.C
 		return text
 	}
 	return reconcile.WithRequests(ctx, func() func(reconcile.Request) {
-		began := a.now()
+		began := w.Now()
 		return func(r reconcile.Request) {
-			took, address := a.now().Sub(began).Round(time.Millisecond), concealed(r.URL)
+			took, address := w.Now().Sub(began).Round(time.Millisecond), concealed(r.URL)
 			if r.Status == 0 {
-				a.console.Debug(console.Subject{}, fmt.Sprintf("%s %s: no answer after %s", r.Method, address, took))
+				w.Console.Debug(console.Subject{}, fmt.Sprintf("%s %s: no answer after %s", r.Method, address, took))
 				return
 			}
-			a.console.Debug(console.Subject{}, fmt.Sprintf("%s %s: %d, %d bytes in %s", r.Method, address, r.Status, r.Bytes, took))
+			w.Console.Debug(console.Subject{}, fmt.Sprintf("%s %s: %d, %d bytes in %s", r.Method, address, r.Status, r.Bytes, took))
 		}
 	})
 }
 
-// reportsWaiting says that a run waits for the artifacts directory as a whole.
-func (a *app) reportsWaiting(ctx context.Context) context.Context {
-	return store.OnWait(ctx, func() { a.console.Info(console.Subject{}, console.Waiting+" that works in the artifacts directory") })
+// ReportsWaiting says that a run waits for the artifacts directory as a whole.
+func (w *Worker) ReportsWaiting(ctx context.Context) context.Context {
+	return store.OnWait(ctx, func() { w.Console.Info(console.Subject{}, console.Waiting+" that works in the artifacts directory") })
 }
 
 func (p *progress) Finished(r *reconcile.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	position, expected := p.waiting[r.Object.Object]
-	p.console.Finished(subjectOf(r.Object.Object), expected, r.State == reconcile.Failed)
+	p.console.Finished(console.ObjectSubject(r.Object.Object), expected, r.State == reconcile.Failed)
 	p.took[r.Object.Object] = p.now().Sub(p.started[r.Object.Object])
 	if !expected { // a source that was not selected
 		p.print(r)
@@ -127,7 +128,7 @@ func (p *progress) Finished(r *reconcile.Result) {
 }
 
 func (p *progress) print(r *reconcile.Result) {
-	s := subjectOf(r.Object.Object)
+	s := console.ObjectSubject(r.Object.Object)
 	for _, text := range r.Debug {
 		p.console.Debug(s, r.Object.Object.ConcealError(text))
 	}
@@ -161,7 +162,7 @@ func (p *progress) print(r *reconcile.Result) {
 // reportFailure prints what went wrong, and the line of the manifest that it is about.
 func (p *progress) reportFailure(r *reconcile.Result) {
 	f, _ := r.FailureFinding()
-	p.console.ReportAs(f, console.Presentation{At: subjectOf(r.Object.Object)})
+	p.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(r.Object.Object)})
 	p.hintUnresolved(r.Object.Object)
 }
 
@@ -171,23 +172,23 @@ func (p *progress) reportInterruption(r *reconcile.Result) {
 	if ok {
 		p.console.Keep(f)
 	}
-	p.console.About(console.LevelWarning, subjectOf(r.Object.Object), "not finished: "+r.Message(), f)
+	p.console.About(console.LevelWarning, console.ObjectSubject(r.Object.Object), "not finished: "+r.Message(), f)
 }
 
 // describe says what became of an object that did not fail: no more than the command does.
-func (a *app) describe(r *reconcile.Result) string {
-	return r.Object.Object.ConcealText(a.described(r))
+func (w *Worker) describe(r *reconcile.Result) string {
+	return r.Object.Object.ConcealText(w.described(r))
 }
 
-func (a *app) described(r *reconcile.Result) string {
+func (w *Worker) described(r *reconcile.Result) string {
 	switch {
-	case a.purpose.lists:
+	case w.Purpose.Lists:
 		return listedMessage(r)
-	case a.purpose.verifies && r.Signature != nil:
+	case w.Purpose.Verifies && r.Signature != nil:
 		return verifiedMessage(r)
-	case a.purpose.verifies && r.Signed != nil:
+	case w.Purpose.Verifies && r.Signed != nil:
 		return fmt.Sprintf("verified '%s'", r.Signed.Revision)
-	case r.State == reconcile.Resolved, a.purpose.chooses && r.State == reconcile.Ready:
+	case r.State == reconcile.Resolved, w.Purpose.Chooses && r.State == reconcile.Ready:
 		return resolvedMessage(r)
 	}
 	return r.Message()
@@ -229,8 +230,23 @@ func (p *progress) hintUnresolved(obj *manifest.Object) {
 		return // a warning has named them
 	}
 	for _, v := range obj.Unresolved() {
-		p.console.Hint(subjectOf(obj), fmt.Sprintf("${%s} at %s is a variable that nobody has substituted", v.Name, v.Pos))
+		p.console.Hint(console.ObjectSubject(obj), fmt.Sprintf("${%s} at %s is a variable that nobody has substituted", v.Name, v.Pos))
 	}
 }
 
-func join(texts []string) string { return strings.Join(texts, ", ") }
+// listedMessage says what was found of an object.
+func listedMessage(r *reconcile.Result) string {
+	switch p := r.Published; {
+	case p == nil && r.Object.Object.Kind == sourcev1.HelmChartKind:
+		return "not compared: its source has no list of versions"
+	case p == nil:
+		return "read"
+	default:
+		return publishedMessage(r.Object.Object, p)
+	}
+}
+
+func publishedMessage(obj *manifest.Object, p *reconcile.Published) string {
+	latest, _ := p.Latest()
+	return obj.ConcealText(fmt.Sprintf("%d published, the latest is %s", len(p.Versions), cmp.Or(latest.Version, "-")))
+}

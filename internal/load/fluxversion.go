@@ -1,4 +1,4 @@
-package cmd
+package load
 
 import (
 	"fmt"
@@ -6,29 +6,31 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// distribution is the Flux that the objects are for.
-type distribution struct {
+// Distribution is the Flux that the objects are for.
+type Distribution struct {
 	versions []admission.FluxVersion // one, but where the input installs several
 	said     string                  // what says so, "" for what is taken without being said
-	given    bool                    // by --flux-version
+	given    bool                    // by the options
+	option   string                  // that gives it
 }
 
-// distribution is that of --flux-version, else what the input installs, else the newest known. Of a version in the input that
+// distribution is that of the options, else what the input installs, else the newest known. Of a version in the input that
 // cannot be read nothing follows.
-func (o *inputOptions) distribution(set *manifest.Set) (*distribution, error) {
-	if o.fluxVersion != "" {
-		v, err := admission.ParseFlux(o.fluxVersion)
+func (o *Options) distribution(set *manifest.Set) (*Distribution, error) {
+	if o.FluxVersion != "" {
+		v, err := admission.ParseFlux(o.FluxVersion)
 		if err != nil {
-			return nil, usagef("--flux-version: %w", err)
+			return nil, &exit.UsageError{Option: "flux-version", Err: err}
 		}
-		return &distribution{[]admission.FluxVersion{v}, "", true}, nil
+		return &Distribution{versions: []admission.FluxVersion{v}, given: true}, nil
 	}
-	d := &distribution{}
+	d := &Distribution{option: o.FluxOption}
 	for _, n := range set.FluxVersions() {
 		v, err := admission.ParseFlux(n.Version)
 		if err != nil || slices.Contains(d.versions, v) {
@@ -44,8 +46,8 @@ func (o *inputOptions) distribution(set *manifest.Set) (*distribution, error) {
 	return d, nil
 }
 
-// serve is what the Flux that serves most makes of an object: where there are several, no one knows which is its own.
-func (d *distribution) serve(o *manifest.Object) (admission.FluxVersion, admission.Serving) {
+// Serve is what the Flux that serves most makes of an object: where there are several, no one knows which is its own.
+func (d *Distribution) Serve(o *manifest.Object) (admission.FluxVersion, admission.Serving) {
 	var best admission.Serving
 	version := d.versions[0]
 	for i, v := range d.versions {
@@ -57,12 +59,12 @@ func (d *distribution) serve(o *manifest.Object) (admission.FluxVersion, admissi
 	return version, best
 }
 
-// judge is the finding about the API version of an object, if there is one.
-func (d *distribution) judge(o *manifest.Object) (finding.Finding, bool) {
+// Judge is the finding about the API version of an object, if there is one.
+func (d *Distribution) Judge(o *manifest.Object) (finding.Finding, bool) {
 	if o.Origin != nil {
 		return finding.Finding{}, false
 	}
-	v, s := d.serve(o)
+	v, s := d.Serve(o)
 	switch {
 	case !s.Known:
 		return finding.Finding{}, false
@@ -80,11 +82,11 @@ func versionOf(apiVersion string) string {
 	return version
 }
 
-func (d *distribution) refusal(o *manifest.Object, v admission.FluxVersion, s admission.Serving) string {
+func (d *Distribution) refusal(o *manifest.Object, v admission.FluxVersion, s admission.Serving) string {
 	return fmt.Sprintf("no matches for kind %q in version %q: it is not served by Flux %s, %s", o.Kind, o.APIVersion, v, s.Why)
 }
 
-func (d *distribution) hint(v admission.FluxVersion, s admission.Serving) string {
+func (d *Distribution) hint(v admission.FluxVersion, s admission.Serving) string {
 	upgrade := "there is no such kind in this Flux"
 	if s.Upgrade != "" {
 		upgrade = "write " + s.Upgrade
@@ -95,45 +97,23 @@ func (d *distribution) hint(v admission.FluxVersion, s admission.Serving) string
 	case d.given:
 		return upgrade
 	}
-	return fmt.Sprintf("%s, or say --flux-version %s if that is what the cluster runs", upgrade, s.Fits)
+	return fmt.Sprintf("%s, or say %s %s if that is what the cluster runs", upgrade, d.option, s.Fits)
 }
 
 // refuse is the error of an object that a Flux which was named does not serve. Nothing else is refused for its version
 // where something is fetched: the object is converted, as it would be in an older cluster.
-func (d *distribution) refuse(o *manifest.Object) error {
-	if v, s := d.serve(o); d.given && s.Known && !s.Served {
+func (d *Distribution) refuse(o *manifest.Object) error {
+	if v, s := d.Serve(o); d.given && s.Known && !s.Served {
 		return admission.NotServed(o, d.refusal(o, v, s), d.hint(v, s))
 	}
 	return nil
 }
 
-// replace puts what is known of the API version of an object in the place of what admission says of every old one.
-func (d *distribution) replace(o *manifest.Object, found []finding.Finding) []finding.Finding {
+// Replace puts what is known of the API version of an object in the place of what admission says of every old one.
+func (d *Distribution) Replace(o *manifest.Object, found []finding.Finding) []finding.Finding {
 	found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Code == finding.DeprecatedVersion })
-	if f, ok := d.judge(o); ok {
+	if f, ok := d.Judge(o); ok {
 		found = append([]finding.Finding{f}, found...)
 	}
 	return found
-}
-
-// versioned judges the API versions of the objects that take no part in a run.
-func (j *judged) versioned() {
-	for _, o := range j.in.set.Versioned() {
-		if !j.in.asked(o) {
-			continue
-		}
-		f, ok := j.in.distribution.judge(o)
-		if !ok {
-			continue
-		}
-		j.in.ignores.Add(o.Kind, o.Namespace, o.Name, o.Ignores())
-		if f.Code == finding.RemovedVersion {
-			j.in.reported[o] = true
-		}
-		if o.Built == "" {
-			j.plain = append(j.plain, f)
-		} else {
-			j.in.found = append(j.in.found, f)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package cmd
+package session
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func (s *sameCause) take(r *reconcile.Result) bool {
 		s.first, s.printed, s.held = map[string]console.Subject{}, map[string]int{}, map[string][]*reconcile.Result{}
 	}
 	if s.printed[cause]++; s.printed[cause] == 1 {
-		s.first[cause] = subjectOf(r.Object.Object)
+		s.first[cause] = console.ObjectSubject(r.Object.Object)
 	}
 	if s.printed[cause] <= console.MaxAlike {
 		return false
@@ -53,8 +53,8 @@ func (p *progress) reportSameCause() {
 		for _, r := range held {
 			f, _ := r.FailureFinding()
 			p.console.Keep(f)
-			p.console.Debug(subjectOf(r.Object.Object), f.Message)
-			names = append(names, console.OneLine(p.console.Called(subjectOf(r.Object.Object)).String()))
+			p.console.Debug(console.ObjectSubject(r.Object.Object), f.Message)
+			names = append(names, console.OneLine(p.console.Called(console.ObjectSubject(r.Object.Object)).String()))
 		}
 		text := fmt.Sprintf("%d more fail like %s: %s", len(held), console.OneLine(p.console.Called(p.alike.first[cause]).String()), console.Few(names))
 		p.console.About(console.LevelError, console.Subject{}, text, first)

@@ -1,7 +1,8 @@
-package cmd
+package session
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -18,7 +19,7 @@ type blocked struct {
 
 // take reports whether a failure is that of another object, which is held back then.
 func (b *blocked) take(r *reconcile.Result) bool {
-	s := subjectOf(r.Object.Object)
+	s := console.ObjectSubject(r.Object.Object)
 	kind, namespace, name, ok := r.BlockedBy()
 	if !ok {
 		b.fail(s, false)
@@ -61,7 +62,7 @@ func (p *progress) reportBlocked() {
 	var causes []console.Subject
 	by := map[console.Subject][]*reconcile.Result{}
 	for _, r := range p.blocked.held {
-		cause, ok := p.blocked.cause(subjectOf(r.Object.Object))
+		cause, ok := p.blocked.cause(console.ObjectSubject(r.Object.Object))
 		if !ok || p.console.JSON() {
 			p.reportFailure(r)
 			continue
@@ -81,7 +82,7 @@ func (p *progress) reportConsequences(cause console.Subject, results []*reconcil
 	counts := map[string]int{}
 	named := map[string][]string{}
 	for _, r := range results {
-		s := subjectOf(r.Object.Object)
+		s := console.ObjectSubject(r.Object.Object)
 		counts[s.Kind]++
 		named[s.Kind] = append(named[s.Kind], console.OneLine(s.String()))
 		f, _ := r.FailureFinding()
@@ -95,10 +96,10 @@ func (p *progress) reportConsequences(cause console.Subject, results []*reconcil
 			names = append(named[kind], names...) // a release says more than the chart that is made of it
 		}
 	}
-	text := fmt.Sprintf("%s blocks %s: %s", console.OneLine(cause.String()), join(kinds), console.Few(names))
+	text := fmt.Sprintf("%s blocks %s: %s", console.OneLine(cause.String()), strings.Join(kinds, ", "), console.Few(names))
 	first, _ := results[0].FailureFinding()
 	if len(results) == 1 {
-		p.console.About(console.LevelError, subjectOf(results[0].Object.Object), first.Message, first)
+		p.console.About(console.LevelError, console.ObjectSubject(results[0].Object.Object), first.Message, first)
 	} else {
 		p.console.About(console.LevelError, console.Subject{}, text, finding.Finding{Code: finding.SourceNotReady})
 	}

@@ -1,0 +1,144 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// Input is what a command works on: the manifests of one cluster, and those of their objects
+// that the options select. Reading.Input makes it; what is found out about it is added by the goroutine of the command.
+type Input struct {
+	Set       *manifest.Set
+	Cluster   string   // its name where there are several, else ""
+	Called    string   // its name, "" if it begins nowhere
+	Begins    string   // the directory that it begins in
+	Loose     bool     // it is about files that nothing applies
+	Unreached []string // files that nothing applies, of all clusters
+	Rendered  *render.Result
+	Inventory *inventory.Inventory
+	table     reconcile.Table // the kinds of a run
+	Selectors []Selector
+	Namespace string
+	Brought   map[store.Key]bool // selected because what is rendered needs them
+	Shard     Shard
+	Reported  map[*manifest.Object]bool // rejections that were printed
+	*Distribution
+	Code int // of what went wrong while reading and judging
+
+	*common
+	validating bool              // rejections and what was found before are findings like others
+	Found      []finding.Finding // then
+}
+
+// common is what the inputs of a run share: one for each cluster.
+type common struct {
+	Dirs    []string        // that were named
+	noted   map[string]bool // printed lines: files beside the input, what the renderer says, what cannot be read
+	Ignores finding.Ignores
+}
+
+// once reports whether a line was not printed yet.
+func (c *common) once(line string) bool {
+	if c.noted[line] {
+		return false
+	}
+	c.noted[line] = true
+	return true
+}
+
+// Wanted reports whether an object is selected by namespace and arguments, and in the part that the run is about.
+func (in *Input) Wanted(obj *manifest.Object) bool {
+	return in.Selected(obj) && (in.Shard.has(obj) || in.Brought[inventory.KeyOf(obj)])
+}
+
+// Asked reports whether an object of any kind is.
+func (in *Input) Asked(obj *manifest.Object) bool {
+	if obj.ReferenceOnly || in.Namespace != "" && in.Namespace != obj.Namespace {
+		return false
+	}
+	return len(in.Selectors) == 0 || slices.ContainsFunc(in.Selectors, func(s Selector) bool { return s.Matches(obj) })
+}
+
+// Replaceable are the objects that a directory may stand in for: those of the input, and the
+// sources beside it that the selected charts refer to.
+func (in *Input) Replaceable() []*manifest.Object {
+	objects := slices.Clone(in.Inventory.Objects())
+	for _, obj := range in.Inventory.Objects() {
+		if !in.Wanted(obj) {
+			continue
+		}
+		adm, err := in.Inventory.Admit(obj)
+		if err != nil {
+			continue // reported later
+		}
+		for _, source := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
+			if !slices.Contains(objects, source.Object) {
+				objects = append(objects, source.Object)
+			}
+		}
+	}
+	return objects
+}
+
+// Kinds lists which kinds the input holds.
+func (in *Input) Kinds() string {
+	counts := map[string]int{}
+	var kinds []string
+	count := func(kind string, n int) {
+		if counts[kind] == 0 {
+			kinds = append(kinds, kind)
+		}
+		counts[kind] += n
+	}
+	for _, obj := range in.Set.Objects() {
+		count(obj.Kind, 1)
+	}
+	for _, s := range in.Set.Skipped() {
+		count(s.Kind, s.Count)
+	}
+	if len(kinds) == 0 {
+		return "the input holds no Flux objects"
+	}
+	for i, kind := range kinds {
+		kinds[i] = fmt.Sprintf("%d %s", counts[kind], kind)
+	}
+	return "the input holds " + strings.Join(kinds, ", ")
+}
+
+// maxSources bounds the way from an object to where it comes from: a HelmRelease has
+// a HelmChart, and that a source.
+const maxSources = 4
+
+// SourcesOf lists what an object comes from, the farthest first. A source that is
+// missing is reported when the object is reconciled.
+func (in *Input) SourcesOf(adm *admission.Admitted, rejected func(*inventory.RejectedError)) []*admission.Admitted {
+	var sources []*admission.Admitted
+	for range maxSources {
+		kind, namespace, name, ok := in.table.SourceRef(adm)
+		if !ok {
+			break
+		}
+		source, err := in.Inventory.Find(kind, namespace, name)
+		var refused *inventory.RejectedError
+		if errors.As(err, &refused) {
+			rejected(refused)
+		}
+		if err != nil {
+			break
+		}
+		sources = append(sources, source)
+		adm = source
+	}
+	slices.Reverse(sources)
+	return sources
+}

@@ -1,0 +1,280 @@
+// Package load reads the manifests of a command: it finds their clusters, builds each, and selects what the command is about.
+// It reports what is wrong with them, and knows no flags.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/validate"
+)
+
+// Options say what is read, which clusters of it count, and what of these is selected.
+type Options struct {
+	Names            []string // files, directories and patterns, - for standard input
+	Offered          []string // files that need not be manifests
+	SkipDirs         []string
+	LookupDirs       []string
+	Recursive        bool
+	Clusters         []string // names or patterns, nil for all
+	Selectors        []Selector
+	Namespace        string // nothing else is selected, "" for all
+	DefaultNamespace string
+	SameNamespace    bool
+	FluxVersion      string
+	FluxOption       string // how the user gives FluxVersion, for advice
+	Untrusted        bool
+	Shard            Shard
+	Validating       bool // rejections are findings like others
+	Variables        map[string]string
+	Unset            render.Unset
+	Sources          []render.Source
+}
+
+// A Reader reads manifests for the runs of one command, and reports what is wrong with them.
+type Reader struct {
+	Console *console.Console
+	Getenv  func(string) string
+	Stdin   io.Reader
+
+	Unusable   int // objects that cannot be distinguished, or are of no kind
+	Unreadable int // files
+}
+
+// A Reading is what was read for a run, before its clusters are built.
+type Reading struct {
+	reader   *Reader
+	o        *Options
+	files    *manifest.Input
+	renderer *render.Renderer
+	Clusters []*Cluster
+	common   *common
+}
+
+// Inputs reads the manifests, and makes an input of each cluster that they hold and that the options choose. What cannot
+// be read is reported and makes the exit code 2; the rest goes on.
+func (l *Reader) Inputs(ctx context.Context, o *Options) ([]*Input, error) {
+	r, err := l.Choose(ctx, o, nil)
+	if err != nil {
+		return nil, err
+	}
+	var results []*render.Result
+	for _, c := range r.Clusters {
+		result, err := c.Result(ctx)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, result)
+	}
+	defer l.Console.In("")
+	var inputs []*Input
+	for i, c := range r.Clusters {
+		in, err := r.Input(ctx, c, results[i])
+		if err != nil {
+			return nil, err
+		}
+		inputs = append(inputs, in)
+	}
+	if loose := r.renderer.Loose(results); loose != nil {
+		in, err := r.Input(ctx, &Cluster{}, loose)
+		if err != nil {
+			return nil, err
+		}
+		in.Loose = true
+		inputs = append(inputs, in)
+	}
+	inputs[0].Unreached = r.renderer.Unreached()
+	return inputs, nil
+}
+
+// fetcher gets sources that a build of a cluster needs.
+type fetcher func(c *render.Cluster, needs []render.Need, known *manifest.Build) []render.Source
+
+// Choose reads the manifests, and finds the clusters that the options choose. Sources that are not here are got by a function,
+// nil for none.
+func (l *Reader) Choose(ctx context.Context, o *Options, get fetcher) (*Reading, error) {
+	r := l.Read(ctx, o, get)
+	var err error
+	if r.Clusters, err = o.Choose(r.Clusters); err != nil {
+		return nil, err
+	}
+	if len(r.Clusters) > 1 {
+		names := NamesOf(r.Clusters)
+		l.Console.Info(console.Subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(names), console.Few(names)))
+		if !o.Validating { // the command validate does that by itself
+			l.Console.Divide(names) // findings that several clusters have in common are printed once
+		}
+	}
+	return r, nil
+}
+
+// Read reads the manifests, each file once.
+func (l *Reader) Read(ctx context.Context, o *Options, get fetcher) *Reading {
+	in := manifest.Read(ctx, manifest.Options{
+		Files:            o.Names,
+		Offered:          o.Offered,
+		LookupDirs:       o.LookupDirs,
+		Recursive:        o.Recursive,
+		Stdin:            l.Stdin,
+		DefaultNamespace: o.DefaultNamespace,
+		SkipDirs:         o.SkipDirs,
+		Untrusted:        o.Untrusted,
+		Secrets:          l.Console.Secrets(),
+	})
+	renderer := render.New(ctx, in, l.rendering(o, get))
+	named := &common{noted: map[string]bool{}}
+	for _, name := range o.Names {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			named.Dirs = append(named.Dirs, name)
+		}
+	}
+	return &Reading{l, o, in, renderer, clustersOf(renderer), named}
+}
+
+// rendering are the choices for kustomizations and variables.
+func (l *Reader) rendering(o *Options, get fetcher) render.Options {
+	return render.Options{
+		Variables: o.Variables,
+		Unset:     o.Unset,
+		Tolerant:  o.Validating,
+		Nearest:   !o.Validating,
+		Admit: func(obj *manifest.Object) error {
+			if obj.Group() == manifest.OperatorGroup {
+				return admission.Operator(obj)
+			}
+			_, err := admission.Admit(obj)
+			return err
+		},
+		Sources:   o.Sources,
+		SkipDirs:  o.SkipDirs,
+		Fetch:     get,
+		Untrusted: o.Untrusted,
+		Namespace: o.DefaultNamespace,
+		Getenv:    l.Getenv,
+		Secrets:   l.Console.Secrets(),
+	}
+}
+
+// Result builds the cluster. It returns an error if that needs more than there may be.
+func (c *Cluster) Result(ctx context.Context) (*render.Result, error) {
+	result := c.Build()
+	if err := c.Exhausted(); err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// Known makes an input of what was built, and reports nothing. What cannot be used of the files is returned, too.
+func (r *Reading) Known(ctx context.Context, of *Cluster, rendered *render.Result) (*Input, []error, error) {
+	o, console := r.o, r.reader.Console
+	set, failures := r.files.Set(rendered.Build)
+	if ctx.Err() != nil {
+		return nil, nil, fmt.Errorf("cannot read the input: %w", context.Cause(ctx))
+	}
+	console.ConcealNames(set.Objects())
+	inventory := inventory.New(set)
+	inventory.Expand(expansionsOf(rendered))
+	if o.SameNamespace {
+		inventory.DenyCrossNamespace()
+	}
+	if o.Shard.Count > 1 {
+		inventory.Part(o.Shard.has)
+	}
+	flux, err := o.distribution(set)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !o.Validating {
+		inventory.Refuse(func(obj *manifest.Object) error {
+			if obj.Group() == manifest.ImageGroup {
+				return nil // it is only read here, in any version
+			}
+			return flux.refuse(obj)
+		})
+	}
+	if slices.ContainsFunc(set.Objects(), (*manifest.Object).Tainted) { // HelmCharts are called by their releases
+		console.ConcealNames(inventory.Objects())
+	}
+	return &Input{
+		Distribution: flux, Set: set, Cluster: of.Shown, Called: of.Name, Begins: of.begins(), Rendered: rendered, Inventory: inventory,
+		table: reconcile.Kinds(), Selectors: o.Selectors, Namespace: o.Namespace, Shard: o.Shard, validating: o.Validating,
+		Reported: map[*manifest.Object]bool{}, common: r.common,
+	}, failures, nil
+}
+
+// Input makes an input of what was built, and reports what is wrong with that.
+func (r *Reading) Input(ctx context.Context, of *Cluster, rendered *render.Result) (*Input, error) {
+	l := r.reader
+	l.Console.In(of.Shown)
+	in, failures, err := r.Known(ctx, of, rendered)
+	if err != nil {
+		return nil, err
+	}
+	l.reportRendered(in)
+	l.reportLinks(in, r.files.Links())
+	for _, skip := range in.Set.Skips() {
+		l.Console.Debug(console.Subject{}, fmt.Sprintf("skipped %s: %s", skip.File, strings.TrimPrefix(skip.Reason, skip.File+":")))
+	}
+	for _, err := range failures {
+		l.fail(in, err)
+	}
+	return in, nil
+}
+
+// fail reports an object that cannot be used, or a file that cannot be read.
+func (l *Reader) fail(in *Input, err error) {
+	first := in.once(err.Error())
+	if !first && (in.validating || in.Cluster == "") {
+		return
+	}
+	f := validate.Unreadable(err)
+	text, placed := strings.CutPrefix(err.Error(), f.Pos.String()+": ")
+	l.Console.ReportAs(f, console.Presentation{Text: text, Placed: placed})
+	code := inputCode(err)
+	in.Code = exit.Worst(in.Code, code)
+	if first && code == exit.Failed {
+		l.Unusable++
+	}
+	if first && (f.Code == finding.Unreadable || f.Code == finding.Syntax) {
+		l.Unreadable++
+	}
+}
+
+// inputCode returns the exit code of an object that cannot be used, or of a file that cannot be read.
+func inputCode(err error) int {
+	var duplicate *manifest.DuplicateError
+	var kind *manifest.KindError
+	var object *manifest.ObjectError
+	if errors.As(err, &duplicate) || errors.As(err, &kind) || errors.As(err, &object) {
+		return exit.Failed
+	}
+	return exit.Usage
+}
+
+// reportLinks warns of links that were not followed.
+func (l *Reader) reportLinks(in *Input, links []manifest.Link) {
+	for _, link := range links {
+		if !in.once("link " + link.Name) {
+			continue
+		}
+		f := validate.New(nil, finding.OutsideLink, link.Text(), "", manifest.Excerpt{Pos: manifest.Pos{File: link.Name}})
+		if in.validating {
+			in.Found = append(in.Found, f)
+			continue
+		}
+		l.Console.ReportAs(f, console.Presentation{Placed: true, Brief: true})
+	}
+}

@@ -1,0 +1,102 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// Selector is one [KIND/][NAMESPACE/]NAME argument. An empty field matches all.
+type Selector struct {
+	Text, Kind, Namespace, Name string
+	// anyGroup is a kind without its API group: that of whatever is called so.
+	anyGroup bool
+}
+
+// setKind takes the first part of an argument for a kind, if it is one.
+func (s *Selector) setKind(text string) bool {
+	kind, ok := kindNamed(text)
+	if ok {
+		s.Kind, s.anyGroup = kind, !strings.Contains(text, ".")
+	}
+	return ok
+}
+
+// Fits reports whether objects of a kind may be meant.
+func (s Selector) Fits(kind string) bool {
+	return s.Kind == "" || s.Kind == kind || s.anyGroup && s.Kind == manifest.BareKind(kind)
+}
+
+// Ambiguous is the usage error for a kind of several API groups, where the objects of more than one would be selected.
+func (s Selector) Ambiguous(objects []*manifest.Object) error {
+	var called []string
+	for _, obj := range objects {
+		name := strings.ToLower(manifest.BareKind(obj.Kind)) + "." + obj.Group()
+		if s.anyGroup && s.Matches(obj) && !slices.Contains(called, name) {
+			called = append(called, name)
+		}
+	}
+	if len(called) < 2 {
+		return nil
+	}
+	slices.Sort(called)
+	_, rest, _ := strings.Cut(s.Text, "/")
+	return &exit.UsageError{
+		Err:    fmt.Errorf("%s is of several API groups in the input", s.Text),
+		Advice: "name the one that is meant: " + strings.Join(called, "/"+rest+" or ") + "/" + rest,
+	}
+}
+
+// ParseSelector reads an argument. The first of two segments is a kind if it is
+// one (or its plural or short name, in any case, with or without the API group),
+// else a namespace.
+func ParseSelector(text string) (Selector, error) {
+	parts := strings.Split(text, "/")
+	s := Selector{Text: text, Name: parts[len(parts)-1]}
+	switch len(parts) {
+	case 1:
+	case 2:
+		if !s.setKind(parts[0]) {
+			s.Namespace = parts[0]
+		}
+	case 3:
+		if !s.setKind(parts[0]) {
+			return s, exit.Usagef("%q: %q is no kind that helmsrc knows", text, parts[0])
+		}
+		s.Namespace = parts[1]
+	default:
+		return s, exit.Usagef("%q is not of the form [KIND/][NAMESPACE/]NAME", text)
+	}
+	for _, p := range parts {
+		if p == "" {
+			return s, exit.Usagef("%q is not of the form [KIND/][NAMESPACE/]NAME", text)
+		}
+	}
+	return s, nil
+}
+
+// kindNamed finds a kind of a run, or one of those whose policies are followed.
+func kindNamed(name string) (string, bool) {
+	if kind, ok := reconcile.Kinds().Named(name); ok {
+		return kind, true
+	}
+	name = strings.TrimSuffix(strings.ToLower(name), "."+manifest.ImageGroup)
+	for kind, plural := range map[string]string{imagev1.ImagePolicyKind: "imagepolicies", imagev1.ImageRepositoryKind: "imagerepositories"} {
+		if name == plural || name == strings.ToLower(kind) {
+			return kind, true
+		}
+	}
+	return "", false
+}
+
+func (s Selector) Matches(obj *manifest.Object) bool {
+	return s.Fits(obj.Kind) &&
+		(s.Namespace == "" || s.Namespace == obj.Namespace) &&
+		s.Name == obj.Name
+}

@@ -1,0 +1,72 @@
+package load
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// A Shard is a part of a selection; Count is 0 for all of it.
+type Shard struct{ Index, Count int }
+
+// has reports whether an object is in the part. What follows from another object is where that is. The answer depends on the
+// identity of the object alone: whatever else there is, it stays where it is.
+func (s Shard) has(obj *manifest.Object) bool {
+	if s.Count < 2 {
+		return true
+	}
+	sum := sha256.Sum256([]byte(identityOf(obj)))
+	return int(binary.BigEndian.Uint64(sum[:8])%uint64(s.Count)) == s.Index
+}
+
+func identityOf(obj *manifest.Object) string {
+	for obj.Origin != nil {
+		obj = obj.Origin
+	}
+	return store.NewKey(obj.Kind, obj.Namespace, obj.Name).String()
+}
+
+// Selected reports whether an object is selected, in whichever part.
+func (in *Input) Selected(obj *manifest.Object) bool {
+	judged := in.validating && obj.Group() == manifest.ImageGroup // those take no part in a run
+	return (in.table.Supports(obj) || judged) && (in.Asked(obj) || in.Brought[inventory.KeyOf(obj)])
+}
+
+// BeginShard takes back what an artifacts directory says of an earlier run.
+func (in *Input) BeginShard(st *store.Store) error {
+	if in.Shard.Count == 0 {
+		return nil
+	}
+	return st.RemoveShard()
+}
+
+// EndShard records that a run is complete.
+func (in *Input) EndShard(ctx context.Context, st *store.Store, results []*reconcile.Result) error {
+	interrupted := func(r *reconcile.Result) bool { return r.State == reconcile.Interrupted }
+	if in.Shard.Count == 0 || slices.ContainsFunc(results, interrupted) {
+		return nil
+	}
+	return st.WriteShard(ctx, store.Shard{Index: in.Shard.Index, Count: in.Shard.Count, Selection: in.selectionDigest()})
+}
+
+// selectionDigest is equal for inputs of which the same objects are selected.
+func (in *Input) selectionDigest() string {
+	var names []string
+	for _, obj := range in.Inventory.Objects() {
+		if in.Selected(obj) {
+			key := StoredKey(obj)
+			names = append(names, key.String())
+		}
+	}
+	slices.Sort(names)
+	return godigest.FromString(strings.Join(names, "\n")).String()
+}

@@ -1,0 +1,126 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
+)
+
+// A Worker reads manifests, reconciles objects, and reports on the console how that goes.
+type Worker struct {
+	load.Reader
+	Now     func() time.Time
+	Purpose Purpose
+	took    map[*manifest.Object]time.Duration
+}
+
+// Purpose is what a run is for, where its lines and reports depend on that.
+type Purpose struct {
+	Chooses  bool // it stops once versions are known: whatever is stored, it says no more than that
+	Lists    bool // it is about what is published
+	Verifies bool // signatures
+	Foresees bool // successes are what the command prints anyway
+	Edits    bool // the command has a last line of its own
+}
+
+// ReportStorage reports what is wrong with the artifacts directory as a whole.
+func (w *Worker) ReportStorage(code finding.Code, err error) {
+	w.Console.Report(validate.New(nil, code, err.Error(), "", manifest.Excerpt{}))
+}
+
+// Reconcile reconciles the objects that choose returns, and reports how that goes. It calls then, if it is not nil, before the
+// reconciler is closed.
+func (w *Worker) Reconcile(ctx context.Context, shared *Session, in *load.Input, choose func() []*admission.Admitted, st *store.Store, o reconcile.Options, then func(context.Context, *load.Input, *reconcile.Reconciler)) ([]*reconcile.Result, error) {
+	stop := w.Console.StartRows()
+	defer stop()
+	targets := choose()
+	if o.Locked != nil && (o.Locked.Mode == reconcile.LockedOnly || o.Locked.Mode == reconcile.LockedAnyway) {
+		targets = untouched(in, targets)
+	}
+	progress := newProgress(w, &in.Ignores, targets)
+	if w.took == nil {
+		w.took = progress.took
+	} else { // of another cluster
+		progress.took = w.took
+	}
+	for obj := range in.Reported {
+		progress.blocked.fail(console.ObjectSubject(obj), false)
+	}
+	ctx = w.tracing(w.ReportsWaiting(ctx), in.Inventory.Objects())
+	return shared.Run(ctx, Run{
+		Inventory: in.Inventory, Store: st, Options: o, Targets: targets, Progress: progress,
+		Then: func(r *reconcile.Reconciler) {
+			progress.reportSameCause()
+			progress.reportBlocked()
+			if then != nil {
+				then(ctx, in, r)
+			}
+		},
+	})
+}
+
+// CodeOf is the exit code that a result alone would give.
+func CodeOf(r *reconcile.Result) int {
+	switch r.State {
+	case reconcile.Interrupted:
+		if r.Failure != nil && !errors.Is(r.Failure, exit.ErrInterrupted) {
+			return exit.Transient
+		}
+		return exit.Interrupted
+	case reconcile.Failed:
+		switch reconcile.ClassOf(r.Failure) {
+		case reconcile.Integrity:
+			return exit.Integrity
+		case reconcile.Transient:
+			return exit.Transient
+		case reconcile.Drift:
+			return exit.Drift
+		}
+		return exit.Failed
+	}
+	return exit.OK
+}
+
+// StateOf is what became of an object, in the words of documents, reports and the last line.
+func (w *Worker) StateOf(r *reconcile.Result) string {
+	switch r.State {
+	case reconcile.Suspended:
+		return report.StateSuspended
+	case reconcile.Interrupted:
+		return report.StateInterrupted
+	case reconcile.Failed:
+		return report.StateFailed
+	}
+	switch {
+	case w.Purpose.Verifies && (r.Signature != nil || r.Signed != nil):
+		return report.StateVerified
+	case w.Purpose.Chooses, r.State == reconcile.Resolved, r.State == reconcile.Waiting:
+		return report.StateResolved
+	}
+	return report.StateReady
+}
+
+// untouched leaves out the HelmRepositories that no argument names: their indexes are not asked for.
+func untouched(in *load.Input, targets []*admission.Admitted) []*admission.Admitted {
+	return slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
+		repo, ok := adm.Typed.(*sourcev1.HelmRepository)
+		if !ok || repo.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
+			return false
+		}
+		return !slices.ContainsFunc(in.Selectors, func(s load.Selector) bool { return s.Matches(adm.Object) })
+	})
+}
