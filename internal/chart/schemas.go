@@ -35,16 +35,14 @@ func (*SchemaReferenceError) Hint() string {
 func CheckSchemas(c *helmchart.Chart) error { return checkSchemas(c, c.Name()) }
 
 func checkSchemas(c *helmchart.Chart, at string) error {
-	if len(c.Schema) > 0 {
-		file := at + "/" + schemaFile
-		if err := bound.Check(c.Schema); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		var root any
-		if json.Unmarshal(c.Schema, &root) == nil {
-			if err := newSchema(file, root).check(root, ""); err != nil {
-				return err
-			}
+	file := at + "/" + schemaFile
+	if err := bound.Check(c.Schema); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	var root any
+	if json.Unmarshal(c.Schema, &root) == nil {
+		if err := newSchema(file, root).check(root, ""); err != nil {
+			return err
 		}
 	}
 	for _, sub := range c.Dependencies() {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // A schema that leads out of itself is refused, in whatever way it does.
@@ -28,6 +30,22 @@ func TestCheckSchemas(t *testing.T) {
 		`{"$ref": "values.schema.json#/$defs/a", "$defs": {"a": {}}}`:                                                                                                                                              true,
 		`{"$ref": "urn:example:a", "$schema": "URN:b"}`:                                                                                                                                                            true,
 		`{"default": {"$ref": "http://a.b/c"}, "not": {"$ref": "#/properties/a", "examples": [{"$ref": "http://a.b/c"}]}, "properties": {"a": {"enum": [{"$ref": "x"}], "const": {"$id": "a?", "$schema": "x"}}}}`: true,
+
+		`{"$id": "https://a.b/c/d", "$ref": "https://a.b/c/d#/x"}`:                                                                true,
+		`{"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://a.b/c", "$ref": "https://a.b/c"}`:            true,
+		`{"$id": "https://a.b/c", "$defs": {"d": {"$id": "https://e.f/d", "not": {"$ref": "g"}}, "g": {"$id": "https://e.f/g"}}}`: true,
+		`{"not": {"$id": "", "$ref": "b"}, "$defs": {"b": {"$id": "b"}}}`:                                                         true,
+		`{"title": "default", "default": {"$ref": "http://a.b/c"}}`:                                                               true,
+		`{"not": {"$ref": "#"}, "default": {"$ref": "http://a.b/c"}}`:                                                             true,
+		`{"not": {"not": {"$ref": "#/not"}}, "default": {"$ref": "http://a.b/c"}}`:                                                true,
+
+		`{"$id": "https://a.b/c", "$defs": {"d": {"$id": "d"}}, "not": {"$id": "http://e.f/", "$ref": "d"}}`:                                                                         false,
+		`{"$schema": "http://json-schema.org/draft-04/schema#", "definitions": {"d": {"id": "d"}}, "not": {"id": "http://e.f/", "not": {"$ref": "d"}}}`:                              false,
+		`{"$id": "https://a.b/c", "$defs": {"d": {"$id": "http://e.f/d", "not": {"$ref": "g"}}, "g": {"$id": "g"}}}`:                                                                 false,
+		`{"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"b": {"$id": "http://a.b/c", "$ref": "#/definitions/d"}, "d": {}}, "not": {"$ref": "http://a.b/c"}}`: false,
+		`{"$defs": {"b": {"$schema": "http://json-schema.org/draft-04/schema#", "$id": "http://a.b/c"}}, "not": {"$ref": "http://a.b/c"}}`:                                           false,
+		`{"$id": "mailto:a"}`: false,
+		`{"allOf": [{"$ref": "#/default"}], "default": {"$ref": "http://a.b/c"}}`: false,
 
 		`{"properties": {"default": {"$ref": "http://a.b/c"}}}`:                                         false,
 		`{"$ref": "#/properties", "properties": {"properties": {"default": {"$ref": "http://a.b/c"}}}}`: false,
@@ -61,6 +79,15 @@ func TestCheckSchemas(t *testing.T) {
 		if leads(sub) == stays || leads(c) == stays {
 			t.Errorf("%s: %v, %v", text, CheckSchemas(sub), CheckSchemas(c))
 		}
+	}
+}
+
+// TestLongSchema: a schema of more values than a program should decode is not decoded.
+func TestLongSchema(t *testing.T) {
+	t.Parallel()
+	c := &helmchart.Chart{Metadata: &helmchart.Metadata{Name: "app"}, Schema: []byte("[" + strings.Repeat("0,", bound.MaxValues) + "0]")}
+	if _, long := errors.AsType[*bound.Error](CheckSchemas(c)); !long {
+		t.Error("it was decoded")
 	}
 }
 

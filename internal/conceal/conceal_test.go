@@ -57,6 +57,8 @@ func TestWithin(t *testing.T) {
 		{"default value default", "default", "REDACTED value REDACTED"},
 		{"xhunter2-longer", "hunter2-longer", "xREDACTED"},
 		{"nothing", "", "nothing"},
+		{`it is ""`, "", `it is ""`},
+		{`it is "REDACTED"`, Hidden, `it is "REDACTED"`},
 		{"z", "z", "REDACTED"},
 		{"", "", ""},
 	} {
@@ -76,6 +78,7 @@ func TestParts(t *testing.T) {
 		{"a12c", "aREDACTEDREDACTEDc", "12"},
 		{"other", "x-REDACTED", "other"},
 		{"aba", "abREDACTEDba", "aba"},
+		{"pw@host", "REDACTED@host", "pw"},
 		{"abba", "abREDACTEDba", ""},
 		{"x", "REDACTEDx-REDACTED", "x"},
 	} {
@@ -105,6 +108,10 @@ func TestAround(t *testing.T) {
 	for _, test := range []struct{ value, text, want string }{
 		{"abcdef", "abcdef", "REDACTED"},
 		{"abcde", "abcde", "abcde"},
+		{"abcde", "YWJjZGU", "YWJjZGU"},
+		{"  ab   ", "ab", "ab"},
+		{"\ndefault\n", "default", "default"},
+		{strings.Repeat("a", maxForms+1), strings.Repeat("a", maxForms+1), "REDACTED"},
 		{"abcdefghij", "xabcdefghijx", "xREDACTEDx"}, // letters are looked for in words
 		{"abcdefghi", "xabcdefghix", "xabcdefghix"},  // from this length on
 		{"1234567890123456", "x1234567890123456x", "xREDACTEDx"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -347,6 +348,47 @@ func TestEncodeControls(t *testing.T) {
 			if err := json.Unmarshal(b.Bytes(), &read); err != nil || read[hostile] != hostile {
 				t.Errorf("%s is read as %q, %v", &b, read[hostile], err)
 			}
+		}
+	}
+}
+
+// closed takes some writes, and refuses the others.
+type closed struct{ takes int }
+
+func (c *closed) Write(p []byte) (int, error) {
+	if c.takes--; c.takes < 0 {
+		return 0, io.ErrClosedPipe
+	}
+	return len(p), nil
+}
+
+// TestEncodeRefused: what cannot be encoded, or not be written, is an error in every format.
+func TestEncodeRefused(t *testing.T) {
+	doc := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}
+	for _, format := range status.Formats() {
+		for takes := range 2 {
+			e, err := status.NewEncoder(&closed{takes}, format, time.Time{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(e.Encode(doc), e.Encode(doc), e.Close()); !errors.Is(err, io.ErrClosedPipe) && (takes == 0 || format != status.Table && format != status.Wide) {
+				t.Errorf("%s, %d writes: %v", format, takes, err)
+			}
+		}
+		if format != status.YAML && format != status.JSON && format != status.JSONL {
+			continue
+		}
+		e, err := status.NewEncoder(io.Discard, format, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Encode(map[string]any{"a": make(chan int)}) == nil {
+			t.Errorf("%s of what is no JSON", format)
+		}
+	}
+	for _, format := range []status.Format{"jsonpath={", "xml"} {
+		if _, err := status.NewEncoder(io.Discard, format, time.Time{}); err == nil {
+			t.Errorf("%s is a format", format)
 		}
 	}
 }

@@ -169,6 +169,49 @@ func TestFileInPlaceOfDirectory(t *testing.T) {
 	}
 }
 
+func TestNames(t *testing.T) {
+	for name, valid := range map[string]bool{
+		"a": true, "a b~": true, "é": true, "a.": true, "index.yaml": true,
+		"": false, ".": false, ".a": false, "a/b": false, `a\b`: false, "\xff": false, "\x01\x02": false, "\x7f": false, "\u0085": false, "a\u200e": false, "a\u2028": false, "a\u2029": false,
+	} {
+		if validName(name) != valid {
+			t.Errorf("%q: %t", name, !valid)
+		}
+	}
+	for file, is := range map[string]bool{
+		"a.tgz": true, "a.tar.gz": true, "index-a.yaml": true, "index.yaml": false, "latest.tar.gz": false, "index-a": false, "a.yaml": false, "a": false, ".a.tgz": false,
+	} {
+		if isArtifact(file) != is {
+			t.Errorf("%q: %t", file, !is)
+		}
+	}
+	for artifact, is := range map[string]bool{
+		"helmchart/a/b/c.tgz": true, "HelmChart/a/b/c.tgz": false, "helmchart/a/b/.c": false, "helmchart/../b/c.tgz": false, "helmchart/a/b": false, "helmchart/a/b/c/d": false,
+	} {
+		if k, err := splitPath(artifact); (err == nil) != is || is && k != (Key{"helmchart", "a", "b"}) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, %v", artifact, k, err)
+		}
+	}
+	for _, c := range []struct {
+		key  Key
+		file string
+		want string
+	}{
+		{Key{"HelmChart", "a", "b"}, "c.tgz", "helmchart/a/b/c.tgz"},
+		{Key{"HelmChart", "..", "b"}, "c.tgz", ""},
+		{Key{"HelmChart", "a", "b"}, "../c.tgz", ""},
+	} {
+		if got, err := c.key.Path(c.file); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%v, %s: %q, %v", c.key, c.file, got, err)
+		}
+	}
+	for n, want := range map[int]string{maxStateName: ".helmsrc/v1/k/n/" + strings.Repeat("x", maxStateName), maxStateName + 1: ".helmsrc/v1/k/n/" + strings.Repeat("x", maxStateName) + "/x"} {
+		if got := (Key{"k", "n", strings.Repeat("x", n)}).state(); got != want {
+			t.Errorf("%d characters: %s", n, got)
+		}
+	}
+}
+
 // Whatever an object and its artifact are called: either it is refused, or there is exactly one file more, at the
 // place that the names say.
 func FuzzKey(f *testing.F) {
