@@ -70,9 +70,10 @@ func (s *Store) garbage(files []fs.FileInfo, keep []string) (names []string) {
 	return names
 }
 
-// list lists the object's directory. It is as it was when the lock was taken, unless an artifact was begun or removed.
+// list lists the object's directory. It is as it was when the lock was taken, unless an artifact was begun or removed; where
+// there was none, one that was begun has nothing beside it.
 func (h *holding) list(key Key) ([]fs.DirEntry, error) {
-	if h.listed {
+	if h.listed && (h.begun == 0 || h.begun == 1 && len(h.entries) == 0) {
 		return h.entries, nil
 	}
 	return h.view.ReadDir(key.dir())

@@ -42,7 +42,7 @@ func (s *Store) Create(key Key) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.listed = false
+	h.begun++
 	temp := path.Join(key.dir(), tempPrefix+rand.Text())
 	f, err := createIn(h.view, temp)
 	var dirError *DirectoryError
