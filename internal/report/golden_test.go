@@ -2,9 +2,12 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +29,8 @@ func reported() map[string]*Run {
 		Code: finding.ShortInterval, Severity: finding.Warning, Kind: "HelmChart", Namespace: "apps", Name: "podinfo",
 		Pos: manifest.Pos{File: "a.yaml", Line: 7, Column: 3}, Length: 4, Line: "  each: 1s", Message: "is short", Fix: "make it longer",
 	})
+	usual.Findings = append(usual.Findings, finding.Finding{Code: finding.Syntax, Severity: finding.Error, Pos: manifest.Pos{File: stdin, Line: 2}, Message: "is no YAML"})
+	usual.Objects = append(usual.Objects, Object{Kind: "HelmRepository", Name: "valid", State: StateReady})
 	silenced := runs()["silenced"]
 	silenced.Findings = nil
 	chart := func(name, version string) *plan.Chart { return &plan.Chart{Name: name, Version: version} }
@@ -47,7 +52,8 @@ func reported() map[string]*Run {
 	elsewhere := change("elsewhere", plan.None, nil, nil)
 	elsewhere.Reasons[0].Code = plan.ReasonValues
 	large := change("large", plan.Upgrade, nil, nil)
-	large.Diffs = []plan.Diff{{Of: "chart", Text: strings.Repeat("+", maxComment)}}
+	large.Diffs = slices.Repeat([]plan.Diff{{Of: "chart", Text: strings.Repeat("+", maxComment)}}, 2)
+	planned.Findings = usual.Findings[:1]
 	planned.Plan.Changes = append(changes, twice, elsewhere, large)
 	return map[string]*Run{"usual": usual, "silenced": silenced, "plan": planned, "empty": runs()["empty"], "cut": {
 		Command: "fetch", Started: usual.Started, Duration: time.Second, Broken: true, Objects: []Object{{Kind: "HelmChart", Name: "x", State: StateInterrupted, Reason: "R", Message: "m"}},
@@ -74,9 +80,76 @@ func TestReports(t *testing.T) {
 		}
 		return
 	}
+	if len(got.Files) != len(want.Files) {
+		t.Errorf("%d reports, want %d", len(got.Files), len(want.Files))
+	}
 	for i, file := range got.Files {
 		if i >= len(want.Files) || want.Files[i].Name != file.Name || !bytes.Equal(want.Files[i].Data, file.Data) {
 			t.Errorf("%s is\n%s", file.Name, file.Data)
+		}
+	}
+}
+
+// TestManyFindings: findings come before silenced ones, and what is beyond the limit is counted.
+func TestManyFindings(t *testing.T) {
+	many := make([]finding.Finding, maxFindings-2)
+	run := &Run{Findings: many, Silenced: make([]finding.Finding, 5), ListSilenced: true}
+	if b := run.bounded(); len(b.Findings) != len(many) || len(b.Silenced) != 2 || b.omitted != 3 || b.silenced != 5 {
+		t.Errorf("%d and %d findings, %d omitted", len(b.Findings), len(b.Silenced), b.omitted)
+	}
+	run = &Run{Findings: append(many, finding.Finding{Pos: manifest.Pos{File: "a\x1b.yaml"}}, finding.Finding{}, finding.Finding{})}
+	var b bytes.Buffer
+	if left, err := Annotations(&b, run, 3); left != maxFindings+1-3 || err != nil {
+		t.Errorf("%d left: %v", left, err)
+	}
+	b.Reset()
+	if _, err := Annotations(&b, run, maxFindings); err != nil || strings.Contains(b.String(), "\x1b") || strings.Count(b.String(), "\n") != maxFindings {
+		t.Errorf("%d annotations: %v", strings.Count(b.String(), "\n"), err)
+	}
+	text := written(t, "sarif", run)
+	if !strings.Contains(text, run.bounded().omission()) || run.bounded().omission() == "" {
+		t.Error("SARIF does not say that findings are left out")
+	}
+}
+
+// refusing takes nothing.
+type refusing struct{}
+
+func (refusing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// TestRefused: a report that cannot be written is an error, and so is a format that there is not.
+func TestRefused(t *testing.T) {
+	run := reported()["plan"]
+	_, annotations := Annotations(refusing{}, run, 1)
+	for name, err := range map[string]error{
+		"annotations": annotations, "plan": WritePlan(refusing{}, run.Plan), "lines": WritePlanLines(refusing{}, run.Plan),
+		"report": Write(refusing{}, "json", run), "table": MarkdownTable(refusing{}, []string{"A"}, nil),
+	} {
+		if !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := Write(io.Discard, "html", run); err == nil || !strings.Contains(err.Error(), "sarif") {
+		t.Errorf("another format: %v", err)
+	}
+}
+
+// TestPlanLines: a line of JSON for each release, in which text stays readable.
+func TestPlanLines(t *testing.T) {
+	p := &plan.Plan{Changes: []plan.Change{{Chart: "app >1 <2"}, {Chart: "b"}}}
+	var b bytes.Buffer
+	if err := WritePlanLines(&b, p); err != nil || strings.Count(b.String(), "\n") != 2 || !strings.Contains(b.String(), `"app >1 <2"`) {
+		t.Errorf("%s: %v", b.String(), err)
+	}
+	if page := PlanMarkdown(p); strings.Contains(page, "no room") {
+		t.Errorf("diffs are missing in\n%s", page)
+	}
+}
+
+func TestObjectName(t *testing.T) {
+	for want, parts := range map[string][3]string{"": {"", "n", ""}, "K ": {"K", "", ""}, " x": {"", "", "x"}, "K x": {"K", "", "x"}, "K n/x": {"K", "n", "x"}} {
+		if got := objectName(parts[0], parts[1], parts[2]); got != want {
+			t.Errorf("%q: %q, want %q", parts, got, want)
 		}
 	}
 }

@@ -146,10 +146,7 @@ func cleaned(findings []finding.Finding, most int) []finding.Finding {
 // clean drops what no format can hold (control characters, broken UTF-8) and shortens what is too long.
 func clean(s string) string {
 	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff:
+		if r != '\n' && r != '\t' && r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff {
 			return -1
 		}
 		return r
