@@ -134,7 +134,7 @@ func TestCarriers(t *testing.T) {
 // carrierName is the type whose method Finding this is, or one of the functions, else empty.
 func carrierName(f *ast.FuncDecl) string {
 	switch {
-	case f.Recv == nil && slices.Contains(functions, f.Name.Name):
+	case f.Recv == nil && slices.Contains(functions, f.Name.Name) && returnsCode(f):
 		return f.Name.Name
 	case f.Recv == nil || f.Name.Name != "Finding":
 		return ""
@@ -148,6 +148,20 @@ func carrierName(f *ast.FuncDecl) string {
 		return ""
 	}
 	return name
+}
+
+// returnsCode reports whether a function returns a code of a finding, and not that of an exit.
+func returnsCode(f *ast.FuncDecl) bool {
+	if f.Type.Results == nil {
+		return false
+	}
+	switch typ := f.Type.Results.List[0].Type.(type) {
+	case *ast.Ident:
+		return typ.Name == "Code"
+	case *ast.SelectorExpr:
+		return typ.Sel.Name == "Code"
+	}
+	return false
 }
 
 // codesIn are the codes that a function names.
