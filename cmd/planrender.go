@@ -73,9 +73,11 @@ func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 		return nil
 	}
 	var old *renderedRelease
+	short := after.shortSecrets()
 	if pair.Before != nil {
 		before, why := f.renderable(f.before.of(pair.Before), after)
 		if why == "" {
+			short = append(short, before.shortSecrets()...)
 			old, why = f.objectsBefore(ctx, before, name+"-before", with, c.Action == plan.Upgrade)
 		}
 		if ctx.Err() != nil {
@@ -86,7 +88,7 @@ func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 			return nil
 		}
 	}
-	text, err := f.manifestsDiff(after, old.all(), now.upgraded(old, after).all())
+	text, err := f.manifestsDiff(after, short, old.all(), now.upgraded(old, after).all())
 	if err != nil {
 		return err
 	}
@@ -221,14 +223,14 @@ func (f *foresight) objectsBefore(ctx context.Context, r *foreseen, name string,
 }
 
 // manifestsDiff is the diff of two sets of objects, each in a file of its own.
-func (f *foresight) manifestsDiff(r *foreseen, before, after map[string]map[string]any) (string, error) {
+func (f *foresight) manifestsDiff(r *foreseen, short []string, before, after map[string]map[string]any) (string, error) {
 	files := [2]map[string][]byte{{}, {}}
 	for i, side := range []struct {
 		name        string
 		shown, with map[string]map[string]any
 	}{{"before", before, after}, {"after", after, before}} {
 		for name, object := range side.shown {
-			text, err := yaml.Marshal(hiding{f.app, side.name}.object(object, side.with[name]))
+			text, err := yaml.Marshal(hiding{f.app, side.name, short}.object(object, side.with[name]))
 			if err != nil {
 				return "", fmt.Errorf("cannot print what %s was rendered to: %w", r.obj, err)
 			}

@@ -1,12 +1,17 @@
 package cmd
 
 import (
+	"encoding/base64"
 	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
@@ -19,26 +24,28 @@ func documentsOf(manifests []byte) []string {
 }
 
 // hideSecrets hides what Secrets hold, those of the input and those that were rendered. What it cannot read is not shown.
-func (a *app) hideSecrets(manifests []byte) []byte {
+func (a *app) hideSecrets(manifests []byte, short []string) []byte {
 	if len(manifests) == 0 {
 		return nil
 	}
 	var b strings.Builder
 	for _, document := range documentsOf(manifests) {
 		b.WriteString("---\n")
-		b.WriteString(strings.TrimSuffix(hideSecret(document), "\n"))
+		b.WriteString(strings.TrimSuffix(hideSecret(document, short), "\n"))
 		b.WriteString("\n")
 	}
 	return []byte(a.console.Secrets().Text(b.String()))
 }
 
-func hideSecret(document string) string {
+func hideSecret(document string, short []string) string {
 	const unreadable = "# an object that cannot be shown"
 	var object map[string]any
 	if err := yaml.Unmarshal([]byte(document), &object); err != nil {
 		return unreadable
 	}
-	hidden := false
+	shown, _ := withoutShort(object, short).(map[string]any)
+	hidden := !reflect.DeepEqual(shown, object)
+	object = shown
 	for _, secret := range secretsIn(object) {
 		for _, field := range []string{"data", "stringData"} {
 			data, _ := secret[field].(map[string]any)
@@ -55,6 +62,48 @@ func hideSecret(document string) string {
 		return unreadable
 	}
 	return string(text)
+}
+
+// shortSecrets are what Secrets hold of a release's values that is too short to be looked for in every text, and the base64
+// of it. It is hidden in what the release is rendered to: from three letters on as a word, else where it is all of a text.
+func (r *foreseen) shortSecrets() (short []string) {
+	for _, text := range append(r.whole.origins.Confidential(r.whole.values), r.obj.Confidential()...) {
+		if text != "" && !conceal.Distinguishing(text) {
+			short = append(short, text, base64.StdEncoding.EncodeToString([]byte(text)))
+		}
+	}
+	slices.Sort(short)
+	return slices.Compact(short)
+}
+
+// withoutShort copies a value of JSON without short texts, but for the type of an object.
+func withoutShort(value any, short []string) any {
+	if len(short) == 0 {
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		shown := make(map[string]any, len(v))
+		for key, part := range v {
+			if shown[key] = part; key != "kind" && key != "apiVersion" {
+				shown[key] = withoutShort(part, short)
+			}
+		}
+		return shown
+	case []any:
+		shown := make([]any, len(v))
+		for i, part := range v {
+			shown[i] = withoutShort(part, short)
+		}
+		return shown
+	case string:
+		return conceal.Within(v, short)
+	case float64:
+		if text := strconv.FormatFloat(v, 'f', -1, 64); len(text) > 2 && slices.Contains(short, text) {
+			return conceal.Hidden
+		}
+	}
+	return value
 }
 
 // secretsIn are the Secrets that an object is, or has in a list.
@@ -145,8 +194,9 @@ func objectFile(object map[string]any) string {
 // hiding hides what is secret in an object and in what it was or becomes. Values that differ, and would look alike, are
 // called by their side.
 type hiding struct {
-	app  *app
-	side string
+	app   *app
+	side  string
+	short []string // of both sides
 }
 
 func (h hiding) object(object, other map[string]any) map[string]any {
@@ -196,5 +246,5 @@ func (h hiding) text(value any, secret bool) string {
 	if secret {
 		return values.Hidden
 	}
-	return h.app.console.Secrets().Text(fmt.Sprint(value))
+	return h.app.console.Secrets().Text(fmt.Sprint(withoutShort(value, h.short)))
 }

@@ -259,7 +259,7 @@ func (t *templating) one(ctx context.Context, i int, r *foreseen) ([]byte, error
 	t.warn(r, done)
 	text := append(done.CRDs, done.Objects...)
 	if !t.o.showSecrets {
-		text = t.app.hideSecrets(text)
+		text = t.app.hideSecrets(text, r.shortSecrets())
 	}
 	return text, nil
 }

@@ -30,6 +30,9 @@ func (o *Object) Shown(content map[string]any) map[string]any {
 	return content
 }
 
+// Confidential returns the texts that are not printed of the object.
+func (o *Object) Confidential() []string { return o.confidential }
+
 // Tainted reports whether a part of the object came from a Secret or was encrypted.
 func (o *Object) Tainted() bool { return len(o.confidential) > 0 || o.shown != nil }
 

@@ -98,7 +98,7 @@ var imports = map[string][]string{
 		"internal/admission", "internal/cache", "internal/conceal", "internal/console", "internal/exit", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/reconcile", "internal/report", "internal/store", "internal/validate",
 	},
 	"cmd": {
-		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/heap", "internal/helm", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked", "internal/merge", "internal/migrate", "internal/operator", "internal/plan", "internal/policy", "internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/validate", "internal/values",
+		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/heap", "internal/helm", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked", "internal/merge", "internal/migrate", "internal/operator", "internal/plan", "internal/policy", "internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/validate", "internal/values",
 	},
 	"": {"cmd"},
 }
