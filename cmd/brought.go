@@ -30,7 +30,14 @@ func ownsDirectory(flags *pflag.FlagSet, command string, file *configuration, fr
 // refuseBrought refuses an artifacts directory whose records came with the checkout. A record says what was fetched from
 // where, so that it need not be fetched again: who commits one can have a chart of their own taken for the published one.
 func refuseBrought(dir string) error {
-	if !git.Tracked(filepath.Join(dir, ".helmsrc")) {
+	tracked, err := git.Tracked(filepath.Join(dir, ".helmsrc"))
+	if err != nil {
+		return &exit.UsageError{
+			Err:    fmt.Errorf("%s has records, and whether Git tracks them is not known: %w", dir, err),
+			Advice: "make the repository readable, or name another directory with --artifacts-dir, which takes this one, too, if all who can commit are trusted; not with --untrusted",
+		}
+	}
+	if !tracked {
 		return nil
 	}
 	return &exit.UsageError{

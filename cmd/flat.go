@@ -8,7 +8,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
-	"github.com/helmsrc/helmsrc/internal/rewrite"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
@@ -18,7 +17,7 @@ func (o *runOptions) addFlat(fs *pflag.FlagSet) {
 
 func (o *runOptions) checkFlat() error {
 	if file.Outside(o.flat) {
-		return exit.Usagef("--flat: %s: %w", o.flat, rewrite.ErrOutside)
+		return exit.Usagef("--flat: %s: %w", o.flat, file.ErrOutside)
 	}
 	if info, err := os.Stat(o.flat); err == nil && !info.IsDir() {
 		return exit.Usagef("--flat: %s is not a directory", o.flat)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -134,7 +133,7 @@ func lockedCluster(in *load.Input, path string, l *lock.Lock) string {
 // hasNeighbours reports whether other clusters begin beside that of the input: its entries need its name then.
 func hasNeighbours(in *load.Input) bool {
 	above := filepath.Dir(in.Begins)
-	entries, err := os.ReadDir(above)
+	entries, err := file.ReadDir(above)
 	if err != nil || above == in.Begins {
 		return false
 	}
@@ -166,10 +165,7 @@ func begins(dir string) bool {
 		return false
 	}
 	for _, name := range names[:min(len(names), maxNeighbours)] {
-		if file.Outside(name) {
-			continue
-		}
-		f, err := file.Open(name) // not a pipe
+		f, err := file.OpenInside(name)
 		if err != nil {
 			continue
 		}

@@ -134,7 +134,7 @@ func (a *app) writeReport(ctx context.Context, t reportTarget, run *report.Run) 
 // a device, is written to as it is.
 func writeWhole(ctx context.Context, path string, content []byte) error {
 	if file.Outside(path) {
-		return rewrite.ErrOutside
+		return file.ErrOutside
 	}
 	info, err := os.Stat(path)
 	switch {

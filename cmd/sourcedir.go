@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // checkSourceDir refuses what cannot stand in for a source of this kind: it is a slip on the command line, and no fault
@@ -38,7 +39,7 @@ func sourceDirHint(kind string) string {
 // holdsCharts reports whether a directory can be a Helm repository. One that cannot be read is left to those who read
 // it.
 func holdsCharts(dir string) bool {
-	entries, err := os.ReadDir(dir)
+	entries, err := file.ReadDir(dir)
 	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		return e.Name() == "index.yaml" || filepath.Ext(e.Name()) == ".tgz"
 	})
@@ -50,7 +51,7 @@ func noChartsIn(text, dir string) error {
 		Err:    fmt.Errorf("--source %s: the directory holds neither an index.yaml nor a chart archive (.tgz)", text),
 		Advice: "package a chart into it with 'helm package', or name another directory",
 	}
-	below, _ := os.ReadDir(dir) // unreadable: there is nothing to offer
+	below, _ := file.ReadDir(dir) // unreadable: there is nothing to offer
 	for _, entry := range below {
 		if at := filepath.Join(dir, entry.Name()); entry.IsDir() && holdsCharts(at) {
 			e.Advice = at + " does: name that directory"

@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -224,7 +225,7 @@ func (a *app) repair(ctx context.Context, o *inputOptions, v *verdict, args []st
 		return
 	}
 	for _, err := range x.found.Errors {
-		if errors.Is(err, rewrite.ErrOutside) { // other errors are findings already
+		if errors.Is(err, file.ErrOutside) { // other errors are findings already
 			a.console.Warn(err.Error())
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // Read puts the contents of a bundle into an empty cache, and returns its lock. The further names are those of the bundles
@@ -141,7 +142,7 @@ func (r *reader) layout(name string) (fs.FS, error) {
 	case err != nil:
 		return nil, cause(err)
 	case info.IsDir():
-		root, err := os.OpenRoot(name)
+		root, err := file.OpenRoot(name)
 		if err != nil {
 			return nil, cause(err)
 		}
@@ -153,7 +154,7 @@ func (r *reader) layout(name string) (fs.FS, error) {
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
 	}
-	f, err := os.Open(name)
+	f, err := file.Open(name)
 	if err != nil {
 		return nil, cause(err)
 	}

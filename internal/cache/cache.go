@@ -29,6 +29,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 const (
@@ -145,7 +147,7 @@ func (c *Cache) open() (err error) {
 	case !owned(fi):
 		return errForeign
 	}
-	root, err := os.OpenRoot(c.dir)
+	root, err := file.OpenRoot(c.dir)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -24,7 +25,8 @@ type Tree struct {
 	Signatures []Signature // that were verified
 	Verified   string      // whose signatures were verified, in several lines, as source-controller says it
 	Files      int
-	Warnings   []string
+	Warnings   []string // about submodules
+	Unread     []string // about files that have a say, or would be in the tree
 
 	dir string
 }
@@ -47,7 +49,7 @@ func NewTree(parent string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := file.OpenRoot(dir)
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err

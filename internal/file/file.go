@@ -1,5 +1,5 @@
-// Package file reads files that the user named, in bounded memory and without waiting for longer than a context lasts.
-// It does not interpret what is in them.
+// Package file is the way to the disk: whatever is read is opened here, in bounded memory and without waiting for longer than
+// a context lasts. It does not interpret what is in a file.
 package file
 
 import (
@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // SizeError says that a file holds more than is allowed. What it goes with ends with the first byte that is too much.
@@ -22,16 +23,32 @@ func Read(ctx context.Context, name string, limit int64) ([]byte, error) {
 	if text, ok := Text(ctx, name); ok {
 		return text, nil
 	}
-	info, err := look(name)
-	if err != nil {
-		return nil, err
+	data, err := ReadRegular(name, limit)
+	if errors.Is(err, ErrIrregular) {
+		return ReadAll(ctx, &lazy{name: name}, limit)
 	}
-	f := &lazy{name: name}
-	if !info.Mode().IsRegular() {
-		return ReadAll(ctx, f, limit)
+	return data, err
+}
+
+// ReadRegular returns what is in a regular file.
+func ReadRegular(name string, limit int64) ([]byte, error) { return bounded(limit)(Open(name)) }
+
+// ReadInside is [ReadRegular] for a file that nobody named. [ErrOutside] is matched if a link leads out of its repository.
+func ReadInside(name string, limit int64) ([]byte, error) { return bounded(limit)(OpenInside(name)) }
+
+func bounded(limit int64) func(*os.File, error) ([]byte, error) {
+	return func(f *os.File, err error) ([]byte, error) {
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return Bounded(f, limit)
 	}
-	defer f.close()
-	return Bounded(f, limit)
+}
+
+// Missing reports whether an error says that there is nothing of a name. What is there and cannot be read is not missing.
+func Missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // ReadAll reads what may never end or never begin: a terminal, a pipe. It is given up, not stopped, when the context
@@ -69,48 +86,84 @@ func Bounded(r io.Reader, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Open opens a regular file. It looks before it opens: to open a pipe would wait for a writer.
+// Open opens a regular file. [ErrIrregular] is matched for a pipe, a socket or a device. It looks before it opens: to open a
+// pipe would let its writer go on. What takes the place of the file meanwhile is not waited for either.
 func Open(name string) (*os.File, error) {
-	info, err := look(name)
+	return open(name, os.Stat, os.OpenFile)
+}
+
+// OpenInside opens a regular file that nobody named. [ErrOutside] is matched if a link leads out of its repository.
+func OpenInside(name string) (*os.File, error) {
+	if Outside(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrOutside}
+	}
+	return Open(name)
+}
+
+// OpenIn is [Open] for a file below a root, which no link leads out of.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	return open(name, root.Stat, root.OpenFile)
+}
+
+func open(name string, stat func(string) (fs.FileInfo, error), openFile func(string, int, fs.FileMode) (*os.File, error)) (*os.File, error) {
+	info, err := stat(name)
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = &fs.PathError{Op: "open", Path: e.Path, Err: e.Err}
+	}
+	if err == nil {
+		err = Regular(name, info)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := Regular(name, info); err != nil {
+	f, err := openFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
 		return nil, err
 	}
-	return os.Open(name)
+	if info, err = f.Stat(); err == nil {
+		err = Regular(name, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // Regular returns an error for a file that is not a regular one.
 func Regular(name string, info fs.FileInfo) error {
 	switch {
 	case info.IsDir():
-		return &fs.PathError{Op: "open", Path: name, Err: errDirectory}
+		return &fs.PathError{Op: "open", Path: name, Err: ErrDirectory}
 	case !info.Mode().IsRegular():
-		return &fs.PathError{Op: "open", Path: name, Err: errIrregular}
+		return &fs.PathError{Op: "open", Path: name, Err: ErrIrregular}
 	}
 	return nil
 }
 
 // OpenRoot opens a directory, and looks before it does.
 func OpenRoot(name string) (*os.Root, error) {
-	info, err := look(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.IsDir():
+	info, err := os.Stat(name)
+	if err == nil && !info.IsDir() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: errNoDirectory}
 	}
 	return os.OpenRoot(name)
 }
 
-// look is os.Stat for who is about to open, which is what an error is about.
-func look(name string) (fs.FileInfo, error) {
-	info, err := os.Stat(name)
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = &fs.PathError{Op: "open", Path: e.Path, Err: e.Err}
+// ReadDir lists a directory in the order of the names. The system opens nothing else; what is in its place is not [Missing].
+func ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := os.ReadDir(name)
+	if info, failed := os.Stat(name); err != nil && failed == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errNoDirectory}
 	}
-	return info, err
+	return entries, err
+}
+
+// ReadDirInside is [ReadDir] for a directory that nobody named. [ErrOutside] is matched if a link leads out of its repository.
+func ReadDirInside(name string) ([]fs.DirEntry, error) {
+	if Outside(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrOutside}
+	}
+	return ReadDir(name)
 }
 
 // lazy opens when it is first read, because opening a pipe already waits for the other end.
@@ -138,8 +191,10 @@ type kindError string
 
 func (e kindError) Error() string { return string(e) }
 
+// What is in the place of a regular file that is to be opened.
 const (
-	errDirectory   kindError = "is a directory"
+	ErrDirectory   kindError = "is a directory"
+	ErrIrregular   kindError = "not a regular file"
+	ErrOutside     kindError = "a link leads out of the repository"
 	errNoDirectory kindError = "not a directory"
-	errIrregular   kindError = "not a regular file"
 )

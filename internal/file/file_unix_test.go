@@ -16,7 +16,7 @@ func TestPipes(t *testing.T) {
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(name); !errors.Is(err, errIrregular) {
+	if _, err := Open(name); !errors.Is(err, ErrIrregular) {
 		t.Errorf("Open: %v", err)
 	}
 	if _, err := OpenRoot(name); !errors.Is(err, errNoDirectory) {

@@ -169,6 +169,7 @@ const (
 	UncheckedDigest   Code = "HS260"
 	MissingSubmodule  Code = "HS261"
 	WithheldLogin     Code = "HS262"
+	Unread            Code = "HS263"
 	BrokenMarker      Code = "HS270"
 	PolicyFailed      Code = "HS271"
 	NotEdited         Code = "HS272"

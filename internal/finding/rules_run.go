@@ -273,6 +273,12 @@ func runRules() []Rule {
 			Fix:         "Run git submodule update --init.",
 		},
 		{
+			Code: Unread, Name: "unread", Group: groupRun, Severity: Warning,
+			Summary:     "A file that has a say is not read",
+			Explanation: "It is a pipe, a socket or a device, or a link leads from it out of the repository, or this user may not read it. It belongs to Git, or to a tree that stands in for a source. The run goes on as if it was not there.",
+			Fix:         "Put a regular file in its place, make it readable, or remove it.",
+		},
+		{
 			Code: BrokenMarker, Name: "broken-marker", Group: groupRun, Severity: Error,
 			Summary:     "A marker of a field that is to follow a policy cannot be read, or has no effect",
 			Explanation: "image-automation-controller passes over such a marker without a word, and the field is never updated.",

@@ -20,7 +20,7 @@ func (l *Reader) reportRendered(in *Input) {
 	var reported []finding.Finding
 	for _, n := range in.Rendered.Notices {
 		f := validate.New(n.Object, n.Code, n.Text, n.Hint, n.Excerpt)
-		if n.Code == finding.OutsideLink && !in.once("link "+n.Excerpt.Pos.File) {
+		if (n.Code == finding.OutsideLink || n.Code == finding.Unread) && !in.once("link "+n.Excerpt.Pos.File) {
 			continue
 		}
 		at := console.SubjectOf(f)

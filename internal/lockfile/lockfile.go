@@ -44,7 +44,7 @@ func (e *Error) Hint() string {
 		return content.Hint
 	case errors.Is(e.Err, fs.ErrNotExist):
 		return "'helmsrc lock' writes it; --lock-file names another one"
-	case errors.Is(e.Err, rewrite.ErrIrregular), errors.Is(e.Err, rewrite.ErrOutside):
+	case errors.Is(e.Err, rewrite.ErrIrregular), errors.Is(e.Err, file.ErrOutside):
 		return "name another file with --lock-file"
 	case errors.Is(e.Err, rewrite.ErrReadOnly), errors.Is(e.Err, fs.ErrPermission):
 		return "let this user write it, or name another file with --lock-file"

@@ -61,7 +61,7 @@ func Read(ctx context.Context, o Options) *Input {
 	}
 	for _, name := range o.Offered {
 		if o.Untrusted && file.Outside(name) {
-			l.fail(&FileError{name, errOutside})
+			l.fail(&FileError{name, file.ErrOutside})
 			continue
 		}
 		l.beside(name)
@@ -78,8 +78,6 @@ func Read(ctx context.Context, o Options) *Input {
 	return l.in
 }
 
-var errOutside = errors.New("a link leads out of the repository")
-
 type loader struct {
 	ctx     context.Context
 	options Options
@@ -93,10 +91,14 @@ type loader struct {
 
 // fail takes the name of the system call out of an error: the file and the reason say it all.
 func (l *loader) fail(err error) {
+	l.read = append(l.read, &File{errs: []error{plain(err)}})
+}
+
+func plain(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		err = &FileError{pathErr.Path, pathErr.Err}
+		return &FileError{pathErr.Path, pathErr.Err}
 	}
-	l.read = append(l.read, &File{errs: []error{err}})
+	return err
 }
 
 // argument reads what one -f names.
@@ -189,7 +191,7 @@ func (l *loader) named(name string) {
 	case err != nil:
 		l.fail(err)
 	case l.options.Untrusted && file.Outside(name):
-		l.fail(&FileError{name, errOutside})
+		l.fail(&FileError{name, file.ErrOutside})
 	case info.IsDir():
 		l.in.bounds.name(name)
 		l.in.Roots = append(l.in.Roots, name)
@@ -216,7 +218,7 @@ func (l *loader) beside(name string) {
 
 // directory reads the manifests of a directory, in the order of their names.
 func (l *loader) directory(dir string) {
-	entries, err := os.ReadDir(dir)
+	entries, err := file.ReadDir(dir)
 	if err != nil {
 		l.fail(err)
 		return
@@ -274,9 +276,13 @@ func (l *loader) found(name string, walked bool) {
 		l.fail(err)
 		return
 	}
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil || info.IsDir() {
 		// Editors leave links to nowhere as locks.
 		l.read = append(l.read, &File{skips: []Skip{{name, "not a regular file"}}})
+		return
+	}
+	if err := file.Regular(name, info); err != nil {
+		l.fail(err)
 		return
 	}
 	if !l.seen.first(info) {

@@ -38,14 +38,15 @@ func (l *loader) surround() {
 
 // surrounding reads a file of a lookup directory. One that was not passed may be anything.
 func (l *loader) surrounding(name string, passed *files) {
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || !l.seen.first(info) {
-		return
+	data, err := l.other(name)
+	f := &File{Name: name, Walked: true, offered: true, referenceOnly: true}
+	if info, failed := os.Stat(name); failed == nil {
+		f.referenceOnly = !passed.has(info)
 	}
-	f := &File{Name: name, Walked: true, offered: true, referenceOnly: !passed.has(info)}
-	data, err := read(l.ctx, name)
 	switch {
-	case err != nil && f.referenceOnly, f.referenceOnly && !referable(data):
+	case err != nil && f.referenceOnly:
+		l.in.around = append(l.in.around, unread(err))
+	case f.referenceOnly && !referable(data), data == nil && err == nil:
 	case err != nil:
 		l.fail(err)
 	default:

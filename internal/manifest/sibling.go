@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // maxSiblings bounds how many files of a directory are looked at for an object that is missing.
@@ -104,9 +106,9 @@ type brokenFile struct {
 func (l *loader) readBeside() {
 	budget := maxSiblings
 	for _, dir := range l.in.dirs {
-		entries, err := os.ReadDir(dir)
+		entries, err := file.ReadDir(dir)
 		if err != nil {
-			continue
+			l.in.beside = append(l.in.beside, unread(err))
 		}
 		for _, e := range entries {
 			name := filepath.Join(dir, e.Name())
@@ -125,18 +127,35 @@ func (l *loader) readBeside() {
 	l.parse(l.in.beside)
 }
 
-// referable adds a file to a list if it may hold what can be missing.
+// referable adds a file to a list if it may hold what can be missing, as may one that cannot be read.
 func (l *loader) referable(list []*File, name string) []*File {
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || !l.seen.first(info) {
-		return list
-	}
-	data, err := read(l.ctx, name)
-	if err != nil || !referable(data) {
+	data, err := l.other(name)
+	switch {
+	case err != nil:
+		return append(list, unread(err))
+	case !referable(data):
 		return list
 	}
 	return append(list, &File{Name: name, referenceOnly: true, data: data})
 }
+
+// other reads a file that nobody named, once. There is nothing in one that was read before, nor in a link to nowhere.
+func (l *loader) other(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case file.Missing(err), err == nil && (info.IsDir() || !l.seen.first(info)):
+		return nil, nil
+	case err == nil:
+		err = file.Regular(name, info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return read(l.ctx, name)
+}
+
+// unread is a file or a directory that may hold what is missing elsewhere.
+func unread(err error) *File { return &File{referenceOnly: true, errs: []error{plain(err)}} }
 
 // referable reports whether a file may hold what something refers to.
 func referable(data []byte) bool {
@@ -187,6 +206,9 @@ func (s *Set) suggestion(k key, in func(*Set) map[key][]*Object) (text, namespac
 	}
 	if near, ok := Nearest(k.name, names); ok {
 		return "did you mean " + near + "?", ""
+	}
+	if i := slices.IndexFunc(s.broken, func(f brokenFile) bool { return f.text == nil }); i >= 0 {
+		return "it may be in what cannot be read: " + s.broken[i].err.Error(), ""
 	}
 	if s.unread {
 		return fmt.Sprintf("only the first %d manifests of the directories to look in were read", maxSurroundings), ""

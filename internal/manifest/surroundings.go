@@ -27,7 +27,7 @@ func (l *loader) lookupDirs(dirs []string) {
 		case !info.IsDir():
 			l.fail(fmt.Errorf("%s: not a directory to look in", dir))
 		case l.options.Untrusted && file.Outside(dir):
-			l.fail(&FileError{dir, errOutside})
+			l.fail(&FileError{dir, file.ErrOutside})
 		default:
 			l.in.bounds.name(dir)
 			l.in.lookup = append(l.in.lookup, dir)
@@ -58,6 +58,7 @@ func (l *loader) walkOutside(visit func(name string) error) {
 		_ = filepath.WalkDir(dir+string(filepath.Separator), func(name string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
+				l.in.around = append(l.in.around, unread(err))
 				return nil
 			case e.IsDir() && filepath.Clean(name) != filepath.Clean(dir) && skipDir(e, l.skip):
 				return fs.SkipDir

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -77,21 +78,21 @@ func asksForSame(a, b map[string]any) bool {
 
 // UnpackInto puts the files of an archive into a new directory below another one.
 func UnpackInto(ctx context.Context, archive, parent string) (string, error) {
-	file, err := os.Open(archive)
+	from, err := file.Open(archive)
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
+	defer from.Close()
 	dir, err := os.MkdirTemp(parent, "")
 	if err != nil {
 		return "", err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := file.OpenRoot(dir)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
-	if err := tree.Unpack(ctx, file, root, tree.Limits{}); err != nil {
+	if err := tree.Unpack(ctx, from, root, tree.Limits{}); err != nil {
 		return "", fmt.Errorf("artifact untar error: %w", err)
 	}
 	return dir, nil

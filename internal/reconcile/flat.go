@@ -14,6 +14,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -61,7 +62,7 @@ func openFlat(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, artifactsMode); err != nil {
 		return nil, err
 	}
-	return os.OpenRoot(dir)
+	return file.OpenRoot(dir)
 }
 
 // artifactsMode is that of the directory, before the umask.

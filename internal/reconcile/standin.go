@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -66,7 +67,7 @@ func (p *treeReconciliation) openLocalTree(ctx context.Context, name string, o g
 	if err != nil {
 		return nil, temporaryFailure(err)
 	}
-	archive, err := os.Open(name)
+	archive, err := file.Open(name)
 	if err != nil {
 		return nil, status.ReadOperationFailed.Wrap(err)
 	}

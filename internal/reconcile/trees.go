@@ -11,6 +11,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -27,16 +28,16 @@ func (t *sourceTree) files(ctx context.Context) (*os.Root, error) {
 
 // unpack puts the files of a stored source into a directory of the run's own.
 func (r *Reconciler) unpack(ctx context.Context, artifact string) (*os.Root, error) {
-	file, err := r.store.OpenArtifact(artifact)
+	from, err := r.store.OpenArtifact(artifact)
 	if err != nil {
 		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
 	}
-	defer file.Close()
+	defer from.Close()
 	root, err := r.scratch()
 	if err != nil {
 		return nil, status.Failed.Wrap(fmt.Errorf("failed to create temporary working directory: %w", err))
 	}
-	if err := tree.Unpack(ctx, file, root, tree.Limits{}); err != nil {
+	if err := tree.Unpack(ctx, from, root, tree.Limits{}); err != nil {
 		return nil, status.Failed.Wrap(fmt.Errorf("artifact untar error: %w", err))
 	}
 	return root, nil
@@ -61,7 +62,7 @@ func (r *Reconciler) temporaryRoot() (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.OpenRoot(dir)
+	return file.OpenRoot(dir)
 }
 
 // fetched is a tree on its way into storage.
@@ -205,6 +206,7 @@ func (p *reconciliation) openWorktree(ctx context.Context, dir string, o git.Wor
 func (p *reconciliation) took(t *fetch.Tree) {
 	p.r.closers.add(t)
 	p.warnEach(finding.MissingSubmodule, t.Warnings)
+	p.warnEach(finding.Unread, t.Unread)
 }
 
 // timeoutOf is spec.timeout, which the API gives a default.

@@ -2,12 +2,16 @@ package render
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -22,6 +26,7 @@ type checkout struct {
 	commit  string            // that is checked out, "" if it is not known
 	main    []string          // the remotes' own branches
 	tags    map[string]string // commits; those of annotated tags are known from packed-refs alone
+	unread  map[string]error  // of what is there and cannot be read, by its path
 }
 
 // checkout reads the Git directory of a repository, once. All of it is empty if there is none.
@@ -30,54 +35,62 @@ func (r *Renderer) checkout(root string) *checkout {
 	if c == nil {
 		c = readCheckout(root)
 		r.checkouts[root] = c
+		for _, name := range slices.Sorted(maps.Keys(c.unread)) {
+			r.notices = append(r.notices, Notice{Code: finding.Unread, Text: fmt.Sprintf("%v: what is checked out is not known for sure", c.unread[name]),
+				Excerpt: manifest.Excerpt{Pos: manifest.Pos{File: r.display(name)}}})
+		}
 	}
 	return c
 }
 
 func readCheckout(root string) *checkout {
-	c := &checkout{tags: map[string]string{}}
+	c := &checkout{tags: map[string]string{}, unread: map[string]error{}}
 	dir := filepath.Join(root, ".git")
-	if text := gitFile(dir); strings.HasPrefix(text, "gitdir:") { // of a worktree, or a submodule
+	if text := c.file(dir); strings.HasPrefix(text, "gitdir:") { // of a worktree, or a submodule
 		if dir = strings.TrimSpace(strings.TrimPrefix(text, "gitdir:")); !filepath.IsAbs(dir) {
 			dir = filepath.Join(root, dir)
 		}
 	}
 	common := dir
-	if text := strings.TrimSpace(gitFile(filepath.Join(dir, "commondir"))); text != "" {
+	if text := strings.TrimSpace(c.file(filepath.Join(dir, "commondir"))); text != "" {
 		if common = text; !filepath.IsAbs(common) {
 			common = filepath.Join(dir, common)
 		}
 	}
-	for _, url := range remotesIn(gitFile(filepath.Join(common, "config"))) {
+	for _, url := range remotesIn(c.file(filepath.Join(common, "config"))) {
 		c.remotes = append(c.remotes, lastSegment(url))
 		if owner := ownerOf(url); owner != "" {
 			c.owners = append(c.owners, owner)
 		}
 	}
-	refs := packedRefs(gitFile(filepath.Join(common, "packed-refs")), c.tags)
+	refs := packedRefs(c.file(filepath.Join(common, "packed-refs")), c.tags)
 	lookup := func(ref string) string {
-		if text := strings.TrimSpace(gitFile(filepath.Join(common, filepath.FromSlash(ref)))); text != "" {
+		if !filepath.IsLocal(filepath.FromSlash(ref)) {
+			return "" // which Git refuses
+		}
+		if text := strings.TrimSpace(c.file(filepath.Join(common, filepath.FromSlash(ref)))); text != "" {
 			return text
 		}
 		return refs[ref]
 	}
-	head := strings.TrimSpace(gitFile(filepath.Join(dir, "HEAD")))
+	head := strings.TrimSpace(c.file(filepath.Join(dir, "HEAD")))
 	if ref, ok := strings.CutPrefix(head, "ref: "); ok {
 		c.branch, _ = strings.CutPrefix(ref, "refs/heads/")
 		c.commit = lookup(ref)
 	} else {
 		c.commit = head
 	}
-	remotes, _ := os.ReadDir(filepath.Join(common, "refs", "remotes"))
-	for _, remote := range remotes {
+	for _, remote := range c.list(filepath.Join(common, "refs", "remotes")) {
 		prefix := "refs/remotes/" + remote.Name() + "/"
-		text := strings.TrimSpace(gitFile(filepath.Join(common, filepath.FromSlash(prefix), "HEAD")))
+		text := strings.TrimSpace(c.file(filepath.Join(common, filepath.FromSlash(prefix), "HEAD")))
 		if branch, ok := strings.CutPrefix(text, "ref: "+prefix); ok {
 			c.main = append(c.main, branch)
 		}
 	}
-	tags, _ := os.ReadDir(filepath.Join(common, "refs", "tags"))
-	for _, tag := range tags {
+	for _, tag := range c.list(filepath.Join(common, "refs", "tags")) {
+		if tag.IsDir() {
+			continue
+		}
 		if commit := lookup("refs/tags/" + tag.Name()); commit != "" && c.tags[tag.Name()] == "" {
 			c.tags[tag.Name()] = commit
 		}
@@ -85,17 +98,27 @@ func readCheckout(root string) *checkout {
 	return c
 }
 
-// gitFile reads a small file, "" for one that cannot be read.
-func gitFile(name string) string {
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxGitFile {
-		return ""
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
+// file reads a small file, "" for one that is not there or cannot be read.
+func (c *checkout) file(name string) string {
+	text, err := file.ReadInside(name, maxGitFile)
+	if c.fails(name, err) {
 		return ""
 	}
 	return string(text)
+}
+
+// list lists a directory that need not be there.
+func (c *checkout) list(name string) []fs.DirEntry {
+	entries, err := file.ReadDirInside(name)
+	c.fails(name, err)
+	return entries
+}
+
+func (c *checkout) fails(name string, err error) bool {
+	if err != nil && !file.Missing(err) && !errors.Is(err, file.ErrDirectory) {
+		c.unread[name] = plainPathError(err)
+	}
+	return err != nil
 }
 
 // packedRefs reads what Git packed. The line after an annotated tag says its commit.

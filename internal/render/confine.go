@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -160,17 +160,9 @@ func (c *confined) read(path string) ([]byte, error) {
 
 // readFile reads a regular file up to the limit.
 func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, plainPathError(err)
-	case info.IsDir():
-		return nil, errors.New("is a directory")
-	case !info.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
-	case info.Size() > maxFileSize:
+	data, err := file.ReadRegular(path, maxFileSize)
+	if _, large := errors.AsType[*file.SizeError](err); large {
 		return nil, fmt.Errorf("larger than %d MiB", maxFileSize>>20)
 	}
-	data, err := os.ReadFile(path)
 	return data, plainPathError(err)
 }

@@ -13,6 +13,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -165,7 +166,7 @@ func (g *generator) entry(path string, e fs.DirEntry, depth int) {
 		return
 	}
 	ext := filepath.Ext(path)
-	if ext != ".yaml" && ext != ".yml" || !e.Type().IsRegular() || g.f.ignores(path, false) {
+	if ext != ".yaml" && ext != ".yml" || g.f.ignores(path, false) {
 		return
 	}
 	if err := g.check(path); err != nil {
@@ -285,7 +286,7 @@ func (f *flux) pathError(err error) error {
 	if f.repo.view != nil {
 		return &noArtifactPathError{strings.TrimSuffix(path, "/"), f.spec.SourceRef.Name, f.repo.view.dirs[f.repo.view.root]}
 	}
-	if _, outside := errors.AsType[*outsideError](err); outside {
+	if !file.Missing(err) {
 		return fmt.Errorf("kustomization path not found: %s: %w", path, err)
 	}
 	return &noPathError{strings.TrimSuffix(path, "/")}

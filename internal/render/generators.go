@@ -16,6 +16,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -273,7 +274,7 @@ func hasPath(root, at string) bool {
 		return false
 	}
 	_, err = os.Stat(real)
-	return err == nil
+	return !file.Missing(err)
 }
 
 // begins are the paths that what is copied from a source is at, as far as the operations show them.
@@ -339,7 +340,7 @@ func (r *Renderer) skipped(root string) tree.Filter {
 }
 
 func list(ctx context.Context, dir, ignore string, filter tree.Filter) (*generate.Tree, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := file.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -1,27 +1,45 @@
 package render
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// rulesOf says what is kept out of the artifact of a repository: by the file at its root, or by Flux's own list.
-func rulesOf(root string) func() *tree.Rules {
-	return sync.OnceValue(func() *tree.Rules {
-		text, _ := readFile(filepath.Join(root, tree.IgnoreFile)) // nothing if there is none
-		rules, err := tree.NewRules(string(text))
-		if err != nil {
-			rules = new(tree.Rules)
-		}
-		return rules.WithDefaults()
-	})
+// rootRules says what is kept out of the artifact of a repository: by the file at its root, or by Flux's own list.
+func (r *repository) rootRules() *tree.Rules {
+	var text []byte
+	path, err := r.disk.within(r.root, filepath.Join(r.root, tree.IgnoreFile))
+	if err == nil {
+		text, err = readFile(path)
+	}
+	if file.Missing(err) || errors.Is(err, file.ErrDirectory) {
+		text, err = nil, nil
+	}
+	rules := new(tree.Rules)
+	if err == nil {
+		rules, err = tree.NewRules(string(text))
+	}
+	if err != nil {
+		r.unruled(fmt.Errorf("%s: %w", tree.IgnoreFile, err))
+		return new(tree.Rules).WithDefaults()
+	}
+	return rules.WithDefaults()
+}
+
+// unruled keeps the first error of a file that says what is left out.
+func (r *repository) unruled(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rulesErr = cmp.Or(r.rulesErr, err)
 }
 
 // artifact is what the source of a Kustomization makes of the repository.
@@ -71,18 +89,18 @@ func (r *repository) choice(path string, dir bool, a artifact) tree.Choice {
 	return rules.Choose(rel, dir)
 }
 
-// allRules are those of all files of the repository and of the source. Where these cannot be read, nothing is left out.
+// allRules are those of all files of the repository and of the source. Where these cannot be read, no build is complete.
 func (r *repository) allRules(spec string) *tree.Rules {
-	root, err := os.OpenRoot(r.root)
-	if err != nil {
-		return new(tree.Rules)
+	root, err := file.OpenRoot(r.root)
+	if err == nil {
+		defer root.Close()
+		var rules *tree.Rules
+		if rules, err = tree.SourceRules(r.ctx, root, spec, tree.Options{}); err == nil {
+			return rules
+		}
 	}
-	defer root.Close()
-	rules, err := tree.SourceRules(r.ctx, root, spec, tree.Options{})
-	if err != nil {
-		return new(tree.Rules)
-	}
-	return rules
+	r.unruled(err)
+	return new(tree.Rules)
 }
 
 // saysIgnored reports whether a directory, or one above it, has a file that says what is left out.
@@ -90,14 +108,24 @@ func (r *repository) saysIgnored(dir string) bool {
 	says, ok := known(r, r.ignores, dir)
 	if !ok {
 		_, err := os.Stat(filepath.Join(dir, tree.IgnoreFile))
-		says = err == nil || dir != r.root && inside(r.root, dir) && r.saysIgnored(filepath.Dir(dir))
+		says = !file.Missing(err) || dir != r.root && inside(r.root, dir) && r.saysIgnored(filepath.Dir(dir))
 		learn(r, r.ignores, dir, says)
 	}
 	return says
 }
 
-// complete refuses a build one of whose files is not in the artifact.
+// complete refuses a build one of whose files is not in the artifact, or where that is not known.
 func (f *flux) complete(c *closure) error {
+	err := f.absent(c)
+	f.repo.mu.Lock()
+	defer f.repo.mu.Unlock()
+	if f.repo.rulesErr != nil {
+		return manifest.Fault(f.object, fmt.Errorf("what the source leaves out is not known: %w", f.repo.rulesErr), "spec", "sourceRef")
+	}
+	return err
+}
+
+func (f *flux) absent(c *closure) error {
 	if !f.artifact.git {
 		return nil
 	}

@@ -103,8 +103,8 @@ type Renderer struct {
 	passed    map[string]bool // real paths of the files that the input is about, nil if it is about all
 	concerned map[string]bool // and of those whose objects it is about
 
-	reached    map[string]bool // real paths of the files that a cluster builds, once it was built
-	keyNotices []Notice        // about the user's own keys
+	reached map[string]bool // real paths of the files that a cluster builds, once it was built
+	notices []Notice        // about the user's own keys, and about checkouts
 
 	shown   map[string]string // directories that have other names than their own: those of the input, and what was fetched
 	arrived *arrivals         // of the cluster that is built
@@ -122,7 +122,7 @@ func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 		}
 		keys, errs := ambientKeys(ctx, o.Getenv)
 		for _, err := range errs {
-			r.keyNotices = append(r.keyNotices, Notice{Code: finding.UnusableKeys, Text: "SOPS keys: " + err.Error()})
+			r.notices = append(r.notices, Notice{Code: finding.UnusableKeys, Text: "SOPS keys: " + err.Error()})
 		}
 		return keys
 	})
@@ -225,8 +225,10 @@ func (r *Renderer) at(root string) *repository {
 }
 
 func (r *Renderer) newRepository(root string) *repository {
-	return &repository{ctx: r.ctx, root: root, rules: rulesOf(root), display: r.display, disk: r.disk, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), budget: r.budget,
+	home := &repository{ctx: r.ctx, root: root, display: r.display, disk: r.disk, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), budget: r.budget,
 		ignored: map[string]*tree.Rules{}, ignores: map[string]bool{}}
+	home.rules = sync.OnceValue(home.rootRules)
+	return home
 }
 
 // rootOf is the directory that was named and that a path is in.

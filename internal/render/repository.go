@@ -33,6 +33,8 @@ type repository struct {
 	parsed  map[string]*manifest.File // by absolute path without links; those of the input too
 	ignored map[string]*tree.Rules    // what is kept out of an artifact, by the patterns of the source
 	ignores map[string]bool           // directories, whether they have a file that says so
+
+	rulesErr error // of a file that says so
 }
 
 // file reads a file of manifests, once.

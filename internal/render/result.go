@@ -130,6 +130,6 @@ func (b *builder) build() *manifest.Build {
 func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
 	judged := slices.DeleteFunc(b.judged, func(o *manifest.Object) bool { return o.ReferenceOnly })
-	notices := slices.Concat(b.notices, b.keyNotices)
+	notices := slices.Concat(b.notices, b.Renderer.notices)
 	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, used: b.used, closures: b.closures}
 }

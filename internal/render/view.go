@@ -2,7 +2,6 @@ package render
 
 import (
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -124,7 +123,7 @@ func (v *view) made(path string) ([]byte, error) {
 // readDir lists a directory.
 func (v *view) readDir(path string) ([]fs.DirEntry, error) {
 	if !v.in(path) {
-		return os.ReadDir(path)
+		return file.ReadDir(path)
 	}
 	names, ok := v.dirs[filepath.Clean(path)]
 	if !ok {
@@ -196,13 +195,13 @@ func (r *repository) isDir(path string) (bool, error) {
 	return mode.IsDir(), err
 }
 
-// isFile reports whether there is a regular file at a path.
+// isFile reports whether there is anything at a path that is no directory. Who reads it finds out what is wrong with it.
 func (r *repository) isFile(path string) bool {
 	if _, ok := r.view.file(path); ok || r.view.in(path) {
 		return ok
 	}
 	mode, err := r.disk.mode(path)
-	return err == nil && mode.IsRegular()
+	return !file.Missing(err) && !mode.IsDir()
 }
 
 // read reads a file at a path that within returned. The text is shared.

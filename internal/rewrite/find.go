@@ -93,7 +93,7 @@ func (f *finder) name(name string) {
 		case err != nil:
 			f.fail(err)
 		case file.Outside(match) && match == name:
-			f.fail(&fs.PathError{Op: "edit", Path: name, Err: ErrOutside})
+			f.fail(&fs.PathError{Op: "edit", Path: name, Err: file.ErrOutside})
 		case file.Outside(match):
 			f.found.Outside = append(f.found.Outside, match)
 		case info.IsDir():
@@ -108,7 +108,7 @@ func (f *finder) directory(dir, root string) {
 	if f.ctx.Err() != nil || f.skipped(dir) {
 		return
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := file.ReadDir(dir)
 	if err != nil {
 		f.fail(err)
 	}
@@ -171,10 +171,13 @@ func (f *finder) read(name string) {
 		return
 	}
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return // a pipe is no place to write to
+	if err == nil {
+		err = file.Regular(path, info) // a pipe is no place to write to
 	}
-	data, err := file.Read(f.ctx, path, maxFile)
+	var data []byte
+	if err == nil {
+		data, err = file.Read(f.ctx, path, maxFile)
+	}
 	if err != nil {
 		f.fail(&fs.PathError{Op: "read", Path: name, Err: cause(err)})
 		return

@@ -14,13 +14,10 @@ import (
 // ErrIrregular is matched if a name is that of a directory, a pipe or a device.
 var ErrIrregular = errors.New("not a regular file")
 
-// ErrOutside is matched if a name goes over a link that leads out of its repository.
-var ErrOutside = errors.New("a link leads out of the repository")
-
 // Read reads one file to be replaced, of at most limit bytes. A larger one is a *[file.SizeError].
 func Read(ctx context.Context, name string, limit int64) (*File, error) {
 	if file.Outside(name) {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrOutside}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: file.ErrOutside}
 	}
 	path, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -112,7 +109,7 @@ func exclusive(name string, text []byte) error {
 // Writable reports why a file of this name cannot be written, nil if it can.
 func Writable(name string) error {
 	if file.Outside(name) || file.Outside(filepath.Dir(name)) {
-		return &fs.PathError{Op: "write", Path: name, Err: ErrOutside}
+		return &fs.PathError{Op: "write", Path: name, Err: file.ErrOutside}
 	}
 	info, err := os.Stat(name)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // Errors of [File.Replace], after which the file is as it was.
@@ -32,7 +34,7 @@ func (f *File) Replace(text []byte) (err error) {
 			err = &fs.PathError{Op: "write", Path: f.Name, Err: cause(err)}
 		}
 	}()
-	old, err := os.Open(f.path)
+	old, err := file.Open(f.path)
 	if err != nil {
 		return err
 	}

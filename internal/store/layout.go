@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // A LayoutError reports that a directory is no artifacts directory, or one of a layout that is not known.
@@ -60,7 +61,7 @@ func refuseLayout(dir string) error {
 
 // layoutsIn are the layouts in which something is recorded in a directory.
 func layoutsIn(dir string) ([]string, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := file.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("artifacts directory: %w", err)
 	}

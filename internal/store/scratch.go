@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 const (
@@ -80,7 +82,7 @@ func (*TempDirError) Hint() string {
 }
 
 func (s *Scratch) make(parent string) error {
-	root, err := os.OpenRoot(parent)
+	root, err := file.OpenRoot(parent)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ import (
 	"time"
 
 	godigest "github.com/opencontainers/go-digest"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 const (
@@ -122,7 +124,7 @@ func (s *Store) existing() (*os.Root, error) {
 	if s.root != nil {
 		return s.root, nil
 	}
-	root, err := os.OpenRoot(s.dir)
+	root, err := file.OpenRoot(s.dir)
 	if err != nil {
 		return nil, fmt.Errorf("artifacts directory: %w", err)
 	}

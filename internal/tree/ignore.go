@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // IgnoreFile is where a source says what does not belong to it, in every directory that it likes.
@@ -116,14 +117,10 @@ func (r *Rules) WithDefaults() *Rules {
 // readFile reads the patterns of a directory, which hold below it. A link may lead to them, if it stays in the root.
 func (r *Rules) readFile(root *os.Root, dir string) error {
 	name := path.Join(dir, IgnoreFile)
-	fi, err := root.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !fi.Mode().IsRegular() {
+	f, err := file.OpenIn(root, name)
+	if file.Missing(err) || errors.Is(err, file.ErrDirectory) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	f, err := root.Open(name)
 	if err != nil {
 		return err
 	}

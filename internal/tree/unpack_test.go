@@ -20,7 +20,7 @@ type entry struct {
 	content string
 }
 
-func file(name, content string) entry {
+func regularFile(name, content string) entry {
 	return entry{tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644}, content}
 }
 
@@ -52,7 +52,7 @@ func pack(t testing.TB, entries ...entry) []byte {
 }
 
 func TestUnpack(t *testing.T) {
-	exe := file("bin/run", "#!")
+	exe := regularFile("bin/run", "#!")
 	exe.Mode = 0o4755
 	global := entry{tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header",
 		PAXRecords: map[string]string{"comment": "a commit"}}, ""}
@@ -63,17 +63,17 @@ func TestUnpack(t *testing.T) {
 		want    map[string]string
 	}{
 		{"nothing", nil, map[string]string{}},
-		{"files", []entry{file("a", "1"), file("b/c", "2")}, map[string]string{"a": "1", "b/c": "2"}},
-		{"as archived", []entry{special(tar.TypeDir, "."), special(tar.TypeDir, "b"), file("b/c", "2")},
+		{"files", []entry{regularFile("a", "1"), regularFile("b/c", "2")}, map[string]string{"a": "1", "b/c": "2"}},
+		{"as archived", []entry{special(tar.TypeDir, "."), special(tar.TypeDir, "b"), regularFile("b/c", "2")},
 			map[string]string{"b/c": "2"}},
-		{"with dots", []entry{special(tar.TypeDir, "./"), special(tar.TypeDir, "./b/"), file("./b/./c", "2")},
+		{"with dots", []entry{special(tar.TypeDir, "./"), special(tar.TypeDir, "./b/"), regularFile("./b/./c", "2")},
 			map[string]string{"b/c": "2"}},
 		{"executable", []entry{exe}, map[string]string{"bin/run*": "#!"}},
 		{"empty directory", []entry{special(tar.TypeDir, "a/b/")}, map[string]string{"a/b/": ""}},
-		{"from git archive", []entry{global, file("a", "1")}, map[string]string{"a": "1"}},
-		{"the last one counts", []entry{file("a", "first and longer"), file("a", "last")}, map[string]string{"a": "last"}},
-		{"long name", []entry{file(long, "1")}, map[string]string{long: "1"}},
-		{"dots in names", []entry{file("..a/b..", "1"), file("...", "2")}, map[string]string{"..a/b..": "1", "...": "2"}},
+		{"from git archive", []entry{global, regularFile("a", "1")}, map[string]string{"a": "1"}},
+		{"the last one counts", []entry{regularFile("a", "first and longer"), regularFile("a", "last")}, map[string]string{"a": "last"}},
+		{"long name", []entry{regularFile(long, "1")}, map[string]string{long: "1"}},
+		{"dots in names", []entry{regularFile("..a/b..", "1"), regularFile("...", "2")}, map[string]string{"..a/b..": "1", "...": "2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -95,26 +95,26 @@ func TestUnpackRefuses(t *testing.T) {
 		entries []entry
 		want    string
 	}{
-		{"climbing", []entry{file("../a", "1")}, `tar contained invalid name error "../a"`},
-		{"climbing later", []entry{file("a/../../b", "1")}, `tar contained invalid name error "a/../../b"`},
-		{"climbing and coming back", []entry{file("a/../b", "1")}, `tar contained invalid name error "a/../b"`},
+		{"climbing", []entry{regularFile("../a", "1")}, `tar contained invalid name error "../a"`},
+		{"climbing later", []entry{regularFile("a/../../b", "1")}, `tar contained invalid name error "a/../../b"`},
+		{"climbing and coming back", []entry{regularFile("a/../b", "1")}, `tar contained invalid name error "a/../b"`},
 		{"climbing at the end", []entry{special(tar.TypeDir, "a/..")}, `tar contained invalid name error "a/.."`},
 		{"only dots", []entry{special(tar.TypeDir, "..")}, `tar contained invalid name error ".."`},
-		{"absolute", []entry{file("/etc/passwd", "1")}, `tar contained invalid name error "/etc/passwd"`},
-		{"backslash", []entry{file(`..\a`, "1")}, `tar contained invalid name error "..\\a"`},
-		{"control character", []entry{file("a\x1b[2Jb", "1")}, `tar contained invalid name error "a\x1b[2Jb"`},
-		{"line break", []entry{file("a\nb", "1")}, `tar contained invalid name error "a\nb"`},
-		{"no name", []entry{file("", "1")}, `tar contained invalid name error ""`},
+		{"absolute", []entry{regularFile("/etc/passwd", "1")}, `tar contained invalid name error "/etc/passwd"`},
+		{"backslash", []entry{regularFile(`..\a`, "1")}, `tar contained invalid name error "..\\a"`},
+		{"control character", []entry{regularFile("a\x1b[2Jb", "1")}, `tar contained invalid name error "a\x1b[2Jb"`},
+		{"line break", []entry{regularFile("a\nb", "1")}, `tar contained invalid name error "a\nb"`},
+		{"no name", []entry{regularFile("", "1")}, `tar contained invalid name error ""`},
 		{"symlink", []entry{special(tar.TypeSymlink, "link")},
 			"tar file entry link is a symlink, which is not allowed in this context"},
 		{"hard link", []entry{special(tar.TypeLink, "link")},
 			"tar file entry link is a hard link, which is not allowed in this context"},
 		{"device", []entry{device}, "tar file entry null contained unsupported file type Dcrw-r--r--"},
 		{"pipe", []entry{special(tar.TypeFifo, "pipe")}, "tar file entry pipe contained unsupported file type prw-r--r--"},
-		{"file, then directory", []entry{file("a", "1"), special(tar.TypeDir, "a/")}, "tar has a as a file and as a directory"},
-		{"directory, then file", []entry{special(tar.TypeDir, "a/"), file("a", "1")}, "tar has a as a file and as a directory"},
-		{"file above a file", []entry{file("a", "1"), file("a/b", "1")}, "tar has a as a file and as a directory"},
-		{"the root as a file", []entry{file("./.", "1")}, "tar has . as a file and as a directory"},
+		{"file, then directory", []entry{regularFile("a", "1"), special(tar.TypeDir, "a/")}, "tar has a as a file and as a directory"},
+		{"directory, then file", []entry{special(tar.TypeDir, "a/"), regularFile("a", "1")}, "tar has a as a file and as a directory"},
+		{"file above a file", []entry{regularFile("a", "1"), regularFile("a/b", "1")}, "tar has a as a file and as a directory"},
+		{"the root as a file", []entry{regularFile("./.", "1")}, "tar has . as a file and as a directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			top := t.TempDir()
@@ -134,7 +134,7 @@ func TestUnpackRefuses(t *testing.T) {
 }
 
 func TestUnpackDamaged(t *testing.T) {
-	whole := pack(t, file("a", strings.Repeat("content ", 1000)))
+	whole := pack(t, regularFile("a", strings.Repeat("content ", 1000)))
 	broken := bytes.Clone(whole)
 	broken[len(broken)-8] ^= 1 // in the checksum
 	var noTar bytes.Buffer
@@ -173,9 +173,9 @@ func TestUnpackDamaged(t *testing.T) {
 }
 
 func TestUnpackLimits(t *testing.T) {
-	bomb := pack(t, file("bomb", strings.Repeat("\x00", 1<<20)))
-	many := pack(t, file("a/b/c", ""), file("a/b/d", ""), special(tar.TypeDir, "a"))
-	tooDeep := pack(t, file(deep(maxDepth+1), ""))
+	bomb := pack(t, regularFile("bomb", strings.Repeat("\x00", 1<<20)))
+	many := pack(t, regularFile("a/b/c", ""), regularFile("a/b/d", ""), special(tar.TypeDir, "a"))
+	tooDeep := pack(t, regularFile(deep(maxDepth+1), ""))
 	for _, tt := range []struct {
 		name   string
 		data   []byte
@@ -190,9 +190,9 @@ func TestUnpackLimits(t *testing.T) {
 			"bytes without compression"},
 		{"entries", many, Limits{Entries: 2}, "archive has more than 2 files and directories"},
 		{"entries fit", many, Limits{Entries: 3}, ""},
-		{"directories", pack(t, file("a/b/c/d", "")), Limits{Entries: 2}, "archive has more than 2 files and directories"},
+		{"directories", pack(t, regularFile("a/b/c/d", "")), Limits{Entries: 2}, "archive has more than 2 files and directories"},
 		{"depth", tooDeep, Limits{}, "nested more than 128 directories deep"},
-		{"length", pack(t, file(strings.Repeat("x", maxName+1), "")), Limits{}, "tar contained a name of 4097 bytes"},
+		{"length", pack(t, regularFile(strings.Repeat("x", maxName+1), "")), Limits{}, "tar contained a name of 4097 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := Unpack(t.Context(), bytes.NewReader(tt.data), rootOf(t, t.TempDir()), tt.limits)
@@ -222,7 +222,7 @@ func TestUnpackSparse(t *testing.T) {
 func sparse(t testing.TB, size int64) []byte {
 	t.Helper()
 	digits := strconv.FormatInt(size, 10)
-	e := file("sparse", "")
+	e := regularFile("sparse", "")
 	e.Format = tar.FormatPAX
 	// The writer does not let such records pass, so that they are put in by name.
 	e.PAXRecords = map[string]string{
@@ -253,7 +253,7 @@ func sparse(t testing.TB, size int64) []byte {
 func TestUnpackIntoPlanted(t *testing.T) {
 	top := t.TempDir()
 	plant(t, top, map[string]string{"target/": "", "in/link": "-> ../target", "in/file": "-> ../target/file"})
-	for _, e := range []entry{file("link/a", "1"), file("file", "1"), special(tar.TypeDir, "link/a/")} {
+	for _, e := range []entry{regularFile("link/a", "1"), regularFile("file", "1"), special(tar.TypeDir, "link/a/")} {
 		if err := Unpack(t.Context(), bytes.NewReader(pack(t, e)), rootOf(t, filepath.Join(top, "in")), Limits{}); err == nil {
 			t.Errorf("%s is unpacked", e.Name)
 		}
@@ -268,16 +268,16 @@ func TestUnpackIntoPlanted(t *testing.T) {
 func FuzzUnpack(f *testing.F) {
 	for _, entries := range [][]entry{
 		nil,
-		{file("a", "1"), file("b/c", "2")},
-		{special(tar.TypeDir, "./"), file("./a", "1"), file("a", "2")},
-		{file("../a", "1")},
-		{file("/a", "1")},
-		{file(`a\b`, "1")},
-		{special(tar.TypeSymlink, "a"), file("a/b", "1")},
+		{regularFile("a", "1"), regularFile("b/c", "2")},
+		{special(tar.TypeDir, "./"), regularFile("./a", "1"), regularFile("a", "2")},
+		{regularFile("../a", "1")},
+		{regularFile("/a", "1")},
+		{regularFile(`a\b`, "1")},
+		{special(tar.TypeSymlink, "a"), regularFile("a/b", "1")},
 		{special(tar.TypeLink, "a")},
 		{special(tar.TypeFifo, "a")},
-		{file("a", strings.Repeat("x", 5000))},
-		{file(deep(20), "")},
+		{regularFile("a", strings.Repeat("x", 5000))},
+		{regularFile(deep(20), "")},
 	} {
 		f.Add(pack(f, entries...))
 	}
@@ -348,7 +348,7 @@ func TestUnpackFiles(t *testing.T) {
 	top := t.TempDir()
 	plant(t, top, map[string]string{"in/": "", "target": "do not touch"})
 	root := rootOf(t, filepath.Join(top, "in"))
-	data := pack(t, link("passwd", "/etc/passwd"), link("up", ".."), file("up/target", "written"), link("a/b", "../../target"), file("c", "1"))
+	data := pack(t, link("passwd", "/etc/passwd"), link("up", ".."), regularFile("up/target", "written"), link("a/b", "../../target"), regularFile("c", "1"))
 	if err := UnpackFiles(t.Context(), bytes.NewReader(data), root, Limits{}); err != nil {
 		t.Fatal(err)
 	}

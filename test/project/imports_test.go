@@ -49,17 +49,17 @@ var imports = map[string][]string{
 	"internal/chart":       {"internal/bound", "internal/finding", "internal/tree"},
 	"internal/index":       {"internal/resolve"},
 	"internal/report":      {"internal/finding", "internal/manifest", "internal/plan"},
-	"internal/store":       {"internal/bound", "internal/digest"},
+	"internal/store":       {"internal/bound", "internal/digest", "internal/file"},
 	"internal/merge":       {"internal/digest", "internal/store", "internal/work"},
 	"internal/render":      {"internal/bound", "internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/kustomize", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},
-	"internal/tree":        {"internal/digest"},
+	"internal/tree":        {"internal/digest", "internal/file"},
 	"internal/values":      {"internal/bound", "internal/finding"},
 	"internal/verify":      {"internal/auth", "internal/cache", "internal/digest", "internal/finding"},
-	"internal/fetch":       {"internal/auth", "internal/digest", "internal/finding", "internal/resolve", "internal/tree"},
+	"internal/fetch":       {"internal/auth", "internal/digest", "internal/file", "internal/finding", "internal/resolve", "internal/tree"},
 
-	"internal/cache": {"internal/digest"},
+	"internal/cache": {"internal/digest", "internal/file"},
 
-	"internal/bundle": {"internal/cache", "internal/chart", "internal/digest", "internal/store", "internal/work"},
+	"internal/bundle": {"internal/cache", "internal/chart", "internal/digest", "internal/file", "internal/store", "internal/work"},
 
 	"internal/blob": {"internal/cache", "internal/digest", "internal/fetch"},
 

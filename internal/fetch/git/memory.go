@@ -17,6 +17,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // The kinds of answers that outlive a run.
@@ -198,7 +199,7 @@ func (c *clone) remember(u *url.URL, store *gitStore, t *gitTarget, s selection)
 }
 
 func (c *clone) rememberPack(name string) (aPack, error) {
-	f, err := os.Open(name)
+	f, err := file.Open(name)
 	if err != nil {
 		return aPack{}, err
 	}

@@ -34,10 +34,8 @@ func openStorage(top string) (*git.Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil {
-		if err := file.Regular("HEAD", info); err != nil {
-			return nil, err // go-git would say that there is no repository
-		}
+	if _, err := file.ReadInside(filepath.Join(dir, "HEAD"), maxGitPath); err != nil && !file.Missing(err) {
+		return nil, err // go-git would say that there is no repository
 	}
 	var own billy.Filesystem = regular{osfs.New(dir)}
 	if common := commonDir(dir); common != "" {
@@ -49,35 +47,27 @@ func openStorage(top string) (*git.Repository, error) {
 
 // commonDir is what a working tree of `git worktree add` has in common with the others, "" if it has nothing.
 func commonDir(dir string) string {
-	text, err := readSmall(filepath.Join(dir, "commondir"))
-	common := strings.TrimSpace(text)
+	text, err := file.ReadInside(filepath.Join(dir, "commondir"), maxGitPath)
+	common := strings.TrimSpace(string(text))
 	if err != nil || common == "" || filepath.IsAbs(common) {
 		return common
 	}
 	return filepath.Join(dir, common)
 }
 
-// readSmall reads a file that holds a path.
-func readSmall(name string) (string, error) {
-	f, err := file.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	text, err := file.Bounded(f, maxGitPath)
-	return string(text), err
-}
-
-// regular opens nothing but regular files, for others can block forever.
+// regular opens nothing but regular files, for others can block forever, and none over a link that leads out of the
+// repository.
 type regular struct{ billy.Filesystem }
 
 func (r regular) Open(name string) (billy.File, error) { return r.OpenFile(name, os.O_RDONLY, 0) }
 
 func (r regular) OpenFile(name string, flag int, mode os.FileMode) (billy.File, error) {
-	if info, err := r.Stat(name); err == nil {
-		if err := file.Regular(name, info); err != nil {
-			return nil, err
-		}
+	f, err := file.OpenInside(filepath.Join(r.Root(), name))
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil && !os.IsNotExist(err) {
+		return nil, err
 	}
 	return r.Filesystem.OpenFile(name, flag, mode)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -159,19 +160,21 @@ func shallow(top string) bool {
 // maxGitPath is longer than any path.
 const maxGitPath = 64 << 10
 
-// gitDir is the directory that Git keeps of a working tree.
+// gitDir is where Git keeps what it knows of a working tree: that of a worktree or a submodule is elsewhere.
 func gitDir(top string) (string, error) {
 	at := filepath.Join(top, gitDirName)
-	info, err := os.Stat(at)
-	if err != nil || info.IsDir() {
-		return at, err
+	text, err := file.ReadInside(at, maxGitPath)
+	if errors.Is(err, file.ErrDirectory) {
+		return at, nil
 	}
-	text, err := readSmall(at)
 	if err != nil {
 		return "", err
 	}
-	dir := strings.TrimSpace(strings.TrimPrefix(text, "gitdir:"))
-	if !filepath.IsAbs(dir) {
+	dir, ok := strings.CutPrefix(string(text), "gitdir:")
+	if !ok {
+		return "", fmt.Errorf("%s: names no directory of Git", at)
+	}
+	if dir = strings.TrimSpace(dir); !filepath.IsAbs(dir) {
 		dir = filepath.Join(top, dir)
 	}
 	return dir, nil

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -19,77 +18,65 @@ const maxIndexBytes = 64 << 20
 
 // Tracked reports whether the repository around a path, if there is one, has the path or a file below it in its index: a checkout
 // has brought it then. Upper and lower case are the same, as on the file systems where they are. A path that is not there
-// is not tracked. No index, and one that cannot be read and does not hold the path's name, is one that tracks nothing; one of
-// more than 64 MiB that may hold the name tracks it.
-func Tracked(name string) bool {
+// is not tracked. No index, and one that is none and does not hold the path's name, is one that tracks nothing; one of more
+// than 64 MiB that may hold the name tracks it. An error is about an index that cannot be opened.
+func Tracked(name string) (bool, error) {
 	real, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return false
+	if err == nil {
+		real, err = filepath.Abs(real)
 	}
-	if real, err = filepath.Abs(real); err != nil {
-		return false
+	if file.Missing(err) {
+		return false, nil
 	}
-	for root := filepath.Dir(real); ; root = filepath.Dir(root) {
-		dir, ok := gitDirOf(root)
-		if ok {
-			rel, err := filepath.Rel(root, real)
-			return err == nil && indexHas(filepath.Join(dir, "index"), filepath.ToSlash(rel))
-		}
-		if root == filepath.Dir(root) {
-			return false
-		}
-	}
-}
-
-// gitDirOf is where Git keeps what it knows of a working tree: that of a worktree or a submodule is elsewhere.
-func gitDirOf(root string) (string, bool) {
-	dir := filepath.Join(root, ".git")
-	info, err := os.Stat(dir)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<16 {
-		return dir, err == nil
-	}
-	text, err := os.ReadFile(dir)
-	to, ok := strings.CutPrefix(string(text), "gitdir:")
+	root, ok := Top(filepath.Dir(real))
 	if err != nil || !ok {
-		return "", false
+		return false, err
 	}
-	if to = strings.TrimSpace(to); !filepath.IsAbs(to) {
-		to = filepath.Join(root, to)
+	dir, err := gitDir(root)
+	if err != nil {
+		return false, err
 	}
-	return to, true
+	rel, err := filepath.Rel(root, real)
+	if err != nil {
+		return false, err
+	}
+	return indexHas(filepath.Join(dir, "index"), filepath.ToSlash(rel))
 }
 
-func indexHas(at, name string) bool {
-	f, err := file.Open(at)
+func indexHas(at, name string) (bool, error) {
+	f, err := file.OpenInside(at)
+	if file.Missing(err) {
+		return false, nil
+	}
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return false
+		return false, err
 	}
 	mentioned, version := mentions(f, path.Base(name))
 	// Version 4 leaves out what a name has in common with the one before.
 	if version < 4 && !mentioned {
-		return false
+		return false, nil
 	}
 	if info.Size() > maxIndexBytes {
-		return true
+		return true, nil
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return mentioned
+		return false, err
 	}
 	var decoded index.Index
 	if err := index.NewDecoder(bufio.NewReader(f)).Decode(&decoded); err != nil {
-		return mentioned
+		return mentioned, nil
 	}
 	for _, e := range decoded.Entries {
 		if len(e.Name) >= len(name) && strings.EqualFold(e.Name[:len(name)], name) && (len(e.Name) == len(name) || e.Name[len(name)] == '/') {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // mentions reports whether an index has an element of a path that is called base, and the version of the index.

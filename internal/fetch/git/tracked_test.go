@@ -33,8 +33,8 @@ func TestTracked(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]bool{"a": true, "b": false, "c/b": true, "c/b/../../a": true, "d": false, "none": false} {
-		if got := Tracked(filepath.Join(dir, name, ".helmsrc")); got != want {
-			t.Errorf("Tracked(%s) = %v, want %v", name, got, want)
+		if got, err := Tracked(filepath.Join(dir, name, ".helmsrc")); got != want || err != nil {
+			t.Errorf("Tracked(%s) = %v, %v, want %v", name, got, err, want)
 		}
 	}
 	// What Git keeps elsewhere, for a worktree or a submodule.
@@ -45,8 +45,19 @@ func TestTracked(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: "+elsewhere+"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if !Tracked(filepath.Join(dir, "a", ".helmsrc")) || Tracked(filepath.Join(dir, "b", ".helmsrc")) {
-		t.Error("the index elsewhere is not read")
+	for name, want := range map[string]bool{"a": true, "b": false} {
+		if got, err := Tracked(filepath.Join(dir, name, ".helmsrc")); got != want || err != nil {
+			t.Errorf("with an index elsewhere Tracked(%s) = %v, %v", name, got, err)
+		}
+	}
+	// What says nothing is an error, and not taken for no.
+	for what, text := range map[string]string{"no place": "x", "nowhere": "gitdir: nowhere"} {
+		if err := os.WriteFile(filepath.Join(dir, ".git"), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Tracked(filepath.Join(dir, "a", ".helmsrc")); got || (err == nil) != (what == "nowhere") {
+			t.Errorf("%s: %v, %v", what, got, err)
+		}
 	}
 }
 
@@ -83,8 +94,8 @@ func TestTrackedInLargeIndex(t *testing.T) {
 			if err := f.Truncate(maxIndexBytes + 1); err != nil {
 				t.Fatal(err)
 			}
-			if got := Tracked(filepath.Join(dir, "a", ".helmsrc")); got != tt.want {
-				t.Errorf("got %v", got)
+			if got, err := Tracked(filepath.Join(dir, "a", ".helmsrc")); got != tt.want || err != nil {
+				t.Errorf("got %v, %v", got, err)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"hash"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -168,6 +169,9 @@ func (w *worktree) module(name string, s *gitStatus) error {
 	}
 	w.count += sub.count
 	w.warnings = append(w.warnings, sub.warnings...)
+	for _, text := range sub.unread {
+		w.unread = append(w.unread, "submodule "+name+": "+text)
+	}
 	if head == nil || s.head != nil && head.commit.Hash != s.head.modules[name] {
 		s.head = nil
 	}
@@ -218,11 +222,30 @@ func (w *ignoreWalk) dir(dir string, patterns []gitignore.Pattern, depth int) er
 			if err := w.dir(name, patterns, depth+1); err != nil {
 				return err
 			}
-		} else if e.Type().IsRegular() && !w.tracked(name) {
+		} else if !e.Type().IsRegular() {
+			w.leaveOut(name, e)
+		} else if !w.tracked(name) {
 			w.names = append(w.names, name)
 		}
 	}
 	return nil
+}
+
+// leaveOut says what is left out of a tree and would not be if it was a file. Links that stay inside are left out of every
+// artifact.
+func (w *worktree) leaveOut(name string, e fs.DirEntry) {
+	err := error(file.ErrIrregular)
+	if e.Type()&fs.ModeSymlink != 0 {
+		root := RealPath(w.dir)
+		if repository, ok := file.Repository(root); ok {
+			root = repository
+		}
+		if real, failed := filepath.EvalSymlinks(filepath.Join(w.dir, filepath.FromSlash(name))); failed != nil || file.Below(RealPath(real), root) {
+			return
+		}
+		err = file.ErrOutside
+	}
+	w.unread = append(w.unread, fmt.Sprintf("%s: %v", name, err))
 }
 
 func (w *ignoreWalk) tracked(name string) bool {
@@ -246,10 +269,14 @@ func (w *ignoreWalk) foreign(name string, e fs.DirEntry) bool {
 func (w *ignoreWalk) withFile(patterns []gitignore.Pattern, dir string) ([]gitignore.Pattern, error) {
 	name := path.Join(dir, ".gitignore")
 	fi, err := w.from.Lstat(name)
-	if err != nil || !fi.Mode().IsRegular() {
+	if file.Missing(err) || err == nil && fi.IsDir() {
 		return patterns, nil
 	}
-	f, err := w.from.Open(name)
+	if err == nil && !fi.Mode().IsRegular() {
+		w.leaveOut(name, fs.FileInfoToDirEntry(fi))
+		return patterns, nil
+	}
+	f, err := file.OpenIn(w.from, name)
 	if err != nil {
 		return nil, err
 	}
@@ -278,17 +305,31 @@ func readPatterns(patterns []gitignore.Pattern, from io.Reader, domain []string)
 // userPatterns reads the ignore files that are not in the working tree: the repository's own and the user's.
 func (w *worktree) userPatterns(repo *git.Repository) ([]gitignore.Pattern, error) {
 	var patterns []gitignore.Pattern
-	names := append(w.globalIgnore(repo), filepath.Join(w.dir, gitDirName, "info", "exclude"))
-	for _, name := range names {
-		f, err := file.Open(name)
-		if err != nil {
-			continue // there is none, or .git is not a directory, or nothing is wanted: /dev/null
+	for _, name := range w.globalIgnore(repo) {
+		if name == os.DevNull {
+			continue // nothing is wanted
 		}
-		patterns, err = readPatterns(patterns, f, nil)
-		_ = f.Close()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		var err error
+		if patterns, err = w.addPatterns(patterns, name, file.Open); err != nil {
+			return nil, err
 		}
+	}
+	return w.addPatterns(patterns, filepath.Join(w.dir, gitDirName, "info", "exclude"), file.OpenInside)
+}
+
+// addPatterns adds those of a file that need not be there. One that cannot be opened has a say all the same.
+func (w *worktree) addPatterns(patterns []gitignore.Pattern, name string, open func(string) (*os.File, error)) ([]gitignore.Pattern, error) {
+	f, err := open(name)
+	if file.Missing(err) {
+		return patterns, nil
+	}
+	if err != nil {
+		w.unread = append(w.unread, fmt.Sprintf("%s: %v", name, withoutPath(err, name)))
+		return patterns, nil
+	}
+	defer f.Close()
+	if patterns, err = readPatterns(patterns, f, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return patterns, nil
 }

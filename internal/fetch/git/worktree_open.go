@@ -84,7 +84,7 @@ func readWorktree(ctx context.Context, t *fetch.Tree, dir string, from *os.Root,
 	if err != nil {
 		return err
 	}
-	t.Files, t.Warnings = w.count, w.warnings
+	t.Files, t.Warnings, t.Unread = w.count, w.warnings, w.unread
 	if head != nil {
 		t.Revision, t.Time = head.revision, head.commit.Committer.When
 		t.Subject, _, _ = strings.Cut(head.commit.Message, "\n")
@@ -151,6 +151,7 @@ type worktree struct {
 
 	count    int
 	warnings []string
+	unread   []string
 }
 
 // copy returns the commit that the copy is equal to, or nil.
@@ -244,7 +245,7 @@ func (w *worktree) file(name string, tracked *gitFile) (*gitFile, error) {
 	if err := w.limits.spend(name, fi.Size()); err != nil {
 		return nil, err
 	}
-	f, err := w.from.Open(name)
+	f, err := file.OpenIn(w.from, name)
 	if err != nil {
 		return nil, err
 	}

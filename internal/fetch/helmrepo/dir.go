@@ -135,18 +135,15 @@ func localBody(ctx context.Context, r io.Reader, size, limit int64, tooLarge err
 	}
 }
 
-// openRegular looks before it opens: opening a named pipe would wait for its writer.
+// openRegular opens a regular file, and returns its size.
 func openRegular(root *os.Root, name string) (*os.File, int64, error) {
-	info, err := root.Stat(name)
+	f, err := file.OpenIn(root, name)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s is not a regular file", filepath.ToSlash(name))
-	}
-	f, err := root.Open(name)
+	info, err := f.Stat()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, errors.Join(err, f.Close())
 	}
 	return f, info.Size(), nil
 }

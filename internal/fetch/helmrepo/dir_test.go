@@ -113,7 +113,7 @@ func TestDirArchive(t *testing.T) {
 		{"not a URL", "https://h:p/%zz", "top", ""},
 		{"none", "", "top", ""},
 		{"missing by URL", "other.tgz", "top", ""},
-		{"directory", "dir.tgz", "", "dir.tgz is not a regular file"},
+		{"directory", "dir.tgz", "", "open dir.tgz: is a directory"},
 		{"the root", "/", "top", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

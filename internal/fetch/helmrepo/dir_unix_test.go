@@ -56,6 +56,6 @@ func TestDirDoesNotOpenPipes(t *testing.T) {
 	}
 	d := openDir(t, dir)
 	_, err := d.Index(t.Context(), new(fetchtest.Buffer), plenty)
-	fetchtest.WantError(t, err, "index.yaml is not a regular file")
-	fetchtest.WantError(t, d.Archive(t.Context(), candidate("foo.tgz"), new(fetchtest.Buffer), plenty), "foo.tgz is not a regular file")
+	fetchtest.WantError(t, err, "open index.yaml: not a regular file")
+	fetchtest.WantError(t, d.Archive(t.Context(), candidate("foo.tgz"), new(fetchtest.Buffer), plenty), "open foo.tgz: not a regular file")
 }
