@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/helmsrc/helmsrc/internal/bound"
-	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // onlyDocument is the root of a file with one YAML document, nil if it is empty.
@@ -110,7 +110,7 @@ func (p *configParser) setting(command string, key, value *yaml.Node) error {
 func (p *configParser) unknown(key *yaml.Node, what string, names []string) error {
 	hint := "'helmsrc config' prints all keys"
 	slices.Sort(names)
-	if near, ok := manifest.Nearest(key.Value, names); ok {
+	if near, ok := finding.Nearest(key.Value, names); ok {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return p.file.refuse(key.Line, fmt.Errorf("unknown %s %q", what, key.Value), hint)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
@@ -101,7 +100,7 @@ func unknownCode(all []finding.Rule, name string) error {
 			return &exit.UsageError{Err: fmt.Errorf("no code %q", name), Advice: fmt.Sprintf("did you mean %s?", r.Code)}
 		}
 	}
-	if near, ok := manifest.Nearest(name, names); ok {
+	if near, ok := finding.Nearest(name, names); ok {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return &exit.UsageError{Err: fmt.Errorf("no code %q", name), Advice: hint}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // flagHint offers the flag that may be meant, else the help.
@@ -44,7 +44,7 @@ func nearestFlag(c *cobra.Command, name string) (string, bool) {
 			return known, true
 		}
 	}
-	return manifest.Nearest(name, names)
+	return finding.Nearest(name, names)
 }
 
 // helmsrcRelease is read by the GitHub Action, which hands its environment on.
@@ -70,7 +70,7 @@ func unknownVariables(root *cobra.Command, environ []string) []string {
 			continue
 		}
 		text := console.OneLine(name) + " is set, but is the twin of no flag"
-		if near, ok := manifest.Nearest(name, known); ok {
+		if near, ok := finding.Nearest(name, known); ok {
 			text += ": did you mean " + near + "?"
 		}
 		warnings = append(warnings, text)
@@ -91,7 +91,7 @@ func nearestObject(s load.Selector, inputs []*load.Input) string {
 			}
 		}
 	}
-	if near, ok := manifest.Nearest(s.Name, names); ok {
+	if near, ok := finding.Nearest(s.Name, names); ok {
 		return fmt.Sprintf("did you mean %s?", strings.TrimSuffix(s.Text, s.Name)+near)
 	}
 	return ""

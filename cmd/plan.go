@@ -45,9 +45,10 @@ func (o *planOptions) files() bool { return o.diff || o.render }
 func newPlanCommand(a *app) *cobra.Command {
 	o := &planOptions{}
 	c := &cobra.Command{
-		GroupID: groupCharts,
-		Use:     "plan -f FILE... [[HelmRelease/][NAMESPACE/]NAME...]",
-		Short:   "Say what would happen to each HelmRelease, and why",
+		GroupID:    groupCharts,
+		Use:        "plan -f FILE... [[HelmRelease/][NAMESPACE/]NAME...]",
+		SuggestFor: []string{"diff"},
+		Short:      "Say what would happen to each HelmRelease, and why",
 		Long: `Compare the manifests with what they were, and say of each HelmRelease what
 helm-controller would do: install, upgrade, none, uninstall or blocked. It decides as
 helm-controller does: by the name and namespaces of the Helm release, the name and

@@ -57,7 +57,7 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 		}
 		if !slices.Contains(report.Formats(), format) {
 			hint := "the formats are " + strings.Join(report.Formats(), ", ")
-			if near, ok := manifest.Nearest(format, report.Formats()); ok {
+			if near, ok := finding.Nearest(format, report.Formats()); ok {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			return &exit.UsageError{Err: fmt.Errorf("--report %s: unknown format %q", text, format), Advice: hint}

@@ -123,6 +123,9 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 	root.Version = versionString()
 	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if args := a.env.Args; cmd == root && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+			return noSubcommand(cmd, args) // the flag is of a command that is misspelled
+		}
 		return &exit.UsageError{Err: err, Advice: flagHint(cmd, err)}
 	})
 	root.SetHelpCommand(newHelpCommand())

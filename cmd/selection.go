@@ -94,10 +94,10 @@ func (o *inputOptions) check(ctx context.Context, inputs []*load.Input) error {
 
 // checkSelectors wants each selector to fit an object of one of the inputs.
 func (o *inputOptions) checkSelectors(ctx context.Context, selectors []load.Selector, inputs ...*load.Input) error {
-	for _, s := range selectors {
+	for i, s := range selectors {
 		fits := func(in *load.Input) bool { return slices.ContainsFunc(in.Inventory.Objects(), s.Matches) }
-		if i := slices.IndexFunc(inputs, fits); i >= 0 {
-			if err := s.Ambiguous(inputs[i].Inventory.Objects()); err != nil {
+		if at := slices.IndexFunc(inputs, fits); at >= 0 {
+			if err := s.Ambiguous(inputs[at].Inventory.Objects()); err != nil {
 				return err
 			}
 			continue
@@ -105,6 +105,9 @@ func (o *inputOptions) checkSelectors(ctx context.Context, selectors []load.Sele
 		e := &exit.UsageError{Err: fmt.Errorf("%s: no such object in the input", s.Text), Advice: meant(s.Text)}
 		if slices.ContainsFunc(inputs, func(in *load.Input) bool { return in.Code == exit.Usage }) {
 			e.Err = fmt.Errorf("%s: no such object in what could be read of the input", s.Text)
+		}
+		if kind, ok := load.KindNamed(s.Text); ok && i+1 < len(selectors) {
+			e.Advice = "kind and name are one argument: " + kind + "/" + selectors[i+1].Text
 		}
 		if e.Advice == "" {
 			e.Advice = nearestObject(s, inputs)

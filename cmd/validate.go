@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -309,6 +311,14 @@ func (v *verdict) failed() bool { return v.errors > 0 || v.strict && v.warnings 
 // objects are those that were judged, in each cluster, and how many have no error and
 // how many have one.
 func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
+	failing := map[*manifest.Object]bool{} // HelmReleases whose HelmCharts have errors
+	for _, j := range v.judged {
+		for _, adm := range j.targets {
+			if isMadeChart(adm.Object) && j.invalid[console.ObjectSubject(adm.Object)] {
+				failing[adm.Object.Origin] = true
+			}
+		}
+	}
 	plain := map[string]int{} // objects that are as they were written: in the first cluster that has them
 	for i, j := range v.judged {
 		counts := func(obj *manifest.Object) bool {
@@ -325,8 +335,12 @@ func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
 			o := session.NewReportObject(adm.Object)
 			if j.invalid[console.ObjectSubject(adm.Object)] {
 				o.State, o.Reason = report.StateFailed, "Invalid"
+			}
+			switch {
+			case isMadeChart(adm.Object): // counts as its HelmRelease
+			case o.State == report.StateFailed, failing[adm.Object]:
 				invalid++
-			} else {
+			default:
 				valid++
 			}
 			objects = append(objects, o)
@@ -348,6 +362,11 @@ func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
 		objects = append(objects, session.RejectedObjects(j.in)...)
 	}
 	return objects, valid, invalid
+}
+
+// isMadeChart reports whether an object is the HelmChart of a HelmRelease, which no file holds.
+func isMadeChart(obj *manifest.Object) bool {
+	return obj.Kind == sourcev1.HelmChartKind && obj.Origin != nil && obj.Origin.Kind == helmv2.HelmReleaseKind
 }
 
 func (v *verdict) summary(valid, invalid, unreadable int) string {

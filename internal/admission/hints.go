@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -40,12 +41,27 @@ func (r *review) hint(path []any, e *field.Error) string {
 		return "a timeout has no hours: write 60m for 1h"
 	case isDuration(path):
 		return "a duration has a unit, as in 90s or 10m"
+	case r.obj.Kind == "OCIRepository" && e.Field == "spec.url" && strings.HasPrefix(text, "http"):
+		_, rest, _ := strings.Cut(text, "://")
+		return "write oci://" + rest
 	case e.Field == "spec.url" && isText && !strings.Contains(text, "://"):
 		return "a URL begins with a scheme, as in https://"
 	case e.Type == field.ErrorTypeTypeInvalid && isScalar(value) && r.obj.Kind != "FluxInstance" && r.obj.Origin != nil && r.obj.Origin.Kind == "FluxInstance":
 		return "flux-operator writes the value without quotes: put quotes inside the quotes, as in '\"1.10\"'"
 	case e.Type == field.ErrorTypeTypeInvalid && isScalar(value) && r.schema.at(path).Type == "string":
+		if name := r.variableAt(path); name != "" {
+			return fmt.Sprintf(`a build drops the quotes around ${%s}: put quotes inside its value, as in %s: '"1.10"'`, name, name)
+		}
 		return quoteHint
+	}
+	return ""
+}
+
+// variableAt is the variable that the value of a field is written as, "" if it is none.
+func (r *review) variableAt(path []any) string {
+	e := r.obj.Excerpt(path...)
+	if names := manifest.Variables(e.Marked + e.After); len(names) == 1 {
+		return names[0]
 	}
 	return ""
 }
@@ -94,6 +110,9 @@ func (r *review) unknownHint(path []any) string {
 	if r.obj.Kind == releaseKind && name == "valuesFile" {
 		return "v2 has no spec.chart.spec.valuesFile: put the file first in spec.chart.spec.valuesFiles"
 	}
+	if r.obj.Kind == releaseKind && slices.Contains(chartOfFlux1, dotted(path)) {
+		return "spec.chart is written as in Flux 1: since v2beta1 a HelmRelease names chart, version and sourceRef in spec.chart.spec; helmsrc migrate converts HelmReleases of Flux 1"
+	}
 	if len(parent) == 1 && slices.Contains(r.younger(), "spec."+name) {
 		return storedVersion(r.obj) + " has it: change apiVersion, or leave it out"
 	}
@@ -101,7 +120,7 @@ func (r *review) unknownHint(path []any) string {
 	if len(parent) == 0 || parent[0] != "metadata" {
 		known = r.schema.at(parent).names()
 	}
-	if near, ok := manifest.Nearest(name, known); ok {
+	if near, ok := finding.Nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %s?", dotted(parent, near))
 	}
 	if inner := append(slices.Clone(parent), "spec"); slices.Contains(r.schema.at(inner).names(), name) && len(parent) > 0 {
@@ -114,6 +133,9 @@ func (r *review) unknownHint(path []any) string {
 	}
 	return ""
 }
+
+// chartOfFlux1 are the fields that describe a chart in the HelmReleases of Flux 1.
+var chartOfFlux1 = []string{"spec.chart.git", "spec.chart.name", "spec.chart.path", "spec.chart.ref", "spec.chart.repository", "spec.chart.version"}
 
 // metadataFields are the ones that people write.
 var metadataFields = []string{"annotations", "finalizers", "generateName", "labels", "name", "namespace"}

@@ -98,10 +98,18 @@ func dropNulls(v any) {
 
 func (r *review) unknownFields(paths []string) []Cause {
 	var list []Cause
+	older := false
 	for _, text := range paths {
 		path := pathOf(r.obj.Content, text)
+		code := finding.UnknownField
+		if r.obj.Kind == releaseKind && slices.Contains(chartOfFlux1, text) {
+			if older {
+				code = "" // one finding for all of the block
+			}
+			older = true
+		}
 		list = append(list, Cause{
-			Code:    finding.UnknownField,
+			Code:    code,
 			Path:    path,
 			Field:   text,
 			Message: fmt.Sprintf("unknown field %q", text),

@@ -151,6 +151,14 @@ func Lookup(code string) (Rule, bool) {
 	return r, ok
 }
 
+// AsWarning returns the finding of a run that goes on: an error is a warning.
+func (f Finding) AsWarning() Finding {
+	if f.Severity == Error {
+		f.Severity = Warning
+	}
+	return f
+}
+
 // SeverityOf is the severity that a rule has by itself. A code without a rule is an error.
 func SeverityOf(code Code) Severity {
 	if r, ok := Lookup(string(code)); ok {

@@ -56,3 +56,15 @@ func TestLookup(t *testing.T) {
 		t.Error("HS000 was found")
 	}
 }
+
+func TestNearest(t *testing.T) {
+	known := []string{"chart", "version", "sourceRef", "interval", "valuesFiles"}
+	for name, want := range map[string]string{
+		"chrat": "chart", "Chart": "chart", "valuesFile": "valuesFiles", "sourceref": "sourceRef", "intervall": "interval",
+		"source_ref": "sourceRef", "x": "", "completelyDifferent": "", "": "", strings.Repeat("chart", 1000): "",
+	} {
+		if got, _ := Nearest(name, known); got != want {
+			t.Errorf("nearest to %.20s is %q, want %q", name, got, want)
+		}
+	}
+}

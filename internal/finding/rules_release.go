@@ -74,7 +74,7 @@ func releaseRules() []Rule {
 			Better:      documents(repo, release("podinfo", "dependsOn:\n- name: redis\n"), release("redis", "")),
 		},
 		{
-			Code: DependencyCycle, Name: "dependency-cycle", Group: groupReferences, Severity: Warning,
+			Code: DependencyCycle, Name: "dependency-cycle", Group: groupReferences, Severity: Error,
 			Summary:     "HelmReleases or Kustomizations depend on each other",
 			Explanation: "Each waits for the other to be ready, for ever; the controllers do not notice.",
 			Fix:         "Remove one of the dependencies.",

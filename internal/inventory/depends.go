@@ -3,8 +3,6 @@ package inventory
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
@@ -12,26 +10,26 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// dependencyWarning is what is wrong with an element of spec.dependsOn.
-type dependencyWarning struct {
+// dependencyFault is what is wrong with an element of spec.dependsOn.
+type dependencyFault struct {
 	Code    finding.Code
 	Index   int
 	Message string
 }
 
-func (inv *Inventory) DependencyWarnings(obj *manifest.Object, hr *helmv2.HelmRelease) []dependencyWarning {
-	var found []dependencyWarning
+func (inv *Inventory) DependencyFaults(obj *manifest.Object, hr *helmv2.HelmRelease) []dependencyFault {
+	var found []dependencyFault
 	for i, name := range dependencies(hr) {
 		dep, err := inv.set.Lookup(manifest.ReleaseGroup, helmv2.HelmReleaseKind, name.namespace, name.name)
 		if missing, ok := errors.AsType[*manifest.NotFoundError](err); ok && missing.Unread {
 			continue // it may be there
 		}
 		if err != nil {
-			found = append(found, dependencyWarning{finding.MissingDependency, i, fmt.Sprintf("unable to get '%s/%s' dependency: %v", name.namespace, name.name, err)})
+			found = append(found, dependencyFault{finding.MissingDependency, i, fmt.Sprintf("unable to get '%s/%s' dependency: %v", name.namespace, name.name, err)})
 			continue
 		}
 		if way := inv.dependencyPath(dep, obj, nil); way != nil {
-			found = append(found, dependencyWarning{finding.DependencyCycle, i, "dependsOn goes round in a circle, so none of these is ever installed: " + circle(obj, way)})
+			found = append(found, dependencyFault{finding.DependencyCycle, i, "dependsOn forms a cycle, so none of these is ever installed: " + cycle(way)})
 		}
 	}
 	return found
@@ -51,7 +49,7 @@ func dependencies(hr *helmv2.HelmRelease) []releaseName {
 	return names
 }
 
-// maxReleases bounds how many releases a circle is looked for among.
+// maxReleases bounds how many releases a cycle is looked for among.
 const maxReleases = 1000
 
 // dependencyPath returns a path along dependsOn from one release to another, or nil.
@@ -82,11 +80,11 @@ func (inv *Inventory) dependencyPath(from, to *manifest.Object, seen map[*manife
 	return nil
 }
 
-// circle writes the way with its beginning in front.
-func circle(obj *manifest.Object, way []*manifest.Object) string {
+// cycle writes the way as all of its members write it.
+func cycle(way []*manifest.Object) string {
 	var names []string
-	for _, o := range slices.Insert(slices.Clone(way), 0, obj) {
+	for _, o := range way {
 		names = append(names, o.Namespace+"/"+o.Name)
 	}
-	return strings.Join(names, " → ")
+	return finding.Cycle(names)
 }

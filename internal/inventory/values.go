@@ -15,6 +15,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
+// ConfigMapKey is the place of a key of a ConfigMap, if the input has the ConfigMap.
+func (inv *Inventory) ConfigMapKey(namespace, name, key string) (manifest.Excerpt, bool) {
+	c, err := inv.set.ConfigMap(namespace, name)
+	if err != nil {
+		return manifest.Excerpt{}, false
+	}
+	return c.Excerpt(key), true
+}
+
 // AvailableValues are the references to values, those to Secrets that are not in the input marked as optional, so that the
 // others can be composed without them.
 func (inv *Inventory) AvailableValues(hr *helmv2.HelmRelease, absent func(i int, err error)) []meta.ValuesReference {

@@ -39,7 +39,10 @@ func (l *Reader) reportRendered(in *Input) {
 		}
 		if in.validating {
 			in.Found = append(in.Found, f)
-		} else if !l.Console.Silenced(&in.Ignores, f) {
+			continue
+		}
+		f = f.AsWarning()
+		if !l.Console.Silenced(&in.Ignores, f) {
 			reported = append(reported, f)
 		}
 	}

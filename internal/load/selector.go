@@ -21,7 +21,7 @@ type Selector struct {
 
 // setKind takes the first part of an argument for a kind, if it is one.
 func (s *Selector) setKind(text string) bool {
-	kind, ok := kindNamed(text)
+	kind, ok := KindNamed(text)
 	if ok {
 		s.Kind, s.anyGroup = kind, !strings.Contains(text, ".")
 	}
@@ -81,8 +81,8 @@ func ParseSelector(text string) (Selector, error) {
 	return s, nil
 }
 
-// kindNamed finds a kind of a run, or one of those whose policies are followed.
-func kindNamed(name string) (string, bool) {
+// KindNamed finds a kind of a run, or one of those whose policies are followed.
+func KindNamed(name string) (string, bool) {
 	if kind, ok := reconcile.Kinds().Named(name); ok {
 		return kind, true
 	}

@@ -6,6 +6,16 @@ type ConfigMap struct {
 	Data            map[string]string
 	Confidential    bool // a part of it came from a Secret or was encrypted
 	Pos             Pos
+
+	object *Object
+}
+
+// Excerpt is the place of a key, and nothing of a ConfigMap that came from a Secret.
+func (c *ConfigMap) Excerpt(key string) Excerpt {
+	if c.Confidential {
+		return Excerpt{Pos: c.Pos}
+	}
+	return c.object.Excerpt("data", key)
 }
 
 // ConfigMap finds a ConfigMap that something refers to. One that is encrypted with SOPS counts as missing.
@@ -22,7 +32,7 @@ func (s *Set) ConfigMap(namespace, name string) (*ConfigMap, error) {
 	if err := r.check(values); err != nil {
 		return nil, err
 	}
-	c := &ConfigMap{Namespace: o.Namespace, Name: o.Name, Pos: o.Pos, Data: map[string]string{}, Confidential: s.confidential(o)}
+	c := &ConfigMap{Namespace: o.Namespace, Name: o.Name, Pos: o.Pos, Data: map[string]string{}, Confidential: s.confidential(o), object: o}
 	for k, v := range values {
 		c.Data[k] = string(v)
 	}

@@ -182,18 +182,6 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	known := []string{"chart", "version", "sourceRef", "interval", "valuesFiles"}
-	for name, want := range map[string]string{
-		"chrat": "chart", "Chart": "chart", "valuesFile": "valuesFiles", "sourceref": "sourceRef", "intervall": "interval",
-		"source_ref": "sourceRef", "x": "", "completelyDifferent": "", "": "", strings.Repeat("chart", 1000): "",
-	} {
-		if got, _ := Nearest(name, known); got != want {
-			t.Errorf("nearest to %.20s is %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestSurroundings(t *testing.T) {
 	inList := func(s string) string {
 		return "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n  ") + "\n"

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // maxSiblings bounds how many files of a directory are looked at for an object that is missing.
@@ -204,7 +205,7 @@ func (s *Set) suggestion(k key, in func(*Set) map[key][]*Object) (text, namespac
 	if len(namespaces) > 0 {
 		return "", namespaces[0]
 	}
-	if near, ok := Nearest(k.name, names); ok {
+	if near, ok := finding.Nearest(k.name, names); ok {
 		return "did you mean " + near + "?", ""
 	}
 	if i := slices.IndexFunc(s.broken, func(f brokenFile) bool { return f.text == nil }); i >= 0 {

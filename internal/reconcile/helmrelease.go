@@ -365,7 +365,7 @@ func (p *releaseReconciliation) warnName(source *Result, metadata *helmchart.Met
 // have no influence on fetching: helm-controller makes the HelmChart before it looks
 // at them.
 func (p *releaseReconciliation) warnDependencies(hr *helmv2.HelmRelease) {
-	for _, w := range p.r.inventory.DependencyWarnings(p.adm.Object, hr) {
+	for _, w := range p.r.inventory.DependencyFaults(p.adm.Object, hr) {
 		p.warnAt(w.Code, w.Message, "spec", "dependsOn", w.Index, "name")
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/index"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -47,7 +46,7 @@ func (c *indexCharts) choose(ctx context.Context, t warner, wanted want) (*resol
 	opened, candidates, dropped, err := c.candidates(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		near, _ := manifest.Nearest(name, opened.Charts())
+		near, _ := finding.Nearest(name, opened.Charts())
 		return nil, &unknownChartError{err, near}
 	case err != nil:
 		return nil, unreadableEntries(err)

@@ -12,7 +12,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
-	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/validate"
@@ -101,7 +101,7 @@ func (c *indexCharts) list(ctx context.Context, w warner, found *Published) erro
 	index, candidates, dropped, err := c.candidates(ctx, found.Chart)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		near, _ := manifest.Nearest(found.Chart, index.Charts())
+		near, _ := finding.Nearest(found.Chart, index.Charts())
 		return referenceFailure(&unknownChartError{err, near})
 	case err != nil:
 		return pullFailure(unreadableEntries(err))

@@ -21,7 +21,7 @@ func (b *builder) warnDependencies() {
 				b.warn(finding.MissingDependency, o, fmt.Sprintf("unable to get '%s' dependency: kustomizations.%s %q not found", on, manifest.KustomizeGroup, short), "", path...)
 			}
 			if way := b.dependencyPath(on, name, map[string]bool{}); way != nil {
-				b.warn(finding.DependencyCycle, o, "dependsOn goes round in a circle, so none of these is ever applied: "+strings.Join(append([]string{name}, way...), " → "), "", path...)
+				b.warn(finding.DependencyCycle, o, "dependsOn forms a cycle, so none of these is ever applied: "+finding.Cycle(way), "", path...)
 			}
 		}
 	}

@@ -184,7 +184,7 @@ func (b *builder) unexpanded(o *manifest.Object, spec resourceset.Spec, err erro
 	if wrong, ok := errors.AsType[*resourceset.Error](err); ok {
 		path = wrong.Path
 		if wrong.Unknown != nil {
-			if near, ok := manifest.Nearest(wrong.Unknown.Name, wrong.Unknown.Known); ok {
+			if near, ok := finding.Nearest(wrong.Unknown.Name, wrong.Unknown.Known); ok {
 				hint = "did you mean " + near + "?"
 			}
 		}

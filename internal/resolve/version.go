@@ -41,6 +41,12 @@ func ValidateVersion(version string) error {
 	return err
 }
 
+// IsRange reports whether a text is a range of versions, and no version: 6.x and ^6 are, 6.1.0 and latest are not.
+func IsRange(text string) bool {
+	_, err := semver.NewVersion(text)
+	return err != nil && ValidateVersion(text) == nil
+}
+
 // SetMetadata returns version with meta as its build metadata. What was there before is replaced, and the version is
 // normalised: "v1.2" becomes "1.2.0+meta". Without meta the version is returned as it is.
 func SetMetadata(version, meta string) (string, error) {

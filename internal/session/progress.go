@@ -133,7 +133,7 @@ func (p *progress) print(r *reconcile.Result) {
 		p.console.Debug(s, r.Object.Object.ConcealError(text))
 	}
 	for _, w := range r.Warnings {
-		if f := r.Warning(w); !p.console.Silenced(p.ignores, f) {
+		if f := r.Warning(w).AsWarning(); !p.console.Silenced(p.ignores, f) {
 			p.console.ReportAs(f, console.Presentation{At: s, Brief: true})
 		}
 	}

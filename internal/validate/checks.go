@@ -53,6 +53,9 @@ func (e *registryURLError) Error() string {
 func (*registryURLError) Finding() finding.Code { return finding.TypeWithoutOCI }
 
 func (e *registryURLError) Hint() string {
+	if _, rest, ok := strings.Cut(e.url, "://"); ok {
+		return "write oci://" + rest + ", or drop the type for an HTTP repository"
+	}
 	return "a HelmRepository of type oci needs an oci:// URL; drop the type for an HTTP repository"
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/generate"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // artifactGenerator judges a generator by itself. What its sources show is found where they are available.
@@ -22,7 +21,7 @@ func (v *validation) artifactGenerator(obj *swv1.ArtifactGenerator) {
 			known = append(known, s.Alias)
 		}
 		err := fmt.Errorf("no source has the alias '%s'", alias)
-		if near, ok := manifest.Nearest(alias, known); ok {
+		if near, ok := finding.Nearest(alias, known); ok {
 			err = fmt.Errorf("%w: did you mean '%s'?", err, near)
 		}
 		v.fail(finding.RefusedGenerator, err, path...)

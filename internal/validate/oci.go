@@ -11,7 +11,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
@@ -36,6 +35,7 @@ func (v *validation) ociRepository(obj *sourcev1.OCIRepository) {
 
 // ociReference judges the one field of spec.ref that counts.
 func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
+	v.emptyBlock("spec", "ref", "semver")
 	switch ref := ArtifactReference(obj); {
 	case ref.Digest != "":
 		_, err := oci.ParseDigest(ref.Digest)
@@ -52,6 +52,22 @@ func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
 		v.warn(finding.UnpinnedVersion, "the tag latest is whatever was published last", "spec", "ref", "tag")
 	default:
 		v.fail(finding.InvalidReference, oci.CheckTag(ref.Tag), "spec", "ref", "tag")
+		if resolve.IsRange(ref.Tag) {
+			v.findings = append(v.findings, At(v.adm.Object, finding.UnpinnedVersion, fmt.Sprintf("%q is taken as the name of one tag", ref.Tag),
+				[]string{"write a range of versions to spec.ref.semver"}, "spec", "ref", "tag"))
+		}
+	}
+}
+
+// emptyBlock finds a range such as >6 without quotes: in YAML it begins a block of text, and the field is empty.
+func (v *validation) emptyBlock(path ...any) {
+	text, isText := ValueAt(v.adm.Object.Content, path).(string)
+	e := v.adm.Object.Excerpt(path...)
+	_, written, _ := strings.Cut(e.Before+e.Marked+e.After, fmt.Sprint(path[len(path)-1], ":"))
+	written = strings.TrimSpace(written)
+	if isText && strings.TrimSpace(text) == "" && strings.HasPrefix(written, ">") {
+		v.findings = append(v.findings, At(v.adm.Object, finding.UnpinnedVersion, "> begins a block of text in YAML, so the field is empty and any version is taken",
+			[]string{fmt.Sprintf("put the value in quotes: %s: %q", path[len(path)-1], written)}, path...))
 	}
 }
 
@@ -62,7 +78,7 @@ func (v *validation) ociLayer(mediaType string) {
 		return
 	}
 	parsed, params, err := mime.ParseMediaType(mediaType)
-	switch near, ok := manifest.Nearest(mediaType, knownLayers()); {
+	switch near, ok := finding.Nearest(mediaType, knownLayers()); {
 	case err != nil || !strings.Contains(parsed, "/") || len(params) > 0:
 		v.warn(finding.OddMediaType, fmt.Sprintf("%q is not a media type, so no layer has it", mediaType), path...)
 	case strings.Contains(mediaType, ".config."):

@@ -17,13 +17,14 @@ import (
 
 // helmRelease judges what a release refers to. Its HelmChart is judged by itself.
 func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
-	for _, w := range v.inv.DependencyWarnings(v.adm.Object, hr) {
-		v.warn(w.Code, w.Message, "spec", "dependsOn", w.Index, "name")
+	for _, w := range v.inv.DependencyFaults(v.adm.Object, hr) {
+		v.findings = append(v.findings, At(v.adm.Object, w.Code, w.Message, nil, "spec", "dependsOn", w.Index, "name"))
 	}
 	if hr.Spec.Chart != nil {
 		if d := v.inv.Derivations().Of[v.adm.Object]; d != nil && d.Err != nil {
 			v.fail(finding.RefusedChart, d.Err, ReleaseField(d.Err)...)
 		}
+		v.emptyBlock("spec", "chart", "spec", "version")
 	} else {
 		v.chartRef(hr)
 	}
@@ -70,7 +71,21 @@ func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *val
 	refs := v.inv.AvailableValues(hr, func(i int, err error) { v.fail(finding.MissingSecret, err, "spec", "valuesFrom", i, "name") })
 	composed, origins, err := values.Trace(hr.Namespace, refs, inline, v.inv.Values(hr.Namespace), func(error) {})
 	v.fail(finding.InvalidValues, err, ReleaseField(err)...)
+	v.markConfigMap(hr.Namespace, err)
 	return composed, origins
+}
+
+// markConfigMap moves the finding of values that cannot be read to the key of the ConfigMap that holds them.
+func (v *validation) markConfigMap(namespace string, err error) {
+	broken, ok := errors.AsType[*values.Error](err)
+	if !ok || broken.Missing() || broken.Reference.Kind != "ConfigMap" || broken.Reference.TargetPath != "" || len(v.findings) == 0 {
+		return
+	}
+	if e, ok := v.inv.ConfigMapKey(namespace, broken.Reference.Name, broken.Reference.GetValuesKey()); ok {
+		f := &v.findings[len(v.findings)-1]
+		f.Related, f.Pos = append(f.Related, f.Pos), e.Pos
+		f.Line, f.Length = quote(e)
+	}
 }
 
 // Values composes the values of a HelmRelease as helm-controller does before it hands them to Helm, and traces where

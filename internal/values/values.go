@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -101,7 +103,7 @@ func gather(origins *Origins, namespace string, refs []meta.ValuesReference, inl
 			err = errTooMuch
 		}
 		if err != nil {
-			return nil, &Error{Reference: r, Index: i, Err: err, hint: hint(r, err)}
+			return nil, &Error{Reference: r, Index: i, Err: err, hint: c.hint(r, err)}
 		}
 	}
 	return c.merge(c.result, inline), nil
@@ -205,19 +207,45 @@ func concealed(r Reference, what string, err error) error {
 	return fmt.Errorf("the value %s", what)
 }
 
-func hint(r Reference, err error) string {
+func (c *composition) hint(r Reference, err error) string {
 	var limit *limitError
 	switch {
 	case errors.As(err, &limit):
 		return "Helm stores a release in a Secret, which takes 1 MiB"
-	case errors.Is(err, errKeyNotFound) && r.ValuesKey == "":
-		return "without valuesKey the key is values.yaml"
-	case errors.Is(err, errKeyNotFound), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errKeyNotFound):
+		return keysHint(r, c.objects[[2]string{r.Kind, r.Name}].data)
+	case errors.Is(err, fs.ErrNotExist):
 		return "" // there is no value to read
 	case r.TargetPath != "" && !r.Literal:
 		return "with a targetPath the value is read as by helm --set: literal: true takes it as it is"
 	}
 	return ""
+}
+
+// maxListed is how many keys of an object a hint lists.
+const maxListed = 8
+
+// keysHint lists the keys that an object has in place of the one that is referred to.
+func keysHint(r Reference, data map[string][]byte) string {
+	keys := slices.Sorted(maps.Keys(data))
+	text := fmt.Sprintf("%s %s/%s has the keys %s", r.Kind, r.Namespace, r.Name, strings.Join(keys[:min(len(keys), maxListed)], ", "))
+	switch near, ok := finding.Nearest(r.GetValuesKey(), keys); {
+	case len(keys) == 0:
+		text = fmt.Sprintf("%s %s/%s has no keys", r.Kind, r.Namespace, r.Name)
+	case len(keys) > maxListed:
+		text += fmt.Sprintf(" and %d more", len(keys)-maxListed)
+	case len(keys) == 1:
+		text = fmt.Sprintf("%s %s/%s has the key %s", r.Kind, r.Namespace, r.Name, keys[0])
+		fallthrough
+	case ok:
+		if ok && r.ValuesKey != "" {
+			text += ": did you mean " + near + "?"
+		}
+	}
+	if r.ValuesKey == "" {
+		text += ": without valuesKey the key is values.yaml"
+	}
+	return text
 }
 
 // merge returns a with b over it: maps are merged, everything else is replaced. Maps that only one of them has are
