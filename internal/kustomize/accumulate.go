@@ -222,7 +222,7 @@ func (t *target) generate(a *accumulator) error {
 		}
 	}
 	if len(t.k.HelmCharts) > 0 {
-		return errNoHelm
+		return ErrNoHelm
 	}
 	plugins, err := t.plugins("generators", t.k.Generators)
 	if err != nil {

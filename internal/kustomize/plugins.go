@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// errNoHelm is what kustomize answers where it may not run helm.
-var errNoHelm = errors.New("trouble configuring builtin HelmChartInflationGenerator: must specify --enable-helm")
+// ErrNoHelm is what kustomize answers where it may not run helm.
+var ErrNoHelm = errors.New("trouble configuring builtin HelmChartInflationGenerator: must specify --enable-helm")
 
 // configure gives a transformer or generator of kustomize its configuration.
 func (t *target) configure(kind string, p resmap.Configurable, c any) error {

@@ -48,7 +48,7 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 	if address, ok := errors.AsType[*kustomize.AddressError](err); ok {
 		return nil, fmt.Errorf("%s: %s: %w", address.Field, redacted(address.Address), address)
 	}
-	return nil, unavailable(r.plainError(fs.unquoted(err)))
+	return nil, unavailable(err, r.plainError(fs.unquoted(err)))
 }
 
 // run builds a directory, and decodes what comes out.
@@ -81,6 +81,7 @@ func (r *repository) run(fs *confined, dir, file string, k *types.Kustomization)
 type unavailableError struct {
 	error
 	hint string
+	helm bool // the build would have to run helm
 }
 
 func (e *unavailableError) Unwrap() error { return e.error }
@@ -88,17 +89,15 @@ func (e *unavailableError) Unwrap() error { return e.error }
 // Hint says what to do instead.
 func (e *unavailableError) Hint() string { return e.hint }
 
-// inflates reports whether a build failed as it would have to run helm.
-func inflates(err error) bool { return strings.Contains(err.Error(), "must specify --enable-helm") }
-
-func unavailable(err error) error {
-	switch text := err.Error(); {
-	case inflates(err):
-		return &unavailableError{err, "Flux runs no helm in a kustomization: write a HelmRelease instead of helmCharts"}
-	case strings.Contains(text, "plugins disabled"):
-		return &unavailableError{err, "Flux runs no plugins in a kustomization: commit what they make"}
+// unavailable returns the text of an error, with a hint where the error is that of a part that is turned off.
+func unavailable(err, text error) error {
+	switch {
+	case errors.Is(err, kustomize.ErrNoHelm):
+		return &unavailableError{text, "Flux runs no helm in a kustomization: write a HelmRelease instead of helmCharts", true}
+	case types.IsErrOnlyBuiltinPluginsAllowed(err):
+		return &unavailableError{text, "Flux runs no plugins in a kustomization: commit what they make", false}
 	}
-	return err
+	return text
 }
 
 // plainError shows paths as the user knows them.

@@ -128,7 +128,8 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 // forOthers reports whether a build that nothing leads to needs helm, which Flux does not run: where Kustomizations say what Flux
 // applies, it is for another program.
 func (b *builder) forOthers(err error) bool {
-	return inflates(err) && slices.ContainsFunc(b.plan.nodes, func(n *node) bool { return n.object != nil })
+	off, ok := errors.AsType[*unavailableError](err)
+	return ok && off.helm && slices.ContainsFunc(b.plan.nodes, func(n *node) bool { return n.object != nil })
 }
 
 // abandon claims what a build that failed would have led to: by itself it would be something else. Another beginning
