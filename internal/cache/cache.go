@@ -7,7 +7,8 @@
 //	blobs/<algorithm>/<aa>/<hex>        bytes, in the file that their digest names
 //	answers/<aa>/<hex>                  answers, in the file that the keyed hash of their question names
 //
-// What is being written has a temporary name in the directory of its place. Nothing is locked. A file appears whole, by a rename, or not at all; whatever is read is compared with the hash that it
+// What is being written has a temporary name in the directory of its place. Nothing is locked. A file appears whole, by a
+// rename, or not at all; whatever is read is compared with the hash that it
 // has to have, and what differs counts as missing. So a process that is killed, a full disk and another process that
 // removes what is too much cost a download, and nothing else.
 package cache

@@ -1,10 +1,14 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -13,6 +17,7 @@ import (
 func (b *builder) warnDependencies() {
 	for _, name := range sortedKeys(b.kustomizations) {
 		o := b.kustomizations[name]
+		b.warnSource(o)
 		for i, on := range dependenciesOf(o) {
 			_, there := b.kustomizations[on]
 			path := []any{"spec", "dependsOn", i, "name"}
@@ -25,6 +30,22 @@ func (b *builder) warnDependencies() {
 			}
 		}
 	}
+}
+
+// warnSource reports a source of a Kustomization that nothing in the input defines, although the input says what its clusters
+// begin with. Its path is built all the same.
+func (b *builder) warnSource(o *manifest.Object) {
+	ref := kustomizev1.CrossNamespaceSourceReference{Kind: textAt(o.Content, "spec", "sourceRef", "kind"), Name: textAt(o.Content, "spec", "sourceRef", "name")}
+	namespace := cmp.Or(textAt(o.Content, "spec", "sourceRef", "namespace"), o.Namespace)
+	key := datumKey(ref.Kind, namespace, ref.Name)
+	if len(b.own) == 0 || len(b.partial) > 0 || ref.Kind == generate.Kind || b.own[key] || key == datumKey("GitRepository", bootstrapName, bootstrapName) || b.sourceFor(o, b.sources, ref.Kind, namespace, ref.Name) != nil {
+		return
+	}
+	given, _, err := b.standIn(ref.Kind, namespace, ref.Name)
+	if given != nil || err != nil || b.elsewhere(nil, ref, namespace, b.homeOf(o), textAt(o.Content, "spec", "path")) != "" {
+		return // which is reported
+	}
+	b.warn(finding.MissingSource, o, fmt.Sprintf("Source '%s/%s/%s' not found", ref.Kind, namespace, ref.Name), "the clusters of the input begin with "+strings.Join(sortedKeys(b.own), ", "), "spec", "sourceRef", "name")
 }
 
 // dependenciesOf are the namespaces and names that a Kustomization waits for.
