@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -93,7 +94,7 @@ that a retry may help.`,
 // bundleTarget reports whether a bundle of this name is a directory, and why none can be written there.
 func bundleTarget(name string) (directory bool, err error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() || os.IsPathSeparator(name[len(name)-1]) {
-		entries, err := os.ReadDir(name)
+		entries, err := file.ReadDir(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return true, nil
 		}

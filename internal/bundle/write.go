@@ -21,6 +21,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
@@ -144,7 +145,7 @@ func (w *writer) charts(c *Charts) ([]ocispec.Descriptor, error) {
 }
 
 func (w *writer) chartBlob(c *Charts, name string) error {
-	f, err := os.Open(filepath.Join(c.dir, filepath.FromSlash(name)))
+	f, err := file.Open(filepath.Join(c.dir, filepath.FromSlash(name)))
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -13,9 +12,9 @@ import (
 )
 
 // starts are the functions of the program that start a process. Each is a row of docs/security-model.md.
-var starts = map[string]string{
-	"internal/helm/helm.go":           "run",
-	"internal/auth/ambient_helper.go": "runHelper",
+var starts = map[string][]string{
+	"internal/helm/helm.go":           {"run"},
+	"internal/auth/ambient_helper.go": {"runHelper"},
 }
 
 // starting are the functions of the standard library that start a process or make one.
@@ -27,32 +26,69 @@ var starting = map[string][]string{
 	"golang.org/x/sys/windows": {"CreateProcess", "CreateProcessAsUser", "ShellExecute"},
 }
 
+// opens are the functions that open files by their paths. A file of a stranger's may be a pipe, and a link may lead anywhere:
+// package file looks at what it opens, and the others make files of their own, or append to one that the runner names.
+var opens = map[string][]string{
+	"cmd/github.go":               {"appendFile"},
+	"cmd/renderer.go":             {"writeArchive"},
+	"cmd/report.go":               {"writeInBackground"},
+	"internal/bundle/sink.go":     {"newSink", "write"},
+	"internal/bundle/write.go":    {"charts", "answers"},
+	"internal/fetch/git/store.go": {"writeIndex"},
+	"internal/file/file.go":       {"OpenRoot", "ReadDir", "Read", "Open"},
+	"internal/helm/helm.go":       {"Template"},
+	"internal/rewrite/one.go":     {"beside", "exclusive"},
+}
+
+// opening are the functions of the standard library that open a file by its path. Those of an os.Root stay below it.
+var opening = map[string][]string{
+	"os":        {"Open", "OpenFile", "ReadFile", "ReadDir", "OpenRoot", "Create", "DirFS", "WriteFile", "CopyFS"},
+	"io/ioutil": {"ReadFile", "ReadDir", "WriteFile"},
+	"syscall":   {"Open"},
+}
+
 // TestProcesses: the program starts other programs in these functions alone.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--", "main.go", "cmd/*.go", "internal/*.go", ":!*_test.go", ":!internal/helmtest").Output()
+	onlyIn(t, starts, starting, "starts a process")
+}
+
+// TestReaders: the program opens files by their paths in these functions alone.
+func TestReaders(t *testing.T) {
+	t.Parallel()
+	onlyIn(t, opens, opening, "opens a file by its path")
+}
+
+// onlyIn holds the program to calling functions of packages in the named functions of the named files, and nowhere else.
+func onlyIn(t *testing.T, allowed, of map[string][]string, does string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--", "main.go", "cmd/*.go", "internal/*.go", ":!*_test.go", ":!internal/helmtest", ":!internal/fetch/fetchtest", ":!*/testdata/*").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	unused := maps.Clone(starts)
+	used := map[string]bool{}
 	for file := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
 		if _, err := os.Stat(file); os.IsNotExist(err) {
 			continue // removed, and not committed yet
 		}
-		for _, function := range startsOf(t, file) {
-			if starts[file] != function {
-				t.Errorf("%s: %s starts a process", file, function)
+		for _, function := range usesOf(t, file, of) {
+			if !slices.Contains(allowed[file], function) {
+				t.Errorf("%s: %s %s", file, function, does)
 			}
-			delete(unused, file)
+			used[file+function] = true
 		}
 	}
-	for file, function := range unused {
-		t.Errorf("%s: %s starts no process", file, function)
+	for file, functions := range allowed {
+		for _, function := range functions {
+			if !used[file+function] {
+				t.Errorf("%s: that %s %s is no longer true", file, function, does)
+			}
+		}
 	}
 }
 
-// startsOf are the functions of a file that start processes. A process that is only handed on is the type *exec.Cmd.
-func startsOf(t *testing.T, file string) []string {
+// usesOf are the functions of a file that use functions of packages. What is only handed on is a type such as *exec.Cmd.
+func usesOf(t *testing.T, file string, of map[string][]string) []string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -65,7 +101,7 @@ func startsOf(t *testing.T, file string) []string {
 		if spec.Name != nil {
 			name = spec.Name.Name
 		}
-		if functions := starting[path]; functions != nil {
+		if functions := of[path]; functions != nil {
 			if name == "." {
 				t.Errorf("%s imports %s as a dot", file, path)
 			}
