@@ -178,7 +178,7 @@ func TestValidate(t *testing.T) {
 	s.write("infra/values.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: values, namespace: apps}\ndata: {values.yaml: \"a: b\"}\n")
 	s.save("values")
 	s.write("apps/podinfo/release.yaml", release)
-	s.holds(s.stage(true), "Passed", "HelmRepository default/podinfo is not in the input", "ConfigMap apps/values is not in the input", "3 valid, 0 invalid")
+	s.holds(s.stage(true), "Passed", "HelmRepository default/podinfo is not in the input", "ConfigMap apps/values is not in the input", "2 valid, 0 invalid")
 	s.save("a release")
 
 	s.git(s.dir, "rm", "-q", "infra/sources/podinfo.yaml")
