@@ -185,14 +185,19 @@ func (f *foresight) pairs() []plan.Pair {
 		if f.after.recorded && !p.Partial {
 			old, now = before.digested(), after.digested()
 		}
-		p.Values, p.Omitted = plan.Values(old, now, func(old bool, path []plan.Step) bool {
-			if old {
-				return before.secret(path)
-			}
-			return after.secret(path)
-		})
+		p.Values, p.Omitted = differentValues(before, after, old, now)
 	}
 	return f.matched
+}
+
+// differentValues are the paths at which values of two sides differ.
+func differentValues(before, after *foreseen, old, now map[string]any) (fields []plan.Field, omitted int) {
+	return plan.Values(old, now, func(old bool, path []plan.Step) bool {
+		if old {
+			return before.secret(path)
+		}
+		return after.secret(path)
+	})
 }
 
 // code is the exit code of what was found on the way, and of what is blocked.

@@ -49,8 +49,9 @@ the place to edit, and stays as it is: values that an alias, a variable or a
 kustomization puts in, documents that SOPS encrypted, values files of charts. What an
 OCIRepository cannot say is a warning. A second run changes nothing.
 
-With --prove, the manifests are resolved before and after: what a HelmRelease would
-get another chart or other values by is not edited. Where a server cannot be reached,
+With --prove, the manifests are built and resolved before and after: what would give a
+HelmRelease another chart or other values, or change a field of what is applied, is
+not edited. Where a server cannot be reached,
 that is a warning; with --prove on the command line it is not edited either.
 helm-controller writes the digest of an OCIRepository into the version of the chart,
 so that a release that moved there is upgraded once, to the same manifests.

@@ -8,11 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
@@ -143,6 +147,7 @@ func (m *migration) proveOnce(ctx context.Context) (*proof, error) {
 		}
 		p.compare(s, pair)
 	}
+	p.compareOthers(s)
 	if m.o.must {
 		for _, d := range p.unknown {
 			d.text = "it is not known whether its chart stays the same: " + d.text
@@ -181,7 +186,11 @@ func (p *proof) compare(s *sides, pair plan.Pair) {
 		}
 		p.differ = append(p.differ, found)
 	case b.ValuesKey != a.ValuesKey && b.Blocked == "":
-		found.text = fmt.Sprintf("its values would have the digest %s, and not %s", cmp.Or(a.Values, "-"), cmp.Or(b.Values, "-"))
+		differ := plan.Reason{Text: "its values would be others"}
+		differ.Fields, differ.Omitted = differentValues(before, after, before.composed, after.composed)
+		found.text = differ.Sentence()
+		p.differ = append(p.differ, found)
+	case b.Blocked == "" && found.differs(before.obj, after.obj):
 		p.differ = append(p.differ, found)
 	case !differs:
 	case b.Blocked != "":
@@ -190,6 +199,38 @@ func (p *proof) compare(s *sides, pair plan.Pair) {
 	default:
 		p.compareCharts(found, before, after)
 	}
+}
+
+// compareOthers says what the edits make of all other objects.
+func (p *proof) compareOthers(s *sides) {
+	type key struct {
+		cluster string
+		id      migrate.ID
+	}
+	before := map[key]*manifest.Object{}
+	each := func(inputs []*load.Input, visit func(key, *manifest.Object)) {
+		for _, in := range inputs {
+			for _, o := range in.Inventory.Objects() {
+				if o.Origin == nil && o.Kind != helmv2.HelmReleaseKind {
+					visit(key{in.Cluster, migrate.ID{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}}, o)
+				}
+			}
+		}
+	}
+	each(s.before.inputs, func(k key, o *manifest.Object) { before[k] = o })
+	each(s.after.inputs, func(k key, o *manifest.Object) {
+		found := proven{id: k.id, file: o.Pos.String()}
+		if old := before[k]; old != nil && found.differs(old, o) {
+			p.differ = append(p.differ, found)
+		}
+	})
+}
+
+// differs reports whether an object is another one in more than the version.
+func (d *proven) differs(before, after *manifest.Object) bool {
+	fields := migrate.Differences(before.Content, after.Content)
+	d.text = strings.Join(fields, ", ") + " would be different"
+	return len(fields) > 0
 }
 
 func (p *proof) compareCharts(found proven, before, after *foreseen) {

@@ -204,6 +204,11 @@ func (m *migration) reportPlan() {
 	for _, n := range m.result.Lost {
 		m.report(finding.NotKept, n)
 	}
+	if !m.o.prove {
+		for _, n := range m.result.Wider {
+			m.report(finding.NotCompared, n)
+		}
+	}
 }
 
 // finish writes the files and prints what became of them.

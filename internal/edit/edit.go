@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -126,7 +127,7 @@ func (e *RefusedError) Error() string { return e.Reason }
 
 func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
-// Set asks for another value of a scalar, in the quotes that it has. A plain scalar gets double quotes if its new text
+// Set asks for another value of a scalar, in the quotes that it has; in a literal block it may have several lines. A plain scalar gets double quotes if its new text
 // would otherwise be read as another type. Setting the value that is already there is no edit; of two values for one
 // scalar the last one counts. Errors are [*RefusedError].
 func (d *Document) Set(n *yaml.Node, value string) error {
@@ -135,7 +136,7 @@ func (d *Document) Set(n *yaml.Node, value string) error {
 		return refused("the value is the alias *%s: edit the place that &%[1]s names", n.Value)
 	case n.Kind != yaml.ScalarNode:
 		return refused("the value is not a scalar")
-	case hasControls(value):
+	case hasControls(value) && (n.Style&yaml.LiteralStyle == 0 || hasControls(strings.ReplaceAll(value, "\n", ""))):
 		return refused("the new value holds control characters")
 	}
 	d.Keep(n)

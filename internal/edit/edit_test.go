@@ -55,6 +55,17 @@ func scalars(n *yaml.Node) []*yaml.Node {
 	return found
 }
 
+// Lines of a block that stay are the bytes that they were.
+func TestSetLines(t *testing.T) {
+	f := Parse([]byte("a: |- # c\n    one\n   \n      x \n    two\n\nb: 1\n"))
+	if err := f.Documents()[0].Set(scalars(f.Documents()[0].Root)[0], "one\n\n  x \n2"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, refusals := f.Apply(); string(got) != "a: |- # c\n    one\n   \n      x \n    2\n\nb: 1\n" {
+		t.Errorf("got %q, refused %v", got, refusals)
+	}
+}
+
 func TestSet(t *testing.T) {
 	for name, tt := range map[string]struct{ text, value, want string }{
 		"plain":               {"a: OLD # c\n", "1.2.1", "a: 1.2.1 # c\n"},
@@ -85,6 +96,7 @@ func TestSet(t *testing.T) {
 		"folded block":        {"a:\n  - >+2\n      OLD\n\n  - x\n", "new", "a:\n  - >-\n      new\n\n  - x\n"},
 		"block at the end":    {"a: |\n  OLD", "new", "a: |-\n  new"},
 		"block with CRLF":     {"a: |\r\n  OLD\r\nb: 1\r\n", "new", "a: |-\r\n  new\r\nb: 1\r\n"},
+		"more lines, CRLF":    {"a: |\r\n  OLD\r\nb: 1\r\n", "new\nmore\n", "a: |\r\n  new\r\n  more\r\nb: 1\r\n"},
 		"value below":         {"a:\n    # c\n    OLD\n", "new", "a:\n    # c\n    new\n"},
 		"documents":           {"---\na: OLD\n---\n# only a comment\n---\n\n--- {a: OLD}\n...\n---\nb: OLD\n", "new", "---\na: new\n---\n# only a comment\n---\n\n--- {a: new}\n...\n---\nb: new\n"},
 		"beside a broken one": {"a: OLD\n---\na: [\n---\na: OLD\n", "new", "a: new\n---\na: [\n---\na: new\n"},

@@ -301,20 +301,45 @@ func (d *Document) render(n *yaml.Node, value string, start, end int) (string, e
 	return value, nil
 }
 
-// renderBlock keeps the indicator, the comment behind it and the indentation. The block gets one line, without a line
-// break at its end.
+// renderBlock keeps the indicator, the comment behind it and the indentation. A value of one line gets no line break at its
+// end, one of several keeps the end that the block has.
 func renderBlock(old, value string) (string, error) {
 	head := old[:LineLength([]byte(old))]
 	line := old[len(head):]
 	for strings.TrimSpace(line[:LineLength([]byte(line))]) == "" {
 		line = line[LineLength([]byte(line)):]
 	}
-	indent := len(line) - len(strings.TrimLeft(line, " "))
-	if value == "" || isBlank(value[0]) {
+	indent := strings.Repeat(" ", len(line)-len(strings.TrimLeft(line, " ")))
+	switch {
+	case value == "" || isBlank(value[0]):
 		return "", refused("the new value cannot stand in a block")
+	case strings.Contains(value, "\n"):
+		return head + renderLines(old[len(head):], value, indent, head[len(strings.TrimRight(head, "\r\n")):]), nil
 	}
 	rest := strings.TrimLeft(head[1:], "+-0123456789")
-	return head[:1] + "-" + rest + strings.Repeat(" ", indent) + value, nil
+	return head[:1] + "-" + rest + indent + value, nil
+}
+
+// renderLines keeps each line that is as it was, with its blanks and its line break.
+func renderLines(old, value, indent, ending string) string {
+	var out strings.Builder
+	lines := strings.SplitAfter(old, "\n")
+	for i, text := range strings.Split(strings.TrimRight(value, "\n"), "\n") {
+		if i > 0 {
+			out.WriteString(ending)
+		}
+		was := ""
+		if i < len(lines) {
+			was = strings.TrimRight(lines[i], "\r\n")
+		}
+		switch {
+		case strings.TrimPrefix(was, indent) == text, strings.TrimSpace(was+text) == "":
+			out.WriteString(was)
+		default:
+			out.WriteString(indent + text)
+		}
+	}
+	return out.String()
 }
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)

@@ -80,6 +80,7 @@ type Result struct {
 	Changes []Note // what changes
 	Refused []Note // what cannot be migrated, and stays
 	Lost    []Note // what a new object cannot say
+	Wider   []Note // what a patch may reach that it did not
 	// Operated are the releases that were of Flux 1.
 	Operated []ID
 	// Sources is true if a release gets its chart from another kind of source.

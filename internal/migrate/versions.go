@@ -1,6 +1,9 @@
 package migrate
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,25 +17,40 @@ import (
 // maxDepth bounds the depth of documents. Those of manifests are a few levels deep.
 const maxDepth = 1000
 
-// versions writes current API versions: of objects, of items of lists, and where others refer to them.
+// versions writes current API versions: of objects, of items of lists, where others refer to them, and in patches.
 func (p *planner) versions() {
 	for _, t := range p.drafts {
 		if !p.asked(t) {
 			continue
 		}
-		for i := 0; ; i++ {
-			if !p.upgradeOne(t, i) {
-				break
-			}
-		}
+		text := p.upgradeAll(t, t.text, t.first-1)
+		t.changed = t.changed || !bytes.Equal(text, t.text)
+		t.text = text
 	}
 }
 
+// upgradeAll upgrades a text of a document that begins behind a line of its file.
+func (p *planner) upgradeAll(t *draft, text []byte, line int) []byte {
+	for i := 0; ; i++ {
+		next, more := p.upgradeOne(location{t, line}, text, i)
+		if !more {
+			return text
+		}
+		text = next
+	}
+}
+
+// location is where a text stands: in a document, behind a line of its file.
+type location struct {
+	t    *draft
+	line int
+}
+
 // upgradeOne upgrades the mapping of a number, in the order of the text. It is false if there is none.
-func (p *planner) upgradeOne(t *draft, number int) bool {
+func (p *planner) upgradeOne(at location, text []byte, number int) ([]byte, bool) {
 	var found *yaml.Node
-	n := 0
-	err := t.step(func(d *edit.Document, root *yaml.Node) error {
+	n, line, changes, lost := 0, 0, len(p.result.Changes), len(p.result.Lost)
+	next, err := edited(text, func(d *edit.Document, root *yaml.Node) error {
 		versioned(root, 0, func(m *yaml.Node) {
 			if n == number {
 				found = m
@@ -42,29 +60,47 @@ func (p *planner) upgradeOne(t *draft, number int) bool {
 		if found == nil {
 			return nil
 		}
-		return p.upgrade(t, d, found)
+		line = at.line + d.Line(found)
+		return p.upgrade(at, d, found)
 	})
 	if err != nil {
-		kind, version := text(child(found, "kind")), text(child(found, "apiVersion"))
-		p.refuse(t.note(fmt.Sprintf("%s %s is not migrated: %v", kind, version, err)), "")
+		p.result.Changes, p.result.Lost = p.result.Changes[:changes], p.result.Lost[:lost]
+		note := at.t.note(fmt.Sprintf("%s is not migrated: %v", called(found), err))
+		if found != nil && child(found, "apiVersion") == nil {
+			note.Line = line
+		}
+		p.refuse(note, "")
+		next = text
 	}
-	return number < n
+	return next, number < n
 }
 
-// versioned visits what has an apiVersion and a kind. Values of releases are their charts' business.
+// called is a mapping in messages.
+func called(m *yaml.Node) string {
+	if m == nil {
+		return "the document"
+	}
+	if child(m, "apiVersion") == nil && child(m, "kind") == nil {
+		return "the patch"
+	}
+	return text(child(m, "kind")) + " " + cmp.Or(text(child(m, "apiVersion")), text(child(m, "version")))
+}
+
+// versioned visits what has an apiVersion and a kind, selects objects by a version, or is a patch. Values of releases, and
+// what is rendered, are their charts' business.
 func versioned(n *yaml.Node, depth int, visit func(*yaml.Node)) {
 	if n == nil || depth > maxDepth {
 		return
 	}
 	release := false
-	if n.Kind == yaml.MappingNode && text(child(n, "apiVersion")) != "" && text(child(n, "kind")) != "" {
+	if n.Kind == yaml.MappingNode && (text(child(n, "apiVersion")) != "" && text(child(n, "kind")) != "" || isSelector(n) || len(inline(n)) > 0) {
 		visit(n)
 		release = text(child(n, "kind")) == "HelmRelease"
 	}
 	for i, c := range n.Content {
 		if release && i%2 == 1 && n.Content[i-1].Value == "spec" {
 			for j := 1; j < len(c.Content); j += 2 {
-				if c.Kind == yaml.MappingNode && c.Content[j-1].Value != "values" {
+				if name := c.Content[j-1].Value; c.Kind == yaml.MappingNode && name != "values" && name != "postRenderers" {
 					versioned(c.Content[j], depth+2, visit)
 				}
 			}
@@ -117,8 +153,11 @@ func byHand(m *yaml.Node) string {
 	return ""
 }
 
-func (p *planner) upgrade(t *draft, d *edit.Document, m *yaml.Node) error {
+func (p *planner) upgrade(at location, d *edit.Document, m *yaml.Node) error {
 	version, kind := child(m, "apiVersion"), text(child(m, "kind"))
+	if version == nil {
+		return errors.Join(p.upgradeSelector(at, d, m), p.upgradeInline(at, d, m))
+	}
 	next := p.in.Current(version.Value, kind)
 	if next == "" || next == version.Value || strings.Contains(version.Value, "${") {
 		return nil
@@ -138,7 +177,7 @@ func (p *planner) upgrade(t *draft, d *edit.Document, m *yaml.Node) error {
 			if err := d.ReplaceField(spec, name, nil); err != nil {
 				return err
 			}
-			p.result.Lost = append(p.result.Lost, t.note("spec."+name+" is left out: Flux ignores it, and the current API has none"))
+			p.result.Lost = append(p.result.Lost, at.t.note("spec."+name+" is left out: Flux ignores it, and the current API has none"))
 		}
 		chart := spec
 		if kind == "HelmRelease" {
@@ -160,14 +199,20 @@ func (p *planner) upgrade(t *draft, d *edit.Document, m *yaml.Node) error {
 	if err := d.Set(version, next); err != nil {
 		return err
 	}
-	note := t.note(version.Value + " -> " + next)
-	note.ID.Kind = kind
-	if m != d.Root {
-		note.ID = ID{kind, text(child(m, "metadata", "namespace")), text(child(m, "metadata", "name"))}
+	var namespace, name string
+	if meta := child(m, "metadata"); m != d.Root || at.line != at.t.first-1 {
+		namespace, name = text(child(meta, "namespace")), text(child(meta, "name"))
+	} else {
+		note := at.t.note("")
+		namespace, name = note.Namespace, note.Name
 	}
-	note.Line = t.first + d.Line(version) - 1
-	p.result.Changes = append(p.result.Changes, note)
+	p.changed(at, d, version, ID{kind, namespace, name}, version.Value+" -> "+next)
 	return nil
+}
+
+// changed notes a change at a node.
+func (p *planner) changed(at location, d *edit.Document, n *yaml.Node, id ID, text string) {
+	p.result.Changes = append(p.result.Changes, Note{ID: id, File: at.t.file.Name, Line: at.line + d.Line(n), Text: text})
 }
 
 // valuesFile puts the file of the old versions in front of the others.

@@ -35,7 +35,7 @@ var imports = map[string][]string{
 	"internal/policy":   {"internal/bound"},
 	"internal/marked":   {"internal/edit", "internal/policy"},
 	"internal/rewrite":  {"internal/file", "internal/store"},
-	"internal/migrate":  {"internal/edit", "internal/marked"},
+	"internal/migrate":  {"internal/bound", "internal/edit", "internal/marked"},
 	"internal/status":   {"internal/finding"},
 	"internal/manifest": {"internal/bound", "internal/conceal", "internal/edit", "internal/file", "internal/finding"},
 

@@ -1,0 +1,70 @@
+package migrate
+
+import (
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+)
+
+// rewritten are fields of a spec that a migration changes: what becomes of them is compared in another way, or needs no comparison.
+func rewritten(kind string) []string {
+	switch kind {
+	case releaseKind:
+		return []string{"chart", "chartRef", "values", "valuesFrom"}
+	case chartKind:
+		return []string{"accessFrom", "valuesFile", "valuesFiles"}
+	case repositoryKind:
+		return []string{"type"}
+	}
+	return removedFields(kind)
+}
+
+// Differences are the fields in which an object differs before and after the edits of a migration, except in API versions and
+// in what a migration rewrites: "spec.patches".
+func Differences(before, after map[string]any) []string {
+	kind := str(before, "kind")
+	version := regexp.MustCompile(`\bv[0-9]+((alpha|beta)[0-9]+)?\b`)
+	var fields []string
+	for _, parent := range []string{"", "spec"} {
+		old, now := before, after
+		if parent != "" {
+			old, _ = inside(before, parent).(map[string]any)
+			now, _ = inside(after, parent).(map[string]any)
+			parent += "."
+		}
+		for _, name := range slices.Compact(slices.Sorted(func(yield func(string) bool) {
+			maps.Keys(old)(yield)
+			maps.Keys(now)(yield)
+		})) {
+			if name == "spec" || name == "apiVersion" || name == "status" || parent != "" && slices.Contains(rewritten(kind), name) {
+				continue
+			}
+			if !reflect.DeepEqual(unversioned(version, old[name]), unversioned(version, now[name])) {
+				fields = append(fields, parent+name)
+			}
+		}
+	}
+	return fields
+}
+
+// unversioned is a value without the API versions in its texts.
+func unversioned(version *regexp.Regexp, v any) any {
+	switch v := v.(type) {
+	case string:
+		return version.ReplaceAllString(v, "v")
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = unversioned(version, v[i])
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key := range v {
+			m[key] = unversioned(version, v[key])
+		}
+		return m
+	}
+	return v
+}

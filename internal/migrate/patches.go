@@ -1,0 +1,158 @@
+package migrate
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
+	"github.com/helmsrc/helmsrc/internal/edit"
+	"github.com/helmsrc/helmsrc/internal/marked"
+)
+
+// isSelector reports whether a mapping says by a version which objects a patch or a replacement of kustomize is about.
+func isSelector(m *yaml.Node) bool {
+	for i := 0; i < len(m.Content); i += 2 {
+		switch m.Content[i].Value {
+		case "group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector", "fieldPath", "options":
+		default:
+			return false
+		}
+	}
+	return text(child(m, "kind")) != "" && text(child(m, "version")) != ""
+}
+
+// inline are the patches that a mapping holds as text.
+func inline(m *yaml.Node) []*yaml.Node {
+	var list []*yaml.Node
+	if patches := child(m, "patchesStrategicMerge"); patches != nil {
+		list = slices.Clone(patches.Content)
+	}
+	if patch := child(m, "patch"); patch != nil {
+		list = append(list, patch)
+	}
+	return slices.DeleteFunc(list, func(n *yaml.Node) bool { return !strings.Contains(text(n), "toolkit.fluxcd.io") })
+}
+
+func (p *planner) upgradeInline(at location, d *edit.Document, m *yaml.Node) error {
+	for _, n := range inline(m) {
+		line := at.line + d.Line(n)
+		if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
+			line--
+		}
+		f := edit.Parse([]byte(n.Value))
+		for _, patch := range f.Documents() {
+			first, _ := patch.Lines()
+			if patch.Root == nil {
+				continue
+			}
+			if text := p.upgradeAll(at.t, patch.Text(), line+first-1); !bytes.Equal(text, patch.Text()) {
+				patch.Put(text)
+			}
+		}
+		after, _, _ := f.Apply()
+		if string(after) == n.Value {
+			continue
+		}
+		if marked.Sealed(d.Root) {
+			return fmt.Errorf("%s", sealedText)
+		}
+		if err := d.Set(n, string(after)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groups are those of Flux whose objects are migrated.
+func groups() []string {
+	return []string{sourceGroup, releaseGroup, "kustomize.toolkit.fluxcd.io", "image.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io"}
+}
+
+// upgradeSelector writes the version that the selected objects get. What selects no object before selects none after.
+func (p *planner) upgradeSelector(at location, d *edit.Document, m *yaml.Node) error {
+	if !isSelector(m) {
+		return nil
+	}
+	version, s := child(m, "version"), newSelector(m)
+	next, wider := p.selected(s)
+	switch {
+	case next == "" || next == version.Value:
+		return nil
+	case marked.Sealed(d.Root):
+		return fmt.Errorf("%s", sealedText)
+	case regexp.QuoteMeta(version.Value) != version.Value:
+		return fmt.Errorf("it selects by the pattern %s, and what it is about becomes %s", version.Value, next)
+	}
+	if err := d.Set(version, next); err != nil {
+		return err
+	}
+	id := ID{text(child(m, "kind")), text(child(m, "namespace")), text(child(m, "name"))}
+	p.changed(at, d, version, id, "selected by version "+s.version.expression+" -> "+next)
+	if wider != nil {
+		p.result.Wider = append(p.result.Wider, Note{ID: wider.ID, File: at.t.file.Name, Line: at.line + d.Line(version),
+			Text: "it has the version " + next + " already: what is written for " + s.version.expression + " may reach it now"})
+	}
+	return nil
+}
+
+// selected is the version that the objects of a selector get, "" if they keep theirs, and an object that has it before.
+func (p *planner) selected(s *selector) (next string, wider *Object) {
+	known := false
+	for _, o := range p.in.Objects {
+		group, old, _ := strings.Cut(o.APIVersion, "/")
+		if !s.group.matches(group) || !s.kind.matches(o.Kind) || !s.name.matches(o.Name) || !s.namespace.matches(o.Namespace) {
+			continue
+		}
+		known = true
+		_, now, _ := strings.Cut(p.in.Current(o.APIVersion, o.Kind), "/")
+		switch {
+		case !s.version.matches(old):
+			wider = o
+		case now != "" && !s.version.matches(now):
+			next = now
+		}
+	}
+	for _, group := range groups() {
+		if !known && next == "" && s.group.matches(group) {
+			_, next, _ = strings.Cut(p.in.Current(group+"/"+s.version.expression, s.kind.expression), "/")
+		}
+	}
+	return next, wider
+}
+
+// selector is what a selector of kustomize says: expressions, of which those that are empty match everything.
+type selector struct{ group, version, kind, namespace, name pattern }
+
+func newSelector(m *yaml.Node) *selector {
+	of := func(key string) pattern { return newPattern(text(child(m, key))) }
+	return &selector{of("group"), of("version"), of("kind"), of("namespace"), of("name")}
+}
+
+type pattern struct {
+	expression string
+	compiled   *bound.Pattern // nil of what is empty or no expression
+}
+
+func newPattern(expression string) pattern {
+	if expression == "" {
+		return pattern{}
+	}
+	compiled, err := bound.Compile("^(?:" + expression + ")$")
+	if err != nil {
+		compiled = nil
+	}
+	return pattern{expression, compiled}
+}
+
+func (p pattern) matches(text string) bool {
+	if p.compiled == nil {
+		return p.expression == ""
+	}
+	found, err := p.compiled.Match(text)
+	return found && err == nil
+}
