@@ -190,36 +190,41 @@ func (b *bucket) fetch(ctx context.Context) (*fetch.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.fill(ctx, t); err != nil {
-		return nil, errors.Join(err, t.Close())
+	filled, err := b.fill(ctx, t)
+	if filled == t {
+		return t, nil
 	}
-	if t.Unchanged {
-		return &fetch.Tree{Revision: t.Revision, Unchanged: true}, t.Close()
-	}
-	return t, nil
+	return filled, errors.Join(err, t.Close())
 }
 
-func (b *bucket) fill(ctx context.Context, t *fetch.Tree) error {
+// fill returns the tree with the listed objects: t with the objects downloaded, or another tree if the caller or the cache
+// has this revision.
+func (b *bucket) fill(ctx context.Context, t *fetch.Tree) (*fetch.Tree, error) {
 	if err := b.list(ctx, t); err != nil {
-		return err
+		return nil, err
 	}
-	if t.Revision = b.revision(); t.Revision == b.Unless {
-		t.Unchanged = true
-		return nil
+	revision := b.revision()
+	if revision == b.Unless {
+		return &fetch.Tree{Revision: revision, Unchanged: true}, nil
+	}
+	if kept, err := b.recall(ctx, revision); kept != nil || err != nil {
+		return kept, err
 	}
 	if err := b.download(ctx, t); err != nil {
-		return err
+		return nil, err
 	}
 	t.Revision, t.Files = b.revision(), len(b.found)
 	b.remember(ctx, t)
-	return nil
+	return t, nil
 }
 
-// revision is the digest of what objects there are, in source-controller's format.
-func (b *bucket) revision() string {
-	w := digest.NewWriter(b.Algorithm)
-	for _, o := range b.sorted() {
-		_, _ = fmt.Fprintf(w, "%s %s\n", o.key, o.etag) // a hash takes everything
+func (b *bucket) revision() string { return b.revisionOf(b.sorted()) }
+
+// revisionOf returns the digest of the keys and entity tags of objects, in source-controller's format.
+func (o Options) revisionOf(objects []listedObject) string {
+	w := digest.NewWriter(o.Algorithm)
+	for _, object := range objects {
+		_, _ = fmt.Fprintf(w, "%s %s\n", object.key, object.etag) // a hash takes everything
 	}
 	return w.Digest().String()
 }
@@ -299,13 +304,9 @@ func (b *bucket) rules(ctx context.Context, t *fetch.Tree) (*tree.Rules, error) 
 // download gets all objects. One that has been deleted since it was listed is none; one that was changed counts as it
 // is now.
 func (b *bucket) download(ctx context.Context, t *fetch.Tree) error {
-	rest, err := b.reuse(ctx, t)
-	if err != nil {
-		return err
-	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxDownloads)
-	for _, o := range rest {
+	for _, o := range b.sorted() {
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

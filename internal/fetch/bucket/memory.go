@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 
 	godigest "github.com/opencontainers/go-digest"
 
@@ -30,7 +29,7 @@ type keptObject struct {
 	ETag string `json:"etag"`
 }
 
-// memoryName is equal for Buckets that select the same objects of one bucket, and names one revision of theirs, or the last.
+// memoryName is equal for Buckets that select the same objects of one bucket. It names one revision of theirs, or the last if revision is empty.
 func (o Options) memoryName(revision string) string {
 	return fmt.Sprintf("%q %q %q", o.Prefix, o.Ignore, revision)
 }
@@ -42,7 +41,7 @@ func (b *bucket) known(ctx context.Context) (*fetch.Tree, error) {
 	if b.Revision == "" && !m.Offline() {
 		return nil, nil
 	}
-	t, err := b.recall(ctx)
+	t, err := b.recall(ctx, b.Revision)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -54,19 +53,21 @@ func (b *bucket) known(ctx context.Context) (*fetch.Tree, error) {
 	return nil, m.Missing(fmt.Sprintf("the list of objects of bucket '%s' at %s", b.Bucket, b.Endpoint))
 }
 
-// recall makes a tree of what is kept, nil if that is not whole.
-func (b *bucket) recall(ctx context.Context) (*fetch.Tree, error) {
+// recall returns the tree of a revision that is kept, or of the last one without a revision. It is nil if the cache does not
+// have all of it.
+func (b *bucket) recall(ctx context.Context, revision string) (*fetch.Tree, error) {
 	var kept keptBucket
-	d, found := b.Memory.Cache.Answer(b.Memory.Scope, cachedBucket, b.memoryName(b.Revision), &kept)
+	d, found := b.Memory.Cache.Answer(b.Memory.Scope, cachedBucket, b.memoryName(revision), &kept)
 	if !found {
 		return nil, nil
 	}
-	b.found = map[string]listedObject{}
-	for _, o := range kept.Objects {
-		b.found[o.Key] = listedObject{key: o.Key, etag: o.ETag}
+	objects := make([]listedObject, len(kept.Objects))
+	for i, o := range kept.Objects {
+		objects[i] = listedObject{key: o.Key, etag: o.ETag}
 	}
-	if b.Revision == "" && b.revision() == b.Unless {
-		return &fetch.Tree{Revision: b.Unless, Unchanged: true}, nil
+	of := b.revisionOf(objects)
+	if revision == "" && of == b.Unless {
+		return &fetch.Tree{Revision: of, Unchanged: true}, nil
 	}
 	t, err := b.unpack(ctx, d)
 	if t == nil || err != nil {
@@ -78,7 +79,7 @@ func (b *bucket) recall(ctx context.Context) (*fetch.Tree, error) {
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
-	t.Revision, t.Files = b.revision(), len(b.found)
+	t.Revision, t.Files = of, len(objects)
 	return t, nil
 }
 
@@ -103,68 +104,6 @@ func (b *bucket) unpack(ctx context.Context, d digest.Digest) (*fetch.Tree, erro
 		return nil, t.Close() // it is downloaded instead
 	}
 	return t, nil
-}
-
-// reuse copies the objects that have not changed since the last run from what is kept, and returns the others, which are to
-// be downloaded.
-func (b *bucket) reuse(ctx context.Context, t *fetch.Tree) ([]listedObject, error) {
-	all := b.sorted()
-	var kept keptBucket
-	d, found := b.Memory.Cache.Answer(b.Memory.Scope, cachedBucket, b.memoryName(""), &kept)
-	if !found {
-		return all, nil
-	}
-	tags := map[string]string{}
-	for _, o := range kept.Objects {
-		tags[o.Key] = o.ETag
-	}
-	same := func(o listedObject) bool { return o.etag != "" && tags[o.key] == o.etag }
-	if !anySame(all, same) {
-		return all, nil
-	}
-	old, err := b.unpack(ctx, d)
-	if old == nil || err != nil {
-		return all, err
-	}
-	defer func() { _ = old.Close() }()
-	var rest []listedObject
-	for _, o := range all {
-		if !same(o) || !b.take(ctx, o, old.Root, t.Root) {
-			rest = append(rest, o)
-		}
-	}
-	return rest, ctx.Err()
-}
-
-func anySame(all []listedObject, same func(listedObject) bool) bool {
-	for _, o := range all {
-		if same(o) {
-			return true
-		}
-	}
-	return false
-}
-
-// take copies one object. One that cannot be copied is downloaded.
-func (b *bucket) take(ctx context.Context, o listedObject, from, to *os.Root) bool {
-	in, err := from.Open(o.key)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = in.Close() }()
-	fi, err := in.Stat()
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() != o.size || b.spend(ctx, fi.Size()) != nil {
-		return false
-	}
-	if to.MkdirAll(path.Dir(o.key), 0o700) != nil {
-		return false
-	}
-	out, err := to.OpenFile(o.key, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return false
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close()) == nil
 }
 
 // remember keeps what was fetched, for later runs. That it cannot be kept is no reason to fail.

@@ -105,15 +105,13 @@ func (c *clone) fetch(ctx context.Context, u *url.URL, remote *gitRemote, store 
 	return c.write(ctx, u, store, target, selected)
 }
 
-// objects gets the objects from the cache, or else from the server: what is new since the last time, if that is known.
+// objects gets the objects from the cache, or else from the server.
 func (c *clone) objects(ctx context.Context, u *url.URL, remote *gitRemote, store *gitStore, target *gitTarget, s selection) error {
 	if c.recall(ctx, u, store, target, s) {
 		return nil
 	}
-	if !c.fetchNew(ctx, u, remote, store, target, s) {
-		if err := c.fetchObjects(ctx, remote, store, target, s); err != nil {
-			return err
-		}
+	if err := c.fetchObjects(ctx, remote, store, target, s); err != nil {
+		return err
 	}
 	c.remember(u, store, target, s)
 	return nil

@@ -24,11 +24,7 @@ import (
 const (
 	keptTarget = "git reference"
 	keptPacks  = "git objects"
-	keptNewest = "git commit"
 )
-
-// maxKeptPacks is how many packs a commit may be put together from. After that many fetches everything is fetched once.
-const maxKeptPacks = 8
 
 // aTarget is a gitTarget that is kept.
 type aTarget struct {
@@ -45,8 +41,7 @@ type aPack struct {
 
 // packList are the packs that have all that is needed of a commit.
 type packList struct {
-	Commit plumbing.Hash
-	Packs  []aPack
+	Packs []aPack
 }
 
 // location names the repository, and whether it is shown a login.
@@ -155,28 +150,6 @@ func (c *clone) loadPack(ctx context.Context, store *gitStore, p aPack) error {
 	return store.index(ctx, f)
 }
 
-// fetchNew fetches what is new since the commit that was fetched last. It is false if everything is to be fetched: nothing
-// is kept, or too many packs are, a part is wanted alone, or the server refuses.
-func (c *clone) fetchNew(ctx context.Context, u *url.URL, remote *gitRemote, store *gitStore, target *gitTarget, s selection) bool {
-	if s.partial() || len(target.wants) > 0 || !remote.v2 || !remote.shallow() {
-		return false
-	}
-	var kept packList
-	if !c.options.Memory.Recall(keptNewest, c.location(u), &kept) || len(kept.Packs) >= maxKeptPacks || !c.load(ctx, store, kept) {
-		return false
-	}
-	base, err := store.commit(kept.Commit)
-	if err != nil {
-		return false
-	}
-	q := packRequest{wants: []plumbing.Hash{target.object}, base: &baseCommit{kept.Commit, base.Committer.When.Unix()}, shallow: true}
-	if err := store.fetch(ctx, remote, q); err != nil {
-		return false
-	}
-	_, err = store.commit(target.commit)
-	return err == nil
-}
-
 // remember keeps the packs of a store for later runs. What cannot be read is not kept.
 func (c *clone) remember(u *url.URL, store *gitStore, t *gitTarget, s selection) {
 	m := &c.options.Memory
@@ -184,7 +157,7 @@ func (c *clone) remember(u *url.URL, store *gitStore, t *gitTarget, s selection)
 		return
 	}
 	names, _ := filepath.Glob(filepath.Join(store.dir, "objects", "pack", "*.pack"))
-	list := packList{Commit: t.commit}
+	var list packList
 	for _, name := range names {
 		p, err := c.rememberPack(name)
 		if err != nil {
@@ -193,9 +166,6 @@ func (c *clone) remember(u *url.URL, store *gitStore, t *gitTarget, s selection)
 		list.Packs = append(list.Packs, p)
 	}
 	m.Remember(keptPacks, c.packsName(u, t, s), list)
-	if !s.partial() {
-		m.Remember(keptNewest, c.location(u), list)
-	}
 }
 
 func (c *clone) rememberPack(name string) (aPack, error) {

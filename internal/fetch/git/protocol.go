@@ -246,28 +246,8 @@ func (r *gitRemote) shallow() bool {
 // packRequest says which objects are wanted.
 type packRequest struct {
 	wants   []plumbing.Hash
-	base    *baseCommit // what is there already
-	shallow bool        // without history
-	noFiles bool        // without blobs
-}
-
-// baseCommit is a commit whose files are there, without its history. What came after it is asked for with its history: a server
-// leaves out only what it finds by going back from what is wanted. By the time of the base that ends also where another
-// history has taken the place of this one.
-type baseCommit struct {
-	hash plumbing.Hash
-	when int64 // seconds since 1970
-}
-
-// deepen says how much history is wanted: that since the base, or none without one.
-func (b *baseCommit) deepen(w *packetWriter) {
-	if b == nil {
-		w.line("deepen 1")
-		return
-	}
-	w.line("shallow " + b.hash.String())
-	w.line("deepen-since " + strconv.FormatInt(b.when, 10))
-	w.line("have " + b.hash.String())
+	shallow bool // without history
+	noFiles bool // without blobs
 }
 
 // pack asks for objects and returns the stream of the pack that holds them, of at most limit bytes.
@@ -322,7 +302,7 @@ func (r *gitRemote) packRequestV2(q packRequest) *packetWriter {
 		w.line("want " + want.String())
 	}
 	if q.shallow && r.shallow() {
-		q.base.deepen(w)
+		w.line("deepen 1")
 	}
 	if q.noFiles && r.filters() {
 		w.line("filter blob:none")
