@@ -19,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -78,7 +79,7 @@ that a retry may help.`,
 		ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
 		defer cancel()
 		name = filepath.Clean(name)
-		b := &bundling{carrying: carrying{app: a, o: o, put: lock.New()}}
+		b := &bundling{carrying: newCarrying(a, o)}
 		if since != "" {
 			var err error
 			if b.on, err = bundle.ReadBase(ctx, since); err != nil {
@@ -118,10 +119,21 @@ type carrying struct {
 	app     *app
 	o       *runOptions
 	put     *lock.Lock // of what is carried
-	charts  *bundle.Charts
+	entries map[carried]*lock.Entry
+	charts  *bundle.Charts // nil where everything comes from a bundle
 	code    int
 	scratch store.Scratch
 	inputs  []*load.Input
+}
+
+func newCarrying(a *app, o *runOptions) carrying {
+	return carrying{app: a, o: o, put: lock.New(), entries: map[carried]*lock.Entry{}}
+}
+
+// carried is an object that is locked.
+type carried struct {
+	in  *load.Input
+	key store.Key
 }
 
 // gather reads the manifests, and fetches what is locked. A code other than 0 ends the run.
@@ -138,10 +150,12 @@ func (b *carrying) gather(ctx context.Context, args []string) (code int, err err
 	if err != nil {
 		return exit.Failed, err
 	}
-	limits := o.limits()
-	b.charts, err = bundle.NewCharts(filepath.Join(dir, "charts"), chart.Limits{Archive: limits.Archive, File: limits.File, Unpacked: limits.Unpacked})
-	if err != nil {
-		return exit.Failed, err
+	if o.lock.from == nil {
+		limits := o.limits()
+		b.charts, err = bundle.NewCharts(filepath.Join(dir, "charts"), chart.Limits{Archive: limits.Archive, File: limits.File, Unpacked: limits.Unpacked})
+		if err != nil {
+			return exit.Failed, err
+		}
 	}
 	if given, err := o.fetch.cache.directory(a.env.Getenv); o.fetch.cache.none || err == nil && given == "" {
 		o.fetch.cache.dir, o.fetch.cache.none = filepath.Join(dir, "kept"), false
@@ -153,6 +167,11 @@ func (b *carrying) gather(ctx context.Context, args []string) (code int, err err
 	defer first.Close()
 	if err := b.pass(ctx, first, nil); err != nil || b.code != exit.OK {
 		return max(b.code, exit.CodeOf(err)), err
+	}
+	if b.charts != nil {
+		for _, line := range b.charts.Missing() {
+			a.console.Warn(line)
+		}
 	}
 	return exit.OK, nil
 }
@@ -166,13 +185,13 @@ func (b *bundling) run(ctx context.Context, name string, directory bool, args []
 	if err != nil {
 		return exit.Failed, err
 	}
-	carried, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: a.now})
+	kept, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: a.now})
 	if err != nil {
 		return exit.Failed, err
 	}
-	defer func() { _ = carried.Close() }() // its directory goes
+	defer func() { _ = kept.Close() }() // its directory goes
 	again := *b.o
-	again.into, again.fetch.cache.offline, again.fetch.refresh = carried, true, false
+	again.into, again.fetch.cache.offline, again.fetch.refresh = kept, true, false
 	second, err := a.openSession(ctx, &again)
 	if err != nil {
 		return exit.Usage, err
@@ -185,7 +204,7 @@ func (b *bundling) run(ctx context.Context, name string, directory bool, args []
 	if err != nil {
 		return exit.Failed, err
 	}
-	size, err := bundle.Write(ctx, name, directory, bundle.Contents{Lock: text, Cache: carried, Charts: b.charts}, b.on)
+	size, err := bundle.Write(ctx, name, directory, bundle.Contents{Lock: text, Cache: kept, Charts: b.charts}, b.on)
 	if err != nil {
 		return exit.Failed, fmt.Errorf("--bundle-file: %w", err)
 	}
@@ -203,7 +222,9 @@ func (b *carrying) pass(ctx context.Context, shared *session.Session, quiet reco
 			return err
 		}
 		options := shared.Options()
-		options.Carry = b.charts
+		if b.charts != nil {
+			options.Carry = b.charts
+		}
 		if options.Locked, err = b.app.locked(ctx, &b.o.lock, in); err != nil {
 			return err
 		}
@@ -214,7 +235,7 @@ func (b *carrying) pass(ctx context.Context, shared *session.Session, quiet reco
 			for _, r := range results {
 				b.code = exit.Worst(b.code, session.CodeOf(r))
 			}
-			if err != nil {
+			if err != nil || b.charts == nil {
 				return err
 			}
 			return reconcile.CarryPackages(ctx, b.charts, st, results)
@@ -236,6 +257,7 @@ func (b *carrying) targets(in *load.Input, o reconcile.Options) []*admission.Adm
 		j, ok := o.Locked.Judge(in.Inventory, adm)
 		if ok && j.Entry != nil {
 			b.put.Put(*j.Entry)
+			b.entries[carried{in, inventory.KeyOf(adm.Object)}] = j.Entry
 		}
 		return !ok
 	})
@@ -268,7 +290,15 @@ func (a *app) openBundle(ctx context.Context, o *lockOptions, shared *session.Se
 		o.carried, err = lock.Read(text)
 	}
 	if err != nil {
-		return nil, &exit.UsageError{Err: fmt.Errorf("--from: %w", err), Advice: hintOf(err)}
+		return nil, notFrom(err)
 	}
 	return shared, nil
+}
+
+// notFrom is the error of a bundle that cannot be read.
+func notFrom(err error) error {
+	if reconcile.ClassOf(err) == reconcile.Integrity {
+		return fmt.Errorf("--from: %w", err)
+	}
+	return &exit.UsageError{Err: fmt.Errorf("--from: %w", err), Advice: hintOf(err)}
 }

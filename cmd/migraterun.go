@@ -214,32 +214,13 @@ func (m *migration) reportPlan() {
 // finish writes the files and prints what became of them.
 func (m *migration) finish(ctx context.Context) error {
 	var diffs []byte
-	var list []rewrite.Replacement
-	for _, e := range m.result.Files {
-		file := m.found.File(e.Name)
-		list = append(list, rewrite.Replacement{File: file, Text: e.Text})
-		if m.o.dryRun {
+	if m.o.dryRun {
+		for _, e := range m.result.Files {
+			file := m.found.File(e.Name)
 			diffs = append(diffs, m.app.diff(file, edit.Parse(file.Data), e.Text)...)
 		}
 	}
-	verb := "edited"
-	switch {
-	case m.o.dryRun || m.o.check:
-		verb = "to be edited"
-	case ctx.Err() != nil:
-		list, m.result.Changes = nil, nil
-	default:
-		if err := rewrite.ReplaceAll(list); err != nil {
-			m.report(finding.NotEdited, migrate.Note{Text: "nothing is edited: " + err.Error()})
-			m.fail(exit.Failed)
-			list, m.result.Changes = nil, nil
-		}
-	}
-	changes := m.result.Changes
-	if len(list) == 0 {
-		changes = nil
-	}
-	m.app.console.Info(console.Subject{}, fmt.Sprintf("%d %s, %d %s %s", len(changes), plural(len(changes), "change", "changes"), len(list), plural(len(list), "file", "files"), verb))
+	changes := m.write(ctx)
 	if m.o.dryRun {
 		_, err := m.app.env.Stdout.Write(diffs)
 		return err
@@ -251,6 +232,33 @@ func (m *migration) finish(ctx context.Context) error {
 		records = append(records, migrated{c.File, c.Line, hide(object), hide(c.Namespace), hide(c.Text)})
 	}
 	return migratedColumns().print(m.app.env.Stdout, m.o.format.format, records)
+}
+
+// write replaces all files or none, if that is wanted, says how many, and returns the changes.
+func (m *migration) write(ctx context.Context) []migrate.Note {
+	var list []rewrite.Replacement
+	for _, e := range m.result.Files {
+		list = append(list, rewrite.Replacement{File: m.found.File(e.Name), Text: e.Text})
+	}
+	verb := "edited"
+	switch {
+	case m.o.dryRun || m.o.check:
+		verb = "to be edited"
+	case ctx.Err() != nil:
+		list = nil
+	default:
+		if err := rewrite.ReplaceAll(list); err != nil {
+			m.report(finding.NotEdited, migrate.Note{Text: "nothing is edited: " + err.Error()})
+			m.fail(exit.Failed)
+			list = nil
+		}
+	}
+	changes := m.result.Changes
+	if len(list) == 0 {
+		changes = nil
+	}
+	m.app.console.Info(console.Subject{}, fmt.Sprintf("%d %s, %d %s %s", len(changes), plural(len(changes), "change", "changes"), len(list), plural(len(list), "file", "files"), verb))
+	return changes
 }
 
 // migrated is a record of migrate's output. Its fields are part of the contract.

@@ -54,6 +54,7 @@ type Charts struct {
 	names     map[string]Name
 	packages  map[string]digest.Digest // archives
 	listed    []listedChart
+	refused   map[string]error
 }
 
 // listedChart is an entry of the index of a Helm repository.
@@ -69,7 +70,26 @@ func NewCharts(dir string, l chart.Limits) (*Charts, error) {
 		return nil, err
 	}
 	s.AutoSaveIndex = false // the index is written with the bundle
-	return &Charts{store: s, dir: dir, limits: l, manifests: map[digest.Digest]ocispec.Descriptor{}, names: map[string]Name{}, packages: map[string]digest.Digest{}}, nil
+	return &Charts{store: s, dir: dir, limits: l, manifests: map[digest.Digest]ocispec.Descriptor{}, names: map[string]Name{}, packages: map[string]digest.Digest{}, refused: map[string]error{}}, nil
+}
+
+// Refused takes down that a source does not say whether it has something.
+func (c *Charts) Refused(what string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused[what] = err
+}
+
+// Missing says what is not carried since a source refused it, sorted.
+func (c *Charts) Missing() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var lines []string
+	for what, err := range c.refused {
+		lines = append(lines, fmt.Sprintf("%s is not carried, if there is one: %v", what, err))
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // Image adds what a registry has under a digest, with all that refers to it: what the registry lists as such, and what cosign

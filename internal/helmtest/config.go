@@ -29,6 +29,7 @@ type Auth struct {
 	Token     string `json:"token"`     // USER:PASSWORD for the token server of a registry
 	Realm     string `json:"realm"`     // URL of that server; default http(s)://auth.test/token
 	Anonymous bool   `json:"anonymous"` // no login is needed to pull
+	Push      bool   `json:"push"`      // who logs in may push as well
 	Identity  string `json:"identity"`  // an identity token, which it takes too
 }
 

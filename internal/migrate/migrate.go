@@ -85,6 +85,8 @@ type Result struct {
 	Operated []ID
 	// Sources is true if a release gets its chart from another kind of source.
 	Sources bool
+	// Redirected are the sources that are those of a mirror now, or were before.
+	Redirected []*Object
 }
 
 // Plan works out what is to change. The same input gives the same result.

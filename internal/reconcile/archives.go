@@ -71,8 +71,9 @@ func (r *Reconciler) carriedProvenance(ctx context.Context, chosen *resolvedChar
 		return content, nil
 	}
 	content, err := r.provenanceFile(ctx, chosen)
-	if fetch.AuthFailure(err) {
-		return nil, nil // object stores say no more of files that they do not have
+	if fetch.AuthFailure(err) { // object stores say no more of files that they do not have
+		r.o.Carry.Refused("the provenance file of "+chosen.shown(), err)
+		return nil, nil
 	}
 	if content != nil {
 		r.cache.KeepAnswer(chosen.key.Scope, cachedProvenance, chosen.provenanceName(), "", content)

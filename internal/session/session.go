@@ -91,6 +91,12 @@ func (s *Session) Carry(c *cache.Cache) {
 	s.closers = append(s.closers, c.Close)
 }
 
+// Registry opens a place in a registry for writing, as the user names it: with the user's own login, and over HTTP with plain.
+func (s *Session) Registry(url string, plain bool) (*reconcile.Registry, error) {
+	s.connect()
+	return s.connections.Registry(url, plain, s.o.Reconcile)
+}
+
 // Options are those of a run that says nothing of its own.
 func (s *Session) Options() reconcile.Options { return s.o.Reconcile }
 

@@ -143,6 +143,10 @@ func (x *exchange) authHint(ctx context.Context, e *RegistryError) string {
 		return login.Problem.Error()
 	case login.Nothing && auth.RegistryHost(x.oci.Host()) == "docker.io":
 		return "the repository is private, or there is none: Docker Hub gives the same answer to both"
+	case login.Nothing && x.oci.options.Write:
+		return fmt.Sprintf("log in with 'helm registry login %s'", x.oci.Host())
+	case x.oci.options.Write:
+		return fmt.Sprintf("the registry does not accept the login from %s, or it lacks the permission to write to '%s'", login.Source, x.ref.Repository)
 	case login.Nothing:
 		return fmt.Sprintf("log in with 'helm registry login %s', or refer with spec.secretRef to a Secret of type kubernetes.io/dockerconfigjson", x.oci.Host())
 	case e.Code == http.StatusForbidden && permission != "":

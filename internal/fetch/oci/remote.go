@@ -24,6 +24,11 @@ func (o *Namespace) Remote(chart string) (*remote.Repository, error) {
 	return o.remote(ref), nil
 }
 
+// Retry tries again what failed for a reason that may pass.
+func (o *Namespace) Retry(ctx context.Context, try func(ctx context.Context, attempt int) error) error {
+	return o.client.Retry(ctx, try)
+}
+
 // Remote is [Namespace.Remote] of the repository.
 func (r *Repository) Remote() *remote.Repository { return r.oci.remote(r.ref) }
 

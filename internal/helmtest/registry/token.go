@@ -113,7 +113,10 @@ func (s *TokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var scopes []string
 	for _, list := range r.Form["scope"] {
 		for scope := range strings.FieldsSeq(list) {
-			scopes = append(scopes, pullOnly(scope))
+			if subject == "" || !s.auth.Push {
+				scope = pullOnly(scope)
+			}
+			scopes = append(scopes, scope)
 		}
 	}
 	t, err := s.Issue(subject, scopes...)
@@ -141,7 +144,7 @@ func (s *TokenServer) subject(r *http.Request) (string, bool) {
 	return "", s.auth.Anonymous
 }
 
-// pullOnly drops the actions that are never granted here.
+// pullOnly drops the actions that only those get who may push.
 func pullOnly(scope string) string {
 	if i := strings.LastIndex(scope, ":"); i >= 0 && strings.HasPrefix(scope, "repository:") {
 		return scope[:i] + ":pull"

@@ -1,0 +1,247 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/bundle"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/session"
+)
+
+// mirrorOptions are the flags of mirror.
+type mirrorOptions struct {
+	run     runOptions
+	to      string
+	plain   bool
+	dryRun  bool
+	rewrite bool
+	format  recordOptions
+}
+
+func newMirrorCommand(a *app) *cobra.Command {
+	o := &mirrorOptions{}
+	c := &cobra.Command{
+		GroupID: groupCharts,
+		Use:     "mirror -f FILE... --to oci://REGISTRY/PREFIX [[KIND/][NAMESPACE/]NAME...]",
+		Short:   "Copy what the lock names into a registry",
+		Long: `Copy the charts and artifacts that ` + lock.FileName + ` has for the selected objects into a
+registry, with all that refers to them: signatures, bills of materials, attestations. With
+--from they are those of a bundle, all of it, and no source is asked; manifests are needed for
+--rewrite then, and to check that the bundle has all that they want.
+
+Each is called by the host and path of its source, below the prefix: what is at
+https://stefanprodan.github.io/podinfo is at PREFIX/stefanprodan.github.io/podinfo. Manifests
+and digests of registries stay; charts of HTTP repositories, Git repositories and buckets are
+stored as 'helm push' would. What the registry has is not sent again: a run that was cut off
+goes on where it stopped.
+
+--rewrite edits the manifests that are named, in place: HelmRepositories and OCIRepositories
+get the URL that they have in the registry, HTTP repositories become those of type oci, and
+Secrets for the source are left out. The lock file follows. All other bytes stay.
+
+The registry is logged in to as 'helm registry login' and 'docker login' say. Stdout gets what
+was copied.
+
+Exit codes: 0 all is there, 1 an object is not ready, something was refused or could not be
+rewritten, 2 wrong usage or unreadable input, 3 a digest or signature check failed, 4 the lock
+file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
+		Example: `  helmsrc mirror -R -f clusters/ --to oci://registry.internal/mirror --dry-run
+  helmsrc mirror -R -f clusters/ --to oci://registry.internal/mirror --rewrite
+  helmsrc mirror --from charts.tar --to oci://registry.internal/mirror`,
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.to, "to", "", "oci:// `URL` of the registry, with the path that everything is below")
+	flags.BoolVar(&o.plain, "plain-http", false, "reach the registry over HTTP")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "list what would be copied or edited, write nothing")
+	flags.BoolVar(&o.rewrite, "rewrite", false, "edit the sources in the manifests, and the lock file, to use the registry")
+	o.run.input.add(flags)
+	o.run.input.addLookup(flags)
+	o.run.fetch.add(flags)
+	o.run.lock.addFile(flags)
+	o.run.lock.addFrom(flags)
+	o.run.trust.add(flags)
+	o.run.trust.addDependencies(flags)
+	o.format.add(flags)
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := o.check(a, args); err != nil {
+			return exit.Usage, err
+		}
+		ctx, cancel := context.WithTimeoutCause(ctx, o.run.fetch.timeout, reconcile.Timeout("--timeout", o.run.fetch.timeout))
+		defer cancel()
+		m := &mirroring{carrying: newCarrying(a, &o.run), options: o}
+		defer func() { _ = m.scratch.Close() }() // the next run clears what cannot be removed
+		return m.run(ctx, args)
+	})
+	return c
+}
+
+func (o *mirrorOptions) check(a *app, args []string) error {
+	o.run.lock.locked = true
+	if err := errors.Join(o.run.fetch.check(), o.run.checkUntrusted(), o.run.checkLocked(), o.format.check(a.env)); err != nil {
+		return err
+	}
+	switch {
+	case !strings.HasPrefix(o.to, "oci://"):
+		return &exit.UsageError{Err: fmt.Errorf("--to %q: not a URL of a registry", reconcile.RedactText(o.to)), Advice: "--to oci://registry.internal/mirror"}
+	case o.run.fetch.cache.offline:
+		return &exit.UsageError{Err: errors.New("--offline: the registry is to be written to"), Advice: "with --from no source is asked"}
+	case o.run.input.Untrusted:
+		return exit.Usagef("--untrusted: the registry is written to with your own login")
+	case o.rewrite && slices.Contains(splitNames(o.run.input.files), "-"):
+		return &exit.UsageError{Err: errors.New("stdin cannot be edited"), Advice: "name the files with -f"}
+	case o.rewrite && o.selects(args):
+		return &exit.UsageError{Err: errors.New("--rewrite: other objects may use the same sources"), Advice: "leave out the names"}
+	case o.rewrite && !o.manifests(args):
+		return exit.Usagef("--rewrite: -f names the manifests to edit")
+	}
+	return nil
+}
+
+// manifests reports whether any are given. A bundle can be copied without.
+func (o *mirrorOptions) manifests(args []string) bool {
+	return o.run.lock.from == nil || len(o.run.input.files)+len(args) > 0
+}
+
+// selects reports whether arguments name objects.
+func (o *mirrorOptions) selects(args []string) bool {
+	given, err := splitArguments(args, len(o.run.input.files) == 0)
+	return err == nil && len(given.selectors) > 0
+}
+
+// mirroring is one run of mirror over all clusters.
+type mirroring struct {
+	carrying
+
+	options *mirrorOptions
+}
+
+func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
+	from, err := m.options.source(ctx)
+	if reconcile.ClassOf(err) == reconcile.Integrity {
+		return exit.Integrity, err
+	}
+	if err != nil {
+		return exit.Usage, err
+	}
+	if layout, ok := from.(*bundle.Layout); ok {
+		defer layout.Close()
+	}
+	if m.options.manifests(args) {
+		m.o.finishFrom()
+		if code, err := m.gather(ctx, args); err != nil || code != exit.OK {
+			return code, err
+		}
+	}
+	if from == nil {
+		from = m.charts.Source()
+	}
+	copies, code, err := m.copy(ctx, from)
+	if err != nil {
+		return exit.CodeOf(err), err
+	}
+	if m.options.rewrite && code == exit.OK {
+		code = m.redirect(ctx, args, from.Names())
+	}
+	m.app.console.Unite()
+	return code, mirroredColumns().print(m.app.env.Stdout, m.options.format.format, copies)
+}
+
+// source opens the bundle, nil where the sources are asked.
+func (o *mirrorOptions) source(ctx context.Context) (bundle.Source, error) {
+	if o.run.lock.from == nil {
+		return nil, nil
+	}
+	layout, err := bundle.Open(ctx, o.run.lock.from)
+	if err != nil {
+		return nil, notFrom(err)
+	}
+	return layout, nil
+}
+
+// copy sends what is not there, and returns what became of everything.
+func (m *mirroring) copy(ctx context.Context, from bundle.Source) ([]mirrored, int, error) {
+	o := *m.o
+	o.lock.from, o.fetch.cache.offline, o.fetch.cache.none = nil, false, true
+	shared, err := m.app.openSession(ctx, &o)
+	if err != nil {
+		return nil, exit.Usage, err
+	}
+	defer shared.Close()
+	to, err := shared.Registry(m.options.to, m.options.plain)
+	if err != nil {
+		return nil, exit.Usage, &exit.UsageError{Err: fmt.Errorf("--to: %w", err), Advice: strings.Join(finding.Hints(err), "; ")}
+	}
+	p := &copyProgress{console: m.app.console, counts: map[string]int{}}
+	stop := p.console.StartRows()
+	p.console.Expect(len(from.Names()))
+	copies := bundle.Mirror(ctx, from, to, bundle.MirrorOptions{To: m.options.to, Limit: m.o.fetch.concurrency, Dry: m.options.dryRun, Progress: p})
+	stop()
+	records := []mirrored{}
+	for _, c := range copies {
+		records = append(records, mirrored{c.Name.String(), c.Reference, c.Digest.String(), c.State})
+	}
+	m.app.console.Info(console.Subject{}, p.summary(m.options.dryRun))
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
+		p.code = exit.Interrupted
+	}
+	return records, p.code, nil
+}
+
+// copyProgress shows how the copies go.
+type copyProgress struct {
+	console *console.Console
+	counts  map[string]int
+	code    int
+}
+
+func copySubject(n bundle.Name) console.Subject { return console.Subject{Name: n.String()} }
+
+// Started implements bundle.Progress.
+func (p *copyProgress) Started(n bundle.Name) { p.console.Started(copySubject(n)) }
+
+// Finished implements bundle.Progress.
+func (p *copyProgress) Finished(c bundle.Copy) {
+	p.counts[c.State]++
+	p.console.Finished(copySubject(c.Name), true, c.Err != nil)
+	switch {
+	case c.Err != nil:
+		p.code = exit.Worst(p.code, session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: failureOf(c.Err)}))
+		p.console.Fail(fmt.Errorf("%s: %w", c.Name, c.Err))
+	case c.State != bundle.Present:
+		p.console.Debug(console.Subject{}, c.Reference+": "+c.State)
+	}
+}
+
+func (p *copyProgress) summary(dry bool) string {
+	text := fmt.Sprintf("%d copied, %d moved, %d present, %d failed", p.counts[bundle.Copied], p.counts[bundle.Moved], p.counts[bundle.Present], p.counts[bundle.Failed])
+	if dry {
+		text += ": nothing was sent, --dry-run"
+	}
+	return text
+}
+
+// mirrored is a record of mirror's output. Its fields are part of the contract.
+type mirrored struct {
+	Source    string `json:"source"`
+	Reference string `json:"reference"`
+	Digest    string `json:"digest"`
+	State     string `json:"state"`
+}
+
+func mirroredColumns() *records[mirrored] {
+	return &records[mirrored]{
+		header: []string{"REFERENCE", "DIGEST", "STATE"},
+		wide:   []string{"SOURCE"},
+		row:    func(r mirrored) []string { return []string{r.Reference, short(r.Digest), r.State, r.Source} },
+	}
+}

@@ -1,0 +1,192 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/bundle"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/lockfile"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/migrate"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// redirection says which sources get another URL, and what is locked then.
+type redirection struct {
+	app     *app
+	prefix  string // of the mirror
+	names   []bundle.Name
+	inputs  []*load.Input
+	entries map[carried]*lock.Entry
+	sources map[carried]*redirected
+	warned  map[string]bool
+}
+
+// redirected is a source.
+type redirected struct {
+	url, refusal string
+	locked       []lock.Entry // what its charts are locked to in the mirror
+}
+
+// redirect edits the sources in the manifests, and the lock file. It returns the exit code.
+func (m *mirroring) redirect(ctx context.Context, args []string, names []bundle.Name) int {
+	r := &redirection{
+		app: m.app, prefix: strings.TrimRight(m.options.to, "/"), names: names, inputs: m.inputs, entries: m.entries,
+		sources: map[carried]*redirected{}, warned: map[string]bool{},
+	}
+	for _, in := range m.inputs {
+		r.cluster(in)
+	}
+	edits := &migration{app: m.app, o: &migrateOptions{run: *m.o, dryRun: m.options.dryRun}, args: args, inputs: m.inputs}
+	edits.find(ctx)
+	for again := true; again; again = edits.readOnly() {
+		edits.result = migrate.Redirect(edits.input(), migrate.Mirror{URL: r.url, Plain: m.options.plain})
+	}
+	edits.reportPlan()
+	before := edits.code
+	changes := edits.write(ctx)
+	for _, c := range changes {
+		m.app.console.Info(console.Subject{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}, fmt.Sprintf("%s:%d: %s", c.File, c.Line, c.Text))
+	}
+	if m.options.dryRun || edits.code != before || ctx.Err() != nil {
+		return edits.code
+	}
+	if err := r.lock(ctx, m.app.lockPath(&m.o.lock), edits.result.Redirected); err != nil {
+		m.app.console.Fail(err)
+		edits.fail(exit.Failed)
+	}
+	return edits.code
+}
+
+// cluster finds out where the sources of a cluster are mirrored.
+func (r *redirection) cluster(in *load.Input) {
+	for _, obj := range in.Inventory.Objects() {
+		adm, err := in.Inventory.Admit(obj)
+		if err != nil {
+			continue // it was reported, and nothing is edited then
+		}
+		entry := r.entries[carried{in, inventory.KeyOf(obj)}]
+		switch obj.Kind {
+		case sourcev1.OCIRepositoryKind:
+			if entry == nil {
+				r.stays(obj, "it is suspended, and not mirrored")
+				continue
+			}
+			r.use(in, obj, obj, entry)
+		case sourcev1.HelmChartKind:
+			if sources := in.SourcesOf(adm, func(*inventory.RejectedError) {}); len(sources) > 0 {
+				r.chart(in, obj, sources[len(sources)-1], entry)
+			}
+		}
+	}
+	for _, obj := range in.Inventory.Objects() {
+		if obj.Kind == sourcev1.HelmRepositoryKind && r.sources[carried{in, inventory.KeyOf(obj)}] == nil {
+			r.stays(obj, "nothing that is locked comes from it")
+		}
+	}
+}
+
+func (r *redirection) chart(in *load.Input, chart *manifest.Object, from *admission.Admitted, entry *lock.Entry) {
+	source := from.Object
+	switch source.Kind {
+	case sourcev1.HelmRepositoryKind:
+		r.use(in, source, chart, entry)
+	case sourcev1.GitRepositoryKind, sourcev1.BucketKind:
+		r.stays(source, "charts are packaged of its files, and no registry can stand in for it")
+	}
+}
+
+// stays says that a source is left as it is, once.
+func (r *redirection) stays(obj *manifest.Object, why string) {
+	line := fmt.Sprintf("%s stays: %s", obj, why)
+	if !r.warned[line] {
+		r.warned[line] = true
+		r.app.console.Warn(line)
+	}
+}
+
+// use takes down that an object gets its chart from a source.
+func (r *redirection) use(in *load.Input, source, user *manifest.Object, entry *lock.Entry) {
+	key := carried{in, inventory.KeyOf(source)}
+	s := r.sources[key]
+	if s == nil {
+		s = &redirected{}
+		r.sources[key] = s
+	}
+	if entry == nil {
+		s.refusal = cmp.Or(s.refusal, fmt.Sprintf("%s gets its chart from it, and is not mirrored", user))
+		return
+	}
+	repository := bundle.RepositoryOf(entry.SourceURL)
+	s.url = r.prefix + "/" + bundle.Below(r.prefix, repository)
+	if entry.Chart != "" {
+		repository = path.Join(repository, entry.Chart)
+	}
+	i := slices.IndexFunc(r.names, func(n bundle.Name) bool {
+		if entry.ManifestDigest != "" {
+			return n.Repository == repository && n.Digest.String() == entry.ManifestDigest
+		}
+		return n.Repository == repository && n.Tag == strings.ReplaceAll(entry.Version, "+", "_")
+	})
+	if i < 0 {
+		s.refusal = cmp.Or(s.refusal, fmt.Sprintf("the mirror has no repository %s with the chart of %s", repository, user))
+		return
+	}
+	s.locked = append(s.locked, inMirror(*entry, r.prefix, s.url, r.names[i]))
+}
+
+// inMirror is an entry of what is called n in a mirror.
+func inMirror(e lock.Entry, prefix, source string, n bundle.Name) lock.Entry {
+	if e.Digest != "" { // of an archive, which is a layer now
+		e.LayerDigest, e.Digest, e.Published = e.Digest, "", ""
+		e.Tag = n.Tag
+		if len(e.ValuesFiles) > 0 {
+			e.Package = "" // has the time of the archive in it
+		}
+	}
+	n.Repository = bundle.Below(prefix, n.Repository)
+	e.SourceURL, e.URL, e.ManifestDigest = source, prefix+"/"+n.String(), n.Digest.String()
+	return e
+}
+
+// url is what migrate.Mirror wants.
+func (r *redirection) url(o *migrate.Object) (url, refusal string) {
+	s := r.source(o)
+	if s == nil {
+		return "", ""
+	}
+	return s.url, s.refusal
+}
+
+func (r *redirection) source(o *migrate.Object) *redirected {
+	i, err := strconv.Atoi(o.Cluster)
+	if err != nil {
+		return nil
+	}
+	return r.sources[carried{r.inputs[i], store.NewKey(o.Kind, o.Namespace, o.Name)}]
+}
+
+// lock writes what is locked in the mirror.
+func (r *redirection) lock(ctx context.Context, path string, sources []*migrate.Object) error {
+	_, err := lockfile.Change(ctx, path, func(l *lock.Lock) {
+		for _, o := range sources {
+			for _, e := range r.source(o).locked {
+				l.Put(e)
+			}
+		}
+	})
+	return err
+}
