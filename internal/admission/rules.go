@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -29,7 +30,7 @@ func (r *rule) prepare() error {
 // for objects whose fields have the right types.
 var rules = map[string]func(self fields) bool{
 	"has(self.pathPattern) && size(self.pathPattern) > 0 || self.artifacts.all(a, a.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))": func(self fields) bool {
-		return self.text("pathPattern") != "" || !slices.ContainsFunc(self.list("artifacts"), func(a fields) bool { return !objectName.MatchString(a.text("name")) })
+		return self.text("pathPattern") != "" || !slices.ContainsFunc(self.list("artifacts"), func(a fields) bool { return !objectName().MatchString(a.text("name")) })
 	},
 
 	"self.provider == 'aws' || self.provider == 'generic' || !has(self.sts)": func(self fields) bool {
@@ -109,7 +110,9 @@ var rules = map[string]func(self fields) bool{
 	"has(self.name) && self.name == 'flux'": func(self fields) bool { return self.is("name", "flux") },
 }
 
-var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+var objectName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+})
 
 // fields are those of an object that a rule is about. What has the wrong type counts as missing.
 type fields map[string]any

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metavalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -166,7 +167,7 @@ func isBlocking(e *field.Error) bool {
 	return false
 }
 
-var anyScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
+var anyScheme = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`) })
 
 // isForeignScheme reports whether an error is that of a HelmRepository whose URL has a scheme that does not exist here.
 // The API document shows such an object stalled, not refused, and so it is done.
@@ -175,7 +176,7 @@ func (r *review) isForeignScheme(e *field.Error) bool {
 	if !ok || r.obj.Kind != "HelmRepository" || e.Field != "spec.url" || e.Type != field.ErrorTypeInvalid {
 		return false
 	}
-	m := anyScheme.FindStringSubmatch(url)
+	m := anyScheme().FindStringSubmatch(url)
 	if m == nil {
 		return false
 	}

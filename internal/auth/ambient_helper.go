@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -30,7 +31,7 @@ const helperNotFound = "credentials not found in native keychain"
 const helperTokenUser = "<token>"
 
 var (
-	helperName         = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	helperName         = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
 	errHelperName      = errors.New("not a valid name for a credential helper")
 	errHelperMissing   = errors.New("not found on PATH")
 	errHelperOutput    = errors.New("its answer is not the JSON that credential helpers print")
@@ -130,7 +131,7 @@ func parseHelper(out []byte) (Credential, error) {
 
 // findHelper looks the program up in the PATH of the injected environment, absolute directories only.
 func (a *Ambient) findHelper(name string) (string, error) {
-	if !helperName.MatchString(name) {
+	if !helperName().MatchString(name) {
 		return "", errHelperName
 	}
 	for _, dir := range filepath.SplitList(a.opts.Getenv("PATH")) {

@@ -175,6 +175,70 @@ func TestAWS(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("addresses that AWS's configuration decides", func(t *testing.T) {
+		for name, test := range map[string]struct {
+			env    map[string]string
+			host   string
+			server string
+		}{
+			"dual stack":             {map[string]string{"AWS_USE_DUALSTACK_ENDPOINT": "true"}, private, "ecr.eu-west-1.api.aws:443"},
+			"dual stack, FIPS":       {map[string]string{"AWS_USE_DUALSTACK_ENDPOINT": "true", "AWS_USE_FIPS_ENDPOINT": "true"}, private, "ecr-fips.eu-west-1.api.aws:443"},
+			"FIPS":                   {map[string]string{"AWS_USE_FIPS_ENDPOINT": "true"}, private, "api.ecr-fips.eu-west-1.amazonaws.com:443"},
+			"of all services":        {map[string]string{"AWS_ENDPOINT_URL": "https://aws.test"}, private, "aws.test:443"},
+			"of the service":         {map[string]string{"AWS_ENDPOINT_URL": "https://aws.test", "AWS_ENDPOINT_URL_ECR": "https://ecr.test"}, private, "ecr.test:443"},
+			"of the public registry": {map[string]string{"AWS_ENDPOINT_URL_ECR_PUBLIC": "https://public.test"}, "public.ecr.aws", "public.test:443"},
+			"ignored": {map[string]string{"AWS_ENDPOINT_URL_ECR": "https://ecr.test", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, private,
+				"api.ecr.eu-west-1.amazonaws.com:443"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				w := newCloudWorld(t)
+				envKeys(t)
+				for name, value := range test.env {
+					t.Setenv(name, value)
+				}
+				region, service := "eu-west-1", "ecr"
+				if test.host != private {
+					region, service = "us-east-1", "ecr-public"
+				}
+				s := w.serve(t, test.server, ecrServer(t, region, service, "AKIAENV", "env-secret", ""))
+				if _, err := w.cloud().Logins(t.Context(), "aws", auth.To(test.host)); err != nil {
+					t.Error(err)
+				}
+				wantRequests(t, s, 1)
+			})
+		}
+	})
+	t.Run("a server that has a bad moment", func(t *testing.T) {
+		for attempts, want := range map[string]int{"1": 1, "2": 2, "": 2} {
+			t.Run("AWS_MAX_ATTEMPTS="+attempts, func(t *testing.T) {
+				w := newCloudWorld(t)
+				envKeys(t)
+				t.Setenv("AWS_MAX_ATTEMPTS", attempts)
+				answer, asked := ecrServer(t, "eu-west-1", "ecr", "AKIAENV", "env-secret", ""), 0
+				s := w.serve(t, "api.ecr.eu-west-1.amazonaws.com:443", func(rw http.ResponseWriter, r *http.Request) {
+					if asked++; asked == 1 {
+						rw.WriteHeader(http.StatusServiceUnavailable)
+						return
+					}
+					answer(rw, r)
+				})
+				_, err := w.cloud().Logins(t.Context(), "aws", auth.To(private))
+				if (err == nil) != (want == 2) {
+					t.Error(err)
+				}
+				wantRequests(t, s, want)
+			})
+		}
+	})
+	t.Run("answers without a login", func(t *testing.T) {
+		for _, answer := range []string{"", "x", "{}", `{"authorizationData": []}`, `{"authorizationData": {}}`, `{"authorizationData": [{"authorizationToken": "QVdT"}]}`} {
+			w := newCloudWorld(t)
+			envKeys(t)
+			w.serve(t, "api.ecr.eu-west-1.amazonaws.com:443", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, answer) })
+			_, err := w.cloud().Logins(t.Context(), "aws", auth.To(private))
+			wantCloudError(t, err, "the registry's answer holds no authorization token", "", false)
+		}
+	})
 	t.Run("refused", func(t *testing.T) {
 		w := newCloudWorld(t)
 		envKeys(t)

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -92,10 +93,10 @@ func text(raw json.RawMessage) string {
 	return s
 }
 
-var titlePattern = regexp.MustCompile(`(?is)<(?:title|h1)[^>]*>([^<]*)<`)
+var titlePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?is)<(?:title|h1)[^>]*>([^<]*)<`) })
 
 func htmlTitle(page string) string {
-	if m := titlePattern.FindStringSubmatch(page); m != nil {
+	if m := titlePattern().FindStringSubmatch(page); m != nil {
 		return html.UnescapeString(m[1])
 	}
 	return ""

@@ -123,7 +123,7 @@ func (c *Charts) image(ctx context.Context, from *remote.Repository, p Name) err
 func (c *Charts) tagged(ctx context.Context, from *remote.Repository, p Name, suffix string) error {
 	p.Tag = strings.Replace(p.Digest.String(), ":", "-", 1) + suffix
 	found, err := from.Resolve(ctx, p.Tag)
-	if errors.Is(err, errdef.ErrNotFound) || err == nil && tags.FindString(p.Tag) == "" {
+	if errors.Is(err, errdef.ErrNotFound) || err == nil && tags().FindString(p.Tag) == "" {
 		return nil
 	}
 	if err == nil {

@@ -3,6 +3,7 @@ package bundle
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
@@ -31,15 +32,17 @@ func parseName(name string, d digest.Digest) (Name, bool) {
 			return Name{}, false
 		}
 		p := Name{name[:at], name[at+1:], d}
-		return p, repositories.MatchString(p.Repository) && tags.MatchString(p.Tag)
+		return p, repositories().MatchString(p.Repository) && tags().MatchString(p.Tag)
 	}
-	return Name{Repository: repository, Digest: d}, repositories.MatchString(repository)
+	return Name{Repository: repository, Digest: d}, repositories().MatchString(repository)
 }
 
 var (
-	repositories = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
-	tags         = regexp.MustCompile(`^\w[\w.-]{0,127}$`)
-	noName       = regexp.MustCompile(`[^a-z0-9._-]+|[._-]{2,}`)
+	repositories = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	})
+	tags   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\w[\w.-]{0,127}$`) })
+	noName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9._-]+|[._-]{2,}`) })
 )
 
 // RepositoryOf is the name of a repository for what is at a URL: its host and path, as far as registries take them. A port
@@ -54,9 +57,9 @@ func RepositoryOf(url string) string {
 	host = host[strings.LastIndexByte(host, '@')+1:]
 	var parts []string
 	for part := range strings.SplitSeq(strings.ToLower(strings.Replace(host, ":", "_", 1)+"/"+path), "/") {
-		for noName.MatchString(part) && !repositories.MatchString(part) {
+		for noName().MatchString(part) && !repositories().MatchString(part) {
 			was := part
-			if part = strings.Trim(noName.ReplaceAllString(part, "-"), "._-"); part == was {
+			if part = strings.Trim(noName().ReplaceAllString(part, "-"), "._-"); part == was {
 				break
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // readBuffer is the size of the buffer in front of the decompressor.
@@ -25,7 +26,7 @@ var errTrailing = errors.New("archive is followed by other data")
 // errOutside is Helm's way to say that an entry has no base directory.
 var errOutside = errors.New("chart illegally contains content outside the base directory")
 
-var windowsDrive = regexp.MustCompile(`^[a-zA-Z]:/`)
+var windowsDrive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z]:/`) })
 
 // reading is the account of one archive and of the archives inside it.
 type reading struct {
@@ -167,7 +168,7 @@ func entryName(full string) (string, error) {
 		return "", fmt.Errorf("%w: '%s'", errOutside, printable(full))
 	case strings.HasPrefix(name, ".."):
 		return "", fmt.Errorf("chart illegally references parent directory: '%s'", printable(full))
-	case windowsDrive.MatchString(name):
+	case windowsDrive().MatchString(name):
 		return "", fmt.Errorf("chart contains illegally named files: '%s'", printable(full))
 	case base == chartFile:
 		return "", errors.New("chart yaml not in base directory")

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -16,7 +17,7 @@ import (
 // maxArtifacts bounds what one generator makes.
 const maxArtifacts = 10_000
 
-var capture = regexp.MustCompile(`\{([^{}]*)\}`)
+var capture = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([^{}]*)\}`) })
 
 // Expand lists the artifacts of a spec. With a pathPattern they are rendered for each directory that matches it.
 func Expand(spec *swv1.ArtifactGeneratorSpec, sources map[string]*Tree) ([]Artifact, []Doubt, error) {
@@ -83,7 +84,7 @@ func (p *pathPattern) expand(sources map[string]*Tree) ([]Artifact, error) {
 func (p *pathPattern) compile(pattern string) (*regexp.Regexp, error) {
 	var expr strings.Builder
 	at := 0
-	for _, m := range capture.FindAllStringSubmatchIndex(pattern, -1) {
+	for _, m := range capture().FindAllStringSubmatchIndex(pattern, -1) {
 		name := pattern[m[2]:m[3]]
 		switch {
 		case len(validation.IsQualifiedName(name)) > 0 || strings.Contains(name, "/"):

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -249,11 +250,13 @@ func (t text) whole() bool {
 	return string(t.bytes[last:]) == fmt.Sprintf(sumLine, sum(t.bytes[:last]))
 }
 
-var conflictMarker = regexp.MustCompile(`(?m)^(<<<<<<<|=======|>>>>>>>|\|\|\|\|\|\|\|)( |\r?$)`)
+var conflictMarker = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(<<<<<<<|=======|>>>>>>>|\|\|\|\|\|\|\|)( |\r?$)`)
+})
 
 // conflict returns the first line that a merge could not decide, from 1, or 0.
 func conflict(content []byte) int {
-	at := conflictMarker.FindIndex(content)
+	at := conflictMarker().FindIndex(content)
 	if at == nil {
 		return 0
 	}
@@ -294,11 +297,15 @@ func broken(err error, first int) *Error {
 }
 
 var (
-	objectName = regexp.MustCompile(`^[A-Za-z]+/[^/\s]+/[^/\s]+$`)
-	digests    = regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
+	objectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z]+/[^/\s]+/[^/\s]+$`) })
+	digests    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
+	})
 
 	// revisions are those that name bytes: a commit, or the digest of a manifest or of a bucket's content.
-	revisions = regexp.MustCompile(`(^|@)(sha1:[0-9a-f]{40}|sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
+	revisions = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(^|@)(sha1:[0-9a-f]{40}|sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
+	})
 )
 
 // unpinned returns which field is missing that names the bytes, or is no name of any, or nothing.
@@ -318,7 +325,7 @@ func (e *Entry) unpinned() string {
 		if e.ManifestDigest == "" || e.LayerDigest == "" {
 			return "it has no manifestDigest or no layerDigest"
 		}
-	case !revisions.MatchString(e.Revision):
+	case !revisions().MatchString(e.Revision):
 		return "its revision is no commit and no digest"
 	case e.SourceKind == "OCIRepository" && kind == e.SourceKind:
 		if e.ManifestDigest == "" || !strings.HasSuffix(e.Revision, e.ManifestDigest) {
@@ -330,7 +337,7 @@ func (e *Entry) unpinned() string {
 
 // problem returns what is wrong with an entry, or nothing.
 func (e *Entry) problem() string {
-	if !objectName.MatchString(e.Object) {
+	if !objectName().MatchString(e.Object) {
 		return fmt.Sprintf("%.100q is not KIND/NAMESPACE/NAME", e.Object)
 	}
 	check := []Difference{{Field: "digest", Now: e.Digest}, {Field: "manifestDigest", Now: e.ManifestDigest},
@@ -344,7 +351,7 @@ func (e *Entry) problem() string {
 		urls = append(urls, Difference{Field: "dependencies", Now: d.URL}, Difference{Field: "dependencies", Now: d.Repository})
 	}
 	for _, d := range check {
-		if d.Now != "" && !digests.MatchString(d.Now) {
+		if d.Now != "" && !digests().MatchString(d.Now) {
 			return fmt.Sprintf("%s of %s is no digest in sha256, sha384 or sha512", d.Field, e.Key())
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Groups of Flux of which only the versions are looked at.
@@ -52,7 +53,7 @@ func (s *Set) Content(o *Object) (map[string]any, error) {
 // maxComponentsHead is where the comment with the version stands in what flux bootstrap writes: at the top.
 const maxComponentsHead = 4 << 10
 
-var componentsVersion = regexp.MustCompile(`(?m)^# Flux Version: (v?[0-9][0-9A-Za-z.+-]*)\s*$`)
+var componentsVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^# Flux Version: (v?[0-9][0-9A-Za-z.+-]*)\s*$`) })
 
 // components notes the version of a file that flux bootstrap wrote.
 func (s *Set) components(name string, data []byte) {
@@ -60,7 +61,7 @@ func (s *Set) components(name string, data []byte) {
 		return
 	}
 	head := data[:min(len(data), maxComponentsHead)]
-	m := componentsVersion.FindSubmatchIndex(head)
+	m := componentsVersion().FindSubmatchIndex(head)
 	if m == nil {
 		return
 	}

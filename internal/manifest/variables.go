@@ -1,6 +1,9 @@
 package manifest
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // Variable is a ${VAR} that was not substituted.
 type Variable struct {
@@ -11,12 +14,12 @@ type Variable struct {
 
 // expression is what Flux substitutes: a name in braces, with or without a default or another operation. $${VAR} is how
 // one writes a literal ${VAR}.
-var expression = regexp.MustCompile(`\$?\$\{([_A-Za-z][_A-Za-z0-9]*)[^}]*\}`)
+var expression = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{([_A-Za-z][_A-Za-z0-9]*)[^}]*\}`) })
 
 // Variables lists the names of the variables in a text.
 func Variables(text string) []string {
 	var names []string
-	for _, m := range expression.FindAllStringSubmatch(text, -1) {
+	for _, m := range expression().FindAllStringSubmatch(text, -1) {
 		if m[0][1] != '$' {
 			names = append(names, m[1])
 		}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -122,10 +123,10 @@ type chartSource struct {
 }
 
 var (
-	commit   = regexp.MustCompile(`^[0-9a-f]{40}$`)
-	shortSum = regexp.MustCompile(`^[0-9a-f]{7,39}$`)
-	release  = regexp.MustCompile(`^v?[0-9]+\.[0-9]+`)
-	scpLike  = regexp.MustCompile(`^([A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+):([^/].*)$`)
+	commit   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}$`) })
+	shortSum = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{7,39}$`) })
+	release  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v?[0-9]+\.[0-9]+`) })
+	scpLike  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z0-9._-]+@)?([A-Za-z0-9.-]+):([^/].*)$`) })
 )
 
 func (o *operated) source() (*chartSource, error) {
@@ -148,7 +149,7 @@ func (o *operated) source() (*chartSource, error) {
 
 func (o *operated) gitSource(chart any, url, dir string) (*chartSource, error) {
 	s := &chartSource{kind: "GitRepository", url: url, chart: "./" + strings.Trim(path.Clean("/"+dir), "/")}
-	if m := scpLike.FindStringSubmatch(url); m != nil && !strings.Contains(url, "://") {
+	if m := scpLike().FindStringSubmatch(url); m != nil && !strings.Contains(url, "://") {
 		s.url = "ssh://" + cmp.Or(m[1], "git@") + m[2] + "/" + m[3]
 	}
 	if !strings.HasPrefix(s.url, "https://") && !strings.HasPrefix(s.url, "http://") && !strings.HasPrefix(s.url, "ssh://") {
@@ -156,14 +157,14 @@ func (o *operated) gitSource(chart any, url, dir string) (*chartSource, error) {
 	}
 	ref := cmp.Or(str(chart, "ref"), "master")
 	switch {
-	case commit.MatchString(ref):
+	case commit().MatchString(ref):
 		s.ref = []edit.Field{{Key: "commit", Value: ref}}
-	case shortSum.MatchString(ref):
+	case shortSum().MatchString(ref):
 		o.hint = "write the whole commit into spec.chart.ref"
 		return nil, fmt.Errorf("spec.chart.ref is a commit that is cut off, which a GitRepository does not take")
 	case strings.HasPrefix(ref, "refs/"):
 		s.ref = []edit.Field{{Key: "name", Value: ref}}
-	case release.MatchString(ref):
+	case release().MatchString(ref):
 		s.ref = []edit.Field{{Key: "tag", Value: ref}}
 	default:
 		s.ref = []edit.Field{{Key: "branch", Value: ref}}
@@ -282,7 +283,7 @@ func (p *planner) free(kind, namespace, url string) string {
 	if _, after, ok := strings.Cut(url, "@"); ok {
 		url = after
 	}
-	base := strings.Trim(unfitName.ReplaceAllString(strings.ToLower(strings.TrimSuffix(url, ".git")), "-"), "-")
+	base := strings.Trim(unfitName().ReplaceAllString(strings.ToLower(strings.TrimSuffix(url, ".git")), "-"), "-")
 	base = cmp.Or(strings.Trim(base[max(0, len(base)-maxSourceName):], "-"), "charts")
 	for i := 1; ; i++ {
 		name := base

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -252,11 +253,11 @@ func (p *planner) lost(m *move) {
 	}
 }
 
-var unfitName = regexp.MustCompile(`[^a-z0-9-]+`)
+var unfitName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9-]+`) })
 
 // sourceName is a name for an OCIRepository that nothing has.
 func (p *planner) sourceName(key sourceKey, m *move, alone bool) string {
-	chart := strings.Trim(unfitName.ReplaceAllString(strings.ToLower(path.Base(key.url)), "-"), "-")
+	chart := strings.Trim(unfitName().ReplaceAllString(strings.ToLower(path.Base(key.url)), "-"), "-")
 	names := []string{chart, m.release.Name, m.of.Name + "-" + chart}
 	if alone {
 		names = append([]string{m.of.Name}, names...)
@@ -271,7 +272,9 @@ func (p *planner) sourceName(key sourceKey, m *move, alone bool) string {
 	}
 }
 
-var exact = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+var exact = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+})
 
 // sourceText makes a document with an OCIRepository of one with a HelmRepository.
 func (p *planner) sourceText(key sourceKey, m *move, name string) ([]byte, error) {
@@ -340,7 +343,7 @@ func (p *planner) rename(d *edit.Document, root *yaml.Node, m *move, name string
 
 func (p *planner) sourceFields(key sourceKey, m *move, spec *yaml.Node) []edit.Field {
 	ref := edit.Field{Key: "semver", Value: cmp.Or(key.version, "*")}
-	if exact.MatchString(key.version) {
+	if exact().MatchString(key.version) {
 		ref = edit.Field{Key: "tag", Value: strings.ReplaceAll(key.version, "+", "_")}
 	}
 	if v := child(m.t.document.Root, "spec", "chart", "spec", "version"); v != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -240,11 +241,11 @@ func (hr *HelmRelease) Retries() bool {
 }
 
 // scpLike is a URL as ssh and scp take it: user@host:path.
-var scpLike = regexp.MustCompile(`^([^/@:\s]+)@([^/:\s]+):/?([^/].*)$`)
+var scpLike = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([^/@:\s]+)@([^/:\s]+):/?([^/].*)$`) })
 
 // GitURL is the URL of the Git repository with a scheme.
 func (c *Chart) GitURL() string {
-	if m := scpLike.FindStringSubmatch(c.Git); m != nil {
+	if m := scpLike().FindStringSubmatch(c.Git); m != nil {
 		return "ssh://" + m[1] + "@" + m[2] + "/" + m[3]
 	}
 	return c.Git

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/Masterminds/semver/v3"
 )
@@ -66,14 +67,14 @@ func SetMetadata(version, meta string) (string, error) {
 
 // nameForm is source-controller's. It forbids upper case and "_", although HTTP repositories may well hold such
 // charts (see docs/differences.md).
-var nameForm = regexp.MustCompile(`^([-a-z0-9]+/?\.?)+$`)
+var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-a-z0-9]+/?\.?)+$`) })
 
 // ValidateName checks a chart name that is looked up in a repository, before anyone is asked for it.
 func ValidateName(name string) error {
 	if name == "" {
 		return &NameError{}
 	}
-	if !nameForm.MatchString(name) {
+	if !nameForm().MatchString(name) {
 		return &NameError{name}
 	}
 	return nil

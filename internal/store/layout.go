@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/file"
 )
@@ -33,7 +34,7 @@ func (e *LayoutError) Hint() string {
 	return "a newer helmsrc wrote it: use that one, or name another directory"
 }
 
-var layoutPattern = regexp.MustCompile(`^v\d+$`)
+var layoutPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v\d+$`) })
 
 // CheckLayout returns a [*LayoutError] for a directory in which nothing is recorded. It changes nothing.
 func (s *Store) CheckLayout() error {
@@ -70,7 +71,7 @@ func layoutsIn(dir string) ([]string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !layoutPattern.MatchString(name) }), err
+	return slices.DeleteFunc(names, func(name string) bool { return !layoutPattern().MatchString(name) }), err
 }
 
 // UnknownKinds returns, in order, the kinds of which something is recorded and that are in neither Options.Kinds nor

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -65,7 +66,7 @@ func operatedGitHint(obj *manifest.Object) string {
 }
 
 // fluxField is a field of an object of Flux 2 in a text.
-var fluxField = regexp.MustCompile(`\bspec\.[a-zA-Z]+`)
+var fluxField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bspec\.[a-zA-Z]+`) })
 
 // inOperatedFields has the fields of a hint called as in the release. Where there is no such field, Flux 2 is needed.
 func inOperatedFields(obj *manifest.Object, hint string) string {
@@ -79,7 +80,7 @@ func inOperatedFields(obj *manifest.Object, hint string) string {
 		names = map[string]string{"spec.url": "spec.chart.git", "spec.ref": "spec.chart.ref", "spec.secretRef": "spec.chart.secretRef"}
 	}
 	lacking := false
-	text := fluxField.ReplaceAllStringFunc(hint, func(field string) string {
+	text := fluxField().ReplaceAllStringFunc(hint, func(field string) string {
 		name, ok := names[field]
 		if !ok {
 			lacking = true
