@@ -289,9 +289,11 @@ func (m *objects) ApplySmPatch(selected *resource.IdSet, patch *resource.Resourc
 			}
 			own.SetGvk(r.GetGvk())
 			own.SetKind(patch.GetKind())
+			rest := spare(r.YNode(), own.YNode())
 			if err := r.ApplySmPatch(own); err != nil {
 				return err
 			}
+			rest.restore()
 			if err := m.count(r); err != nil {
 				return err
 			}
