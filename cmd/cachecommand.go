@@ -3,13 +3,11 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/records"
 )
 
 func newCacheCommand(a *app) *cobra.Command {
@@ -94,23 +93,29 @@ type cacheEntry struct {
 
 func newCacheListCommand(a *app) *cobra.Command {
 	var o cacheOptions
-	var asJSON bool
+	var format otherFormat
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List what is in the cache",
 		Long: `List what is in the cache: what it is, where it came from, how large it is, and when
 it was used last. Bytes that came from several sources are listed for each.`,
-		Example: "  helmsrc cache ls\n  helmsrc cache ls --json",
+		Example: "  helmsrc cache ls\n  helmsrc cache ls -o json",
 		Args:    noArguments,
 	}
 	o.addDir(c.Flags())
-	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a line")
+	format.add(c.Flags(), "table", "wide", "json", "jsonl")
 	c.RunE = a.runner(func(context.Context, []string) (int, error) {
+		if err := format.check(); err != nil {
+			return exit.Usage, err
+		}
 		entries, err := o.entries(a)
 		if err != nil {
 			return exit.Failed, err
 		}
-		return exit.OK, a.printCache(entries, asJSON)
+		if format.json {
+			format.format = "jsonl"
+		}
+		return exit.OK, cacheColumns().Print(a.env.Stdout, format.format, a.paper, entries)
 	})
 	return c
 }
@@ -160,23 +165,14 @@ func (o *cacheOptions) entries(a *app) ([]cacheEntry, error) {
 	}), nil
 }
 
-func (a *app) printCache(entries []cacheEntry, asJSON bool) error {
-	if asJSON {
-		encoder := json.NewEncoder(a.env.Stdout)
-		encoder.SetEscapeHTML(false)
-		for _, e := range entries {
-			if err := encoder.Encode(e); err != nil {
-				return err
-			}
-		}
-		return nil
+func cacheColumns() *records.Columns[cacheEntry] {
+	return &records.Columns[cacheEntry]{
+		Header: []string{"KIND", "SOURCE", "NAME", "SIZE", "USED"},
+		Wide:   []string{"DIGEST"},
+		Row: func(e cacheEntry) []string {
+			return []string{e.Kind, e.Source, cmp.Or(e.Name, "-"), shownSize(e.Size), e.Used.Format(time.RFC3339), cmp.Or(string(e.Digest), "-")}
+		},
 	}
-	w := tabwriter.NewWriter(a.env.Stdout, 0, 8, 3, ' ', 0)
-	_, _ = fmt.Fprintln(w, "KIND\tSOURCE\tNAME\tSIZE\tUSED")
-	for _, e := range entries {
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.Kind, e.Source, cmp.Or(e.Name, "-"), shownSize(e.Size), e.Used.Format(time.RFC3339))
-	}
-	return w.Flush()
 }
 
 // shownSize is a number of bytes as people read it.

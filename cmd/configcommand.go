@@ -14,10 +14,11 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/records"
 )
 
 func newConfigCommand(a *app) *cobra.Command {
-	var asJSON bool
+	var o otherFormat
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "Print the effective configuration, and where each value comes from",
@@ -30,14 +31,13 @@ commands is in the section of each.
 root of the repository. Its keys are the names of flags, and 'commands' has a section
 for each command with settings of its own. Relative paths in it begin where it is.`,
 		Example: `  helmsrc config
-  helmsrc config --config .helmsrc.yaml --json
+  helmsrc config --config .helmsrc.yaml -o json
   helmsrc config schema > helmsrc.schema.json`,
 		Args:        noSubcommand,
 		Annotations: map[string]string{configAnnotation: "true"},
 	}
-	// Not --output: that one's twin in the environment is about other commands.
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.RunE = func(cmd *cobra.Command, _ []string) error { return a.printConfiguration(cmd, asJSON) }
+	o.add(c.Flags(), "yaml", "json")
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return a.printConfiguration(cmd, &o) }
 	c.AddCommand(newConfigSchemaCommand(a))
 	return c
 }
@@ -133,12 +133,36 @@ func typedValue(f *pflag.Flag) any {
 	return text
 }
 
-func (a *app) printConfiguration(c *cobra.Command, asJSON bool) error {
+// configured is a flag with its value, of a command, or "" of all that have it.
+type configured struct {
+	Command string `json:"command,omitempty"`
+	Flag    string `json:"flag"`
+	effectiveValue
+}
+
+// settingsOf lists values by command and flag.
+func settingsOf(values map[string]map[string]effectiveValue) []configured {
+	var list []configured
+	for _, command := range slices.Sorted(maps.Keys(values)) {
+		for _, flag := range slices.Sorted(maps.Keys(values[command])) {
+			list = append(list, configured{command, flag, values[command][flag]})
+		}
+	}
+	return list
+}
+
+func (a *app) printConfiguration(c *cobra.Command, o *otherFormat) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	values, err := a.effectiveValues(c)
 	if err != nil {
 		return err
 	}
-	if asJSON {
+	if o.format == "json" {
+		return records.Encode(a.env.Stdout, settingsOf(values), false)
+	}
+	if o.json {
 		encoder := json.NewEncoder(a.env.Stdout)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")

@@ -2,12 +2,14 @@ package cmd
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 func addConsoleFlags(fs *pflag.FlagSet) {
@@ -52,6 +54,23 @@ func consoleOptions(fs *pflag.FlagSet, from origins, env *Env) (console.Options,
 		o.Rows = &console.Rows{Now: env.Now, ASCII: notUTF8(env.Getenv), Foreground: env.Foreground, OnSuspension: onSuspension}
 	}
 	return o, nil
+}
+
+// defaultColumns is how wide a table is where neither a terminal nor COLUMNS says it.
+const defaultColumns = 80
+
+// paperOf is what people who read stdout have: a terminal, or a file that is shown on one later.
+func paperOf(fs *pflag.FlagSet, env *Env) table.Style {
+	s := table.Style{Columns: defaultColumns, ASCII: notUTF8(env.Getenv)}
+	color, _ := fs.GetString("color")
+	reads := env.Reads != nil && env.Reads()
+	if width, _, ok := env.Terminal(); ok && reads {
+		s.Columns = width
+	} else if columns, err := strconv.Atoi(env.Getenv("COLUMNS")); err == nil && columns > 0 {
+		s.Columns = columns
+	}
+	s.Color = color == "always" || color == "auto" && reads && env.Getenv("TERM") != "dumb" && env.Getenv("NO_COLOR") == ""
+	return s
 }
 
 // notUTF8 reports whether the locale says that the terminal shows something else. Without any it says nothing.

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -11,11 +10,12 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/records"
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 func newExplainCommand(a *app) *cobra.Command {
-	var asJSON bool
+	var o otherFormat
 	c := &cobra.Command{
 		Use:     "explain [CODE...]",
 		GroupID: groupManifests,
@@ -33,10 +33,9 @@ no CODE all of them are listed. A name, such as chart-in-url, will do as well.`,
 			return codes, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	// Not --output: that one's twin in the environment is about other commands.
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	o.add(c.Flags(), "text", "json")
 	c.RunE = a.runner(func(_ context.Context, args []string) (int, error) {
-		if err := explain(a.env.Stdout, asJSON, args); err != nil {
+		if err := a.explain(&o, args); err != nil {
 			return exit.Usage, err
 		}
 		return exit.OK, nil
@@ -44,18 +43,21 @@ no CODE all of them are listed. A name, such as chart-in-url, will do as well.`,
 	return c
 }
 
-func explain(w io.Writer, asJSON bool, args []string) error {
+func (a *app) explain(o *otherFormat, args []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	rules, err := rulesNamed(args)
 	switch {
 	case err != nil:
 		return err
-	case asJSON:
-		return explainJSON(w, rules)
+	case o.json || o.format == "json":
+		return explainJSON(a.env.Stdout, rules)
 	case len(args) == 0:
-		return listRules(w, rules)
+		return listRules(a.env.Stdout, a.paper, rules)
 	}
 	for i, r := range rules {
-		if err := explainRule(w, r, i > 0); err != nil {
+		if err := explainRule(a.env.Stdout, r, i > 0); err != nil {
 			return err
 		}
 	}
@@ -106,12 +108,12 @@ func unknownCode(all []finding.Rule, name string) error {
 	return &exit.UsageError{Err: fmt.Errorf("no code %q", name), Advice: hint}
 }
 
-func listRules(w io.Writer, rules []finding.Rule) error {
+func listRules(w io.Writer, s table.Style, rules []finding.Rule) error {
 	var rows [][]string
 	for _, r := range rules {
 		rows = append(rows, []string{string(r.Code), string(r.Severity), r.Name, r.Summary})
 	}
-	return status.WriteTable(w, []string{"CODE", "SEVERITY", "NAME", "SUMMARY"}, rows)
+	return s.Write(w, []string{"CODE", "SEVERITY", "NAME", "SUMMARY"}, rows, nil)
 }
 
 // proseColumns is the width of running text.
@@ -165,7 +167,7 @@ func shifted(text string) string {
 	return b.String()
 }
 
-// explained is a rule as --json prints it. Its fields are part of the contract.
+// explained is a rule as JSON has it. Its fields are part of the contract.
 type explained struct {
 	Code        finding.Code     `json:"code"`
 	Name        string           `json:"name"`
@@ -180,14 +182,11 @@ type explained struct {
 }
 
 func explainJSON(w io.Writer, rules []finding.Rule) error {
-	records := []explained{}
+	var list []explained
 	for _, r := range rules {
-		records = append(records, explained{
+		list = append(list, explained{
 			r.Code, r.Name, r.Group, r.Severity, r.Summary, r.Explanation, r.Fix, r.Example, r.Better, r.Silenceable(),
 		})
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(records)
+	return records.Encode(w, list, false)
 }

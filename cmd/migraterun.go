@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
+	"github.com/helmsrc/helmsrc/internal/records"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/validate"
@@ -231,7 +232,7 @@ func (m *migration) finish(ctx context.Context) error {
 		object := strings.TrimSuffix(c.Kind+"/"+c.Name, "/")
 		records = append(records, migrated{c.File, c.Line, hide(object), hide(c.Namespace), hide(c.Text)})
 	}
-	return migratedColumns().print(m.app.env.Stdout, m.o.format.format, records)
+	return migratedColumns().Print(m.app.env.Stdout, m.o.format.format, m.app.paper, records)
 }
 
 // write replaces all files or none, if that is wanted, says how many, and returns the changes.
@@ -270,11 +271,11 @@ type migrated struct {
 	Change    string `json:"change"`
 }
 
-func migratedColumns() *records[migrated] {
-	return &records[migrated]{
-		header: []string{"FILE", "LINE", "OBJECT", "CHANGE"},
-		wide:   []string{"NAMESPACE"},
-		row: func(r migrated) []string {
+func migratedColumns() *records.Columns[migrated] {
+	return &records.Columns[migrated]{
+		Header: []string{"FILE", "LINE", "OBJECT", "CHANGE"},
+		Wide:   []string{"NAMESPACE"},
+		Row: func(r migrated) []string {
 			return []string{r.File, fmt.Sprint(r.Line), r.Object, r.Change, cmp.Or(r.Namespace, "-")}
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/records"
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
@@ -153,7 +154,7 @@ func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
 		code = m.redirect(ctx, args, from.Names())
 	}
 	m.app.console.Unite()
-	return code, mirroredColumns().print(m.app.env.Stdout, m.options.format.format, copies)
+	return code, mirroredColumns().Print(m.app.env.Stdout, m.options.format.format, m.app.paper, copies)
 }
 
 // source opens the bundle, nil where the sources are asked.
@@ -238,10 +239,10 @@ type mirrored struct {
 	State     string `json:"state"`
 }
 
-func mirroredColumns() *records[mirrored] {
-	return &records[mirrored]{
-		header: []string{"REFERENCE", "DIGEST", "STATE"},
-		wide:   []string{"SOURCE"},
-		row:    func(r mirrored) []string { return []string{r.Reference, short(r.Digest), r.State, r.Source} },
+func mirroredColumns() *records.Columns[mirrored] {
+	return &records.Columns[mirrored]{
+		Header: []string{"REFERENCE", "DIGEST", "STATE"},
+		Wide:   []string{"SOURCE"},
+		Row:    func(r mirrored) []string { return []string{r.Reference, short(r.Digest), r.State, r.Source} },
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/records"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -63,7 +64,7 @@ a retry may help, 130 interrupted.`,
 					list = append(list, a.newOutdated(r))
 				}
 			}
-			return outdatedColumns().print(a.env.Stdout, format.format, list)
+			return outdatedColumns().Print(a.env.Stdout, format.format, a.paper, list)
 		})
 		if outdated && fail && !o.input.exitZero {
 			code = exit.Worst(code, exit.Drift)
@@ -109,13 +110,13 @@ type releaseDates struct {
 	Latest  string `json:"latest,omitempty"`
 }
 
-func outdatedColumns() *records[outdatedRecord] {
-	return &records[outdatedRecord]{
-		header: []string{"NAMESPACE", "NAME", "CHART", "CURRENT", "WANTED", "LATEST"},
-		wide:   []string{"RELEASED", "KIND", "CONSTRAINT"},
+func outdatedColumns() *records.Columns[outdatedRecord] {
+	return &records.Columns[outdatedRecord]{
+		Header: []string{"NAMESPACE", "NAME", "CHART", "CURRENT", "WANTED", "LATEST"},
+		Wide:   []string{"RELEASED", "KIND", "CONSTRAINT"},
 
-		cluster: func(r outdatedRecord) string { return r.Cluster },
-		row: func(r outdatedRecord) []string {
+		Cluster: func(r outdatedRecord) string { return r.Cluster },
+		Row: func(r outdatedRecord) []string {
 			day, _, _ := strings.Cut(r.Released.Latest, "T")
 			return []string{
 				r.Namespace, r.Name, r.Chart, r.marked(r.Current), r.marked(r.Wanted), r.marked(r.Latest), cmp.Or(day, "-"), r.Kind, cmp.Or(r.Constraint, "-"),

@@ -22,6 +22,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 // planOptions are the flags of plan.
@@ -212,12 +213,17 @@ func shownName(c *plan.Change) string {
 	return strings.ToLower(c.Kind) + "/" + c.Name
 }
 
+// releaseName is the same with its namespace.
+func releaseName(c *plan.Change) string {
+	return strings.TrimSuffix(shownName(c), c.Name) + c.Namespace + "/" + c.Name
+}
+
 func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
 	if len(p.Changes) == 0 {
 		return nil
 	}
 	clusters := slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Cluster != "" })
-	header := []string{"NAMESPACE", "NAME", "ACTION", "CHART", "REASON"}
+	header := []string{"RELEASE", "ACTION", "CHART", "REASON"}
 	if wide {
 		header = []string{"NAMESPACE", "NAME", "ACTION", "CHART", "RELEASE", "VALUES", "FILE", "REASON"}
 	}
@@ -227,8 +233,9 @@ func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
 	var rows [][]string
 	for i := range p.Changes {
 		c := &p.Changes[i]
-		row := []string{c.Namespace, shownName(c), string(c.Action), orNone(report.PlanChart(c))}
+		row := []string{releaseName(c), string(c.Action), orNone(report.PlanChart(c))}
 		if wide {
+			row = append([]string{c.Namespace, shownName(c)}, row[1:]...)
 			row = append(row, c.Release.Namespace+"/"+c.Release.Name, orNone(c.ValuesAfter), orNone(c.File))
 		}
 		row = append(row, console.OneLine(strings.Join(c.ShortTexts(), "; ")))
@@ -237,15 +244,29 @@ func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := status.WriteTable(a.env.Stdout, header, rows); err != nil {
+	paper := a.paper
+	paper.Wrap = true // why something happens is what a plan is about
+	if wide {
+		paper.Columns = 0
+	}
+	if err := paper.Write(a.env.Stdout, header, rows, actionColor); err != nil {
 		return err
 	}
 	for i := range p.Changes {
 		for _, d := range p.Changes[i].Diffs {
-			if _, err := fmt.Fprint(a.env.Stdout, "\n", d.Text); err != nil {
+			if _, err := fmt.Fprint(a.env.Stdout, "\n", paper.PaintDiff(d.Text)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+func actionColor(title, cell string) table.Color {
+	if title != "ACTION" {
+		return table.Plain
+	}
+	return map[string]table.Color{
+		string(plan.Install): table.Green, string(plan.Upgrade): table.Cyan, string(plan.Uninstall): table.Yellow, string(plan.Blocked): table.Red,
+	}[cell]
 }

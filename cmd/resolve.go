@@ -2,14 +2,12 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
-	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/records"
 )
 
 func newResolveCommand(a *app) *cobra.Command {
@@ -21,7 +19,7 @@ func newResolveCommand(a *app) *cobra.Command {
 		Long: `Do what fetch does up to the point where versions are known. No archive is
 downloaded and nothing is written.
 
--o table, json and jsonl print a record per chart; -o yaml prints the objects with
+-o wide, json and jsonl print a record per chart; -o yaml prints the objects with
 the status that a controller would show at that moment.`,
 		Example: `  helmsrc resolve -f helmchart.yaml -o table
   helmsrc resolve -R -f clusters/ -o json`,
@@ -70,20 +68,17 @@ type sourceRef struct {
 
 func (a *app) printResolutions(o *outputOptions) func([]*reconcile.Result) error {
 	switch o.format {
-	case "yaml", "name":
+	case "yaml", "name", "table":
 		return a.printDocuments(o)
 	}
 	return func(results []*reconcile.Result) error {
-		records := []resolution{}
+		var list []resolution
 		for _, r := range results {
 			if r.Resolution != nil {
-				records = append(records, a.newResolution(r))
+				list = append(list, a.newResolution(r))
 			}
 		}
-		if o.format == "table" || o.format == "wide" {
-			return a.tabulate(records, o.format == "wide")
-		}
-		return printRecords(a.env.Stdout, records, o)
+		return resolutionColumns().Print(a.env.Stdout, o.format, a.paper, list)
 	}
 }
 
@@ -106,50 +101,16 @@ func (a *app) newResolution(r *reconcile.Result) resolution {
 	return record
 }
 
-// printRecords writes records as one JSON list, one JSON object per line, or what a template picks of the list.
-func printRecords[T any](w io.Writer, records []T, o *outputOptions) error {
-	if o.template != nil {
-		return o.template.Execute(w, records)
+func resolutionColumns() *records.Columns[resolution] {
+	return &records.Columns[resolution]{
+		Header:  []string{"NAMESPACE", "NAME", "CHART", "CONSTRAINT", "VERSION", "SOURCE", "DIGEST", "URL"},
+		Cluster: func(r resolution) string { return r.Cluster },
+		Row: func(r resolution) []string {
+			return []string{
+				r.Namespace, r.Name, r.Chart, r.Constraint, orNone(r.Version), r.Source.Kind + "/" + r.Source.Name, orNone(r.Digest), orNone(r.URL),
+			}
+		},
 	}
-	return encodeRecords(w, records, o.format == "jsonl")
-}
-
-// encodeRecords writes records as one JSON list, or one JSON object per line.
-func encodeRecords[T any](w io.Writer, records []T, lines bool) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	if !lines {
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(records)
-	}
-	for _, r := range records {
-		if err := encoder.Encode(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *app) tabulate(records []resolution, wide bool) error {
-	if len(records) == 0 {
-		return nil
-	}
-	header := []string{"NAMESPACE", "NAME", "CHART", "CONSTRAINT", "VERSION", "SOURCE", "DIGEST"}
-	if wide {
-		header = append(header, "URL")
-	}
-	var rows [][]string
-	for _, r := range records {
-		row := []string{
-			r.Namespace, r.Name, r.Chart, r.Constraint, orNone(r.Version), r.Source.Kind + "/" + r.Source.Name, orNone(r.Digest),
-		}
-		if wide {
-			row = append(row, orNone(r.URL))
-		}
-		rows = append(rows, row)
-	}
-	header, rows = withClusters(header, rows, func(i int) string { return records[i].Cluster })
-	return status.WriteTable(a.env.Stdout, header, rows)
 }
 
 func orNone(s string) string {

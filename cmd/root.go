@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/load"
 
 	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 // app is what the subcommands of one run share. Run makes it; the command that was asked for changes it, in one goroutine,
@@ -31,7 +32,8 @@ type app struct {
 	ignoredFile  bool   // a configuration was found in a repository of strangers
 	ownDirectory bool   // the artifacts directory is named by a user who trusts the checkout
 	worker       session.Worker
-	reported     bool // that there was a run
+	reported     bool        // that there was a run
+	paper        table.Style // of stdout
 }
 
 // Run runs one command line and returns its exit code. It never exits the
@@ -110,6 +112,7 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 				return err
 			}
 			a.console.Configure(options)
+			a.paper = paperOf(cmd.Flags(), a.env)
 			a.warnInsecure(cmd)
 			if a.env.Environ == nil {
 				return nil
@@ -149,6 +152,7 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 		newOutdatedCommand(a),
 		newVersionsCommand(a),
 		newWhyCommand(a),
+		newTreeCommand(a),
 		newUpdateCommand(a),
 		newMigrateCommand(a),
 		newExplainCommand(a),

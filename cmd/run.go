@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/overview"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -441,7 +442,12 @@ func (a *app) summarise(results []*reconcile.Result, inputs []*load.Input) {
 // printDocuments writes the documents in the order of the results.
 func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 	return func(results []*reconcile.Result) error {
-		encoder, err := a.encoder(o)
+		var rows overview.Table
+		shown := *o
+		if o.format == tableFormat {
+			shown.format = string(status.Wide) // of events
+		}
+		encoder, err := a.encoder(&shown)
 		if err != nil {
 			return err
 		}
@@ -451,7 +457,11 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 			if err != nil {
 				return err
 			}
-			if err := encoder.Encode(doc); err != nil {
+			if shown.format != o.format {
+				row := a.worker.ResultObject(r)
+				a.concealObject(&row)
+				rows.Add(doc, row)
+			} else if err := encoder.Encode(doc); err != nil {
 				return err
 			}
 			if !o.events {
@@ -471,9 +481,15 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 				}
 			}
 		}
+		if err := rows.Write(a.env.Stdout, a.paper); err != nil {
+			return err
+		}
 		return encoder.Close()
 	}
 }
+
+// tableFormat has a row of each release.
+const tableFormat = "table"
 
 func (a *app) encoder(o *outputOptions) (*status.Encoder, error) {
 	return status.NewEncoder(a.env.Stdout, status.Format(o.format), a.now())
@@ -484,15 +500,11 @@ func (o *outputOptions) check(env *Env) error {
 	switch {
 	case o.format != "":
 	case env.Reads != nil && env.Reads():
-		o.format = string(status.Table)
+		o.format = tableFormat
 	default:
 		o.format = string(status.YAML)
 	}
-	var names []string
-	for _, f := range status.Formats() {
-		names = append(names, string(f))
-	}
-	if err := formatOf(o.format, names...); err != nil {
+	if err := formatOf(o.format, "yaml", "json", "jsonl", tableFormat, "wide", "name"); err != nil {
 		return err
 	}
 	var err error

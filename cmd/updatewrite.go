@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/records"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
@@ -102,14 +103,14 @@ func (u *updateRun) print(diffs []byte) error {
 	if list == nil {
 		list = []change{}
 	}
-	return changeColumns().print(u.a.env.Stdout, u.o.format.format, list)
+	return changeColumns().Print(u.a.env.Stdout, u.o.format.format, u.a.paper, list)
 }
 
-func changeColumns() *records[change] {
-	return &records[change]{
-		header: []string{"FILE", "LINE", "FROM", "TO", "BY"},
-		wide:   []string{"CHART", "OBJECT"},
-		row: func(c change) []string {
+func changeColumns() *records.Columns[change] {
+	return &records.Columns[change]{
+		Header: []string{"FILE", "LINE", "FROM", "TO", "BY"},
+		Wide:   []string{"CHART", "OBJECT"},
+		Row: func(c change) []string {
 			return []string{c.File, fmt.Sprint(c.Line), cmp.Or(c.From, "-"), c.To, c.By, cmp.Or(c.Chart, "-"), cmp.Or(c.Object, "-")}
 		},
 	}

@@ -11,7 +11,8 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
-	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/records"
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 func newVerifyCommand(a *app) *cobra.Command {
@@ -97,16 +98,13 @@ func (a *app) printVerifications(o *outputOptions) func([]*reconcile.Result) err
 		return a.printDocuments(o)
 	}
 	return func(results []*reconcile.Result) error {
-		records := []verification{}
+		var list []verification
 		for _, r := range results {
 			if r.Resolution != nil || r.Failure != nil || r.Signed != nil {
-				records = append(records, newVerification(r))
+				list = append(list, newVerification(r))
 			}
 		}
-		if o.format == "table" || o.format == "wide" {
-			return a.tabulateVerifications(records)
-		}
-		return printRecords(a.env.Stdout, records, o)
+		return verificationColumns().Print(a.env.Stdout, o.format, a.paper, list)
 	}
 }
 
@@ -154,22 +152,31 @@ func (v *verification) gitSignatures(signed *reconcile.SignedRevision) {
 	v.Format, v.SignedBy = strings.Join(slices.Compact(formats), ", "), strings.Join(slices.Compact(keys), ", ")
 }
 
-func (a *app) tabulateVerifications(records []verification) error {
-	if len(records) == 0 {
-		return nil
+func verificationColumns() *records.Columns[verification] {
+	return &records.Columns[verification]{
+		Header:  []string{"NAMESPACE", "NAME", "CHART", "VERSION", "RESULT", "SIGNED BY"},
+		Wide:    []string{"ISSUER", "LOG INDEX", "SIGNED AT"},
+		Cluster: func(r verification) string { return r.Cluster },
+		Color:   resultColor,
+		Row: func(r verification) []string {
+			index := ""
+			if r.LogIndex != nil {
+				index = strconv.FormatInt(*r.LogIndex, 10)
+			}
+			return []string{
+				r.Namespace, r.Name, orNone(r.Chart), orNone(r.Version), r.Result,
+				orNone(r.SignedBy), orNone(r.Issuer), orNone(index), orNone(r.SignedAt),
+			}
+		},
 	}
-	header := []string{"NAMESPACE", "NAME", "CHART", "VERSION", "RESULT", "SIGNED BY", "ISSUER", "LOG INDEX", "SIGNED AT"}
-	var rows [][]string
-	for _, r := range records {
-		index := ""
-		if r.LogIndex != nil {
-			index = strconv.FormatInt(*r.LogIndex, 10)
-		}
-		rows = append(rows, []string{
-			r.Namespace, r.Name, orNone(r.Chart), orNone(r.Version), r.Result,
-			orNone(r.SignedBy), orNone(r.Issuer), orNone(index), orNone(r.SignedAt),
-		})
+}
+
+func resultColor(title, cell string) table.Color {
+	switch {
+	case title == "RESULT" && cell == resultVerified:
+		return table.Green
+	case title == "RESULT" && cell == resultFailed:
+		return table.Red
 	}
-	header, rows = withClusters(header, rows, func(i int) string { return records[i].Cluster })
-	return status.WriteTable(a.env.Stdout, header, rows)
+	return table.Plain
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/records"
 )
 
 func newVersionsCommand(a *app) *cobra.Command {
@@ -59,7 +60,7 @@ object or unreadable input, 5 a retry may help, 130 interrupted.`,
 				return nil
 			}
 			usage = nil
-			return versionColumns().print(a.env.Stdout, format.format, list)
+			return versionColumns().Print(a.env.Stdout, format.format, a.paper, list)
 		})
 		if err == nil && usage != nil {
 			return exit.Usage, usage
@@ -146,11 +147,11 @@ func newVersions(r *reconcile.Result) []versionRecord {
 	return list
 }
 
-func versionColumns() *records[versionRecord] {
-	return &records[versionRecord]{
-		header:  []string{"VERSION", "APP VERSION", "CREATED", "IN RANGE"},
-		cluster: func(r versionRecord) string { return r.Cluster },
-		row: func(r versionRecord) []string {
+func versionColumns() *records.Columns[versionRecord] {
+	return &records.Columns[versionRecord]{
+		Header:  []string{"VERSION", "APP VERSION", "CREATED", "IN RANGE"},
+		Cluster: func(r versionRecord) string { return r.Cluster },
+		Row: func(r versionRecord) []string {
 			day, _, _ := strings.Cut(r.Created, "T")
 			version, within := r.Version, "no"
 			switch {

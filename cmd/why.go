@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -13,7 +13,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/outline"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/records"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/trace"
 )
 
 func newWhyCommand(a *app) *cobra.Command {
@@ -29,6 +33,9 @@ versions are published, which one is chosen, and why those around it are not; wh
 login would be used and where it comes from, but never the login itself; what checks
 signatures; and what depends on it.
 
+-o tree draws the way from the cluster to the source, with the versions that were there
+to choose from.
+
 Nothing is downloaded but the index or the list of tags, and nothing is written.
 
 Exit codes: 0 explained, 1 the object fails, as far as it got is explained, 2 wrong
@@ -37,30 +44,44 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
   helmsrc why -R -f clusters/ app -o json`,
 	}
 	o.addListing(c)
-	c.Flags().StringVarP(&format, "output", "o", "yaml", "`format` of stdout: yaml, json")
-	choices(c.Flags(), "output", "yaml", "json")
+	c.Flags().StringVarP(&format, "output", "o", "", "`format` of stdout: tree, yaml, json, mermaid, dot (default: tree on a terminal, else yaml)")
+	choices(c.Flags(), "output", whyFormats()...)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := oneOf("output", format, "yaml", "json"); err != nil {
+		if format == "" {
+			format = "yaml"
+			if a.env.Reads != nil && a.env.Reads() {
+				format = treeFormat
+			}
+		}
+		if err := oneOf("output", format, whyFormats()...); err != nil {
 			return exit.Usage, err
 		}
 		var inputs []*load.Input
 		var usage error
 		o.images = func(_ context.Context, read *load.Input, _ *reconcile.Reconciler) { inputs = append(inputs, read) }
 		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
-			var answers []*answer
+			var answers []*trace.Answer
+			var paths []*outline.Node
+			tracer := trace.Tracer{Console: a.console}
 			for _, in := range inputs {
 				obj, err := onlyAsked(in)
 				if err != nil {
 					usage = err
 					return nil
 				}
-				if obj != nil {
-					answers = append(answers, a.newAnswer(in, obj, results))
+				if obj == nil {
+					continue
 				}
+				answer := tracer.Answer(in, obj, results)
+				answers = append(answers, answer)
+				paths = append(paths, tracer.Outline(in, a.foundOf(in, failuresOf(results))).Path(obj, answer)...)
 			}
 			if len(answers) == 0 {
 				usage = exit.Usagef("no object is selected")
 				return nil
+			}
+			if outlined(format) {
+				return a.writeOutline(paths, format)
 			}
 			return writeAnswers(a.env.Stdout, answers, format)
 		})
@@ -90,32 +111,38 @@ func onlyAsked(in *load.Input) (*manifest.Object, error) {
 	return nil, &exit.UsageError{Err: fmt.Errorf("%d objects are selected: %s", len(found), console.Few(names)), Advice: "name one of them: helmsrc why -f FILE KIND/NAMESPACE/NAME"}
 }
 
-// writeAnswers writes one answer as it is, and those of several clusters as a list.
-func writeAnswers(w io.Writer, answers []*answer, format string) error {
-	var whole any = answers
-	if len(answers) == 1 {
-		whole = answers[0]
-	}
-	if format == "json" {
-		return encodeJSON(w, whole)
-	}
-	text, err := yaml.Marshal(whole)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(text)
-	return err
+// failuresOf are the results that have one: what else a run without a fetch could say is no news.
+func failuresOf(results []*reconcile.Result) []*reconcile.Result {
+	return slices.DeleteFunc(slices.Clone(results), func(r *reconcile.Result) bool { return r.Failure == nil })
 }
 
-// encodeJSON writes one indented value.
-func encodeJSON(w io.Writer, v any) error {
-	var b strings.Builder
-	if err := encodeRecords(&b, []any{v}, false); err != nil {
-		return err
+// foundOf is what a run found out about the objects of a cluster.
+func (a *app) foundOf(in *load.Input, results []*reconcile.Result) []report.Object {
+	var found []report.Object
+	for _, r := range results {
+		if r.Cluster == in.Cluster {
+			found = append(found, a.worker.ResultObject(r))
+		}
 	}
-	text := strings.TrimSuffix(strings.TrimPrefix(b.String(), "[\n"), "]\n")
-	for line := range strings.Lines(text) {
-		if _, err := io.WriteString(w, strings.TrimPrefix(line, "  ")); err != nil {
+	return found
+}
+
+func whyFormats() []string { return []string{treeFormat, "yaml", "json", "mermaid", "dot"} }
+
+// writeAnswers writes an answer as one document, and those of several clusters one after the other.
+func writeAnswers(w io.Writer, answers []*trace.Answer, format string) error {
+	if format == "json" {
+		return records.Encode(w, answers, false)
+	}
+	for i, answer := range answers {
+		text, err := yaml.Marshal(answer)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			text = append([]byte("---\n"), text...)
+		}
+		if _, err := w.Write(text); err != nil {
 			return err
 		}
 	}

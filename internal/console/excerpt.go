@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 const (
@@ -125,7 +126,7 @@ func cellsOf(f finding.Finding) []cell {
 	start := startOf(f)
 	var cells []cell
 	for i, r := range f.Line {
-		c := cell{text: string(r), width: columnsOf(r), marked: i >= start && i < start+max(1, f.Length)}
+		c := cell{text: string(r), width: table.ColumnsOf(r), marked: i >= start && i < start+max(1, f.Length)}
 		switch {
 		case r == '\t':
 			c.text, c.width = strings.Repeat(" ", tabColumns), tabColumns

@@ -7,6 +7,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 func TestCutOut(t *testing.T) {
@@ -56,7 +57,7 @@ func FuzzCutOut(f *testing.F) {
 		}
 		width := 0
 		for _, r := range text {
-			width += columnsOf(r)
+			width += table.ColumnsOf(r)
 			if unicode.IsControl(r) {
 				t.Errorf("control character in %q", text)
 			}

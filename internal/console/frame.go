@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 // How much a row says depends on the columns that there are. States have a place
@@ -51,12 +53,12 @@ func (l *liveRows) frame(width, height int) []string {
 	rows := l.shown(room, now)
 	lines := make([]string, 0, len(rows)+1)
 	for _, r := range rows {
-		l.names = max(l.names, textColumns(nameOf(r.subject, width)))
+		l.names = max(l.names, table.Width(nameOf(r.subject, width)))
 	}
 	names := max(0, min(l.names, width-gap-stateColumns(width)))
 	for _, r := range rows {
 		name := cutMiddle(nameOf(r.subject, width), names)
-		name += strings.Repeat(" ", min(names-textColumns(name)+gap, width))
+		name += strings.Repeat(" ", min(names-table.Width(name)+gap, width))
 		lines = append(lines, name+l.paintState(r.state(width, now), max(0, width-names-gap)))
 	}
 	lines = append(lines, last...)
@@ -121,7 +123,7 @@ func (l *liveRows) sumUp(width int, now time.Time) string {
 	}
 	text := cut(parts[0], width)
 	for _, part := range parts[1:] {
-		if textColumns(text+", "+part) > width {
+		if table.Width(text+", "+part) > width {
 			break
 		}
 		text += ", " + part
@@ -232,47 +234,28 @@ func nameOf(s Subject, width int) string {
 	}, text)
 }
 
-// textColumns is how many columns a text without escapes takes.
-func textColumns(text string) int {
-	n := 0
-	for _, r := range text {
-		n += columnsOf(r)
-	}
-	return n
-}
-
 // cut cuts a text to a number of columns, with an ellipsis.
 func cut(text string, columns int) string {
-	if textColumns(text) <= columns {
+	if table.Width(text) <= columns {
 		return text
 	}
-	return head(text, columns-1) + strings.Repeat("…", max(0, min(1, columns)))
+	return table.Head(text, columns-1) + strings.Repeat("…", max(0, min(1, columns)))
 }
 
 // cutMiddle cuts a text to a number of columns. Names differ most at their ends.
 func cutMiddle(text string, columns int) string {
-	if textColumns(text) <= columns || columns < 3 {
+	if table.Width(text) <= columns || columns < 3 {
 		return cut(text, columns)
 	}
-	front := head(text, (columns-1)/2)
-	left := columns - 1 - textColumns(front)
+	front := table.Head(text, (columns-1)/2)
+	left := columns - 1 - table.Width(front)
 	runes := []rune(text)
 	from := len(runes)
-	for from > 0 && columnsOf(runes[from-1]) <= left {
+	for from > 0 && table.ColumnsOf(runes[from-1]) <= left {
 		from--
-		left -= columnsOf(runes[from])
+		left -= table.ColumnsOf(runes[from])
 	}
 	return front + "…" + string(runes[from:])
-}
-
-// head is the beginning of a text that fits in a number of columns.
-func head(text string, columns int) string {
-	for i, r := range text {
-		if columns -= columnsOf(r); columns < 0 {
-			return text[:i]
-		}
-	}
-	return text
 }
 
 func humanBytes(n int64) string {

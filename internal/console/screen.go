@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 // ShowCursor is what a terminal is sent whose cursor a run without end has hidden.
@@ -84,7 +86,7 @@ func (s *screen) change(b *strings.Builder, old, lines []string) {
 func (s *screen) wrapped(width int) int {
 	n := 0
 	for _, line := range s.lines {
-		n += max(1, (textColumns(plain(line))+width-1)/max(1, width))
+		n += max(1, (table.Width(plain(line))+width-1)/max(1, width))
 	}
 	return n
 }

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 // vt is a terminal that understands what this program writes to one, and nothing else. Like most terminals it wraps long
@@ -92,7 +94,7 @@ func (v *vt) put(r rune) {
 	case r < ' ' || r >= 0x7f && r < 0xa0:
 		v.t.Fatalf("control character %q", r)
 	default:
-		n := columnsOf(r)
+		n := table.ColumnsOf(r)
 		if v.col+n > v.width {
 			v.rows[v.row].wrapped = true
 			v.down()

@@ -127,6 +127,14 @@ type derivations struct {
 	released map[helmName][]*manifest.Object // nil without such releases
 }
 
+// Chart is the HelmChart that is made of a release, nil if none is.
+func (d *derivations) Chart(release *manifest.Object) *manifest.Object {
+	if made := d.Of[release]; made != nil && made.Err == nil {
+		return made.Chart
+	}
+	return nil
+}
+
 // Objects lists the objects of the input, and before each HelmRelease the HelmChart
 // that helm-controller makes of it.
 func (inv *Inventory) Objects() []*manifest.Object { return inv.Derivations().objects }

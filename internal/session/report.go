@@ -40,7 +40,7 @@ func NewReportObject(obj *manifest.Object) report.Object {
 // ResultObject is an object with what became of it.
 func (w *Worker) ResultObject(r *reconcile.Result) report.Object {
 	o := NewReportObject(r.Object.Object)
-	o.State = w.StateOf(r)
+	o.Cluster, o.State = r.Cluster, w.StateOf(r)
 	o.Message = r.Message()
 	o.Duration = w.took[r.Object.Object]
 	switch r.State {

@@ -67,8 +67,8 @@ func at(doc map[string]any, path ...string) any {
 	return value
 }
 
-// text returns the string at a path of maps, "" if there is none.
-func text(doc map[string]any, path ...string) string {
+// Text returns the string at a path of maps in a document, "" if there is none.
+func Text(doc map[string]any, path ...string) string {
 	s, _ := at(doc, path...).(string)
 	return s
 }

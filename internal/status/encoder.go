@@ -10,23 +10,24 @@ import (
 	"unicode"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 // A Format is a way to write documents.
 type Format string
 
-// The formats of the -o flag.
+// The formats of the -o flag, but for the table of package overview.
 const (
 	YAML  Format = "yaml"  // documents, each after a line "---"
 	JSON  Format = "json"  // one v1 List
 	JSONL Format = "jsonl" // a document per line
 	Name  Format = "name"  // kind.group/name per line
-	Table Format = "table" // one table per kind, with kubectl's columns
-	Wide  Format = "wide"  // the same with revision and path of the artifact
+	Wide  Format = "wide"  // one table per kind, with kubectl's columns, and revision and path of the artifact
 )
 
-// Formats lists all formats, for usage texts.
-func Formats() []Format { return []Format{YAML, JSON, JSONL, Table, Wide, Name} }
+// Formats lists all formats.
+func Formats() []Format { return []Format{YAML, JSON, JSONL, Wide, Name} }
 
 // An Encoder writes documents. Close must be called after the last one: json and the tables are not complete before.
 type Encoder struct {
@@ -47,8 +48,8 @@ func NewEncoder(w io.Writer, format Format, now time.Time) (*Encoder, error) {
 		return &Encoder{func(doc map[string]any) error { return writeJSON(w, doc, "", "") }, nothing}, nil
 	case Name:
 		return &Encoder{func(doc map[string]any) error { return writeName(w, doc) }, nothing}, nil
-	case Table, Wide:
-		tables := &tables{w: w, now: now, wide: format == Wide}
+	case Wide:
+		tables := &tables{w: w, now: now}
 		return &Encoder{tables.add, tables.flush}, nil
 	}
 	template, err := ParseTemplate(string(format))
@@ -165,10 +166,10 @@ func (l *jsonList) close() error {
 
 // writeName writes the name that kubectl get takes.
 func writeName(w io.Writer, doc map[string]any) error {
-	kind := strings.ToLower(text(doc, "kind"))
-	if group, _, found := strings.Cut(text(doc, "apiVersion"), "/"); found {
+	kind := strings.ToLower(Text(doc, "kind"))
+	if group, _, found := strings.Cut(Text(doc, "apiVersion"), "/"); found {
 		kind += "." + group
 	}
-	_, err := fmt.Fprintf(w, "%s/%s\n", printable(kind), printable(text(doc, "metadata", "name")))
+	_, err := fmt.Fprintf(w, "%s/%s\n", table.Printable(kind), table.Printable(Text(doc, "metadata", "name")))
 	return err
 }

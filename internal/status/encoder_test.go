@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 // document is a HelmChart after a successful run.
@@ -197,10 +198,10 @@ podinfo   podinfo   >=5.2.0 <6   HelmRepository   podinfo       53s   True    pu
 NAME      URL                                 READY   STATUS   REVISION   PATH
 podinfo   oci://ghcr.io/stefanprodan/charts
 `
-	if got := encode(t, status.Table, document(t), static(t)); got != strings.TrimPrefix(want, "\n") {
+	if got := encode(t, status.Wide, document(t), static(t)); got != strings.TrimPrefix(want, "\n") {
 		t.Errorf("table\n%s", got)
 	}
-	if got := encode(t, status.Table); got != "" {
+	if got := encode(t, status.Wide); got != "" {
 		t.Errorf("no documents: %q", got)
 	}
 }
@@ -223,7 +224,7 @@ apps        b      minio.example.com
 NAMESPACE   NAME   URL                     READY   STATUS   REVISION   PATH
 apps        g      https://example.com/g
 `
-	if got := encode(t, status.Table, static(t), bucket, git, other); got != strings.TrimPrefix(want, "\n") {
+	if got := encode(t, status.Wide, static(t), bucket, git, other); got != strings.TrimPrefix(want, "\n") {
 		t.Errorf("table\n%s", got)
 	}
 }
@@ -239,7 +240,7 @@ func TestWide(t *testing.T) {
 // TestEventsComeLast: what happened is no interruption of what is.
 func TestEventsComeLast(t *testing.T) {
 	event := status.Event{Reason: "Failed", Message: "no route to host"}.Document(document(t), now)
-	got := encode(t, status.Table, document(t), event, static(t))
+	got := encode(t, status.Wide, document(t), event, static(t))
 	if chart, repository, events := strings.Index(got, "CHART"), strings.Index(got, "URL"), strings.Index(got, "LAST SEEN"); chart > repository || repository > events || events < 0 {
 		t.Errorf("tables\n%s", got)
 	}
@@ -252,7 +253,7 @@ LAST SEEN   TYPE      REASON   OBJECT                   MESSAGE
 107s        Warning   Failed   helmrepository/podinfo   no route to host
 `
 	doc := e.Document(static(t), now.Add(-107*time.Second))
-	if got := encode(t, status.Table, doc); got != strings.TrimPrefix(want, "\n") {
+	if got := encode(t, status.Wide, doc); got != strings.TrimPrefix(want, "\n") {
 		t.Errorf("table\n%s", got)
 	}
 }
@@ -261,7 +262,7 @@ LAST SEEN   TYPE      REASON   OBJECT                   MESSAGE
 func TestTableIsInert(t *testing.T) {
 	var b bytes.Buffer
 	hostile := "a\tb\x1b[2Jc\u202ed\u009be\nsecond line"
-	if err := status.WriteTable(&b, []string{"NAME", "STATUS"}, [][]string{{"x", hostile}, {"y", "漢字 é"}}); err != nil {
+	if err := (table.Style{}).Write(&b, []string{"NAME", "STATUS"}, [][]string{{"x", hostile}, {"y", "漢字 é"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if want := "NAME   STATUS\nx      a b [2Jc d e...\ny      漢字 é\n"; b.String() != want {
@@ -271,7 +272,7 @@ func TestTableIsInert(t *testing.T) {
 
 func TestUnknownFormat(t *testing.T) {
 	_, err := status.NewEncoder(&bytes.Buffer{}, "xml", now)
-	if want := `unknown output format "xml", must be one of: yaml, json, jsonl, table, wide, name`; err == nil ||
+	if want := `unknown output format "xml", must be one of: yaml, json, jsonl, wide, name`; err == nil ||
 		err.Error() != want {
 		t.Errorf("error %v", err)
 	}
@@ -371,7 +372,7 @@ func TestEncodeRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(e.Encode(doc), e.Encode(doc), e.Close()); !errors.Is(err, io.ErrClosedPipe) && (takes == 0 || format != status.Table && format != status.Wide) {
+			if err := errors.Join(e.Encode(doc), e.Encode(doc), e.Close()); !errors.Is(err, io.ErrClosedPipe) && (takes == 0 || format != status.Wide) {
 				t.Errorf("%s, %d writes: %v", format, takes, err)
 			}
 		}

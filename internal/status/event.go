@@ -180,16 +180,16 @@ func (e Event) Document(object map[string]any, now time.Time) map[string]any {
 // involvedObject refers to the object. It has a namespace even if the object says none, as in the API server.
 func involvedObject(object map[string]any) map[string]any {
 	ref := map[string]any{
-		"apiVersion": text(object, "apiVersion"),
-		"kind":       text(object, "kind"),
-		"namespace":  text(object, "metadata", "namespace"),
-		"name":       text(object, "metadata", "name"),
+		"apiVersion": Text(object, "apiVersion"),
+		"kind":       Text(object, "kind"),
+		"namespace":  Text(object, "metadata", "namespace"),
+		"name":       Text(object, "metadata", "name"),
 	}
 	if ref["namespace"] == "" {
 		ref["namespace"] = "default"
 	}
 	for _, field := range []string{"uid", "resourceVersion"} {
-		if value := text(object, "metadata", field); value != "" {
+		if value := Text(object, "metadata", field); value != "" {
 			ref[field] = value
 		}
 	}

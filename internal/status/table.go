@@ -1,25 +1,22 @@
 package status
 
 import (
-	"bytes"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 // tables gathers rows until it is known how wide they are.
 type tables struct {
 	w          io.Writer
 	now        time.Time
-	wide       bool
 	order      []string // kinds, by first appearance
 	rows       map[string][][]string
 	namespaces []string // of all rows, without repetitions
@@ -27,21 +24,21 @@ type tables struct {
 }
 
 func (t *tables) add(doc map[string]any) error {
-	kind := text(doc, "kind")
+	kind := Text(doc, "kind")
 	if t.rows == nil {
 		t.rows = map[string][][]string{}
 	}
 	if !slices.Contains(t.order, kind) {
 		t.order = append(t.order, kind)
 	}
-	namespace := text(doc, "metadata", "namespace")
+	namespace := Text(doc, "metadata", "namespace")
 	if !slices.Contains(t.namespaces, namespace) {
 		t.namespaces = append(t.namespaces, namespace)
 	}
-	cluster := text(doc, "metadata", "annotations", ClusterAnnotation)
+	cluster := Text(doc, "metadata", "annotations", ClusterAnnotation)
 	t.clusters = t.clusters || cluster != ""
 	row := []string{cluster, namespace}
-	for _, column := range t.columns(kind) {
+	for _, column := range columns(kind) {
 		row = append(row, column.cell(doc, t.now))
 	}
 	t.rows[kind] = append(t.rows[kind], row)
@@ -61,7 +58,7 @@ func (t *tables) flush() error {
 			}
 		}
 		header := []string{"CLUSTER", "NAMESPACE"}
-		for _, column := range t.columns(kind) {
+		for _, column := range columns(kind) {
 			header = append(header, column.title)
 		}
 		rows := slices.Clone(t.rows[kind])
@@ -80,7 +77,7 @@ func (t *tables) flush() error {
 			}
 		}
 		header, rows = withoutUnknown(header, rows)
-		if err := WriteTable(t.w, header, rows); err != nil {
+		if err := (table.Style{}).Write(t.w, header, rows, nil); err != nil {
 			return err
 		}
 	}
@@ -100,42 +97,6 @@ func withoutUnknown(header []string, rows [][]string) ([]string, [][]string) {
 	return header, rows
 }
 
-// WriteTable writes rows under a header in kubectl's layout, with nothing in a cell that could move a cursor.
-func WriteTable(w io.Writer, header []string, rows [][]string) error {
-	var aligned bytes.Buffer
-	const minWidth, tabWidth, padding = 6, 4, 3 // kubectl's
-	columns := tabwriter.NewWriter(&aligned, minWidth, tabWidth, padding, ' ', 0)
-	for _, row := range append([][]string{header}, rows...) {
-		cells := make([]string, len(row))
-		for i, cell := range row {
-			cells[i] = printable(cell)
-		}
-		_, _ = fmt.Fprintln(columns, strings.Join(cells, "\t"))
-	}
-	if err := columns.Flush(); err != nil {
-		return err
-	}
-	var trimmed strings.Builder
-	for line := range strings.Lines(aligned.String()) {
-		trimmed.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
-	_, err := io.WriteString(w, trimmed.String())
-	return err
-}
-
-// printable returns the first line of s without anything that has no shape. More lines are hinted at, as kubectl does.
-func printable(s string) string {
-	if end := strings.IndexAny(s, "\r\n\f"); end >= 0 {
-		s = s[:end] + "..."
-	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, s)
-}
-
 // A column makes a cell of a document.
 type column struct {
 	title string
@@ -143,15 +104,15 @@ type column struct {
 }
 
 func field(title string, path ...string) column {
-	return column{title, func(doc map[string]any, _ time.Time) string { return text(doc, path...) }}
+	return column{title, func(doc map[string]any, _ time.Time) string { return Text(doc, path...) }}
 }
 
-func (t *tables) columns(kind string) []column {
+func columns(kind string) []column {
 	if kind == eventKind {
 		return eventColumns()
 	}
 	if kind == releaseKind {
-		return t.releaseColumns()
+		return releaseColumns()
 	}
 	columns := []column{field("NAME", "metadata", "name")}
 	switch kind {
@@ -171,11 +132,7 @@ func (t *tables) columns(kind string) []column {
 		last = append(last[1:], last[0]) // as in its CRD
 	}
 	columns = append(columns, last...)
-	revision := field("REVISION", "status", "artifact", "revision")
-	if !t.wide {
-		revision.cell = shortRevision
-	}
-	return append(columns, revision, field("PATH", "status", "artifact", "path"))
+	return append(columns, field("REVISION", "status", "artifact", "revision"), field("PATH", "status", "artifact", "path"))
 }
 
 const (
@@ -185,52 +142,39 @@ const (
 	unknown     = "<unknown>"
 )
 
-// shortRevision is the revision as flux get shows it: of a digest or commit as much as distinguishes it from others.
-func shortRevision(doc map[string]any, _ time.Time) string {
-	const most = 8
-	revision := text(doc, "status", "artifact", "revision")
-	if at := strings.LastIndex(revision, ":"); at >= 0 && len(revision)-at-1 > most {
-		return revision[:at+1+most]
-	}
-	return revision
-}
-
 // releaseColumns say which chart a release has; kubectl has but its age and readiness.
-func (t *tables) releaseColumns() []column {
-	columns := []column{
+func releaseColumns() []column {
+	return []column{
 		field("NAME", "metadata", "name"),
 		field("CHART", "metadata", "annotations", ChartAnnotation),
 		field("VERSION", "metadata", "annotations", VersionAnnotation),
 		field("ARTIFACT", "metadata", "annotations", ArtifactAnnotation),
 		readyColumn("READY", "status"),
 		readyColumn("STATUS", "message"),
+		{ageTitle, age},
+		field("REVISION DIGEST", "status", "lastAttemptedRevisionDigest"),
+		field("CONFIG DIGEST", "status", "lastAttemptedConfigDigest"),
 	}
-	if t.wide {
-		columns = append(columns, column{ageTitle, age},
-			field("REVISION DIGEST", "status", "lastAttemptedRevisionDigest"),
-			field("CONFIG DIGEST", "status", "lastAttemptedConfigDigest"))
-	}
-	return columns
 }
 
 // eventColumns are those of kubectl events.
 func eventColumns() []column {
 	return []column{
 		{"LAST SEEN", func(doc map[string]any, now time.Time) string {
-			return since(text(doc, "lastTimestamp"), now)
+			return since(Text(doc, "lastTimestamp"), now)
 		}},
 		field("TYPE", "type"),
 		field("REASON", "reason"),
 		{"OBJECT", func(doc map[string]any, _ time.Time) string {
-			kind := strings.ToLower(text(doc, "involvedObject", "kind"))
-			return kind + "/" + text(doc, "involvedObject", "name")
+			kind := strings.ToLower(Text(doc, "involvedObject", "kind"))
+			return kind + "/" + Text(doc, "involvedObject", "name")
 		}},
 		field("MESSAGE", "message"),
 	}
 }
 
 func age(doc map[string]any, now time.Time) string {
-	return since(text(doc, "metadata", "creationTimestamp"), now)
+	return since(Text(doc, "metadata", "creationTimestamp"), now)
 }
 
 func since(timestamp string, now time.Time) string {
@@ -247,8 +191,8 @@ func readyColumn(title, name string) column {
 		list, _ := at(doc, "status", "conditions").([]any)
 		for _, item := range list {
 			condition, _ := item.(map[string]any)
-			if text(condition, "type") == meta.ReadyCondition {
-				return text(condition, name)
+			if Text(condition, "type") == meta.ReadyCondition {
+				return Text(condition, name)
 			}
 		}
 		return ""

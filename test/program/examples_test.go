@@ -58,7 +58,7 @@ func TestExamples(t *testing.T) {
 	}
 	manifests := filepath.Join(examples, "podinfo")
 	source := "HelmRepository/podinfo=" + filepath.Join(examples, "charts")
-	out, err := s.command("fetch", "-f", manifests, "--source", source, "-o", "table").Output()
+	out, err := s.command("fetch", "-f", manifests, "--source", source, "-o", "wide").Output()
 	if err != nil {
 		t.Fatalf("fetch: %v\n%s", err, out)
 	}

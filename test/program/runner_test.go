@@ -29,7 +29,7 @@ func runnerRows() map[string]runnerRow {
 		"plan": {"-f c --against older --diff", false}, "template": {"-f c --helm $HELM", true}, "values": {"-f c", true},
 		"versions": {"-f c HelmRelease/app", true}, "why": {"-f c HelmRelease/app", true}, "outdated": {"-f c", false},
 		"lock": {"-f c", false}, "update": {"-f c --level major --dry-run", true}, "migrate": {"-f c --dry-run", true},
-		"merge": {"artifacts -d merged", true},
+		"tree": {"-f c", false}, "merge": {"artifacts -d merged", true},
 	}
 }
 

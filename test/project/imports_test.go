@@ -36,7 +36,11 @@ var imports = map[string][]string{
 	"internal/marked":   {"internal/edit", "internal/policy"},
 	"internal/rewrite":  {"internal/file", "internal/store"},
 	"internal/migrate":  {"internal/bound", "internal/edit", "internal/marked"},
-	"internal/status":   {"internal/finding"},
+	"internal/status":   {"internal/finding", "internal/table"},
+	"internal/table":    {},
+	"internal/outline":  {"internal/table"},
+	"internal/overview": {"internal/report", "internal/status", "internal/table"},
+	"internal/records":  {"internal/report", "internal/status", "internal/table"},
 	"internal/manifest": {"internal/bound", "internal/conceal", "internal/edit", "internal/file", "internal/finding"},
 
 	"internal/kustomize": {"internal/bound"},
@@ -75,7 +79,7 @@ var imports = map[string][]string{
 		"internal/admission", "internal/fetch", "internal/finding", "internal/generate", "internal/manifest", "internal/operator", "internal/store",
 		"internal/values", "internal/work",
 	},
-	"internal/console": {"internal/auth", "internal/conceal", "internal/finding", "internal/manifest"},
+	"internal/console": {"internal/auth", "internal/conceal", "internal/finding", "internal/manifest", "internal/table"},
 	"internal/credential": {
 		"internal/auth", "internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/finding", "internal/manifest",
 	},
@@ -94,11 +98,14 @@ var imports = map[string][]string{
 	"internal/load": {
 		"internal/admission", "internal/console", "internal/exit", "internal/fetch/git", "internal/finding", "internal/inventory", "internal/manifest", "internal/reconcile", "internal/render", "internal/store", "internal/validate",
 	},
+	"internal/trace": {
+		"internal/admission", "internal/console", "internal/inventory", "internal/load", "internal/manifest", "internal/outline", "internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/store",
+	},
 	"internal/session": {
 		"internal/admission", "internal/cache", "internal/conceal", "internal/console", "internal/exit", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/reconcile", "internal/report", "internal/store", "internal/validate",
 	},
 	"cmd": {
-		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/heap", "internal/helm", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked", "internal/merge", "internal/migrate", "internal/operator", "internal/plan", "internal/policy", "internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/validate", "internal/values",
+		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/conceal", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/heap", "internal/helm", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked", "internal/merge", "internal/migrate", "internal/operator", "internal/outline", "internal/overview", "internal/plan", "internal/policy", "internal/reconcile", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/validate", "internal/values",
 	},
 	"": {"cmd"},
 }

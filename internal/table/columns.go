@@ -1,9 +1,9 @@
-package console
+package table
 
 import "unicode"
 
-// columnsOf is how many columns of a terminal a character takes up.
-func columnsOf(r rune) int {
+// ColumnsOf is how many columns of a terminal a character takes up.
+func ColumnsOf(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		return 0

@@ -1,4 +1,6 @@
-package cmd
+// Package trace says what the objects of a cluster come from: Kustomizations, releases, charts and sources, and how a version was
+// chosen. It looks at what was read and built, and builds nothing.
+package trace
 
 import (
 	"cmp"
@@ -19,8 +21,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// answer is what why prints. Its fields are part of the contract.
-type answer struct {
+// Answer is where an object comes from. Its fields are part of the contract.
+type Answer struct {
 	Cluster    string      `json:"cluster,omitempty"`
 	Object     string      `json:"object"`
 	File       string      `json:"file"`
@@ -31,6 +33,8 @@ type answer struct {
 	Version    *whyVersion `json:"version,omitempty"`
 	Problem    string      `json:"problem,omitempty"`
 	Dependents []dependent `json:"dependents,omitempty"`
+
+	published *manifest.Object // whose versions were chosen from
 }
 
 // whyPatch is a patch that the object was built with.
@@ -52,6 +56,8 @@ type whySource struct {
 	URL          string `json:"url,omitempty"`
 	Login        string `json:"login,omitempty"`
 	Verification string `json:"verification,omitempty"`
+
+	object *manifest.Object
 }
 
 type whyVersion struct {
@@ -73,9 +79,13 @@ type dependent struct {
 	How    string `json:"how"`
 }
 
-func (a *app) newAnswer(in *load.Input, obj *manifest.Object, results []*reconcile.Result) *answer {
+// A Tracer names objects as its console does, which knows the names that are secret.
+type Tracer struct{ Console *console.Console }
+
+// Answer explains an object of a cluster with what became of it in a run.
+func (t Tracer) Answer(in *load.Input, obj *manifest.Object, results []*reconcile.Result) *Answer {
 	hide := obj.ConcealText
-	w := &answer{Cluster: in.Cluster, Object: a.called(obj), File: positionOf(obj), BuiltBy: hide(obj.Built)}
+	w := &Answer{Cluster: in.Cluster, Object: t.called(obj), File: positionOf(obj), BuiltBy: hide(obj.Built)}
 	made := obj
 	if obj.Origin != nil {
 		made = obj.Origin
@@ -94,25 +104,25 @@ func (a *app) newAnswer(in *load.Input, obj *manifest.Object, results []*reconci
 	slices.Reverse(chain)
 	chain = append([]*admission.Admitted{adm}, chain...)
 	for _, part := range chain {
-		w.Sources = append(w.Sources, a.newSource(part))
+		w.Sources = append(w.Sources, t.newSource(part))
 		for _, r := range results {
 			if r.Object.Object != part.Object || r.Cluster != in.Cluster {
 				continue
 			}
 			if r.Published != nil && w.Version == nil {
-				w.Version = newWhyVersion(r)
+				w.Version, w.published = newWhyVersion(r), r.Object.Object
 			}
 			if r.Failure != nil && w.Problem == "" {
 				w.Problem = r.Object.Object.ConcealText(reconcile.RedactText(r.Failure.Message))
 			}
 		}
 	}
-	w.Dependents = a.dependentsOf(in, obj)
+	w.Dependents = t.dependentsOf(in, obj)
 	return w
 }
 
-func (a *app) called(obj *manifest.Object) string {
-	return a.console.Called(console.ObjectSubject(obj)).String()
+func (t Tracer) called(obj *manifest.Object) string {
+	return t.Console.Called(console.ObjectSubject(obj)).String()
 }
 
 // positionOf is the file and line of an object, or of what it was made of.
@@ -192,9 +202,9 @@ func at(content map[string]any, path []any) any {
 	return v
 }
 
-func (a *app) newSource(adm *admission.Admitted) whySource {
+func (t Tracer) newSource(adm *admission.Admitted) whySource {
 	obj := adm.Object
-	s := whySource{Object: a.called(obj), File: positionOf(obj)}
+	s := whySource{Object: t.called(obj), File: positionOf(obj), object: obj}
 	if url, ok := at(adm.Content, []any{"spec", "url"}).(string); ok {
 		s.URL = obj.ConcealText(reconcile.RedactText(url))
 	}
@@ -268,10 +278,10 @@ func because(p *reconcile.Published, c resolve.Candidate, i, chosen int) string 
 	case i == chosen:
 		text = "chosen: the newest that the constraint takes"
 		if p.Exact {
-			text = "chosen: it is asked for"
+			text = "chosen: pinned"
 		}
 	case p.Exact:
-		text = "another version is asked for"
+		text = "not the pinned version"
 	case c.Removed:
 		text = "its publisher removed it"
 	case p.Takes(c):
@@ -286,7 +296,7 @@ func because(p *reconcile.Published, c resolve.Candidate, i, chosen int) string 
 }
 
 // dependentsOf are the objects that refer to one, or wait for it.
-func (a *app) dependentsOf(in *load.Input, obj *manifest.Object) []dependent {
+func (t Tracer) dependentsOf(in *load.Input, obj *manifest.Object) []dependent {
 	var list []dependent
 	for _, other := range in.Inventory.Objects() {
 		adm, err := in.Inventory.Admit(other)
@@ -302,7 +312,7 @@ func (a *app) dependentsOf(in *load.Input, obj *manifest.Object) []dependent {
 		}
 		kind, namespace, name, ok := reconcile.Kinds().SourceRef(adm)
 		if ok && kind == obj.Kind && name == obj.Name && cmp.Or(namespace, other.Namespace) == obj.Namespace {
-			list = append(list, dependent{a.called(holder), holder.Pos.String(), "takes its chart from it"})
+			list = append(list, dependent{t.called(holder), holder.Pos.String(), "takes its chart from it"})
 		}
 		release, ok := adm.Typed.(*helmv2.HelmRelease)
 		if !ok || obj.Kind != helmv2.HelmReleaseKind {
@@ -310,7 +320,7 @@ func (a *app) dependentsOf(in *load.Input, obj *manifest.Object) []dependent {
 		}
 		for _, d := range release.Spec.DependsOn {
 			if d.Name == obj.Name && cmp.Or(d.Namespace, other.Namespace) == obj.Namespace {
-				list = append(list, dependent{a.called(other), other.Pos.String(), "depends on it"})
+				list = append(list, dependent{t.called(other), other.Pos.String(), "depends on it"})
 			}
 		}
 	}

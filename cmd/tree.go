@@ -1,0 +1,107 @@
+package cmd
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/outline"
+	"github.com/helmsrc/helmsrc/internal/records"
+	"github.com/helmsrc/helmsrc/internal/trace"
+)
+
+// treeFormat draws an outline for people.
+const treeFormat = "tree"
+
+func newTreeCommand(a *app) *cobra.Command {
+	var in inputOptions
+	var format string
+	storage := storeOptions{algorithm: "sha256"}
+	c := &cobra.Command{
+		Use:     "tree -f FILE... [[KIND/][NAMESPACE/]NAME...]",
+		GroupID: groupManifests,
+		Short:   "Draw clusters: Kustomizations, releases, charts and sources",
+		Long: `Draw what the manifests make of each cluster: its Kustomizations with what they
+build, HelmReleases with their HelmCharts, and these with their sources. Sources and
+charts that no release uses are below the Kustomization that builds them.
+
+Versions are those of the manifests, and states those that the artifacts directory has
+recorded: no network is used and nothing is written. An object that the API server
+would refuse is marked, and so is a source that is not there.
+
+Exit codes: 0 the tree is drawn, 1 an object is not valid, 2 wrong usage, nothing
+selected or unreadable input.`,
+		Example: `  helmsrc tree -R -f clusters/
+  helmsrc tree -R -f clusters/ app -o mermaid`,
+	}
+	in.add(c.Flags())
+	in.addLookup(c.Flags())
+	in.render.addSources(c.Flags())
+	storage.addDir(c.Flags())
+	c.Flags().StringVarP(&format, "output", "o", treeFormat, "`format` of stdout: tree, mermaid, dot, json")
+	choices(c.Flags(), "output", treeFormat, "mermaid", "dot", "json")
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := oneOf("output", format, treeFormat, "mermaid", "dot", "json"); err != nil {
+			return exit.Usage, err
+		}
+		return a.tree(ctx, &in, &storage, format, args)
+	})
+	return c
+}
+
+func (a *app) tree(ctx context.Context, o *inputOptions, storage *storeOptions, format string, args []string) (int, error) {
+	root, err := a.openStore(storage)
+	if err != nil {
+		return exit.Usage, err
+	}
+	defer root.Close()
+	inputs, err := a.readClusters(ctx, o, args, storage.dir)
+	if err == nil {
+		err = o.check(ctx, inputs)
+	}
+	if err != nil {
+		return exit.Usage, err
+	}
+	code := exit.OK
+	var drawn []*outline.Node
+	err = a.each(withoutLoose(inputs), func(in *load.Input) error {
+		results, err := a.remembered(storage, root, in.Cluster)
+		if err != nil {
+			return err
+		}
+		outline := trace.Tracer{Console: a.console}.Outline(in, a.foundOf(in, results))
+		drawn = append(drawn, outline.Selected()...)
+		for _, obj := range outline.Invalid() {
+			_, err := in.Inventory.Admit(obj)
+			a.worker.Reject(in, obj, err)
+		}
+		code = exit.Worst(code, in.Code)
+		return nil
+	})
+	if err != nil {
+		return exit.Usage, err
+	}
+	if o.exitZero && code != exit.Usage {
+		code = exit.OK
+	}
+	return code, a.writeOutline(drawn, format)
+}
+
+// outlined reports whether a format is one of outlines.
+func outlined(format string) bool {
+	return format == treeFormat || format == "mermaid" || format == "dot"
+}
+
+func (a *app) writeOutline(roots []*outline.Node, format string) error {
+	switch format {
+	case "mermaid":
+		return outline.Mermaid(a.env.Stdout, roots)
+	case "dot":
+		return outline.DOT(a.env.Stdout, roots)
+	case "json":
+		return records.Encode(a.env.Stdout, outline.Unfold(roots), false)
+	}
+	return outline.Draw(a.env.Stdout, roots, a.paper)
+}

@@ -1,0 +1,68 @@
+package outline
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/table"
+)
+
+// TestShared: what several nodes have in common is drawn below the first of them only, or a chain of a hundred generators that
+// take two sources each would have no end.
+func TestShared(t *testing.T) {
+	n := &Node{Kind: "ExternalArtifact", Namespace: "a", Name: "last"}
+	for range 100 {
+		n = &Node{Kind: "ArtifactGenerator", Namespace: "a", Name: "g", Children: []*Node{n, n}}
+	}
+	for _, draw := range []func(*strings.Builder) error{
+		func(b *strings.Builder) error { return Draw(b, []*Node{n}, table.Style{}) },
+		func(b *strings.Builder) error { return Mermaid(b, []*Node{n}) },
+		func(b *strings.Builder) error { return DOT(b, []*Node{n}) },
+	} {
+		var b strings.Builder
+		if err := draw(&b); err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(b.String(), "\n"); lines < 101 || lines > 400 {
+			t.Errorf("%d lines", lines)
+		}
+	}
+}
+
+// TestHostileNames: no name ends its label, its line, or a comment.
+func TestHostileNames(t *testing.T) {
+	hostile := "x\"]; end\nclick n0 href \"javascript:alert(1)\"<img src=x onerror=alert(1)>`|\\\x1b[31m\u202e#quot;"
+	roots := []*Node{{Kind: Cluster, Name: hostile, Children: []*Node{{Kind: "HelmChart", Namespace: hostile, Name: hostile, Chart: hostile, Version: hostile, State: hostile}}}}
+	var tree, mermaid, dot strings.Builder
+	for _, err := range []error{Draw(&tree, roots, table.Style{}), Mermaid(&mermaid, roots), DOT(&dot, roots)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"tree": tree.String(), "Mermaid": mermaid.String(), "DOT": dot.String()} {
+		if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, "\nclick") {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+	if strings.Contains(mermaid.String(), "<img") || strings.Count(mermaid.String(), `"`) != 4 {
+		t.Errorf("Mermaid\n%s", mermaid.String())
+	}
+	if strings.Count(dot.String(), `"`)-strings.Count(dot.String(), `\"`) != 6 {
+		t.Errorf("DOT\n%s", dot.String())
+	}
+}
+
+func TestKeep(t *testing.T) {
+	leaf, other := &Node{Kind: "b", Name: "leaf"}, &Node{Kind: "c", Name: "other"}
+	root := &Node{Kind: Cluster, Name: "root", Children: []*Node{{Kind: "a", Name: "up", Children: []*Node{leaf}}, other}}
+	var b strings.Builder
+	if err := Draw(&b, Keep([]*Node{root}, func(n *Node) bool { return n == leaf }), table.Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "root\n└─ a up\n   └─ b leaf\n"; b.String() != want {
+		t.Errorf("kept\n%s", b.String())
+	}
+	if len(root.Children) != 2 {
+		t.Error("the outline itself changed")
+	}
+}

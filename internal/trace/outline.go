@@ -1,0 +1,302 @@
+package trace
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/outline"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// Outline is what a cluster is made of.
+type Outline struct {
+	Root  *outline.Node
+	in    *load.Input
+	nodes map[*manifest.Object]*outline.Node
+}
+
+// Outline makes that of a cluster: Kustomizations with what they build, releases with their charts, charts with their sources.
+// What no release uses is below what builds it. Known is what runs have found out about objects of the cluster.
+func (t Tracer) Outline(in *load.Input, known []report.Object) *Outline {
+	o := &outliner{
+		tracer: t, in: in, known: map[store.Key]report.Object{},
+		root:     &outline.Node{Kind: outline.Cluster, Name: called(in)},
+		builders: map[string]*outline.Node{}, nodes: map[*manifest.Object]*outline.Node{}, parents: map[*outline.Node]*outline.Node{},
+		missing: map[store.Key]*outline.Node{}, used: map[*outline.Node]bool{},
+	}
+	for _, k := range known {
+		o.known[store.Key{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name}] = k
+	}
+	o.kustomizations()
+	o.objects()
+	return &Outline{o.root, in, o.nodes}
+}
+
+// called is what a cluster is called where it is drawn: one that begins at the root of a repository has no name.
+func called(in *load.Input) string {
+	if in.Called == "" || in.Called == "." {
+		return "the input"
+	}
+	return in.Called
+}
+
+// Selected are the nodes that the arguments and the namespace of the input select, and what leads there.
+func (o *Outline) Selected() []*outline.Node {
+	if len(o.in.Selectors) == 0 && o.in.Namespace == "" {
+		return []*outline.Node{o.Root}
+	}
+	asked := map[*outline.Node]bool{}
+	for obj, n := range o.nodes {
+		asked[n] = obj.Origin == nil && o.in.Asked(obj)
+	}
+	return outline.Keep([]*outline.Node{o.Root}, func(n *outline.Node) bool { return asked[n] })
+}
+
+// Invalid are the selected objects that the API server would refuse, in the order of the input.
+func (o *Outline) Invalid() []*manifest.Object {
+	var list []*manifest.Object
+	for _, obj := range o.in.Inventory.Objects() {
+		if n := o.nodes[obj]; n != nil && n.State == outline.Invalid && o.in.Asked(obj) {
+			list = append(list, obj)
+		}
+	}
+	return list
+}
+
+// Path is what leads to an object, and what it comes from, with notes about how that was decided.
+func (o *Outline) Path(obj *manifest.Object, a *Answer) []*outline.Node {
+	n := o.nodes[obj]
+	for _, d := range a.Decided {
+		n.Notes = append(n.Notes, outline.Note{Text: d.Field + ": set by " + d.By})
+	}
+	for _, s := range a.Sources {
+		of := o.nodes[s.object]
+		if of == nil {
+			continue
+		}
+		if s.Login != "" {
+			of.Notes = append(of.Notes, outline.Note{Text: "login: " + s.Login})
+		}
+		if s.Verification != "" {
+			of.Notes = append(of.Notes, outline.Note{Text: "signature: " + s.Verification})
+		}
+	}
+	if of := o.nodes[a.published]; of != nil && a.Version != nil {
+		for _, c := range a.Version.Candidates {
+			mark := outline.Left
+			if c.Version == a.Version.Chosen {
+				mark, of.Version = outline.Taken, c.Version
+			}
+			of.Notes = append(of.Notes, outline.Note{Mark: mark, Text: c.Version + "  " + c.Because})
+		}
+	}
+	if a.Problem != "" && n.Message == "" {
+		n.Message = a.Problem
+	}
+	return outline.Keep([]*outline.Node{o.Root}, func(other *outline.Node) bool { return other == n })
+}
+
+// outliner makes the outline of a cluster.
+type outliner struct {
+	tracer   Tracer
+	in       *load.Input
+	known    map[store.Key]report.Object
+	root     *outline.Node
+	builders map[string]*outline.Node // by what objects say that they were built by
+	nodes    map[*manifest.Object]*outline.Node
+	parents  map[*outline.Node]*outline.Node // of what has one place
+	missing  map[store.Key]*outline.Node
+	used     map[*outline.Node]bool // something refers to it
+}
+
+// kustomizations places those of Flux, each below the one that builds it.
+func (o *outliner) kustomizations() {
+	var all []*manifest.Object
+	for _, obj := range o.in.Rendered.Judged {
+		if obj.Group() == manifest.KustomizeGroup && o.nodes[obj] == nil {
+			all = append(all, obj)
+			o.builders[obj.String()] = o.node(obj)
+		}
+	}
+	for _, obj := range all {
+		o.put(o.nodes[obj], o.builderOf(obj))
+	}
+}
+
+// builderOf is what an object was built or made by.
+func (o *outliner) builderOf(obj *manifest.Object) *outline.Node {
+	if from := obj.Origin; from != nil {
+		for from.Origin != nil && from.Origin.String() == from.String() { // what a set made was built of it twice
+			from = from.Origin
+		}
+		n, met := o.nodes[from]
+		if !met {
+			n = o.node(from)
+			o.put(n, o.builderOf(from))
+		}
+		return n
+	}
+	if obj.Built == "" {
+		return o.root
+	}
+	n := o.builders[obj.Built]
+	if n == nil {
+		n = &outline.Node{Kind: outline.File, Name: obj.ConcealText(obj.Built)}
+		o.builders[obj.Built] = n
+		o.put(n, o.root)
+	}
+	return n
+}
+
+// put places a node below another one, or below the cluster if that one is below it, as the Kustomization of flux bootstrap is
+// that builds itself.
+func (o *outliner) put(n, parent *outline.Node) {
+	for up := parent; up != nil; up = o.parents[up] {
+		if up == n {
+			parent = o.root
+			break
+		}
+	}
+	o.parents[n] = parent
+	parent.Children = append(parent.Children, n)
+}
+
+// node is that of an object.
+func (o *outliner) node(obj *manifest.Object) *outline.Node {
+	if n := o.nodes[obj]; n != nil {
+		return n
+	}
+	called := o.tracer.Console.Called(console.ObjectSubject(obj))
+	n := &outline.Node{Kind: called.Kind, Namespace: called.Namespace, Name: called.Name, File: obj.Pos.String()}
+	o.nodes[obj] = n
+	text := func(path ...any) string {
+		s, _ := at(obj.Content, append([]any{"spec"}, path...)).(string)
+		return obj.VeilField(s)
+	}
+	switch {
+	case obj.Group() == manifest.KustomizeGroup:
+		n.Path = obj.ConcealText(cmp.Or(text("path"), "./"))
+	case obj.Kind == sourcev1.HelmChartKind:
+		n.Chart, n.Constraint = text("chart"), cmp.Or(text("version"), "*")
+	default:
+		n.URL = obj.ConcealText(reconcile.RedactText(cmp.Or(text("url"), text("endpoint"))))
+		n.Constraint = cmp.Or(text("ref", "digest"), text("ref", "semver"), text("ref", "tag"), text("ref", "commit"), text("ref", "name"), text("ref", "branch"))
+	}
+	if suspended, _ := at(obj.Content, []any{"spec", "suspend"}).(bool); suspended {
+		n.State = outline.Suspended
+	}
+	o.knownOf(n, obj)
+	return n
+}
+
+// knownOf adds what runs have found out.
+func (o *outliner) knownOf(n *outline.Node, obj *manifest.Object) {
+	namespace, name := obj.StoredAs()
+	k, ok := o.known[store.Key{Kind: obj.Kind, Namespace: namespace, Name: name}]
+	if !ok {
+		return
+	}
+	n.State, n.Version = k.State, cmp.Or(k.Version, k.Revision)
+	if k.State == report.StateFailed {
+		n.Message = k.Message
+	}
+}
+
+// objects places releases with what they come from, and then what none of them uses.
+func (o *outliner) objects() {
+	var all []*manifest.Object
+	for _, obj := range o.in.Inventory.Objects() {
+		if !obj.ReferenceOnly && reconcile.Kinds().Supports(obj) {
+			all = append(all, obj)
+		}
+	}
+	o.in.Inventory.AdmitAll(all)
+	for _, obj := range all {
+		for _, source := range o.sourcesOf(obj) {
+			n := o.node(obj)
+			n.Children = append(n.Children, source)
+			o.used[source] = true
+		}
+	}
+	for _, obj := range all {
+		if n := o.node(obj); !o.used[n] {
+			o.put(n, o.builderOf(obj))
+		}
+	}
+}
+
+// sourcesOf are the nodes of what an object refers to.
+func (o *outliner) sourcesOf(obj *manifest.Object) []*outline.Node {
+	adm, err := o.in.Inventory.Admit(obj)
+	if err != nil {
+		n := o.node(obj)
+		n.State, n.Message = outline.Invalid, obj.ConcealText(err.Error())
+		return nil
+	}
+	var nodes []*outline.Node
+	if generator, ok := adm.Typed.(*swv1.ArtifactGenerator); ok {
+		for _, s := range generator.Spec.Sources {
+			nodes = append(nodes, o.reference(adm, s.Kind, cmp.Or(s.Namespace, obj.Namespace), s.Name))
+		}
+		return nodes
+	}
+	kind, namespace, name, ok := reconcile.Kinds().SourceRef(adm)
+	if release, isRelease := adm.Typed.(*helmv2.HelmRelease); isRelease && release.Spec.Chart != nil && o.in.Inventory.Derivations().Chart(obj) == nil {
+		// It is suspended, or refused: nothing makes a HelmChart of it.
+		template := release.Spec.Chart.Spec
+		n := o.node(obj)
+		n.Chart, n.Constraint = obj.VeilField(template.Chart), obj.VeilField(cmp.Or(template.Version, "*"))
+		kind, namespace, name = template.SourceRef.Kind, cmp.Or(template.SourceRef.Namespace, obj.Namespace), template.SourceRef.Name
+	}
+	if ok {
+		nodes = append(nodes, o.reference(adm, kind, namespace, name))
+	}
+	return nodes
+}
+
+// reference is the node of what an object names. What a generator makes is above the generator.
+func (o *outliner) reference(adm *admission.Admitted, kind, namespace, name string) *outline.Node {
+	found, err := o.in.Inventory.Find(kind, namespace, name)
+	if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok {
+		return o.node(rejected.Object)
+	}
+	if err != nil {
+		return o.absent(adm, kind, namespace, name)
+	}
+	n := o.node(found.Object)
+	if made := found.Object; made.Kind == sourcev1.ExternalArtifactKind && made.Origin != nil && len(n.Children) == 0 {
+		generator := o.node(made.Origin)
+		n.Children = append(n.Children, generator)
+		o.used[generator] = true
+	}
+	return n
+}
+
+// absent is the node of what is not in the input: missing, or this repository, which the cluster knows under that name.
+func (o *outliner) absent(adm *admission.Admitted, kind, namespace, name string) *outline.Node {
+	key := store.NewKey(kind, namespace, name)
+	if n := o.missing[key]; n != nil {
+		return n
+	}
+	called := o.tracer.Console.Called(console.Subject{Kind: kind, Namespace: namespace, Name: name})
+	n := &outline.Node{Kind: called.Kind, Namespace: called.Namespace, Name: adm.Object.VeilField(called.Name), State: outline.Missing}
+	here := func(s render.Source) bool { return s.Kind == kind && s.Namespace == namespace && s.Name == name }
+	if slices.ContainsFunc(o.in.Rendered.Here, here) {
+		n.State, n.Message = "", "this repository"
+	}
+	o.missing[key] = n
+	return n
+}
