@@ -23,6 +23,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -61,9 +62,11 @@ that a retry may help.`,
 	o.lock.addFile(flags)
 	o.trust.add(flags)
 	o.trust.addDependencies(flags)
+	o.report.addBilled(flags)
+	o.addImages(flags, "charts name in the annotation "+imagesAnnotation)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		o.lock.locked = true
-		if err := errors.Join(o.fetch.check(), o.checkUntrusted(), o.checkLocked()); err != nil {
+		if err := errors.Join(o.fetch.check(), o.checkUntrusted(), o.checkLocked(), o.report.check(false), o.checkImages()); err != nil {
 			return exit.Usage, err
 		}
 		switch {
@@ -87,7 +90,11 @@ that a retry may help.`,
 			}
 		}
 		defer func() { _ = b.scratch.Close() }() // the next run clears what cannot be removed
-		return b.run(ctx, name, directory, args)
+		code, err := b.run(ctx, name, directory, args)
+		if err != nil {
+			return code, err
+		}
+		return a.report(ctx, &o.report, a.newReport(b.objects), nil, code), nil
 	})
 	return c
 }
@@ -124,6 +131,7 @@ type carrying struct {
 	code    int
 	scratch store.Scratch
 	inputs  []*load.Input
+	objects []report.Object // what became of them
 }
 
 func newCarrying(a *app, o *runOptions) carrying {
@@ -235,6 +243,9 @@ func (b *carrying) pass(ctx context.Context, shared *session.Session, quiet reco
 			for _, r := range results {
 				b.code = exit.Worst(b.code, session.CodeOf(r))
 			}
+			reported := b.app.worker.ReportObjects(in, results)
+			b.o.describe(b.app, st, results, reported)
+			b.objects = append(b.objects, reported...)
 			if err != nil || b.charts == nil {
 				return err
 			}

@@ -59,8 +59,10 @@ func flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	case f.Name == "report":
 		var formats []string
-		for _, format := range report.Formats() {
-			formats = append(formats, format+"=")
+		for _, format := range slices.Concat(report.Formats(), report.Bills()) {
+			if strings.Contains(f.Usage, format) { // some write no bills of materials
+				formats = append(formats, format+"=")
+			}
 		}
 		return cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
 	case word == "file" || f.NoOptDefVal != "":

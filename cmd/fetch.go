@@ -41,7 +41,7 @@ file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
 	o.input.add(c.Flags())
 	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
-	o.report.add(c.Flags())
+	o.report.addBilled(c.Flags())
 	o.output.addFormat(c.Flags())
 	o.output.addEvents(c.Flags())
 	o.store.addDir(c.Flags())
@@ -55,6 +55,7 @@ file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
 	o.fetch.addRefresh(c.Flags())
 	o.addFollow(c.Flags())
 	o.addFlat(c.Flags())
+	o.addImages(c.Flags(), "charts name in the annotation "+imagesAnnotation)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(a.env); err != nil {
 			return exit.Usage, err

@@ -43,7 +43,7 @@ func flagGroups() []flagGroup {
 		{"Input flags", []string{"filename", "recursive", "lookup-dir", "source", "source-dir", followFlag, "default-namespace", "substitute",
 			"substitute-strict", "flux-version", "no-cross-namespace-refs"}},
 		{"Selection flags", []string{"cluster", "namespace", "shard", "allow-empty"}},
-		{"Output flags", []string{"output", "events", "report", "report-silenced", "no-github", "exit-zero"}},
+		{"Output flags", []string{"output", "events", "report", "report-silenced", "images", "no-github", "exit-zero"}},
 		{"Artifact flags", []string{"artifacts-dir", "artifact-digest-algo", "artifact-retention-records", "artifact-retention-ttl",
 			"flat", "refresh", "storage-adv-addr"}},
 		{"Lock flags", []string{"locked", "lock-file"}},

@@ -33,6 +33,20 @@ type reportOptions struct {
 	silenced bool
 	noGitHub bool
 	targets  []reportTarget
+	billed   bool // bills of materials are among the formats: the command knows what objects were resolved to
+}
+
+func (o *reportOptions) formats() []string {
+	if !o.billed {
+		return report.Formats()
+	}
+	return slices.Sorted(slices.Values(slices.Concat(report.Formats(), report.Bills())))
+}
+
+// addBilled is add for a command that writes bills of materials.
+func (o *reportOptions) addBilled(fs *pflag.FlagSet) {
+	o.billed = true
+	o.add(fs)
 }
 
 // stdinFile is what standard input is called in positions.
@@ -42,7 +56,7 @@ const stdinFile = "<stdin>"
 type reportTarget struct{ format, file string }
 
 func (o *reportOptions) add(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.reports, "report", nil, "write a report, too: `FORMAT=FILE`, where the format is one of "+strings.Join(report.Formats(), ", ")+" (repeatable)")
+	fs.StringArrayVar(&o.reports, "report", nil, "write a report, too: `FORMAT=FILE`, where the format is one of "+strings.Join(o.formats(), ", ")+" (repeatable)")
 	fs.BoolVar(&o.silenced, "report-silenced", false, "list in reports what comments silence, too: in SARIF as suppressed, in JSON as silenced")
 	fs.BoolVar(&o.noGitHub, "no-github", false, "under GitHub Actions, leave annotations, step summary and outputs alone")
 }
@@ -55,9 +69,12 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 		if file == "" {
 			return exit.Usagef("--report %s: is not of the form FORMAT=FILE", text)
 		}
-		if !slices.Contains(report.Formats(), format) {
-			hint := "the formats are " + strings.Join(report.Formats(), ", ")
-			if near, ok := finding.Nearest(format, report.Formats()); ok {
+		if slices.Contains(report.Bills(), format) && !o.billed {
+			return &exit.UsageError{Err: fmt.Errorf("--report %s: no chart is resolved here", text), Advice: "fetch, resolve, verify, template and bundle write bills of materials"}
+		}
+		if !slices.Contains(o.formats(), format) {
+			hint := "the formats are " + strings.Join(o.formats(), ", ")
+			if near, ok := finding.Nearest(format, o.formats()); ok {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			return &exit.UsageError{Err: fmt.Errorf("--report %s: unknown format %q", text, format), Advice: hint}
@@ -106,9 +123,12 @@ func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 	}
 	o.noGitHub, _ = c.Flags().GetBool("no-github")
 	o.silenced, _ = c.Flags().GetBool("report-silenced")
+	o.billed = true
 	if o.check(c.Name() != "validate") != nil {
 		o.targets = nil // that is what the error is about, or would be the next one
 	}
+	// There is nothing to list, and a list of nothing would look whole.
+	o.targets = slices.DeleteFunc(o.targets, func(t reportTarget) bool { return slices.Contains(report.Bills(), t.format) })
 	a.command = c.Name()
 	f := validate.New(nil, finding.NoRun, err.Error(), "", manifest.Excerpt{})
 	f.Fix = reconcile.RedactText(strings.Join(finding.Hints(err), "; "))

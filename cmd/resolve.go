@@ -27,7 +27,7 @@ the status that a controller would show at that moment.`,
 	o.input.add(c.Flags())
 	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
-	o.report.add(c.Flags())
+	o.report.addBilled(c.Flags())
 	o.output.addFormat(c.Flags())
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())

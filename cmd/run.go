@@ -47,6 +47,7 @@ type runOptions struct {
 	images func(context.Context, *load.Input, *reconcile.Reconciler)
 	verify bool
 	into   *cache.Cache // what is served is kept there, too
+	named  bool         // images that charts name are listed
 }
 
 // member is one cluster of a run.
@@ -88,7 +89,7 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 	if err := errors.Join(o.report.check(true), o.checkFlat()); err != nil {
 		return exit.Usage, err
 	}
-	if err := errors.Join(o.checkUntrusted(), o.checkLocked()); err != nil {
+	if err := errors.Join(o.checkUntrusted(), o.checkLocked(), o.checkImages()); err != nil {
 		return exit.Usage, err
 	}
 	if err := o.input.checkShard(a); err != nil {
@@ -135,7 +136,9 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 		}
 		code = exit.Worst(code, failed)
 		results = append(results, found...)
-		objects = append(objects, a.worker.ReportObjects(m.in, found)...)
+		reported := a.worker.ReportObjects(m.in, found)
+		o.describe(a, m.st, found, reported)
+		objects = append(objects, reported...)
 	}
 	a.console.In("")
 	printed := print(results)

@@ -57,12 +57,13 @@ no helm.`,
 	o.run.input.add(fs)
 	o.run.input.addShard(fs)
 	o.run.input.addLookup(fs)
-	o.run.report.add(fs)
+	o.run.report.addBilled(fs)
 	o.run.store.addDir(fs)
 	o.run.store.addWriting(fs)
 	o.run.fetch.add(fs)
 	o.run.lock.add(fs)
 	o.run.trust.add(fs)
+	o.run.addImages(fs, "rendered manifests name, and charts in the annotation "+imagesAnnotation)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.run.fetch.check(); err != nil {
 			return exit.Usage, err
@@ -71,6 +72,9 @@ no helm.`,
 			return exit.Usage, err
 		}
 		if err := o.run.report.check(true); err != nil {
+			return exit.Usage, err
+		}
+		if err := o.run.checkImages(); err != nil {
 			return exit.Usage, err
 		}
 		if err := errors.Join(o.run.checkUntrusted(), o.run.checkLocked()); err != nil {
@@ -218,6 +222,10 @@ func (t *templating) renderAll(ctx context.Context) error {
 			o.State, o.Message = report.StateFailed, err.Error()
 		default:
 			t.rendered++
+			if o.Component, err = t.component(r, text); err != nil {
+				t.app.console.Fail(fmt.Errorf("%s: %w", r.obj, err))
+				t.code = exit.Worst(t.code, exit.Failed)
+			}
 			if r.in.Cluster != "" {
 				text = fmt.Appendf(nil, "# Cluster: %s\n%s", r.in.Cluster, text)
 			}

@@ -38,7 +38,7 @@ artifact is altered.`,
 	o.input.add(c.Flags())
 	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
-	o.report.add(c.Flags())
+	o.report.addBilled(c.Flags())
 	o.output.addFormatDefault(c.Flags(), "table", "")
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())

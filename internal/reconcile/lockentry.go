@@ -65,7 +65,7 @@ func entryOf(w lock.Wanted, r *Result) *lock.Entry {
 			URL: archiveURL(d.Pin.URL), Digest: d.Pin.Digest, ManifestDigest: d.Pin.Manifest,
 		})
 	}
-	e.Signers = signersOf(r)
+	e.Signers = r.Signers()
 	return e
 }
 
@@ -79,8 +79,8 @@ func archiveURL(raw string) string {
 	return raw
 }
 
-// signersOf are those who signed, in words.
-func signersOf(r *Result) []string {
+// Signers are those who signed, as far as that was verified, in words.
+func (r *Result) Signers() []string {
 	var signers []string
 	if s := r.Signature; s != nil {
 		text := cmp.Or(s.Identity, s.Key)

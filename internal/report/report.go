@@ -46,6 +46,7 @@ type Object struct {
 	Reason, Message                   string
 	Version, Revision, Digest, Path   string
 	Duration                          time.Duration
+	Component                         *Component // nil unless a bill of materials is wanted
 }
 
 // States of an object.
@@ -84,10 +85,20 @@ func formats() []format {
 	}
 }
 
-// Formats are the names of the formats, sorted.
-func Formats() []string {
+// bills are the formats of bills of materials, which want the components of objects.
+func bills() []format {
+	return []format{{"cyclonedx", writeCycloneDX}, {"intoto", writeInToto}, {"spdx", writeSPDX}}
+}
+
+// Formats are the names of the formats for what was found, sorted.
+func Formats() []string { return names(formats()) }
+
+// Bills are the names of the formats of bills of materials, sorted.
+func Bills() []string { return names(bills()) }
+
+func names(formats []format) []string {
 	var names []string
-	for _, f := range formats() {
+	for _, f := range formats {
 		names = append(names, f.name)
 	}
 	return names
@@ -95,7 +106,7 @@ func Formats() []string {
 
 // Write writes a run in a format. The same run gives the same bytes.
 func Write(w io.Writer, format string, run *Run) error {
-	for _, f := range formats() {
+	for _, f := range slices.Concat(formats(), bills()) {
 		if f.name != format {
 			continue
 		}
@@ -125,6 +136,9 @@ func (r *Run) bounded() *Run {
 			&o.APIVersion, &o.Kind, &o.Namespace, &o.Name, &o.Pos.File, &o.Reason, &o.Message, &o.Version, &o.Revision, &o.Digest, &o.Path,
 		} {
 			*text = clean(*text)
+		}
+		if o.Component != nil {
+			o.Component.Map(clean)
 		}
 		b.Objects[i] = o
 	}

@@ -1,0 +1,202 @@
+package cmd
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"sigs.k8s.io/yaml"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// Annotations of charts that Artifact Hub reads.
+const (
+	licenseAnnotation = "artifacthub.io/license"
+	imagesAnnotation  = "artifacthub.io/images"
+)
+
+// maxParts bounds how deep charts are in each other.
+const maxParts = 10
+
+// bill makes the components of a bill of materials.
+type bill struct {
+	app    *app
+	images bool         // with those that charts name
+	st     *store.Store // of artifacts, nil where none were fetched
+}
+
+// describe gives the objects of results their components.
+func (b *bill) describe(results []*reconcile.Result, objects []report.Object) {
+	for i, r := range results {
+		if c := b.component(r); c != nil {
+			c.Found = []string{b.app.foundIn(objects[i].Cluster, r.Object.Object.String())}
+			c.Map(func(text string) string {
+				return b.app.console.Secrets().Text(r.Object.Object.ConcealText(text))
+			})
+			objects[i].Component = c
+		}
+	}
+}
+
+// addImages has a command list images in bills of materials.
+func (o *runOptions) addImages(fs *pflag.FlagSet, from string) {
+	fs.BoolVar(&o.named, "images", false, "list in bills of materials the container images, too, that "+from)
+}
+
+// checkImages refuses images that nothing would list.
+func (o *runOptions) checkImages() error {
+	if o.named && !o.report.bills() {
+		return exit.Usagef("--images: --report names no bill of materials: cyclonedx, intoto or spdx")
+	}
+	return nil
+}
+
+// bills reports whether a bill of materials is wanted.
+func (o *reportOptions) bills() bool {
+	return slices.ContainsFunc(o.targets, func(t reportTarget) bool { return slices.Contains(report.Bills(), t.format) })
+}
+
+// describe gives objects their components, if a bill of materials is wanted.
+func (o *runOptions) describe(a *app, st *store.Store, results []*reconcile.Result, objects []report.Object) {
+	if !o.report.bills() {
+		return
+	}
+	b := &bill{app: a, images: o.named, st: st}
+	if o.until != reconcile.Fetch {
+		b.st = nil
+	}
+	b.describe(results, objects)
+}
+
+// foundIn is what has a component, in words.
+func (a *app) foundIn(cluster, what string) string {
+	if cluster == "" {
+		return what
+	}
+	return what + " of " + cluster
+}
+
+// component is what an object was resolved to, nil if that is nothing.
+func (b *bill) component(r *reconcile.Result) *report.Component {
+	if r.Pin == nil || r.Failure != nil {
+		return nil
+	}
+	c := ofPin(r.Pin)
+	switch r.Object.Object.Kind {
+	case sourcev1.GitRepositoryKind, sourcev1.BucketKind:
+		c.Kind, c.Name = report.ComponentFiles, path.Base(c.URL)
+	case sourcev1.OCIRepositoryKind:
+		c.Kind, c.Name = report.ComponentArtifact, path.Base(repositoryIn(c.URL))
+	case sourcev1.HelmChartKind:
+		if c.Revision != "" { // packaged of files
+			c.Parts = []report.Component{{Kind: report.ComponentFiles, Name: path.Base(c.URL), URL: c.URL, Revision: c.Revision}}
+			c.Name, c.URL, c.Revision = path.Base(c.Name), "", ""
+		}
+	default:
+		return nil
+	}
+	c.Signers = r.Signers()
+	for _, d := range r.Dependencies {
+		part := ofPin(&d.Pin)
+		part.Name = d.Name
+		c.Parts = append(c.Parts, part)
+	}
+	artifact, _ := r.Status["artifact"].(map[string]any)
+	name, _ := artifact["path"].(string)
+	if b.st != nil && name != "" && r.State == reconcile.Ready && c.Kind != report.ComponentFiles {
+		if sum, _ := artifact["digest"].(string); c.Digest == "" {
+			c.Digest = sum
+		}
+		b.look(&c, name)
+	}
+	return &c
+}
+
+// repositoryIn is a URL of a registry without tag and digest.
+func repositoryIn(url string) string {
+	url, _, _ = strings.Cut(url, "@")
+	if i := strings.LastIndexByte(url, ':'); i > strings.LastIndexByte(url, '/') {
+		url = url[:i]
+	}
+	return url
+}
+
+func ofPin(p *reconcile.Pin) report.Component {
+	return report.Component{
+		Kind: report.ComponentChart, Name: p.Chart, Version: p.Version, URL: p.URL, Digest: p.Digest, Manifest: p.Manifest, Revision: p.Revision,
+	}
+}
+
+// look adds what a chart in storage says of itself. An artifact that is no chart says nothing.
+func (b *bill) look(c *report.Component, artifact string) {
+	f, err := b.st.OpenArtifact(artifact)
+	if err != nil {
+		return // it was stored a moment ago: a later run reports that
+	}
+	defer func() { _ = f.Close() }()
+	loaded, err := chart.Load(f, chart.Limits{Name: path.Base(artifact)})
+	if err != nil {
+		return
+	}
+	c.Kind = report.ComponentChart
+	if c.Name = loaded.Name(); c.Version == "" {
+		c.Version = loaded.Metadata.Version
+	}
+	b.add(c, loaded, 0)
+}
+
+// add adds the licence, the charts and the images of a chart.
+func (b *bill) add(c *report.Component, loaded *helmchart.Chart, depth int) {
+	c.License = loaded.Metadata.Annotations[licenseAnnotation]
+	if b.images {
+		c.Parts = append(c.Parts, annotatedImages(loaded.Metadata)...)
+	}
+	if depth == maxParts {
+		return
+	}
+	for _, sub := range loaded.Dependencies() {
+		i := slices.IndexFunc(c.Parts, func(p report.Component) bool {
+			return p.Kind == report.ComponentChart && p.Name == sub.Name() && p.Version == sub.Metadata.Version
+		})
+		if i < 0 {
+			c.Parts = append(c.Parts, report.Component{Kind: report.ComponentChart, Name: sub.Name(), Version: sub.Metadata.Version})
+			i = len(c.Parts) - 1
+		}
+		b.add(&c.Parts[i], sub, depth+1)
+	}
+}
+
+// annotatedImages are the images that a chart names for Artifact Hub.
+func annotatedImages(m *helmchart.Metadata) []report.Component {
+	var list []struct {
+		Image string `json:"image"`
+	}
+	if err := yaml.Unmarshal([]byte(m.Annotations[imagesAnnotation]), &list); err != nil {
+		return nil
+	}
+	var images []report.Component
+	for _, one := range list {
+		images = append(images, imageComponent(one.Image, "annotation "+imagesAnnotation+" of chart "+m.Name+" "+m.Version))
+	}
+	return images
+}
+
+// imageComponent is a container image, and where it was found.
+func imageComponent(reference, found string) report.Component {
+	c := report.Component{Kind: report.ComponentImage, URL: reference, Found: []string{found}}
+	repository := repositoryIn(reference)
+	_, c.Manifest, _ = strings.Cut(reference, "@")
+	name, _, _ := strings.Cut(reference, "@")
+	c.Name = path.Base(repository)
+	c.Version = strings.TrimPrefix(strings.TrimPrefix(name, repository), ":")
+	return c
+}

@@ -1,0 +1,181 @@
+package report
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Component is what an object was resolved to, or something in that: an entry of a bill of materials. What is not known is empty.
+type Component struct {
+	Kind     ComponentKind
+	Name     string
+	Version  string
+	URL      string   // where it comes from
+	Digest   string   // of its bytes
+	Manifest string   // digest of its manifest in a registry
+	Revision string   // of a Git repository or a bucket
+	License  string   // as the chart states it
+	Signers  []string // whose signatures were verified
+	Found    []string // what has it: objects, charts, places in rendered manifests
+	Parts    []Component
+}
+
+// ComponentKind is what a component is.
+type ComponentKind string
+
+// The kinds of components.
+const (
+	ComponentChart    ComponentKind = "chart"
+	ComponentArtifact ComponentKind = "artifact" // of a registry, of another kind
+	ComponentFiles    ComponentKind = "files"    // of a Git repository or a bucket
+	ComponentImage    ComponentKind = "image"    // of a container
+)
+
+// Map changes all texts of a component and its parts.
+func (c *Component) Map(change func(string) string) {
+	for _, text := range []*string{&c.Name, &c.Version, &c.URL, &c.Digest, &c.Manifest, &c.Revision, &c.License} {
+		*text = change(*text)
+	}
+	for _, list := range [][]string{c.Signers, c.Found} {
+		for i := range list {
+			list[i] = change(list[i])
+		}
+	}
+	for i := range c.Parts {
+		c.Parts[i].Map(change)
+	}
+}
+
+// materials are the components of a run, each once.
+type materials struct {
+	list   []*material // sorted by ref
+	failed int         // objects whose components are not known
+	id     string      // equal for equal materials, a UUID
+}
+
+type material struct {
+	Component
+
+	ref   string // a package URL, which no other material has
+	parts []string
+	top   bool // of an object
+}
+
+// materials puts the components of all objects together.
+func (r *Run) materials() *materials {
+	found := map[string]*material{}
+	m := &materials{failed: r.Failed + r.Skipped + r.interrupted()}
+	for i := range r.Objects {
+		if c := r.Objects[i].Component; c != nil {
+			found[add(found, c)].top = true
+		}
+	}
+	for _, one := range found {
+		for _, list := range []*[]string{&one.parts, &one.Found, &one.Signers} {
+			slices.Sort(*list)
+			*list = slices.Compact(*list)
+		}
+		m.list = append(m.list, one)
+	}
+	slices.SortFunc(m.list, func(a, b *material) int { return strings.Compare(a.ref, b.ref) })
+	text, _ := json.Marshal(m.list) // of texts
+	sum := sha256.Sum256(text)
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80
+	m.id = fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	return m
+}
+
+// add adds a component and its parts, and returns what it is called.
+func add(found map[string]*material, c *Component) string {
+	ref := c.packageURL()
+	one := found[ref]
+	if one == nil {
+		one = &material{Component: *c, ref: ref}
+		one.Parts, one.Found, one.Signers = nil, nil, nil
+		found[ref] = one
+	}
+	one.License, one.Digest = cmp.Or(one.License, c.License), cmp.Or(one.Digest, c.Digest)
+	one.Found, one.Signers = append(one.Found, c.Found...), append(one.Signers, c.Signers...)
+	for i := range c.Parts {
+		if part := add(found, &c.Parts[i]); part != ref {
+			one.parts = append(one.parts, part)
+		}
+	}
+	return ref
+}
+
+// packageURL names the component as the specification of package URLs has it.
+func (c *Component) packageURL() string {
+	switch {
+	case c.Manifest != "" || c.Kind == ComponentImage || c.Kind == ComponentArtifact:
+		repository, tag := strings.TrimPrefix(c.URL, "oci://"), c.Version
+		repository, _, _ = strings.Cut(repository, "@")
+		if i := strings.LastIndexByte(repository, ':'); i > strings.LastIndexByte(repository, '/') {
+			repository, tag = repository[:i], repository[i+1:]
+		}
+		return packageURL("oci", path.Base(repository), c.Manifest, "repository_url", repository, "tag", tag)
+	case c.Kind == ComponentFiles:
+		return packageURL("generic", c.Name, c.Revision, "vcs_url", c.URL)
+	case len(c.Parts) > 0 && c.Parts[0].Kind == ComponentFiles:
+		return packageURL("helm", c.Name, c.Version, "checksum", c.Digest, "vcs_url", c.Parts[0].URL+"@"+c.Parts[0].Revision)
+	}
+	return packageURL("helm", c.Name, c.Version, "checksum", c.Digest, "download_url", c.URL)
+}
+
+// packageURL has qualifiers in the order of their keys; those without a value are left out.
+func packageURL(kind, name, version string, qualifiers ...string) string {
+	text := "pkg:" + kind + "/" + escape(name)
+	if version != "" {
+		text += "@" + escape(version)
+	}
+	mark := "?"
+	for i := 0; i < len(qualifiers); i += 2 {
+		if qualifiers[i+1] != "" {
+			text += mark + qualifiers[i] + "=" + escape(qualifiers[i+1])
+			mark = "&"
+		}
+	}
+	return text
+}
+
+// escape is the percent encoding of package URLs, in which colons stay.
+func escape(s string) string {
+	return strings.NewReplacer("+", "%20", "%3A", ":", "%2F", "/").Replace(url.QueryEscape(s))
+}
+
+// uri is the URL, "" if that is none: references to images have no scheme.
+func (c *Component) uri() string {
+	if u, err := url.Parse(c.URL); err != nil || u.Scheme == "" || u.Host == "" {
+		return ""
+	}
+	return c.URL
+}
+
+// digests are those of a component by algorithm, as sha256.
+func (c *Component) digests() map[string]string {
+	digests := map[string]string{}
+	if algorithm, encoded, found := strings.Cut(cmp.Or(c.Digest, c.Manifest), ":"); found {
+		digests[algorithm] = encoded
+	}
+	return digests
+}
+
+var expressions = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\(*[A-Za-z0-9.-]+\+?\)*( (AND|OR|WITH) \(*[A-Za-z0-9.-]+\+?\)*)*$`)
+})
+
+// expression is the license as an SPDX expression, "" if it is none.
+func (c *Component) expression() string {
+	if !expressions().MatchString(c.License) {
+		return ""
+	}
+	return c.License
+}

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/CycloneDX/cyclonedx-go"
+)
+
+// writeCycloneDX writes a bill of materials of CycloneDX 1.6.
+func writeCycloneDX(w io.Writer, run *Run) error {
+	m := run.materials()
+	bom := cyclonedx.NewBOM()
+	bom.SerialNumber = "urn:uuid:" + m.id
+	bom.Metadata = &cyclonedx.Metadata{
+		Timestamp: run.Started.UTC().Format(time.RFC3339),
+		Tools:     &cyclonedx.ToolsChoice{Components: &[]cyclonedx.Component{{Type: cyclonedx.ComponentTypeApplication, Name: "helmsrc", Version: run.Version}}},
+	}
+	components, dependencies := []cyclonedx.Component{}, []cyclonedx.Dependency{}
+	for _, one := range m.list {
+		components = append(components, one.cycloneDX())
+		dependencies = append(dependencies, cyclonedx.Dependency{Ref: one.ref, Dependencies: &one.parts})
+	}
+	bom.Components, bom.Dependencies = &components, &dependencies
+	if m.failed > 0 {
+		bom.Compositions = &[]cyclonedx.Composition{{Aggregate: cyclonedx.CompositionAggregateIncomplete}}
+	}
+	return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(bom, cyclonedx.SpecVersion1_6)
+}
+
+func (m *material) cycloneDX() cyclonedx.Component {
+	c := cyclonedx.Component{BOMRef: m.ref, Type: cyclonedx.ComponentTypeApplication, Name: m.Name, Version: m.Version, PackageURL: m.ref}
+	reference := cyclonedx.ExternalReference{URL: m.uri(), Type: cyclonedx.ERTypeDistribution}
+	switch m.Kind {
+	case ComponentFiles:
+		c.Type, reference.Type = cyclonedx.ComponentTypeFile, cyclonedx.ERTypeVCS
+	case ComponentImage:
+		c.Type = cyclonedx.ComponentTypeContainer
+	case ComponentArtifact:
+		c.Type = cyclonedx.ComponentTypeFile
+	}
+	if reference.URL != "" {
+		c.ExternalReferences = &[]cyclonedx.ExternalReference{reference}
+	}
+	if expression := m.expression(); expression != "" {
+		c.Licenses = &cyclonedx.Licenses{{Expression: expression}}
+	} else if m.License != "" {
+		c.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{Name: m.License}}}
+	}
+	hashes := []cyclonedx.Hash{}
+	for algorithm, value := range m.digests() {
+		hashes = append(hashes, cyclonedx.Hash{Algorithm: cyclonedx.HashAlgorithm(strings.Replace(strings.ToUpper(algorithm), "SHA", "SHA-", 1)), Value: value})
+	}
+	if len(hashes) > 0 {
+		c.Hashes = &hashes
+	}
+	properties := []cyclonedx.Property{}
+	for _, p := range m.properties() {
+		properties = append(properties, cyclonedx.Property{Name: "helmsrc:" + p[0], Value: p[1]})
+	}
+	c.Properties = &properties
+	return c
+}
+
+// properties are what no format has a field for, names and values.
+func (m *material) properties() [][2]string {
+	list := [][2]string{{"kind", string(m.Kind)}}
+	for name, values := range map[string][]string{"found-in": m.Found, "manifest": {m.Manifest}, "revision": {m.Revision}, "signed-by": m.Signers, "source": {m.URL}} {
+		for _, value := range values {
+			if value != "" {
+				list = append(list, [2]string{name, value})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return list
+}
+
+// algorithms are those of digests, sorted.
+func algorithms(digests map[string]string) []string { return slices.Sorted(maps.Keys(digests)) }

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	provenance "github.com/in-toto/attestation/go/predicates/provenance/v1"
+	intoto "github.com/in-toto/attestation/go/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// errNoSubject is a run of which nothing has a digest.
+var errNoSubject = errors.New("no chart and no artifact has a digest: there is nothing that a statement could be about")
+
+// writeInToto writes an in-toto statement with SLSA provenance: what objects were resolved to, and what of.
+func writeInToto(w io.Writer, run *Run) error {
+	m := run.materials()
+	s := &intoto.Statement{Type: intoto.StatementTypeUri, PredicateType: "https://slsa.dev/provenance/v1"}
+	p := &provenance.Provenance{
+		BuildDefinition: &provenance.BuildDefinition{BuildType: home + "/" + run.Command + "/v1"},
+		RunDetails: &provenance.RunDetails{
+			Builder:  &provenance.Builder{Id: home, Version: map[string]string{"helmsrc": run.Version}},
+			Metadata: &provenance.BuildMetadata{StartedOn: timestamppb.New(run.Started), FinishedOn: timestamppb.New(run.Started.Add(run.Duration))},
+		},
+	}
+	for _, one := range m.list {
+		d, err := one.descriptor()
+		if err != nil {
+			return err
+		}
+		p.BuildDefinition.ResolvedDependencies = append(p.BuildDefinition.ResolvedDependencies, d)
+		if one.top && len(d.Digest) > 0 {
+			s.Subject = append(s.Subject, &intoto.ResourceDescriptor{Name: one.ref, Digest: d.Digest})
+		}
+	}
+	if len(s.Subject) == 0 {
+		return errNoSubject
+	}
+	var err error
+	p.BuildDefinition.ExternalParameters, err = structpb.NewStruct(map[string]any{"objects": float64(len(run.Objects)), "objectsLeftOut": float64(m.failed)})
+	if err == nil {
+		s.Predicate, err = predicate(p)
+	}
+	if err == nil {
+		err = s.Validate()
+	}
+	if err != nil {
+		return fmt.Errorf("statement: %w", err)
+	}
+	return writeMessage(w, s)
+}
+
+func predicate(p *provenance.Provenance) (*structpb.Struct, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	text, err := protojson.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	s := &structpb.Struct{}
+	return s, protojson.Unmarshal(text, s)
+}
+
+// writeMessage writes the same bytes each time: the spaces of the library are not the same.
+func writeMessage(w io.Writer, s *intoto.Statement) error {
+	text, err := protojson.Marshal(s)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, text); err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	_, err = out.WriteTo(w)
+	return err
+}
+
+func (m *material) descriptor() (*intoto.ResourceDescriptor, error) {
+	annotations := map[string]any{}
+	for _, p := range m.properties() {
+		values, _ := annotations[p[0]].([]any)
+		annotations[p[0]] = append(values, p[1])
+	}
+	if m.License != "" {
+		annotations["license"] = []any{m.License}
+	}
+	fields, err := structpb.NewStruct(annotations)
+	if err != nil {
+		return nil, err
+	}
+	d := &intoto.ResourceDescriptor{Name: m.Name, Uri: m.ref, DownloadLocation: m.uri(), Annotations: fields}
+	if digests := m.digests(); len(digests) > 0 {
+		d.Digest = digests
+	}
+	return d, nil
+}

@@ -1,0 +1,100 @@
+package report
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	spdxjson "github.com/spdx/tools-golang/json"
+	"github.com/spdx/tools-golang/spdx/v2/common"
+	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
+)
+
+const noAssertion = "NOASSERTION"
+
+// writeSPDX writes a document of SPDX 2.3.
+func writeSPDX(w io.Writer, run *Run) error {
+	m := run.materials()
+	d := &spdx.Document{
+		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT", DocumentName: "helmsrc " + run.Command,
+		DocumentNamespace: home + "/spdx/" + m.id,
+		CreationInfo: &spdx.CreationInfo{
+			Created:  run.Started.UTC().Format(time.RFC3339),
+			Creators: []common.Creator{{CreatorType: "Tool", Creator: "helmsrc-" + run.Version}},
+		},
+	}
+	if m.failed > 0 {
+		d.DocumentComment = fmt.Sprintf("%d objects are not in it: they failed, are suspended, or were not finished", m.failed)
+	}
+	kinds := map[string]ComponentKind{}
+	for _, one := range m.list {
+		kinds[one.ref] = one.Kind
+	}
+	for _, one := range m.list {
+		d.Packages = append(d.Packages, one.spdx())
+		if one.top {
+			d.Relationships = append(d.Relationships, relation("DOCUMENT", common.TypeRelationshipDescribe, spdxID(one.ref)))
+		}
+		for _, part := range one.parts {
+			how := common.TypeRelationshipDependsOn
+			switch kinds[part] {
+			case ComponentChart:
+				how = common.TypeRelationshipContains
+			case ComponentFiles:
+				how = common.TypeRelationshipGeneratedFrom
+			}
+			d.Relationships = append(d.Relationships, relation(spdxID(one.ref), how, spdxID(part)))
+		}
+	}
+	return spdxjson.Write(d, w, spdxjson.Indent("  "), spdxjson.EscapeHTML(false))
+}
+
+func (m *material) spdx() *spdx.Package {
+	p := &spdx.Package{
+		PackageName: m.Name, PackageSPDXIdentifier: spdxID(m.ref), PackageVersion: cmp.Or(m.Version, m.Revision),
+		PackageDownloadLocation: m.location(), PackageSourceInfo: m.URL, FilesAnalyzed: false, IsFilesAnalyzedTagPresent: true,
+		PackageLicenseConcluded: noAssertion, PackageLicenseDeclared: cmp.Or(m.expression(), noAssertion), PackageCopyrightText: noAssertion,
+		PackageExternalReferences: []*spdx.PackageExternalReference{{Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: m.ref}},
+	}
+	if m.License != "" && m.expression() == "" {
+		p.PackageLicenseComments = "the chart states " + m.License
+	}
+	digests := m.digests()
+	for _, algorithm := range algorithms(digests) {
+		p.PackageChecksums = append(p.PackageChecksums, common.Checksum{Algorithm: common.ChecksumAlgorithm(strings.ToUpper(algorithm)), Value: digests[algorithm]})
+	}
+	var lines []string
+	for _, property := range m.properties() {
+		lines = append(lines, property[0]+": "+property[1])
+	}
+	p.PackageComment = strings.Join(lines, "\n")
+	return p
+}
+
+// location is where a package can be downloaded, in the words of SPDX, which knows no registries.
+func (m *material) location() string {
+	switch {
+	case m.Kind == ComponentFiles && m.uri() != "":
+		_, commit, _ := strings.Cut(m.Revision, "sha1:")
+		if commit == "" {
+			return noAssertion
+		}
+		return "git+" + m.URL + "@" + commit
+	case strings.HasPrefix(m.uri(), "http"):
+		return m.URL
+	}
+	return noAssertion
+}
+
+func spdxID(ref string) common.ElementID {
+	sum := sha256.Sum256([]byte(ref))
+	return common.ElementID("Package-" + hex.EncodeToString(sum[:8]))
+}
+
+func relation(from common.ElementID, how string, to common.ElementID) *spdx.Relationship {
+	return &spdx.Relationship{RefA: common.DocElementID{ElementRefID: from}, Relationship: how, RefB: common.DocElementID{ElementRefID: to}}
+}
