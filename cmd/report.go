@@ -95,8 +95,7 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 // code: a report that is missing is a failure, whatever else may be forgiven.
 func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, outputs []githubOutput, code int) int {
 	a.reported = true
-	onGitHub := !o.noGitHub && a.env.Getenv("GITHUB_ACTIONS") == "true"
-	if len(o.targets) == 0 && !onGitHub {
+	if !a.reports(o) {
 		return code
 	}
 	run.ListSilenced = o.silenced
@@ -107,10 +106,17 @@ func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, out
 			code = exit.Worst(code, exit.CodeOf(err))
 		}
 	}
-	if onGitHub {
+	if a.onGitHub(o) {
 		a.reportGitHub(run, outputs)
 	}
 	return code
+}
+
+// reports returns true if a report of the run is written.
+func (a *app) reports(o *reportOptions) bool { return len(o.targets) > 0 || a.onGitHub(o) }
+
+func (a *app) onGitHub(o *reportOptions) bool {
+	return !o.noGitHub && a.env.Getenv("GITHUB_ACTIONS") == "true"
 }
 
 // reportFailure reports what ended a command before there was a run to report: a reader who

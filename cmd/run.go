@@ -455,6 +455,10 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 			return err
 		}
 		for _, r := range results {
+			r, err := r.Whole()
+			if err != nil {
+				return err
+			}
 			r.Object.Object.Secrets = a.console.Secrets() // one that is remembered knows of none
 			doc, err := r.Document()
 			if err != nil {

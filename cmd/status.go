@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -61,8 +62,9 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 		return exit.Usage, err
 	}
 	defer root.Close()
-	found, err := a.selectRemembered(ctx, o, storage, root, args)
-	if err != nil {
+	found := &remembered{}
+	defer found.close()
+	if err := a.selectRemembered(ctx, o, storage, root, args, found); err != nil {
 		return exit.Usage, err
 	}
 	for _, r := range found.results {
@@ -82,24 +84,41 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	if o.exitZero && code != exit.Usage {
 		code = exit.OK
 	}
-	code = a.report(ctx, reports, a.newReport(a.rememberedObjects(found)), nil, code)
 	if printed != nil {
-		return code, fmt.Errorf("stdout: %w", printed)
+		printed = fmt.Errorf("stdout: %w", printed)
 	}
-	return code, nil
+	objects, err := a.rememberedObjects(found, reports)
+	code = a.report(ctx, reports, a.newReport(objects), nil, code)
+	return code, errors.Join(printed, err)
 }
 
-func (a *app) rememberedObjects(found *remembered) []report.Object {
-	var objects []report.Object
-	for _, r := range found.results {
-		objects = append(objects, a.worker.ResultObject(r))
+// rememberedObjects are the objects of a report, none if there is no report.
+func (a *app) rememberedObjects(found *remembered, reports *reportOptions) ([]report.Object, error) {
+	if !a.reports(reports) {
+		return nil, nil
+	}
+	objects, err := a.wholeObjects(found.results)
+	if err != nil {
+		return nil, err
 	}
 	for _, obj := range found.missing {
 		o := session.NewReportObject(obj)
 		o.State = report.StateFailed
 		objects = append(objects, o)
 	}
-	return objects
+	return objects, nil
+}
+
+func (a *app) wholeObjects(results []*reconcile.Result) ([]report.Object, error) {
+	var objects []report.Object
+	for _, r := range results {
+		whole, err := r.Whole()
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, a.worker.ResultObject(whole))
+	}
+	return objects, nil
 }
 
 // remembered is what status is about.
@@ -107,19 +126,25 @@ type remembered struct {
 	results []*reconcile.Result
 	missing []*manifest.Object // that were never fetched
 	code    int                // of what went wrong on the way
+	stores  []*store.Store     // of clusters
+}
+
+func (r *remembered) close() {
+	for _, st := range r.stores {
+		_ = st.Close() // nothing was written through it
+	}
 }
 
 // remembered reads what an artifacts directory remembers of a cluster.
-func (a *app) remembered(storage *storeOptions, root *store.Store, cluster string) ([]*reconcile.Result, error) {
+func (a *app) remembered(storage *storeOptions, root *store.Store, cluster string, found *remembered) ([]*reconcile.Result, error) {
 	st, err := a.storeOf(cluster, storage, root)
 	if err != nil {
 		return nil, err
 	}
 	if st != root {
-		defer st.Close()
+		found.stores = append(found.stores, st)
 	}
-	defer st.Unload()
-	results, failures := reconcile.Printable(st, advertised(storage.advertised, cluster), a.now)
+	results, failures := reconcile.Outlines(st, advertised(storage.advertised, cluster), a.now)
 	for _, err := range failures {
 		a.worker.ReportStorage(finding.OddStorage, err)
 	}
@@ -132,36 +157,36 @@ func (a *app) remembered(storage *storeOptions, root *store.Store, cluster strin
 
 // selectRemembered keeps what the arguments, the namespace and the manifests ask
 // for, in the order of the manifests if there are any.
-func (a *app) selectRemembered(ctx context.Context, o *inputOptions, storage *storeOptions, root *store.Store, args []string) (*remembered, error) {
+func (a *app) selectRemembered(ctx context.Context, o *inputOptions, storage *storeOptions, root *store.Store, args []string, found *remembered) error {
 	given, err := splitArguments(args, false) // without -f an argument is what is recorded
 	if err != nil {
-		return nil, err
+		return err
 	}
 	selectors, dir := given.selectors, storage.dir
 	if len(o.files)+len(given.files)+len(given.dirs) > 0 {
-		return a.rememberedOfInput(ctx, o, storage, root, args)
+		return a.rememberedOfInput(ctx, o, storage, root, args, found)
 	}
 	var all []*reconcile.Result
 	clusters, err := o.stored(root)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, name := range clusters {
-		results, err := a.remembered(storage, root, name)
+		results, err := a.remembered(storage, root, name, found)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		all = append(all, results...)
 	}
 	if len(all) == 0 && !o.allowEmpty {
-		return nil, &exit.UsageError{
+		return &exit.UsageError{
 			Err:    fmt.Errorf("nothing is recorded in %s", dir),
 			Advice: "-d names another artifacts directory; --allow-empty accepts an empty one",
 		}
 	}
 	for _, s := range selectors {
 		if !slices.ContainsFunc(all, func(r *reconcile.Result) bool { return s.Matches(r.Object.Object) }) {
-			return nil, &exit.UsageError{Err: fmt.Errorf("%s: nothing is recorded of such an object", s.Text), Advice: meant(s.Text)}
+			return &exit.UsageError{Err: fmt.Errorf("%s: nothing is recorded of such an object", s.Text), Advice: meant(s.Text)}
 		}
 	}
 	var recorded []*manifest.Object
@@ -170,27 +195,27 @@ func (a *app) selectRemembered(ctx context.Context, o *inputOptions, storage *st
 	}
 	for _, s := range selectors {
 		if err := s.Ambiguous(recorded); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return &remembered{results: slices.DeleteFunc(all, func(r *reconcile.Result) bool {
+	found.results = slices.DeleteFunc(all, func(r *reconcile.Result) bool {
 		obj := r.Object.Object
 		selected := len(selectors) == 0 || slices.ContainsFunc(selectors, func(s load.Selector) bool { return s.Matches(obj) })
 		return !selected || o.Namespace != "" && o.Namespace != obj.Namespace
-	})}, nil
+	})
+	return nil
 }
 
-func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, storage *storeOptions, root *store.Store, args []string) (*remembered, error) {
+func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, storage *storeOptions, root *store.Store, args []string, found *remembered) error {
 	inputs, err := a.readClusters(ctx, o, args, storage.dir)
 	if err == nil {
 		err = o.check(ctx, inputs)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	found := &remembered{}
-	return found, a.each(withoutLoose(inputs), func(in *load.Input) error {
-		all, err := a.remembered(storage, root, in.Cluster)
+	return a.each(withoutLoose(inputs), func(in *load.Input) error {
+		all, err := a.remembered(storage, root, in.Cluster, found)
 		found.code = exit.Worst(found.code, in.Code)
 		for _, obj := range in.Inventory.Objects() {
 			if !in.Wanted(obj) {

@@ -64,14 +64,19 @@ func (a *app) tree(ctx context.Context, o *inputOptions, storage *storeOptions, 
 	if err != nil {
 		return exit.Usage, err
 	}
-	code := exit.OK
+	code, found := exit.OK, &remembered{}
+	defer found.close()
 	var drawn []*outline.Node
 	err = a.each(withoutLoose(inputs), func(in *load.Input) error {
-		results, err := a.remembered(storage, root, in.Cluster)
+		results, err := a.remembered(storage, root, in.Cluster, found)
 		if err != nil {
 			return err
 		}
-		outline := trace.Tracer{Console: a.console}.Outline(in, a.foundOf(in, results))
+		objects, err := a.wholeObjects(results)
+		if err != nil {
+			return err
+		}
+		outline := trace.Tracer{Console: a.console}.Outline(in, objects)
 		drawn = append(drawn, outline.Selected()...)
 		for _, obj := range outline.Invalid() {
 			_, err := in.Inventory.Admit(obj)

@@ -46,7 +46,7 @@ func (r *Reconciler) Unpacked(ctx context.Context, result *Result) (string, erro
 // StoredArtifact is the path of the artifact that an earlier run left of a source, "" if there is none. One that was left of
 // another spec does not count, unless the spec is nil. The error answers Integrity for one that was altered.
 func StoredArtifact(st *store.Store, key store.Key, spec map[string]any, now func() time.Time) (string, error) {
-	result, err := rememberedResult(st, key, addresses{st.Dir(), ""}, now)
+	result, err := (&recollection{store: st, key: key, at: addresses{st.Dir(), ""}, now: now}).result()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil

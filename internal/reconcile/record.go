@@ -118,7 +118,7 @@ func (r *Result) Document() (map[string]any, error) {
 	}
 	content := r.shown
 	if content == nil {
-		content = r.show() // once: it is not kept for thousands of objects that are only printed
+		content = r.show() // which is not kept for thousands of objects
 	}
 	if metadata, ok := content["metadata"].(map[string]any); ok && r.Cluster != "" { // which no record says
 		content, metadata = maps.Clone(content), maps.Clone(metadata)
@@ -161,11 +161,7 @@ func (r *Result) content() map[string]any {
 }
 
 func (r *Result) show() map[string]any {
-	whole := r.Object.Content
-	if whole == nil {
-		_ = json.Unmarshal(r.recorded, &whole) // which it did before
-	}
-	concealed := r.Object.Object.Conceal(whole)
+	concealed := r.Object.Object.Conceal(r.Object.Content)
 	content, _ := redactedCopy(concealed).(map[string]any)
 	keepValues(content, concealed)
 	metadata, ok := content["metadata"].(map[string]any)

@@ -23,18 +23,16 @@ import (
 // artifact checked on disk at the time that now gives. Nothing is changed. Records that cannot
 // be read are reported as errors.
 func Remembered(st *store.Store, advertised string, now func() time.Time) ([]*Result, []error) {
-	return rememberedEach(st, advertised, now, func(*Result) {})
+	return rememberedEach(st, advertised, now, func(_ *recollection, r *Result) *Result { return r })
 }
 
-// Printable is Remembered for results that are only printed: the tree of an object's document is made when it is asked
-// for, and not kept, so that memory is that of the texts.
-func Printable(st *store.Store, advertised string, now func() time.Time) ([]*Result, []error) {
-	return rememberedEach(st, advertised, now, func(r *Result) {
-		r.Object.Content, r.Object.Object.Content = nil, nil
-	})
+// Outlines is Remembered for results that are looked at one at a time: [Result.Whole] reads the rest of one, for as long as the
+// storage is open.
+func Outlines(st *store.Store, advertised string, now func() time.Time) ([]*Result, []error) {
+	return rememberedEach(st, advertised, now, (*recollection).outline)
 }
 
-func rememberedEach(st *store.Store, advertised string, now func() time.Time, done func(*Result)) ([]*Result, []error) {
+func rememberedEach(st *store.Store, advertised string, now func() time.Time, keep func(*recollection, *Result) *Result) ([]*Result, []error) {
 	kinds, at := Kinds(), addresses{st.Dir(), advertised}
 	var results []*Result
 	var failures []error
@@ -43,14 +41,14 @@ func rememberedEach(st *store.Store, advertised string, now func() time.Time, do
 		failures = append(failures, err)
 	}
 	for _, key := range keys {
-		result, err := rememberedResult(st, key, at, now)
+		m := &recollection{store: st, key: key, at: at, now: now}
+		result, err := m.result()
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			failures = append(failures, fmt.Errorf("%s: %w", key, err))
 		default:
-			done(result)
-			results = append(results, result)
+			results = append(results, keep(m, result))
 		}
 	}
 	slices.SortStableFunc(results, func(a, b *Result) int {
@@ -59,19 +57,48 @@ func rememberedEach(st *store.Store, advertised string, now func() time.Time, do
 	return results, failures
 }
 
-func rememberedResult(st *store.Store, key store.Key, at addresses, now func() time.Time) (*Result, error) {
-	record, err := st.Recall(key)
+// recollection reads what is remembered of an object. Its artifact is checked once.
+type recollection struct {
+	store    *store.Store
+	key      store.Key
+	at       addresses
+	now      func() time.Time
+	verified bool
+	altered  error // what is wrong with the artifact
+}
+
+// outline returns the part of a result that selects it: its object, its state and its failure.
+func (m *recollection) outline(r *Result) *Result {
+	obj := r.Object.Object
+	named := &manifest.Object{APIVersion: obj.APIVersion, Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}
+	return &Result{Object: &admission.Admitted{Object: named}, State: r.State, Failure: r.Failure, whole: m.result}
+}
+
+// Whole is a result with its document. That of an outline is not kept.
+func (r *Result) Whole() (*Result, error) {
+	if r.whole == nil {
+		return r, nil
+	}
+	whole, err := r.whole()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.Object.Object, err)
+	}
+	whole.Cluster = r.Cluster
+	return whole, nil
+}
+
+func (m *recollection) result() (*Result, error) {
+	record, err := m.store.Recall(m.key)
 	if err != nil {
 		return nil, err
 	}
-	obj, k, typed, err := decodeRecorded(key, record)
+	obj, k, typed, err := decodeRecorded(m.key, record)
 	if err != nil {
 		return nil, err
 	}
-	content := obj.Content
 	found := k.load(typed)
-	result := &Result{Object: &admission.Admitted{Object: obj, Content: content}, Values: record.Values, recorded: record.Object}
-	if result.Failure = checkStored(st, k, &found, generationIn(content), now); result.Failure == nil {
+	result := &Result{Object: &admission.Admitted{Object: obj, Content: obj.Content}, Values: record.Values}
+	if result.Failure = m.checkStored(k, &found, generationIn(obj.Content)); result.Failure == nil {
 		result.Failure = judge(k, found, record.Failure)
 	}
 	if result.Failure != nil {
@@ -83,7 +110,7 @@ func rememberedResult(st *store.Store, key store.Key, at addresses, now func() t
 	result.common = found
 	known := heldBy(result)
 	result.source = &known
-	k.save(typed, found.withURLs(at, k.about().link))
+	k.save(typed, found.withURLs(m.at, k.about().link))
 	result.Status, err = status.Map(k.whole(typed))
 	return result, err
 }
@@ -114,19 +141,21 @@ func rememberedObject(key store.Key, content map[string]any) *manifest.Object {
 
 // checkStored is what is wrong with the artifact in storage, or nil. What is printed says so, as it would after a run
 // that cannot read its artifact.
-func checkStored(st *store.Store, k kind, s *commonStatus, generation int64, now func() time.Time) *status.Failure {
+func (m *recollection) checkStored(k kind, s *commonStatus, generation int64) *status.Failure {
 	artifact := s.artifact
 	if artifact == nil {
 		return nil
 	}
-	err := st.Verify(artifact.Path, artifact.Digest)
-	if err == nil {
+	if !m.verified {
+		m.altered, m.verified = m.store.Verify(artifact.Path, artifact.Digest), true
+	}
+	if m.altered == nil {
 		return nil
 	}
-	failure := status.AsFailure(status.ReadOperationFailed.Wrap(storedError(artifact, err)))
+	failure := status.AsFailure(status.ReadOperationFailed.Wrap(storedError(artifact, m.altered)))
 	prev := status.Previous{Conditions: s.conditions, ObservedGeneration: s.observedGeneration, Artifact: artifact, Disappeared: true}
 	s.artifact = nil
-	s.conditions, s.observedGeneration = status.Fold(k.about().name, prev, status.Outcome{Generation: generation, Failure: failure}, now())
+	s.conditions, s.observedGeneration = status.Fold(k.about().name, prev, status.Outcome{Generation: generation, Failure: failure}, m.now())
 	return failure
 }
 

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -77,7 +76,7 @@ type Result struct {
 	source Source            // what the object holds, nil for nothing
 	common commonStatus      // what Status is made of
 
-	recorded json.RawMessage // the object as a record has it
+	whole func() (*Result, error) // of an outline
 }
 
 // Resolution says which published chart an object asks for.

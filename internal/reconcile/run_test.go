@@ -134,15 +134,19 @@ func checkRemembered(t *testing.T, st *store.Store) {
 			t.Errorf("%s: state %d, want %d", name, got, want)
 		}
 	}
-	printable, _ := Printable(st, "", time.Now)
-	for i, r := range printable {
-		got, err := r.Document()
+	outlines, _ := Outlines(st, "", time.Now)
+	for i, r := range outlines {
+		if r.Object.Content != nil || r.Object.Object.Content != nil || r.Status != nil || r.State != results[i].State {
+			t.Errorf("%s is more than an outline", r.Object.Object)
+		}
+		whole, err := r.Whole()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := whole.Document()
 		want, wantErr := results[i].Document()
 		if errors.Join(err, wantErr) != nil || !reflect.DeepEqual(got, want) || want["spec"] == nil {
 			t.Errorf("printed %v, %v; want %v, %v", got, err, want, wantErr)
-		}
-		if r.Object.Content != nil || r.Object.Object.Content != nil || r.shown != nil {
-			t.Errorf("%s is kept with its tree", r.Object.Object)
 		}
 	}
 	found, failures := StandIns(st, time.Now)
