@@ -25,6 +25,7 @@ func runnerRows() map[string]string {
 		"versions": "-f c HelmRelease/app", "why": "-f c HelmRelease/app", "outdated": "-R -f fleet/clusters",
 		"lock": "-R -f fleet/clusters", "update": "-f c --level major --dry-run", "migrate": "-f c --dry-run",
 		"merge": "artifacts -d merged", "tree": "-R -f fleet/clusters",
+		"mirror": "-R -f fleet/clusters --lock-file mirror.lock --to oci://registrymirror.test/all --plain-http --rewrite --dry-run",
 	}
 }
 
@@ -47,7 +48,7 @@ func TestRunnerReads(t *testing.T) {
 			continue
 		}
 		script := *world
-		script.Comment = []byte("helm\nmkdir fleet/.git\nexec helmsrc fetch -f c\nenv GITHUB_ACTIONS=true\n")
+		script.Comment = []byte("helm\nmkdir fleet/.git\nexec helmsrc fetch -f c\nexec helmsrc lock -R -f fleet/clusters --lock-file mirror.lock\nenv GITHUB_ACTIONS=true\n")
 		for _, format := range append(outputFormats(t, name), "") {
 			script.Comment = append(script.Comment, runnerLines(name, row, format)...)
 		}
@@ -74,10 +75,13 @@ func runnerLines(name, args, format string) string {
 		line += " -o " + format
 	}
 	line += "\n! stdout '^\\s*::|##\\['\n! stderr '^\\s*::(set|stop|add)|##\\['\n"
-	if strings.Contains(" yaml json jsonl ", " "+format+" ") {
-		line += "stdout 'add-mask\\]x'\n"
-	} else if name == "lock" {
+	switch {
+	case name == "mirror": // whose documents have names of the registry alone
+		line += "stderr 'clusters/## \\[add-mask\\]x/all.yaml'\n"
+	case name == "lock":
 		line += "! stdout .\nstderr 'clusters/## \\[add-mask\\]x: HelmChart apps/app'\n"
+	case strings.Contains(" yaml json jsonl ", " "+format+" "):
+		line += "stdout 'add-mask\\]x'\n"
 	}
 	return line
 }
