@@ -103,7 +103,8 @@ func (r *runner) holds(out string, texts ...string) {
 
 // release is a server with the files of one release, at the place where GitHub would have them.
 type release struct {
-	files    map[string][]byte // of v1.2.3
+	version  string
+	files    map[string][]byte
 	requests []string
 }
 
@@ -111,7 +112,7 @@ const program = "#!/bin/bash\necho helmsrc v1.2.3\n"
 
 func newRelease(t *testing.T, r *runner) *release {
 	t.Helper()
-	rel := &release{files: map[string][]byte{
+	rel := &release{version: "v1.2.3", files: map[string][]byte{
 		"helmsrc_1.2.3_linux_amd64.tar.gz":  tarball(t, map[string]string{"helmsrc": program, "../../escaped": "x", "LICENSE": "x"}),
 		"helmsrc_1.2.3_darwin_arm64.tar.gz": tarball(t, map[string]string{"helmsrc": program}),
 		"helmsrc_1.2.3_windows_amd64.zip":   zipped(t, map[string]string{"helmsrc.exe": program}),
@@ -139,13 +140,13 @@ func (rel *release) sum() {
 func (rel *release) serve(w http.ResponseWriter, r *http.Request) {
 	rel.requests = append(rel.requests, r.Method+" "+r.URL.Path)
 	if r.URL.Path == "/releases/latest" {
-		http.Redirect(w, r, "/releases/tag/v1.2.3", http.StatusFound)
+		http.Redirect(w, r, "/releases/tag/"+rel.version, http.StatusFound)
 		return
 	}
-	if r.URL.Path == "/releases/tag/v1.2.3" {
+	if r.URL.Path == "/releases/tag/"+rel.version {
 		return
 	}
-	content, ok := rel.files[strings.TrimPrefix(r.URL.Path, "/releases/download/v1.2.3/")]
+	content, ok := rel.files[strings.TrimPrefix(r.URL.Path, "/releases/download/"+rel.version+"/")]
 	if !ok {
 		http.NotFound(w, r)
 		return
