@@ -18,8 +18,8 @@ each() {
 }
 
 case ${COMMAND:-} in
-validate | fetch | resolve | verify | plan) ;;
-*) fail "the input command is not one of validate, fetch, resolve, verify, plan" ;;
+validate | fetch | resolve | verify | plan | lock) ;;
+*) fail "the input command is not one of validate, fetch, resolve, verify, plan, lock" ;;
 esac
 for pair in "recursive=${RECURSIVE:-}" "sarif=${SARIF:-}" "comment=${COMMENT:-}"; do
 	case ${pair#*=} in
@@ -31,6 +31,7 @@ done
 if [[ $COMMENT == true && $COMMAND != plan ]]; then fail "the input comment is for the command plan"; fi
 
 arguments=()
+if [[ $COMMAND == lock ]]; then arguments+=(--check); fi # what a job writes is gone when it ends
 if [[ $RECURSIVE == true ]]; then arguments+=(--recursive); fi
 each --filename= "${FILES:-}"
 each --report= "${REPORTS:-}"

@@ -389,3 +389,25 @@ jobs:
 `, 1)
 	s.holds(out, `["1","2","HelmChart apps/apps-podinfo\nHelmRelease apps/podinfo","2","v0.1.0"]`, "::error")
 }
+
+// TestRunnerLock: a lock file that fits passes, and one that does not fit any longer fails with what to do.
+func TestRunnerLock(t *testing.T) {
+	s := newStage(t)
+	const workflow = `on: push
+jobs:
+  job:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v4
+      - uses: helmsrc/helmsrc@v0.1.0
+        with: {command: lock, files: clusters}
+`
+	if out, err := s.command(os.Getenv("PROGRAM"), "lock", "-R", "-f", "clusters").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s.commit("a lock")
+	s.act("push", workflow, 0)
+	s.write("clusters/production/podinfo.yaml", strings.ReplaceAll(production, "CHARTS", s.charts))
+	s.commit("podinfo 6.8.0, without a lock")
+	s.holds(s.act("push", workflow, 1), "::set-output:: exit-code=4", "::error")
+}

@@ -32,6 +32,7 @@ func TestRun(t *testing.T) {
 			"fetch", "--filename=a.yaml", "--filename=b c.yaml", "--filename=*.yaml", "--report=junit=out/junit.xml", "--report=markdown=summary.md",
 			"--namespace=apps", "--exit-zero", "--", "HelmChart/apps/podinfo", "podinfo",
 		}},
+		{"lock", map[string]string{"COMMAND": "lock"}, []string{"lock", "--check", "--recursive", "--filename=.", "--"}},
 		{"nothing is evaluated", map[string]string{
 			"FILES": "$(touch pwned)\n`touch pwned`\n; touch pwned\n'\"\\", "OBJECTS": "--exit-zero\n$(touch pwned)", "ARGS": "-n $(touch pwned)\n&& touch pwned",
 		}, []string{
