@@ -25,8 +25,10 @@ func buildTools(ctx context.Context, o *options, dir string) (tools, error) {
 			return nil, err
 		}
 	}
-	if curl, err := exec.LookPath("curl"); err == nil {
-		t["curl"] = curl
+	for _, name := range []string{"curl", "git", "oras", "cosign"} {
+		if there, err := exec.LookPath(name); err == nil {
+			t[name] = there
+		}
 	}
 	if err := t.addBuilt(ctx, "helmsrc", o.binary, dir, ".", ".", !o.smoke); err != nil {
 		return nil, err

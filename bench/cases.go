@@ -3,7 +3,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +17,9 @@ import (
 type group struct {
 	name       string
 	contenders []contender
+	runs       int // at least, 0 for as many as of the others
+	// after prints more below the table; nil for nothing.
+	after func(context.Context, *runner, io.Writer) error
 }
 
 // contender is one way to do it.
@@ -33,6 +38,7 @@ type job struct {
 	addr  string
 	scale scale
 	work  string // an empty directory, and the working directory
+	data  string // what the server serves
 }
 
 func (j *job) repository(index int) string {
@@ -65,24 +71,23 @@ const raisedLimit = "--helm-index-max-size=1Gi"
 
 func groups(o *options) []group {
 	return []group{
-		{"version", []contender{
-			{name: "helmsrc version", tool: "helmsrc", args: arguments("version")},
-			{name: "helmsrc version (before)", tool: "before", args: arguments("version")},
-			{name: "helm version", tool: "helm", args: arguments("version")},
-		}},
-		{fmt.Sprintf("validate, %d objects", scaleOf(o).Objects), validated()},
-		{fmt.Sprintf("a repository of %d apps with a Kustomization each", scaleOf(o).Apps), apps()},
-		{fmt.Sprintf("a repository of %d apps in namespaces, below one Kustomization that patches them", scaleOf(o).Apps), namespaced()},
-		{fmt.Sprintf("a repository of %d clusters with %d apps", scaleOf(o).Clusters, scaleOf(o).ClusterApps), fleet()},
-		{fmt.Sprintf("one changed file of %d objects", 2*scaleOf(o).HookApps), changed()},
-		{"index " + describe(o, 0), indexed(0, true)},
-		{"index " + describe(o, 1), indexed(1, false)},
-		{fmt.Sprintf("%d charts of one repository", scaleOf(o).Many), many()},
-		{lockedName(o), manyLocked()},
-		{"one chart, with a lock, of an index " + describe(o, 0), oneLocked(0)},
-		{fmt.Sprintf("an umbrella chart with %d dependencies", umbrellaRepositories*umbrellaCharts), umbrella()},
-		{"registry, exact version", registryPulls(exactVersion)},
-		{fmt.Sprintf("registry, newest of %d tags", scaleOf(o).Tags), registryPulls(anyVersion)},
+		version(),
+		{name: fmt.Sprintf("validate, %d objects", scaleOf(o).Objects), contenders: validated()},
+		{name: fmt.Sprintf("a repository of %d apps with a Kustomization each", scaleOf(o).Apps), contenders: apps()},
+		{name: fmt.Sprintf("a repository of %d apps in namespaces, below one Kustomization that patches them", scaleOf(o).Apps), contenders: namespaced()},
+		{name: fmt.Sprintf("a repository of %d clusters with %d apps", scaleOf(o).Clusters, scaleOf(o).ClusterApps), contenders: fleet()},
+		{name: fmt.Sprintf("one changed file of %d objects", 2*scaleOf(o).HookApps), contenders: changed()},
+		{name: "index " + describe(o, 0), contenders: indexed(0, true)},
+		{name: "index " + describe(o, 1), contenders: indexed(1, false)},
+		{name: fmt.Sprintf("%d charts of one repository", scaleOf(o).Many), contenders: many()},
+		far(o),
+		{name: lockedName(o), contenders: manyLocked()},
+		{name: "one chart, with a lock, of an index " + describe(o, 0), contenders: oneLocked(0)},
+		{name: fmt.Sprintf("an umbrella chart with %d dependencies", umbrellaRepositories*umbrellaCharts), contenders: umbrella()},
+		{name: "registry, exact version", contenders: registryPulls(exactVersion)},
+		{name: fmt.Sprintf("registry, newest of %d tags", scaleOf(o).Tags), contenders: registryPulls(anyVersion)},
+		{name: "a chart in a Git repository", contenders: cloned()},
+		{name: "the signature of a chart in a registry", contenders: verified()},
 	}
 }
 
@@ -168,6 +173,9 @@ func registryPulls(version func(scale) string) []contender {
 	return []contender{
 		{name: "helm pull oci://…", tool: "helm", args: func(j *job) ([]string, error) {
 			return []string{"pull", "oci://" + j.addr + "/charts/" + ociChart, "--plain-http", "--version", version(j.scale)}, nil
+		}},
+		{name: "oras pull", tool: "oras", args: func(j *job) ([]string, error) {
+			return []string{"pull", "--plain-http", j.addr + "/charts/" + ociChart + ":" + exactVersion(j.scale)}, nil
 		}},
 		{name: "helmsrc fetch, cold", tool: "helmsrc", args: fetch},
 		{name: "helmsrc fetch, warm", tool: "helmsrc", warm: true, args: fetch},

@@ -29,20 +29,7 @@ func lockedName(o *options) string {
 
 // manyLocked fetches every chart of several repositories.
 func manyLocked() []contender {
-	manifests := func(j *job) (string, error) {
-		var objects []string
-		for i, size := range j.scale.Indexes[lockedIndexes:] {
-			source := strings.Replace(helmRepository(j.repository(lockedIndexes+i), ""), "name: bench", "name: "+size.Name, 1)
-			objects = append(objects, source)
-			_, version := size.chosen()
-			for c := range size.Charts {
-				name := indextest.ChartName(c)
-				chart := helmChart(size.Name+"-"+name, name, version)
-				objects = append(objects, strings.Replace(chart, "name: bench", "name: "+size.Name, 1))
-			}
-		}
-		return j.manifests(objects...)
-	}
+	manifests := func(j *job) (string, error) { return j.manyManifests("") }
 	return []contender{
 		{name: "helmsrc fetch, cold", tool: "helmsrc", args: with(manifests, "fetch", "-q", "-o", "name")},
 		{name: "helmsrc fetch, warm", tool: "helmsrc", warm: true, args: with(manifests, "fetch", "-q", "-o", "name")},
@@ -50,6 +37,22 @@ func manyLocked() []contender {
 		{name: "helmsrc fetch --locked, warm", tool: "helmsrc", first: with(manifests, "lock", "-q", "--no-cache"), warm: true, args: with(manifests, "fetch", "-q", "-o", "name", "--locked")},
 		{name: "helmsrc fetch --locked, warm (before)", tool: "before", first: with(manifests, "lock", "-q", "--no-cache"), warm: true, args: with(manifests, "fetch", "-q", "-o", "name", "--locked")},
 	}
+}
+
+// manyManifests writes the manifests of every chart of several repositories, whose paths begin with a prefix.
+func (j *job) manyManifests(prefix string) (string, error) {
+	var objects []string
+	for i, size := range j.scale.Indexes[lockedIndexes:] {
+		url := "http://" + j.addr + prefix + strings.TrimPrefix(j.repository(lockedIndexes+i), "http://"+j.addr)
+		objects = append(objects, strings.Replace(helmRepository(url, ""), "name: bench", "name: "+size.Name, 1))
+		_, version := size.chosen()
+		for c := range size.Charts {
+			name := indextest.ChartName(c)
+			chart := helmChart(size.Name+"-"+name, name, version)
+			objects = append(objects, strings.Replace(chart, "name: bench", "name: "+size.Name, 1))
+		}
+	}
+	return j.manifests(objects...)
 }
 
 // oneLocked fetches one chart of an index, whose place a lock says. The index is not asked for.

@@ -44,9 +44,13 @@ func (b *runner) measure(ctx context.Context, g group) error {
 			all = append(all, &series{contender: &g.contenders[i]})
 		}
 	}
-	for turn := range b.options.runs + 1 {
+	runs := b.options.runs
+	if !b.options.smoke {
+		runs = max(runs, g.runs)
+	}
+	for turn := range runs + 1 {
 		for _, s := range all {
-			if s.contender.slow && turn > max(1, b.options.runs/4) {
+			if s.contender.slow && turn > max(1, runs/4) {
 				continue
 			}
 			one, err := b.run(ctx, s, turn == 0)
@@ -59,7 +63,10 @@ func (b *runner) measure(ctx context.Context, g group) error {
 		}
 	}
 	printGroup(os.Stdout, g, all)
-	return nil
+	if g.after == nil {
+		return nil
+	}
+	return g.after(ctx, b, os.Stdout)
 }
 
 // run runs a contender once in a directory of its own. The first time its memory is watched; watching takes time, so
@@ -70,7 +77,7 @@ func (b *runner) run(ctx context.Context, s *series, watched bool) (sample, erro
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		return sample{}, err
 	}
-	j := job{addr: b.server.addr, scale: b.server.scale, work: work}
+	j := job{addr: b.server.addr, scale: b.server.scale, work: work, data: b.server.data}
 	if s.contender.first != nil {
 		args, err := s.contender.first(&j)
 		if err == nil {
@@ -107,7 +114,11 @@ func (b *runner) run(ctx context.Context, s *series, watched bool) (sample, erro
 }
 
 func (b *runner) start(ctx context.Context, s *series, work string, args []string) *process {
-	cmd := exec.CommandContext(ctx, b.tools[s.contender.tool], args...)
+	return b.process(ctx, b.tools[s.contender.tool], work, args)
+}
+
+func (b *runner) process(ctx context.Context, program, work string, args []string) *process {
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = work
 	// No settings, logins or proxies of the user.
 	cmd.Env = []string{"HOME=" + work, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + work}

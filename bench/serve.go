@@ -22,10 +22,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	godigest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
+	"github.com/helmsrc/helmsrc/internal/helmtest/signing"
 )
 
 // serveCommand makes this program the server, in a process of its own: its memory and its garbage are not the measuring
@@ -38,6 +40,12 @@ const tagPage = 100
 // ociChart is the chart with very many tags.
 const ociChart = "many"
 
+// signedChart is a chart with a signature, and keyFile has the key to verify it with.
+const (
+	signedChart = "signed"
+	keyFile     = "cosign.pub"
+)
+
 // serve serves the data of a directory until stdin ends: repositories below /NAME/, the registry at /v2/, and the number
 // of requests since the last question at /requests. Its first line on stdout is its address.
 func serve(ctx context.Context, dir string) error {
@@ -49,13 +57,16 @@ func serve(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	oci, err := newRegistry(s.Tags)
+	oci, signed, err := newRegistry(s.Tags)
 	if err != nil {
 		return err
 	}
 	defer registry.Cleanup()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
+		return err
+	}
+	if err := sign(dir, listener.Addr().String(), signed, oci); err != nil {
 		return err
 	}
 	server := &http.Server{Handler: newHandler(dir, oci), ReadHeaderTimeout: time.Minute}
@@ -83,7 +94,11 @@ func tagged(dir string, files http.Handler) http.Handler {
 func newHandler(dir string, oci http.Handler) http.Handler {
 	var requests atomic.Int64
 	mux := http.NewServeMux()
+	if git, err := helmtest.GitHTTP(dir, ""); err == nil { // where git is installed
+		mux.Handle(gitPath, git)
+	}
 	mux.Handle("/", tagged(dir, http.FileServer(http.Dir(dir))))
+	mux.Handle(slowly+"/", slow(tagged(dir, http.FileServer(http.Dir(dir)))))
 	mux.Handle("/v2/", pages(oci))
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
@@ -107,14 +122,34 @@ func pages(next http.Handler) http.Handler {
 	})
 }
 
-// newRegistry has one chart under so many tags. Its archive is that of the highest one.
-func newRegistry(tags int) (http.Handler, error) {
+// newRegistry has one chart under so many tags, whose archive is that of the highest one, and one chart that is to be signed, of
+// which it returns the digest.
+func newRegistry(tags int) (http.Handler, string, error) {
 	r, err := registry.New(&helmtest.Config{})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	version := ociVersion(tags - 1)
-	c, archive, err := newArchive(ociChart, version)
+	manifest, err := push(r, ociChart, version)
+	for i := 0; i < tags-1 && err == nil; i++ {
+		body := bytes.NewReader(manifest.Body.Bytes())
+		_, err = ask(r, http.MethodPut, manifestsOf(ociChart)+ociVersion(i), manifest.Header().Get("Content-Type"), body)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	signed, err := push(r, signedChart, version)
+	if err != nil {
+		return nil, "", err
+	}
+	return r.Handler, godigest.FromBytes(signed.Body.Bytes()).String(), nil
+}
+
+func manifestsOf(chart string) string { return "/v2/charts/" + chart + "/manifests/" }
+
+// push publishes a chart, and returns the registry's answer with its manifest.
+func push(r *registry.Registry, chart, version string) (*httptest.ResponseRecorder, error) {
+	c, archive, err := newArchive(chart, version)
 	if err != nil {
 		return nil, err
 	}
@@ -123,18 +158,36 @@ func newRegistry(tags int) (http.Handler, error) {
 		return nil, err
 	}
 	err = r.Push(&helmtest.Published{
-		Repository: "charts/" + ociChart, Metadata: *metadata, Archive: archive, Created: helmtest.Created, Tag: version,
+		Repository: "charts/" + chart, Metadata: *metadata, Archive: archive, Created: helmtest.Created, Tag: version,
 	})
 	if err != nil {
 		return nil, err
 	}
-	manifests := "/v2/charts/" + ociChart + "/manifests/"
-	manifest, err := ask(r, http.MethodGet, manifests+version, "", http.NoBody)
-	for i := 0; i < tags-1 && err == nil; i++ {
-		body := bytes.NewReader(manifest.Body.Bytes())
-		_, err = ask(r, http.MethodPut, manifests+ociVersion(i), manifest.Header().Get("Content-Type"), body)
+	return ask(r, http.MethodGet, manifestsOf(chart)+version, "", http.NoBody)
+}
+
+// sign signs a chart with a key, as cosign does, whose other half is put beside the data.
+func sign(dir, addr, digest string, oci http.Handler) error {
+	key, err := signing.NewKey("ecdsa")
+	if err != nil {
+		return err
 	}
-	return r.Handler, err
+	err = key.Sign(signing.Target{Repository: addr + "/charts/" + signedChart, Digest: digest, Insecure: true, Transport: inProcess{oci}})
+	return errors.Join(err, os.WriteFile(filepath.Join(dir, keyFile), key.Public, 0o600))
+}
+
+// inProcess asks a server without a connection.
+type inProcess struct{ http.Handler }
+
+func (h inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	answer := w.Result()
+	answer.Request = r
+	return answer, nil
 }
 
 // ask makes a request without a connection.
@@ -158,15 +211,19 @@ type server struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	scale scale
+	data  string // directory
 }
 
 func startServer(ctx context.Context, o *options, dir string) (*server, error) {
-	s := &server{scale: scaleOf(o)}
 	data := filepath.Join(dir, "data")
+	s := &server{scale: scaleOf(o), data: data}
 	for _, size := range s.scale.Indexes {
 		if err := writeRepository(filepath.Join(data, size.Name), size, s.scale.Many); err != nil {
 			return nil, err
 		}
+	}
+	if err := writeGit(data, o.smoke); err != nil {
+		return nil, err
 	}
 	b, err := json.Marshal(s.scale)
 	if err == nil {
