@@ -115,12 +115,12 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	if !v.substitutes() || marked(content, substituteMark, disabled) {
 		return &substituted{content: content}, nil
 	}
+	if !mayName(content) {
+		return &substituted{content: roundedMap(content)}, v.check()
+	}
 	text, err := sigsyaml.Marshal(content)
 	if err != nil {
 		return nil, err
-	}
-	if !strings.Contains(string(text), "$") {
-		return &substituted{content: roundedMap(content)}, v.check()
 	}
 	s := &substituted{}
 	out, used, err := v.text(ctx, string(text))
@@ -142,6 +142,23 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	}
 	s.content = roundedMap(result)
 	return s, nil
+}
+
+// mayName reports whether a text somewhere in a value may name a variable.
+func mayName(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return strings.Contains(value, "$")
+	case []any:
+		return slices.ContainsFunc(value, mayName)
+	case map[string]any:
+		for key, v := range value {
+			if strings.Contains(key, "$") || mayName(v) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // keptForms is in how many forms the text of an object is held: as it was substituted, rounded, and as it may be shown.
