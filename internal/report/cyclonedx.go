@@ -51,8 +51,10 @@ func (m *material) cycloneDX() cyclonedx.Component {
 		c.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{Name: m.License}}}
 	}
 	hashes := []cyclonedx.Hash{}
-	for algorithm, value := range m.digests() {
-		hashes = append(hashes, cyclonedx.Hash{Algorithm: cyclonedx.HashAlgorithm(strings.Replace(strings.ToUpper(algorithm), "SHA", "SHA-", 1)), Value: value})
+	digests := m.digests()
+	for _, algorithm := range algorithms(digests) {
+		name := cyclonedx.HashAlgorithm(strings.Replace(strings.ToUpper(algorithm), "SHA", "SHA-", 1))
+		hashes = append(hashes, cyclonedx.Hash{Algorithm: name, Value: digests[algorithm]})
 	}
 	if len(hashes) > 0 {
 		c.Hashes = &hashes
