@@ -169,6 +169,7 @@ func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, err
 	}
 	run := a.newReport(f.objects(p))
 	run.Plan = p
+	a.outlined(&o.run.report, run, f.after.inputs, nil)
 	code = a.report(ctx, &o.run.report, run, planOutputs(p), code)
 	if printed != nil {
 		return code, fmt.Errorf("stdout: %w", printed)

@@ -19,11 +19,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/trace"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
@@ -117,6 +119,20 @@ func (a *app) reports(o *reportOptions) bool { return len(o.targets) > 0 || a.on
 
 func (a *app) onGitHub(o *reportOptions) bool {
 	return !o.noGitHub && a.env.Getenv("GITHUB_ACTIONS") == "true"
+}
+
+// wantsPage reports whether there is anyone who looks at trees.
+func (o *reportOptions) wantsPage() bool {
+	return slices.ContainsFunc(o.targets, func(t reportTarget) bool { return t.format == "html" })
+}
+
+// outlined adds to a run what its page shows beside findings and objects.
+func (a *app) outlined(o *reportOptions, run *report.Run, inputs []*load.Input, results []*reconcile.Result) *report.Run {
+	if o.wantsPage() {
+		tracer := trace.Tracer{Console: a.console}
+		run.Outline, run.Outdated = tracer.Outlines(inputs, run.Objects), tracer.Published(results)
+	}
+	return run
 }
 
 // reportFailure reports what ended a command before there was a run to report: a reader who

@@ -147,7 +147,7 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 	if o.input.exitZero && code != exit.Interrupted && code != exit.Usage {
 		code = exit.OK
 	}
-	code = a.report(ctx, &o.report, a.newReport(objects), o.outputs(), code)
+	code = a.report(ctx, &o.report, a.outlined(&o.report, a.newReport(objects), inputs, results), o.outputs(), code)
 	if printed != nil {
 		return code, fmt.Errorf("stdout: %w", printed)
 	}

@@ -94,8 +94,8 @@ func (a *app) tree(ctx context.Context, o *inputOptions, storage *storeOptions, 
 	return code, a.writeOutline(drawn, format)
 }
 
-// outlined reports whether a format is one of outlines.
-func outlined(format string) bool {
+// drawn reports whether a format is one of outlines.
+func drawn(format string) bool {
 	return format == treeFormat || format == "mermaid" || format == "dot"
 }
 

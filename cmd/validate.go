@@ -126,7 +126,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	if o.exitZero && code != exit.Usage {
 		code = exit.OK
 	}
-	return a.report(ctx, reports, a.newReport(objects), nil, code), nil
+	return a.report(ctx, reports, a.outlined(reports, a.newReport(objects), inputs, nil), nil, code), nil
 }
 
 // judged is one cluster, and what was found in it.

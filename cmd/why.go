@@ -80,7 +80,7 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 				usage = exit.Usagef("no object is selected")
 				return nil
 			}
-			if outlined(format) {
+			if drawn(format) {
 				return a.writeOutline(paths, format)
 			}
 			return writeAnswers(a.env.Stdout, answers, format)

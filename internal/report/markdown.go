@@ -26,13 +26,28 @@ const reserve = 200
 
 func markdown(run *Run, most int) string {
 	p := &page{most: most - reserve}
-	n := counts(run.Findings)
 	if run.Plan != nil {
 		addPlan(p, run.Plan)
 		p.findings(run)
 		return p.whole(most)
 	}
 	p.add(fmt.Sprintf("## helmsrc %s\n\n", escapeMarkdown(run.Command)))
+	p.add(sums(run) + "\n")
+	p.findings(run)
+	var rows []string
+	for i, o := range run.Objects {
+		if o.State == StateReady && o.Version+o.Message == "" {
+			continue // valid, and nothing else to say
+		}
+		rows = append(rows, objectRow(&run.Objects[i]))
+	}
+	p.table("Objects", "| | Object | Version | Message |\n|---|---|---|---|\n", rows, 0)
+	return p.whole(most)
+}
+
+// sums says in one line how many objects and findings there are.
+func sums(run *Run) string {
+	n := counts(run.Findings)
 	objects := fmt.Sprintf("%d ready, ", run.Ready)
 	if run.Resolved > 0 {
 		objects += fmt.Sprintf("%d resolved, ", run.Resolved)
@@ -48,17 +63,7 @@ func markdown(run *Run, most int) string {
 	if run.silenced > 0 {
 		findings += fmt.Sprintf(", %d silenced", run.silenced)
 	}
-	p.add(fmt.Sprintf("%s; %s; %.1fs\n", objects, findings, run.Duration.Seconds()))
-	p.findings(run)
-	var rows []string
-	for i, o := range run.Objects {
-		if o.State == StateReady && o.Version+o.Message == "" {
-			continue // valid, and nothing else to say
-		}
-		rows = append(rows, objectRow(&run.Objects[i]))
-	}
-	p.table("Objects", "| | Object | Version | Message |\n|---|---|---|---|\n", rows, 0)
-	return p.whole(most)
+	return fmt.Sprintf("%s; %s; %.1fs", objects, findings, run.Duration.Seconds())
 }
 
 func (p *page) findings(run *Run) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/outline"
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
@@ -32,6 +33,8 @@ type Run struct {
 	Resolved, Verified     int
 	Broken                 bool       // it ended before it began
 	Plan                   *plan.Plan // nil unless the run made one
+	Outline                []*outline.Node
+	Outdated               []Outdated // what is published, where the run is about that
 
 	omitted  int // findings that were too many
 	silenced int // findings, listed or not
@@ -47,6 +50,19 @@ type Object struct {
 	Version, Revision, Digest, Path   string
 	Duration                          time.Duration
 	Component                         *Component // nil unless a bill of materials is wanted
+}
+
+// Outdated is a chart in use, with what is published of it.
+type Outdated struct {
+	Cluster, Kind, Namespace, Name, Chart string
+	Current, Wanted, Latest               string
+	Versions                              []PublishedVersion // the newest first
+}
+
+// PublishedVersion is a version with the time of its publication, zero if that is not known.
+type PublishedVersion struct {
+	Version string
+	Created time.Time
 }
 
 // States of an object.
@@ -78,6 +94,7 @@ func formats() []format {
 	return []format{
 		{"github", writeGitHub},
 		{"gitlab", writeGitLab},
+		{"html", writeHTML},
 		{"json", writeJSON},
 		{"junit", writeJUnit},
 		{"markdown", writeMarkdown},

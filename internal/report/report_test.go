@@ -102,7 +102,7 @@ func TestFormats(t *testing.T) {
 			})
 		}
 	}
-	if err := Write(&bytes.Buffer{}, "html", &Run{}); err == nil {
+	if err := Write(&bytes.Buffer{}, "pdf", &Run{}); err == nil {
 		t.Error("a format that there is not")
 	}
 }

@@ -204,10 +204,12 @@ func (o *outliner) node(obj *manifest.Object) *outline.Node {
 
 // knownOf adds what runs have found out.
 func (o *outliner) knownOf(n *outline.Node, obj *manifest.Object) {
-	namespace, name := obj.StoredAs()
-	k, ok := o.known[store.Key{Kind: obj.Kind, Namespace: namespace, Name: name}]
+	k, ok := o.known[store.Key{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}]
 	if !ok {
-		return
+		namespace, name := obj.StoredAs()
+		if k, ok = o.known[store.Key{Kind: obj.Kind, Namespace: namespace, Name: name}]; !ok {
+			return
+		}
 	}
 	n.State, n.Version = k.State, cmp.Or(k.Version, k.Revision)
 	if k.State == report.StateFailed {

@@ -52,7 +52,7 @@ var imports = map[string][]string{
 	"internal/resourceset": {"internal/bound"},
 	"internal/chart":       {"internal/bound", "internal/finding", "internal/tree"},
 	"internal/index":       {"internal/resolve"},
-	"internal/report":      {"internal/finding", "internal/manifest", "internal/plan"},
+	"internal/report":      {"internal/finding", "internal/manifest", "internal/outline", "internal/plan", "internal/table"},
 	"internal/store":       {"internal/bound", "internal/digest", "internal/file"},
 	"internal/merge":       {"internal/digest", "internal/store", "internal/work"},
 	"internal/render":      {"internal/bound", "internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/kustomize", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},

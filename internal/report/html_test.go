@@ -1,0 +1,101 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/outline"
+	"github.com/helmsrc/helmsrc/internal/plan"
+)
+
+// hostileRun has the same text in each field that comes from manifests, charts and servers.
+func hostileRun(text string) *Run {
+	id := plan.ID{Cluster: text, Kind: text, Namespace: text, Name: text}
+	chart := &plan.Chart{Name: text, Version: text, Digest: text}
+	return &Run{
+		Command: "plan", Version: "1",
+		Findings: []finding.Finding{{
+			Code: finding.Code(text), Severity: finding.Error, Kind: text, Namespace: text, Name: text, Pos: manifest.Pos{File: text, Line: 1, Column: 2},
+			Length: 3, Line: text, Message: text, Fix: text, Related: []manifest.Pos{{File: text}},
+		}},
+		Objects: []Object{{Cluster: text, Kind: text, Namespace: text, Name: text, State: text, Message: text, Version: text, Revision: text, Digest: text, Pos: manifest.Pos{File: text}}},
+		Plan: &plan.Plan{Against: text, Changes: []plan.Change{{
+			ID: id, Action: plan.Action(text), Chart: text, Before: chart, After: chart, Reasons: []plan.Reason{{Code: text, Text: text, Note: text}},
+			Diffs: []plan.Diff{{Of: text, Text: "--- a/" + text + "\n+++ b/x\n@@ -1 +1 @@\n-" + text + "\n+" + text + "\n"}},
+		}}},
+		Outline:  []*outline.Node{{Kind: outline.Cluster, Name: text, Children: []*outline.Node{{Kind: text, Namespace: text, Name: text, Chart: text, Version: text, State: text}}}},
+		Outdated: []Outdated{{Kind: text, Namespace: text, Name: text, Chart: text, Current: text, Wanted: text, Latest: text, Versions: []PublishedVersion{{Version: text}, {Version: text + "2", Created: time.Unix(1, 0)}}}},
+	}
+}
+
+// TestPageOfHostileRun: whatever a manifest or a chart says is text. It makes no element, no attribute and no link of its own.
+func TestPageOfHostileRun(t *testing.T) {
+	elements := func(text string) (shape []string, page string) {
+		var b bytes.Buffer
+		if err := Write(&b, "html", hostileRun(text)); err != nil {
+			t.Fatal(err)
+		}
+		for z := html.NewTokenizer(&b); z.Next() != html.ErrorToken; {
+			token := z.Token()
+			page += token.String()
+			if token.Type != html.StartTagToken {
+				continue
+			}
+			names := token.Data
+			for _, a := range token.Attr {
+				names += " " + a.Key
+				if a.Key == "href" && !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "https://github.com/helmsrc/") {
+					t.Errorf("%q leads to %q", text, a.Val)
+				}
+			}
+			shape = append(shape, names)
+		}
+		return shape, page
+	}
+	want, _ := elements("plain")
+	for _, text := range []string{
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' autofocus onfocus='alert(1)`, `javascript:alert(1)`,
+		`</title></style></script><svg onload=alert(1)>`, `{{.Policy}}`, `<!--`, `--><b>`, "]]>", "\x00\x1b[31m\u202e",
+	} {
+		if got, _ := elements(text); !slices.Equal(got, want) {
+			t.Errorf("%q makes another page: %d elements, want %d", text, len(got), len(want))
+		}
+	}
+}
+
+// TestPageNeedsNothing: a page loads nothing, and its policy lets its own script and style take effect, and no others.
+func TestPageNeedsNothing(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(&b, "html", runs()["usual"]); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	if m := regexp.MustCompile(`(?i)(src=|@import|url\(|<link|<iframe|<object|fetch\(|XMLHttpRequest)`).FindString(page); m != "" {
+		t.Errorf("the page has %q", m)
+	}
+	for tag, kind := range map[string]string{"style": "style-src", "script": "script-src"} {
+		text := page[strings.Index(page, "<"+tag+">")+len(tag)+2 : strings.Index(page, "</"+tag+">")]
+		if !strings.Contains(strings.NewReplacer("&#43;", "+", "&#39;", "'").Replace(page), kind+" '"+hashOf(text)+"'") {
+			t.Errorf("the policy does not name the %s", tag)
+		}
+	}
+}
+
+func TestSideBySide(t *testing.T) {
+	rows := sideBySide("--- a/values.yaml\n+++ b/values.yaml\n@@ -1,3 +1,3 @@\n a: 1\n-b: 1\n-c: 1\n+b: 2\n d: 1\n")
+	want := []diffRow{
+		{Heading: "--- a/values.yaml"}, {Heading: "+++ b/values.yaml"}, {Heading: "@@ -1,3 +1,3 @@"}, {Left: "a: 1", Right: "a: 1"},
+		{Left: "b: 1", Right: "b: 2", Removed: true, Added: true}, {Left: "c: 1", Removed: true}, {Left: "d: 1", Right: "d: 1"},
+	}
+	if !slices.Equal(rows, want) {
+		t.Errorf("rows %+v", rows)
+	}
+}
