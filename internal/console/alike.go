@@ -14,45 +14,62 @@ type cause struct {
 	code               finding.Code
 	severity           finding.Severity
 	kind, message, fix string
+	pos                finding.Pos // where it matters
 }
 
-// ReportAlike prints findings in their order. Those of one cause are printed once if they are many: at the first, with
-// the places of a few others. All of them are kept for the reports.
+// ReportAlike prints findings in their order. Those of one cause are printed once if they are many, or if they are at one
+// place, as a mistake of a patch is: at the first, with a few of the others. All of them are kept for the reports.
 func (c *Console) ReportAlike(found []finding.Finding, brief bool) {
 	alike := map[cause][]finding.Finding{}
 	for _, f := range found {
 		alike[causeOf(f)] = append(alike[causeOf(f)], f)
+		if f.Pos.Line > 0 {
+			alike[placedCause(f)] = append(alike[placedCause(f)], f)
+		}
 	}
 	reported := map[cause]bool{}
 	for _, f := range found {
-		same := alike[causeOf(f)]
+		of, least := placedCause(f), 1
+		if len(alike[of]) < 2 {
+			of, least = causeOf(f), MaxAlike
+		}
 		t := Presentation{At: SubjectOf(f), Placed: true, Brief: brief}
-		many := len(same) > MaxAlike && !c.options.JSON && f.Severity != finding.Note
-		if many && reported[causeOf(f)] {
+		many := len(alike[of]) > least && !c.options.JSON && f.Severity != finding.Note
+		if many && reported[of] {
 			c.Keep(f)
 			continue
 		}
 		if many {
-			reported[causeOf(f)] = true
-			t.others = placesOf(same[1:])
+			reported[of] = true
+			t.others = othersOf(alike[of])
 		}
 		c.ReportAs(f, t)
 	}
 }
 
 func causeOf(f finding.Finding) cause {
-	return cause{f.Code, f.Severity, f.Kind, f.Message, f.Fix}
+	return cause{code: f.Code, severity: f.Severity, kind: f.Kind, message: f.Message, fix: f.Fix}
 }
 
-// placesOf are the objects of findings, each with its place.
-func placesOf(found []finding.Finding) string {
-	var places []string
-	for _, f := range found {
+func placedCause(f finding.Finding) cause {
+	of := causeOf(f)
+	of.pos = f.Pos
+	return of
+}
+
+// othersOf are the objects of all findings but the first, each with its place if that is another one.
+func othersOf(found []finding.Finding) string {
+	var objects []string
+	for _, f := range found[1:] {
 		name := f.Name
 		if f.Namespace != "" {
 			name = f.Namespace + "/" + name
 		}
-		places = append(places, strings.TrimSpace(f.Kind+" "+name+" at "+OneLine(f.Pos.String())))
+		object := strings.TrimSpace(f.Kind + " " + name)
+		if f.Pos != found[0].Pos {
+			object += " at " + OneLine(f.Pos.String())
+		}
+		objects = append(objects, object)
 	}
-	return Few(places)
+	return Few(objects)
 }

@@ -19,16 +19,24 @@ type Excerpt struct {
 // searched for secrets and printed as often as there are findings in it.
 const maxExcerpt = 4 << 10
 
-// Excerpt finds the line of a field as Position finds its place. Marked is the key with its value if that stands on the
-// same line, and the key of the nearest parent if the field is not there.
+// Excerpt finds the line of a field as Position finds its place, in a patch if that set it. Marked is the key with its value if
+// that stands on the same line, and the key of the nearest parent if the field is not there.
 func (o *Object) Excerpt(path ...any) Excerpt {
 	if o.Origin != nil {
 		return o.Origin.Excerpt(o.originPath(path)...)
 	}
-	if o.at.doc == nil {
-		return Excerpt{Pos: o.Pos}
+	if e, ok := o.patched(path); ok {
+		return e
 	}
-	root, err := o.at.doc.root()
+	return o.Written(path...)
+}
+
+// Written is the line of a field where the object is written, whatever patches make of it.
+func (o *Object) Written(path ...any) Excerpt {
+	if o.Origin != nil {
+		return o.Origin.Written(o.originPath(path)...)
+	}
+	root, err := o.at.root()
 	if err != nil || root == nil {
 		return Excerpt{Pos: o.Pos}
 	}

@@ -68,6 +68,7 @@ type Object struct {
 
 	at         location
 	originPath func(path []any) []any
+	patches    func(*Object) []Patch // nil for what nothing patched
 }
 
 // String names the object as messages do: HelmChart apps/podinfo.
@@ -116,6 +117,9 @@ func (o *Object) Group() string { return groupOf(o.APIVersion) }
 func (o *Object) Position(path ...any) Pos {
 	if o.Origin != nil {
 		return o.Origin.Position(o.originPath(path)...)
+	}
+	if e, ok := o.patched(path); ok {
+		return e.Pos
 	}
 	if p, ok := o.at.find(path); ok {
 		return p

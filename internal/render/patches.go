@@ -2,8 +2,6 @@ package render
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/kustomize/api/types"
@@ -15,37 +13,9 @@ import (
 
 // Patch is a patch that an object was built with.
 type Patch struct {
+	manifest.Patch
 	File string // that holds its text
 	By   string // the kustomization, and the entry of it
-	text string
-}
-
-// Sets reports whether a patch says anything about a field, or about what the field is in: as a strategic merge patch that
-// has the field, or as an operation on its path.
-func (p Patch) Sets(path ...string) bool {
-	type operation struct {
-		Path string `json:"path"`
-	}
-	var operations []operation
-	if yaml.Unmarshal([]byte(p.text), &operations) == nil {
-		pointer := "/" + strings.Join(path, "/")
-		return slices.ContainsFunc(operations, func(o operation) bool {
-			return o.Path == pointer || strings.HasPrefix(pointer, o.Path+"/")
-		})
-	}
-	var field any
-	if yaml.Unmarshal([]byte(p.text), &field) != nil {
-		return false
-	}
-	for _, step := range path {
-		fields, _ := field.(map[string]any)
-		inner, found := fields[step]
-		if !found {
-			return false
-		}
-		field = inner
-	}
-	return true
 }
 
 // Patches lists the patches whose targets an object fits, in the order in which kustomizations are met. That a patch
@@ -74,7 +44,7 @@ func (r *Result) Patches(o *manifest.Object) []Patch {
 			d.patchesOf(o, file, add)
 		}
 	}
-	for _, k := range r.Judged {
+	for _, k := range r.kustomizations {
 		if o.Built != "Kustomization "+k.Namespace+"/"+k.Name {
 			continue
 		}
@@ -83,16 +53,33 @@ func (r *Result) Patches(o *manifest.Object) []Patch {
 		for i, entry := range entries {
 			var p types.Patch
 			if text, err := yaml.Marshal(entry); err == nil && yaml.Unmarshal(text, &p) == nil && fits(p, []byte(p.Patch), o) {
-				add(Patch{File: k.Pos.File, By: fmt.Sprintf("%s spec.patches[%d]", o.Built, i), text: p.Patch})
+				add(Patch{manifest.Patch{Text: p.Patch, In: k}, k.Pos.File, fmt.Sprintf("%s spec.patches[%d]", o.Built, i)})
 			}
 		}
 	}
 	return list
 }
 
+// tracePatches lets objects find the patches that they were built with, for the places of their mistakes.
+func (r *Result) tracePatches() {
+	texts := func(o *manifest.Object) []manifest.Patch {
+		var list []manifest.Patch
+		for _, p := range r.Patches(o) {
+			list = append(list, p.Patch)
+		}
+		return list
+	}
+	for _, o := range r.Objects {
+		o.PatchedBy(texts)
+	}
+	for _, rejected := range r.Rejections {
+		rejected.Object.PatchedBy(texts)
+	}
+}
+
 // patchesOf finds those of a directory, if the file of the object is below it.
 func (d *directory) patchesOf(o *manifest.Object, file string, add func(Patch)) {
-	if d.kustomization == nil || d.err != nil {
+	if d.kustomization == nil || d.err != nil || len(d.kustomization.Patches) == 0 {
 		return
 	}
 	own := newClosure()
@@ -101,7 +88,7 @@ func (d *directory) patchesOf(o *manifest.Object, file string, add func(Patch)) 
 		return
 	}
 	for i, p := range d.kustomization.Patches {
-		found := Patch{File: d.repo.display(d.file), By: fmt.Sprintf("%s patches[%d]", d.repo.display(d.file), i)}
+		found := Patch{manifest.Patch{In: d.object}, d.repo.display(d.file), fmt.Sprintf("%s patches[%d]", d.repo.display(d.file), i)}
 		text := []byte(p.Patch)
 		if p.Path != "" {
 			real, err := d.repo.within(join(d.path, p.Path))
@@ -112,8 +99,9 @@ func (d *directory) patchesOf(o *manifest.Object, file string, add func(Patch)) 
 				continue
 			}
 			found.File = d.repo.display(real)
+			found.In = manifest.FirstDocument(found.File, text)
 		}
-		if found.text = string(text); fits(p, text, o) {
+		if found.Text = string(text); fits(p, text, o) {
 			add(found)
 		}
 	}

@@ -21,6 +21,8 @@ type Result struct {
 
 	used     map[Source]bool
 	closures []*closure
+	// kustomizations are those that were judged, and those that were only built so that others can refer to what they make.
+	kustomizations []*manifest.Object
 }
 
 // Expansion is an artifact of a generator with a pathPattern, whose source is available.
@@ -129,7 +131,9 @@ func (b *builder) build() *manifest.Build {
 
 func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
-	judged := slices.DeleteFunc(b.judged, func(o *manifest.Object) bool { return o.ReferenceOnly })
+	judged := slices.DeleteFunc(slices.Clone(b.judged), func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.Renderer.notices)
-	return &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, used: b.used, closures: b.closures}
+	result := &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, used: b.used, closures: b.closures, kustomizations: b.judged}
+	result.tracePatches()
+	return result
 }

@@ -151,7 +151,7 @@ func decidedFields(obj *manifest.Object, patches []render.Patch) []decided {
 		if !ok {
 			continue
 		}
-		e := obj.Excerpt(path...)
+		e := obj.Written(path...)
 		key := fmt.Sprint(path[len(path)-1])
 		d := decided{Field: fieldName(path), At: e.Pos.String()}
 		another := obj.Built != "" && e.Marked != "" && strings.Contains(e.Marked, key) && !strings.Contains(e.Marked, value)
@@ -175,7 +175,7 @@ func decidedFields(obj *manifest.Object, patches []render.Patch) []decided {
 func lastPatch(patches []render.Patch, path []any) string {
 	by := ""
 	for _, p := range patches {
-		if p.Sets(strings.Split(fieldName(path), ".")...) {
+		if p.Sets(path...) != nil {
 			by = p.By
 		}
 	}
