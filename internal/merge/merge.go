@@ -103,6 +103,9 @@ func Join(ctx context.Context, to *store.Store, from []Directory, o Options) (*O
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	for _, d := range from {
+		d.Store.Unload()
+	}
 	if err := to.Save(ctx); err != nil {
 		return nil, err
 	}
