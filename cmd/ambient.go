@@ -44,7 +44,7 @@ func (o *runOptions) reach() reconcile.Reach {
 	switch {
 	case o.input.Untrusted:
 		return reconcile.ReachNowhere
-	case o.fetch.ambient == ambientAnywhere:
+	case o.ambient == ambientAnywhere:
 		return reconcile.ReachAnywhere
 	}
 	return reconcile.ReachHome

@@ -58,39 +58,39 @@ that a retry may help.`,
 	flags.StringVar(&since, "since", "", "earlier bundle `file`, which the other side has: only what is new is written")
 	o.input.add(flags)
 	o.input.addLookup(flags)
-	o.fetch.add(flags)
-	o.lock.addFile(flags)
-	o.trust.add(flags)
-	o.trust.addDependencies(flags)
+	o.addFetch(flags)
+	addLockFile(&o.Lock, flags)
+	o.addTrust(flags)
+	o.addDependencies(flags)
 	o.report.addBilled(flags)
 	o.addImages(flags, "charts name in the annotation "+imagesAnnotation)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		o.lock.locked = true
-		if err := errors.Join(o.fetch.check(), o.checkUntrusted(), o.checkLocked(), o.report.check(false), o.checkImages()); err != nil {
-			return exit.Usage, err
-		}
+		o.Lock.Locked, o.report.stdout = true, true
 		switch {
 		case name == "":
 			return exit.Usage, exit.Usagef("-o names the file to write")
-		case o.fetch.cache.offline:
+		case o.Reconcile.Offline:
 			return exit.Usage, &exit.UsageError{Err: errors.New("--offline: what refers to a chart is asked of its registry"), Advice: "leave --offline out"}
 		}
 		directory, err := bundleTarget(name)
 		if err != nil {
 			return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--bundle-file: %w", err), Advice: "name another file with -o"}
 		}
-		ctx, cancel := context.WithTimeoutCause(ctx, o.fetch.timeout, reconcile.Timeout("--timeout", o.fetch.timeout))
+		if err := o.begin(a, args); err != nil {
+			return exit.Usage, err
+		}
+		ctx, cancel := o.deadline(ctx)
 		defer cancel()
 		name = filepath.Clean(name)
 		b := &bundling{carrying: newCarrying(a, o)}
 		if since != "" {
 			var err error
 			if b.on, err = bundle.ReadBase(ctx, since); err != nil {
-				return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--since: %w", err), Advice: hintOf(err)}
+				return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--since: %w", err), Advice: session.HintOf(err)}
 			}
 		}
 		defer func() { _ = b.scratch.Close() }() // the next run clears what cannot be removed
-		code, err := b.run(ctx, name, directory, args)
+		code, err := b.run(ctx, name, directory)
 		if err != nil {
 			return code, err
 		}
@@ -145,30 +145,30 @@ type carried struct {
 }
 
 // gather reads the manifests, and fetches what is locked. A code other than 0 ends the run.
-func (b *carrying) gather(ctx context.Context, args []string) (code int, err error) {
+func (b *carrying) gather(ctx context.Context) (code int, err error) {
 	a, o := b.app, b.o
-	if b.inputs, err = a.readClusters(ctx, &o.input, args, ""); err != nil {
+	if b.inputs, err = a.worker.Inputs(ctx, o.Load); err != nil {
 		return exit.Usage, err
 	}
 	a.reportSkipped(b.inputs)
-	if err := o.input.check(ctx, b.inputs); err != nil {
+	if err := o.Load.CheckSelected(b.inputs); err != nil {
 		return exit.Usage, err
 	}
 	dir, err := b.scratch.Dir()
 	if err != nil {
 		return exit.Failed, err
 	}
-	if o.lock.from == nil {
-		limits := o.limits()
+	if o.Lock.From == nil {
+		limits := o.Reconcile.Chart
 		b.charts, err = bundle.NewCharts(filepath.Join(dir, "charts"), chart.Limits{Archive: limits.Archive, File: limits.File, Unpacked: limits.Unpacked})
 		if err != nil {
 			return exit.Failed, err
 		}
 	}
-	if given, err := o.fetch.cache.directory(a.env.Getenv); o.fetch.cache.none || err == nil && given == "" {
-		o.fetch.cache.dir, o.fetch.cache.none = filepath.Join(dir, "kept"), false
+	if o.CacheDir == "" {
+		o.CacheDir = filepath.Join(dir, "kept")
 	}
-	first, err := a.openSession(ctx, o)
+	first, err := a.worker.Open(ctx, &o.Options)
 	if err != nil {
 		return exit.Usage, err
 	}
@@ -184,9 +184,9 @@ func (b *carrying) gather(ctx context.Context, args []string) (code int, err err
 	return exit.OK, nil
 }
 
-func (b *bundling) run(ctx context.Context, name string, directory bool, args []string) (int, error) {
+func (b *bundling) run(ctx context.Context, name string, directory bool) (int, error) {
 	a := b.app
-	if code, err := b.gather(ctx, args); err != nil || code != exit.OK {
+	if code, err := b.gather(ctx); err != nil || code != exit.OK {
 		return code, err
 	}
 	dir, err := b.scratch.Dir()
@@ -198,14 +198,14 @@ func (b *bundling) run(ctx context.Context, name string, directory bool, args []
 		return exit.Failed, err
 	}
 	defer func() { _ = kept.Close() }() // its directory goes
-	again := *b.o
-	again.into, again.fetch.cache.offline, again.fetch.refresh = kept, true, false
-	second, err := a.openSession(ctx, &again)
+	again := b.o.Options
+	again.Cache.Into, again.Reconcile.Offline, again.Reconcile.Refresh, again.Cache.Refresh = kept, true, false, false
+	second, err := a.worker.Open(ctx, &again)
 	if err != nil {
 		return exit.Usage, err
 	}
 	defer second.Close()
-	if err := b.pass(ctx, second, silence{}); err != nil {
+	if err := b.pass(ctx, second, session.Silence{}); err != nil {
 		return max(exit.Failed, exit.CodeOf(err)), err
 	}
 	text, err := b.put.Write()
@@ -224,7 +224,7 @@ func (b *bundling) run(ctx context.Context, name string, directory bool, args []
 // pass fetches what is locked of all clusters into a directory that goes. With a progress, a failure is an error; without one
 // it is reported, and gives the code.
 func (b *carrying) pass(ctx context.Context, shared *session.Session, quiet reconcile.Progress) error {
-	return b.app.each(b.inputs, func(in *load.Input) error {
+	return b.app.worker.Each(b.inputs, func(in *load.Input) error {
 		st, err := shared.Temporary()
 		if err != nil {
 			return err
@@ -233,7 +233,7 @@ func (b *carrying) pass(ctx context.Context, shared *session.Session, quiet reco
 		if b.charts != nil {
 			options.Carry = b.charts
 		}
-		if options.Locked, err = b.app.locked(ctx, &b.o.lock, in); err != nil {
+		if options.Locked, err = shared.Locked(ctx, in); err != nil {
 			return err
 		}
 		targets := b.targets(in, options)
@@ -272,44 +272,4 @@ func (b *carrying) targets(in *load.Input, o reconcile.Options) []*admission.Adm
 		}
 		return !ok
 	})
-}
-
-// finishFrom makes a run with --from one that is locked, and opens no connection.
-func (o *runOptions) finishFrom() {
-	o.fetch.cache.offline = o.fetch.cache.offline || o.lock.from != nil
-	o.lock.locked = o.lock.locked || o.lock.from != nil
-}
-
-// openBundle has a session take everything from the bundle. A session that cannot is closed.
-func (a *app) openBundle(ctx context.Context, o *lockOptions, shared *session.Session) (_ *session.Session, err error) {
-	defer func() {
-		if err != nil {
-			shared.Close()
-		}
-	}()
-	dir, err := shared.Dir()
-	if err != nil {
-		return nil, err
-	}
-	c, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: a.now})
-	if err != nil {
-		return nil, err
-	}
-	shared.Carry(c)
-	text, err := bundle.Read(ctx, o.from, c)
-	if err == nil {
-		o.carried, err = lock.Read(text)
-	}
-	if err != nil {
-		return nil, notFrom(err)
-	}
-	return shared, nil
-}
-
-// notFrom is the error of a bundle that cannot be read.
-func notFrom(err error) error {
-	if reconcile.ClassOf(err) == reconcile.Integrity {
-		return fmt.Errorf("--from: %w", err)
-	}
-	return &exit.UsageError{Err: fmt.Errorf("--from: %w", err), Advice: hintOf(err)}
 }

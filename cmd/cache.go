@@ -15,16 +15,14 @@ import (
 
 // cacheOptions say where downloads are kept for later runs.
 type cacheOptions struct {
-	dir     string
-	none    bool
-	max     byteSize
-	offline bool
+	dir  string
+	none bool
+	max  byteSize
 }
 
 func (o *cacheOptions) add(fs *pflag.FlagSet) {
 	o.addDir(fs)
 	fs.BoolVar(&o.none, "no-cache", false, "neither read nor write the cache")
-	fs.BoolVar(&o.offline, "offline", false, "open no connection: what is neither in the artifacts directory nor in the cache is an error")
 }
 
 func (o *cacheOptions) addDir(fs *pflag.FlagSet) {

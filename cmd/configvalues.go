@@ -285,7 +285,7 @@ func reserved(key string) string {
 		return "decides what is believed"
 	case "exit-zero", "allow-empty", "substitute-strict":
 		return "hides failures"
-	case "filename", "lookup-dir", "recursive", "namespace", "default-namespace", "source", "source-dir", followFlag, "output", "events",
+	case "filename", "lookup-dir", "recursive", "namespace", "default-namespace", "source", "source-dir", "follow-sources", "output", "events",
 		"artifacts-dir", "storage-adv-addr", "artifact-digest-algo", "artifact-retention-ttl", "artifact-retention-records",
 		"concurrency", "timeout", "retries", "refresh", "flat", "no-cache", "cache-max-size", "offline",
 		"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",

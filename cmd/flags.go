@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,17 +13,18 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
 // inputOptions say which objects a command works on.
 type inputOptions struct {
 	load.Options
-	files      []string
-	allowEmpty bool
-	exitZero   bool
-	shardText  string
-	render     renderOptions
+	files     []string
+	exitZero  bool
+	shardText string
+	render    renderOptions
 }
 
 func (o *inputOptions) add(fs *pflag.FlagSet) {
@@ -30,7 +33,7 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 	o.addClusters(fs)
 	fs.StringVarP(&o.Namespace, "namespace", "n", "", "only objects of this `namespace` (default: all)")
 	fs.StringVar(&o.DefaultNamespace, "default-namespace", "default", "`namespace` of objects that name none")
-	fs.BoolVar(&o.allowEmpty, "allow-empty", false, "succeed when nothing is selected")
+	fs.BoolVar(&o.AllowEmpty, "allow-empty", false, "succeed when nothing is selected")
 	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 also when an object failed")
 	fs.BoolVar(&o.SameNamespace, "no-cross-namespace-refs", false, "refuse references of HelmReleases into other namespaces, as helm-controller's flag does")
 	fs.StringVar(&o.FluxVersion, "flux-version", "", "`version` of Flux whose API versions count, as 2.8 (default: the one that the input installs, else the newest known)")
@@ -65,131 +68,125 @@ func (o *outputOptions) addEvents(fs *pflag.FlagSet) {
 
 // storeOptions say where artifacts are kept and how they are named.
 type storeOptions struct {
-	dir        string
-	given      *pflag.Flag // the flag of dir
-	advertised string
-	algorithm  string
-	ttl        time.Duration
-	records    int
+	session.StoreOptions
+	given *pflag.Flag // the flag of Dir, nil for none
 }
 
 func (o *storeOptions) addDir(fs *pflag.FlagSet) {
-	fs.StringVarP(&o.dir, "artifacts-dir", "d", "artifacts", "`directory` of the artifacts")
+	fs.StringVarP(&o.Dir, "artifacts-dir", "d", "artifacts", "`directory` of the artifacts")
 	o.given = fs.Lookup("artifacts-dir")
 }
 
 func (o *storeOptions) addAddress(fs *pflag.FlagSet) {
-	fs.StringVar(&o.advertised, "storage-adv-addr", "", "`address` under which the artifacts directory is served, for artifact URLs (default: file:// URLs)")
+	fs.StringVar(&o.Advertised, "storage-adv-addr", "", "`address` under which the artifacts directory is served, for artifact URLs (default: file:// URLs)")
 }
 
 func (o *storeOptions) addWriting(fs *pflag.FlagSet) {
-	fs.StringVar(&o.algorithm, "artifact-digest-algo", "sha256", "digest `algorithm` of artifacts: sha256, sha384, sha512")
+	fs.StringVar(&o.Algorithm, "artifact-digest-algo", "sha256", "digest `algorithm` of artifacts: sha256, sha384, sha512")
 	choices(fs, "artifact-digest-algo", "sha256", "sha384", "sha512")
-	fs.DurationVar(&o.ttl, "artifact-retention-ttl", time.Minute, "`age` from which earlier artifacts of an object are removed")
-	fs.IntVar(&o.records, "artifact-retention-records", 2, "`number` of artifacts that are kept for an object")
+	fs.DurationVar(&o.TTL, "artifact-retention-ttl", time.Minute, "`age` from which earlier artifacts of an object are removed")
+	fs.IntVar(&o.Records, "artifact-retention-records", 2, "`number` of artifacts that are kept for an object")
 }
 
 // check refuses values that no flag type can refuse by itself.
-func (o *storeOptions) check() error {
-	if info, err := os.Lstat(o.dir); err == nil && !o.given.Changed && info.Mode()&os.ModeSymlink != 0 {
-		return &exit.UsageError{
-			Err:    fmt.Errorf("%s is a link, which the repository may have brought: nothing is read or written where it leads", o.dir),
-			Advice: "name the directory with --artifacts-dir, or the link itself if it is yours",
+func (o *storeOptions) check(a *app) error {
+	if o.given == nil {
+		return nil
+	}
+	o.Named, o.Own = o.given.Changed, a.ownDirectory
+	if o.Algorithm != "" {
+		if err := oneOf("artifact-digest-algo", o.Algorithm, "sha256", "sha384", "sha512"); err != nil {
+			return err
 		}
 	}
-	if info, err := os.Stat(o.dir); err == nil && !info.IsDir() {
-		return exit.Usagef("--artifacts-dir: %s is not a directory", o.dir)
-	}
 	switch {
-	case o.records < 0:
-		return exit.Usagef("--artifact-retention-records must not be negative, got %d", o.records)
-	case o.ttl < 0:
-		return exit.Usagef("--artifact-retention-ttl must not be negative, got %s", o.ttl)
-	case strings.ContainsAny(o.advertised, "@?#"):
+	case o.Records < 0:
+		return exit.Usagef("--artifact-retention-records must not be negative, got %d", o.Records)
+	case o.TTL < 0:
+		return exit.Usagef("--artifact-retention-ttl must not be negative, got %s", o.TTL)
+	case strings.ContainsAny(o.Advertised, "@?#"):
 		// Nothing of it is quoted: it would be printed with every artifact.
 		return exit.Usagef("--storage-adv-addr must be a host and port, or a URL of scheme, host, port and path alone")
 	}
 	return nil
 }
 
-// fetchOptions say how sources are reached and what is accepted from them.
-type fetchOptions struct {
-	sources           []string
-	sourceDir         string
-	concurrency       int
-	timeout           time.Duration
-	retries           int
-	refresh           bool
-	indexMax          byteSize
-	chartMax          byteSize
-	chartFileMax      byteSize
-	chartUnpackedMax  byteSize
-	indexDigest       string
-	allowNameMismatch bool
-	registryConfig    string
-	repositoryConfig  string
-	ambient           ambientPolicy
-	missingSecrets    string
-	privateRedirects  bool
-	skipTLSVerify     bool
-	cache             cacheOptions
-}
-
-func (o *fetchOptions) add(fs *pflag.FlagSet) {
+// addFetch declares how sources are reached and what is accepted from them.
+func (o *runOptions) addFetch(fs *pflag.FlagSet) {
 	o.cache.add(fs)
-	o.indexMax, o.chartMax, o.chartFileMax, o.chartUnpackedMax = 50<<20, 10<<20, 5<<20, 100<<20
-	fs.StringArrayVar(&o.sources, "source", nil, "replace a source by a local directory: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
-	fs.StringVar(&o.sourceDir, "source-dir", "", "artifacts `directory` that stands in for every source in it")
-	fs.IntVarP(&o.concurrency, "concurrency", "j", 8, "`number` of objects in flight")
-	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "`limit` of the whole run")
-	fs.IntVar(&o.retries, "retries", 3, "`number` of further attempts after a transient failure")
-	fs.Var(&o.indexMax, "helm-index-max-size", "largest accepted index, in `bytes` or as a quantity")
-	fs.Var(&o.chartMax, "helm-chart-max-size", "largest accepted chart archive, in `bytes` or as a quantity")
-	fs.Var(&o.chartFileMax, "helm-chart-file-max-size", "largest accepted file in a chart, in `bytes` or as a quantity")
-	fs.Var(&o.chartUnpackedMax, "helm-chart-max-unpacked-size", "largest accepted sum of the files of a chart, in `bytes` or as a quantity")
-	fs.StringVar(&o.indexDigest, "index-digest", "enforce", "`policy` for an archive that differs from the digest in its index: enforce, warn, ignore")
+	r := &o.Reconcile
+	r.IndexMax, r.Chart = 50<<20, reconcile.ChartLimits{Archive: 10 << 20, File: 5 << 20, Unpacked: 100 << 20}
+	fs.BoolVar(&r.Offline, "offline", false, "open no connection: what is neither in the artifacts directory nor in the cache is an error")
+	fs.StringArrayVar(&o.input.render.sources, "source", nil, "replace a source by a local directory: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
+	fs.StringVar(&o.SourceDir, "source-dir", "", "artifacts `directory` that stands in for every source in it")
+	fs.IntVarP(&r.Concurrency, "concurrency", "j", 8, "`number` of objects in flight")
+	fs.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "`limit` of the whole run")
+	fs.IntVar(&r.Retries, "retries", 3, "`number` of further attempts after a transient failure")
+	fs.Var((*byteSize)(&r.IndexMax), "helm-index-max-size", "largest accepted index, in `bytes` or as a quantity")
+	fs.Var((*byteSize)(&r.Chart.Archive), "helm-chart-max-size", "largest accepted chart archive, in `bytes` or as a quantity")
+	fs.Var((*byteSize)(&r.Chart.File), "helm-chart-file-max-size", "largest accepted file in a chart, in `bytes` or as a quantity")
+	fs.Var((*byteSize)(&r.Chart.Unpacked), "helm-chart-max-unpacked-size", "largest accepted sum of the files of a chart, in `bytes` or as a quantity")
+	fs.StringVar(&r.IndexDigest, "index-digest", "enforce", "`policy` for an archive that differs from the digest in its index: enforce, warn, ignore")
 	choices(fs, "index-digest", "enforce", "warn", "ignore")
-	fs.BoolVar(&o.allowNameMismatch, "allow-name-mismatch", false, "accept an archive whose name or version differs from its index entry or tag, with a warning")
-	fs.StringVar(&o.registryConfig, "registry-config", "", "`file` with registry logins (default: those of docker and helm)")
-	fs.StringVar(&o.repositoryConfig, "repository-config", "", "Helm's repositories.yaml `file` (default: Helm's own)")
+	fs.BoolVar(&r.AllowNameMismatch, "allow-name-mismatch", false, "accept an archive whose name or version differs from its index entry or tag, with a warning")
+	fs.StringVar(&r.RegistryConfig, "registry-config", "", "`file` with registry logins (default: those of docker and helm)")
+	fs.StringVar(&r.RepositoryConfig, "repository-config", "", "Helm's repositories.yaml `file` (default: Helm's own)")
 	o.ambient = ambientHome
 	fs.Var(&o.ambient, "ambient-credentials", "`policy` for the logins of docker and helm and the identity of this machine where a manifest names no Secret: true, false (for registries that name a provider its identity is used all the same), or anywhere, also by a proxy, an authority or plain HTTP that the manifest chose")
 	fs.Lookup("ambient-credentials").NoOptDefVal = string(ambientHome)
 	choices(fs, "ambient-credentials", string(ambientHome), string(ambientNone), string(ambientAnywhere))
-	fs.BoolVar(&o.privateRedirects, "allow-private-redirects", false, "follow redirects from a public host to loopback, private and link-local addresses also where a login of this machine is used")
-	fs.BoolVar(&o.skipTLSVerify, insecureFlag, false, "take any certificate of a server of a source for the right one, with a warning; no login of this machine is used then")
-	fs.StringVar(&o.missingSecrets, "missing-secrets", "fail", "`policy` for a Secret that is not in the input: fail, ambient, anonymous")
+	fs.BoolVar(&r.PrivateRedirects, "allow-private-redirects", false, "follow redirects from a public host to loopback, private and link-local addresses also where a login of this machine is used")
+	fs.BoolVar(&r.SkipTLSVerify, insecureFlag, false, "take any certificate of a server of a source for the right one, with a warning; no login of this machine is used then")
+	fs.StringVar(&r.MissingSecrets, "missing-secrets", "fail", "`policy` for a Secret that is not in the input: fail, ambient, anonymous")
 	choices(fs, "missing-secrets", "fail", "ambient", "anonymous")
 }
 
-func (o *fetchOptions) addRefresh(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.refresh, "refresh", false, "rebuild everything, reuse nothing")
+func (o *runOptions) addRefresh(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Reconcile.Refresh, "refresh", false, "rebuild everything, reuse nothing")
 }
 
-// check refuses values that no flag type can refuse by itself.
-func (o *fetchOptions) check() error {
+func (o *runOptions) addFollow(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Follow, "follow-sources", false, "fetch the sources that Kustomizations and ArtifactGenerators are made of, and that are not in the checkout, before rendering; again for what is in these, 10 times at most")
+}
+
+func (o *runOptions) addTrust(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Trust.Root, "trusted-root", "", "`file` with the authorities and logs of keyless signatures (default: the public Sigstore's, fetched at most once a day)")
+	fs.StringVar(&o.Trust.Keyring, "keyring", "", "`file` with PGP keys: charts without spec.verify have to have a provenance file by one of them")
+	fs.BoolVar(&o.Reconcile.RequireVerification, "require-verification", false, "fail charts that neither spec.verify nor a provenance file vouches for")
+}
+
+func (o *runOptions) addDependencies(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Reconcile.VerifyDependencies, "verify-dependencies", false, "with --keyring: charts that are fetched as dependencies have to have a provenance file, too")
+}
+
+// checkFetch refuses values that no flag type can refuse by itself.
+func (o *runOptions) checkFetch() error {
+	r := &o.Reconcile
 	switch {
-	case o.cache.offline && o.refresh:
+	case r.Offline && r.Refresh:
 		return exit.Usagef("--offline and --refresh exclude each other: nothing can be fetched anew without a connection")
-	case o.skipTLSVerify && o.ambient == ambientAnywhere:
+	case r.SkipTLSVerify && o.ambient == ambientAnywhere:
 		return exit.Usagef("--insecure-skip-tls-verify and --ambient-credentials=anywhere exclude each other: no login of this machine goes to a server that anyone may answer for")
-	case o.concurrency < 1:
-		return exit.Usagef("--concurrency must be at least 1, got %d", o.concurrency)
-	case o.retries < 0:
-		return exit.Usagef("--retries must not be negative, got %d", o.retries)
-	case o.timeout <= 0:
-		return exit.Usagef("--timeout must be positive, got %s", o.timeout)
+	case r.Concurrency < 1:
+		return exit.Usagef("--concurrency must be at least 1, got %d", r.Concurrency)
+	case r.Retries < 0:
+		return exit.Usagef("--retries must not be negative, got %d", r.Retries)
+	case o.Timeout <= 0:
+		return exit.Usagef("--timeout must be positive, got %s", o.Timeout)
 	}
 	// Without the flags the files need not be there. One that was named and does not exist is a mistake.
-	for flag, file := range map[string]string{"registry-config": o.registryConfig, "repository-config": o.repositoryConfig} {
-		if err := named(flag, file); err != nil {
-			return err
-		}
+	return cmp.Or(
+		named("registry-config", r.RegistryConfig), named("repository-config", r.RepositoryConfig),
+		oneOf("index-digest", r.IndexDigest, "enforce", "warn", "ignore"), oneOf("missing-secrets", r.MissingSecrets, "fail", "ambient", "anonymous"),
+		o.checkTrust(),
+	)
+}
+
+func (o *runOptions) checkTrust() error {
+	if o.Reconcile.VerifyDependencies && o.Trust.Keyring == "" {
+		return &exit.UsageError{Err: errors.New("--verify-dependencies needs --keyring")}
 	}
-	if err := oneOf("index-digest", o.indexDigest, "enforce", "warn", "ignore"); err != nil {
-		return err
-	}
-	return oneOf("missing-secrets", o.missingSecrets, "fail", "ambient", "anonymous")
+	return nil
 }
 
 // openEnded reports whether a choice is the beginning of a value only.

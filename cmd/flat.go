@@ -30,7 +30,7 @@ func (a *app) flatten(o *runOptions, st *store.Store, results []*reconcile.Resul
 	if o.flat == "" {
 		return exit.OK
 	}
-	failures := reconcile.Flatten(st, results, o.flat, o.limits())
+	failures := reconcile.Flatten(st, results, o.flat, o.Reconcile.Chart)
 	for _, f := range failures {
 		a.console.Report(f)
 	}

@@ -40,7 +40,7 @@ type flagGroup struct {
 // flagGroups are in the order of the help. What no group names comes before them: it is the command's own.
 func flagGroups() []flagGroup {
 	return []flagGroup{
-		{"Input flags", []string{"filename", "recursive", "lookup-dir", "source", "source-dir", followFlag, "default-namespace", "substitute",
+		{"Input flags", []string{"filename", "recursive", "lookup-dir", "source", "source-dir", "follow-sources", "default-namespace", "substitute",
 			"substitute-strict", "flux-version", "no-cross-namespace-refs"}},
 		{"Selection flags", []string{"cluster", "namespace", "shard", "allow-empty"}},
 		{"Output flags", []string{"output", "events", "report", "report-silenced", "images", "no-github", "exit-zero"}},

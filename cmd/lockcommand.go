@@ -2,19 +2,15 @@ package cmd
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/lockfile"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // lockCommandOptions are the flags of lock.
@@ -61,64 +57,59 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 	fs.BoolVar(&o.update, "update", false, "resolve everything anew, or what the arguments name")
 	fs.BoolVar(&o.check, "check", false, "only say what does not fit, without a network; exit 4 if anything does not")
 	fs.BoolVar(&o.verify, "verify", false, "only ask whether what is locked is still published; exit 3 if anything is not")
-	o.run.lock.addFile(fs)
+	addLockFile(&o.run.Lock, fs)
 	o.run.input.add(fs)
 	o.run.input.addLookup(fs)
 	o.run.addFollow(fs)
 	o.run.report.add(fs)
-	o.run.fetch.add(fs)
-	o.run.trust.add(fs)
+	o.run.addFetch(fs)
+	o.run.addTrust(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := errors.Join(o.run.fetch.check(), o.run.report.check(true), o.run.checkUntrusted()); err != nil {
-			return exit.Usage, err
-		}
 		if o.update && o.check || o.update && o.verify || o.check && o.verify {
 			return exit.Usage, exit.Usagef("--update, --check and --verify exclude each other")
 		}
-		if len(o.run.fetch.sources)+len(o.run.fetch.sourceDir) > 0 {
+		if len(o.run.input.render.sources)+len(o.run.SourceDir) > 0 {
 			return exit.Usage, exit.Usagef("lock takes no --source and no --source-dir: a directory of this machine is not locked")
 		}
-		return a.lock(ctx, o, args)
+		o.run.Reconcile.Offline = o.run.Reconcile.Offline || o.check
+		o.run.cache.none = o.run.cache.none || o.verify // the servers are asked, and not what they said before
+		if err := o.run.begin(a, args); err != nil {
+			return exit.Usage, err
+		}
+		return a.lock(ctx, o)
 	})
 	return c
 }
 
-func (a *app) lock(ctx context.Context, o *lockCommandOptions, args []string) (int, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.run.fetch.timeout, reconcile.Timeout("--timeout", o.run.fetch.timeout))
+func (a *app) lock(ctx context.Context, o *lockCommandOptions) (int, error) {
+	ctx, cancel := o.run.deadline(ctx)
 	defer cancel()
-	r := &locking{app: a, o: o, path: a.lockPath(&o.run.lock), put: lock.New(), followed: map[*load.Input]*following{}}
+	r := &locking{app: a, o: o, path: o.run.Lock.Path(), put: lock.New(), followed: map[*load.Input]*session.Following{}}
 	defer r.close()
-	o.run.fetch.cache.offline = o.run.fetch.cache.offline || o.check
-	o.run.fetch.cache.none = o.run.fetch.cache.none || o.verify // the servers are asked, and not what they said before
 	if err := r.open(ctx); err != nil {
-		return exit.Usage, &exit.UsageError{Err: err, Advice: hintOf(err)}
+		return exit.Usage, &exit.UsageError{Err: err, Advice: session.HintOf(err)}
 	}
 	var err error
-	if r.shared, err = a.openSession(ctx, &o.run); err != nil {
+	if r.shared, err = a.worker.Open(ctx, &o.run.Options); err != nil {
 		return exit.Usage, err
 	}
-	inputs, err := r.read(ctx, args)
+	inputs, err := r.read(ctx)
 	if err != nil {
 		return max(exit.Usage, exit.CodeOf(err)), err
 	}
 	if err := r.choose(ctx, inputs); err != nil {
 		return exit.Usage, err
 	}
-	if err := a.each(inputs, func(in *load.Input) error { return r.cluster(ctx, in) }); err != nil {
+	if err := a.worker.Each(inputs, func(in *load.Input) error { return r.cluster(ctx, in) }); err != nil {
 		return max(exit.Usage, exit.CodeOf(err)), err
 	}
 	a.console.Unite()
-	summary, err := r.finish(ctx, args)
+	summary, err := r.finish(ctx)
 	if err != nil {
-		return exit.Usage, &exit.UsageError{Err: err, Advice: hintOf(err)}
+		return exit.Usage, &exit.UsageError{Err: err, Advice: session.HintOf(err)}
 	}
-	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
-	a.console.Info(console.Subject{}, fmt.Sprintf("%s in %.1fs", summary, elapsed.Seconds()))
-	code := r.code
-	if o.run.input.exitZero && code != exit.Interrupted && code != exit.Usage {
-		code = exit.OK
-	}
-	return a.report(ctx, &o.run.report, a.newReport(r.objects), nil, code), nil
+	a.sum(summary)
+	return a.conclude(ctx, &o.run, a.newReport(r.objects), nil, r.code, nil)
 }
 
 // open reads the lock, and finds out early whether it could be written.

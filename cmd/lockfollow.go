@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -10,19 +9,19 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
-	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // read reads the manifests, with --follow-sources also those in the sources that Kustomizations are made of.
-func (r *locking) read(ctx context.Context, args []string) ([]*load.Input, error) {
+func (r *locking) read(ctx context.Context) ([]*load.Input, error) {
 	o := &r.o.run
-	if !o.follow {
-		return r.app.readClusters(ctx, &o.input, args, "")
+	if !o.Follow {
+		return r.app.worker.Inputs(ctx, o.Load)
 	}
-	members, err := r.app.readMembers(ctx, o, args, "", func(c *load.Cluster, m *member) (err error) {
-		if m.st, err = r.shared.Temporary(); err == nil {
-			m.followed = r.app.newFollowing(ctx, o, r.shared, c, m.st)
-			m.followed.locked = r.lockedBefore
+	members, err := r.shared.Follow(ctx, &r.app.worker, func(c *load.Cluster, m *session.Member) (err error) {
+		if m.Store, err = r.shared.Temporary(); err == nil {
+			m.Followed = r.shared.Following(ctx, &r.app.worker, c, m.Store)
+			m.Followed.Locked = r.lockedBefore
 		}
 		return err
 	})
@@ -30,14 +29,14 @@ func (r *locking) read(ctx context.Context, args []string) ([]*load.Input, error
 		return nil, err
 	}
 	for _, m := range members {
-		r.followed[m.in] = m.followed
+		r.followed[m.In] = m.Followed
 	}
 	return inputsOf(members), nil
 }
 
 // lockedBefore is what the sources are locked to that are fetched before rendering: those that --update is not about.
 func (r *locking) lockedBefore(_ context.Context, in *load.Input) (*reconcile.Locked, error) {
-	locked := &reconcile.Locked{Lock: r.lock, File: r.name(), Cluster: lockedCluster(in, r.path, r.lock), Mode: reconcile.LockedFirst}
+	locked := &reconcile.Locked{Lock: r.lock, File: r.name(), Cluster: session.LockedCluster(in, r.path, r.lock), Mode: reconcile.LockedFirst}
 	if r.o.update {
 		var all []*admission.Admitted
 		for _, obj := range in.Inventory.Objects() {
@@ -49,13 +48,6 @@ func (r *locking) lockedBefore(_ context.Context, in *load.Input) (*reconcile.Lo
 		locked.Anew = r.anew(in, all)
 	}
 	return locked, nil
-}
-
-// has reports whether a file is one of a source that was fetched.
-func (f *following) has(file string) bool {
-	return f != nil && slices.ContainsFunc(f.fetched, func(s render.Source) bool {
-		return strings.HasPrefix(file, s.Kind+"/"+s.Namespace+"/"+s.Name+"/")
-	})
 }
 
 // inFetched reports whether a file is called as those of a source that was fetched are.

@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -37,7 +38,7 @@ type locking struct {
 	present   map[lock.Key]bool
 	clusters  map[string]bool
 	objects   []report.Object
-	followed  map[*load.Input]*following // with --follow-sources
+	followed  map[*load.Input]*session.Following // with --follow-sources
 	shared    *session.Session
 
 	kept, resolved, failed int
@@ -53,13 +54,13 @@ func (r *locking) close() {
 
 // choose finds out what the arguments name. With --update that is what is resolved anew, else what the run is about.
 func (r *locking) choose(ctx context.Context, inputs []*load.Input) error {
-	o := &r.o.run.input
+	o := r.o.run.Load
 	r.selectors = inputs[0].Selectors
 	r.present, r.clusters = map[lock.Key]bool{}, map[string]bool{}
-	if err := o.checkSelectors(ctx, r.selectors, inputs...); err != nil {
+	if err := load.CheckSelectors(r.selectors, inputs...); err != nil {
 		return err
 	}
-	wanted := o.allowEmpty
+	wanted := o.AllowEmpty
 	for _, in := range inputs {
 		if r.o.update {
 			in.Selectors = nil
@@ -67,7 +68,7 @@ func (r *locking) choose(ctx context.Context, inputs []*load.Input) error {
 		wanted = wanted || slices.ContainsFunc(in.Inventory.Objects(), in.Wanted)
 	}
 	if !wanted {
-		return o.nothingSelected(ctx, inputs[0])
+		return inputs[0].NothingSelected()
 	}
 	return nil
 }
@@ -76,7 +77,7 @@ func (r *locking) choose(ctx context.Context, inputs []*load.Input) error {
 func (r *locking) cluster(ctx context.Context, in *load.Input) error {
 	r.code = exit.Worst(r.code, in.Code)
 	r.unreadable = r.unreadable || in.Code == exit.Usage
-	locked := &reconcile.Locked{Lock: r.lock, File: filepath.ToSlash(r.path), Cluster: lockedCluster(in, r.path, r.lock), Mode: reconcile.LockedFirst}
+	locked := &reconcile.Locked{Lock: r.lock, File: filepath.ToSlash(r.path), Cluster: session.LockedCluster(in, r.path, r.lock), Mode: reconcile.LockedFirst}
 	r.clusters[locked.Cluster] = true
 	for _, obj := range in.Inventory.Objects() {
 		r.present[lock.Key{Cluster: locked.Cluster, Object: obj.Kind + "/" + obj.Namespace + "/" + obj.Name}] = true
@@ -169,10 +170,10 @@ func (r *locking) fileOf(in *load.Input, obj *manifest.Object) string {
 	for obj.Origin != nil {
 		obj = obj.Origin
 	}
-	if obj.Pos.File == "" || obj.Pos.File == "-" || r.followed[in].has(obj.Pos.File) {
+	if obj.Pos.File == "" || obj.Pos.File == "-" || r.followed[in].Has(obj.Pos.File) {
 		return strings.TrimPrefix(obj.Pos.File, "-")
 	}
-	return fromLock(r.path, filepath.FromSlash(obj.Pos.File))
+	return session.FromLock(r.path, filepath.FromSlash(obj.Pos.File))
 }
 
 // run resolves objects, in a directory that goes when the run ends.
@@ -186,9 +187,9 @@ func (r *locking) run(ctx context.Context, in *load.Input, locked *reconcile.Loc
 			return err
 		}
 	} else { // what was fetched before rendering is what is locked
-		st = f.st
+		st = f.Store
 		if !r.o.verify {
-			options.Finished = f.finished
+			options.Finished = f.Finished
 		}
 	}
 	results, err := r.app.worker.Reconcile(ctx, r.shared, in, func() []*admission.Admitted { return run }, st, options, nil)
@@ -226,8 +227,8 @@ func (r *locking) take(in *load.Input, locked *reconcile.Locked, result *reconci
 }
 
 // finish writes the lock, or says what of it is gone from the manifests, and sums up.
-func (r *locking) finish(ctx context.Context, args []string) (string, error) {
-	gone := r.gone(args)
+func (r *locking) finish(ctx context.Context) (string, error) {
+	gone := r.gone()
 	switch {
 	case r.o.check:
 		for _, e := range gone {
@@ -258,15 +259,12 @@ func (r *locking) finish(ctx context.Context, args []string) (string, error) {
 
 // gone are the entries whose object is in none of the files of the input any more. An input of which something cannot be
 // read, or of which arguments name a part, says nothing about others.
-func (r *locking) gone(args []string) []*lock.Entry {
+func (r *locking) gone() []*lock.Entry {
 	if r.unreadable || len(r.selectors) > 0 && !r.o.update {
 		return nil
 	}
-	o := &r.o.run.input
-	named := splitNames(o.files)
-	if given, err := splitArguments(args, len(o.files) == 0); err == nil {
-		named = slices.Concat(named, given.dirs, given.files)
-	}
+	o := r.o.run.Load
+	named := slices.Concat(o.Names, o.Offered)
 	var gone []*lock.Entry
 	for _, e := range r.lock.Entries() {
 		namespace := strings.Split(e.Object, "/")[1]
@@ -291,7 +289,7 @@ const manifestsOf = "kustomization.yaml"
 // fetched reports whether a file is one of a source that was fetched for a cluster.
 func (r *locking) fetched(file string) bool {
 	for _, f := range r.followed {
-		if f.has(file) {
+		if f.Has(file) {
 			return true
 		}
 	}
@@ -299,19 +297,19 @@ func (r *locking) fetched(file string) bool {
 }
 
 // covers reports whether a file is one of the input, or would be if it was there.
-func (r *locking) covers(named []string, file string) bool {
-	if file == "" || inFetched(file) {
-		return r.fetched(file)
+func (r *locking) covers(named []string, manifest string) bool {
+	if manifest == "" || inFetched(manifest) {
+		return r.fetched(manifest)
 	}
 	return slices.ContainsFunc(named, func(name string) bool {
-		at := fromLock(r.path, name)
+		at := session.FromLock(r.path, name)
 		switch {
-		case at == file:
+		case at == manifest:
 			return true
-		case at == "" || !isDir(name):
+		case at == "" || !file.IsDir(name):
 			return false
 		}
-		rel, err := filepath.Rel(filepath.FromSlash(at), filepath.FromSlash(file))
+		rel, err := filepath.Rel(filepath.FromSlash(at), filepath.FromSlash(manifest))
 		return err == nil && filepath.IsLocal(rel) && (r.o.run.input.Recursive || filepath.Dir(rel) == ".")
 	})
 }

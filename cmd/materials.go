@@ -71,7 +71,7 @@ func (o *runOptions) describe(a *app, st *store.Store, results []*reconcile.Resu
 		return
 	}
 	b := &bill{app: a, images: o.named, st: st}
-	if o.until != reconcile.Fetch {
+	if o.Reconcile.Until != reconcile.Fetch {
 		b.st = nil
 	}
 	b.describe(results, objects)

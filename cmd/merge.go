@@ -17,10 +17,12 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/merge"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
@@ -35,7 +37,7 @@ type mergeOptions struct {
 }
 
 func newMergeCommand(a *app) *cobra.Command {
-	o := &mergeOptions{store: storeOptions{algorithm: "sha256"}}
+	o := &mergeOptions{}
 	c := &cobra.Command{
 		Use:     "merge DIR...",
 		GroupID: groupArtifacts,
@@ -63,7 +65,7 @@ shard is missing, 3 an artifact is altered.`,
 	fs.IntVar(&o.concurrency, "concurrency", 8, "`number` of objects that are copied at a time")
 	fs.BoolVar(&o.input.exitZero, "exit-zero", false, "exit 0 also when an object failed")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := errors.Join(o.output.check(a.env), o.report.check(true)); err != nil {
+		if err := errors.Join(o.output.check(a.env), o.report.check(true), o.store.check(a)); err != nil {
 			return exit.Usage, err
 		}
 		if o.concurrency < 1 {
@@ -75,7 +77,7 @@ shard is missing, 3 an artifact is altered.`,
 }
 
 func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, error) {
-	root, err := a.openStore(&o.store)
+	root, err := a.worker.Artifacts(&o.store.StoreOptions)
 	if err != nil {
 		return exit.Usage, err
 	}
@@ -95,7 +97,7 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, e
 	if err := root.Close(); err != nil {
 		return exit.Failed, err
 	}
-	o.input.allowEmpty = true
+	o.input.AllowEmpty = true
 	rest, err := a.status(ctx, &o.input, &o.output, &o.store, &o.report, nil)
 	if o.input.exitZero {
 		return rest, err
@@ -107,14 +109,14 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, e
 func (a *app) clustersAmong(dirs []string) ([]string, error) {
 	found := map[string]bool{}
 	for _, dir := range dirs {
-		if !isDir(dir) {
+		if !file.IsDir(dir) {
 			continue // which is reported where it is opened
 		}
 		st, err := store.Open(dir, store.Options{Now: a.now})
 		if err != nil {
-			return nil, unusableStore("", err)
+			return nil, session.Unusable("", err)
 		}
-		names, err := st.Parts(clustersDir)
+		names, err := st.Parts(session.ClustersDir)
 		if err == nil && st.CheckLayout() == nil {
 			names = append(names, "")
 		}
@@ -134,14 +136,14 @@ func (a *app) clustersAmong(dirs []string) ([]string, error) {
 // mergeCluster joins what the directories hold of a cluster.
 func (a *app) mergeCluster(ctx context.Context, o *mergeOptions, root *store.Store, cluster string, args []string) (int, error) {
 	part := *o
-	part.store.dir = dirOf(&o.store, cluster)
+	part.store.Dir = o.store.DirOf(cluster)
 	if cluster != "" {
 		args = slices.Clone(args)
 		for i, dir := range args {
-			args[i] = clusterDir(dir, cluster)
+			args[i] = session.ClusterDir(dir, cluster)
 		}
 	}
-	to, err := a.storeOf(cluster, &o.store, root)
+	to, err := a.worker.ArtifactsOf(cluster, &o.store.StoreOptions, root)
 	if err != nil {
 		return exit.Usage, err
 	}
@@ -165,8 +167,8 @@ func (a *app) join(ctx context.Context, o *mergeOptions, to *store.Store, args [
 	if err := completeParts(from); err != nil {
 		return exit.Usage, err
 	}
-	if err := to.Writable(); err != nil {
-		return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--artifacts-dir: %w", err), Advice: "make the directory writable, or name another one with --artifacts-dir"}
+	if err := session.Writable(to); err != nil {
+		return exit.Usage, err
 	}
 	out, err := merge.Join(a.worker.ReportsWaiting(ctx), to, from, merge.Options{
 		Moves: func(kind string) bool {
@@ -204,7 +206,7 @@ func (a *app) openParts(o *mergeOptions, args []string) (from []merge.Directory,
 			return from, &exit.UsageError{Err: err}
 		case !info.IsDir():
 			return from, exit.Usagef("%s is not a directory", name)
-		case sameFile(name, o.store.dir):
+		case file.Same(name, o.store.Dir):
 			return from, &exit.UsageError{Err: fmt.Errorf("%s is the directory that the others are joined into", name), Advice: "name another one with --artifacts-dir, or leave it out of the list"}
 		case slices.ContainsFunc(infos, func(other os.FileInfo) bool { return os.SameFile(info, other) }):
 			return from, exit.Usagef("%s is named twice", name)
@@ -212,7 +214,7 @@ func (a *app) openParts(o *mergeOptions, args []string) (from []merge.Directory,
 		infos = append(infos, info)
 		st, err := store.Open(name, store.Options{Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: a.now})
 		if err != nil {
-			return from, unusableStore("", err)
+			return from, session.Unusable("", err)
 		}
 		from = append(from, merge.Directory{Name: filepath.Clean(name), Store: st})
 		var layout *store.LayoutError
@@ -229,8 +231,8 @@ func (a *app) openParts(o *mergeOptions, args []string) (from []merge.Directory,
 		if records += st.SharedSize(); records > store.MaxSharedRecords {
 			return from, exit.Usagef("the directories up to %s have more than %d MiB of records", name, store.MaxSharedRecords>>20)
 		}
-		if err := knownKinds(st, name, "join"); err != nil {
-			return from, &exit.UsageError{Err: err, Advice: hintOf(err)}
+		if err := session.KnownKinds(st, name, "join"); err != nil {
+			return from, &exit.UsageError{Err: err, Advice: session.HintOf(err)}
 		}
 	}
 	return from, nil

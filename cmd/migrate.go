@@ -1,23 +1,27 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/foresee"
+	"github.com/helmsrc/helmsrc/internal/migration"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/records"
 )
 
 // migrateOptions are the flags of migrate.
 type migrateOptions struct {
+	migration.Options
 	run    runOptions
-	prove  bool
-	must   bool // --prove was given
-	dryRun bool
-	check  bool
 	format recordOptions
 }
 
@@ -70,67 +74,84 @@ may help, 130 interrupted.`,
 	o.run.input.addLookup(fs)
 	o.run.report.add(fs)
 	o.run.store.addDir(fs)
-	o.run.store.algorithm = "sha256"
-	o.run.fetch.add(fs)
-	o.run.trust.add(fs)
+	o.run.addFetch(fs)
+	o.run.addTrust(fs)
 	o.format.add(fs)
-	fs.BoolVar(&o.prove, "prove", true, "resolve before and after, and edit nothing that changes a chart or values")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "print a unified diff, write nothing")
-	fs.BoolVar(&o.check, "check", false, "write nothing, exit 4 if something would change")
+	fs.BoolVar(&o.Prove, "prove", true, "resolve before and after, and edit nothing that changes a chart or values")
+	fs.BoolVar(&o.DryRun, "dry-run", false, "print a unified diff, write nothing")
+	fs.BoolVar(&o.Check, "check", false, "write nothing, exit 4 if something would change")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		o.must = o.prove && fs.Changed("prove")
-		if err := errors.Join(o.format.check(a.env), o.run.fetch.check(), o.run.report.check(true), o.run.checkUntrusted()); err != nil {
+		o.Must = o.Prove && fs.Changed("prove")
+		if err := errors.Join(o.format.check(a.env)); err != nil {
 			return exit.Usage, err
 		}
 		if slices.Contains(splitNames(o.run.input.files), "-") {
 			return exit.Usage, &exit.UsageError{Err: errors.New("stdin cannot be edited"), Advice: "name the files with -f"}
 		}
-		return a.migrate(ctx, o, args)
+		if err := o.run.begin(a, args); err != nil {
+			return exit.Usage, err
+		}
+		return a.migrate(ctx, o)
 	})
 	return c
 }
 
-func (a *app) migrate(ctx context.Context, o *migrateOptions, args []string) (int, error) {
+func (a *app) migrate(ctx context.Context, o *migrateOptions) (int, error) {
 	// A Secret that only the cluster has is the same on both sides.
-	if o.run.fetch.missingSecrets == reconcile.MissingSecretsFail {
-		o.run.fetch.missingSecrets = reconcile.MissingSecretsAnonymous
+	if o.run.Reconcile.MissingSecrets == reconcile.MissingSecretsFail {
+		o.run.Reconcile.MissingSecrets = reconcile.MissingSecretsAnonymous
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.run.fetch.timeout, reconcile.Timeout("--timeout", o.run.fetch.timeout))
+	ctx, cancel := o.run.deadline(ctx)
 	defer cancel()
-	o.run.input.render.sources = o.run.fetch.sources
-	inputs, err := a.readClusters(ctx, &o.run.input, args, o.run.store.dir)
+	m, err := migration.Run(ctx, foresee.Work{Worker: &a.worker, Options: &o.run.Options}, o.Options)
 	if err != nil {
-		return exit.Usage, err
+		return m.Code, err
 	}
-	if err := o.run.input.checkSelectors(ctx, inputs[0].Selectors, inputs...); err != nil {
-		return exit.Usage, err
+	printed := a.printMigration(o, m)
+	code, err := a.conclude(ctx, &o.run, a.newReport(nil), nil, m.Code, nil)
+	return code, cmp.Or(printed, err)
+}
+
+// printMigration prints what became of the files.
+func (a *app) printMigration(o *migrateOptions, m *migration.Migration) error {
+	a.sumEdits(m, o.DryRun || o.Check)
+	if o.DryRun {
+		_, err := a.env.Stdout.Write(m.Diffs)
+		return err
 	}
-	m := &migration{app: a, o: o, args: args, inputs: inputs}
-	if m.shared, err = a.openSession(ctx, &o.run); err != nil {
-		return exit.Usage, err
+	hide := a.console.Secrets().Text
+	list := []migrated{}
+	for _, c := range m.Changes {
+		object := strings.TrimSuffix(c.Kind+"/"+c.Name, "/")
+		list = append(list, migrated{c.File, c.Line, hide(object), hide(c.Namespace), hide(c.Text)})
 	}
-	defer m.shared.Close()
-	for _, in := range inputs {
-		m.fail(in.Code)
-		a.worker.ReportNotes(in)
+	return migratedColumns().Print(a.env.Stdout, o.format.format, a.paper, list)
+}
+
+// sumEdits prints how much was edited, or would be.
+func (a *app) sumEdits(m *migration.Migration, dry bool) {
+	verb := "edited"
+	if dry {
+		verb = "to be edited"
 	}
-	a.console.Unite()
-	m.find(ctx)
-	if err := m.plan(ctx); err != nil {
-		return exit.Failed, err
+	a.console.Info(console.Subject{}, fmt.Sprintf("%d %s, %d %s %s", len(m.Changes), plural(len(m.Changes), "change", "changes"), m.Files, plural(m.Files, "file", "files"), verb))
+}
+
+// migrated is a record of migrate's output. Its fields are part of the contract.
+type migrated struct {
+	File      string `json:"file"`
+	Line      int    `json:"line"`
+	Object    string `json:"object"`
+	Namespace string `json:"namespace"`
+	Change    string `json:"change"`
+}
+
+func migratedColumns() *records.Columns[migrated] {
+	return &records.Columns[migrated]{
+		Header: []string{"FILE", "LINE", "OBJECT", "CHANGE"},
+		Wide:   []string{"NAMESPACE"},
+		Row: func(r migrated) []string {
+			return []string{r.File, fmt.Sprint(r.Line), r.Object, r.Change, cmp.Or(r.Namespace, "-")}
+		},
 	}
-	m.reportPlan()
-	printed := m.finish(ctx)
-	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
-		m.fail(exit.Interrupted)
-	}
-	code := m.code
-	if o.check && len(m.result.Files) > 0 {
-		code = exit.Worst(code, exit.Drift)
-	}
-	if o.run.input.exitZero && code != exit.Interrupted && code != exit.Usage {
-		code = exit.OK
-	}
-	code = a.report(ctx, &o.run.report, a.newReport(nil), nil, code)
-	return code, printed
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/bundle"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/lock"
@@ -67,17 +69,17 @@ file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
 	flags.BoolVar(&o.rewrite, "rewrite", false, "edit the sources in the manifests, and the lock file, to use the registry")
 	o.run.input.add(flags)
 	o.run.input.addLookup(flags)
-	o.run.fetch.add(flags)
-	o.run.lock.addFile(flags)
-	o.run.lock.addFrom(flags)
-	o.run.trust.add(flags)
-	o.run.trust.addDependencies(flags)
+	o.run.addFetch(flags)
+	addLockFile(&o.run.Lock, flags)
+	addFrom(&o.run.Lock, flags)
+	o.run.addTrust(flags)
+	o.run.addDependencies(flags)
 	o.format.add(flags)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.check(a, args); err != nil {
 			return exit.Usage, err
 		}
-		ctx, cancel := context.WithTimeoutCause(ctx, o.run.fetch.timeout, reconcile.Timeout("--timeout", o.run.fetch.timeout))
+		ctx, cancel := o.run.deadline(ctx)
 		defer cancel()
 		m := &mirroring{carrying: newCarrying(a, &o.run), options: o}
 		defer func() { _ = m.scratch.Close() }() // the next run clears what cannot be removed
@@ -87,14 +89,15 @@ file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
 }
 
 func (o *mirrorOptions) check(a *app, args []string) error {
-	o.run.lock.locked = true
-	if err := errors.Join(o.run.fetch.check(), o.run.checkUntrusted(), o.run.checkLocked(), o.format.check(a.env)); err != nil {
+	offline := o.run.Reconcile.Offline
+	o.run.Lock.Locked = true
+	if err := cmp.Or(o.run.complete(a), o.format.check(a.env)); err != nil {
 		return err
 	}
 	switch {
 	case !strings.HasPrefix(o.to, "oci://"):
 		return &exit.UsageError{Err: fmt.Errorf("--to %q: not a URL of a registry", reconcile.RedactText(o.to)), Advice: "--to oci://registry.internal/mirror"}
-	case o.run.fetch.cache.offline:
+	case offline:
 		return &exit.UsageError{Err: errors.New("--offline: the registry is to be written to"), Advice: "with --from no source is asked"}
 	case o.run.input.Untrusted:
 		return exit.Usagef("--untrusted: the registry is written to with your own login")
@@ -104,13 +107,15 @@ func (o *mirrorOptions) check(a *app, args []string) error {
 		return &exit.UsageError{Err: errors.New("--rewrite: other objects may use the same sources"), Advice: "leave out the names"}
 	case o.rewrite && !o.manifests(args):
 		return exit.Usagef("--rewrite: -f names the manifests to edit")
+	case !o.manifests(args):
+		return nil
 	}
-	return nil
+	return o.run.read(a, args)
 }
 
 // manifests reports whether any are given. A bundle can be copied without.
 func (o *mirrorOptions) manifests(args []string) bool {
-	return o.run.lock.from == nil || len(o.run.input.files)+len(args) > 0
+	return o.run.Lock.From == nil || len(o.run.input.files)+len(args) > 0
 }
 
 // selects reports whether arguments name objects.
@@ -138,8 +143,7 @@ func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
 		defer layout.Close()
 	}
 	if m.options.manifests(args) {
-		m.o.finishFrom()
-		if code, err := m.gather(ctx, args); err != nil || code != exit.OK {
+		if code, err := m.gather(ctx); err != nil || code != exit.OK {
 			return code, err
 		}
 	}
@@ -151,7 +155,7 @@ func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
 		return exit.CodeOf(err), err
 	}
 	if m.options.rewrite && code == exit.OK {
-		code = m.redirect(ctx, args, from.Names())
+		code = m.redirect(ctx, from.Names())
 	}
 	m.app.console.Unite()
 	return code, mirroredColumns().Print(m.app.env.Stdout, m.options.format.format, m.app.paper, copies)
@@ -159,21 +163,21 @@ func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
 
 // source opens the bundle, nil where the sources are asked.
 func (o *mirrorOptions) source(ctx context.Context) (bundle.Source, error) {
-	if o.run.lock.from == nil {
+	if o.run.Lock.From == nil {
 		return nil, nil
 	}
-	layout, err := bundle.Open(ctx, o.run.lock.from)
+	layout, err := bundle.Open(ctx, o.run.Lock.From)
 	if err != nil {
-		return nil, notFrom(err)
+		return nil, session.NotFrom(err)
 	}
 	return layout, nil
 }
 
 // copy sends what is not there, and returns what became of everything.
 func (m *mirroring) copy(ctx context.Context, from bundle.Source) ([]mirrored, int, error) {
-	o := *m.o
-	o.lock.from, o.fetch.cache.offline, o.fetch.cache.none = nil, false, true
-	shared, err := m.app.openSession(ctx, &o)
+	o := m.o.Options
+	o.Lock.From, o.Reconcile.Offline, o.CacheDir, o.Reconcile.Cache = nil, false, "", nil
+	shared, err := m.app.worker.Open(ctx, &o)
 	if err != nil {
 		return nil, exit.Usage, err
 	}
@@ -185,7 +189,7 @@ func (m *mirroring) copy(ctx context.Context, from bundle.Source) ([]mirrored, i
 	p := &copyProgress{console: m.app.console, counts: map[string]int{}}
 	stop := p.console.StartRows()
 	p.console.Expect(len(from.Names()))
-	copies := bundle.Mirror(ctx, from, to, bundle.MirrorOptions{To: m.options.to, Limit: m.o.fetch.concurrency, Dry: m.options.dryRun, Progress: p})
+	copies := bundle.Mirror(ctx, from, to, bundle.MirrorOptions{To: m.options.to, Limit: m.o.Reconcile.Concurrency, Dry: m.options.dryRun, Progress: p})
 	stop()
 	records := []mirrored{}
 	for _, c := range copies {
@@ -243,6 +247,6 @@ func mirroredColumns() *records.Columns[mirrored] {
 	return &records.Columns[mirrored]{
 		Header: []string{"REFERENCE", "DIGEST", "STATE"},
 		Wide:   []string{"SOURCE"},
-		Row:    func(r mirrored) []string { return []string{r.Reference, short(r.Digest), r.State, r.Source} },
+		Row:    func(r mirrored) []string { return []string{r.Reference, digest.Short(r.Digest), r.State, r.Source} },
 	}
 }

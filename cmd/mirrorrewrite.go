@@ -15,12 +15,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/bundle"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/lockfile"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
+	"github.com/helmsrc/helmsrc/internal/migration"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
@@ -42,7 +44,7 @@ type redirected struct {
 }
 
 // redirect edits the sources in the manifests, and the lock file. It returns the exit code.
-func (m *mirroring) redirect(ctx context.Context, args []string, names []bundle.Name) int {
+func (m *mirroring) redirect(ctx context.Context, names []bundle.Name) int {
 	r := &redirection{
 		app: m.app, prefix: strings.TrimRight(m.options.to, "/"), names: names, inputs: m.inputs, entries: m.entries,
 		sources: map[carried]*redirected{}, warned: map[string]bool{},
@@ -50,25 +52,20 @@ func (m *mirroring) redirect(ctx context.Context, args []string, names []bundle.
 	for _, in := range m.inputs {
 		r.cluster(in)
 	}
-	edits := &migration{app: m.app, o: &migrateOptions{run: *m.o, dryRun: m.options.dryRun}, args: args, inputs: m.inputs}
-	edits.find(ctx)
-	for again := true; again; again = edits.readOnly() {
-		edits.result = migrate.Redirect(edits.input(), migrate.Mirror{URL: r.url, Plain: m.options.plain})
-	}
-	edits.reportPlan()
-	before := edits.code
-	changes := edits.write(ctx)
-	for _, c := range changes {
+	w := foresee.Work{Worker: &m.app.worker, Options: &m.o.Options}
+	edits, result := migration.Redirect(ctx, w, m.inputs, migrate.Mirror{URL: r.url, Plain: m.options.plain}, m.options.dryRun)
+	m.app.sumEdits(edits, m.options.dryRun)
+	for _, c := range edits.Changes {
 		m.app.console.Info(console.Subject{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}, fmt.Sprintf("%s:%d: %s", c.File, c.Line, c.Text))
 	}
-	if m.options.dryRun || edits.code != before || ctx.Err() != nil {
-		return edits.code
+	if !edits.Written {
+		return edits.Code
 	}
-	if err := r.lock(ctx, m.app.lockPath(&m.o.lock), edits.result.Redirected); err != nil {
+	if err := r.lock(ctx, m.o.Lock.Path(), result.Redirected); err != nil {
 		m.app.console.Fail(err)
-		edits.fail(exit.Failed)
+		return exit.Failed
 	}
-	return edits.code
+	return edits.Code
 }
 
 // cluster finds out where the sources of a cluster are mirrored.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/load"
 )
 
 // flagHint offers the flag that may be meant, else the help.
@@ -77,22 +76,4 @@ func unknownVariables(root *cobra.Command, environ []string) []string {
 	}
 	slices.Sort(warnings)
 	return warnings
-}
-
-// nearestObject is the name of an object in the inputs that is spelled nearly as a selector says.
-func nearestObject(s load.Selector, inputs []*load.Input) string {
-	var names []string
-	for _, in := range inputs {
-		for _, obj := range in.Inventory.Objects() {
-			if s.Fits(obj.Kind) && (s.Namespace == "" || s.Namespace == obj.Namespace) {
-				if _, _, name := obj.Called(); name == obj.Name { // a name of a Secret is no hint
-					names = append(names, name)
-				}
-			}
-		}
-	}
-	if near, ok := finding.Nearest(s.Name, names); ok {
-		return fmt.Sprintf("did you mean %s?", strings.TrimSuffix(s.Text, s.Name)+near)
-	}
-	return ""
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func newOutdatedCommand(a *app) *cobra.Command {
-	o := &runOptions{until: reconcile.Choose, list: true}
+	o := listing()
 	var format recordOptions
 	var all, fail bool
 	c := &cobra.Command{
@@ -43,8 +43,8 @@ a retry may help, 130 interrupted.`,
   helmsrc outdated -R -f clusters/ --fail`,
 	}
 	o.addListing(c)
-	o.lock.addFile(c.Flags())
-	o.lock.current = true
+	addLockFile(&o.Lock, c.Flags())
+	o.Lock.Current = true
 	format.add(c.Flags())
 	c.Flags().BoolVar(&all, "all", false, "list what is up to date, too")
 	c.Flags().BoolVar(&fail, "fail", false, "exit 4 if something is outdated")
@@ -74,14 +74,27 @@ a retry may help, 130 interrupted.`,
 	return c
 }
 
+// choosing are the flags of a command that stops once versions are known.
+func choosing() *runOptions {
+	o := &runOptions{}
+	o.Reconcile.Until = reconcile.Choose
+	return o
+}
+
+// listing are those of a command that asks what is published.
+func listing() *runOptions {
+	o := choosing()
+	o.Reconcile.List = true
+	return o
+}
+
 // addListing declares the flags of the commands that ask what is published.
 func (o *runOptions) addListing(c *cobra.Command) {
 	o.input.add(c.Flags())
 	o.input.addLookup(c.Flags())
 	o.report.add(c.Flags())
 	o.store.addDir(c.Flags())
-	o.store.algorithm = "sha256"
-	o.fetch.add(c.Flags())
+	o.addFetch(c.Flags())
 }
 
 // outdatedRecord is a record of outdated's output. Its fields are part of the contract.

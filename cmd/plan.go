@@ -2,46 +2,35 @@ package cmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
-	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
-	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
-	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
 // planOptions are the flags of plan.
 type planOptions struct {
+	foresee.Options
 	run          runOptions
 	format       string
-	against      string
-	diff         bool
 	render       bool
 	helm         helmOptions
 	failOnChange bool
-	shared       *session.Session
-	locked       *lock.Lock // that charts are taken from, nil for none
-	lockPath     string
-	lockMode     reconcile.LockMode
 }
-
-// files reports whether all charts that differ are to be fetched.
-func (o *planOptions) files() bool { return o.diff || o.render }
 
 func newPlanCommand(a *app) *cobra.Command {
 	o := &planOptions{}
@@ -77,8 +66,8 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
   helmsrc plan -f helmrelease.yaml --against HEAD~1 --diff -o markdown`,
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.against, "against", "", "what to compare with: a Git `revision`, a directory, or a lock file (default: what the last fetch recorded)")
-	fs.BoolVar(&o.diff, "diff", false, "print unified diffs of the values, and of the files of charts")
+	fs.StringVar(&o.Against, "against", "", "what to compare with: a Git `revision`, a directory, or a lock file (default: what the last fetch recorded)")
+	fs.BoolVar(&o.Diff, "diff", false, "print unified diffs of the values, and of the files of charts")
 	fs.BoolVar(&o.render, "render", false, "print unified diffs of what would be installed or upgraded, rendered with the helm that is installed")
 	o.helm.add(fs)
 	fs.BoolVar(&o.failOnChange, "fail-on-change", false, "exit 4 if anything would happen to a HelmRelease")
@@ -88,93 +77,62 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 	o.run.input.addLookup(fs)
 	o.run.report.add(fs)
 	o.run.store.addDir(fs)
-	o.run.store.algorithm = "sha256"
-	o.run.fetch.add(fs)
-	o.run.lock.add(fs)
-	o.run.lock.addFrom(fs)
-	o.run.trust.add(fs)
+	o.run.addFetch(fs)
+	addLocked(&o.run.Lock, fs)
+	addFrom(&o.run.Lock, fs)
+	o.run.addTrust(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := formatOf(o.format, "table", "wide", "json", "jsonl", "markdown"); err != nil {
 			return exit.Usage, err
 		}
-		o.run.finishFrom()
-		if err := o.run.fetch.check(); err != nil {
+		if err := cmp.Or(o.helm.check(), o.run.begin(a, args)); err != nil {
 			return exit.Usage, err
 		}
-		if err := o.helm.check(); err != nil {
-			return exit.Usage, err
-		}
-		if err := o.run.report.check(true); err != nil {
-			return exit.Usage, err
-		}
-		if err := errors.Join(o.run.checkUntrusted(), o.run.checkLocked()); err != nil {
-			return exit.Usage, err
-		}
-		return a.plan(ctx, o, args)
+		return a.plan(ctx, o)
 	})
 	return c
 }
 
-func (a *app) plan(ctx context.Context, o *planOptions, args []string) (int, error) {
+func (a *app) plan(ctx context.Context, o *planOptions) (int, error) {
 	a.worker.Purpose.Foresees = true
 	// A Secret that only the cluster has blocks nothing: what it holds is the same on both sides.
-	if o.run.fetch.missingSecrets == reconcile.MissingSecretsFail {
-		o.run.fetch.missingSecrets = reconcile.MissingSecretsAnonymous
+	if o.run.Reconcile.MissingSecrets == reconcile.MissingSecretsFail {
+		o.run.Reconcile.MissingSecrets = reconcile.MissingSecretsAnonymous
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.run.fetch.timeout, reconcile.Timeout("--timeout", o.run.fetch.timeout))
+	ctx, cancel := o.run.deadline(ctx)
 	defer cancel()
-	var temp store.Scratch
-	defer a.closeScratch(&temp)
-	var with *renderer
 	if o.render {
 		var err error
-		if with, err = a.newRenderer(ctx, &o.helm, &temp, o.run.input.Untrusted || o.run.fetch.cache.offline); err != nil {
+		o.helm.Closed = o.run.input.Untrusted || o.run.Reconcile.Offline
+		if o.Renderer, err = foresee.NewRenderer(ctx, &a.worker, &o.helm.HelmOptions); err != nil {
 			return usageCode(err), err
 		}
+		defer o.Renderer.Close()
 	}
-	var err error
-	if o.shared, err = a.openSession(ctx, &o.run); err != nil {
+	shared, err := a.worker.Open(ctx, &o.run.Options)
+	if err != nil {
 		return exit.Usage, err
 	}
-	defer o.shared.Close()
-	f, err := a.foresee(ctx, o, args)
-	defer f.close()
+	defer shared.Close()
+	f, err := foresee.Foresee(ctx, foresee.Work{Worker: &a.worker, Shared: shared, Options: &o.run.Options}, o.Options)
+	defer f.Close()
 	if err != nil {
 		return max(exit.Usage, exit.CodeOf(err)), err
 	}
-	f.compareSources(ctx)
-	f.reportAssumed()
-	p := &plan.Plan{Against: f.against, Changes: plan.Decide(f.veiledPairs(), f.against)}
-	if o.diff {
-		if err := f.addDiffs(p); err != nil {
-			return exit.Failed, err
-		}
+	p, err := f.Plan(ctx)
+	if err != nil {
+		return exit.CodeOf(err), err
 	}
-	if o.render {
-		if err := f.addRendered(ctx, p, with); err != nil {
-			return usageCode(err), err
-		}
-	}
-	a.console.Unite()
-	a.concealPlan(p, f.base)
 	printed := a.printPlan(o, p)
-	code := f.code(p)
+	code := f.Code(p)
 	if o.failOnChange && p.Changed() {
 		code = exit.Worst(code, exit.Drift)
 	}
-	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
-	a.console.Info(console.Subject{}, fmt.Sprintf("%s in %.1fs", p.Summary(), elapsed.Seconds()))
-	if o.run.input.exitZero && code != exit.Interrupted && code != exit.Usage {
-		code = exit.OK
-	}
-	run := a.newReport(f.objects(p))
+	a.sum(p.Summary())
+	run := a.newReport(f.Objects(p))
 	run.Plan = p
-	a.outlined(&o.run.report, run, f.after.inputs, nil)
-	code = a.report(ctx, &o.run.report, run, planOutputs(p), code)
-	if printed != nil {
-		return code, fmt.Errorf("stdout: %w", printed)
-	}
-	return code, nil
+	a.outlined(&o.run.report, run, f.Inputs(), nil)
+	return a.conclude(ctx, &o.run, run, planOutputs(p), code, printed)
 }
 
 // planOutputs are what a step of GitHub Actions wants to know of a plan.

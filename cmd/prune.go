@@ -13,12 +13,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 func newPruneCommand(a *app) *cobra.Command {
 	var in inputOptions
-	storage := storeOptions{algorithm: "sha256"}
+	storage := storeOptions{}
 	var dryRun bool
 	c := &cobra.Command{
 		Use:     "prune -f FILE...",
@@ -38,13 +39,16 @@ what is still needed.`,
 	storage.addDir(c.Flags())
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only print what would be removed")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := storage.check(a); err != nil {
+			return exit.Usage, err
+		}
 		return a.prune(ctx, &in, &storage, dryRun)
 	})
 	return c
 }
 
 func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions, dryRun bool) (int, error) {
-	inputs, err := a.readClusters(ctx, o, nil, storage.dir)
+	inputs, err := a.readClusters(ctx, o, nil, storage.Dir)
 	if err != nil {
 		return exit.Usage, err
 	}
@@ -60,10 +64,10 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 			}
 		}
 	}
-	if err := o.check(ctx, inputs); err != nil {
+	if err := o.CheckSelected(inputs); err != nil {
 		return exit.Usage, err
 	}
-	root, err := a.openStore(storage)
+	root, err := a.worker.Artifacts(&storage.StoreOptions)
 	if err != nil {
 		return exit.Usage, err
 	}
@@ -78,15 +82,15 @@ func (a *app) prune(ctx context.Context, o *inputOptions, storage *storeOptions,
 
 // pruneCluster removes what no object of a cluster has. The code is that of an error.
 func (a *app) pruneCluster(ctx context.Context, o *inputOptions, storage *storeOptions, in *load.Input, root *store.Store, dryRun bool) (int, error) {
-	st, err := a.storeOf(in.Cluster, storage, root)
+	st, err := a.worker.ArtifactsOf(in.Cluster, &storage.StoreOptions, root)
 	if err != nil {
 		return exit.Usage, err
 	}
 	if st != root {
 		defer st.Close()
 	}
-	if err := knownKinds(st, dirOf(storage, in.Cluster), "prune"); err != nil {
-		return exit.Usage, &exit.UsageError{Err: fmt.Errorf("nothing was removed: %w", err), Advice: hintOf(err)}
+	if err := session.KnownKinds(st, storage.DirOf(in.Cluster), "prune"); err != nil {
+		return exit.Usage, &exit.UsageError{Err: fmt.Errorf("nothing was removed: %w", err), Advice: session.HintOf(err)}
 	}
 	in.RenameStored(st)
 	present := keysOf(in)

@@ -8,38 +8,39 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
 // component is the chart of a release that was rendered, with the images of its manifests, if a bill of materials is wanted.
-func (t *templating) component(r *foreseen, manifests []byte) (*report.Component, error) {
-	if !t.o.run.report.bills() || r.fact.Chart == nil {
+func (o *runOptions) component(a *app, r *foresee.Release, manifests []byte) (*report.Component, error) {
+	if !o.report.bills() || r.Fact.Chart == nil {
 		return nil, nil
 	}
-	c := report.Component{Kind: report.ComponentChart, Name: r.fact.Chart.Name, URL: r.url, Digest: r.fact.Chart.Digest}
-	if strings.HasPrefix(r.url, "oci://") {
+	c := report.Component{Kind: report.ComponentChart, Name: r.Fact.Chart.Name, URL: r.URL, Digest: r.Fact.Chart.Digest}
+	if strings.HasPrefix(r.URL, "oci://") {
 		c.Manifest, c.Digest = c.Digest, ""
 	}
-	b := &bill{app: t.app, images: t.o.run.named, st: r.st}
-	b.look(&c, r.artifact)
+	b := &bill{app: a, images: o.named, st: r.Store}
+	b.look(&c, r.Artifact)
 	if c.Version == "" {
-		c.Version = r.fact.Chart.Version
+		c.Version = r.Fact.Chart.Version
 	}
-	release := t.app.foundIn(r.in.Cluster, r.obj.String())
+	release := a.foundIn(r.In.Cluster, r.Object.String())
 	c.Found = []string{release}
 	var err error
-	if t.o.run.named {
+	if o.named {
 		var images []report.Component
 		images, err = renderedImages(manifests, release)
 		c.Parts = append(c.Parts, images...)
 	}
-	c.Map(func(text string) string { return t.app.console.Secrets().Text(r.obj.ConcealText(text)) })
+	c.Map(func(text string) string { return a.console.Secrets().Text(r.Object.ConcealText(text)) })
 	return &c, err
 }
 
 // renderedImages are the images that fields of rendered objects name.
 func renderedImages(manifests []byte, release string) ([]report.Component, error) {
-	objects, err := renderedObjects(manifests)
+	objects, err := foresee.RenderedObjects(manifests)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ type reportOptions struct {
 	reports  []string
 	silenced bool
 	noGitHub bool
+	stdout   bool // is free for a report
 	targets  []reportTarget
 	billed   bool // bills of materials are among the formats: the command knows what objects were resolved to
 }

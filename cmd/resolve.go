@@ -11,7 +11,7 @@ import (
 )
 
 func newResolveCommand(a *app) *cobra.Command {
-	o := &runOptions{until: reconcile.Choose}
+	o := choosing()
 	c := &cobra.Command{
 		Use:     "resolve -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
@@ -31,10 +31,9 @@ the status that a controller would show at that moment.`,
 	o.output.addFormat(c.Flags())
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())
-	o.store.algorithm = "sha256"
-	o.fetch.add(c.Flags())
-	o.lock.add(c.Flags())
-	o.lock.addFrom(c.Flags())
+	o.addFetch(c.Flags())
+	addLocked(&o.Lock, c.Flags())
+	addFrom(&o.Lock, c.Flags())
 	o.addFollow(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(a.env); err != nil {

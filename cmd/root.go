@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
 
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/table"
@@ -61,7 +62,7 @@ func runCommand(ctx context.Context, env *Env) int {
 	a := &app{env: env, now: env.clock(), started: env.Now()}
 	a.began = a.now()
 	a.console = console.New(env.Stderr)
-	a.worker = session.Worker{Reader: load.Reader{Console: a.console, Getenv: env.Getenv, Stdin: env.Stdin}, Now: a.now}
+	a.worker = session.Worker{Reader: load.Reader{Console: a.console, Getenv: env.Getenv, Stdin: env.Stdin}, Edges: reconcile.Edges{Dial: env.Dial, Getenv: env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString()}}
 	root := newRootCommand(a)
 	root.SetArgs(env.Args)
 	root.SetIn(env.Stdin)
@@ -72,7 +73,7 @@ func runCommand(ctx context.Context, env *Env) int {
 	if err == nil {
 		return a.code
 	}
-	err = withOption(err)
+	err = advised(ctx, err)
 	a.console.Fail(err)
 	code := exit.CodeOf(err)
 	if code == exit.Failed {

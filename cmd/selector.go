@@ -2,12 +2,12 @@ package cmd
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
@@ -26,13 +26,13 @@ func splitArguments(args []string, alone bool) (arguments, error) {
 	var a arguments
 	for _, arg := range args {
 		switch {
-		case calledManifest(arg) && exists(arg):
+		case calledManifest(arg) && file.Exists(arg):
 			a.files = append(a.files, arg)
 			continue
-		case isDir(arg) && (alone || calledDirectory(arg)):
+		case file.IsDir(arg) && (alone || load.CalledDirectory(arg)):
 			a.dirs = append(a.dirs, arg)
 			continue
-		case calledDirectory(arg) && !exists(arg):
+		case load.CalledDirectory(arg) && !file.Exists(arg):
 			return a, exit.Usagef("%s: no such directory", arg)
 		}
 		s, err := load.ParseSelector(arg)
@@ -44,23 +44,12 @@ func splitArguments(args []string, alone bool) (arguments, error) {
 	return a, nil
 }
 
-// calledDirectory reports whether an argument cannot be the name of an object.
-func calledDirectory(arg string) bool {
-	return strings.HasSuffix(arg, "/") || arg == "." || arg == ".." ||
-		strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || filepath.IsAbs(arg)
-}
-
-func isDir(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
-}
-
 // splitNames takes values of -f apart at commas, as kubectl does. A file whose name has
 // one is named by itself.
 func splitNames(values []string) []string {
 	var names []string
 	for _, value := range values {
-		if !strings.Contains(value, ",") || exists(value) {
+		if !strings.Contains(value, ",") || file.Exists(value) {
 			names = append(names, value)
 			continue
 		}
@@ -74,15 +63,10 @@ func calledManifest(arg string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg))
 }
 
-func exists(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil
-}
-
 // meant is a hint about an argument that is no object: it may be meant as a file.
 func meant(text string) string {
 	switch {
-	case exists(text):
+	case file.Exists(text):
 		return "files and directories are named with -f: -f " + text
 	case calledManifest(text):
 		return "there is no file " + text + " either"

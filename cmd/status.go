@@ -25,7 +25,7 @@ func newStatusCommand(a *app) *cobra.Command {
 	var in inputOptions
 	var out outputOptions
 	var reports reportOptions
-	storage := storeOptions{algorithm: "sha256"}
+	storage := storeOptions{}
 	c := &cobra.Command{
 		Use:     "status [-f FILE...] [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupArtifacts,
@@ -51,13 +51,16 @@ stored artifact is altered.`,
 		if err := reports.check(true); err != nil {
 			return exit.Usage, err
 		}
+		if err := storage.check(a); err != nil {
+			return exit.Usage, err
+		}
 		return a.status(ctx, &in, &out, &storage, &reports, args)
 	})
 	return c
 }
 
 func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, storage *storeOptions, reports *reportOptions, args []string) (int, error) {
-	root, err := a.openStore(storage)
+	root, err := a.worker.Artifacts(&storage.StoreOptions)
 	if err != nil {
 		return exit.Usage, err
 	}
@@ -137,18 +140,18 @@ func (r *remembered) close() {
 
 // remembered reads what an artifacts directory remembers of a cluster.
 func (a *app) remembered(storage *storeOptions, root *store.Store, cluster string, found *remembered) ([]*reconcile.Result, error) {
-	st, err := a.storeOf(cluster, storage, root)
+	st, err := a.worker.ArtifactsOf(cluster, &storage.StoreOptions, root)
 	if err != nil {
 		return nil, err
 	}
 	if st != root {
 		found.stores = append(found.stores, st)
 	}
-	results, failures := reconcile.Outlines(st, advertised(storage.advertised, cluster), a.now)
+	results, failures := reconcile.Outlines(st, storage.AddressOf(cluster), a.now)
 	for _, err := range failures {
 		a.worker.ReportStorage(finding.OddStorage, err)
 	}
-	a.warnUnknownKinds(st, dirOf(storage, cluster))
+	a.worker.WarnUnknownKinds(st, storage.DirOf(cluster))
 	for _, r := range results {
 		r.Cluster = cluster
 	}
@@ -162,7 +165,7 @@ func (a *app) selectRemembered(ctx context.Context, o *inputOptions, storage *st
 	if err != nil {
 		return err
 	}
-	selectors, dir := given.selectors, storage.dir
+	selectors, dir := given.selectors, storage.Dir
 	if len(o.files)+len(given.files)+len(given.dirs) > 0 {
 		return a.rememberedOfInput(ctx, o, storage, root, args, found)
 	}
@@ -178,7 +181,7 @@ func (a *app) selectRemembered(ctx context.Context, o *inputOptions, storage *st
 		}
 		all = append(all, results...)
 	}
-	if len(all) == 0 && !o.allowEmpty {
+	if len(all) == 0 && !o.AllowEmpty {
 		return &exit.UsageError{
 			Err:    fmt.Errorf("nothing is recorded in %s", dir),
 			Advice: "-d names another artifacts directory; --allow-empty accepts an empty one",
@@ -207,21 +210,21 @@ func (a *app) selectRemembered(ctx context.Context, o *inputOptions, storage *st
 }
 
 func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, storage *storeOptions, root *store.Store, args []string, found *remembered) error {
-	inputs, err := a.readClusters(ctx, o, args, storage.dir)
+	inputs, err := a.readClusters(ctx, o, args, storage.Dir)
 	if err == nil {
-		err = o.check(ctx, inputs)
+		err = o.CheckSelected(inputs)
 	}
 	if err != nil {
 		return err
 	}
-	return a.each(withoutLoose(inputs), func(in *load.Input) error {
+	return a.worker.Each(load.WithoutLoose(inputs), func(in *load.Input) error {
 		all, err := a.remembered(storage, root, in.Cluster, found)
 		found.code = exit.Worst(found.code, in.Code)
 		for _, obj := range in.Inventory.Objects() {
 			if !in.Wanted(obj) {
 				continue
 			}
-			i := slices.IndexFunc(all, func(r *reconcile.Result) bool { return isRecordOf(r.Object.Object, obj) })
+			i := slices.IndexFunc(all, func(r *reconcile.Result) bool { return load.IsRecordOf(r.Object.Object, obj) })
 			switch {
 			case i >= 0:
 				found.results = append(found.results, all[i])
@@ -234,10 +237,4 @@ func (a *app) rememberedOfInput(ctx context.Context, o *inputOptions, storage *s
 		}
 		return err
 	})
-}
-
-// isRecordOf reports whether what is recorded is that of an object of the input.
-func isRecordOf(recorded, obj *manifest.Object) bool {
-	namespace, name := obj.StoredAs()
-	return recorded.Group() == obj.Group() && recorded.Kind == obj.Kind && recorded.Namespace == namespace && recorded.Name == name
 }

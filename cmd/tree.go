@@ -18,7 +18,7 @@ const treeFormat = "tree"
 func newTreeCommand(a *app) *cobra.Command {
 	var in inputOptions
 	var format string
-	storage := storeOptions{algorithm: "sha256"}
+	storage := storeOptions{}
 	c := &cobra.Command{
 		Use:     "tree -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupManifests,
@@ -46,20 +46,23 @@ selected or unreadable input.`,
 		if err := oneOf("output", format, treeFormat, "mermaid", "dot", "json"); err != nil {
 			return exit.Usage, err
 		}
+		if err := storage.check(a); err != nil {
+			return exit.Usage, err
+		}
 		return a.tree(ctx, &in, &storage, format, args)
 	})
 	return c
 }
 
 func (a *app) tree(ctx context.Context, o *inputOptions, storage *storeOptions, format string, args []string) (int, error) {
-	root, err := a.openStore(storage)
+	root, err := a.worker.Artifacts(&storage.StoreOptions)
 	if err != nil {
 		return exit.Usage, err
 	}
 	defer root.Close()
-	inputs, err := a.readClusters(ctx, o, args, storage.dir)
+	inputs, err := a.readClusters(ctx, o, args, storage.Dir)
 	if err == nil {
-		err = o.check(ctx, inputs)
+		err = o.CheckSelected(inputs)
 	}
 	if err != nil {
 		return exit.Usage, err
@@ -67,7 +70,7 @@ func (a *app) tree(ctx context.Context, o *inputOptions, storage *storeOptions, 
 	code, found := exit.OK, &remembered{}
 	defer found.close()
 	var drawn []*outline.Node
-	err = a.each(withoutLoose(inputs), func(in *load.Input) error {
+	err = a.worker.Each(load.WithoutLoose(inputs), func(in *load.Input) error {
 		results, err := a.remembered(storage, root, in.Cluster, found)
 		if err != nil {
 			return err

@@ -12,11 +12,11 @@ const untrustedFlag = "untrusted"
 func (o *runOptions) checkUntrusted() error {
 	switch {
 	case !o.input.Untrusted:
-	case o.fetch.ambient == ambientAnywhere:
+	case o.ambient == ambientAnywhere:
 		return exit.Usagef("--untrusted and --ambient-credentials=anywhere exclude each other")
-	case o.fetch.missingSecrets == reconcile.MissingSecretsAmbient:
+	case o.Reconcile.MissingSecrets == reconcile.MissingSecretsAmbient:
 		return exit.Usagef("--untrusted and --missing-secrets=ambient exclude each other")
-	case o.fetch.privateRedirects:
+	case o.Reconcile.PrivateRedirects:
 		return exit.Usagef("--untrusted and --allow-private-redirects exclude each other")
 	}
 	return nil

@@ -22,7 +22,8 @@ type updateOptions struct {
 }
 
 func newUpdateCommand(a *app) *cobra.Command {
-	o := &runOptions{until: reconcile.Choose, list: true, edits: true}
+	o := listing()
+	o.edits = true
 	u := &updateOptions{}
 	c := &cobra.Command{
 		Use:     "update -f FILE... [[KIND/][NAMESPACE/]NAME...]",
@@ -80,18 +81,18 @@ func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args 
 	if slices.Contains(splitNames(o.input.files), "-") {
 		return exit.Usage, &exit.UsageError{Err: errors.New("stdin cannot be edited"), Advice: "name the files with -f"}
 	}
-	o.level, o.idle = resolve.Level(u.level), u.level == ""
-	run := &updateRun{a: a, o: u, names: o.input.files, args: args, recursive: o.input.Recursive, skip: o.store.dir}
+	o.Reconcile.Level, o.idle = resolve.Level(u.level), u.level == ""
+	run := &updateRun{a: a, o: u}
 	o.images = run.follow
 	code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
-		if ctx.Err() != nil || run.idle() && !o.input.allowEmpty {
+		if ctx.Err() != nil || run.idle() && !o.input.AllowEmpty {
 			return nil
 		}
 		run.resolve()
 		run.advance(results)
 		return run.finish(ctx)
 	})
-	if err == nil && code == exit.OK && run.idle() && !o.input.allowEmpty {
+	if err == nil && code == exit.OK && run.idle() && !o.input.AllowEmpty {
 		return exit.Usage, &exit.UsageError{Err: errors.New("nothing follows an ImagePolicy: no file has a marker"), Advice: "--level moves exact versions without markers: patch, minor or major"}
 	}
 	if o.input.exitZero && code != exit.Interrupted && code != exit.Usage {

@@ -33,12 +33,8 @@ import (
 
 // updateRun is one run of update.
 type updateRun struct {
-	a         *app
-	o         *updateOptions
-	names     []string // of -f
-	args      []string
-	recursive bool
-	skip      string // the artifacts directory
+	a *app
+	o *updateOptions
 
 	in      *load.Input // of the cluster that is looked at
 	found   *rewrite.Found
@@ -94,9 +90,7 @@ func (u *updateRun) follow(ctx context.Context, in *load.Input, r *reconcile.Rec
 // read reads the files that are edited.
 func (u *updateRun) read(ctx context.Context) {
 	u.parsed, u.chosen, u.missing = map[*rewrite.File]*parsedFile{}, map[policyKey][]choice{}, map[policyKey]func(){}
-	given, _ := splitArguments(u.args, len(u.names) == 0)
-	names := slices.Concat(splitNames(u.names), given.dirs, given.files)
-	u.found = rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: u.recursive, Skip: []string{u.skip}})
+	u.found = u.in.Options.Editable(ctx)
 	for _, err := range u.found.Errors {
 		u.report(finding.Unreadable, "", "", "", "", 0, err.Error())
 		u.fail(exit.Usage)

@@ -35,7 +35,7 @@ func (u *updateRun) finish(ctx context.Context) error {
 			continue
 		}
 		if u.o.dryRun {
-			diffs = append(diffs, u.a.diff(p.file, p.File, text)...)
+			diffs = append(diffs, u.a.worker.Diff(p.file, p.File, text)...)
 		} else if !u.o.check {
 			if err := p.file.Replace(text); err != nil {
 				u.report(finding.NotEdited, "", "", "", p.file.Name, 0, unnamed(err).Error())

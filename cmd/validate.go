@@ -89,13 +89,13 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 		return exit.Usage, err
 	}
 	a.reportSkipped(inputs[:1])
-	a.reportFlux1(inputs[0])
+	a.worker.ReportFlux1(inputs[0])
 	a.reportUnreached(inputs[0].Unreached, args)
 	v := &verdict{strict: strict, seen: map[string]bool{}}
 	for _, in := range inputs {
 		v.judged = append(v.judged, &judged{in: in, invalid: map[console.Subject]bool{}})
 	}
-	if err := o.checkSelectors(ctx, inputs[0].Selectors, inputs...); err != nil {
+	if err := load.CheckSelectors(inputs[0].Selectors, inputs...); err != nil {
 		a.reportVerdict(v)
 		return exit.Usage, err
 	}
@@ -104,13 +104,13 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	}
 	v.judge(a.console, &v.judged[0].in.Ignores)
 	if fix || reports.machine() {
-		a.repair(ctx, o, v, args, fix)
+		a.repair(ctx, v, fix)
 	}
 	a.console.ReportAlike(v.reported, false)
 	if ctx.Err() != nil {
 		return exit.Usage, fmt.Errorf("the run is not complete: %w", context.Cause(ctx))
 	}
-	if err := o.checkLooked(ctx, inputs, args); err != nil {
+	if err := inputs[0].Options.CheckJudged(inputs); err != nil {
 		return exit.Usage, err
 	}
 	code := exit.OK

@@ -210,15 +210,10 @@ func (x *fixer) fix(found []finding.Finding) (left []finding.Finding, fixed int)
 }
 
 // repair works out the remedies, and applies them if that is asked for.
-func (a *app) repair(ctx context.Context, o *inputOptions, v *verdict, args []string, fix bool) {
-	given, err := splitArguments(args, len(o.files) == 0)
-	if err != nil {
-		return
-	}
-	names := slices.Concat(splitNames(o.files), given.dirs, given.files)
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "-" })
+func (a *app) repair(ctx context.Context, v *verdict, fix bool) {
+	in := v.judged[0].in
 	x := &fixer{
-		a: a, flux: v.judged[0].in.Distribution, found: rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: o.Recursive}), files: map[string]*editedFile{},
+		a: a, flux: in.Distribution, found: in.Options.Editable(ctx), files: map[string]*editedFile{},
 	}
 	x.remedies(ctx, v.reported)
 	if !fix || ctx.Err() != nil {

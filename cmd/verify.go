@@ -16,7 +16,8 @@ import (
 )
 
 func newVerifyCommand(a *app) *cobra.Command {
-	o := &runOptions{until: reconcile.Choose, verify: true}
+	o := choosing()
+	o.Reconcile.Verify = true
 	c := &cobra.Command{
 		Use:     "verify -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
@@ -42,12 +43,11 @@ artifact is altered.`,
 	o.output.addFormatDefault(c.Flags(), "table", "")
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())
-	o.store.algorithm = "sha256"
-	o.fetch.add(c.Flags())
-	o.lock.add(c.Flags())
-	o.lock.addFrom(c.Flags())
-	o.trust.add(c.Flags())
-	o.trust.addDependencies(c.Flags())
+	o.addFetch(c.Flags())
+	addLocked(&o.Lock, c.Flags())
+	addFrom(&o.Lock, c.Flags())
+	o.addTrust(c.Flags())
+	o.addDependencies(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(a.env); err != nil {
 			return exit.Usage, err

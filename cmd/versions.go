@@ -16,7 +16,7 @@ import (
 )
 
 func newVersionsCommand(a *app) *cobra.Command {
-	o := &runOptions{until: reconcile.Choose, list: true}
+	o := listing()
 	var format recordOptions
 	c := &cobra.Command{
 		GroupID: groupCharts,

@@ -21,7 +21,7 @@ import (
 )
 
 func newWhyCommand(a *app) *cobra.Command {
-	o := &runOptions{until: reconcile.Choose, list: true}
+	o := listing()
 	var format string
 	c := &cobra.Command{
 		Use:     "why -f FILE... [KIND/][NAMESPACE/]NAME",

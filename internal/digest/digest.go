@@ -168,3 +168,6 @@ func (r *reader) verify() error {
 	}
 	return io.EOF
 }
+
+// Short is the beginning of a digest, for people.
+func Short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }

@@ -60,6 +60,15 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // Hint returns the advice.
 func (e *UsageError) Hint() string { return e.Advice }
 
+// An OptionError is what failed of that which an option names, and is no wrong usage.
+type OptionError struct {
+	Option, Value string
+	Err           error
+}
+
+func (e *OptionError) Error() string { return e.Err.Error() }
+func (e *OptionError) Unwrap() error { return e.Err }
+
 // Usagef is wrong usage in words.
 func Usagef(format string, args ...any) error {
 	return &UsageError{Err: fmt.Errorf(format, args...)}

@@ -198,3 +198,25 @@ const (
 	ErrOutside     kindError = "a link leads out of the repository"
 	errNoDirectory kindError = "not a directory"
 )
+
+// Exists reports whether there is anything of a name.
+func Exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// IsDir reports whether a name is that of a directory.
+func IsDir(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// Same reports whether two names are of one file or directory.
+func Same(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}

@@ -42,6 +42,7 @@ type Input struct {
 
 // common is what the inputs of a run share: one for each cluster.
 type common struct {
+	Options *Options
 	Dirs    []string        // that were named
 	noted   map[string]bool // printed lines: files beside the input, what the renderer says, what cannot be read
 	Ignores finding.Ignores
@@ -141,4 +142,9 @@ func (in *Input) SourcesOf(adm *admission.Admitted, rejected func(*inventory.Rej
 	}
 	slices.Reverse(sources)
 	return sources
+}
+
+// WithoutLoose leaves out the input of files that nothing applies.
+func WithoutLoose(inputs []*Input) []*Input {
+	return slices.DeleteFunc(inputs, func(in *Input) bool { return in.Loose })
 }

@@ -39,9 +39,10 @@ type Options struct {
 	Untrusted        bool
 	Shard            Shard
 	Validating       bool // rejections are findings like others
+	AllowEmpty       bool // nothing need be selected
 	Variables        map[string]string
 	Unset            render.Unset
-	Sources          []render.Source
+	Sources          []Source
 }
 
 // A Reader reads manifests for the runs of one command, and reports what is wrong with them.
@@ -135,7 +136,7 @@ func (l *Reader) Read(ctx context.Context, o *Options, get fetcher) *Reading {
 		Secrets:          l.Console.Secrets(),
 	})
 	renderer := render.New(ctx, in, l.rendering(o, get))
-	named := &common{noted: map[string]bool{}}
+	named := &common{noted: map[string]bool{}, Options: o}
 	for _, name := range o.Names {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			named.Dirs = append(named.Dirs, name)
@@ -146,6 +147,10 @@ func (l *Reader) Read(ctx context.Context, o *Options, get fetcher) *Reading {
 
 // rendering are the choices for kustomizations and variables.
 func (l *Reader) rendering(o *Options, get fetcher) render.Options {
+	var sources []render.Source
+	for _, s := range o.Sources {
+		sources = append(sources, s.Rendered())
+	}
 	return render.Options{
 		Variables: o.Variables,
 		Unset:     o.Unset,
@@ -158,7 +163,7 @@ func (l *Reader) rendering(o *Options, get fetcher) render.Options {
 			_, err := admission.Admit(obj)
 			return err
 		},
-		Sources:   o.Sources,
+		Sources:   sources,
 		SkipDirs:  o.SkipDirs,
 		Fetch:     get,
 		Untrusted: o.Untrusted,

@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/render"
 )
 
 // Selector is one [KIND/][NAMESPACE/]NAME argument. An empty field matches all.
@@ -99,4 +101,21 @@ func (s Selector) Matches(obj *manifest.Object) bool {
 	return s.Fits(obj.Kind) &&
 		(s.Namespace == "" || s.Namespace == obj.Namespace) &&
 		s.Name == obj.Name
+}
+
+// A Source is a directory that stands in for a source.
+type Source struct {
+	Selector
+	Dir string
+}
+
+// Rendered is the same for the renderer.
+func (s Source) Rendered() render.Source {
+	return render.Source{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Dir: s.Dir}
+}
+
+// CalledDirectory reports whether an argument cannot be the name of an object.
+func CalledDirectory(arg string) bool {
+	return strings.HasSuffix(arg, "/") || arg == "." || arg == ".." ||
+		strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || filepath.IsAbs(arg)
 }

@@ -19,3 +19,9 @@ func (in *Input) RenameStored(st *store.Store) {
 		}
 	}
 }
+
+// IsRecordOf reports whether what is recorded is that of an object of the input.
+func IsRecordOf(recorded, obj *manifest.Object) bool {
+	namespace, name := obj.StoredAs()
+	return recorded.Group() == obj.Group() && recorded.Kind == obj.Kind && recorded.Namespace == namespace && recorded.Name == name
+}

@@ -43,7 +43,7 @@ type progress struct {
 func newProgress(w *Worker, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
 	c := w.Console
 	p := &progress{
-		console: c, now: w.Now, describe: w.describe, ignores: ignores, foresees: w.Purpose.Foresees, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
+		console: c, now: w.Edges.Now, describe: w.describe, ignores: ignores, foresees: w.Purpose.Foresees, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
 		waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{},
 	}
 	for i, t := range targets {
@@ -93,9 +93,9 @@ func (w *Worker) tracing(ctx context.Context, objects []*manifest.Object) contex
 		return text
 	}
 	return reconcile.WithRequests(ctx, func() func(reconcile.Request) {
-		began := w.Now()
+		began := w.Edges.Now()
 		return func(r reconcile.Request) {
-			took, address := w.Now().Sub(began).Round(time.Millisecond), concealed(r.URL)
+			took, address := w.Edges.Now().Sub(began).Round(time.Millisecond), concealed(r.URL)
 			if r.Status == 0 {
 				w.Console.Debug(console.Subject{}, fmt.Sprintf("%s %s: no answer after %s", r.Method, address, took))
 				return

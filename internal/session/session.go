@@ -5,6 +5,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,42 +13,90 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/bundle"
 	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Options are the choices of a command. They do not change.
-type Options struct {
-	// Edges are the connections of the process to the world.
-	Edges reconcile.Edges
-	// Reconcile has what all runs have in common, and what a Run leaves empty.
-	Reconcile reconcile.Options
-	// CacheDir is the directory of what is kept for later commands, "" for none.
-	CacheDir string
-	Cache    cache.Options
-	// Warn is called with what goes wrong and changes no result, Debug with what goes wrong at the end.
-	Warn, Debug func(error)
-}
-
 // A Session is what the runs of one command share. Open makes it, Close ends it. One goroutine at a time may use it.
 type Session struct {
-	o           Options
+	o           *Options
+	edges       reconcile.Edges
+	w           *Worker
+	lock        *Lock
+	carried     *lock.Lock // of a bundle
 	connections *reconcile.Connections
 	temp        store.Scratch
 	stores      int
 	closers     []func() error
 }
 
-// Open returns a session. Nothing is opened before a run needs it.
-func Open(o Options) *Session {
+// Open returns a session. Of what its options name, only what decides who is trusted is read; all else is opened when a run needs
+// it. The options do not change any more.
+func (w *Worker) Open(ctx context.Context, o *Options) (*Session, error) {
+	s := &Session{o: o, w: w, edges: w.Edges}
+	o.Reconcile.From = o.Lock.Bundle()
 	if o.Reconcile.Reach == reconcile.ReachNowhere {
-		o.Edges.Dial = reconcile.PublicDial(o.Edges.Dial, o.Edges.Getenv)
-		o.Edges.Getenv = withoutPrivateProxies(o.Edges.Getenv)
+		s.edges.Dial = reconcile.PublicDial(s.edges.Dial, s.edges.Getenv)
+		s.edges.Getenv = withoutPrivateProxies(s.edges.Getenv)
 	}
-	return &Session{o: o}
+	err := o.Trust.read(ctx, &o.Reconcile)
+	if err == nil && o.Lock.From != nil {
+		err = s.openBundle(ctx)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
+
+// openBundle takes everything from a bundle.
+func (s *Session) openBundle(ctx context.Context) error {
+	dir, err := s.Dir()
+	if err != nil {
+		return err
+	}
+	c, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: s.edges.Now})
+	if err != nil {
+		return err
+	}
+	s.o.CacheDir, s.o.Reconcile.Cache = "", c
+	s.closers = append(s.closers, c.Close)
+	text, err := bundle.Read(ctx, s.o.Lock.From, c)
+	if err == nil {
+		s.carried, err = lock.Read(text)
+	}
+	if err != nil {
+		return NotFrom(err)
+	}
+	return nil
+}
+
+// NotFrom is the error of a bundle that cannot be read.
+func NotFrom(err error) error {
+	if reconcile.ClassOf(err) == reconcile.Integrity {
+		return &exit.OptionError{Option: "from", Err: err}
+	}
+	return &exit.UsageError{Option: "from", Err: err, Advice: HintOf(err)}
+}
+
+// warn reports what goes wrong and changes no result.
+func (s *Session) warn(err error) {
+	s.w.Console.Warn(err.Error())
+	for _, hint := range finding.Hints(err) {
+		s.w.Console.Hint(console.Subject{}, hint)
+	}
+}
+
+// debug reports what goes wrong at the end.
+func (s *Session) debug(err error) { s.w.Console.Debug(console.Subject{}, err.Error()) }
 
 // connect opens the cache and the connections, once. Without a cache that can be opened it goes on, with a warning.
 func (s *Session) connect() {
@@ -57,7 +106,7 @@ func (s *Session) connect() {
 	if s.o.CacheDir != "" {
 		kept, err := cache.Open(s.o.CacheDir, s.o.Cache)
 		if err != nil {
-			s.o.Warn(err)
+			s.warn(err)
 		} else {
 			s.o.Reconcile.Cache = kept
 			s.closers = append(s.closers, func() error {
@@ -68,7 +117,7 @@ func (s *Session) connect() {
 			})
 		}
 	}
-	s.connections = reconcile.Connect(s.o.Edges, s.o.Reconcile)
+	s.connections = reconcile.Connect(s.edges, s.o.Reconcile)
 	s.closers = append(s.closers, s.connections.Close)
 }
 
@@ -79,16 +128,10 @@ func (s *Session) Close() {
 	}
 	for _, end := range slices.Backward(append([]func() error{s.temp.Close}, s.closers...)) {
 		if err := end(); err != nil {
-			s.o.Debug(err)
+			s.debug(err)
 		}
 	}
 	s.closers = nil
-}
-
-// Carry has a cache stand for all sources. It comes before the first run, and is closed with the session.
-func (s *Session) Carry(c *cache.Cache) {
-	s.o.Reconcile.Cache = c
-	s.closers = append(s.closers, c.Close)
 }
 
 // Registry opens a place in a registry for writing, as the user names it: with the user's own login, and over HTTP with plain.
@@ -112,7 +155,7 @@ func (s *Session) Temporary() (*store.Store, error) {
 	s.stores++
 	st, err := store.Open(filepath.Join(dir, "artifacts"+strconv.Itoa(s.stores)), store.Options{
 		Algorithm: godigest.SHA256, RetentionRecords: 2,
-		Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: s.o.Edges.Now,
+		Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: s.edges.Now,
 	})
 	if err != nil {
 		return nil, unwritten(err)
@@ -146,7 +189,7 @@ func (s *Session) Run(ctx context.Context, r Run) ([]*reconcile.Result, error) {
 		r.Then(reconciler)
 	}
 	if failed := reconciler.Close(); failed != nil {
-		s.o.Debug(failed)
+		s.debug(failed)
 	}
 	return results, err
 }

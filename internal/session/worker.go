@@ -23,7 +23,7 @@ import (
 // A Worker reads manifests, reconciles objects, and reports on the console how that goes.
 type Worker struct {
 	load.Reader
-	Now     func() time.Time
+	Edges   reconcile.Edges // of the process to the world
 	Purpose Purpose
 	took    map[*manifest.Object]time.Duration
 }

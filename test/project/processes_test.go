@@ -29,15 +29,15 @@ var starting = map[string][]string{
 // opens are the functions that open files by their paths. A file of a stranger's may be a pipe, and a link may lead anywhere:
 // package file looks at what it opens, and the others make files of their own, or append to one that the runner names.
 var opens = map[string][]string{
-	"cmd/github.go":               {"appendFile"},
-	"cmd/renderer.go":             {"writeArchive"},
-	"cmd/report.go":               {"writeInBackground"},
-	"internal/bundle/sink.go":     {"newSink", "write"},
-	"internal/bundle/write.go":    {"charts", "answers"},
-	"internal/fetch/git/store.go": {"writeIndex"},
-	"internal/file/file.go":       {"OpenRoot", "ReadDir", "Read", "Open"},
-	"internal/helm/helm.go":       {"Template"},
-	"internal/rewrite/one.go":     {"beside", "exclusive"},
+	"cmd/github.go":                {"appendFile"},
+	"internal/foresee/renderer.go": {"writeArchive"},
+	"cmd/report.go":                {"writeInBackground"},
+	"internal/bundle/sink.go":      {"newSink", "write"},
+	"internal/bundle/write.go":     {"charts", "answers"},
+	"internal/fetch/git/store.go":  {"writeIndex"},
+	"internal/file/file.go":        {"OpenRoot", "ReadDir", "Read", "Open"},
+	"internal/helm/helm.go":        {"Template"},
+	"internal/rewrite/one.go":      {"beside", "exclusive"},
 }
 
 // opening are the functions of the standard library that open a file by its path. Those of an os.Root stay below it.

@@ -1,4 +1,4 @@
-package cmd
+package foresee
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
-	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
@@ -19,93 +18,95 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helm"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// helmOptions say which helm renders, and how.
-type helmOptions struct {
-	program     string
-	time        time.Duration
-	memory      byteSize
-	kubeVersion string
-	apiVersions []string
+// HelmOptions say which helm renders, and how.
+type HelmOptions struct {
+	Program     string // "" for the one in the PATH
+	Time        time.Duration
+	Memory      int64 // in bytes
+	KubeVersion string
+	APIVersions []string
+	Closed      bool // a helm that has the network of this machine is a warning
 }
 
 // maxRendered bounds what one release may be rendered to, in bytes. etcd takes no more than 1.5 MiB an object, and Helm no
 // release of more than 1 MiB compressed.
 const maxRendered = 64 << 20
 
-func (o *helmOptions) add(fs *pflag.FlagSet) {
-	o.memory = 1 << 30
-	fs.StringVar(&o.program, "helm", "", "helm `program` (default: the one in the PATH)")
-	fs.DurationVar(&o.time, "helm-timeout", 30*time.Second, "`limit` of rendering one release")
-	fs.Var(&o.memory, "helm-max-memory", "most memory that rendering one release may need, in `bytes` or as a quantity")
-	fs.StringVar(&o.kubeVersion, "kube-version", "", "`version` of Kubernetes that charts see (default: that of helm)")
-	fs.StringArrayVar(&o.apiVersions, "api-versions", nil, "API `version` or kind that charts see besides those of Kubernetes, as monitoring.coreos.com/v1 (repeatable)")
-}
-
-func (o *helmOptions) check() error {
-	if o.time <= 0 {
-		return exit.Usagef("--helm-timeout must be positive, got %s", o.time)
-	}
-	return nil
-}
-
-// renderer renders releases with the helm that is installed.
-type renderer struct {
-	o       *helmOptions
+// A Renderer renders releases with the helm that is installed.
+type Renderer struct {
+	o       *HelmOptions
 	tool    *helm.Tool
-	temp    *store.Scratch
+	temp    store.Scratch
 	console *console.Console
 }
 
-// newRenderer finds the helm to render with. It gets a directory for itself, with nothing in it. In a run that is to keep
-// manifests from the network, or stay off it, a helm that has the network is a warning.
-func (a *app) newRenderer(ctx context.Context, o *helmOptions, temp *store.Scratch, closed bool) (*renderer, error) {
-	dir, err := temp.Dir()
+// NewRenderer finds the helm to render with. It gets a directory for itself, with nothing in it, which goes when the renderer is
+// closed.
+func NewRenderer(ctx context.Context, w *session.Worker, o *HelmOptions) (*Renderer, error) {
+	t := &Renderer{o: o, console: w.Console}
+	err := t.find(ctx, w.Edges.Getenv)
 	if err != nil {
-		return nil, err
+		t.Close()
+	}
+	return t, err
+}
+
+// Close removes the directory of helm.
+func (t *Renderer) Close() {
+	if err := t.temp.Close(); err != nil {
+		t.console.Debug(console.Subject{}, err.Error())
+	}
+}
+
+func (t *Renderer) find(ctx context.Context, getenv func(string) string) error {
+	dir, err := t.temp.Dir()
+	if err != nil {
+		return err
 	}
 	home := filepath.Join(dir, "helm")
 	if err := os.Mkdir(home, 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	var keep []string
 	for _, name := range []string{"SystemRoot", "SYSTEMROOT"} { // Windows programs do not start without
-		if value := a.env.Getenv(name); value != "" {
+		if value := getenv(name); value != "" {
 			keep = append(keep, name+"="+value)
 		}
 	}
-	tool, err := helm.Find(ctx, helm.Options{
-		Name: o.program, Path: a.env.Getenv("PATH"), Home: home, Keep: keep,
-		Limits: helm.Limits{Time: o.time, Memory: int64(o.memory), Output: maxRendered},
+	t.tool, err = helm.Find(ctx, helm.Options{
+		Name: t.o.Program, Path: getenv("PATH"), Home: home, Keep: keep,
+		Limits: helm.Limits{Time: t.o.Time, Memory: t.o.Memory, Output: maxRendered},
 	})
 	var missing *helm.NotFoundError
 	var unknown *helm.UnknownError
 	switch {
 	case errors.As(err, &missing):
-		return nil, &exit.UsageError{Err: err, Advice: missing.Hint()}
+		return &exit.UsageError{Err: err, Advice: missing.Hint()}
 	case errors.As(err, &unknown):
-		return nil, &exit.UsageError{Err: err, Advice: unknown.Hint()}
+		return &exit.UsageError{Err: err, Advice: unknown.Hint()}
 	case err != nil:
-		return nil, err
+		return err
 	}
-	a.console.Debug(console.Subject{}, "helm "+tool.Version)
+	t.console.Debug(console.Subject{}, "helm "+t.tool.Version)
 	const networked = "helm runs with the network of this machine: it could not be given a namespace without one"
 	switch {
-	case tool.Networked() && closed:
-		a.console.Warn(networked)
-	case tool.Networked():
-		a.console.Debug(console.Subject{}, networked)
+	case t.tool.Networked() && t.o.Closed:
+		t.console.Warn(networked)
+	case t.tool.Networked():
+		t.console.Debug(console.Subject{}, networked)
 	}
-	return &renderer{o, tool, temp, a.console}, nil
+	return nil
 }
 
 // render runs helm, and what helm-controller does to what comes out when it installs or upgrades the release. No other call
 // may use the same name.
-func (t *renderer) render(ctx context.Context, name string, r *foreseen, upgrade bool) (done render.Installed, err error) {
+func (t *Renderer) render(ctx context.Context, name string, r *Release, upgrade bool) (done render.Installed, err error) {
 	dir, err := t.temp.Dir()
 	if err != nil {
 		return done, err
@@ -122,14 +123,14 @@ func (t *renderer) render(ctx context.Context, name string, r *foreseen, upgrade
 	}
 	// A chart may write a part of what a Secret holds by itself, in messages too.
 	t.console.Secrets().Add(r.whole.origins.Confidential(r.whole.values)...)
-	release.Chart, release.Values, release.KubeVersion, release.APIVersions = archive, text.Bytes(), t.o.kubeVersion, t.o.apiVersions
+	release.Chart, release.Values, release.KubeVersion, release.APIVersions = archive, text.Bytes(), t.o.KubeVersion, t.o.APIVersions
 	release.Integers = values.Integers(r.whole.values)
 	manifests, err := t.tool.Template(ctx, release)
 	if err = errors.Join(err, os.Remove(archive)); err != nil {
 		return done, err
 	}
 	if r.operated != nil { // the operator has no post renderers, and sets no labels
-		done.Objects, err = render.InNamespace(ctx, r.obj.String(), manifests, release.Namespace)
+		done.Objects, err = render.InNamespace(ctx, r.Object.String(), manifests, release.Namespace)
 		return done, err
 	}
 	noHooks := r.hr.GetInstall().DisableHooks
@@ -144,15 +145,15 @@ func (t *renderer) render(ctx context.Context, name string, r *foreseen, upgrade
 }
 
 // warn says what would not be installed.
-func (t *renderer) warn(r *foreseen, done render.Installed) {
+func (t *Renderer) warn(r *Release, done render.Installed) {
 	for _, object := range done.Left {
-		t.console.Warn(fmt.Sprintf("%s: %s in the directory crds is not a CustomResourceDefinition, and is not applied", r.obj, object))
+		t.console.Warn(fmt.Sprintf("%s: %s in the directory crds is not a CustomResourceDefinition, and is not applied", r.Object, object))
 	}
 }
 
 // helmRelease is what the spec says of how the chart is rendered.
-func (r *foreseen) helmRelease(upgrade bool) helm.Release {
-	release := helm.Release{Name: r.fact.Target.Name, Namespace: r.fact.Target.Namespace, Upgrade: upgrade}
+func (r *Release) helmRelease(upgrade bool) helm.Release {
+	release := helm.Release{Name: r.Fact.Target.Name, Namespace: r.Fact.Target.Namespace, Upgrade: upgrade}
 	if hr := r.operated; hr != nil {
 		release.CRDs, release.NoTests = !hr.Spec.SkipCRDs, !hr.Spec.Test.Enable
 		return release
@@ -165,17 +166,17 @@ func (r *foreseen) helmRelease(upgrade bool) helm.Release {
 }
 
 // writeArchive writes the chart for helm, with the version that helm-controller gives it, and returns its CRDs.
-func writeArchive(name string, r *foreseen, release helm.Release) ([][]byte, error) {
+func writeArchive(name string, r *Release, release helm.Release) ([][]byte, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	crds, err := reconcile.WriteChart(f, r.st, r.artifact, r.fact.Chart.Version, !release.NoSchema)
+	crds, err := reconcile.WriteChart(f, r.Store, r.Artifact, r.Fact.Chart.Version, !release.NoSchema)
 	return crds, errors.Join(err, f.Close())
 }
 
 // notRendered is what is wrong with a release that cannot be rendered, with the place in the chart.
-func notRendered(r *foreseen, err error) (f finding.Finding, code int) {
+func notRendered(r *Release, err error) (f finding.Finding, code int) {
 	var failed *helm.Error
 	var limit *helm.LimitError
 	var name *helm.NameError
@@ -183,9 +184,9 @@ func notRendered(r *foreseen, err error) (f finding.Finding, code int) {
 	message := "cannot be rendered: " + err.Error()
 	switch {
 	case errors.As(err, &failed) && failed.File != "":
-		message = fmt.Sprintf("%s cannot be rendered: %s: %s", r.fact.Chart, pathInChart(failed), failed.Text)
+		message = fmt.Sprintf("%s cannot be rendered: %s: %s", r.Fact.Chart, pathInChart(failed), failed.Text)
 	case errors.As(err, &failed):
-		message = fmt.Sprintf("%s cannot be rendered: %s", r.fact.Chart, failed.Text)
+		message = fmt.Sprintf("%s cannot be rendered: %s", r.Fact.Chart, failed.Text)
 	case errors.As(err, &limit):
 		hint = limit.Hint()
 	case errors.As(err, &name):
@@ -199,7 +200,7 @@ func notRendered(r *foreseen, err error) (f finding.Finding, code int) {
 	if finding.CodeOf(err) == finding.SchemaReference {
 		what, hint = finding.SchemaReference, "" // the hint is in the catalogue
 	}
-	return validate.New(r.obj, what, message, hint, r.obj.Excerpt(path...)), code
+	return validate.New(r.Object, what, message, hint, r.Object.Excerpt(path...)), code
 }
 
 func pathInChart(e *helm.Error) string {

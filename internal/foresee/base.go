@@ -1,11 +1,10 @@
-package cmd
+package foresee
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +12,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/session"
 )
@@ -44,25 +45,25 @@ func (b *base) original(name string) string {
 	return found
 }
 
-// openBase finds what --against names.
-func (a *app) openBase(ctx context.Context, o *planOptions, given arguments) (*base, error) {
-	name := o.against
-	named := slices.Concat(splitNames(o.run.input.files), given.dirs, given.files)
-	if isDir(name) && !calledDirectory(name) {
+// openBase finds what the input is compared with.
+func (f *Foresight) openBase(ctx context.Context) (*base, error) {
+	name := f.o.Against
+	named := slices.Concat(f.Options.Load.Names, f.Options.Load.Offered)
+	if file.IsDir(name) && !load.CalledDirectory(name) {
 		if top, ok := topOf(named); ok && git.HasRevision(top, name) {
 			return nil, &exit.UsageError{
-				Err:    fmt.Errorf("--against %s: there is a directory and a revision of that name", name),
+				Option: "against", Value: name, Err: errors.New("there is a directory and a revision of that name"),
 				Advice: fmt.Sprintf("write ./%s for the directory, or refs/heads/%s for a branch", name, name),
 			}
 		}
 	}
-	if isDir(name) {
+	if file.IsDir(name) {
 		return directoryBase(name, named)
 	}
-	if calledDirectory(name) {
-		return nil, exit.Usagef("--against %s: no such directory", name)
+	if load.CalledDirectory(name) {
+		return nil, &exit.UsageError{Option: "against", Value: name, Err: errors.New("no such directory")}
 	}
-	return a.revisionBase(ctx, o.shared, name, named)
+	return f.revisionBase(ctx, name, named)
 }
 
 // topOf is the repository that the input is in.
@@ -91,7 +92,7 @@ func directoryBase(dir string, named []string) (*base, error) {
 		return b, nil
 	}
 	for _, name := range named {
-		if at, ok := b.locate(name); ok && len(matches(at)) > 0 && !sameFile(at, name) {
+		if at, ok := b.locate(name); ok && len(matches(at)) > 0 && !file.Same(at, name) {
 			return b, nil
 		}
 	}
@@ -99,24 +100,15 @@ func directoryBase(dir string, named []string) (*base, error) {
 	return b, nil
 }
 
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
-}
-
-func (a *app) revisionBase(ctx context.Context, shared *session.Session, revision string, named []string) (*base, error) {
+func (f *Foresight) revisionBase(ctx context.Context, revision string, named []string) (*base, error) {
 	top, ok := topOf(named)
 	if !ok {
 		return nil, &exit.UsageError{
-			Err:    fmt.Errorf("--against %s: there is no such directory, and the manifests are in no Git repository", revision),
+			Option: "against", Value: revision, Err: errors.New("there is no such directory, and the manifests are in no Git repository"),
 			Advice: "name a directory with the manifests as they were",
 		}
 	}
-	parent, err := shared.Dir()
+	parent, err := f.Shared.Dir()
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +118,13 @@ func (a *app) revisionBase(ctx context.Context, shared *session.Session, revisio
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.As(err, &missing):
-		return nil, &exit.UsageError{Err: fmt.Errorf("--against: %w", err), Advice: missing.Hint()}
+		return nil, &exit.UsageError{Option: "against", Err: err, Advice: missing.Hint()}
 	case err != nil:
 		return nil, err
 	}
 	return &base{root: top, dir: t.Dir(), shown: revision, named: map[string]string{}, close: func() {
 		if err := t.Close(); err != nil {
-			a.console.Debug(console.Subject{}, err.Error())
+			f.Worker.Console.Debug(console.Subject{}, err.Error())
 		}
 	}}, nil
 }
@@ -148,7 +140,7 @@ func (b *base) locate(name string) (string, bool) {
 
 // matches are the files that a name or a pattern means.
 func matches(name string) []string {
-	if exists(name) {
+	if file.Exists(name) {
 		return []string{name}
 	}
 	found, err := filepath.Glob(name)
@@ -159,74 +151,69 @@ func matches(name string) []string {
 }
 
 // options are those of the input, for the base. It is nil if the base has none of the files.
-func (b *base) options(o *planOptions, given arguments) (*inputOptions, []string, error) {
-	mapped := o.run.input
-	mapped.files, mapped.LookupDirs = nil, nil
-	var args []string
-	for _, s := range given.selectors {
-		args = append(args, s.Text)
-	}
+func (b *base) options(o *session.Options, against string) (*load.Options, error) {
+	given := o.Load
+	mapped := *given
+	mapped.Names, mapped.Offered, mapped.LookupDirs, mapped.Sources = nil, nil, nil, b.sources(given.Sources)
+	artifacts, _ := b.locate(o.Store.Dir)
+	mapped.SkipDirs = []string{artifacts}
 	if b.whole {
-		mapped.files = []string{b.dir}
-		return &mapped, args, nil
+		mapped.Names = []string{b.dir}
+		return &mapped, nil
 	}
-	for _, name := range slices.Concat(splitNames(o.run.input.files), given.dirs) {
+	for _, name := range given.Names {
 		if name == "-" {
-			return nil, nil, &exit.UsageError{Err: errors.New("--against: standard input has no earlier state"), Advice: "name files with -f"}
+			return nil, &exit.UsageError{Option: "against", Err: errors.New("standard input has no earlier state"), Advice: "name files with -f"}
 		}
 		at, ok := b.locate(name)
 		if !ok {
-			return nil, nil, &exit.UsageError{
-				Err:    fmt.Errorf("--against %s: %s is not in the repository %s", o.against, name, filepath.Base(b.root)),
+			return nil, &exit.UsageError{
+				Option: "against", Value: against, Err: fmt.Errorf("%s is not in the repository %s", name, filepath.Base(b.root)),
 				Advice: "name a directory with the manifests as they were",
 			}
 		}
-		mapped.files = append(mapped.files, matches(at)...)
+		mapped.Names = append(mapped.Names, matches(at)...)
 		b.named[at] = name
 	}
-	for _, name := range given.files {
-		if at, ok := b.locate(name); ok && exists(at) {
-			args = append(args, at)
+	for _, name := range given.Offered {
+		if at, ok := b.locate(name); ok && file.Exists(at) {
+			mapped.Offered = append(mapped.Offered, at)
 			b.named[at] = name
 		}
 	}
-	for _, dir := range o.run.input.LookupDirs {
-		if at, ok := b.locate(dir); ok && isDir(at) {
+	for _, dir := range given.LookupDirs {
+		if at, ok := b.locate(dir); ok && file.IsDir(at) {
 			mapped.LookupDirs = append(mapped.LookupDirs, at)
 		} else if !ok {
 			mapped.LookupDirs = append(mapped.LookupDirs, dir)
 		}
 	}
-	if len(mapped.files) == 0 && len(args) == len(given.selectors) {
-		return nil, nil, nil
+	if len(mapped.Names)+len(mapped.Offered) == 0 {
+		return nil, nil
 	}
-	return &mapped, args, nil
+	return &mapped, nil
 }
 
-// sources are the values of --source for the base: what is in the repository is there as it was.
-func (b *base) sources(values []string) []string {
-	var list []string
-	for _, text := range values {
-		ref, path, ok := strings.Cut(text, "=")
-		if !ok {
-			continue
-		}
-		if at, inside := b.locate(path); inside && !b.whole {
-			if !exists(at) {
+// sources are those of the input, for the base: what is in the repository is there as it was.
+func (b *base) sources(given []load.Source) []load.Source {
+	var list []load.Source
+	for _, s := range given {
+		if at, inside := b.locate(s.Dir); inside && !b.whole {
+			if !file.Exists(at) {
 				continue
 			}
-			path = at
+			s.Dir = at
 		}
-		list = append(list, ref+"="+path)
+		list = append(list, s)
 	}
 	return list
 }
 
-// apart is an app that prints errors alone, with the files of the base as they are called there, and keeps what it
-// found to itself.
-func (a *app) apart(b *base, silent bool) *app {
-	other := *a
-	other.console = a.console.Apart(func(w io.Writer) io.Writer {
+// apart is a worker that prints errors alone, with the files of the base as they are called there, and keeps what it found to
+// itself. A silent one prints nothing.
+func apart(w *session.Worker, b *base, silent bool) *session.Worker {
+	other := *w
+	other.Console = w.Console.Apart(func(w io.Writer) io.Writer {
 		switch {
 		case silent:
 			return io.Discard
@@ -235,8 +222,13 @@ func (a *app) apart(b *base, silent bool) *app {
 		}
 		return w
 	})
-	other.worker.Console = other.console
 	return &other
+}
+
+// Silent is the same work without a word.
+func (w Work) Silent() Work {
+	w.Worker = apart(w.Worker, nil, true)
+	return w
 }
 
 // renaming shows the files of a revision as REVISION:FILE.
@@ -260,8 +252,8 @@ func (b *base) rename(text string) string {
 }
 
 // adopt takes over what was found in the base. It is in no file that a reader of a report could open.
-func (a *app) adopt(b *base, other *app) {
-	found, _ := other.console.Findings()
+func adopt(w *session.Worker, b *base, other *session.Worker) {
+	found, _ := other.Console.Findings()
 	for _, f := range found {
 		if f.Severity != finding.Error {
 			continue
@@ -271,7 +263,7 @@ func (a *app) adopt(b *base, other *app) {
 			f.Message = b.rename(f.Pos.String()) + ": " + f.Message
 			f.Pos, f.Line, f.Related = manifest.Pos{}, "", nil
 		}
-		a.console.Keep(f)
+		w.Console.Keep(f)
 	}
-	a.worker.Unreadable, a.worker.Unusable = other.worker.Unreadable, other.worker.Unusable
+	w.Unreadable, w.Unusable = other.Unreadable, other.Unusable
 }

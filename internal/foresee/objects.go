@@ -1,4 +1,4 @@
-package cmd
+package foresee
 
 import (
 	"encoding/base64"
@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
@@ -24,7 +25,7 @@ func documentsOf(manifests []byte) []string {
 }
 
 // hideSecrets hides what Secrets hold, those of the input and those that were rendered. What it cannot read is not shown.
-func (a *app) hideSecrets(manifests []byte, short []string) []byte {
+func (t *Renderer) hideSecrets(manifests []byte, short []string) []byte {
 	if len(manifests) == 0 {
 		return nil
 	}
@@ -34,7 +35,7 @@ func (a *app) hideSecrets(manifests []byte, short []string) []byte {
 		b.WriteString(strings.TrimSuffix(hideSecret(document, short), "\n"))
 		b.WriteString("\n")
 	}
-	return []byte(a.console.Secrets().Text(b.String()))
+	return []byte(t.console.Secrets().Text(b.String()))
 }
 
 func hideSecret(document string, short []string) string {
@@ -66,8 +67,8 @@ func hideSecret(document string, short []string) string {
 
 // shortSecrets are what Secrets hold of a release's values that is too short to be looked for in every text, and the base64
 // of it. It is hidden in what the release is rendered to: from three letters on as a word, else where it is all of a text.
-func (r *foreseen) shortSecrets() (short []string) {
-	for _, text := range append(r.whole.origins.Confidential(r.whole.values), r.obj.Confidential()...) {
+func (r *Release) shortSecrets() (short []string) {
+	for _, text := range append(r.whole.origins.Confidential(r.whole.values), r.Object.Confidential()...) {
 		if text != "" && !conceal.Distinguishing(text) {
 			short = append(short, text, base64.StdEncoding.EncodeToString([]byte(text)))
 		}
@@ -125,8 +126,8 @@ func secretsIn(object map[string]any) []map[string]any {
 	return found
 }
 
-// renderedObjects are the objects of manifests by what their file in a diff is called. Lists are taken apart.
-func renderedObjects(manifests []byte) (map[string]map[string]any, error) {
+// RenderedObjects are the objects of manifests by what their file in a diff is called. Lists are taken apart.
+func RenderedObjects(manifests []byte) (map[string]map[string]any, error) {
 	objects := map[string]map[string]any{}
 	var add func(object map[string]any)
 	add = func(object map[string]any) {
@@ -194,9 +195,9 @@ func objectFile(object map[string]any) string {
 // hiding hides what is secret in an object and in what it was or becomes. Values that differ, and would look alike, are
 // called by their side.
 type hiding struct {
-	app   *app
-	side  string
-	short []string // of both sides
+	console *console.Console
+	side    string
+	short   []string // of both sides
 }
 
 func (h hiding) object(object, other map[string]any) map[string]any {
@@ -215,7 +216,7 @@ func (h hiding) value(value, other any, secret bool) any {
 		o, _ := other.(map[string]any)
 		shown := make(map[string]any, len(v))
 		for key, value := range v {
-			shown[h.app.console.Secrets().Text(key)] = h.value(value, o[key], secret)
+			shown[h.console.Secrets().Text(key)] = h.value(value, o[key], secret)
 		}
 		return shown
 	case []any:
@@ -246,5 +247,5 @@ func (h hiding) text(value any, secret bool) string {
 	if secret {
 		return values.Hidden
 	}
-	return h.app.console.Secrets().Text(fmt.Sprint(withoutShort(value, h.short)))
+	return h.console.Secrets().Text(fmt.Sprint(withoutShort(value, h.short)))
 }

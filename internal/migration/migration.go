@@ -1,73 +1,125 @@
-package cmd
+package migration
 
 import (
-	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
-	"github.com/helmsrc/helmsrc/internal/records"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
-	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// migration is one run of migrate.
-type migration struct {
-	app    *app
-	o      *migrateOptions
-	args   []string
+// Options say how manifests are migrated.
+type Options struct {
+	Prove  bool // what changes a chart or values is not edited
+	Must   bool // what cannot be compared is not edited either
+	DryRun bool // nothing is written, and differences are returned
+	Check  bool // nothing is written
+}
+
+// A Migration is one run of migrate.
+type Migration struct {
+	foresee.Work
+	o      Options
 	inputs []*load.Input
 
-	shared   *session.Session
 	found    *rewrite.Found
 	unfit    map[string]string // files that are not edited, and why
 	registry map[migrate.ID]string
 	left     map[migrate.ID]bool
 	result   *migrate.Result
-	code     int
+
+	Code    int            // of what was not migrated
+	Changes []migrate.Note // that were made, or would be
+	Files   int            // that were edited, or would be
+	Written bool           // whatever there was to write
+	Diffs   []byte         // of these, in a dry run
 }
 
-func (m *migration) fail(code int) { m.code = exit.Worst(m.code, code) }
+// Run migrates what the options of the work select. An error ends the run.
+func Run(ctx context.Context, w foresee.Work, o Options) (*Migration, error) {
+	m := &Migration{Work: w, o: o, unfit: map[string]string{}, left: map[migrate.ID]bool{}}
+	var err error
+	if m.inputs, err = w.Worker.Inputs(ctx, w.Options.Load); err == nil {
+		err = load.CheckSelectors(m.inputs[0].Selectors, m.inputs...)
+	}
+	if err == nil {
+		m.Shared, err = w.Worker.Open(ctx, w.Options)
+	}
+	if err != nil {
+		m.fail(exit.Usage)
+		return m, err
+	}
+	defer m.Shared.Close()
+	for _, in := range m.inputs {
+		m.fail(in.Code)
+		w.Worker.ReportNotes(in)
+	}
+	w.Worker.Console.Unite()
+	m.find(ctx)
+	if err := m.plan(ctx); err != nil {
+		m.Code = exit.Failed
+		return m, err
+	}
+	m.reportPlan()
+	m.finish(ctx)
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
+		m.fail(exit.Interrupted)
+	}
+	if o.Check && len(m.result.Files) > 0 {
+		m.fail(exit.Drift)
+	}
+	return m, nil
+}
+
+// Redirect has the sources of inputs that were read use a mirror, and returns what of them does.
+func Redirect(ctx context.Context, w foresee.Work, inputs []*load.Input, mirror migrate.Mirror, dryRun bool) (*Migration, *migrate.Result) {
+	m := &Migration{Work: w, o: Options{DryRun: dryRun}, inputs: inputs, unfit: map[string]string{}, left: map[migrate.ID]bool{}}
+	m.find(ctx)
+	for again := true; again; again = m.readOnly() {
+		m.result = migrate.Redirect(m.input(), mirror)
+	}
+	m.reportPlan()
+	m.finish(ctx)
+	return m, m.result
+}
+
+func (m *Migration) fail(code int) { m.Code = exit.Worst(m.Code, code) }
 
 // find reads the files that may be edited.
-func (m *migration) find(ctx context.Context) {
-	given, _ := splitArguments(m.args, len(m.o.run.input.files) == 0) // it was read before
-	names := slices.Concat(splitNames(m.o.run.input.files), given.dirs, given.files)
-	m.found = rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: m.o.run.input.Recursive, Skip: []string{m.o.run.store.dir}})
+func (m *Migration) find(ctx context.Context) {
+	m.found = m.Options.Load.Editable(ctx)
 	for _, err := range m.found.Errors {
 		m.report(finding.Unreadable, migrate.Note{Text: err.Error()})
 		m.fail(exit.Usage)
 	}
 	for _, link := range m.found.Outside {
-		m.app.console.Warn(link + ": the link leads out of the repository and is not followed")
+		m.Worker.Console.Warn(link + ": the link leads out of the repository and is not followed")
 	}
-	m.unfit, m.left = map[string]string{}, map[migrate.ID]bool{}
 }
 
 // report prints a finding about a place in a file.
-func (m *migration) report(code finding.Code, n migrate.Note) {
+func (m *Migration) report(code finding.Code, n migrate.Note) {
 	f := validate.New(nil, code, n.Text, n.Hint, manifest.Excerpt{Pos: manifest.Pos{File: n.File, Line: n.Line, Column: 1}})
 	if n.File == "" {
 		f.Pos = manifest.Pos{}
 	}
 	f.Kind, f.Namespace, f.Name = n.Kind, n.Namespace, n.Name
-	m.app.console.ReportAs(f, console.Presentation{At: console.Subject{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}, Placed: true, Brief: true})
+	m.Worker.Console.ReportAs(f, console.Presentation{At: console.Subject{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}, Placed: true, Brief: true})
 }
 
 // objects are those of all clusters, as they are applied, and the repositories beside the input that they refer to.
-func (m *migration) objects() []*migrate.Object {
+func (m *Migration) objects() []*migrate.Object {
 	var list []*migrate.Object
 	for i, in := range m.inputs {
 		seen := map[*manifest.Object]bool{}
@@ -91,7 +143,7 @@ func (m *migration) objects() []*migrate.Object {
 	return list
 }
 
-func (m *migration) object(obj *manifest.Object, cluster string, asked bool) *migrate.Object {
+func (m *Migration) object(obj *manifest.Object, cluster string, asked bool) *migrate.Object {
 	o := &migrate.Object{
 		ID: migrate.ID{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}, APIVersion: obj.APIVersion, Cluster: cluster,
 		Content: obj.Content, Shown: obj.Pos.File, Line: obj.Pos.Line, By: obj.Built, Asked: asked,
@@ -107,7 +159,7 @@ func (m *migration) object(obj *manifest.Object, cluster string, asked bool) *mi
 	return o
 }
 
-func (m *migration) input() migrate.Input {
+func (m *Migration) input() migrate.Input {
 	flux := m.inputs[0].Distribution
 	in := migrate.Input{
 		Objects: m.objects(),
@@ -135,7 +187,7 @@ func (m *migration) input() migrate.Input {
 	return in
 }
 
-func (m *migration) secretType(namespace, name string) string {
+func (m *Migration) secretType(namespace, name string) string {
 	for _, in := range m.inputs {
 		if s, err := in.Set.Secret(namespace, name); err == nil {
 			return s.Type
@@ -148,8 +200,8 @@ func (m *migration) secretType(namespace, name string) string {
 const maxRounds = 10
 
 // plan works out the edits, without those that cannot be written, and without what they would change.
-func (m *migration) plan(ctx context.Context) error {
-	if m.o.prove {
+func (m *Migration) plan(ctx context.Context) error {
+	if m.o.Prove {
 		if err := m.lookIntoIndexes(ctx); err != nil {
 			return err
 		}
@@ -160,7 +212,7 @@ func (m *migration) plan(ctx context.Context) error {
 		if m.readOnly() {
 			continue
 		}
-		if !m.o.prove || len(m.result.Files) == 0 {
+		if !m.o.Prove || len(m.result.Files) == 0 {
 			break
 		}
 		var err error
@@ -182,7 +234,7 @@ func (m *migration) plan(ctx context.Context) error {
 }
 
 // readOnly leaves out the files that cannot be written. It is false if there are none.
-func (m *migration) readOnly() bool {
+func (m *Migration) readOnly() bool {
 	before := len(m.unfit)
 	for _, e := range m.result.Files {
 		if err := m.found.File(e.Name).Writable(); err != nil {
@@ -194,7 +246,7 @@ func (m *migration) readOnly() bool {
 	return len(m.unfit) > before
 }
 
-func (m *migration) reportPlan() {
+func (m *Migration) reportPlan() {
 	for _, n := range m.result.Refused {
 		m.report(finding.NotEdited, n)
 		m.fail(exit.Failed)
@@ -205,46 +257,25 @@ func (m *migration) reportPlan() {
 	for _, n := range m.result.Lost {
 		m.report(finding.NotKept, n)
 	}
-	if !m.o.prove {
+	if !m.o.Prove {
 		for _, n := range m.result.Wider {
 			m.report(finding.NotCompared, n)
 		}
 	}
 }
 
-// finish writes the files and prints what became of them.
-func (m *migration) finish(ctx context.Context) error {
-	var diffs []byte
-	if m.o.dryRun {
-		for _, e := range m.result.Files {
-			file := m.found.File(e.Name)
-			diffs = append(diffs, m.app.diff(file, edit.Parse(file.Data), e.Text)...)
-		}
-	}
-	changes := m.write(ctx)
-	if m.o.dryRun {
-		_, err := m.app.env.Stdout.Write(diffs)
-		return err
-	}
-	hide := m.app.console.Secrets().Text
-	records := []migrated{}
-	for _, c := range changes {
-		object := strings.TrimSuffix(c.Kind+"/"+c.Name, "/")
-		records = append(records, migrated{c.File, c.Line, hide(object), hide(c.Namespace), hide(c.Text)})
-	}
-	return migratedColumns().Print(m.app.env.Stdout, m.o.format.format, m.app.paper, records)
-}
-
-// write replaces all files or none, if that is wanted, says how many, and returns the changes.
-func (m *migration) write(ctx context.Context) []migrate.Note {
+// finish writes the files, unless the context is over.
+func (m *Migration) finish(ctx context.Context) {
 	var list []rewrite.Replacement
 	for _, e := range m.result.Files {
-		list = append(list, rewrite.Replacement{File: m.found.File(e.Name), Text: e.Text})
+		file := m.found.File(e.Name)
+		list = append(list, rewrite.Replacement{File: file, Text: e.Text})
+		if m.o.DryRun {
+			m.Diffs = append(m.Diffs, m.Worker.Diff(file, edit.Parse(file.Data), e.Text)...)
+		}
 	}
-	verb := "edited"
 	switch {
-	case m.o.dryRun || m.o.check:
-		verb = "to be edited"
+	case m.o.DryRun || m.o.Check:
 	case ctx.Err() != nil:
 		list = nil
 	default:
@@ -252,37 +283,17 @@ func (m *migration) write(ctx context.Context) []migrate.Note {
 			m.report(finding.NotEdited, migrate.Note{Text: "nothing is edited: " + err.Error()})
 			m.fail(exit.Failed)
 			list = nil
+		} else {
+			m.Written = true
 		}
 	}
-	changes := m.result.Changes
-	if len(list) == 0 {
-		changes = nil
-	}
-	m.app.console.Info(console.Subject{}, fmt.Sprintf("%d %s, %d %s %s", len(changes), plural(len(changes), "change", "changes"), len(list), plural(len(list), "file", "files"), verb))
-	return changes
-}
-
-// migrated is a record of migrate's output. Its fields are part of the contract.
-type migrated struct {
-	File      string `json:"file"`
-	Line      int    `json:"line"`
-	Object    string `json:"object"`
-	Namespace string `json:"namespace"`
-	Change    string `json:"change"`
-}
-
-func migratedColumns() *records.Columns[migrated] {
-	return &records.Columns[migrated]{
-		Header: []string{"FILE", "LINE", "OBJECT", "CHANGE"},
-		Wide:   []string{"NAMESPACE"},
-		Row: func(r migrated) []string {
-			return []string{r.File, fmt.Sprint(r.Line), r.Object, r.Change, cmp.Or(r.Namespace, "-")}
-		},
+	if m.Files = len(list); m.Files > 0 {
+		m.Changes = m.result.Changes
 	}
 }
 
 // texts are the edits, by the absolute names of the files.
-func (m *migration) texts() map[string][]byte {
+func (m *Migration) texts() map[string][]byte {
 	texts := map[string][]byte{}
 	for _, e := range m.result.Files {
 		path, err := filepath.EvalSymlinks(e.Name)

@@ -1,4 +1,4 @@
-package cmd
+package foresee
 
 import (
 	"context"
@@ -23,19 +23,19 @@ import (
 )
 
 // addOperated takes up a HelmRelease of Flux 1.
-func (s *planSide) addOperated(r *foreseen, adm *admission.Admitted) {
+func (s *Side) addOperated(r *Release, adm *admission.Admitted) {
 	r.operated = adm.Typed.(*operator.HelmRelease)
 	r.describeOperated(adm.Content)
-	r.fact.Kept = keeps(r.in, r.obj)
-	if r.fact.Suspended {
+	r.Fact.Kept = keeps(r.In, r.Object)
+	if r.Fact.Suspended {
 		return
 	}
-	if _, err := r.in.Inventory.OperatedChart(r.obj); err != nil {
-		r.fact.Blocked = r.obj.ConcealError(err.Error())
+	if _, err := r.In.Inventory.OperatedChart(r.Object); err != nil {
+		r.Fact.Blocked = r.Object.ConcealError(err.Error())
 	}
 	chart := &r.operated.Spec.Chart
-	r.quick = chart.Source() == operator.RepositorySource
-	if source := r.in.Inventory.OperatedSource(r.obj); source != nil {
+	r.Quick = chart.Source() == operator.RepositorySource
+	if source := r.In.Inventory.OperatedSource(r.Object); source != nil {
 		r.source = source.Kind + "/" + source.Namespace + "/" + source.Name
 	}
 	s.originOf(r, adm, []any{chart})
@@ -43,8 +43,8 @@ func (s *planSide) addOperated(r *foreseen, adm *admission.Admitted) {
 }
 
 // describeOperated takes up what the spec says by itself.
-func (r *foreseen) describeOperated(content map[string]any) {
-	hr, f := r.operated, r.fact
+func (r *Release) describeOperated(content map[string]any) {
+	hr, f := r.operated, r.Fact
 	f.Suspended = hr.Ignored()
 	f.Target = plan.Target{Name: hr.GetReleaseName(), Namespace: hr.GetTargetNamespace(), StorageNamespace: hr.GetTargetNamespace()}
 	chart := &hr.Spec.Chart
@@ -59,8 +59,8 @@ func (r *foreseen) describeOperated(content map[string]any) {
 }
 
 // operatedValues composes the values, unless a run has to read them first: from the chart, or from a URL.
-func (s *planSide) operatedValues(r *foreseen, adm *admission.Admitted) {
-	if r.fact.Blocked != "" {
+func (s *Side) operatedValues(r *Release, adm *admission.Admitted) {
+	if r.Fact.Blocked != "" {
 		s.reportInvalid(r, adm)
 		return
 	}
@@ -70,18 +70,18 @@ func (s *planSide) operatedValues(r *foreseen, adm *admission.Admitted) {
 }
 
 // reportInvalid reports what is wrong with a release that makes no chart.
-func (s *planSide) reportInvalid(r *foreseen, adm *admission.Admitted) {
-	for _, f := range validate.Object(r.in.Inventory, adm) {
+func (s *Side) reportInvalid(r *Release, adm *admission.Admitted) {
+	for _, f := range validate.Object(r.In.Inventory, adm) {
 		if f.Severity == finding.Error {
-			s.app.console.Report(f)
+			s.Worker.Console.Report(f)
 		}
 	}
 }
 
 // takeOperated takes up what a run found out about a HelmRelease of Flux 1.
-func (s *planSide) takeOperated(r *foreseen, result *reconcile.Result, found *reconcile.Planned) {
+func (s *Side) takeOperated(r *Release, result *reconcile.Result, found *reconcile.Planned) {
 	if found != nil {
-		r.fact.Operated.Revision, r.tree = found.Revision, found.Tree
+		r.Fact.Operated.Revision, r.tree = found.Revision, found.Tree
 	}
 	known := result.Composed()
 	if !r.unread || known == nil {
@@ -90,28 +90,28 @@ func (s *planSide) takeOperated(r *foreseen, result *reconcile.Result, found *re
 	r.composed, r.origins, r.whole = known.Values, known.Origins, &composition{known.Values, known.Origins}
 	sum, err := values.Checksum(known.Values)
 	if err != nil {
-		r.fact.Blocked = err.Error()
+		r.Fact.Blocked = err.Error()
 		return
 	}
-	r.fact.Values, r.fact.ValuesKey = sum, sum
+	r.Fact.Values, r.Fact.ValuesKey = sum, sum
 }
 
 // rememberOperated takes up a HelmRelease of Flux 1 that is recorded. It is false for one that is none.
-func (r *foreseen) rememberOperated(content map[string]any) bool {
+func (r *Release) rememberOperated(content map[string]any) bool {
 	if !r.redescribeOperated(content) {
 		return false
 	}
 	metadata, _ := content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if sum, ok := annotations[status.ValuesChecksumAnnotation].(string); ok {
-		r.fact.Values, r.fact.ValuesKey = sum, sum
+		r.Fact.Values, r.Fact.ValuesKey = sum, sum
 	}
-	r.quick = !r.fact.Operated.Git
+	r.Quick = !r.Fact.Operated.Git
 	return true
 }
 
 // redescribeOperated takes up what an object says that is shown, and its values.
-func (r *foreseen) redescribeOperated(content map[string]any) bool {
+func (r *Release) redescribeOperated(content map[string]any) bool {
 	text, err := json.Marshal(content)
 	hr := &operator.HelmRelease{}
 	if err == nil {
@@ -120,7 +120,7 @@ func (r *foreseen) redescribeOperated(content map[string]any) bool {
 	if err != nil {
 		return false
 	}
-	hr.Namespace, hr.Name = r.obj.Namespace, r.obj.Name
+	hr.Namespace, hr.Name = r.Object.Namespace, r.Object.Name
 	r.operated = hr
 	r.describeOperated(content)
 	spec, _ := content["spec"].(map[string]any)
@@ -130,51 +130,51 @@ func (r *foreseen) redescribeOperated(content map[string]any) bool {
 }
 
 // rememberStatuses has the status of a HelmRelease of Flux 1 that comes from a cluster stand in for the record that there is none of.
-func (f *foresight) rememberStatuses() {
+func (f *Foresight) rememberStatuses() {
 	recorded := map[plan.ID]bool{}
-	for _, r := range f.before.releases {
-		recorded[r.fact.ID] = true
+	for _, r := range f.before.Releases {
+		recorded[r.Fact.ID] = true
 	}
-	for _, r := range f.after.releases {
-		if r.operated == nil || recorded[r.fact.ID] {
+	for _, r := range f.after.Releases {
+		if r.operated == nil || recorded[r.Fact.ID] {
 			continue
 		}
 		before := observed(r)
 		if before == nil {
 			continue
 		}
-		f.before.releases = append(f.before.releases, before)
-		r.fact.Assumed = append(r.fact.Assumed, "compared with its status: the values are taken as those of the release")
+		f.before.Releases = append(f.before.Releases, before)
+		r.Fact.Assumed = append(r.Fact.Assumed, "compared with its status: the values are taken as those of the release")
 	}
 }
 
 // observed is a release as its status says that it was, nil if it says nothing.
-func observed(after *foreseen) *foreseen {
+func observed(after *Release) *Release {
 	var given operator.HelmRelease // which the API server would take without its status
-	text, err := json.Marshal(map[string]any{"metadata": after.obj.Content["metadata"], "status": after.obj.Content["status"]})
+	text, err := json.Marshal(map[string]any{"metadata": after.Object.Content["metadata"], "status": after.Object.Content["status"]})
 	if err != nil || json.Unmarshal(text, &given) != nil || given.Status.ObservedGeneration == 0 {
 		return nil
 	}
-	r := newForeseen(after.in, after.obj, after.fact.Cluster)
+	r := newRelease(after.In, after.Object, after.Fact.Cluster)
 	r.operated = after.operated
-	r.describeOperated(map[string]any{"spec": after.fact.Operated.Spec})
-	was, o := given.Status, r.fact.Operated
+	r.describeOperated(map[string]any{"spec": after.Fact.Operated.Spec})
+	was, o := given.Status, r.Fact.Operated
 	given.Spec = after.operated.Spec
 	o.FromStatus, o.Revision = true, was.LastAttemptedRevision
 	o.Unobserved = given.Generation > was.ObservedGeneration
 	o.Retried = given.Retries()
 	if was.LastAttemptedRevision != "" && !o.Git {
-		r.fact.Chart = &plan.Chart{Name: after.operated.Spec.Chart.Name, Version: was.LastAttemptedRevision}
+		r.Fact.Chart = &plan.Chart{Name: after.operated.Spec.Chart.Name, Version: was.LastAttemptedRevision}
 	}
 	return r
 }
 
 // valuesFrom is what values come from besides the release.
-func (r *foreseen) valuesFrom() []values.Reference {
+func (r *Release) valuesFrom() []values.Reference {
 	var refs []values.Reference
 	switch {
 	case r.operated != nil:
-		parts, err := r.in.Inventory.OperatedParts(r.operated, inventory.OperatedReaders{})
+		parts, err := r.In.Inventory.OperatedParts(r.operated, inventory.OperatedReaders{})
 		if err != nil {
 			return nil // which is what blocks it
 		}
@@ -183,50 +183,50 @@ func (r *foreseen) valuesFrom() []values.Reference {
 		}
 	case r.hr != nil:
 		for _, ref := range r.hr.Spec.ValuesFrom {
-			refs = append(refs, values.Reference{Namespace: r.fact.Namespace, ValuesReference: ref})
+			refs = append(refs, values.Reference{Namespace: r.Fact.Namespace, ValuesReference: ref})
 		}
 	}
 	return refs
 }
 
 // deferred reports whether the values of one of the two stand in no manifest, and may differ.
-func deferred(before, after *foreseen) bool {
+func deferred(before, after *Release) bool {
 	if !before.unread && !after.unread {
 		return false
 	}
-	fields, _ := plan.Values(before.fact.Operated.Spec, after.fact.Operated.Spec, func(bool, []plan.Step) bool { return false })
+	fields, _ := plan.Values(before.Fact.Operated.Spec, after.Fact.Operated.Spec, func(bool, []plan.Step) bool { return false })
 	return len(fields) > 0
 }
 
 // operatedMoved reports that a chart of Flux 1 has the version that it had, and may be another one, or is of another commit: the
 // operator compares files.
-func (f *foresight) operatedMoved(r *foreseen) bool {
-	if r.operated == nil || r.fact.Chart == nil {
+func (f *Foresight) operatedMoved(r *Release) bool {
+	if r.operated == nil || r.Fact.Chart == nil {
 		return false
 	}
-	i := slices.IndexFunc(f.before.releases, func(before *foreseen) bool { return before.fact.ID == r.fact.ID })
-	if i < 0 || f.before.releases[i].fact.Chart == nil {
+	i := slices.IndexFunc(f.before.Releases, func(before *Release) bool { return before.Fact.ID == r.Fact.ID })
+	if i < 0 || f.before.Releases[i].Fact.Chart == nil {
 		return false
 	}
-	old, chart := f.before.releases[i].fact, r.fact.Chart
-	if r.fact.Operated.Git {
-		return old.Operated.Revision != r.fact.Operated.Revision
+	old, chart := f.before.Releases[i].Fact, r.Fact.Chart
+	if r.Fact.Operated.Git {
+		return old.Operated.Revision != r.Fact.Operated.Revision
 	}
 	return old.Chart.Version == chart.Version && old.Chart.Digest != "" && old.Chart.Digest != chart.Digest
 }
 
 // resolveDigests fetches the charts of Flux 1 whose versions are equal on both sides and whose digests are not.
-func (f *foresight) resolveDigests(ctx context.Context) error {
+func (f *Foresight) resolveDigests(ctx context.Context) error {
 	differs := map[plan.ID]bool{}
-	for _, r := range f.after.releases {
-		if r.artifact == "" && f.operatedMoved(r) {
-			differs[r.fact.ID] = true
+	for _, r := range f.after.Releases {
+		if r.Artifact == "" && f.operatedMoved(r) {
+			differs[r.Fact.ID] = true
 		}
 	}
 	if len(differs) == 0 {
 		return nil
 	}
-	for _, s := range []*planSide{f.after, f.before} {
+	for _, s := range []*Side{f.after, f.before} {
 		if err := s.fetchOperated(ctx, differs); err != nil {
 			return err
 		}
@@ -234,11 +234,11 @@ func (f *foresight) resolveDigests(ctx context.Context) error {
 	return nil
 }
 
-func (s *planSide) fetchOperated(ctx context.Context, wanted map[plan.ID]bool) error {
-	for _, in := range s.inputs {
-		var list []*foreseen
-		for _, r := range s.releases {
-			if r.in == in && wanted[r.fact.ID] && r.artifact == "" && r.fact.Blocked == "" {
+func (s *Side) fetchOperated(ctx context.Context, wanted map[plan.ID]bool) error {
+	for _, in := range s.Inputs {
+		var list []*Release
+		for _, r := range s.Releases {
+			if r.In == in && wanted[r.Fact.ID] && r.Artifact == "" && r.Fact.Blocked == "" {
 				list = append(list, r)
 			}
 		}
@@ -251,13 +251,13 @@ func (s *planSide) fetchOperated(ctx context.Context, wanted map[plan.ID]bool) e
 
 // compareSources finds out about the charts of Flux 1 what the operator compares of them: the files of commits, and what a dry run
 // shows.
-func (f *foresight) compareSources(ctx context.Context) {
+func (f *Foresight) compareSources(ctx context.Context) {
 	for i := range f.matched {
 		p := &f.matched[i]
 		if p.Before == nil || p.After == nil || p.Before.Operated == nil || p.After.Operated == nil {
 			continue
 		}
-		before, after := f.before.of(p.Before), f.after.of(p.After)
+		before, after := f.before.Of(p.Before), f.after.Of(p.After)
 		if p.Before.Operated.Revision != p.After.Operated.Revision {
 			before.listFiles(ctx)
 			after.listFiles(ctx)
@@ -270,31 +270,31 @@ func (f *foresight) compareSources(ctx context.Context) {
 }
 
 // listFiles takes up the files below the path of a chart of Git. What cannot be read is not known.
-func (r *foreseen) listFiles(ctx context.Context) {
-	o := r.fact.Operated
+func (r *Release) listFiles(ctx context.Context) {
+	o := r.Fact.Operated
 	if r.tree == "" || !o.Git {
 		return
 	}
-	files, err := reconcile.TreeFiles(ctx, r.st, r.tree, r.operated.Spec.Chart.Path)
+	files, err := reconcile.TreeFiles(ctx, r.Store, r.tree, r.operated.Spec.Chart.Path)
 	if err == nil {
 		o.Files = files
 	}
 }
 
-func (r *foreseen) readSources() {
-	if r.artifact == "" {
+func (r *Release) readSources() {
+	if r.Artifact == "" {
 		return
 	}
-	files, err := reconcile.ChartFiles(r.st, r.artifact)
+	files, err := reconcile.ChartFiles(r.Store, r.Artifact)
 	if err == nil {
-		r.fact.Operated.Sources = plan.NewSources(files)
+		r.Fact.Operated.Sources = plan.NewSources(files)
 	}
 }
 
 // reportAssumed prints once what is taken for granted of releases of Flux 1.
-func (f *foresight) reportAssumed() {
+func (f *Foresight) reportAssumed() {
 	if slices.ContainsFunc(f.matched, func(p plan.Pair) bool { return p.After != nil && p.After.Operated != nil }) {
-		f.app.console.Info(console.Subject{}, "releases of Flux 1 are taken as deployed and not rolled back")
+		f.Worker.Console.Info(console.Subject{}, "releases of Flux 1 are taken as deployed and not rolled back")
 	}
 }
 
@@ -304,7 +304,7 @@ func operatedName(id plan.ID) string {
 }
 
 // chartField is the field of a HelmRelease that names its chart.
-func (r *foreseen) chartField() []any {
+func (r *Release) chartField() []any {
 	switch {
 	case r.operated != nil && r.operated.Spec.Chart.Source() == operator.GitSource:
 		return []any{"spec", "chart", "path"}

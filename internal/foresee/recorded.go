@@ -1,4 +1,4 @@
-package cmd
+package foresee
 
 import (
 	"context"
@@ -25,21 +25,21 @@ import (
 
 // recorded compares the input with what the last fetch recorded in the artifacts directory. Of values that has the digest,
 // and what stands in spec.values.
-func (f *foresight) recorded(ctx context.Context) error {
-	a, o := f.app, f.o
+func (f *Foresight) recorded(ctx context.Context) error {
+	w, o := f.Worker, f.Options
 	f.against = plan.TheLastFetch
-	if err := f.checkSelected(ctx); err != nil {
+	if err := f.checkSelected(); err != nil {
 		return err
 	}
-	root, err := a.openStore(&o.run.store)
+	root, err := w.Artifacts(&o.Store)
 	if err != nil {
 		return err
 	}
-	f.before = &planSide{app: a, o: o, old: true, recorded: true, codes: map[plan.ID]int{}, stores: []*store.Store{root}}
+	f.before = &Side{Work: f.Work, old: true, recorded: true, codes: map[plan.ID]int{}, stores: []*store.Store{root}}
 	f.after.recorded = true
 	known, stores := false, map[*load.Input]*store.Store{}
-	if err := a.each(f.after.inputs, func(in *load.Input) error {
-		st, err := a.storeOf(in.Cluster, &o.run.store, root)
+	if err := w.Each(f.after.Inputs, func(in *load.Input) error {
+		st, err := w.ArtifactsOf(in.Cluster, &o.Store, root)
 		if err != nil {
 			return err
 		}
@@ -47,9 +47,9 @@ func (f *foresight) recorded(ctx context.Context) error {
 			f.before.stores = append(f.before.stores, st)
 		}
 		in.RenameStored(st)
-		results, failures := reconcile.Remembered(st, "", a.now)
+		results, failures := reconcile.Remembered(st, "", w.Edges.Now)
 		for _, err := range failures {
-			a.worker.ReportStorage(finding.OddStorage, err)
+			w.ReportStorage(finding.OddStorage, err)
 		}
 		known, stores[in] = known || len(results) > 0, st
 		f.before.remember(in, st, results)
@@ -59,28 +59,28 @@ func (f *foresight) recorded(ctx context.Context) error {
 	}
 	if !known && !f.after.onlyOperated() {
 		return &exit.UsageError{
-			Err:    fmt.Errorf("nothing is recorded in %s", o.run.store.dir),
+			Err:    fmt.Errorf("nothing is recorded in %s", o.Store.Dir),
 			Advice: "'helmsrc fetch' records what there is; --against names a Git revision or a directory to compare with",
 		}
 	}
 	f.rememberStatuses()
-	if err := a.each(f.after.inputs, func(in *load.Input) error { return f.resolveRecorded(ctx, in, stores[in]) }); err != nil {
+	if err := w.Each(f.after.Inputs, func(in *load.Input) error { return f.resolveRecorded(ctx, in, stores[in]) }); err != nil {
 		return err
 	}
-	f.matched = plan.Match(f.before.facts(), f.after.facts())
+	f.matched = plan.Match(f.before.Facts(), f.after.Facts())
 	return nil
 }
 
 // remember takes up the HelmReleases that are recorded.
-func (s *planSide) remember(in *load.Input, st *store.Store, results []*reconcile.Result) {
+func (s *Side) remember(in *load.Input, st *store.Store, results []*reconcile.Result) {
 	for _, result := range results {
 		obj := result.Object.Object
 		// Files are a part of what was fetched, directories all of it: only from these something can be gone.
 		objects := in.Inventory.Objects()
-		at := slices.IndexFunc(objects, func(o *manifest.Object) bool { return isRecordOf(obj, o) })
-		there, r := at >= 0, newForeseen(in, obj, in.Cluster)
+		at := slices.IndexFunc(objects, func(o *manifest.Object) bool { return load.IsRecordOf(obj, o) })
+		there, r := at >= 0, newRelease(in, obj, in.Cluster)
 		if there { // it may be recorded by another name
-			r.fact.Namespace, r.fact.Name = objects[at].Namespace, objects[at].Name
+			r.Fact.Namespace, r.Fact.Name = objects[at].Namespace, objects[at].Name
 		}
 		if obj.Kind != helmv2.HelmReleaseKind && !inventory.IsOperated(obj) || !in.Wanted(obj) || !there && len(in.Dirs) == 0 {
 			continue
@@ -89,22 +89,22 @@ func (s *planSide) remember(in *load.Input, st *store.Store, results []*reconcil
 			continue
 		}
 		if result.State == reconcile.Failed {
-			r.fact.Blocked = result.Message()
+			r.Fact.Blocked = result.Message()
 		}
 		if found := reconcile.RecordedChart(result, results); found != nil {
-			r.fact.Chart = s.newChart(r, found, st)
-			r.st, r.artifact = st, found.Artifact
-			if r.fact.Operated != nil {
-				r.fact.Operated.Revision, r.tree = found.Revision, found.Tree
+			r.Fact.Chart = s.newChart(r, found, st)
+			r.Store, r.Artifact = st, found.Artifact
+			if r.Fact.Operated != nil {
+				r.Fact.Operated.Revision, r.tree = found.Revision, found.Tree
 			}
 		}
-		s.releases = append(s.releases, r)
+		s.Releases = append(s.Releases, r)
 	}
 }
 
 // remember takes up what is recorded of a HelmRelease besides its chart. It is false for an object that is none.
-func (r *foreseen) remember(result *reconcile.Result, results []*reconcile.Result) bool {
-	if r.fact.Operated != nil {
+func (r *Release) remember(result *reconcile.Result, results []*reconcile.Result) bool {
+	if r.Fact.Operated != nil {
 		r.digests = result.Values
 		return r.rememberOperated(result.Object.Content)
 	}
@@ -112,21 +112,21 @@ func (r *foreseen) remember(result *reconcile.Result, results []*reconcile.Resul
 		return false
 	}
 	if digest, ok := result.Status["lastAttemptedConfigDigest"].(string); ok {
-		r.fact.Values, r.fact.ValuesKey = digest, digest
+		r.Fact.Values, r.Fact.ValuesKey = digest, digest
 	}
 	r.digests = result.Values
 	r.made = recordedSpec(results, r.hr)
-	r.quick = r.hr.Spec.Chart != nil && r.hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
+	r.Quick = r.hr.Spec.Chart != nil && r.hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
 	return true
 }
 
 // onlyOperated reports that all releases are of Flux 1: their operator takes no record for no release.
-func (s *planSide) onlyOperated() bool {
-	return len(s.releases) > 0 && !slices.ContainsFunc(s.releases, func(r *foreseen) bool { return r.fact.Operated == nil })
+func (s *Side) onlyOperated() bool {
+	return len(s.Releases) > 0 && !slices.ContainsFunc(s.Releases, func(r *Release) bool { return r.Fact.Operated == nil })
 }
 
 // redescribe takes up what an object says that is shown, and its values. It is false for one that is no HelmRelease.
-func (r *foreseen) redescribe(content map[string]any) bool {
+func (r *Release) redescribe(content map[string]any) bool {
 	text, err := json.Marshal(content)
 	hr := &helmv2.HelmRelease{}
 	if err == nil {
@@ -135,7 +135,7 @@ func (r *foreseen) redescribe(content map[string]any) bool {
 	if err != nil {
 		return false
 	}
-	hr.Namespace, hr.Name = r.obj.Namespace, r.obj.Name
+	hr.Namespace, hr.Name = r.Object.Namespace, r.Object.Name
 	r.hr = hr
 	r.describe(&admission.Admitted{Content: content})
 	spec, _ := content["spec"].(map[string]any)
@@ -169,35 +169,35 @@ func recordedSpec(results []*reconcile.Result, hr *helmv2.HelmRelease) map[strin
 
 // resolveRecorded finds out what the releases of the input resolve to. What is not stored as it is, and is known by its
 // version alone, is fetched into a directory that goes when the run ends, where that is not enough.
-func (f *foresight) resolveRecorded(ctx context.Context, in *load.Input, st *store.Store) error {
+func (f *Foresight) resolveRecorded(ctx context.Context, in *load.Input, st *store.Store) error {
 	s := f.after
 	if err := st.Load(); err != nil {
 		return &exit.UsageError{Err: err}
 	}
-	var releases []*foreseen
-	for _, r := range s.releases {
-		if r.in == in && r.fact.Blocked == "" && !r.fact.Suspended {
+	var releases []*Release
+	for _, r := range s.Releases {
+		if r.In == in && r.Fact.Blocked == "" && !r.Fact.Suspended {
 			releases = append(releases, r)
 		}
 	}
 	if err := s.reconcile(ctx, in, releases, st, true); err != nil {
 		return err
 	}
-	whole := slices.DeleteFunc(releases, func(r *foreseen) bool {
-		return r.fact.Blocked != "" || !f.operatedMoved(r) && (r.artifact != "" || r.quick && !f.o.files())
+	whole := slices.DeleteFunc(releases, func(r *Release) bool {
+		return r.Fact.Blocked != "" || !f.operatedMoved(r) && (r.Artifact != "" || r.Quick && !f.o.files())
 	})
 	if err := s.run(ctx, in, whole, false); err != nil {
 		return err
 	}
-	for _, r := range s.releases {
-		if r.in != in || r.hr == nil && r.operated == nil {
+	for _, r := range s.Releases {
+		if r.In != in || r.hr == nil && r.operated == nil {
 			continue
 		}
-		adm, err := in.Inventory.Admit(r.obj)
+		adm, err := in.Inventory.Admit(r.Object)
 		if err != nil {
 			return errors.New("a HelmRelease was admitted and then refused") // it is remembered
 		}
-		blocked, key := r.fact.Blocked, r.fact.Values
+		blocked, key := r.Fact.Blocked, r.Fact.Values
 		document, err := (&reconcile.Result{Object: adm}).Document()
 		if err != nil {
 			return err
@@ -207,13 +207,13 @@ func (f *foresight) resolveRecorded(ctx context.Context, in *load.Input, st *sto
 		} else {
 			r.redescribe(document)
 		}
-		r.fact.Blocked, r.fact.ValuesKey = blocked, key
+		r.Fact.Blocked, r.Fact.ValuesKey = blocked, key
 	}
 	return nil
 }
 
 // digested are the values that a record says something of, each by its digest.
-func (r *foreseen) digested() map[string]any {
+func (r *Release) digested() map[string]any {
 	inline := values.Digests(r.composed, func(any, ...any) bool { return true })
 	return overlaid(inline, r.digests).(map[string]any)
 }
@@ -246,10 +246,10 @@ func overlaid(below, above any) any {
 }
 
 // unrecorded names what values come from whose digests are not recorded. Partial is true where not even those of ConfigMaps are.
-func unrecorded(before, after *foreseen) (names []string, partial bool) {
-	for _, r := range []*foreseen{before, after} {
+func unrecorded(before, after *Release) (names []string, partial bool) {
+	for _, r := range []*Release{before, after} {
 		for _, ref := range r.valuesFrom() {
-			public := ref.Kind == "ConfigMap" && after.in.Inventory.Public(ref.Namespace, ref.Name)
+			public := ref.Kind == "ConfigMap" && after.In.Inventory.Public(ref.Namespace, ref.Name)
 			partial = partial || public && r.digests == nil
 			if name := strings.TrimSpace(ref.Kind + " " + ref.Name); !public && !slices.Contains(names, name) {
 				names = append(names, name)

@@ -1,4 +1,4 @@
-package cmd
+package migration
 
 import (
 	"cmp"
@@ -13,7 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
@@ -30,9 +32,9 @@ type operatedChart struct {
 }
 
 // operated fetches the charts that HelmReleases of Flux 1 get, which are to be migrated.
-func (m *migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*operatedChart, error) {
+func (m *Migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*operatedChart, error) {
 	charts := map[migrate.ID]*operatedChart{}
-	for _, in := range s.before.inputs {
+	for _, in := range m.inputs {
 		owners := map[*manifest.Object]migrate.ID{}
 		var targets []*admission.Admitted
 		for _, obj := range in.Inventory.Objects() {
@@ -48,11 +50,11 @@ func (m *migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*ope
 		if len(owners) == 0 {
 			continue
 		}
-		st, err := m.shared.Temporary()
+		st, err := m.Shared.Temporary()
 		if err != nil {
 			return nil, err
 		}
-		results, err := s.before.results(ctx, in, func() []*admission.Admitted { return once(targets) }, st, false)
+		results, err := s.before.Results(ctx, in, func() []*admission.Admitted { return once(targets) }, st, false)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +74,7 @@ func (m *migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*ope
 }
 
 // ofFlux1 reports whether an object is a HelmRelease of Flux 1 that is to be migrated.
-func (m *migration) ofFlux1(o *manifest.Object, id migrate.ID) bool {
+func (m *Migration) ofFlux1(o *manifest.Object, id migrate.ID) bool {
 	return !strings.HasSuffix(o.Group(), "toolkit.fluxcd.io") && slices.Contains(m.result.Operated, id)
 }
 
@@ -87,28 +89,28 @@ func once(list []*admission.Admitted) []*admission.Admitted {
 }
 
 // compareOperated compares the chart of a release that was of Flux 1.
-func (p *proof) compareOperated(s *sides, after *foreseen, charts map[migrate.ID]*operatedChart) {
-	found := proven{id: idOf(after), file: after.obj.Pos.String(), code: s.after.codes[after.fact.ID]}
+func (p *proof) compareOperated(s *sides, after *foresee.Release, charts map[migrate.ID]*operatedChart) {
+	found := proven{id: idOf(after), file: after.Object.Pos.String(), code: s.after.CodeOf(after.Fact.ID)}
 	before := charts[found.id]
-	if after.fact.Blocked == "" && after.artifact != "" && before != nil && before.digest != "" {
-		chart := after.fact.Chart
-		now := digestWithoutVersion(after.st, after.artifact)
+	if after.Fact.Blocked == "" && after.Artifact != "" && before != nil && before.digest != "" {
+		chart := after.Fact.Chart
+		now := digestWithoutVersion(after.Store, after.Artifact)
 		if now == before.digest {
 			found.text = fmt.Sprintf("the same chart before and after: %s %s (%s)", chart.Name, chart.Version, cmp.Or(chart.Digest, now))
 			p.same = append(p.same, found)
 			return
 		}
-		found.text = fmt.Sprintf("its chart would be %s %s (%s), and not that of the operator (%s)", chart.Name, chart.Version, short(now), short(before.digest))
+		found.text = fmt.Sprintf("its chart would be %s %s (%s), and not that of the operator (%s)", chart.Name, chart.Version, digest.Short(now), digest.Short(before.digest))
 		p.differ = append(p.differ, found)
 		return
 	}
 	switch {
-	case after.fact.Blocked != "" && found.code != exit.Transient && before != nil && before.digest != "":
-		found.text = after.fact.Blocked
+	case after.Fact.Blocked != "" && found.code != exit.Transient && before != nil && before.digest != "":
+		found.text = after.Fact.Blocked
 		p.differ = append(p.differ, found)
 		return
-	case after.fact.Blocked != "":
-		found.text = after.fact.Blocked
+	case after.Fact.Blocked != "":
+		found.text = after.Fact.Blocked
 	case before == nil:
 		found.text = "the chart of the HelmRelease of Flux 1 is not known here"
 	default:

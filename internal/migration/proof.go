@@ -1,20 +1,20 @@
-package cmd
+package migration
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
@@ -38,62 +38,58 @@ type proven struct {
 
 // sides are the manifests before and after the edits.
 type sides struct {
-	before, after *planSide
+	before, after *foresee.Side
 }
 
 func (s *sides) close() {
-	for _, side := range []*planSide{s.before, s.after} {
-		if side != nil {
-			side.close()
-		}
-	}
+	s.before.Close()
+	s.after.Close()
 }
 
 // lookIntoIndexes finds out which HTTP repositories lead to a registry.
-func (m *migration) lookIntoIndexes(ctx context.Context) error {
+func (m *Migration) lookIntoIndexes(ctx context.Context) error {
 	s := &sides{}
 	defer s.close()
-	quiet := m.app.apart(&base{}, true)
-	o := &planOptions{run: m.o.run, shared: m.shared}
+	quiet := m.Silent()
 	var err error
-	if s.before, err = quiet.newSide(o, m.inputs, &base{}); err != nil {
+	if s.before, err = quiet.Before(m.inputs); err != nil {
 		return err
 	}
-	s.before.leaveOperated()
+	s.before.LeaveOperated()
 	wanted := map[plan.ID]bool{}
-	for _, r := range s.before.releases {
-		if r.quick && r.fact.Blocked == "" && m.indexed(r) {
-			wanted[r.fact.ID] = true
+	for _, r := range s.before.Releases {
+		if r.Quick && r.Fact.Blocked == "" && m.indexed(r) {
+			wanted[r.Fact.ID] = true
 		}
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
-	if err := s.before.resolve(ctx, wanted, false); err != nil {
+	if err := s.before.Resolve(ctx, wanted, false); err != nil {
 		return err
 	}
 	m.registry = map[migrate.ID]string{}
-	for _, r := range s.before.releases {
-		id := migrate.ID{Kind: r.obj.Kind, Namespace: r.obj.Namespace, Name: r.obj.Name}
-		if url, ok := strings.CutPrefix(r.url, "oci://"); ok {
+	for _, r := range s.before.Releases {
+		id := migrate.ID{Kind: r.Object.Kind, Namespace: r.Object.Namespace, Name: r.Object.Name}
+		if url, ok := strings.CutPrefix(r.URL, "oci://"); ok {
 			url, _, _ = strings.Cut(url, "@")
 			if i := strings.LastIndexByte(url, ':'); i > strings.LastIndexByte(url, '/') {
 				url = url[:i]
 			}
 			m.registry[id] = "oci://" + url
 		}
-		if wanted[r.fact.ID] && r.url == "" {
-			m.report(finding.NotCompared, migrate.Note{ID: id, File: r.obj.Pos.File, Line: r.obj.Pos.Line,
-				Text: "it is not known whether its chart is in a registry: " + cmp.Or(r.fact.Blocked, "no version was found")})
+		if wanted[r.Fact.ID] && r.URL == "" {
+			m.report(finding.NotCompared, migrate.Note{ID: id, File: r.Object.Pos.File, Line: r.Object.Pos.Line,
+				Text: "it is not known whether its chart is in a registry: " + cmp.Or(r.Fact.Blocked, "no version was found")})
 		}
 	}
 	return nil
 }
 
 // indexed reports whether a release takes its chart from an HTTP repository.
-func (m *migration) indexed(r *foreseen) bool {
-	ref := r.hr.Spec.Chart.Spec.SourceRef
-	adm, err := r.in.Inventory.Find(ref.Kind, cmp.Or(ref.Namespace, r.obj.Namespace), ref.Name)
+func (m *Migration) indexed(r *foresee.Release) bool {
+	ref := r.Chart().Spec.SourceRef
+	adm, err := r.In.Inventory.Find(ref.Kind, cmp.Or(ref.Namespace, r.Object.Namespace), ref.Name)
 	if err != nil {
 		return false
 	}
@@ -102,38 +98,32 @@ func (m *migration) indexed(r *foreseen) bool {
 	return strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "https://")
 }
 
-// leaveOperated leaves out HelmReleases of Flux 1. What they become is compared by itself.
-func (s *planSide) leaveOperated() {
-	s.releases = slices.DeleteFunc(s.releases, func(r *foreseen) bool { return inventory.IsOperated(r.obj) })
-}
-
 // proveOnce resolves the releases that the edits concern, before and after them.
-func (m *migration) proveOnce(ctx context.Context) (*proof, error) {
+func (m *Migration) proveOnce(ctx context.Context) (*proof, error) {
 	s := &sides{}
 	defer s.close()
-	quiet := m.app.apart(&base{}, true)
-	o := &planOptions{run: m.o.run, shared: m.shared}
+	quiet := m.Silent()
 	var err error
-	if s.before, err = quiet.newSide(o, m.inputs, &base{}); err != nil {
+	if s.before, err = quiet.Before(m.inputs); err != nil {
 		return nil, err
 	}
-	inputs, err := quiet.readClusters(file.Instead(ctx, m.texts()), &m.o.run.input, m.args, m.o.run.store.dir)
+	inputs, err := quiet.Worker.Inputs(file.Instead(ctx, m.texts()), m.Options.Load)
 	if err != nil {
 		return nil, fmt.Errorf("after the edits: %w", err)
 	}
-	if s.after, err = quiet.newSide(o, inputs, nil); err != nil {
+	if s.after, err = quiet.Side(inputs); err != nil {
 		return nil, err
 	}
-	s.before.leaveOperated()
-	s.after.leaveOperated()
-	pairs := plan.Match(s.before.facts(), s.after.facts())
+	s.before.LeaveOperated()
+	s.after.LeaveOperated()
+	pairs := plan.Match(s.before.Facts(), s.after.Facts())
 	wanted := map[plan.ID]bool{}
 	for _, p := range pairs {
 		if p.Differs() {
 			wanted[p.After.ID] = true
 		}
 	}
-	if err := errors.Join(s.before.resolve(ctx, wanted, true), s.after.resolve(ctx, wanted, true)); err != nil {
+	if err := errors.Join(s.before.Resolve(ctx, wanted, true), s.after.Resolve(ctx, wanted, true)); err != nil {
 		return nil, err
 	}
 	p := &proof{}
@@ -143,20 +133,20 @@ func (m *migration) proveOnce(ctx context.Context) (*proof, error) {
 	}
 	for _, pair := range pairs {
 		if pair.Before == nil {
-			p.compareOperated(s, s.after.of(pair.After), operated)
+			p.compareOperated(s, s.after.Of(pair.After), operated)
 		}
 		p.compare(s, pair)
 	}
 	p.compareOthers(s)
-	if m.o.must {
+	if m.o.Must {
 		for _, d := range p.unknown {
 			d.text = "it is not known whether its chart stays the same: " + d.text
 			p.differ = append(p.differ, d)
 		}
 		p.unknown = nil
 	}
-	if s.after.code > s.before.code && len(p.differ) == 0 {
-		p.differ = append(p.differ, proven{text: "the manifests cannot be built any more", code: s.after.code})
+	if s.after.Code > s.before.Code && len(p.differ) == 0 {
+		p.differ = append(p.differ, proven{text: "the manifests cannot be built any more", code: s.after.Code})
 	}
 	return p, nil
 }
@@ -167,19 +157,19 @@ func (p *proof) compare(s *sides, pair plan.Pair) {
 	case pair.Before == nil:
 		return
 	case pair.After == nil:
-		b := s.before.of(pair.Before)
-		p.differ = append(p.differ, proven{id: idOf(b), file: b.obj.Pos.File, text: "it would not be there any more"})
+		b := s.before.Of(pair.Before)
+		p.differ = append(p.differ, proven{id: idOf(b), file: b.Object.Pos.File, text: "it would not be there any more"})
 		return
 	}
-	before, after := s.before.of(pair.Before), s.after.of(pair.After)
-	found := proven{id: idOf(before), file: before.obj.Pos.String()}
+	before, after := s.before.Of(pair.Before), s.after.Of(pair.After)
+	found := proven{id: idOf(before), file: before.Object.Pos.String()}
 	b, a := pair.Before, pair.After
 	switch differs := pair.Before.Origin != pair.After.Origin; {
 	case a.Suspended && differs:
 		found.text = "it is suspended"
 		p.unknown = append(p.unknown, found)
 	case b.Blocked == "" && a.Blocked != "":
-		found.text, found.code = a.Blocked, s.after.codes[a.ID]
+		found.text, found.code = a.Blocked, s.after.CodeOf(a.ID)
 		if found.code == exit.Transient {
 			p.unknown = append(p.unknown, found)
 			return
@@ -187,14 +177,14 @@ func (p *proof) compare(s *sides, pair plan.Pair) {
 		p.differ = append(p.differ, found)
 	case b.ValuesKey != a.ValuesKey && b.Blocked == "":
 		differ := plan.Reason{Text: "its values would be others"}
-		differ.Fields, differ.Omitted = differentValues(before, after, before.composed, after.composed)
+		differ.Fields, differ.Omitted = foresee.DifferentValues(before, after)
 		found.text = differ.Sentence()
 		p.differ = append(p.differ, found)
-	case b.Blocked == "" && found.differs(before.obj, after.obj):
+	case b.Blocked == "" && found.differs(before.Object, after.Object):
 		p.differ = append(p.differ, found)
 	case !differs:
 	case b.Blocked != "":
-		found.text, found.code = b.Blocked, s.before.codes[b.ID]
+		found.text, found.code = b.Blocked, s.before.CodeOf(b.ID)
 		p.unknown = append(p.unknown, found)
 	default:
 		p.compareCharts(found, before, after)
@@ -217,8 +207,8 @@ func (p *proof) compareOthers(s *sides) {
 			}
 		}
 	}
-	each(s.before.inputs, func(k key, o *manifest.Object) { before[k] = o })
-	each(s.after.inputs, func(k key, o *manifest.Object) {
+	each(s.before.Inputs, func(k key, o *manifest.Object) { before[k] = o })
+	each(s.after.Inputs, func(k key, o *manifest.Object) {
 		found := proven{id: k.id, file: o.Pos.String()}
 		if old := before[k]; old != nil && found.differs(old, o) {
 			p.differ = append(p.differ, found)
@@ -233,21 +223,21 @@ func (d *proven) differs(before, after *manifest.Object) bool {
 	return len(fields) > 0
 }
 
-func (p *proof) compareCharts(found proven, before, after *foreseen) {
-	b, a := before.fact.Chart, after.fact.Chart
-	if b == nil || a == nil || before.artifact == "" || after.artifact == "" {
+func (p *proof) compareCharts(found proven, before, after *foresee.Release) {
+	b, a := before.Fact.Chart, after.Fact.Chart
+	if b == nil || a == nil || before.Artifact == "" || after.Artifact == "" {
 		found.text = "no chart was found"
 		p.unknown = append(p.unknown, found)
 		return
 	}
-	old, now := contentDigest(before.st, before.artifact), contentDigest(after.st, after.artifact)
+	old, now := foresee.ContentDigest(before.Store, before.Artifact), foresee.ContentDigest(after.Store, after.Artifact)
 	version, _, _ := strings.Cut(a.Version, "+")
 	switch {
 	case old == "" || now == "":
 		found.text = "the chart cannot be read"
 		p.unknown = append(p.unknown, found)
 	case old != now || b.Name != a.Name:
-		found.text = fmt.Sprintf("its chart would be %s %s (%s), and not %s %s (%s)", a.Name, version, short(now), b.Name, b.Version, short(old))
+		found.text = fmt.Sprintf("its chart would be %s %s (%s), and not %s %s (%s)", a.Name, version, digest.Short(now), b.Name, b.Version, digest.Short(old))
 		p.differ = append(p.differ, found)
 	default:
 		found.text = fmt.Sprintf("the same chart before and after: %s %s (%s)", b.Name, b.Version, cmp.Or(b.Digest, now))
@@ -255,15 +245,12 @@ func (p *proof) compareCharts(found proven, before, after *foreseen) {
 	}
 }
 
-// short is the beginning of a digest.
-func short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
-
-func idOf(r *foreseen) migrate.ID {
-	return migrate.ID{Kind: r.obj.Kind, Namespace: r.obj.Namespace, Name: r.obj.Name}
+func idOf(r *foresee.Release) migrate.ID {
+	return migrate.ID{Kind: r.Object.Kind, Namespace: r.Object.Namespace, Name: r.Object.Name}
 }
 
 // leave leaves out the releases that would change, and reports them. It is false if that is no way to go on.
-func (m *migration) leave(p *proof) bool {
+func (m *Migration) leave(p *proof) bool {
 	more := false
 	for _, d := range p.differ {
 		if d.id.Name == "" || m.left[d.id] {
@@ -276,7 +263,7 @@ func (m *migration) leave(p *proof) bool {
 	return more
 }
 
-func (m *migration) sayOf(code finding.Code, d proven, prefix string) {
+func (m *Migration) sayOf(code finding.Code, d proven, prefix string) {
 	at, _, _ := strings.Cut(d.file, ":")
 	line := 0
 	_, _ = fmt.Sscanf(strings.TrimPrefix(d.file, at+":"), "%d", &line)
@@ -284,12 +271,12 @@ func (m *migration) sayOf(code finding.Code, d proven, prefix string) {
 }
 
 // say prints what was found.
-func (p *proof) say(m *migration) {
+func (p *proof) say(m *Migration) {
 	if p == nil {
 		return
 	}
 	for _, d := range p.same {
-		m.app.console.Info(console.Subject{Kind: d.id.Kind, Namespace: d.id.Namespace, Name: d.id.Name}, d.text)
+		m.Worker.Console.Info(console.Subject{Kind: d.id.Kind, Namespace: d.id.Namespace, Name: d.id.Name}, d.text)
 	}
 	for _, d := range p.unknown {
 		m.sayOf(finding.NotCompared, d, "it is not known whether its chart stays the same: ")

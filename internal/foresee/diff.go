@@ -1,4 +1,4 @@
-package cmd
+package foresee
 
 import (
 	"bytes"
@@ -10,23 +10,23 @@ import (
 )
 
 // addDiffs adds the unified diffs of values and of the files of charts.
-func (f *foresight) addDiffs(p *plan.Plan) error {
+func (f *Foresight) addDiffs(p *plan.Plan) error {
 	for i := range p.Changes {
 		c, pair := &p.Changes[i], f.matched[i]
 		if pair.After == nil || c.Action == plan.Blocked {
 			continue
 		}
-		after := f.after.of(pair.After)
-		var before *foreseen
+		after := f.after.Of(pair.After)
+		var before *Release
 		if pair.Before != nil {
-			before = f.before.of(pair.Before)
+			before = f.before.Of(pair.Before)
 		}
 		text, err := valuesDiff(before, after)
 		if err != nil {
 			return err
 		}
 		c.AddDiff("values", text)
-		if before == nil || before.artifact == "" || after.artifact == "" {
+		if before == nil || before.Artifact == "" || after.Artifact == "" {
 			continue
 		}
 		if text, err = chartDiff(before, after); err != nil {
@@ -38,8 +38,8 @@ func (f *foresight) addDiffs(p *plan.Plan) error {
 }
 
 // valuesDiff is the diff of two sets of composed values. Where that of a Secret changed, it says so and no more.
-func valuesDiff(before, after *foreseen) (string, error) {
-	if before != nil && before.fact.ValuesKey == after.fact.ValuesKey {
+func valuesDiff(before, after *Release) (string, error) {
+	if before != nil && before.Fact.ValuesKey == after.Fact.ValuesKey {
 		return "", nil
 	}
 	differs := func(path []any) bool {
@@ -66,7 +66,7 @@ func valuesDiff(before, after *foreseen) (string, error) {
 func underName(v any) map[string]any { return map[string]any{"": v} }
 
 // valuesText are composed values as they may be shown; those of Secrets that differ are called by their side.
-func (r *foreseen) valuesText(differs func(path []any) bool, side string) ([]byte, error) {
+func (r *Release) valuesText(differs func(path []any) bool, side string) ([]byte, error) {
 	if len(r.composed) == 0 {
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func (r *foreseen) valuesText(differs func(path []any) bool, side string) ([]byt
 	}
 	var text bytes.Buffer
 	w := values.WriteOptions{
-		Inline: inlineShown(r.obj),
+		Inline: inlineShown(r.Object),
 		Hide: func(path []any) string {
 			if differs(path) {
 				return values.Hidden + " " + side
@@ -85,16 +85,16 @@ func (r *foreseen) valuesText(differs func(path []any) bool, side string) ([]byt
 		},
 	}
 	if err := origins.Write(&text, r.composed, w); err != nil {
-		return nil, fmt.Errorf("cannot print the values of %s: %w", r.obj, err)
+		return nil, fmt.Errorf("cannot print the values of %s: %w", r.Object, err)
 	}
 	return text.Bytes(), nil
 }
 
 // chartDiff is the diff of the files of two charts.
-func chartDiff(before, after *foreseen) (string, error) {
+func chartDiff(before, after *Release) (string, error) {
 	files := [2]map[string][]byte{}
-	for i, r := range []*foreseen{before, after} {
-		read, err := reconcile.ChartFiles(r.st, r.artifact)
+	for i, r := range []*Release{before, after} {
+		read, err := reconcile.ChartFiles(r.Store, r.Artifact)
 		if err != nil {
 			return "", err
 		}

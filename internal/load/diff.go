@@ -1,4 +1,4 @@
-package cmd
+package load
 
 import (
 	"strings"
@@ -12,8 +12,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 )
 
-// diff describes the edits of a file. Lines that may hold a password are not shown around an edit, and masked in one.
-func (a *app) diff(file *rewrite.File, before *edit.File, after []byte) []byte {
+// Diff describes the edits of a file. Lines that may hold a password are not shown around an edit, and masked in one.
+func (l *Reader) Diff(file *rewrite.File, before *edit.File, after []byte) []byte {
 	private := privateLines{}
 	for _, d := range before.Documents() {
 		first, last := d.Lines()
@@ -30,7 +30,7 @@ func (a *app) diff(file *rewrite.File, before *edit.File, after []byte) []byte {
 		}
 		text.WriteString(line)
 	}
-	return []byte(a.console.Secrets().Text(text.String()))
+	return []byte(l.Console.Secrets().Text(text.String()))
 }
 
 // privateLines are the lines of a file that may hold a password.

@@ -1,4 +1,4 @@
-package cmd
+package foresee
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type composition struct {
 
 // addRendered adds the diffs of what would be installed or upgraded, and of what it was. What cannot be rendered is
 // reported, and said of the release. The error ends the run.
-func (f *foresight) addRendered(ctx context.Context, p *plan.Plan, with *renderer) error {
+func (f *Foresight) addRendered(ctx context.Context, p *plan.Plan, with *Renderer) error {
 	if err := f.fetchUnchanged(ctx, p); err != nil {
 		return err
 	}
@@ -44,17 +44,17 @@ func (f *foresight) addRendered(ctx context.Context, p *plan.Plan, with *rendere
 }
 
 // fetchUnchanged fetches the charts of releases that change and whose charts do not: a plan sends no request for these.
-func (f *foresight) fetchUnchanged(ctx context.Context, p *plan.Plan) error {
-	lists := map[*load.Input][]*foreseen{}
+func (f *Foresight) fetchUnchanged(ctx context.Context, p *plan.Plan) error {
+	lists := map[*load.Input][]*Release{}
 	for i := range p.Changes {
 		if c := &p.Changes[i]; c.Action != plan.Install && c.Action != plan.Upgrade {
 			continue
 		}
-		if r := f.after.of(f.matched[i].After); r.artifact == "" {
-			lists[r.in] = append(lists[r.in], r)
+		if r := f.after.Of(f.matched[i].After); r.Artifact == "" {
+			lists[r.In] = append(lists[r.In], r)
 		}
 	}
-	for _, in := range f.after.inputs {
+	for _, in := range f.after.Inputs {
 		if err := f.after.run(ctx, in, lists[in], false); err != nil {
 			return err
 		}
@@ -62,8 +62,8 @@ func (f *foresight) fetchUnchanged(ctx context.Context, p *plan.Plan) error {
 	return nil
 }
 
-func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.Pair, name string, with *renderer) error {
-	after := f.after.of(pair.After)
+func (f *Foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.Pair, name string, with *Renderer) error {
+	after := f.after.Of(pair.After)
 	now, err := f.objectsAfter(ctx, after, name, with, c.Action == plan.Upgrade)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -75,7 +75,7 @@ func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 	var old *renderedRelease
 	short := after.shortSecrets()
 	if pair.Before != nil {
-		before, why := f.renderable(f.before.of(pair.Before), after)
+		before, why := f.renderable(f.before.Of(pair.Before), after)
 		if why == "" {
 			short = append(short, before.shortSecrets()...)
 			old, why = f.objectsBefore(ctx, before, name+"-before", with, c.Action == plan.Upgrade)
@@ -100,19 +100,19 @@ func (f *foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 }
 
 // objectsAfter renders a release of the input. What is wrong with it is reported.
-func (f *foresight) objectsAfter(ctx context.Context, r *foreseen, name string, with *renderer, upgrade bool) (*renderedRelease, error) {
-	if r.artifact == "" {
-		code := f.after.codes[r.fact.ID]
+func (f *Foresight) objectsAfter(ctx context.Context, r *Release, name string, with *Renderer, upgrade bool) (*renderedRelease, error) {
+	if r.Artifact == "" {
+		code := f.after.codes[r.Fact.ID]
 		if code == exit.OK {
 			code = exit.Failed
 		}
 		f.renderCode = exit.Worst(f.renderCode, code)
-		if r.fact.Blocked != "" { // which the fetch reported
-			return nil, errors.New("cannot be rendered: " + r.fact.Blocked)
+		if r.Fact.Blocked != "" { // which the fetch reported
+			return nil, errors.New("cannot be rendered: " + r.Fact.Blocked)
 		}
 		err := errors.New("its chart was not fetched")
 		found, _ := notRendered(r, err)
-		f.app.console.ReportAs(found, console.Presentation{At: console.ObjectSubject(r.obj)})
+		f.Worker.Console.ReportAs(found, console.Presentation{At: console.ObjectSubject(r.Object)})
 		return nil, errors.New(found.Message)
 	}
 	installed, err := with.render(ctx, name, r, upgrade)
@@ -126,7 +126,7 @@ func (f *foresight) objectsAfter(ctx context.Context, r *foreseen, name string, 
 	}
 	found, code := notRendered(r, err)
 	f.renderCode = exit.Worst(f.renderCode, code)
-	f.app.console.ReportAs(found, console.Presentation{At: console.ObjectSubject(r.obj)})
+	f.Worker.Console.ReportAs(found, console.Presentation{At: console.ObjectSubject(r.Object)})
 	return nil, errors.New(found.Message)
 }
 
@@ -138,8 +138,8 @@ func newRenderedRelease(done render.Installed, err error) (*renderedRelease, err
 		return nil, err
 	}
 	r := &renderedRelease{}
-	if r.crds, err = renderedObjects(done.CRDs); err == nil {
-		r.objects, err = renderedObjects(done.Objects)
+	if r.crds, err = RenderedObjects(done.CRDs); err == nil {
+		r.objects, err = RenderedObjects(done.Objects)
 	}
 	return r, err
 }
@@ -156,7 +156,7 @@ func (r *renderedRelease) all() map[string]map[string]any {
 
 // upgraded is the release with the CRDs that there are after an upgrade from an old one: none is removed, and spec.upgrade.crds
 // says whether they are created or replaced.
-func (r *renderedRelease) upgraded(old *renderedRelease, after *foreseen) *renderedRelease {
+func (r *renderedRelease) upgraded(old *renderedRelease, after *Release) *renderedRelease {
 	if old == nil || after.hr == nil {
 		return r
 	}
@@ -175,26 +175,26 @@ func (r *renderedRelease) upgraded(old *renderedRelease, after *foreseen) *rende
 }
 
 // renderable is a release as it was, with its chart and all of its values; or why that is not known.
-func (f *foresight) renderable(before, after *foreseen) (r *foreseen, why string) {
-	fact, copied := *before.fact, *before
+func (f *Foresight) renderable(before, after *Release) (r *Release, why string) {
+	fact, copied := *before.Fact, *before
 	r = &copied
-	r.fact = &fact
+	r.Fact = &fact
 	switch {
-	case fact.Blocked != "" && before.artifact == "":
+	case fact.Blocked != "" && before.Artifact == "":
 		return nil, "is not known: it was blocked"
 	case fact.Suspended:
 		return nil, "is not known: it was suspended"
 	}
-	if r.artifact == "" && !f.after.recorded && fact.Origin == after.fact.Origin {
-		r.st, r.artifact, fact.Chart = after.st, after.artifact, after.fact.Chart
+	if r.Artifact == "" && !f.after.recorded && fact.Origin == after.Fact.Origin {
+		r.Store, r.Artifact, fact.Chart = after.Store, after.Artifact, after.Fact.Chart
 	}
-	if r.artifact == "" {
+	if r.Artifact == "" {
 		return nil, "is not known: its chart was not fetched"
 	}
 	if r.whole == nil {
 		digest, err := values.Digest(r.composed)
 		switch {
-		case fact.ValuesKey == after.fact.ValuesKey:
+		case fact.ValuesKey == after.Fact.ValuesKey:
 			r.whole = after.whole
 		case err == nil && digest.String() == fact.Values:
 			r.whole = &composition{r.composed, &values.Origins{}}
@@ -206,7 +206,7 @@ func (f *foresight) renderable(before, after *foreseen) (r *foreseen, why string
 }
 
 // objectsBefore renders a release of the other side. What is wrong there is wrong with what --against names.
-func (f *foresight) objectsBefore(ctx context.Context, r *foreseen, name string, with *renderer, upgrade bool) (done *renderedRelease, why string) {
+func (f *Foresight) objectsBefore(ctx context.Context, r *Release, name string, with *Renderer, upgrade bool) (done *renderedRelease, why string) {
 	done, err := newRenderedRelease(with.render(ctx, name, r, upgrade))
 	if err == nil && r.hr != nil && r.hr.GetInstall().CRDs == helmv2.Skip {
 		done.crds = nil
@@ -217,22 +217,22 @@ func (f *foresight) objectsBefore(ctx context.Context, r *foreseen, name string,
 	found, _ := notRendered(r, err)
 	why = found.Message
 	found.Message, found.Pos, found.Line, found.Related = fmt.Sprintf("in %s: %s", f.against, why), manifest.Pos{}, "", nil
-	f.app.console.ReportAs(found, console.Presentation{At: console.ObjectSubject(r.obj)})
+	f.Worker.Console.ReportAs(found, console.Presentation{At: console.ObjectSubject(r.Object)})
 	f.baseCode = exit.Usage
 	return nil, why
 }
 
 // manifestsDiff is the diff of two sets of objects, each in a file of its own.
-func (f *foresight) manifestsDiff(r *foreseen, short []string, before, after map[string]map[string]any) (string, error) {
+func (f *Foresight) manifestsDiff(r *Release, short []string, before, after map[string]map[string]any) (string, error) {
 	files := [2]map[string][]byte{{}, {}}
 	for i, side := range []struct {
 		name        string
 		shown, with map[string]map[string]any
 	}{{"before", before, after}, {"after", after, before}} {
 		for name, object := range side.shown {
-			text, err := yaml.Marshal(hiding{f.app, side.name, short}.object(object, side.with[name]))
+			text, err := yaml.Marshal(hiding{f.Worker.Console, side.name, short}.object(object, side.with[name]))
 			if err != nil {
-				return "", fmt.Errorf("cannot print what %s was rendered to: %w", r.obj, err)
+				return "", fmt.Errorf("cannot print what %s was rendered to: %w", r.Object, err)
 			}
 			files[i][r.fileName("manifests/"+name+".yaml")] = text
 		}

@@ -1,4 +1,4 @@
-package cmd
+package foresee
 
 import (
 	"context"
@@ -27,67 +27,72 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// planSide is the HelmReleases of one side: as the manifests are, or as they were.
-type planSide struct {
-	app      *app
-	o        *planOptions
+// Work is what the sides of a command have in common.
+type Work struct {
+	Worker  *session.Worker
+	Shared  *session.Session
+	Options *session.Options
+	Locked  *session.Lock // that charts are taken from, nil for none
+}
+
+// A Side is the HelmReleases of manifests: as they are, or as they were.
+type Side struct {
+	Work
 	old      bool
 	base     *base // of the old side
 	recorded bool  // the old side is what was recorded
-	inputs   []*load.Input
-	releases []*foreseen
+	Inputs   []*load.Input
+	Releases []*Release
 	codes    map[plan.ID]int
 	failed   int // exit code of what was reconciled, sources too
-	code     int // of what went wrong while reading and judging
+	Code     int // of what went wrong while reading and judging
 
-	replaced map[*load.Input]replaced
+	replaced map[*load.Input]session.Replaced
 	stores   []*store.Store // artifacts directories that stay
 }
 
-func (s *planSide) close() {
+// Close ends what the side has opened. It may be called for a nil side.
+func (s *Side) Close() {
+	if s == nil {
+		return
+	}
 	for _, st := range s.stores {
 		if err := st.Close(); err != nil {
-			s.app.console.Debug(console.Subject{}, err.Error())
+			s.Worker.Console.Debug(console.Subject{}, err.Error())
 		}
 	}
 }
 
-func newPlanSide(a *app, o *planOptions, b *base) *planSide {
-	return &planSide{app: a, o: o, old: b != nil, base: b, codes: map[plan.ID]int{}}
-}
+// Side finds the HelmReleases of inputs.
+func (w Work) Side(inputs []*load.Input) (*Side, error) { return w.side(inputs, nil) }
 
-// newSide finds the HelmReleases of one side.
-func (a *app) newSide(o *planOptions, inputs []*load.Input, b *base) (*planSide, error) {
-	s := newPlanSide(a, o, b)
-	for _, in := range inputs {
-		if !in.Loose {
-			s.inputs = append(s.inputs, in)
-		}
-	}
+// Before is a side without errors for what stands in for no source: that is said of the manifests as they are.
+func (w Work) Before(inputs []*load.Input) (*Side, error) { return w.side(inputs, &base{}) }
+
+func (w Work) side(inputs []*load.Input, b *base) (*Side, error) {
+	s := &Side{Work: w, old: b != nil, base: b, codes: map[plan.ID]int{}, Inputs: load.WithoutLoose(slices.Clone(inputs))}
 	var err error
-	if s.replaced, err = a.replaceSources(&o.run, s.inputs, nil); err != nil && !s.old {
+	if s.replaced, err = w.Worker.Replace(w.Options, s.Inputs, nil); err != nil && !s.old {
 		return s, err
 	}
-	defer a.console.In("")
-	for _, in := range s.inputs {
-		a.console.In(in.Cluster)
+	return s, w.Worker.Each(s.Inputs, func(in *load.Input) error {
 		for _, obj := range in.Inventory.Objects() {
 			if (obj.Kind == helmv2.HelmReleaseKind || inventory.IsOperated(obj)) && in.Wanted(obj) {
 				s.add(in, obj)
 			}
 		}
-		s.code = exit.Worst(s.code, in.Code)
+		s.Code = exit.Worst(s.Code, in.Code)
 		if !s.old {
-			a.worker.ReportNotes(in)
+			w.Worker.ReportNotes(in)
 		}
-	}
-	return s, nil
+		return nil
+	})
 }
 
 // names are the clusters of the side.
-func (s *planSide) names() []string {
+func (s *Side) names() []string {
 	var names []string
-	for _, in := range s.inputs {
+	for _, in := range s.Inputs {
 		if !slices.Contains(names, in.Cluster) {
 			names = append(names, in.Cluster)
 		}
@@ -96,12 +101,12 @@ func (s *planSide) names() []string {
 }
 
 // callAs gives the only cluster the name of the one that it has most HelmReleases in common with.
-func (s *planSide) callAs(other *planSide) {
+func (s *Side) callAs(other *Side) {
 	common := map[string]int{}
-	for _, r := range other.releases {
-		for _, own := range s.releases {
-			if own.fact.Kind == r.fact.Kind && own.fact.Namespace == r.fact.Namespace && own.fact.Name == r.fact.Name && own.fact.File == r.fact.File {
-				common[r.fact.Cluster]++
+	for _, r := range other.Releases {
+		for _, own := range s.Releases {
+			if own.Fact.Kind == r.Fact.Kind && own.Fact.Namespace == r.Fact.Namespace && own.Fact.Name == r.Fact.Name && own.Fact.File == r.Fact.File {
+				common[r.Fact.Cluster]++
 			}
 		}
 	}
@@ -114,50 +119,52 @@ func (s *planSide) callAs(other *planSide) {
 	if most == 0 {
 		return
 	}
-	for _, r := range s.releases {
-		r.fact.Cluster = name
+	for _, r := range s.Releases {
+		r.Fact.Cluster = name
 	}
 }
 
-func (s *planSide) facts() []*plan.Release {
+// Facts are the HelmReleases, for a plan.
+func (s *Side) Facts() []*plan.Release {
 	var list []*plan.Release
-	for _, r := range s.releases {
-		list = append(list, r.fact)
+	for _, r := range s.Releases {
+		list = append(list, r.Fact)
 	}
 	return list
 }
 
-func (s *planSide) of(fact *plan.Release) *foreseen {
-	i := slices.IndexFunc(s.releases, func(r *foreseen) bool { return r.fact == fact })
-	return s.releases[i]
+// Of is the release of a fact.
+func (s *Side) Of(fact *plan.Release) *Release {
+	i := slices.IndexFunc(s.Releases, func(r *Release) bool { return r.Fact == fact })
+	return s.Releases[i]
 }
 
 // add takes up a HelmRelease.
-func (s *planSide) add(in *load.Input, obj *manifest.Object) {
-	r := newForeseen(in, obj, s.shown(in.Cluster))
-	r.fact.File = s.shown(obj.Pos.File)
-	r.fact.Target = plan.Target{Name: obj.Name, Namespace: obj.Namespace, StorageNamespace: obj.Namespace}
-	s.releases = append(s.releases, r)
+func (s *Side) add(in *load.Input, obj *manifest.Object) {
+	r := newRelease(in, obj, s.shown(in.Cluster))
+	r.Fact.File = s.shown(obj.Pos.File)
+	r.Fact.Target = plan.Target{Name: obj.Name, Namespace: obj.Namespace, StorageNamespace: obj.Namespace}
+	s.Releases = append(s.Releases, r)
 	adm, err := in.Inventory.Admit(obj)
 	if err != nil {
-		s.app.worker.Reject(in, obj, err)
-		r.fact.Blocked = "the API server would refuse it: " + obj.ConcealError(err.Error())
+		s.Worker.Reject(in, obj, err)
+		r.Fact.Blocked = "the API server would refuse it: " + obj.ConcealError(err.Error())
 		return
 	}
-	s.app.worker.ReportWarnings(in, adm)
-	if r.fact.Operated != nil {
+	s.Worker.ReportWarnings(in, adm)
+	if r.Fact.Operated != nil {
 		s.addOperated(r, adm)
 		return
 	}
 	r.hr = adm.Typed.(*helmv2.HelmRelease)
 	r.describe(adm)
-	r.fact.Kept = keeps(in, obj)
+	r.Fact.Kept = keeps(in, obj)
 	s.chartOf(r, adm)
 	s.valuesOf(r, adm)
 }
 
 // shown is a file or directory as the other side calls it.
-func (s *planSide) shown(name string) string {
+func (s *Side) shown(name string) string {
 	if s.base == nil {
 		return name
 	}
@@ -165,8 +172,8 @@ func (s *planSide) shown(name string) string {
 }
 
 // describe takes up what the spec says by itself.
-func (r *foreseen) describe(adm *admission.Admitted) {
-	hr, f := r.hr, r.fact
+func (r *Release) describe(adm *admission.Admitted) {
+	hr, f := r.hr, r.Fact
 	f.Suspended = hr.Spec.Suspend
 	f.Target.Name, f.Target.Namespace, f.Target.StorageNamespace = reconcile.ReleaseTarget(hr)
 	f.InPlace = hr.GetUpgrade().GetChartNameChangeStrategy() == helmv2.ChartNameChangeStrategyInPlaceUpdate
@@ -231,17 +238,17 @@ func keeps(in *load.Input, obj *manifest.Object) bool {
 }
 
 // chartOf takes up everything that a chart depends on.
-func (s *planSide) chartOf(r *foreseen, adm *admission.Admitted) {
+func (s *Side) chartOf(r *Release, adm *admission.Admitted) {
 	hr := r.hr
 	var origin []any
 	origin = append(origin, hr.Spec.ChartRef)
 	if hr.Spec.Chart != nil {
 		origin = append(origin, hr.Spec.Chart.Spec.SourceRef)
-		r.fact.Asked = strings.TrimSpace(hr.Spec.Chart.Spec.Chart + " " + hr.Spec.Chart.Spec.Version)
+		r.Fact.Asked = strings.TrimSpace(hr.Spec.Chart.Spec.Chart + " " + hr.Spec.Chart.Spec.Version)
 		r.source = hr.Spec.Chart.Spec.SourceRef.Kind + "/" + hr.Spec.Chart.GetNamespace(hr.Namespace) + "/" + hr.Spec.Chart.Spec.SourceRef.Name
-		r.quick = hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
+		r.Quick = hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
 	} else if ref := hr.Spec.ChartRef; ref != nil {
-		r.fact.Asked = ref.Kind + " " + ref.Name
+		r.Fact.Asked = ref.Kind + " " + ref.Name
 		namespace := ref.Namespace
 		if namespace == "" {
 			namespace = hr.Namespace
@@ -252,8 +259,8 @@ func (s *planSide) chartOf(r *foreseen, adm *admission.Admitted) {
 }
 
 // originOf takes up what the chart comes from in the end.
-func (s *planSide) originOf(r *foreseen, adm *admission.Admitted, origin []any) {
-	for _, source := range r.in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
+func (s *Side) originOf(r *Release, adm *admission.Admitted, origin []any) {
+	for _, source := range r.In.SourcesOf(adm, func(*inventory.RejectedError) {}) {
 		obj := source.Object
 		spec, _ := source.Content["spec"].(map[string]any)
 		if obj.Kind == "HelmChart" {
@@ -266,7 +273,7 @@ func (s *planSide) originOf(r *foreseen, adm *admission.Admitted, origin []any) 
 		if obj.Kind != "HelmChart" {
 			delete(spec, "timeout")
 		}
-		origin = append(origin, obj.Kind, obj.Namespace, obj.Name, spec, s.replaced[r.in].directories[store.NewKey(obj.Kind, obj.Namespace, obj.Name)])
+		origin = append(origin, obj.Kind, obj.Namespace, obj.Name, spec, s.replaced[r.In].Directories[store.NewKey(obj.Kind, obj.Namespace, obj.Name)])
 	}
 	if entries := s.pinnedTo(r); entries != nil {
 		origin = append(origin, entries)
@@ -275,50 +282,50 @@ func (s *planSide) originOf(r *foreseen, adm *admission.Admitted, origin []any) 
 	if err != nil { // of what was JSON
 		text = []byte(err.Error())
 	}
-	r.fact.Origin = string(text)
+	r.Fact.Origin = string(text)
 }
 
 // valuesOf composes the values.
-func (s *planSide) valuesOf(r *foreseen, adm *admission.Admitted) {
-	composed, origins, found := validate.Values(r.in.Inventory, adm)
+func (s *Side) valuesOf(r *Release, adm *admission.Admitted) {
+	composed, origins, found := validate.Values(r.In.Inventory, adm)
 	var absent []string
 	for _, f := range found {
 		if f.Severity == finding.Error {
-			s.app.console.Report(f)
-			r.fact.Blocked = f.Message
+			s.Worker.Console.Report(f)
+			r.Fact.Blocked = f.Message
 			continue
 		}
 		absent = append(absent, f.Message)
 	}
-	if r.fact.Blocked != "" {
+	if r.Fact.Blocked != "" {
 		return
 	}
 	digest, err := r.digest(composed)
 	if err != nil {
-		r.fact.Blocked = err.Error()
+		r.Fact.Blocked = err.Error()
 		return
 	}
 	r.composed, r.origins, r.whole = composed, origins, &composition{composed, origins}
-	r.fact.ValuesKey = digest + strings.Join(absent, "\n")
+	r.Fact.ValuesKey = digest + strings.Join(absent, "\n")
 	if len(absent) == 0 {
-		r.fact.Values = digest
+		r.Fact.Values = digest
 	}
 	for _, text := range absent {
-		r.fact.Assumed = append(r.fact.Assumed, text+": what it holds is taken as unchanged")
+		r.Fact.Assumed = append(r.Fact.Assumed, text+": what it holds is taken as unchanged")
 	}
 }
 
-// resolve finds out about the charts of the HelmReleases that may differ: those of Helm repositories by their index, all
+// Resolve finds out about the charts of the HelmReleases that may differ: those of Helm repositories by their index, all
 // others, and with files all of them, by fetching them into a directory that goes when the run ends.
-func (s *planSide) resolve(ctx context.Context, wanted map[plan.ID]bool, files bool) error {
-	defer s.app.console.In("")
-	for _, in := range s.inputs {
-		s.app.console.In(in.Cluster)
-		var quick, whole []*foreseen
-		for _, r := range s.releases {
+func (s *Side) Resolve(ctx context.Context, wanted map[plan.ID]bool, files bool) error {
+	defer s.Worker.Console.In("")
+	for _, in := range s.Inputs {
+		s.Worker.Console.In(in.Cluster)
+		var quick, whole []*Release
+		for _, r := range s.Releases {
 			switch {
-			case r.in != in || !wanted[r.fact.ID] || r.fact.Blocked != "" || r.fact.Suspended:
-			case r.quick && !files:
+			case r.In != in || !wanted[r.Fact.ID] || r.Fact.Blocked != "" || r.Fact.Suspended:
+			case r.Quick && !files:
 				quick = append(quick, r)
 			default:
 				whole = append(whole, r)
@@ -335,19 +342,19 @@ func (s *planSide) resolve(ctx context.Context, wanted map[plan.ID]bool, files b
 }
 
 // run reconciles HelmReleases with all that they need, in a directory that goes when the command ends.
-func (s *planSide) run(ctx context.Context, in *load.Input, releases []*foreseen, quick bool) error {
+func (s *Side) run(ctx context.Context, in *load.Input, releases []*Release, quick bool) error {
 	if len(releases) == 0 {
 		return nil
 	}
-	st, err := s.o.shared.Temporary()
+	st, err := s.Shared.Temporary()
 	if err != nil {
 		return err
 	}
 	return s.reconcile(ctx, in, releases, st, quick)
 }
 
-func (s *planSide) reconcile(ctx context.Context, in *load.Input, releases []*foreseen, st *store.Store, quick bool) error {
-	results, err := s.results(ctx, in, func() []*admission.Admitted { return targetsOf(in, releases) }, st, quick)
+func (s *Side) reconcile(ctx context.Context, in *load.Input, releases []*Release, st *store.Store, quick bool) error {
+	results, err := s.Results(ctx, in, func() []*admission.Admitted { return targetsOf(in, releases) }, st, quick)
 	if err != nil {
 		return err
 	}
@@ -355,7 +362,7 @@ func (s *planSide) reconcile(ctx context.Context, in *load.Input, releases []*fo
 		s.failed = exit.Worst(s.failed, session.CodeOf(result))
 	}
 	for _, r := range releases {
-		i := slices.IndexFunc(results, func(result *reconcile.Result) bool { return result.Object.Object == r.obj })
+		i := slices.IndexFunc(results, func(result *reconcile.Result) bool { return result.Object.Object == r.Object })
 		s.take(r, results[i], results, st)
 	}
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
@@ -364,15 +371,15 @@ func (s *planSide) reconcile(ctx context.Context, in *load.Input, releases []*fo
 	return nil
 }
 
-// results reconciles objects of an input, as the flags say.
-func (s *planSide) results(ctx context.Context, in *load.Input, targets func() []*admission.Admitted, st *store.Store, quick bool) ([]*reconcile.Result, error) {
-	options := s.o.shared.Options()
+// Results reconciles objects of an input, as the flags say.
+func (s *Side) Results(ctx context.Context, in *load.Input, targets func() []*admission.Admitted, st *store.Store, quick bool) ([]*reconcile.Result, error) {
+	options := s.Shared.Options()
 	options.Until = reconcile.Fetch
 	if quick {
 		options.Until = reconcile.Choose
 	}
-	options.Directories, options.Archives, options.Locked = s.replaced[in].directories, s.replaced[in].archives, s.lockedBy(in)
-	results, err := s.app.worker.Reconcile(ctx, s.o.shared, in, targets, st, options, nil)
+	options.Directories, options.Archives, options.Locked = s.replaced[in].Directories, s.replaced[in].Archives, s.Locked.Of(in)
+	results, err := s.Worker.Reconcile(ctx, s.Shared, in, targets, st, options, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write to the temporary directory: %w", err)
 	}
@@ -380,7 +387,7 @@ func (s *planSide) results(ctx context.Context, in *load.Input, targets func() [
 }
 
 // targetsOf are HelmReleases with what they come from, each once.
-func targetsOf(in *load.Input, releases []*foreseen) []*admission.Admitted {
+func targetsOf(in *load.Input, releases []*Release) []*admission.Admitted {
 	var targets []*admission.Admitted
 	chosen := map[*manifest.Object]bool{}
 	add := func(adm *admission.Admitted) {
@@ -390,7 +397,7 @@ func targetsOf(in *load.Input, releases []*foreseen) []*admission.Admitted {
 		}
 	}
 	for _, r := range releases {
-		adm, err := in.Inventory.Admit(r.obj)
+		adm, err := in.Inventory.Admit(r.Object)
 		if err != nil {
 			continue // it is blocked
 		}
@@ -404,8 +411,8 @@ func targetsOf(in *load.Input, releases []*foreseen) []*admission.Admitted {
 
 // failedSource is the nearest source of a release that failed, nil if none did. The controllers go on with the artifact of an
 // earlier run; what the release would get from the source as it is now is not known then.
-func failedSource(r *foreseen, results []*reconcile.Result) *reconcile.Result {
-	targets := targetsOf(r.in, []*foreseen{r})
+func failedSource(r *Release, results []*reconcile.Result) *reconcile.Result {
+	targets := targetsOf(r.In, []*Release{r})
 	for _, adm := range slices.Backward(targets) {
 		for _, result := range results {
 			if result.Object.Object == adm.Object && session.CodeOf(result) != exit.OK {
@@ -417,7 +424,7 @@ func failedSource(r *foreseen, results []*reconcile.Result) *reconcile.Result {
 }
 
 // take takes up what a run found out about a HelmRelease.
-func (s *planSide) take(r *foreseen, result *reconcile.Result, results []*reconcile.Result, st *store.Store) {
+func (s *Side) take(r *Release, result *reconcile.Result, results []*reconcile.Result, st *store.Store) {
 	message := result.Message()
 	if s.recorded && session.CodeOf(result) == exit.OK {
 		if source := failedSource(r, results); source != nil {
@@ -426,13 +433,13 @@ func (s *planSide) take(r *foreseen, result *reconcile.Result, results []*reconc
 		}
 	}
 	if code := session.CodeOf(result); code != exit.OK {
-		s.codes[r.fact.ID] = code
-		r.fact.Blocked = message
+		s.codes[r.Fact.ID] = code
+		r.Fact.Blocked = message
 		return
 	}
 	r.digests = result.Values
 	if result.Resolution != nil {
-		r.url = result.Resolution.URL
+		r.URL = result.Resolution.URL
 	}
 	found := reconcile.PlannedChart(result, results)
 	if r.operated != nil {
@@ -441,10 +448,26 @@ func (s *planSide) take(r *foreseen, result *reconcile.Result, results []*reconc
 	if found == nil {
 		return
 	}
-	r.fact.Chart = s.newChart(r, found, st)
+	r.Fact.Chart = s.newChart(r, found, st)
 	// What an earlier run stored may be another archive of the same version than the one that is published now.
-	stale := s.recorded && r.quick && r.fact.Chart.Made == "" && found.Digest != found.Stored
+	stale := s.recorded && r.Quick && r.Fact.Chart.Made == "" && found.Digest != found.Stored
 	if found.Artifact != "" && !stale {
-		r.st, r.artifact = st, found.Artifact
+		r.Store, r.Artifact = st, found.Artifact
 	}
+}
+
+// LeaveOperated leaves out HelmReleases of Flux 1. What they become is compared by itself.
+func (s *Side) LeaveOperated() {
+	s.Releases = slices.DeleteFunc(s.Releases, func(r *Release) bool { return inventory.IsOperated(r.Object) })
+}
+
+// CodeOf is the exit code of what failed for a release.
+func (s *Side) CodeOf(id plan.ID) int { return s.codes[id] }
+
+// Chart is the template of its chart, nil if it has none.
+func (r *Release) Chart() *helmv2.HelmChartTemplate {
+	if r.hr == nil {
+		return nil
+	}
+	return r.hr.Spec.Chart
 }

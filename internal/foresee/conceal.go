@@ -1,4 +1,4 @@
-package cmd
+package foresee
 
 import (
 	"slices"
@@ -11,17 +11,17 @@ import (
 
 // veiledPairs are the pairs as a plan may say them: names, targets, charts and versions that were made of what Secrets hold are
 // called otherwise, on both sides the same, so that no sentence has to be searched for them.
-func (f *foresight) veiledPairs() []plan.Pair {
+func (f *Foresight) veiledPairs() []plan.Pair {
 	names, targets := map[plan.ID]plan.ID{}, map[string]string{}
-	for _, r := range slices.Concat(f.before.releases, f.after.releases) {
-		if !r.obj.Tainted() {
+	for _, r := range slices.Concat(f.before.Releases, f.after.Releases) {
+		if !r.Object.Tainted() {
 			continue
 		}
-		id := r.fact.ID
-		id.Namespace, id.Name = r.obj.StoredAs()
-		names[r.fact.ID] = id
-		for _, text := range []string{r.fact.Target.Name, r.fact.Target.Namespace, r.fact.Target.StorageNamespace} {
-			if shown := r.obj.VeilOf(text, targetFields()...); shown != text {
+		id := r.Fact.ID
+		id.Namespace, id.Name = r.Object.StoredAs()
+		names[r.Fact.ID] = id
+		for _, text := range []string{r.Fact.Target.Name, r.Fact.Target.Namespace, r.Fact.Target.StorageNamespace} {
+			if shown := r.Object.VeilOf(text, targetFields()...); shown != text {
 				targets[text] = shown
 			}
 		}
@@ -31,7 +31,7 @@ func (f *foresight) veiledPairs() []plan.Pair {
 		sides := f.sides(p)
 		chart := func(text string) string {
 			for _, r := range sides {
-				if shown := r.obj.VeilOf(text, chartFields()...); shown != text {
+				if shown := r.Object.VeilOf(text, chartFields()...); shown != text {
 					return shown
 				}
 			}
@@ -43,13 +43,13 @@ func (f *foresight) veiledPairs() []plan.Pair {
 }
 
 // sides are the releases of a pair, one or both.
-func (f *foresight) sides(p plan.Pair) []*foreseen {
-	var sides []*foreseen
+func (f *Foresight) sides(p plan.Pair) []*Release {
+	var sides []*Release
 	if p.Before != nil {
-		sides = append(sides, f.before.of(p.Before))
+		sides = append(sides, f.before.Of(p.Before))
 	}
 	if p.After != nil {
-		sides = append(sides, f.after.of(p.After))
+		sides = append(sides, f.after.Of(p.After))
 	}
 	return sides
 }
@@ -104,8 +104,8 @@ func veiled(r *plan.Release, names map[plan.ID]plan.ID, targets map[string]strin
 }
 
 // concealPlan takes what is not shown out of a plan: what came from Secrets, and where the files of a revision are.
-func (a *app) concealPlan(p *plan.Plan, b *base) {
-	text := func(s *string) { *s = a.console.Secrets().Text(reconcile.RedactText(b.rename(*s))) }
+func concealPlan(out *console.Console, p *plan.Plan, b *base) {
+	text := func(s *string) { *s = out.Secrets().Text(reconcile.RedactText(b.rename(*s))) }
 	for i := range p.Changes {
 		c := &p.Changes[i]
 		for _, s := range []*string{&c.Namespace, &c.Name, &c.Chart} {
@@ -120,7 +120,7 @@ func (a *app) concealPlan(p *plan.Plan, b *base) {
 		}
 		for _, chart := range []*plan.Chart{c.Before, c.After} { // copies, see veiled
 			if chart != nil {
-				a.concealSource(&chart.Source)
+				concealSource(out, &chart.Source)
 				text(&chart.Name)
 				text(&chart.Version)
 				text(&chart.Digest)
@@ -130,8 +130,8 @@ func (a *app) concealPlan(p *plan.Plan, b *base) {
 		for j := range c.Reasons {
 			r := &c.Reasons[j]
 			if r.Code == plan.ReasonSource {
-				a.concealSource(&r.Before)
-				a.concealSource(&r.After)
+				concealSource(out, &r.Before)
+				concealSource(out, &r.After)
 			}
 			text(&r.Text)
 			text(&r.Note)
@@ -148,9 +148,9 @@ func (a *app) concealPlan(p *plan.Plan, b *base) {
 }
 
 // concealSource has a source, KIND/NAMESPACE/NAME, called as it is elsewhere.
-func (a *app) concealSource(source *string) {
+func concealSource(out *console.Console, source *string) {
 	if parts := strings.Split(*source, "/"); len(parts) == 3 {
-		shown := a.console.Called(console.Subject{Kind: parts[0], Namespace: parts[1], Name: parts[2]})
+		shown := out.Called(console.Subject{Kind: parts[0], Namespace: parts[1], Name: parts[2]})
 		*source = strings.Join([]string{shown.Kind, shown.Namespace, shown.Name}, "/")
 	}
 }

@@ -1,4 +1,4 @@
-package cmd
+package foresee
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 )
 
 // digest is what the controller compares values by.
-func (r *foreseen) digest(composed map[string]any) (string, error) {
+func (r *Release) digest(composed map[string]any) (string, error) {
 	if r.operated != nil {
 		return values.Checksum(composed)
 	}
@@ -22,13 +22,13 @@ func (r *foreseen) digest(composed map[string]any) (string, error) {
 	return digest.String(), err
 }
 
-func (s *planSide) newChart(r *foreseen, found *reconcile.Planned, st *store.Store) *plan.Chart {
+func (s *Side) newChart(r *Release, found *reconcile.Planned, st *store.Store) *plan.Chart {
 	c := &plan.Chart{
 		Name: found.Name, Version: found.Version, Digest: found.Digest, Moving: found.Moving,
 		Source: r.source, Made: reconcile.MadeOf(r.made),
 	}
-	if !r.quick && !found.Moving && found.Artifact != "" { // an archive that was made here has times in it
-		c.Digest = contentDigest(st, found.Artifact)
+	if !r.Quick && !found.Moving && found.Artifact != "" { // an archive that was made here has times in it
+		c.Digest = ContentDigest(st, found.Artifact)
 	}
 	if s.recorded && c.Made != "" { // of one that was made here, the digest of what was published is not recorded
 		c.Digest = ""
@@ -36,8 +36,8 @@ func (s *planSide) newChart(r *foreseen, found *reconcile.Planned, st *store.Sto
 	return c
 }
 
-// contentDigest is equal for charts whose files are. It is "" for one that cannot be read.
-func contentDigest(st *store.Store, artifact string) string {
+// ContentDigest is equal for charts whose files are. It is "" for one that cannot be read.
+func ContentDigest(st *store.Store, artifact string) string {
 	files, err := reconcile.ChartFiles(st, artifact)
 	if err != nil {
 		return ""

@@ -1,4 +1,4 @@
-package cmd
+package session
 
 import (
 	"errors"
@@ -10,17 +10,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// unusableStore is the error of a directory that cannot be opened as an artifacts directory. The flag named it, or "" if an
+// Unusable is the usage error of a directory that cannot be opened as an artifacts directory. The option named it, or "" if an
 // argument did.
-func unusableStore(flag string, err error) error {
+func Unusable(option string, err error) error {
 	var layout *store.LayoutError
-	switch {
-	case errors.As(err, &layout):
+	if errors.As(err, &layout) {
 		return &exit.UsageError{Err: layout, Advice: layout.Hint()}
-	case flag != "":
-		err = fmt.Errorf("%s: %w", flag, err)
 	}
-	return &exit.UsageError{Err: err}
+	return &exit.UsageError{Option: option, Err: err}
 }
 
 // unknownKindsError is an artifacts directory with objects that a newer program fetched.
@@ -37,9 +34,9 @@ func (e *unknownKindsError) Error() string {
 // Hint says which program knows them.
 func (e *unknownKindsError) Hint() string { return e.hint }
 
-// knownKinds returns an [*unknownKindsError] if the store holds objects of kinds that this program does not know. What belongs to
+// KnownKinds returns an [*unknownKindsError] if the store holds objects of kinds that this program does not know. What belongs to
 // such objects is not known either, and nothing of it may be removed or left behind. The verb is what the newer program is for.
-func knownKinds(st *store.Store, dir, verb string) error {
+func KnownKinds(st *store.Store, dir, verb string) error {
 	kinds, err := st.UnknownKinds()
 	if err != nil || len(kinds) == 0 {
 		return err
@@ -51,10 +48,10 @@ func knownKinds(st *store.Store, dir, verb string) error {
 	return e
 }
 
-// warnUnknownKinds warns of what is in the store and cannot be shown.
-func (a *app) warnUnknownKinds(st *store.Store, dir string) {
+// WarnUnknownKinds warns of what is in the store and cannot be shown.
+func (w *Worker) WarnUnknownKinds(st *store.Store, dir string) {
 	var unknown *unknownKindsError
-	if err := knownKinds(st, dir, ""); errors.As(err, &unknown) {
-		a.worker.ReportStorage(finding.OddStorage, unknown)
+	if err := KnownKinds(st, dir, ""); errors.As(err, &unknown) {
+		w.ReportStorage(finding.OddStorage, unknown)
 	}
 }

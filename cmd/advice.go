@@ -1,0 +1,109 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// advised is an error of wrong usage in the words of the command line: with the option that it is about, and with what to type
+// in place of what was typed.
+func advised(ctx context.Context, err error) error {
+	var usage *exit.UsageError
+	var option *exit.OptionError
+	switch {
+	case errors.As(err, &option):
+		return fmt.Errorf("%s: %w", spelled(option.Option, option.Value), err)
+	case !errors.As(err, &usage):
+		return err
+	}
+	var object *load.NoObjectError
+	var nothing *load.NothingSelectedError
+	switch {
+	case errors.As(usage.Err, &object):
+		return &exit.UsageError{Err: err, Advice: objectAdvice(ctx, object)}
+	case errors.As(usage.Err, &nothing):
+		return &exit.UsageError{Err: err, Advice: selectionAdvice(ctx, nothing)}
+	case usage.Option == "":
+		return err
+	}
+	return &exit.UsageError{Err: fmt.Errorf("%s: %w", spelled(usage.Option, usage.Value), err), Advice: usage.Advice}
+}
+
+// spelled is an option as the command line has it.
+func spelled(option, value string) string { return strings.TrimRight("--"+option+" "+value, " ") }
+
+func objectAdvice(ctx context.Context, e *load.NoObjectError) string {
+	if kind, ok := load.KindNamed(e.Selector.Text); ok && e.Next != nil {
+		return "kind and name are one argument: " + kind + "/" + e.Next.Text
+	}
+	if advice := meant(e.Selector.Text); advice != "" {
+		return advice
+	}
+	if advice := nearestObject(e.Selector, e.Inputs); advice != "" {
+		return advice
+	}
+	return deeper(ctx, e.Inputs[0])
+}
+
+func selectionAdvice(ctx context.Context, e *load.NothingSelectedError) string {
+	if e.Elsewhere() {
+		return "none of them is in namespace " + e.Input.Namespace
+	}
+	if e.Input.Code == exit.Usage {
+		return ""
+	}
+	if advice := deeper(ctx, e.Input); advice != "" {
+		return advice
+	}
+	if e.Only(manifest.KustomizeGroup) {
+		return "Kustomizations are built where directories are given: -R -f DIRECTORY"
+	}
+	return "helmsrc works on " + strings.Join(bareKinds(reconcile.Kinds().Names()), ", ") + "; --allow-empty accepts an input without them"
+}
+
+// deeper is a hint that -R would find objects, "" if it would not.
+func deeper(ctx context.Context, in *load.Input) string {
+	kinds := in.Options.KindsBelow(ctx, in)
+	if len(kinds) == 0 {
+		return ""
+	}
+	return "-R descends into the directories below, which hold " + strings.Join(kinds, ", ")
+}
+
+// bareKinds are the names of kinds without their API groups, each once.
+func bareKinds(kinds []string) []string {
+	var bare []string
+	for _, kind := range kinds {
+		if name := manifest.BareKind(kind); !slices.Contains(bare, name) {
+			bare = append(bare, name)
+		}
+	}
+	return bare
+}
+
+// nearestObject is the name of an object in the inputs that is spelled nearly as a selector says.
+func nearestObject(s load.Selector, inputs []*load.Input) string {
+	var names []string
+	for _, in := range inputs {
+		for _, obj := range in.Inventory.Objects() {
+			if s.Fits(obj.Kind) && (s.Namespace == "" || s.Namespace == obj.Namespace) {
+				if _, _, name := obj.Called(); name == obj.Name { // a name of a Secret is no hint
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	if near, ok := finding.Nearest(s.Name, names); ok {
+		return fmt.Sprintf("did you mean %s?", strings.TrimSuffix(s.Text, s.Name)+near)
+	}
+	return ""
+}

@@ -1,0 +1,338 @@
+package foresee
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
+	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/values"
+
+	"github.com/helmsrc/helmsrc/internal/session"
+)
+
+// Options say what manifests are compared with, and what is said of the releases that change.
+type Options struct {
+	Against string // a directory, a lock file or a revision; "" for what the last fetch recorded
+	Diff    bool   // of values and of the files of charts
+	// Renderer renders what would be installed or upgraded, nil for no diff of that.
+	Renderer *Renderer
+}
+
+// files reports whether all charts that differ are to be fetched.
+func (o *Options) files() bool { return o.Diff || o.Renderer != nil }
+
+// Foresight is what a plan is made of: two sides, of which the older may be what was recorded.
+type Foresight struct {
+	Work
+	o             Options
+	against       string
+	before, after *Side
+	matched       []plan.Pair
+	base          *base
+	baseCode      int
+	renderCode    int // of what could not be rendered
+}
+
+// Close ends what both sides have opened. It may be called for a nil foresight.
+func (f *Foresight) Close() {
+	if f == nil {
+		return
+	}
+	f.before.Close()
+	f.after.Close()
+	if f.base != nil {
+		f.base.close()
+	}
+}
+
+// Foresee reads both sides, and finds out about the charts that may differ. The foresight is to be closed also with an error.
+func Foresee(ctx context.Context, w Work, o Options) (*Foresight, error) {
+	f := &Foresight{Work: w, o: o}
+	inputs, err := w.Worker.Inputs(ctx, w.Options.Load)
+	if err != nil {
+		return f, usageOr(err)
+	}
+	w.Worker.ReportFlux1(inputs...)
+	if f.Locked, err = w.Shared.Lock(ctx); err != nil {
+		return f, err
+	}
+	if f.after, err = f.Side(inputs); err != nil {
+		return f, err
+	}
+	switch {
+	case o.Against == "":
+		err = f.recorded(ctx)
+	case isLock(o.Against):
+		err = f.comparedToLock(ctx)
+	default:
+		err = f.compared(ctx)
+	}
+	return f, err
+}
+
+// Inputs are the clusters of the manifests as they are.
+func (f *Foresight) Inputs() []*load.Input { return f.after.Inputs }
+
+// Plan decides what would happen to each release.
+func (f *Foresight) Plan(ctx context.Context) (*plan.Plan, error) {
+	f.compareSources(ctx)
+	f.reportAssumed()
+	p := &plan.Plan{Against: f.against, Changes: plan.Decide(f.veiledPairs(), f.against)}
+	if f.o.Diff {
+		if err := f.addDiffs(p); err != nil {
+			return nil, err
+		}
+	}
+	if f.o.Renderer != nil {
+		if err := f.addRendered(ctx, p, f.o.Renderer); err != nil {
+			return nil, usageOr(err)
+		}
+	}
+	f.Worker.Console.Unite()
+	concealPlan(f.Worker.Console, p, f.base)
+	return p, nil
+}
+
+// usageOr makes wrong usage of an error that says no code.
+func usageOr(err error) error {
+	if exit.CodeOf(err) == exit.Failed {
+		return &exit.UsageError{Err: err}
+	}
+	return err
+}
+
+// compared compares the input with earlier manifests.
+func (f *Foresight) compared(ctx context.Context) error {
+	b, err := f.openBase(ctx)
+	if err != nil {
+		return err
+	}
+	f.base, f.against = b, f.o.Against
+	options, err := b.options(f.Options, f.o.Against)
+	if err != nil {
+		return err
+	}
+	old, o := f.Work, *f.Options
+	old.Options, o.Load = &o, options
+	old.Worker = apart(f.Worker, b, false)
+	var inputs []*load.Input
+	if options != nil {
+		if inputs, err = old.Worker.Inputs(ctx, options); err != nil {
+			return usageOr(&exit.UsageError{Option: "against", Value: f.o.Against, Err: errors.New(b.rename(err.Error()))})
+		}
+	} else {
+		o.Load = &load.Options{}
+	}
+	if old.Locked, err = oldLock(ctx, f.Locked, b); err != nil {
+		return err
+	}
+	if f.before, err = old.side(inputs, b); err != nil {
+		return err
+	}
+	adopt(f.Worker, b, old.Worker)
+	if f.before.Code != exit.OK {
+		f.baseCode = exit.Usage
+	}
+	f.before.Worker = apart(f.Worker, b, true)
+	f.alignClusters()
+	if err := f.checkSelected(); err != nil {
+		return err
+	}
+	return f.match(ctx)
+}
+
+// match finds out about the charts that may differ.
+func (f *Foresight) match(ctx context.Context) error {
+	f.matched = plan.Match(f.before.Facts(), f.after.Facts())
+	differs := map[plan.ID]bool{}
+	for _, p := range f.matched {
+		if p.Differs() || p.Before != nil && p.After != nil && deferred(f.before.Of(p.Before), f.after.Of(p.After)) {
+			differs[p.After.ID] = true
+		}
+	}
+	if err := f.after.Resolve(ctx, differs, f.o.files()); err != nil {
+		return err
+	}
+	if err := f.before.Resolve(ctx, differs, f.o.files()); err != nil {
+		return err
+	}
+	return f.resolveDigests(ctx)
+}
+
+// checkSelected wants each argument to fit an object of one of the sides, and a HelmRelease in one.
+func (f *Foresight) checkSelected() error {
+	in := f.after.Inputs
+	if f.before != nil {
+		in = slices.Concat(in, f.before.Inputs)
+	}
+	if err := load.CheckSelectors(f.after.Inputs[0].Selectors, in...); err != nil {
+		return err
+	}
+	if f.Options.Load.AllowEmpty || len(f.after.Releases) > 0 || f.before != nil && len(f.before.Releases) > 0 {
+		return nil
+	}
+	if len(f.after.Inputs[0].Selectors) > 0 {
+		return &exit.UsageError{Err: fmt.Errorf("no HelmRelease is selected: %s", f.after.Inputs[0].Kinds())}
+	}
+	for _, in := range f.after.Inputs {
+		if slices.ContainsFunc(in.Inventory.Objects(), in.Wanted) {
+			return &exit.UsageError{Err: errors.New("there is no HelmRelease: " + in.Kinds()), Advice: "--allow-empty accepts an input without any"}
+		}
+	}
+	return f.after.Inputs[0].NothingSelected()
+}
+
+// pairs are the releases of both sides, with the values that differ.
+func (f *Foresight) pairs() []plan.Pair {
+	for i := range f.matched {
+		p := &f.matched[i]
+		if p.Before == nil || p.After == nil || p.Before.ValuesKey == p.After.ValuesKey {
+			continue
+		}
+		before, after := f.before.Of(p.Before), f.after.Of(p.After)
+		old, now := before.composed, after.composed
+		if f.after.recorded {
+			p.Unrecorded, p.Partial = unrecorded(before, after)
+		}
+		if f.after.recorded && !p.Partial {
+			old, now = before.digested(), after.digested()
+		}
+		p.Values, p.Omitted = differentValues(before, after, old, now)
+	}
+	return f.matched
+}
+
+// DifferentValues are the paths at which the values of two releases differ.
+func DifferentValues(before, after *Release) (fields []plan.Field, omitted int) {
+	return differentValues(before, after, before.composed, after.composed)
+}
+
+// differentValues are the paths at which values of two sides differ.
+func differentValues(before, after *Release, old, now map[string]any) (fields []plan.Field, omitted int) {
+	return plan.Values(old, now, func(old bool, path []plan.Step) bool {
+		if old {
+			return before.secret(path)
+		}
+		return after.secret(path)
+	})
+}
+
+// Code is the exit code of what was found on the way, and of what is blocked.
+func (f *Foresight) Code(p *plan.Plan) int {
+	code := exit.Worst(exit.Worst(f.after.Code, f.baseCode), f.renderCode)
+	for i := range p.Changes {
+		if p.Changes[i].Action == plan.Blocked {
+			code = exit.Worst(code, cmp.Or(f.after.codes[f.matched[i].After.ID], exit.Failed))
+		}
+	}
+	return code
+}
+
+// Objects are the HelmReleases of the input, for reports.
+func (f *Foresight) Objects(p *plan.Plan) []report.Object {
+	var objects []report.Object
+	for i := range p.Changes {
+		if f.matched[i].After == nil {
+			continue
+		}
+		c, r := &p.Changes[i], f.after.Of(f.matched[i].After)
+		o := session.NewReportObject(r.Object)
+		o.Message = strings.Join(c.Texts(), "; ")
+		switch {
+		case c.Action == plan.Blocked:
+			o.State = report.StateFailed
+		case f.matched[i].After.Suspended:
+			o.State = report.StateSuspended
+		}
+		if c.After != nil {
+			o.Version, o.Digest = c.After.Version, c.After.Digest
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+// alignClusters gives a cluster that is the only one of its side the name that it has on the other.
+func (f *Foresight) alignClusters() {
+	if len(f.before.names()) == 1 && len(f.after.names()) > 1 {
+		f.before.callAs(f.after)
+	} else if len(f.after.names()) == 1 && len(f.before.names()) > 1 {
+		f.after.callAs(f.before)
+	}
+}
+
+// secret reports whether the value at a path may come from a Secret.
+func (r *Release) secret(path []plan.Step) bool {
+	return r.origins != nil && r.origins.OfSecret(valueAt(r.composed, path), path...)
+}
+
+func valueAt(v any, path []plan.Step) any {
+	for _, step := range path {
+		switch step := step.(type) {
+		case string:
+			m, _ := v.(map[string]any)
+			v = m[step]
+		case int:
+			list, _ := v.([]any)
+			if step >= len(list) {
+				return nil
+			}
+			v = list[step]
+		}
+	}
+	return v
+}
+
+// A Release is a HelmRelease of one side.
+type Release struct {
+	In       *load.Input
+	Object   *manifest.Object
+	Fact     *plan.Release
+	source   string         // KIND/NAMESPACE/NAME of what the chart comes from in the end
+	made     map[string]any // the spec of its HelmChart
+	Quick    bool           // its chart is known without fetching it
+	composed map[string]any
+	digests  map[string]any // of values of ConfigMaps, where the older side is what was recorded
+	origins  *values.Origins
+	whole    *composition        // all values, also where only a part is compared; nil if they are not known
+	hr       *helmv2.HelmRelease // nil if it was rejected, and for those of Flux 1
+
+	operated *operator.HelmRelease // of Flux 1, nil if it was rejected
+	unread   bool                  // values of it stand in no manifest
+	tree     string                // in the store: what its chart of Git is a part of
+
+	URL      string       // of the archive
+	Store    *store.Store // of the artifact
+	Artifact string
+}
+
+// newForeseen is a HelmRelease of which nothing is known but where it is.
+func newRelease(in *load.Input, obj *manifest.Object, cluster string) *Release {
+	fact := &plan.Release{ID: plan.ID{Cluster: cluster, Kind: kindOf(obj), Namespace: obj.Namespace, Name: obj.Name}}
+	if fact.Kind != "" {
+		fact.Operated = &plan.Operated{}
+	}
+	return &Release{In: in, Object: obj, Fact: fact}
+}
+
+// target is a file of a diff.
+func (r *Release) fileName(name string) string {
+	if r.Fact.Kind != "" {
+		return operatedName(r.Fact.ID) + "/" + name
+	}
+	namespace, called := r.Object.StoredAs()
+	return filepath.ToSlash(filepath.Join(namespace, called, name))
+}

@@ -1,0 +1,185 @@
+package foresee
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// TemplateOptions say what is written of what was rendered.
+type TemplateOptions struct {
+	ShowSecrets bool
+	Strict      bool // a release without values of a Secret is a failure
+	// Describe says what a release was rendered of, nil for nothing.
+	Describe func(r *Release, manifests []byte) (*report.Component, error)
+}
+
+// A Template is what releases are rendered to.
+type Template struct {
+	*Renderer
+	o    TemplateOptions
+	side *Side
+
+	Objects                   []report.Object
+	Rendered, Failed, Skipped int
+	Code                      int
+}
+
+// NewTemplate reads the manifests, and fetches the charts of their HelmReleases into the artifacts directory. The template is to be
+// closed also with an error.
+func NewTemplate(ctx context.Context, w Work, with *Renderer, o TemplateOptions) (*Template, error) {
+	t := &Template{Renderer: with, o: o}
+	inputs, err := w.Worker.Inputs(ctx, w.Options.Load)
+	if err != nil {
+		return t, err
+	}
+	inputs = load.WithoutLoose(inputs)
+	if err := load.CheckSelectors(inputs[0].Selectors, inputs...); err != nil {
+		return t, err
+	}
+	w.Worker.ReportFlux1(inputs...)
+	if w.Shared, err = w.Worker.Open(ctx, w.Options); err != nil {
+		return t, err
+	}
+	if w.Locked, err = w.Shared.Lock(ctx); err != nil {
+		return t, err
+	}
+	if t.side, err = w.Side(inputs); err != nil {
+		return t, err
+	}
+	if len(t.side.Releases) == 0 && !w.Options.Load.AllowEmpty && w.Options.Load.Shard.Count < 2 {
+		return t, &exit.UsageError{Err: fmt.Errorf("no HelmRelease is selected: %s", inputs[0].Kinds())}
+	}
+	root, err := w.Worker.Artifacts(&w.Options.Store)
+	if err != nil {
+		return t, err
+	}
+	t.side.stores, t.Code = append(t.side.stores, root), t.side.Code
+	return t, w.Worker.Each(inputs, func(in *load.Input) error { return t.fetch(ctx, in, root) })
+}
+
+// Close ends what was opened.
+func (t *Template) Close() {
+	if t.side != nil {
+		t.side.Close()
+		t.side.Shared.Close()
+	}
+}
+
+// fetch fetches the charts of a cluster into the artifacts directory.
+func (t *Template) fetch(ctx context.Context, in *load.Input, root *store.Store) error {
+	st, err := t.side.Worker.ArtifactsOf(in.Cluster, &t.side.Options.Store, root)
+	if err != nil {
+		return err
+	}
+	if st != root {
+		t.side.stores = append(t.side.stores, st)
+	}
+	if err := session.Writable(st); err != nil {
+		return err
+	}
+	if err := st.Load(); err != nil {
+		return &exit.UsageError{Err: err}
+	}
+	var releases []*Release
+	for _, r := range t.side.Releases {
+		if r.In == in && r.Fact.Blocked == "" && !r.Fact.Suspended {
+			releases = append(releases, r)
+		}
+	}
+	if len(releases) == 0 && in.Cluster != "" {
+		return nil
+	}
+	err = t.side.reconcile(ctx, in, releases, st, false)
+	t.Code = exit.Worst(t.Code, t.side.failed) // a chart that fails may have an artifact of an earlier run
+	return err
+}
+
+// Write writes what the releases are rendered to, in the order of the input. The error is that of the writer.
+func (t *Template) Write(ctx context.Context, to io.Writer) error {
+	defer t.console.Unite()
+	defer t.console.In("")
+	for i, r := range t.side.Releases {
+		t.console.In(r.In.Cluster)
+		o := session.NewReportObject(r.Object)
+		o.Cluster = r.In.Cluster
+		o.State = report.StateResolved
+		text, err := t.one(ctx, i, r)
+		switch {
+		case r.Fact.Suspended:
+			t.Skipped++
+			o.State = report.StateSuspended
+			t.console.Info(console.ObjectSubject(r.Object), "suspended, left as it is")
+		case err != nil:
+			t.Failed++
+			o.State, o.Message = report.StateFailed, err.Error()
+		default:
+			t.Rendered++
+			if t.o.Describe != nil {
+				if o.Component, err = t.o.Describe(r, text); err != nil {
+					t.console.Fail(fmt.Errorf("%s: %w", r.Object, err))
+					t.Code = exit.Worst(t.Code, exit.Failed)
+				}
+			}
+			if r.In.Cluster != "" {
+				text = fmt.Appendf(nil, "# Cluster: %s\n%s", r.In.Cluster, text)
+			}
+			if _, err := to.Write(text); err != nil {
+				return err
+			}
+		}
+		if r.Fact.Chart != nil {
+			o.Version, o.Digest = r.Fact.Chart.Version, r.Fact.Chart.Digest
+		}
+		t.Objects = append(t.Objects, o)
+	}
+	return nil
+}
+
+// one renders a release. What is wrong with it is reported.
+func (t *Template) one(ctx context.Context, i int, r *Release) ([]byte, error) {
+	id := r.Fact.ID
+	switch {
+	case r.Fact.Suspended:
+		return nil, nil
+	case r.Fact.Blocked != "":
+		code := t.side.codes[id]
+		if code == exit.OK {
+			code = exit.Failed
+		}
+		t.Code = exit.Worst(t.Code, code)
+		return nil, errors.New(r.Fact.Blocked)
+	case r.Artifact == "":
+		return nil, t.fail(r, errors.New("its chart was not fetched"))
+	}
+	if t.o.Strict && len(r.Fact.Assumed) > 0 { // which is a warning of the fetch
+		t.Code = exit.Worst(t.Code, exit.Failed)
+	}
+	done, err := t.render(ctx, strconv.Itoa(i), r, false)
+	if err != nil {
+		return nil, t.fail(r, err)
+	}
+	t.warn(r, done)
+	text := append(done.CRDs, done.Objects...)
+	if !t.o.ShowSecrets {
+		text = t.hideSecrets(text, r.shortSecrets())
+	}
+	return text, nil
+}
+
+// fail reports a release that cannot be rendered.
+func (t *Template) fail(r *Release, err error) error {
+	f, code := notRendered(r, err)
+	t.Code = exit.Worst(t.Code, code)
+	t.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(r.Object)})
+	return errors.New(f.Message)
+}

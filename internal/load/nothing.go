@@ -1,0 +1,123 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// A NoObjectError is an argument that fits no object of the inputs.
+type NoObjectError struct {
+	Selector Selector
+	Next     *Selector // the argument behind it, nil for none
+	Inputs   []*Input
+}
+
+func (e *NoObjectError) Error() string {
+	if slices.ContainsFunc(e.Inputs, func(in *Input) bool { return in.Code == exit.Usage }) {
+		return e.Selector.Text + ": no such object in what could be read of the input"
+	}
+	return e.Selector.Text + ": no such object in the input"
+}
+
+// A NothingSelectedError is an input of which nothing is selected.
+type NothingSelectedError struct{ Input *Input }
+
+func (e *NothingSelectedError) Error() string {
+	if e.Input.Code == exit.Usage && !e.Elsewhere() { // which is an error that was reported
+		return "nothing selected: not all of the input could be read"
+	}
+	return "nothing selected: " + e.Input.Kinds()
+}
+
+// Elsewhere reports whether the input has objects, and none of them in the namespace that is selected.
+func (e *NothingSelectedError) Elsewhere() bool {
+	in := e.Input
+	return in.Namespace != "" && len(in.Selectors) == 0 && slices.ContainsFunc(in.Inventory.Objects(), reconcile.Kinds().Supports)
+}
+
+// Only reports whether all that was skipped of Flux is of one API group.
+func (e *NothingSelectedError) Only(group string) bool {
+	skipped := e.Input.Set.Skipped()
+	return len(skipped) > 0 && !slices.ContainsFunc(skipped, func(s manifest.KindCount) bool { return s.Group != group })
+}
+
+// NothingSelected is the usage error for an input of which nothing is selected.
+func (in *Input) NothingSelected() error {
+	return &exit.UsageError{Err: &NothingSelectedError{in}}
+}
+
+// CheckSelected returns a usage error if a selector fits no object, or if the selection is empty and may not be.
+func (o *Options) CheckSelected(inputs []*Input) error {
+	if err := CheckSelectors(inputs[0].Selectors, inputs...); err != nil {
+		return err
+	}
+	for _, in := range inputs {
+		if o.AllowEmpty || slices.ContainsFunc(in.Inventory.Objects(), in.Selected) {
+			return nil
+		}
+		if len(in.Selectors) == 0 && in.Code == exit.Failed && len(in.Set.Objects()) == 0 {
+			return nil // why there is none was reported
+		}
+	}
+	return inputs[0].NothingSelected()
+}
+
+// CheckSelectors returns a usage error if a selector fits no object of the inputs, or objects of several API groups.
+func CheckSelectors(selectors []Selector, inputs ...*Input) error {
+	for i, s := range selectors {
+		fits := func(in *Input) bool { return slices.ContainsFunc(in.Inventory.Objects(), s.Matches) }
+		if at := slices.IndexFunc(inputs, fits); at >= 0 {
+			if err := s.Ambiguous(inputs[at].Inventory.Objects()); err != nil {
+				return err
+			}
+			continue
+		}
+		e := &NoObjectError{Selector: s, Inputs: inputs}
+		if i+1 < len(selectors) {
+			e.Next = &selectors[i+1]
+		}
+		return &exit.UsageError{Err: e}
+	}
+	return nil
+}
+
+// CheckJudged returns a usage error for inputs that hold nothing to judge: a check does not pass in silence. Files that are
+// arguments may be of any kind, as a hook passes them.
+func (o *Options) CheckJudged(inputs []*Input) error {
+	offered := len(o.Offered) > 0 && len(o.Names) == 0
+	for _, in := range inputs {
+		built := func(obj *manifest.Object) bool { return obj.Group() == manifest.KustomizeGroup && in.Asked(obj) }
+		looked := slices.ContainsFunc(in.Inventory.Objects(), in.Wanted) || slices.ContainsFunc(in.Rendered.Judged, built) || len(in.Found) > 0 || in.Code != exit.OK
+		if looked || o.AllowEmpty || offered {
+			return nil
+		}
+	}
+	return inputs[0].NothingSelected()
+}
+
+// KindsBelow counts the objects that a run works on in the directories below those that were named: "2 HelmChart", and so on. It
+// is empty if these were read, or if there is no such object.
+func (o *Options) KindsBelow(ctx context.Context, in *Input) []string {
+	if o.Recursive || len(in.Dirs) == 0 {
+		return nil
+	}
+	set, _ := manifest.Load(ctx, manifest.Options{Files: in.Dirs, Recursive: true, DefaultNamespace: o.DefaultNamespace})
+	counts := map[string]int{}
+	for _, obj := range set.Objects() {
+		if reconcile.Kinds().Supports(obj) {
+			counts[obj.Kind]++
+		}
+	}
+	var kinds []string
+	for _, kind := range reconcile.Kinds().Names() {
+		if counts[kind] > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", counts[kind], kind))
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,127 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// Each calls a function for each input, with lines about its cluster.
+func (w *Worker) Each(inputs []*load.Input, do func(*load.Input) error) error {
+	defer w.Console.In("")
+	for _, in := range inputs {
+		w.Console.In(in.Cluster)
+		if err := do(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Artifacts opens the artifacts directory of a command.
+func (w *Worker) Artifacts(o *StoreOptions) (*store.Store, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if !o.Own {
+		if err := refuseBrought(o.Dir); err != nil {
+			return nil, err
+		}
+	}
+	st, err := store.Open(o.Dir, store.Options{
+		Algorithm: o.algorithm(), RetentionTTL: o.TTL, RetentionRecords: o.Records,
+		Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: w.Edges.Now,
+	})
+	if err != nil {
+		return nil, Unusable("artifacts-dir", err)
+	}
+	return st, nil
+}
+
+// check refuses a link that nobody has named, and what is no directory.
+func (o *StoreOptions) check() error {
+	if info, err := os.Lstat(o.Dir); err == nil && !o.Named && info.Mode()&os.ModeSymlink != 0 {
+		return &exit.UsageError{
+			Err:    fmt.Errorf("%s is a link, which the repository may have brought: nothing is read or written where it leads", o.Dir),
+			Advice: "name the directory with --artifacts-dir, or the link itself if it is yours",
+		}
+	}
+	if info, err := os.Stat(o.Dir); err == nil && !info.IsDir() {
+		return &exit.UsageError{Option: "artifacts-dir", Err: fmt.Errorf("%s is not a directory", o.Dir)}
+	}
+	return nil
+}
+
+// ArtifactsOf opens the artifacts directory of a cluster: that of the command, or a part of it where the input holds several. What
+// several have is stored once.
+func (w *Worker) ArtifactsOf(cluster string, o *StoreOptions, root *store.Store) (*store.Store, error) {
+	if cluster == "" {
+		return root, nil
+	}
+	part := *o
+	part.Dir = o.DirOf(cluster)
+	st, err := w.Artifacts(&part)
+	if err == nil {
+		st.LinkTo(root)
+	}
+	return st, err
+}
+
+// ClustersDir is the directory of an artifacts directory that holds those of clusters.
+const ClustersDir = "clusters"
+
+// ClusterDir is the part of an artifacts directory that is of a cluster.
+func ClusterDir(dir, cluster string) string {
+	return filepath.Join(dir, ClustersDir, filepath.FromSlash(path.Join("/", cluster)))
+}
+
+// DirOf is the artifacts directory of a cluster, as the user calls it.
+func (o *StoreOptions) DirOf(cluster string) string {
+	if cluster == "" {
+		return o.Dir
+	}
+	return ClusterDir(o.Dir, cluster)
+}
+
+// AddressOf is the address of the artifacts directory of a cluster, "" if no address was given.
+func (o *StoreOptions) AddressOf(cluster string) string {
+	if cluster == "" || o.Advertised == "" {
+		return o.Advertised
+	}
+	return strings.TrimRight(o.Advertised, "/") + "/" + ClustersDir + "/" + cluster
+}
+
+// Writable refuses an artifacts directory that nothing can be written to, once for all objects.
+func Writable(st *store.Store) error {
+	if err := st.Writable(); err != nil {
+		return &exit.UsageError{Option: "artifacts-dir", Err: err, Advice: "make the directory writable, or name another one with --artifacts-dir"}
+	}
+	return nil
+}
+
+// refuseBrought refuses an artifacts directory whose records came with the checkout. A record says what was fetched from
+// where, so that it need not be fetched again: who commits one can have a chart of their own taken for the published one.
+func refuseBrought(dir string) error {
+	tracked, err := git.Tracked(filepath.Join(dir, ".helmsrc"))
+	if err != nil {
+		return &exit.UsageError{
+			Err:    fmt.Errorf("%s has records, and whether Git tracks them is not known: %w", dir, err),
+			Advice: "make the repository readable, or name another directory with --artifacts-dir, which takes this one, too, if all who can commit are trusted; not with --untrusted",
+		}
+	}
+	if !tracked {
+		return nil
+	}
+	return &exit.UsageError{
+		Err:    fmt.Errorf("%s has records that Git tracks, and which a stranger may have committed: they are not believed", dir),
+		Advice: "remove them from Git with 'git rm -r --cached' and name the directory in .gitignore, or name another directory with --artifacts-dir, which takes this one, too, if all who can commit are trusted; not with --untrusted",
+	}
+}

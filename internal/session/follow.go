@@ -1,0 +1,370 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+const (
+	// maxFollowRounds bounds how often what was fetched leads to sources that have to be fetched.
+	maxFollowRounds = 10
+	// maxFollowed bounds how many sources are fetched before rendering: the manifests in them may name any number.
+	maxFollowed = 500
+)
+
+// A Following gets the sources that have to be there before anything is built. It ends with the run.
+type Following struct {
+	ctx context.Context // of the run
+	w   *Worker
+	o   *Options
+	r   *load.Reading
+	c   *load.Cluster
+
+	shared *Session
+
+	Store *store.Store // of the run
+	dir   *store.Store // that stands in for sources, nil for none
+
+	Locked func(context.Context, *load.Input) (*reconcile.Locked, error) // what the sources are locked to
+
+	rounds, count int // of what was fetched
+
+	Fetched  []render.Source
+	stands   map[store.Key]string // of the directory that stands in, those that are not in the input too
+	Finished map[store.Key]*reconcile.Result
+	failed   map[store.Key]bool // fetched in vain
+	err      error              // that ended it
+}
+
+// followings get the sources of each cluster.
+type followings map[*render.Cluster]*Following
+
+func (all followings) provide(c *render.Cluster, needs []render.Need, known *manifest.Build) []render.Source {
+	if f := all[c]; f != nil {
+		return f.provide(needs, known)
+	}
+	return nil
+}
+
+// A Member is one cluster of a run.
+type Member struct {
+	In       *load.Input
+	Store    *store.Store
+	Followed *Following
+	Options  reconcile.Options
+}
+
+// Close ends what was opened of a cluster besides the artifacts directory of the command.
+func (w *Worker) closeMember(m *Member, root *store.Store) {
+	m.Followed.close()
+	if m.Store == nil || m.Store == root {
+		return
+	}
+	if err := m.Store.Close(); err != nil {
+		w.Console.Debug(console.Subject{}, err.Error())
+	}
+}
+
+// Members reads the input of a run, one for each cluster. What is not in the checkout is taken from where an earlier run stored
+// it or, if the options say so, fetched first. The function ends what was opened, also where there is an error.
+func (s *Session) Members(ctx context.Context, w *Worker, root *store.Store) ([]*Member, func(), error) {
+	members, err := s.Follow(ctx, w, func(c *load.Cluster, m *Member) (err error) {
+		if m.Store, err = w.ArtifactsOf(c.Shown, &s.o.Store, root); err == nil {
+			m.Followed = s.Following(ctx, w, c, m.Store)
+			m.Followed.dir, err = w.openSourceDir(s.o, c.Shown)
+		}
+		return err
+	})
+	return members, func() {
+		for _, m := range members {
+			w.closeMember(m, root)
+		}
+	}, err
+}
+
+// Replace finds what stands in for the sources of all clusters, and gives each its options.
+func (s *Session) Replace(members []*Member) error {
+	var inputs []*load.Input
+	stands := map[*load.Input]map[store.Key]string{}
+	for _, m := range members {
+		inputs = append(inputs, m.In)
+		stands[m.In] = m.Followed.stands
+	}
+	replaced, err := s.w.Replace(s.o, inputs, stands)
+	for _, m := range members {
+		m.Options = s.Options()
+		m.Options.Directories, m.Options.Archives, m.Options.Finished = replaced[m.In].Directories, replaced[m.In].Archives, m.Followed.Finished
+		m.Options.AdvertisedAddress = s.o.Store.AddressOf(m.In.Cluster)
+	}
+	return err
+}
+
+// Follow reads the clusters of a run. What open makes of each is in what is returned also with an error.
+func (s *Session) Follow(ctx context.Context, w *Worker, open func(*load.Cluster, *Member) error) (members []*Member, err error) {
+	all := followings{}
+	r, err := w.Choose(ctx, s.o.Load, all.provide)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Console.In("")
+	for _, c := range r.Clusters {
+		w.Console.In(c.Shown)
+		m := &Member{}
+		members = append(members, m)
+		if err := open(c, m); err != nil {
+			return members, err
+		}
+		all[c.Cluster] = m.Followed
+		if m.In, err = m.Followed.read(ctx, r); err != nil {
+			return members, err
+		}
+	}
+	return members, nil
+}
+
+// Following returns what gets the sources of a cluster, which are stored in a directory.
+func (s *Session) Following(ctx context.Context, w *Worker, c *load.Cluster, st *store.Store) *Following {
+	return &Following{
+		ctx: ctx, w: w, o: s.o, shared: s, c: c, Store: st, Locked: s.Locked,
+		stands: map[store.Key]string{}, Finished: map[store.Key]*reconcile.Result{}, failed: map[store.Key]bool{},
+	}
+}
+
+// read builds the cluster.
+func (f *Following) read(ctx context.Context, r *load.Reading) (*load.Input, error) {
+	f.r = r
+	rendered, err := f.c.Result(ctx)
+	if err = cmp.Or(f.err, err); err != nil {
+		return nil, err
+	}
+	in, err := r.Input(ctx, f.c, rendered)
+	if err == nil {
+		in.Brought = f.failed
+	}
+	return in, err
+}
+
+func (f *Following) endless(err error) error {
+	return &exit.UsageError{Option: "follow-sources", Err: err, Advice: "name checkouts of them with --source"}
+}
+
+// provide answers what a build needs. An error ends it, and is kept.
+func (f *Following) provide(needs []render.Need, known *manifest.Build) []render.Source {
+	needs = slices.DeleteFunc(needs, func(n render.Need) bool {
+		return n.Kind != sourcev1.HelmChartKind && !reconcile.Kinds().IsSource(n.Kind)
+	})
+	if len(needs) == 0 || f.err != nil {
+		return nil
+	}
+	var arrived []render.Source
+	arrived, f.err = f.answer(needs, known)
+	f.Fetched = append(f.Fetched, arrived...)
+	return arrived
+}
+
+func (f *Following) answer(needs []render.Need, known *manifest.Build) ([]render.Source, error) {
+	in, _, err := f.r.Known(f.ctx, f.c, &render.Result{Build: known})
+	if err != nil {
+		return nil, err
+	}
+	in.RenameStored(f.Store)
+	var arrived []render.Source
+	var missing []*admission.Admitted
+	for _, n := range needs {
+		adm, err := in.Inventory.Find(n.Kind, n.Namespace, n.Name)
+		if _, unknown := errors.AsType[*manifest.NotFoundError](err); err != nil && !unknown {
+			continue // it is reported where it is judged
+		}
+		dir, err := f.stored(n, adm)
+		if err != nil {
+			return nil, err
+		}
+		if dir != "" {
+			n.Dir = dir
+			arrived = append(arrived, n.Source)
+		} else if f.o.Follow && adm != nil && n.Kind != sourcev1.ExternalArtifactKind {
+			missing = append(missing, adm)
+		}
+	}
+	fetched, err := f.fetch(in, missing)
+	return append(arrived, fetched...), err
+}
+
+// stored takes what an artifacts directory holds: that of the options of any source, that of the run of what a generator is
+// made of, unless it is fetched. It returns the directory with the files, "" if there are none.
+func (f *Following) stored(n render.Need, adm *admission.Admitted) (string, error) {
+	st, spec, key := f.dir, map[string]any(nil), store.NewKey(n.Kind, n.Namespace, n.Name)
+	if adm != nil {
+		key = load.StoredKey(adm.Object)
+	}
+	var archive string
+	var err error
+	if st != nil {
+		if archive, err = reconcile.StoredArtifact(st, key, nil, f.w.Edges.Now); err != nil {
+			return "", &exit.OptionError{Option: "source-dir", Value: f.o.SourceDir, Err: err}
+		}
+		if archive != "" {
+			f.stands[store.NewKey(n.Kind, n.Namespace, n.Name)] = archive
+		}
+	}
+	if archive == "" && n.Generator && !f.o.Follow {
+		if adm != nil {
+			spec = adm.Content["spec"].(map[string]any)
+		}
+		archive, err = reconcile.StoredArtifact(f.Store, key, spec, f.w.Edges.Now)
+		if err != nil {
+			f.w.ReportStorage(finding.ArtifactAltered, err)
+			return "", nil
+		}
+	}
+	if archive == "" {
+		return "", nil
+	}
+	parent, err := f.shared.Dir()
+	if err != nil {
+		return "", err
+	}
+	dir, err := reconcile.UnpackInto(f.ctx, archive, parent)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", filepath.ToSlash(archive), err)
+	}
+	f.w.Console.Debug(console.Subject{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}, "what an earlier run stored of it is what is rendered")
+	return dir, nil
+}
+
+// fetch reconciles sources, with what they need themselves, and unpacks their artifacts. What could not be fetched has no directory.
+func (f *Following) fetch(in *load.Input, wanted []*admission.Admitted) ([]render.Source, error) {
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	ctx := f.ctx
+	var targets []*admission.Admitted
+	var names []string
+	for _, adm := range wanted {
+		targets = append(targets, in.SourcesOf(adm, func(*inventory.RejectedError) {})...)
+		targets = append(targets, adm)
+		names = append(names, adm.Object.String())
+	}
+	if f.rounds++; f.rounds > maxFollowRounds {
+		return nil, f.endless(fmt.Errorf("what was fetched %d times leads to further sources: %s", maxFollowRounds, console.Few(names)))
+	}
+	if f.count += len(wanted); f.count > maxFollowed {
+		return nil, f.endless(fmt.Errorf("more than %d sources would have to be fetched before rendering", maxFollowed))
+	}
+	f.w.Console.Info(console.Subject{}, "fetched before rendering: "+console.Few(names))
+	run, err := f.run(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	run.Targets = unique(targets)
+	results, r, err := f.shared.Begin(f.w.ReportsWaiting(ctx), run)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("cannot fetch what is rendered: %w", context.Cause(ctx))
+	}
+	var fetched []render.Source
+	for _, result := range results {
+		if f.o.Reconcile.Until == reconcile.Fetch {
+			f.Finished[inventory.KeyOf(result.Object.Object)] = result
+		}
+		if !slices.Contains(wanted, result.Object) {
+			continue
+		}
+		obj := result.Object.Object
+		source := render.Source{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}
+		dir, err := r.Unpacked(ctx, result)
+		if err != nil || result.Failure != nil {
+			f.failed[inventory.KeyOf(obj)] = true
+		}
+		if err == nil {
+			source.Dir = dir
+		}
+		fetched = append(fetched, source)
+	}
+	return fetched, nil
+}
+
+func unique(list []*admission.Admitted) []*admission.Admitted {
+	var kept []*admission.Admitted
+	for _, adm := range list {
+		if !slices.Contains(kept, adm) {
+			kept = append(kept, adm)
+		}
+	}
+	return kept
+}
+
+// Has reports whether a file is one of a source that was fetched.
+func (f *Following) Has(file string) bool {
+	return f != nil && slices.ContainsFunc(f.Fetched, func(s render.Source) bool {
+		return strings.HasPrefix(file, s.Kind+"/"+s.Namespace+"/"+s.Name+"/")
+	})
+}
+
+// run stores what it fetches where the run does, or in a directory that goes with it if the run stores nothing.
+func (f *Following) run(ctx context.Context, in *load.Input) (Run, error) {
+	o, st := f.o, f.Store
+	var err error
+	if o.Reconcile.Until == reconcile.Choose {
+		st, err = f.shared.Temporary()
+	} else {
+		err = Writable(st)
+	}
+	if err != nil {
+		return Run{}, err
+	}
+	_ = st.Load() // what is wrong with it is reported when the run loads it
+	directories := map[store.Key]string{}
+	for _, source := range o.Load.Sources {
+		for _, obj := range in.Replaceable() {
+			if source.Matches(obj) {
+				if directories[inventory.KeyOf(obj)], err = filepath.Abs(source.Dir); err != nil {
+					return Run{}, sourceError(source, err, "")
+				}
+			}
+		}
+	}
+	options := f.shared.Options()
+	options.Directories, options.Until, options.Finished, options.List, options.Verify = directories, reconcile.Fetch, f.Finished, false, false
+	options.Locked, err = f.Locked(ctx, in)
+	return Run{Inventory: in.Inventory, Store: st, Options: options, Progress: Silence{}}, err
+}
+
+// close ends the use of the directory that stands in for sources.
+func (f *Following) close() {
+	if f == nil || f.dir == nil {
+		return
+	}
+	if err := f.dir.Close(); err != nil {
+		f.w.Console.Debug(console.Subject{}, err.Error())
+	}
+}
+
+// Silence ignores how a part of the run goes: the objects take part in the run itself.
+type Silence struct{}
+
+func (Silence) Started(*admission.Admitted)                         {}
+func (Silence) Transferred(*admission.Admitted, reconcile.Transfer) {}
+func (Silence) Decided(*admission.Admitted, string)                 {}
+func (Silence) Waiting(*admission.Admitted, bool)                   {}
+func (Silence) Finished(*reconcile.Result)                          {}

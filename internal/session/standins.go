@@ -1,0 +1,193 @@
+package session
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+// Replaced is what is in the place of the sources of an input: directories, and of Helm repositories the archives in them that
+// count.
+type Replaced struct {
+	Directories map[store.Key]string
+	Archives    map[store.Key][]string
+}
+
+// Replace finds what the sources and the directory of the options replace in each cluster. Each of them has to replace something
+// in one. What was rendered from the directory is part of it, though it may be of no source of the input.
+func (w *Worker) Replace(o *Options, inputs []*load.Input, rendered map[*load.Input]map[store.Key]string) (map[*load.Input]Replaced, error) {
+	all := map[*load.Input]Replaced{}
+	used, filled := map[load.Source]bool{}, false
+	var failed error
+	for _, in := range inputs {
+		r := Replaced{Directories: map[store.Key]string{}, Archives: map[store.Key][]string{}}
+		for _, s := range o.Load.Sources {
+			key, err := replacedBy(in, s)
+			if err == nil {
+				r.Directories[key], err = filepath.Abs(s.Dir)
+			}
+			if err != nil {
+				failed = sourceError(s, err, "")
+				continue
+			}
+			used[s] = true
+		}
+		for _, s := range in.Rendered.Here {
+			if key := store.NewKey(s.Kind, s.Namespace, s.Name); r.Directories[key] == "" {
+				r.Directories[key] = s.Dir
+			}
+		}
+		count, err := w.standIns(in, o, rendered[in], r)
+		if err != nil {
+			return nil, err
+		}
+		filled = filled || count > 0
+		all[in] = r
+	}
+	switch {
+	case slices.ContainsFunc(o.Load.Sources, func(s load.Source) bool { return !used[s] }):
+		return all, failed
+	case o.SourceDir != "" && !filled:
+		return all, &exit.UsageError{
+			Option: "source-dir", Value: o.SourceDir, Err: errors.New("it holds nothing of any source in the input"),
+			Advice: "name the artifacts directory that 'helmsrc fetch' wrote for these manifests, with its hidden directory .helmsrc",
+		}
+	}
+	return all, nil
+}
+
+func sourceError(s load.Source, err error, advice string) error {
+	var usage *exit.UsageError
+	if errors.As(err, &usage) {
+		return err
+	}
+	return &exit.UsageError{Option: "source", Value: s.Text + "=" + s.Dir, Err: err, Advice: advice}
+}
+
+// replacedBy is the object that a directory replaces: exactly one.
+func replacedBy(in *load.Input, s load.Source) (store.Key, error) {
+	var found []string
+	var key store.Key
+	for _, obj := range in.Replaceable() {
+		if s.Matches(obj) {
+			found, key = append(found, obj.String()), store.NewKey(obj.Kind, obj.Namespace, obj.Name)
+		}
+	}
+	switch taken := takenAlone(in, s.Selector); {
+	case len(found) == 1:
+		return key, nil
+	case len(found) > 1:
+		slices.Sort(found)
+		e := &exit.UsageError{
+			Option: "source", Value: s.Text + "=" + s.Dir,
+			Err: errors.New("several objects match: " + strings.Join(found, ", ")), Advice: "name its namespace: KIND/NAMESPACE/NAME=PATH",
+		}
+		return key, e
+	case len(taken) == 1:
+		return store.NewKey(s.Kind, taken[0], s.Name), nil
+	case in.Rendered.Used(s.Rendered()): // it is where Kustomizations are, or what artifacts are made of
+		return store.NewKey(s.Kind, s.Namespace, s.Name), nil
+	}
+	return key, errors.New("no such object in the input")
+}
+
+// takenAlone lists the namespaces of the GitRepository that a source names, if there is none in the input but generators take it:
+// it may be in the cluster alone.
+func takenAlone(in *load.Input, s load.Selector) []string {
+	if s.Kind != sourcev1.GitRepositoryKind {
+		return nil
+	}
+	taken := in.Inventory.Taken(s.Kind, s.Name)
+	return slices.DeleteFunc(taken, func(namespace string) bool { return s.Namespace != "" && s.Namespace != namespace })
+}
+
+// standIns adds what the directory of the options holds of the sources of an input, and returns how many that are. A source that
+// is named by itself counts more.
+func (w *Worker) standIns(in *load.Input, o *Options, rendered map[store.Key]string, r Replaced) (int, error) {
+	st, err := w.openSourceDir(o, in.Cluster)
+	if st == nil {
+		return 0, err
+	}
+	defer st.Close()
+	found, failures := reconcile.StandIns(st, w.Edges.Now)
+	if len(failures) > 0 {
+		return 0, &exit.OptionError{Option: "source-dir", Value: o.SourceDir, Err: errors.Join(failures...)}
+	}
+	used := len(rendered)
+	for key, archive := range rendered {
+		if _, named := r.Directories[key]; !named {
+			r.Directories[key] = archive
+		}
+	}
+	for _, obj := range in.Replaceable() {
+		key := store.NewKey(obj.Kind, obj.Namespace, obj.Name)
+		standIn, ok := found[load.StoredKey(obj)]
+		if !ok {
+			continue
+		}
+		used++
+		if _, named := r.Directories[key]; named {
+			continue
+		}
+		r.Directories[key] = standIn.Path
+		if standIn.Archives != nil {
+			r.Archives[key] = standIn.Archives
+		}
+	}
+	return used, nil
+}
+
+// openSourceDir opens the directory that stands in for sources, nil if there is none. Of a cluster that is its part, if it has one.
+func (w *Worker) openSourceDir(o *Options, cluster string) (*store.Store, error) {
+	dir := o.SourceDir
+	if dir == "" {
+		return nil, nil
+	}
+	if err := readable(dir, o.Store.Dir); err != nil {
+		return nil, err
+	}
+	if part := ClusterDir(dir, cluster); cluster != "" && file.IsDir(part) {
+		dir = part
+	}
+	st, err := store.Open(dir, store.Options{Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: w.Edges.Now})
+	if err != nil {
+		return nil, Unusable("source-dir", err)
+	}
+	if err := st.Load(); err != nil {
+		return nil, &exit.UsageError{Option: "source-dir", Err: err}
+	}
+	return st, nil
+}
+
+// readable refuses what is no directory to read from: one that is missing, and the one that the run writes to.
+func readable(dir, artifacts string) error {
+	e := &exit.UsageError{Option: "source-dir", Value: dir}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		e.Err = errors.New("no such directory")
+		return e
+	case err != nil:
+		e.Err, e.Value = err, ""
+		return e
+	case !info.IsDir():
+		e.Err = errors.New("it is not a directory")
+		return e
+	}
+	own, err := os.Stat(artifacts)
+	if err == nil && os.SameFile(info, own) {
+		e.Value, e.Err, e.Advice = filepath.ToSlash(dir), errors.New("it is the artifacts directory of this run"), "write to another one with --artifacts-dir"
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+)
+
+// maxTrustBytes bounds the files that say who is trusted.
+const maxTrustBytes = 16 << 20
+
+// TrustOptions say whose signatures count, beyond what the manifests do.
+type TrustOptions struct {
+	Root    string // file with the authorities and logs of keyless signatures, "" for the public Sigstore's
+	Keyring string // file with PGP keys, "" for none
+}
+
+// read reads the files.
+func (o *TrustOptions) read(ctx context.Context, to *reconcile.Options) error {
+	var err error
+	if o.Root != "" {
+		to.Trust, err = readTrust(ctx, "trusted-root", o.Root, reconcile.TrustedRoot)
+	}
+	if o.Keyring != "" && err == nil {
+		to.Keyring, err = readTrust(ctx, "keyring", o.Keyring, reconcile.ParseKeyring)
+	}
+	return err
+}
+
+// readTrust reads the file that an option names.
+func readTrust[T any](ctx context.Context, option, name string, parse func([]byte) (T, error)) (T, error) {
+	var parsed T
+	content, err := file.Read(ctx, name, maxTrustBytes)
+	if err == nil {
+		parsed, err = parse(content)
+	}
+	if err == nil {
+		return parsed, nil
+	}
+	usage := &exit.UsageError{Option: option, Err: err}
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		usage.Advice = hinted.Hint()
+	}
+	return parsed, usage
+}
