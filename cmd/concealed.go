@@ -10,6 +10,7 @@ import (
 func (a *app) concealObject(o *report.Object) {
 	shown := a.console.Called(console.Subject{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
 	o.Kind, o.Namespace, o.Name = shown.Kind, shown.Namespace, shown.Name
+	a.console.ConcealObject(&o.BlockedBy)
 	for _, text := range []*string{
 		&o.APIVersion, &o.Kind, &o.Namespace, &o.Name, &o.Reason, &o.Message, &o.Version, &o.Revision, &o.Path,
 	} {

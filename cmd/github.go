@@ -100,6 +100,7 @@ func runOutputs(run *report.Run) []githubOutput {
 		{"resolved", strconv.Itoa(run.Resolved)},
 		{"verified", strconv.Itoa(run.Verified)},
 		{"failed", strconv.Itoa(run.Failed)},
+		{"blocked", strconv.Itoa(run.Blocked)},
 		{"skipped", strconv.Itoa(run.Skipped)},
 		{"errors", strconv.Itoa(findings[finding.Error])},
 		{"warnings", strconv.Itoa(findings[finding.Warning])},

@@ -215,14 +215,17 @@ func writeInBackground(ctx context.Context, path string, content []byte) error {
 }
 
 // newReport describes a run that is over: what was found is in the app. Objects that are
-// unusable, because it is not clear which one is meant, are only counted.
+// unusable, because it is not clear which one is meant, are only counted. What fails in several clusters for one reason is one
+// failure.
 func (a *app) newReport(objects []report.Object) *report.Run {
 	reported, silenced := a.console.Findings()
 	run := &report.Run{
 		Command: a.command, Version: versionString(), Started: a.began, Duration: a.now().Sub(a.began),
-		Findings: reported, Silenced: silenced, Objects: objects, Failed: a.worker.Unusable,
+		Findings: reported, Silenced: silenced, Objects: objects, Failed: a.worker.Unusable + a.worker.Unselected,
 	}
 	first := firstErrors(run.Findings)
+	type failure struct{ kind, namespace, name, message string }
+	failed := map[failure]bool{}
 	for i := range objects {
 		o := &objects[i]
 		o.Message = reconcile.RedactText(o.Message)
@@ -236,11 +239,14 @@ func (a *app) newReport(objects []report.Object) *report.Run {
 			run.Verified++
 		case report.StateSuspended:
 			run.Skipped++
+		case report.StateBlocked:
+			run.Blocked++
 		case report.StateFailed:
-			run.Failed++
 			o.Message = cmp.Or(o.Message, first[store.Key{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}])
+			failed[failure{o.Kind, o.Namespace, o.Name, o.Message}] = true
 		}
 	}
+	run.Failed += len(failed)
 	return run
 }
 
@@ -281,10 +287,15 @@ func (a *app) mapFiles(run *report.Run) {
 			for j := range f.Related {
 				mapPos(&f.Related[j])
 			}
+			f.Blocks = slices.Clone(f.Blocks)
+			for j := range f.Blocks {
+				mapPos(&f.Blocks[j].Pos)
+			}
 		}
 	}
 	for i := range run.Objects {
 		mapPos(&run.Objects[i].Pos)
+		mapPos(&run.Objects[i].BlockedBy.Pos)
 	}
 }
 

@@ -128,7 +128,6 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 	if err != nil {
 		return usageCode(err), err
 	}
-	inputs := inputsOf(members)
 	if code, err := a.prepare(ctx, o, shared, members); err != nil {
 		return code, err
 	}
@@ -150,8 +149,9 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 	a.console.In("")
 	printed := print(results)
 	a.console.Unite()
-	a.summarise(results, inputs)
-	return a.conclude(ctx, o, a.outlined(&o.report, a.newReport(objects), inputs, results), o.outputs(), code, printed)
+	run := a.newReport(objects)
+	a.summarise(run)
+	return a.conclude(ctx, o, a.outlined(&o.report, run, inputsOf(members), results), o.outputs(), code, printed)
 }
 
 // conclude writes the reports of a run, and returns its exit code. What was printed may have failed.
@@ -250,16 +250,9 @@ func (a *app) reconcile(ctx context.Context, shared *session.Session, m *session
 }
 
 // summarise prints the last line: what became of how many objects.
-func (a *app) summarise(results []*reconcile.Result, inputs []*load.Input) {
+func (a *app) summarise(run *report.Run) {
 	if a.worker.Purpose.Edits {
 		return
-	}
-	counts := map[string]int{report.StateFailed: a.worker.Unusable}
-	for _, in := range inputs {
-		counts[report.StateFailed] += len(in.Reported)
-	}
-	for _, r := range results {
-		counts[a.worker.StateOf(r)]++
 	}
 	resolved := "resolved"
 	if a.worker.Purpose.Lists {
@@ -267,22 +260,22 @@ func (a *app) summarise(results []*reconcile.Result, inputs []*load.Input) {
 	}
 	var parts []string
 	for _, p := range []struct {
-		state, word string
-		always      bool
+		count  int
+		word   string
+		always bool
 	}{
-		{report.StateReady, "ready", !a.worker.Purpose.Chooses},
-		{report.StateVerified, "verified", a.worker.Purpose.Verifies},
-		{report.StateResolved, resolved, a.worker.Purpose.Chooses && !a.worker.Purpose.Verifies},
-		{report.StateFailed, "failed", true},
-		{report.StateSuspended, "skipped", true},
-		{report.StateInterrupted, "not finished", false},
+		{run.Ready, "ready", !a.worker.Purpose.Chooses},
+		{run.Verified, "verified", a.worker.Purpose.Verifies},
+		{run.Resolved, resolved, a.worker.Purpose.Chooses && !a.worker.Purpose.Verifies},
+		{run.Failed, "failed", true},
+		{run.Blocked, "blocked", false},
+		{run.Skipped, "skipped", true},
+		{run.Interrupted(), "not finished", false},
+		{a.worker.Unreadable, "unreadable", false},
 	} {
-		if n := counts[p.state]; n > 0 || p.always {
-			parts = append(parts, fmt.Sprintf("%d %s", n, p.word))
+		if p.count > 0 || p.always {
+			parts = append(parts, fmt.Sprintf("%d %s", p.count, p.word))
 		}
-	}
-	if a.worker.Unreadable > 0 {
-		parts = append(parts, fmt.Sprintf("%d unreadable", a.worker.Unreadable))
 	}
 	a.sum(strings.Join(parts, ", "))
 }

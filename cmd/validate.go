@@ -93,7 +93,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	a.reportUnreached(inputs[0].Unreached, args)
 	v := &verdict{strict: strict, seen: map[string]bool{}}
 	for _, in := range inputs {
-		v.judged = append(v.judged, &judged{in: in, invalid: map[console.Subject]bool{}})
+		v.judged = append(v.judged, &judged{in: in, invalid: map[console.Subject]bool{}, affected: map[console.Subject]bool{}})
 	}
 	if err := load.CheckSelectors(inputs[0].Selectors, inputs...); err != nil {
 		a.reportVerdict(v)
@@ -106,7 +106,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	if fix || reports.machine() {
 		a.repair(ctx, v, fix)
 	}
-	a.console.ReportAlike(v.reported, false)
+	a.console.ReportAlike(finding.Fold(v.reported), console.Presentation{Placed: true})
 	if ctx.Err() != nil {
 		return exit.Usage, fmt.Errorf("the run is not complete: %w", context.Cause(ctx))
 	}
@@ -120,9 +120,9 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	if v.failed() {
 		code = exit.Worst(code, exit.Failed)
 	}
-	objects, valid, invalid := v.objects()
-	// What could not be judged is invalid.
-	a.console.Info(console.Subject{}, v.summary(valid, invalid+a.worker.Unusable, a.worker.Unreadable))
+	objects, n := v.objects()
+	n.invalid += a.worker.Unusable // what could not be judged
+	a.console.Info(console.Subject{}, v.summary(n, a.worker.Unreadable))
 	if o.exitZero && code != exit.Usage {
 		code = exit.OK
 	}
@@ -135,6 +135,8 @@ type judged struct {
 	targets []*admission.Admitted
 	plain   []finding.Finding // of objects that are as they were written: they may be in any cluster
 	invalid map[console.Subject]bool
+
+	affected map[console.Subject]bool // objects that refer to invalid ones
 }
 
 // judge looks for what is wrong with the objects of a cluster, until the context ends.
@@ -180,7 +182,7 @@ func (j *judged) versioned() {
 
 func (a *app) reportVerdict(v *verdict) {
 	v.judge(a.console, &v.judged[0].in.Ignores)
-	a.console.ReportAlike(v.reported, false)
+	a.console.ReportAlike(finding.Fold(v.reported), console.Presentation{Placed: true})
 }
 
 // verdict is what validate makes of the findings.
@@ -283,7 +285,11 @@ func (v *verdict) find(c *console.Console, ignores *finding.Ignores, j *judged, 
 	case !silenced && !known:
 		v.report(f)
 	}
-	if !silenced && f.Severity == finding.Error {
+	switch {
+	case silenced || f.Severity != finding.Error:
+	case f.BlockedBy != (finding.Object{}):
+		j.affected[console.SubjectOf(f)] = true
+	default:
 		j.invalid[console.SubjectOf(f)] = true
 	}
 }
@@ -308,17 +314,47 @@ func (v *verdict) report(f finding.Finding) {
 
 func (v *verdict) failed() bool { return v.errors > 0 || v.strict && v.warnings > 0 }
 
-// objects are those that were judged, in each cluster, and how many have no error and
-// how many have one.
-func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
-	failing := map[*manifest.Object]bool{} // HelmReleases whose HelmCharts have errors
-	for _, j := range v.judged {
-		for _, adm := range j.targets {
-			if isMadeChart(adm.Object) && j.invalid[console.ObjectSubject(adm.Object)] {
-				failing[adm.Object.Origin] = true
-			}
+// blocked are the objects with findings that are effects of others, each with what it refers to.
+func (v *verdict) blocked() map[console.Subject]finding.Object {
+	blocked := map[console.Subject]finding.Object{}
+	for i, cause := range finding.Causes(v.reported) {
+		if f := v.reported[i]; cause != i {
+			blocked[console.SubjectOf(f)] = f.BlockedBy
 		}
 	}
+	return blocked
+}
+
+// state is what became of an object of a cluster.
+func (j *judged) state(obj *manifest.Object, blocked map[console.Subject]finding.Object) (state string, by finding.Object) {
+	s := console.ObjectSubject(obj)
+	by, ok := blocked[s]
+	switch {
+	case j.invalid[s], j.affected[s] && !ok:
+		return report.StateFailed, finding.Object{}
+	case j.affected[s]:
+		return report.StateBlocked, by
+	}
+	return report.StateReady, finding.Object{}
+}
+
+// judgedCounts are numbers of documents.
+type judgedCounts struct{ valid, invalid, blocked int }
+
+func (n *judgedCounts) add(state string) {
+	switch state {
+	case report.StateFailed:
+		n.invalid++
+	case report.StateBlocked:
+		n.blocked++
+	default:
+		n.valid++
+	}
+}
+
+// objects are those that were judged, in each cluster, and how many documents are valid.
+func (v *verdict) objects() (objects []report.Object, n judgedCounts) {
+	blocked := v.blocked()
 	plain := map[string]int{} // objects that are as they were written: in the first cluster that has them
 	for i, j := range v.judged {
 		counts := func(obj *manifest.Object) bool {
@@ -328,40 +364,39 @@ func (v *verdict) objects() (objects []report.Object, valid, invalid int) {
 			}
 			return obj.Built != "" || plain[key] == i
 		}
+		charts := map[*manifest.Object]string{} // states of HelmCharts, by the HelmReleases that they count with
 		for _, adm := range j.targets {
 			if !counts(adm.Object) {
 				continue
 			}
 			o := session.NewReportObject(adm.Object)
-			if j.invalid[console.ObjectSubject(adm.Object)] {
-				o.State, o.Reason = report.StateFailed, "Invalid"
+			o.State, o.BlockedBy = j.state(adm.Object, blocked)
+			if o.State == report.StateFailed {
+				o.Reason = "Invalid"
 			}
 			switch {
-			case isMadeChart(adm.Object): // counts as its HelmRelease
-			case o.State == report.StateFailed, failing[adm.Object]:
-				invalid++
+			case isMadeChart(adm.Object):
+				charts[adm.Object.Origin] = o.State
+			case o.State == report.StateReady:
+				n.add(charts[adm.Object])
 			default:
-				valid++
+				n.add(o.State)
 			}
 			objects = append(objects, o)
 		}
 		for obj := range j.in.Reported {
-			// A rejection all of whose causes are silenced is none.
-			bad := j.invalid[console.ObjectSubject(obj)]
-			if !bad || !counts(obj) {
-				delete(j.in.Reported, obj)
+			state, _ := j.state(obj, blocked)
+			if counts(obj) {
+				n.add(state)
 			}
-			switch {
-			case !counts(obj):
-			case bad:
-				invalid++
-			default:
-				valid++
+			// A rejection all of whose causes are silenced does not count.
+			if state == report.StateReady || !counts(obj) {
+				delete(j.in.Reported, obj)
 			}
 		}
 		objects = append(objects, session.RejectedObjects(j.in)...)
 	}
-	return objects, valid, invalid
+	return objects, n
 }
 
 // isMadeChart reports whether an object is the HelmChart of a HelmRelease, which no file holds.
@@ -369,8 +404,12 @@ func isMadeChart(obj *manifest.Object) bool {
 	return obj.Kind == sourcev1.HelmChartKind && obj.Origin != nil && obj.Origin.Kind == helmv2.HelmReleaseKind
 }
 
-func (v *verdict) summary(valid, invalid, unreadable int) string {
-	text := fmt.Sprintf("%d valid, %d invalid, %d warnings", valid, invalid, v.warnings)
+func (v *verdict) summary(n judgedCounts, unreadable int) string {
+	text := fmt.Sprintf("%d valid, %d invalid, ", n.valid, n.invalid)
+	if n.blocked > 0 {
+		text += fmt.Sprintf("%d blocked, ", n.blocked)
+	}
+	text += fmt.Sprintf("%d warnings", v.warnings)
 	if v.warnings == 1 {
 		text = strings.TrimSuffix(text, "s")
 	}

@@ -18,8 +18,9 @@ type cause struct {
 }
 
 // ReportAlike prints findings in their order. Those of one cause are printed once if they are many, or if they are at one
-// place, as a mistake of a patch is: at the first, with a few of the others. All of them are kept for the reports.
-func (c *Console) ReportAlike(found []finding.Finding, brief bool) {
+// place, as a mistake of a patch is: at the first, with a few of the others, and with what all of them block. All of them are
+// kept for the reports.
+func (c *Console) ReportAlike(found []finding.Finding, t Presentation) {
 	alike := map[cause][]finding.Finding{}
 	for _, f := range found {
 		alike[causeOf(f)] = append(alike[causeOf(f)], f)
@@ -33,7 +34,8 @@ func (c *Console) ReportAlike(found []finding.Finding, brief bool) {
 		if len(alike[of]) < 2 {
 			of, least = causeOf(f), MaxAlike
 		}
-		t := Presentation{At: SubjectOf(f), Placed: true, Brief: brief}
+		t := t
+		t.At = SubjectOf(f)
 		many := len(alike[of]) > least && !c.options.JSON && f.Severity != finding.Note
 		if many && reported[of] {
 			c.Keep(f)
@@ -42,12 +44,18 @@ func (c *Console) ReportAlike(found []finding.Finding, brief bool) {
 		if many {
 			reported[of] = true
 			t.others = othersOf(alike[of])
+			for _, other := range alike[of][1:] {
+				t.blocks = append(t.blocks, other.Blocks...)
+			}
 		}
 		c.ReportAs(f, t)
 	}
 }
 
 func causeOf(f finding.Finding) cause {
+	if f.Cause != "" {
+		return cause{severity: f.Severity, message: f.Cause}
+	}
 	return cause{code: f.Code, severity: f.Severity, kind: f.Kind, message: f.Message, fix: f.Fix}
 }
 

@@ -37,23 +37,27 @@ func (c *Console) In(cluster string) {
 	}
 }
 
-// Unite prints what was found, with the clusters where these are not all, and ends what Divide began.
+// Unite prints what was found, with the clusters where these are not all, then the failures, and ends what Divide began.
 func (c *Console) Unite() {
 	c.mu.Lock()
-	d := c.divided
-	c.divided = nil
+	d, failures := c.divided, c.failures
+	c.divided, c.failures = nil, nil
 	c.mu.Unlock()
 	if d == nil {
-		return
+		d = &divided{names: []string{""}}
 	}
 	for _, s := range d.found {
 		where := ""
 		if len(s.in) < len(d.names) {
-			where = " (in " + Few(s.in) + ")"
+			where = inClusters(s.in)
 		}
 		s.print(where)
 	}
+	c.reportFailures(failures, len(d.names))
 }
+
+// inClusters says in which clusters something is.
+func inClusters(names []string) string { return " (in " + Few(names) + ")" }
 
 // hold keeps what is printed about a cluster until Unite prints it. It is false where there are no clusters.
 func (c *Console) hold(print func(where string), key ...any) bool {

@@ -65,6 +65,7 @@ type Console struct {
 	quiet    []finding.Finding     // that comments silence
 	advised  map[finding.Code]bool // codes whose general advice was given
 	divided  *divided              // nil where lines are about one cluster
+	failures []failure             // that are not printed yet
 }
 
 // Options say how a console writes. The zero value has text without colours and rows.
@@ -232,9 +233,11 @@ func (c *Console) formatJSON(level Level, s Subject, text string, f finding.Find
 		File      string `json:"file,omitempty"`
 		Line      int    `json:"line,omitempty"`
 		Column    int    `json:"column,omitempty"`
+
+		Blocks []string `json:"blocks,omitempty"`
 	}{
 		c.options.Now().UTC().Format(time.RFC3339), level, text, c.cluster(), s.Kind, s.Namespace, s.Name,
-		string(f.Code), f.Pos.File, f.Pos.Line, f.Pos.Column,
+		string(f.Code), f.Pos.File, f.Pos.Line, f.Pos.Column, c.blocked(f.Blocks),
 	}
 	b, err := json.Marshal(record)
 	if err != nil { // strings always marshal

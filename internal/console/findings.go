@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
@@ -17,10 +18,10 @@ type Presentation struct {
 	Placed bool
 	// Brief leaves out the line of the file, and what to do in general.
 	Brief bool
-	// Causes are kept for the reports in the place of a finding that sums them up.
-	Causes []finding.Finding
 	// others are the places of findings with the same cause that are not printed one by one.
 	others string
+	// blocks are the objects that those block.
+	blocks []finding.Object
 }
 
 // Report prints a finding, and keeps it for the reports.
@@ -37,7 +38,7 @@ func (c *Console) ReportAs(f finding.Finding, t Presentation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.Severity != finding.Note || c.shown(level) {
-		c.findings = append(c.findings, kept(f, t.Causes)...)
+		c.findings = append(c.findings, f)
 	}
 	if !c.shown(level) {
 		return
@@ -55,18 +56,22 @@ func (c *Console) ReportAs(f finding.Finding, t Presentation) {
 	if t.others != "" && !c.options.JSON {
 		text += "  also " + auth.RedactText(t.others) + "\n"
 	}
+	if blocked := c.blocked(append(slices.Clone(f.Blocks), t.blocks...)); len(blocked) > 0 && !c.options.JSON {
+		text += "  blocks " + auth.RedactText(Few(blocked)) + "\n"
+	}
 	if hint := c.hintOf(f, t.Brief); hint != "" {
 		text += c.format(levelHint, t.At, auth.RedactText(hint), f)
 	}
 	c.write(text)
 }
 
-// kept are the findings that a report has of what was printed.
-func kept(printed finding.Finding, causes []finding.Finding) []finding.Finding {
-	if len(causes) > 0 {
-		return causes
+// blocked names objects that are blocked.
+func (c *Console) blocked(objects []finding.Object) []string {
+	var names []string
+	for _, o := range objects {
+		names = append(names, OneLine(c.Called(Subject{o.Kind, o.Namespace, o.Name}).String()))
 	}
-	return []finding.Finding{printed}
+	return names
 }
 
 // seeAlso are the other places that a finding is about. A message about definitions

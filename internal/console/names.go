@@ -1,6 +1,8 @@
 package console
 
 import (
+	"slices"
+
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -33,10 +35,20 @@ func (c *Console) Called(s Subject) Subject {
 	return s
 }
 
+// ConcealObject names an object as people see it.
+func (c *Console) ConcealObject(o *finding.Object) {
+	shown := c.Called(Subject{o.Kind, o.Namespace, o.Name})
+	o.Kind, o.Namespace, o.Name = c.secrets.Text(shown.Kind), c.secrets.Text(shown.Namespace), c.secrets.Text(shown.Name)
+}
+
 // concealFinding takes what is not shown out of a finding.
 func (c *Console) concealFinding(f *finding.Finding) {
 	shown := c.Called(SubjectOf(*f))
 	f.Kind, f.Namespace, f.Name = shown.Kind, shown.Namespace, shown.Name
+	f.Blocks = slices.Clone(f.Blocks)
+	for i := range f.Blocks {
+		c.ConcealObject(&f.Blocks[i])
+	}
 	for _, text := range []*string{&f.Kind, &f.Namespace, &f.Name, &f.Message, &f.Fix, &f.Line, &f.Reason} {
 		*text = c.secrets.Text(*text)
 	}

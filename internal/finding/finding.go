@@ -73,6 +73,15 @@ type Finding struct {
 	Related []Pos
 	Reason  string // for which a comment silences it
 	Repair  *Repair
+
+	// MadeOf is the object of a file that the object is made of, as a HelmChart of a HelmRelease; else it is empty.
+	MadeOf Object
+	// BlockedBy is the object whose failure is the only reason for this one; else it is empty.
+	BlockedBy Object
+	// Blocks are the objects that fail for this reason alone, directly or through others.
+	Blocks []Object
+	// Cause is equal for failures of several objects that one server is the reason for, "" for all others.
+	Cause string
 }
 
 // Remedy says how the text of a manifest has to change. One of Replace, Quote and Insert is set, but where only the version

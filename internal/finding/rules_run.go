@@ -101,7 +101,7 @@ func runRules() []Rule {
 		{
 			Code: SourceNotReady, Name: "source-not-ready", Group: groupRun, Severity: Error,
 			Summary:     "The source has nothing in storage",
-			Explanation: "It failed in this run and there is nothing from an earlier one, or it is suspended. Its own failure comes first.",
+			Explanation: "It failed in this run and there is nothing from an earlier one, or it is suspended. Where the failure of the source itself is reported, this is listed with it.",
 			Fix:         "Fix the source first.",
 		},
 		{

@@ -24,9 +24,9 @@ func referenceRules() []Rule {
 		{
 			Code: UnusableSource, Name: "unusable-source", Group: groupReferences, Severity: Error,
 			Summary:     "A source that is referred to is in the input, but cannot be used",
-			Explanation: "The API server would refuse it, or it is defined more than once. To a controller it does not exist.",
+			Explanation: "The API server would refuse it, or it is defined more than once. To a controller it does not exist. Where the mistake of the source itself is reported, this is listed with it.",
 			Fix:         "Fix the source first.",
-			Example:     documents(repository("url: charts.example.org\n"), helmChart("")),
+			Example:     documents(repository("url: charts.example.org # helmsrc:ignore HS010\n"), helmChart("")),
 			Better:      documents(repository(httpURL), helmChart("")),
 		},
 		{

@@ -66,6 +66,7 @@ func (inv *Inventory) Taken(kind, name string) []string {
 // deriveArtifacts makes the ExternalArtifacts of all generators. Of two with one name there is none.
 func (inv *Inventory) deriveArtifacts(all *derivations) {
 	all.made = map[*manifest.Object][]*manifest.Object{}
+	all.unmade = map[store.Key]*RejectedError{}
 	first := map[store.Key]*manifest.Object{}
 	all.twice = map[store.Key][]*manifest.Object{}
 	for _, obj := range all.objects {
@@ -74,6 +75,9 @@ func (inv *Inventory) deriveArtifacts(all *derivations) {
 		}
 		adm, err := inv.Admit(obj)
 		if err != nil {
+			for _, name := range artifactNames(obj) {
+				all.unmade[store.NewKey(sourcev1.ExternalArtifactKind, obj.Namespace, name)] = &RejectedError{Object: obj, Err: err}
+			}
 			continue
 		}
 		typed := adm.Typed.(*swv1.ArtifactGenerator)
@@ -98,6 +102,20 @@ func (inv *Inventory) deriveArtifacts(all *derivations) {
 			}
 		}
 	}
+}
+
+// artifactNames are the names that a generator gives its artifacts, as far as it can be read.
+func artifactNames(obj *manifest.Object) []string {
+	spec, _ := obj.Content["spec"].(map[string]any)
+	artifacts, _ := spec["artifacts"].([]any)
+	var names []string
+	for _, a := range artifacts {
+		fields, _ := a.(map[string]any)
+		if name, ok := fields["name"].(string); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Clash reports that several generators make an artifact, nil if only one does.

@@ -119,6 +119,7 @@ type derivations struct {
 	Of      map[*manifest.Object]*derivation
 	byKey   map[store.Key]*manifest.Object
 	made    map[*manifest.Object][]*manifest.Object // ExternalArtifacts, by their generators
+	unmade  map[store.Key]*RejectedError            // ExternalArtifacts of generators that are rejected
 	twice   map[store.Key][]*manifest.Object        // generators that make one together
 	knots   map[*manifest.Object][]*manifest.Object // generators that wait for each other, or for themselves
 

@@ -10,6 +10,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // UnavailableError is a source that cannot be used, in the words of an API
@@ -69,6 +70,9 @@ func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease
 	if kind == externalArtifact && (err != nil || adm.Object.Origin == nil) {
 		if clash := inv.Clash(namespace, name); clash != nil {
 			return nil, finding.WithCode(finding.ArtifactClash, clash)
+		}
+		if rejected := inv.Derivations().unmade[store.NewKey(kind, namespace, name)]; rejected != nil {
+			return nil, fmt.Errorf("could not get Source object: %w", &UnavailableError{kind, name, rejected})
 		}
 		return nil, &GateError{namespace, name}
 	}

@@ -36,8 +36,9 @@ type Input struct {
 	Code int // of what went wrong while reading and judging
 
 	*common
-	validating bool              // rejections and what was found before are findings like others
-	Found      []finding.Finding // then
+	validating bool // nothing is reported before all objects are judged
+	// Found are errors that may block other objects and, if the input is validated, what else was found.
+	Found []finding.Finding
 }
 
 // common is what the inputs of a run share: one for each cluster.

@@ -242,12 +242,16 @@ func (r *Reading) Input(ctx context.Context, of *Cluster, rendered *render.Resul
 // fail reports an object that cannot be used, or a file that cannot be read.
 func (l *Reader) fail(in *Input, err error) {
 	first := in.once(err.Error())
-	if !first && (in.validating || in.Cluster == "") {
-		return
-	}
 	f := validate.Unreadable(err)
-	text, placed := strings.CutPrefix(err.Error(), f.Pos.String()+": ")
-	l.Console.ReportAs(f, console.Presentation{Text: text, Placed: placed})
+	switch {
+	case f.Code == finding.DuplicateObject:
+		l.found(in, f)
+	case !first && (in.validating || in.Cluster == ""):
+		return
+	default:
+		text, placed := strings.CutPrefix(err.Error(), f.Pos.String()+": ")
+		l.Console.ReportAs(f, console.Presentation{Text: text, Placed: placed})
+	}
 	code := inputCode(err)
 	in.Code = exit.Worst(in.Code, code)
 	if first && code == exit.Failed {

@@ -1,8 +1,6 @@
 package load
 
 import (
-	"strings"
-
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
@@ -12,22 +10,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// reportRejection prints what the API server would have said: all causes in one line,
-// shown at the first of them.
-func (l *Reader) reportRejection(obj *manifest.Object, err error) {
-	all := validate.Rejected(obj, err)
-	if len(all) == 0 {
-		l.Console.FailObject(console.ObjectSubject(obj), err)
-		return
-	}
-	first := all[0]
-	if fix := obj.ConcealError(strings.Join(finding.Hints(err), "; ")); fix != "" {
-		first.Fix = fix
-	}
-	text := obj.ConcealError(strings.TrimPrefix(err.Error(), first.Pos.String()+": "))
-	l.Console.ReportAs(first, console.Presentation{At: console.ObjectSubject(obj), Text: text, Placed: true, Causes: all})
-}
-
 // rejectSource reports a source that is rejected, unless that is reported anyway.
 func (l *Reader) rejectSource(in *Input, r *inventory.RejectedError) {
 	if !in.Wanted(r.Object) {
@@ -35,19 +17,31 @@ func (l *Reader) rejectSource(in *Input, r *inventory.RejectedError) {
 	}
 }
 
-// Reject reports what the API server would have said, a line per cause.
+// Reject reports the causes for which the API server would not store an object.
 func (l *Reader) Reject(in *Input, obj *manifest.Object, err error) {
 	if in.Reported[obj] {
 		return
 	}
 	in.Reported[obj] = true
+	found := validate.Rejected(obj, err)
 	if in.validating {
-		in.Found = append(in.Found, in.Replace(obj, validate.Rejected(obj, err))...)
+		found = in.Replace(obj, found)
 		in.Ignores.Add(obj.Kind, obj.Namespace, obj.Name, obj.Ignores())
+	} else {
+		in.Code = exit.Worst(in.Code, exit.Failed)
+	}
+	l.found(in, found...)
+}
+
+// found takes down errors that may block other objects: they are reported with these.
+func (l *Reader) found(in *Input, found ...finding.Finding) {
+	in.Found = append(in.Found, found...)
+	if in.validating {
 		return
 	}
-	in.Code = exit.Worst(in.Code, exit.Failed)
-	l.reportRejection(obj, err)
+	for _, f := range found {
+		l.Console.ReportFailure(f)
+	}
 }
 
 func (l *Reader) ReportWarnings(in *Input, adm *admission.Admitted) {

@@ -46,5 +46,5 @@ func (l *Reader) reportRendered(in *Input) {
 			reported = append(reported, f)
 		}
 	}
-	l.Console.ReportAlike(reported, true)
+	l.Console.ReportAlike(reported, console.Presentation{Placed: true, Brief: true})
 }

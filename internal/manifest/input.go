@@ -238,9 +238,14 @@ type ObjectError struct {
 
 // Fault is the error of an object, at one of its fields.
 func Fault(o *Object, err error, path ...any) *ObjectError {
+	return FaultAt(o, o.Excerpt(path...), err)
+}
+
+// FaultAt is the error of an object at a place that may be in another file.
+func FaultAt(o *Object, e Excerpt, err error) *ObjectError {
 	kind, namespace, name := o.Called()
 	shown := strings.TrimSpace(kind + " " + strings.TrimPrefix(namespace+"/"+name, "/"))
-	return &ObjectError{Pos: o.Position(path...), called: shown, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Built: o.Built, Err: err, line: o.Excerpt(path...), conceal: o.ConcealError}
+	return &ObjectError{Pos: e.Pos, called: shown, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Built: o.Built, Err: err, line: e, conceal: o.ConcealError}
 }
 
 func (e *ObjectError) Error() string {

@@ -237,14 +237,11 @@ func (r *Reconciler) alone(generator *manifest.Object, kind, namespace, name str
 
 // notReadySource inherits the class of what went wrong with the source.
 func notReadySource(kind, namespace, name string, source *Result) error {
-	failure := &status.Failure{
+	return &status.Failure{
 		Type: meta.ReadyCondition, Reason: status.SourceFetchFailed,
 		Message: fmt.Sprintf("get sources failed: source '%s/%s/%s' is not ready", kind, namespace, name),
+		Err:     causeOf(source),
 	}
-	if source.Failure != nil {
-		failure.Err = source.Failure.Err
-	}
-	return failure
 }
 
 // available reports whether the files of a source can be had.

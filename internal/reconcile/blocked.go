@@ -3,30 +3,38 @@ package reconcile
 import (
 	"errors"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// BlockedBy names the object whose failure is the only reason for this one: the source of a chart or release, or a
-// repository that is included. It is false where something is wrong with the object itself.
-func (r *Result) BlockedBy() (kind, namespace, name string, ok bool) {
-	if r.State != Failed || r.Failure == nil {
-		return "", "", "", false
+// blockedError is the failure of an object that only the failure of another one causes.
+type blockedError struct {
+	by  *manifest.Object
+	err error // of that object
+}
+
+func (e *blockedError) Error() string { return e.err.Error() }
+
+func (e *blockedError) Unwrap() error { return e.err }
+
+// blockedBy is the failure of an object as that of another one, in the same words.
+func blockedBy(by *manifest.Object, err error) error {
+	failure := *status.AsFailure(err)
+	failure.Err = &blockedError{by, err}
+	return &failure
+}
+
+// BlockedBy returns the object whose failure is the only reason for this one: the source of a chart or release, or a
+// repository that is included. It is empty where something is wrong with the object itself.
+func (r *Result) BlockedBy() finding.Object {
+	if r.State != Failed || r.Failure == nil || is[*inventory.IncludeCycleError](r.Failure) {
+		return finding.Object{}
 	}
-	var include *noArtifactError
-	var cycle *inventory.IncludeCycleError
-	var rejected *inventory.RejectedError
-	switch {
-	case errors.As(r.Failure, &cycle):
-		return "", "", "", false
-	case errors.As(r.Failure, &include):
-		return sourcev1.GitRepositoryKind, r.Object.Object.Namespace, include.name, true
-	case errors.As(r.Failure, &rejected):
-		return rejected.Object.Kind, rejected.Object.Namespace, rejected.Object.Name, true
-	case CodeOf(r.Failure) == finding.SourceNotReady:
-		return Kinds().SourceRef(r.Object)
+	if blocked, ok := errors.AsType[*blockedError](r.Failure); ok {
+		return validate.Named(blocked.by)
 	}
-	return "", "", "", false
+	return validate.BlockedBy(r.Failure)
 }

@@ -96,7 +96,7 @@ func (p *externalReconciliation) choose(ctx context.Context) (*remainder, error)
 	}
 	sources, err := p.r.generatorSources(ctx, adm)
 	if err != nil {
-		return nil, err
+		return nil, blockedBy(generator, err)
 	}
 	if !allAvailable(ctx, sources) {
 		return nil, nil
@@ -112,11 +112,11 @@ func (p *externalReconciliation) choose(ctx context.Context) (*remainder, error)
 	}
 	out, err := p.r.generated(ctx, adm, sources)
 	if err != nil {
-		return nil, err
+		return nil, blockedBy(generator, err)
 	}
 	i := slices.IndexFunc(out.artifacts, func(a generate.Artifact) bool { return a.Spec.Name == p.adm.Object.Name })
 	if i < 0 && out.err != nil {
-		return nil, out.err
+		return nil, blockedBy(generator, out.err)
 	}
 	if i < 0 {
 		return nil, status.GeneratorBuildFailed.Wrap(fmt.Errorf("%s does not make it", generator))

@@ -44,10 +44,32 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 	}
 	f := r.finding(CodeOf(r.Failure), cmp.Or(r.Failure.Detail, r.Failure.Message), r.Failure)
 	f.Severity = finding.Error // also where validate would only warn
+	f.Cause = r.cause()
+	f.BlockedBy = r.BlockedBy()
 	if f.Code == finding.MissingSecret && (f.Kind == sourcev1.GitRepositoryKind || f.Kind == sourcev1.BucketKind) {
 		f.Fix += fmt.Sprintf("; or take a directory in its place: --source %s/%s/%s=PATH", f.Kind, f.Namespace, f.Name)
 	}
+	f.Fix = strings.Join(append([]string{f.Fix}, unresolvedHints(r.Object.Object)...), "; ")
 	return f, true
+}
+
+// SuspensionFinding is the error of a suspended object that others need, and that has nothing for them.
+func (r *Result) SuspensionFinding() finding.Finding {
+	err := &suspendedError{r.Object.Object.Kind, r.Object.Object.Name}
+	return validate.At(r.Object.Object, finding.SourceNotReady, "suspended, and never fetched", finding.Hints(err), "spec", "suspend")
+}
+
+// unresolvedHints name the variables that a Flux Kustomization would have replaced: an object with one of them rarely fails
+// for another reason. Where they are expected, a warning has named them.
+func unresolvedHints(obj *manifest.Object) []string {
+	if obj.Open {
+		return nil
+	}
+	var hints []string
+	for _, v := range obj.Unresolved() {
+		hints = append(hints, fmt.Sprintf("${%s} at %s is a variable without a value", v.Name, v.Pos))
+	}
+	return hints
 }
 
 func (r *Result) finding(code finding.Code, message string, err error) finding.Finding {

@@ -189,19 +189,13 @@ func requeued(err error) error {
 // sourceNotReady inherits the class of what went wrong with the source.
 func sourceNotReady(source *Result, why string) error {
 	obj := source.Object.Object
-	failure := &status.Failure{
+	return &status.Failure{
 		Type:    meta.ReadyCondition,
 		Reason:  status.SourceNotReady,
 		Message: fmt.Sprintf("%s '%s/%s' is not ready: %s", obj.Kind, obj.Namespace, obj.Name, why),
 		Requeue: true,
+		Err:     causeOf(source),
 	}
-	switch {
-	case source.Failure != nil:
-		failure.Err = source.Failure.Err
-	case source.State == Suspended:
-		failure.Err = causeOf(source)
-	}
-	return failure
 }
 
 // notReady says why a source cannot be used, "" if it can. It need not be Ready:

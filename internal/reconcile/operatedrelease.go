@@ -232,18 +232,20 @@ func (p *operatedReconciliation) causeOfChart(ctx context.Context, chart *Result
 	return false, chart.Failure
 }
 
-// consequence marks what is reported with the object that it is about already.
-func consequence(err error) error { return finding.WithCode(finding.SourceNotReady, err) }
+// consequence is the failure of a release whose chart failed.
+func consequence(chart *Result, err error) error {
+	return finding.WithCode(finding.SourceNotReady, &blockedError{chart.Object.Object, err})
+}
 
 func (p *operatedReconciliation) repositoryFailure(ctx context.Context, chart *Result) error {
 	_, cause := p.causeOfChart(ctx, chart)
 	err := fmt.Errorf("chart download failed: %w", cause)
-	return &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: err.Error(), Err: consequence(err)}
+	return &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: err.Error(), Err: consequence(chart, err)}
 }
 
 func (p *operatedReconciliation) gitFailure(ctx context.Context, chart *Result) error {
 	ofSource, cause := p.causeOfChart(ctx, chart)
-	f := &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: "chart download failed: " + cause.Message, Err: consequence(cause)}
+	f := &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: "chart download failed: " + cause.Message, Err: consequence(chart, cause)}
 	switch {
 	case ofSource && (fetch.Transient(cause) || cause.Reason == status.AuthenticationFailed):
 		f.Reason, f.Message, f.Requeue = status.GitRepoNotCloned, "git repo not mirrored yet: "+cause.Message, true

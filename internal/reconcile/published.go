@@ -47,7 +47,7 @@ func (p *Published) Find(text string) (resolve.Candidate, bool) {
 // listCharts finds out what there is of the chart of a HelmChart.
 func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) error {
 	if source.Failure != nil { // the index in storage may be old, which would look as if there was nothing new
-		return status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, source.Failure)
+		return status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, causeOf(source))
 	}
 	charts, err := p.publishedCharts(ctx, source)
 	if err != nil {

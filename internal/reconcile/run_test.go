@@ -10,6 +10,7 @@ import (
 
 	godigest "github.com/opencontainers/go-digest"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
@@ -52,8 +53,14 @@ func TestReleases(t *testing.T) {
 				t.Fatalf("run %d: %s: state %d: %s", i, name, r.State, r.Message())
 			}
 		}
-		if kind, _, name, ok := results["HelmRelease/gone"].BlockedBy(); !ok || kind != "OCIRepository" || name != "gone" {
-			t.Errorf("run %d: blocked by %s %s", i, kind, name)
+		if by := results["HelmRelease/gone"].BlockedBy(); by.Kind != "OCIRepository" || by.Name != "gone" {
+			t.Errorf("run %d: blocked by %v", i, by)
+		}
+		if by := results["HelmRelease/paused"].BlockedBy(); by.Kind != "HelmChart" || by.Name != "paused" {
+			t.Errorf("run %d: blocked by %v", i, by)
+		}
+		if by := results["HelmRelease/values"].BlockedBy(); by != (finding.Object{}) {
+			t.Errorf("run %d: blocked by %v, where something is wrong with the object itself", i, by)
 		}
 		if hint := hintOf(results["OCIRepository/gone"].Failure.Err); !strings.Contains(hint, "6.5.0") {
 			t.Errorf("run %d: hint %q", i, hint)

@@ -11,7 +11,7 @@ import (
 
 // Cause is equal for failures that are one server's: it cannot be reached, or answers nothing that was asked for. It is empty for a
 // failure that may be the object's own.
-func (r *Result) Cause() string {
+func (r *Result) cause() string {
 	code := CodeOf(r.Failure)
 	switch code {
 	case finding.Unreachable, finding.Certificate, finding.TimedOut, finding.ServerError:

@@ -71,11 +71,13 @@ func (r *Result) artifact() *meta.Artifact { return r.Source().Artifact() }
 func causeOf(source *Result) error {
 	switch {
 	case source.State == Suspended:
-		return &suspendedError{source.Object.Object.Kind, source.Object.Object.Name}
+		return &blockedError{source.Object.Object, &suspendedError{source.Object.Object.Kind, source.Object.Object.Name}}
 	case source.Failure == nil:
 		return nil
+	case source.State != Failed:
+		return source.Failure
 	}
-	return source.Failure
+	return &blockedError{source.Object.Object, source.Failure}
 }
 
 // suspendedError is a source that is left alone, and was never fetched.
@@ -87,7 +89,7 @@ func (e *suspendedError) Error() string {
 
 // Hint says how to get what is missing.
 func (e *suspendedError) Hint() string {
-	return e.Error() + ": resume it, or fetch it once without spec.suspend"
+	return "resume it, or fetch it once without spec.suspend"
 }
 
 // sourceTree is the content of a Git repository or a bucket as its artifact has

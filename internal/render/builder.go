@@ -119,7 +119,7 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 		}](err); ok {
 			hint = hinted.Hint()
 		}
-		b.warnAt(finding.ForeignBuild, d.object, failed.text(), hint, failed.pos)
+		b.warnAt(finding.ForeignBuild, d.object, failed.text(), hint, failed.at.Pos)
 		return
 	}
 	b.errs = append(b.errs, failed)
@@ -330,7 +330,7 @@ func (b *builder) warnUnknown(f *flux) {
 		return
 	}
 	text := fmt.Sprintf("of %s: %v: kustomize-controller drops the field, and kustomize refuses the file", f.name(), d.unknown.err)
-	b.warnAt(finding.UnknownKustomizeField, d.object, text, "correct the name of the field, or remove it", d.unknown.pos)
+	b.warnAt(finding.UnknownKustomizeField, d.object, text, "correct the name of the field, or remove it", d.unknown.at.Pos)
 }
 
 // admit takes down what the API server would not store. Old versions it knows no more.
@@ -375,26 +375,31 @@ func (b *builder) failed(f *flux, c *closure, err error) {
 		b.errs = append(b.errs, err)
 		return
 	}
+	b.silenced = append(b.silenced, f.spec.TargetNamespace) // what the build would bring may be what others refer to
+	if placed := deepestMistake(err); placed != nil {
+		b.errs = append(b.errs, manifest.FaultAt(f.object, placed.at, &buildError{err: placed.err}))
+		return
+	}
 	b.errs = append(b.errs, manifest.Fault(f.object, &buildError{err: err}, "spec", "path"))
 }
 
 // buildError is a kustomization that cannot be built.
 type buildError struct {
-	pos manifest.Pos
+	at  manifest.Excerpt
 	err error
 }
 
 // newBuildError is the error of a kustomization file: at the place in it that is known, or of the whole file.
 func newBuildError(file string, err error) *buildError {
-	if placed, ok := err.(*placedError); ok && placed.pos.File == file { //nolint:errorlint // wrapped, its text is part of another
-		return &buildError{placed.pos, placed.err}
+	if placed, ok := err.(*placedError); ok && placed.at.Pos.File == file { //nolint:errorlint // wrapped, its text is part of another
+		return &buildError{placed.at, placed.err}
 	}
-	return &buildError{manifest.Pos{File: file}, err}
+	return &buildError{manifest.Excerpt{Pos: manifest.Pos{File: file}}, err}
 }
 
 func (e *buildError) Error() string {
-	if e.pos.File != "" {
-		return e.pos.String() + ": " + e.text()
+	if e.at.Pos.File != "" {
+		return e.at.Pos.String() + ": " + e.text()
 	}
 	return e.text()
 }
@@ -403,8 +408,8 @@ func (e *buildError) text() string { return "kustomize build failed: " + e.err.E
 
 func (e *buildError) Unwrap() error { return e.err }
 
-// Excerpt is the file.
-func (e *buildError) Excerpt() manifest.Excerpt { return manifest.Excerpt{Pos: e.pos} }
+// Excerpt is the line of the file.
+func (e *buildError) Excerpt() manifest.Excerpt { return e.at }
 
 // NotBuilt distinguishes this error from others.
 func (e *buildError) NotBuilt() bool { return true }

@@ -181,7 +181,7 @@ func unmarshal(fields map[string]any, k *types.Kustomization) bool {
 
 // wrong is a mistake in the kustomization file as a whole.
 func (d *directory) wrong(err error) error {
-	return &placedError{manifest.Pos{File: d.object.Pos.File}, err}
+	return &placedError{manifest.Excerpt{Pos: manifest.Pos{File: d.object.Pos.File}}, err}
 }
 
 // unknownField places the error about a field that kustomize does not know.
@@ -190,10 +190,10 @@ func (d *directory) unknownField(err error) *placedError {
 	_ = sigsyaml.Unmarshal(d.text, &fields) // as it was read before
 	for _, name := range sortedKeys(fields) {
 		if text, marshalErr := json.Marshal(map[string]any{name: nil}); marshalErr == nil && new(types.Kustomization).Unmarshal(text) != nil {
-			return &placedError{d.object.Position(name), flat(err)}
+			return &placedError{d.object.Excerpt(name), flat(err)}
 		}
 	}
-	return &placedError{manifest.Pos{File: d.object.Pos.File}, flat(err)}
+	return &placedError{manifest.Excerpt{Pos: manifest.Pos{File: d.object.Pos.File}}, flat(err)}
 }
 
 // flat is an error on one line.

@@ -139,7 +139,7 @@ func (f *flux) absent(c *closure) error {
 				path = f.repo.kustomizationFile(path)
 			}
 			if why := f.left(path, false); path != "" && why != "" {
-				return &placedError{d.object.Position(e.at...), fmt.Errorf("%s: %s: %s", e.field, e.text, why)}
+				return &placedError{d.object.Excerpt(e.at...), fmt.Errorf("%s: %s: %s", e.field, e.text, why)}
 			}
 		}
 	}

@@ -1,13 +1,17 @@
 package render
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -29,19 +33,67 @@ type pathResolver struct {
 
 func (p *pathResolver) fail(err error, path ...any) {
 	if p.err == nil {
-		p.err = &placedError{p.d.object.Position(path...), err}
+		p.err = &placedError{p.d.object.Excerpt(path...), err}
 	}
 }
 
 // placedError is a mistake in a kustomization file.
 type placedError struct {
-	pos manifest.Pos
+	at  manifest.Excerpt
 	err error
 }
 
-func (e *placedError) Error() string { return e.pos.String() + ": " + e.err.Error() }
+func (e *placedError) Error() string { return e.at.Pos.String() + ": " + e.err.Error() }
 
 func (e *placedError) Unwrap() error { return e.err }
+
+// deepestMistake is the mistake in a kustomization file that an error comes from, nil if that is not at a line.
+func deepestMistake(err error) *placedError {
+	var found *placedError
+	for placed, ok := errors.AsType[*placedError](err); ok; placed, ok = errors.AsType[*placedError](placed.err) {
+		found = placed
+	}
+	if found == nil || found.at.Pos.Line == 0 {
+		return nil
+	}
+	return found
+}
+
+// missingEntryError is a path of a kustomization file to nothing.
+type missingEntryError struct {
+	err  error
+	near string // what is there with such a name, "" for nothing
+}
+
+func (e *missingEntryError) Error() string { return e.err.Error() }
+
+func (e *missingEntryError) Unwrap() error { return e.err }
+
+// Hint names what was probably meant.
+func (e *missingEntryError) Hint() string {
+	if e.near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %s?", e.near)
+}
+
+// missingEntry finds out what else an entry may mean, from what is in the directory that it leads to.
+func (p *pathResolver) missingEntry(entry, at string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return plainPathError(err)
+	}
+	list, _ := p.r.readDir(filepath.Dir(at)) // without it there is nothing to propose
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	near, ok := finding.Nearest(filepath.Base(at), names)
+	if ok {
+		dir, _ := path.Split(entry)
+		near = dir + near
+	}
+	return &missingEntryError{plainPathError(err), near}
+}
 
 func (p *pathResolver) list(field string, entries []string, w want) []string {
 	var kept []string
@@ -70,14 +122,14 @@ func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
 		return "", false
 	}
 	if err != nil {
-		p.fail(fmt.Errorf("%s: %s: %w", name, entry, err), field...)
+		p.fail(fmt.Errorf("%s: %s: %w", name, entry, p.missingEntry(entry, join(p.d.path, entry), err)), field...)
 		return "", false
 	}
 	dir, err := p.r.isDir(real)
 	p.d.entries = append(p.d.entries, entryOf{real, name, entry, slices.Clone(field)})
 	switch {
 	case err != nil:
-		p.fail(fmt.Errorf("%s: %s: %w", name, entry, plainPathError(err)), field...)
+		p.fail(fmt.Errorf("%s: %s: %w", name, entry, p.missingEntry(entry, real, err)), field...)
 		return "", false
 	case dir && w == files:
 		p.fail(fmt.Errorf("%s: %s: is a directory", name, entry), field...)

@@ -72,7 +72,7 @@ type material struct {
 // materials puts the components of all objects together.
 func (r *Run) materials() *materials {
 	found := map[string]*material{}
-	m := &materials{failed: r.Failed + r.Skipped + r.interrupted()}
+	m := &materials{failed: r.Failed + r.Blocked + r.Skipped + r.Interrupted()}
 	for i := range r.Objects {
 		if c := r.Objects[i].Component; c != nil {
 			found[add(found, c)].top = true

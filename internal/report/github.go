@@ -69,10 +69,7 @@ func annotation(f *finding.Finding) string {
 		title += " " + r.Name
 	}
 	property("title", title)
-	text := headline(f)
-	if f.Fix != "" {
-		text += "\n" + f.Fix
-	}
+	text := headline(f) + details(f)
 	return "::" + kind + " " + strings.Join(properties, ",") + "::" + escapeData(text) + "\n"
 }
 

@@ -31,7 +31,7 @@ func writeGitLab(w io.Writer, run *Run) error {
 	for i := range run.Findings {
 		f := &run.Findings[i]
 		issues = append(issues, gitlabIssue{
-			Description: headline(f),
+			Description: description(f),
 			Check:       string(f.Code),
 			Fingerprint: prints[i],
 			Severity:    gitlabSeverity(f.Severity),
@@ -40,6 +40,14 @@ func writeGitLab(w io.Writer, run *Run) error {
 		})
 	}
 	return encode(w, issues)
+}
+
+// description is a finding in one line, with what it blocks.
+func description(f *finding.Finding) string {
+	if len(f.Blocks) == 0 {
+		return headline(f)
+	}
+	return headline(f) + " (blocks " + blockedNames(f) + ")"
 }
 
 // gitlabSeverity is GitLab's word for a severity. Its "blocker" and "critical" are for a person to assign.

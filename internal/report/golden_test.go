@@ -31,6 +31,14 @@ func reported() map[string]*Run {
 	})
 	usual.Findings = append(usual.Findings, finding.Finding{Code: finding.Syntax, Severity: finding.Error, Pos: manifest.Pos{File: stdin, Line: 2}, Message: "is no YAML"})
 	usual.Objects = append(usual.Objects, Object{Kind: "HelmRepository", Name: "valid", State: StateReady})
+	usual.Blocked = 1
+	usual.Findings = append(usual.Findings, finding.Finding{
+		Code: finding.Unreachable, Severity: finding.Error, Kind: "HelmRepository", Name: "down", Pos: manifest.Pos{File: "a.yaml", Line: 3}, Message: "is down",
+		Blocks: []finding.Object{{Kind: "HelmRelease", Namespace: "apps", Name: "blocked", Pos: manifest.Pos{File: "b.yaml", Line: 9}}, {Kind: "HelmChart", Name: "other"}},
+	})
+	usual.Objects = append(usual.Objects, Object{
+		Kind: "HelmRelease", Namespace: "apps", Name: "blocked", State: StateBlocked, BlockedBy: finding.Object{Kind: "HelmRepository", Name: "down"},
+	})
 	silenced := runs()["silenced"]
 	silenced.Findings = nil
 	chart := func(name, version string) *plan.Chart { return &plan.Chart{Name: name, Version: version} }

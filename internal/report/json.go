@@ -31,6 +31,7 @@ type (
 		Resolved int `json:"resolved"`
 		Verified int `json:"verified"`
 		Failed   int `json:"failed"`
+		Blocked  int `json:"blocked"`
 		Skipped  int `json:"skipped"`
 		Cut      int `json:"interrupted"`
 		Errors   int `json:"errors"`
@@ -49,6 +50,7 @@ type (
 		Message     string           `json:"message"`
 		Fix         string           `json:"fix,omitempty"`
 		Related     []*jsonPosition  `json:"related,omitempty"`
+		Blocks      []*jsonReference `json:"blocks,omitempty"`
 		Fingerprint string           `json:"fingerprint"`
 		Silenced    bool             `json:"silenced,omitempty"`
 		Reason      string           `json:"reason,omitempty"`
@@ -59,6 +61,12 @@ type (
 		Column    int    `json:"column,omitempty"`
 		EndColumn int    `json:"endColumn,omitempty"`
 		Text      string `json:"text,omitempty"`
+	}
+	jsonReference struct {
+		Kind      string        `json:"kind"`
+		Namespace string        `json:"namespace,omitempty"`
+		Name      string        `json:"name"`
+		Position  *jsonPosition `json:"place,omitempty"`
 	}
 	jsonObject struct {
 		APIVersion string        `json:"apiVersion"`
@@ -74,6 +82,8 @@ type (
 		Digest     string        `json:"digest,omitempty"`
 		Path       string        `json:"path,omitempty"`
 		Duration   float64       `json:"durationSeconds,omitempty"`
+
+		BlockedBy *jsonReference `json:"blockedBy,omitempty"`
 	}
 )
 
@@ -85,7 +95,7 @@ func writeJSON(w io.Writer, run *Run) error {
 		Command:  run.Command,
 		Started:  run.Started.UTC().Format(time.RFC3339),
 		Duration: milliseconds(run.Duration),
-		Summary:  jsonSummary{run.Ready, run.Resolved, run.Verified, run.Failed, run.Skipped, run.interrupted(), n[finding.Error], n[finding.Warning], n[finding.Note], run.silenced},
+		Summary:  jsonSummary{run.Ready, run.Resolved, run.Verified, run.Failed, run.Blocked, run.Skipped, run.Interrupted(), n[finding.Error], n[finding.Warning], n[finding.Note], run.silenced},
 		Findings: []jsonFinding{},
 		Omitted:  run.omitted,
 		Objects:  []jsonObject{},
@@ -101,7 +111,7 @@ func writeJSON(w io.Writer, run *Run) error {
 	for _, o := range run.Objects {
 		out.Objects = append(out.Objects, jsonObject{
 			o.APIVersion, o.Kind, o.Namespace, o.Name, newJSONPosition(o.Pos), o.State, o.Reason, o.Message, o.Version, o.Revision,
-			o.Digest, o.Path, milliseconds(o.Duration),
+			o.Digest, o.Path, milliseconds(o.Duration), newJSONReference(o.BlockedBy),
 		})
 	}
 	return encode(w, out)
@@ -124,7 +134,17 @@ func newJSONFinding(f *finding.Finding, fingerprint string) jsonFinding {
 	for _, pos := range f.Related {
 		out.Related = append(out.Related, newJSONPosition(pos))
 	}
+	for _, o := range f.Blocks {
+		out.Blocks = append(out.Blocks, newJSONReference(o))
+	}
 	return out
+}
+
+func newJSONReference(o finding.Object) *jsonReference {
+	if o == (finding.Object{}) {
+		return nil
+	}
+	return &jsonReference{o.Kind, o.Namespace, o.Name, newJSONPosition(o.Pos)}
 }
 
 func newJSONPosition(pos manifest.Pos) *jsonPosition {

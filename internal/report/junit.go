@@ -129,10 +129,7 @@ func qualified(namespace, name string) string {
 
 // add records a finding: an error fails the test case, the rest is output of it.
 func (c *junitCase) add(f *finding.Finding) {
-	text := f.Message
-	if f.Fix != "" {
-		text += "\n" + f.Fix
-	}
+	text := f.Message + details(f)
 	if position := f.Pos.String(); position != "" {
 		text = position + ": " + text
 	}
@@ -146,13 +143,16 @@ func (c *junitCase) add(f *finding.Finding) {
 	c.Failures = append(c.Failures, junitProblem{string(f.Code), f.Message, text})
 }
 
-// addState records what the findings do not say: that an object was left alone, not finished, or failed without one of
-// them.
+// addState records what the findings do not say: that an object was left alone, blocked or not finished, or failed without
+// one of them.
 func (c *junitCase) addState(o Object) {
 	switch {
 	case o.State == StateSuspended:
 		suspended := "suspended"
 		c.Skipped = &suspended
+	case o.State == StateBlocked:
+		blocked := "blocked by " + o.BlockedBy.String()
+		c.Skipped = &blocked
 	case o.State == StateInterrupted:
 		c.Errors = append(c.Errors, junitProblem{cmp.Or(o.Reason, "Interrupted"), cmp.Or(o.Message, "not finished"), ""})
 	case o.State == StateFailed && len(c.Failures) == 0:

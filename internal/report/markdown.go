@@ -55,8 +55,12 @@ func sums(run *Run) string {
 	if run.Verified > 0 {
 		objects += fmt.Sprintf("%d verified, ", run.Verified)
 	}
-	objects += fmt.Sprintf("%d failed, %d skipped", run.Failed, run.Skipped)
-	if cut := run.interrupted(); cut > 0 {
+	objects += fmt.Sprintf("%d failed, ", run.Failed)
+	if run.Blocked > 0 {
+		objects += fmt.Sprintf("%d blocked, ", run.Blocked)
+	}
+	objects += fmt.Sprintf("%d skipped", run.Skipped)
+	if cut := run.Interrupted(); cut > 0 {
 		objects += fmt.Sprintf(", %d not finished", cut)
 	}
 	findings := fmt.Sprintf("%s, %s, %s", counted(n[finding.Error], "error"), counted(n[finding.Warning], "warning"), counted(n[finding.Note], "note"))
@@ -126,6 +130,9 @@ func findingRow(f *finding.Finding) string {
 		where += "<br>" + escapeMarkdown(s)
 	}
 	what := escapeMarkdown(f.Message)
+	if len(f.Blocks) > 0 {
+		what += "<br>blocks " + escapeMarkdown(blockedNames(f))
+	}
 	if f.Fix != "" {
 		what += "<br>" + escapeMarkdown(f.Fix)
 	}
@@ -144,7 +151,7 @@ func severitySign(s finding.Severity) string {
 }
 
 func objectRow(o *Object) string {
-	sign := map[string]string{StateReady: "✅", StateResolved: "✅", StateVerified: "✅", StateFailed: "❌", StateSuspended: "⏸️", StateInterrupted: "⏹️"}[o.State]
+	sign := map[string]string{StateReady: "✅", StateResolved: "✅", StateVerified: "✅", StateFailed: "❌", StateBlocked: "⛔", StateSuspended: "⏸️", StateInterrupted: "⏹️"}[o.State]
 	return fmt.Sprintf("| %s %s | %s | %s | %s |\n", sign, o.State,
 		escapeMarkdown(objectName(o.Kind, o.Namespace, o.Name)), escapeMarkdown(o.Version), escapeMarkdown(o.Message))
 }

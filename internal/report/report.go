@@ -31,6 +31,7 @@ type Run struct {
 	Objects                []Object
 	Ready, Failed, Skipped int
 	Resolved, Verified     int
+	Blocked                int        // by objects that failed
 	Broken                 bool       // it ended before it began
 	Plan                   *plan.Plan // nil unless the run made one
 	Outline                []*outline.Node
@@ -49,7 +50,8 @@ type Object struct {
 	Reason, Message                   string
 	Version, Revision, Digest, Path   string
 	Duration                          time.Duration
-	Component                         *Component // nil unless a bill of materials is wanted
+	Component                         *Component     // nil unless a bill of materials is wanted
+	BlockedBy                         finding.Object // of an object in that state
 }
 
 // Outdated is a chart in use, with what is published of it.
@@ -71,6 +73,7 @@ const (
 	StateResolved    = "resolved" // to a version or chart: what comes next needs a fetch, or a cluster
 	StateVerified    = "verified"
 	StateFailed      = "failed"
+	StateBlocked     = "blocked" // it fails only because another object does
 	StateSuspended   = "suspended"
 	StateInterrupted = "interrupted"
 )
@@ -157,6 +160,7 @@ func (r *Run) bounded() *Run {
 		if o.Component != nil {
 			o.Component.Map(clean)
 		}
+		o.BlockedBy = cleanObject(o.BlockedBy)
 		b.Objects[i] = o
 	}
 	return &b
@@ -167,11 +171,20 @@ func cleaned(findings []finding.Finding, most int) []finding.Finding {
 	findings = slices.Clone(findings[:min(len(findings), most)])
 	for i := range findings {
 		f := &findings[i]
+		f.Blocks = slices.Clone(f.Blocks)
+		for j := range f.Blocks {
+			f.Blocks[j] = cleanObject(f.Blocks[j])
+		}
 		for _, text := range []*string{&f.Kind, &f.Namespace, &f.Name, &f.Pos.File, &f.Line, &f.Message, &f.Fix, &f.Reason} {
 			*text = clean(*text)
 		}
 	}
 	return findings
+}
+
+func cleanObject(o finding.Object) finding.Object {
+	o.Kind, o.Namespace, o.Name, o.Pos.File = clean(o.Kind), clean(o.Namespace), clean(o.Name), clean(o.Pos.File)
+	return o
 }
 
 // clean drops what no format can hold (control characters, broken UTF-8) and shortens what is too long.
@@ -211,6 +224,27 @@ func headline(f *finding.Finding) string {
 		return s + ": " + f.Message
 	}
 	return f.Message
+}
+
+// details are what follows the headline of a finding: what it blocks, and what to do.
+func details(f *finding.Finding) string {
+	text := ""
+	if len(f.Blocks) > 0 {
+		text = "\nblocks " + blockedNames(f)
+	}
+	if f.Fix != "" {
+		text += "\n" + f.Fix
+	}
+	return text
+}
+
+// blockedNames lists what a finding blocks.
+func blockedNames(f *finding.Finding) string {
+	var names []string
+	for _, o := range f.Blocks {
+		names = append(names, o.String())
+	}
+	return strings.Join(names, ", ")
 }
 
 // endColumn is the column after the offending text, 0 if its length is not known. Columns count characters.
@@ -256,8 +290,8 @@ func counts(findings []finding.Finding) map[finding.Severity]int {
 	return n
 }
 
-// interrupted is the number of objects that were not finished.
-func (r *Run) interrupted() int {
+// Interrupted is the number of objects that were not finished.
+func (r *Run) Interrupted() int {
 	n := 0
 	for _, o := range r.Objects {
 		if o.State == StateInterrupted {

@@ -32,6 +32,7 @@ type (
 	sarifSummaries struct {
 		Ready   int `json:"ready"`
 		Failed  int `json:"failed"`
+		Blocked int `json:"blocked"`
 		Skipped int `json:"skipped"`
 
 		Resolved int `json:"resolved"`
@@ -108,6 +109,7 @@ type (
 		ID       int            `json:"id,omitempty"`
 		Physical sarifPhysical  `json:"physicalLocation"`
 		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+		Message  *sarifText     `json:"message,omitempty"`
 	}
 	sarifPhysical struct {
 		Artifact sarifArtifact `json:"artifactLocation"`
@@ -146,11 +148,11 @@ func writeSARIF(w io.Writer, run *Run) error {
 		Bases:      map[string]sarifBase{sarifRoot: {sarifText{Text: "the root of the repository"}}},
 		Results:    []sarifResult{},
 		ColumnKind: "unicodeCodePoints",
-		Properties: map[string]sarifSummaries{"objects": {run.Ready, run.Failed, run.Skipped, run.Resolved, run.Verified}},
+		Properties: map[string]sarifSummaries{"objects": {run.Ready, run.Failed, run.Blocked, run.Skipped, run.Resolved, run.Verified}},
 	}
 	invocation := sarifInvocation{
 		CommandLine: "helmsrc " + run.Command,
-		Successful:  run.interrupted() == 0 && !run.Broken,
+		Successful:  run.Interrupted() == 0 && !run.Broken,
 		Start:       run.Started.UTC().Format(time.RFC3339),
 		End:         run.Started.Add(run.Duration).UTC().Format(time.RFC3339),
 	}
@@ -247,10 +249,7 @@ func helpOf(r finding.Rule) string {
 func fenced(text string) string { return "```yaml\n" + strings.TrimRight(text, "\n") + "\n```\n" }
 
 func newSARIFResult(f *finding.Finding, fingerprint string) sarifResult {
-	text := headline(f)
-	if f.Fix != "" {
-		text += "\n" + f.Fix
-	}
+	text := headline(f) + details(f)
 	result := sarifResult{
 		RuleID:       string(f.Code),
 		Level:        string(f.Severity),
@@ -266,7 +265,7 @@ func newSARIFResult(f *finding.Finding, fingerprint string) sarifResult {
 		}
 	}
 	if f.Name != "" {
-		first.Logical = []sarifLogical{{f.Name, path.Join(f.Kind, f.Namespace, f.Name), "object"}}
+		first.Logical = logicalOf(f.Object())
 	}
 	if r := f.Repair; r != nil {
 		location := locationOf(r.Pos)
@@ -278,7 +277,19 @@ func newSARIFResult(f *finding.Finding, fingerprint string) sarifResult {
 	for i, pos := range f.Related {
 		result.Related = append(result.Related, sarifLocation{ID: i + 1, Physical: locationOf(pos)})
 	}
+	for _, o := range f.Blocks {
+		if o.Pos.File == "" {
+			continue
+		}
+		result.Related = append(result.Related, sarifLocation{
+			ID: len(result.Related) + 1, Physical: locationOf(o.Pos), Logical: logicalOf(o), Message: &sarifText{Text: "blocks " + o.String()},
+		})
+	}
 	return result
+}
+
+func logicalOf(o finding.Object) []sarifLogical {
+	return []sarifLogical{{o.Name, path.Join(o.Kind, o.Namespace, o.Name), "object"}}
 }
 
 func locationOf(pos manifest.Pos) sarifPhysical {

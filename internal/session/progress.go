@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // progress shows on the console how a run goes: a live row per object in flight on a
@@ -34,10 +35,12 @@ type progress struct {
 	waiting  map[*manifest.Object]int // position of the objects that are not printed yet
 	finished map[int]*reconcile.Result
 	next     int
-	alike    sameCause
-	blocked  blocked
+	failed   []*reconcile.Result // in the order of the run
+	paused   []*reconcile.Result // suspended objects
 	started  map[*manifest.Object]time.Time
 	took     map[*manifest.Object]time.Duration
+
+	unselected int // failures that are no effects, of objects that were not selected
 }
 
 func newProgress(w *Worker, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
@@ -147,23 +150,55 @@ func (p *progress) print(r *reconcile.Result) {
 	case reconcile.Static:
 		p.console.Debug(s, "has no status by design")
 	case reconcile.Suspended:
-		p.blocked.fail(s, true)
+		p.paused = append(p.paused, r)
 		p.console.Info(s, "suspended, left as it is")
 	case reconcile.Interrupted:
 		p.reportInterruption(r)
 	case reconcile.Failed:
-		if p.blocked.take(r) || !p.console.JSON() && p.alike.take(r) {
-			return
+		if r.BlockedBy() != (finding.Object{}) {
+			p.console.Debug(s, r.Message())
 		}
-		p.reportFailure(r)
+		p.failed = append(p.failed, r)
 	}
 }
 
-// reportFailure prints what went wrong, and the line of the manifest that it is about.
-func (p *progress) reportFailure(r *reconcile.Result) {
-	f, _ := r.FailureFinding()
-	p.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(r.Object.Object)})
-	p.hintUnresolved(r.Object.Object)
+// suspensions are the errors of suspended objects that block others.
+func (p *progress) suspensions() []finding.Finding {
+	var found []finding.Finding
+	for _, r := range p.paused {
+		name := validate.Named(r.Object.Object)
+		if slices.ContainsFunc(p.failed, func(failed *reconcile.Result) bool { return failed.BlockedBy() == name }) {
+			found = append(found, r.SuspensionFinding())
+		}
+	}
+	return found
+}
+
+// reportFailures reports what went wrong, and returns the objects that fail because of others. What was reported before may
+// be the cause.
+func (p *progress) reportFailures(before []finding.Finding) map[*manifest.Object]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var found []finding.Finding
+	for _, r := range p.failed {
+		f, _ := r.FailureFinding()
+		found = append(found, f)
+	}
+	suspensions := p.suspensions()
+	p.unselected += len(suspensions)
+	found = append(found, suspensions...)
+	for _, f := range found {
+		p.console.ReportFailure(f)
+	}
+	blocked := map[*manifest.Object]bool{}
+	causes := finding.Causes(append(found, before...))
+	for i, r := range p.failed {
+		blocked[r.Object.Object] = causes[i] != i
+		if _, selected := p.waiting[r.Object.Object]; !selected && causes[i] == i {
+			p.unselected++
+		}
+	}
+	return blocked
 }
 
 // reportInterruption is a warning, but a failure to the reader of a report.
@@ -221,17 +256,6 @@ func resolvedMessage(r *reconcile.Result) string {
 		return fmt.Sprintf("resolved '%s' to '%s'", r.Resolution.Chart, r.Resolution.Version)
 	}
 	return fmt.Sprintf("resolved '%s' chart to version '%s'", r.Resolution.Chart, r.Resolution.Version)
-}
-
-// hintUnresolved names the variables that a Flux Kustomization would have
-// replaced: an object with one of them rarely fails for another reason.
-func (p *progress) hintUnresolved(obj *manifest.Object) {
-	if obj.Open {
-		return // a warning has named them
-	}
-	for _, v := range obj.Unresolved() {
-		p.console.Hint(console.ObjectSubject(obj), fmt.Sprintf("${%s} at %s is a variable that nobody has substituted", v.Name, v.Pos))
-	}
 }
 
 // listedMessage says what was found of an object.

@@ -1,6 +1,10 @@
 package session
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -17,11 +21,13 @@ func (w *Worker) ReportObjects(in *load.Input, results []*reconcile.Result) []re
 	return append(objects, RejectedObjects(in)...)
 }
 
-// RejectedObjects are the objects of an input that the API server would refuse.
+// RejectedObjects are the objects of an input that the API server would refuse, and those beside it that something needs.
 func RejectedObjects(in *load.Input) []report.Object {
+	left := maps.Clone(in.Reported)
 	var objects []report.Object
-	for _, obj := range in.Set.Objects() {
-		if in.Reported[obj] {
+	for _, obj := range append(in.Set.Objects(), slices.SortedFunc(maps.Keys(in.Reported), byName)...) {
+		if left[obj] {
+			delete(left, obj)
 			o := NewReportObject(obj)
 			o.State, o.Reason = report.StateFailed, "Invalid"
 			objects = append(objects, o)
@@ -29,6 +35,8 @@ func RejectedObjects(in *load.Input) []report.Object {
 	}
 	return objects
 }
+
+func byName(a, b *manifest.Object) int { return strings.Compare(a.String(), b.String()) }
 
 // NewReportObject is an object of which nothing is known yet.
 func NewReportObject(obj *manifest.Object) report.Object {
@@ -43,6 +51,9 @@ func (w *Worker) ResultObject(r *reconcile.Result) report.Object {
 	o.Cluster, o.State = r.Cluster, w.StateOf(r)
 	o.Message = r.Message()
 	o.Duration = w.took[r.Object.Object]
+	if o.State == report.StateBlocked {
+		o.BlockedBy = r.BlockedBy()
+	}
 	switch r.State {
 	case reconcile.Suspended:
 		o.Message = "suspended, left as it is"

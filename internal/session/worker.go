@@ -3,13 +3,13 @@ package session
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -26,6 +26,10 @@ type Worker struct {
 	Edges   reconcile.Edges // of the process to the world
 	Purpose Purpose
 	took    map[*manifest.Object]time.Duration
+	blocked map[*manifest.Object]bool // objects that fail only because another one does
+
+	// Unselected counts the failures of objects that others needed, which have no results.
+	Unselected int
 }
 
 // Purpose is what a run is for, where its lines and reports depend on that.
@@ -53,19 +57,16 @@ func (w *Worker) Reconcile(ctx context.Context, shared *Session, in *load.Input,
 	}
 	progress := newProgress(w, &in.Ignores, targets)
 	if w.took == nil {
-		w.took = progress.took
+		w.took, w.blocked = progress.took, map[*manifest.Object]bool{}
 	} else { // of another cluster
 		progress.took = w.took
-	}
-	for obj := range in.Reported {
-		progress.blocked.fail(console.ObjectSubject(obj), false)
 	}
 	ctx = w.tracing(w.ReportsWaiting(ctx), in.Inventory.Objects())
 	return shared.Run(ctx, Run{
 		Inventory: in.Inventory, Store: st, Options: o, Targets: targets, Progress: progress,
 		Then: func(r *reconcile.Reconciler) {
-			progress.reportSameCause()
-			progress.reportBlocked()
+			maps.Copy(w.blocked, progress.reportFailures(in.Found))
+			w.Unselected += progress.unselected
 			if then != nil {
 				then(ctx, in, r)
 			}
@@ -103,6 +104,9 @@ func (w *Worker) StateOf(r *reconcile.Result) string {
 	case reconcile.Interrupted:
 		return report.StateInterrupted
 	case reconcile.Failed:
+		if w.blocked[r.Object.Object] {
+			return report.StateBlocked
+		}
 		return report.StateFailed
 	}
 	switch {

@@ -9,26 +9,38 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // At is a finding about an object, at a field of it.
 func At(obj *manifest.Object, code finding.Code, message string, hints []string, path ...any) finding.Finding {
+	return complete(about(obj), code, obj.ConcealError(message), concealed(obj, operatedHints(obj, code, hints)), obj.Excerpt(path...))
+}
+
+// about is a finding of which only the object is known.
+func about(obj *manifest.Object) finding.Finding {
 	f := finding.Finding{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}
-	return complete(f, code, obj.ConcealError(message), concealed(obj, operatedHints(obj, code, hints)), obj.Excerpt(path...))
+	if obj.Origin != nil {
+		f.MadeOf = Named(obj.Origin)
+	}
+	return f
+}
+
+// Named is an object as findings name it.
+func Named(obj *manifest.Object) finding.Object {
+	return finding.Object{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name, Pos: obj.Pos}
 }
 
 // New is a finding about a place, of an object if there is one.
 func New(obj *manifest.Object, code finding.Code, message, hint string, e manifest.Excerpt) finding.Finding {
 	var f finding.Finding
-	if obj != nil {
-		f.Kind, f.Namespace, f.Name = obj.Kind, obj.Namespace, obj.Name
-	}
 	var hints []string
 	if hint != "" {
 		hints = []string{hint}
 	}
 	if obj != nil {
+		f = about(obj)
 		message, hints = obj.ConcealError(message), concealed(obj, hints)
 	}
 	return complete(f, code, message, hints, e)
@@ -66,6 +78,18 @@ func quote(e manifest.Excerpt) (line string, length int) {
 	return line, len(marked)
 }
 
+// BlockedBy is the object of the input that an error of another object comes from: it is rejected, or defined several times. It is
+// empty for an error of the object itself.
+func BlockedBy(err error) finding.Object {
+	if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok {
+		return Named(rejected.Object)
+	}
+	if duplicate, ok := errors.AsType[*manifest.DuplicateError](err); ok {
+		return finding.Object{Kind: duplicate.Kind, Namespace: duplicate.Namespace, Name: duplicate.Name}
+	}
+	return finding.Object{}
+}
+
 // Unreadable is a file, or an object in it, that cannot be used.
 func Unreadable(err error) finding.Finding {
 	var excerpt interface{ Excerpt() manifest.Excerpt }
@@ -96,7 +120,11 @@ func Unreadable(err error) finding.Finding {
 	case errors.As(err, &file):
 		e.Pos.File = file.Name
 	}
-	return complete(f, code, strings.TrimPrefix(err.Error(), e.Pos.String()+": "), finding.Hints(err), e)
+	message := strings.TrimPrefix(err.Error(), e.Pos.String()+": ")
+	if duplicate != nil {
+		message = strings.TrimPrefix(message, f.Object().String()+" is ")
+	}
+	return complete(f, code, message, finding.Hints(err), e)
 }
 
 // codeOfObject returns the code for why an object was not made ready for admission.

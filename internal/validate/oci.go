@@ -53,8 +53,7 @@ func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
 	default:
 		v.fail(finding.InvalidReference, oci.CheckTag(ref.Tag), "spec", "ref", "tag")
 		if resolve.IsRange(ref.Tag) {
-			v.findings = append(v.findings, At(v.adm.Object, finding.UnpinnedVersion, fmt.Sprintf("%q is taken as the name of one tag", ref.Tag),
-				[]string{"write a range of versions to spec.ref.semver"}, "spec", "ref", "tag"))
+			v.misread(fmt.Sprintf("%q is taken as the name of one tag", ref.Tag), "a range belongs in spec.ref.semver", "spec", "ref", "tag")
 		}
 	}
 }
@@ -66,9 +65,16 @@ func (v *validation) emptyBlock(path ...any) {
 	_, written, _ := strings.Cut(e.Before+e.Marked+e.After, fmt.Sprint(path[len(path)-1], ":"))
 	written = strings.TrimSpace(written)
 	if isText && strings.TrimSpace(text) == "" && strings.HasPrefix(written, ">") {
-		v.findings = append(v.findings, At(v.adm.Object, finding.UnpinnedVersion, "> begins a block of text in YAML, so the field is empty and any version is taken",
-			[]string{fmt.Sprintf("put the value in quotes: %s: %q", path[len(path)-1], written)}, path...))
+		v.misread("> begins a block of text in YAML, so the field is empty and any version is taken",
+			fmt.Sprintf("put the value in quotes: %s: %q", path[len(path)-1], written), path...)
 	}
+}
+
+// misread warns of a version that is valid, and means something else than its author thinks.
+func (v *validation) misread(text, hint string, path ...any) {
+	f := At(v.adm.Object, finding.UnpinnedVersion, text, []string{hint}, path...)
+	f.Severity = finding.Warning
+	v.findings = append(v.findings, f)
 }
 
 // ociLayer finds media types that no layer has.

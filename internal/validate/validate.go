@@ -95,7 +95,9 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	case missing.Elsewhere() == "":
 		hints = nil
 	}
-	v.findings = append(v.findings, At(v.adm.Object, code, err.Error(), hints, path...))
+	f := At(v.adm.Object, code, err.Error(), hints, path...)
+	f.BlockedBy = BlockedBy(err)
+	v.findings = append(v.findings, f)
 }
 
 // warn takes down what is known by its code alone.

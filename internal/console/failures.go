@@ -1,0 +1,74 @@
+package console
+
+import (
+	"slices"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
+
+// failure is an error of an object, with the clusters that have it.
+type failure struct {
+	finding.Finding
+	in []string
+}
+
+// ReportFailure reports an error of an object that may block others, or be the same in several clusters: Unite prints it.
+func (c *Console) ReportFailure(f finding.Finding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failures = append(c.failures, failure{f, []string{c.cluster()}})
+}
+
+// reportFailures prints each failure once, with what it blocks and, where these are not all, the clusters that have it.
+func (c *Console) reportFailures(failures []failure, clusters int) {
+	var found []finding.Finding
+	for _, f := range united(failures) {
+		if len(f.in) < clusters {
+			f.Message += inClusters(f.in)
+		}
+		found = append(found, f.Finding)
+	}
+	c.ReportAlike(found, Presentation{})
+}
+
+// united has no effects, and one failure for what several clusters have in common.
+func united(failures []failure) []failure {
+	type identity struct {
+		object            Subject
+		code, message, by string
+	}
+	var all []failure
+	known := map[identity]int{}
+	for _, f := range folded(failures) {
+		id := identity{SubjectOf(f.Finding), string(f.Code), f.Message, f.BlockedBy.String()}
+		i, ok := known[id]
+		if !ok || slices.Contains(all[i].in, f.in[0]) {
+			known[id] = len(all)
+			all = append(all, f)
+			continue
+		}
+		all[i].Finding, all[i].in = all[i].Unite(f.Finding), append(all[i].in, f.in...)
+	}
+	return all
+}
+
+// folded folds the failures of each cluster.
+func folded(failures []failure) []failure {
+	var all []failure
+	for len(failures) > 0 {
+		cluster := failures[0].in[0]
+		n := slices.IndexFunc(failures, func(f failure) bool { return f.in[0] != cluster })
+		if n < 0 {
+			n = len(failures)
+		}
+		var found []finding.Finding
+		for _, f := range failures[:n] {
+			found = append(found, f.Finding)
+		}
+		for _, f := range finding.Fold(found) {
+			all = append(all, failure{f, []string{cluster}})
+		}
+		failures = failures[n:]
+	}
+	return all
+}
