@@ -97,7 +97,7 @@ func (a *app) lock(ctx context.Context, o *lockCommandOptions) (int, error) {
 	if err != nil {
 		return max(exit.Usage, exit.CodeOf(err)), err
 	}
-	if err := r.choose(ctx, inputs); err != nil {
+	if err := r.choose(inputs); err != nil {
 		return exit.Usage, err
 	}
 	if err := a.worker.Each(inputs, func(in *load.Input) error { return r.cluster(ctx, in) }); err != nil {

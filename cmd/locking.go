@@ -53,7 +53,7 @@ func (r *locking) close() {
 }
 
 // choose finds out what the arguments name. With --update that is what is resolved anew, else what the run is about.
-func (r *locking) choose(ctx context.Context, inputs []*load.Input) error {
+func (r *locking) choose(inputs []*load.Input) error {
 	o := r.o.run.Load
 	r.selectors = inputs[0].Selectors
 	r.present, r.clusters = map[lock.Key]bool{}, map[string]bool{}

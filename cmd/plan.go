@@ -115,10 +115,10 @@ func (a *app) plan(ctx context.Context, o *planOptions) (int, error) {
 	}
 	defer shared.Close()
 	f, err := foresee.Foresee(ctx, foresee.Work{Worker: &a.worker, Shared: shared, Options: &o.run.Options}, o.Options)
-	defer f.Close()
 	if err != nil {
 		return max(exit.Usage, exit.CodeOf(err)), err
 	}
+	defer f.Close()
 	p, err := f.Plan(ctx)
 	if err != nil {
 		return exit.CodeOf(err), err

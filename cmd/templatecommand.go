@@ -78,10 +78,10 @@ func (a *app) template(ctx context.Context, o *templateOptions) (int, error) {
 		return o.run.component(a, r, manifests)
 	}
 	t, err := foresee.NewTemplate(ctx, foresee.Work{Worker: &a.worker, Options: &o.run.Options}, with, o.TemplateOptions)
-	defer t.Close()
 	if err != nil {
 		return usageCode(err), err
 	}
+	defer t.Close()
 	printed := t.Write(ctx, a.env.Stdout)
 	a.sum(fmt.Sprintf("%d rendered, %d failed, %d skipped", t.Rendered, t.Failed, t.Skipped))
 	return a.conclude(ctx, &o.run, a.newReport(t.Objects), nil, t.Code, printed)

@@ -46,11 +46,8 @@ type Foresight struct {
 	renderCode    int // of what could not be rendered
 }
 
-// Close ends what both sides have opened. It may be called for a nil foresight.
+// Close ends what both sides have opened.
 func (f *Foresight) Close() {
-	if f == nil {
-		return
-	}
 	f.before.Close()
 	f.after.Close()
 	if f.base != nil {
@@ -58,29 +55,37 @@ func (f *Foresight) Close() {
 	}
 }
 
-// Foresee reads both sides, and finds out about the charts that may differ. The foresight is to be closed also with an error.
+// Foresee reads both sides, and finds out about the charts that may differ. The caller closes the foresight.
 func Foresee(ctx context.Context, w Work, o Options) (*Foresight, error) {
 	f := &Foresight{Work: w, o: o}
+	if err := f.read(ctx); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *Foresight) read(ctx context.Context) error {
+	w := f.Work
 	inputs, err := w.Worker.Inputs(ctx, w.Options.Load)
 	if err != nil {
-		return f, usageOr(err)
+		return usageOr(err)
 	}
 	w.Worker.ReportFlux1(inputs...)
 	if f.Locked, err = w.Shared.Lock(ctx); err != nil {
-		return f, err
+		return err
 	}
 	if f.after, err = f.Side(inputs); err != nil {
-		return f, err
+		return err
 	}
-	switch {
-	case o.Against == "":
-		err = f.recorded(ctx)
-	case isLock(o.Against):
-		err = f.comparedToLock(ctx)
+	switch against := f.o.Against; {
+	case against == "":
+		return f.recorded(ctx)
+	case isLock(against):
+		return f.comparedToLock(ctx)
 	default:
-		err = f.compared(ctx)
+		return f.compared(ctx)
 	}
-	return f, err
 }
 
 // Inputs are the clusters of the manifests as they are.

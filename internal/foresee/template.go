@@ -26,52 +26,62 @@ type TemplateOptions struct {
 // A Template is what releases are rendered to.
 type Template struct {
 	*Renderer
-	o    TemplateOptions
-	side *Side
+	o      TemplateOptions
+	shared *session.Session
+	side   *Side
 
 	Objects                   []report.Object
 	Rendered, Failed, Skipped int
 	Code                      int
 }
 
-// NewTemplate reads the manifests, and fetches the charts of their HelmReleases into the artifacts directory. The template is to be
-// closed also with an error.
+// NewTemplate reads the manifests, and fetches the charts of their HelmReleases into the artifacts directory. The caller closes
+// the template.
 func NewTemplate(ctx context.Context, w Work, with *Renderer, o TemplateOptions) (*Template, error) {
 	t := &Template{Renderer: with, o: o}
+	if err := t.read(ctx, w); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Template) read(ctx context.Context, w Work) error {
 	inputs, err := w.Worker.Inputs(ctx, w.Options.Load)
 	if err != nil {
-		return t, err
+		return err
 	}
 	inputs = load.WithoutLoose(inputs)
 	if err := load.CheckSelectors(inputs[0].Selectors, inputs...); err != nil {
-		return t, err
+		return err
 	}
 	w.Worker.ReportFlux1(inputs...)
 	if w.Shared, err = w.Worker.Open(ctx, w.Options); err != nil {
-		return t, err
+		return err
 	}
+	t.shared = w.Shared
 	if w.Locked, err = w.Shared.Lock(ctx); err != nil {
-		return t, err
+		return err
 	}
 	if t.side, err = w.Side(inputs); err != nil {
-		return t, err
+		return err
 	}
 	if len(t.side.Releases) == 0 && !w.Options.Load.AllowEmpty && w.Options.Load.Shard.Count < 2 {
-		return t, &exit.UsageError{Err: fmt.Errorf("no HelmRelease is selected: %s", inputs[0].Kinds())}
+		return &exit.UsageError{Err: fmt.Errorf("no HelmRelease is selected: %s", inputs[0].Kinds())}
 	}
 	root, err := w.Worker.Artifacts(&w.Options.Store)
 	if err != nil {
-		return t, err
+		return err
 	}
 	t.side.stores, t.Code = append(t.side.stores, root), t.side.Code
-	return t, w.Worker.Each(inputs, func(in *load.Input) error { return t.fetch(ctx, in, root) })
+	return w.Worker.Each(inputs, func(in *load.Input) error { return t.fetch(ctx, in, root) })
 }
 
 // Close ends what was opened.
 func (t *Template) Close() {
-	if t.side != nil {
-		t.side.Close()
-		t.side.Shared.Close()
+	t.side.Close()
+	if t.shared != nil {
+		t.shared.Close()
 	}
 }
 
