@@ -194,7 +194,7 @@ func TestValidate(t *testing.T) {
 	s.write("built/patch.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: podinfo}\nspec: {url: \"oci://registry.test/podinfo\"}\n")
 	s.save("a kustomization")
 	s.write("built/patch.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: podinfo}\nspec: {url: \"https://registry.test/podinfo\"}\n")
-	s.holds(s.stage(false), "Failed", "OCIRepository built/podinfo: built/source.yaml:4", "^oci://")
+	s.holds(s.stage(false), "Failed", "OCIRepository built/podinfo: built/patch.yaml:4", "^oci://")
 	s.write("built/patch.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: podinfo}\nspec: {url: \"oci://registry.test/other\"}\n")
 	s.holds(s.stage(true), "Passed", "1 valid, 0 invalid")
 	s.save("a patch")
