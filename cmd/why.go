@@ -111,12 +111,12 @@ func onlyAsked(in *load.Input) (*manifest.Object, error) {
 	return nil, &exit.UsageError{Err: fmt.Errorf("%d objects are selected: %s", len(found), console.Few(names)), Advice: "name one of them: helmsrc why -f FILE KIND/NAMESPACE/NAME"}
 }
 
-// failuresOf are the results that have one: what else a run without a fetch could say is no news.
+// failuresOf returns the results that failed: a run without a fetch finds out nothing else.
 func failuresOf(results []*reconcile.Result) []*reconcile.Result {
 	return slices.DeleteFunc(slices.Clone(results), func(r *reconcile.Result) bool { return r.Failure == nil })
 }
 
-// foundOf is what a run found out about the objects of a cluster.
+// foundOf returns the results of a cluster as the objects of a report.
 func (a *app) foundOf(in *load.Input, results []*reconcile.Result) []report.Object {
 	var found []report.Object
 	for _, r := range results {

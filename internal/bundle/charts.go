@@ -73,14 +73,14 @@ func NewCharts(dir string, l chart.Limits) (*Charts, error) {
 	return &Charts{store: s, dir: dir, limits: l, manifests: map[digest.Digest]ocispec.Descriptor{}, names: map[string]Name{}, packages: map[string]digest.Digest{}, refused: map[string]error{}}, nil
 }
 
-// Refused takes down that a source does not say whether it has something.
+// Refused records that a source does not say whether it has a file. Several goroutines may call it.
 func (c *Charts) Refused(what string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refused[what] = err
 }
 
-// Missing says what is not carried since a source refused it, sorted.
+// Missing returns a sorted line for each file that is not carried because its source refused it.
 func (c *Charts) Missing() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

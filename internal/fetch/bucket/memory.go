@@ -29,7 +29,8 @@ type keptObject struct {
 	ETag string `json:"etag"`
 }
 
-// memoryName is equal for Buckets that select the same objects of one bucket. It names one revision of theirs, or the last if revision is empty.
+// memoryName is equal for Buckets that select the same objects of one bucket. It names one revision of theirs, or the last if
+// revision is empty.
 func (o Options) memoryName(revision string) string {
 	return fmt.Sprintf("%q %q %q", o.Prefix, o.Ignore, revision)
 }
