@@ -150,7 +150,7 @@ func (b *carrying) gather(ctx context.Context) (code int, err error) {
 	if b.inputs, err = a.worker.Inputs(ctx, o.Load); err != nil {
 		return exit.Usage, err
 	}
-	a.reportSkipped(b.inputs)
+	a.worker.ReportLeftOut(b.inputs...)
 	if err := o.Load.CheckSelected(b.inputs); err != nil {
 		return exit.Usage, err
 	}

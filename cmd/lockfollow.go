@@ -28,10 +28,12 @@ func (r *locking) read(ctx context.Context) ([]*load.Input, error) {
 	if err != nil {
 		return nil, err
 	}
+	var inputs []*load.Input
 	for _, m := range members {
+		inputs = append(inputs, m.In)
 		r.followed[m.In] = m.Followed
 	}
-	return inputsOf(members), nil
+	return inputs, nil
 }
 
 // lockedBefore is what the sources are locked to that are fetched before rendering: those that --update is not about.

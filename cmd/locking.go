@@ -57,7 +57,7 @@ func (r *locking) choose(inputs []*load.Input) error {
 	o := r.o.run.Load
 	r.selectors = inputs[0].Selectors
 	r.present, r.clusters = map[lock.Key]bool{}, map[string]bool{}
-	if err := load.CheckSelectors(r.selectors, inputs...); err != nil {
+	if err := load.CheckSelectors(inputs); err != nil {
 		return err
 	}
 	wanted := o.AllowEmpty

@@ -19,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/records"
 	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/status"
 )
 
 // mirrorOptions are the flags of mirror.
@@ -220,7 +221,7 @@ func (p *copyProgress) Finished(c bundle.Copy) {
 	p.console.Finished(copySubject(c.Name), true, c.Err != nil)
 	switch {
 	case c.Err != nil:
-		p.code = exit.Worst(p.code, session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: failureOf(c.Err)}))
+		p.code = exit.Worst(p.code, session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(c.Err)}))
 		p.console.Fail(fmt.Errorf("%s: %w", c.Name, c.Err))
 	case c.State != bundle.Present:
 		p.console.Debug(console.Subject{}, c.Reference+": "+c.State)

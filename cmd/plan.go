@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/table"
 )
@@ -105,7 +106,7 @@ func (a *app) plan(ctx context.Context, o *planOptions) (int, error) {
 		var err error
 		o.helm.Closed = o.run.input.Untrusted || o.run.Reconcile.Offline
 		if o.Renderer, err = foresee.NewRenderer(ctx, &a.worker, &o.helm.HelmOptions); err != nil {
-			return usageCode(err), err
+			return session.UsageCode(err), err
 		}
 		defer o.Renderer.Close()
 	}

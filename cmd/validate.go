@@ -88,14 +88,14 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	if err != nil {
 		return exit.Usage, err
 	}
-	a.reportSkipped(inputs[:1])
+	a.worker.ReportLeftOut(inputs[0])
 	a.worker.ReportFlux1(inputs[0])
 	a.reportUnreached(inputs[0].Unreached, args)
 	v := &verdict{strict: strict, seen: map[string]bool{}}
 	for _, in := range inputs {
 		v.judged = append(v.judged, &judged{in: in, invalid: map[console.Subject]bool{}, affected: map[console.Subject]bool{}})
 	}
-	if err := load.CheckSelectors(inputs[0].Selectors, inputs...); err != nil {
+	if err := load.CheckSelectors(inputs); err != nil {
 		a.reportVerdict(v)
 		return exit.Usage, err
 	}
