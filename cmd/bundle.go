@@ -86,7 +86,7 @@ that a retry may help.`,
 		if since != "" {
 			var err error
 			if b.on, err = bundle.ReadBase(ctx, since); err != nil {
-				return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--since: %w", err), Advice: session.HintOf(err)}
+				return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--since: %w", err)}
 			}
 		}
 		defer func() { _ = b.scratch.Close() }() // the next run clears what cannot be removed

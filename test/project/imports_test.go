@@ -113,8 +113,11 @@ var imports = map[string][]string{
 	"internal/update": {
 		"internal/admission", "internal/console", "internal/edit", "internal/exit", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/marked", "internal/policy", "internal/reconcile", "internal/rewrite", "internal/session", "internal/status",
 	},
+	"internal/locking": {
+		"internal/admission", "internal/console", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/reconcile", "internal/report", "internal/session", "internal/store", "internal/validate",
+	},
 	"cmd": {
-		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked", "internal/merge", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/reconcile", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/update", "internal/validate", "internal/values",
+		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/locking", "internal/manifest", "internal/marked", "internal/merge", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/reconcile", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/update", "internal/validate", "internal/values",
 	},
 	"": {"cmd"},
 }
