@@ -73,7 +73,7 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 			return exit.Usagef("--report %s: is not of the form FORMAT=FILE", text)
 		}
 		if slices.Contains(report.Bills(), format) && !o.billed {
-			return &exit.UsageError{Err: fmt.Errorf("--report %s: no chart is resolved here", text), Advice: "fetch, resolve, verify, template and bundle write bills of materials"}
+			return &exit.UsageError{Err: fmt.Errorf("--report %s: no chart is resolved here", text), Advice: "fetch, resolve, verify, template, bundle and mirror write bills of materials"}
 		}
 		if !slices.Contains(o.formats(), format) {
 			hint := "the formats are " + strings.Join(o.formats(), ", ")
