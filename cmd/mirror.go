@@ -226,10 +226,9 @@ func (p *copyProgress) Finished(c bundle.Copy) {
 	case c.Err != nil:
 		p.code = exit.Worst(p.code, session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(c.Err)}))
 		err := fmt.Errorf("%s: %w", c.Name, c.Err)
-		f := validate.New(nil, cmp.Or(finding.CodeOf(err), finding.NotMirrored), err.Error(), "", manifest.Excerpt{})
+		f := validate.New(nil, cmp.Or(finding.CodeOf(err), finding.Unexpected), err.Error(), "", manifest.Excerpt{})
 		f.Fix = strings.Join(finding.Hints(err), "; ")
-		p.console.Keep(f)
-		p.console.Fail(err)
+		p.console.Report(f)
 	case c.State != bundle.Present:
 		p.console.Debug(console.Subject{}, c.Reference+": "+c.State)
 	}

@@ -155,7 +155,6 @@ const (
 	ArtifactMissing   Code = "HS233"
 	NotMerged         Code = "HS234"
 	MergedNewest      Code = "HS235"
-	NotMirrored       Code = "HS236"
 	Interrupted       Code = "HS240"
 	OddSource         Code = "HS250"
 	DeprecatedChart   Code = "HS251"

@@ -213,12 +213,6 @@ func runRules() []Rule {
 			Fix:         "Run the shards again that differ, with the same manifests.",
 		},
 		{
-			Code: NotMirrored, Name: "not-mirrored", Group: groupRun, Severity: Error,
-			Summary:     "A chart or an artifact cannot be copied into a registry",
-			Explanation: "The registry of --to refuses it, is full, or cannot be reached. Nothing there has half of it under its tag; what else is mirrored is copied.",
-			Fix:         "Log in to the registry, make room in it, or ask who runs it; the same command sends what is missing.",
-		},
-		{
 			Code: MergedNewest, Name: "merged-newest", Group: groupRun, Severity: Warning,
 			Summary:     "A source changed while the shards of a run were fetched",
 			Explanation: "Several shards need the source, and each fetched it by itself. What the newest of them fetched is taken. Charts of the others were chosen from what the source had before, as in a cluster until the next reconciliation.",

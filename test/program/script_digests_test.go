@@ -16,8 +16,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 )
 
-// referrersTag is the list of what refers to something, where the registry has none of its own. Whoever adds to it writes it again,
-// in an order of their own.
+// referrersTag is the list of what refers to something, where the registry has none of its own. Each client that adds to it
+// writes it again, in its own order.
 var referrersTag = regexp.MustCompile(`^sha256-[0-9a-f]{64}$`)
 
 // cmdDigests prints the digests that a repository of a registry has, sorted: what its tags name, what refers to that, and all
