@@ -13,7 +13,8 @@ import (
 // lockCommandOptions are the flags of lock.
 type lockCommandOptions struct {
 	locking.Options
-	run runOptions
+	run      runOptions
+	exitCode bool
 }
 
 func newLockCommand(a *app) *cobra.Command {
@@ -45,7 +46,7 @@ The lock file lies beside ` + configName + `, else in the current directory.
 
 Exit codes: 0 done, or everything fits, 1 an object cannot be resolved, 2 wrong usage, a
 lock file that cannot be used, or unreadable input, 3 a digest or signature check failed, or
-something moved, 4 lock and manifests do not fit, 5 only failures that a retry may help.`,
+something moved, 4 lock and manifests do not fit or, with --exit-code, the file changed, 5 only failures that a retry may help.`,
 		Example: `  helmsrc lock -R -f clusters/
   helmsrc lock -R -f clusters/ --update HelmRelease/app
   helmsrc lock -R -f clusters/ --check`,
@@ -54,6 +55,7 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 	fs.BoolVar(&o.Update, "update", false, "resolve everything anew, or what the arguments name")
 	fs.BoolVar(&o.Check, "check", false, "only say what does not fit, without a network; exit 4 if anything does not")
 	fs.BoolVar(&o.Verify, "verify", false, "only ask whether what is locked is still published; exit 3 if anything is not")
+	addExitCode(fs, &o.exitCode, "the lock file changed")
 	addLockFile(&o.run.Lock, fs)
 	o.run.input.add(fs)
 	o.run.input.addLookup(fs)
@@ -86,5 +88,8 @@ func (a *app) lock(ctx context.Context, o *lockCommandOptions) (int, error) {
 		return max(exit.Usage, exit.CodeOf(err)), err
 	}
 	a.sum(l.Summary)
+	if l.Changed && o.exitCode {
+		l.Code = exit.Worst(l.Code, exit.Drift)
+	}
 	return a.conclude(ctx, &o.run, a.newReport(l.Objects), nil, l.Code, nil)
 }

@@ -20,11 +20,12 @@ import (
 
 // updateOptions are the flags of update.
 type updateOptions struct {
-	level  string
-	dryRun bool
-	check  bool
-	group  bool
-	format recordOptions
+	level    string
+	dryRun   bool
+	check    bool // dryRun and exitCode, and the changes instead of a diff
+	exitCode bool
+	group    bool
+	format   recordOptions
 }
 
 func newUpdateCommand(a *app) *cobra.Command {
@@ -56,7 +57,7 @@ Stdout gets the changes; with --dry-run a unified diff, with --group the message
 commit for each chart, divided by lines of three dashes.
 
 Exit codes: 0 all set, 1 a field could not be set, 2 wrong usage or unreadable input,
-4 something would change, with --check, 5 only failures that a retry may help, 130
+4 something changed or would change, with --exit-code or --check, 5 only failures that a retry may help, 130
 interrupted.`,
 		Example: `  helmsrc update -R -f clusters/
   helmsrc update -R -f clusters/ --level minor --dry-run
@@ -68,6 +69,7 @@ interrupted.`,
 	choices(c.Flags(), "level", string(resolve.Patch), string(resolve.Minor), string(resolve.Major))
 	c.Flags().BoolVar(&u.dryRun, "dry-run", false, "print a unified diff, write nothing")
 	c.Flags().BoolVar(&u.check, "check", false, "write nothing, exit 4 if something would change")
+	addExitCode(c.Flags(), &u.exitCode, "something changed, or would change with --dry-run")
 	c.Flags().BoolVar(&u.group, "group", false, "print the message of a commit for each chart")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := u.format.check(a.env); err != nil {
@@ -105,7 +107,7 @@ func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args 
 		return code, err
 	}
 	code = exit.Worst(code, run.Code)
-	if len(run.Changes) > 0 && u.check {
+	if len(run.Changes) > 0 && (u.check || u.exitCode) {
 		code = exit.Worst(code, exit.Drift)
 	}
 	return code, err

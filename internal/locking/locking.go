@@ -54,6 +54,7 @@ type Locking struct {
 	Code    int             // of what could not be resolved, or does not fit
 	Objects []report.Object // for reports
 	Summary string          // of the run
+	Changed bool            // the file has other content now
 }
 
 // Run does what the options say with the lock file of a session, for all clusters of its input. What objects come to is reported
@@ -300,7 +301,8 @@ func (l *Locking) finish(ctx context.Context) error {
 		l.Summary = fmt.Sprintf("%s: nothing was written: %d failed", l.name(), l.failed)
 		return nil
 	}
-	_, err := lockfile.Change(context.WithoutCancel(ctx), l.path, func(now *lock.Lock) {
+	var err error
+	l.Changed, err = lockfile.Change(context.WithoutCancel(ctx), l.path, func(now *lock.Lock) {
 		for _, e := range gone {
 			now.Drop(func(other *lock.Entry) bool { return other.Key() == e.Key() })
 		}

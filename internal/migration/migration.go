@@ -19,10 +19,11 @@ import (
 
 // Options say how manifests are migrated.
 type Options struct {
-	Prove  bool // what changes a chart or values is not edited
-	Must   bool // what cannot be compared is not edited either
-	DryRun bool // nothing is written, and differences are returned
-	Check  bool // nothing is written
+	Prove    bool // what changes a chart or values is not edited
+	Must     bool // what cannot be compared is not edited either
+	DryRun   bool // nothing is written, and differences are returned
+	Check    bool // nothing is written, and a change is exit code 4
+	ExitCode bool // a change is exit code 4
 }
 
 // A Migration is one run of migrate.
@@ -74,7 +75,7 @@ func Run(ctx context.Context, w foresee.Work, o Options) (*Migration, error) {
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
 		m.fail(exit.Interrupted)
 	}
-	if o.Check && len(m.result.Files) > 0 {
+	if (o.Check || o.ExitCode) && len(m.result.Files) > 0 {
 		m.fail(exit.Drift)
 	}
 	return m, nil
