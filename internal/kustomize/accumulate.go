@@ -53,9 +53,9 @@ func (t *target) accumulate(a *accumulator) (*accumulator, error) {
 	if err := t.generate(a); err != nil {
 		return nil, err
 	}
-	for _, name := range t.k.Components {
+	for i, name := range t.k.Components {
 		if a, err = t.directory(a, name, true); err != nil {
-			return nil, fmt.Errorf("accumulating components: %w", err)
+			return nil, fmt.Errorf("accumulating components: %w", t.entry(err, "components", i, name))
 		}
 	}
 	if err := t.transform(a); err != nil {
@@ -84,7 +84,7 @@ func (a *accumulator) mergeConfig(c *config) error {
 
 // resources adds files and directories.
 func (t *target) resources(a *accumulator, names []string) error {
-	for _, name := range names {
+	for i, name := range names {
 		if err := t.ctx.Err(); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (t *target) resources(a *accumulator, names []string) error {
 			err = t.resourceFile(a, name)
 		}
 		if err != nil {
-			return err
+			return t.entry(err, "resources", i, name)
 		}
 	}
 	return nil
@@ -107,7 +107,7 @@ func (t *target) resourceFile(a *accumulator, name string) error {
 	if err != nil {
 		return fmt.Errorf("accumulating resources from '%s': %w", name, err)
 	}
-	list, err := t.objectsIn(text)
+	list, err := t.factory.RF().SliceFromBytes(text)
 	if err != nil {
 		return fmt.Errorf("accumulating resources from '%s': %w in File: %s", name, err, name)
 	}
@@ -154,13 +154,13 @@ func (t *target) directory(a *accumulator, name string, component bool) (*accumu
 		return nil, fmt.Errorf("%s is a %s: it belongs under components", l.root, types.ComponentKind)
 	case component:
 		if a, err = sub.accumulate(a); err != nil {
-			return nil, fmt.Errorf("recursed accumulation of path '%s': %w", l.root, err)
+			return nil, fmt.Errorf("recursed accumulation of path '%s': %w", l.root, sub.entry(err, "", 0, ""))
 		}
 		return a, nil
 	}
 	below, err := sub.accumulate(t.newAccumulator())
 	if err != nil {
-		return nil, fmt.Errorf("recursed accumulation of path '%s': %w", l.root, err)
+		return nil, fmt.Errorf("recursed accumulation of path '%s': %w", l.root, sub.entry(err, "", 0, ""))
 	}
 	if err := a.merge(below); err != nil {
 		return nil, fmt.Errorf("recursed merging from path '%s': %w", l.root, err)
@@ -323,6 +323,8 @@ func (t *target) configured(kind string) *resource.Origin {
 type transformer struct {
 	resmap.Transformer
 	origin *resource.Origin
+	patch  *types.Patch // that it applies, nil for another one
+	index  int          // of the patch
 }
 
 // transform runs the transformers of a kustomization.
@@ -340,13 +342,17 @@ func (t *target) transform(a *accumulator) error {
 		if !ok {
 			return fmt.Errorf("plugin %s not a transformer", p.id)
 		}
-		list = append(list, transformer{one, p.origin})
+		list = append(list, transformer{Transformer: one, origin: p.origin})
 	}
 	for _, one := range list {
 		if err := t.ctx.Err(); err != nil {
 			return err
 		}
-		if err := a.transform(one.Transformer, one.origin); err != nil {
+		err := a.transform(one.Transformer, one.origin)
+		if one.patch != nil {
+			err = t.entry(err, "patches", one.index, one.patch.Path)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -50,6 +50,30 @@ type AddressError struct {
 
 func (e *AddressError) Error() string { return "only files of the repository are read" }
 
+// EntryError is the error of an entry of a kustomization file that a build goes through, or of the file.
+type EntryError struct {
+	File  string // the kustomization file
+	Field string // "" for the file
+	Index int    // in the list of the field, of the kustomization that the Source returned
+	Path  string // the file that the entry names, "" for none
+	Err   error
+}
+
+func (e *EntryError) Error() string { return e.Err.Error() }
+
+func (e *EntryError) Unwrap() error { return e.Err }
+
+// entry returns an error as that of an entry, unless it comes from an entry further down.
+func (t *target) entry(err error, field string, i int, path string) error {
+	if _, known := errors.AsType[*EntryError](err); err == nil || known {
+		return err
+	}
+	if path != "" {
+		path = t.loader.path(path)
+	}
+	return &EntryError{filepath.Join(t.at, t.file), field, i, path, err}
+}
+
 // placed returns the error of an entry of a field: of an address, where it stands.
 func placed(err error, field string, i int) error {
 	if address, ok := errors.AsType[*AddressError](err); ok {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // kustomize has no other door to its transformers
 	"sigs.k8s.io/kustomize/api/filters/namespace"
@@ -41,7 +40,7 @@ func (t *target) transformers(c *config) ([]transformer, error) {
 	k := t.k
 	var list []transformer
 	add := func(kind string, one resmap.Transformer) {
-		list = append(list, transformer{one, t.configured(kind)})
+		list = append(list, transformer{Transformer: one, origin: t.configured(kind)})
 	}
 	if len(k.PatchesStrategicMerge) > 0 { //nolint:staticcheck // people still write them
 		p := builtins.NewPatchStrategicMergeTransformerPlugin()
@@ -50,12 +49,13 @@ func (t *target) transformers(c *config) ([]transformer, error) {
 		}
 		add("PatchStrategicMergeTransformer", p)
 	}
-	for _, patch := range k.Patches {
-		p, err := t.patch(patch)
-		if err != nil {
-			return nil, err
+	for i := range k.Patches {
+		patch := &k.Patches[i]
+		p := newPatchTransformer(t.Source)
+		if err := t.configure("PatchTransformer", p, *patch); err != nil {
+			return nil, t.entry(err, "patches", i, patch.Path)
 		}
-		add("PatchTransformer", p)
+		list = append(list, transformer{p, t.configured("PatchTransformer"), patch, i})
 	}
 	if k.Namespace != "" {
 		p := &builtins.NamespaceTransformerPlugin{FieldSpecs: c.NameSpace, SetRoleBindingSubjects: namespace.DefaultSubjectsOnly}
@@ -102,16 +102,6 @@ func (t *target) transformers(c *config) ([]transformer, error) {
 		add("ReplacementTransformer", p)
 	}
 	return list, nil
-}
-
-// patch returns the transformer of an entry of patches. Its configuration is text only where it is wrong, for the message.
-func (t *target) patch(c types.Patch) (*patchTransformer, error) {
-	p := newPatchTransformer(t.Source)
-	plugin := &builtins.PatchTransformerPlugin{Path: c.Path, Patch: c.Patch, Target: c.Target, Options: c.Options}
-	if (strings.TrimSpace(c.Patch) == "") != (c.Path == "") && p.set(t.helpers(), c, plugin, []byte("{}")) == nil {
-		return p, nil
-	}
-	return p, t.configure("PatchTransformer", p, c)
 }
 
 // labelFields lists the fields that get labels.

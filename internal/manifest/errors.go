@@ -26,6 +26,7 @@ type ParseError struct {
 	hint string
 	line Excerpt
 
+	syntax     bool // it is not YAML, or JSON
 	ofDocument bool // the other documents of the file can be read
 }
 
@@ -38,6 +39,9 @@ func (e *ParseError) Error() string { return e.Pos.String() + ": " + e.Msg }
 
 // Unplaced is the error without the file that it is in: a status says nothing of files.
 func (e *ParseError) Unplaced() string { return e.Msg }
+
+// Syntax distinguishes a file that is not YAML from one that holds something else than objects.
+func (e *ParseError) Syntax() bool { return e.syntax }
 
 // Hint offers a way out where the mistake is a known one.
 func (e *ParseError) Hint() string { return e.hint }

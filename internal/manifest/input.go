@@ -23,9 +23,10 @@ type File struct {
 	referenceOnly bool // in a lookup directory, and not passed
 	data          []byte
 
-	batch *batch
-	skips []Skip
-	errs  []error
+	batch  *batch
+	skips  []Skip
+	unread error // why the file is skipped, nil for one that is no manifest
+	errs   []error
 }
 
 // Objects lists what may matter to a caller that builds kustomizations: the objects that are kept, Kustomizations, and
@@ -129,6 +130,8 @@ func (f *File) NoObjects() error {
 	switch {
 	case len(f.errs) > 0:
 		return f.errs[0]
+	case f.unread != nil:
+		return f.unread
 	case len(f.skips) > 0:
 		return errors.New(f.skips[0].Reason)
 	case f.batch != nil && len(f.batch.skips) > 0:

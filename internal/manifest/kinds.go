@@ -65,17 +65,6 @@ func BareKind(called string) string {
 	return kind
 }
 
-// BareKinds are the names of kinds without their API groups, each once.
-func BareKinds(kinds []string) []string {
-	var bare []string
-	for _, kind := range kinds {
-		if name := BareKind(kind); !slices.Contains(bare, name) {
-			bare = append(bare, name)
-		}
-	}
-	return bare
-}
-
 // IsFlux1 is true of the API groups of Flux 1's HelmReleases.
 func IsFlux1(group string) bool { return group == flux1Group || group == olderFlux1Group }
 
@@ -87,6 +76,14 @@ func mentionsFlux(data []byte) bool {
 		}
 	}
 	return false
+}
+
+// looksLikeData reports whether a file that cannot be parsed was meant to be a ConfigMap or a Secret, and not a template of one.
+func looksLikeData(data []byte) bool {
+	has := func(line string) bool {
+		return bytes.HasPrefix(data, []byte(line)) || bytes.Contains(data, []byte("\n"+line))
+	}
+	return len(data) <= maxFileSize && has("apiVersion: v1") && (has("kind: ConfigMap") || has("kind: Secret")) && !bytes.Contains(data, []byte("{{")) && !bytes.Contains(data, []byte("{%"))
 }
 
 func classify(apiVersion, kind string, n *yaml.Node) class {

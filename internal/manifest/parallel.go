@@ -66,7 +66,8 @@ func (l *loader) pieces(list []*File) iter.Seq[piece] {
 func (f *File) fail(err error) {
 	err = quoted(err, f.batch.text)
 	f.batch = nil
-	if f.offered && !mentionsFlux(f.data) {
+	if f.offered && !mentionsFlux(f.data) && !looksLikeData(f.data) {
+		f.unread = err
 		f.skips = append(f.skips, Skip{f.Name, err.Error()})
 		return
 	}

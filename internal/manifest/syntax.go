@@ -36,7 +36,7 @@ func (d *document) syntaxError(err error) error {
 	var syntax *json.SyntaxError
 	if jsonErr := jsonSyntax(d.text); errors.As(jsonErr, &syntax) {
 		p := offsetPos(d.file, d.text, int(syntax.Offset)-1)
-		return &ParseError{Pos: Pos{File: d.file, Line: d.line + p.Line, Column: p.Column}, Msg: syntax.Error(), hint: templateHint(d.text)}
+		return &ParseError{Pos: Pos{File: d.file, Line: d.line + p.Line, Column: p.Column}, Msg: syntax.Error(), hint: templateHint(d.text), syntax: true}
 	}
 	line := failingLine(d.text, plainMessage(err))
 	text := lineText(d.text, line)
@@ -44,7 +44,7 @@ func (d *document) syntaxError(err error) error {
 	e := &ParseError{
 		Pos:  Pos{File: d.file, Line: d.line + line, Column: 1 + len(indent)},
 		Msg:  plainMessage(err),
-		hint: templateHint(d.text),
+		hint: templateHint(d.text), syntax: true,
 	}
 	if !concealsLine(d.text, line) {
 		e.Msg = trimmedMessage(err.Error())

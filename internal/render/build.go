@@ -48,8 +48,46 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 	if address, ok := errors.AsType[*kustomize.AddressError](err); ok {
 		return nil, fmt.Errorf("%s: %s: %w", address.Field, redacted(address.Address), address)
 	}
-	return nil, unavailable(err, r.plainError(fs.unquoted(err)))
+	text := unavailable(err, r.plainError(fs.unquoted(err)))
+	if entry, ok := errors.AsType[*kustomize.EntryError](err); ok {
+		return nil, r.placed(entry, text, !fs.lacking)
+	}
+	return nil, text
 }
+
+// placed returns the error of an entry of a kustomization file at the file that the mistake is in. The entries of one are as they are
+// written, unless something that it includes is elsewhere.
+func (r *repository) placed(entry *kustomize.EntryError, err error, written bool) error {
+	d := r.directory(filepath.Dir(entry.File))
+	if patch := entry.Field == "patches"; entry.Path != "" && written && (patch || d == nil) {
+		at := manifest.Excerpt{Pos: manifest.Pos{File: r.display(entry.Path)}}
+		if text, readErr := r.read(entry.Path); patch && readErr == nil {
+			at = manifest.FirstDocument(at.Pos.File, text).Excerpt()
+		}
+		return &placedError{at, err}
+	} else if patch && (d == nil || entry.Index >= len(d.kustomization.Patches)) {
+		if d != nil {
+			entry.Index -= len(d.kustomization.Patches)
+		}
+		return &specPatchError{entry.Index, err}
+	}
+	if d == nil {
+		return err
+	}
+	at := manifest.Excerpt{Pos: manifest.Pos{File: d.object.Pos.File}}
+	if entry.Field != "" && written {
+		at = d.object.Excerpt(d.fieldOf(entry.Field, entry.Index)...)
+	}
+	return &placedError{at, err}
+}
+
+// specPatchError is the error of a patch that is in the spec of a Kustomization of Flux.
+type specPatchError struct {
+	index int
+	error
+}
+
+func (e *specPatchError) Unwrap() error { return e.error }
 
 // run builds a directory, and decodes what comes out.
 func (r *repository) run(fs *confined, dir, file string, k *types.Kustomization) ([]built, error) {

@@ -46,6 +46,7 @@ type builder struct {
 	rejections []Rejection
 	used       map[Source]bool
 	partial    []*manifest.Object // of which a part is elsewhere
+	alone      bool               // without the cluster that it may be part of
 	lostPaths  map[string]bool
 
 	parked     []parked
@@ -68,8 +69,8 @@ func (b *builder) plainDirectory(dir string) {
 	d := r.directory(dir)
 	c := newClosure()
 	err := c.add(r, dir, nil)
-	if err == nil && d.unknown != nil {
-		err = d.unknown
+	if err == nil && len(d.unknown) > 0 {
+		err = d.unknown[0]
 	}
 	by := d.object.Pos.File
 	c.of = by
@@ -105,7 +106,7 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 		return
 	}
 	if parse := c.unparsed(err); parse != nil {
-		b.errs = append(b.errs, &spoilingError{parse, d.object.Pos.File})
+		b.errs = append(b.errs, spoiledBy(parse, d.object.Pos.File, err))
 		return
 	}
 	failed := newBuildError(d.object.Pos.File, err)
@@ -323,14 +324,16 @@ func (b *builder) construct(f *flux) {
 	b.waiting = append(b.waiting, f)
 }
 
-// warnUnknown reports a field that the controller drops where it edits the kustomization file.
+// warnUnknown reports the fields that the controller drops where it edits the kustomization file.
 func (b *builder) warnUnknown(f *flux) {
 	d := f.repo.directory(f.path)
-	if d == nil || d.unknown == nil {
+	if d == nil {
 		return
 	}
-	text := fmt.Sprintf("of %s: %v: kustomize-controller drops the field, and kustomize refuses the file", f.name(), d.unknown.err)
-	b.warnAt(finding.UnknownKustomizeField, d.object, text, "correct the name of the field, or remove it", d.unknown.at.Pos)
+	for _, unknown := range d.unknown {
+		text := fmt.Sprintf("of %s: %v: kustomize-controller drops the field, and kustomize refuses the file", f.name(), unknown.err)
+		b.warnAt(finding.UnknownKustomizeField, d.object, text, "correct the name of the field, or remove it", unknown.at.Pos)
+	}
 }
 
 // admit takes down what the API server would not store. Old versions it knows no more.
@@ -368,7 +371,7 @@ func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, r
 // failed reports that a Kustomization cannot be built.
 func (b *builder) failed(f *flux, c *closure, err error) {
 	if parse := c.unparsed(err); parse != nil {
-		b.errs = append(b.errs, &spoilingError{parse, f.name()})
+		b.errs = append(b.errs, spoiledBy(parse, f.name(), err))
 		return
 	}
 	if _, reported := errors.AsType[*manifest.ObjectError](err); reported {
@@ -376,25 +379,28 @@ func (b *builder) failed(f *flux, c *closure, err error) {
 		return
 	}
 	b.silenced = append(b.silenced, f.spec.TargetNamespace) // what the build would bring may be what others refer to
+	at := f.object.Excerpt("spec", "path")
 	if placed := deepestMistake(err); placed != nil {
-		b.errs = append(b.errs, manifest.FaultAt(f.object, placed.at, &buildError{err: placed.err}))
-		return
+		at, err = placed.at, placed.err
+	} else if patch, ok := errors.AsType[*specPatchError](err); ok {
+		at = f.object.Excerpt("spec", "patches", patch.index)
 	}
-	b.errs = append(b.errs, manifest.Fault(f.object, &buildError{err: err}, "spec", "path"))
+	b.errs = append(b.errs, manifest.FaultAt(f.object, at, &buildError{err: err}))
 }
 
 // buildError is a kustomization that cannot be built.
 type buildError struct {
+	of  string // the kustomization file, "" for that of a Kustomization of Flux
 	at  manifest.Excerpt
 	err error
 }
 
-// newBuildError is the error of a kustomization file: at the place in it that is known, or of the whole file.
+// newBuildError is the error of a kustomization file: at the place that is known, or of the whole file.
 func newBuildError(file string, err error) *buildError {
-	if placed, ok := err.(*placedError); ok && placed.at.Pos.File == file { //nolint:errorlint // wrapped, its text is part of another
-		return &buildError{placed.at, placed.err}
+	if placed := deepestMistake(err); placed != nil {
+		return &buildError{file, placed.at, placed.err}
 	}
-	return &buildError{manifest.Excerpt{Pos: manifest.Pos{File: file}}, err}
+	return &buildError{file, manifest.Excerpt{Pos: manifest.Pos{File: file}}, err}
 }
 
 func (e *buildError) Error() string {

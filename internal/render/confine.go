@@ -80,8 +80,8 @@ func (c *confined) Kustomization(dir string) (*types.Kustomization, string, erro
 	err := d.err
 	switch {
 	case err != nil:
-	case d.unknown != nil:
-		err = d.unknown
+	case len(d.unknown) > 0:
+		err = d.unknown[0]
 	case d.empty:
 		err = d.kustomization.CheckEmpty()
 	}

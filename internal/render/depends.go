@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -21,7 +22,7 @@ func (b *builder) warnDependencies() {
 		for i, on := range dependenciesOf(o) {
 			_, there := b.kustomizations[on]
 			path := []any{"spec", "dependsOn", i, "name"}
-			if !there && len(b.partial) == 0 {
+			if !there && len(b.partial) == 0 && !b.alone {
 				_, short, _ := strings.Cut(on, "/")
 				b.warn(finding.MissingDependency, o, fmt.Sprintf("unable to get '%s' dependency: kustomizations.%s %q not found", on, manifest.KustomizeGroup, short), "", path...)
 			}
@@ -38,14 +39,45 @@ func (b *builder) warnSource(o *manifest.Object) {
 	ref := kustomizev1.CrossNamespaceSourceReference{Kind: textAt(o.Content, "spec", "sourceRef", "kind"), Name: textAt(o.Content, "spec", "sourceRef", "name")}
 	namespace := cmp.Or(textAt(o.Content, "spec", "sourceRef", "namespace"), o.Namespace)
 	key := datumKey(ref.Kind, namespace, ref.Name)
-	if len(b.own) == 0 || len(b.partial) > 0 || ref.Kind == generate.Kind || b.own[key] || key == datumKey("GitRepository", bootstrapName, bootstrapName) || b.sourceFor(o, b.sources, ref.Kind, namespace, ref.Name) != nil {
+	if ref.Kind == generate.Kind || key == datumKey("GitRepository", bootstrapName, bootstrapName) || b.sourceFor(o, b.sources, ref.Kind, namespace, ref.Name) != nil {
 		return
 	}
 	given, _, err := b.standIn(ref.Kind, namespace, ref.Name)
 	if given != nil || err != nil || b.elsewhere(nil, ref, namespace, b.homeOf(o), textAt(o.Content, "spec", "path")) != "" {
 		return // which is reported
 	}
-	b.warn(finding.MissingSource, o, fmt.Sprintf("Source '%s/%s/%s' not found", ref.Kind, namespace, ref.Name), "the clusters of the input begin with "+strings.Join(sortedKeys(b.own), ", "), "spec", "sourceRef", "name")
+	hint := ""
+	if beside := b.besides(o, ref.Kind); beside != nil {
+		hint = fmt.Sprintf("%s/%s/%s is beside it, and no Kustomization of that file is from there", beside.Kind, beside.Namespace, beside.Name)
+	} else if begun := b.plan.begun; len(b.partial) == 0 && len(begun) > 0 && !begun[key] {
+		hint = "the clusters of the input begin with " + strings.Join(sortedKeys(begun), ", ")
+	} else {
+		return // the cluster may have it
+	}
+	b.warn(finding.MissingSource, o, fmt.Sprintf("Source '%s/%s/%s' not found", ref.Kind, namespace, ref.Name), hint, "spec", "sourceRef", "name")
+}
+
+// besides is a source of a kind that is in the file of a Kustomization, nil if there is none or a Kustomization of the file has it. One
+// who writes both means it.
+func (b *builder) besides(o *manifest.Object, kind string) *manifest.Object {
+	real, err := b.disk.absolute(o.Pos.File)
+	if err != nil {
+		return nil
+	}
+	f, err := b.repository(filepath.Dir(real)).file(real)
+	if err != nil {
+		return nil
+	}
+	taken := map[string]bool{}
+	for _, k := range f.Kustomizations() {
+		taken[sourceKey(k)] = true
+	}
+	for _, source := range f.Objects() {
+		if source.Group() == manifest.SourceGroup && source.Kind == kind && !taken[datumKey(kind, source.Namespace, source.Name)] {
+			return source
+		}
+	}
+	return nil
 }
 
 // dependenciesOf are the namespaces and names that a Kustomization waits for.

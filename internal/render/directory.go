@@ -34,9 +34,10 @@ type directory struct {
 	object *manifest.Object // stands for the file
 
 	kustomization *types.Kustomization
+	merges, json  int  // of its patches, those of patchesStrategicMerge at the beginning, and of patchesJson6902 at the end
 	empty         bool // the file says nothing at all, which kustomize refuses of one that is included
 	err           error
-	unknown       *placedError // a field that kustomize refuses, and the controller drops of a file that it edits
+	unknown       []*placedError // fields that kustomize refuses, and the controller drops of a file that it edits
 
 	resources map[string]bool // those of the files that hold objects
 
@@ -137,9 +138,9 @@ func (d *directory) read(r *repository) error {
 	}
 	if err := k.Unmarshal(d.text); err != nil {
 		if k = new(types.Kustomization); sigsyaml.Unmarshal(d.text, k) != nil {
-			return d.wrong(flat(err))
+			return d.unreadable(err)
 		}
-		d.unknown = d.unknownField(err)
+		d.unknown = d.unknownFields(err)
 	}
 	d.empty = k.CheckEmpty() != nil
 	k.FixKustomization()
@@ -184,16 +185,32 @@ func (d *directory) wrong(err error) error {
 	return &placedError{manifest.Excerpt{Pos: manifest.Pos{File: d.object.Pos.File}}, err}
 }
 
-// unknownField places the error about a field that kustomize does not know.
-func (d *directory) unknownField(err error) *placedError {
+// unreadable is the error of a kustomization file that is not one, at the line where it is not YAML.
+func (d *directory) unreadable(err error) error {
+	if _, parseErr := manifest.ParseFile(d.object.Pos.File, d.text); parseErr != nil {
+		return parseErr
+	}
+	return d.wrong(flat(err))
+}
+
+// unknownFields places the errors about fields that kustomize does not know. Of those further down it names the first alone.
+func (d *directory) unknownFields(err error) []*placedError {
 	var fields map[string]any
 	_ = sigsyaml.Unmarshal(d.text, &fields) // as it was read before
+	var unknown []*placedError
 	for _, name := range sortedKeys(fields) {
-		if text, marshalErr := json.Marshal(map[string]any{name: nil}); marshalErr == nil && new(types.Kustomization).Unmarshal(text) != nil {
-			return &placedError{d.object.Excerpt(name), flat(err)}
+		text, marshalErr := json.Marshal(map[string]any{name: nil})
+		if marshalErr != nil {
+			continue
+		}
+		if err := new(types.Kustomization).Unmarshal(text); err != nil {
+			unknown = append(unknown, &placedError{d.object.Excerpt(name), flat(err)})
 		}
 	}
-	return &placedError{manifest.Excerpt{Pos: manifest.Pos{File: d.object.Pos.File}}, flat(err)}
+	if unknown == nil {
+		return []*placedError{{manifest.Excerpt{Pos: manifest.Pos{File: d.object.Pos.File}}, flat(err)}}
+	}
+	return unknown
 }
 
 // flat is an error on one line.
@@ -221,8 +238,8 @@ func (d *directory) resolve(r *repository) error {
 			delete(k.OpenAPI, "path")
 		}
 	}
-	k.Patches = p.patches("patches", k.Patches)
-	k.Patches = slices.Concat(p.merges(k.PatchesStrategicMerge), k.Patches, p.patches("patchesJson6902", k.PatchesJson6902))
+	merges, patches, json := p.merges(k.PatchesStrategicMerge), p.patches("patches", k.Patches), p.patches("patchesJson6902", k.PatchesJson6902)
+	k.Patches, d.merges, d.json = slices.Concat(merges, patches, json), len(merges), len(json)
 	k.PatchesStrategicMerge, k.PatchesJson6902 = nil, nil
 	k.Replacements = p.replacements(k.Replacements)
 	for i := range k.ConfigMapGenerator {
@@ -240,6 +257,20 @@ func (d *directory) resolve(r *repository) error {
 		k.CommonLabels = nil
 	}
 	return p.err
+}
+
+// fieldOf is where an entry of a list is written.
+func (d *directory) fieldOf(field string, i int) []any {
+	switch after := len(d.kustomization.Patches) - d.json; {
+	case field != "patches":
+	case i < d.merges:
+		field = "patchesStrategicMerge"
+	case i >= after:
+		field, i = "patchesJson6902", i-after
+	default:
+		i -= d.merges
+	}
+	return []any{field, i}
 }
 
 // closure is everything that a build of directories reads.
@@ -293,8 +324,8 @@ func (c *closure) add(r *repository, path string, way []string) error {
 	if d.err != nil {
 		return d.err
 	}
-	if d.unknown != nil && len(way) > 0 {
-		return d.unknown
+	if len(d.unknown) > 0 && len(way) > 0 {
+		return d.unknown[0]
 	}
 	return failed
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
 	"path/filepath"
 	"slices"
@@ -108,7 +109,7 @@ func (p *plan) begin() {
 			p.elsewhere = append(p.elsewhere, n.pathHere)
 		}
 		if n.entry || n.appliesItself() || p.callsItself(i) {
-			n.begins = true
+			n.begins, p.begun[sourceKey(n.object)] = true, true
 			entries = append(entries, i)
 			p.known = p.known || n.path != ""
 		}
@@ -131,6 +132,12 @@ func (p *plan) begin() {
 		}
 	}
 	slices.Sort(p.starts)
+}
+
+// mayBegin reports whether a file that cannot be read may say what a cluster begins with.
+func (r *Renderer) mayBegin(path string) bool {
+	f := r.byPath[path]
+	return f.NoObjects() != nil && (filepath.Base(path) == syncFile || f.Text() == nil && bytes.Contains(f.Data(), []byte(instanceKind)))
 }
 
 // appliesItself reports whether a Kustomization applies the file that it is in, and more. A path that is left out says too

@@ -195,7 +195,7 @@ func (b *builder) spoiled(f *flux, objects []*finishing, v *variables) {
 			continue
 		}
 		confide(p.object, p.opened, withoutSecrets(p.content, p.opened, visibleOf(p.built)))
-		spoiling := &spoilingError{p.err, f.name()}
+		spoiling := &spoilingError{err: p.err, name: f.name()}
 		if _, unset := errors.AsType[*unsetError](p.err); unset {
 			b.errs = append(b.errs, b.faultOf(p.object, spoiling))
 		} else {
@@ -204,10 +204,31 @@ func (b *builder) spoiled(f *flux, objects []*finishing, v *variables) {
 	}
 }
 
-// spoilingError is a mistake in the variables of an object, for which all of its Kustomization fails.
+// spoilingError is a mistake in a file or in the variables of an object, for which all of its Kustomization fails.
 type spoilingError struct {
 	err  error
 	name string
+	hint string // "" for that of err
+}
+
+// spoiledBy is the error of a Kustomization or directory for a file that cannot be parsed.
+func spoiledBy(parse *manifest.ParseError, name string, err error) *spoilingError {
+	e := &spoilingError{err: parse, name: name, hint: parse.Hint()}
+	if decode, ok := errors.AsType[*decodeError](err); ok && e.hint == "" && !parse.Syntax() {
+		e.hint = decode.Hint()
+	}
+	return e
+}
+
+// Hint offers a way out.
+func (e *spoilingError) Hint() string {
+	if hinted, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](e.err); ok && e.hint == "" {
+		return hinted.Hint()
+	}
+	return e.hint
 }
 
 func (e *spoilingError) Error() string {

@@ -29,8 +29,7 @@ func newIndex(r *Renderer) *index {
 	for _, path := range r.paths {
 		f := r.byPath[path]
 		for _, o := range f.Kustomizations() {
-			ref := func(name string) string { return textAt(o.Content, "spec", "sourceRef", name) }
-			key := datumKey(ref("kind"), cmp.Or(ref("namespace"), o.Namespace), ref("name"))
+			key := sourceKey(o)
 			x.sourcePaths[key] = append(x.sourcePaths[key], textAt(o.Content, "spec", "path"))
 		}
 		for _, o := range f.Objects() {
@@ -51,6 +50,12 @@ func newIndex(r *Renderer) *index {
 		}
 	}
 	return x
+}
+
+// sourceKey is the kind, namespace and name of the source of a Kustomization.
+func sourceKey(o *manifest.Object) string {
+	ref := func(name string) string { return textAt(o.Content, "spec", "sourceRef", name) }
+	return datumKey(ref("kind"), cmp.Or(ref("namespace"), o.Namespace), ref("name"))
 }
 
 // sources are GitRepositories and their like, by kind, namespace and name.

@@ -47,14 +47,11 @@ func (e *placedError) Error() string { return e.at.Pos.String() + ": " + e.err.E
 
 func (e *placedError) Unwrap() error { return e.err }
 
-// deepestMistake is the mistake in a kustomization file that an error comes from, nil if that is not at a line.
+// deepestMistake is the mistake in a file that an error comes from, nil if that is not known.
 func deepestMistake(err error) *placedError {
 	var found *placedError
 	for placed, ok := errors.AsType[*placedError](err); ok; placed, ok = errors.AsType[*placedError](placed.err) {
 		found = placed
-	}
-	if found == nil || found.at.Pos.Line == 0 {
-		return nil
 	}
 	return found
 }

@@ -22,6 +22,7 @@ type plan struct {
 
 	known      bool            // the input says what is applied, so that what does not follow from that is applied by nothing
 	entryFiles map[string]bool // that say so
+	begun      map[string]bool // sources that clusters begin with, by kind, namespace and name
 	elsewhere  []string        // directories of Kustomizations whose source is elsewhere
 }
 
@@ -42,7 +43,7 @@ type node struct {
 func (r *Renderer) newPlan() *plan {
 	r.pass()
 	r.findSyncs()
-	p := &plan{nodes: r.nodes(), claimed: map[string]bool{}, entryFiles: map[string]bool{}}
+	p := &plan{nodes: r.nodes(), claimed: map[string]bool{}, entryFiles: map[string]bool{}, begun: map[string]bool{}}
 	claimers := map[string][]int{}
 	for i, n := range p.nodes {
 		for path := range n.claims.files {
@@ -62,6 +63,9 @@ func (r *Renderer) newPlan() *plan {
 	}
 	r.concern(p.nodes)
 	p.begin()
+	for _, path := range r.paths {
+		p.entryFiles[path] = p.entryFiles[path] || r.mayBegin(path)
+	}
 	p.made = r.overlays(p)
 	seen := make([]bool, len(p.nodes))
 	for _, i := range p.starts {

@@ -112,8 +112,7 @@ func (b *builder) finishComplete() bool {
 	pending, found := b.waiting, false
 	b.waiting = nil
 	var later []*flux
-	for i, f := range pending {
-		pending[i] = nil // what was built of it is not needed once it is finished
+	for _, f := range pending {
 		if b.ctx.Err() == nil && b.complete(f, true) {
 			found = true
 			b.finish(f)

@@ -77,6 +77,11 @@ func (b *builder) run() {
 	b.reportGenerators()
 	b.warnAbsent()
 	b.warnDependencies()
+	if b.loose() {
+		alone := b.looseStarts()
+		b.errs, b.notices = append(b.errs, alone.errs...), append(b.notices, alone.notices...)
+		b.rejections, b.judged = append(b.rejections, alone.rejections...), append(b.judged, alone.judged...)
+	}
 }
 
 // taken reports whether a file is part of what was built, of another cluster, or of nothing that is applied.

@@ -72,7 +72,8 @@ func (r *Renderer) Loose(results []*Result) *Result {
 	if !some || !others {
 		return nil
 	}
-	build := &manifest.Build{Claimed: map[*manifest.File]bool{}, Foreign: map[*manifest.File]bool{}, Opened: r.opened}
+	b := r.looseStarts()
+	build := &manifest.Build{Errors: b.errs, Claimed: map[*manifest.File]bool{}, Foreign: map[*manifest.File]bool{}, Opened: r.opened}
 	for path, f := range r.byPath {
 		build.Claimed[f] = r.reached[path] || r.plan.live(path)
 		if !build.Claimed[f] {
@@ -84,5 +85,20 @@ func (r *Renderer) Loose(results []*Result) *Result {
 		c.ReferenceOnly = true
 		build.Objects = append(build.Objects, &c)
 	}
-	return &Result{Build: build, used: map[Source]bool{}}
+	return b.result(build)
+}
+
+// looseStarts judges the Kustomizations and directories of files that were passed and that nothing applies, as if a cluster began
+// with each. What they wait for may be in another one.
+func (r *Renderer) looseStarts() *builder {
+	b := (&Cluster{r: r}).builder()
+	b.alone = true
+	for i, n := range r.plan.nodes {
+		if r.passed[n.file] && !r.reached[n.file] && !r.plan.live(n.file) {
+			b.start(i)
+		}
+	}
+	b.finishAll()
+	b.warnDependencies()
+	return b
 }
