@@ -2,10 +2,8 @@ package cmd
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/pflag"
 	helmchart "helm.sh/helm/v3/pkg/chart"
@@ -20,8 +18,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// imagesAnnotation is where charts name their images, for Artifact Hub.
-const imagesAnnotation = "artifacthub.io/images"
+// Annotations of charts that Artifact Hub reads.
+const (
+	licenseAnnotation = "artifacthub.io/license"
+	imagesAnnotation  = "artifacthub.io/images"
+)
 
 // maxParts bounds how deep charts are in each other.
 const maxParts = 10
@@ -155,7 +156,7 @@ func (b *bill) look(c *report.Component, artifact string) {
 
 // add adds the licence, the charts and the images of a chart.
 func (b *bill) add(c *report.Component, loaded *helmchart.Chart, depth int) {
-	c.License = licenseOf(loaded)
+	c.License = loaded.Metadata.Annotations[licenseAnnotation]
 	if b.images {
 		c.Parts = append(c.Parts, annotatedImages(loaded.Metadata)...)
 	}
@@ -172,29 +173,6 @@ func (b *bill) add(c *report.Component, loaded *helmchart.Chart, depth int) {
 		}
 		b.add(&c.Parts[i], sub, depth+1)
 	}
-}
-
-var licenseIdentifier = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^.{0,20}SPDX-License-Identifier:[ \t]*([^\r\n*]{1,200})`)
-})
-
-// licenseOf is the license that a chart states, in an annotation as Artifact Hub, the OCI specification or Bitnami call it, or
-// as the identifier in its license file.
-func licenseOf(loaded *helmchart.Chart) string {
-	stated := loaded.Metadata.Annotations
-	for _, name := range []string{"artifacthub.io/license", "org.opencontainers.image.licenses", "licenses"} {
-		if stated[name] != "" {
-			return stated[name]
-		}
-	}
-	for _, f := range loaded.Files {
-		if name, _, _ := strings.Cut(strings.ToUpper(f.Name), "."); name == "LICENSE" || name == "LICENCE" {
-			if found := licenseIdentifier().FindSubmatch(f.Data); found != nil {
-				return strings.TrimSpace(string(found[1]))
-			}
-		}
-	}
-	return ""
 }
 
 // annotatedImages are the images that a chart names for Artifact Hub.

@@ -10,7 +10,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/report"
-	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // templateOptions are the flags of template.
@@ -72,7 +71,7 @@ func (a *app) template(ctx context.Context, o *templateOptions) (int, error) {
 	o.helm.Closed = o.run.input.Untrusted || o.run.Reconcile.Offline
 	with, err := foresee.NewRenderer(ctx, &a.worker, &o.helm.HelmOptions)
 	if err != nil {
-		return session.UsageCode(err), err
+		return usageCode(err), err
 	}
 	defer with.Close()
 	o.Describe = func(r *foresee.Release, manifests []byte) (*report.Component, error) {
@@ -80,7 +79,7 @@ func (a *app) template(ctx context.Context, o *templateOptions) (int, error) {
 	}
 	t, err := foresee.NewTemplate(ctx, foresee.Work{Worker: &a.worker, Options: &o.run.Options}, with, o.TemplateOptions)
 	if err != nil {
-		return session.UsageCode(err), err
+		return usageCode(err), err
 	}
 	defer t.Close()
 	printed := t.Write(ctx, a.env.Stdout)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
@@ -70,21 +69,12 @@ func invalidProxy(address string) bool {
 	u, err := url.Parse(address)
 	switch {
 	case err == nil && u.Scheme != "" && u.Host != "":
-		return !isPort(u.Port())
+		return false
 	case strings.Contains(address, "://"): // behind another http:// it would be a host called http
 		return true
 	}
-	u, err = url.Parse("http://" + address)
-	return err != nil || !isPort(u.Port())
-}
-
-// isPort reports whether a server can listen at a port; "" is the port of the scheme.
-func isPort(port string) bool {
-	if port == "" {
-		return true
-	}
-	_, err := strconv.ParseUint(port, 10, 16)
-	return err == nil
+	_, err = url.Parse("http://" + address)
+	return err != nil
 }
 
 // invalidProxyError does not show the address: it may hold a password.

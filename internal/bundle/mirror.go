@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -186,11 +185,7 @@ func (c *Copy) try(ctx context.Context, from Source, repo *remote.Repository, dr
 	if dry {
 		return nil
 	}
-	text, err := content.FetchAll(ctx, from, root)
-	if err != nil {
-		return err
-	}
-	return repo.PushReference(ctx, root, bytes.NewReader(text), c.Tag)
+	return repo.Tag(ctx, root, c.Tag)
 }
 
 // tagged is what the registry has under the tag, or under the digest where there is no tag; the zero value is nothing.

@@ -118,26 +118,42 @@ var inClusters = regexp.MustCompile(` \(in [^)]*\)$`)
 // judge lists the findings of a run, each once, without the clusters that it is in.
 func judge(t *testing.T, args ...string) []string {
 	t.Helper()
-	stdout, stderr := validate(t, append(args, "--report", "json=-")...)
-	var report struct {
-		Findings []struct {
-			Code, Severity, Kind, Namespace, Name, Message string
-			Position                                       struct {
-				File         string
-				Line, Column int
-			} `json:"place"`
-		}
-	}
-	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
-		t.Fatalf("%q: %v: %s", args, err, stderr)
-	}
 	var list []string
-	for _, f := range report.Findings {
+	for _, f := range findingsOf(t, args...) {
 		list = append(list, fmt.Sprintf("%s:%d:%d: %s %s %s %s/%s: %s", filepath.ToSlash(f.Position.File), f.Position.Line, f.Position.Column,
-			f.Severity, f.Code, f.Kind, f.Namespace, f.Name, inClusters.ReplaceAllString(f.Message, "")))
+			f.Severity, f.Code, f.Kind, f.Namespace, f.Name, f.Message))
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// reported is a finding in a report.
+type reported struct {
+	Code, Severity, Kind, Namespace, Name, Message string
+	Position                                       struct {
+		File         string
+		Line, Column int
+	} `json:"place"`
+}
+
+// same says that two findings are equal, wherever in their file they are.
+func (f reported) same(g reported) bool {
+	g.Position.Line, g.Position.Column = f.Position.Line, f.Position.Column
+	return f == g
+}
+
+// findingsOf returns the findings of a run, without the clusters that they are in.
+func findingsOf(t *testing.T, args ...string) []reported {
+	t.Helper()
+	stdout, stderr := validate(t, append(args, "--report", "json=-")...)
+	var report struct{ Findings []reported }
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
+		t.Fatalf("%q: %v: %s", args, err, stderr)
+	}
+	for i, f := range report.Findings {
+		report.Findings[i].Message = inClusters.ReplaceAllString(f.Message, "")
+	}
+	return report.Findings
 }
 
 // manifestsHere lists the manifests below the current directory.
