@@ -465,20 +465,8 @@ func (e *twiceError) Hint() string {
 
 // origin makes the object of what was built, which remembers where it was written.
 func (b *builder) origin(r *repository, fallback string, content map[string]any, file, by string) *manifest.Object {
-	apiVersion, kind, _, name := identify(content)
-	group, _, found := strings.Cut(apiVersion, "/")
-	if !found {
-		group = ""
-	}
-	var from *manifest.Object
-	pos := manifest.Pos{File: r.display(fallback)}
-	if file != "" {
-		pos.File = r.display(file)
-		if f, err := r.file(file); err == nil && !manifest.IsKustomizationFile(file) {
-			from = f.Origin(group, kind, name)
-		}
-	}
-	o := manifest.NewBuilt(content, from, pos)
+	pos := manifest.Pos{File: r.display(cmp.Or(file, fallback))}
+	o := manifest.NewBuilt(content, r.written(file, content), pos)
 	o.Secrets = b.o.Secrets
 	o.Built, o.ReferenceOnly = by, b.passed != nil && !b.concerned[r.original(cmp.Or(file, fallback))]
 	return o
