@@ -31,6 +31,17 @@ func (d *dirs) open(root *os.Root, dir string) (*os.Root, error) {
 	return opened, withPath(dir, err)
 }
 
+// in calls f with a directory that stays open, one call at a time.
+func (d *dirs) in(root *os.Root, dir string, f func(dir *os.Root) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	opened, err := d.at(root, dir)
+	if err != nil {
+		return err
+	}
+	return f(opened)
+}
+
 // at returns a directory that stays open; d.mu must be held for as long as it is used.
 func (d *dirs) at(root *os.Root, dir string) (*os.Root, error) {
 	if dir == "." {

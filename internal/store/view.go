@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"sync"
 	"time"
 )
@@ -48,8 +49,11 @@ func (v *view) release() {
 	}
 }
 
-// in calls f with an open directory.
+// in calls f with an open directory. That of records is the one of all objects of a namespace, which take turns in it.
 func (v *view) in(dir string, f func(dir *os.Root) error) error {
+	if strings.HasPrefix(dir, stateDir) {
+		return v.above.in(v.root, dir, f)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	d := v.opened[dir]
