@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
@@ -67,7 +66,7 @@ func selectionAdvice(ctx context.Context, e *load.NothingSelectedError) string {
 	if e.Only(manifest.KustomizeGroup) {
 		return "Kustomizations are built where directories are given: -R -f DIRECTORY"
 	}
-	return "helmsrc works on " + strings.Join(bareKinds(reconcile.Kinds().Names()), ", ") + "; --allow-empty accepts an input without them"
+	return "helmsrc works on " + strings.Join(manifest.BareKinds(reconcile.Kinds().Names()), ", ") + "; --allow-empty accepts an input without them"
 }
 
 // deeper is a hint that -R would find objects, "" if it would not.
@@ -77,17 +76,6 @@ func deeper(ctx context.Context, in *load.Input) string {
 		return ""
 	}
 	return "-R descends into the directories below, which hold " + strings.Join(kinds, ", ")
-}
-
-// bareKinds are the names of kinds without their API groups, each once.
-func bareKinds(kinds []string) []string {
-	var bare []string
-	for _, kind := range kinds {
-		if name := manifest.BareKind(kind); !slices.Contains(bare, name) {
-			bare = append(bare, name)
-		}
-	}
-	return bare
 }
 
 // nearestObject is the name of an object in the inputs that is spelled nearly as a selector says.

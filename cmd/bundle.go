@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/bundle"
@@ -56,14 +57,7 @@ that a retry may help.`,
 	flags := c.Flags()
 	flags.StringVarP(&name, "bundle-file", "o", "", "`file` to write, or a directory with a slash at its end")
 	flags.StringVar(&since, "since", "", "earlier bundle `file`, which the other side has: only what is new is written")
-	o.input.add(flags)
-	o.input.addLookup(flags)
-	o.addFetch(flags)
-	addLockFile(&o.Lock, flags)
-	o.addTrust(flags)
-	o.addDependencies(flags)
-	o.report.addBilled(flags)
-	o.addImages(flags, "charts name in the annotation "+imagesAnnotation)
+	o.addCarried(flags)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		o.Lock.Locked, o.report.stdout = true, true
 		switch {
@@ -86,7 +80,7 @@ that a retry may help.`,
 		if since != "" {
 			var err error
 			if b.on, err = bundle.ReadBase(ctx, since); err != nil {
-				return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--since: %w", err), Advice: session.HintOf(err)}
+				return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--since: %w", err)}
 			}
 		}
 		defer func() { _ = b.scratch.Close() }() // the next run clears what cannot be removed
@@ -94,9 +88,21 @@ that a retry may help.`,
 		if err != nil {
 			return code, err
 		}
-		return a.report(ctx, &o.report, a.newReport(b.objects), nil, code), nil
+		return b.report(ctx, code, nil)
 	})
 	return c
+}
+
+// addCarried adds the flags that say what is carried.
+func (o *runOptions) addCarried(flags *pflag.FlagSet) {
+	o.input.add(flags)
+	o.input.addLookup(flags)
+	o.addFetch(flags)
+	addLockFile(&o.Lock, flags)
+	o.addTrust(flags)
+	o.addDependencies(flags)
+	o.report.addBilled(flags)
+	o.addImages(flags, "charts name in the annotation "+imagesAnnotation)
 }
 
 // bundleTarget reports whether a bundle of this name is a directory, and why none can be written there.
@@ -131,7 +137,15 @@ type carrying struct {
 	code    int
 	scratch store.Scratch
 	inputs  []*load.Input
+	results []*reconcile.Result
 	objects []report.Object // what became of them
+}
+
+// report writes the reports of the run. What was printed may have failed.
+func (b *carrying) report(ctx context.Context, code int, printed error) (int, error) {
+	b.app.console.Unite()
+	run := b.app.outlined(&b.o.report, b.app.newReport(b.objects), b.inputs, b.results)
+	return b.app.conclude(ctx, b.o, run, nil, code, printed)
 }
 
 func newCarrying(a *app, o *runOptions) carrying {
@@ -150,7 +164,7 @@ func (b *carrying) gather(ctx context.Context) (code int, err error) {
 	if b.inputs, err = a.worker.Inputs(ctx, o.Load); err != nil {
 		return exit.Usage, err
 	}
-	a.reportSkipped(b.inputs)
+	a.worker.ReportLeftOut(b.inputs...)
 	if err := o.Load.CheckSelected(b.inputs); err != nil {
 		return exit.Usage, err
 	}
@@ -245,7 +259,7 @@ func (b *carrying) pass(ctx context.Context, shared *session.Session, quiet reco
 			}
 			reported := b.app.worker.ReportObjects(in, results)
 			b.o.describe(b.app, st, results, reported)
-			b.objects = append(b.objects, reported...)
+			b.results, b.objects = append(b.results, results...), append(b.objects, reported...)
 			if err != nil || b.charts == nil {
 				return err
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated files")
+var updateFiles = flag.Bool("update", false, "rewrite the generated files")
 
 // run runs a command line without a network, in the working directory of the test.
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -40,7 +40,7 @@ func TestSchemaIsUpToDate(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, log)
 	}
 	name := filepath.Join("..", "schema", "helmsrc.schema.json")
-	if *update {
+	if *updateFiles {
 		if err := os.WriteFile(name, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}

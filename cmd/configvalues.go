@@ -290,7 +290,7 @@ func reserved(key string) string {
 		"concurrency", "timeout", "retries", "refresh", "flat", "no-cache", "cache-max-size", "offline",
 		"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
 		"require-verification", "verify-dependencies", "strict", "no-cross-namespace-refs",
-		"substitute", "flux-version", "dry-run", "against", "diff", "fail-on-change", "kube-version", "api-versions", "helm-timeout", "helm-max-memory", "report", "report-silenced", "no-github",
+		"substitute", "flux-version", "dry-run", "against", "diff", "exit-code", "fail-on-change", "kube-version", "api-versions", "helm-timeout", "helm-max-memory", "report", "report-silenced", "no-github",
 		"locked", "lock-file",
 		"quiet", "verbose", "log-format", "no-progress", "color":
 		return ""

@@ -2,21 +2,19 @@ package cmd
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
-	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
-	"github.com/helmsrc/helmsrc/internal/lockfile"
-	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/locking"
 )
 
 // lockCommandOptions are the flags of lock.
 type lockCommandOptions struct {
-	run                   runOptions
-	update, check, verify bool
+	locking.Options
+	run      runOptions
+	exitCode bool
 }
 
 func newLockCommand(a *app) *cobra.Command {
@@ -48,15 +46,16 @@ The lock file lies beside ` + configName + `, else in the current directory.
 
 Exit codes: 0 done, or everything fits, 1 an object cannot be resolved, 2 wrong usage, a
 lock file that cannot be used, or unreadable input, 3 a digest or signature check failed, or
-something moved, 4 lock and manifests do not fit, 5 only failures that a retry may help.`,
+something moved, 4 lock and manifests do not fit or, with --exit-code, the file changed, 5 only failures that a retry may help.`,
 		Example: `  helmsrc lock -R -f clusters/
   helmsrc lock -R -f clusters/ --update HelmRelease/app
   helmsrc lock -R -f clusters/ --check`,
 	}
 	fs := c.Flags()
-	fs.BoolVar(&o.update, "update", false, "resolve everything anew, or what the arguments name")
-	fs.BoolVar(&o.check, "check", false, "only say what does not fit, without a network; exit 4 if anything does not")
-	fs.BoolVar(&o.verify, "verify", false, "only ask whether what is locked is still published; exit 3 if anything is not")
+	fs.BoolVar(&o.Update, "update", false, "resolve everything anew, or what the arguments name")
+	fs.BoolVar(&o.Check, "check", false, "only say what does not fit, without a network; exit 4 if anything does not")
+	fs.BoolVar(&o.Verify, "verify", false, "only ask whether what is locked is still published; exit 3 if anything is not")
+	addExitCode(fs, &o.exitCode, "the lock file changed")
 	addLockFile(&o.run.Lock, fs)
 	o.run.input.add(fs)
 	o.run.input.addLookup(fs)
@@ -65,14 +64,14 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 	o.run.addFetch(fs)
 	o.run.addTrust(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if o.update && o.check || o.update && o.verify || o.check && o.verify {
+		if o.Update && o.Check || o.Update && o.Verify || o.Check && o.Verify {
 			return exit.Usage, exit.Usagef("--update, --check and --verify exclude each other")
 		}
 		if len(o.run.input.render.sources)+len(o.run.SourceDir) > 0 {
 			return exit.Usage, exit.Usagef("lock takes no --source and no --source-dir: a directory of this machine is not locked")
 		}
-		o.run.Reconcile.Offline = o.run.Reconcile.Offline || o.check
-		o.run.cache.none = o.run.cache.none || o.verify // the servers are asked, and not what they said before
+		o.run.Reconcile.Offline = o.run.Reconcile.Offline || o.Check
+		o.run.cache.none = o.run.cache.none || o.Verify // the servers are asked, and not what they said before
 		if err := o.run.begin(a, args); err != nil {
 			return exit.Usage, err
 		}
@@ -84,50 +83,13 @@ something moved, 4 lock and manifests do not fit, 5 only failures that a retry m
 func (a *app) lock(ctx context.Context, o *lockCommandOptions) (int, error) {
 	ctx, cancel := o.run.deadline(ctx)
 	defer cancel()
-	r := &locking{app: a, o: o, path: o.run.Lock.Path(), put: lock.New(), followed: map[*load.Input]*session.Following{}}
-	defer r.close()
-	if err := r.open(ctx); err != nil {
-		return exit.Usage, &exit.UsageError{Err: err, Advice: session.HintOf(err)}
-	}
-	var err error
-	if r.shared, err = a.worker.Open(ctx, &o.run.Options); err != nil {
-		return exit.Usage, err
-	}
-	inputs, err := r.read(ctx)
+	l, err := locking.Run(ctx, &a.worker, &o.run.Options, o.Options)
 	if err != nil {
 		return max(exit.Usage, exit.CodeOf(err)), err
 	}
-	if err := r.choose(inputs); err != nil {
-		return exit.Usage, err
+	a.sum(l.Summary)
+	if l.Changed && o.exitCode {
+		l.Code = exit.Worst(l.Code, exit.Drift)
 	}
-	if err := a.worker.Each(inputs, func(in *load.Input) error { return r.cluster(ctx, in) }); err != nil {
-		return max(exit.Usage, exit.CodeOf(err)), err
-	}
-	a.console.Unite()
-	summary, err := r.finish(ctx)
-	if err != nil {
-		return exit.Usage, &exit.UsageError{Err: err, Advice: session.HintOf(err)}
-	}
-	a.sum(summary)
-	return a.conclude(ctx, &o.run, a.newReport(r.objects), nil, r.code, nil)
+	return a.conclude(ctx, &o.run, a.newReport(l.Objects), nil, l.Code, nil)
 }
-
-// open reads the lock, and finds out early whether it could be written.
-func (r *locking) open(ctx context.Context) error {
-	l, err := lockfile.Read(ctx, r.path)
-	switch {
-	case err == nil:
-	case absent(err) && !r.o.verify:
-		l = lock.New()
-	default:
-		return err
-	}
-	r.lock = l
-	if r.o.check || r.o.verify {
-		return nil
-	}
-	return lockfile.Check(r.path)
-}
-
-// name is the lock file, for messages.
-func (r *locking) name() string { return filepath.ToSlash(r.path) }

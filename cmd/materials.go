@@ -2,8 +2,10 @@ package cmd
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 	helmchart "helm.sh/helm/v3/pkg/chart"
@@ -18,11 +20,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Annotations of charts that Artifact Hub reads.
-const (
-	licenseAnnotation = "artifacthub.io/license"
-	imagesAnnotation  = "artifacthub.io/images"
-)
+// imagesAnnotation is where charts name their images, for Artifact Hub.
+const imagesAnnotation = "artifacthub.io/images"
 
 // maxParts bounds how deep charts are in each other.
 const maxParts = 10
@@ -156,7 +155,7 @@ func (b *bill) look(c *report.Component, artifact string) {
 
 // add adds the licence, the charts and the images of a chart.
 func (b *bill) add(c *report.Component, loaded *helmchart.Chart, depth int) {
-	c.License = loaded.Metadata.Annotations[licenseAnnotation]
+	c.License = licenseOf(loaded)
 	if b.images {
 		c.Parts = append(c.Parts, annotatedImages(loaded.Metadata)...)
 	}
@@ -173,6 +172,29 @@ func (b *bill) add(c *report.Component, loaded *helmchart.Chart, depth int) {
 		}
 		b.add(&c.Parts[i], sub, depth+1)
 	}
+}
+
+var licenseIdentifier = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^.{0,20}SPDX-License-Identifier:[ \t]*([^\r\n*]{1,200})`)
+})
+
+// licenseOf is the license that a chart states, in an annotation as Artifact Hub, the OCI specification or Bitnami call it, or
+// as the identifier in its license file.
+func licenseOf(loaded *helmchart.Chart) string {
+	stated := loaded.Metadata.Annotations
+	for _, name := range []string{"artifacthub.io/license", "org.opencontainers.image.licenses", "licenses"} {
+		if stated[name] != "" {
+			return stated[name]
+		}
+	}
+	for _, f := range loaded.Files {
+		if name, _, _ := strings.Cut(strings.ToUpper(f.Name), "."); name == "LICENSE" || name == "LICENCE" {
+			if found := licenseIdentifier().FindSubmatch(f.Data); found != nil {
+				return strings.TrimSpace(string(found[1]))
+			}
+		}
+	}
+	return ""
 }
 
 // annotatedImages are the images that a chart names for Artifact Hub.

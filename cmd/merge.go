@@ -232,7 +232,7 @@ func (a *app) openParts(o *mergeOptions, args []string) (from []merge.Directory,
 			return from, exit.Usagef("the directories up to %s have more than %d MiB of records", name, store.MaxSharedRecords>>20)
 		}
 		if err := session.KnownKinds(st, name, "join"); err != nil {
-			return from, &exit.UsageError{Err: err, Advice: session.HintOf(err)}
+			return from, &exit.UsageError{Err: err}
 		}
 	}
 	return from, nil

@@ -63,7 +63,8 @@ so that a release that moved there is upgraded once, to the same manifests.
 Stdout gets the changes; with --dry-run a unified diff.
 
 Exit codes: 0 all current, 1 something could not be migrated, 2 wrong usage or
-unreadable input, 4 something would change, with --check, 5 only failures that a retry
+unreadable input, 4 something changed or would
+change, with --exit-code or --check, 5 only failures that a retry
 may help, 130 interrupted.`,
 		Example: `  helmsrc migrate -R -f clusters/ --dry-run
   helmsrc migrate -R -f clusters/
@@ -80,6 +81,7 @@ may help, 130 interrupted.`,
 	fs.BoolVar(&o.Prove, "prove", true, "resolve before and after, and edit nothing that changes a chart or values")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print a unified diff, write nothing")
 	fs.BoolVar(&o.Check, "check", false, "write nothing, exit 4 if something would change")
+	addExitCode(fs, &o.ExitCode, "something changed, or would change with --dry-run")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		o.Must = o.Prove && fs.Changed("prove")
 		if err := errors.Join(o.format.check(a.env)); err != nil {

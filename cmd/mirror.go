@@ -16,9 +16,12 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/records"
 	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // mirrorOptions are the flags of mirror.
@@ -67,13 +70,8 @@ file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
 	flags.BoolVar(&o.plain, "plain-http", false, "reach the registry over HTTP")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "list what would be copied or edited, write nothing")
 	flags.BoolVar(&o.rewrite, "rewrite", false, "edit the sources in the manifests, and the lock file, to use the registry")
-	o.run.input.add(flags)
-	o.run.input.addLookup(flags)
-	o.run.addFetch(flags)
-	addLockFile(&o.run.Lock, flags)
+	o.run.addCarried(flags)
 	addFrom(&o.run.Lock, flags)
-	o.run.addTrust(flags)
-	o.run.addDependencies(flags)
 	o.format.add(flags)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.check(a, args); err != nil {
@@ -107,6 +105,8 @@ func (o *mirrorOptions) check(a *app, args []string) error {
 		return &exit.UsageError{Err: errors.New("--rewrite: other objects may use the same sources"), Advice: "leave out the names"}
 	case o.rewrite && !o.manifests(args):
 		return exit.Usagef("--rewrite: -f names the manifests to edit")
+	case !o.manifests(args) && o.run.report.bills():
+		return exit.Usagef("--report: -f names the manifests whose charts are listed")
 	case !o.manifests(args):
 		return nil
 	}
@@ -143,8 +143,12 @@ func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
 		defer layout.Close()
 	}
 	if m.options.manifests(args) {
-		if code, err := m.gather(ctx); err != nil || code != exit.OK {
+		code, err := m.gather(ctx)
+		if err != nil {
 			return code, err
+		}
+		if code != exit.OK {
+			return m.report(ctx, code, nil)
 		}
 	}
 	if from == nil {
@@ -158,7 +162,7 @@ func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
 		code = m.redirect(ctx, from.Names())
 	}
 	m.app.console.Unite()
-	return code, mirroredColumns().Print(m.app.env.Stdout, m.options.format.format, m.app.paper, copies)
+	return m.report(ctx, code, mirroredColumns().Print(m.app.env.Stdout, m.options.format.format, m.app.paper, copies))
 }
 
 // source opens the bundle, nil where the sources are asked.
@@ -220,8 +224,11 @@ func (p *copyProgress) Finished(c bundle.Copy) {
 	p.console.Finished(copySubject(c.Name), true, c.Err != nil)
 	switch {
 	case c.Err != nil:
-		p.code = exit.Worst(p.code, session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: failureOf(c.Err)}))
-		p.console.Fail(fmt.Errorf("%s: %w", c.Name, c.Err))
+		p.code = exit.Worst(p.code, session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(c.Err)}))
+		err := fmt.Errorf("%s: %w", c.Name, c.Err)
+		f := validate.New(nil, cmp.Or(finding.CodeOf(err), finding.Unexpected), err.Error(), "", manifest.Excerpt{})
+		f.Fix = strings.Join(finding.Hints(err), "; ")
+		p.console.Report(f)
 	case c.State != bundle.Present:
 		p.console.Debug(console.Subject{}, c.Reference+": "+c.State)
 	}

@@ -36,18 +36,18 @@ Charts from Git and buckets have no list of versions, and are left out. Nothing 
 downloaded but indexes and lists of tags, and nothing is written.
 
 Exit codes: 0 also if something is outdated, 1 an object cannot be compared, 2 wrong
-usage or unreadable input, 4 something is outdated, with --fail, 5 only failures that
+usage or unreadable input, 4 something is outdated, with --exit-code, 5 only failures that
 a retry may help, 130 interrupted.`,
 		Example: `  helmsrc outdated -R -f clusters/ -o table
   helmsrc outdated -f helmchart.yaml -o markdown
-  helmsrc outdated -R -f clusters/ --fail`,
+  helmsrc outdated -R -f clusters/ --exit-code`,
 	}
 	o.addListing(c)
 	addLockFile(&o.Lock, c.Flags())
 	o.Lock.Current = true
 	format.add(c.Flags())
 	c.Flags().BoolVar(&all, "all", false, "list what is up to date, too")
-	c.Flags().BoolVar(&fail, "fail", false, "exit 4 if something is outdated")
+	addExitCode(c.Flags(), &fail, "something is outdated", "fail")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := format.check(a.env); err != nil {
 			return exit.Usage, err

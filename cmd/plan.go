@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/table"
 )
@@ -35,10 +36,9 @@ type planOptions struct {
 func newPlanCommand(a *app) *cobra.Command {
 	o := &planOptions{}
 	c := &cobra.Command{
-		GroupID:    groupCharts,
-		Use:        "plan -f FILE... [[HelmRelease/][NAMESPACE/]NAME...]",
-		SuggestFor: []string{"diff"},
-		Short:      "Say what would happen to each HelmRelease, and why",
+		GroupID: groupCharts,
+		Use:     "plan -f FILE... [[HelmRelease/][NAMESPACE/]NAME...]",
+		Short:   "Say what would happen to each HelmRelease, and why",
 		Long: `Compare the manifests with what they were, and say of each HelmRelease what
 helm-controller would do: install, upgrade, none, uninstall or blocked. It decides as
 helm-controller does: by the name and namespaces of the Helm release, the name and
@@ -60,7 +60,7 @@ are pending, changes by hand, drift.
 
 Exit codes: 0 nothing is blocked, 1 a HelmRelease is blocked, 2 wrong usage or
 unreadable input, on either side, or no helm, 3 a digest or signature check failed, 4 with
---fail-on-change something would happen, 5 only failures that a retry may help.`,
+--exit-code something would happen, 5 only failures that a retry may help.`,
 		Example: `  helmsrc plan -R -f clusters/production --against HEAD~1
   helmsrc plan -f helmrelease.yaml
   helmsrc plan -f helmrelease.yaml --against HEAD~1 --diff -o markdown`,
@@ -70,7 +70,7 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 	fs.BoolVar(&o.Diff, "diff", false, "print unified diffs of the values, and of the files of charts")
 	fs.BoolVar(&o.render, "render", false, "print unified diffs of what would be installed or upgraded, rendered with the helm that is installed")
 	o.helm.add(fs)
-	fs.BoolVar(&o.failOnChange, "fail-on-change", false, "exit 4 if anything would happen to a HelmRelease")
+	addExitCode(fs, &o.failOnChange, "anything would happen to a HelmRelease", "fail-on-change")
 	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown, or as in kubectl jsonpath=... or go-template=... of what json prints")
 	choices(fs, "output", "table", "wide", "json", "jsonl", "markdown", status.JSONPath, status.GoTemplate)
 	o.run.input.add(fs)
@@ -105,7 +105,7 @@ func (a *app) plan(ctx context.Context, o *planOptions) (int, error) {
 		var err error
 		o.helm.Closed = o.run.input.Untrusted || o.run.Reconcile.Offline
 		if o.Renderer, err = foresee.NewRenderer(ctx, &a.worker, &o.helm.HelmOptions); err != nil {
-			return usageCode(err), err
+			return session.UsageCode(err), err
 		}
 		defer o.Renderer.Close()
 	}

@@ -90,7 +90,7 @@ func (a *app) pruneCluster(ctx context.Context, o *inputOptions, storage *storeO
 		defer st.Close()
 	}
 	if err := session.KnownKinds(st, storage.DirOf(in.Cluster), "prune"); err != nil {
-		return exit.Usage, &exit.UsageError{Err: fmt.Errorf("nothing was removed: %w", err), Advice: session.HintOf(err)}
+		return exit.Usage, &exit.UsageError{Err: fmt.Errorf("nothing was removed: %w", err)}
 	}
 	in.RenameStored(st)
 	present := keysOf(in)

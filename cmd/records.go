@@ -59,3 +59,12 @@ func hide(fs *pflag.FlagSet, names ...string) {
 		fs.Lookup(name).Hidden = true
 	}
 }
+
+// addExitCode declares --exit-code, as git diff and kubectl diff have it, under the names that it had before, too.
+func addExitCode(fs *pflag.FlagSet, set *bool, when string, older ...string) {
+	fs.BoolVar(set, "exit-code", false, "exit 4 if "+when)
+	for _, name := range older {
+		fs.BoolVar(set, name, false, "exit 4 if "+when)
+	}
+	hide(fs, older...)
+}

@@ -66,7 +66,7 @@ func TestHelpIsComplete(t *testing.T) {
 // holdDirectory compares the files of a directory with what they should be.
 func holdDirectory(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
-	if *update {
+	if *updateFiles {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}

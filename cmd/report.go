@@ -36,7 +36,8 @@ type reportOptions struct {
 	noGitHub bool
 	stdout   bool // is free for a report
 	targets  []reportTarget
-	billed   bool // bills of materials are among the formats: the command knows what objects were resolved to
+	findings string // the format that stdout has them in, "" or text for none
+	billed   bool   // bills of materials are among the formats: the command knows what objects were resolved to
 }
 
 func (o *reportOptions) formats() []string {
@@ -73,7 +74,7 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 			return exit.Usagef("--report %s: is not of the form FORMAT=FILE", text)
 		}
 		if slices.Contains(report.Bills(), format) && !o.billed {
-			return &exit.UsageError{Err: fmt.Errorf("--report %s: no chart is resolved here", text), Advice: "fetch, resolve, verify, template and bundle write bills of materials"}
+			return &exit.UsageError{Err: fmt.Errorf("--report %s: no chart is resolved here", text), Advice: "fetch, resolve, verify, template, bundle and mirror write bills of materials"}
 		}
 		if !slices.Contains(o.formats(), format) {
 			hint := "the formats are " + strings.Join(o.formats(), ", ")
@@ -103,6 +104,12 @@ func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, out
 	}
 	run.ListSilenced = o.silenced
 	a.mapFiles(run)
+	if o.listsFindings() {
+		if err := report.WriteFindings(a.env.Stdout, run, o.findings == "jsonl"); err != nil {
+			a.console.Fail(fmt.Errorf("stdout: %w", err))
+			code = exit.Worst(code, exit.Failed)
+		}
+	}
 	for _, t := range o.targets {
 		if err := a.writeReport(ctx, t, run); err != nil {
 			a.console.Fail(fmt.Errorf("--report %s=%s: %w", t.format, t.file, err))
@@ -116,7 +123,12 @@ func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, out
 }
 
 // reports returns true if a report of the run is written.
-func (a *app) reports(o *reportOptions) bool { return len(o.targets) > 0 || a.onGitHub(o) }
+func (a *app) reports(o *reportOptions) bool {
+	return len(o.targets) > 0 || o.listsFindings() || a.onGitHub(o)
+}
+
+// listsFindings returns true if stdout gets what was found.
+func (o *reportOptions) listsFindings() bool { return o.findings == "json" || o.findings == "jsonl" }
 
 func (a *app) onGitHub(o *reportOptions) bool {
 	return !o.noGitHub && a.env.Getenv("GITHUB_ACTIONS") == "true"
@@ -147,7 +159,10 @@ func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 	o.noGitHub, _ = c.Flags().GetBool("no-github")
 	o.silenced, _ = c.Flags().GetBool("report-silenced")
 	o.billed = true
-	if o.check(c.Name() != "validate") != nil {
+	if c.Name() == "validate" {
+		o.findings, _ = c.Flags().GetString("output")
+	}
+	if o.check(c.Name() != "validate" || o.listsFindings()) != nil {
 		o.targets = nil // that is what the error is about, or would be the next one
 	}
 	// There is nothing to list, and a list of nothing would look whole.

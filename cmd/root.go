@@ -214,6 +214,9 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), near[0])
 	}
+	if args[0] == "diff" {
+		hint = fmt.Sprintf("'%s plan --diff' prints what changes", cmd.CommandPath())
+	}
 	return &exit.UsageError{Err: fmt.Errorf("unknown command %q", args[0]), Advice: hint}
 }
 

@@ -9,11 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
-	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/overview"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -24,6 +21,7 @@ import (
 // runOptions are the flags of the commands that reconcile.
 type runOptions struct {
 	session.Options
+	session.Batch
 	input   inputOptions
 	output  outputOptions
 	store   storeOptions
@@ -32,10 +30,7 @@ type runOptions struct {
 	report  reportOptions
 	flat    string // the directory of plain files
 	edits   bool   // manifests
-	idle    bool   // no object is looked at, and none need be selected
-	// images is called with the reconciler of the run, before it is closed.
-	images func(context.Context, *load.Input, *reconcile.Reconciler)
-	named  bool // images that charts name are listed
+	named   bool   // images that charts name are listed
 }
 
 // begin completes what the flags say by what the command line says else.
@@ -86,25 +81,6 @@ func (o *runOptions) deadline(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeoutCause(ctx, o.Timeout, reconcile.Timeout("--timeout", o.Timeout))
 }
 
-func inputsOf(members []*session.Member) []*load.Input {
-	var inputs []*load.Input
-	for _, m := range members {
-		inputs = append(inputs, m.In)
-	}
-	return inputs
-}
-
-// usageCode is the exit code of an error that ends a run before it begins.
-func usageCode(err error) int {
-	switch code := exit.CodeOf(err); {
-	case reconcile.ClassOf(err) == reconcile.Integrity:
-		return exit.Integrity
-	case code != exit.Failed:
-		return code
-	}
-	return exit.Usage
-}
-
 // runReconciliation reconciles what is selected in each cluster, and hands the results to print.
 func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []string, print func([]*reconcile.Result) error) (int, error) {
 	a.worker.Purpose = session.Purpose{Chooses: o.Reconcile.Until == reconcile.Choose, Lists: o.Reconcile.List, Verifies: o.Reconcile.Verify, Edits: o.edits}
@@ -113,45 +89,21 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 	}
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
-	root, err := a.worker.Artifacts(&o.Store)
-	if err != nil {
-		return exit.Usage, err
+	batch := o.Batch
+	batch.Found = func(m *session.Member, results []*reconcile.Result, objects []report.Object) int {
+		o.describe(a, m.Store, results, objects)
+		return a.flatten(o, m.Store, results)
 	}
-	defer root.Close()
-	shared, err := a.worker.Open(ctx, &o.Options)
+	all, code, err := a.worker.ReconcileAll(ctx, &o.Options, batch)
+	defer all.Close()
 	if err != nil {
-		return usageCode(err), err
-	}
-	defer shared.Close()
-	members, closeAll, err := shared.Members(ctx, &a.worker, root)
-	defer closeAll()
-	if err != nil {
-		return usageCode(err), err
-	}
-	if code, err := a.prepare(ctx, o, shared, members); err != nil {
 		return code, err
 	}
-	code := exit.OK
-	var results []*reconcile.Result
-	var objects []report.Object
-	for _, m := range members {
-		a.console.In(m.In.Cluster)
-		found, failed, err := a.reconcileMember(ctx, o, shared, m)
-		if err != nil {
-			return exit.Failed, err
-		}
-		code = exit.Worst(code, failed)
-		results = append(results, found...)
-		reported := a.worker.ReportObjects(m.In, found)
-		o.describe(a, m.Store, found, reported)
-		objects = append(objects, reported...)
-	}
-	a.console.In("")
-	printed := print(results)
+	printed := print(all.Results)
 	a.console.Unite()
-	run := a.newReport(objects)
+	run := a.newReport(all.Objects)
 	a.summarise(run)
-	return a.conclude(ctx, o, a.outlined(&o.report, run, inputsOf(members), results), o.outputs(), code, printed)
+	return a.conclude(ctx, o, a.outlined(&o.report, run, all.Inputs, all.Results), o.outputs(), code, printed)
 }
 
 // conclude writes the reports of a run, and returns its exit code. What was printed may have failed.
@@ -166,69 +118,6 @@ func (a *app) conclude(ctx context.Context, o *runOptions, run *report.Run, outp
 	return code, nil
 }
 
-// prepare checks what the run is about, and finds out what each cluster needs. The code is that of an error.
-func (a *app) prepare(ctx context.Context, o *runOptions, shared *session.Session, members []*session.Member) (int, error) {
-	inputs := inputsOf(members)
-	a.reportSkipped(inputs)
-	a.worker.ReportFlux1(inputs...)
-	if err := o.checkSelection(inputs); err != nil {
-		return exit.Usage, err
-	}
-	if err := shared.Replace(members); err != nil {
-		return exit.Worst(exit.Usage, session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(err)})), err
-	}
-	for _, m := range members {
-		a.console.In(m.In.Cluster)
-		a.reportShard(m.In)
-		if o.Reconcile.Until != reconcile.Choose {
-			if err := session.Writable(m.Store); err != nil {
-				return exit.Usage, err
-			}
-		}
-		m.In.RenameStored(m.Store)
-		var err error
-		if m.Options.Locked, err = shared.Locked(ctx, m.In); err != nil {
-			return exit.Usage, err
-		}
-	}
-	return exit.OK, nil
-}
-
-// reconcileMember reconciles what is selected in a cluster, and returns the exit code of that.
-func (a *app) reconcileMember(ctx context.Context, o *runOptions, shared *session.Session, m *session.Member) ([]*reconcile.Result, int, error) {
-	if err := m.Store.Load(); err != nil {
-		a.worker.ReportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(bareKinds(reconcile.Kinds().WithoutArtifact()), ", "), err))
-	}
-	if o.Reconcile.Until == reconcile.Fetch {
-		if err := m.In.BeginShard(m.Store); err != nil {
-			return nil, exit.Failed, err
-		}
-	}
-	results, forgotten := a.reconcile(ctx, shared, m, o)
-	a.worker.ReportNotes(m.In)
-	code := exit.Worst(m.In.Code, a.flatten(o, m.Store, results))
-	for _, r := range results {
-		r.Cluster = m.In.Cluster
-		code = exit.Worst(code, session.CodeOf(r))
-	}
-	if forgotten == nil && o.Reconcile.Until == reconcile.Fetch {
-		forgotten = m.In.EndShard(ctx, m.Store, results)
-	}
-	if forgotten != nil {
-		a.worker.ReportStorage(finding.Storage, forgotten)
-		code = exit.Worst(code, exit.Failed)
-	}
-	return results, code, nil
-}
-
-// checkSelection refuses a selection of nothing, where the run is about objects.
-func (o *runOptions) checkSelection(inputs []*load.Input) error {
-	if o.idle {
-		return load.CheckSelectors(inputs[0].Selectors, inputs...)
-	}
-	return o.Load.CheckSelected(inputs)
-}
-
 // outputs are what a step of GitHub Actions wants to know besides what was found.
 func (o *runOptions) outputs() []githubOutput {
 	if o.Reconcile.Until == reconcile.Choose {
@@ -239,14 +128,6 @@ func (o *runOptions) outputs() []githubOutput {
 		dir = o.Store.Dir
 	}
 	return []githubOutput{{"artifacts-path", dir}}
-}
-
-func (a *app) reconcile(ctx context.Context, shared *session.Session, m *session.Member, run *runOptions) ([]*reconcile.Result, error) {
-	choose := func() []*admission.Admitted { return a.worker.WithoutHome(m.In, a.worker.Targets(m.In), m.Options) }
-	if run.idle {
-		choose = func() []*admission.Admitted { return nil }
-	}
-	return a.worker.Reconcile(ctx, shared, m.In, choose, m.Store, m.Options, run.images)
 }
 
 // summarise prints the last line: what became of how many objects.

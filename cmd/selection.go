@@ -7,14 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/render"
-	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // loadOptions says what the command line asks to be read.
@@ -73,48 +69,4 @@ func nothingToRead(selectors []load.Selector) error {
 		}
 	}
 	return e
-}
-
-// reportSkipped prints the one line about Flux kinds that are not supported.
-func (a *app) reportSkipped(inputs []*load.Input) {
-	var parts []string
-	for _, s := range skippedOf(inputs) {
-		if s.Group == manifest.KustomizeGroup {
-			a.reportLeftOut(fmt.Sprintf("skipped %d %s: only those in directories are built, name one with -f", s.Count, s.Kind))
-			continue
-		}
-		if s.Group == manifest.OperatorGroup {
-			a.reportLeftOut(fmt.Sprintf("%d %s not expanded: what they make takes no part in this", s.Count, s.Kind))
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%d %s", s.Count, s.Kind))
-	}
-	if len(parts) > 0 {
-		a.reportLeftOut("skipped " + strings.Join(parts, ", ") + ": not supported yet")
-	}
-}
-
-// skippedOf counts what was skipped in several clusters. A kind counts as often as in the cluster that has most of it: they
-// share files.
-func skippedOf(inputs []*load.Input) []manifest.KindCount {
-	var all []manifest.KindCount
-	for _, in := range inputs {
-		for _, s := range in.Set.Skipped() {
-			i := slices.IndexFunc(all, func(k manifest.KindCount) bool { return k.Kind == s.Kind && k.Group == s.Group })
-			if i < 0 {
-				all = append(all, s)
-			} else {
-				all[i].Count = max(all[i].Count, s.Count)
-			}
-		}
-	}
-	return all
-}
-
-// reportLeftOut is a warning to people, who should know, and a note to a reader who judges the
-// input: nothing is wrong with it.
-func (a *app) reportLeftOut(text string) {
-	f := validate.New(nil, finding.LeftOut, text, "", manifest.Excerpt{})
-	a.console.Keep(f)
-	a.console.About(console.LevelWarning, console.Subject{}, text, f)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
 )
@@ -78,21 +77,4 @@ func number(text string) (int, error) {
 		return 0, errors.New("no number")
 	}
 	return strconv.Atoi(text)
-}
-
-// reportShard says how much of the selection the part is.
-func (a *app) reportShard(in *load.Input) {
-	if in.Shard.Count == 0 {
-		return
-	}
-	all, part := 0, 0
-	for _, obj := range in.Inventory.Objects() {
-		if in.Selected(obj) {
-			all++
-			if in.Wanted(obj) {
-				part++
-			}
-		}
-	}
-	a.console.Info(console.Subject{}, fmt.Sprintf("shard %d/%d: %d of %d objects, and the sources that they need", in.Shard.Index, in.Shard.Count, part, all))
 }

@@ -74,14 +74,14 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 		a.console.ConcealNames([]*manifest.Object{r.Object.Object})
 	}
 	code := found.code
+	var failures []finding.Finding
 	for _, r := range found.results {
-		if r.State == reconcile.Failed {
-			if f, ok := r.FailureFinding(); ok {
-				a.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(r.Object.Object)})
-			}
+		if f, ok := r.FailureFinding(); ok && r.State == reconcile.Failed {
+			failures = append(failures, f)
 		}
 		code = exit.Worst(code, session.CodeOf(r))
 	}
+	a.console.ReportAlike(finding.Fold(failures), console.Presentation{})
 	a.console.Unite()
 	printed := a.printDocuments(out)(found.results)
 	if o.exitZero && code != exit.Usage {

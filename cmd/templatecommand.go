@@ -10,6 +10,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // templateOptions are the flags of template.
@@ -71,7 +72,7 @@ func (a *app) template(ctx context.Context, o *templateOptions) (int, error) {
 	o.helm.Closed = o.run.input.Untrusted || o.run.Reconcile.Offline
 	with, err := foresee.NewRenderer(ctx, &a.worker, &o.helm.HelmOptions)
 	if err != nil {
-		return usageCode(err), err
+		return session.UsageCode(err), err
 	}
 	defer with.Close()
 	o.Describe = func(r *foresee.Release, manifests []byte) (*report.Component, error) {
@@ -79,7 +80,7 @@ func (a *app) template(ctx context.Context, o *templateOptions) (int, error) {
 	}
 	t, err := foresee.NewTemplate(ctx, foresee.Work{Worker: &a.worker, Options: &o.run.Options}, with, o.TemplateOptions)
 	if err != nil {
-		return usageCode(err), err
+		return session.UsageCode(err), err
 	}
 	defer t.Close()
 	printed := t.Write(ctx, a.env.Stdout)

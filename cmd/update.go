@@ -1,24 +1,31 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/records"
 	"github.com/helmsrc/helmsrc/internal/resolve"
+	"github.com/helmsrc/helmsrc/internal/update"
 )
 
 // updateOptions are the flags of update.
 type updateOptions struct {
-	level  string
-	dryRun bool
-	check  bool
-	group  bool
-	format recordOptions
+	level    string
+	dryRun   bool
+	check    bool // dryRun and exitCode, and the changes instead of a diff
+	exitCode bool
+	group    bool
+	format   recordOptions
 }
 
 func newUpdateCommand(a *app) *cobra.Command {
@@ -50,7 +57,7 @@ Stdout gets the changes; with --dry-run a unified diff, with --group the message
 commit for each chart, divided by lines of three dashes.
 
 Exit codes: 0 all set, 1 a field could not be set, 2 wrong usage or unreadable input,
-4 something would change, with --check, 5 only failures that a retry may help, 130
+4 something changed or would change, with --exit-code or --check, 5 only failures that a retry may help, 130
 interrupted.`,
 		Example: `  helmsrc update -R -f clusters/
   helmsrc update -R -f clusters/ --level minor --dry-run
@@ -62,6 +69,7 @@ interrupted.`,
 	choices(c.Flags(), "level", string(resolve.Patch), string(resolve.Minor), string(resolve.Major))
 	c.Flags().BoolVar(&u.dryRun, "dry-run", false, "print a unified diff, write nothing")
 	c.Flags().BoolVar(&u.check, "check", false, "write nothing, exit 4 if something would change")
+	addExitCode(c.Flags(), &u.exitCode, "something changed, or would change with --dry-run")
 	c.Flags().BoolVar(&u.group, "group", false, "print the message of a commit for each chart")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := u.format.check(a.env); err != nil {
@@ -81,26 +89,103 @@ func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args 
 	if slices.Contains(splitNames(o.input.files), "-") {
 		return exit.Usage, &exit.UsageError{Err: errors.New("stdin cannot be edited"), Advice: "name the files with -f"}
 	}
-	o.Reconcile.Level, o.idle = resolve.Level(u.level), u.level == ""
-	run := &updateRun{a: a, o: u}
-	o.images = run.follow
+	o.Reconcile.Level, o.Idle = resolve.Level(u.level), u.level == ""
+	run := update.New(&a.worker, update.Options{Moves: u.level != "", DryRun: u.dryRun, Check: u.check})
+	o.Then = run.Follow
+	idle := func() bool { return run.Idle() && !o.input.AllowEmpty }
 	code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
-		if ctx.Err() != nil || run.idle() && !o.input.AllowEmpty {
+		if ctx.Err() != nil || idle() {
 			return nil
 		}
-		run.resolve()
-		run.advance(results)
-		return run.finish(ctx)
+		run.Finish(ctx, results)
+		return a.printUpdate(u, run)
 	})
-	if err == nil && code == exit.OK && run.idle() && !o.input.AllowEmpty {
+	if err == nil && code == exit.OK && idle() {
 		return exit.Usage, &exit.UsageError{Err: errors.New("nothing follows an ImagePolicy: no file has a marker"), Advice: "--level moves exact versions without markers: patch, minor or major"}
 	}
 	if o.input.exitZero && code != exit.Interrupted && code != exit.Usage {
 		return code, err
 	}
-	code = exit.Worst(code, run.code)
-	if run.changed && u.check {
+	code = exit.Worst(code, run.Code)
+	if len(run.Changes) > 0 && (u.check || u.exitCode) {
 		code = exit.Worst(code, exit.Drift)
 	}
 	return code, err
+}
+
+// printUpdate prints what became of the files.
+func (a *app) printUpdate(o *updateOptions, u *update.Update) error {
+	verb := "set"
+	if o.dryRun || o.check {
+		verb = "to be set"
+	}
+	a.console.Info(console.Subject{}, fmt.Sprintf("%d %s %s in %d %s", len(u.Changes), plural(len(u.Changes), "field", "fields"), verb, u.Files, plural(u.Files, "file", "files")))
+	list := []update.Change{}
+	for _, c := range u.Changes {
+		c.Map(a.console.Secrets().Text)
+		list = append(list, c)
+	}
+	switch {
+	case o.dryRun:
+		_, err := a.env.Stdout.Write(u.Diffs)
+		return err
+	case o.group:
+		_, err := a.env.Stdout.Write([]byte(messages(list)))
+		return err
+	}
+	return changeColumns().Print(a.env.Stdout, o.format.format, a.paper, list)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func changeColumns() *records.Columns[update.Change] {
+	return &records.Columns[update.Change]{
+		Header: []string{"FILE", "LINE", "FROM", "TO", "BY"},
+		Wide:   []string{"CHART", "OBJECT"},
+		Row: func(c update.Change) []string {
+			return []string{c.File, fmt.Sprint(c.Line), cmp.Or(c.From, "-"), c.To, c.By, cmp.Or(c.Chart, "-"), cmp.Or(c.Object, "-")}
+		},
+	}
+}
+
+// messages are those of one commit for each chart, in the order of the changes.
+func messages(changes []update.Change) string {
+	var charts []string
+	by := map[string][]update.Change{}
+	for _, c := range changes {
+		if by[c.Chart] == nil {
+			charts = append(charts, c.Chart)
+		}
+		by[c.Chart] = append(by[c.Chart], c)
+	}
+	var parts []string
+	for _, chart := range charts {
+		parts = append(parts, message(chart, by[chart]))
+	}
+	return strings.Join(parts, "---\n")
+}
+
+func message(chart string, changes []update.Change) string {
+	var from, to, lines []string
+	for _, c := range changes {
+		if c.Was != "" && c.Was != c.Now && !slices.Contains(from, c.Was) {
+			from = append(from, c.Was)
+		}
+		if !slices.Contains(to, c.Now) {
+			to = append(to, c.Now)
+		}
+		lines = append(lines, fmt.Sprintf("- %s:%d: %s -> %s (%s)\n", console.OneLine(c.File), c.Line, console.OneLine(c.From), console.OneLine(c.To), c.By))
+	}
+	subject := console.OneLine(chart) + ": "
+	if len(from) == 1 {
+		subject += "update from " + console.OneLine(from[0]) + " to "
+	} else {
+		subject += "update to "
+	}
+	return subject + console.OneLine(strings.Join(to, ", ")) + "\n\n" + strings.Join(lines, "")
 }

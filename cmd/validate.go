@@ -27,6 +27,7 @@ func newValidateCommand(a *app) *cobra.Command {
 	var o inputOptions
 	var reports reportOptions
 	var strict, unreached, fix bool
+	var format otherFormat
 	c := &cobra.Command{
 		Use:     "validate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupManifests,
@@ -61,22 +62,28 @@ interrupted. Files that are arguments need not hold anything of Flux.`,
 		Example: `  helmsrc validate -R -f clusters/
   helmsrc validate helmchart.yaml helmrepository.yaml
   helmsrc validate --lookup-dir . apps/podinfo/helmchart.yaml
+  helmsrc validate -R -f clusters/ -o json
   helmsrc validate -R -f clusters/ --fix`,
 	}
 	o.add(c.Flags())
 	o.addLookup(c.Flags())
 	o.render.addSources(c.Flags())
 	reports.add(c.Flags())
+	format.add(c.Flags(), "text", "json", "jsonl")
 	c.Flags().BoolVar(&unreached, "unreached", false, "list the files that nothing applies, one a line, and judge nothing")
 	c.Flags().BoolVar(&fix, "fix", false, "edit the files, in place, where a mistake has exactly one remedy")
 	c.Flags().BoolVar(&strict, "strict", false, "fail on warnings; warn of charts that follow every version, and of comments that silence nothing")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := reports.check(false); err != nil {
+		if err := format.check(); err != nil {
+			return exit.Usage, err
+		}
+		if err := reports.check(format.format != "text"); err != nil {
 			return exit.Usage, err
 		}
 		if unreached {
 			return a.listUnreached(ctx, &o, args)
 		}
+		reports.findings = format.format
 		return a.validate(ctx, &o, &reports, strict, fix, args)
 	})
 	return c
@@ -88,14 +95,14 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	if err != nil {
 		return exit.Usage, err
 	}
-	a.reportSkipped(inputs[:1])
+	a.worker.ReportLeftOut(inputs[0])
 	a.worker.ReportFlux1(inputs[0])
 	a.reportUnreached(inputs[0].Unreached, args)
 	v := &verdict{strict: strict, seen: map[string]bool{}}
 	for _, in := range inputs {
 		v.judged = append(v.judged, &judged{in: in, invalid: map[console.Subject]bool{}, affected: map[console.Subject]bool{}})
 	}
-	if err := load.CheckSelectors(inputs[0].Selectors, inputs...); err != nil {
+	if err := load.CheckSelectors(inputs); err != nil {
 		a.reportVerdict(v)
 		return exit.Usage, err
 	}

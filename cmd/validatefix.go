@@ -198,7 +198,7 @@ func (x *fixer) fix(found []finding.Finding) (left []finding.Finding, fixed int)
 		}
 		if err := file.Replace(file.after); err != nil {
 			left = append(left, done...)
-			x.a.console.Report(validate.New(nil, finding.NotEdited, unnamed(err).Error(), "", manifest.Excerpt{Pos: manifest.Pos{File: file.Name}}))
+			x.a.console.Report(validate.New(nil, finding.NotEdited, rewrite.Cause(err).Error(), "", manifest.Excerpt{Pos: manifest.Pos{File: file.Name}}))
 			continue
 		}
 		fixed += len(done)

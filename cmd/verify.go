@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/records"
 	"github.com/helmsrc/helmsrc/internal/table"
@@ -99,13 +102,41 @@ func (a *app) printVerifications(o *outputOptions) func([]*reconcile.Result) err
 	}
 	return func(results []*reconcile.Result) error {
 		var list []verification
+		charts := map[*manifest.Object]*reconcile.Result{} // made for releases, which have one row with them in a table
+		if o.format == tableFormat {
+			charts = chartsOfReleases(results)
+		}
 		for _, r := range results {
-			if r.Resolution != nil || r.Failure != nil || r.Signed != nil {
-				list = append(list, newVerification(r))
+			obj := r.Object.Object
+			shown := r
+			if chart := charts[obj]; chart != nil && (r.Failure == nil || chart.Failure != nil) {
+				shown = chart
 			}
+			if charts[obj.Origin] != nil || shown.Resolution == nil && shown.Failure == nil && shown.Signed == nil {
+				continue
+			}
+			record := newVerification(shown)
+			if shown != r {
+				record.Kind, record.Namespace, record.Name = obj.Called()
+			}
+			list = append(list, record)
 		}
 		return verificationColumns().Print(a.env.Stdout, o.format, a.paper, list)
 	}
+}
+
+// chartsOfReleases are the results of the HelmCharts that are made for releases that have a result, too.
+func chartsOfReleases(results []*reconcile.Result) map[*manifest.Object]*reconcile.Result {
+	charts := map[*manifest.Object]*reconcile.Result{}
+	for _, r := range results {
+		if origin := r.Object.Object.Origin; origin != nil && inventory.IsRelease(origin) {
+			charts[origin] = r
+		}
+	}
+	maps.DeleteFunc(charts, func(release *manifest.Object, _ *reconcile.Result) bool {
+		return !slices.ContainsFunc(results, func(r *reconcile.Result) bool { return r.Object.Object == release })
+	})
+	return charts
 }
 
 func newVerification(r *reconcile.Result) verification {

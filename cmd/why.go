@@ -58,7 +58,7 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 		}
 		var inputs []*load.Input
 		var usage error
-		o.images = func(_ context.Context, read *load.Input, _ *reconcile.Reconciler) { inputs = append(inputs, read) }
+		o.Then = func(_ context.Context, read *load.Input, _ *reconcile.Reconciler) { inputs = append(inputs, read) }
 		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
 			var answers []*trace.Answer
 			var paths []*outline.Node

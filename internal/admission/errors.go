@@ -106,6 +106,7 @@ func (r *review) causes(errs field.ErrorList) []Cause {
 	var list []Cause
 	for _, e := range errs {
 		path := pathOf(r.obj.Content, e.Field)
+		r.plain(path, e)
 		c := Cause{
 			Code: r.code(path, e), Field: e.Field, Message: e.Error(), Pos: r.obj.Position(path...), Path: path, Hint: r.hint(path, e),
 		}

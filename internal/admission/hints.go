@@ -17,6 +17,16 @@ const chartKind = "HelmChart"
 
 const quoteHint = "put the value in quotes to make it a string"
 
+// needsDestination stands for the regular expression of a field, which few can read.
+const needsDestination = "must begin with @artifact/"
+
+// plain replaces the pattern in an error by a sentence.
+func (r *review) plain(path []any, e *field.Error) {
+	if text, ok := r.value(path).(string); ok && r.obj.Kind == "ArtifactGenerator" && strings.HasSuffix(e.Field, ".to") && !strings.HasPrefix(text, "@artifact/") {
+		e.Detail = needsDestination
+	}
+}
+
 // hint recognises known mistakes behind an error.
 func (r *review) hint(path []any, e *field.Error) string {
 	value := r.value(path)
@@ -35,8 +45,8 @@ func (r *review) hint(path []any, e *field.Error) string {
 		return "remove the quotes: with them it is a string"
 	case r.obj.Kind == "FluxInstance" && e.Field == "metadata":
 		return "set metadata.name to flux"
-	case r.obj.Kind == "ArtifactGenerator" && strings.HasSuffix(e.Field, ".to") && !strings.HasPrefix(text, "@artifact/"):
-		return "a destination begins with @artifact/"
+	case e.Detail == needsDestination:
+		return "write @artifact/" + strings.TrimLeft(text, "/")
 	case e.Field == "spec.timeout" && strings.Contains(text, "h"):
 		return "a timeout has no hours: write 60m for 1h"
 	case isDuration(path):

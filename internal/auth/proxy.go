@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
@@ -69,12 +70,21 @@ func invalidProxy(address string) bool {
 	u, err := url.Parse(address)
 	switch {
 	case err == nil && u.Scheme != "" && u.Host != "":
-		return false
+		return !isPort(u.Port())
 	case strings.Contains(address, "://"): // behind another http:// it would be a host called http
 		return true
 	}
-	_, err = url.Parse("http://" + address)
-	return err != nil
+	u, err = url.Parse("http://" + address)
+	return err != nil || !isPort(u.Port())
+}
+
+// isPort reports whether a server can listen at a port; "" is the port of the scheme.
+func isPort(port string) bool {
+	if port == "" {
+		return true
+	}
+	_, err := strconv.ParseUint(port, 10, 16)
+	return err == nil
 }
 
 // invalidProxyError does not show the address: it may hold a password.

@@ -171,7 +171,7 @@ func (t *registryTransport) CloseIdleConnections() {
 }
 
 // RoundTrip implements http.RoundTripper. A registry that refuses even what its own token server handed out is asked
-// twice at most; its last answer is returned as it is.
+// twice at most, and once for a request whose body cannot be read again; its last answer is returned as it is.
 func (t *registryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	out := r.Clone(r.Context())
 	for _, header := range []string{"Authorization", "Cookie", "Referer"} {
@@ -186,7 +186,7 @@ func (t *registryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.foreign.RoundTrip(out.WithContext(context.WithValue(out.Context(), redirectKey{}, out.URL.Hostname())))
 	}
 	resp, err := t.firstTry(out)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized || out.Body != nil {
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || out.Body != nil && out.GetBody == nil {
 		return resp, err
 	}
 	return t.secondTry(out, resp)
@@ -261,6 +261,11 @@ func (t *registryTransport) secondTry(r *http.Request, refused *http.Response) (
 	discard(refused)
 	again := r.Clone(r.Context())
 	again.Header.Set("Authorization", header)
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
 	return t.send(again)
 }
 

@@ -269,6 +269,45 @@ func TestBasicChallenge(t *testing.T) {
 	})
 }
 
+// A registry that lets anyone read asks for a login when something is written: the body is sent again, if it can be.
+func TestLoginForWritingAlone(t *testing.T) {
+	var written string
+	registry := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if _, password, _ := r.BasicAuth(); r.Method == http.MethodPut && password != "canary-password" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="r"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		written = string(body)
+	}
+	for name, tc := range map[string]struct {
+		body   io.Reader
+		status int
+	}{
+		"again": {strings.NewReader("a manifest"), http.StatusOK},
+		"once":  {io.MultiReader(strings.NewReader("a manifest")), http.StatusUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written = ""
+			rt := newFakeRegistry(t, registry, nil).transport(t, canaryLogin, nil)
+			wantGet(t, rt, manifestURL, 200)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, manifestURL, tc.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := rt.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode != tc.status || (written == "a manifest") != (tc.status == http.StatusOK) {
+				t.Errorf("status %d, written %q", resp.StatusCode, written)
+			}
+		})
+	}
+}
+
 func TestNoLoginIsAskedForWhereNoneIsWanted(t *testing.T) {
 	f := newFakeRegistry(t, answer("hello"), nil)
 	wantGet(t, f.transport(t, auth.FailingLogins{}, nil), manifestURL, 200)

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -185,7 +186,11 @@ func (c *Copy) try(ctx context.Context, from Source, repo *remote.Repository, dr
 	if dry {
 		return nil
 	}
-	return repo.Tag(ctx, root, c.Tag)
+	text, err := content.FetchAll(ctx, from, root)
+	if err != nil {
+		return err
+	}
+	return repo.PushReference(ctx, root, bytes.NewReader(text), c.Tag)
 }
 
 // tagged is what the registry has under the tag, or under the digest where there is no tag; the zero value is nothing.

@@ -183,7 +183,7 @@ func (f *Foresight) checkSelected() error {
 	if f.before != nil {
 		in = slices.Concat(in, f.before.Inputs)
 	}
-	if err := load.CheckSelectors(f.after.Inputs[0].Selectors, in...); err != nil {
+	if err := load.CheckSelectors(in); err != nil {
 		return err
 	}
 	if f.Options.Load.AllowEmpty || len(f.after.Releases) > 0 || f.before != nil && len(f.before.Releases) > 0 {

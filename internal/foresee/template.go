@@ -52,7 +52,7 @@ func (t *Template) read(ctx context.Context, w Work) error {
 		return err
 	}
 	inputs = load.WithoutLoose(inputs)
-	if err := load.CheckSelectors(inputs[0].Selectors, inputs...); err != nil {
+	if err := load.CheckSelectors(inputs); err != nil {
 		return err
 	}
 	w.Worker.ReportFlux1(inputs...)

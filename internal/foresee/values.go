@@ -29,7 +29,7 @@ func (w Work) Values(ctx context.Context, to io.Writer, o values.WriteOptions) (
 	}
 	inputs = load.WithoutLoose(inputs)
 	w.Worker.ReportFlux1(inputs...)
-	if err := load.CheckSelectors(inputs[0].Selectors, inputs...); err != nil {
+	if err := load.CheckSelectors(inputs); err != nil {
 		return exit.CodeOf(err), err
 	}
 	code, found := exit.OK, false

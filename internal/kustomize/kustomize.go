@@ -4,6 +4,7 @@
 package kustomize
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,9 +23,11 @@ import (
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	"sigs.k8s.io/kustomize/kyaml/openapi/kubernetesapi"
 	"sigs.k8s.io/kustomize/kyaml/resid"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
 // maxObjects bounds how many objects a build may give.
@@ -236,6 +239,26 @@ func Parse(text []byte) ([]*resource.Resource, error) {
 		return nil, fmt.Errorf("more than %d objects", maxObjects)
 	}
 	return m.list, m.unique("may not add resource with an already registered id: %s")
+}
+
+// objectsIn reads the objects of a file. kustomize resolves the anchors of all that it reads, and copies each mapping on the way; a
+// text without any is read without that.
+func (b *Build) objectsIn(text []byte) ([]*resource.Resource, error) {
+	factory := b.factory.RF()
+	if bytes.ContainsAny(text, "&*<") || bytes.Contains(text, []byte(konfig.IgnoredByKustomizeAnnotation)) {
+		return factory.SliceFromBytes(text)
+	}
+	nodes, err := (&kio.ByteReader{OmitReaderAnnotations: true, Reader: bytes.NewReader(text)}).Read()
+	if err != nil || slices.ContainsFunc(nodes, isList) {
+		return factory.SliceFromBytes(text)
+	}
+	return factory.ResourcesFromRNodes(nodes)
+}
+
+// isList reports whether an object may be a list of objects, or holds a list that kustomize refuses.
+func isList(n *kyaml.RNode) bool {
+	empty, _ := n.HasNilEntryInList()
+	return empty || strings.HasSuffix(n.GetKind(), "List")
 }
 
 // YAML returns the text of an object.

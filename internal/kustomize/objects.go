@@ -278,17 +278,21 @@ func (m *objects) matching(steps int, ids ...resid.ResId) error {
 func (m *objects) ApplySmPatch(selected *resource.IdSet, patch *resource.Resource) error {
 	cost := weightOf(patch.YNode())
 	var left []*resource.Resource
+	var gvk resid.Gvk
+	var prepared *resource.Resource // the patch for objects of that kind
 	for _, r := range m.list {
 		if selected.Contains(r.CurId()) {
 			if err := m.spend([]*resource.Resource{r}, cost.work); err != nil {
 				return err
 			}
-			own := patch.DeepCopy()
-			if err := own.CopyMergeMetaDataFieldsFrom(patch); err != nil {
-				return err
+			if prepared == nil || r.GetGvk() != gvk {
+				var err error
+				gvk = r.GetGvk()
+				if prepared, err = patchFor(gvk, patch); err != nil {
+					return err
+				}
 			}
-			own.SetGvk(r.GetGvk())
-			own.SetKind(patch.GetKind())
+			own := prepared.DeepCopy()
 			rest := spare(r.YNode(), own.YNode())
 			if err := r.ApplySmPatch(own); err != nil {
 				return err
@@ -304,6 +308,17 @@ func (m *objects) ApplySmPatch(selected *resource.IdSet, patch *resource.Resourc
 	}
 	m.list = left
 	return m.unique("may not add resource with an already registered id: %s")
+}
+
+// patchFor returns a copy of a patch as kustomize merges it with objects of a kind.
+func patchFor(gvk resid.Gvk, patch *resource.Resource) (*resource.Resource, error) {
+	own := patch.DeepCopy()
+	if err := own.CopyMergeMetaDataFieldsFrom(patch); err != nil {
+		return nil, err
+	}
+	own.SetGvk(gvk)
+	own.SetKind(patch.GetKind())
+	return own, nil
 }
 
 // unique fails if two objects are called the same.

@@ -53,7 +53,7 @@ func (in *Input) NothingSelected() error {
 
 // CheckSelected returns a usage error if a selector fits no object, or if the selection is empty and may not be.
 func (o *Options) CheckSelected(inputs []*Input) error {
-	if err := CheckSelectors(inputs[0].Selectors, inputs...); err != nil {
+	if err := CheckSelectors(inputs); err != nil {
 		return err
 	}
 	for _, in := range inputs {
@@ -68,7 +68,8 @@ func (o *Options) CheckSelected(inputs []*Input) error {
 }
 
 // CheckSelectors returns a usage error if a selector fits no object of the inputs, or objects of several API groups.
-func CheckSelectors(selectors []Selector, inputs ...*Input) error {
+func CheckSelectors(inputs []*Input) error {
+	selectors := inputs[0].Selectors
 	for i, s := range selectors {
 		fits := func(in *Input) bool { return slices.ContainsFunc(in.Inventory.Objects(), s.Matches) }
 		if at := slices.IndexFunc(inputs, fits); at >= 0 {

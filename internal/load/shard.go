@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 
 	godigest "github.com/opencontainers/go-digest"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -69,4 +71,21 @@ func (in *Input) selectionDigest() string {
 	}
 	slices.Sort(names)
 	return godigest.FromString(strings.Join(names, "\n")).String()
+}
+
+// ReportShard says how much of the selection the shard is.
+func (l *Reader) ReportShard(in *Input) {
+	if in.Shard.Count == 0 {
+		return
+	}
+	all, part := 0, 0
+	for _, obj := range in.Inventory.Objects() {
+		if in.Selected(obj) {
+			all++
+			if in.Wanted(obj) {
+				part++
+			}
+		}
+	}
+	l.Console.Info(console.Subject{}, fmt.Sprintf("shard %d/%d: %d of %d objects, and the sources that they need", in.Shard.Index, in.Shard.Count, part, all))
 }

@@ -65,6 +65,17 @@ func BareKind(called string) string {
 	return kind
 }
 
+// BareKinds are the names of kinds without their API groups, each once.
+func BareKinds(kinds []string) []string {
+	var bare []string
+	for _, kind := range kinds {
+		if name := BareKind(kind); !slices.Contains(bare, name) {
+			bare = append(bare, name)
+		}
+	}
+	return bare
+}
+
 // IsFlux1 is true of the API groups of Flux 1's HelmReleases.
 func IsFlux1(group string) bool { return group == flux1Group || group == olderFlux1Group }
 

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -16,15 +15,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
-	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // Options say how manifests are migrated.
 type Options struct {
-	Prove  bool // what changes a chart or values is not edited
-	Must   bool // what cannot be compared is not edited either
-	DryRun bool // nothing is written, and differences are returned
-	Check  bool // nothing is written
+	Prove    bool // what changes a chart or values is not edited
+	Must     bool // what cannot be compared is not edited either
+	DryRun   bool // nothing is written, and differences are returned
+	Check    bool // nothing is written, and a change is exit code 4
+	ExitCode bool // a change is exit code 4
 }
 
 // A Migration is one run of migrate.
@@ -51,7 +50,7 @@ func Run(ctx context.Context, w foresee.Work, o Options) (*Migration, error) {
 	m := &Migration{Work: w, o: o, unfit: map[string]string{}, left: map[migrate.ID]bool{}}
 	var err error
 	if m.inputs, err = w.Worker.Inputs(ctx, w.Options.Load); err == nil {
-		err = load.CheckSelectors(m.inputs[0].Selectors, m.inputs...)
+		err = load.CheckSelectors(m.inputs)
 	}
 	if err == nil {
 		m.Shared, err = w.Worker.Open(ctx, w.Options)
@@ -76,7 +75,7 @@ func Run(ctx context.Context, w foresee.Work, o Options) (*Migration, error) {
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
 		m.fail(exit.Interrupted)
 	}
-	if o.Check && len(m.result.Files) > 0 {
+	if (o.Check || o.ExitCode) && len(m.result.Files) > 0 {
 		m.fail(exit.Drift)
 	}
 	return m, nil
@@ -98,24 +97,18 @@ func (m *Migration) fail(code int) { m.Code = exit.Worst(m.Code, code) }
 
 // find reads the files that may be edited.
 func (m *Migration) find(ctx context.Context) {
-	m.found = m.Options.Load.Editable(ctx)
-	for _, err := range m.found.Errors {
-		m.report(finding.Unreadable, migrate.Note{Text: err.Error()})
-		m.fail(exit.Usage)
-	}
-	for _, link := range m.found.Outside {
-		m.Worker.Console.Warn(link + ": the link leads out of the repository and is not followed")
-	}
+	var code int
+	m.found, code = m.Worker.Editable(ctx, m.Options.Load)
+	m.fail(code)
 }
 
 // report prints a finding about a place in a file.
 func (m *Migration) report(code finding.Code, n migrate.Note) {
-	f := validate.New(nil, code, n.Text, n.Hint, manifest.Excerpt{Pos: manifest.Pos{File: n.File, Line: n.Line, Column: 1}})
-	if n.File == "" {
-		f.Pos = manifest.Pos{}
+	about := finding.Object{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}
+	if n.File != "" {
+		about.Pos = finding.Pos{File: n.File, Line: n.Line, Column: 1}
 	}
-	f.Kind, f.Namespace, f.Name = n.Kind, n.Namespace, n.Name
-	m.Worker.Console.ReportAs(f, console.Presentation{At: console.Subject{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}, Placed: true, Brief: true})
+	m.Worker.ReportEdit(code, about, n.Text, n.Hint)
 }
 
 // objects are those of all clusters, as they are applied, and the repositories beside the input that they refer to.

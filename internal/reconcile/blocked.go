@@ -30,11 +30,18 @@ func blockedBy(by *manifest.Object, err error) error {
 // BlockedBy returns the object whose failure is the only reason for this one: the source of a chart or release, or a
 // repository that is included. It is empty where something is wrong with the object itself.
 func (r *Result) BlockedBy() finding.Object {
-	if r.State != Failed || r.Failure == nil || is[*inventory.IncludeCycleError](r.Failure) {
+	if r.State != Failed || r.Failure == nil {
 		return finding.Object{}
 	}
-	if blocked, ok := errors.AsType[*blockedError](r.Failure); ok {
+	return blockerOf(r.Failure)
+}
+
+func blockerOf(failure *status.Failure) finding.Object {
+	if is[*inventory.IncludeCycleError](failure) {
+		return finding.Object{}
+	}
+	if blocked, ok := errors.AsType[*blockedError](failure); ok {
 		return validate.Named(blocked.by)
 	}
-	return validate.BlockedBy(r.Failure)
+	return validate.BlockedBy(failure)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -41,6 +42,9 @@ func (p *reconciliation) record() (*store.Record, error) {
 	record := &store.Record{Fingerprint: p.fingerprint, Tag: string(p.tag), Chart: p.chart, Values: p.result.Values, Object: object, Status: b}
 	if p.out.Failure != nil {
 		record.Failure = string(CodeOf(p.out.Failure))
+		if by := blockerOf(p.out.Failure); by != (finding.Object{}) {
+			record.BlockedBy = strings.Join([]string{by.Kind, by.Namespace, by.Name}, "/")
+		}
 	}
 	return record, nil
 }

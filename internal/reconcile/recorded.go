@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -100,6 +101,7 @@ func (m *recollection) result() (*Result, error) {
 	result := &Result{Object: &admission.Admitted{Object: obj, Content: obj.Content}, Values: record.Values}
 	if result.Failure = m.checkStored(k, &found, generationIn(obj.Content)); result.Failure == nil {
 		result.Failure = judge(k, found, record.Failure)
+		result.Failure = recordedBlock(result.Failure, record.BlockedBy)
 	}
 	if result.Failure != nil {
 		result.State = Failed
@@ -186,6 +188,15 @@ func judge(k kind, s commonStatus, code string) *status.Failure {
 		return &status.Failure{Reason: status.Failed, Message: message, Err: &rememberedError{message, finding.Code(code)}}
 	}
 	return nil
+}
+
+// recordedBlock is a failure as that of the object that the record names, KIND/NAMESPACE/NAME, if it names one.
+func recordedBlock(failure *status.Failure, by string) *status.Failure {
+	parts := strings.Split(by, "/")
+	if failure == nil || len(parts) != 3 {
+		return failure
+	}
+	return status.AsFailure(blockedBy(&manifest.Object{Kind: parts[0], Namespace: parts[1], Name: parts[2]}, failure))
 }
 
 // judgeOperated is judge for a HelmRelease of Flux 1, which has no Ready condition.

@@ -112,7 +112,8 @@ func (b *builder) finishComplete() bool {
 	pending, found := b.waiting, false
 	b.waiting = nil
 	var later []*flux
-	for _, f := range pending {
+	for i, f := range pending {
+		pending[i] = nil // what was built of it is not needed once it is finished
 		if b.ctx.Err() == nil && b.complete(f, true) {
 			found = true
 			b.finish(f)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"io"
 	"slices"
 	"time"
@@ -115,6 +116,34 @@ func writeJSON(w io.Writer, run *Run) error {
 		})
 	}
 	return encode(w, out)
+}
+
+// findingList is what was found, in the shape that kubectl gives to any number of objects.
+type findingList struct {
+	APIVersion string        `json:"apiVersion"`
+	Kind       string        `json:"kind"`
+	Items      []jsonFinding `json:"items"`
+}
+
+// WriteFindings writes the findings of a run as one JSON List, or as one JSON object a line. All of them are there.
+func WriteFindings(w io.Writer, run *Run, lines bool) error {
+	list := findingList{"v1", "List", []jsonFinding{}}
+	all := cleaned(run.Findings, len(run.Findings))
+	prints := fingerprints(all)
+	for i := range all {
+		list.Items = append(list.Items, newJSONFinding(&all[i], prints[i]))
+	}
+	if !lines {
+		return encode(w, list)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for i := range list.Items {
+		if err := encoder.Encode(&list.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // milliseconds is a duration in seconds, without more digits than mean something.

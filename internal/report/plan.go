@@ -19,7 +19,6 @@ const PlanMark = "<!-- helmsrc plan -->"
 const unseen = "What Helm has stored is not seen: releases that failed or are pending, that were changed by hand, drift, and tests."
 
 type jsonPlan struct {
-	Schema   string              `json:"$schema,omitempty"`
 	Against  string              `json:"against"`
 	Summary  map[plan.Action]int `json:"summary"`
 	Releases []plan.Change       `json:"releases"`
@@ -39,11 +38,20 @@ func newJSONPlan(p *plan.Plan) *jsonPlan {
 	return out
 }
 
-// WritePlan writes a plan as one JSON document.
+// planList is a plan in the shape that kubectl gives to any number of objects.
+type planList struct {
+	Schema     string              `json:"$schema"`
+	APIVersion string              `json:"apiVersion"`
+	Kind       string              `json:"kind"`
+	Against    string              `json:"against"`
+	Summary    map[plan.Action]int `json:"summary"`
+	Items      []plan.Change       `json:"items"`
+}
+
+// WritePlan writes a plan as one JSON List.
 func WritePlan(w io.Writer, p *plan.Plan) error {
-	out := newJSONPlan(p)
-	out.Schema = planSchema
-	return encode(w, out)
+	of := newJSONPlan(p)
+	return encode(w, &planList{planSchema, "v1", "List", of.Against, of.Summary, of.Releases})
 }
 
 // WritePlanLines writes a plan as one JSON object a line, for each release one.

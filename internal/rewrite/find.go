@@ -179,15 +179,18 @@ func (f *finder) read(name string) {
 		data, err = file.Read(f.ctx, path, maxFile)
 	}
 	if err != nil {
-		f.fail(&fs.PathError{Op: "read", Path: name, Err: cause(err)})
+		f.fail(&fs.PathError{Op: "read", Path: name, Err: Cause(err)})
 		return
 	}
 	f.found.Files = append(f.found.Files, &File{Name: name, Data: data, path: path, info: info})
 }
 
-// cause leaves out the path, which the error has under the name that the user knows.
-func cause(err error) error {
+// Cause leaves out the path, which an error has under another name than the user knows, or which is known anyway.
+func Cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return Cause(e.Err)
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
 		return e.Err
 	}
 	return err

@@ -33,7 +33,7 @@ func Read(ctx context.Context, name string, limit int64) (*File, error) {
 	}
 	data, err := file.Read(ctx, path, limit)
 	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: cause(err)}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: Cause(err)}
 	}
 	return &File{Name: name, Data: data, path: path, info: info}, nil
 }
@@ -43,7 +43,7 @@ func Read(ctx context.Context, name string, limit int64) (*File, error) {
 func Create(name string, text []byte) (err error) {
 	defer func() {
 		if err != nil {
-			err = &fs.PathError{Op: "write", Path: name, Err: cause(err)}
+			err = &fs.PathError{Op: "write", Path: name, Err: Cause(err)}
 		}
 	}()
 	return beside(filepath.Dir(name), text, created, func(temp string) error {
@@ -131,7 +131,7 @@ func Writable(name string) error {
 	scratch := store.Scratch{Parent: filepath.Dir(name), Hidden: true}
 	_, err = scratch.Dir()
 	if err = errors.Join(err, scratch.Close()); err != nil {
-		return &fs.PathError{Op: "write", Path: name, Err: cause(err)}
+		return &fs.PathError{Op: "write", Path: name, Err: Cause(err)}
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (f *File) Replace(text []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = &fs.PathError{Op: "write", Path: f.Name, Err: cause(err)}
+			err = &fs.PathError{Op: "write", Path: f.Name, Err: Cause(err)}
 		}
 	}()
 	old, err := file.Open(f.path)

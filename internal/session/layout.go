@@ -15,7 +15,7 @@ import (
 func Unusable(option string, err error) error {
 	var layout *store.LayoutError
 	if errors.As(err, &layout) {
-		return &exit.UsageError{Err: layout, Advice: layout.Hint()}
+		return &exit.UsageError{Err: layout}
 	}
 	return &exit.UsageError{Option: option, Err: err}
 }

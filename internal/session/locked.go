@@ -32,7 +32,7 @@ type Lock struct {
 func ReadLock(ctx context.Context, path string, mode reconcile.LockMode) (*Lock, error) {
 	l, err := lockfile.Read(ctx, path)
 	if err != nil {
-		return nil, &exit.UsageError{Err: err, Advice: HintOf(err)}
+		return nil, &exit.UsageError{Err: err}
 	}
 	return &Lock{Lock: l, Path: path, Mode: mode}, nil
 }
@@ -73,14 +73,6 @@ func (s *Session) Lock(ctx context.Context) (*Lock, error) {
 func (s *Session) Locked(ctx context.Context, in *load.Input) (*reconcile.Locked, error) {
 	l, err := s.Lock(ctx)
 	return l.Of(in), err
-}
-
-// HintOf is the way out that an error knows by itself, "" if it knows none.
-func HintOf(err error) string {
-	if h, ok := err.(interface{ Hint() string }); ok {
-		return h.Hint()
-	}
-	return ""
 }
 
 // LockedCluster is what a lock calls the cluster of an input: by its name, or by its directory as seen from that of the lock

@@ -84,7 +84,7 @@ func NotFrom(err error) error {
 	if reconcile.ClassOf(err) == reconcile.Integrity {
 		return &exit.OptionError{Option: "from", Err: err}
 	}
-	return &exit.UsageError{Option: "from", Err: err, Advice: HintOf(err)}
+	return &exit.UsageError{Option: "from", Err: err}
 }
 
 // warn reports what goes wrong and changes no result.

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
@@ -40,10 +39,5 @@ func readTrust[T any](ctx context.Context, option, name string, parse func([]byt
 	if err == nil {
 		return parsed, nil
 	}
-	usage := &exit.UsageError{Option: option, Err: err}
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) {
-		usage.Advice = hinted.Hint()
-	}
-	return parsed, usage
+	return parsed, &exit.UsageError{Option: option, Err: err}
 }

@@ -28,6 +28,8 @@ type Record struct {
 	Status        json.RawMessage `json:"status,omitempty"`
 	// Failure is the code of what went wrong, if something did: a status has only words for it.
 	Failure string `json:"failure,omitempty"`
+	// BlockedBy is the object whose failure this is, KIND/NAMESPACE/NAME, if it is that of another object.
+	BlockedBy string `json:"blockedBy,omitempty"`
 	// Tag is the name that a server gave to what is stored.
 	Tag string `json:"tag,omitempty"`
 	// Chart is what a release was resolved to.

@@ -30,6 +30,7 @@ var scriptCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"conditions": cmdConditions,
 	"damage":     cmdDamage,
 	"digest":     cmdDigest,
+	"digests":    cmdDigests,
 	"exits":      cmdExits,
 	"helm":       cmdHelm,
 	"kstatus":    cmdKstatus,

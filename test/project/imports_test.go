@@ -102,16 +102,22 @@ var imports = map[string][]string{
 		"internal/admission", "internal/console", "internal/inventory", "internal/load", "internal/manifest", "internal/outline", "internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/store",
 	},
 	"internal/session": {
-		"internal/admission", "internal/bundle", "internal/cache", "internal/conceal", "internal/console", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/reconcile", "internal/render", "internal/report", "internal/store", "internal/validate",
+		"internal/admission", "internal/bundle", "internal/cache", "internal/conceal", "internal/console", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/reconcile", "internal/render", "internal/report", "internal/status", "internal/store", "internal/validate",
 	},
 	"internal/foresee": {
 		"internal/admission", "internal/conceal", "internal/console", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/helm", "internal/inventory", "internal/load", "internal/lock", "internal/manifest", "internal/operator", "internal/plan", "internal/reconcile", "internal/render", "internal/report", "internal/session", "internal/status", "internal/store", "internal/validate", "internal/values",
 	},
 	"internal/migration": {
-		"internal/admission", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/inventory", "internal/load", "internal/manifest", "internal/migrate", "internal/plan", "internal/reconcile", "internal/rewrite", "internal/session", "internal/store", "internal/validate",
+		"internal/admission", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/inventory", "internal/load", "internal/manifest", "internal/migrate", "internal/plan", "internal/reconcile", "internal/rewrite", "internal/session", "internal/store",
+	},
+	"internal/update": {
+		"internal/admission", "internal/console", "internal/edit", "internal/exit", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/marked", "internal/policy", "internal/reconcile", "internal/rewrite", "internal/session", "internal/status",
+	},
+	"internal/locking": {
+		"internal/admission", "internal/console", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/reconcile", "internal/report", "internal/session", "internal/store", "internal/validate",
 	},
 	"cmd": {
-		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/marked", "internal/merge", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/policy", "internal/reconcile", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/validate", "internal/values",
+		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/locking", "internal/manifest", "internal/marked", "internal/merge", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/reconcile", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/update", "internal/validate", "internal/values",
 	},
 	"": {"cmd"},
 }

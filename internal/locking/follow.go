@@ -1,4 +1,4 @@
-package cmd
+package locking
 
 import (
 	"context"
@@ -13,39 +13,40 @@ import (
 )
 
 // read reads the manifests, with --follow-sources also those in the sources that Kustomizations are made of.
-func (r *locking) read(ctx context.Context) ([]*load.Input, error) {
-	o := &r.o.run
-	if !o.Follow {
-		return r.app.worker.Inputs(ctx, o.Load)
+func (l *Locking) read(ctx context.Context) ([]*load.Input, error) {
+	if !l.s.Follow {
+		return l.w.Inputs(ctx, l.s.Load)
 	}
-	members, err := r.shared.Follow(ctx, &r.app.worker, func(c *load.Cluster, m *session.Member) (err error) {
-		if m.Store, err = r.shared.Temporary(); err == nil {
-			m.Followed = r.shared.Following(ctx, &r.app.worker, c, m.Store)
-			m.Followed.Locked = r.lockedBefore
+	members, err := l.shared.Follow(ctx, l.w, func(c *load.Cluster, m *session.Member) (err error) {
+		if m.Store, err = l.shared.Temporary(); err == nil {
+			m.Followed = l.shared.Following(ctx, l.w, c, m.Store)
+			m.Followed.Locked = l.lockedBefore
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	var inputs []*load.Input
 	for _, m := range members {
-		r.followed[m.In] = m.Followed
+		inputs = append(inputs, m.In)
+		l.followed[m.In] = m.Followed
 	}
-	return inputsOf(members), nil
+	return inputs, nil
 }
 
 // lockedBefore is what the sources are locked to that are fetched before rendering: those that --update is not about.
-func (r *locking) lockedBefore(_ context.Context, in *load.Input) (*reconcile.Locked, error) {
-	locked := &reconcile.Locked{Lock: r.lock, File: r.name(), Cluster: session.LockedCluster(in, r.path, r.lock), Mode: reconcile.LockedFirst}
-	if r.o.update {
+func (l *Locking) lockedBefore(_ context.Context, in *load.Input) (*reconcile.Locked, error) {
+	locked := l.lock.Of(in)
+	if l.o.Update {
 		var all []*admission.Admitted
 		for _, obj := range in.Inventory.Objects() {
 			if adm, err := in.Inventory.Admit(obj); err == nil {
 				all = append(all, adm)
 			}
 		}
-		r.selectors = in.Selectors
-		locked.Anew = r.anew(in, all)
+		l.selectors = in.Selectors
+		locked.Anew = l.anew(in, all)
 	}
 	return locked, nil
 }

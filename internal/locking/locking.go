@@ -1,0 +1,318 @@
+// Package locking resolves what manifests come to, and writes, checks or verifies the lock file of that.
+package locking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/lockfile"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
+)
+
+// Options say what is done with the lock file. At most one is set; without any, what fits stays, and the rest is resolved.
+type Options struct {
+	Update bool // everything is resolved again, or what the selectors name
+	Check  bool // no server is asked, and nothing is written
+	Verify bool // servers are asked whether they still have what is locked, and nothing is written
+}
+
+// A Locking is one run of lock over all clusters.
+type Locking struct {
+	w    *session.Worker
+	s    *session.Options
+	o    Options
+	path string
+	lock *session.Lock // as it was read
+
+	selectors []load.Selector // of an update, or of what the run is about
+	put       *lock.Lock      // what is resolved now, and what was kept and stands in another file now
+	present   map[lock.Key]bool
+	clusters  map[string]bool
+	followed  map[*load.Input]*session.Following // of sources that are fetched before rendering
+	shared    *session.Session
+
+	kept, resolved, failed int
+	unreadable             bool
+
+	Code    int             // of what could not be resolved, or does not fit
+	Objects []report.Object // for reports
+	Summary string          // of the run
+	Changed bool            // the file has other content now
+}
+
+// Run does what the options say with the lock file of a session, for all clusters of its input. What objects come to is reported
+// and in what it returns; an error is one of the whole run.
+func Run(ctx context.Context, w *session.Worker, s *session.Options, o Options) (*Locking, error) {
+	l := &Locking{
+		w: w, s: s, o: o, path: s.Lock.Path(), put: lock.New(),
+		present: map[lock.Key]bool{}, clusters: map[string]bool{}, followed: map[*load.Input]*session.Following{},
+	}
+	if err := l.open(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	if l.shared, err = w.Open(ctx, s); err != nil {
+		return nil, err
+	}
+	defer l.shared.Close()
+	inputs, err := l.read(ctx)
+	if err == nil {
+		err = l.choose(inputs)
+	}
+	if err == nil {
+		err = w.Each(inputs, func(in *load.Input) error { return l.cluster(ctx, in) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.Console.Unite()
+	if err := l.finish(ctx); err != nil {
+		return nil, &exit.UsageError{Err: err}
+	}
+	return l, nil
+}
+
+// open reads the lock, and finds out early whether it could be written.
+func (l *Locking) open(ctx context.Context) error {
+	var err error
+	l.lock, err = session.ReadLock(ctx, l.path, reconcile.LockedFirst)
+	if errors.Is(err, fs.ErrNotExist) && !l.o.Verify {
+		l.lock, err = &session.Lock{Lock: lock.New(), Path: l.path, Mode: reconcile.LockedFirst}, nil
+	}
+	if err != nil || l.o.Check || l.o.Verify {
+		return err
+	}
+	if err := lockfile.Check(l.path); err != nil {
+		return &exit.UsageError{Err: err}
+	}
+	return nil
+}
+
+// choose finds out what the arguments name. With --update that is what is resolved anew, else what the run is about.
+func (l *Locking) choose(inputs []*load.Input) error {
+	o := l.s.Load
+	l.selectors = inputs[0].Selectors
+	if err := load.CheckSelectors(inputs); err != nil {
+		return err
+	}
+	wanted := o.AllowEmpty
+	for _, in := range inputs {
+		if l.o.Update {
+			in.Selectors = nil
+		}
+		wanted = wanted || slices.ContainsFunc(in.Inventory.Objects(), in.Wanted)
+	}
+	if !wanted {
+		return inputs[0].NothingSelected()
+	}
+	return nil
+}
+
+// cluster does what is asked for with one cluster.
+func (l *Locking) cluster(ctx context.Context, in *load.Input) error {
+	l.Code = exit.Worst(l.Code, in.Code)
+	l.unreadable = l.unreadable || in.Code == exit.Usage
+	locked := l.lock.Of(in)
+	l.clusters[locked.Cluster] = true
+	for _, obj := range in.Inventory.Objects() {
+		l.present[lock.Key{Cluster: locked.Cluster, Object: obj.Kind + "/" + obj.Namespace + "/" + obj.Name}] = true
+	}
+	targets := l.w.WithoutHome(in, l.w.Targets(in), l.shared.Options())
+	l.Code = exit.Worst(l.Code, in.Code)
+	if l.o.Update {
+		locked.Anew = l.anew(in, targets)
+	}
+	var run []*admission.Admitted
+	for _, adm := range targets {
+		j, ok := locked.Judge(in.Inventory, adm)
+		if ok && j.Entry != nil {
+			l.present[j.Entry.Key()] = true
+		}
+		switch {
+		case !ok:
+		case in.Brought[inventory.KeyOf(adm.Object)]: // it could not be fetched, and what is in it is not known
+			l.unreadable = true
+			run = append(run, adm)
+		case l.o.Check:
+			l.judge(j)
+		case l.o.Verify || !j.Fits():
+			run = append(run, adm)
+		default:
+			l.keep(in, j, locked)
+		}
+	}
+	if len(run) == 0 {
+		return nil
+	}
+	if l.o.Verify {
+		locked.Mode = reconcile.LockedAsked
+	}
+	return l.run(ctx, in, locked, run)
+}
+
+// anew reports which objects are resolved anew: all, or those that the arguments name with what they come from.
+func (l *Locking) anew(in *load.Input, targets []*admission.Admitted) func(store.Key) bool {
+	if len(l.selectors) == 0 {
+		return func(store.Key) bool { return true }
+	}
+	named := map[store.Key]bool{}
+	add := func(adm *admission.Admitted) {
+		named[store.NewKey(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name)] = true
+	}
+	for _, adm := range targets {
+		if !slices.ContainsFunc(l.selectors, func(s load.Selector) bool { return s.Matches(adm.Object) }) {
+			continue
+		}
+		add(adm)
+		for _, source := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
+			add(source)
+		}
+	}
+	return func(key store.Key) bool { return named[key] }
+}
+
+// judge reports in which fields an entry does not fit.
+func (l *Locking) judge(j *reconcile.Judgement) {
+	o := session.NewReportObject(j.Object.Object)
+	o.State = report.StateResolved
+	err := j.Err()
+	if err == nil {
+		l.kept++
+	} else {
+		l.failed++
+		f := j.Finding(err)
+		o.State, o.Message = report.StateFailed, f.Message
+		l.w.Console.ReportAs(f, console.Presentation{At: console.ObjectSubject(j.Object.Object)})
+		l.Code = exit.Worst(l.Code, session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: j.Failure(err)}))
+	}
+	l.Objects = append(l.Objects, o)
+}
+
+// keep keeps an entry. Only its place may be another one.
+func (l *Locking) keep(in *load.Input, j *reconcile.Judgement, locked *reconcile.Locked) {
+	l.kept++
+	o := session.NewReportObject(j.Object.Object)
+	o.State, o.Version, o.Digest = report.StateResolved, j.Entry.Version, j.Entry.Digest
+	l.Objects = append(l.Objects, o)
+	e := *j.Entry
+	if e.Cluster == locked.Cluster {
+		e.File = l.fileOf(in, j.Object.Object)
+		l.put.Put(e)
+	}
+}
+
+func (l *Locking) fileOf(in *load.Input, obj *manifest.Object) string {
+	for obj.Origin != nil {
+		obj = obj.Origin
+	}
+	if obj.Pos.File == "" || obj.Pos.File == "-" || l.followed[in].Has(obj.Pos.File) {
+		return strings.TrimPrefix(obj.Pos.File, "-")
+	}
+	return session.FromLock(l.path, filepath.FromSlash(obj.Pos.File))
+}
+
+// run resolves objects, in a directory that goes when the run ends.
+func (l *Locking) run(ctx context.Context, in *load.Input, locked *reconcile.Locked, run []*admission.Admitted) error {
+	options := l.shared.Options()
+	options.Locked = locked
+	var st *store.Store
+	if f := l.followed[in]; f == nil {
+		var err error
+		if st, err = l.shared.Temporary(); err != nil {
+			return err
+		}
+	} else { // what was fetched before rendering is what is locked
+		st = f.Store
+		if !l.o.Verify {
+			options.Finished = f.Finished
+		}
+	}
+	results, err := l.w.Reconcile(ctx, l.shared, in, func() []*admission.Admitted { return run }, st, options, nil)
+	if err != nil {
+		return fmt.Errorf("cannot write to the temporary directory: %w", err)
+	}
+	for _, result := range results {
+		l.take(in, locked, result)
+	}
+	return nil
+}
+
+// take takes up what an object was resolved to.
+func (l *Locking) take(in *load.Input, locked *reconcile.Locked, result *reconcile.Result) {
+	obj := result.Object.Object
+	l.Objects = append(l.Objects, l.w.ResultObject(result))
+	if code := session.CodeOf(result); code != exit.OK {
+		l.failed++
+		l.Code = exit.Worst(l.Code, code)
+		return
+	}
+	e, err := locked.Entry(in.Inventory, result)
+	switch {
+	case err != nil:
+		l.failed++
+		l.Code = exit.Worst(l.Code, exit.Failed)
+		l.w.Console.ReportAs(validate.At(obj, finding.CodeOf(err), err.Error(), finding.Hints(err)), console.Presentation{At: console.ObjectSubject(obj)})
+	case l.o.Verify:
+		l.kept++
+	case e != nil:
+		e.Cluster, e.File = locked.Cluster, l.fileOf(in, obj)
+		l.resolved++
+		l.put.Put(*e)
+	}
+}
+
+// finish writes the lock, or says what of it is gone from the manifests, and sums up.
+func (l *Locking) finish(ctx context.Context) error {
+	gone := l.gone()
+	switch {
+	case l.o.Check:
+		for _, e := range gone {
+			l.failed++
+			l.Code = exit.Worst(l.Code, exit.Drift)
+			text := fmt.Sprintf("%s: the entry of %s is of no object any more", l.name(), e.Key())
+			l.w.Console.ReportAs(validate.New(nil, finding.NotLocked, text, "'helmsrc lock' with the same input drops it", manifest.Excerpt{}), console.Presentation{})
+		}
+		l.Summary = fmt.Sprintf("%d locked, %d not", l.kept, l.failed)
+		return nil
+	case l.o.Verify:
+		l.Summary = fmt.Sprintf("%d as locked, %d not", l.kept, l.failed)
+		return nil
+	case l.Code == exit.Interrupted || ctx.Err() != nil:
+		l.Summary = "nothing was written: " + context.Cause(ctx).Error()
+		return nil
+	case l.failed > 0 && l.kept+l.resolved == 0:
+		l.Summary = fmt.Sprintf("%s: nothing was written: %d failed", l.name(), l.failed)
+		return nil
+	}
+	var err error
+	l.Changed, err = lockfile.Change(context.WithoutCancel(ctx), l.path, func(now *lock.Lock) {
+		for _, e := range gone {
+			now.Drop(func(other *lock.Entry) bool { return other.Key() == e.Key() })
+		}
+		for _, e := range l.put.Entries() {
+			now.Put(*e)
+		}
+	})
+	l.Summary = fmt.Sprintf("%s: %d kept, %d resolved, %d dropped, %d failed", l.name(), l.kept, l.resolved, len(gone), l.failed)
+	return err
+}
+
+// name is the lock file, for messages.
+func (l *Locking) name() string { return filepath.ToSlash(l.path) }

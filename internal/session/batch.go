@@ -1,0 +1,159 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+// A Batch is what a command does with each cluster of its input. What is nil is left out.
+type Batch struct {
+	// Idle reconciles no object, and none need be selected.
+	Idle bool
+	// Then is called before what the run of a cluster opened is closed.
+	Then func(context.Context, *load.Input, *reconcile.Reconciler)
+	// Found is called with the results of a cluster, and the objects for reports. It returns an exit code.
+	Found func(*Member, []*reconcile.Result, []report.Object) int
+}
+
+// Reconciled is what became of the objects of all clusters. Results can be read until it is closed.
+type Reconciled struct {
+	Inputs  []*load.Input
+	Results []*reconcile.Result
+	Objects []report.Object // for reports
+
+	closers []func()
+}
+
+// Close ends what was opened.
+func (r *Reconciled) Close() {
+	for i := range r.closers {
+		r.closers[len(r.closers)-1-i]()
+	}
+}
+
+// ReconcileAll reconciles what is selected in each cluster, and returns the exit code, also that of an error. What it returns has to
+// be closed.
+func (w *Worker) ReconcileAll(ctx context.Context, o *Options, b Batch) (*Reconciled, int, error) {
+	all := &Reconciled{}
+	root, err := w.Artifacts(&o.Store)
+	if err != nil {
+		return all, exit.Usage, err
+	}
+	all.closers = append(all.closers, func() { _ = root.Close() }) // what was written is complete
+	shared, err := w.Open(ctx, o)
+	if err != nil {
+		return all, UsageCode(err), err
+	}
+	all.closers = append(all.closers, shared.Close)
+	members, closeAll, err := shared.Members(ctx, w, root)
+	all.closers = append(all.closers, closeAll)
+	if err != nil {
+		return all, UsageCode(err), err
+	}
+	for _, m := range members {
+		all.Inputs = append(all.Inputs, m.In)
+	}
+	defer w.Console.In("")
+	if code, err := shared.prepare(ctx, w, members, all.Inputs, b); err != nil {
+		return all, code, err
+	}
+	code := exit.OK
+	for _, m := range members {
+		w.Console.In(m.In.Cluster)
+		results, of, err := shared.reconcileMember(ctx, w, m, b)
+		if err != nil {
+			return all, exit.Failed, err
+		}
+		all.Results = append(all.Results, results...)
+		objects := w.ReportObjects(m.In, results)
+		if code = exit.Worst(code, of); b.Found != nil {
+			code = exit.Worst(code, b.Found(m, results, objects))
+		}
+		all.Objects = append(all.Objects, objects...)
+	}
+	return all, code, nil
+}
+
+// UsageCode is the exit code of an error that ends a run before it begins.
+func UsageCode(err error) int {
+	switch code := exit.CodeOf(err); {
+	case reconcile.ClassOf(err) == reconcile.Integrity:
+		return exit.Integrity
+	case code != exit.Failed:
+		return code
+	}
+	return exit.Usage
+}
+
+// prepare checks what the run is about, and finds out what each cluster needs. The code is that of an error.
+func (s *Session) prepare(ctx context.Context, w *Worker, members []*Member, inputs []*load.Input, b Batch) (int, error) {
+	w.ReportLeftOut(inputs...)
+	w.ReportFlux1(inputs...)
+	check := s.o.Load.CheckSelected
+	if b.Idle {
+		check = load.CheckSelectors
+	}
+	if err := check(inputs); err != nil {
+		return exit.Usage, err
+	}
+	if err := s.Replace(members); err != nil {
+		return exit.Worst(exit.Usage, CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(err)})), err
+	}
+	for _, m := range members {
+		w.Console.In(m.In.Cluster)
+		w.ReportShard(m.In)
+		if s.o.Reconcile.Until != reconcile.Choose {
+			if err := Writable(m.Store); err != nil {
+				return exit.Usage, err
+			}
+		}
+		m.In.RenameStored(m.Store)
+		var err error
+		if m.Options.Locked, err = s.Locked(ctx, m.In); err != nil {
+			return exit.Usage, err
+		}
+	}
+	return exit.OK, nil
+}
+
+// reconcileMember reconciles what is selected in a cluster, and returns the exit code of that.
+func (s *Session) reconcileMember(ctx context.Context, w *Worker, m *Member, b Batch) ([]*reconcile.Result, int, error) {
+	if err := m.Store.Load(); err != nil {
+		w.ReportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(manifest.BareKinds(reconcile.Kinds().WithoutArtifact()), ", "), err))
+	}
+	fetches := s.o.Reconcile.Until == reconcile.Fetch
+	if fetches {
+		if err := m.In.BeginShard(m.Store); err != nil {
+			return nil, exit.Failed, err
+		}
+	}
+	choose := func() []*admission.Admitted { return w.WithoutHome(m.In, w.Targets(m.In), m.Options) }
+	if b.Idle {
+		choose = func() []*admission.Admitted { return nil }
+	}
+	results, forgotten := w.Reconcile(ctx, s, m.In, choose, m.Store, m.Options, b.Then)
+	w.ReportNotes(m.In)
+	code := m.In.Code
+	for _, r := range results {
+		r.Cluster = m.In.Cluster
+		code = exit.Worst(code, CodeOf(r))
+	}
+	if forgotten == nil && fetches {
+		forgotten = m.In.EndShard(ctx, m.Store, results)
+	}
+	if forgotten != nil {
+		w.ReportStorage(finding.Storage, forgotten)
+		code = exit.Worst(code, exit.Failed)
+	}
+	return results, code, nil
+}
