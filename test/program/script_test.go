@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/helmsrc/helmsrc/cmd"
+	"github.com/helmsrc/helmsrc/internal/heap"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
 )
@@ -55,6 +56,7 @@ const stateDir = ".helmtest"
 // helmsrc runs the program on the network of the script that it was called by. Its output is noted for the search for
 // canaries, and the script's directory is called $WORK in it.
 func helmsrc(program string) int {
+	heap.Adapt()
 	work := os.Getenv("WORK")
 	state := func(name string) string { return filepath.Join(work, stateDir, name) }
 	hosts, err := os.ReadFile(state("network"))

@@ -1,0 +1,85 @@
+package program
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
+)
+
+// carriedCharts are so many charts of a repository, each of 2 MiB that cannot be compressed, with a registry to mirror them to.
+func carriedCharts(t *testing.T, charts int) *stage {
+	t.Helper()
+	var published, manifests strings.Builder
+	manifests.WriteString("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: repo, namespace: apps}\nspec: {interval: 5m, url: http://repo.test}\n")
+	for i := range charts {
+		fmt.Fprintf(&published, "chart%d 1.0.0 random=chart%[1]d/large:2097152\n", i)
+		fmt.Fprintf(&manifests, "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmChart\nmetadata: {name: chart%d, namespace: apps}\nspec: {interval: 5m, chart: chart%[1]d, sourceRef: {kind: HelmRepository, name: repo}}\n", i)
+	}
+	s := newStage(t, published.String())
+	s.write("in/all.yaml", manifests.String())
+	s.world.Kinds["registry"] = registry.Kind
+	s.write("registry/charts", "")
+	if err := s.world.Start("registry", filepath.Join(s.dir, "registry")); err != nil {
+		t.Fatal(err)
+	}
+	s.write(stateDir+"/network", s.world.Network.String())
+	return s
+}
+
+// peak runs the program, and returns the most memory that it had. What the kernel says of a process that ended counts this one too,
+// which has the servers.
+func (s *stage) peak(args ...string) (most int64) {
+	s.t.Helper()
+	cmd := s.command(args...)
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				s.t.Fatalf("%s: %v\n%.2000s", args, err, &out)
+			}
+			return most
+		case <-time.After(2 * time.Millisecond):
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // it may have ended
+			_, after, _ := strings.Cut(string(status), "VmHWM:")
+			var kib int64
+			if _, err := fmt.Sscan(after, &kib); err == nil {
+				most = max(most, kib<<10)
+			}
+		}
+	}
+}
+
+// TestCarriedMemory bundles charts that have far more bytes than the memory that a run may need, adds to a bundle, mirrors and
+// fetches from one.
+func TestCarriedMemory(t *testing.T) {
+	const charts, most = 80, 128 << 20
+	s := carriedCharts(t, charts)
+	s.run("lock", "-f", "in")
+	for _, args := range []string{
+		"bundle -f in -o charts.tar",
+		"bundle -f in -o later.tar --since charts.tar",
+		"mirror -f in --to oci://registry.test/sources --plain-http",
+		"mirror --from charts.tar --to oci://registry.test/carried --plain-http",
+		"fetch -f in --from later.tar --from charts.tar -d carried -o name",
+	} {
+		if peak := s.peak(strings.Fields(args)...); peak == 0 || peak > most*raceFactor {
+			t.Errorf("%s: needs %d MiB of memory", args, peak>>20)
+		}
+	}
+	info, err := os.Stat(filepath.Join(s.dir, "charts.tar"))
+	if err != nil || info.Size() < charts*2<<20 {
+		t.Errorf("the bundle has %v, %v", info, err)
+	}
+}
