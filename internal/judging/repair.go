@@ -1,4 +1,4 @@
-package cmd
+package judging
 
 import (
 	"context"
@@ -18,12 +18,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/marked"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // fixer finds out which findings have exactly one remedy, and applies them.
 type fixer struct {
-	a     *app
+	w     *session.Worker
 	flux  *load.Distribution
 	found *rewrite.Found // the files that may be edited
 	files map[string]*editedFile
@@ -90,7 +91,7 @@ func lossy(found []finding.Finding) map[string]bool {
 // secret reports whether a text holds a login, or what comes from a Secret. Such an edit is left to people: a report would
 // show it.
 func (x *fixer) secret(text string) bool {
-	return reconcile.RedactText(text) != text || x.a.console.Secrets().Text(text) != text
+	return reconcile.RedactText(text) != text || x.w.Console.Secrets().Text(text) != text
 }
 
 // file parses a file that may be edited, nil for another one.
@@ -198,30 +199,28 @@ func (x *fixer) fix(found []finding.Finding) (left []finding.Finding, fixed int)
 		}
 		if err := file.Replace(file.after); err != nil {
 			left = append(left, done...)
-			x.a.console.Report(validate.New(nil, finding.NotEdited, rewrite.Cause(err).Error(), "", manifest.Excerpt{Pos: manifest.Pos{File: file.Name}}))
+			x.w.Console.Report(validate.New(nil, finding.NotEdited, rewrite.Cause(err).Error(), "", manifest.Excerpt{Pos: manifest.Pos{File: file.Name}}))
 			continue
 		}
 		fixed += len(done)
 		for _, f := range done {
-			x.a.console.Info(console.SubjectOf(f), fmt.Sprintf("%s: fixed: %s", f.Pos, f.Message))
+			x.w.Console.Info(console.SubjectOf(f), fmt.Sprintf("%s: fixed: %s", f.Pos, f.Message))
 		}
 	}
 	return left, fixed
 }
 
 // repair works out the remedies, and applies them if that is asked for.
-func (a *app) repair(ctx context.Context, v *verdict, fix bool) {
+func (v *Verdict) repair(ctx context.Context) {
 	in := v.judged[0].in
-	x := &fixer{
-		a: a, flux: in.Distribution, found: in.Options.Editable(ctx), files: map[string]*editedFile{},
-	}
+	x := &fixer{w: v.w, flux: in.Distribution, found: in.Options.Editable(ctx), files: map[string]*editedFile{}}
 	x.remedies(ctx, v.reported)
-	if !fix || ctx.Err() != nil {
+	if !v.o.Fix || ctx.Err() != nil {
 		return
 	}
 	for _, err := range x.found.Errors {
 		if errors.Is(err, file.ErrOutside) { // other errors are findings already
-			a.console.Warn(err.Error())
+			x.w.Console.Warn(err.Error())
 		}
 	}
 	left, fixed := x.fix(v.reported)
@@ -240,9 +239,4 @@ func (a *app) repair(ctx context.Context, v *verdict, fix bool) {
 			}
 		}
 	}
-}
-
-// machine reports whether a report is written that carries fixes.
-func (o *reportOptions) machine() bool {
-	return slices.ContainsFunc(o.targets, func(t reportTarget) bool { return t.format == "sarif" })
 }

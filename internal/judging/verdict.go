@@ -1,0 +1,266 @@
+// Package judging says what is wrong with the objects of all clusters, without a network, and mends what has exactly one remedy.
+package judging
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/validate"
+
+	"github.com/helmsrc/helmsrc/internal/session"
+)
+
+// judged is one cluster, and what was found in it.
+type judged struct {
+	in      *load.Input
+	targets []*admission.Admitted
+	plain   []finding.Finding // of objects that are as they were written: they may be in any cluster
+	invalid map[console.Subject]bool
+
+	affected map[console.Subject]bool // objects that refer to invalid ones
+}
+
+// judgeObjects looks for what is wrong with the objects of a cluster, until the context ends.
+func (v *Verdict) judgeObjects(ctx context.Context, j *judged) {
+	j.targets = v.w.Targets(j.in)
+	for _, adm := range j.targets {
+		if ctx.Err() != nil {
+			return
+		}
+		j.in.Ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
+		found := j.in.Replace(adm.Object, validate.Object(j.in.Inventory, adm))
+		if adm.Object.Built == "" {
+			j.plain = append(j.plain, found...)
+		} else {
+			j.in.Found = append(j.in.Found, found...)
+		}
+	}
+	j.versioned()
+	v.w.ReportNotes(j.in)
+}
+
+// versioned judges the API versions of the objects that take no part in a run.
+func (j *judged) versioned() {
+	for _, o := range j.in.Set.Versioned() {
+		if !j.in.Asked(o) {
+			continue
+		}
+		f, ok := j.in.Distribution.Judge(o)
+		if !ok {
+			continue
+		}
+		j.in.Ignores.Add(o.Kind, o.Namespace, o.Name, o.Ignores())
+		if f.Code == finding.RemovedVersion {
+			j.in.Reported[o] = true
+		}
+		if o.Built == "" {
+			j.plain = append(j.plain, f)
+		} else {
+			j.in.Found = append(j.in.Found, f)
+		}
+	}
+}
+
+// Options say how the findings are judged.
+type Options struct {
+	Strict   bool // warnings fail, and notes are warnings
+	Remedies bool // findings get the edit that mends them, if there is exactly one
+	Fix      bool // these edits are made
+}
+
+// A Verdict is what is made of the findings in all clusters.
+type Verdict struct {
+	w        *session.Worker
+	o        Options
+	judged   []*judged         // by cluster
+	held     map[string]int    // how many clusters have a plain object
+	seen     map[string]bool   // findings, and whether they are silenced: clusters share files
+	reported []finding.Finding // in the order of the input
+	errors   int
+	warnings int
+	silenced int
+
+	Code    int             // without what may be forgiven
+	Objects []report.Object // for reports
+	Summary string
+}
+
+// Judge judges the objects of inputs, and reports what is wrong with them. An error ends it: the context, selectors that fit nothing,
+// or nothing to judge.
+func Judge(ctx context.Context, w *session.Worker, inputs []*load.Input, o Options) (*Verdict, error) {
+	v := &Verdict{w: w, o: o, seen: map[string]bool{}}
+	for _, in := range inputs {
+		v.judged = append(v.judged, &judged{in: in, invalid: map[console.Subject]bool{}, affected: map[console.Subject]bool{}})
+	}
+	wrong := load.CheckSelectors(inputs)
+	for _, j := range v.judged {
+		if wrong == nil {
+			v.judgeObjects(ctx, j)
+		}
+	}
+	v.judge()
+	if wrong == nil && (o.Fix || o.Remedies) {
+		v.repair(ctx)
+	}
+	w.Console.ReportAlike(finding.Fold(v.reported), console.Presentation{Placed: true})
+	switch {
+	case wrong != nil:
+		return nil, wrong
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("the run is not complete: %w", context.Cause(ctx))
+	}
+	if err := inputs[0].Options.CheckJudged(inputs); err != nil {
+		return nil, err
+	}
+	for _, in := range inputs {
+		v.Code = exit.Worst(v.Code, in.Code)
+	}
+	if v.failed() {
+		v.Code = exit.Worst(v.Code, exit.Failed)
+	}
+	var n judgedCounts
+	v.Objects, n = v.objects()
+	n.invalid += w.Unusable // what could not be judged
+	v.Summary = v.summary(n)
+	return v, nil
+}
+
+// judge leaves out what comments silence, and adds the comments that silence
+// nothing. Of a plain object only what is so in every cluster counts; of all others
+// it is said where it is so, if that is not everywhere.
+func (v *Verdict) judge() {
+	in, ignores := v.clusters(), &v.judged[0].in.Ignores
+	for _, j := range v.judged {
+		for _, f := range j.in.Found {
+			if clusters := in[keyOf(f)]; !j.in.Loose && len(clusters) < v.clusterCount() {
+				f.Message += " (in " + console.Few(clusters) + ")"
+			}
+			v.find(ignores, j, v.raised(f))
+		}
+		for _, f := range j.plain {
+			if len(in[keyOf(f)]) >= v.holders(f) {
+				v.find(ignores, j, v.raised(f))
+			}
+		}
+	}
+	for _, f := range ignores.Findings() {
+		v.report(v.raised(f))
+	}
+	sortFindings(v.reported)
+}
+
+// clusterCount is how many of what was judged are clusters.
+func (v *Verdict) clusterCount() int {
+	count := 0
+	for _, j := range v.judged {
+		if !j.in.Loose {
+			count++
+		}
+	}
+	return count
+}
+
+// holders counts the clusters that have the object of a finding.
+func (v *Verdict) holders(f finding.Finding) int {
+	if v.held == nil {
+		v.held = map[string]int{}
+		for _, j := range v.judged {
+			for _, adm := range j.targets {
+				v.held[inFile(console.ObjectSubject(adm.Object), adm.Object.Pos.File)]++
+			}
+			for obj := range j.in.Reported {
+				v.held[inFile(console.ObjectSubject(obj), obj.Pos.File)]++
+			}
+		}
+	}
+	return v.held[inFile(console.SubjectOf(f), f.Pos.File)]
+}
+
+// inFile is equal for one object of a file.
+func inFile(s console.Subject, file string) string {
+	return fmt.Sprintf("%s %s/%s %s", s.Kind, s.Namespace, s.Name, file)
+}
+
+// clusters are those that each finding is in.
+func (v *Verdict) clusters() map[string][]string {
+	clusters := map[string][]string{}
+	for _, j := range v.judged {
+		name := j.in.Cluster
+		for _, f := range slices.Concat(j.in.Found, j.plain) {
+			if key := keyOf(f); !slices.Contains(clusters[key], name) {
+				clusters[key] = append(clusters[key], name)
+			}
+		}
+	}
+	return clusters
+}
+
+// keyOf is equal for what is found in several clusters.
+func keyOf(f finding.Finding) string {
+	return fmt.Sprintf("%s %s %s %s/%s %s", f.Pos, f.Code, f.Kind, f.Namespace, f.Name, f.Message)
+}
+
+// find takes up what was found in a cluster, once.
+func (v *Verdict) find(ignores *finding.Ignores, j *judged, f finding.Finding) {
+	silenced, known := v.seen[keyOf(f)]
+	if !known {
+		silenced = v.w.Console.Silenced(ignores, f)
+		v.seen[keyOf(f)] = silenced
+	}
+	switch {
+	case silenced && !known:
+		v.silenced++
+	case !silenced && !known:
+		v.report(f)
+	}
+	switch {
+	case silenced || f.Severity != finding.Error:
+	case f.BlockedBy != (finding.Object{}):
+		j.affected[console.SubjectOf(f)] = true
+	default:
+		j.invalid[console.SubjectOf(f)] = true
+	}
+}
+
+// raised is a finding as strict people see it.
+func (v *Verdict) raised(f finding.Finding) finding.Finding {
+	if v.o.Strict && f.Severity == finding.Note {
+		f.Severity = finding.Warning
+	}
+	return f
+}
+
+func (v *Verdict) report(f finding.Finding) {
+	switch f.Severity {
+	case finding.Error:
+		v.errors++
+	case finding.Warning:
+		v.warnings++
+	}
+	v.reported = append(v.reported, f)
+}
+
+func (v *Verdict) failed() bool { return v.errors > 0 || v.o.Strict && v.warnings > 0 }
+
+// sortFindings makes the order that of the files, each as it was first met.
+func sortFindings(found []finding.Finding) {
+	files := map[string]int{}
+	for _, f := range found {
+		if _, ok := files[f.Pos.File]; !ok {
+			files[f.Pos.File] = len(files)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b finding.Finding) int {
+		return cmp.Or(
+			cmp.Compare(files[a.Pos.File], files[b.Pos.File]),
+			cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
+}
