@@ -44,7 +44,7 @@ func objectAdvice(ctx context.Context, e *load.NoObjectError) string {
 	if kind, ok := load.KindNamed(e.Selector.Text); ok && e.Next != nil {
 		return "kind and name are one argument: " + kind + "/" + e.Next.Text
 	}
-	if advice := meant(e.Selector.Text); advice != "" {
+	if advice := meant(e.Selector.Text); advice != "" || e.Inputs == nil {
 		return advice
 	}
 	if advice := nearestObject(e.Selector, e.Inputs); advice != "" {

@@ -6,10 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
-	"github.com/helmsrc/helmsrc/internal/session"
-	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 const clusterFlag = "cluster"
@@ -35,22 +32,4 @@ func (a *app) completeClusters(c *cobra.Command, args []string, _ string) ([]cob
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return load.NamesOf(a.worker.Read(c.Context(), options, nil).Clusters), cobra.ShellCompDirectiveNoFileComp
-}
-
-// stored are the clusters of which an artifacts directory holds anything, and that the flags choose; "" is the one without a
-// part of its own.
-func (o *inputOptions) stored(root *store.Store) ([]string, error) {
-	names, err := root.Parts(session.ClustersDir)
-	if err != nil {
-		return nil, exit.Usagef("--artifacts-dir: %v", err)
-	}
-	all := []*load.Cluster{}
-	for _, name := range names {
-		all = append(all, &load.Cluster{Name: name})
-	}
-	if len(o.Clusters) == 0 {
-		return append([]string{""}, names...), nil
-	}
-	chosen, err := o.Choose(all)
-	return load.NamesOf(chosen), err
 }

@@ -53,7 +53,15 @@ func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string, 
 	if err != nil {
 		return nil, err
 	}
-	inputs, err := a.worker.Inputs(ctx, options)
+	return a.worker.Inputs(ctx, options)
+}
+
+// readSelected is readClusters for a command that is about selected objects: one has to be.
+func (a *app) readSelected(ctx context.Context, o *inputOptions, args []string, artifactsDir string) ([]*load.Input, error) {
+	inputs, err := a.readClusters(ctx, o, args, artifactsDir)
+	if err == nil {
+		err = o.CheckSelected(inputs)
+	}
 	return inputs, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/outline"
+	"github.com/helmsrc/helmsrc/internal/recorded"
 	"github.com/helmsrc/helmsrc/internal/records"
 	"github.com/helmsrc/helmsrc/internal/trace"
 )
@@ -55,27 +56,19 @@ selected or unreadable input.`,
 }
 
 func (a *app) tree(ctx context.Context, o *inputOptions, storage *storeOptions, format string, args []string) (int, error) {
-	root, err := a.worker.Artifacts(&storage.StoreOptions)
+	dir, err := recorded.Open(&a.worker, &storage.StoreOptions)
 	if err != nil {
 		return exit.Usage, err
 	}
-	defer root.Close()
-	inputs, err := a.readClusters(ctx, o, args, storage.Dir)
-	if err == nil {
-		err = o.CheckSelected(inputs)
-	}
+	defer dir.Close()
+	inputs, err := a.readSelected(ctx, o, args, storage.Dir)
 	if err != nil {
 		return exit.Usage, err
 	}
-	code, found := exit.OK, &remembered{}
-	defer found.close()
+	code := exit.OK
 	var drawn []*outline.Node
 	err = a.worker.Each(load.WithoutLoose(inputs), func(in *load.Input) error {
-		results, err := a.remembered(storage, root, in.Cluster, found)
-		if err != nil {
-			return err
-		}
-		objects, err := a.wholeObjects(results)
+		objects, err := dir.Objects(in.Cluster)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-// Package judging says what is wrong with the objects of all clusters, without a network, and mends what has exactly one remedy.
+// Package judging says what is wrong with the objects of all clusters, without a network, and fixes what has exactly one remedy.
 package judging
 
 import (
@@ -72,7 +72,7 @@ func (j *judged) versioned() {
 // Options say how the findings are judged.
 type Options struct {
 	Strict   bool // warnings fail, and notes are warnings
-	Remedies bool // findings get the edit that mends them, if there is exactly one
+	Remedies bool // findings get their edit, if there is exactly one
 	Fix      bool // these edits are made
 }
 

@@ -14,10 +14,13 @@ import (
 type NoObjectError struct {
 	Selector Selector
 	Next     *Selector // the argument behind it, nil for none
-	Inputs   []*Input
+	Inputs   []*Input  // nil for what an artifacts directory has recorded
 }
 
 func (e *NoObjectError) Error() string {
+	if e.Inputs == nil {
+		return e.Selector.Text + ": nothing is recorded of such an object"
+	}
 	if slices.ContainsFunc(e.Inputs, func(in *Input) bool { return in.Code == exit.Usage }) {
 		return e.Selector.Text + ": no such object in what could be read of the input"
 	}

@@ -119,8 +119,11 @@ var imports = map[string][]string{
 	"internal/judging": {
 		"internal/admission", "internal/console", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/load", "internal/manifest", "internal/marked", "internal/reconcile", "internal/report", "internal/rewrite", "internal/session", "internal/validate",
 	},
+	"internal/recorded": {
+		"internal/console", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/merge", "internal/reconcile", "internal/report", "internal/session", "internal/store", "internal/validate",
+	},
 	"cmd": {
-		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/console", "internal/digest", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/judging", "internal/load", "internal/lock", "internal/lockfile", "internal/locking", "internal/manifest", "internal/merge", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/reconcile", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/update", "internal/validate", "internal/values",
+		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/console", "internal/digest", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/judging", "internal/load", "internal/lock", "internal/lockfile", "internal/locking", "internal/manifest", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/reconcile", "internal/recorded", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/update", "internal/validate", "internal/values",
 	},
 	"": {"cmd"},
 }

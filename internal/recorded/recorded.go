@@ -1,0 +1,206 @@
+// Package recorded reads what artifacts directories have recorded of objects, removes what belongs to none, and joins directories.
+package recorded
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/store"
+	"github.com/helmsrc/helmsrc/internal/validate"
+
+	"github.com/helmsrc/helmsrc/internal/session"
+)
+
+// A Directory is the artifacts directory of a command, with those of clusters in it.
+type Directory struct {
+	w      *session.Worker
+	o      *session.StoreOptions
+	root   *store.Store
+	stores []*store.Store // of clusters
+}
+
+// Open opens an artifacts directory, which has to be closed.
+func Open(w *session.Worker, o *session.StoreOptions) (*Directory, error) {
+	root, err := w.Artifacts(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Directory{w: w, o: o, root: root}, nil
+}
+
+// Close ends what was opened.
+func (d *Directory) Close() error {
+	var errs []error
+	for _, st := range append(d.stores, d.root) {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// of opens the part of a cluster.
+func (d *Directory) of(cluster string) (*store.Store, error) {
+	st, err := d.w.ArtifactsOf(cluster, d.o, d.root)
+	if err == nil && st != d.root {
+		d.stores = append(d.stores, st)
+	}
+	return st, err
+}
+
+// done closes the part of a cluster before the directory is closed.
+func (d *Directory) done(st *store.Store) {
+	if st != d.root {
+		_ = st.Close() // what was written is complete
+		d.stores = slices.DeleteFunc(d.stores, func(other *store.Store) bool { return other == st })
+	}
+}
+
+// Objects are what is recorded of a cluster, as objects of a report.
+func (d *Directory) Objects(cluster string) ([]report.Object, error) {
+	results, err := d.results(cluster)
+	if err != nil {
+		return nil, err
+	}
+	return objects(d.w, results)
+}
+
+func objects(w *session.Worker, results []*reconcile.Result) ([]report.Object, error) {
+	var list []report.Object
+	for _, r := range results {
+		whole, err := r.Whole()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, w.ResultObject(whole))
+	}
+	return list, nil
+}
+
+// results reads what is recorded of a cluster.
+func (d *Directory) results(cluster string) ([]*reconcile.Result, error) {
+	st, err := d.of(cluster)
+	if err != nil {
+		return nil, err
+	}
+	results, failures := reconcile.Outlines(st, d.o.AddressOf(cluster), d.w.Edges.Now)
+	for _, err := range failures {
+		d.w.ReportStorage(finding.OddStorage, err)
+	}
+	d.w.WarnUnknownKinds(st, d.o.DirOf(cluster))
+	for _, r := range results {
+		r.Cluster = cluster
+	}
+	return results, nil
+}
+
+// A Selection is what is recorded of the objects that a command is about.
+type Selection struct {
+	w *session.Worker
+
+	Results []*reconcile.Result
+	Missing []*manifest.Object // that were never fetched
+	Code    int                // of what went wrong on the way
+}
+
+// Objects are those of a report.
+func (s *Selection) Objects() ([]report.Object, error) {
+	list, err := objects(s.w, s.Results)
+	if err != nil {
+		return nil, err
+	}
+	for _, obj := range s.Missing {
+		o := session.NewReportObject(obj)
+		o.State = report.StateFailed
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// Select returns what is recorded of the objects that the selectors and the namespace of the options select, of the clusters that
+// these choose.
+func (d *Directory) Select(o *load.Options, selectors []load.Selector) (*Selection, error) {
+	clusters, err := d.clusters(o)
+	if err != nil {
+		return nil, err
+	}
+	var all []*reconcile.Result
+	for _, name := range clusters {
+		results, err := d.results(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, results...)
+	}
+	if len(all) == 0 && !o.AllowEmpty {
+		return nil, &exit.UsageError{
+			Err:    fmt.Errorf("nothing is recorded in %s", d.o.Dir),
+			Advice: "-d names another artifacts directory; --allow-empty accepts an empty one",
+		}
+	}
+	var recorded []*manifest.Object
+	for _, r := range all {
+		recorded = append(recorded, r.Object.Object)
+	}
+	for _, s := range selectors {
+		if !slices.ContainsFunc(recorded, s.Matches) {
+			return nil, &exit.UsageError{Err: &load.NoObjectError{Selector: s}}
+		}
+		if err := s.Ambiguous(recorded); err != nil {
+			return nil, err
+		}
+	}
+	return &Selection{w: d.w, Results: slices.DeleteFunc(all, func(r *reconcile.Result) bool {
+		obj := r.Object.Object
+		selected := len(selectors) == 0 || slices.ContainsFunc(selectors, func(s load.Selector) bool { return s.Matches(obj) })
+		return !selected || o.Namespace != "" && o.Namespace != obj.Namespace
+	})}, nil
+}
+
+// clusters are those of which the directory holds anything, and that the options choose; "" is the one without a part of its own.
+func (d *Directory) clusters(o *load.Options) ([]string, error) {
+	names, err := d.root.Parts(session.ClustersDir)
+	if err != nil {
+		return nil, &exit.UsageError{Option: "artifacts-dir", Err: err}
+	}
+	all := []*load.Cluster{}
+	for _, name := range names {
+		all = append(all, &load.Cluster{Name: name})
+	}
+	if len(o.Clusters) == 0 {
+		return append([]string{""}, names...), nil
+	}
+	chosen, err := o.Choose(all)
+	return load.NamesOf(chosen), err
+}
+
+// OfInputs returns what is recorded of the objects of inputs, in their order. Objects without a record are reported.
+func (d *Directory) OfInputs(inputs []*load.Input) (*Selection, error) {
+	found := &Selection{w: d.w}
+	return found, d.w.Each(load.WithoutLoose(inputs), func(in *load.Input) error {
+		all, err := d.results(in.Cluster)
+		found.Code = exit.Worst(found.Code, in.Code)
+		for _, obj := range in.Inventory.Objects() {
+			if !in.Wanted(obj) {
+				continue
+			}
+			i := slices.IndexFunc(all, func(r *reconcile.Result) bool { return load.IsRecordOf(r.Object.Object, obj) })
+			switch {
+			case i >= 0:
+				found.Results = append(found.Results, all[i])
+			case !reconcile.HasNoStatus(obj):
+				found.Missing = append(found.Missing, obj)
+				found.Code = exit.Worst(found.Code, exit.Failed)
+				f := validate.New(obj, finding.NeverFetched, "nothing is recorded of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
+				d.w.Console.ReportAs(f, console.Presentation{At: console.ObjectSubject(obj), Brief: true})
+			}
+		}
+		return err
+	})
+}
