@@ -16,8 +16,8 @@ import (
 // tools are the programs that are measured, by name. A program that is not there is not measured.
 type tools map[string]string
 
-// buildTools builds helmsrc as a release has it, and helm from its sources, in a module of its own: with the libraries
-// that helm was released with.
+// buildTools builds helmsrc as a release has it, and helm and oras from their sources, each in a module of its own: with the
+// libraries that they were released with. An oras that is installed is not built.
 func buildTools(ctx context.Context, o *options, dir string) (tools, error) {
 	t := tools{}
 	if o.before != "" {
@@ -35,6 +35,9 @@ func buildTools(ctx context.Context, o *options, dir string) (tools, error) {
 	}
 	if !o.helm {
 		return t, nil
+	}
+	if err := t.addBuilt(ctx, "oras", t["oras"], dir, "bench/oras", "oras.land/oras/cmd/oras", true); err != nil {
+		return nil, err
 	}
 	return t, t.addBuilt(ctx, "helm", o.helmBinary, dir, "bench/helm", "helm.sh/helm/v3/cmd/helm", true)
 }
