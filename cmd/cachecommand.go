@@ -27,8 +27,8 @@ func newCacheCommand(a *app) *cobra.Command {
 		Short:   "Look after what is kept for later runs",
 		Long: `Look after the cache: the indexes, archives, layers, lists of tags and Git objects that
 runs have downloaded. It is shared by all runs of a user, and checked whenever something
-of it is read. What is in it is served only to those who could have fetched it: see
-docs/design/0030-cache.md.`,
+of it is read. A private chart is served only to a run with credentials that its source
+accepted before.`,
 		Example: `  helmsrc cache path
   helmsrc cache ls
   helmsrc cache prune --cache-max-size 500Mi`,
@@ -193,7 +193,7 @@ func newCachePruneCommand(a *app) *cobra.Command {
 	var all, private bool
 	c := &cobra.Command{
 		Use:   "prune",
-		Short: "Remove from the cache what is too much",
+		Short: "Trim the cache",
 		Long: `Remove what was used longest ago until the cache is no larger than --cache-max-size,
 bytes that no entry is about any longer, and what killed runs left behind. Files that
 helmsrc did not write stay.`,

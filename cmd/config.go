@@ -43,7 +43,7 @@ type setting struct {
 	line   int
 }
 
-// addConfigFlags adds the flags that say which file is read. They have twins in the
+// addConfigFlags adds the flags that say which file is read. They have variables in the
 // environment, but no keys in the file.
 func addConfigFlags(fs *pflag.FlagSet) {
 	fs.String("config", "", "`file` with values for flags (default: "+configName+", looked for upwards to the root of the repository)")

@@ -120,7 +120,7 @@ func (p *configParser) unknown(key *yaml.Node, what string, names []string) erro
 // of their names.
 func configurableCommands(root *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(root.Commands()), func(c *cobra.Command) bool {
-		return c.Hidden || c.Flags().Lookup("filename") == nil
+		return c.Flags().Lookup("filename") == nil
 	})
 }
 
@@ -282,7 +282,7 @@ func reserved(key string) string {
 	case "registry-config", "repository-config", "ambient-credentials", "missing-secrets", "allow-private-redirects", insecureFlag, untrustedFlag:
 		return "decides which logins are used"
 	case "trusted-root", "keyring", "index-digest", "allow-name-mismatch", "cache-dir":
-		return "decides what is believed"
+		return "decides what is trusted"
 	case "exit-zero", "allow-empty", "substitute-strict":
 		return "hides failures"
 	case "filename", "lookup-dir", "recursive", "namespace", "default-namespace", "source", "source-dir", "follow-sources", "output", "events",
@@ -290,7 +290,7 @@ func reserved(key string) string {
 		"concurrency", "timeout", "retries", "refresh", "flat", "no-cache", "cache-max-size", "offline",
 		"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
 		"require-verification", "verify-dependencies", "strict", "no-cross-namespace-refs",
-		"substitute", "flux-version", "dry-run", "against", "diff", "exit-code", "fail-on-change", "kube-version", "api-versions", "helm-timeout", "helm-max-memory", "report", "report-silenced", "no-github",
+		"substitute", "flux-version", "dry-run", "against", "diff", "strip", "exit-code", "fail-on-change", "kube-version", "api-versions", "helm-timeout", "helm-max-memory", "report", "report-silenced", "no-github",
 		"locked", "lock-file",
 		"quiet", "verbose", "log-format", "no-progress", "color":
 		return ""

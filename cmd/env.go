@@ -41,7 +41,7 @@ type Env struct {
 	Foreground func() bool
 	// Getenv reads the environment; proxies, logins and flags go through it too.
 	Getenv func(string) string
-	// Environ lists the environment, to find misspelt twins of flags. Nil is an empty one.
+	// Environ lists the environment, to find misspelt variables of flags. Nil is an empty one.
 	Environ func() []string
 	Now     func() time.Time
 	// Dial opens every connection of the run, for every protocol.

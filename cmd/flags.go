@@ -136,7 +136,7 @@ func (o *runOptions) addFetch(fs *pflag.FlagSet) {
 	fs.Lookup("ambient-credentials").NoOptDefVal = string(ambientHome)
 	choices(fs, "ambient-credentials", string(ambientHome), string(ambientNone), string(ambientAnywhere))
 	fs.BoolVar(&r.PrivateRedirects, "allow-private-redirects", false, "follow redirects from a public host to loopback, private and link-local addresses also where a login of this machine is used")
-	fs.BoolVar(&r.SkipTLSVerify, insecureFlag, false, "take any certificate of a server of a source for the right one, with a warning; no login of this machine is used then")
+	fs.BoolVar(&r.SkipTLSVerify, insecureFlag, false, "do not verify the certificates of the servers of sources, with a warning; no login of this machine is used then")
 	fs.StringVar(&r.MissingSecrets, "missing-secrets", "fail", "`policy` for a Secret that is not in the input: fail, ambient, anonymous")
 	choices(fs, "missing-secrets", "fail", "ambient", "anonymous")
 }
@@ -152,7 +152,7 @@ func (o *runOptions) addFollow(fs *pflag.FlagSet) {
 func (o *runOptions) addTrust(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Trust.Root, "trusted-root", "", "`file` with the authorities and logs of keyless signatures (default: the public Sigstore's, fetched at most once a day)")
 	fs.StringVar(&o.Trust.Keyring, "keyring", "", "`file` with PGP keys: charts without spec.verify have to have a provenance file by one of them")
-	fs.BoolVar(&o.Reconcile.RequireVerification, "require-verification", false, "fail charts that neither spec.verify nor a provenance file vouches for")
+	fs.BoolVar(&o.Reconcile.RequireVerification, "require-verification", false, "fail charts that are verified by neither spec.verify nor a provenance file")
 }
 
 func (o *runOptions) addDependencies(fs *pflag.FlagSet) {

@@ -58,6 +58,43 @@ func flagGroups() []flagGroup {
 	}
 }
 
+// rareFlags are those that few runs set. Help lists them with --all.
+func rareFlags() []string {
+	return []string{
+		"default-namespace", "no-cross-namespace-refs", "source-dir", "substitute-strict", "flux-version", "shard", "exit-zero",
+		"events", "report-silenced", "no-github", "artifact-digest-algo", "artifact-retention-records", "artifact-retention-ttl",
+		"storage-adv-addr", "allow-private-redirects", insecureFlag, "missing-secrets", "registry-config", "repository-config",
+		"concurrency", "retries", "helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
+		"helm-timeout", "helm-max-memory", "cache-dir", "cache-max-size", "no-cache", "allow-name-mismatch", "index-digest",
+		"verify-dependencies", "trusted-root", "log-format", "no-progress", "config", "no-config", "images", "flat", "follow-sources",
+	}
+}
+
+// takeHelpAll takes --all out of arguments that ask for help. Elsewhere it is a flag of a command.
+func (a *app) takeHelpAll(args []string) []string {
+	help := len(args) > 0 && args[0] == "help" || slices.Contains(args, "--help") || slices.Contains(args, "-h")
+	if !help || !slices.Contains(args, "--all") {
+		return args
+	}
+	a.helpAll = true
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--all" })
+}
+
+// common returns the flags of a set that help lists without --all, and how many it leaves out.
+func (a *app) common(flags *pflag.FlagSet) (*pflag.FlagSet, int) {
+	set, left := pflag.NewFlagSet("", pflag.ContinueOnError), 0
+	flags.VisitAll(func(f *pflag.Flag) {
+		switch {
+		case f.Hidden:
+		case !a.helpAll && slices.Contains(rareFlags(), f.Name):
+			left++
+		default:
+			set.AddFlag(f)
+		}
+	})
+	return set, left
+}
+
 // grouped divides the flags of a set. Groups without flags are left out.
 func grouped(flags *pflag.FlagSet) (titles []string, sets []*pflag.FlagSet) {
 	groups := append([]flagGroup{{title: "Flags"}}, flagGroups()...)
@@ -104,17 +141,22 @@ func (a *app) usage(c *cobra.Command) error {
 		}
 		writeCommands(&b, c, title, "")
 	}
-	titles, sets := grouped(c.LocalNonPersistentFlags())
+	own, left := a.common(c.LocalNonPersistentFlags())
+	titles, sets := grouped(own)
 	for i, set := range sets {
 		writeFlags(&b, titles[i], set, columns)
 	}
 	global := c.InheritedFlags()
 	global.AddFlagSet(c.PersistentFlags())
+	global, more := a.common(global)
 	if global.HasAvailableFlags() {
 		writeFlags(&b, "Flags of all commands", global, columns)
 	}
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more information about a command.\n", c.CommandPath())
+	}
+	if left+more > 0 {
+		fmt.Fprintf(&b, "\n'%s --help --all' lists %d more flags.\n", c.CommandPath(), left+more)
 	}
 	_, err := io.WriteString(c.OutOrStderr(), b.String())
 	return err

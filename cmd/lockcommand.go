@@ -46,7 +46,8 @@ The lock file lies beside ` + configName + `, else in the current directory.
 
 Exit codes: 0 done, or everything fits, 1 an object cannot be resolved, 2 wrong usage, a
 lock file that cannot be used, or unreadable input, 3 a digest or signature check failed, or
-something moved, 4 lock and manifests do not fit or, with --exit-code, the file changed, 5 only failures that a retry may help.`,
+something moved, 4 lock and manifests do not fit or, with --exit-code, the file changed,
+5 only failures that a retry may help.`,
 		Example: `  helmsrc lock -R -f clusters/
   helmsrc lock -R -f clusters/ --update HelmRelease/app
   helmsrc lock -R -f clusters/ --check`,

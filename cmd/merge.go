@@ -37,8 +37,8 @@ repeated.
 
 Exit codes: 0 all ready, 1 an object is not ready or was left out, 2 wrong usage, or a
 shard is missing, 3 an artifact is altered.`,
-		Example: `  helmsrc merge shard-0 shard-1
-  helmsrc merge shard-0 shard-1 -d whole -o table`,
+		Example: `  helmsrc artifacts merge shard-0 shard-1
+  helmsrc artifacts merge shard-0 shard-1 -d whole -o table`,
 	}
 	fs := c.Flags()
 	o.store.addDir(fs)

@@ -49,7 +49,7 @@ func nearestFlag(c *cobra.Command, name string) (string, bool) {
 // helmsrcRelease is read by the GitHub Action, which hands its environment on.
 const helmsrcRelease = "HELMSRC_RELEASE"
 
-// unknownVariables are warnings of variables that look like the twins of flags and are none.
+// unknownVariables are warnings of variables that look like variables of flags.
 func unknownVariables(root *cobra.Command, environ []string) []string {
 	known := []string{helmsrcRelease}
 	var add func(c *cobra.Command)
@@ -68,7 +68,7 @@ func unknownVariables(root *cobra.Command, environ []string) []string {
 		if !strings.HasPrefix(name, "HELMSRC_") || value == "" || slices.Contains(known, name) {
 			continue
 		}
-		text := console.OneLine(name) + " is set, but is the twin of no flag"
+		text := console.OneLine(name) + " is set, but belongs to no flag"
 		if near, ok := finding.Nearest(name, known); ok {
 			text += ": did you mean " + near + "?"
 		}

@@ -22,7 +22,7 @@ func newOutdatedCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		GroupID: groupCharts,
 		Use:     "outdated -f FILE... [[KIND/][NAMESPACE/]NAME...]",
-		Short:   "List the charts of which newer versions are published",
+		Short:   "List charts with newer versions",
 		Long: `Compare the charts of HelmReleases and HelmCharts, and OCIRepositories, with what
 their repositories publish. Each index and each list of tags is fetched once.
 

@@ -54,7 +54,8 @@ says which charts there were: what would happen without it.
 Only charts that may differ are looked for: those of a Helm repository as resolve
 does, others as fetch does. With --diff they are fetched, and unified diffs of values
 and of the files of charts are printed; with --render, of the objects that would be
-installed or upgraded, as template renders them. Of a value of a Secret it is only said
+installed or upgraded, as template renders them, after a summary: what deletes data,
+how many objects are added, changed and removed, images and CRDs. Of a value of a Secret it is only said
 that it changed. What Helm has stored in a cluster is not known here: releases that failed or
 are pending, changes by hand, drift.
 
@@ -69,6 +70,7 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 	fs.StringVar(&o.Against, "against", "", "what to compare with: a Git `revision`, a directory, or a lock file (default: what the last fetch recorded)")
 	fs.BoolVar(&o.Diff, "diff", false, "print unified diffs of the values, and of the files of charts")
 	fs.BoolVar(&o.render, "render", false, "print unified diffs of what would be installed or upgraded, rendered with the helm that is installed")
+	fs.BoolVar(&o.Strip, "strip", true, "leave out of --render what every new version changes: the labels helm.sh/chart and app.kubernetes.io/version, and checksums")
 	o.helm.add(fs)
 	addExitCode(fs, &o.failOnChange, "anything would happen to a HelmRelease", "fail-on-change")
 	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown, or as in kubectl jsonpath=... or go-template=... of what json prints")
@@ -210,6 +212,16 @@ func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
 	}
 	if err := paper.Write(a.env.Stdout, header, rows, actionColor); err != nil {
 		return err
+	}
+	if texts := p.ManifestTexts(); len(texts) > 0 {
+		if _, err := fmt.Fprint(a.env.Stdout, "\n"); err != nil {
+			return err
+		}
+		for _, text := range texts {
+			if _, err := fmt.Fprintln(a.env.Stdout, console.OneLine(text)); err != nil {
+				return err
+			}
+		}
 	}
 	for i := range p.Changes {
 		for _, d := range p.Changes[i].Diffs {

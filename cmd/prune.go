@@ -16,14 +16,14 @@ func newPruneCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "prune -f FILE...",
 		GroupID: groupArtifacts,
-		Short:   "Remove artifacts and memory of objects that are not in the input",
+		Short:   "Remove artifacts and records of objects that are not in the input",
 		Long: `Remove from the artifacts directory everything that belongs to objects which are
 not in the manifests given with -f. Files that helmsrc did not write stay.
 
 Nothing is removed when the input cannot be read: what could not be read may be
 what is still needed.`,
-		Example: `  helmsrc prune -R -f clusters/
-  helmsrc prune -R -f clusters/ --dry-run`,
+		Example: `  helmsrc artifacts prune -R -f clusters/
+  helmsrc artifacts prune -R -f clusters/ --dry-run`,
 		Args: noArguments,
 	}
 	in.add(c.Flags())

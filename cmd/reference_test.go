@@ -116,7 +116,7 @@ func referenceIndex(root *cobra.Command) string {
 	for _, c := range documented(root) {
 		fmt.Fprintf(&b, "| [`%s`](%s.md) | %s |\n", c.CommandPath(), pageName(c), c.Short)
 	}
-	b.WriteString("\nA flag beats its twin in the environment, which beats the\n[configuration file](../configuration.md), which beats the default.\n")
+	b.WriteString("\nA flag beats its variable in the environment, which beats the\n[configuration file](../configuration.md), which beats the default.\n")
 	return b.String()
 }
 

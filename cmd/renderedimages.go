@@ -1,12 +1,9 @@
 package cmd
 
 import (
-	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -46,37 +43,9 @@ func renderedImages(manifests []byte, release string) ([]report.Component, error
 	}
 	var images []report.Component
 	for _, name := range slices.Sorted(maps.Keys(objects)) {
-		switch objects[name]["kind"] {
-		case "ConfigMap", "Secret", "CustomResourceDefinition":
-			continue
-		}
-		eachImage(objects[name], "", func(field, reference string) {
+		foresee.EachImage(objects[name], func(field, reference string) {
 			images = append(images, imageComponent(reference, name+" "+field+" of "+release))
 		})
 	}
 	return images, nil
-}
-
-var imageReference = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9._:-]*(/[a-z0-9._-]+)*(:[\w][\w.-]*)?(@sha(256|512):[0-9a-f]+)?$`)
-})
-
-// eachImage visits the fields called image that hold a reference, and those of image volumes.
-func eachImage(value any, field string, visit func(field, reference string)) {
-	switch v := value.(type) {
-	case []any:
-		for i, item := range v {
-			eachImage(item, fmt.Sprintf("%s[%d]", field, i), visit)
-		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			at := strings.TrimPrefix(field+"."+key, ".")
-			text, ok := v[key].(string)
-			if ok && (key == "image" || key == "reference" && strings.HasSuffix(field, ".image")) && imageReference().MatchString(text) {
-				visit(at, text)
-				continue
-			}
-			eachImage(v[key], at, visit)
-		}
-	}
 }

@@ -35,6 +35,7 @@ type app struct {
 	worker       session.Worker
 	reported     bool        // that there was a run
 	paper        table.Style // of stdout
+	helpAll      bool        // help lists every flag
 }
 
 // Run runs one command line and returns its exit code. It never exits the
@@ -64,7 +65,7 @@ func runCommand(ctx context.Context, env *Env) int {
 	a.console = console.New(env.Stderr)
 	a.worker = session.Worker{Reader: load.Reader{Console: a.console, Getenv: env.Getenv, Stdin: env.Stdin}, Edges: reconcile.Edges{Dial: env.Dial, Getenv: env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString()}}
 	root := newRootCommand(a)
-	root.SetArgs(env.Args)
+	root.SetArgs(a.takeHelpAll(env.Args))
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
@@ -93,7 +94,7 @@ directory, and prints each object with the status that Flux's controllers would 
 
 It needs no cluster, no kubeconfig and no helm binary.
 
-Every flag has a twin in the environment (--artifacts-dir is HELMSRC_ARTIFACTS_DIR),
+Every flag has an environment variable (--artifacts-dir is HELMSRC_ARTIFACTS_DIR),
 and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 		Example:       "  helmsrc fetch -f helmchart.yaml\n  helmsrc validate -R -f clusters/",
 		SilenceErrors: true,
@@ -157,14 +158,13 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 		newUpdateCommand(a),
 		newMigrateCommand(a),
 		newExplainCommand(a),
-		newStatusCommand(a),
-		newPruneCommand(a),
+		newArtifactsCommand(a),
 		newCacheCommand(a),
-		newMergeCommand(a),
 		newConfigCommand(a),
 		newVersionCommand(a),
 		newCompletionCommand(a),
 	)
+	root.AddCommand(hiddenCommands(a)...)
 	for _, c := range root.Commands() {
 		c.SuggestionsMinimumDistance = root.SuggestionsMinimumDistance
 	}
@@ -230,12 +230,12 @@ func (a *app) runner(run func(ctx context.Context, args []string) (int, error)) 
 	}
 }
 
-// environmentName is the twin of a flag: --artifacts-dir is HELMSRC_ARTIFACTS_DIR.
+// environmentName is the environment variable of a flag: --artifacts-dir is HELMSRC_ARTIFACTS_DIR.
 func environmentName(flag string) string {
 	return "HELMSRC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// applyEnvironment gives every flag that was not set the value of its twin. A
+// applyEnvironment gives every flag that was not set the value of its variable. A
 // list has one value per line.
 func applyEnvironment(flags *pflag.FlagSet, getenv func(string) string, origins origins) error {
 	var failed error

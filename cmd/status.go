@@ -32,8 +32,8 @@ those in the manifests given with -f. Nothing is fetched and nothing is written.
 
 Exit code 1 tells that an object is not ready or was never fetched, 3 that a
 stored artifact is altered.`,
-		Example: `  helmsrc status
-  helmsrc status -f helmchart.yaml -o table`,
+		Example: `  helmsrc artifacts status
+  helmsrc artifacts status -f helmchart.yaml -o table`,
 	}
 	in.add(c.Flags())
 	in.render.addSources(c.Flags())

@@ -57,8 +57,8 @@ Stdout gets the changes; with --dry-run a unified diff, with --group the message
 commit for each chart, divided by lines of three dashes.
 
 Exit codes: 0 all set, 1 a field could not be set, 2 wrong usage or unreadable input,
-4 something changed or would change, with --exit-code or --check, 5 only failures that a retry may help, 130
-interrupted.`,
+4 something changed or would change, with --exit-code or --check, 5 only failures that
+a retry may help, 130 interrupted.`,
 		Example: `  helmsrc update -R -f clusters/
   helmsrc update -R -f clusters/ --level minor --dry-run
   helmsrc update -f helmchart.yaml -f helmrepository.yaml --level major --group`,

@@ -32,7 +32,7 @@ are marked.
 
 Nothing is downloaded but the index or the list of tags, and nothing is written.
 
-Exit codes: 0 the versions are printed, 1 they cannot be had, 2 wrong usage, no such
+Exit codes: 0 the versions are printed, 1 they cannot be fetched, 2 wrong usage, no such
 object or unreadable input, 5 a retry may help, 130 interrupted.`,
 		Example: `  helmsrc versions -f helmrepository.yaml -f helmchart.yaml podinfo -o table
   helmsrc versions -R -f clusters/ HelmChart/podinfo -o json`,

@@ -275,9 +275,9 @@ func page(t *testing.T, name string) (workflows []string) {
 	return workflows
 }
 
-// TestRunnerGuide runs the workflows of docs/guides/ci.md, which are for pushes, and for pull requests of strangers.
+// TestRunnerGuide runs the workflows of docs/guides/ci.md, which are for pushes, and of strangers.md.
 func TestRunnerGuide(t *testing.T) {
-	workflows := page(t, "ci.md")
+	workflows := append(page(t, "ci.md"), page(t, "strangers.md")...)
 	if len(workflows) != 4 {
 		t.Fatalf("%d workflows", len(workflows))
 	}

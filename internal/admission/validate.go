@@ -187,7 +187,7 @@ func (r *review) isForeignScheme(e *field.Error) bool {
 	return true
 }
 
-// durations refuses what matches the pattern but is no duration, which the controllers could not even read.
+// durations refuses what matches the pattern but is not a valid duration, which the controllers could not even read.
 func (r *review) durations(errs field.ErrorList) field.ErrorList {
 	var found field.ErrorList
 	for _, steps := range durationFields(r.obj.Kind) {

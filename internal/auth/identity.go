@@ -109,7 +109,7 @@ func (id *Identity) HasCA() bool { return len(id.reveal().ca) > 0 }
 // HasCertificate reports whether the identity has a client certificate.
 func (id *Identity) HasCertificate() bool { return id.reveal().pair != nil }
 
-// Unverified returns a copy of id that takes any server for the right one. It is for registries with which plain HTTP
+// Unverified returns a copy of id that verifies no server certificate. It is for registries with which plain HTTP
 // would do as well.
 func (id *Identity) Unverified() *Identity {
 	s := id.reveal()
@@ -117,7 +117,7 @@ func (id *Identity) Unverified() *Identity {
 	return newIdentity(s)
 }
 
-// SkipVerification returns a copy of id that takes any server for the right one, because --insecure-skip-tls-verify says
+// SkipVerification returns a copy of id that verifies no server certificate, because --insecure-skip-tls-verify says
 // so. No route with it is one for what the environment brings, however far that may go.
 func (id *Identity) SkipVerification() *Identity {
 	s := id.reveal()

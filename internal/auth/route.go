@@ -88,7 +88,7 @@ func (e *WithheldError) Error() string {
 		"certSecretRef":  "spec.certSecretRef names an authority that the manifest chose",
 		"insecure":       "spec.insecure does without verified TLS",
 		"http":           "it is reached over plain HTTP",
-		skipVerification: "--insecure-skip-tls-verify takes any server for the right one",
+		skipVerification: "--insecure-skip-tls-verify verifies no server certificate",
 		"untrusted":      "--untrusted leaves out what the manifests did not bring",
 	}[e.By]
 	return fmt.Sprintf("%s is not shown to '%s': %s", e.What, e.Host, why)

@@ -22,7 +22,7 @@ type route struct {
 	by        string
 }
 
-// skipped is a route on which --insecure-skip-tls-verify takes any server for the right one.
+// skipped is a route on which --insecure-skip-tls-verify verifies no server certificate.
 const skipped = "insecure-skip-tls-verify"
 
 // routes are the environment's ways, and all that a manifest can make of them.

@@ -22,7 +22,7 @@ import (
 )
 
 // Read puts the contents of a bundle into an empty cache, and returns its lock. The further names are those of the bundles
-// that it stands on. Nothing is believed that its digest does not fit. Errors are of type *Error.
+// that it stands on. Nothing is trusted whose digest does not match. Errors are of type *Error.
 func Read(ctx context.Context, names []string, into *cache.Cache) (lock []byte, err error) {
 	r := &reader{ctx: ctx}
 	defer r.close()

@@ -16,7 +16,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 )
 
-// maxCycle is how many charts are looked at to find out whether local dependencies go round in a circle.
+// maxCycle is how many charts are looked at to find out whether local dependencies form a cycle.
 const maxCycle = 100
 
 // Missing returns the dependencies that a chart requires and does not contain, in the order in which it names them:

@@ -39,7 +39,7 @@ type Options struct {
 	// Own is where the user's own logins are read from, Machine how the identity of the machine is used.
 	Own     auth.AmbientOptions
 	Machine auth.CloudOptions
-	// SkipTLSVerify takes any server for the right one: see auth.Identity.SkipVerification.
+	// SkipTLSVerify verifies no server certificate: see auth.Identity.SkipVerification.
 	SkipTLSVerify bool
 	// RepositoryConfig is Helm's repositories.yaml, "" for the usual one.
 	RepositoryConfig string

@@ -106,7 +106,7 @@ func admissionRules() []Rule {
 		},
 		{
 			Code: UnsupportedValue, Name: "unsupported-value", Group: groupAdmission, Severity: Error,
-			Summary:     "A value is none of those that its field knows",
+			Summary:     "The value is not allowed in this field",
 			Explanation: "The field is an enumeration. The API server refuses any other value, also one that differs in capitals only.",
 			Fix:         "Use one of the values that the message lists.",
 			Example:     documents(repository(httpURL), helmChart("reconcileStrategy: Always\n")),
@@ -130,7 +130,7 @@ func admissionRules() []Rule {
 		},
 		{
 			Code: InvalidDuration, Name: "invalid-duration", Group: groupAdmission, Severity: Error,
-			Summary:     "An interval or a timeout is no duration",
+			Summary:     "The interval or timeout is not a valid duration",
 			Explanation: "Durations are numbers with a unit: ms, s, m, h. A number alone, days or spaces are refused; a timeout has no hours either.",
 			Fix:         "Write the duration as in 90s or 10m.",
 			Example:     object(sourceV1, "HelmRepository", "charts", "interval: 10 minutes\n"+httpURL),

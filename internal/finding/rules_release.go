@@ -36,7 +36,7 @@ func releaseRules() []Rule {
 		},
 		{
 			Code: MissingValues, Name: "missing-values", Group: groupReferences, Severity: Error,
-			Summary:     "Values come from an object or a key that is nowhere",
+			Summary:     "Referenced values object or key not found",
 			Explanation: "helm-controller installs nothing until the ConfigMap or Secret is there, in the namespace of the HelmRelease, with the key. Without valuesKey the key is values.yaml.",
 			Fix:         "Add the file that holds it with -f, or mark the reference as optional.",
 			Example:     documents(repo, release("podinfo", from)),
@@ -67,7 +67,7 @@ func releaseRules() []Rule {
 		},
 		{
 			Code: MissingDependency, Name: "missing-dependency", Group: groupReferences, Severity: Warning,
-			Summary:     "A HelmRelease or Kustomization depends on one that is nowhere",
+			Summary:     "Dependency of a HelmRelease or Kustomization not found",
 			Explanation: "helm-controller waits for it before it installs anything, kustomize-controller before it applies anything. The chart is fetched all the same.",
 			Fix:         "Add the file that holds it with -f, or correct the reference.",
 			Example:     documents(repo, release("podinfo", "dependsOn:\n- name: redis\n")),

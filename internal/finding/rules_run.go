@@ -71,8 +71,8 @@ func runRules() []Rule {
 		{
 			Code: NoMatch, Name: "no-match", Group: groupRun, Severity: Error,
 			Summary:     "No published version matches",
-			Explanation: "Ranges leave out pre-releases, and tags with a v in front.",
-			Fix:         "Ask for a version that is published, or a range that takes one: 'helm search repo --versions' and the tags of a registry list them.",
+			Explanation: "Ranges leave out pre-releases, and in a registry tags with a v in front. The exact version 1.18.0 does not choose the tag v1.18.0.",
+			Fix:         "Write a published version, or a range that includes one: 'helmsrc versions -f FILE NAME' lists them.",
 		},
 		{
 			Code: InvalidArchive, Name: "invalid-archive", Group: groupRun, Severity: Error,
@@ -88,7 +88,7 @@ func runRules() []Rule {
 		},
 		{
 			Code: Dependencies, Name: "dependencies", Group: groupRun, Severity: Error,
-			Summary:     "A dependency of a chart cannot be had",
+			Summary:     "A dependency of a chart cannot be fetched",
 			Explanation: "The charts that Chart.yaml names are fetched when a chart is packaged. Their repositories are the HelmRepositories of the namespace with the same URL, or are asked without a login.",
 			Fix:         "Add a HelmRepository with the URL of the dependency's repository, or run helm dependency update and commit the result.",
 		},

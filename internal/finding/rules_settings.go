@@ -7,7 +7,7 @@ func referenceRules() []Rule {
 	return []Rule{
 		{
 			Code: MissingSource, Name: "missing-source", Group: groupReferences, Severity: Error,
-			Summary:     "A source that is referred to is nowhere",
+			Summary:     "Referenced source not found",
 			Explanation: "It is neither in the input nor in a file beside it. References do not leave their namespace, and name kind and name exactly.",
 			Fix:         "Add the file that holds it with -f, or correct the reference.",
 			Example:     helmChart(""),

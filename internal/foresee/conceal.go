@@ -144,6 +144,22 @@ func concealPlan(out *console.Console, p *plan.Plan, b *base) {
 		for j := range c.Diffs {
 			text(&c.Diffs[j].Text)
 		}
+		concealManifests(c.Manifests, text)
+	}
+}
+
+func concealManifests(m *plan.Manifests, text func(*string)) {
+	if m == nil {
+		return
+	}
+	for _, names := range [][]string{m.DeletesData, m.Added, m.Changed, m.Removed, m.CRDs} {
+		for i := range names {
+			text(&names[i])
+		}
+	}
+	for i := range m.Images {
+		text(&m.Images[i].Before)
+		text(&m.Images[i].After)
 	}
 }
 

@@ -29,6 +29,7 @@ type Options struct {
 	Diff    bool   // of values and of the files of charts
 	// Renderer renders what would be installed or upgraded, nil for no diff of that.
 	Renderer *Renderer
+	Strip    bool // leaves out of these diffs what every new version of a chart changes
 }
 
 // files reports whether all charts that differ are to be fetched.

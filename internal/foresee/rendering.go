@@ -88,13 +88,15 @@ func (f *Foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 			return nil
 		}
 	}
-	text, err := f.manifestsDiff(after, short, old.all(), now.upgraded(old, after).all())
+	was, is := old.all(), now.upgraded(old, after).all()
+	c.Manifests = manifestsOf(was, is, f.o.Strip)
+	text, err := f.manifestsDiff(after, short, was, is)
 	if err != nil {
 		return err
 	}
 	c.AddDiff("manifests", text)
 	if pair.Before != nil {
-		c.Rendered(text != "")
+		c.Rendered(c.Manifests.Differ())
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (l *loader) Load(name string) ([]byte, error) {
 
 func (l *loader) New(name string) (ifc.Loader, error) { return l.directory(name) }
 
-// directory is the loader of a directory that is included. That one is none of those that include it, nor above one of them.
+// directory is the loader of a directory that is included. It is neither one of those that include it, nor above one of them.
 func (l *loader) directory(name string) (*loader, error) {
 	if name == "" {
 		return nil, errors.New("new root cannot be empty")

@@ -289,7 +289,7 @@ func (l *Locking) finish(ctx context.Context) error {
 			text := fmt.Sprintf("%s: the entry of %s is of no object any more", l.name(), e.Key())
 			l.w.Console.ReportAs(validate.New(nil, finding.NotLocked, text, "'helmsrc lock' with the same input drops it", manifest.Excerpt{}), console.Presentation{})
 		}
-		l.Summary = fmt.Sprintf("%d locked, %d not", l.kept, l.failed)
+		l.Summary = fmt.Sprintf("%d locked, %d out of date", l.kept, l.failed)
 		return nil
 	case l.o.Verify:
 		l.Summary = fmt.Sprintf("%d as locked, %d not", l.kept, l.failed)

@@ -200,7 +200,7 @@ func nodeTextsAt(n *yaml.Node, path []string) []string {
 	}
 }
 
-// generator is what makes something in the cluster that is nowhere else, nil for nothing that is known.
+// generator is what makes objects that exist only in the cluster, nil for nothing that is known.
 func (s *Set) generator(k key) *Object {
 	for _, set := range append([]*Set{s}, s.others()...) {
 		if o := cmp.Or(set.generated[k], set.generated[key{k.group, k.kind, "", k.name}]); o != nil {

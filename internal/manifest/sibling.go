@@ -169,7 +169,7 @@ func begins(data []byte) bool {
 	return bytes.Contains(data, []byte(OperatorGroup)) || bytes.Contains(data, []byte("instance:")) && bytes.Contains(data, []byte("sync:"))
 }
 
-// suggestion returns what comes nearest to an object that is nowhere, or else in which namespace there is one.
+// suggestion returns what comes nearest to an object that does not exist, or else in which namespace there is one.
 func (s *Set) suggestion(k key, in func(*Set) map[key][]*Object) (text, namespace string) {
 	for _, f := range slices.Concat(s.unreadable, s.broken) {
 		if bytes.Contains(f.text, []byte(k.name)) {

@@ -104,6 +104,8 @@ type Change struct {
 	// ValuesBefore and ValuesAfter are digests of the composed values.
 	ValuesBefore string `json:"valuesBefore,omitempty"`
 	ValuesAfter  string `json:"valuesAfter,omitempty"`
+	// Manifests sums up what changes in the objects, if they were rendered.
+	Manifests *Manifests `json:"manifests,omitempty"`
 	// Diffs are unified diffs, if they were asked for.
 	Diffs []Diff `json:"diffs,omitempty"`
 }

@@ -208,7 +208,7 @@ func (r *Reconciler) generatorSources(ctx context.Context, adm *admission.Admitt
 	return sources, nil
 }
 
-// directoryAlone is a source that is nowhere, but that a directory replaces: the login of a repository's own source, and
+// directoryAlone is a source that does not exist, but that a directory replaces: the login of a repository's own source, and
 // with it the source, may be in the cluster alone. It returns nil if no directory does.
 func (r *Reconciler) directoryAlone(generator *manifest.Object, kind, namespace, name string) *admission.Admitted {
 	if _, ok := r.o.Directories[store.NewKey(kind, namespace, name)]; !ok || kind != sourcev1.GitRepositoryKind {

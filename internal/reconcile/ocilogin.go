@@ -77,7 +77,7 @@ func (p *ociReconciliation) warnMissingLogin(obj *sourcev1.OCIRepository, err er
 	})
 }
 
-// loginsFailure attaches the reason to a login that cannot be had.
+// loginsFailure attaches the reason to a login that cannot be obtained.
 func loginsFailure(err error) error {
 	if is[*credential.AccountError](err) {
 		return status.FeatureGateDisabled.Wrap(err)

@@ -211,7 +211,7 @@ func (p *operatedReconciliation) fetchedChart(ctx context.Context) (*Result, err
 	return result, nil
 }
 
-// chartFailure is a chart that cannot be had.
+// chartFailure is a chart that cannot be fetched.
 func chartFailure(err error) error {
 	return &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: err.Error(), Err: err}
 }

@@ -48,7 +48,7 @@ type Options struct {
 	Locked *Locked
 	// Directories replace source objects, by key.
 	Directories map[store.Key]string
-	// SkipTLSVerify takes any server of a source for the right one. No login of the machine is used then.
+	// SkipTLSVerify verifies no certificate of a source's server. No login of the machine is used then.
 	SkipTLSVerify bool
 	// Decisions asks for what is decided about each object: see [Progress].
 	Decisions bool

@@ -75,10 +75,10 @@ func (r *Reconciler) verifyDependency(ctx context.Context, d *dependency) error 
 	return nil
 }
 
-// unaskedError is a chart that nothing vouches for, where something has to.
+// unaskedError is an unsigned chart, where a signature is required.
 type unaskedError struct{ reason string }
 
-func (e *unaskedError) Error() string { return "nothing vouches for the chart: " + e.reason }
+func (e *unaskedError) Error() string { return "the chart is unsigned: " + e.reason }
 
 // Finding is what is wrong.
 func (*unaskedError) Finding() finding.Code { return finding.Unsigned }

@@ -34,7 +34,7 @@ type checks struct {
 	asked      bool                           // for by its spec.verify
 	signature  func() (*verify.Signer, error) // what spec.verify asks for
 	provenance func() (*verify.Signer, error) // what --keyring asks for
-	refused    func(error) error              // attaches the reason to what nothing vouches for
+	refused    func(error) error              // attaches the reason to what is unsigned
 }
 
 // verified returns who signed what an object asks for, nil if nothing had to be verified. It reports the signer.

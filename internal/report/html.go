@@ -191,6 +191,7 @@ func newHTMLFinding(f *finding.Finding) htmlFinding {
 
 type htmlPlan struct {
 	Summary, Against, Unseen string
+	Manifests                []string // what rendering found, summed up
 	Changes                  []htmlChange
 }
 
@@ -207,6 +208,9 @@ type htmlDiff struct {
 
 func newHTMLPlan(p *plan.Plan) *htmlPlan {
 	out := &htmlPlan{Summary: p.Summary(), Against: clean(p.Against), Unseen: unseen}
+	for _, text := range p.ManifestTexts() {
+		out.Manifests = append(out.Manifests, clean(text))
+	}
 	for i := range p.Changes {
 		c := &p.Changes[i]
 		name := c.ID.String()

@@ -86,6 +86,12 @@ func addPlan(page *page, p *plan.Plan) {
 		}
 	}
 	page.table("Releases", "| | Release | Chart | Why |\n|---|---|---|---|\n", rows, 0)
+	if texts := p.ManifestTexts(); len(texts) > 0 {
+		for i, text := range texts {
+			texts[i] = "- " + escapeMarkdown(clean(text)) + "\n"
+		}
+		page.add("\n" + strings.Join(texts, ""))
+	}
 	left := 0
 	for i := range p.Changes {
 		for _, d := range p.Changes[i].Diffs {

@@ -101,14 +101,14 @@ func exact(cands []Candidate, version string) int {
 		if cands[i].Version != version {
 			continue
 		}
-		if best < 0 || betterTwin(&cands[i], &cands[best]) {
+		if best < 0 || betterEqual(&cands[i], &cands[best]) {
 			best = i
 		}
 	}
 	return best
 }
 
-func betterTwin(c, best *Candidate) bool {
+func betterEqual(c, best *Candidate) bool {
 	if c.Removed != best.Removed {
 		return best.Removed
 	}

@@ -54,7 +54,7 @@ func TestHelpColumns(t *testing.T) {
 		}
 	}
 	for _, heading := range []string{"Input", "Selection", "Output", "Credential", "Limit", "Verification"} {
-		if len(section(help(t, []string{"fetch"}), heading+" flags:")) == 0 {
+		if len(section(help(t, []string{"fetch", "--all"}), heading+" flags:")) == 0 {
 			t.Errorf("the help of fetch has no group %q", heading+" flags")
 		}
 	}

@@ -27,7 +27,7 @@ type Options struct {
 	Ref   Ref
 	Login *Login      // nil is anonymous
 	Proxy *auth.Proxy // of proxySecretRef; nil is the environment's
-	// SkipTLSVerify takes any server for the right one.
+	// SkipTLSVerify verifies no server certificate.
 	SkipTLSVerify bool
 	Timeout       time.Duration // spec.timeout: of the whole clone, with its retries; 0 is none
 

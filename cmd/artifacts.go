@@ -1,0 +1,96 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/status"
+)
+
+func newArtifactsCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "artifacts",
+		GroupID: groupArtifacts,
+		Short:   "List, verify, prune and merge what fetch has stored",
+		Long: `Commands for the artifacts directory, in which fetch stores charts, and a record of
+each object with its status. None of them uses the network.`,
+		Example: `  helmsrc artifacts status
+  helmsrc artifacts verify
+  helmsrc artifacts prune -R -f clusters/`,
+		Args: noSubcommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	for _, sub := range []*cobra.Command{newStatusCommand(a), newArtifactsVerifyCommand(a), newPruneCommand(a), newMergeCommand(a)} {
+		sub.GroupID = ""
+		c.AddCommand(sub)
+	}
+	return c
+}
+
+// hiddenCommands are the names that subcommands of artifacts had before. They still work.
+func hiddenCommands(a *app) []*cobra.Command {
+	list := []*cobra.Command{newStatusCommand(a), newPruneCommand(a), newMergeCommand(a)}
+	for _, c := range list {
+		c.Hidden = true
+	}
+	return list
+}
+
+func newArtifactsVerifyCommand(a *app) *cobra.Command {
+	var in inputOptions
+	var storage storeOptions
+	c := &cobra.Command{
+		Use:   "verify [[KIND/][NAMESPACE/]NAME...]",
+		Short: "Compare stored artifacts with their recorded digests",
+		Long: `Read every stored artifact, or those of the objects named, and compare it with the
+digest that was recorded when it was stored. Only artifacts are judged, not whether an
+object was ready: 'helmsrc artifacts status' prints that. Signatures are checked by
+'helmsrc verify'.
+
+Exit codes: 0 all artifacts are intact, 1 an artifact is missing, 2 wrong usage, or
+nothing is recorded, 3 an artifact is altered.`,
+		Example: "  helmsrc artifacts verify\n  helmsrc artifacts verify HelmChart/podinfo",
+	}
+	storage.addDir(c.Flags())
+	in.addClusters(c.Flags())
+	c.Flags().StringVarP(&in.Namespace, "namespace", "n", "", "only objects of this `namespace` (default: all)")
+	c.Flags().BoolVar(&in.AllowEmpty, "allow-empty", false, "succeed when nothing is recorded")
+	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		if err := storage.check(a); err != nil {
+			return exit.Usage, err
+		}
+		return a.verifyArtifacts(ctx, &in, &storage, args)
+	})
+	return c
+}
+
+func (a *app) verifyArtifacts(ctx context.Context, o *inputOptions, storage *storeOptions, args []string) (int, error) {
+	root, err := a.worker.Artifacts(&storage.StoreOptions)
+	if err != nil {
+		return exit.Usage, err
+	}
+	defer root.Close()
+	found := &remembered{}
+	defer found.close()
+	if err := a.selectRemembered(ctx, o, storage, root, args, found); err != nil {
+		return exit.Usage, err
+	}
+	code, damaged := found.code, 0
+	for _, r := range found.results {
+		if r.Failure == nil || r.Failure.Reason != status.ReadOperationFailed {
+			continue
+		}
+		damaged++
+		code = exit.Worst(code, session.CodeOf(r))
+		if f, ok := r.FailureFinding(); ok {
+			a.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(r.Object.Object)})
+		}
+	}
+	a.sum(fmt.Sprintf("%d intact, %d altered or missing", len(found.results)-damaged, damaged))
+	return code, nil
+}

@@ -1,0 +1,162 @@
+package foresee
+
+import (
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/helmsrc/helmsrc/internal/plan"
+)
+
+// manifestsOf compares rendered objects by name. Strip leaves out what every new version of a chart changes: both sets lose it
+// where they have an object in common.
+func manifestsOf(before, after map[string]map[string]any, strip bool) *plan.Manifests {
+	m := &plan.Manifests{}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if after[name] == nil {
+			m.Removed = append(m.Removed, name)
+			if holdsData(before[name]) {
+				m.DeletesData = append(m.DeletesData, name)
+			}
+			noteCRD(m, before[name], name+" removed")
+		}
+	}
+	images := map[plan.Image]bool{}
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		old, now := before[name], after[name]
+		if old == nil {
+			m.Added = append(m.Added, name)
+			noteCRD(m, now, name+" added")
+			continue
+		}
+		if reflect.DeepEqual(old, now) {
+			continue
+		}
+		if strip {
+			old, _ = stripped(old).(map[string]any)
+			now, _ = stripped(now).(map[string]any)
+			before[name], after[name] = old, now
+		}
+		if reflect.DeepEqual(old, now) {
+			m.Stripped++
+			continue
+		}
+		m.Changed = append(m.Changed, name)
+		noteCRD(m, now, name+" changed")
+		for _, image := range replacedImages(old, now) {
+			if !images[image] {
+				images[image] = true
+				m.Images = append(m.Images, image)
+			}
+		}
+	}
+	return m
+}
+
+const crdKind = "CustomResourceDefinition"
+
+func noteCRD(m *plan.Manifests, object map[string]any, text string) {
+	if object["kind"] == crdKind {
+		m.CRDs = append(m.CRDs, text)
+	}
+}
+
+// holdsData reports whether data goes with an object that Helm deletes.
+func holdsData(object map[string]any) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	switch object["kind"] {
+	case "PersistentVolumeClaim", "Namespace", crdKind:
+		return annotations["helm.sh/resource-policy"] != "keep"
+	}
+	return false
+}
+
+// stripped copies a value of JSON without the labels and annotations that every new version of a chart changes.
+func stripped(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		copied := make(map[string]any, len(v))
+		for key, part := range v {
+			if key == "labels" || key == "annotations" || key == "matchLabels" {
+				part = withoutVersion(part)
+			}
+			if part != nil {
+				copied[key] = stripped(part)
+			}
+		}
+		return copied
+	case []any:
+		copied := make([]any, len(v))
+		for i, part := range v {
+			copied[i] = stripped(part)
+		}
+		return copied
+	}
+	return value
+}
+
+// withoutVersion returns labels or annotations without those of a chart's version, nil if there are no others.
+func withoutVersion(value any) any {
+	labels, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	left := maps.Clone(labels)
+	maps.DeleteFunc(left, func(key string, _ any) bool {
+		return key == "helm.sh/chart" || key == "app.kubernetes.io/version" || strings.HasPrefix(key, "checksum/")
+	})
+	if len(left) == 0 && len(labels) > 0 {
+		return nil
+	}
+	return left
+}
+
+// replacedImages are the images of fields that have another one now.
+func replacedImages(before, after map[string]any) (replaced []plan.Image) {
+	old := map[string]string{}
+	EachImage(before, func(field, reference string) { old[field] = reference })
+	EachImage(after, func(field, reference string) {
+		if was := old[field]; was != "" && was != reference {
+			replaced = append(replaced, plan.Image{Before: was, After: reference})
+		}
+	})
+	return replaced
+}
+
+var imageReference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9._:-]*(/[a-z0-9._-]+)*(:[\w][\w.-]*)?(@sha(256|512):[0-9a-f]+)?$`)
+})
+
+// EachImage visits the fields of an object that are called image and hold a reference, and those of image volumes. ConfigMaps,
+// Secrets and definitions of resources have none.
+func EachImage(object map[string]any, visit func(field, reference string)) {
+	switch object["kind"] {
+	case "ConfigMap", "Secret", crdKind:
+		return
+	}
+	eachImage(object, "", visit)
+}
+
+func eachImage(value any, field string, visit func(field, reference string)) {
+	switch v := value.(type) {
+	case []any:
+		for i, item := range v {
+			eachImage(item, field+"["+strconv.Itoa(i)+"]", visit)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			at := strings.TrimPrefix(field+"."+key, ".")
+			text, ok := v[key].(string)
+			if ok && (key == "image" || key == "reference" && strings.HasSuffix(field, ".image")) && imageReference().MatchString(text) {
+				visit(at, text)
+				continue
+			}
+			eachImage(v[key], at, visit)
+		}
+	}
+}
