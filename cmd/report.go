@@ -136,12 +136,12 @@ func (a *app) onGitHub(o *reportOptions) bool {
 
 // wantsPage reports whether there is anyone who looks at trees.
 func (o *reportOptions) wantsPage() bool {
-	return slices.ContainsFunc(o.targets, func(t reportTarget) bool { return t.format == "html" })
+	return slices.ContainsFunc(o.targets, func(t reportTarget) bool { return t.format == "html" || t.format == "markdown" })
 }
 
 // outlined adds to a run what its page shows beside findings and objects.
 func (a *app) outlined(o *reportOptions, run *report.Run, inputs []*load.Input, results []*reconcile.Result) *report.Run {
-	if o.wantsPage() {
+	if o.wantsPage() || a.onGitHub(o) {
 		tracer := trace.Tracer{Console: a.console}
 		run.Outline, run.Outdated = tracer.Outlines(inputs, run.Objects), tracer.Published(results)
 	}

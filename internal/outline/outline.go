@@ -70,6 +70,27 @@ func (n *Node) bad() bool {
 	return false
 }
 
+// Failing returns copies of the nodes that need attention and of those above them, none if no node does.
+func Failing(roots []*Node) []*Node { return failing(roots, map[*Node]*Node{}) }
+
+func failing(nodes []*Node, known map[*Node]*Node) []*Node {
+	var left []*Node
+	for _, n := range nodes {
+		copied, seen := known[n]
+		if !seen {
+			if below := failing(n.Children, known); n.bad() || len(below) > 0 {
+				shown := *n
+				shown.Children, copied = below, &shown
+			}
+			known[n] = copied
+		}
+		if copied != nil {
+			left = append(left, copied)
+		}
+	}
+	return left
+}
+
 // Unfold returns nodes that share nothing: what several have in common is below the first of them only, which bounds how many
 // there are.
 func Unfold(roots []*Node) []*Node { return unfold(roots, map[*Node]bool{}) }

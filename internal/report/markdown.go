@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/outline"
 )
 
 func writeMarkdown(w io.Writer, run *Run) error {
@@ -27,13 +28,16 @@ const reserve = 200
 func markdown(run *Run, most int) string {
 	p := &page{most: most - reserve}
 	if run.Plan != nil {
-		addPlan(p, run.Plan)
-		p.findings(run)
+		addPlan(p, run.Plan, func() { p.errors(run) })
+		p.drawing(run)
+		p.warnings(run)
 		return p.whole(most)
 	}
 	p.add(fmt.Sprintf("## helmsrc %s\n\n", escapeMarkdown(run.Command)))
 	p.add(sums(run) + "\n")
-	p.findings(run)
+	p.errors(run)
+	p.drawing(run)
+	p.warnings(run)
 	var rows []string
 	for i, o := range run.Objects {
 		if o.State == StateReady && o.Version+o.Message == "" {
@@ -41,7 +45,7 @@ func markdown(run *Run, most int) string {
 		}
 		rows = append(rows, objectRow(&run.Objects[i]))
 	}
-	p.table("Objects", "| | Object | Version | Message |\n|---|---|---|---|\n", rows, 0)
+	p.folded("Objects", "| | Object | Version | Message |\n|---|---|---|---|\n", rows)
 	return p.whole(most)
 }
 
@@ -70,12 +74,42 @@ func sums(run *Run) string {
 	return fmt.Sprintf("%s; %s; %.1fs", objects, findings, run.Duration.Seconds())
 }
 
-func (p *page) findings(run *Run) {
+const findingHeader = "| | Code | Where | What |\n|---|---|---|---|\n"
+
+// errors adds the findings that a reader has to see, and says how many findings have no place in any report.
+func (p *page) errors(run *Run) {
+	p.table("Errors", findingHeader, findingRows(run, true), run.omitted)
+}
+
+// warnings adds the other findings, folded.
+func (p *page) warnings(run *Run) {
+	p.folded("Warnings and notes", findingHeader, findingRows(run, false))
+}
+
+func findingRows(run *Run, errors bool) []string {
 	var rows []string
 	for i := range run.Findings {
-		rows = append(rows, findingRow(&run.Findings[i]))
+		if f := &run.Findings[i]; (f.Severity == finding.Error) == errors {
+			rows = append(rows, findingRow(f))
+		}
 	}
-	p.table("Findings", "| | Code | Where | What |\n|---|---|---|---|\n", rows, run.omitted)
+	return rows
+}
+
+// maxDrawn is the size of a chart in bytes up to which it is drawn: GitHub draws no larger ones, and people do not read them.
+const maxDrawn = 20_000
+
+// drawing adds a chart of the clusters: of what failed if anything did.
+func (p *page) drawing(run *Run) {
+	shown := outline.Failing(run.Outline)
+	if len(shown) == 0 {
+		shown = run.Outline
+	}
+	var chart strings.Builder
+	if len(shown) == 0 || outline.Mermaid(&chart, shown) != nil || chart.Len() > maxDrawn {
+		return
+	}
+	p.add("\n```mermaid\n" + chart.String() + "```\n")
 }
 
 // whole is the page, "" if it did not fit.
@@ -122,6 +156,20 @@ func (p *page) table(title, header string, rows []string, missing int) {
 	if missing > 0 {
 		fmt.Fprintf(&p.text, "\n… and %d more\n", missing)
 	}
+}
+
+// folded adds a table that a reader opens.
+func (p *page) folded(title, header string, rows []string) {
+	if len(rows) == 0 || !p.add(fmt.Sprintf("\n<details><summary>%s: %d</summary>\n\n%s", title, len(rows), header)) {
+		return
+	}
+	for i, row := range rows {
+		if !p.add(row) {
+			fmt.Fprintf(&p.text, "\n… and %d more\n", len(rows)-i)
+			break
+		}
+	}
+	p.text.WriteString("\n</details>\n") // for which there is a reserve
 }
 
 func findingRow(f *finding.Finding) string {

@@ -72,13 +72,15 @@ const maxComment = 65_000
 // PlanMarkdown is a plan as a comment on a pull request. What is too much is counted.
 func PlanMarkdown(p *plan.Plan) string {
 	page := &page{most: maxComment - reserve}
-	addPlan(page, p)
+	addPlan(page, p, func() {})
 	return page.text.String()
 }
 
-func addPlan(page *page, p *plan.Plan) {
+// addPlan adds a plan. What failed is added between its summary and its releases.
+func addPlan(page *page, p *plan.Plan, addFailures func()) {
 	page.add(PlanMark + "\n## helmsrc plan\n\n")
 	page.add(fmt.Sprintf("%s, compared with %s\n", p.Summary(), escapeMarkdown(p.Against)))
+	addFailures()
 	var rows []string
 	for i := range p.Changes {
 		if c := &p.Changes[i]; !unchanged(c) {
