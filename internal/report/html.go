@@ -65,11 +65,11 @@ func writeHTML(w io.Writer, run *Run) error {
 	anchors := map[objectKey]string{}
 	var rows []htmlObject
 	for i := range run.Objects {
-		rows = append(rows, newHTMLObject(&run.Objects[i], fmt.Sprintf("o%d", i)))
+		rows = append(rows, newHTMLObject(run, &run.Objects[i], fmt.Sprintf("o%d", i)))
 		anchors[keyOf(&run.Objects[i])] = rows[i].ID
 	}
 	page.Chunks = slices.Collect(slices.Chunk(rows, chunk))
-	tree := &htmlTree{anchors: anchors, left: openNodes}
+	tree := &htmlTree{run: run, anchors: anchors, left: openNodes}
 	page.Clusters = tree.nodes(outline.Unfold(run.Outline), "")
 	for i := range run.Findings {
 		page.Findings = append(page.Findings, newHTMLFinding(&run.Findings[i]))
@@ -118,6 +118,7 @@ type htmlNode struct {
 
 // htmlTree makes nodes. Large trees are closed at first.
 type htmlTree struct {
+	run     *Run
 	anchors map[objectKey]string
 	left    int
 }
@@ -126,7 +127,7 @@ func (t *htmlTree) nodes(list []*outline.Node, cluster string) []*htmlNode {
 	var nodes []*htmlNode
 	for _, n := range list {
 		t.left--
-		made := &htmlNode{Title: clean(n.Name), Detail: clean(n.Kind), State: clean(n.State), Open: t.left > 0}
+		made := &htmlNode{Title: clean(n.Name), Detail: clean(n.Kind), State: clean(t.run.called(n.State)), Open: t.left > 0}
 		if n.Kind == outline.Cluster {
 			cluster = n.Name
 		}
@@ -151,10 +152,10 @@ type htmlObject struct {
 	ID, State, Cluster, Name, Version, Digest, Whole, Message, File string
 }
 
-func newHTMLObject(o *Object, id string) htmlObject {
+func newHTMLObject(run *Run, o *Object, id string) htmlObject {
 	digest := cmp.Or(o.Digest, o.Revision)
 	return htmlObject{
-		ID: id, State: o.State, Cluster: o.Cluster, Name: objectName(o.Kind, o.Namespace, o.Name),
+		ID: id, State: run.called(o.State), Cluster: o.Cluster, Name: objectName(o.Kind, o.Namespace, o.Name),
 		Version: table.Short(cmp.Or(o.Version, o.Revision)), Digest: table.Short(digest), Whole: digest, Message: o.Message, File: o.Pos.String(),
 	}
 }

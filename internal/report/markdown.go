@@ -43,23 +43,23 @@ func markdown(run *Run, most int) string {
 		if o.State == StateReady && o.Version+o.Message == "" {
 			continue // valid, and nothing else to say
 		}
-		rows = append(rows, objectRow(&run.Objects[i]))
+		rows = append(rows, objectRow(run, &run.Objects[i]))
 	}
-	p.folded("Objects", "| | Object | Version | Message |\n|---|---|---|---|\n", rows)
+	p.folded("Objects", "| | Object | Version | Message |\n|---|---|---|---|\n", rows, 0)
 	return p.whole(most)
 }
 
 // sums says in one line how many objects and findings there are.
 func sums(run *Run) string {
 	n := counts(run.Findings)
-	objects := fmt.Sprintf("%d ready, ", run.Ready)
+	objects := fmt.Sprintf("%d %s, ", run.Ready, run.called(StateReady))
 	if run.Resolved > 0 {
 		objects += fmt.Sprintf("%d resolved, ", run.Resolved)
 	}
 	if run.Verified > 0 {
 		objects += fmt.Sprintf("%d verified, ", run.Verified)
 	}
-	objects += fmt.Sprintf("%d failed, ", run.Failed)
+	objects += fmt.Sprintf("%d %s, ", run.Failed, run.called(StateFailed))
 	if run.Blocked > 0 {
 		objects += fmt.Sprintf("%d blocked, ", run.Blocked)
 	}
@@ -76,6 +76,19 @@ func sums(run *Run) string {
 
 const findingHeader = "| | Code | Where | What |\n|---|---|---|---|\n"
 
+// called is what a page calls a state: of manifests that were only judged, nothing is ready.
+func (r *Run) called(state string) string {
+	if r.Command == "validate" {
+		switch state {
+		case StateReady:
+			return "valid"
+		case StateFailed:
+			return "invalid"
+		}
+	}
+	return state
+}
+
 // errors adds the findings that a reader has to see, and says how many findings have no place in any report.
 func (p *page) errors(run *Run) {
 	p.table("Errors", findingHeader, findingRows(run, true), run.omitted)
@@ -83,7 +96,11 @@ func (p *page) errors(run *Run) {
 
 // warnings adds the other findings, folded.
 func (p *page) warnings(run *Run) {
-	p.folded("Warnings and notes", findingHeader, findingRows(run, false))
+	missing := run.omitted
+	if counts(run.Findings)[finding.Error] > 0 {
+		missing = 0 // they are counted below the errors
+	}
+	p.folded("Warnings and notes", findingHeader, findingRows(run, false), missing)
 }
 
 func findingRows(run *Run, errors bool) []string {
@@ -142,11 +159,16 @@ func (p *page) add(s string) bool {
 	return true
 }
 
-// table adds as many rows as there is place for, and says how many are missing.
+// table adds rows below a title.
 func (p *page) table(title, header string, rows []string, missing int) {
 	if len(rows) == 0 || !p.add("\n### "+title+"\n\n"+header) {
 		return
 	}
+	p.rows(rows, missing)
+}
+
+// rows adds as many rows as there is place for, and says how many are missing.
+func (p *page) rows(rows []string, missing int) {
 	for i, row := range rows {
 		if !p.add(row) {
 			missing += len(rows) - i
@@ -159,16 +181,11 @@ func (p *page) table(title, header string, rows []string, missing int) {
 }
 
 // folded adds a table that a reader opens.
-func (p *page) folded(title, header string, rows []string) {
-	if len(rows) == 0 || !p.add(fmt.Sprintf("\n<details><summary>%s: %d</summary>\n\n%s", title, len(rows), header)) {
+func (p *page) folded(title, header string, rows []string, missing int) {
+	if len(rows) == 0 || !p.add(fmt.Sprintf("\n<details><summary>%s: %d</summary>\n\n%s", title, len(rows)+missing, header)) {
 		return
 	}
-	for i, row := range rows {
-		if !p.add(row) {
-			fmt.Fprintf(&p.text, "\n… and %d more\n", len(rows)-i)
-			break
-		}
-	}
+	p.rows(rows, missing)
 	p.text.WriteString("\n</details>\n") // for which there is a reserve
 }
 
@@ -198,9 +215,9 @@ func severitySign(s finding.Severity) string {
 	return "❌ error"
 }
 
-func objectRow(o *Object) string {
+func objectRow(run *Run, o *Object) string {
 	sign := map[string]string{StateReady: "✅", StateResolved: "✅", StateVerified: "✅", StateFailed: "❌", StateBlocked: "⛔", StateSuspended: "⏸️", StateInterrupted: "⏹️"}[o.State]
-	return fmt.Sprintf("| %s %s | %s | %s | %s |\n", sign, o.State,
+	return fmt.Sprintf("| %s %s | %s | %s | %s |\n", sign, run.called(o.State),
 		escapeMarkdown(objectName(o.Kind, o.Namespace, o.Name)), escapeMarkdown(o.Version), escapeMarkdown(o.Message))
 }
 
