@@ -46,7 +46,7 @@ func (r *review) hint(path []any, e *field.Error) string {
 	case r.obj.Kind == "FluxInstance" && e.Field == "metadata":
 		return "set metadata.name to flux"
 	case e.Detail == needsDestination:
-		return "write @artifact/" + strings.TrimLeft(text, "/")
+		return "write @artifact/" + strings.TrimPrefix(strings.TrimLeft(text, "@/"), "artifact/")
 	case e.Field == "spec.timeout" && strings.Contains(text, "h"):
 		return "a timeout has no hours: write 60m for 1h"
 	case isDuration(path):
