@@ -164,7 +164,7 @@ func (o *runOptions) checkFetch() error {
 	r := &o.Reconcile
 	switch {
 	case r.Offline && r.Refresh:
-		return exit.Usagef("--offline and --refresh exclude each other: nothing can be fetched anew without a connection")
+		return exit.Usagef("--offline and --refresh exclude each other: nothing can be fetched without a connection")
 	case r.SkipTLSVerify && o.ambient == ambientAnywhere:
 		return exit.Usagef("--insecure-skip-tls-verify and --ambient-credentials=anywhere exclude each other: no login of this machine goes to a server that anyone may answer for")
 	case r.Concurrency < 1:

@@ -29,7 +29,7 @@ revision and digests, with what charts of Git and buckets depend on. It is made 
 committed. fetch, resolve, verify, plan and template with --locked take everything from it.
 
 What fits the manifests stays as it is, what is new is resolved, and what is gone from the
-files of -f is dropped. --update resolves anew, within the ranges: everything, or what the
+files of -f is dropped. --update resolves again, within the ranges: everything, or what the
 arguments name. Nothing is stored but the lock file, which is replaced in one step.
 
 --check asks no server and writes nothing: it names each field in which lock and manifests
@@ -53,7 +53,7 @@ something moved, 4 lock and manifests do not fit or, with --exit-code, the file 
   helmsrc lock -R -f clusters/ --check`,
 	}
 	fs := c.Flags()
-	fs.BoolVar(&o.Update, "update", false, "resolve everything anew, or what the arguments name")
+	fs.BoolVar(&o.Update, "update", false, "resolve everything again, or what the arguments name")
 	fs.BoolVar(&o.Check, "check", false, "only say what does not fit, without a network; exit 4 if anything does not")
 	fs.BoolVar(&o.Verify, "verify", false, "only ask whether what is locked is still published; exit 3 if anything is not")
 	addExitCode(fs, &o.exitCode, "the lock file changed")

@@ -55,9 +55,9 @@ Only charts that may differ are looked for: those of a Helm repository as resolv
 does, others as fetch does. With --diff they are fetched, and unified diffs of values
 and of the files of charts are printed; with --render, of the objects that would be
 installed or upgraded, as template renders them, after a summary: what deletes data,
-how many objects are added, changed and removed, images and CRDs. Of a value of a Secret it is only said
-that it changed. What Helm has stored in a cluster is not known here: releases that failed or
-are pending, changes by hand, drift.
+how many objects are added, changed and removed, images and CRDs. Of a value of a
+Secret it is only said that it changed. What Helm has stored in a cluster is not known
+here: releases that failed or are pending, changes by hand, drift.
 
 Exit codes: 0 nothing is blocked, 1 a HelmRelease is blocked, 2 wrong usage or
 unreadable input, on either side, or no helm, 3 a digest or signature check failed, 4 with

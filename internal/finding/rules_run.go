@@ -262,9 +262,9 @@ func runRules() []Rule {
 		},
 		{
 			Code: UncheckedDigest, Name: "unchecked-digest", Group: groupRun, Severity: Warning,
-			Summary:     "An archive is used whose digest the index does not vouch for",
-			Explanation: "The index has a digest that is none, or another one, which --index-digest=warn accepts.",
-			Fix:         "Have the index generated anew.",
+			Summary:     "An archive is used although the index does not confirm its digest",
+			Explanation: "The index has an invalid digest, or another one, which --index-digest=warn accepts.",
+			Fix:         "Generate the index again.",
 		},
 		{
 			Code: MissingSubmodule, Name: "missing-submodule", Group: groupRun, Severity: Warning,

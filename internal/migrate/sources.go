@@ -168,7 +168,7 @@ func (p *planner) unmovable(m *move) (reason, hint string) {
 	if name := str(m.of.Content, "spec", "secretRef", "name"); name != "" && (!m.indexed || m.passes()) {
 		if kind := p.in.SecretType(m.of.Namespace, name); kind != "" && kind != "kubernetes.io/dockerconfigjson" {
 			return fmt.Sprintf("Secret %s/%s is of type %s, and an OCIRepository takes no other than kubernetes.io/dockerconfigjson", m.of.Namespace, name, kind),
-				"make it anew with kubectl create secret docker-registry"
+				"create it again with kubectl create secret docker-registry"
 		}
 	}
 	return "", ""

@@ -189,7 +189,7 @@ func (m *Migration) secretType(namespace, name string) string {
 	return ""
 }
 
-// maxRounds bounds how often what cannot be edited is left out, and all else is planned anew.
+// maxRounds bounds how often what cannot be edited is left out, and all else is planned again.
 const maxRounds = 10
 
 // plan works out the edits, without those that cannot be written, and without what they would change.

@@ -295,7 +295,7 @@ func (c *Change) target(before, after *Release) {
 		if f.old != f.now {
 			c.replace(before.Target, Reason{
 				Code: ReasonTarget, Before: f.old, After: f.now,
-				Text: f.what + " changed", Note: fmt.Sprintf("uninstalled as %s/%s, then installed anew", before.Target.Namespace, before.Target.Name),
+				Text: f.what + " changed", Note: fmt.Sprintf("uninstalled as %s/%s, then installed again", before.Target.Namespace, before.Target.Name),
 			})
 		}
 	}
@@ -314,7 +314,7 @@ func (c *Change) chart(before, after *Release) {
 	renamed, other := old.Name != now.Name, old.Version != now.Version || old.Made != now.Made
 	switch {
 	case renamed && !after.InPlace:
-		c.replace(before.Target, Reason{Code: ReasonChartName, Text: "chart name changed", Note: "uninstalled, then installed anew", Before: old.String(), After: now.String()})
+		c.replace(before.Target, Reason{Code: ReasonChartName, Text: "chart name changed", Note: "uninstalled, then installed again", Before: old.String(), After: now.String()})
 	case renamed, other:
 		c.upgrade(chartReason(old, now))
 	case old.Digest != "" && now.Digest != "" && old.Digest != now.Digest:

@@ -155,7 +155,7 @@ func (*WithdrawnError) Hint() string { return (&MovedError{}).Hint() }
 // gone is a failure to get what is locked from a source that does not have it any more: nothing is wrong with the manifest.
 func (l *Locked) gone(err error) error {
 	failure := *status.AsFailure(err)
-	failure.Err = fetch.WithHint(failure.Err, l.File+" names it, and the source may have deleted it since; 'helmsrc lock --update' with its name resolves it anew")
+	failure.Err = fetch.WithHint(failure.Err, l.File+" names it, and the source may have deleted it since; 'helmsrc lock --update' with its name resolves it again")
 	return &failure
 }
 

@@ -64,6 +64,7 @@ func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.Helm
 		err = charts.list(ctx, found)
 	}
 	if err != nil {
+		p.result.Refused = found
 		return err
 	}
 	if stored := p.stored(); stored != nil {
@@ -143,14 +144,18 @@ func (c *registryCharts) list(ctx context.Context, found *Published) error {
 // choose fills in what was published and chosen. An exact version that is not published any more is no error here: what
 // there is instead is what was asked for.
 func (p *Published) choose(candidates []resolve.Candidate, wanted string, err error) error {
-	if err != nil && (!p.Exact || !errors.Is(err, resolve.ErrNoMatch)) {
+	if err != nil && !errors.Is(err, resolve.ErrNoMatch) {
 		return err
 	}
 	p.Versions, p.Wanted = resolve.NewestFirst(candidates), wanted
-	if p.takes, err = resolve.Takes(p.Constraint); err != nil { // a word that is published as a version
+	var unordered error
+	if p.takes, unordered = resolve.Takes(p.Constraint); unordered != nil { // a word that is published as a version
 		p.takes = func(c resolve.Candidate) bool { return c.Version == p.Constraint }
 	}
-	return nil
+	if p.Exact {
+		return nil
+	}
+	return err
 }
 
 // listArtifacts finds out which versions the repository of an OCIRepository has.

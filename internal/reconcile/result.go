@@ -58,6 +58,8 @@ type Result struct {
 	Built *Built
 	// Published is what there is of it, if that was asked for.
 	Published *Published
+	// Refused is the same of a chart of which no version can be chosen. Without versions nothing is known of any.
+	Refused *Published
 	// Summary says in words what became of an object, where its conditions do not say so.
 	Summary string
 	// Signature is who signed the chart, nil if nothing was verified.

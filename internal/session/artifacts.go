@@ -121,7 +121,7 @@ func refuseBrought(dir string) error {
 		return nil
 	}
 	return &exit.UsageError{
-		Err:    fmt.Errorf("%s has records that Git tracks, and which a stranger may have committed: they are not believed", dir),
+		Err:    fmt.Errorf("%s has records that Git tracks, and which a stranger may have committed: they are not trusted", dir),
 		Advice: "remove them from Git with 'git rm -r --cached' and name the directory in .gitignore, or name another directory with --artifacts-dir, which takes this one, too, if all who can commit are trusted; not with --untrusted",
 	}
 }

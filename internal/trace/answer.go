@@ -32,6 +32,7 @@ type Answer struct {
 	Sources    []whySource `json:"sources,omitempty"`
 	Version    *whyVersion `json:"version,omitempty"`
 	Problem    string      `json:"problem,omitempty"`
+	Hint       string      `json:"hint,omitempty"`
 	Dependents []dependent `json:"dependents,omitempty"`
 
 	published *manifest.Object // whose versions were chosen from
@@ -109,11 +110,18 @@ func (t Tracer) Answer(in *load.Input, obj *manifest.Object, results []*reconcil
 			if r.Object.Object != part.Object || r.Cluster != in.Cluster {
 				continue
 			}
-			if r.Published != nil && w.Version == nil {
-				w.Version, w.published = newWhyVersion(r), r.Object.Object
+			published := r.Published
+			if r.Refused != nil && len(r.Refused.Versions) > 0 {
+				published = r.Refused
+			}
+			if published != nil && w.Version == nil {
+				w.Version, w.published = newWhyVersion(r, published), r.Object.Object
 			}
 			if r.Failure != nil && w.Problem == "" {
 				w.Problem = r.Object.Object.ConcealText(reconcile.RedactText(r.Failure.Message))
+				if f, ok := r.FailureFinding(); ok {
+					w.Hint = r.Object.Object.ConcealText(reconcile.RedactText(f.Fix))
+				}
 			}
 		}
 	}
@@ -260,8 +268,8 @@ const (
 	whyOlder = 3
 )
 
-func newWhyVersion(r *reconcile.Result) *whyVersion {
-	hide, veil, p := r.Object.Object.ConcealText, r.Object.Object.VeilField, r.Published
+func newWhyVersion(r *reconcile.Result, p *reconcile.Published) *whyVersion {
+	hide, veil := r.Object.Object.ConcealText, r.Object.Object.VeilField
 	v := &whyVersion{Chart: veil(p.Chart), Constraint: veil(p.Constraint), Published: len(p.Versions), Chosen: veil(p.Wanted), Candidates: []whyCandidate{}}
 	chosen := slices.IndexFunc(p.Versions, func(c resolve.Candidate) bool { return c.Version == p.Wanted })
 	from, to := max(chosen-whyNewer, 0), min(max(chosen, 0)+whyOlder+1, len(p.Versions))

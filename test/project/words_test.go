@@ -24,6 +24,13 @@ var plainWords = []struct{ pattern, instead string }{
 	{`\bwhat comes then\b`, "the rest"},
 	{`\bevery wait an end\b`, "waiting is bounded"},
 	{`(?:is|are|be|looks?) odd\b`, "unusual"},
+	{`\btwins?\b`, "environment variable, copy"},
+	{`\banew\b`, "again"},
+	{`\bvouch(es)?\b`, "sign, confirm"},
+	{`\bcannot be had\b`, "cannot be fetched"},
+	{`\b(?:is|are|not) believed\b`, "trusted"},
+	{`\bfor the right one\b`, "what is not verified"},
+	{`\bround in a circle\b`, "cycle"},
 }
 
 var (
