@@ -184,7 +184,7 @@ func (o *outliner) node(obj *manifest.Object) *outline.Node {
 	o.nodes[obj] = n
 	text := func(path ...any) string {
 		s, _ := at(obj.Content, append([]any{"spec"}, path...)).(string)
-		return obj.VeilField(s)
+		return obj.ConcealError(obj.Veil(s)) // a page is read as messages are
 	}
 	switch {
 	case obj.Group() == manifest.KustomizeGroup:
@@ -192,7 +192,7 @@ func (o *outliner) node(obj *manifest.Object) *outline.Node {
 	case obj.Kind == sourcev1.HelmChartKind:
 		n.Chart, n.Constraint = text("chart"), cmp.Or(text("version"), "*")
 	default:
-		n.URL = obj.ConcealText(reconcile.RedactText(cmp.Or(text("url"), text("endpoint"))))
+		n.URL = obj.ConcealError(reconcile.RedactText(cmp.Or(text("url"), text("endpoint"))))
 		n.Constraint = cmp.Or(text("ref", "digest"), text("ref", "semver"), text("ref", "tag"), text("ref", "commit"), text("ref", "name"), text("ref", "branch"))
 	}
 	if suspended, _ := at(obj.Content, []any{"spec", "suspend"}).(bool); suspended {
@@ -260,7 +260,7 @@ func (o *outliner) sourcesOf(obj *manifest.Object) []*outline.Node {
 		// It is suspended, or refused: nothing makes a HelmChart of it.
 		template := release.Spec.Chart.Spec
 		n := o.node(obj)
-		n.Chart, n.Constraint = obj.VeilField(template.Chart), obj.VeilField(cmp.Or(template.Version, "*"))
+		n.Chart, n.Constraint = obj.ConcealError(obj.Veil(template.Chart)), obj.ConcealError(obj.Veil(cmp.Or(template.Version, "*")))
 		kind, namespace, name = template.SourceRef.Kind, cmp.Or(template.SourceRef.Namespace, obj.Namespace), template.SourceRef.Name
 	}
 	if ok {
