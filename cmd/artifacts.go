@@ -8,6 +8,8 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/recorded"
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -70,18 +72,20 @@ nothing is recorded, 3 an artifact is altered.`,
 }
 
 func (a *app) verifyArtifacts(ctx context.Context, o *inputOptions, storage *storeOptions, args []string) (int, error) {
-	root, err := a.worker.Artifacts(&storage.StoreOptions)
+	dir, err := recorded.Open(&a.worker, &storage.StoreOptions)
 	if err != nil {
 		return exit.Usage, err
 	}
-	defer root.Close()
-	found := &remembered{}
-	defer found.close()
-	if err := a.selectRemembered(ctx, o, storage, root, args, found); err != nil {
+	defer dir.Close()
+	found, err := a.selectRecorded(ctx, o, dir, storage, args)
+	if err != nil {
 		return exit.Usage, err
 	}
-	code, damaged := found.code, 0
-	for _, r := range found.results {
+	for _, r := range found.Results {
+		a.console.ConcealNames([]*manifest.Object{r.Object.Object})
+	}
+	code, damaged := found.Code, 0
+	for _, r := range found.Results {
 		if r.Failure == nil || r.Failure.Reason != status.ReadOperationFailed {
 			continue
 		}
@@ -91,6 +95,6 @@ func (a *app) verifyArtifacts(ctx context.Context, o *inputOptions, storage *sto
 			a.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(r.Object.Object)})
 		}
 	}
-	a.sum(fmt.Sprintf("%d intact, %d altered or missing", len(found.results)-damaged, damaged))
+	a.sum(fmt.Sprintf("%d intact, %d altered or missing", len(found.Results)-damaged, damaged))
 	return code, nil
 }
