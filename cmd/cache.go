@@ -52,19 +52,14 @@ func (o *cacheOptions) options(a *app, refresh bool) cache.Options {
 }
 
 // onlineCommand is the command line as it was, but for --offline, and with a cache.
-func (a *app) onlineCommand() string {
+func (o *runOptions) onlineCommand(a *app) string {
 	command := []string{a.env.Program}
 	if a.env.Program == "" {
 		command[0] = "helmsrc"
 	}
 	given := false
-	locking := len(a.env.Args) > 0 && a.env.Args[0] == "lock"
 	for _, arg := range a.env.Args {
-		if arg == "--offline" || strings.HasPrefix(arg, "--offline=") {
-			given = true
-			continue
-		}
-		if arg == "--check" && locking { // it asks no server
+		if arg == "--offline" || strings.HasPrefix(arg, "--offline=") || o.asksNothing != "" && arg == "--"+o.asksNothing {
 			given = true
 			continue
 		}

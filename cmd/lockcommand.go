@@ -57,6 +57,7 @@ something moved, 4 lock and manifests do not fit or, with --exit-code, the file 
 	fs.BoolVar(&o.Check, "check", false, "only say what does not fit, without a network; exit 4 if anything does not")
 	fs.BoolVar(&o.Verify, "verify", false, "only ask whether what is locked is still published; exit 3 if anything is not")
 	addExitCode(fs, &o.exitCode, "the lock file changed")
+	o.run.asksNothing = "check"
 	addLockFile(&o.run.Lock, fs)
 	o.run.input.add(fs)
 	o.run.input.addLookup(fs)

@@ -56,6 +56,9 @@ func (o *reportOptions) addBilled(fs *pflag.FlagSet) {
 // stdinFile is what standard input is called in positions.
 const stdinFile = "<stdin>"
 
+// findingsAnnotation is on a command whose stdout is for findings, or free for a report.
+const findingsAnnotation = "helmsrc.dev/findings"
+
 // reportTarget is one report: a format, and the file for it.
 type reportTarget struct{ format, file string }
 
@@ -159,10 +162,11 @@ func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 	o.noGitHub, _ = c.Flags().GetBool("no-github")
 	o.silenced, _ = c.Flags().GetBool("report-silenced")
 	o.billed = true
-	if c.Name() == "validate" {
+	lists := c.Annotations[findingsAnnotation] != ""
+	if lists {
 		o.findings, _ = c.Flags().GetString("output")
 	}
-	if o.check(c.Name() != "validate" || o.listsFindings()) != nil {
+	if o.check(!lists || o.listsFindings()) != nil {
 		o.targets = nil // that is what the error is about, or would be the next one
 	}
 	// There is nothing to list, and a list of nothing would look whole.

@@ -31,6 +31,8 @@ type runOptions struct {
 	flat    string // the directory of plain files
 	edits   bool   // manifests
 	named   bool   // images that charts name are listed
+	// asksNothing is a flag of the command that has it ask no server, as --offline does, "" for none.
+	asksNothing string
 }
 
 // begin completes what the flags say by what the command line says else.
@@ -56,7 +58,7 @@ func (o *runOptions) complete(a *app) error {
 	}
 	o.Store = o.store.StoreOptions
 	r := &o.Reconcile
-	r.Ambient, r.Reach, r.Decisions, r.Online = o.ambient != ambientNone, o.reach(), a.console.Verbosity() > 1, a.onlineCommand()
+	r.Ambient, r.Reach, r.Decisions, r.Online = o.ambient != ambientNone, o.reach(), a.console.Verbosity() > 1, o.onlineCommand(a)
 	r.AdvertisedAddress, r.DigestAlgorithm = o.Store.Advertised, o.Store.Algorithm
 	if dir := cacheDir(runtime.GOOS, a.env.Getenv); dir != "" {
 		r.TrustCache = filepath.Join(dir, "sigstore")

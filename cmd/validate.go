@@ -18,6 +18,8 @@ func newValidateCommand(a *app) *cobra.Command {
 	var unreached bool
 	var format otherFormat
 	c := &cobra.Command{
+		Annotations: map[string]string{findingsAnnotation: "true"},
+
 		Use:     "validate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupManifests,
 		Short:   "Find mistakes in manifests without a network",
