@@ -36,7 +36,7 @@ func newUpdateCommand(a *app) *cobra.Command {
 		Use:     "update -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupManifests,
 		Short:   "Set newer versions in manifests, in place",
-		Long: `Edit the YAML files that are named, in place:
+		Long: `Edit the YAML files that are named, and those that their clusters read, in place:
 
 (1) Every scalar with a marker, # {"$imagepolicy": "NAMESPACE:NAME"}, gets what the
 ImagePolicy chooses, as image-automation-controller would set it; with :tag, :name or
@@ -46,7 +46,7 @@ the input, or beside it, or below --lookup-dir.
 (2) With --level, exact versions without a marker move to the newest version that
 differs in no higher part: spec.version of HelmCharts, spec.chart.spec.version of
 HelmReleases, and spec.ref.tag of OCIRepositories, with spec.ref.digest beside it.
-A pre-release only follows a pre-release.
+A pre-release only follows a pre-release. A version that a patch decides moves in the patch.
 
 Every byte but those scalars stays. A file is replaced in one step, and keeps its mode;
 links are followed inside of the repository. What cannot be decided is an error that

@@ -51,6 +51,9 @@ func (f *Foresight) recorded(ctx context.Context) error {
 		for _, err := range failures {
 			w.ReportStorage(finding.OddStorage, err)
 		}
+		if other := otherCluster(in, results); other != "" {
+			w.Console.Warn(fmt.Sprintf("%s holds what was fetched for %s, and the input is %s: the plan compares two clusters", o.Store.Dir, other, in.Called))
+		}
 		known, stores[in] = known || len(results) > 0, st
 		f.before.remember(in, st, results)
 		return nil
@@ -69,6 +72,16 @@ func (f *Foresight) recorded(ctx context.Context) error {
 	}
 	f.matched = plan.Match(f.before.Facts(), f.after.Facts())
 	return nil
+}
+
+// otherCluster is the cluster that was recorded where it is not the one of an input, "" if it is, or is not known.
+func otherCluster(in *load.Input, results []*reconcile.Result) string {
+	for _, r := range results {
+		if in.Called != "" && r.Recorded != "" && r.Recorded != in.Called {
+			return r.Recorded
+		}
+	}
+	return ""
 }
 
 // remember takes up the HelmReleases that are recorded.

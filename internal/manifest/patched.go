@@ -145,10 +145,19 @@ func (p Patch) excerpt(n *yaml.Node) Excerpt {
 		n = shifted(n, in, d.text)
 	}
 	e := d.excerpt(d.pos(n), n, nil)
-	if whole := parseText(p.Text); whole == nil || hasFlow(whole, whole) || whole.Kind == yaml.SequenceNode {
+	if whole := parseText(p.Text); whole == nil || hasFlow(whole, whole) && !setsOne(whole) || whole.Kind == yaml.SequenceNode {
 		return Excerpt{Pos: e.Pos} // the line may hold values of something else
 	}
 	return e
+}
+
+// setsOne reports whether the spec of a patch sets one field, so that its line holds nothing else.
+func setsOne(patch *yaml.Node) bool {
+	n := at(patch, "spec")
+	for patch.Style&yaml.FlowStyle == 0 && n != nil && n.Kind == yaml.MappingNode && len(n.Content) == 2 {
+		n = n.Content[1]
+	}
+	return n != nil && n.Kind == yaml.ScalarNode
 }
 
 // excerptInPatch is the line of a node of a patch that another patch put into its object.

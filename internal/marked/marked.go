@@ -178,6 +178,25 @@ func At(documents []*edit.Document, line int, key, value string) (*edit.Document
 	return nil, nil
 }
 
+// Literal finds the literal block whose text has a line of a file, nil if there is none.
+func Literal(documents []*edit.Document, line int) (*edit.Document, *yaml.Node) {
+	for _, d := range documents {
+		if d.Root == nil {
+			continue
+		}
+		var found *yaml.Node
+		each(d.Root, 0, func(_, v *yaml.Node) {
+			if first := d.Line(v); v.Style == yaml.LiteralStyle && first < line && line <= first+strings.Count(v.Value, "\n") {
+				found = v
+			}
+		})
+		if found != nil {
+			return d, found
+		}
+	}
+	return nil, nil
+}
+
 // maxDepth bounds the depth of documents. Those of manifests are a few levels deep.
 const maxDepth = 1000
 

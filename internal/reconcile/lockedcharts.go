@@ -5,16 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	godigest "github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/lock"
@@ -110,9 +113,15 @@ func (r *Reconciler) lockedChart(ctx context.Context, repo *repository, name str
 	return found, nil
 }
 
-// lockedManifest asks a registry for a manifest by its digest: it has the annotations that go with a chart.
+// lockedManifest asks a registry for a manifest by its digest: it has the annotations that go with a chart. A run that gets and checks
+// nothing has no use for it.
 func (r *Reconciler) lockedManifest(ctx context.Context, repo *repository, name string, a lockedArchive) (*resolvedChart, error) {
 	registry := &registryCharts{r, repo}
+	if r.o.Until == Choose && !r.o.checksSignatures() && a.layer != "" {
+		return registry.resolved(name, &oci.Manifest{
+			Ref: a.url, Tag: strings.ReplaceAll(a.version, "+", "_"), Digest: digest.Digest(a.manifest), Layer: ocispec.Descriptor{Digest: digest.Digest(a.layer)},
+		}), nil
+	}
 	pinned, err := registry.pinDigest(ctx, name, a)
 	if err != nil {
 		return nil, err

@@ -44,6 +44,8 @@ type Options struct {
 	// AllowNameMismatch accepts an archive whose name or version is another than
 	// the one that was asked for.
 	AllowNameMismatch bool
+	// Cluster is the directory that the cluster of the input begins in, "" if it begins nowhere.
+	Cluster string
 	// Locked is what objects were resolved to before, nil to choose anew.
 	Locked *Locked
 	// Directories replace source objects, by key.

@@ -39,7 +39,7 @@ func (p *reconciliation) record() (*store.Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("object: %w", err)
 	}
-	record := &store.Record{Fingerprint: p.fingerprint, Tag: string(p.tag), Chart: p.chart, Values: p.result.Values, Object: object, Status: b}
+	record := &store.Record{Fingerprint: p.fingerprint, Tag: string(p.tag), Cluster: p.r.o.Cluster, Chart: p.chart, Values: p.result.Values, Object: object, Status: b}
 	if p.out.Failure != nil {
 		record.Failure = string(CodeOf(p.out.Failure))
 		if by := blockerOf(p.out.Failure); by != (finding.Object{}) {

@@ -98,7 +98,7 @@ func (m *recollection) result() (*Result, error) {
 		return nil, err
 	}
 	found := k.load(typed)
-	result := &Result{Object: &admission.Admitted{Object: obj, Content: obj.Content}, Values: record.Values}
+	result := &Result{Object: &admission.Admitted{Object: obj, Content: obj.Content}, Values: record.Values, Recorded: record.Cluster}
 	if result.Failure = m.checkStored(k, &found, generationIn(obj.Content)); result.Failure == nil {
 		result.Failure = judge(k, found, record.Failure)
 		result.Failure = recordedBlock(result.Failure, record.BlockedBy)

@@ -47,6 +47,8 @@ type Result struct {
 	Failure  *status.Failure
 	Warnings warnings
 	Debug    []string
+	// Recorded is the cluster of an object that earlier runs left, "" if that is not known.
+	Recorded string
 	// Resolution is what a chart resolved to, as far as it got.
 	Resolution *Resolution
 	// Pin is what the object was resolved to, nil if it did not get that far or resolves to nothing.

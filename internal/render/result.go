@@ -1,6 +1,7 @@
 package render
 
 import (
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 
@@ -18,6 +19,9 @@ type Result struct {
 	Incomplete bool               // a part of it is elsewhere, so that no one can say what is not in it
 
 	Here []Source // this repository, under the names of sources that a cluster begins with and no file defines
+
+	// Files are those of the input's repositories that the builds read, by the names that messages have for them.
+	Files []string
 
 	used     map[Source]bool
 	closures []*closure
@@ -138,7 +142,21 @@ func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
 	judged := slices.DeleteFunc(slices.Clone(b.judged), func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.Renderer.notices)
-	result := &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, used: b.used, closures: b.closures, kustomizations: b.judged}
+	result := &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, Files: b.filesRead(), used: b.used, closures: b.closures, kustomizations: b.judged}
 	result.tracePatches()
 	return result
+}
+
+// filesRead are the files of the input's repositories that the builds read.
+func (b *builder) filesRead() []string {
+	read := map[string]bool{}
+	for _, dir := range sortedKeys(b.named) {
+		root := repositoryRoot(dir, dir)
+		for path := range b.claimed {
+			if inside(root, path) && !inside(filepath.Join(root, ".git"), path) {
+				read[b.display(path)] = true
+			}
+		}
+	}
+	return sortedKeys(read)
 }

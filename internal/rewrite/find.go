@@ -73,6 +73,21 @@ func Find(ctx context.Context, o Options) *Found {
 	return f.found
 }
 
+// Read reads more files, that are named as they are. It returns errors about those that cannot be read.
+func (f *Found) Read(ctx context.Context, names []string) []error {
+	known := len(f.Errors)
+	more := &finder{ctx: ctx, found: f, seen: map[string]bool{}}
+	for _, file := range f.Files {
+		more.seen[file.path] = true
+	}
+	for _, name := range names {
+		if mayHoldYAML(filepath.Base(name)) && !file.Outside(name) {
+			more.read(name)
+		}
+	}
+	return f.Errors[known:]
+}
+
 type finder struct {
 	ctx   context.Context
 	o     Options

@@ -112,6 +112,7 @@ func (s *Session) Replace(members []*Member) error {
 	for _, m := range members {
 		m.Options = s.Options()
 		m.Options.Directories, m.Options.Archives, m.Options.Finished = replaced[m.In].Directories, replaced[m.In].Archives, m.Followed.Finished
+		m.Options.Cluster = m.In.Called
 		m.Options.AdvertisedAddress = s.o.Store.AddressOf(m.In.Cluster)
 	}
 	return err

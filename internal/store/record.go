@@ -32,6 +32,8 @@ type Record struct {
 	BlockedBy string `json:"blockedBy,omitempty"`
 	// Tag is the name that a server gave to what is stored.
 	Tag string `json:"tag,omitempty"`
+	// Cluster is the directory that the cluster of the object begins in, as seen from its repository; "" if it begins nowhere.
+	Cluster string `json:"cluster,omitempty"`
 	// Chart is what a release was resolved to.
 	Chart ReleasedChart `json:"chart,omitzero"`
 	// Values has a digest in the place of each value that a release takes from a ConfigMap, none of what Secrets hold.

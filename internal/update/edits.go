@@ -110,6 +110,11 @@ func (u *Update) scalar(r *reconcile.Result, from, to string, fields ...any) (*p
 	p := u.parse(file)
 	key, _ := fields[len(fields)-1].(string)
 	c.document, c.node = marked.At(p.Documents(), pos.Line, key, from)
+	if c.node != nil {
+		c.Line = c.document.Line(c.node)
+	} else {
+		c.document, c.node = p.inPatch(pos.Line, key, from)
+	}
 	switch {
 	case c.node == nil:
 		u.refused(c, fmt.Errorf("no %s with the value %q stands there: a kustomization, a variable or an alias puts it in", key, from))
@@ -120,7 +125,7 @@ func (u *Update) scalar(r *reconcile.Result, from, to string, fields ...any) (*p
 	case slices.ContainsFunc(marked.Fields(c.document), func(f marked.Field) bool { return f.Node == c.node }):
 		return nil, nil
 	}
-	c.File, c.Line = file.Name, c.document.Line(c.node)
+	c.File = file.Name
 	return p, c
 }
 
@@ -132,7 +137,7 @@ func (u *Update) Finish(ctx context.Context, results []*reconcile.Result) {
 		if len(p.edited) == 0 || ctx.Err() != nil {
 			continue
 		}
-		text, edits, refusals := p.Apply()
+		text, edits, refusals := p.apply()
 		for _, c := range p.edited {
 			if err := refusals[c.node]; err != nil {
 				u.refused(c, err)

@@ -42,8 +42,8 @@ type Update struct {
 	w *session.Worker
 	o Options
 
-	in      *load.Input // of the cluster that is looked at
-	found   *rewrite.Found
+	in      *load.Input    // of the cluster that is looked at
+	found   *rewrite.Found // the files that were named, and those that the clusters read
 	chosen  map[policyKey][]choice
 	missing map[policyKey]func() // reports a policy that a cluster does not have
 	parsed  map[*rewrite.File]*parsedFile
@@ -65,6 +65,7 @@ type parsedFile struct {
 	file   *rewrite.File
 	fields []marked.Field
 	edited []*Change
+	inner  map[*yaml.Node]*innerText
 }
 
 // A Change is a scalar that gets another value. Its fields are part of the contract.
@@ -96,22 +97,27 @@ func (u *Update) fail(code int) { u.Code = exit.Worst(u.Code, code) }
 func (u *Update) Follow(ctx context.Context, in *load.Input, r *reconcile.Reconciler) {
 	u.in = in
 	if u.found == nil {
-		u.read(ctx)
+		var code int
+		u.found, code = u.w.Editable(ctx, u.in.Options)
+		u.fail(code)
 	}
+	u.read(ctx)
 	u.choose(ctx, r)
 }
 
-// read reads the files that are edited.
+// read reads the files that the cluster is made of, and parses those with markers that were not parsed before.
 func (u *Update) read(ctx context.Context) {
-	var code int
-	u.found, code = u.w.Editable(ctx, u.in.Options)
-	u.fail(code)
+	for _, err := range u.found.Read(ctx, u.in.Rendered.Files) {
+		u.w.ReportEdit(finding.Unreadable, at("", policyKey{}, "", 0), err.Error())
+		u.fail(exit.Usage)
+	}
+	var parsed []*parsedFile
 	for _, file := range u.found.Files {
-		if marked.Any(file.Data) {
-			u.parse(file)
+		if u.parsed[file] == nil && marked.Any(file.Data) {
+			parsed = append(parsed, u.parse(file))
 		}
 	}
-	for _, p := range u.files() {
+	for _, p := range parsed {
 		for _, f := range p.fields {
 			if f.Err != nil {
 				u.reportMarker(p, f)
