@@ -83,6 +83,7 @@ func (o *operated) migrate() error {
 			return fmt.Errorf("spec.values is no mapping: the operator leaves it out")
 		}
 	}
+	o.automation()
 	source, err := o.source()
 	if err != nil {
 		return err
@@ -112,6 +113,24 @@ func (o *operated) annotation(name string) string {
 
 func (o *operated) lost(text string, at ...string) {
 	o.p.result.Lost = append(o.p.result.Lost, o.t.note(text, child(o.t.document.Root, at...)))
+}
+
+// automation reports the annotations with which Flux 1 updates the images of the release: they stay, and nothing reads them.
+func (o *operated) automation() {
+	annotations := child(o.t.document.Root, "metadata", "annotations")
+	if annotations == nil || annotations.Kind != yaml.MappingNode {
+		return
+	}
+	var names []string
+	for i := 0; i < len(annotations.Content); i += 2 {
+		domain, _, _ := strings.Cut(annotations.Content[i].Value, "/")
+		if slices.Contains([]string{"fluxcd.io", "filter.fluxcd.io", "flux.weave.works", "repository.fluxcd.io", "tag.fluxcd.io"}, domain) {
+			names = append(names, annotations.Content[i].Value)
+		}
+	}
+	if len(names) > 0 {
+		o.lost("Flux 2 does not read "+strings.Join(names, ", ")+": an ImagePolicy chooses the tag of an image, and a marker in the values says where it goes", "metadata", "annotations")
+	}
 }
 
 // chartSource is where the chart of a release comes from.
