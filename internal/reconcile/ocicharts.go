@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -75,7 +78,7 @@ func (c *registryCharts) refused(err error) error {
 	return pullFailure(fmt.Errorf("failed to get chart version for remote reference: %w", err))
 }
 
-func (c *registryCharts) choose(ctx context.Context, _ warner, wanted want) (*resolvedChart, error) {
+func (c *registryCharts) choose(ctx context.Context, w warner, wanted want) (*resolvedChart, error) {
 	name, version := wanted.chart, wanted.constraint
 	tag, err := c.tag(ctx, name, version)
 	if err != nil {
@@ -87,7 +90,7 @@ func (c *registryCharts) choose(ctx context.Context, _ warner, wanted want) (*re
 		return c.repo.registry.Pin(ctx, name, tag)
 	})
 	if err != nil {
-		return nil, &downloadError{tag, err}
+		return nil, &downloadError{tag, c.otherwise(ctx, w, name, tag, err)}
 	}
 	decideLogin(ctx, func(ctx context.Context) auth.Shown { return c.repo.registry.Shown(ctx, name) })
 	return c.resolved(name, pinned), nil
@@ -112,9 +115,7 @@ func (c *registryCharts) tag(ctx context.Context, name, version string) (string,
 	if resolve.IsExact(version) {
 		return version, nil
 	}
-	tags, err := c.r.tags.Do(ctx, chartKey{c.repo.identity, name, ""}, func() ([]string, error) {
-		return c.repo.registry.Tags(ctx, name)
-	})
+	tags, err := c.tags(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -123,6 +124,39 @@ func (c *registryCharts) tag(ctx context.Context, name, version string) (string,
 		decideVersion(ctx, resolve.FromTags(tags), version, chosen.Tag)
 	}
 	return chosen.Tag, err
+}
+
+// tags are the tags of a chart, asked for once per run.
+func (c *registryCharts) tags(ctx context.Context, name string) ([]string, error) {
+	return c.r.tags.Do(ctx, chartKey{c.repo.identity, name, ""}, func() ([]string, error) {
+		return c.repo.registry.Tags(ctx, name)
+	})
+}
+
+// otherwise says what may be meant by a version whose tag is not there.
+func (c *registryCharts) otherwise(ctx context.Context, w warner, name, version string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	tags, failed := withUnversioned(c.tags(ctx, name))
+	if failed != nil {
+		w.debugf("no tag %s, and the tags cannot be listed: %v", version, failed)
+		return err
+	}
+	other := otherTag(version)
+	if !slices.Contains(tags, strings.ReplaceAll(other, "+", "_")) {
+		return err
+	}
+	hint := fmt.Sprintf("the tag is %s: write that as the version", other)
+	return finding.WithCode(finding.NoMatch, fetch.WithHint(err, hint))
+}
+
+// withUnversioned returns the tags also where none of them is a version.
+func withUnversioned(tags []string, err error) ([]string, error) {
+	if unversioned, ok := errors.AsType[*oci.NoTagsError](err); ok {
+		return unversioned.Tags, nil
+	}
+	return tags, err
 }
 
 func (c *registryCharts) resolved(name string, pinned *oci.Manifest) *resolvedChart {

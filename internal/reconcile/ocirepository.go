@@ -250,7 +250,7 @@ func (a *ociArtifacts) otherwise(ctx context.Context, w warner, wanted want, tag
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
 	case wanted.tag != "":
-		return a.otherTag(ctx, w, tag, err)
+		return a.missing(ctx, w, tag, err)
 	case tag == defaultTag:
 		return fetch.WithHint(err, "without spec.ref the tag is latest, which charts rarely have: name one with spec.ref.tag, or a range with spec.ref.semver")
 	}
@@ -270,22 +270,26 @@ func (e *tagMissingError) Unwrap() error { return e.err }
 // Hint names the tag that may be meant.
 func (e *tagMissingError) Hint() string { return e.hint }
 
-// otherTag finds out whether the tag is there with or without a "v" in front.
-func (a *ociArtifacts) otherTag(ctx context.Context, w warner, tag string, err error) error {
+// missing finds out whether the tag is there with or without a "v" in front.
+func (a *ociArtifacts) missing(ctx context.Context, w warner, tag string, err error) error {
 	missing := &tagMissingError{err: err}
 	tags, failed := a.tags(ctx)
 	if failed != nil {
 		w.debugf("no tag %s, and the tags cannot be listed: %v", tag, failed)
 		return missing
 	}
-	other, prefixed := strings.CutPrefix(tag, "v")
-	if !prefixed {
-		other = "v" + tag
-	}
-	if slices.Contains(tags, other) {
+	if other := otherTag(tag); slices.Contains(tags, other) {
 		missing.hint = fmt.Sprintf("the repository has the tag %s: write that in spec.ref.tag", other)
 	}
 	return missing
+}
+
+// otherTag is a tag without the "v" in front, or with one.
+func otherTag(tag string) string {
+	if other, prefixed := strings.CutPrefix(tag, "v"); prefixed {
+		return other
+	}
+	return "v" + tag
 }
 
 // pinTag asks what a tag names. Where nothing is stored, it asks at once for what

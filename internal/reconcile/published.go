@@ -118,14 +118,10 @@ func (c *indexCharts) list(ctx context.Context, w warner, found *Published) erro
 }
 
 func (c *registryCharts) list(ctx context.Context, found *Published) error {
-	tags, err := c.r.tags.Do(ctx, chartKey{c.repo.identity, found.Chart, ""}, func() ([]string, error) {
-		return c.repo.registry.Tags(ctx, found.Chart)
-	})
+	tags, err := c.tags(ctx, found.Chart)
 	candidates := resolve.FromTags(tags)
 	if found.Exact && strings.HasPrefix(found.Constraint, "v") { // as its tag is called, which a range does not see
-		if unversioned, ok := errors.AsType[*oci.NoTagsError](err); ok {
-			tags, err = unversioned.Tags, nil
-		}
+		tags, err = withUnversioned(tags, err)
 		candidates = resolve.TagCandidates(tags, true)
 	}
 	if err != nil {
