@@ -56,12 +56,6 @@ func (l *FaultList) UnmarshalJSON(b []byte) error {
 	return d.Decode(&l.list[0])
 }
 
-// Always is a fault of every request.
-func Always(f Fault) *FaultList { return &FaultList{every: true, list: []Fault{f}} }
-
-// Then is one fault for each of the first requests.
-func Then(f ...Fault) *FaultList { return &FaultList{list: f} }
-
 func (l *FaultList) take() (Fault, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

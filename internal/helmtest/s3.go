@@ -2,7 +2,6 @@ package helmtest
 
 import (
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 )
@@ -38,13 +37,4 @@ func StartS3() (*S3, error) {
 		return nil, err
 	}
 	return &S3{p, h}, nil
-}
-
-// S3Host is the URL of a server as an endpoint of S3: without a scheme.
-func S3Host(s *Server) string {
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		return s.Addr
-	}
-	return u.Host
 }
