@@ -97,10 +97,10 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 		return a.flatten(o, m.Store, results)
 	}
 	all, code, err := a.worker.ReconcileAll(ctx, &o.Options, batch)
-	defer all.Close()
 	if err != nil {
 		return code, err
 	}
+	defer all.Close()
 	printed := print(all.Results)
 	a.console.Unite()
 	run := a.newReport(all.Objects)

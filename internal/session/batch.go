@@ -41,10 +41,15 @@ func (r *Reconciled) Close() {
 	}
 }
 
-// ReconcileAll reconciles what is selected in each cluster, and returns the exit code, also that of an error. What it returns has to
-// be closed.
-func (w *Worker) ReconcileAll(ctx context.Context, o *Options, b Batch) (*Reconciled, int, error) {
-	all := &Reconciled{}
+// ReconcileAll reconciles what is selected in each cluster, and returns the exit code, also that of an error. Without an error, what it
+// returns has to be closed.
+func (w *Worker) ReconcileAll(ctx context.Context, o *Options, b Batch) (all *Reconciled, code int, err error) {
+	all = &Reconciled{}
+	defer func() {
+		if err != nil {
+			all.Close()
+		}
+	}()
 	root, err := w.Artifacts(&o.Store)
 	if err != nil {
 		return all, exit.Usage, err
@@ -67,7 +72,6 @@ func (w *Worker) ReconcileAll(ctx context.Context, o *Options, b Batch) (*Reconc
 	if code, err := shared.prepare(ctx, w, members, all.Inputs, b); err != nil {
 		return all, code, err
 	}
-	code := exit.OK
 	for _, m := range members {
 		w.Console.In(m.In.Cluster)
 		results, of, err := shared.reconcileMember(ctx, w, m, b)
