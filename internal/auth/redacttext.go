@@ -2,38 +2,29 @@ package auth
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 )
 
-// RedactText redacts the URLs in a text, also those that lack a scheme.
-func RedactText(text string) string {
-	if strings.Contains(text, "://") {
-		text = urlPattern().ReplaceAllStringFunc(text, redactURL)
-	}
-	if strings.Contains(text, "@") {
-		text = userinfoPattern().ReplaceAllStringFunc(text, redactBareUserinfo)
-	}
-	return text
-}
+const (
+	schemeSeparator = "://"
+	letters         = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits          = "0123456789"
+	afterURL        = " \t\n\f\r\"'<>\\"
+	beforeLogin     = " \t\n\f\r\"'<>/@"
+)
+
+// RedactText redacts the URLs in a text, also those that lack a scheme. It takes time in proportion to the text.
+func RedactText(text string) string { return redactBareLogins(replaceURLs(text, redactURL)) }
 
 // RedactLogins redacts the URLs with a login in a text. The others are left alone, with their queries.
 func RedactLogins(text string) string {
-	text = urlPattern().ReplaceAllStringFunc(text, func(match string) string {
+	return redactBareLogins(replaceURLs(text, func(match string) string {
 		if u, err := url.Parse(match); err == nil && u.User == nil {
 			return match
 		}
 		return RedactURL(match)
-	})
-	return userinfoPattern().ReplaceAllStringFunc(text, redactBareUserinfo)
+	}))
 }
-
-// urlPattern takes in more than the characters of a URL rather than less: what
-// follows a URL is harmless, what is left of one may be a password.
-var urlPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\\]+`)
-})
 
 // redactURL leaves the punctuation that a sentence puts after a URL.
 func redactURL(match string) string {
@@ -41,18 +32,67 @@ func redactURL(match string) string {
 	return RedactURL(address) + match[len(address):]
 }
 
-// userinfoPattern matches user, password and host of a URL without a scheme.
-var userinfoPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[^\s"'/:@<>]+:[^\s"'/@<>]+@[A-Za-z0-9.-]+`)
-})
-
-// redactBareUserinfo leaves references to images alone, whose tag stands before the
-// digest as a password before the host.
-func redactBareUserinfo(match string) string {
-	at := strings.LastIndexByte(match, '@')
-	if strings.HasPrefix(match[at:], "@sha") {
-		return match
+// replaceURLs takes in more than the characters of a URL rather than less: what follows a URL is harmless, what is left
+// of one may be a password.
+func replaceURLs(text string, replace func(string) string) string {
+	var b strings.Builder
+	done := 0
+	for from := 0; ; {
+		at := strings.Index(text[from:], schemeSeparator)
+		if at < 0 {
+			b.WriteString(text[done:])
+			return b.String()
+		}
+		at += from
+		start := from + len(strings.TrimRight(text[from:at], letters+digits+"+.-"))
+		start = at - len(strings.TrimLeft(text[start:at], digits+"+.-"))
+		from = at + len(schemeSeparator)
+		if start == at {
+			continue
+		}
+		length := ending(text[from:], afterURL)
+		if length == 0 {
+			continue
+		}
+		from += length
+		b.WriteString(text[done:start])
+		b.WriteString(replace(text[start:from]))
+		done = from
 	}
-	user, _, _ := strings.Cut(match, ":")
-	return user + ":REDACTED" + match[at:]
+}
+
+// ending returns where the first of some characters is, or the length of the text.
+func ending(text, chars string) int {
+	if i := strings.IndexAny(text, chars); i >= 0 {
+		return i
+	}
+	return len(text)
+}
+
+// redactBareLogins replaces the password of user:password@host. References to images are left alone, whose tag stands
+// before the digest as a password before the host.
+func redactBareLogins(text string) string {
+	var b strings.Builder
+	done := 0
+	for from := 0; ; {
+		at := strings.IndexByte(text[from:], '@')
+		if at < 0 {
+			b.WriteString(text[done:])
+			return b.String()
+		}
+		at += from
+		login := text[from+strings.LastIndexAny(text[from:at], beforeLogin)+1 : at]
+		_, password, _ := strings.Cut(strings.TrimLeft(login, ":"), ":")
+		from = at + 1
+		host := len(text[from:]) - len(strings.TrimLeft(text[from:], letters+digits+".-"))
+		if password == "" || host == 0 {
+			continue
+		}
+		from += host
+		if !strings.HasPrefix(text[at:], "@sha") {
+			b.WriteString(text[done : at-len(password)])
+			b.WriteString(redacted)
+			done = at
+		}
+	}
 }

@@ -1,6 +1,10 @@
 package auth
 
-import "testing"
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
 
 func TestRedactText(t *testing.T) {
 	t.Parallel()
@@ -21,5 +25,40 @@ func TestRedactText(t *testing.T) {
 				t.Errorf("RedactText(%q) = %q, want %q", tt.text, got, tt.want)
 			}
 		})
+	}
+}
+
+// FuzzRedactText holds that the scan finds what expressions find.
+func FuzzRedactText(f *testing.F) {
+	for _, text := range []string{
+		"a://b@c d:e@f", "::a:b@h a:@h a::@h", "1+x://u:p@h?t=p#f, é://x é1a://x://y", "a:b@host:c@h a@b:c@d u:p@sha256:x", "x:\u00a0y@z a://\x80 \"a:b@c\"'d:e@f'",
+	} {
+		f.Add(text)
+	}
+	urls := regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\\]+`)
+	logins := regexp.MustCompile(`[^\s"'/:@<>]+:([^\s"'/@<>]+)@[A-Za-z0-9.-]+`)
+	f.Fuzz(func(t *testing.T, text string) {
+		want := logins.ReplaceAllStringFunc(urls.ReplaceAllStringFunc(text, redactURL), func(match string) string {
+			user, rest, _ := strings.Cut(match, ":")
+			if host := rest[strings.LastIndexByte(rest, '@'):]; !strings.HasPrefix(host, "@sha") {
+				return user + ":REDACTED" + host
+			}
+			return match
+		})
+		if got := RedactText(text); got != want {
+			t.Errorf("RedactText(%q) = %q, want %q", text, got, want)
+		}
+	})
+}
+
+// TestRedactTextLong has texts that a second pass for each of their parts would not get through.
+func TestRedactTextLong(t *testing.T) {
+	const n = 1 << 20
+	for _, part := range []string{"a", "://", "a://", "a@", ":", "a:", ":b@", "a:b@", "+", "a://b:c@d "} {
+		for _, end := range []string{"", "@", "://", "@h", "://h"} {
+			if text := RedactText(strings.Repeat(part, n/len(part)) + end); len(text) == 0 {
+				t.Errorf("%q: nothing is left", part)
+			}
+		}
 	}
 }

@@ -1,13 +1,13 @@
 package console
 
-import (
-	"regexp"
-)
+import "strings"
 
 const (
 	longestName  = 253 // that Kubernetes accepts
 	shownOfName  = 200
 	shownOfAgain = 20 // where the line has shown it before
+
+	nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
 )
 
 // shortened cuts names that are longer than any name can be, so that a hostile one cannot fill a terminal or a log.
@@ -15,18 +15,26 @@ func shortened(text string) string {
 	if len(text) <= longestName {
 		return text
 	}
+	var b strings.Builder
 	seen := map[string]bool{}
-	return longNames().ReplaceAllStringFunc(text, func(name string) string {
-		shown := shownOfName
-		if seen[name] {
-			shown = shownOfAgain
+	for text != "" {
+		rest := strings.TrimLeft(text, nameCharacters)
+		name := text[:len(text)-len(rest)]
+		switch {
+		case len(name) <= longestName:
+			b.WriteString(name)
+		case seen[name]:
+			b.WriteString(name[:shownOfAgain] + "…")
+		default:
+			b.WriteString(name[:shownOfName] + "…")
+			seen[name] = true
 		}
-		seen[name] = true
-		return name[:shown] + "…"
-	})
-}
-
-// longNames matches what is written like a name and is longer than one.
-func longNames() *regexp.Regexp {
-	return regexp.MustCompile(`[-.0-9A-Za-z_]{254,}`)
+		next := strings.IndexAny(rest, nameCharacters)
+		if next < 0 {
+			next = len(rest)
+		}
+		b.WriteString(rest[:next])
+		text = rest[next:]
+	}
+	return b.String()
 }

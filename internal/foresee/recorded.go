@@ -86,14 +86,17 @@ func otherCluster(in *load.Input, results []*reconcile.Result) string {
 
 // remember takes up the HelmReleases that are recorded.
 func (s *Side) remember(in *load.Input, st *store.Store, results []*reconcile.Result) {
+	objects := map[load.RecordID]*manifest.Object{}
+	for _, obj := range in.Inventory.Objects() {
+		objects[load.RecordOf(obj)] = obj
+	}
 	for _, result := range results {
 		obj := result.Object.Object
 		// Files are a part of what was fetched, directories all of it: only from these something can be gone.
-		objects := in.Inventory.Objects()
-		at := slices.IndexFunc(objects, func(o *manifest.Object) bool { return load.IsRecordOf(obj, o) })
-		there, r := at >= 0, newRelease(in, obj, in.Cluster)
+		own, there := objects[load.Recorded(obj)]
+		r := newRelease(in, obj, in.Cluster)
 		if there { // it may be recorded by another name
-			r.Fact.Namespace, r.Fact.Name = objects[at].Namespace, objects[at].Name
+			r.Fact.Namespace, r.Fact.Name = own.Namespace, own.Name
 		}
 		if obj.Kind != helmv2.HelmReleaseKind && !inventory.IsOperated(obj) || !in.Wanted(obj) || !there && len(in.Dirs) == 0 {
 			continue

@@ -20,8 +20,16 @@ func (in *Input) RenameStored(st *store.Store) {
 	}
 }
 
-// IsRecordOf reports whether what is recorded is that of an object of the input.
-func IsRecordOf(recorded, obj *manifest.Object) bool {
+// A RecordID identifies a record of an artifacts directory.
+type RecordID struct{ Group, Kind, Namespace, Name string }
+
+// RecordOf returns the identity of the record of an object of the input.
+func RecordOf(obj *manifest.Object) RecordID {
 	namespace, name := obj.StoredAs()
-	return recorded.Group() == obj.Group() && recorded.Kind == obj.Kind && recorded.Namespace == namespace && recorded.Name == name
+	return RecordID{obj.Group(), obj.Kind, namespace, name}
+}
+
+// Recorded returns the identity of a record by the object in it.
+func Recorded(obj *manifest.Object) RecordID {
+	return RecordID{obj.Group(), obj.Kind, obj.Namespace, obj.Name}
 }

@@ -186,14 +186,18 @@ func (d *Directory) OfInputs(inputs []*load.Input) (*Selection, error) {
 	return found, d.w.Each(load.WithoutLoose(inputs), func(in *load.Input) error {
 		all, err := d.results(in.Cluster)
 		found.Code = exit.Worst(found.Code, in.Code)
+		recorded := map[load.RecordID]*reconcile.Result{}
+		for _, r := range all {
+			recorded[load.Recorded(r.Object.Object)] = r
+		}
 		for _, obj := range in.Inventory.Objects() {
 			if !in.Wanted(obj) {
 				continue
 			}
-			i := slices.IndexFunc(all, func(r *reconcile.Result) bool { return load.IsRecordOf(r.Object.Object, obj) })
+			result, known := recorded[load.RecordOf(obj)]
 			switch {
-			case i >= 0:
-				found.Results = append(found.Results, all[i])
+			case known:
+				found.Results = append(found.Results, result)
 			case !reconcile.HasNoStatus(obj):
 				found.Missing = append(found.Missing, obj)
 				found.Code = exit.Worst(found.Code, exit.Failed)
