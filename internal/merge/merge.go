@@ -109,6 +109,7 @@ func Join(ctx context.Context, to *store.Store, from []Directory, o Options) (*O
 	if err := to.Save(ctx); err != nil {
 		return nil, err
 	}
+	to.Unload()
 	slices.SortFunc(j.out.Moved, func(a, b *ConflictError) int { return compareKeys(a.Key, b.Key) })
 	slices.SortFunc(j.out.Failed, func(a, b *ObjectError) int { return compareKeys(a.Key, b.Key) })
 	return &j.out, nil

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -215,7 +216,7 @@ func (s *Store) announce(v *view, key Key, a Artifact) error {
 	if err != nil {
 		return err
 	}
-	return s.writeFile(v, key.next(), data)
+	return s.writeFile(v, key.next(), bytes.NewReader(data))
 }
 
 // A LinkError reports that an artifact was stored, but the link to the newest one could not be set. It is a type of its

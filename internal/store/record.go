@@ -84,7 +84,7 @@ func (s *Store) Remember(key Key, r *Record) error {
 	}
 	if old, err := h.readRecord(key); err != nil || !bytes.Equal(old, data) { // what cannot be read is replaced
 		h.record.Store(nil)
-		if err := s.writeFile(h.view, key.record(), data); err != nil {
+		if err := s.writeFile(h.view, key.record(), bytes.NewReader(data)); err != nil {
 			return fmt.Errorf("remember %s: %w", key, err)
 		}
 		h.record.Store(&data)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,7 +44,7 @@ func (s *Store) WriteShard(ctx context.Context, shard Shard) error {
 		return fmt.Errorf("lock %s: %w", shardFile, err)
 	}
 	defer lock.Close()
-	return s.writeFile(v, shardFile, append(data, '\n'))
+	return s.writeFile(v, shardFile, bytes.NewReader(append(data, '\n')))
 }
 
 // RemoveShard is for a run that begins: until it is over, the directory holds no complete part.

@@ -1,11 +1,14 @@
 package store
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -28,10 +31,13 @@ const (
 // but to write it. Each line is KIND/NAMESPACE/NAME, a tab and a record.
 type sharedRecords struct {
 	mu      sync.Mutex
-	open    bool           // records are those of the file
-	records map[Key][]byte // as they were when the file was read
-	changed map[Key][]byte // since then, by this process
+	open    bool // records are those of the file
+	records book // as they were when the file was read
+	changed book // since then, by this process
 }
+
+// A book has the records by their objects.
+type book map[Key][]byte
 
 // Shares reports whether the key's object has its record in the shared file, which takes no lock.
 func (s *Store) Shares(key Key) bool {
@@ -84,7 +90,7 @@ func (s *Store) rememberShared(key Key, r *Record) error {
 		return nil
 	}
 	if s.shared.changed == nil {
-		s.shared.changed = map[Key][]byte{}
+		s.shared.changed = book{}
 	}
 	s.shared.changed[key] = data
 	return nil
@@ -117,7 +123,7 @@ func (s *Store) saveShared(ctx context.Context) error {
 	if len(s.shared.changed) == 0 {
 		return nil
 	}
-	err := s.rewrite(ctx, func(records map[Key][]byte) { maps.Copy(records, s.shared.changed) })
+	err := s.rewrite(ctx, func(records book) { maps.Copy(records, s.shared.changed) })
 	if err != nil {
 		return fmt.Errorf("the state of %d objects cannot be recorded: %w", len(s.shared.changed), err)
 	}
@@ -126,7 +132,7 @@ func (s *Store) saveShared(ctx context.Context) error {
 }
 
 // rewrite changes the file; s.shared.mu must be held.
-func (s *Store) rewrite(ctx context.Context, change func(map[Key][]byte)) error {
+func (s *Store) rewrite(ctx context.Context, change func(book)) error {
 	root, err := s.created()
 	if err != nil {
 		return err
@@ -144,11 +150,10 @@ func (s *Store) rewrite(ctx context.Context, change func(map[Key][]byte)) error 
 		return err
 	}
 	change(records)
-	data, err := encodeShared(records)
-	if err != nil {
+	if err := records.check(); err != nil {
 		return err
 	}
-	if err := s.writeFile(v, sharedRecordsFile, data); err != nil {
+	if err := s.writeFile(v, sharedRecordsFile, records); err != nil {
 		return err
 	}
 	s.shared.open, s.shared.records = true, records
@@ -190,7 +195,7 @@ func (s *Store) pruneShared(ctx context.Context, keep func(Key) bool) (pruned []
 	}
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
-	err = s.rewrite(ctx, func(records map[Key][]byte) {
+	err = s.rewrite(ctx, func(records book) {
 		for k := range records {
 			if !keep(k) {
 				pruned = append(pruned, k)
@@ -205,8 +210,8 @@ func (s *Store) pruneShared(ctx context.Context, keep func(Key) bool) (pruned []
 }
 
 // readShared returns the records of the file, none if there is no file. With a [*RecordError] there are none either.
-func (v *view) readShared() (map[Key][]byte, error) {
-	records := map[Key][]byte{}
+func (v *view) readShared() (book, error) {
+	records := book{}
 	data, err := v.readState(sharedRecordsFile, MaxSharedRecords)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -216,49 +221,71 @@ func (v *view) readShared() (map[Key][]byte, error) {
 	case err != nil:
 		return records, err
 	}
-	if err := checkShared(data); err != nil {
+	if err := checkShared(len(data), bytes.Count(data, []byte("\n")), bound.Values(data)); err != nil {
 		return records, &RecordError{sharedRecordsFile, err}
 	}
 	for line := range bytes.Lines(data) {
 		name, record, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
 		key, ok := parseKey(string(name))
 		if !ok {
-			return map[Key][]byte{}, &RecordError{sharedRecordsFile, errors.New("a line without an object")}
+			return book{}, &RecordError{sharedRecordsFile, errors.New("a line without an object")}
 		}
 		records[key] = record
 	}
 	return records, nil
 }
 
-func encodeShared(records map[Key][]byte) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(size(records))
-	for _, key := range slices.SortedFunc(maps.Keys(records), compareKeys) {
-		b.WriteString(key.String())
-		b.WriteByte('\t')
-		b.Write(records[key])
-		b.WriteByte('\n')
+// lines are those of the file. Each is in the memory of the one before.
+func (b book) lines() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		var line []byte
+		for _, key := range slices.SortedFunc(maps.Keys(b), compareKeys) {
+			line = append(append(append(line[:0], key.String()...), '\t'), b[key]...)
+			if line = append(line, '\n'); !yield(line) {
+				return
+			}
+		}
 	}
-	return b.Bytes(), checkShared(b.Bytes())
+}
+
+// check is [checkShared] for the file that WriteTo writes.
+func (b book) check() error {
+	bytes, values := 0, 0
+	for line := range b.lines() {
+		bytes, values = bytes+len(line), values+bound.Values(line)
+	}
+	return checkShared(bytes, len(b), values)
+}
+
+// WriteTo writes the file. It is never in memory as a whole beside the records.
+func (b book) WriteTo(w io.Writer) (n int64, err error) {
+	out := bufio.NewWriterSize(w, 1<<20)
+	for line := range b.lines() {
+		written, err := out.Write(line)
+		if n += int64(written); err != nil {
+			return n, err
+		}
+	}
+	return n, out.Flush()
 }
 
 // checkShared refuses the file if it has more than a run may keep in memory.
-func checkShared(data []byte) error {
+func checkShared(bytes, objects, values int) error {
 	switch {
-	case len(data) > MaxSharedRecords:
+	case bytes > MaxSharedRecords:
 		return tooLarge(MaxSharedRecords)
-	case bytes.Count(data, []byte("\n")) > maxSharedObjects:
+	case objects > maxSharedObjects:
 		return fmt.Errorf("%w: more than %d objects", errTooLarge, maxSharedObjects)
-	case bound.Values(data) > maxSharedValues:
+	case values > maxSharedValues:
 		return fmt.Errorf("%w: more than %d values", errTooLarge, maxSharedValues)
 	}
 	return nil
 }
 
 // size is how many bytes the records have in the file.
-func size(records map[Key][]byte) int {
+func (b book) size() int {
 	n := 0
-	for key, record := range records {
+	for key, record := range b {
 		n += len(key.String()) + len(record) + len("\t\n")
 	}
 	return n
@@ -268,7 +295,7 @@ func size(records map[Key][]byte) int {
 func (s *Store) SharedSize() int {
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
-	return size(s.shared.records)
+	return s.shared.records.size()
 }
 
 // parseKey reads what Key.String writes: none of its parts has a slash.

@@ -18,6 +18,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -252,7 +253,7 @@ func (v *view) removeFile(name string) error {
 
 // writeFile puts data at name: all of it or, whatever happens, what was there before. Only who holds the object's
 // lock may call it, since the temporary name is always the same.
-func (s *Store) writeFile(v *view, name string, data []byte) error {
+func (s *Store) writeFile(v *view, name string, data io.WriterTo) error {
 	temp := name + tempSuffix
 	err := writeTemp(v, temp, data)
 	if err == nil {
@@ -266,7 +267,7 @@ func (s *Store) writeFile(v *view, name string, data []byte) error {
 	return nil
 }
 
-func writeTemp(v *view, temp string, data []byte) error {
+func writeTemp(v *view, temp string, data io.WriterTo) error {
 	// What a killed process left, or a link that was planted, is removed first.
 	if err := v.removeFile(temp); err != nil {
 		return err
@@ -275,6 +276,6 @@ func writeTemp(v *view, temp string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	_, err = data.WriteTo(f)
 	return errors.Join(err, f.Close())
 }
