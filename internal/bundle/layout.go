@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content/oci"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // A Layout has the charts of a bundle. Open makes it, and Close ends it.
@@ -87,7 +90,7 @@ func (r *reader) Open(name string) (fs.File, error) {
 		return &entry{bytes.NewReader(text), name, int64(len(text))}, err
 	}
 	for _, layout := range slices.Backward(r.layouts) {
-		f, err := openPlain(layout, name)
+		f, err := layout.Open(name)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}
@@ -95,17 +98,11 @@ func (r *reader) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// openPlain opens a regular file.
-func openPlain(in fs.FS, name string) (fs.File, error) {
-	info, err := fs.Stat(in, name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return in.Open(name)
-}
+// directory has the files of a layout on disk.
+type directory struct{ root *os.Root }
+
+// Open implements fs.FS.
+func (d directory) Open(name string) (fs.File, error) { return file.OpenIn(d.root, name) }
 
 // archive has the files of a layout by name.
 type archive map[string]*io.SectionReader

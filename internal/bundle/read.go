@@ -103,7 +103,7 @@ func (r *reader) open(name string) (*ocispec.Manifest, error) {
 		return nil, err
 	}
 	r.layouts = append(r.layouts, layout)
-	text, err := openPlain(layout, ocispec.ImageIndexFile)
+	text, err := layout.Open(ocispec.ImageIndexFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errCut
 	}
@@ -150,7 +150,7 @@ func (r *reader) layout(name string) (fs.FS, error) {
 		if _, err := root.Stat(ocispec.ImageIndexFile); err != nil {
 			return nil, errForeign
 		}
-		return root.FS(), nil
+		return directory{root}, nil
 	case !info.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
 	}
