@@ -25,6 +25,9 @@ const header = "# " + FileName + " pins what the manifests resolve to. \"helmsrc
 // entry: two branches that add one each would conflict, or agree on a number that is wrong.
 const end = "# end\n"
 
+// unended is how a file begins that is of a version without a last line.
+const unended = "# " + FileName + " pins what the manifests resolve to. \"helmsrc lock\" writes it; commit it, and do not edit it.\n"
+
 // An Error is a lock file that cannot be used. It never quotes more of the file than names of fields and objects.
 type Error struct {
 	Line int // from 1, or 0 where no single line is wrong
@@ -106,7 +109,7 @@ func Read(content []byte) (*Lock, error) {
 	if err := head.check(); err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(content, []byte(header)) {
+	if !bytes.HasPrefix(content, []byte(unended)) {
 		whole := false
 		if rest, whole = bytes.CutSuffix(rest, []byte(end)); !whole && !bytes.HasSuffix(head.bytes, []byte(end)) {
 			return nil, &Error{Msg: fmt.Sprintf("the lock file is cut off: it does not end with %q", strings.TrimSpace(end)), Hint: restore}

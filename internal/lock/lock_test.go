@@ -115,6 +115,8 @@ func TestReadErrors(t *testing.T) {
 		"flow":          {"apiVersion: helmsrc.dev/v1alpha1\nkind: Lock\nentries: [{object: a/b/c}]\n", "the lock file is not laid out as helmsrc writes it"},
 		"two documents": {strings.TrimSuffix(good, end) + "---\nkind: Lock\n" + end, "the lock file has more than one document"},
 		"cut off":       {strings.TrimSuffix(good, end), `the lock file is cut off: it does not end with "# end"`},
+		"own head":      {"# ours\n" + strings.TrimSuffix(good, end), `the lock file is cut off: it does not end with "# end"`},
+		"no head":       {strings.TrimSuffix(good[strings.Index(good, "apiVersion"):], end), `the lock file is cut off: it does not end with "# end"`},
 		"only a head":   {good[:strings.Index(good, "entries")], "the lock file is cut off"},
 		"many values":   {strings.Replace(good, "entries:\n", "entries: ["+strings.Repeat("{},", maxValues)+"]\n", 1), "the lock file has more than 4194304 values"},
 		"long entry":    {strings.Replace(good, "podinfo", strings.Repeat("x", maxEntry), 1), "line 5: the lock file has more than 1048576 bytes in an entry"},

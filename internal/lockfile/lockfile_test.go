@@ -64,7 +64,7 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := filepath.Join(dir, "kept")
-	if err := os.WriteFile(kept, []byte("apiVersion: helmsrc.dev/v1alpha1\nkind: Lock\nentries: []\n"), 0o400); err != nil {
+	if err := os.WriteFile(kept, []byte("apiVersion: helmsrc.dev/v1alpha1\nkind: Lock\nentries: []\n# end\n"), 0o400); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
