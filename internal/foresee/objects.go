@@ -44,7 +44,7 @@ func hideSecret(document string, short []string) string {
 	if err := yaml.Unmarshal([]byte(document), &object); err != nil {
 		return unreadable
 	}
-	shown, _ := withoutShort(object, short).(map[string]any)
+	shown, _ := withoutShort(object, short, false).(map[string]any)
 	hidden := !reflect.DeepEqual(shown, object)
 	object = shown
 	for _, secret := range secretsIn(object) {
@@ -77,8 +77,13 @@ func (r *Release) shortSecrets() (short []string) {
 	return slices.Compact(short)
 }
 
-// withoutShort copies a value of JSON without short texts, but for the type of an object.
-func withoutShort(value any, short []string) any {
+// freeKeys are the fields whose keys are texts of an author. All other keys are fields of a type, which no value changes.
+func freeKeys() []string {
+	return []string{"data", "stringData", "binaryData", "labels", "annotations", "matchLabels", "nodeSelector", "parameters"}
+}
+
+// withoutShort copies a value of JSON without short texts, except for the type of an object.
+func withoutShort(value any, short []string, keys bool) any {
 	if len(short) == 0 {
 		return value
 	}
@@ -86,15 +91,19 @@ func withoutShort(value any, short []string) any {
 	case map[string]any:
 		shown := make(map[string]any, len(v))
 		for key, part := range v {
-			if shown[key] = part; key != "kind" && key != "apiVersion" {
-				shown[key] = withoutShort(part, short)
+			if key != "kind" && key != "apiVersion" {
+				part = withoutShort(part, short, slices.Contains(freeKeys(), key))
 			}
+			if keys {
+				key = conceal.Within(key, short)
+			}
+			shown[key] = part
 		}
 		return shown
 	case []any:
 		shown := make([]any, len(v))
 		for i, part := range v {
-			shown[i] = withoutShort(part, short)
+			shown[i] = withoutShort(part, short, false)
 		}
 		return shown
 	case string:
@@ -205,18 +214,22 @@ func (h hiding) object(object, other map[string]any) map[string]any {
 	kind, _ := object["kind"].(string)
 	for key, value := range object {
 		secret := kind == "Secret" && (key == "data" || key == "stringData")
-		shown[key] = h.value(value, other[key], secret)
+		shown[key] = h.value(key, value, other[key], secret)
 	}
 	return shown
 }
 
-func (h hiding) value(value, other any, secret bool) any {
+func (h hiding) value(field string, value, other any, secret bool) any {
 	switch v := value.(type) {
 	case map[string]any:
 		o, _ := other.(map[string]any)
 		shown := make(map[string]any, len(v))
 		for key, value := range v {
-			shown[h.console.Secrets().Text(key)] = h.value(value, o[key], secret)
+			name := h.console.Secrets().Text(key)
+			if slices.Contains(freeKeys(), field) {
+				name = conceal.Within(name, h.short)
+			}
+			shown[name] = h.value(key, value, o[key], secret)
 		}
 		return shown
 	case []any:
@@ -224,9 +237,9 @@ func (h hiding) value(value, other any, secret bool) any {
 		shown := make([]any, len(v))
 		for i, value := range v {
 			if i < len(o) {
-				shown[i] = h.value(value, o[i], secret)
+				shown[i] = h.value("", value, o[i], secret)
 			} else {
-				shown[i] = h.value(value, nil, secret)
+				shown[i] = h.value("", value, nil, secret)
 			}
 		}
 		return shown
@@ -247,5 +260,5 @@ func (h hiding) text(value any, secret bool) string {
 	if secret {
 		return values.Hidden
 	}
-	return h.console.Secrets().Text(fmt.Sprint(withoutShort(value, h.short)))
+	return h.console.Secrets().Text(fmt.Sprint(withoutShort(value, h.short, false)))
 }
