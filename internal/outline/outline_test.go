@@ -1,6 +1,8 @@
 package outline
 
 import (
+	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -50,6 +52,33 @@ func TestHostileNames(t *testing.T) {
 	if strings.Count(dot.String(), `"`)-strings.Count(dot.String(), `\"`) != 6 {
 		t.Errorf("DOT\n%s", dot.String())
 	}
+}
+
+// FuzzGraphs: whatever a node is called, each line is a node, an edge or one of the lines that are always there.
+func FuzzGraphs(f *testing.F) {
+	for _, text := range []string{
+		"a", "x\"]; end\nclick n0 href \"javascript:alert(1)\"", "<img src=x onerror=alert(1)>", "\\", `\"`, "`|\x1b[31m\u202e#quot;", "%%{init: {}}%%",
+		":::bad", "subgraph x", "}\r\n  n0 [URL=\"javascript:x\"]", "\u2028end\u0085", "\xff\x00", "<br/>", "n1 --> n0",
+	} {
+		f.Add(text)
+	}
+	mermaid := regexp.MustCompile(`^(flowchart LR|    n\d+\["([ ./_:+,A-Za-z0-9-]|#\d+;|<br/>)*"\](:::(bad|off))?|    n\d+ --> n\d+|    classDef (bad|off) [a-z0-9#:, -]+)$`)
+	dot := regexp.MustCompile(`^(digraph helmsrc \{|  rankdir=LR|  node \[shape=box, fontname="sans-serif"\]|  n\d+ \[label="([^"\\\pC]|\\["\\n])*"(, color=red|, style=dashed)?\]|  n\d+ -> n\d+|\})$`)
+	f.Fuzz(func(t *testing.T, text string) {
+		n := &Node{Kind: text, Namespace: text, Name: text, Chart: text, Version: text, Constraint: text, State: text}
+		roots := []*Node{{Kind: Cluster, Name: text, Children: []*Node{n, {Kind: "HelmChart", Name: text, State: Suspended}}}}
+		var flow, graph strings.Builder
+		if err := errors.Join(Mermaid(&flow, roots), DOT(&graph, roots)); err != nil {
+			t.Fatal(err)
+		}
+		for drawn, line := range map[string]*regexp.Regexp{flow.String(): mermaid, graph.String(): dot} {
+			for got := range strings.SplitSeq(strings.TrimSuffix(drawn, "\n"), "\n") {
+				if !line.MatchString(got) {
+					t.Errorf("%q makes the line %q", text, got)
+				}
+			}
+		}
+	})
 }
 
 func TestKeep(t *testing.T) {

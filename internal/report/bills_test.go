@@ -184,3 +184,39 @@ func TestInToto(t *testing.T) {
 		t.Error("a statement about nothing")
 	}
 }
+
+// FuzzBills: what a chart, a registry or a signer says is a text in each bill. It makes no component, no digest, no line and no
+// license expression of its own, and the libraries read what was written.
+func FuzzBills(f *testing.F) {
+	for _, text := range []string{
+		"a", hostile, "x\nsigned-by: cosign somebody", "\"},{\"name\":\"x", "((MIT", "MIT) OR (", "MIT OR Apache-2.0", "pkg:helm/x@1?a=b#c", "../../x", "sha256:x", "\u2028\u202e", "https://a b/\x7f", "NOASSERTION", "%2e%2e/%", "\xff",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		run := &Run{Command: "fetch", Version: "1", Objects: []Object{{Kind: "HelmChart", Name: "a", Component: &Component{
+			Kind: ComponentChart, Name: text, Version: text, URL: text, License: text, Digest: archive, Signers: []string{text}, Found: []string{text},
+		}}}}
+		want := clean(text)
+		var bom cyclonedx.BOM
+		if err := cyclonedx.NewBOMDecoder(strings.NewReader(written(t, "cyclonedx", run)), cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil || len(*bom.Components) != 1 {
+			t.Fatalf("%q in CycloneDX: %v", text, err)
+		}
+		c := (*bom.Components)[0]
+		if c.Name != want || len(*c.Hashes) != 1 || want != "" && (*c.Licenses)[0].Expression != "" && strings.Count(want, "(") != strings.Count(want, ")") {
+			t.Errorf("%q in CycloneDX: %+v", text, c)
+		}
+		d, err := spdxjson.Read(strings.NewReader(written(t, "spdx", run)))
+		if err != nil || len(d.Packages) != 1 {
+			t.Fatalf("%q in SPDX: %v", text, err)
+		}
+		p := d.Packages[0]
+		if p.PackageName != want || len(p.PackageChecksums) != 1 || strings.Count(p.PackageComment, "\nsigned-by: ") > 1 {
+			t.Errorf("%q in SPDX: %+v", text, p)
+		}
+		s := &intoto.Statement{}
+		if err := protojson.Unmarshal([]byte(written(t, "intoto", run)), s); err != nil || len(s.GetSubject()) != 1 || len(s.GetSubject()[0].GetDigest()) != 1 {
+			t.Errorf("%q in a statement: %v, %v", text, s, err)
+		}
+	})
+}

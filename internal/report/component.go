@@ -174,7 +174,7 @@ var expressions = sync.OnceValue(func() *regexp.Regexp {
 
 // expression is the license as an SPDX expression, "" if it is none.
 func (c *Component) expression() string {
-	if !expressions().MatchString(c.License) {
+	if !expressions().MatchString(c.License) || strings.Count(c.License, "(") != strings.Count(c.License, ")") {
 		return ""
 	}
 	return c.License

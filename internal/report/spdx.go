@@ -69,7 +69,7 @@ func (m *material) spdx() *spdx.Package {
 	}
 	var lines []string
 	for _, property := range m.properties() {
-		lines = append(lines, property[0]+": "+property[1])
+		lines = append(lines, property[0]+": "+strings.ReplaceAll(property[1], "\n", " ")) // no value makes a line
 	}
 	p.PackageComment = strings.Join(lines, "\n")
 	return p

@@ -153,6 +153,7 @@ var unlinked = map[string]string{
 	"github.com/fluxcd/cli-utils/":                   "a judge in tests",
 	"github.com/distribution/distribution/":          "a server in tests",
 	"github.com/rogpeppe/go-internal/":               "for tests",
+	"github.com/theupdateframework/go-tuf/client":    "GO-2024-3166, which has no fix",
 	"github.com/helmsrc/helmsrc/internal/helmtest":   "for tests",
 	"net/http/httptest":                              "for tests",
 }
