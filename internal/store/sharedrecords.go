@@ -31,13 +31,13 @@ const (
 // but to write it. Each line is KIND/NAMESPACE/NAME, a tab and a record.
 type sharedRecords struct {
 	mu      sync.Mutex
-	open    bool // records are those of the file
-	records book // as they were when the file was read
-	changed book // since then, by this process
+	open    bool        // records are those of the file
+	records recordTexts // as they were when the file was read
+	changed recordTexts // since then, by this process
 }
 
-// A book has the records by their objects.
-type book map[Key][]byte
+// recordTexts are records by their objects.
+type recordTexts map[Key][]byte
 
 // Shares reports whether the key's object has its record in the shared file, which takes no lock.
 func (s *Store) Shares(key Key) bool {
@@ -90,7 +90,7 @@ func (s *Store) rememberShared(key Key, r *Record) error {
 		return nil
 	}
 	if s.shared.changed == nil {
-		s.shared.changed = book{}
+		s.shared.changed = recordTexts{}
 	}
 	s.shared.changed[key] = data
 	return nil
@@ -123,7 +123,7 @@ func (s *Store) saveShared(ctx context.Context) error {
 	if len(s.shared.changed) == 0 {
 		return nil
 	}
-	err := s.rewrite(ctx, func(records book) { maps.Copy(records, s.shared.changed) })
+	err := s.rewrite(ctx, func(records recordTexts) { maps.Copy(records, s.shared.changed) })
 	if err != nil {
 		return fmt.Errorf("the state of %d objects cannot be recorded: %w", len(s.shared.changed), err)
 	}
@@ -132,7 +132,7 @@ func (s *Store) saveShared(ctx context.Context) error {
 }
 
 // rewrite changes the file; s.shared.mu must be held.
-func (s *Store) rewrite(ctx context.Context, change func(book)) error {
+func (s *Store) rewrite(ctx context.Context, change func(recordTexts)) error {
 	root, err := s.created()
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (s *Store) pruneShared(ctx context.Context, keep func(Key) bool) (pruned []
 	}
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
-	err = s.rewrite(ctx, func(records book) {
+	err = s.rewrite(ctx, func(records recordTexts) {
 		for k := range records {
 			if !keep(k) {
 				pruned = append(pruned, k)
@@ -210,8 +210,8 @@ func (s *Store) pruneShared(ctx context.Context, keep func(Key) bool) (pruned []
 }
 
 // readShared returns the records of the file, none if there is no file. With a [*RecordError] there are none either.
-func (v *view) readShared() (book, error) {
-	records := book{}
+func (v *view) readShared() (recordTexts, error) {
+	records := recordTexts{}
 	data, err := v.readState(sharedRecordsFile, MaxSharedRecords)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -228,7 +228,7 @@ func (v *view) readShared() (book, error) {
 		name, record, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte("\t"))
 		key, ok := parseKey(string(name))
 		if !ok {
-			return book{}, &RecordError{sharedRecordsFile, errors.New("a line without an object")}
+			return recordTexts{}, &RecordError{sharedRecordsFile, errors.New("a line without an object")}
 		}
 		records[key] = record
 	}
@@ -236,7 +236,7 @@ func (v *view) readShared() (book, error) {
 }
 
 // lines are those of the file. Each is in the memory of the one before.
-func (b book) lines() iter.Seq[[]byte] {
+func (b recordTexts) lines() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		var line []byte
 		for _, key := range slices.SortedFunc(maps.Keys(b), compareKeys) {
@@ -249,7 +249,7 @@ func (b book) lines() iter.Seq[[]byte] {
 }
 
 // check is [checkShared] for the file that WriteTo writes.
-func (b book) check() error {
+func (b recordTexts) check() error {
 	bytes, values := 0, 0
 	for line := range b.lines() {
 		bytes, values = bytes+len(line), values+bound.Values(line)
@@ -258,7 +258,7 @@ func (b book) check() error {
 }
 
 // WriteTo writes the file. It is never in memory as a whole beside the records.
-func (b book) WriteTo(w io.Writer) (n int64, err error) {
+func (b recordTexts) WriteTo(w io.Writer) (n int64, err error) {
 	out := bufio.NewWriterSize(w, 1<<20)
 	for line := range b.lines() {
 		written, err := out.Write(line)
@@ -283,7 +283,7 @@ func checkShared(bytes, objects, values int) error {
 }
 
 // size is how many bytes the records have in the file.
-func (b book) size() int {
+func (b recordTexts) size() int {
 	n := 0
 	for key, record := range b {
 		n += len(key.String()) + len(record) + len("\t\n")
