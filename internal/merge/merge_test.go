@@ -59,6 +59,7 @@ func put(t *testing.T, st *store.Store, key store.Key, text, failure string, at 
 func TestJoin(t *testing.T) {
 	early, late := time.Unix(10, 0), time.Unix(20, 0)
 	chart, repository := store.NewKey("HelmChart", "apps", "app"), store.NewKey("HelmRepository", "apps", "repo")
+	release := store.NewKey("HelmRelease", "apps", "app")
 	type side struct {
 		text, failure string
 		at            time.Time
@@ -76,6 +77,7 @@ func TestJoin(t *testing.T) {
 		{"both failed", chart, side{"", "HS221", early}, side{"", "HS222", late}, "", "", false},
 		{"other bytes", chart, side{"x", "", early}, side{"y", "", late}, "", "with other bytes", false},
 		{"without artifact", chart, side{"x", "", early}, side{"", "", late}, "", "artifact none (none)", false},
+		{"a release", release, side{"", "HS221", early}, side{"", "HS221", late}, "", "", false},
 		{"a source that moved", repository, side{"x", "", early}, side{"y", "", late}, "y", "", true},
 		{"a source that failed later", repository, side{"x", "", early}, side{"y", "HS221", late}, "x", "", false},
 	} {
@@ -97,6 +99,9 @@ func TestJoin(t *testing.T) {
 				out, err := Join(t.Context(), to, from, o)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if a.SharedSize()+b.SharedSize()+to.SharedSize() != 0 {
+					t.Error("records stay in memory")
 				}
 				if (len(out.Moved) == 1) != tt.moved {
 					t.Errorf("moved: %v", out.Moved)

@@ -46,6 +46,9 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
+	if got := escapeMermaid("azAZ09"); got != "azAZ09" {
+		t.Errorf("escaped: %s", got)
+	}
 	if strings.Contains(mermaid.String(), "<img") || strings.Count(mermaid.String(), `"`) != 4 {
 		t.Errorf("Mermaid\n%s", mermaid.String())
 	}

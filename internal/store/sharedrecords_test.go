@@ -1,13 +1,16 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,6 +109,24 @@ func TestSharedRecordsUnchanged(t *testing.T) {
 	save(t, s)
 	if os.SameFile(before, stat()) {
 		t.Error("the file was changed in place")
+	}
+}
+
+// TestSharedRecordsWritten holds that the file is not composed in memory beside the records.
+func TestSharedRecordsWritten(t *testing.T) {
+	records := recordTexts{}
+	for i := range 4000 {
+		records[NewKey("HelmRelease", "apps", fmt.Sprintf("app-%d", i))] = bytes.Repeat([]byte("x"), 4<<10)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	n, err := records.WriteTo(io.Discard)
+	if err = errors.Join(err, records.check()); err != nil || n != int64(records.size()) {
+		t.Fatalf("%d bytes: %v", n, err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(n)/4 {
+		t.Errorf("%d bytes of memory for a file of %d", took, n)
 	}
 }
 
