@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,25 +32,18 @@ func carriedCharts(t *testing.T, charts int) *stage {
 	return s
 }
 
-// peak runs the program, and returns the most memory that it had. What the kernel says of a process that ended counts this one too,
-// which has the servers.
-func (s *stage) peak(args ...string) (most int64) {
-	s.t.Helper()
-	cmd := s.command(args...)
-	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
+// peak runs a command, and returns the most memory that it had, in bytes, and its error. The kernel's figure for a process that ended
+// also counts the process that started it, and this one has the servers.
+func peak(cmd *exec.Cmd) (most int64, err error) {
 	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
+		return 0, err
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	for {
 		select {
 		case err := <-done:
-			if err != nil {
-				s.t.Fatalf("%s: %v\n%.2000s", args, err, &out)
-			}
-			return most
+			return most, err
 		case <-time.After(2 * time.Millisecond):
 			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // it may have ended
 			_, after, _ := strings.Cut(string(status), "VmHWM:")
@@ -74,8 +68,11 @@ func TestCarriedMemory(t *testing.T) {
 		"mirror --from charts.tar --to oci://registry.test/carried --plain-http",
 		"fetch -f in --from later.tar --from charts.tar -d carried -o name",
 	} {
-		if peak := s.peak(strings.Fields(args)...); peak == 0 || peak > most*raceFactor {
-			t.Errorf("%s: needs %d MiB of memory", args, peak>>20)
+		cmd := s.command(strings.Fields(args)...)
+		var out strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if used, err := peak(cmd); err != nil || used == 0 || used > most*raceFactor {
+			t.Errorf("%s: %v, needs %d MiB of memory\n%.2000s", args, err, used>>20, &out)
 		}
 	}
 	info, err := os.Stat(filepath.Join(s.dir, "charts.tar"))
