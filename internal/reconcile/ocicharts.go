@@ -143,7 +143,7 @@ func (c *registryCharts) otherwise(ctx context.Context, w warner, name, version 
 		w.debugf("no tag %s, and the tags cannot be listed: %v", version, failed)
 		return err
 	}
-	other := otherTag(version)
+	other := resolve.OtherTag(version)
 	if !slices.Contains(tags, strings.ReplaceAll(other, "+", "_")) {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -278,18 +277,10 @@ func (a *ociArtifacts) missing(ctx context.Context, w warner, tag string, err er
 		w.debugf("no tag %s, and the tags cannot be listed: %v", tag, failed)
 		return missing
 	}
-	if other := otherTag(tag); slices.Contains(tags, other) {
+	if other := resolve.OtherTag(tag); slices.Contains(tags, other) {
 		missing.hint = fmt.Sprintf("the repository has the tag %s: write that in spec.ref.tag", other)
 	}
 	return missing
-}
-
-// otherTag is a tag without the "v" in front, or with one.
-func otherTag(tag string) string {
-	if other, prefixed := strings.CutPrefix(tag, "v"); prefixed {
-		return other
-	}
-	return "v" + tag
 }
 
 // pinTag asks what a tag names. Where nothing is stored, it asks at once for what

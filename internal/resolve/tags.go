@@ -85,3 +85,11 @@ func (r *TagRange) candidates(tags []string) []Candidate {
 	}
 	return cands
 }
+
+// OtherTag returns a tag without its leading "v", or with one if it has none.
+func OtherTag(tag string) string {
+	if other, prefixed := strings.CutPrefix(tag, "v"); prefixed {
+		return other
+	}
+	return "v" + tag
+}
