@@ -112,6 +112,7 @@ const (
 	DroppedLabels    Code = "HS164"
 
 	UnknownKustomizeField Code = "HS165"
+	IdlePatch             Code = "HS166"
 	RefusedGenerator      Code = "HS170"
 	GeneratorCycle        Code = "HS171"
 	ArtifactClash         Code = "HS172"

@@ -34,6 +34,9 @@ func kustomizationRules() []Rule {
 		return inFile("apps/tenant.yaml", object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "tenant\n  namespace: flux-system",
 			"interval: 10m\nprune: true\npath: ./tenant\n"+ours+spec))
 	}
+	patch := func(name string) string {
+		return "patches:\n- target:\n    kind: HelmRepository\n    name: " + name + "\n  patch: |\n    - op: replace\n      path: /spec/interval\n      value: 1h\n"
+	}
 	encrypted := inFile("tenant/login.yaml", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n  namespace: apps\ndata:\n  password: ENC[AES256_GCM,data:Zg==,iv:Zg==,tag:Zg==,type:str]\n"+
 		"sops:\n  mac: ENC[AES256_GCM,data:Zg==,iv:Zg==,tag:Zg==,type:str]\n  version: 3.9.0\n")
 	return []Rule{
@@ -108,6 +111,14 @@ func kustomizationRules() []Rule {
 			Fix:         "Correct the name of the field, or remove it.",
 			Example:     documents(cluster(path+ours), inFile("apps/kustomization.yaml", kustomization("namespace: apps\nresource:\n- extra.yaml\nresources:\n- charts.yaml\n")), apps),
 			Better:      documents(cluster(path+ours), inFile("apps/kustomization.yaml", kustomization("namespace: apps\nresources:\n- charts.yaml\n")), apps),
+		},
+		{
+			Code: IdlePatch, Name: "idle-patch", Group: groupKustomizations, Severity: Warning,
+			Summary:     "A patch changes nothing",
+			Explanation: "No object fits the target of the patch in any build of the run. A patch that another object writes into a Kustomization is left alone: it is often for all that it applies.",
+			Fix:         "Correct the kind and the name in the target, or remove the patch.",
+			Example:     documents(cluster(path+ours), file("resources:\n- charts.yaml\n"+patch("chart")), apps),
+			Better:      documents(cluster(path+ours), file("resources:\n- charts.yaml\n"+patch("charts")), apps),
 		},
 		{
 			Code: ForeignBuild, Name: "foreign-not-built", Group: groupKustomizations, Severity: Warning,

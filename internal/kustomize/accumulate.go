@@ -348,6 +348,7 @@ func (t *target) transform(a *accumulator) error {
 		if err := t.ctx.Err(); err != nil {
 			return err
 		}
+		before := a.selected
 		err := a.transform(one.Transformer, one.origin)
 		if one.patch != nil {
 			err = t.entry(err, "patches", one.index, one.patch.Path)
@@ -355,8 +356,23 @@ func (t *target) transform(a *accumulator) error {
 		if err != nil {
 			return err
 		}
+		if one.patch != nil && one.patch.Target != nil {
+			t.note(one, a.objects, a.selected > before)
+		}
 	}
 	return nil
+}
+
+// note records whether the target of a patch fitted an object.
+func (t *target) note(one transformer, m *objects, fitted bool) {
+	if t.Patched == nil {
+		return
+	}
+	use := PatchUse{File: filepath.Join(t.at, t.file), Index: one.index, Target: *one.patch.Target, Fitted: fitted}
+	for i := 0; !fitted && i < min(len(m.list), maxNear); i++ {
+		use.Near = append(use.Near, m.list[i].CurId())
+	}
+	t.Patched(use)
 }
 
 // maxBatch bounds what a transformer may add to objects before they are counted again, in bytes.

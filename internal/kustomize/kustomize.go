@@ -45,15 +45,28 @@ type Object struct {
 
 // Build is a build of a directory. It is used once.
 type Build struct {
-	Source Source
-	Budget *Budget
-	What   string // is built, for errors
+	Source  Source
+	Budget  *Budget
+	What    string         // is built, for errors
+	Patched func(PatchUse) // called after each patch with a target, nil for nothing
 
 	ctx     context.Context
 	factory *resmap.Factory
 	files   map[*resource.Resource]string // that objects come from
 	read    int                           // bytes
 }
+
+// PatchUse is a patch with a target that was applied.
+type PatchUse struct {
+	File   string // the kustomization file
+	Index  int    // in patches, of the kustomization that the Source returned
+	Target types.Selector
+	Fitted bool          // an object fitted the target
+	Near   []resid.ResId // some of the objects that there were, where none fitted
+}
+
+// maxNear bounds the objects that are named for a patch that none fitted.
+const maxNear = 200
 
 // PanicError is what a library panicked with. It must not cost other builds theirs.
 type PanicError struct{ Value any }

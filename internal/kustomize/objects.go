@@ -32,6 +32,8 @@ type objects struct {
 	touched map[*resource.Resource]bool
 	all     bool // of them were touched
 	fixed   bool // identities do not change
+
+	selected int // how many objects selectors selected so far
 }
 
 // identity is what kustomize knows an object by.
@@ -247,6 +249,7 @@ func (m *objects) Select(s types.Selector) ([]*resource.Resource, error) {
 			found = append(found, r)
 		}
 	}
+	m.selected += len(found)
 	m.touch(found...)
 	return found, m.spend(found, 0)
 }

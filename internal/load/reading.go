@@ -83,6 +83,7 @@ func (l *Reader) Inputs(ctx context.Context, o *Options) ([]*Input, error) {
 	defer l.Console.In("")
 	var inputs []*Input
 	for i, c := range r.Clusters {
+		results[i].WarnPatches()
 		in, err := r.Input(ctx, c, results[i])
 		if err != nil {
 			return nil, err

@@ -22,12 +22,14 @@ type built struct {
 }
 
 // build runs kustomize on a directory with the kustomization given, in place of the file there.
-func (r *repository) build(ctx context.Context, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
-	return r.buildUnder(ctx, nil, dir, file, k, replace)
+func (r *repository) build(ctx context.Context, dir, file string, k *types.Kustomization, replace map[string][]byte) buildResult {
+	uses := &patchUses{sealed: len(replace) > 0}
+	objects, err := r.buildUnder(ctx, nil, uses, dir, file, k, replace)
+	return buildResult{objects, uses.list, err}
 }
 
-// buildUnder does it with what Secrets hold under a veil, nil for none.
-func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
+// buildUnder does it with what Secrets hold under a veil, nil for none, and records patches, unless that is nil.
+func (r *repository) buildUnder(ctx context.Context, v *veil, uses *patchUses, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
 	files := map[string][]byte{}
 	for path, text := range replace {
 		if !manifest.IsKustomizationFile(path) {
@@ -38,6 +40,9 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, dir, file string, 
 	fs.lacking = r.lacks(dir, k)
 	fs.forgive(dir, k)
 	fs.veil = v
+	if uses != nil && !fs.lacking { // a patch may be for what is left out
+		fs.patched = uses.add
+	}
 	objects, err := r.run(fs, dir, file, k)
 	if err == nil {
 		return objects, nil
@@ -95,7 +100,7 @@ func (r *repository) run(fs *confined, dir, file string, k *types.Kustomization)
 	if err != nil {
 		return nil, err
 	}
-	b := &kustomize.Build{Source: fs, Budget: fs.budget, What: fs.what}
+	b := &kustomize.Build{Source: fs, Budget: fs.budget, What: fs.what, Patched: fs.patched}
 	found, err := b.Run(fs.ctx, dir, file, k)
 	if err != nil && fs.failed != nil {
 		return nil, fs.failed

@@ -41,6 +41,7 @@ type builder struct {
 	withdrawn  map[string]int           // what was taken back, by the name of what gave it
 
 	notices    []Notice
+	patched    []*notedPatch
 	judged     []*manifest.Object
 	errs       []error
 	rejections []Rejection
@@ -75,18 +76,22 @@ func (b *builder) plainDirectory(dir string) {
 	by := d.object.Pos.File
 	c.of = by
 	b.claim(c)
-	var objects []built
+	var result buildResult
 	if err == nil {
 		var k *types.Kustomization
 		if k, err = clone(d.kustomization); err == nil {
-			objects, err = b.buildOnce(r, dir, d.file, k, nil)
+			result = b.buildOnce(r, dir, d.file, k, nil)
+			err = result.err
 		}
 	}
 	if err != nil {
 		b.directoryFailed(r, d, c, err)
 		return
 	}
-	objects = b.showPlain(r, d, c, objects)
+	if len(result.patches) > 0 && b.ours(r, c) {
+		b.notePatches(r, nil, result.patches)
+	}
+	objects := b.showPlain(r, d, c, result.objects)
 	b.warnRemote(c)
 	since := b.withdrawn[by]
 	dec := &decrypter{keys: nil}
@@ -354,11 +359,12 @@ func (b *builder) admit(o *manifest.Object) error {
 // buildDecrypted builds with files that were decrypted. A failure may quote them, so it is reported as that of a build
 // without, or not at all.
 func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
-	objects, err := b.buildOnce(f.repo, f.path, file, k, replace)
-	if err == nil || len(replace) == 0 || b.ctx.Err() != nil {
-		return objects, err
+	result := b.buildOnce(f.repo, f.path, file, k, replace)
+	if err := result.err; err == nil || len(replace) == 0 || b.ctx.Err() != nil {
+		b.notePatches(f.repo, f.object, result.patches)
+		return result.objects, err
 	}
-	if _, err := b.buildOnce(f.repo, f.path, file, k, nil); err != nil {
+	if err := b.buildOnce(f.repo, f.path, file, k, nil).err; err != nil {
 		return nil, err
 	}
 	var names []string

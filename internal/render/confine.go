@@ -28,9 +28,10 @@ type confined struct {
 	view    *view // nil for files on disk
 	display func(string) string
 	budget  *kustomize.Budget
-	what    string   // is built
-	veil    *veil    // nil for none
-	paths   []string // that were read
+	what    string                   // is built
+	veil    *veil                    // nil for none
+	paths   []string                 // that were read
+	patched func(kustomize.PatchUse) // records patches, nil for nothing
 
 	lacking bool // something is left out of the build
 

@@ -199,13 +199,13 @@ func (s *syncObjects) patch(r *Renderer) error {
 	v.add("sync.yaml", viewFile{made: text, pos: s.instance.Pos})
 	repo := r.newRepository(v.root)
 	repo.view, repo.rules = v, func() *tree.Rules { return new(tree.Rules) }
-	objects, err := repo.build(r.ctx, v.root, filepath.Join(v.root, "kustomization.yaml"), k, nil)
-	if err != nil {
-		return manifest.Fault(s.instance, &buildError{err: err}, "spec", "kustomize", "patches")
+	result := repo.build(r.ctx, v.root, filepath.Join(v.root, "kustomization.yaml"), k, nil)
+	if result.err != nil {
+		return manifest.Fault(s.instance, &buildError{err: result.err}, "spec", "kustomize", "patches")
 	}
 	source, kustomization := s.source, s.kustomization
 	s.source, s.kustomization = nil, nil // a patch may delete them
-	for _, o := range objects {
+	for _, o := range result.objects {
 		if _, kind, _, _ := identify(o.content); kind == kustomizev1.KustomizationKind {
 			kustomization.Content, s.kustomization = o.content, kustomization
 		} else {

@@ -11,14 +11,15 @@ import (
 // buildResult is what a build gave. It is shared: copy before changing it.
 type buildResult struct {
 	objects []built
+	patches []patchUse // with targets
 	err     error
 }
 
 // buildOnce builds what is the same for several clusters only once.
-func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
+func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustomization, replace map[string][]byte) buildResult {
 	text, err := json.Marshal(k)
 	if err != nil {
-		return nil, err
+		return buildResult{err: err}
 	}
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%q %q %q", dir, file, text)
@@ -28,8 +29,8 @@ func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustom
 	key := string(h.Sum(nil))
 	known, ok := r.builds[key]
 	if !ok {
-		known.objects, known.err = repo.build(r.ctx, dir, file, k, replace)
+		known = repo.build(r.ctx, dir, file, k, replace)
 		r.builds[key] = known
 	}
-	return known.objects, known.err
+	return known
 }

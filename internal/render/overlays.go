@@ -42,11 +42,7 @@ func (r *Renderer) plainObjects(dir string) map[string]string {
 	if err != nil {
 		return objects
 	}
-	list, err := r.buildOnce(repo, dir, d.file, k, nil)
-	if err != nil {
-		return objects
-	}
-	for _, o := range list {
+	for _, o := range r.buildOnce(repo, dir, d.file, k, nil).objects {
 		apiVersion, kind, namespace, name := identify(o.content)
 		if text, err := json.Marshal(o.content); err == nil && strings.Contains(apiVersion, "toolkit.fluxcd.io/") {
 			objects[kind+" "+namespace+"/"+name] = string(text)

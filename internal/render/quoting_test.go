@@ -58,7 +58,7 @@ func TestQuoting(t *testing.T) {
 			if err == nil {
 				var k *types.Kustomization
 				if k, err = clone(d.kustomization); err == nil {
-					_, err = r.build(context.Background(), dir, d.file, k, nil)
+					err = r.build(context.Background(), dir, d.file, k, nil).err
 				}
 			}
 			if err == nil {

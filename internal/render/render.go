@@ -88,6 +88,7 @@ type Renderer struct {
 	opened       map[*manifest.Object]manifest.Opened
 	unsetOf      map[*manifest.Object][]string // their variables without a value
 	builds       map[string]buildResult
+	patchNotes   map[patchKey]*notedPatch  // with targets
 	made         map[string]*output        // ArtifactGenerators
 	listings     map[string]*generate.Tree // of directories that are sources of generators
 	specs        map[*manifest.Object]*said
@@ -115,7 +116,7 @@ type Renderer struct {
 func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	ctx, end := context.WithCancelCause(ctx)
 	r := &Renderer{o: o, ctx: ctx, in: in, budget: kustomize.NewBudget(end), disk: newDisk(), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
-		opened: map[*manifest.Object]manifest.Opened{}, unsetOf: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, others: map[string]bool{}, builds: map[string]buildResult{}, made: map[string]*output{}, listings: map[string]*generate.Tree{}, specs: map[*manifest.Object]*said{}}
+		opened: map[*manifest.Object]manifest.Opened{}, unsetOf: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, others: map[string]bool{}, builds: map[string]buildResult{}, patchNotes: map[patchKey]*notedPatch{}, made: map[string]*output{}, listings: map[string]*generate.Tree{}, specs: map[*manifest.Object]*said{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		if o.Untrusted {
 			return &sops.Keys{}

@@ -23,6 +23,7 @@ type Result struct {
 	// Files are those of the input's repositories that the builds read, by the names that messages have for them.
 	Files []string
 
+	patches  []*notedPatch // that may have changed nothing
 	used     map[Source]bool
 	closures []*closure
 	// kustomizations are those that were judged, and those that were only built so that others can refer to what they make.
@@ -142,7 +143,7 @@ func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
 	judged := slices.DeleteFunc(slices.Clone(b.judged), func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.Renderer.notices)
-	result := &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, Files: b.filesRead(), used: b.used, closures: b.closures, kustomizations: b.judged}
+	result := &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, Files: b.filesRead(), patches: b.patched, used: b.used, closures: b.closures, kustomizations: b.judged}
 	result.tracePatches()
 	return result
 }

@@ -351,7 +351,7 @@ func (b *builder) show(f *flux, c *closure, replace, shown map[string][]byte) {
 		if err != nil {
 			return nil, err
 		}
-		return f.repo.buildUnder(b.ctx, v, f.path, file, k, replace)
+		return f.repo.buildUnder(b.ctx, v, nil, f.path, file, k, replace)
 	}, shown)
 }
 
@@ -365,6 +365,6 @@ func (b *builder) showPlain(r *repository, d *directory, c *closure, objects []b
 		if err != nil {
 			return nil, err
 		}
-		return r.buildUnder(b.ctx, v, d.path, d.file, k, nil)
+		return r.buildUnder(b.ctx, v, nil, d.path, d.file, k, nil)
 	}, nil)
 }
