@@ -59,7 +59,7 @@ func (p *parsedFile) apply() (text []byte, edits int, refusals map[*yaml.Node]er
 	return text, edits, refused
 }
 
-// refuse takes down that nothing of an inner text can be set.
+// refuse records that nothing in an inner text can be set.
 func (p *parsedFile) refuse(in *innerText, err error, refused map[*yaml.Node]error) {
 	for _, c := range p.edited {
 		if slices.Contains(in.Documents(), c.document) {
