@@ -70,7 +70,7 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 	fs.StringVar(&o.Against, "against", "", "what to compare with: a Git `revision`, a directory, or a lock file (default: what the last fetch recorded)")
 	fs.BoolVar(&o.Diff, "diff", false, "print unified diffs of the values, and of the files of charts")
 	fs.BoolVar(&o.render, "render", false, "print unified diffs of what would be installed or upgraded, rendered with the helm that is installed")
-	fs.BoolVar(&o.Strip, "strip", true, "leave out of --render what every new version changes: the labels helm.sh/chart and app.kubernetes.io/version, and checksums")
+	fs.BoolVar(&o.Strip, "strip", true, "leave out of --render what every new version changes in metadata: the labels helm.sh/chart and app.kubernetes.io/version, and checksums")
 	o.helm.add(fs)
 	addExitCode(fs, &o.failOnChange, "anything would happen to a HelmRelease", "fail-on-change")
 	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown, or as in kubectl jsonpath=... or go-template=... of what json prints")

@@ -76,16 +76,19 @@ func holdsData(object map[string]any) bool {
 	return false
 }
 
-// stripped copies a value of JSON without the labels and annotations that every new version of a chart changes.
+// stripped copies a value of JSON without the labels and annotations that every new version of a chart changes. Those in a
+// selector and in volume claim templates stay: Kubernetes refuses an upgrade that changes them.
 func stripped(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		copied := make(map[string]any, len(v))
 		for key, part := range v {
-			if key == "labels" || key == "annotations" || key == "matchLabels" {
-				part = withoutVersion(part)
-			}
-			if part != nil {
+			switch key {
+			case "volumeClaimTemplates":
+				copied[key] = part
+			case "metadata":
+				copied[key] = withoutVersions(part)
+			default:
 				copied[key] = stripped(part)
 			}
 		}
@@ -100,20 +103,27 @@ func stripped(value any) any {
 	return value
 }
 
-// withoutVersion returns labels or annotations without those of a chart's version, nil if there are no others.
-func withoutVersion(value any) any {
-	labels, ok := value.(map[string]any)
+// withoutVersions copies metadata without the labels and annotations of a chart's version.
+func withoutVersions(metadata any) any {
+	fields, ok := metadata.(map[string]any)
 	if !ok {
-		return value
+		return metadata
 	}
-	left := maps.Clone(labels)
-	maps.DeleteFunc(left, func(key string, _ any) bool {
-		return key == "helm.sh/chart" || key == "app.kubernetes.io/version" || strings.HasPrefix(key, "checksum/")
-	})
-	if len(left) == 0 && len(labels) > 0 {
-		return nil
+	fields = maps.Clone(fields)
+	for _, field := range []string{"labels", "annotations"} {
+		texts, _ := fields[field].(map[string]any)
+		left := maps.Clone(texts)
+		maps.DeleteFunc(left, func(key string, _ any) bool {
+			return key == "helm.sh/chart" || key == "app.kubernetes.io/version" || strings.HasPrefix(key, "checksum/")
+		})
+		if len(left) < len(texts) {
+			fields[field] = left
+		}
+		if len(left) == 0 {
+			delete(fields, field)
+		}
 	}
-	return left
+	return fields
 }
 
 // replacedImages are the images of fields that have another one now.
