@@ -38,25 +38,19 @@ func (p *patchTransformer) Config(h *resmap.PluginHelpers, text []byte) error {
 	if err := yaml.Unmarshal(text, &c); err != nil {
 		return err
 	}
-	patch := types.Patch{Path: c.Path, Patch: c.Patch + c.JSONOp, Target: c.Target, Options: c.Options}
-	plugin := builtins.NewPatchTransformerPlugin()
+	p.target, p.options = c.Target, c.Options
+	p.TransformerPlugin = builtins.NewPatchTransformerPlugin()
 	if c.Kind == "PatchJson6902Transformer" {
-		plugin = builtins.NewPatchJson6902TransformerPlugin()
+		p.TransformerPlugin = builtins.NewPatchJson6902TransformerPlugin()
 		if c.Target == nil {
 			return fmt.Errorf("must specify a target for JSON patch %s", c.JSONOp)
 		}
 	}
-	return p.set(h, patch, plugin, text)
-}
-
-// set takes a patch, and kustomize's transformer for it with the configuration that this still has to read.
-func (p *patchTransformer) set(h *resmap.PluginHelpers, c types.Patch, plugin resmap.TransformerPlugin, text []byte) error {
-	p.target, p.options, p.TransformerPlugin = c.Target, c.Options, plugin
-	patch := []byte(c.Patch)
+	patch := []byte(c.Patch + c.JSONOp)
 	if err := p.source.Check(patch); err != nil {
 		return err
 	}
-	if err := plugin.Config(h, text); err != nil {
+	if err := p.TransformerPlugin.Config(h, text); err != nil {
 		return err
 	}
 	if c.Path != "" {

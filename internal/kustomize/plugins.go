@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // kustomize has no other door to its transformers
 	"sigs.k8s.io/kustomize/api/filters/namespace"
@@ -52,8 +51,8 @@ func (t *target) transformers(c *config) ([]transformer, error) {
 	}
 	for i := range k.Patches {
 		patch := &k.Patches[i]
-		p, err := t.patch(*patch)
-		if err != nil {
+		p := newPatchTransformer(t.Source)
+		if err := t.configure("PatchTransformer", p, patch); err != nil {
 			return nil, t.entry(err, "patches", i, patch.Path)
 		}
 		list = append(list, transformer{p, t.configured("PatchTransformer"), patch, i})
@@ -103,16 +102,6 @@ func (t *target) transformers(c *config) ([]transformer, error) {
 		add("ReplacementTransformer", p)
 	}
 	return list, nil
-}
-
-// patch returns the transformer of an entry of patches. Its configuration is text only where it is wrong, for the message.
-func (t *target) patch(c types.Patch) (*patchTransformer, error) {
-	p := newPatchTransformer(t.Source)
-	plugin := &builtins.PatchTransformerPlugin{Path: c.Path, Patch: c.Patch, Target: c.Target, Options: c.Options}
-	if (strings.TrimSpace(c.Patch) == "") != (c.Path == "") && p.set(t.helpers(), c, plugin, []byte("{}")) == nil {
-		return p, nil
-	}
-	return p, t.configure("PatchTransformer", p, c)
 }
 
 // labelFields lists the fields that get labels.

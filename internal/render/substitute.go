@@ -7,10 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/fluxcd/pkg/envsubst"
-	goyaml "go.yaml.in/yaml/v2"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -120,7 +118,7 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	if !mayName(content) {
 		return &substituted{content: roundedMap(content)}, v.check()
 	}
-	text, err := textOf(content)
+	text, err := sigsyaml.Marshal(content)
 	if err != nil {
 		return nil, err
 	}
@@ -145,34 +143,6 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	s.content = roundedMap(result)
 	_, _ = sharing(content, s.content)
 	return s, nil
-}
-
-// textOf is an object as sigs.k8s.io/yaml writes it. That makes JSON of it first, which changes nothing but numbers with a fraction
-// and texts that are not UTF-8.
-func textOf(content map[string]any) ([]byte, error) {
-	if isPlain(content) {
-		return goyaml.Marshal(content)
-	}
-	return sigsyaml.Marshal(content)
-}
-
-// isPlain reports whether JSON holds a value as it is.
-func isPlain(value any) bool {
-	switch value := value.(type) {
-	case float64:
-		return false
-	case string:
-		return utf8.ValidString(value)
-	case []any:
-		return !slices.ContainsFunc(value, func(v any) bool { return !isPlain(v) })
-	case map[string]any:
-		for key, v := range value {
-			if !utf8.ValidString(key) || !isPlain(v) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // mayName reports whether a text somewhere in a value may name a variable.
