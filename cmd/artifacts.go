@@ -8,8 +8,6 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
-	"github.com/helmsrc/helmsrc/internal/manifest"
-	"github.com/helmsrc/helmsrc/internal/recorded"
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -72,18 +70,11 @@ nothing is recorded, 3 an artifact is altered.`,
 }
 
 func (a *app) verifyArtifacts(ctx context.Context, o *inputOptions, storage *storeOptions, args []string) (int, error) {
-	dir, err := recorded.Open(&a.worker, &storage.StoreOptions)
+	dir, found, err := a.openRecorded(ctx, o, storage, args)
 	if err != nil {
 		return exit.Usage, err
 	}
 	defer dir.Close()
-	found, err := a.selectRecorded(ctx, o, dir, storage, args)
-	if err != nil {
-		return exit.Usage, err
-	}
-	for _, r := range found.Results {
-		a.console.ConcealNames([]*manifest.Object{r.Object.Object})
-	}
 	code, damaged := found.Code, 0
 	for _, r := range found.Results {
 		if r.Failure == nil || r.Failure.Reason != status.ReadOperationFailed {

@@ -57,18 +57,11 @@ stored artifact is altered.`,
 }
 
 func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, storage *storeOptions, reports *reportOptions, args []string) (int, error) {
-	dir, err := recorded.Open(&a.worker, &storage.StoreOptions)
+	dir, found, err := a.openRecorded(ctx, o, storage, args)
 	if err != nil {
 		return exit.Usage, err
 	}
 	defer dir.Close()
-	found, err := a.selectRecorded(ctx, o, dir, storage, args)
-	if err != nil {
-		return exit.Usage, err
-	}
-	for _, r := range found.Results {
-		a.console.ConcealNames([]*manifest.Object{r.Object.Object})
-	}
 	code := found.Code
 	var failures []finding.Finding
 	for _, r := range found.Results {
@@ -91,6 +84,23 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 		objects, err = found.Objects()
 	}
 	return a.report(ctx, reports, a.newReport(objects), nil, code), errors.Join(printed, err)
+}
+
+// openRecorded opens the artifacts directory, which has to be closed, and selects what the command line names.
+func (a *app) openRecorded(ctx context.Context, o *inputOptions, storage *storeOptions, args []string) (*recorded.Directory, *recorded.Selection, error) {
+	dir, err := recorded.Open(&a.worker, &storage.StoreOptions)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := a.selectRecorded(ctx, o, dir, storage, args)
+	if err != nil {
+		dir.Close()
+		return nil, nil, err
+	}
+	for _, r := range found.Results {
+		a.console.ConcealNames([]*manifest.Object{r.Object.Object})
+	}
+	return dir, found, nil
 }
 
 // selectRecorded returns what is recorded of what the command line names: objects of manifests if there are any.

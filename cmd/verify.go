@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,17 +124,17 @@ func (a *app) printVerifications(o *outputOptions) func([]*reconcile.Result) err
 	}
 }
 
-// chartsOfReleases are the results of the HelmCharts that are made for releases that have a result, too.
+// chartsOfReleases returns the results of the HelmCharts that are made for releases which have a result, by these.
 func chartsOfReleases(results []*reconcile.Result) map[*manifest.Object]*reconcile.Result {
-	charts := map[*manifest.Object]*reconcile.Result{}
+	releases, charts := map[*manifest.Object]bool{}, map[*manifest.Object]*reconcile.Result{}
 	for _, r := range results {
-		if origin := r.Object.Object.Origin; origin != nil && inventory.IsRelease(origin) {
+		releases[r.Object.Object] = inventory.IsRelease(r.Object.Object)
+	}
+	for _, r := range results {
+		if origin := r.Object.Object.Origin; releases[origin] {
 			charts[origin] = r
 		}
 	}
-	maps.DeleteFunc(charts, func(release *manifest.Object, _ *reconcile.Result) bool {
-		return !slices.ContainsFunc(results, func(r *reconcile.Result) bool { return r.Object.Object == release })
-	})
 	return charts
 }
 
