@@ -115,7 +115,7 @@ func (r *redirection) stays(obj *manifest.Object, why string) {
 	}
 }
 
-// use takes down that an object gets its chart from a source.
+// use records that an object gets its chart from a source.
 func (r *redirection) use(in *load.Input, source, user *manifest.Object, entry *lock.Entry) {
 	key := carried{in, inventory.KeyOf(source)}
 	s := r.sources[key]

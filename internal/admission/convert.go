@@ -118,7 +118,7 @@ func (r *review) convert() {
 	}
 }
 
-// convertValuesFile takes up the old valuesFile of the fields at a path.
+// convertValuesFile converts the old valuesFile of the fields at a path.
 func (r *review) convertValuesFile(v any, at string) {
 	switch v := v.(type) {
 	case nil:

@@ -136,7 +136,7 @@ func (c *Charts) tagged(ctx context.Context, from *remote.Repository, p Name, su
 	return c.put(found, p)
 }
 
-// options bound a copy, and take down the manifests in it.
+// options bound a copy, and record the manifests in it.
 func (c *Charts) options() oras.ExtendedCopyGraphOptions {
 	o := oras.ExtendedCopyGraphOptions{Depth: maxReferring}
 	o.PreCopy = func(_ context.Context, d ocispec.Descriptor) error {
@@ -156,7 +156,7 @@ func (c *Charts) options() oras.ExtendedCopyGraphOptions {
 	return o
 }
 
-// found takes down a manifest.
+// found records a manifest.
 func (c *Charts) found(d ocispec.Descriptor) {
 	if !isManifest(d.MediaType) {
 		return

@@ -228,7 +228,7 @@ func (w *writer) put(d ocispec.Descriptor, content io.Reader) error {
 	return w.to.write(blobName(d.Digest), d.Size, digest.NewReader(content, d.Digest))
 }
 
-// list takes down what the bundle has.
+// list records what the bundle has.
 func (w *writer) list(d ocispec.Descriptor) {
 	if d.MediaType == "" {
 		w.of = append(w.of, d.Digest.String())

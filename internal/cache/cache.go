@@ -370,7 +370,7 @@ func (c *Cache) write(name string, from io.Reader) error {
 // usedAgain is how long a use is as good as the next: the time of a file is not written more often.
 const usedAgain = time.Minute
 
-// touch takes down that a file is in use.
+// touch records that a file is in use.
 func (c *Cache) touch(name string, last time.Time) {
 	now := c.options.Now()
 	if age := now.Sub(last); age < 0 || age >= usedAgain {

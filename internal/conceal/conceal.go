@@ -37,7 +37,7 @@ func New() *Values {
 	return &Values{known: map[string]bool{}, heads: map[[minText]byte][]string{}, public: map[string]bool{}}
 }
 
-// Add takes up values, and what encodings make of them.
+// Add adds values, and what encodings make of them.
 func (v *Values) Add(values ...string) {
 	if v == nil {
 		return

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// AddLogin takes up what a Secret holds that something logs in with, whatever its keys are called. Left out is what
+// AddLogin adds what a Secret holds that something logs in with, whatever its keys are called. Left out is what
 // Flux defines to be public.
 func (v *Values) AddLogin(data map[string][]byte) {
 	private := make(map[string][]byte, len(data))
@@ -18,7 +18,7 @@ func (v *Values) AddLogin(data map[string][]byte) {
 	v.AddData(private)
 }
 
-// AddData takes up what a Secret holds.
+// AddData adds what a Secret holds.
 func (v *Values) AddData(data map[string][]byte) {
 	if v == nil {
 		return

@@ -37,7 +37,7 @@ type ignore struct {
 	used                  map[Code]bool
 }
 
-// Add takes up the comments of an object with this kind, namespace and name.
+// Add adds the comments of an object with this kind, namespace and name.
 func (s *Ignores) Add(kind, namespace, name string, comments []Ignore) {
 	for _, i := range comments {
 		if s.seen[i.Pos] {

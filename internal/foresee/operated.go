@@ -22,7 +22,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// addOperated takes up a HelmRelease of Flux 1.
+// addOperated adds a HelmRelease of Flux 1.
 func (s *Side) addOperated(r *Release, adm *admission.Admitted) {
 	r.operated = adm.Typed.(*operator.HelmRelease)
 	r.describeOperated(adm.Content)
@@ -42,7 +42,7 @@ func (s *Side) addOperated(r *Release, adm *admission.Admitted) {
 	s.operatedValues(r, adm)
 }
 
-// describeOperated takes up what the spec says by itself.
+// describeOperated adds what the spec says by itself.
 func (r *Release) describeOperated(content map[string]any) {
 	hr, f := r.operated, r.Fact
 	f.Suspended = hr.Ignored()
@@ -78,7 +78,7 @@ func (s *Side) reportInvalid(r *Release, adm *admission.Admitted) {
 	}
 }
 
-// takeOperated takes up what a run found out about a HelmRelease of Flux 1.
+// takeOperated adds what a run found out about a HelmRelease of Flux 1.
 func (s *Side) takeOperated(r *Release, result *reconcile.Result, found *reconcile.Planned) {
 	if found != nil {
 		r.Fact.Operated.Revision, r.tree = found.Revision, found.Tree
@@ -96,7 +96,7 @@ func (s *Side) takeOperated(r *Release, result *reconcile.Result, found *reconci
 	r.Fact.Values, r.Fact.ValuesKey = sum, sum
 }
 
-// rememberOperated takes up a HelmRelease of Flux 1 that is recorded. It is false for one that is none.
+// rememberOperated adds a HelmRelease of Flux 1 that is recorded. It returns false for any other object.
 func (r *Release) rememberOperated(content map[string]any) bool {
 	if !r.redescribeOperated(content) {
 		return false
@@ -110,7 +110,7 @@ func (r *Release) rememberOperated(content map[string]any) bool {
 	return true
 }
 
-// redescribeOperated takes up what an object says that is shown, and its values.
+// redescribeOperated adds what an object says that is shown, and its values.
 func (r *Release) redescribeOperated(content map[string]any) bool {
 	text, err := json.Marshal(content)
 	hr := &operator.HelmRelease{}
@@ -269,7 +269,7 @@ func (f *Foresight) compareSources(ctx context.Context) {
 	}
 }
 
-// listFiles takes up the files below the path of a chart of Git. What cannot be read is not known.
+// listFiles adds the files below the path of a chart of Git. What cannot be read is not known.
 func (r *Release) listFiles(ctx context.Context) {
 	o := r.Fact.Operated
 	if r.tree == "" || !o.Git {

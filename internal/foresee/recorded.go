@@ -84,7 +84,7 @@ func otherCluster(in *load.Input, results []*reconcile.Result) string {
 	return ""
 }
 
-// remember takes up the HelmReleases that are recorded.
+// remember adds the HelmReleases that are recorded.
 func (s *Side) remember(in *load.Input, st *store.Store, results []*reconcile.Result) {
 	objects := map[load.RecordID]*manifest.Object{}
 	for _, obj := range in.Inventory.Objects() {
@@ -118,7 +118,7 @@ func (s *Side) remember(in *load.Input, st *store.Store, results []*reconcile.Re
 	}
 }
 
-// remember takes up what is recorded of a HelmRelease besides its chart. It is false for an object that is none.
+// remember adds what is recorded of a HelmRelease besides its chart. It returns false for any other object.
 func (r *Release) remember(result *reconcile.Result, results []*reconcile.Result) bool {
 	if r.Fact.Operated != nil {
 		r.digests = result.Values
@@ -141,7 +141,7 @@ func (s *Side) onlyOperated() bool {
 	return len(s.Releases) > 0 && !slices.ContainsFunc(s.Releases, func(r *Release) bool { return r.Fact.Operated == nil })
 }
 
-// redescribe takes up what an object says that is shown, and its values. It is false for one that is no HelmRelease.
+// redescribe adds what an object says that is shown, and its values. It returns false for any other object.
 func (r *Release) redescribe(content map[string]any) bool {
 	text, err := json.Marshal(content)
 	hr := &helmv2.HelmRelease{}

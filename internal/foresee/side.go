@@ -139,7 +139,7 @@ func (s *Side) Of(fact *plan.Release) *Release {
 	return s.Releases[i]
 }
 
-// add takes up a HelmRelease.
+// add adds a HelmRelease.
 func (s *Side) add(in *load.Input, obj *manifest.Object) {
 	r := newRelease(in, obj, s.shown(in.Cluster))
 	r.Fact.File = s.shown(obj.Pos.File)
@@ -171,7 +171,7 @@ func (s *Side) shown(name string) string {
 	return s.base.original(name)
 }
 
-// describe takes up what the spec says by itself.
+// describe adds what the spec says by itself.
 func (r *Release) describe(adm *admission.Admitted) {
 	hr, f := r.hr, r.Fact
 	f.Suspended = hr.Spec.Suspend
@@ -237,7 +237,7 @@ func keeps(in *load.Input, obj *manifest.Object) bool {
 	return false
 }
 
-// chartOf takes up everything that a chart depends on.
+// chartOf adds everything that a chart depends on.
 func (s *Side) chartOf(r *Release, adm *admission.Admitted) {
 	hr := r.hr
 	var origin []any
@@ -258,7 +258,7 @@ func (s *Side) chartOf(r *Release, adm *admission.Admitted) {
 	s.originOf(r, adm, origin)
 }
 
-// originOf takes up what the chart comes from in the end.
+// originOf adds what the chart comes from in the end.
 func (s *Side) originOf(r *Release, adm *admission.Admitted, origin []any) {
 	for _, source := range r.In.SourcesOf(adm, func(*inventory.RejectedError) {}) {
 		obj := source.Object
@@ -423,7 +423,7 @@ func failedSource(r *Release, results []*reconcile.Result) *reconcile.Result {
 	return nil
 }
 
-// take takes up what a run found out about a HelmRelease.
+// take records what a run found out about a HelmRelease.
 func (s *Side) take(r *Release, result *reconcile.Result, results []*reconcile.Result, st *store.Store) {
 	message := result.Message()
 	if s.recorded && session.CodeOf(result) == exit.OK {

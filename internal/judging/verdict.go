@@ -208,7 +208,7 @@ func keyOf(f finding.Finding) string {
 	return fmt.Sprintf("%s %s %s %s/%s %s", f.Pos, f.Code, f.Kind, f.Namespace, f.Name, f.Message)
 }
 
-// find takes up what was found in a cluster, once.
+// find adds what was found in a cluster, once.
 func (v *Verdict) find(ignores *finding.Ignores, j *judged, f finding.Finding) {
 	silenced, known := v.seen[keyOf(f)]
 	if !known {

@@ -33,7 +33,7 @@ func (l *Reader) Reject(in *Input, obj *manifest.Object, err error) {
 	l.found(in, found...)
 }
 
-// found takes down errors that may block other objects: they are reported with these.
+// found records errors that may block other objects: they are reported with these.
 func (l *Reader) found(in *Input, found ...finding.Finding) {
 	in.Found = append(in.Found, found...)
 	if in.validating {

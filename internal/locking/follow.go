@@ -46,7 +46,7 @@ func (l *Locking) lockedBefore(_ context.Context, in *load.Input) (*reconcile.Lo
 			}
 		}
 		l.selectors = in.Selectors
-		locked.Anew = l.anew(in, all)
+		locked.Again = l.again(in, all)
 	}
 	return locked, nil
 }

@@ -105,7 +105,7 @@ func (l *Locking) open(ctx context.Context) error {
 	return nil
 }
 
-// choose finds out what the arguments name. With --update that is what is resolved anew, else what the run is about.
+// choose finds out what the arguments name. With --update that is what is resolved again, else what the run is about.
 func (l *Locking) choose(inputs []*load.Input) error {
 	o := l.s.Load
 	l.selectors = inputs[0].Selectors
@@ -137,7 +137,7 @@ func (l *Locking) cluster(ctx context.Context, in *load.Input) error {
 	targets := l.w.WithoutHome(in, l.w.Targets(in), l.shared.Options())
 	l.Code = exit.Worst(l.Code, in.Code)
 	if l.o.Update {
-		locked.Anew = l.anew(in, targets)
+		locked.Again = l.again(in, targets)
 	}
 	var run []*admission.Admitted
 	for _, adm := range targets {
@@ -167,8 +167,8 @@ func (l *Locking) cluster(ctx context.Context, in *load.Input) error {
 	return l.run(ctx, in, locked, run)
 }
 
-// anew reports which objects are resolved anew: all, or those that the arguments name with what they come from.
-func (l *Locking) anew(in *load.Input, targets []*admission.Admitted) func(store.Key) bool {
+// again reports which objects are resolved again: all, or those that the arguments name with what they come from.
+func (l *Locking) again(in *load.Input, targets []*admission.Admitted) func(store.Key) bool {
 	if len(l.selectors) == 0 {
 		return func(store.Key) bool { return true }
 	}
@@ -254,7 +254,7 @@ func (l *Locking) run(ctx context.Context, in *load.Input, locked *reconcile.Loc
 	return nil
 }
 
-// take takes up what an object was resolved to.
+// take records what an object was resolved to.
 func (l *Locking) take(in *load.Input, locked *reconcile.Locked, result *reconcile.Result) {
 	obj := result.Object.Object
 	l.Objects = append(l.Objects, l.w.ResultObject(result))

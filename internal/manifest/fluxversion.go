@@ -91,7 +91,7 @@ func isVersioned(o *Object) bool {
 	return false
 }
 
-// version takes up an object that was built.
+// version adds an object that was built.
 func (s *Set) version(o *Object) {
 	switch {
 	case isInstance(o):

@@ -37,7 +37,7 @@ type Options struct {
 	// is refused.
 	Untrusted bool
 
-	// Secrets takes up what Secrets hold, so that it is not shown.
+	// Secrets receives what Secrets hold, so that it is not shown.
 	Secrets *conceal.Values
 }
 

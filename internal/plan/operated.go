@@ -198,7 +198,7 @@ func (c *Change) dryRun(before, after *Release) {
 // mayBe begins the text of a reason that is not certain.
 const mayBe = "may be upgraded: "
 
-// Rendered takes down whether what would be installed renders to something else than what is. That makes an upgrade certain that was
+// Rendered records whether what would be installed renders to something else than what is. That makes an upgrade certain that was
 // not: what is rendered is in use.
 func (c *Change) Rendered(differs bool) {
 	for i := range c.Reasons {

@@ -227,7 +227,7 @@ func gitFingerprint(obj *sourcev1.GitRepository, revision string, includes []*in
 	return fingerprintOf(revision, ignored(obj.Spec.Ignore), obj.Spec.RecurseSubmodules, obj.Spec.SparseCheckout, parts)
 }
 
-// observeGit takes down what the stored artifact was made with.
+// observeGit records what the stored artifact was made with.
 func observeGit(obj *sourcev1.GitRepository, includes []*included) {
 	obj.Status.ObservedIgnore = obj.Spec.Ignore
 	obj.Status.ObservedRecurseSubmodules = obj.Spec.RecurseSubmodules

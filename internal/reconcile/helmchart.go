@@ -75,7 +75,7 @@ func (p *chartReconciliation) publishedCharts(ctx context.Context, source *Resul
 	return source.Source().charts(ctx, p.warnings)
 }
 
-// observeRevision takes down which artifact of its source a chart is made of.
+// observeRevision records which artifact of its source a chart is made of.
 func (p *chartReconciliation) observeRevision(source *Result) {
 	if artifact := source.artifact(); artifact != nil {
 		p.obj.Status.ObservedSourceArtifactRevision = source.Object.Object.Veil(artifact.Revision)

@@ -267,7 +267,7 @@ func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, e
 	return digest.String(), nil
 }
 
-// noteValues takes down the digests of those values that come from ConfigMaps, so that a later run can say which of them
+// noteValues records the digests of those values that come from ConfigMaps, so that a later run can say which of them
 // changed. A digest of what a Secret holds could be guessed, and so could that of a ConfigMap that was made of one.
 func (p *reconciliation) noteValues(composed map[string]any, origins *values.Origins) {
 	public := map[[2]string]bool{}

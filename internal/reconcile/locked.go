@@ -28,8 +28,8 @@ type Locked struct {
 	Cluster string // of the input, as the lock calls it
 	Mode    LockMode
 	Carried bool // in a bundle
-	// Anew are objects whose entries do not count.
-	Anew func(store.Key) bool
+	// Again are objects whose entries do not count.
+	Again func(store.Key) bool
 }
 
 // LockMode is what a lock is used for.
@@ -101,7 +101,7 @@ func (l *Locked) Judge(inv *inventory.Inventory, adm *admission.Admitted) (*Judg
 	if err != nil {
 		return j, true
 	}
-	if l.Anew != nil && l.Anew(keyOf(adm)) {
+	if l.Again != nil && l.Again(keyOf(adm)) {
 		return j, true
 	}
 	for _, e := range l.Lock.Find(lock.Key{Cluster: l.Cluster, Object: objectName(adm)}) {

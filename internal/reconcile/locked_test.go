@@ -25,7 +25,7 @@ replicas: 1
 // locked is the lock of what results are, as it is read from its file.
 func (w *world) locked(t *testing.T, results map[string]*Result) *lock.Lock {
 	t.Helper()
-	l := &Locked{Lock: lock.New(), Anew: nil}
+	l := &Locked{Lock: lock.New(), Again: nil}
 	for _, kind := range []string{"GitRepository", "Bucket", "OCIRepository", "HelmChart"} { // sources first
 		for name, r := range results {
 			if !strings.HasPrefix(name, kind+"/") {

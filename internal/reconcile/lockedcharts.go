@@ -214,7 +214,7 @@ func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 	))
 }
 
-// built takes down a package. Values files that it has no use for have no digest.
+// built records a package. Values files that it has no use for have no digest.
 func (p *chartReconciliation) built(pending *store.Pending) {
 	p.made().Package = pending.Digest().String()
 }
@@ -226,7 +226,7 @@ func (p *reconciliation) made() *Built {
 	return p.result.Built
 }
 
-// madeWith takes down the values files of a chart from a repository.
+// madeWith records the values files of a chart from a repository.
 func (p *chartReconciliation) madeWith(files []string, read func(name string) ([]byte, bool)) {
 	for _, name := range files {
 		f := lock.File{Name: name}

@@ -135,7 +135,7 @@ func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error)
 	return nil, p.complete(source, composed)
 }
 
-// complete takes down which chart would be released with which values.
+// complete records which chart would be released with which values.
 func (p *operatedReconciliation) complete(source *Result, composed map[string]any) error {
 	hr := p.hr
 	artifact := source.artifact()

@@ -167,6 +167,6 @@ type Carrier interface {
 	Archive(ctx context.Context, repository string, archive *io.SectionReader, provenance []byte) error
 	// Package takes a chart that was packaged of the files of a source, which is called by its URL.
 	Package(ctx context.Context, source string, archive *io.SectionReader) error
-	// Refused takes down that a source does not say whether it has something: it is not carried.
+	// Refused records that a source does not say whether it has something: it is not carried.
 	Refused(what string, err error)
 }

@@ -84,7 +84,7 @@ type chooser[T pinned] interface {
 // pinned is a choice.
 type pinned interface{ pin() Pin }
 
-// choose chooses what is wanted, and takes down what that is.
+// choose chooses what is wanted, and records what that is.
 func choose[T pinned](ctx context.Context, p *reconciliation, from chooser[T], wanted want) (T, error) {
 	chosen, err := from.choose(ctx, p, wanted)
 	if err == nil {
@@ -93,7 +93,7 @@ func choose[T pinned](ctx context.Context, p *reconciliation, from chooser[T], w
 	return chosen, err
 }
 
-// pinTo takes down what the object was resolved to.
+// pinTo records what the object was resolved to.
 func (p *reconciliation) pinTo(pin Pin) { p.result.Pin = &pin }
 
 // take says in the resolution what a pin says.

@@ -126,7 +126,7 @@ func RecordedChart(release *Result, results []*Result) *Planned {
 	return p
 }
 
-// noteOperated takes down of a release of Flux 1 which revision it has, and where the files are that its chart is made of.
+// noteOperated records of a release of Flux 1 which revision it has, and where the files are that its chart is made of.
 func (p *Planned) noteOperated(release, chart *Result, results []*Result) {
 	if chart == nil || !inventory.IsOperated(release.Object.Object) {
 		return

@@ -207,7 +207,7 @@ func (p *reconciliation) chooseAndFetch(ctx context.Context) error {
 	return p.compareEntry(err)
 }
 
-// recall takes up what is remembered of the object. The input's own status never
+// recall restores what is remembered of the object. The input's own status never
 // counts: it may come from another cluster.
 func (p *reconciliation) recall() {
 	p.status = noStatus()

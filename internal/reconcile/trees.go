@@ -84,7 +84,7 @@ func (p *treeReconciliation) source() Source {
 	return &treeSource{held: heldBy(p.result), r: p.r, fetched: p.fetched}
 }
 
-// remaining is what is left to do with a tree. The last step takes down what it was made with.
+// remaining is what is left to do with a tree. The last step records what it was made with.
 func (p *treeReconciliation) remaining(t *fetched, observe func()) *remainder {
 	pin := p.r.treePin(p.adm, t.Revision)
 	p.pinTo(pin)

@@ -341,7 +341,7 @@ func (b *builder) warnUnknown(f *flux) {
 	}
 }
 
-// admit takes down what the API server would not store. Old versions it knows no more.
+// admit records what the API server would not store. Old versions it knows no more.
 func (b *builder) admit(o *manifest.Object) error {
 	if b.o.Admit == nil || o.APIVersion != kustomizev1.GroupVersion.String() {
 		return nil

@@ -41,7 +41,7 @@ type Options struct {
 	Namespace string
 	// SkipDirs are directories that are no part of any repository.
 	SkipDirs []string
-	// Secrets takes up what Secrets hold and what was decrypted, so that it is not shown.
+	// Secrets receives what Secrets hold and what was decrypted, so that it is not shown.
 	Secrets *conceal.Values
 	// Untrusted leaves the keys of the user out: the manifests are a stranger's.
 	Untrusted bool

@@ -76,7 +76,7 @@ func (b *builder) takeOperators(o *manifest.Object) bool {
 	return false
 }
 
-// refusesOperator takes down what the API server would not store. What a set that is refused would make is not known.
+// refusesOperator records what the API server would not store. What a set that is refused would make is not known.
 func (b *builder) refusesOperator(o *manifest.Object) bool {
 	if b.o.Admit == nil {
 		return false

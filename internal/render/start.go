@@ -141,7 +141,7 @@ func slashed(path string) string {
 	return strings.TrimPrefix(filepath.ToSlash(filepath.Clean("/"+filepath.FromSlash(path))), "/")
 }
 
-// lose takes down what is lost with a Kustomization that cannot be built, as far as its path shows it. It reports whether
+// lose records what is lost with a Kustomization that cannot be built, as far as its path shows it. It reports whether
 // the input is about any of it.
 func (b *builder) lose(o *manifest.Object) bool {
 	spec, _ := o.Content["spec"].(map[string]any)

@@ -65,7 +65,7 @@ type validation struct {
 	findings []finding.Finding
 }
 
-// fail takes down a mistake, with the code of the error itself if that has one.
+// fail records a mistake, with the code of the error itself if that has one.
 func (v *validation) fail(code finding.Code, err error, path ...any) {
 	if err == nil {
 		return
@@ -100,7 +100,7 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	v.findings = append(v.findings, f)
 }
 
-// warn takes down what is known by its code alone.
+// warn records what is known by its code alone.
 func (v *validation) warn(code finding.Code, text string, path ...any) {
 	v.findings = append(v.findings, At(v.adm.Object, code, text, nil, path...))
 }
@@ -166,7 +166,7 @@ func (v *validation) repositorySecrets(obj *sourcev1.HelmRepository, oci bool) {
 	}
 }
 
-// references takes down what is wrong with the Secrets and accounts that an object refers to.
+// references records what is wrong with the Secrets and accounts that an object refers to.
 func (v *validation) references(problems []credential.Problem, warned []credential.Warning) {
 	for _, p := range problems {
 		v.fail(finding.MissingSecret, p.Err, p.Path...)
