@@ -247,6 +247,47 @@ func TestPipeInterrupted(t *testing.T) {
 	}
 }
 
+// TestValidateInterrupted asks a validate to end that is printing what it found: SIGTERM is obeyed as soon as somebody
+// reads on, and the exit code says that the run is not complete, with remedies and reports as without.
+func TestValidateInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--fix"}, {"--report", "sarif=report.sarif"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			s := &stage{t: t, dir: t.TempDir()}
+			s.write(stateDir+"/network", "")
+			var b strings.Builder
+			for i := range 2000 { // what is said about them is more than a pipe holds
+				fmt.Fprintf(&b, "---\n{apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmRepository, metadata: {name: repo-%d}, spec: {interval: %dq, url: 'http://repo.test'}}\n", i, i)
+			}
+			s.write("all.yaml", b.String())
+			cmd := s.command(append([]string{"validate", "-f", "all.yaml"}, args...)...)
+			stderr, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+			if _, err := io.ReadFull(stderr, make([]byte, 1)); err != nil {
+				t.Fatalf("no finding: %v", err)
+			}
+			s.signal(cmd, syscall.SIGTERM)
+			said, err := io.ReadAll(stderr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+				t.Errorf("the run ended with %v, want exit status 130", err)
+			}
+			if !strings.HasSuffix(string(said), "error: the run is not complete: interrupted\n") {
+				t.Errorf("it ends with %q", said[max(0, len(said)-200):])
+			}
+		})
+	}
+}
+
 // TestSuspended puts a run aside that repaints rows, as Ctrl-Z does. It stops, and hides the cursor anew when it goes
 // on, so that it was shown before: TestPutAside sees when.
 func TestSuspended(t *testing.T) {
