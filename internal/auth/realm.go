@@ -64,8 +64,9 @@ func isInsideName(host string) bool {
 
 // checkRealm decides whether a registry's credentials may be shown to the token server that it names: over https, or
 // http if the registry is reached over http itself, and not on an inside address unless that is the registry's own
-// host. Names are judged again when they are dialled, by realmGuard.
-func checkRealm(realm string, registry *url.URL) (*url.URL, error) {
+// host. Credentials of the environment, which a registry on this machine gets over http, do not leave the machine that way.
+// Names are judged again when they are dialled, by realmGuard.
+func checkRealm(realm string, registry *url.URL, ambient bool) (*url.URL, error) {
 	refuse := func(shown, reason string) error {
 		return &RealmError{Registry: registry.Host, Realm: shown, Reason: reason}
 	}
@@ -81,6 +82,8 @@ func checkRealm(realm string, registry *url.URL) (*url.URL, error) {
 		return nil, refuse(shown, "it is not https, the registry is")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, refuse(shown, "only https is allowed")
+	case u.Scheme == "http" && ambient && isLoopbackHost(registry.Hostname()) && !isLoopbackHost(u.Hostname()):
+		return nil, refuse(shown, "it is not https, and the login is one of this machine")
 	case isInsideName(u.Hostname()) && !sameHostname(u, registry):
 		return nil, refuse(shown, "a loopback, private or link-local address that is not the registry's own")
 	}

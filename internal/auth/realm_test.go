@@ -56,7 +56,7 @@ func TestCheckRealm(t *testing.T) {
 		{"http://127.0.0.1:5000", "http://127.0.0.1:5001/token", ""},
 		{"http://127.0.0.1:5000", "http://localhost:5001/token", "loopback"},
 	} {
-		_, err := checkRealm(test.realm, mustURL(t, test.registry))
+		_, err := checkRealm(test.realm, mustURL(t, test.registry), false)
 		var refused *RealmError
 		switch {
 		case test.refused == "" && err != nil:
@@ -65,6 +65,31 @@ func TestCheckRealm(t *testing.T) {
 			t.Errorf("%s for %s: got %v, want %q", test.realm, test.registry, err, test.refused)
 		case err != nil && strings.Contains(err.Error(), "canary"):
 			t.Errorf("the error shows a password: %v", err)
+		}
+	}
+}
+
+// TestCheckRealmOfMachine is about logins of the environment, which are shown to a registry on this machine over plain HTTP.
+func TestCheckRealmOfMachine(t *testing.T) {
+	const local, named, far = "http://127.0.0.1:5000", "http://localhost:5000", "http://registry.test"
+	for _, test := range []struct {
+		registry, realm string
+		refused         bool
+	}{
+		{local, "http://auth.test/token", true},
+		{named, "http://auth.test/token", true},
+		{local, "http://8.8.8.8/token", true},
+		{local, "https://auth.test/token", false},
+		{local, "http://127.0.0.1:5001/token", false},
+		{named, "http://localhost:5001/token", false},
+		{far, "http://auth.test/token", false}, // only with --ambient-credentials=anywhere
+	} {
+		var refused *RealmError
+		if _, err := checkRealm(test.realm, mustURL(t, test.registry), true); errors.As(err, &refused) != test.refused {
+			t.Errorf("%s for %s: %v", test.realm, test.registry, err)
+		}
+		if _, err := checkRealm(test.realm, mustURL(t, test.registry), false); err != nil {
+			t.Errorf("%s for %s, without such a login: %v", test.realm, test.registry, err)
 		}
 	}
 }

@@ -102,7 +102,7 @@ type token struct {
 // token returns an Authorization header, from an earlier request if that is still good. stale is the header that the
 // registry has just refused, if there was one: it has expired early, or the registry asks for more than was known.
 func (t *registryTransport) token(ctx context.Context, wanted challenge, scope string, cred Credential, stale string) (string, error) {
-	realm, err := checkRealm(wanted.params["realm"], t.options.Registry)
+	realm, err := checkRealm(wanted.params["realm"], t.options.Registry, t.options.ambient() != nil && !cred.IsZero())
 	if err != nil {
 		return "", err
 	}
