@@ -247,8 +247,8 @@ func TestPipeInterrupted(t *testing.T) {
 	}
 }
 
-// TestValidateInterrupted asks a validate to end that is printing what it found: SIGTERM is obeyed as soon as somebody
-// reads on, and the exit code says that the run is not complete, with remedies and reports as without.
+// TestValidateInterrupted ends a validate that is printing what it found: SIGTERM is obeyed as soon as the reader goes
+// on, and the exit code says that the run is not complete, with remedies and reports as without.
 func TestValidateInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--fix"}, {"--report", "sarif=report.sarif"}} {
