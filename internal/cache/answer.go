@@ -19,8 +19,9 @@ import (
 //
 //   - An answer is served only in the scope that it was given in: the same source, reached in the same way, by the same
 //     identity.
-//   - Bytes are served for a digest that this source has just named, or by the second rule to the same identity, if they
-//     came from this source. A digest alone is no ticket: it may have become known to others.
+//   - Bytes that came from this source are served to the identity that they were stored for, and, if the source gave them to
+//     whom it named them to, for a digest that it has just named. A digest alone is no ticket: it may have become known to
+//     others.
 //
 // [Cache.Scope] makes it. Nothing that it is made of but Shown, Item and Private is kept or written down; of the rest there
 // are keyed hashes.
@@ -35,8 +36,9 @@ type Scope struct {
 	Item string
 	// Private is true if a login took part, or may have.
 	Private bool
-	// Named is true if the source has named the bytes that are asked for, in an answer that it gave to this identity. If it
-	// is false, as for an entry of a lock file, the identity has to be the one that they were stored for.
+	// Named is true if the source has named the bytes that are asked for, in an answer that it gave to this identity, and
+	// gives them to whom it names them to. If it is false, as for an entry of a lock file or an archive that needs a login of
+	// its own, they are those of this identity: it has to be the one that they were stored for, or are.
 	Named bool
 
 	carried string // the source in a cache that is carried
@@ -83,7 +85,7 @@ type Answer struct {
 
 // answerPath is the file of an answer.
 func (c *Cache) answerPath(s Scope, kind, name string, bound bool) string {
-	identity := "anyone"
+	identity := "named"
 	if bound || c.options.Carried {
 		identity = "identity " + s.Identity
 	}
@@ -94,15 +96,14 @@ func (c *Cache) answerPath(s Scope, kind, name string, bound bool) string {
 // allowed is the rule of [Scope]. What was stored for one identity in this very run is another one's only in the next: which
 // of two that ask at the same time is first would decide how many requests there are.
 func (c *Cache) allowed(s Scope, d digest.Digest) bool {
-	bound := c.answerPath(s, KindBytes, d.String(), true)
-	file := c.answerPath(s, KindBytes, d.String(), false)
-	if _, fresh := c.fresh.Load(file); fresh || !s.Named {
-		file = bound
+	if _, ok := c.answer(c.answerPath(s, KindBytes, d.String(), true), nil); ok {
+		return true
 	}
-	_, ok := c.answer(file, nil)
-	if ok && file != bound {
-		c.touch(bound, time.Time{}) // they are of use together
+	named := c.answerPath(s, KindBytes, d.String(), false)
+	if _, fresh := c.fresh.Load(named); fresh || !s.Named {
+		return false
 	}
+	_, ok := c.answer(named, nil)
 	return ok
 }
 

@@ -127,10 +127,12 @@ func (c *Cache) Keep(s Scope, d digest.Digest, size int64, from io.Reader) {
 		return
 	}
 	a := &Answer{Kind: KindBytes, Source: s.Shown, Name: s.Item, Private: s.Private, Digest: d}
-	anyone := c.answerPath(s, KindBytes, d.String(), false)
-	c.fresh.Store(anyone, true)
-	c.keepAnswer(anyone, a)
 	c.keepAnswer(c.answerPath(s, KindBytes, d.String(), true), a)
+	if s.Named {
+		named := c.answerPath(s, KindBytes, d.String(), false)
+		c.fresh.Store(named, true)
+		c.keepAnswer(named, a)
+	}
 }
 
 // keep writes the bytes unless a file of their name and size is there: what is in it is checked when it is read.

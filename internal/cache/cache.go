@@ -83,7 +83,7 @@ type Cache struct {
 	mu   sync.Mutex
 	dirs map[string]*os.Root // of those of the layout, which are opened once
 
-	fresh    sync.Map    // the answers of this run that are for anyone
+	fresh    sync.Map    // the answers of this run that are for whom the source names bytes to
 	wrote    atomic.Bool // there may be too much now
 	readOnly sync.Once
 	closed   atomic.Bool

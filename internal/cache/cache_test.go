@@ -126,20 +126,27 @@ func TestWhoIsServed(t *testing.T) {
 	if _, ok := load(c, cache.Scope{Source: alice.Source, Identity: "bob", Named: true}, d); ok {
 		t.Error("served in the run that stored it")
 	}
+	apart := alice
+	apart.Named = false
+	own := keep(c, apart, "archive behind a login of its own")
 	c = w.open()
 	for _, tt := range []struct {
 		name string
 		s    cache.Scope
-		want bool
+		want bool // of what the source gives to whom it names it to
+		own  bool // of what a login of its own brought
 	}{
-		{"named to another identity by the same source", cache.Scope{Source: alice.Source, Identity: "bob", Named: true}, true},
-		{"named by another source", cache.Scope{Source: "https://stranger.test", Identity: "alice", Named: true}, false},
-		{"locked, with the same identity", cache.Scope{Source: alice.Source, Identity: "alice"}, true},
-		{"locked, with another identity", cache.Scope{Source: alice.Source, Identity: "bob"}, false},
-		{"locked, anonymous", cache.Scope{Source: alice.Source}, false},
+		{"named to the same identity", alice, true, true},
+		{"named to another identity by the same source", cache.Scope{Source: alice.Source, Identity: "bob", Named: true}, true, false},
+		{"named by another source", cache.Scope{Source: "https://stranger.test", Identity: "alice", Named: true}, false, false},
+		{"locked, with the same identity", apart, true, true},
+		{"locked, with another identity", cache.Scope{Source: alice.Source, Identity: "bob"}, false, false},
+		{"locked, anonymous", cache.Scope{Source: alice.Source}, false, false},
 	} {
-		if _, ok := load(c, tt.s, d); ok != tt.want || c.Holds(tt.s, d) != tt.want {
-			t.Errorf("%s: served %t, want %t", tt.name, ok, tt.want)
+		for d, want := range map[godigest.Digest]bool{d: tt.want, own: tt.own} {
+			if text, ok := load(c, tt.s, d); ok != want || c.Holds(tt.s, d) != want {
+				t.Errorf("%s: %q served %t, want %t", tt.name, text, ok, want)
+			}
 		}
 	}
 	c.KeepAnswer(alice, "index", "", d, "etag")

@@ -37,6 +37,14 @@ func (r *Reconciler) scopeOf(ctx context.Context, adm *admission.Admitted, locat
 	return s
 }
 
+// serverScope is the scope of an index and its archives: who may read the one may not be who may read the others. So what a
+// login brought is its own.
+func (r *Reconciler) serverScope(ctx context.Context, adm *admission.Admitted, location string) cache.Scope {
+	s := r.scopeOf(ctx, adm, location)
+	s.Named = s.Named && !s.Private
+	return s
+}
+
 // elsewhereScope is the scope of an archive that an index keeps in a registry: the login that this machine has there may have
 // taken part.
 func (r *Reconciler) elsewhereScope(ctx context.Context, s cache.Scope, urls []string) cache.Scope {

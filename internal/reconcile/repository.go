@@ -129,7 +129,7 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 		return clientFailure(err)
 	}
 	repo.location = auth.RedactURL(normal)
-	repo.scope = r.scopeOf(ctx, repo.object, bareURL(normal))
+	repo.scope = r.serverScope(ctx, repo.object, bareURL(normal))
 	repo.identity = fmt.Sprintf("%s %s %t %s", normal, identity.Key(), obj.Spec.PassCredentials, obj.GetTimeout())
 	return nil
 }
