@@ -49,8 +49,19 @@ func nearestFlag(c *cobra.Command, name string) (string, bool) {
 // helmsrcRelease is read by the GitHub Action, which hands its environment on.
 const helmsrcRelease = "HELMSRC_RELEASE"
 
-// unknownVariables are warnings of variables that look like variables of flags.
+// unknownVariables are warnings of variables that look like variables of flags. The flags of all commands are read only if
+// there is such a variable.
 func unknownVariables(root *cobra.Command, environ []string) []string {
+	var names []string
+	for _, variable := range environ {
+		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "HELMSRC_") && value != "" {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	slices.Sort(names)
 	known := []string{helmsrcRelease}
 	var add func(c *cobra.Command)
 	add = func(c *cobra.Command) {
@@ -63,9 +74,8 @@ func unknownVariables(root *cobra.Command, environ []string) []string {
 	}
 	add(root)
 	var warnings []string
-	for _, variable := range environ {
-		name, value, _ := strings.Cut(variable, "=")
-		if !strings.HasPrefix(name, "HELMSRC_") || value == "" || slices.Contains(known, name) {
+	for _, name := range names {
+		if slices.Contains(known, name) {
 			continue
 		}
 		text := console.OneLine(name) + " is set, but belongs to no flag"
@@ -74,6 +84,5 @@ func unknownVariables(root *cobra.Command, environ []string) []string {
 		}
 		warnings = append(warnings, text)
 	}
-	slices.Sort(warnings)
 	return warnings
 }
