@@ -104,11 +104,11 @@ var counted = []string{"openat", "openat2", "close", "fcntl", "newfstatat", "fst
 
 // traced runs a command in an empty directory, and returns how often it calls the system.
 func (b *runner) traced(ctx context.Context, strace, tool string, args func(*job) ([]string, error)) (map[string]int, error) {
-	work := filepath.Join(b.dir, "work")
-	defer os.RemoveAll(work)
-	if err := os.MkdirAll(work, 0o700); err != nil {
+	work, done, err := b.emptyDir()
+	if err != nil {
 		return nil, err
 	}
+	defer done()
 	list, err := args(&job{addr: b.server.addr, scale: b.server.scale, work: work})
 	if err != nil {
 		return nil, err
