@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
@@ -17,7 +18,7 @@ import (
 type cacheOptions struct {
 	dir  string
 	none bool
-	max  byteSize
+	max  config.Bytes
 }
 
 func (o *cacheOptions) add(fs *pflag.FlagSet) {

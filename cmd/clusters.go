@@ -17,7 +17,7 @@ func (o *inputOptions) addClusters(fs *pflag.FlagSet) {
 
 // completeClusters names the clusters of the files that are given already.
 func (a *app) completeClusters(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if _, err := a.configure(c, args); err != nil {
+	if _, err := a.config.Configure(c, namesFiles(args)); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	o := &inputOptions{}

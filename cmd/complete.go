@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -49,12 +50,12 @@ func addFlagCompletions(c *cobra.Command, flags *pflag.FlagSet) {
 func flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
 	word, _ := pflag.UnquoteUsage(f)
 	switch {
-	case f.Annotations[choicesAnnotation] != nil:
+	case config.Choices(f) != nil:
 		directive := cobra.ShellCompDirectiveNoFileComp
-		if slices.ContainsFunc(f.Annotations[choicesAnnotation], openEnded) {
+		if slices.ContainsFunc(config.Choices(f), config.OpenEnded) {
 			directive |= cobra.ShellCompDirectiveNoSpace
 		}
-		return cobra.FixedCompletions(f.Annotations[choicesAnnotation], directive)
+		return cobra.FixedCompletions(config.Choices(f), directive)
 	case word == "directory":
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	case f.Name == "report":
@@ -74,7 +75,7 @@ func flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
 // completeObjects names the objects of the files that are given already, and files as
 // long as there are none.
 func (a *app) completeObjects(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if _, err := a.configure(c, args); err != nil {
+	if _, err := a.config.Configure(c, namesFiles(args)); err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	named, _ := c.Flags().GetStringArray("filename")

@@ -1,20 +1,9 @@
 package cmd
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
-
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 
-	"github.com/helmsrc/helmsrc/internal/reconcile"
-	"github.com/helmsrc/helmsrc/internal/records"
+	"github.com/helmsrc/helmsrc/internal/config"
 )
 
 func newConfigCommand(a *app) *cobra.Command {
@@ -27,17 +16,25 @@ environment, by the configuration file, or by default. The output is a configura
 file itself; comments in it tell where a value comes from. What differs between
 commands is in the section of each.
 
-` + configName + ` is looked for in the working directory and those above it, up to the
+` + config.Name + ` is looked for in the working directory and those above it, up to the
 root of the repository. Its keys are the names of flags, and 'commands' has a section
 for each command with settings of its own. Relative paths in it begin where it is.`,
 		Example: `  helmsrc config
   helmsrc config --config .helmsrc.yaml -o json
   helmsrc config schema > helmsrc.schema.json`,
 		Args:        noSubcommand,
-		Annotations: map[string]string{configAnnotation: "true"},
+		Annotations: map[string]string{config.Annotation: "true"},
 	}
 	o.add(c.Flags(), "yaml", "json")
-	c.RunE = func(cmd *cobra.Command, _ []string) error { return a.printConfiguration(cmd, &o) }
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		if o.json && o.format == o.otherwise {
+			o.format = config.ByCommand
+		}
+		return a.config.Write(a.env.Stdout, cmd, o.format)
+	}
 	c.AddCommand(newConfigSchemaCommand(a))
 	return c
 }
@@ -49,183 +46,6 @@ func newConfigSchemaCommand(a *app) *cobra.Command {
 		Example: "  helmsrc config schema > helmsrc.schema.json",
 		Args:    noArguments,
 	}
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		encoder := json.NewEncoder(a.env.Stdout)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(configurationSchema(cmd.Root()))
-	}
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return config.WriteSchema(a.env.Stdout, cmd.Root()) }
 	return c
-}
-
-// effectiveValue is what a flag of a command is set to, and by what.
-type effectiveValue struct {
-	Value  any    `json:"value"`
-	Origin string `json:"origin"`
-}
-
-// effectiveValues are those of all commands: by command, "" for what is the same in
-// all of them, and by flag.
-func (a *app) effectiveValues(asked *cobra.Command) (map[string]map[string]effectiveValue, error) {
-	all := map[string]map[string]effectiveValue{"": {}}
-	several := map[string]bool{}
-	for _, c := range configurableCommands(asked.Root()) {
-		// What was typed for this command is typed for all.
-		inherited := c.InheritedFlags()
-		from, err := a.configure(c, nil)
-		if err != nil {
-			return nil, err
-		}
-		own := map[string]effectiveValue{}
-		for name, f := range configurableFlags(c.Root(), c.Name()) {
-			if leftOpen(f) {
-				continue
-			}
-			v := effectiveValue{typedValue(f), "default"}
-			if origin := from[name]; origin != "" {
-				v.Origin = origin
-			} else if g := inherited.Lookup(name); g != nil && asked.Flags().Changed(name) {
-				v.Origin = "--" + name
-			}
-			own[name] = v
-			if other, known := all[""][name]; known && fmt.Sprint(other) != fmt.Sprint(v) {
-				several[name] = true
-			}
-			all[""][name] = v
-		}
-		all[c.Name()] = own
-	}
-	for command, values := range all {
-		maps.DeleteFunc(values, func(name string, _ effectiveValue) bool { return several[name] == (command == "") })
-	}
-	return all, nil
-}
-
-// leftOpen reports whether a boolean is neither true nor false. No file could say so, other than by leaving it out.
-func leftOpen(f *pflag.Flag) bool { return f.Value.Type() == "bool" && f.Value.String() == "" }
-
-// typedValue is the value of a flag as the configuration file would have it.
-func typedValue(f *pflag.Flag) any {
-	text := reconcile.RedactText(f.Value.String())
-	switch f.Value.Type() {
-	case ambientType:
-		if text != string(ambientAnywhere) {
-			return text == string(ambientHome)
-		}
-	case "bool":
-		return text == "true"
-	case "int", "count":
-		if n, err := strconv.Atoi(text); err == nil {
-			return n
-		}
-	}
-	if list, ok := f.Value.(pflag.SliceValue); ok {
-		word, _ := pflag.UnquoteUsage(f)
-		values := []string{}
-		for _, v := range list.GetSlice() {
-			if key, _, found := strings.Cut(v, "="); found && word == "KEY=VALUE" {
-				v = key + "=REDACTED" // of the manifests' variables some are secret
-			}
-			values = append(values, reconcile.RedactText(v))
-		}
-		return values
-	}
-	return text
-}
-
-// configured is a flag with its value, of a command, or "" of all that have it.
-type configured struct {
-	Command string `json:"command,omitempty"`
-	Flag    string `json:"flag"`
-	effectiveValue
-}
-
-// settingsOf lists values by command and flag.
-func settingsOf(values map[string]map[string]effectiveValue) []configured {
-	var list []configured
-	for _, command := range slices.Sorted(maps.Keys(values)) {
-		for _, flag := range slices.Sorted(maps.Keys(values[command])) {
-			list = append(list, configured{command, flag, values[command][flag]})
-		}
-	}
-	return list
-}
-
-func (a *app) printConfiguration(c *cobra.Command, o *otherFormat) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	values, err := a.effectiveValues(c)
-	if err != nil {
-		return err
-	}
-	if o.format == "json" {
-		return records.Encode(a.env.Stdout, settingsOf(values), false)
-	}
-	if o.json {
-		encoder := json.NewEncoder(a.env.Stdout)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		commands := maps.Clone(values)
-		delete(commands, "")
-		return encoder.Encode(struct {
-			File     string                               `json:"file,omitempty"`
-			Values   map[string]effectiveValue            `json:"values"`
-			Commands map[string]map[string]effectiveValue `json:"commands"`
-		}{a.file, values[""], commands})
-	}
-	document, err := configurationNode(values)
-	if err != nil {
-		return err
-	}
-	head := "# no configuration file\n"
-	if a.file != "" {
-		head = "# " + strings.Join(strings.Fields(a.file), " ") + "\n"
-	}
-	if _, err := io.WriteString(a.env.Stdout, head); err != nil {
-		return err
-	}
-	encoder := yaml.NewEncoder(a.env.Stdout)
-	encoder.SetIndent(2)
-	if err := encoder.Encode(document); err != nil {
-		return err
-	}
-	return encoder.Close()
-}
-
-// configurationNode is the document that would give the same values again.
-func configurationNode(values map[string]map[string]effectiveValue) (*yaml.Node, error) {
-	document, err := settingsNode(values[""])
-	if err != nil {
-		return nil, err
-	}
-	sections := &yaml.Node{Kind: yaml.MappingNode}
-	for _, command := range slices.Sorted(maps.Keys(values)) {
-		if command == "" || len(values[command]) == 0 {
-			continue
-		}
-		section, err := settingsNode(values[command])
-		if err != nil {
-			return nil, err
-		}
-		sections.Content = append(sections.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: command}, section)
-	}
-	document.Content = append(document.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: commandsKey}, sections)
-	return document, nil
-}
-
-func settingsNode(values map[string]effectiveValue) (*yaml.Node, error) {
-	node := &yaml.Node{Kind: yaml.MappingNode}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		v := &yaml.Node{}
-		if err := v.Encode(values[name].Value); err != nil {
-			return nil, err
-		}
-		if v.Kind == yaml.SequenceNode {
-			v.Style = yaml.FlowStyle // a list on its line leaves room for the comment
-		}
-		v.LineComment = values[name].Origin
-		node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, v)
-	}
-	return node, nil
 }

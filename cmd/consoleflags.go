@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/table"
@@ -16,14 +17,14 @@ func addConsoleFlags(fs *pflag.FlagSet) {
 	fs.BoolP("quiet", "q", false, "print errors only")
 	fs.CountP("verbose", "v", "print more: each request with -v, decisions as well with -vv (repeatable)")
 	fs.String("log-format", "text", "`format` of stderr: text or json")
-	choices(fs, "log-format", "text", "json")
+	config.SetChoices(fs, "log-format", "text", "json")
 	fs.Bool("no-progress", false, "no live rows on a terminal")
 	fs.String("color", "auto", "`when` to use colour: auto, always, never (NO_COLOR is honoured)")
-	choices(fs, "color", "auto", "always", "never")
+	config.SetChoices(fs, "color", "auto", "always", "never")
 }
 
 // consoleOptions reads the flags of addConsoleFlags, whose values come from these origins.
-func consoleOptions(fs *pflag.FlagSet, from origins, env *Env) (console.Options, error) {
+func consoleOptions(fs *pflag.FlagSet, from config.Origins, env *Env) (console.Options, error) {
 	quiet, _ := fs.GetBool("quiet")
 	verbose, _ := fs.GetCount("verbose")
 	format, _ := fs.GetString("log-format")

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/config"
 )
 
 // TestWhenThereAreRowsAndColours has what decides it: the terminal, the flags and the environment.
@@ -34,7 +36,7 @@ func TestWhenThereAreRowsAndColours(t *testing.T) {
 			if err := fs.Parse(test.args); err != nil {
 				t.Fatal(err)
 			}
-			o, err := consoleOptions(fs, origins{}, &Env{
+			o, err := consoleOptions(fs, config.Origins{}, &Env{
 				Getenv:   func(name string) string { return test.environment[name] },
 				Terminal: func() (int, int, bool) { return 80, 24, test.terminal },
 				Now:      time.Now,

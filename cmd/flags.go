@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -37,7 +37,7 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 also when an object failed")
 	fs.BoolVar(&o.SameNamespace, "no-cross-namespace-refs", false, "refuse references of HelmReleases into other namespaces, as helm-controller's flag does")
 	fs.StringVar(&o.FluxVersion, "flux-version", "", "`version` of Flux whose API versions count, as 2.8 (default: the one that the input installs, else the newest known)")
-	fs.BoolVar(&o.Untrusted, untrustedFlag, false, "the manifests are a stranger's: no logins, identities or SOPS keys of this machine, no private addresses, no configuration found in the repository")
+	fs.BoolVar(&o.Untrusted, config.UntrustedFlag, false, "the manifests are a stranger's: no logins, identities or SOPS keys of this machine, no private addresses, no configuration found in the repository")
 	o.render.add(fs)
 }
 
@@ -59,7 +59,7 @@ func (o *outputOptions) addFormat(fs *pflag.FlagSet) {
 
 func (o *outputOptions) addFormatDefault(fs *pflag.FlagSet, format, otherwise string) {
 	fs.StringVarP(&o.format, "output", "o", format, "`format` of stdout: yaml, json, jsonl, table, wide, name, or as in kubectl jsonpath=... or go-template=... of what json prints"+otherwise)
-	choices(fs, "output", "yaml", "json", "jsonl", "table", "wide", "name", status.JSONPath, status.GoTemplate)
+	config.SetChoices(fs, "output", "yaml", "json", "jsonl", "table", "wide", "name", status.JSONPath, status.GoTemplate)
 }
 
 func (o *outputOptions) addEvents(fs *pflag.FlagSet) {
@@ -83,7 +83,7 @@ func (o *storeOptions) addAddress(fs *pflag.FlagSet) {
 
 func (o *storeOptions) addWriting(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Algorithm, "artifact-digest-algo", "sha256", "digest `algorithm` of artifacts: sha256, sha384, sha512")
-	choices(fs, "artifact-digest-algo", "sha256", "sha384", "sha512")
+	config.SetChoices(fs, "artifact-digest-algo", "sha256", "sha384", "sha512")
 	fs.DurationVar(&o.TTL, "artifact-retention-ttl", time.Minute, "`age` from which earlier artifacts of an object are removed")
 	fs.IntVar(&o.Records, "artifact-retention-records", 2, "`number` of artifacts that are kept for an object")
 }
@@ -93,7 +93,7 @@ func (o *storeOptions) check(a *app) error {
 	if o.given == nil {
 		return nil
 	}
-	o.Named, o.Own = o.given.Changed, a.ownDirectory
+	o.Named, o.Own = o.given.Changed, a.config.OwnDirectory
 	if o.Algorithm != "" {
 		if err := oneOf("artifact-digest-algo", o.Algorithm, "sha256", "sha384", "sha512"); err != nil {
 			return err
@@ -122,23 +122,23 @@ func (o *runOptions) addFetch(fs *pflag.FlagSet) {
 	fs.IntVarP(&r.Concurrency, "concurrency", "j", 8, "`number` of objects in flight")
 	fs.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "`limit` of the whole run")
 	fs.IntVar(&r.Retries, "retries", 3, "`number` of further attempts after a transient failure")
-	fs.Var((*byteSize)(&r.IndexMax), "helm-index-max-size", "largest accepted index, in `bytes` or as a quantity")
-	fs.Var((*byteSize)(&r.Chart.Archive), "helm-chart-max-size", "largest accepted chart archive, in `bytes` or as a quantity")
-	fs.Var((*byteSize)(&r.Chart.File), "helm-chart-file-max-size", "largest accepted file in a chart, in `bytes` or as a quantity")
-	fs.Var((*byteSize)(&r.Chart.Unpacked), "helm-chart-max-unpacked-size", "largest accepted sum of the files of a chart, in `bytes` or as a quantity")
+	fs.Var((*config.Bytes)(&r.IndexMax), "helm-index-max-size", "largest accepted index, in `bytes` or as a quantity")
+	fs.Var((*config.Bytes)(&r.Chart.Archive), "helm-chart-max-size", "largest accepted chart archive, in `bytes` or as a quantity")
+	fs.Var((*config.Bytes)(&r.Chart.File), "helm-chart-file-max-size", "largest accepted file in a chart, in `bytes` or as a quantity")
+	fs.Var((*config.Bytes)(&r.Chart.Unpacked), "helm-chart-max-unpacked-size", "largest accepted sum of the files of a chart, in `bytes` or as a quantity")
 	fs.StringVar(&r.IndexDigest, "index-digest", "enforce", "`policy` for an archive that differs from the digest in its index: enforce, warn, ignore")
-	choices(fs, "index-digest", "enforce", "warn", "ignore")
+	config.SetChoices(fs, "index-digest", "enforce", "warn", "ignore")
 	fs.BoolVar(&r.AllowNameMismatch, "allow-name-mismatch", false, "accept an archive whose name or version differs from its index entry or tag, with a warning")
 	fs.StringVar(&r.RegistryConfig, "registry-config", "", "`file` with registry logins (default: those of docker and helm)")
 	fs.StringVar(&r.RepositoryConfig, "repository-config", "", "Helm's repositories.yaml `file` (default: Helm's own)")
-	o.ambient = ambientHome
+	o.ambient = config.AmbientHome
 	fs.Var(&o.ambient, "ambient-credentials", "`policy` for the logins of docker and helm and the identity of this machine where a manifest names no Secret: true, false (for registries that name a provider its identity is used all the same), or anywhere, also by a proxy, an authority or plain HTTP that the manifest chose")
-	fs.Lookup("ambient-credentials").NoOptDefVal = string(ambientHome)
-	choices(fs, "ambient-credentials", string(ambientHome), string(ambientNone), string(ambientAnywhere))
+	fs.Lookup("ambient-credentials").NoOptDefVal = string(config.AmbientHome)
+	config.SetChoices(fs, "ambient-credentials", string(config.AmbientHome), string(config.AmbientNone), string(config.AmbientAnywhere))
 	fs.BoolVar(&r.PrivateRedirects, "allow-private-redirects", false, "follow redirects from a public host to loopback, private and link-local addresses also where a login of this machine is used")
-	fs.BoolVar(&r.SkipTLSVerify, insecureFlag, false, "do not verify the certificates of the servers of sources, with a warning; no login of this machine is used then")
+	fs.BoolVar(&r.SkipTLSVerify, config.InsecureFlag, false, "do not verify the certificates of the servers of sources, with a warning; no login of this machine is used then")
 	fs.StringVar(&r.MissingSecrets, "missing-secrets", "fail", "`policy` for a Secret that is not in the input: fail, ambient, anonymous")
-	choices(fs, "missing-secrets", "fail", "ambient", "anonymous")
+	config.SetChoices(fs, "missing-secrets", "fail", "ambient", "anonymous")
 }
 
 func (o *runOptions) addRefresh(fs *pflag.FlagSet) {
@@ -165,7 +165,7 @@ func (o *runOptions) checkFetch() error {
 	switch {
 	case r.Offline && r.Refresh:
 		return exit.Usagef("--offline and --refresh exclude each other: nothing can be fetched without a connection")
-	case r.SkipTLSVerify && o.ambient == ambientAnywhere:
+	case r.SkipTLSVerify && o.ambient == config.AmbientAnywhere:
 		return exit.Usagef("--insecure-skip-tls-verify and --ambient-credentials=anywhere exclude each other: no login of this machine goes to a server that anyone may answer for")
 	case r.Concurrency < 1:
 		return exit.Usagef("--concurrency must be at least 1, got %d", r.Concurrency)
@@ -187,17 +187,6 @@ func (o *runOptions) checkTrust() error {
 		return &exit.UsageError{Err: errors.New("--verify-dependencies needs --keyring")}
 	}
 	return nil
-}
-
-// openEnded reports whether a choice is the beginning of a value only.
-func openEnded(choice string) bool { return strings.HasSuffix(choice, "=") }
-
-// choicesAnnotation holds the values of a flag that has only a few, for completions
-// and for the schema of the configuration file.
-const choicesAnnotation = "helmsrc.dev/choices"
-
-func choices(fs *pflag.FlagSet, flag string, values ...string) {
-	fs.Lookup(flag).Annotations = map[string][]string{choicesAnnotation: values}
 }
 
 // named refuses the name of a file that is not there.
@@ -223,27 +212,4 @@ func oneOf(flag, value string, allowed ...string) error {
 		}
 	}
 	return exit.Usagef("--%s: %q is not one of %s", flag, value, strings.Join(allowed, ", "))
-}
-
-// byteSize is a number of bytes, written plainly or as a Kubernetes quantity
-// such as 50Mi. It is positive.
-type byteSize int64
-
-func (b *byteSize) String() string {
-	return resource.NewQuantity(int64(*b), resource.BinarySI).String()
-}
-
-func (b *byteSize) Type() string { return "bytes" }
-
-func (b *byteSize) Set(s string) error {
-	q, err := resource.ParseQuantity(s)
-	if err != nil {
-		return fmt.Errorf("%q is neither a number of bytes nor a quantity such as 50Mi", s)
-	}
-	n, ok := q.AsInt64()
-	if !ok || n <= 0 {
-		return fmt.Errorf("%q is not a positive whole number of bytes", s)
-	}
-	*b = byteSize(n)
-	return nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/config"
 )
 
 // helpColumns is how wide help may become. Where the terminal is narrower, it is that.
@@ -47,8 +49,8 @@ func flagGroups() []flagGroup {
 		{"Artifact flags", []string{"artifacts-dir", "artifact-digest-algo", "artifact-retention-records", "artifact-retention-ttl",
 			"flat", "refresh", "storage-adv-addr"}},
 		{"Lock flags", []string{"locked", "lock-file"}},
-		{"Credential flags", []string{"ambient-credentials", "allow-private-redirects", insecureFlag, "missing-secrets",
-			"registry-config", "repository-config", untrustedFlag}},
+		{"Credential flags", []string{"ambient-credentials", "allow-private-redirects", config.InsecureFlag, "missing-secrets",
+			"registry-config", "repository-config", config.UntrustedFlag}},
 		{"Limit flags", []string{"concurrency", "timeout", "retries", "helm-index-max-size", "helm-chart-max-size",
 			"helm-chart-file-max-size", "helm-chart-max-unpacked-size"}},
 		{"Rendering flags", []string{"helm", "helm-timeout", "helm-max-memory", "kube-version", "api-versions"}},
@@ -63,7 +65,7 @@ func rareFlags() []string {
 	return []string{
 		"default-namespace", "no-cross-namespace-refs", "source-dir", "substitute-strict", "flux-version", "shard", "exit-zero",
 		"events", "report-silenced", "no-github", "artifact-digest-algo", "artifact-retention-records", "artifact-retention-ttl",
-		"storage-adv-addr", "allow-private-redirects", insecureFlag, "missing-secrets", "registry-config", "repository-config",
+		"storage-adv-addr", "allow-private-redirects", config.InsecureFlag, "missing-secrets", "registry-config", "repository-config",
 		"concurrency", "retries", "helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
 		"helm-timeout", "helm-max-memory", "cache-dir", "cache-max-size", "no-cache", "allow-name-mismatch", "index-digest",
 		"verify-dependencies", "trusted-root", "log-format", "no-progress", "config", "no-config", "images", "flat", "follow-sources",

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/locking"
@@ -42,7 +43,7 @@ may have been moved, a version published again.
 Where the manifests are of several clusters, each entry has the name of its own; only entries of
 clusters that are looked at change.
 
-The lock file lies beside ` + configName + `, else in the current directory.
+The lock file lies beside ` + config.Name + `, else in the current directory.
 
 Exit codes: 0 done, or everything fits, 1 an object cannot be resolved, 2 wrong usage, a
 lock file that cannot be used, or unreadable input, 3 a digest or signature check failed, or

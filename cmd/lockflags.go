@@ -2,17 +2,17 @@ package cmd
 
 import (
 	"errors"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 func addLockFile(o *session.LockOptions, fs *pflag.FlagSet) {
-	fs.StringVar(&o.File, "lock-file", "", "lock `file` (default: "+lock.FileName+" beside "+configName+", else in the current directory)")
+	fs.StringVar(&o.File, "lock-file", "", "lock `file` (default: "+lock.FileName+" beside "+config.Name+", else in the current directory)")
 }
 
 func addLocked(o *session.LockOptions, fs *pflag.FlagSet) {
@@ -30,12 +30,4 @@ func (o *runOptions) checkLocked() error {
 		return &exit.UsageError{Err: errors.New("--locked and --source or --source-dir exclude each other"), Advice: "--locked=false takes what the directories hold"}
 	}
 	return nil
-}
-
-// defaultLockFile is the lock file where no flag names one.
-func (a *app) defaultLockFile() string {
-	if filepath.Base(a.file) == configName {
-		return filepath.Join(filepath.Dir(filepath.FromSlash(a.file)), lock.FileName)
-	}
-	return lock.FileName
 }

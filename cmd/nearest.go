@@ -3,13 +3,11 @@ package cmd
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
@@ -44,45 +42,4 @@ func nearestFlag(c *cobra.Command, name string) (string, bool) {
 		}
 	}
 	return finding.Nearest(name, names)
-}
-
-// helmsrcRelease is read by the GitHub Action, which hands its environment on.
-const helmsrcRelease = "HELMSRC_RELEASE"
-
-// unknownVariables are warnings of variables that look like variables of flags. The flags of all commands are read only if
-// there is such a variable.
-func unknownVariables(root *cobra.Command, environ []string) []string {
-	var names []string
-	for _, variable := range environ {
-		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "HELMSRC_") && value != "" {
-			names = append(names, name)
-		}
-	}
-	if names == nil {
-		return nil
-	}
-	slices.Sort(names)
-	known := []string{helmsrcRelease}
-	var add func(c *cobra.Command)
-	add = func(c *cobra.Command) {
-		for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
-			flags.VisitAll(func(f *pflag.Flag) { known = append(known, environmentName(f.Name)) })
-		}
-		for _, sub := range c.Commands() {
-			add(sub)
-		}
-	}
-	add(root)
-	var warnings []string
-	for _, name := range names {
-		if slices.Contains(known, name) {
-			continue
-		}
-		text := console.OneLine(name) + " is set, but belongs to no flag"
-		if near, ok := finding.Nearest(name, known); ok {
-			text += ": did you mean " + near + "?"
-		}
-		warnings = append(warnings, text)
-	}
-	return warnings
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/foresee"
@@ -74,7 +75,7 @@ unreadable input, on either side, or no helm, 3 a digest or signature check fail
 	o.helm.add(fs)
 	addExitCode(fs, &o.failOnChange, "anything would happen to a HelmRelease", "fail-on-change")
 	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown, or as in kubectl jsonpath=... or go-template=... of what json prints")
-	choices(fs, "output", "table", "wide", "json", "jsonl", "markdown", status.JSONPath, status.GoTemplate)
+	config.SetChoices(fs, "output", "table", "wide", "json", "jsonl", "markdown", status.JSONPath, status.GoTemplate)
 	o.run.input.add(fs)
 	o.run.input.addLookup(fs)
 	o.run.report.add(fs)

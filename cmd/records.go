@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/records"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -15,7 +16,7 @@ type recordOptions struct{ format string }
 
 func (o *recordOptions) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&o.format, "output", "o", "", "`format` of stdout: "+strings.Join(records.Formats(), ", ")+", or as in kubectl jsonpath=... or go-template=... of what json prints (default: table on a terminal, else yaml)")
-	choices(fs, "output", append(records.Formats(), status.JSONPath, status.GoTemplate)...)
+	config.SetChoices(fs, "output", append(records.Formats(), status.JSONPath, status.GoTemplate)...)
 }
 
 // check gives the format its default: a table for people, and else what other programs read.
@@ -40,7 +41,7 @@ type otherFormat struct {
 func (o *otherFormat) add(fs *pflag.FlagSet, formats ...string) {
 	o.formats, o.otherwise = formats, formats[0]
 	fs.StringVarP(&o.format, "output", "o", o.otherwise, "`format` of stdout: "+strings.Join(formats, ", "))
-	choices(fs, "output", formats...)
+	config.SetChoices(fs, "output", formats...)
 	fs.BoolVar(&o.json, "json", false, "print JSON")
 	hide(fs, "json")
 }

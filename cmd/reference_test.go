@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 )
 
@@ -164,7 +165,7 @@ func flagTable(b *strings.Builder, title string, c *cobra.Command, flags *pflag.
 			return
 		}
 		name, usage := flagTerm(f)
-		rows += fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, inCode(environmentName(f.Name)), inCode(shownDefault(f)), strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(usage))
+		rows += fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, inCode(config.Variable(f.Name)), inCode(shownDefault(f)), strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(usage))
 	})
 	if rows != "" {
 		fmt.Fprintf(b, "\n## %s\n\n| flag | environment | default | meaning |\n|---|---|---|---|\n%s", title, rows)
@@ -278,7 +279,7 @@ func manualFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 		if d := shownDefault(f); d != "" && d != "false" && d != "0" {
 			usage += "; default " + d
 		}
-		fmt.Fprintf(b, ".TP\n.B %s\n%s (%s)\n", roff(name), roff(usage), environmentName(f.Name))
+		fmt.Fprintf(b, ".TP\n.B %s\n%s (%s)\n", roff(name), roff(usage), config.Variable(f.Name))
 	})
 }
 

@@ -2,12 +2,15 @@ package cmd
 
 import (
 	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/config"
+	"github.com/helmsrc/helmsrc/internal/render"
 )
 
 // renderOptions say what kustomizations and variables become.
 type renderOptions struct {
 	substitute []string
-	strict     strictness
+	strict     config.OptionalBool
 	sources    []string // those of --source, for commands that have it
 }
 
@@ -20,4 +23,15 @@ func (o *renderOptions) add(fs *pflag.FlagSet) {
 // addSources is for the commands that fetch nothing.
 func (o *renderOptions) addSources(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.sources, "source", nil, "local directory of a source that Kustomizations refer to: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
+}
+
+// unset is what becomes of a variable without a value.
+func (o *renderOptions) unset() render.Unset {
+	switch {
+	case !o.strict.Given:
+		return render.UnsetDecides
+	case o.strict.True:
+		return render.UnsetFails
+	}
+	return render.UnsetEmpty
 }

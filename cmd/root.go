@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -28,14 +28,12 @@ type app struct {
 	console *console.Console
 	code    int // of the subcommand that ran, when it ended without an error
 
-	command      string // the subcommand
-	file         string // with the configuration, "" for none
-	ignoredFile  bool   // a configuration was found in a repository of strangers
-	ownDirectory bool   // the artifacts directory is named by a user who trusts the checkout
-	worker       session.Worker
-	reported     bool        // that there was a run
-	paper        table.Style // of stdout
-	helpAll      bool        // help lists every flag
+	command  string // the subcommand
+	config   config.Config
+	worker   session.Worker
+	reported bool        // that there was a run
+	paper    table.Style // of stdout
+	helpAll  bool        // help lists every flag
 }
 
 // Run runs one command line and returns its exit code. It never exits the
@@ -60,7 +58,7 @@ func readByRunner(env *Env) bool {
 }
 
 func runCommand(ctx context.Context, env *Env) int {
-	a := &app{env: env, now: env.clock(), started: env.Now()}
+	a := &app{env: env, now: env.clock(), started: env.Now(), config: config.Config{Getenv: env.Getenv}}
 	a.began = a.now()
 	a.console = console.New(env.Stderr)
 	a.worker = session.Worker{Reader: load.Reader{Console: a.console, Getenv: env.Getenv, Stdin: env.Stdin}, Edges: reconcile.Edges{Dial: env.Dial, Getenv: env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString()}}
@@ -95,7 +93,7 @@ directory, and prints each object with the status that Flux's controllers would 
 It needs no cluster, no kubeconfig and no helm binary.
 
 Every flag has an environment variable (--artifacts-dir is HELMSRC_ARTIFACTS_DIR),
-and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
+and may be set in a file ` + config.Name + `: see 'helmsrc config --help'.`,
 		Example:       "  helmsrc fetch -f helmchart.yaml\n  helmsrc validate -R -f clusters/",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -105,7 +103,7 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			a.command = cmd.Name()
-			from, err := a.configure(cmd, args)
+			from, err := a.config.Configure(cmd, namesFiles(args))
 			if err != nil {
 				return err
 			}
@@ -119,7 +117,7 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 			if a.env.Environ == nil {
 				return nil
 			}
-			for _, text := range unknownVariables(cmd.Root(), a.env.Environ()) {
+			for _, text := range config.UnknownVariables(cmd.Root(), a.env.Environ()) {
 				a.console.Warn(text)
 			}
 			return nil
@@ -139,7 +137,7 @@ and may be set in a file ` + configName + `: see 'helmsrc config --help'.`,
 	root.SetUsageFunc(a.usage)
 	root.AddGroup(commandGroups()...)
 	addConsoleFlags(root.PersistentFlags())
-	addConfigFlags(root.PersistentFlags())
+	config.AddFlags(root.PersistentFlags())
 	root.AddCommand(
 		newFetchCommand(a),
 		newResolveCommand(a),
@@ -228,45 +226,4 @@ func (a *app) runner(run func(ctx context.Context, args []string) (int, error)) 
 		a.code = code
 		return err
 	}
-}
-
-// environmentName is the environment variable of a flag: --artifacts-dir is HELMSRC_ARTIFACTS_DIR.
-func environmentName(flag string) string {
-	return "HELMSRC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// applyEnvironment gives every flag that was not set the value of its variable. A
-// list has one value per line.
-func applyEnvironment(flags *pflag.FlagSet, getenv func(string) string, origins origins) error {
-	var failed error
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Name == "help" || failed != nil {
-			return
-		}
-		value := getenv(environmentName(f.Name))
-		if value == "" {
-			return
-		}
-		if err := setFlag(flags, f, value); err != nil {
-			failed = &exit.UsageError{Err: fmt.Errorf("%s: %w", environmentName(f.Name), err)}
-		}
-		origins[f.Name] = environmentName(f.Name)
-	})
-	return failed
-}
-
-func setFlag(flags *pflag.FlagSet, f *pflag.Flag, value string) error {
-	if _, list := f.Value.(pflag.SliceValue); !list {
-		return flags.Set(f.Name, value)
-	}
-	for line := range strings.Lines(value) {
-		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
-		if err := flags.Set(f.Name, line); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/overview"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -26,7 +28,7 @@ type runOptions struct {
 	output  outputOptions
 	store   storeOptions
 	cache   cacheOptions
-	ambient ambientPolicy
+	ambient config.Ambient
 	report  reportOptions
 	flat    string // the directory of plain files
 	edits   bool   // manifests
@@ -52,13 +54,13 @@ func (o *runOptions) read(a *app, args []string) (err error) {
 // complete refuses values that no flag can refuse by itself, and fills in what follows from the flags.
 func (o *runOptions) complete(a *app) error {
 	o.Reconcile.Offline = o.Reconcile.Offline || o.Lock.From != nil
-	o.Lock.Locked, o.Lock.Usual = o.Lock.Locked || o.Lock.From != nil, a.defaultLockFile()
+	o.Lock.Locked, o.Lock.Usual = o.Lock.Locked || o.Lock.From != nil, a.config.Beside(lock.FileName)
 	if err := cmp.Or(o.checkFetch(), o.report.check(!o.report.stdout), o.checkFlat(), o.checkImages(), o.checkUntrusted(), o.checkLocked(), o.input.checkShard(a), o.store.check(a)); err != nil {
 		return err
 	}
 	o.Store = o.store.StoreOptions
 	r := &o.Reconcile
-	r.Ambient, r.Reach, r.Decisions, r.Online = o.ambient != ambientNone, o.reach(), a.console.Verbosity() > 1, o.onlineCommand(a)
+	r.Ambient, r.Reach, r.Decisions, r.Online = o.ambient != config.AmbientNone, o.reach(), a.console.Verbosity() > 1, o.onlineCommand(a)
 	r.AdvertisedAddress, r.DigestAlgorithm = o.Store.Advertised, o.Store.Algorithm
 	if dir := cacheDir(runtime.GOOS, a.env.Getenv); dir != "" {
 		r.TrustCache = filepath.Join(dir, "sigstore")

@@ -27,7 +27,7 @@ func (a *app) loadOptions(o *inputOptions, args []string, artifactsDir string) (
 	options.Names, options.Offered = slices.Concat(splitNames(o.files), given.dirs), given.files
 	options.Selectors, options.SkipDirs = given.selectors, []string{artifactsDir}
 	options.FluxOption = "--flux-version"
-	options.Unset = o.render.strict.unset()
+	options.Unset = o.render.unset()
 	options.Variables = map[string]string{}
 	for _, text := range o.render.substitute {
 		key, value, found := strings.Cut(text, "=")

@@ -44,6 +44,12 @@ func splitArguments(args []string, alone bool) (arguments, error) {
 	return a, nil
 }
 
+// namesFiles reports whether files or directories are among the arguments.
+func namesFiles(args []string) bool {
+	given, err := splitArguments(args, false)
+	return err == nil && len(given.files)+len(given.dirs) > 0
+}
+
 // splitNames takes values of -f apart at commas, as kubectl does. A file whose name has
 // one is named by itself.
 func splitNames(values []string) []string {

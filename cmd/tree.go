@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/outline"
@@ -42,7 +43,7 @@ selected or unreadable input.`,
 	in.render.addSources(c.Flags())
 	storage.addDir(c.Flags())
 	c.Flags().StringVarP(&format, "output", "o", treeFormat, "`format` of stdout: tree, mermaid, dot, json")
-	choices(c.Flags(), "output", treeFormat, "mermaid", "dot", "json")
+	config.SetChoices(c.Flags(), "output", treeFormat, "mermaid", "dot", "json")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := oneOf("output", format, treeFormat, "mermaid", "dot", "json"); err != nil {
 			return exit.Usage, err

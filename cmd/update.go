@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -66,7 +67,7 @@ a retry may help, 130 interrupted.`,
 	o.addListing(c)
 	u.format.add(c.Flags())
 	c.Flags().StringVar(&u.level, "level", "", "move exact versions as well: the highest `part` that may change, patch, minor or major")
-	choices(c.Flags(), "level", string(resolve.Patch), string(resolve.Minor), string(resolve.Major))
+	config.SetChoices(c.Flags(), "level", string(resolve.Patch), string(resolve.Minor), string(resolve.Major))
 	c.Flags().BoolVar(&u.dryRun, "dry-run", false, "print a unified diff, write nothing")
 	c.Flags().BoolVar(&u.check, "check", false, "write nothing, exit 4 if something would change")
 	addExitCode(c.Flags(), &u.exitCode, "something changed, or would change with --dry-run")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
@@ -29,7 +30,7 @@ func newVersionCommand(a *app) *cobra.Command {
 		}),
 	}
 	c.Flags().StringVarP(&format, "output", "o", "text", "`format` of stdout: text, json, yaml")
-	choices(c.Flags(), "output", "text", "json", "yaml")
+	config.SetChoices(c.Flags(), "output", "text", "json", "yaml")
 	return c
 }
 

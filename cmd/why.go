@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -45,7 +46,7 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 	}
 	o.addListing(c)
 	c.Flags().StringVarP(&format, "output", "o", "", "`format` of stdout: tree, yaml, json, mermaid, dot (default: tree on a terminal, else yaml)")
-	choices(c.Flags(), "output", whyFormats()...)
+	config.SetChoices(c.Flags(), "output", whyFormats()...)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if format == "" {
 			format = "yaml"

@@ -44,6 +44,7 @@ var imports = map[string][]string{
 	"internal/manifest": {"internal/bound", "internal/conceal", "internal/edit", "internal/file", "internal/finding"},
 
 	"internal/kustomize": {"internal/bound"},
+	"internal/config":    {"internal/auth", "internal/bound", "internal/console", "internal/exit", "internal/file", "internal/finding", "internal/records"},
 
 	"internal/admission":   {"internal/finding", "internal/manifest", "internal/operator"},
 	"internal/auth":        {"internal/file", "internal/finding", "internal/manifest"},
@@ -123,7 +124,7 @@ var imports = map[string][]string{
 		"internal/console", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/merge", "internal/reconcile", "internal/report", "internal/session", "internal/store", "internal/validate",
 	},
 	"cmd": {
-		"internal/admission", "internal/bound", "internal/bundle", "internal/cache", "internal/chart", "internal/console", "internal/digest", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/judging", "internal/load", "internal/lock", "internal/lockfile", "internal/locking", "internal/manifest", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/reconcile", "internal/recorded", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/update", "internal/validate", "internal/values",
+		"internal/admission", "internal/bundle", "internal/cache", "internal/chart", "internal/config", "internal/console", "internal/digest", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/judging", "internal/load", "internal/lock", "internal/lockfile", "internal/locking", "internal/manifest", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/reconcile", "internal/recorded", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/update", "internal/validate", "internal/values",
 	},
 	"": {"cmd"},
 }

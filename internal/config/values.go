@@ -1,4 +1,4 @@
-package cmd
+package config
 
 import (
 	"bytes"
@@ -63,11 +63,11 @@ func (p *configParser) mapping(node *yaml.Node, visit func(key, value *yaml.Node
 }
 
 // commands reads the section with the settings of single commands.
-func (p *configParser) commands(node *yaml.Node) error {
+func (p *configParser) sections(node *yaml.Node) error {
 	return p.mapping(node, func(key, value *yaml.Node) error {
-		names := configurableCommands(p.root)
-		if !slices.ContainsFunc(names, func(c *cobra.Command) bool { return c.Name() == key.Value }) {
-			return p.unknown(key, "command", commandNames(names))
+		known := commands(p.root)
+		if !slices.ContainsFunc(known, func(c *cobra.Command) bool { return c.Name() == key.Value }) {
+			return p.unknown(key, "command", commandNames(known))
 		}
 		return p.mapping(value, func(flag, value *yaml.Node) error { return p.setting(key.Value, flag, value) })
 	})
@@ -75,7 +75,7 @@ func (p *configParser) commands(node *yaml.Node) error {
 
 // setting reads the value of a flag, of one command or of all that have it.
 func (p *configParser) setting(command string, key, value *yaml.Node) error {
-	flags := configurableFlags(p.root, command)
+	flags := flagsOf(p.root, command)
 	f := flags[key.Value]
 	if f == nil {
 		names := make([]string, 0, len(flags))
@@ -116,9 +116,9 @@ func (p *configParser) unknown(key *yaml.Node, what string, names []string) erro
 	return p.file.refuse(key.Line, fmt.Errorf("unknown %s %q", what, key.Value), hint)
 }
 
-// configurableCommands are those that have use for a configuration file, in the order
+// commands are those that have use for a configuration file, in the order
 // of their names.
-func configurableCommands(root *cobra.Command) []*cobra.Command {
+func commands(root *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(root.Commands()), func(c *cobra.Command) bool {
 		return c.Flags().Lookup("filename") == nil
 	})
@@ -132,11 +132,11 @@ func commandNames(commands []*cobra.Command) []string {
 	return names
 }
 
-// configurableFlags are the flags of a command by name, or those of all commands
+// flagsOf are the flags of a command by name, or those of all commands
 // together. What is called alike is of one type everywhere: a test looks.
-func configurableFlags(root *cobra.Command, command string) map[string]*pflag.Flag {
+func flagsOf(root *cobra.Command, command string) map[string]*pflag.Flag {
 	flags := map[string]*pflag.Flag{}
-	for _, c := range configurableCommands(root) {
+	for _, c := range commands(root) {
 		if command != "" && c.Name() != command {
 			continue
 		}
@@ -271,29 +271,34 @@ func (c *configuration) confined(f *pflag.Flag, value string) error {
 
 func isGit(element string) bool { return strings.EqualFold(element, ".git") }
 
-const unknownHarm = "is not known to be harmless"
-
 // reserved says what is wrong with a key in a file that was found, not named: a person who can
 // write to a repository should not thereby decide about the logins of those who
 // check it, nor about what they believe, nor whether a failure is one. Keys that are
 // not known to be harmless are reserved.
 func reserved(key string) string {
-	switch key {
-	case "registry-config", "repository-config", "ambient-credentials", "missing-secrets", "allow-private-redirects", insecureFlag, untrustedFlag:
-		return "decides which logins are used"
-	case "trusted-root", "keyring", "index-digest", "allow-name-mismatch", "cache-dir":
-		return "decides what is trusted"
-	case "exit-zero", "allow-empty", "substitute-strict":
-		return "hides failures"
-	case "filename", "lookup-dir", "recursive", "namespace", "default-namespace", "source", "source-dir", "follow-sources", "output", "events",
-		"artifacts-dir", "storage-adv-addr", "artifact-digest-algo", "artifact-retention-ttl", "artifact-retention-records",
-		"concurrency", "timeout", "retries", "refresh", "flat", "no-cache", "cache-max-size", "offline",
-		"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
-		"require-verification", "verify-dependencies", "strict", "no-cross-namespace-refs",
-		"substitute", "flux-version", "dry-run", "against", "diff", "strip", "exit-code", "fail-on-change", "kube-version", "api-versions", "helm-timeout", "helm-max-memory", "report", "report-silenced", "no-github",
-		"locked", "lock-file",
-		"quiet", "verbose", "log-format", "no-progress", "color":
-		return ""
+	for why, keys := range reservedKeys() {
+		if slices.Contains(keys, key) {
+			return why
+		}
 	}
-	return unknownHarm
+	return "is not known to be harmless"
+}
+
+// reservedKeys are keys by what is wrong with them, "" for nothing.
+func reservedKeys() map[string][]string {
+	return map[string][]string{
+		"decides which logins are used": {"registry-config", "repository-config", "ambient-credentials", "missing-secrets", "allow-private-redirects", InsecureFlag, UntrustedFlag},
+		"decides what is trusted":       {"trusted-root", "keyring", "index-digest", "allow-name-mismatch", "cache-dir"},
+		"hides failures":                {"exit-zero", "allow-empty", "substitute-strict"},
+		"": {
+			"filename", "lookup-dir", "recursive", "namespace", "default-namespace", "source", "source-dir", "follow-sources", "output", "events",
+			"artifacts-dir", "storage-adv-addr", "artifact-digest-algo", "artifact-retention-ttl", "artifact-retention-records",
+			"concurrency", "timeout", "retries", "refresh", "flat", "no-cache", "cache-max-size", "offline",
+			"helm-index-max-size", "helm-chart-max-size", "helm-chart-file-max-size", "helm-chart-max-unpacked-size",
+			"require-verification", "verify-dependencies", "strict", "no-cross-namespace-refs",
+			"substitute", "flux-version", "dry-run", "against", "diff", "strip", "exit-code", "fail-on-change", "kube-version", "api-versions", "helm-timeout", "helm-max-memory", "report", "report-silenced", "no-github",
+			"locked", "lock-file",
+			"quiet", "verbose", "log-format", "no-progress", "color",
+		},
+	}
 }

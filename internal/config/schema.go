@@ -1,6 +1,8 @@
-package cmd
+package config
 
 import (
+	"encoding/json"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,23 +31,33 @@ type schema struct {
 	Additional  *bool              `json:"additionalProperties,omitempty"`
 }
 
-// configurationSchema describes configuration files, from the flags of the commands.
-func configurationSchema(root *cobra.Command) *schema {
-	commands := objectSchema()
-	commands.Description = "settings of single commands, which go before those of all"
-	for _, c := range configurableCommands(root) {
-		own := flagsSchema(configurableFlags(root, c.Name()))
+// schemaOf describes configuration files, from the flags of the commands.
+func schemaOf(root *cobra.Command) *schema {
+	sections := objectSchema()
+	sections.Description = "settings of single commands, which go before those of all"
+	for _, c := range commands(root) {
+		own := flagsSchema(flagsOf(root, c.Name()))
 		own.Description = c.Short
-		commands.Properties[c.Name()] = own
+		sections.Properties[c.Name()] = own
 	}
-	s := flagsSchema(configurableFlags(root, ""))
+	s := flagsSchema(flagsOf(root, ""))
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
 	s.ID = schemaID
 	s.Title = "Configuration of helmsrc"
 	s.Description = "values for the flags of helmsrc, of every command that has them; an empty file is one, too"
 	s.Type = []string{"object", "null"}
-	s.Properties[commandsKey] = commands
+	s.Properties[commandsKey] = sections
 	return s
+}
+
+// WriteSchema writes the JSON Schema of configuration files, which follows from the flags of the commands.
+func WriteSchema(w io.Writer, root *cobra.Command) error { return writeJSON(w, schemaOf(root)) }
+
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }
 
 func objectSchema() *schema {
@@ -64,7 +76,7 @@ func flagsSchema(flags map[string]*pflag.Flag) *schema {
 func patternOf(choices []string) string {
 	var alternatives []string
 	for _, choice := range choices {
-		if openEnded(choice) {
+		if OpenEnded(choice) {
 			choice += `[\s\S]+`
 		}
 		alternatives = append(alternatives, choice)
@@ -79,9 +91,9 @@ func flagSchema(f *pflag.Flag) *schema {
 	if reserved(f.Name) != "" {
 		s.Description += "; only in a file that is named with --config"
 	}
-	if choices := f.Annotations[choicesAnnotation]; choices != nil {
+	if choices := Choices(f); choices != nil {
 		s.Enum = choices
-		if slices.ContainsFunc(choices, openEnded) {
+		if slices.ContainsFunc(choices, OpenEnded) {
 			s.Enum, s.Pattern = nil, patternOf(choices)
 		} else if f.DefValue == "" { // what the default is depends on the run
 			s.Enum = append(slices.Clone(choices), "")
@@ -95,7 +107,7 @@ func flagSchema(f *pflag.Flag) *schema {
 		}
 	case ambientType:
 		s.Type, s.Default, s.Enum = []string{"boolean", "string"}, true, nil
-		s.Pattern = "^" + string(ambientAnywhere) + "$"
+		s.Pattern = "^" + string(AmbientAnywhere) + "$"
 	case "int", "count":
 		s.Type, s.Minimum = "integer", new(int)
 		if n, err := strconv.Atoi(f.DefValue); err == nil {

@@ -1,4 +1,4 @@
-package cmd
+package config
 
 import (
 	"context"
@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// configMisnamed is what people call it, too.
-	configMisnamed = ".helmsrc.yml"
-	// configName is the file that is looked for from the working directory upwards.
-	configName = ".helmsrc.yaml"
-	// maxConfigBytes is far above what all flags together need.
-	maxConfigBytes = 1 << 20
+	// misnamed is what people call it, too.
+	misnamed = ".helmsrc.yml"
+	// Name is the file that is looked for from the working directory upwards.
+	Name = ".helmsrc.yaml"
+	// maxBytes is far above what all flags together need.
+	maxBytes = 1 << 20
 	// commandsKey is the key of the section with the settings of single commands.
 	commandsKey = "commands"
 )
@@ -43,24 +43,9 @@ type setting struct {
 	line   int
 }
 
-// addConfigFlags adds the flags that say which file is read. They have variables in the
-// environment, but no keys in the file.
-func addConfigFlags(fs *pflag.FlagSet) {
-	fs.String("config", "", "`file` with values for flags (default: "+configName+", looked for upwards to the root of the repository)")
-	fs.Bool("no-config", false, "read no configuration file")
-}
-
-// usesConfiguration reports whether a command has use for the file: those that work on
-// manifests or artifacts have, and those that say so.
-func usesConfiguration(c *cobra.Command) bool {
-	return c.Flags().Lookup("filename") != nil || c.Annotations[configAnnotation] != ""
-}
-
-const configAnnotation = "helmsrc.dev/configuration"
-
-// readConfiguration reads the file that the flags ask for, or the one that is found.
+// read reads the file that the flags ask for, or the one that is found.
 // Without any it returns nil.
-func readConfiguration(c *cobra.Command, origins origins) (*configuration, error) {
+func read(c *cobra.Command, origins Origins) (*configuration, error) {
 	named, _ := c.Flags().GetString("config")
 	none, _ := c.Flags().GetBool("no-config")
 	if none && named != "" {
@@ -74,21 +59,21 @@ func readConfiguration(c *cobra.Command, origins origins) (*configuration, error
 	case none:
 		return nil, nil
 	case named != "":
-		return parseConfiguration(c.Root().Context(), c.Root(), named, false)
+		return parse(c.Root().Context(), c.Root(), named, false)
 	}
-	path, err := findConfiguration()
-	if untrusted, _ := c.Flags().GetBool(untrustedFlag); untrusted && (path != "" || err != nil) {
+	path, err := find()
+	if untrusted, _ := c.Flags().GetBool(UntrustedFlag); untrusted && (path != "" || err != nil) {
 		return &configuration{ignored: true}, nil
 	}
 	if path == "" || err != nil {
 		return nil, err
 	}
-	return parseConfiguration(c.Root().Context(), c.Root(), path, true)
+	return parse(c.Root().Context(), c.Root(), path, true)
 }
 
-// findConfiguration looks for the file in the working directory and those above it, up
+// find looks for the file in the working directory and those above it, up
 // to the root of the repository.
-func findConfiguration() (string, error) {
+func find() (string, error) {
 	dir, err := os.Getwd()
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir) // so that .. is the directory above
@@ -101,8 +86,8 @@ func findConfiguration() (string, error) {
 		return "", nil
 	}
 	for up := ""; ; up = filepath.Join(up, "..") {
-		info, err := os.Lstat(filepath.Join(dir, configName))
-		path := filepath.Join(up, configName)
+		info, err := os.Lstat(filepath.Join(dir, Name))
+		path := filepath.Join(up, Name)
 		switch {
 		case err == nil:
 			return path, checkFound(path, info, work)
@@ -111,10 +96,10 @@ func findConfiguration() (string, error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", &exit.UsageError{Err: fmt.Errorf("configuration file: %w", err)}
 		}
-		if _, err := os.Lstat(filepath.Join(dir, configMisnamed)); err == nil {
+		if _, err := os.Lstat(filepath.Join(dir, misnamed)); err == nil {
 			return "", &exit.UsageError{
-				Err:    fmt.Errorf("%s would not be read", filepath.Join(up, configMisnamed)),
-				Advice: "call it " + configName + ", or leave it with --no-config",
+				Err:    fmt.Errorf("%s would not be read", filepath.Join(up, misnamed)),
+				Advice: "call it " + Name + ", or leave it with --no-config",
 			}
 		}
 		parent := filepath.Dir(dir)
@@ -145,8 +130,8 @@ func ours(file, work, self int) bool {
 	return file < 0 || file == 0 || file == work || file == self
 }
 
-func parseConfiguration(ctx context.Context, root *cobra.Command, path string, found bool) (*configuration, error) {
-	content, err := file.Read(ctx, path, maxConfigBytes)
+func parse(ctx context.Context, root *cobra.Command, path string, found bool) (*configuration, error) {
+	content, err := file.Read(ctx, path, maxBytes)
 	if err != nil {
 		return nil, &exit.UsageError{Err: fmt.Errorf("%s: %w", filepath.ToSlash(path), err)}
 	}
@@ -177,7 +162,7 @@ func (c *configuration) forget(flag string) {
 }
 
 // apply gives every flag of a command that has no value yet the one of the file.
-func (c *configuration) apply(command string, flags *pflag.FlagSet, origins origins) error {
+func (c *configuration) apply(command string, flags *pflag.FlagSet, origins Origins) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
 		s, ok := c.setting(command, f.Name)
@@ -202,41 +187,6 @@ func (c *configuration) refuse(line int, err error, hint string) error {
 	return &exit.UsageError{Err: fmt.Errorf("%s: %w", c.position(line), err), Advice: hint}
 }
 
-// origins says where the value of a flag comes from, for those that have not their
-// default.
-type origins map[string]string
-
-// configure gives the flags of a command their values: flag, environment, file,
-// default, the first that there is.
-func (a *app) configure(c *cobra.Command, args []string) (origins, error) {
-	from := origins{}
-	c.Flags().Visit(func(f *pflag.Flag) { from[f.Name] = "--" + f.Name })
-	if err := applyEnvironment(c.Flags(), a.env.Getenv, from); err != nil {
-		return nil, err
-	}
-	a.ownDirectory = ownsDirectory(c.Flags(), c.Name(), nil, from)
-	if !usesConfiguration(c) {
-		return from, nil
-	}
-	file, err := readConfiguration(c, from)
-	if file == nil || err != nil {
-		return from, err
-	}
-	if file.ignored {
-		a.ignoredFile = true
-		return from, nil
-	}
-	a.file = file.path
-	// Files that are given as arguments were typed like those of -f: a hook that passes
-	// the changed files does not want all of them.
-	if given, err := splitArguments(args, false); err == nil && len(given.files)+len(given.dirs) > 0 {
-		file.forget("filename")
-	}
-	err = file.apply(c.Name(), c.Flags(), from)
-	a.ownDirectory = ownsDirectory(c.Flags(), c.Name(), file, from)
-	return from, err
-}
-
 // configParser turns the text of a file into settings.
 type configParser struct {
 	root *cobra.Command
@@ -253,7 +203,7 @@ func (p *configParser) parse(content []byte) error {
 	}
 	return p.mapping(node, func(key, value *yaml.Node) error {
 		if key.Value == commandsKey {
-			return p.commands(value)
+			return p.sections(value)
 		}
 		return p.setting("", key, value)
 	})

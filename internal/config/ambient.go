@@ -1,0 +1,38 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Ambient is the value of --ambient-credentials, which was a boolean once and takes what a boolean takes.
+type Ambient string
+
+const (
+	AmbientHome     Ambient = "true"  // by the environment's ways
+	AmbientNone     Ambient = "false" // not at all
+	AmbientAnywhere Ambient = "anywhere"
+
+	// ambientType is its type for the configuration file and its schema.
+	ambientType = "boolOrAnywhere"
+)
+
+func (p *Ambient) String() string { return string(*p) }
+
+func (p *Ambient) Type() string { return ambientType }
+
+func (p *Ambient) Set(text string) error {
+	if text == string(AmbientAnywhere) {
+		*p = AmbientAnywhere
+		return nil
+	}
+	b, err := strconv.ParseBool(text)
+	if err != nil {
+		return fmt.Errorf("%q is not one of true, false, anywhere", text)
+	}
+	*p = AmbientNone
+	if b {
+		*p = AmbientHome
+	}
+	return nil
+}
