@@ -235,15 +235,17 @@ func (b *builder) rest() {
 	b.finishAll()
 }
 
-// locate finds the files of a Kustomization. It answers nil and why if they are not to be had.
+// locate finds the files of a Kustomization. It answers nil and why if they are not to be had, and both if the API server would refuse
+// the Kustomization.
 func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
-	spec, err := decode(o)
-	if err != nil {
-		return nil, err
+	spec, refused := decode(o)
+	if spec == nil {
+		return nil, refused
 	}
 	f := &flux{object: o, spec: *spec}
+	var err error
 	if f.repo, err = r.sourceOf(o, f, built); err != nil {
-		return nil, err
+		return nil, cmp.Or(refused, err)
 	}
 	f.spec.Path = r.ownPath(o, spec)
 	path := slashed(f.spec.Path)
@@ -255,11 +257,12 @@ func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 		}
 	}
 	if err != nil {
-		return nil, manifest.Fault(o, f.pathError(err), "spec", "path")
+		err = manifest.Fault(o, f.pathError(err), "spec", "path")
+		return nil, cmp.Or(refused, err)
 	}
 	f.path = real
 	f.artifact = r.artifactOf(f, built)
-	return f, nil
+	return f, refused
 }
 
 // kustomization builds a Kustomization. What comes out waits for its variables.
@@ -310,6 +313,9 @@ func (b *builder) construct(f *flux) {
 		f.objects, err = b.buildDecrypted(f, file, k, replace)
 	}
 	if err != nil {
+		if n := b.plan.nodes[f.from]; n.begins && n.object == o {
+			b.spared[n.file] = true // it is applied by hand
+		}
 		if lost := b.abandon(c); lost || b.touches(c) || !o.ReferenceOnly {
 			b.failed(f, c, err)
 		}

@@ -43,7 +43,8 @@ func (f *flux) isWithdrawn(b *builder) bool { return b.withdrawn[f.name()] != f.
 
 func (f *flux) name() string { return "Kustomization " + f.object.Namespace + "/" + f.object.Name }
 
-// decode reads the spec. What the API server would refuse is an error here too.
+// decode reads the spec. What the API server would refuse is an error here too, beside the spec if that says
+// what would be built.
 func decode(o *manifest.Object) (*kustomizev1.KustomizationSpec, error) {
 	text, err := json.Marshal(o.Content)
 	if err != nil {
@@ -55,7 +56,7 @@ func decode(o *manifest.Object) (*kustomizev1.KustomizationSpec, error) {
 		return nil, manifest.Fault(o, fmt.Errorf("strict decoding error: %w", err), "spec")
 	}
 	if current := o.APIVersion == kustomizev1.GroupVersion.String(); len(strict) > 0 && current {
-		return nil, manifest.Fault(o, fmt.Errorf("strict decoding error: %w", strict[0]), "spec")
+		return &k.Spec, manifest.Fault(o, fmt.Errorf("strict decoding error: %w", strict[0]), "spec")
 	}
 	given, _ := o.Content["spec"].(map[string]any)
 	refuse := func(msg string, path ...any) error { return manifest.Fault(o, errors.New(msg), path...) }
@@ -65,15 +66,15 @@ func decode(o *manifest.Object) (*kustomizev1.KustomizationSpec, error) {
 	case o.Name == "":
 		return nil, refuse("metadata.name: Required value", "metadata")
 	case given["interval"] == nil:
-		return nil, refuse("spec.interval: Required value", "spec")
+		return &k.Spec, refuse("spec.interval: Required value", "spec")
 	case given["prune"] == nil:
-		return nil, refuse("spec.prune: Required value", "spec")
+		return &k.Spec, refuse("spec.prune: Required value", "spec")
 	case ref.Kind == "" || ref.Name == "":
 		return nil, refuse("spec.sourceRef: Required value: kind and name of the source", "spec", "sourceRef")
 	case !slices.Contains(kinds, ref.Kind):
 		return nil, refuse(fmt.Sprintf("spec.sourceRef.kind: Unsupported value: %q: supported values: %q", ref.Kind, kinds), "spec", "sourceRef", "kind")
 	case k.Spec.Decryption != nil && k.Spec.Decryption.Provider != "sops":
-		return nil, refuse(fmt.Sprintf("spec.decryption.provider: Unsupported value: %q: supported values: %q", k.Spec.Decryption.Provider, []string{"sops"}), "spec", "decryption", "provider")
+		return &k.Spec, refuse(fmt.Sprintf("spec.decryption.provider: Unsupported value: %q: supported values: %q", k.Spec.Decryption.Provider, []string{"sops"}), "spec", "decryption", "provider")
 	}
 	return &k.Spec, nil
 }

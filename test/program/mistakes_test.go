@@ -97,7 +97,7 @@ func (p planting) everywhere(t *testing.T) {
 			case m.plant == nil:
 				p.write(t, breakDocument(t, documents, at))
 				p.judge(t, m, object)
-			case m.builds && p.elsewhere(object), p.refused(object), m.refers && !p.defined(object):
+			case m.builds && p.unbuilt(object), p.refused(object), m.refers && !p.defined(object):
 			case m.plant(object):
 				p.write(t, encode(t, documents))
 				p.judge(t, m, object)
@@ -106,10 +106,10 @@ func (p planting) everywhere(t *testing.T) {
 	}
 }
 
-// elsewhere says that what an object builds is not in this repository.
-func (p planting) elsewhere(object *yaml.Node) bool {
-	return slices.ContainsFunc(p.before["file"], func(f reported) bool {
-		return f.Code == "HS150" && f.Kind == kindOf(object) && f.Name == nameOf(object)
+// unbuilt says that what an object builds is not in this repository, or that a file which is not a manifest keeps all from being built.
+func (p planting) unbuilt(object *yaml.Node) bool {
+	return slices.ContainsFunc(p.before["whole"], func(f reported) bool {
+		return f.Code == "HS150" && f.Kind == kindOf(object) && f.Name == nameOf(object) || f.Code == "HS002"
 	})
 }
 

@@ -43,6 +43,10 @@ var repositoryFixtures = []repositoryFixture{
 	{"instance", "homelab", []string{"kubernetes"}},
 	{"instance_values", "homelab", []string{"kubernetes"}},
 	{"ref", "fleet", []string{"clusters/home"}},
+	{"applied", "home", []string{"c"}},
+	{"ignores", "fleet", []string{"clusters/a", "clusters/b"}},
+	{"instance_elsewhere", "infra", []string{"kubernetes"}},
+	{"root", "fleet", []string{"clusters/a", "clusters/b"}},
 }
 
 // TestRepositories holds what is said of a repository together: the runs over its clusters find what the run over all of it
