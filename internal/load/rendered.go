@@ -39,6 +39,9 @@ func (l *Reader) reportRendered(in *Input) {
 		}
 		if in.validating {
 			in.Found = append(in.Found, f)
+			if f.Severity == finding.Error && n.Object != nil {
+				in.Reported[n.Object] = true
+			}
 			continue
 		}
 		f = f.AsWarning()
