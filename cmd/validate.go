@@ -15,7 +15,7 @@ func newValidateCommand(a *app) *cobra.Command {
 	var o inputOptions
 	var reports reportOptions
 	var judged judging.Options
-	var unreached bool
+	var unreached, fix bool
 	var format otherFormat
 	c := &cobra.Command{
 		Annotations: map[string]string{findingsAnnotation: "true"},
@@ -62,7 +62,7 @@ interrupted. Files that are arguments need not hold anything of Flux.`,
 	reports.add(c.Flags())
 	format.add(c.Flags(), "text", "json", "jsonl")
 	c.Flags().BoolVar(&unreached, "unreached", false, "list the files that nothing applies, one a line, and judge nothing")
-	c.Flags().BoolVar(&judged.Fix, "fix", false, "edit the files, in place, where a mistake has exactly one remedy")
+	c.Flags().BoolVar(&fix, "fix", false, "edit the files, in place, where a mistake has exactly one remedy")
 	c.Flags().BoolVar(&judged.Strict, "strict", false, "fail on warnings; warn of charts that follow every version, and of comments that silence nothing")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := format.check(); err != nil {
@@ -75,14 +75,21 @@ interrupted. Files that are arguments need not hold anything of Flux.`,
 			return a.listUnreached(ctx, &o, args)
 		}
 		reports.findings = format.format
-		return a.validate(ctx, &o, &reports, judged, args)
+		return a.validate(ctx, &o, &reports, judged, fix, args)
 	})
 	return c
 }
 
-func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, judged judging.Options, args []string) (int, error) {
+func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, judged judging.Options, fix bool, args []string) (int, error) {
 	o.Validating = true
-	inputs, err := a.readClusters(ctx, o, args, "")
+	options, err := a.loadOptions(o, args, "")
+	if err == nil && fix {
+		err = judging.Fix(ctx, &a.worker, options)
+	}
+	if err != nil {
+		return exit.Usage, err
+	}
+	inputs, err := a.worker.Inputs(ctx, options)
 	if err != nil {
 		return exit.Usage, err
 	}

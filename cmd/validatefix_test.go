@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -61,41 +62,34 @@ func TestRemediesAreLinear(t *testing.T) {
 	}
 }
 
-// TestValidateIsInterrupted ends the context when the input was read: the run ends with 130, and says why.
+// TestValidateIsInterrupted ends the context while the input is read: the run ends with 130, says why, and edits nothing.
 func TestValidateIsInterrupted(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{"charts.yaml": mistaken(3, false), "other.yaml": "a: {"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	name := filepath.Join(t.TempDir(), "charts.yaml")
+	if err := os.WriteFile(name, []byte(mistaken(3, false)), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	log := &interrupting{cancel: cancel}
+	var log bytes.Buffer
 	code := Run(ctx, &Env{
-		Args: []string{"validate", "-v", "-f", dir, "--fix"}, Stdin: strings.NewReader(""), Stdout: log, Stderr: log,
+		Args: []string{"validate", "-f", name, "-f", "-", "--fix"}, Stdin: interrupting{cancel}, Stdout: &log, Stderr: &log,
 		Terminal: func() (int, int, bool) { return 0, 0, false },
 		Getenv:   func(string) string { return "" },
 		Now:      func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		Program:  "helmsrc",
 	})
-	if code != exit.Interrupted || !strings.Contains(log.text.String(), "error: the run is not complete: interrupted") {
-		t.Errorf("exit code %d\n%s", code, &log.text)
+	if code != exit.Interrupted || !strings.Contains(log.String(), "error: cannot read the input: interrupted") {
+		t.Errorf("exit code %d\n%s", code, &log)
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "charts.yaml")); err != nil || string(text) != mistaken(3, false) {
+	if text, err := os.ReadFile(name); err != nil || string(text) != mistaken(3, false) {
 		t.Errorf("the file was edited: %v\n%s", err, text)
 	}
 }
 
-// interrupting ends a run when it says which file it leaves out.
-type interrupting struct {
-	text   bytes.Buffer
-	cancel context.CancelCauseFunc
-}
+// interrupting ends a run that reads it.
+type interrupting struct{ cancel context.CancelCauseFunc }
 
-func (w *interrupting) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte("skipped")) {
-		w.cancel(exit.ErrInterrupted)
-	}
-	return w.text.Write(p)
+func (r interrupting) Read([]byte) (int, error) {
+	r.cancel(exit.ErrInterrupted)
+	return 0, io.EOF
 }

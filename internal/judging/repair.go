@@ -1,9 +1,11 @@
 package judging
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -180,13 +182,8 @@ func (x *fixer) upgrade(apiVersion, kind string) string {
 	return s.Upgrade
 }
 
-// fix edits the files, and returns which of the findings are left.
-func (x *fixer) fix(found []finding.Finding) (left []finding.Finding, fixed int) {
-	for _, f := range found {
-		if f.Repair == nil {
-			left = append(left, f)
-		}
-	}
+// fix edits the files.
+func (x *fixer) fix(c *console.Console) {
 	for _, file := range x.order {
 		var done []finding.Finding
 		for _, m := range file.edits {
@@ -198,45 +195,44 @@ func (x *fixer) fix(found []finding.Finding) (left []finding.Finding, fixed int)
 			continue
 		}
 		if err := file.Replace(file.after); err != nil {
-			left = append(left, done...)
-			x.w.Console.Report(validate.New(nil, finding.NotEdited, rewrite.Cause(err).Error(), "", manifest.Excerpt{Pos: manifest.Pos{File: file.Name}}))
+			c.Report(validate.New(nil, finding.NotEdited, rewrite.Cause(err).Error(), "", manifest.Excerpt{Pos: manifest.Pos{File: file.Name}}))
 			continue
 		}
-		fixed += len(done)
 		for _, f := range done {
-			x.w.Console.Info(console.SubjectOf(f), fmt.Sprintf("%s: fixed: %s", f.Pos, f.Message))
+			c.Info(console.SubjectOf(f), fmt.Sprintf("%s: fixed: %s", f.Pos, f.Message))
 		}
 	}
-	return left, fixed
 }
 
-// repair works out the remedies, and applies them if that is asked for.
-func (v *Verdict) repair(ctx context.Context) {
+// repair works out the remedies of what was found.
+func (v *Verdict) repair(ctx context.Context) *fixer {
 	in := v.judged[0].in
 	x := &fixer{w: v.w, flux: in.Distribution, found: in.Options.Editable(ctx), files: map[string]*editedFile{}}
 	x.remedies(ctx, v.reported)
-	if !v.o.Fix || ctx.Err() != nil {
-		return
+	return x
+}
+
+// Fix edits the manifests where a mistake has exactly one remedy, and reports the edits. It judges the manifests without a report: a run
+// that follows says what is left. The worker can read standard input again.
+func Fix(ctx context.Context, w *session.Worker, o *load.Options) error {
+	var stdin bytes.Buffer
+	silent := *w
+	silent.Console = w.Console.Apart(func(io.Writer) io.Writer { return io.Discard })
+	silent.Stdin, w.Stdin = io.TeeReader(w.Stdin, &stdin), &stdin
+	inputs, err := silent.Inputs(ctx, o)
+	if err != nil || load.CheckSelectors(inputs) != nil {
+		return err
+	}
+	v := newVerdict(ctx, &silent, inputs, Options{})
+	x := v.repair(ctx)
+	if ctx.Err() != nil {
+		return fmt.Errorf("the run is not complete: %w", context.Cause(ctx))
 	}
 	for _, err := range x.found.Errors {
 		if errors.Is(err, file.ErrOutside) { // other errors are findings already
-			x.w.Console.Warn(err.Error())
+			w.Console.Warn(err.Error())
 		}
 	}
-	left, fixed := x.fix(v.reported)
-	if fixed == 0 {
-		return
-	}
-	v.reported, v.errors, v.warnings = nil, 0, 0
-	for _, j := range v.judged {
-		clear(j.invalid)
-	}
-	for _, f := range left {
-		v.report(f)
-		for _, j := range v.judged {
-			if f.Severity == finding.Error {
-				j.invalid[console.SubjectOf(f)] = true
-			}
-		}
-	}
+	x.fix(w.Console)
+	return nil
 }

@@ -73,7 +73,6 @@ func (j *judged) versioned() {
 type Options struct {
 	Strict   bool // warnings fail, and notes are warnings
 	Remedies bool // findings get their edit, if there is exactly one
-	Fix      bool // these edits are made
 }
 
 // A Verdict is what is made of the findings in all clusters.
@@ -93,21 +92,27 @@ type Verdict struct {
 	Summary string
 }
 
-// Judge judges the objects of inputs, and reports what is wrong with them. An error ends it: the context, selectors that fit nothing,
-// or nothing to judge.
-func Judge(ctx context.Context, w *session.Worker, inputs []*load.Input, o Options) (*Verdict, error) {
+// newVerdict judges the objects of inputs.
+func newVerdict(ctx context.Context, w *session.Worker, inputs []*load.Input, o Options) *Verdict {
 	v := &Verdict{w: w, o: o, seen: map[string]bool{}}
+	wrong := load.CheckSelectors(inputs) != nil
 	for _, in := range inputs {
-		v.judged = append(v.judged, &judged{in: in, invalid: map[console.Subject]bool{}, affected: map[console.Subject]bool{}})
-	}
-	wrong := load.CheckSelectors(inputs)
-	for _, j := range v.judged {
-		if wrong == nil {
+		j := &judged{in: in, invalid: map[console.Subject]bool{}, affected: map[console.Subject]bool{}}
+		v.judged = append(v.judged, j)
+		if !wrong {
 			v.judgeObjects(ctx, j)
 		}
 	}
 	v.judge()
-	if wrong == nil && (o.Fix || o.Remedies) {
+	return v
+}
+
+// Judge judges the objects of inputs, and reports what is wrong with them. An error ends it: the context, selectors that fit nothing,
+// or nothing to judge.
+func Judge(ctx context.Context, w *session.Worker, inputs []*load.Input, o Options) (*Verdict, error) {
+	v := newVerdict(ctx, w, inputs, o)
+	wrong := load.CheckSelectors(inputs)
+	if wrong == nil && o.Remedies {
 		v.repair(ctx)
 	}
 	w.Console.ReportAlike(finding.Fold(v.reported), console.Presentation{Placed: true})
