@@ -77,13 +77,14 @@ that a retry may help.`,
 		defer cancel()
 		name = filepath.Clean(name)
 		b := &bundling{carrying: newCarrying(a, o)}
+		b.beside = store.Scratch{Parent: filepath.Dir(name), Hidden: true}
 		if since != "" {
 			var err error
 			if b.on, err = bundle.ReadBase(ctx, since); err != nil {
 				return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--since: %w", err)}
 			}
 		}
-		defer func() { _ = b.scratch.Close() }() // the next run clears what cannot be removed
+		defer b.close()
 		code, err := b.run(ctx, name, directory)
 		if err != nil {
 			return code, err
@@ -136,6 +137,7 @@ type carrying struct {
 	charts  *bundle.Charts // nil where everything comes from a bundle
 	code    int
 	scratch store.Scratch
+	beside  store.Scratch // of the charts, where the bundle is to be
 	inputs  []*load.Input
 	results []*reconcile.Result
 	objects []report.Object // what became of them
@@ -151,6 +153,9 @@ func (b *carrying) report(ctx context.Context, code int, printed error) (int, er
 func newCarrying(a *app, o *runOptions) carrying {
 	return carrying{app: a, o: o, put: lock.New(), entries: map[carried]*lock.Entry{}}
 }
+
+// close removes what a run leaves. The next run clears what cannot be removed now.
+func (b *carrying) close() { _, _ = b.scratch.Close(), b.beside.Close() }
 
 // carried is an object that is locked.
 type carried struct {
@@ -174,7 +179,7 @@ func (b *carrying) gather(ctx context.Context) (code int, err error) {
 	}
 	if o.Lock.From == nil {
 		limits := o.Reconcile.Chart
-		b.charts, err = bundle.NewCharts(filepath.Join(dir, "charts"), chart.Limits{Archive: limits.Archive, File: limits.File, Unpacked: limits.Unpacked})
+		b.charts, err = bundle.NewCharts(&b.beside, chart.Limits{Archive: limits.Archive, File: limits.File, Unpacked: limits.Unpacked})
 		if err != nil {
 			return exit.Failed, err
 		}
@@ -226,7 +231,7 @@ func (b *bundling) run(ctx context.Context, name string, directory bool) (int, e
 	if err != nil {
 		return exit.Failed, err
 	}
-	size, err := bundle.Write(ctx, name, directory, bundle.Contents{Lock: text, Cache: kept, Charts: b.charts}, b.on)
+	size, err := b.charts.Write(ctx, name, directory, text, kept, b.on)
 	if err != nil {
 		return exit.Failed, fmt.Errorf("--bundle-file: %w", err)
 	}

@@ -80,7 +80,7 @@ file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
 		ctx, cancel := o.run.deadline(ctx)
 		defer cancel()
 		m := &mirroring{carrying: newCarrying(a, &o.run), options: o}
-		defer func() { _ = m.scratch.Close() }() // the next run clears what cannot be removed
+		defer m.close()
 		return m.run(ctx, args)
 	})
 	return c
@@ -152,7 +152,9 @@ func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
 		}
 	}
 	if from == nil {
-		from = m.charts.Source()
+		if from, err = m.charts.Source(ctx); err != nil {
+			return exit.Failed, err
+		}
 	}
 	copies, code, err := m.copy(ctx, from)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 const (
 	artifactType = "application/vnd.helmsrc.bundle.v1"
 	lockType     = "application/vnd.helmsrc.lock.v1+yaml"
-	answersType  = "application/vnd.helmsrc.answers.v1+jsonl"
+	answerType   = "application/vnd.helmsrc.answer.v1+json" // its title is the name in the cache
 	bytesType    = "application/octet-stream"
 	contentsType = "application/vnd.helmsrc.contents.v1" // the digests of what charts have, which are no layers of the bundle
 	sinceType    = "application/vnd.helmsrc.since.v1+json"
@@ -27,7 +27,7 @@ const (
 	maxIndex    = 16 << 20
 	maxManifest = 16 << 20
 	maxLock     = 64 << 20
-	maxLine     = 40 << 20 // of the answers, of which a list of tags is the longest
+	maxAnswer   = 40 << 20 // a list of tags is the longest
 	maxEntries  = 200_000
 )
 
@@ -41,12 +41,6 @@ type Base struct {
 type since struct {
 	Bundle digest.Digest   `json:"bundle"`
 	Lacks  []digest.Digest `json:"lacks"` // the layers that only that one has
-}
-
-// line is one answer.
-type line struct {
-	Name string `json:"name"`
-	Text any    `json:"answer"`
 }
 
 // An Error is a bundle that cannot be read.

@@ -17,6 +17,8 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/bundle"
 	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 func carried(t *testing.T) *cache.Cache {
@@ -26,6 +28,16 @@ func carried(t *testing.T) *cache.Cache {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// charts are none, kept in a directory that is made by a scratch.
+func charts(t *testing.T, scratch *store.Scratch) *bundle.Charts {
+	t.Helper()
+	c, err := bundle.NewCharts(scratch, chart.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return c
 }
 
@@ -39,8 +51,13 @@ func written(t *testing.T) []byte {
 	c.Keep(s, godigest.FromString(archive), int64(len(archive)), strings.NewReader(archive))
 	c.KeepAnswer(s, "tag", "6.5.0", "", "an answer")
 	name := filepath.Join(t.TempDir(), "charts.tar")
-	if _, err := bundle.Write(t.Context(), name, false, bundle.Contents{Lock: []byte("a lock"), Cache: c}, bundle.Base{}); err != nil {
+	var beside store.Scratch
+	beside.Parent = filepath.Dir(name)
+	if _, err := charts(t, &beside).Write(t.Context(), name, false, []byte("a lock"), c, bundle.Base{}); err != nil {
 		t.Fatal(err)
+	}
+	if err := beside.Close(); err != nil {
+		t.Error(err)
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -192,7 +209,7 @@ func TestReadLargeManifest(t *testing.T) {
 func TestWriteFails(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "missing", "charts.tar")
-	if _, err := bundle.Write(t.Context(), name, false, bundle.Contents{Cache: carried(t)}, bundle.Base{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := charts(t, &store.Scratch{Parent: t.TempDir()}).Write(t.Context(), name, false, nil, carried(t), bundle.Base{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
@@ -40,8 +42,8 @@ const (
 	maxReferring = 4 // how long a chain of referrers is
 )
 
-// Charts are those that are carried, each a manifest of its own with all that refers to it. They are kept in a directory. It is
-// safe for many goroutines.
+// Charts are those that are carried, each a manifest of its own with all that refers to it. They are kept in an image layout. It
+// is safe for many goroutines.
 type Charts struct {
 	store  *oci.Store
 	dir    string
@@ -51,7 +53,6 @@ type Charts struct {
 
 	mu        sync.Mutex
 	manifests map[digest.Digest]ocispec.Descriptor
-	names     map[string]Name
 	packages  map[string]digest.Digest // archives
 	listed    []listedChart
 	refused   map[string]error
@@ -63,14 +64,19 @@ type listedChart struct {
 	archive  digest.Digest
 }
 
-// NewCharts returns an empty collection, which is kept in a directory. Archives have the limits.
-func NewCharts(dir string, l chart.Limits) (*Charts, error) {
+// NewCharts returns an empty collection, which is kept in a directory that is made by a scratch. Archives have the limits.
+func NewCharts(scratch *store.Scratch, l chart.Limits) (*Charts, error) {
+	dir, err := scratch.Dir()
+	if err != nil {
+		return nil, err
+	}
+	dir = filepath.Join(dir, "layout")
 	s, err := oci.New(dir)
 	if err != nil {
 		return nil, err
 	}
 	s.AutoSaveIndex = false // the index is written with the bundle
-	return &Charts{store: s, dir: dir, limits: l, manifests: map[digest.Digest]ocispec.Descriptor{}, names: map[string]Name{}, packages: map[string]digest.Digest{}, refused: map[string]error{}}, nil
+	return &Charts{store: s, dir: dir, limits: l, manifests: map[digest.Digest]ocispec.Descriptor{}, packages: map[string]digest.Digest{}, refused: map[string]error{}}, nil
 }
 
 // Refused records that a source does not say whether it has a file. Several goroutines may call it.
@@ -108,7 +114,7 @@ func (c *Charts) image(ctx context.Context, from *remote.Repository, p Name) err
 	if err := oras.ExtendedCopyGraph(ctx, from, c.store, root, c.options()); err != nil {
 		return err
 	}
-	if err := c.put(root, p); err != nil {
+	if err := c.put(ctx, root, p); err != nil {
 		return err
 	}
 	for _, suffix := range []string{".sig", ".att", ".sbom"} {
@@ -132,8 +138,7 @@ func (c *Charts) tagged(ctx context.Context, from *remote.Repository, p Name, su
 	if err != nil {
 		return err
 	}
-	p.Digest = found.Digest
-	return c.put(found, p)
+	return c.put(ctx, found, p)
 }
 
 // options bound a copy, and record the manifests in it.
@@ -176,15 +181,14 @@ func isManifest(mediaType string) bool {
 }
 
 // put gives something a name.
-func (c *Charts) put(d ocispec.Descriptor, p Name) error {
+func (c *Charts) put(ctx context.Context, d ocispec.Descriptor, p Name) error {
 	c.found(d)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if was, taken := c.names[p.String()]; taken && was != p {
-		return fmt.Errorf("%s and %s would both be %s", was.Digest, p.Digest, p)
+	if was, err := c.store.Resolve(ctx, p.String()); err == nil && was.Digest != d.Digest {
+		return fmt.Errorf("%s and %s would both be %s", was.Digest, d.Digest, p)
 	}
-	c.names[p.String()] = p
-	return nil
+	return c.store.Tag(ctx, d, p.String())
 }
 
 // list adds a chart in a registry to the index of charts. What is no chart is left out.
@@ -298,8 +302,7 @@ func (c *Charts) push(ctx context.Context, p Name, metadata *helmchart.Metadata,
 		return err
 	}
 	c.enter(metadata, p.Digest)
-	p.Digest = root.Digest
-	return c.put(root, p)
+	return c.put(ctx, root, p)
 }
 
 func (c *Charts) addBytes(ctx context.Context, mediaType string, text []byte) (ocispec.Descriptor, error) {

@@ -19,12 +19,12 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/helmsrc/helmsrc/internal/bundle"
-	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // served is a registry with a chart that two artifacts refer to, one of which is referred to as well.
@@ -97,19 +97,15 @@ func TestCharts(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			repo, d := served(t, kind)
-			c, err := bundle.NewCharts(t.TempDir(), chart.Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for range 2 {
-				if err := c.Image(t.Context(), repo, d, "6.7.1_build"); err != nil {
-					t.Fatal(err)
-				}
-			}
 			dir := t.TempDir()
 			for name, directory := range map[string]bool{"charts": true, "charts.tar": false} {
-				what := bundle.Contents{Lock: []byte("a lock"), Cache: carried(t), Charts: c}
-				if _, err := bundle.Write(t.Context(), filepath.Join(dir, name), directory, what, bundle.Base{}); err != nil {
+				c := charts(t, &store.Scratch{Parent: t.TempDir()})
+				for range 2 {
+					if err := c.Image(t.Context(), repo, d, "6.7.1_build"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if _, err := c.Write(t.Context(), filepath.Join(dir, name), directory, []byte("a lock"), carried(t), bundle.Base{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -180,17 +176,14 @@ func TestChartsArchive(t *testing.T) {
 	first, second := packaged(t, "6.5.0+a"), packaged(t, "7.0.0")
 	var texts [][]byte
 	for _, order := range [][][]byte{{first, second}, {second, first, first}} {
-		c, err := bundle.NewCharts(t.TempDir(), chart.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := charts(t, &store.Scratch{Parent: t.TempDir()})
 		for _, archive := range order {
 			if err := c.Archive(t.Context(), "https://charts.test:8443/stable/", section(archive), []byte("provenance")); err != nil {
 				t.Fatal(err)
 			}
 		}
 		name := filepath.Join(t.TempDir(), "charts.tar")
-		if _, err := bundle.Write(t.Context(), name, false, bundle.Contents{Cache: carried(t), Charts: c}, bundle.Base{}); err != nil {
+		if _, err := c.Write(t.Context(), name, false, nil, carried(t), bundle.Base{}); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(name)
@@ -215,10 +208,7 @@ func TestChartsArchive(t *testing.T) {
 // Two branches may have packages of one name and version. An archive of a repository has no second place.
 func TestChartsTaken(t *testing.T) {
 	t.Parallel()
-	c, err := bundle.NewCharts(t.TempDir(), chart.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := charts(t, &store.Scratch{Parent: t.TempDir()})
 	first, second := packaged(t, "1.0.0"), packaged(t, "1.0.0", "another description")
 	for _, archive := range [][]byte{first, second, first} {
 		if err := c.Package(t.Context(), "https://git.test/a.git", section(archive)); err != nil {
@@ -228,7 +218,7 @@ func TestChartsTaken(t *testing.T) {
 	if err := c.Archive(t.Context(), "https://charts.test", section(first), nil); err != nil {
 		t.Error(err)
 	}
-	err = c.Archive(t.Context(), "http://charts.test", section(second), nil)
+	err := c.Archive(t.Context(), "http://charts.test", section(second), nil)
 	if err == nil || !strings.Contains(err.Error(), "would both be charts.test/podinfo:1.0.0") {
 		t.Errorf("error %v", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -53,23 +52,11 @@ func (l *Layout) read(ctx context.Context, m *ocispec.Manifest) (err error) {
 	if l.Lock, err = l.reader.readAll(m.Layers[i], maxLock); err != nil {
 		return err
 	}
-	for _, d := range l.reader.index.Manifests {
-		name, named := d.Annotations[ocispec.AnnotationRefName]
-		if !named {
-			continue
-		}
-		p, ok := parseName(name, d.Digest)
-		if !ok {
-			return fmt.Errorf("%.200q is not the name of a chart in a bundle", name)
-		}
-		l.names = append(l.names, p)
-	}
-	slices.SortFunc(l.names, func(a, b Name) int { return strings.Compare(a.String(), b.String()) })
-	l.names = slices.Compact(l.names)
 	if l.ReadOnlyStore, err = oci.NewFromFS(ctx, l.reader); err != nil {
 		return fmt.Errorf("the layout cannot be read: %w", err)
 	}
-	return nil
+	l.names, err = namesIn(ctx, l)
+	return err
 }
 
 // Fetch returns bytes that end with an error if they do not fit their digest.

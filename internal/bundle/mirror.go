@@ -27,15 +27,9 @@ type Source interface {
 }
 
 // Source returns the charts, to mirror them.
-func (c *Charts) Source() Source {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := &chartSource{Store: c.store}
-	for _, n := range c.names {
-		s.names = append(s.names, n)
-	}
-	slices.SortFunc(s.names, func(a, b Name) int { return strings.Compare(a.String(), b.String()) })
-	return s
+func (c *Charts) Source(ctx context.Context) (Source, error) {
+	names, err := namesIn(ctx, c.store)
+	return &chartSource{c.store, names}, err
 }
 
 type chartSource struct {

@@ -1,9 +1,14 @@
 package bundle
 
 import (
+	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
+
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/registry"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
@@ -35,6 +40,28 @@ func parseName(name string, d digest.Digest) (Name, bool) {
 		return p, repositories().MatchString(p.Repository) && tags().MatchString(p.Tag)
 	}
 	return Name{Repository: repository, Digest: d}, repositories().MatchString(repository)
+}
+
+// namesIn are the names in a layout, sorted.
+func namesIn(ctx context.Context, layout interface {
+	content.Resolver
+	registry.TagLister
+}) (names []Name, err error) {
+	err = layout.Tags(ctx, "", func(tags []string) error {
+		for _, tag := range tags {
+			d, err := layout.Resolve(ctx, tag)
+			if err != nil {
+				return err
+			}
+			p, ok := parseName(tag, d.Digest)
+			if !ok {
+				return fmt.Errorf("%.200q is not the name of a chart in a bundle", tag)
+			}
+			names = append(names, p)
+		}
+		return nil
+	})
+	return names, err
 }
 
 var (

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"archive/tar"
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,7 +52,7 @@ func ReadBase(ctx context.Context, name string) (Base, error) {
 			return Base{}, wrap(name, err)
 		}
 		for line := range strings.Lines(string(text)) {
-			base.has[digest.Digest(strings.TrimSpace(line))] = true
+			base.has[digestOf(strings.TrimSpace(line))] = true
 		}
 	}
 	return base, nil
@@ -266,8 +265,11 @@ func (r *reader) layers(m *ocispec.Manifest, into *cache.Cache) (lock []byte, er
 		switch d.MediaType {
 		case lockType:
 			lock, err = r.readAll(d, maxLock)
-		case answersType:
-			err = r.answers(d, into)
+		case answerType:
+			var text []byte
+			if text, err = r.readAll(d, maxAnswer); err == nil {
+				err = into.PutAnswer(d.Annotations[ocispec.AnnotationTitle], text)
+			}
 		case bytesType:
 			err = r.bytes(d, into)
 		case contentsType: // for those who read the charts
@@ -303,27 +305,4 @@ func (r *reader) bytes(d ocispec.Descriptor, into *cache.Cache) error {
 	}
 	defer func() { _ = content.Close() }()
 	return into.PutBlob(d.Digest, content)
-}
-
-func (r *reader) answers(d ocispec.Descriptor, into *cache.Cache) error {
-	content, err := r.blob(d, maxBytes)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = content.Close() }()
-	lines := bufio.NewScanner(content)
-	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
-		var l struct {
-			Name string          `json:"name"`
-			Text json.RawMessage `json:"answer"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return fmt.Errorf("an answer cannot be read: %w", err)
-		}
-		if err := into.PutAnswer(l.Name, l.Text); err != nil {
-			return err
-		}
-	}
-	return lines.Err()
 }

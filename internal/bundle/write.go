@@ -1,8 +1,7 @@
 package bundle
 
 import (
-	"bytes"
-	"cmp"
+	"archive/tar"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,228 +14,190 @@ import (
 	"slices"
 	"strings"
 
-	godigest "github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/file"
-	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Contents are what is written into a bundle.
-type Contents struct {
-	Lock   []byte
-	Cache  *cache.Cache
-	Charts *Charts // nil for none
-}
-
-// Write writes contents to a file, or with Directory to a directory that is not there or empty. It appears whole or not at all.
-// Equal contents give equal bytes. What a base has is named, and left out, manifests excepted. It returns the size.
-func Write(ctx context.Context, name string, directory bool, what Contents, on Base) (int64, error) {
-	scratch := store.Scratch{Parent: filepath.Dir(name), Hidden: true}
-	dir, err := scratch.Dir()
-	if err != nil {
+// Write makes a bundle of the charts, a lock, and what a cache has: a file or, with directory, a directory that is not there or
+// empty, on the file system of the charts. It appears whole or not at all, and nothing can be added after. Equal contents give
+// equal bytes. What a base has is named, and left out, manifests excepted. It returns how many bytes the files in it have.
+func (c *Charts) Write(ctx context.Context, name string, directory bool, lock []byte, from *cache.Cache, on Base) (size int64, err error) {
+	if err := c.complete(ctx, lock, from, on); err != nil {
 		return 0, err
 	}
-	defer func() { _ = scratch.Close() }() // the next run clears what cannot be removed now
-	made := filepath.Join(dir, "bundle")
-	to, err := newSink(made, directory)
+	files, err := c.blobs()
 	if err != nil {
 		return 0, err
-	}
-	w := &writer{ctx: ctx, to: to, on: on, written: map[digest.Digest]bool{}}
-	if err := errors.Join(w.all(what, filepath.Join(dir, "answers")), to.close()); err != nil {
-		return 0, err
-	}
-	return to.size(), os.Rename(made, name)
-}
-
-type writer struct {
-	ctx     context.Context
-	to      sink
-	layers  []ocispec.Descriptor
-	of      []string // the digests of what charts have
-	on      Base
-	lacks   []digest.Digest
-	written map[digest.Digest]bool
-}
-
-func (w *writer) all(what Contents, temp string) error {
-	if err := w.content(lockType, what.Lock); err != nil {
-		return err
-	}
-	if err := w.answers(what.Cache, temp); err != nil {
-		return err
-	}
-	err := what.Cache.Blobs(func(d digest.Digest, size int64, content io.Reader) error {
-		return w.blob(ocispec.Descriptor{MediaType: bytesType, Digest: d, Size: size}, content)
-	})
-	index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
-	if err == nil && what.Charts != nil {
-		index.Manifests, err = w.charts(what.Charts)
-	}
-	if err != nil {
-		return err
-	}
-	// As layers they would lead from each chart to the bundle, which tools would copy with it.
-	err = w.content(contentsType, []byte(strings.Join(w.of, "\n")))
-	if err != nil {
-		return err
-	}
-	manifest, err := w.manifest()
-	if err != nil {
-		return err
-	}
-	index.Manifests = append([]ocispec.Descriptor{manifest}, index.Manifests...)
-	text, err := json.Marshal(index)
-	if err != nil {
-		return err
 	}
 	// The index comes last: a file that is cut off has none.
-	return errors.Join(w.entry(ocispec.ImageLayoutFile, []byte(`{"imageLayoutVersion":"`+ocispec.ImageLayoutVersion+`"}`)),
-		w.entry(ocispec.ImageIndexFile, text))
-}
-
-// manifest writes that of the bundle, which lists all layers.
-func (w *writer) manifest() (ocispec.Descriptor, error) {
-	layers := slices.Clone(w.layers)
-	kind, text := ocispec.MediaTypeEmptyJSON, ocispec.DescriptorEmptyJSON.Data
-	if w.on.Bundle != "" {
-		var err error
-		kind = sinceType
-		if text, err = json.Marshal(since{w.on.Bundle, w.lacks}); err != nil {
-			return ocispec.Descriptor{}, err
+	files = append(files, ocispec.ImageLayoutFile, indexName, ocispec.ImageIndexFile)
+	for _, name := range files {
+		info, err := os.Stat(c.path(name))
+		if err != nil {
+			return 0, err
+		}
+		size += info.Size()
+	}
+	made := c.dir
+	if !directory {
+		made += ".tar"
+		if err := c.archive(ctx, made, files); err != nil {
+			return 0, err
 		}
 	}
-	if err := w.content(kind, text); err != nil {
+	return size, os.Rename(made, name)
+}
+
+func (c *Charts) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
+
+// complete adds all that makes a bundle of the charts.
+func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, on Base) error {
+	of, err := c.blobs()
+	if err != nil {
+		return err
+	}
+	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: artifactType}
+	layer := func(d ocispec.Descriptor, err error) error {
+		m.Layers = append(m.Layers, d)
+		return errors.Join(err, context.Cause(ctx))
+	}
+	err = from.Answers(func(name string, text json.RawMessage) error {
+		d, err := c.addBytes(ctx, answerType, text)
+		d.Annotations = map[string]string{ocispec.AnnotationTitle: name}
+		return layer(d, err)
+	})
+	if err != nil {
+		return err
+	}
+	err = from.Blobs(func(d digest.Digest, size int64, content io.Reader) error {
+		blob := ocispec.Descriptor{MediaType: bytesType, Digest: d, Size: size}
+		return layer(blob, c.add(ctx, blob, content))
+	})
+	if err != nil {
+		return err
+	}
+	if m.Config, err = c.stand(ctx, on); err != nil {
+		return err
+	}
+	// What charts have is listed in a layer. As layers they would lead from each chart to the bundle, which tools would copy with it.
+	err = errors.Join(layer(c.addBytes(ctx, lockType, lock)), layer(c.addBytes(ctx, contentsType, []byte(strings.Join(of, "\n")))))
+	if err != nil {
+		return err
+	}
+	return c.indexes(ctx, m)
+}
+
+// stand takes out what a base has, and returns the configuration that says so.
+func (c *Charts) stand(ctx context.Context, on Base) (ocispec.Descriptor, error) {
+	if on.Bundle == "" {
+		return c.addBytes(ctx, ocispec.MediaTypeEmptyJSON, ocispec.DescriptorEmptyJSON.Data)
+	}
+	names, err := c.blobs()
+	s := since{Bundle: on.Bundle}
+	for _, name := range names {
+		d := digestOf(name)
+		if _, always := c.manifests[d]; on.has[d] && !always && err == nil {
+			s.Lacks = append(s.Lacks, d)
+			err = os.Remove(c.path(name))
+		}
+	}
+	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	config := ocispec.Descriptor{MediaType: kind, Digest: godigest.FromBytes(text), Size: int64(len(text))}
-	manifest, err := json.Marshal(ocispec.Manifest{
-		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: artifactType, Config: config, Layers: layers,
-	})
-	if err == nil {
-		err = w.content(ocispec.MediaTypeImageManifest, manifest)
+	text, err := json.Marshal(s)
+	if err != nil {
+		return ocispec.Descriptor{}, err
 	}
-	return ocispec.Descriptor{
-		MediaType: ocispec.MediaTypeImageManifest, ArtifactType: artifactType, Digest: godigest.FromBytes(manifest), Size: int64(len(manifest)),
-	}, err
+	return c.addBytes(ctx, sinceType, text)
 }
 
-// charts writes the charts, and the index of them as a Helm repository. It returns what the index of the layout has of them:
-// each under its name, then what refers to them.
-func (w *writer) charts(c *Charts) ([]ocispec.Descriptor, error) {
-	names, err := fs.Glob(os.DirFS(c.dir), path.Join(ocispec.ImageBlobsDir, "*", "*")) // sorted
+// indexes writes the manifest of the bundle, the index of the layout, and that of a Helm repository.
+func (c *Charts) indexes(ctx context.Context, m ocispec.Manifest) error {
+	text, err := json.Marshal(m)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	bundle, err := c.addBytes(ctx, m.MediaType, text)
+	if err != nil {
+		return err
+	}
+	bundle.ArtifactType = artifactType
+	charts, err := c.descriptors(ctx)
+	if err != nil {
+		return err
+	}
+	text, err = json.Marshal(ocispec.Index{Versioned: m.Versioned, MediaType: ocispec.MediaTypeImageIndex, Manifests: append([]ocispec.Descriptor{bundle}, charts...)})
+	if err != nil {
+		return err
+	}
+	list, err := c.index()
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(c.path(ocispec.ImageIndexFile), text, 0o666), os.WriteFile(c.path(indexName), list, 0o666), os.Remove(c.path("ingest")))
+}
+
+// descriptors are the manifests as an index of a layout has them: each under its names, then what refers to them.
+func (c *Charts) descriptors(ctx context.Context) ([]ocispec.Descriptor, error) {
+	names, err := namesIn(ctx, c.store)
+	rest := maps.Clone(c.manifests)
+	var list []ocispec.Descriptor
 	for _, name := range names {
-		if err := w.chartBlob(c, name); err != nil {
-			return nil, err
+		d := c.manifests[name.Digest]
+		delete(rest, d.Digest)
+		d.Annotations = map[string]string{ocispec.AnnotationRefName: name.String()}
+		list = append(list, d)
+	}
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		list = append(list, rest[key])
+	}
+	return list, err
+}
+
+// archive writes files of the layout into a new archive.
+func (c *Charts) archive(ctx context.Context, name string, files []string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	to := tar.NewWriter(f)
+	for _, name := range files {
+		if err = errors.Join(context.Cause(ctx), c.entry(to, name)); err != nil {
+			break
 		}
 	}
-	text, err := c.index()
-	if err != nil {
-		return nil, err
-	}
-	return c.descriptors(), w.entry(indexName, text)
+	return errors.Join(err, to.Close(), f.Sync(), f.Close())
 }
 
-func (w *writer) chartBlob(c *Charts, name string) error {
-	f, err := file.Open(filepath.Join(c.dir, filepath.FromSlash(name)))
+func (c *Charts) entry(to *tar.Writer, name string) error {
+	f, err := file.Open(c.path(name))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
-	if err != nil {
-		return err
+	if err == nil {
+		err = to.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: 0o644})
 	}
-	d := ocispec.Descriptor{Digest: digest.Digest(path.Base(path.Dir(name)) + ":" + path.Base(name)), Size: info.Size()}
-	if _, always := c.manifests[d.Digest]; always {
-		return w.put(d, f)
+	if err == nil {
+		_, err = io.Copy(to, f)
 	}
-	return w.blob(d, f)
-}
-
-// descriptors are the manifests as an index of a layout has them.
-func (c *Charts) descriptors() []ocispec.Descriptor {
-	named := map[digest.Digest]bool{}
-	var list []ocispec.Descriptor
-	for _, name := range slices.Sorted(maps.Keys(c.names)) {
-		d := c.manifests[c.names[name].Digest]
-		named[d.Digest] = true
-		d.Annotations = map[string]string{ocispec.AnnotationRefName: name}
-		list = append(list, d)
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(c.manifests), cmp.Compare[digest.Digest]) {
-		if !named[key] {
-			list = append(list, c.manifests[key])
-		}
-	}
-	return list
-}
-
-// answers writes the answers, one a line, by way of a file: their size stands before them.
-func (w *writer) answers(c *cache.Cache, temp string) error {
-	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	sum := digest.NewWriter(godigest.Canonical)
-	lines := json.NewEncoder(io.MultiWriter(f, sum))
-	err = c.Answers(func(name string, text json.RawMessage) error { return lines.Encode(line{name, text}) })
-	if err != nil {
-		return err
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	return w.blob(ocispec.Descriptor{MediaType: answersType, Digest: sum.Digest(), Size: sum.Size()}, f)
-}
-
-func (w *writer) content(mediaType string, content []byte) error {
-	d := ocispec.Descriptor{MediaType: mediaType, Digest: godigest.FromBytes(content), Size: int64(len(content))}
-	return w.put(d, bytes.NewReader(content))
+	return err
 }
 
 func blobName(d digest.Digest) string {
 	return ocispec.ImageBlobsDir + "/" + d.Algorithm().String() + "/" + d.Encoded()
 }
 
-// blob writes bytes, unless the base has them.
-func (w *writer) blob(d ocispec.Descriptor, content io.Reader) error {
-	if w.on.has[d.Digest] && !w.written[d.Digest] {
-		w.written[d.Digest] = true
-		w.list(d)
-		w.lacks = append(w.lacks, d.Digest)
-		return nil
-	}
-	return w.put(d, content)
+func digestOf(blob string) digest.Digest {
+	return digest.Digest(path.Base(path.Dir(blob)) + ":" + path.Base(blob))
 }
 
-// put writes bytes that are compared with their digest, once.
-func (w *writer) put(d ocispec.Descriptor, content io.Reader) error {
-	if err := context.Cause(w.ctx); err != nil || w.written[d.Digest] {
-		return err
-	}
-	w.written[d.Digest] = true
-	w.list(d)
-	return w.to.write(blobName(d.Digest), d.Size, digest.NewReader(content, d.Digest))
-}
-
-// list records what the bundle has.
-func (w *writer) list(d ocispec.Descriptor) {
-	if d.MediaType == "" {
-		w.of = append(w.of, d.Digest.String())
-		return
-	}
-	w.layers = append(w.layers, d)
-}
-
-func (w *writer) entry(name string, content []byte) error {
-	return w.to.write(name, int64(len(content)), bytes.NewReader(content))
+// blobs are the names of all that is in the layout, sorted.
+func (c *Charts) blobs() ([]string, error) {
+	return fs.Glob(os.DirFS(c.dir), path.Join(ocispec.ImageBlobsDir, "*", "*"))
 }
