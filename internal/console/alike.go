@@ -34,6 +34,9 @@ func (c *Console) ReportAlike(found []finding.Finding, t Presentation) {
 		if len(alike[of]) < 2 {
 			of, least = causeOf(f), MaxAlike
 		}
+		if f.Code == finding.RemoteResource {
+			least = 1
+		}
 		t := t
 		t.At = SubjectOf(f)
 		many := len(alike[of]) > least && !c.options.JSON && f.Severity != finding.Note
@@ -56,6 +59,9 @@ func causeOf(f finding.Finding) cause {
 	if f.Cause != "" {
 		return cause{severity: f.Severity, message: f.Cause}
 	}
+	if f.Code == finding.RemoteResource { // a line for each file
+		return cause{code: f.Code, severity: f.Severity, pos: finding.Pos{File: f.Pos.File}}
+	}
 	return cause{code: f.Code, severity: f.Severity, kind: f.Kind, message: f.Message, fix: f.Fix}
 }
 
@@ -73,11 +79,11 @@ func othersOf(found []finding.Finding) string {
 		if f.Namespace != "" {
 			name = f.Namespace + "/" + name
 		}
-		object := strings.TrimSpace(f.Kind + " " + name)
+		object := f.Kind + " " + name
 		if f.Pos != found[0].Pos {
 			object += " at " + OneLine(f.Pos.String())
 		}
-		objects = append(objects, object)
+		objects = append(objects, strings.TrimSpace(object))
 	}
 	return Few(objects)
 }

@@ -11,6 +11,7 @@ import (
 type divided struct {
 	names []string // of all clusters
 	at    string   // the cluster that lines are about, "" for none
+	all   bool     // what is about no cluster is held, too
 	known map[string]*shared
 	found []*shared // in the order in which it was found first
 }
@@ -23,9 +24,17 @@ type shared struct {
 
 // Divide has each finding printed once for all clusters in which it is, by Unite.
 func (c *Console) Divide(names []string) {
+	c.Unite()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.divided = &divided{names: names, known: map[string]*shared{}}
+}
+
+// Postpone has all findings printed by Unite, after what the command prints itself. It comes before Divide.
+func (c *Console) Postpone() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.divided = &divided{names: []string{""}, all: true, known: map[string]*shared{}}
 }
 
 // In sets the cluster that lines and findings are about from now on. It does nothing before Divide.
@@ -63,7 +72,7 @@ func inClusters(names []string) string { return " (in " + Few(names) + ")" }
 func (c *Console) hold(print func(where string), key ...any) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.divided == nil || c.divided.at == "" {
+	if c.divided == nil || c.divided.at == "" && !c.divided.all {
 		return false
 	}
 	d, id := c.divided, fmt.Sprint(key...)

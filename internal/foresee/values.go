@@ -23,6 +23,7 @@ import (
 // Values writes the values of the HelmRelease that is selected in each cluster, and returns the exit code of that. Those that stand
 // in no manifest are fetched.
 func (w Work) Values(ctx context.Context, to io.Writer, o values.WriteOptions) (int, error) {
+	w.Worker.Console.Postpone()
 	inputs, err := w.Worker.Inputs(ctx, w.Options.Load)
 	if err != nil {
 		return exit.Usage, err
