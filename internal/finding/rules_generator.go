@@ -107,7 +107,7 @@ func generatorRules() []Rule {
 			Code: RefusedResourceSet, Name: "refused-resource-set", Group: groupGenerators, Severity: Error,
 			Summary:     "The objects of a ResourceSet cannot be made",
 			Explanation: "Its text is a template of Go with << and >>, an input that is missing is an error, and what comes out must be an object. flux-operator makes none of its objects then. No more than 10,000 objects and 1 MiB of text are made.",
-			Fix:         "Correct the template that the message is about.",
+			Fix:         "Correct the template or the expression that the message is about.",
 			Example:     resourceSet("inputs:\n- tenant: one\n", "<< inputs.name >>"),
 			Better:      resourceSet("inputs:\n- tenant: one\n", "<< inputs.tenant >>"),
 		},

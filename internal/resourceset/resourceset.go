@@ -67,6 +67,7 @@ func (b *Budget) spendSteps(n int) error {
 
 // Spec is what counts of the spec of a ResourceSet.
 type Spec struct {
+	DependsOn     []Dependency     `json:"dependsOn"`
 	Inputs        []map[string]any `json:"inputs"`
 	InputsFrom    []InputsFrom     `json:"inputsFrom"`
 	InputStrategy struct {
@@ -162,6 +163,12 @@ func Decode(content map[string]any, into any) error {
 // Expand lists the objects of a set. The error is a *ServerError if only a cluster knows them, an *Error, or why the context
 // ended.
 func Expand(ctx context.Context, s Set) ([]Object, error) {
+	if s.Budget == nil {
+		s.Budget = &Budget{}
+	}
+	if err := s.checkReadiness(); err != nil {
+		return nil, err
+	}
 	for i, step := range s.Spec.Steps {
 		if len(step.Resources) == 0 && step.ResourcesTemplate == "" {
 			return nil, &Error{Path: []any{"spec", "steps", i}, Err: fmt.Errorf("build failed: step %q: at least one of resources or resourcesTemplate must be set", step.Name)}
@@ -170,9 +177,6 @@ func Expand(ctx context.Context, s Set) ([]Object, error) {
 	inputs, given, err := s.inputs()
 	if err != nil {
 		return nil, err
-	}
-	if s.Budget == nil {
-		s.Budget = &Budget{}
 	}
 	x := &expansion{ctx: ctx, set: s, inputs: inputs, given: given, seen: map[string]origin{}}
 	if err := x.part(Step{Resources: s.Spec.Resources, ResourcesTemplate: s.Spec.ResourcesTemplate}, "spec"); err != nil {
