@@ -21,6 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -103,7 +104,7 @@ func (o *runOptions) addCarried(flags *pflag.FlagSet) {
 	o.addTrust(flags)
 	o.addDependencies(flags)
 	o.report.addBilled(flags)
-	o.addImages(flags, "charts name in the annotation "+imagesAnnotation)
+	o.addImages(flags, "charts name in the annotation "+listing.ImagesAnnotation)
 }
 
 // bundleTarget reports whether a bundle of this name is a directory, and why none can be written there.
@@ -146,7 +147,7 @@ type carrying struct {
 // report writes the reports of the run. What was printed may have failed.
 func (b *carrying) report(ctx context.Context, code int, printed error) (int, error) {
 	b.app.console.Unite()
-	run := b.app.outlined(&b.o.report, b.app.newReport(b.objects), b.inputs, b.results)
+	run := b.app.outlined(&b.o.report, b.app.worker.Report(b.objects), b.inputs, b.results)
 	return b.app.conclude(ctx, b.o, run, nil, code, printed)
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/listing"
 )
 
 func newFetchCommand(a *app) *cobra.Command {
@@ -55,7 +56,7 @@ file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
 	o.addRefresh(c.Flags())
 	o.addFollow(c.Flags())
 	o.addFlat(c.Flags())
-	o.addImages(c.Flags(), "charts name in the annotation "+imagesAnnotation)
+	o.addImages(c.Flags(), "charts name in the annotation "+listing.ImagesAnnotation)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(a.env); err != nil {
 			return exit.Usage, err

@@ -94,5 +94,5 @@ func (a *app) lock(ctx context.Context, o *lockCommandOptions) (int, error) {
 	if l.Changed && o.exitCode {
 		l.Code = exit.Worst(l.Code, exit.Drift)
 	}
-	return a.conclude(ctx, &o.run, a.newReport(l.Objects), nil, l.Code, nil)
+	return a.conclude(ctx, &o.run, a.worker.Report(l.Objects), nil, l.Code, nil)
 }

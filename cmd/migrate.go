@@ -110,7 +110,7 @@ func (a *app) migrate(ctx context.Context, o *migrateOptions) (int, error) {
 		return m.Code, err
 	}
 	printed := a.printMigration(o, m)
-	code, err := a.conclude(ctx, &o.run, a.newReport(nil), nil, m.Code, nil)
+	code, err := a.conclude(ctx, &o.run, a.worker.Report(nil), nil, m.Code, nil)
 	return code, cmp.Or(printed, err)
 }
 

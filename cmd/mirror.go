@@ -105,7 +105,7 @@ func (o *mirrorOptions) check(a *app, args []string) error {
 		return &exit.UsageError{Err: errors.New("--rewrite: other objects may use the same sources"), Advice: "leave out the names"}
 	case o.rewrite && !o.manifests(args):
 		return exit.Usagef("--rewrite: -f names the manifests to edit")
-	case !o.manifests(args) && o.run.report.bills():
+	case !o.manifests(args) && o.run.report.Bills():
 		return exit.Usagef("--report: -f names the manifests whose charts are listed")
 	case !o.manifests(args):
 		return nil

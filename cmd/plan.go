@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/plan"
+	"github.com/helmsrc/helmsrc/internal/publish"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/session"
@@ -132,17 +133,17 @@ func (a *app) plan(ctx context.Context, o *planOptions) (int, error) {
 		code = exit.Worst(code, exit.Drift)
 	}
 	a.sum(p.Summary())
-	run := a.newReport(f.Objects(p))
+	run := a.worker.Report(f.Objects(p))
 	run.Plan = p
 	a.outlined(&o.run.report, run, f.Inputs(), nil)
 	return a.conclude(ctx, &o.run, run, planOutputs(p), code, printed)
 }
 
 // planOutputs are what a step of GitHub Actions wants to know of a plan.
-func planOutputs(p *plan.Plan) []githubOutput {
-	outputs := []githubOutput{{"plan-changed", strconv.FormatBool(p.Changed())}}
+func planOutputs(p *plan.Plan) []publish.Output {
+	outputs := []publish.Output{{Name: "plan-changed", Value: strconv.FormatBool(p.Changed())}}
 	for _, action := range plan.Actions() {
-		outputs = append(outputs, githubOutput{"plan-" + string(action), fmt.Sprint(p.Count(action))})
+		outputs = append(outputs, publish.Output{Name: "plan-" + string(action), Value: fmt.Sprint(p.Count(action))})
 	}
 	return outputs
 }
@@ -195,10 +196,10 @@ func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
 	var rows [][]string
 	for i := range p.Changes {
 		c := &p.Changes[i]
-		row := []string{releaseName(c), string(c.Action), orNone(report.PlanChart(c))}
+		row := []string{releaseName(c), string(c.Action), table.OrNone(report.PlanChart(c))}
 		if wide {
 			row = append([]string{c.Namespace, shownName(c)}, row[1:]...)
-			row = append(row, c.Release.Namespace+"/"+c.Release.Name, orNone(c.ValuesAfter), orNone(c.File))
+			row = append(row, c.Release.Namespace+"/"+c.Release.Name, table.OrNone(c.ValuesAfter), table.OrNone(c.File))
 		}
 		row = append(row, console.OneLine(strings.Join(c.ShortTexts(), "; ")))
 		if clusters {

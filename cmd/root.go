@@ -11,9 +11,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/publish"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
-
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/table"
 )
@@ -28,12 +29,14 @@ type app struct {
 	console *console.Console
 	code    int // of the subcommand that ran, when it ended without an error
 
-	command  string // the subcommand
-	config   config.Config
-	worker   session.Worker
-	reported bool        // that there was a run
-	paper    table.Style // of stdout
-	helpAll  bool        // help lists every flag
+	command   string // the subcommand
+	config    config.Config
+	worker    session.Worker
+	publisher publish.Publisher
+	lister    listing.Lister
+	reported  bool        // that there was a run
+	paper     table.Style // of stdout
+	helpAll   bool        // help lists every flag
 }
 
 // Run runs one command line and returns its exit code. It never exits the
@@ -61,6 +64,7 @@ func runCommand(ctx context.Context, env *Env) int {
 	a := &app{env: env, now: env.clock(), started: env.Now(), config: config.Config{Getenv: env.Getenv}}
 	a.began = a.now()
 	a.console = console.New(env.Stderr)
+	a.publisher, a.lister = publish.Publisher{Console: a.console, Getenv: env.Getenv, Stdout: env.Stdout}, listing.Lister{Console: a.console}
 	a.worker = session.Worker{Reader: load.Reader{Console: a.console, Getenv: env.Getenv, Stdin: env.Stdin}, Edges: reconcile.Edges{Dial: env.Dial, Getenv: env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString()}}
 	root := newRootCommand(a)
 	root.SetArgs(a.takeHelpAll(env.Args))

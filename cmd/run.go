@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/overview"
+	"github.com/helmsrc/helmsrc/internal/publish"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/session"
@@ -105,13 +106,13 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 	defer all.Close()
 	printed := print(all.Results)
 	a.console.Unite()
-	run := a.newReport(all.Objects)
+	run := a.worker.Report(all.Objects)
 	a.summarise(run)
 	return a.conclude(ctx, o, a.outlined(&o.report, run, all.Inputs, all.Results), o.outputs(), code, printed)
 }
 
 // conclude writes the reports of a run, and returns its exit code. What was printed may have failed.
-func (a *app) conclude(ctx context.Context, o *runOptions, run *report.Run, outputs []githubOutput, code int, printed error) (int, error) {
+func (a *app) conclude(ctx context.Context, o *runOptions, run *report.Run, outputs []publish.Output, code int, printed error) (int, error) {
 	if o.input.exitZero && code != exit.Interrupted && code != exit.Usage {
 		code = exit.OK
 	}
@@ -123,7 +124,7 @@ func (a *app) conclude(ctx context.Context, o *runOptions, run *report.Run, outp
 }
 
 // outputs are what a step of GitHub Actions wants to know besides what was found.
-func (o *runOptions) outputs() []githubOutput {
+func (o *runOptions) outputs() []publish.Output {
 	if o.Reconcile.Until == reconcile.Choose {
 		return nil
 	}
@@ -131,7 +132,7 @@ func (o *runOptions) outputs() []githubOutput {
 	if err != nil {
 		dir = o.Store.Dir
 	}
-	return []githubOutput{{"artifacts-path", dir}}
+	return []publish.Output{{Name: "artifacts-path", Value: dir}}
 }
 
 // summarise prints the last line: what became of how many objects.
@@ -195,7 +196,7 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 			}
 			if shown.format != o.format {
 				row := a.worker.ResultObject(r)
-				a.concealObject(&row)
+				a.worker.Conceal(&row)
 				rows.Add(doc, row)
 			} else if err := encoder.Encode(doc); err != nil {
 				return err

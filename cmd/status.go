@@ -80,10 +80,10 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 		printed = fmt.Errorf("stdout: %w", printed)
 	}
 	var objects []report.Object
-	if a.reports(reports) {
+	if a.publisher.Wanted(&reports.Reports) {
 		objects, err = found.Objects()
 	}
-	return a.report(ctx, reports, a.newReport(objects), nil, code), errors.Join(printed, err)
+	return a.report(ctx, reports, a.worker.Report(objects), nil, code), errors.Join(printed, err)
 }
 
 // openRecorded opens the artifacts directory, which has to be closed, and selects what the command line names.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/foresee"
+	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/session"
 )
@@ -56,7 +57,7 @@ no helm.`,
 	o.run.addFetch(fs)
 	addLocked(&o.run.Lock, fs)
 	o.run.addTrust(fs)
-	o.run.addImages(fs, "rendered manifests name, and charts in the annotation "+imagesAnnotation)
+	o.run.addImages(fs, "rendered manifests name, and charts in the annotation "+listing.ImagesAnnotation)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := cmp.Or(o.helm.check(), o.run.begin(a, args)); err != nil {
 			return exit.Usage, err
@@ -85,5 +86,5 @@ func (a *app) template(ctx context.Context, o *templateOptions) (int, error) {
 	defer t.Close()
 	printed := t.Write(ctx, a.env.Stdout)
 	a.sum(fmt.Sprintf("%d rendered, %d failed, %d skipped", t.Rendered, t.Failed, t.Skipped))
-	return a.conclude(ctx, &o.run, a.newReport(t.Objects), nil, t.Code, printed)
+	return a.conclude(ctx, &o.run, a.worker.Report(t.Objects), nil, t.Code, printed)
 }

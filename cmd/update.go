@@ -30,7 +30,7 @@ type updateOptions struct {
 }
 
 func newUpdateCommand(a *app) *cobra.Command {
-	o := listing()
+	o := asking()
 	o.edits = true
 	u := &updateOptions{}
 	c := &cobra.Command{

@@ -9,6 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/judging"
+	"github.com/helmsrc/helmsrc/internal/publish"
 )
 
 func newValidateCommand(a *app) *cobra.Command {
@@ -74,7 +75,7 @@ interrupted. Files that are arguments need not hold anything of Flux.`,
 		if unreached {
 			return a.listUnreached(ctx, &o, args)
 		}
-		reports.findings = format.format
+		reports.Findings = format.format
 		return a.validate(ctx, &o, &reports, judged, fix, args)
 	})
 	return c
@@ -106,10 +107,10 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	if o.exitZero && code != exit.Usage {
 		code = exit.OK
 	}
-	return a.report(ctx, reports, a.outlined(reports, a.newReport(v.Objects), inputs, nil), nil, code), nil
+	return a.report(ctx, reports, a.outlined(reports, a.worker.Report(v.Objects), inputs, nil), nil, code), nil
 }
 
 // machine reports whether a report is written that carries fixes.
 func (o *reportOptions) machine() bool {
-	return slices.ContainsFunc(o.targets, func(t reportTarget) bool { return t.format == "sarif" })
+	return slices.ContainsFunc(o.Targets, func(t publish.Target) bool { return t.Format == "sarif" })
 }

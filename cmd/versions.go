@@ -5,18 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
-	"github.com/helmsrc/helmsrc/internal/records"
 )
 
 func newVersionsCommand(a *app) *cobra.Command {
-	o := listing()
+	o := asking()
 	var format recordOptions
 	c := &cobra.Command{
 		GroupID: groupCharts,
@@ -45,7 +44,7 @@ object or unreadable input, 5 a retry may help, 130 interrupted.`,
 		}
 		var usage error
 		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
-			var list []versionRecord
+			var list []listing.Version
 			found := false
 			for _, of := range byCluster(results) {
 				r, err := onlyPublished(of)
@@ -53,14 +52,14 @@ object or unreadable input, 5 a retry may help, 130 interrupted.`,
 					usage = cmp.Or(usage, err)
 					continue
 				}
-				list, found = append(list, newVersions(r)...), true
+				list, found = append(list, listing.Versions(r)...), true
 			}
 			var several *severalError
 			if !found || errors.As(usage, &several) {
 				return nil
 			}
 			usage = nil
-			return versionColumns().Print(a.env.Stdout, format.format, a.paper, list)
+			return listing.VersionColumns().Print(a.env.Stdout, format.format, a.paper, list)
 		})
 		if err == nil && usage != nil {
 			return exit.Usage, usage
@@ -117,56 +116,4 @@ func byCluster(results []*reconcile.Result) [][]*reconcile.Result {
 		all[len(all)-1] = append(all[len(all)-1], r)
 	}
 	return all
-}
-
-// versionRecord is a record of versions' output. Its fields are part of the contract.
-type versionRecord struct {
-	Cluster    string `json:"cluster,omitempty"`
-	Version    string `json:"version"`
-	AppVersion string `json:"appVersion"`
-	Created    string `json:"created"`
-	InRange    bool   `json:"inRange"`
-	Chosen     bool   `json:"chosen"`
-	Deprecated bool   `json:"deprecated"`
-	Removed    bool   `json:"removed"`
-}
-
-func newVersions(r *reconcile.Result) []versionRecord {
-	list := []versionRecord{}
-	hide, p := r.Object.Object.ConcealText, r.Published
-	chosen := false
-	for _, c := range p.Versions {
-		v := versionRecord{
-			Cluster: r.Cluster,
-			Version: hide(c.Version), AppVersion: hide(c.AppVersion), Created: dateOf(c),
-			InRange: p.Takes(c), Chosen: !chosen && c.Version == p.Wanted, Deprecated: c.Deprecated, Removed: c.Removed,
-		}
-		chosen = chosen || v.Chosen
-		list = append(list, v)
-	}
-	return list
-}
-
-func versionColumns() *records.Columns[versionRecord] {
-	return &records.Columns[versionRecord]{
-		Header:  []string{"VERSION", "APP VERSION", "CREATED", "IN RANGE"},
-		Cluster: func(r versionRecord) string { return r.Cluster },
-		Row: func(r versionRecord) []string {
-			day, _, _ := strings.Cut(r.Created, "T")
-			version, within := r.Version, "no"
-			switch {
-			case r.Removed:
-				version += " (removed)"
-			case r.Deprecated:
-				version += " (deprecated)"
-			}
-			switch {
-			case r.Chosen:
-				within = "chosen"
-			case r.InRange:
-				within = "yes"
-			}
-			return []string{version, cmp.Or(r.AppVersion, "-"), cmp.Or(day, "-"), within}
-		},
-	}
 }

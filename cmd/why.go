@@ -22,7 +22,7 @@ import (
 )
 
 func newWhyCommand(a *app) *cobra.Command {
-	o := listing()
+	o := asking()
 	var format string
 	c := &cobra.Command{
 		Use:     "why -f FILE... [KIND/][NAMESPACE/]NAME",

@@ -20,8 +20,8 @@ import (
 // maxFileSize bounds one file.
 const maxFileSize = 32 << 20
 
-// stdinName stands for standard input in positions.
-const stdinName = "<stdin>"
+// StdinName stands for standard input in positions.
+const StdinName = "<stdin>"
 
 // Options says what to read.
 type Options struct {
@@ -156,7 +156,7 @@ func (l *loader) readStdin() {
 		l.fail(err)
 		return
 	}
-	l.add(&File{Name: stdinName}, data)
+	l.add(&File{Name: StdinName}, data)
 }
 
 // add keeps a file until all are parsed.

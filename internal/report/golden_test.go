@@ -29,7 +29,7 @@ func reported() map[string]*Run {
 		Code: finding.ShortInterval, Severity: finding.Warning, Kind: "HelmChart", Namespace: "apps", Name: "podinfo",
 		Pos: manifest.Pos{File: "a.yaml", Line: 7, Column: 3}, Length: 4, Line: "  each: 1s", Message: "is short", Fix: "make it longer",
 	})
-	usual.Findings = append(usual.Findings, finding.Finding{Code: finding.Syntax, Severity: finding.Error, Pos: manifest.Pos{File: stdin, Line: 2}, Message: "is no YAML"})
+	usual.Findings = append(usual.Findings, finding.Finding{Code: finding.Syntax, Severity: finding.Error, Pos: manifest.Pos{File: manifest.StdinName, Line: 2}, Message: "is no YAML"})
 	usual.Objects = append(usual.Objects, Object{Kind: "HelmRepository", Name: "valid", State: StateReady})
 	usual.Blocked = 1
 	usual.Findings = append(usual.Findings, finding.Finding{

@@ -56,9 +56,16 @@ type Object struct {
 
 // Outdated is a chart in use, with what is published of it.
 type Outdated struct {
-	Cluster, Kind, Namespace, Name, Chart string
-	Current, Wanted, Latest               string
-	Versions                              []PublishedVersion // the newest first
+	Cluster   string `json:"cluster,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Chart     string `json:"chart"`
+	Current   string `json:"current"`
+	Wanted    string `json:"wanted"`
+	Latest    string `json:"latest"`
+
+	Versions []PublishedVersion `json:"-"` // the newest first
 }
 
 // PublishedVersion is a version with the time of its publication, zero if that is not known.

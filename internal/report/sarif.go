@@ -135,9 +135,6 @@ type (
 const (
 	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 	sarifRoot   = "%SRCROOT%"
-
-	// stdin is what standard input is called in positions.
-	stdin = "<stdin>"
 )
 
 func writeSARIF(w io.Writer, run *Run) error {
@@ -295,7 +292,7 @@ func logicalOf(o finding.Object) []sarifLogical {
 func locationOf(pos manifest.Pos) sarifPhysical {
 	p := sarifPhysical{Artifact: sarifArtifact{URI: (&url.URL{Path: pos.File}).String(), Base: sarifRoot}}
 	switch {
-	case pos.File == stdin: // no file of the repository
+	case pos.File == manifest.StdinName: // no file of the repository
 		p.Artifact = sarifArtifact{URI: "stdin"}
 	case outside(pos.File):
 		p.Artifact = sarifArtifact{URI: (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(pos.File, "/")}).String()}

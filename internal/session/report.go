@@ -1,14 +1,18 @@
 package session
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // ReportObjects are the results of a run, and the objects that got none because they
@@ -83,4 +87,63 @@ func (w *Worker) ResultObject(r *reconcile.Result) report.Object {
 		*text = r.Object.Object.ConcealText(*text)
 	}
 	return o
+}
+
+// Conceal takes what is not shown out of an object of a report.
+func (w *Worker) Conceal(o *report.Object) {
+	shown := w.Console.Called(console.Subject{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
+	o.Kind, o.Namespace, o.Name = shown.Kind, shown.Namespace, shown.Name
+	w.Console.ConcealObject(&o.BlockedBy)
+	for _, text := range []*string{
+		&o.APIVersion, &o.Kind, &o.Namespace, &o.Name, &o.Reason, &o.Message, &o.Version, &o.Revision, &o.Path,
+	} {
+		*text = w.Console.Secrets().Text(*text)
+	}
+}
+
+// Report describes a run that is over: what the console has reported, and what became of objects. Objects that are
+// unusable, because it is not clear which one is meant, are only counted. What fails in several clusters for one reason is one
+// failure.
+func (w *Worker) Report(objects []report.Object) *report.Run {
+	reported, silenced := w.Console.Findings()
+	run := &report.Run{
+		Findings: reported, Silenced: silenced, Objects: objects, Failed: w.Unusable + w.Unselected,
+	}
+	first := firstErrors(run.Findings)
+	type failure struct{ kind, namespace, name, message string }
+	failed := map[failure]bool{}
+	for i := range objects {
+		o := &objects[i]
+		o.Message = reconcile.RedactText(o.Message)
+		w.Conceal(o)
+		switch o.State {
+		case report.StateReady:
+			run.Ready++
+		case report.StateResolved:
+			run.Resolved++
+		case report.StateVerified:
+			run.Verified++
+		case report.StateSuspended:
+			run.Skipped++
+		case report.StateBlocked:
+			run.Blocked++
+		case report.StateFailed:
+			o.Message = cmp.Or(o.Message, first[store.Key{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}])
+			failed[failure{o.Kind, o.Namespace, o.Name, o.Message}] = true
+		}
+	}
+	run.Failed += len(failed)
+	return run
+}
+
+// firstErrors is what was found first of each object: one may have no status to say so.
+func firstErrors(findings []finding.Finding) map[store.Key]string {
+	first := map[store.Key]string{}
+	for _, f := range findings {
+		key := store.Key{Kind: f.Kind, Namespace: f.Namespace, Name: f.Name}
+		if _, ok := first[key]; !ok && f.Severity == finding.Error {
+			first[key] = f.Message
+		}
+	}
+	return first
 }

@@ -232,3 +232,11 @@ func Short(revision string) string {
 func hexadecimals(s string) int {
 	return len(s) - len(strings.TrimLeft(s, "0123456789abcdef"))
 }
+
+// OrNone is a cell, as kubectl has an empty one.
+func OrNone(s string) string {
+	if s == "" {
+		return "<none>"
+	}
+	return s
+}

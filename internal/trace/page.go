@@ -3,10 +3,8 @@ package trace
 import (
 	"slices"
 
-	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/outline"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
@@ -21,33 +19,4 @@ func (t Tracer) Outlines(inputs []*load.Input, objects []report.Object) []*outli
 		roots = append(roots, t.Outline(in, of).Selected()...)
 	}
 	return roots
-}
-
-// Published are the charts of a run with what is published of them.
-func (t Tracer) Published(results []*reconcile.Result) []report.Outdated {
-	var list []report.Outdated
-	for _, r := range results {
-		if r.Published == nil {
-			continue
-		}
-		obj, p := r.Object.Object, r.Published
-		hide := obj.VeilField
-		named := obj
-		if obj.Origin != nil {
-			named = obj.Origin
-		}
-		called := t.Console.Called(console.ObjectSubject(named))
-		latest, _ := p.Latest()
-		o := report.Outdated{
-			Cluster: r.Cluster, Kind: called.Kind, Namespace: called.Namespace, Name: called.Name, Chart: hide(p.Chart),
-			Current: hide(p.Current), Wanted: hide(p.Wanted), Latest: hide(latest.Version),
-		}
-		for _, c := range p.Versions {
-			if !c.Removed {
-				o.Versions = append(o.Versions, report.PublishedVersion{Version: hide(c.Version), Created: c.Created})
-			}
-		}
-		list = append(list, o)
-	}
-	return list
 }

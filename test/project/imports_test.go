@@ -123,8 +123,12 @@ var imports = map[string][]string{
 	"internal/recorded": {
 		"internal/console", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/merge", "internal/reconcile", "internal/report", "internal/session", "internal/store", "internal/validate",
 	},
+	"internal/listing": {
+		"internal/chart", "internal/console", "internal/foresee", "internal/inventory", "internal/manifest", "internal/reconcile", "internal/records", "internal/report", "internal/resolve", "internal/store", "internal/table",
+	},
+	"internal/publish": {"internal/console", "internal/exit", "internal/file", "internal/finding", "internal/manifest", "internal/report", "internal/rewrite"},
 	"cmd": {
-		"internal/admission", "internal/bundle", "internal/cache", "internal/chart", "internal/config", "internal/console", "internal/digest", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/judging", "internal/load", "internal/lock", "internal/lockfile", "internal/locking", "internal/manifest", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/reconcile", "internal/recorded", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/update", "internal/validate", "internal/values",
+		"internal/admission", "internal/bundle", "internal/cache", "internal/chart", "internal/config", "internal/console", "internal/digest", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/judging", "internal/listing", "internal/load", "internal/lock", "internal/lockfile", "internal/locking", "internal/manifest", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/publish", "internal/reconcile", "internal/recorded", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/update", "internal/validate", "internal/values",
 	},
 	"": {"cmd"},
 }

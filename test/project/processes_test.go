@@ -29,9 +29,9 @@ var starting = map[string][]string{
 // opens are the functions that open files by their paths. A file of a stranger's may be a pipe, and a link may lead anywhere:
 // package file looks at what it opens, and the others make files of their own, or append to one that the runner names.
 var opens = map[string][]string{
-	"cmd/github.go":                {"appendFile"},
+	"internal/publish/github.go":   {"appendFile"},
 	"internal/foresee/renderer.go": {"writeArchive"},
-	"cmd/report.go":                {"writeInBackground"},
+	"internal/publish/files.go":    {"writeInBackground"},
 	"internal/bundle/write.go":     {"indexes", "archive", "blobs"},
 	"internal/fetch/git/store.go":  {"writeIndex"},
 	"internal/file/file.go":        {"OpenRoot", "ReadDir", "Read", "Open"},

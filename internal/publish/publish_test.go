@@ -1,24 +1,17 @@
-package cmd
+package publish
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/report"
-	"github.com/helmsrc/helmsrc/internal/status"
 )
 
 func TestWriteWhole(t *testing.T) {
@@ -67,7 +60,7 @@ func TestFileInRepository(t *testing.T) {
 	t.Chdir(filepath.Join(root, "sub"))
 	for file, want := range map[string]string{
 		"":                            "",
-		stdinFile:                     stdinFile,
+		manifest.StdinName:            manifest.StdinName,
 		"a.yaml":                      "sub/a.yaml",
 		filepath.Join("..", "b.yaml"): "b.yaml",
 		filepath.Join(root, "c.yaml"): "c.yaml",
@@ -96,13 +89,13 @@ func TestRepositoryRoot(t *testing.T) {
 		{"GITHUB_WORKSPACE", filepath.Join(root, "elsewhere"), "repository"}, // not where we are
 		{"GITHUB_WORKSPACE", ".", "repository"},
 	} {
-		a := &app{env: &Env{Getenv: func(name string) string {
+		getenv := func(name string) string {
 			if name == test.variable {
 				return test.value
 			}
 			return ""
-		}}}
-		if got, want := a.repositoryRoot(), filepath.Join(root, filepath.FromSlash(test.want)); got != want {
+		}
+		if got, want := repositoryRoot(getenv), filepath.Join(root, filepath.FromSlash(test.want)); got != want {
 			t.Errorf("%s=%s: %s, want %s", test.variable, test.value, got, want)
 		}
 	}
@@ -113,7 +106,7 @@ func FuzzOutputs(f *testing.F) {
 	f.Add("x\nready<<EOF\n7\nEOF\nhelmsrc_\n", "")
 	f.Add("helmsrc_", "b=c\r\nb<<x\r")
 	f.Fuzz(func(t *testing.T, first, second string) {
-		text := encodeOutputs([]githubOutput{{"a", first}, {"b", second}})
+		text := encodeOutputs([]Output{{"a", first}, {"b", second}})
 		if strings.Contains(text, "\r") {
 			t.Fatalf("GitHub ends a line in\n%q", text)
 		}
@@ -131,55 +124,6 @@ func FuzzOutputs(f *testing.F) {
 			t.Errorf("read back %q from\n%s", got, text)
 		}
 	})
-}
-
-// FuzzDocuments: no line of a document on stdout is a command of the runner, in any format, and YAML and JSON mean there
-// what they mean elsewhere.
-func FuzzDocuments(f *testing.F) {
-	f.Add("::set-output name=a::b", "app")
-	f.Add("a\n  ::stop-commands::x\r\t::y\n", "##[add-mask]x")
-	f.Add("\ufeff::x::", "::x")
-	f.Fuzz(func(t *testing.T, text, name string) {
-		doc := map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "annotations": map[string]any{text: text}},
-			"data": map[string]any{"list": []any{text, name}, name: text},
-		}
-		for _, format := range status.Formats() {
-			var plain, logged bytes.Buffer
-			encode(t, &plain, format, doc)
-			log := console.NewRunnerLog(&logged)
-			encode(t, log, format, doc)
-			if err := log.Close(); err != nil {
-				t.Fatalf("%s of %q and %q: %v", format, text, name, err)
-			}
-			for _, line := range strings.FieldsFunc(logged.String(), func(r rune) bool { return r == '\n' || r == '\r' }) {
-				if strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")), "::") || strings.Contains(line, "##[") {
-					t.Errorf("%s has %q", format, line)
-				}
-			}
-			if format != status.YAML && format != status.JSON && format != status.JSONL {
-				continue
-			}
-			var want, got any
-			if err := yaml.Unmarshal(plain.Bytes(), &want); err != nil {
-				t.Fatal(err)
-			}
-			if err := yaml.Unmarshal(logged.Bytes(), &got); err != nil || !reflect.DeepEqual(want, got) {
-				t.Errorf("%s of %q and %q: %v\n%s", format, text, name, err, logged.String())
-			}
-		}
-	})
-}
-
-func encode(t *testing.T, w io.Writer, format status.Format, doc map[string]any) {
-	t.Helper()
-	encoder, err := status.NewEncoder(w, format, time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(encoder.Encode(doc), encoder.Close()); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestSummariesOfAStep fills the file that all programs of a step share.
@@ -206,5 +150,15 @@ func TestSummariesOfAStep(t *testing.T) {
 		if there <= maxStepSummary-1000 && err != nil {
 			t.Errorf("%d bytes: %v", there, err)
 		}
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

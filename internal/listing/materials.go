@@ -1,4 +1,4 @@
-package cmd
+package listing
 
 import (
 	"path"
@@ -7,77 +7,45 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/spf13/pflag"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"sigs.k8s.io/yaml"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
-	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// imagesAnnotation is where charts name their images, for Artifact Hub.
-const imagesAnnotation = "artifacthub.io/images"
+// ImagesAnnotation is where charts name their images, for Artifact Hub.
+const ImagesAnnotation = "artifacthub.io/images"
 
 // maxParts bounds how deep charts are in each other.
 const maxParts = 10
 
-// bill makes the components of a bill of materials.
-type bill struct {
-	app    *app
-	images bool         // with those that charts name
-	st     *store.Store // of artifacts, nil where none were fetched
+// Bill makes the components of a bill of materials.
+type Bill struct {
+	Lister
+	Images bool         // with those that charts name
+	Store  *store.Store // of artifacts, nil where none were fetched
 }
 
-// describe gives the objects of results their components.
-func (b *bill) describe(results []*reconcile.Result, objects []report.Object) {
+// Describe gives the objects of results their components.
+func (b *Bill) Describe(results []*reconcile.Result, objects []report.Object) {
 	for i, r := range results {
 		if c := b.component(r); c != nil {
-			c.Found = []string{b.app.foundIn(objects[i].Cluster, r.Object.Object.String())}
+			c.Found = []string{foundIn(objects[i].Cluster, r.Object.Object.String())}
 			c.Map(func(text string) string {
-				return b.app.console.Secrets().Text(r.Object.Object.ConcealText(text))
+				return b.Console.Secrets().Text(r.Object.Object.ConcealText(text))
 			})
 			objects[i].Component = c
 		}
 	}
 }
 
-// addImages has a command list images in bills of materials.
-func (o *runOptions) addImages(fs *pflag.FlagSet, from string) {
-	fs.BoolVar(&o.named, "images", false, "list in bills of materials the container images, too, that "+from)
-}
-
-// checkImages refuses images that nothing would list.
-func (o *runOptions) checkImages() error {
-	if o.named && !o.report.bills() {
-		return exit.Usagef("--images: --report names no bill of materials: cyclonedx, intoto or spdx")
-	}
-	return nil
-}
-
-// bills reports whether a bill of materials is wanted.
-func (o *reportOptions) bills() bool {
-	return slices.ContainsFunc(o.targets, func(t reportTarget) bool { return slices.Contains(report.Bills(), t.format) })
-}
-
-// describe gives objects their components, if a bill of materials is wanted.
-func (o *runOptions) describe(a *app, st *store.Store, results []*reconcile.Result, objects []report.Object) {
-	if !o.report.bills() {
-		return
-	}
-	b := &bill{app: a, images: o.named, st: st}
-	if o.Reconcile.Until != reconcile.Fetch {
-		b.st = nil
-	}
-	b.describe(results, objects)
-}
-
 // foundIn is what has a component, in words.
-func (a *app) foundIn(cluster, what string) string {
+func foundIn(cluster, what string) string {
 	if cluster == "" {
 		return what
 	}
@@ -85,7 +53,7 @@ func (a *app) foundIn(cluster, what string) string {
 }
 
 // component is what an object was resolved to, nil if that is nothing.
-func (b *bill) component(r *reconcile.Result) *report.Component {
+func (b *Bill) component(r *reconcile.Result) *report.Component {
 	if r.Pin == nil || r.Failure != nil {
 		return nil
 	}
@@ -111,7 +79,7 @@ func (b *bill) component(r *reconcile.Result) *report.Component {
 	}
 	artifact, _ := r.Status["artifact"].(map[string]any)
 	name, _ := artifact["path"].(string)
-	if b.st != nil && name != "" && r.State == reconcile.Ready && c.Kind != report.ComponentFiles {
+	if b.Store != nil && name != "" && r.State == reconcile.Ready && c.Kind != report.ComponentFiles {
 		if sum, _ := artifact["digest"].(string); c.Digest == "" {
 			c.Digest = sum
 		}
@@ -136,8 +104,8 @@ func ofPin(p *reconcile.Pin) report.Component {
 }
 
 // look adds what a chart in storage says of itself. An artifact that is no chart says nothing.
-func (b *bill) look(c *report.Component, artifact string) {
-	f, err := b.st.OpenArtifact(artifact)
+func (b *Bill) look(c *report.Component, artifact string) {
+	f, err := b.Store.OpenArtifact(artifact)
 	if err != nil {
 		return // it was stored a moment ago: a later run reports that
 	}
@@ -154,9 +122,9 @@ func (b *bill) look(c *report.Component, artifact string) {
 }
 
 // add adds the licence, the charts and the images of a chart.
-func (b *bill) add(c *report.Component, loaded *helmchart.Chart, depth int) {
+func (b *Bill) add(c *report.Component, loaded *helmchart.Chart, depth int) {
 	c.License = licenseOf(loaded)
-	if b.images {
+	if b.Images {
 		c.Parts = append(c.Parts, annotatedImages(loaded.Metadata)...)
 	}
 	if depth == maxParts {
@@ -202,12 +170,12 @@ func annotatedImages(m *helmchart.Metadata) []report.Component {
 	var list []struct {
 		Image string `json:"image"`
 	}
-	if err := yaml.Unmarshal([]byte(m.Annotations[imagesAnnotation]), &list); err != nil {
+	if err := yaml.Unmarshal([]byte(m.Annotations[ImagesAnnotation]), &list); err != nil {
 		return nil
 	}
 	var images []report.Component
 	for _, one := range list {
-		images = append(images, imageComponent(one.Image, "annotation "+imagesAnnotation+" of chart "+m.Name+" "+m.Version))
+		images = append(images, imageComponent(one.Image, "annotation "+ImagesAnnotation+" of chart "+m.Name+" "+m.Version))
 	}
 	return images
 }

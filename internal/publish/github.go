@@ -1,4 +1,4 @@
-package cmd
+package publish
 
 import (
 	"bytes"
@@ -22,38 +22,38 @@ const (
 	maxNamedFailures = 100
 )
 
-// githubOutput is an output of a step of GitHub Actions.
-type githubOutput struct{ name, value string }
+// Output is an output of a step of GitHub Actions.
+type Output struct{ Name, Value string }
 
 // reportGitHub reports to GitHub Actions what was found: annotations in the log, a summary of
 // the step, its outputs. What does not work is a warning: the run is what counts.
-func (a *app) reportGitHub(run *report.Run, outputs []githubOutput) {
-	if !a.console.JSON() { // the lines there are for a program that expects nothing else
-		a.annotate(run)
+func (p *Publisher) reportGitHub(run *report.Run, outputs []Output) {
+	if !p.Console.JSON() { // the lines there are for a program that expects nothing else
+		p.annotate(run)
 	}
-	if path := a.env.Getenv("GITHUB_STEP_SUMMARY"); path != "" {
+	if path := p.Getenv("GITHUB_STEP_SUMMARY"); path != "" {
 		if err := appendSummary(path, run); err != nil {
-			a.console.Warn("GITHUB_STEP_SUMMARY: " + err.Error())
+			p.Console.Warn("GITHUB_STEP_SUMMARY: " + err.Error())
 		}
 	}
-	if path := a.env.Getenv("GITHUB_OUTPUT"); path != "" {
+	if path := p.Getenv("GITHUB_OUTPUT"); path != "" {
 		if err := appendFile(path, encodeOutputs(append(runOutputs(run), outputs...))); err != nil {
-			a.console.Warn("GITHUB_OUTPUT: " + err.Error())
+			p.Console.Warn("GITHUB_OUTPUT: " + err.Error())
 		}
 	}
 }
 
 // annotate writes workflow commands to stderr, where GitHub finds them as well: stdout
 // is for documents.
-func (a *app) annotate(run *report.Run) {
+func (p *Publisher) annotate(run *report.Run) {
 	var commands bytes.Buffer
 	left, err := report.Annotations(&commands, run, report.AnnotationsPerStep)
 	if err != nil { // a buffer takes everything
 		return
 	}
-	a.console.Verbatim(commands.String())
+	p.Console.Verbatim(commands.String())
 	if left > 0 {
-		a.console.Info(console.Subject{}, fmt.Sprintf("%d more findings have no annotation: GitHub keeps %d of each type", left, report.AnnotationsPerStep))
+		p.Console.Info(console.Subject{}, fmt.Sprintf("%d more findings have no annotation: GitHub keeps %d of each type", left, report.AnnotationsPerStep))
 	}
 }
 
@@ -83,7 +83,7 @@ func appendFile(path, text string) error {
 }
 
 // runOutputs are the outputs that every command has.
-func runOutputs(run *report.Run) []githubOutput {
+func runOutputs(run *report.Run) []Output {
 	findings := map[finding.Severity]int{}
 	for _, f := range run.Findings {
 		findings[f.Severity]++
@@ -95,7 +95,7 @@ func runOutputs(run *report.Run) []githubOutput {
 			failed = append(failed, strings.Join(strings.Fields(name), " ")) // a name is a line
 		}
 	}
-	return []githubOutput{
+	return []Output{
 		{"ready", strconv.Itoa(run.Ready)},
 		{"resolved", strconv.Itoa(run.Resolved)},
 		{"verified", strconv.Itoa(run.Verified)},
@@ -111,12 +111,12 @@ func runOutputs(run *report.Run) []githubOutput {
 
 // encodeOutputs writes each value between delimiters that cannot be guessed:
 // no value ends its output and begins another.
-func encodeOutputs(outputs []githubOutput) string {
+func encodeOutputs(outputs []Output) string {
 	var b strings.Builder
 	for _, o := range outputs {
-		value := console.Printable(o.value)
+		value := console.Printable(o.Value)
 		delimiter := "helmsrc_" + rand.Text()
-		fmt.Fprintf(&b, "%s<<%s\n%s\n%s\n", o.name, delimiter, value, delimiter)
+		fmt.Fprintf(&b, "%s<<%s\n%s\n%s\n", o.Name, delimiter, value, delimiter)
 	}
 	return b.String()
 }

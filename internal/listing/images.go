@@ -1,4 +1,4 @@
-package cmd
+package listing
 
 import (
 	"maps"
@@ -9,29 +9,29 @@ import (
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
-// component is the chart of a release that was rendered, with the images of its manifests, if a bill of materials is wanted.
-func (o *runOptions) component(a *app, r *foresee.Release, manifests []byte) (*report.Component, error) {
-	if !o.report.bills() || r.Fact.Chart == nil {
+// Rendered is the chart of a release that was rendered, with the images of its manifests. It returns nil if there is no chart.
+func (b *Bill) Rendered(r *foresee.Release, manifests []byte) (*report.Component, error) {
+	if r.Fact.Chart == nil {
 		return nil, nil
 	}
 	c := report.Component{Kind: report.ComponentChart, Name: r.Fact.Chart.Name, URL: r.URL, Digest: r.Fact.Chart.Digest}
 	if strings.HasPrefix(r.URL, "oci://") {
 		c.Manifest, c.Digest = c.Digest, ""
 	}
-	b := &bill{app: a, images: o.named, st: r.Store}
+	b.Store = r.Store
 	b.look(&c, r.Artifact)
 	if c.Version == "" {
 		c.Version = r.Fact.Chart.Version
 	}
-	release := a.foundIn(r.In.Cluster, r.Object.String())
+	release := foundIn(r.In.Cluster, r.Object.String())
 	c.Found = []string{release}
 	var err error
-	if o.named {
+	if b.Images {
 		var images []report.Component
 		images, err = renderedImages(manifests, release)
 		c.Parts = append(c.Parts, images...)
 	}
-	c.Map(func(text string) string { return a.console.Secrets().Text(r.Object.ConcealText(text)) })
+	c.Map(func(text string) string { return b.Console.Secrets().Text(r.Object.ConcealText(text)) })
 	return &c, err
 }
 
