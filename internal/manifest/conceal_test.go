@@ -70,14 +70,14 @@ func TestCheckExpansion(t *testing.T) {
 
 // TestNoObjects says why a file holds none.
 func TestNoObjects(t *testing.T) {
-	broken, skipped := errors.New("broken"), Skip{"a.yaml", "a template"}
+	broken, skipped := errors.New("broken"), Skip{File: "a.yaml", Reason: "a template"}
 	for name, c := range map[string]struct {
 		file *File
 		want string
 	}{
 		"error":             {&File{errs: []error{broken}, skips: []Skip{skipped}}, "broken"},
 		"skipped":           {&File{skips: []Skip{skipped}}, "a template"},
-		"skipped in a list": {&File{batch: &batch{skips: []Skip{skipped}}}, "a.yaml: a template"},
+		"skipped in a list": {&File{batch: &batch{skips: []Skip{skipped}}}, "a template"},
 		"nothing skipped":   {&File{batch: &batch{}}, ""},
 		"neither":           {&File{}, ""},
 	} {

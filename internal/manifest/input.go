@@ -133,9 +133,9 @@ func (f *File) NoObjects() error {
 	case f.unread != nil:
 		return f.unread
 	case len(f.skips) > 0:
-		return errors.New(f.skips[0].Reason)
+		return &f.skips[0]
 	case f.batch != nil && len(f.batch.skips) > 0:
-		return fmt.Errorf("%s: %s", f.batch.skips[0].File, f.batch.skips[0].Reason)
+		return &f.batch.skips[0]
 	}
 	return nil
 }

@@ -163,7 +163,7 @@ func (l *loader) readStdin() {
 func (l *loader) add(f *File, data []byte) {
 	l.read = append(l.read, f)
 	if f.offered && isTemplate(f.Name, data) {
-		f.skips = append(f.skips, Skip{f.Name, "a template of a Helm chart"})
+		f.skips = append(f.skips, Skip{File: f.Name, Reason: "a template of a Helm chart"})
 		return
 	}
 	f.data = data
@@ -278,7 +278,7 @@ func (l *loader) found(name string, walked bool) {
 	}
 	if err != nil || info.IsDir() {
 		// Editors leave links to nowhere as locks.
-		l.read = append(l.read, &File{skips: []Skip{{name, "not a regular file"}}})
+		l.read = append(l.read, &File{skips: []Skip{{File: name, Reason: "not a regular file"}}})
 		return
 	}
 	if err := file.Regular(name, info); err != nil {

@@ -68,7 +68,7 @@ func (f *File) fail(err error) {
 	f.batch = nil
 	if f.offered && !mentionsFlux(f.data) && !looksLikeData(f.data) {
 		f.unread = err
-		f.skips = append(f.skips, Skip{f.Name, err.Error()})
+		f.skips = append(f.skips, Skip{File: f.Name, Reason: err.Error()})
 		return
 	}
 	f.errs = append(f.errs, err)

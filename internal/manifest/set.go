@@ -63,9 +63,20 @@ type KindCount struct {
 	Count       int
 }
 
-// Skip is a file or document that was left out, and why. It is for debug output.
+// Skip is a file or document that was left out, and why. It is for debug output, and the error of a file that may not be left out.
 type Skip struct {
 	File, Reason string
+	at           Excerpt
+}
+
+func (s *Skip) Error() string { return s.Reason }
+
+// Excerpt is the beginning of the document, or the file.
+func (s *Skip) Excerpt() Excerpt {
+	if s.at.Pos.File == "" {
+		return Excerpt{Pos: Pos{File: s.File}}
+	}
+	return s.at
 }
 
 // Note says that an object which is not in the input was found beside it.
@@ -359,7 +370,7 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 	case incomplete:
 		b.faults = append(b.faults, src.errorAt(n, missing(apiVersion)+" not set"))
 	case noObject:
-		b.skips = append(b.skips, Skip{o.Pos.String(), "not a Kubernetes object"})
+		b.skips = append(b.skips, Skip{o.Pos.String(), "not a Kubernetes object", o.Excerpt()})
 		return nil
 	}
 	b.kinds[groupKind{o.Group(), kind}]++

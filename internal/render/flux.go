@@ -192,9 +192,15 @@ func (g *generator) check(path string) error {
 		err = f.NoObjects()
 	}
 	if err != nil {
-		return &decodeError{g.f.repo.display(path), err}
+		err = &decodeError{g.f.repo.display(path), err}
 	}
-	return nil
+	if mistake, ok := errors.AsType[interface {
+		error
+		Excerpt() manifest.Excerpt
+	}](err); ok {
+		return &placedError{mistake.Excerpt(), err}
+	}
+	return err
 }
 
 // decodeError is a file without objects where only manifests may be.
