@@ -68,6 +68,11 @@ func (a *app) readSelected(ctx context.Context, o *inputOptions, args []string, 
 // nothingToRead is a command line without a file, unless one was meant.
 func nothingToRead(selectors []load.Selector) error {
 	e := &exit.UsageError{Err: errors.New("no manifests to read"), Advice: "name files or directories with -f, or - for stdin"}
+	if len(selectors) > 1 {
+		if kind, ok := load.KindNamed(selectors[0].Text); ok {
+			e.Advice += "; kind and name are one argument: " + kind + "/" + selectors[1].Text
+		}
+	}
 	for _, s := range selectors {
 		switch {
 		case file.Exists(s.Text):

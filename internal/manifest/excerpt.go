@@ -42,6 +42,10 @@ func (o *Object) Written(path ...any) Excerpt {
 	}
 	full := append(append(make([]any, 0, len(o.at.path)+len(path)), o.at.path...), path...)
 	found, value := locateValue(root, full)
+	if found.Kind == 0 {
+		text := lineText(o.at.doc.text, found.Line)
+		found.Column = 1 + len(text) - len(bytes.TrimLeft(text, " "))
+	}
 	e := Excerpt{Pos: o.at.doc.pos(found)}
 	if o.Kind == "Secret" || !o.at.alone(root, o) {
 		return e
@@ -89,7 +93,8 @@ func mentionsSecret(text []byte) bool {
 	}
 }
 
-// locateValue is locate, with the value where the whole path is there.
+// locateValue is locate, with the value where the whole path is there. An index in a text of several lines is a line of it, a node
+// without a kind.
 func locateValue(root *yaml.Node, path []any) (found, value *yaml.Node) {
 	found, value = root, root
 	for _, step := range path {
@@ -98,6 +103,9 @@ func locateValue(root *yaml.Node, path []any) (found, value *yaml.Node) {
 		case string:
 			k, v = entry(value, step)
 		case int:
+			if value.Kind == yaml.ScalarNode && value.Style&yaml.LiteralStyle != 0 {
+				return &yaml.Node{Line: value.Line + 1 + step, Column: 1}, nil
+			}
 			v = element(value, step)
 			k = v
 		}

@@ -142,7 +142,7 @@ func (e *ServerError) Error() string { return e.what }
 
 // Error is a mistake of a set.
 type Error struct {
-	Path    []any
+	Path    []any // of the field; its last step may be the index of a line in a text
 	Err     error
 	Unknown *Unknown // in the template; nil if that is not the mistake
 }
@@ -372,8 +372,11 @@ func (x *expansion) render(what, text, step string, one bool, path []any) error 
 	fail := func(err error) error {
 		err = fmt.Errorf("build failed: failed to build %s: %w", what, err)
 		name := unknownIn(text, x.inputs)
-		if name != nil && one {
+		switch {
+		case name != nil && one:
 			path = append(slices.Clone(path), pathAt(text, name.line)...)
+		case name != nil:
+			path = append(slices.Clone(path), name.line-1)
 		}
 		return &Error{path, err, name}
 	}
