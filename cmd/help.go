@@ -72,23 +72,29 @@ func rareFlags() []string {
 	}
 }
 
-// takeHelpAll takes --all out of arguments that ask for help. Elsewhere it is a flag of a command.
-func (a *app) takeHelpAll(args []string) []string {
+// helpPages print help.
+type helpPages struct {
+	all      bool // flags, also those that few runs set
+	terminal func() (width, height int, ok bool)
+}
+
+// takeAll takes --all out of arguments that ask for help. Elsewhere it is a flag of a command.
+func (h *helpPages) takeAll(args []string) []string {
 	help := len(args) > 0 && args[0] == "help" || slices.Contains(args, "--help") || slices.Contains(args, "-h")
 	if !help || !slices.Contains(args, "--all") {
 		return args
 	}
-	a.helpAll = true
+	h.all = true
 	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--all" })
 }
 
 // common returns the flags of a set that help lists without --all, and how many it leaves out.
-func (a *app) common(flags *pflag.FlagSet) (*pflag.FlagSet, int) {
+func (h *helpPages) common(flags *pflag.FlagSet) (*pflag.FlagSet, int) {
 	set, left := pflag.NewFlagSet("", pflag.ContinueOnError), 0
 	flags.VisitAll(func(f *pflag.Flag) {
 		switch {
 		case f.Hidden:
-		case !a.helpAll && slices.Contains(rareFlags(), f.Name):
+		case !h.all && slices.Contains(rareFlags(), f.Name):
 			left++
 		default:
 			set.AddFlag(f)
@@ -120,8 +126,8 @@ func groupOf(flag string) int {
 }
 
 // usage prints how a command is used, with its commands and flags in groups.
-func (a *app) usage(c *cobra.Command) error {
-	columns := a.helpColumns()
+func (h *helpPages) usage(c *cobra.Command) error {
+	columns := h.columns()
 	var b strings.Builder
 	b.WriteString("Usage:\n")
 	if c.Runnable() {
@@ -143,14 +149,14 @@ func (a *app) usage(c *cobra.Command) error {
 		}
 		writeCommands(&b, c, title, "")
 	}
-	own, left := a.common(c.LocalNonPersistentFlags())
+	own, left := h.common(c.LocalNonPersistentFlags())
 	titles, sets := grouped(own)
 	for i, set := range sets {
 		writeFlags(&b, titles[i], set, columns)
 	}
 	global := c.InheritedFlags()
 	global.AddFlagSet(c.PersistentFlags())
-	global, more := a.common(global)
+	global, more := h.common(global)
 	if global.HasAvailableFlags() {
 		writeFlags(&b, "Flags of all commands", global, columns)
 	}
@@ -184,10 +190,10 @@ func writeFlags(b *strings.Builder, title string, flags *pflag.FlagSet, columns 
 	}
 }
 
-// helpColumns is the width of the terminal, within bounds.
-func (a *app) helpColumns() int {
-	if a.env.Terminal != nil {
-		if width, _, ok := a.env.Terminal(); ok {
+// columns is the width of the terminal, within bounds.
+func (h *helpPages) columns() int {
+	if h.terminal != nil {
+		if width, _, ok := h.terminal(); ok {
 			return min(helpColumns, max(minHelpColumns, width-1))
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/config"
+	"github.com/helmsrc/helmsrc/internal/console"
 )
 
 // warnInsecure says on each run of a command that it verifies no server.
-func (a *app) warnInsecure(c *cobra.Command) {
+func warnInsecure(c *cobra.Command, to *console.Console) {
 	if skip, err := c.Flags().GetBool(config.InsecureFlag); err == nil && skip {
-		a.console.Warn("--" + config.InsecureFlag + ": server certificates are not verified, so what is fetched may come from anyone; no login of this machine is used")
+		to.Warn("--" + config.InsecureFlag + ": server certificates are not verified, so what is fetched may come from anyone; no login of this machine is used")
 	}
 }

@@ -109,14 +109,14 @@ func (a *app) migrate(ctx context.Context, o *migrateOptions) (int, error) {
 	if err != nil {
 		return m.Code, err
 	}
-	printed := a.printMigration(o, m)
+	printed := o.print(a, m)
 	code, err := a.conclude(ctx, &o.run, a.worker.Report(nil), nil, m.Code, nil)
 	return code, cmp.Or(printed, err)
 }
 
-// printMigration prints what became of the files.
-func (a *app) printMigration(o *migrateOptions, m *migration.Migration) error {
-	a.sumEdits(m, o.DryRun || o.Check)
+// print prints what became of the files.
+func (o *migrateOptions) print(a *app, m *migration.Migration) error {
+	sumEdits(a.console, m, o.DryRun || o.Check)
 	if o.DryRun {
 		_, err := a.env.Stdout.Write(m.Diffs)
 		return err
@@ -131,12 +131,12 @@ func (a *app) printMigration(o *migrateOptions, m *migration.Migration) error {
 }
 
 // sumEdits prints how much was edited, or would be.
-func (a *app) sumEdits(m *migration.Migration, dry bool) {
+func sumEdits(to *console.Console, m *migration.Migration, dry bool) {
 	verb := "edited"
 	if dry {
 		verb = "to be edited"
 	}
-	a.console.Info(console.Subject{}, fmt.Sprintf("%d %s, %d %s %s", len(m.Changes), plural(len(m.Changes), "change", "changes"), m.Files, plural(m.Files, "file", "files"), verb))
+	to.Info(console.Subject{}, fmt.Sprintf("%d %s, %d %s %s", len(m.Changes), plural(len(m.Changes), "change", "changes"), m.Files, plural(m.Files, "file", "files"), verb))
 }
 
 // migrated is a record of migrate's output. Its fields are part of the contract.

@@ -54,7 +54,7 @@ func (m *mirroring) redirect(ctx context.Context, names []bundle.Name) int {
 	}
 	w := foresee.Work{Worker: &m.app.worker, Options: &m.o.Options}
 	edits, result := migration.Redirect(ctx, w, m.inputs, migrate.Mirror{URL: r.url, Plain: m.options.plain}, m.options.dryRun)
-	m.app.sumEdits(edits, m.options.dryRun)
+	sumEdits(m.app.console, edits, m.options.dryRun)
 	for _, c := range edits.Changes {
 		m.app.console.Info(console.Subject{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}, fmt.Sprintf("%s:%d: %s", c.File, c.Line, c.Text))
 	}

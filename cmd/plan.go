@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,7 +128,7 @@ func (a *app) plan(ctx context.Context, o *planOptions) (int, error) {
 	if err != nil {
 		return exit.CodeOf(err), err
 	}
-	printed := a.printPlan(o, p)
+	printed := o.print(a, p)
 	code := f.Code(p)
 	if o.failOnChange && p.Changed() {
 		code = exit.Worst(code, exit.Drift)
@@ -148,7 +149,7 @@ func planOutputs(p *plan.Plan) []publish.Output {
 	return outputs
 }
 
-func (a *app) printPlan(o *planOptions, p *plan.Plan) error {
+func (o *planOptions) print(a *app, p *plan.Plan) error {
 	if template, err := status.ParseTemplate(o.format); template != nil || err != nil {
 		var b bytes.Buffer
 		if err == nil {
@@ -165,7 +166,7 @@ func (a *app) printPlan(o *planOptions, p *plan.Plan) error {
 		_, err := fmt.Fprint(a.env.Stdout, report.PlanMarkdown(p))
 		return err
 	}
-	return a.tabulatePlan(p, o.format == "wide")
+	return tabulatePlan(a.env.Stdout, a.paper, p, o.format == "wide")
 }
 
 // shownName is the name of a HelmRelease, with the group of one of Flux 1.
@@ -181,7 +182,7 @@ func releaseName(c *plan.Change) string {
 	return strings.TrimSuffix(shownName(c), c.Name) + c.Namespace + "/" + c.Name
 }
 
-func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
+func tabulatePlan(w io.Writer, paper table.Style, p *plan.Plan, wide bool) error {
 	if len(p.Changes) == 0 {
 		return nil
 	}
@@ -207,27 +208,26 @@ func (a *app) tabulatePlan(p *plan.Plan, wide bool) error {
 		}
 		rows = append(rows, row)
 	}
-	paper := a.paper
 	paper.Wrap = true // why something happens is what a plan is about
 	if wide {
 		paper.Columns = 0
 	}
-	if err := paper.Write(a.env.Stdout, header, rows, actionColor); err != nil {
+	if err := paper.Write(w, header, rows, actionColor); err != nil {
 		return err
 	}
 	if texts := p.ManifestTexts(); len(texts) > 0 {
-		if _, err := fmt.Fprint(a.env.Stdout, "\n"); err != nil {
+		if _, err := fmt.Fprint(w, "\n"); err != nil {
 			return err
 		}
 		for _, text := range texts {
-			if _, err := fmt.Fprintln(a.env.Stdout, console.OneLine(text)); err != nil {
+			if _, err := fmt.Fprintln(w, console.OneLine(text)); err != nil {
 				return err
 			}
 		}
 	}
 	for i := range p.Changes {
 		for _, d := range p.Changes[i].Diffs {
-			if _, err := fmt.Fprint(a.env.Stdout, "\n", paper.PaintDiff(d.Text)); err != nil {
+			if _, err := fmt.Fprint(w, "\n", paper.PaintDiff(d.Text)); err != nil {
 				return err
 			}
 		}

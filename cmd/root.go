@@ -36,7 +36,7 @@ type app struct {
 	lister    listing.Lister
 	reported  bool        // that there was a run
 	paper     table.Style // of stdout
-	helpAll   bool        // help lists every flag
+	help      helpPages
 }
 
 // Run runs one command line and returns its exit code. It never exits the
@@ -61,13 +61,13 @@ func readByRunner(env *Env) bool {
 }
 
 func runCommand(ctx context.Context, env *Env) int {
-	a := &app{env: env, now: env.clock(), started: env.Now(), config: config.Config{Getenv: env.Getenv}}
+	a := &app{env: env, now: env.clock(), started: env.Now(), config: config.Config{Getenv: env.Getenv}, help: helpPages{terminal: env.Terminal}}
 	a.began = a.now()
 	a.console = console.New(env.Stderr)
 	a.publisher, a.lister = publish.Publisher{Console: a.console, Getenv: env.Getenv, Stdout: env.Stdout}, listing.Lister{Console: a.console}
 	a.worker = session.Worker{Reader: load.Reader{Console: a.console, Getenv: env.Getenv, Stdin: env.Stdin}, Edges: reconcile.Edges{Dial: env.Dial, Getenv: env.Getenv, Now: a.now, UserAgent: "helmsrc/" + versionString()}}
 	root := newRootCommand(a)
-	root.SetArgs(a.takeHelpAll(env.Args))
+	root.SetArgs(a.help.takeAll(env.Args))
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
@@ -117,7 +117,7 @@ and may be set in a file ` + config.Name + `: see 'helmsrc config --help'.`,
 			}
 			a.console.Configure(options)
 			a.paper = paperOf(cmd.Flags(), a.env)
-			a.warnInsecure(cmd)
+			warnInsecure(cmd, a.console)
 			if a.env.Environ == nil {
 				return nil
 			}
@@ -138,7 +138,7 @@ and may be set in a file ` + config.Name + `: see 'helmsrc config --help'.`,
 	root.SetHelpCommand(newHelpCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
-	root.SetUsageFunc(a.usage)
+	root.SetUsageFunc(a.help.usage)
 	root.AddGroup(commandGroups()...)
 	addConsoleFlags(root.PersistentFlags())
 	config.AddFlags(root.PersistentFlags())

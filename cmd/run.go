@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/config"
@@ -107,7 +106,9 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 	printed := print(all.Results)
 	a.console.Unite()
 	run := a.worker.Report(all.Objects)
-	a.summarise(run)
+	if !a.worker.Purpose.Edits {
+		a.sum(a.worker.Summary(run))
+	}
 	return a.conclude(ctx, o, a.outlined(&o.report, run, all.Inputs, all.Results), o.outputs(), code, printed)
 }
 
@@ -135,37 +136,6 @@ func (o *runOptions) outputs() []publish.Output {
 	return []publish.Output{{Name: "artifacts-path", Value: dir}}
 }
 
-// summarise prints the last line: what became of how many objects.
-func (a *app) summarise(run *report.Run) {
-	if a.worker.Purpose.Edits {
-		return
-	}
-	resolved := "resolved"
-	if a.worker.Purpose.Lists {
-		resolved = "read"
-	}
-	var parts []string
-	for _, p := range []struct {
-		count  int
-		word   string
-		always bool
-	}{
-		{run.Ready, "ready", !a.worker.Purpose.Chooses},
-		{run.Verified, "verified", a.worker.Purpose.Verifies},
-		{run.Resolved, resolved, a.worker.Purpose.Chooses && !a.worker.Purpose.Verifies},
-		{run.Failed, "failed", true},
-		{run.Blocked, "blocked", false},
-		{run.Skipped, "skipped", true},
-		{run.Interrupted(), "not finished", false},
-		{a.worker.Unreadable, "unreadable", false},
-	} {
-		if p.count > 0 || p.always {
-			parts = append(parts, fmt.Sprintf("%d %s", p.count, p.word))
-		}
-	}
-	a.sum(strings.Join(parts, ", "))
-}
-
 // sum prints the last line of a run, with the time that it took.
 func (a *app) sum(text string) {
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
@@ -180,7 +150,7 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 		if o.format == tableFormat {
 			shown.format = string(status.Wide) // of events
 		}
-		encoder, err := a.encoder(&shown)
+		encoder, err := status.NewEncoder(a.env.Stdout, status.Format(shown.format), a.now())
 		if err != nil {
 			return err
 		}
@@ -227,10 +197,6 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 
 // tableFormat has a row of each release.
 const tableFormat = "table"
-
-func (a *app) encoder(o *outputOptions) (*status.Encoder, error) {
-	return status.NewEncoder(a.env.Stdout, status.Format(o.format), a.now())
-}
 
 // check gives the format its default: a table for people, and else what other programs read.
 func (o *outputOptions) check(env *Env) error {

@@ -26,16 +26,16 @@ func (a *app) listUnreached(ctx context.Context, o *inputOptions, args []string)
 
 // reportUnreached says how many files nothing applies. Of files that were passed it says so by name: they are judged by
 // themselves.
-func (a *app) reportUnreached(unreached, passed []string) {
+func reportUnreached(to *console.Console, unreached, passed []string) {
 	switch {
 	case len(unreached) == 0:
 	case len(passed) > 0:
 		for _, name := range unreached {
-			a.console.Info(console.Subject{}, name+" is applied by nothing: it is judged by itself")
+			to.Info(console.Subject{}, name+" is applied by nothing: it is judged by itself")
 		}
 	case len(unreached) == 1:
-		a.console.Info(console.Subject{}, "1 file is applied by nothing: helmsrc validate --unreached lists it")
+		to.Info(console.Subject{}, "1 file is applied by nothing: helmsrc validate --unreached lists it")
 	default:
-		a.console.Info(console.Subject{}, fmt.Sprintf("%d files are applied by nothing: helmsrc validate --unreached lists them", len(unreached)))
+		to.Info(console.Subject{}, fmt.Sprintf("%d files are applied by nothing: helmsrc validate --unreached lists them", len(unreached)))
 	}
 }

@@ -99,7 +99,7 @@ func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args 
 			return nil
 		}
 		run.Finish(ctx, results)
-		return a.printUpdate(u, run)
+		return u.print(a, run)
 	})
 	if err == nil && code == exit.OK && idle() {
 		return exit.Usage, &exit.UsageError{Err: errors.New("nothing follows an ImagePolicy: no file has a marker"), Advice: "--level moves exact versions without markers: patch, minor or major"}
@@ -114,8 +114,8 @@ func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args 
 	return code, err
 }
 
-// printUpdate prints what became of the files.
-func (a *app) printUpdate(o *updateOptions, u *update.Update) error {
+// print prints what became of the files.
+func (o *updateOptions) print(a *app, u *update.Update) error {
 	verb := "set"
 	if o.dryRun || o.check {
 		verb = "to be set"

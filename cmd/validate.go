@@ -96,7 +96,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	}
 	a.worker.ReportLeftOut(inputs[0])
 	a.worker.ReportFlux1(inputs[0])
-	a.reportUnreached(inputs[0].Unreached, args)
+	reportUnreached(a.console, inputs[0].Unreached, args)
 	judged.Remedies = reports.machine()
 	v, err := judging.Judge(ctx, &a.worker, inputs, judged)
 	if err != nil {

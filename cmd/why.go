@@ -17,7 +17,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/outline"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/records"
-	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/trace"
 )
 
@@ -75,7 +74,7 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 				}
 				answer := tracer.Answer(in, obj, results)
 				answers = append(answers, answer)
-				paths = append(paths, tracer.Outline(in, a.foundOf(in, failuresOf(results))).Path(obj, answer)...)
+				paths = append(paths, tracer.Outline(in, a.worker.ObjectsOf(in, failuresOf(results))).Path(obj, answer)...)
 			}
 			if len(answers) == 0 {
 				usage = exit.Usagef("no object is selected")
@@ -115,17 +114,6 @@ func onlyAsked(in *load.Input) (*manifest.Object, error) {
 // failuresOf returns the results that failed: a run without a fetch finds out nothing else.
 func failuresOf(results []*reconcile.Result) []*reconcile.Result {
 	return slices.DeleteFunc(slices.Clone(results), func(r *reconcile.Result) bool { return r.Failure == nil })
-}
-
-// foundOf returns the results of a cluster as the objects of a report.
-func (a *app) foundOf(in *load.Input, results []*reconcile.Result) []report.Object {
-	var found []report.Object
-	for _, r := range results {
-		if r.Cluster == in.Cluster {
-			found = append(found, a.worker.ResultObject(r))
-		}
-	}
-	return found
 }
 
 func whyFormats() []string { return []string{treeFormat, "yaml", "json", "mermaid", "dot"} }

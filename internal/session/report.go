@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -146,4 +147,43 @@ func firstErrors(findings []finding.Finding) map[store.Key]string {
 		}
 	}
 	return first
+}
+
+// ObjectsOf are the results of one cluster as the objects of a report.
+func (w *Worker) ObjectsOf(in *load.Input, results []*reconcile.Result) []report.Object {
+	var found []report.Object
+	for _, r := range results {
+		if r.Cluster == in.Cluster {
+			found = append(found, w.ResultObject(r))
+		}
+	}
+	return found
+}
+
+// Summary is the last line of a run: what became of how many objects.
+func (w *Worker) Summary(run *report.Run) string {
+	resolved := "resolved"
+	if w.Purpose.Lists {
+		resolved = "read"
+	}
+	var parts []string
+	for _, p := range []struct {
+		count  int
+		word   string
+		always bool
+	}{
+		{run.Ready, "ready", !w.Purpose.Chooses},
+		{run.Verified, "verified", w.Purpose.Verifies},
+		{run.Resolved, resolved, w.Purpose.Chooses && !w.Purpose.Verifies},
+		{run.Failed, "failed", true},
+		{run.Blocked, "blocked", false},
+		{run.Skipped, "skipped", true},
+		{run.Interrupted(), "not finished", false},
+		{w.Unreadable, "unreadable", false},
+	} {
+		if p.count > 0 || p.always {
+			parts = append(parts, fmt.Sprintf("%d %s", p.count, p.word))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
