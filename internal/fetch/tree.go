@@ -13,7 +13,7 @@ import (
 // makes it; who gets it may add files below Root until they are archived, and has to close it, which removes them.
 type Tree struct {
 	// Root is a temporary directory with the files, and without symbolic links: artifacts have none. It is nil if
-	// Unchanged.
+	// Unchanged, or if only the revision is of use.
 	Root     *os.Root
 	Revision string
 	Time     time.Time // of the commit; the zero time if there is none

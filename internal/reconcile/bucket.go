@@ -91,6 +91,9 @@ func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Buc
 		t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{Plain: true})
 		return t, status.BucketOperationFailed.Wrap(err)
 	}
+	if p.settled() {
+		return &fetch.Tree{Revision: p.entry.Revision}, nil
+	}
 	o, err := p.r.bucketOptions(obj)
 	var endpoint *bucket.STSEndpointError
 	switch {

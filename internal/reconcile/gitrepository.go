@@ -84,9 +84,9 @@ func (p *gitReconciliation) choose(ctx context.Context) (*remainder, error) {
 	if kept.fingerprint, err = gitFingerprint(obj, t.Revision, includes); err != nil {
 		return nil, err
 	}
-	if !t.Unchanged && p.operated() != nil {
+	if t.Root != nil && p.operated() != nil {
 		kept.filter = operatedFiles()
-	} else if !t.Unchanged {
+	} else if t.Root != nil {
 		rules, err := tree.SourceRules(ctx, t.Root, ignored(obj.Spec.Ignore), tree.Options{})
 		if err != nil {
 			return nil, status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
@@ -107,6 +107,9 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 			err = keepOnly(t, obj.Spec.SparseCheckout)
 		}
 		return t, gitFailure(err)
+	}
+	if p.settled() {
+		return &fetch.Tree{Revision: p.entry.Revision}, nil
 	}
 	o, err := p.gitOptions(ctx, obj)
 	if err != nil {
@@ -135,6 +138,12 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 		err = p.revisionAsLocked(t)
 	}
 	return t, gitFailure(err)
+}
+
+// settled reports whether the lock holds all that the run wants of a source of files: its revision, and the versions of its charts.
+func (p *reconciliation) settled() bool {
+	o := &p.r.o
+	return o.Until == Choose && !o.checksSignatures() && !p.r.generates && p.lockedTo() != nil && o.Locked.Mode != LockedFirst && p.operated() == nil
 }
 
 // gitOptions gathers what a repository is fetched with.

@@ -69,7 +69,7 @@ func includeFailure(reason status.Reason, err error) error {
 
 // copyIncludes puts what is included into the tree.
 func (p *gitReconciliation) copyIncludes(ctx context.Context, t *fetch.Tree, includes []*included) error {
-	if t.Unchanged {
+	if t.Root == nil {
 		return nil
 	}
 	for _, i := range includes {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"path"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -85,8 +86,8 @@ func (p *ociReconciliation) artifactAsLocked(obj *sourcev1.OCIRepository, e *loc
 	return true
 }
 
-// treeAsLocked keeps the package in storage, if it is what is locked. A tree of another revision than the locked one is
-// refused.
+// treeAsLocked keeps the package in storage, if it is what is locked, and looks no further where that is settled. A tree of another
+// revision than the locked one is refused.
 func (p *chartReconciliation) treeAsLocked(obj *sourcev1.HelmChart, from *sourceTree) (kept bool, err error) {
 	e := p.lockedTo()
 	if e == nil {
@@ -97,12 +98,16 @@ func (p *chartReconciliation) treeAsLocked(obj *sourcev1.HelmChart, from *source
 			Difference: lock.Difference{Field: "revision", Locked: e.Revision, Now: from.revision},
 		}}}})
 	}
-	build, ok := p.storedAsLocked(obj, e)
-	if !ok || e.Package == "" {
+	build, stored := p.storedAsLocked(obj, e)
+	switch {
+	case stored && e.Package != "":
+		p.unchanged(build)
+	case p.settled():
+		p.out.Seen = status.Build{Name: path.Base(e.Chart), Version: e.Version}.Seen()
+	default:
 		return false, nil
 	}
 	p.pinTo(from.chartPin(obj.Spec.Chart, e.Version))
 	p.result.Resolution.Version = e.Version
-	p.unchanged(build)
 	return true, nil
 }

@@ -31,9 +31,6 @@ func generates(objects []*admission.Admitted) bool {
 // that is not among the objects has no list: another one includes it.
 func lookedAt(objects []*admission.Admitted) map[store.Key][]string {
 	paths := map[store.Key][]string{}
-	if generates(objects) {
-		return paths // all of them
-	}
 	for _, adm := range objects {
 		if repo, ok := adm.Typed.(*sourcev1.GitRepository); ok {
 			paths[keyOf(adm)] = append(paths[keyOf(adm)], tree.IgnoreFile)
@@ -75,7 +72,7 @@ func chartPaths(chart string) []string {
 func (p *gitReconciliation) only(obj *sourcev1.GitRepository) []string {
 	paths := p.r.looked[p.key]
 	o := &p.r.o
-	if readsOutside(p.operated()) {
+	if readsOutside(p.operated()) || p.r.generates {
 		return nil
 	}
 	if o.Until == Fetch || o.VerifyDependencies || obj.Spec.RecurseSubmodules || len(obj.Spec.Include) > 0 || slices.Contains(paths, wholeTree) {

@@ -40,7 +40,8 @@ type Reconciler struct {
 	opened  work.Memo[store.Key, *repository]
 	stored  work.Memo[store.Key, *indexFile] // indexes of earlier runs
 
-	looked map[store.Key][]string // at paths of GitRepositories
+	looked    map[store.Key][]string // at paths of GitRepositories
+	generates bool                   // artifacts
 
 	sourceRules work.Memo[string, *tree.Rules] // of .sourceignore files, by directory
 

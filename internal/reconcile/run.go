@@ -108,7 +108,7 @@ func secretOptions(c *fetch.Client, o Options) credential.Options {
 // Run reconciles the objects and returns their results in the same order. The error is
 // that the next run would not remember what became of those without artifacts.
 func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) ([]*Result, error) {
-	r.progress, r.looked = progress, lookedAt(objects)
+	r.progress, r.looked, r.generates = progress, lookedAt(objects), generates(objects)
 	results := make([]*Result, len(objects))
 	order := r.kinds.sourcesFirst(objects)
 	work.Ordered(len(order), r.o.Concurrency, func(i int) {
