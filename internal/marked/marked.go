@@ -166,7 +166,7 @@ func At(documents []*edit.Document, line int, key, value string) (*edit.Document
 			continue
 		}
 		var found []*yaml.Node
-		each(d.Root, 0, func(k, v *yaml.Node) {
+		within(d.Root, 0, func(_, k, v *yaml.Node) {
 			if k.Value == key && v.Kind == yaml.ScalarNode && v.Value == value && (d.Line(k) == line || d.Line(v) == line) {
 				found = append(found, v)
 			}
@@ -185,9 +185,13 @@ func Literal(documents []*edit.Document, line int) (*edit.Document, *yaml.Node) 
 			continue
 		}
 		var found *yaml.Node
-		each(d.Root, 0, func(_, v *yaml.Node) {
-			if first := d.Line(v); v.Style == yaml.LiteralStyle && first < line && line <= first+strings.Count(v.Value, "\n") {
-				found = v
+		each(d.Root, 0, func(n *yaml.Node) {
+			if n.Style != yaml.LiteralStyle {
+				return
+			}
+			first, lines := d.Line(n), 1+strings.Count(strings.TrimRight(n.Value, "\n"), "\n")
+			if first < line && line <= first+lines {
+				found = n
 			}
 		})
 		if found != nil {
@@ -200,14 +204,12 @@ func Literal(documents []*edit.Document, line int) (*edit.Document, *yaml.Node) 
 // maxDepth bounds the depth of documents. Those of manifests are a few levels deep.
 const maxDepth = 1000
 
-func each(n *yaml.Node, depth int, visit func(key, value *yaml.Node)) {
+func each(n *yaml.Node, depth int, visit func(*yaml.Node)) {
 	if depth > maxDepth {
 		return
 	}
-	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 1 {
-			visit(n.Content[i-1], child)
-		}
+	visit(n)
+	for _, child := range n.Content {
 		each(child, depth+1, visit)
 	}
 }
