@@ -146,18 +146,53 @@ func TestThousands(t *testing.T) {
 		eval[float64](t, ctx, `performance.timing.loadEventEnd - performance.timing.navigationStart`))
 }
 
-// TestPictures makes the pictures of the docs, in PICTURES, of a page in light and dark colours.
+// fleet is a repository of two clusters, one of which has a mistake.
+func fleet() map[string]string {
+	files := map[string]string{".git/HEAD": "ref: refs/heads/main\n", "apps/base/podinfo.yaml": repository + release("podinfo", "podinfo", "6.x"), "apps/base/kustomization.yaml": "resources: [podinfo.yaml]\n"}
+	for _, cluster := range []string{"production", "staging"} {
+		files["clusters/"+cluster+"/gotk-sync.yaml"] = fmt.Sprintf(`apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec: {interval: 1m, url: "https://git.example.org/fleet", ref: {branch: main}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: flux-system, namespace: flux-system}
+spec: {interval: 10m, path: ./clusters/%[1]s, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: apps, namespace: flux-system}
+spec: {interval: 10m, path: ./apps/%[1]s, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}
+`, cluster)
+		files["apps/"+cluster+"/kustomization.yaml"] = "resources: [../base]\n"
+	}
+	files["apps/staging/kustomization.yaml"] += `patches:
+- patch: |
+    apiVersion: helm.toolkit.fluxcd.io/v2
+    kind: HelmRelease
+    metadata: {name: podinfo, namespace: apps}
+    spec:
+      install:
+        remediation:
+          retires: 3
+`
+	return files
+}
+
+// TestPictures makes the picture of the docs, in PICTURES, of a page that is in light and in dark colours.
 func TestPictures(t *testing.T) {
-	old := map[string]string{"now/a.yaml": repository + release("podinfo", "podinfo", "6.6.0") + release("wrong", "podinfo", "6.x"), "old/a.yaml": repository + release("podinfo", "podinfo", "6.5.0")}
-	page := report(t, "validate", old, "-R", "-f", "now")
+	page := report(t, "validate", fleet(), "-R", "-f", "clusters")
 	ctx := browse(t, page)
+	eval[any](t, ctx, `document.querySelector("header p:last-child").textContent = "2026-01-02T03:04:05Z · helmsrc v1.0.0"`)
+	eval[any](t, ctx, `document.querySelector("header p").textContent = document.querySelector("header p").textContent.replace(/; [0-9.]+s$/, "; 0.2s")`)
 	colors := map[string]string{}
 	for _, scheme := range []string{"light", "dark"} {
 		var picture []byte
-		do(t, ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}), chromedp.CaptureScreenshot(&picture))
+		do(t, ctx, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}), emulation.SetDeviceMetricsOverride(1200, 620, 1, false), chromedp.CaptureScreenshot(&picture))
 		colors[scheme] = eval[string](t, ctx, `getComputedStyle(document.body).backgroundColor`)
-		if dir := os.Getenv("PICTURES"); dir != "" {
-			if err := os.WriteFile(filepath.Join(dir, "page-"+scheme+".png"), picture, 0o600); err != nil {
+		if dir := os.Getenv("PICTURES"); dir != "" && scheme == "light" {
+			if err := os.WriteFile(filepath.Join(dir, "page.png"), picture, 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
