@@ -86,6 +86,22 @@ func (r *Renderer) renamed(url string, c *checkout) bool {
 	return true
 }
 
+// checkoutOf is the root of the repository that a HelmRelease of Flux 1 lies in, if its chart comes from there: a remote is called like the
+// repository of the chart, the path is there, and the ref is what is checked out. It is "" for all others.
+func (r *Renderer) checkoutOf(release *manifest.Object) string {
+	url, ref := textAt(release.Content, "spec", "chart", "git"), textAt(release.Content, "spec", "chart", "ref")
+	if url == "" || !manifest.IsFlux1(release.Group()) {
+		return ""
+	}
+	root := r.homeOf(release)
+	c := r.checkout(root)
+	here := slices.Contains(c.remotes, lastSegment(url)) && r.hasDirectory(root, cleanPath(textAt(release.Content, "spec", "chart", "path")))
+	if !here || !c.at(gitRef{branch: ref}, nil) && c.commit != ref {
+		return ""
+	}
+	return root
+}
+
 // noticeRenamed says that a source is taken for this repository although it has another name.
 func (b *builder) noticeRenamed(f *flux) {
 	source := f.artifact.source

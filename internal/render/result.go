@@ -23,6 +23,9 @@ type Result struct {
 	// Files are those of the input's repositories that the builds read, by the names that messages have for them.
 	Files []string
 
+	// CheckoutOf is the root of the repository that a HelmRelease of Flux 1 lies in and takes its chart from, "" for all others.
+	CheckoutOf func(release *manifest.Object) string
+
 	patches  []*notedPatch // that may have changed nothing
 	used     map[Source]bool
 	closures []*closure
@@ -143,7 +146,7 @@ func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
 	judged := slices.DeleteFunc(slices.Clone(b.judged), func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.Renderer.notices)
-	result := &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, Files: b.filesRead(), patches: b.patched, used: b.used, closures: b.closures, kustomizations: b.judged}
+	result := &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, Files: b.filesRead(), CheckoutOf: b.checkoutOf, patches: b.patched, used: b.used, closures: b.closures, kustomizations: b.judged}
 	result.tracePatches()
 	return result
 }

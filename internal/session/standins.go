@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -27,7 +29,7 @@ type Replaced struct {
 // in one. What was rendered from the directory is part of it, though it may be of no source of the input.
 func (w *Worker) Replace(o *Options, inputs []*load.Input, rendered map[*load.Input]map[store.Key]string) (map[*load.Input]Replaced, error) {
 	all := map[*load.Input]Replaced{}
-	used, filled := map[load.Source]bool{}, false
+	used, said, filled := map[load.Source]bool{}, map[string]bool{}, false
 	var failed error
 	for _, in := range inputs {
 		r := Replaced{Directories: map[store.Key]string{}, Archives: map[store.Key][]string{}}
@@ -47,6 +49,7 @@ func (w *Worker) Replace(o *Options, inputs []*load.Input, rendered map[*load.In
 				r.Directories[key] = s.Dir
 			}
 		}
+		w.checkouts(in, r, said)
 		count, err := w.standIns(in, o, rendered[in], r)
 		if err != nil {
 			return nil, err
@@ -64,6 +67,25 @@ func (w *Worker) Replace(o *Options, inputs []*load.Input, rendered map[*load.In
 		}
 	}
 	return all, nil
+}
+
+// checkouts has charts of Flux 1 that come from the repository they are released in taken from its checkout, and says so once for each URL.
+func (w *Worker) checkouts(in *load.Input, r Replaced, said map[string]bool) {
+	for _, obj := range in.Replaceable() {
+		key := store.NewKey(obj.Kind, obj.Namespace, obj.Name)
+		if obj.Kind != sourcev1.GitRepositoryKind || obj.Origin == nil || r.Directories[key] != "" {
+			continue
+		}
+		root := in.Rendered.CheckoutOf(obj.Origin)
+		if root == "" {
+			continue
+		}
+		r.Directories[key] = root
+		if url := reconcile.RedactText(fmt.Sprint(obj.Content["spec"].(map[string]any)["url"])); !said[url] {
+			said[url] = true
+			w.Console.Info(console.Subject{}, url+" is this repository: HelmReleases of Flux 1 take their charts from the files here")
+		}
+	}
 }
 
 func sourceError(s load.Source, err error, advice string) error {
