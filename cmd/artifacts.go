@@ -48,12 +48,11 @@ func newArtifactsVerifyCommand(a *app) *cobra.Command {
 		Use:   "verify [[KIND/][NAMESPACE/]NAME...]",
 		Short: "Compare stored artifacts with their recorded digests",
 		Long: `Read every stored artifact, or those of the objects named, and compare it with the
-digest that was recorded when it was stored. Only artifacts are judged, not whether an
-object was ready: 'helmsrc artifacts status' prints that. Signatures are checked by
-'helmsrc verify'.
+digest that was recorded when it was stored. Only artifacts are checked; 'helmsrc
+artifacts status' tells whether objects are ready, and 'helmsrc verify' checks signatures.
 
 Exit codes: 0 all artifacts are intact, 1 an artifact is missing, 2 wrong usage, or
-nothing is recorded, 3 an artifact is altered.`,
+nothing is recorded, 3 an artifact was altered.`,
 		Example: "  helmsrc artifacts verify\n  helmsrc artifacts verify HelmChart/podinfo",
 	}
 	storage.addDir(c.Flags())

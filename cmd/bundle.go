@@ -37,27 +37,27 @@ func newBundleCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		GroupID: groupCharts,
 		Use:     "bundle -f FILE... -o FILE|DIR/ [[KIND/][NAMESPACE/]NAME...]",
-		Short:   "Write what the lock names into one file, for runs without a network",
-		Long: `Fetch what ` + lock.FileName + ` says of the selected objects, and write it into one file: charts,
-dependencies, Git repositories, buckets and artifacts of registries, with all that refers to
-them (signatures, bills of materials, attestations), and the lock itself. fetch, resolve,
-verify and plan with --from use that file in place of every source, and mirror copies it into
-a registry.
+		Short:   "Pack the locked charts into one file, for runs without a network",
+		Long: `Fetch everything that ` + lock.FileName + ` records for the selected objects, and write it into one
+file: charts and their dependencies, Git repositories, buckets and OCI artifacts, with the
+signatures, bills of materials and attestations that refer to them, and the lock file. With
+--from, fetch, resolve, verify and plan use that file instead of the sources, and mirror
+copies it into a registry.
 
 The file is an OCI image layout in a tar archive or, if its name ends in a slash, in a
-directory. Each chart in it is as 'helm push' stores it; those of registries keep manifest and
-digest. Before the file appears, everything is fetched once more from it alone: a file that
-appears is enough. If anything fails, none appears.
-Anyone who has the file has the charts in it, also those of private sources.
+directory. Charts are stored as 'helm push' stores them; charts from registries keep their
+manifest and digest. Before the file is put in place, everything is fetched from it once, so
+that a bundle is always complete. If anything fails, no file is written.
+A bundle also contains the charts of private sources: anyone who has the file can read them.
 
 Exit codes: 0 written, 1 an object is not ready or was rejected, 2 wrong usage or unreadable
-input, 3 a digest or signature check failed, 4 the lock file does not fit, 5 only failures
-that a retry may help.`,
+input, 3 a digest or signature check failed, 4 the lock file is out of date, 5 only failures
+that may pass on a retry.`,
 		Example: `  helmsrc bundle -R -f clusters/ -o charts.tar`,
 	}
 	flags := c.Flags()
 	flags.StringVarP(&name, "bundle-file", "o", "", "`file` to write, or a directory with a slash at its end")
-	flags.StringVar(&since, "since", "", "earlier bundle `file`, which the other side has: only what is new is written")
+	flags.StringVar(&since, "since", "", "earlier bundle `file` that the other side already has: only what is new is written")
 	o.addCarried(flags)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		o.Lock.Locked, o.report.stdout = true, true

@@ -24,10 +24,10 @@ func newCacheCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "cache",
 		GroupID: groupArtifacts,
-		Short:   "Look after what is kept for later runs",
-		Long: `Look after the cache: the indexes, archives, layers, lists of tags and Git objects that
-runs have downloaded. It is shared by all runs of a user, and checked whenever something
-of it is read. A private chart is served only to a run with credentials that its source
+		Short:   "Manage the cache of downloads",
+		Long: `Inspect and clean the cache of indexes, archives, layers, lists of tags and Git objects
+that runs have downloaded. All runs of a user share it, and everything is checked when it
+is read. A private chart is served only to a run with credentials that its source has
 accepted before.`,
 		Example: `  helmsrc cache path
   helmsrc cache ls
@@ -96,9 +96,9 @@ func newCacheListCommand(a *app) *cobra.Command {
 	var format otherFormat
 	c := &cobra.Command{
 		Use:   "ls",
-		Short: "List what is in the cache",
-		Long: `List what is in the cache: what it is, where it came from, how large it is, and when
-it was used last. Bytes that came from several sources are listed for each.`,
+		Short: "List the entries of the cache",
+		Long: `List the entries of the cache with their kind, source, size and last use. A file that
+came from several sources is listed once for each.`,
 		Example: "  helmsrc cache ls\n  helmsrc cache ls -o json",
 		Args:    noArguments,
 	}
@@ -194,9 +194,9 @@ func newCachePruneCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Trim the cache",
-		Long: `Remove what was used longest ago until the cache is no larger than --cache-max-size,
-bytes that no entry is about any longer, and what killed runs left behind. Files that
-helmsrc did not write stay.`,
+		Long: `Remove the entries that were not used for the longest time until the cache is no larger
+than --cache-max-size, and remove files that no entry refers to and files that killed runs
+left behind. Files that helmsrc did not write are kept.`,
 		Example: "  helmsrc cache prune --cache-max-size 500Mi\n  helmsrc cache prune --private\n  helmsrc cache prune --all",
 		Args:    noArguments,
 	}
@@ -223,9 +223,9 @@ func newCacheVerifyCommand(a *app) *cobra.Command {
 	var o cacheOptions
 	c := &cobra.Command{
 		Use:   "verify",
-		Short: "Read everything in the cache, and remove what is damaged",
-		Long: `Compare every file of the cache with its digest, and remove what is damaged. A run
-does the same with what it reads.
+		Short: "Check the cache, and remove damaged files",
+		Long: `Compare every file of the cache with its digest, and remove damaged files. A run does
+the same with the files that it reads.
 
 Exit codes: 0 nothing was damaged, 1 the cache cannot be read, 3 something was damaged.`,
 		Example: "  helmsrc cache verify",

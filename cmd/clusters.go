@@ -12,7 +12,7 @@ import (
 const clusterFlag = "cluster"
 
 func (o *inputOptions) addClusters(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.Clusters, clusterFlag, nil, "only this cluster of those that the input holds: `NAME` or pattern, a directory as seen from the root of the repository (repeatable)")
+	fs.StringArrayVar(&o.Clusters, clusterFlag, nil, "only this cluster of the input: `NAME` is its directory relative to the root of the repository, or a pattern (repeatable)")
 }
 
 // completeClusters names the clusters of the files that are given already.

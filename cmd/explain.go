@@ -20,9 +20,9 @@ func newExplainCommand(a *app) *cobra.Command {
 		Use:     "explain [CODE...]",
 		GroupID: groupManifests,
 		Short:   "Explain the codes of findings",
-		Long: `Say why a finding matters and what to do about it, with a manifest that has the
-mistake and one that does not. The code stands in brackets behind a message. With
-no CODE all of them are listed. A name, such as chart-in-url, will do as well.`,
+		Long: `Explain a finding: why it matters and how to correct it, with an example that has the
+mistake and one that does not. The code is printed in brackets after a message. Without
+CODE, all codes are listed. A name such as chart-in-url is accepted as well.`,
 		Example: `  helmsrc explain
   helmsrc explain HS044`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

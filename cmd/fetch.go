@@ -19,18 +19,18 @@ func newFetchCommand(a *app) *cobra.Command {
 fetch, check and store the charts, and print every object with the status that
 Flux's source-controller would give it.
 
-With no NAME every supported object is selected. A selected chart brings its
-source with it. A source or Secret that is not in the input is looked for beside
-the files given with -f, then below the directories given with --lookup-dir. Files
-that are arguments are taken as the kustomizations below the latter build them.
+Without NAME, every supported object is selected. Selecting a chart also selects its
+source. A source or Secret that is not in the input is looked up beside the files
+given with -f, then below the directories given with --lookup-dir. If a kustomization
+below these directories builds a file given with -f, the result of that build is used.
 
 Directories are read as Flux would read them: kustomization files and Kustomizations
-are built, variables substituted, and what SOPS encrypted is decrypted with the key
-that is available.
+are built, variables substituted, and SOPS files decrypted with the keys that are
+available.
 
 Exit codes: 0 all ready, 1 an object is not ready or was rejected, 2 wrong usage
-or unreadable input, 3 a digest or signature check failed, 4 with --locked the lock
-file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
+or unreadable input, 3 a digest or signature check failed, 4 with --locked, the lock
+file is out of date, 5 only failures that may pass on a retry, 130 interrupted.`,
 		Example: `  helmsrc fetch -f helmchart.yaml
   helmsrc fetch -R -f clusters/ -o table
   helmsrc fetch -f . HelmChart/apps/podinfo

@@ -36,14 +36,14 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.AllowEmpty, "allow-empty", false, "succeed when nothing is selected")
 	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 also when an object failed")
 	fs.BoolVar(&o.SameNamespace, "no-cross-namespace-refs", false, "refuse references of HelmReleases into other namespaces, as helm-controller's flag does")
-	fs.StringVar(&o.FluxVersion, "flux-version", "", "`version` of Flux whose API versions count, as 2.8 (default: the one that the input installs, else the newest known)")
-	fs.BoolVar(&o.Untrusted, config.UntrustedFlag, false, "the manifests are a stranger's: no logins, identities or SOPS keys of this machine, no private addresses, no configuration found in the repository")
+	fs.StringVar(&o.FluxVersion, "flux-version", "", "`version` of Flux whose API versions are accepted, such as 2.8 (default: the one that the input installs, else the newest known)")
+	fs.BoolVar(&o.Untrusted, config.UntrustedFlag, false, "do not trust the manifests: use no logins, identities or SOPS keys of this machine, no private addresses and no configuration from the repository")
 	o.render.add(fs)
 }
 
 // addLookup is for the commands that need what the objects refer to.
 func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.LookupDirs, "lookup-dir", nil, "`directory` where what the input refers to is looked for, at every depth, and what files given as arguments are part of (repeatable)")
+	fs.StringArrayVar(&o.LookupDirs, "lookup-dir", nil, "`directory` that is searched, with its subdirectories, for objects that the input refers to and for kustomizations that build it (repeatable)")
 }
 
 // outputOptions say how documents are printed.
@@ -118,14 +118,14 @@ func (o *runOptions) addFetch(fs *pflag.FlagSet) {
 	r.IndexMax, r.Chart = 50<<20, reconcile.ChartLimits{Archive: 10 << 20, File: 5 << 20, Unpacked: 100 << 20}
 	fs.BoolVar(&r.Offline, "offline", false, "open no connection: what is neither in the artifacts directory nor in the cache is an error")
 	fs.StringArrayVar(&o.input.render.sources, "source", nil, "replace a source by a local directory: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
-	fs.StringVar(&o.SourceDir, "source-dir", "", "artifacts `directory` that stands in for every source in it")
-	fs.IntVarP(&r.Concurrency, "concurrency", "j", 8, "`number` of objects in flight")
-	fs.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "`limit` of the whole run")
-	fs.IntVar(&r.Retries, "retries", 3, "`number` of further attempts after a transient failure")
+	fs.StringVar(&o.SourceDir, "source-dir", "", "artifacts `directory` whose artifacts replace the sources that they came from")
+	fs.IntVarP(&r.Concurrency, "concurrency", "j", 8, "`number` of objects processed at a time")
+	fs.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "`limit` on the time of the whole run")
+	fs.IntVar(&r.Retries, "retries", 3, "`number` of retries after a transient failure")
 	fs.Var((*config.Bytes)(&r.IndexMax), "helm-index-max-size", "largest accepted index, in `bytes` or as a quantity")
 	fs.Var((*config.Bytes)(&r.Chart.Archive), "helm-chart-max-size", "largest accepted chart archive, in `bytes` or as a quantity")
 	fs.Var((*config.Bytes)(&r.Chart.File), "helm-chart-file-max-size", "largest accepted file in a chart, in `bytes` or as a quantity")
-	fs.Var((*config.Bytes)(&r.Chart.Unpacked), "helm-chart-max-unpacked-size", "largest accepted sum of the files of a chart, in `bytes` or as a quantity")
+	fs.Var((*config.Bytes)(&r.Chart.Unpacked), "helm-chart-max-unpacked-size", "largest accepted total size of the files of a chart, in `bytes` or as a quantity")
 	fs.StringVar(&r.IndexDigest, "index-digest", "enforce", "`policy` for an archive that differs from the digest in its index: enforce, warn, ignore")
 	config.SetChoices(fs, "index-digest", "enforce", "warn", "ignore")
 	fs.BoolVar(&r.AllowNameMismatch, "allow-name-mismatch", false, "accept an archive whose name or version differs from its index entry or tag, with a warning")
@@ -146,17 +146,17 @@ func (o *runOptions) addRefresh(fs *pflag.FlagSet) {
 }
 
 func (o *runOptions) addFollow(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.Follow, "follow-sources", false, "fetch the sources that Kustomizations and ArtifactGenerators are made of, and that are not in the checkout, before rendering; again for what is in these, 10 times at most")
+	fs.BoolVar(&o.Follow, "follow-sources", false, "fetch the sources of Kustomizations and ArtifactGenerators that are not in the checkout, and those that the fetched manifests use, at most 10 levels deep")
 }
 
 func (o *runOptions) addTrust(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Trust.Root, "trusted-root", "", "`file` with the authorities and logs of keyless signatures (default: the public Sigstore's, fetched at most once a day)")
-	fs.StringVar(&o.Trust.Keyring, "keyring", "", "`file` with PGP keys: charts without spec.verify have to have a provenance file by one of them")
+	fs.StringVar(&o.Trust.Keyring, "keyring", "", "`file` with PGP keys: charts without spec.verify must have a provenance file signed with one of them")
 	fs.BoolVar(&o.Reconcile.RequireVerification, "require-verification", false, "fail charts that are verified by neither spec.verify nor a provenance file")
 }
 
 func (o *runOptions) addDependencies(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.Reconcile.VerifyDependencies, "verify-dependencies", false, "with --keyring: charts that are fetched as dependencies have to have a provenance file, too")
+	fs.BoolVar(&o.Reconcile.VerifyDependencies, "verify-dependencies", false, "with --keyring: charts fetched as dependencies must have a provenance file as well")
 }
 
 // checkFetch refuses values that no flag type can refuse by itself.

@@ -12,7 +12,7 @@ import (
 )
 
 func (o *runOptions) addFlat(fs *pflag.FlagSet) {
-	fs.StringVar(&o.flat, "flat", "", "`directory` in which the charts are left as NAME-VERSION.tgz, too")
+	fs.StringVar(&o.flat, "flat", "", "`directory` to which the charts are also written as NAME-VERSION.tgz")
 }
 
 func (o *runOptions) checkFlat() error {

@@ -13,7 +13,7 @@ import (
 
 // addImages has a command list images in bills of materials.
 func (o *runOptions) addImages(fs *pflag.FlagSet, from string) {
-	fs.BoolVar(&o.named, "images", false, "list in bills of materials the container images, too, that "+from)
+	fs.BoolVar(&o.named, "images", false, "also list in bills of materials the container images that "+from)
 }
 
 // checkImages refuses images that nothing would list.

@@ -23,40 +23,42 @@ func newLockCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		GroupID: groupCharts,
 		Use:     "lock -f FILE... [[KIND/][NAMESPACE/]NAME...]",
-		Short:   "Write down what the manifests resolve to, for runs with --locked",
-		Long: `Resolve the selected HelmCharts, also those of HelmReleases, OCIRepositories,
-GitRepositories and Buckets, and write into ` + lock.FileName + ` what each is: version, place,
-revision and digests, with what charts of Git and buckets depend on. It is made to be
-committed. fetch, resolve, verify, plan and template with --locked take everything from it.
+		Short:   "Record what the manifests resolve to, for runs with --locked",
+		Long: `Resolve the selected HelmCharts (including those of HelmReleases), OCIRepositories,
+GitRepositories and Buckets, and record the result in ` + lock.FileName + `: version, location,
+revision and digests, and the dependencies of charts from Git repositories and buckets.
+Commit that file. With --locked, fetch, resolve, verify, plan and template use it
+instead of resolving again.
 
-What fits the manifests stays as it is, what is new is resolved, and what is gone from the
-files of -f is dropped. --update resolves again, within the ranges: everything, or what the
-arguments name. Nothing is stored but the lock file, which is replaced in one step.
+Entries that still match the manifests are kept, new objects are resolved, and entries
+of objects that are no longer in the input are removed. --update resolves again, within
+the version ranges: every entry, or only those of the objects named. Only the lock file
+is written, and it is replaced in one step.
 
---check asks no server and writes nothing: it names each field in which lock and manifests
-do not fit. --verify asks the servers whether what is locked is still what they have: a tag
-may have been moved, a version published again.
+--check contacts no server and writes nothing: it reports each field in which the lock
+and the manifests differ. --verify asks the servers whether they still serve what is
+locked: a tag may have moved, or a version may have been published again.
 
---follow-sources locks the sources that Kustomizations are made of, and what is in them; with
---check they have to be in the cache.
+--follow-sources also locks the sources of Kustomizations and the objects in them; with
+--check, these sources must be in the cache.
 
-Where the manifests are of several clusters, each entry has the name of its own; only entries of
-clusters that are looked at change.
+If the manifests contain several clusters, each cluster has its own entries, and only
+those of the clusters in the input change.
 
-The lock file lies beside ` + config.Name + `, else in the current directory.
+The lock file is beside ` + config.Name + ` or, without one, in the current directory.
 
-Exit codes: 0 done, or everything fits, 1 an object cannot be resolved, 2 wrong usage, a
-lock file that cannot be used, or unreadable input, 3 a digest or signature check failed, or
-something moved, 4 lock and manifests do not fit or, with --exit-code, the file changed,
-5 only failures that a retry may help.`,
+Exit codes: 0 done or up to date, 1 an object cannot be resolved, 2 wrong usage,
+unreadable input or an invalid lock file, 3 a digest or signature check failed, or
+a version moved, 4 the lock file is out of date or, with --exit-code, it changed,
+5 only failures that may pass on a retry.`,
 		Example: `  helmsrc lock -R -f clusters/
   helmsrc lock -R -f clusters/ --update HelmRelease/app
   helmsrc lock -R -f clusters/ --check`,
 	}
 	fs := c.Flags()
-	fs.BoolVar(&o.Update, "update", false, "resolve everything again, or what the arguments name")
-	fs.BoolVar(&o.Check, "check", false, "only say what does not fit, without a network; exit 4 if anything does not")
-	fs.BoolVar(&o.Verify, "verify", false, "only ask whether what is locked is still published; exit 3 if anything is not")
+	fs.BoolVar(&o.Update, "update", false, "resolve everything again, or only the objects named")
+	fs.BoolVar(&o.Check, "check", false, "only report what is out of date, without a network; exit 4 if anything is")
+	fs.BoolVar(&o.Verify, "verify", false, "only check that the locked versions are still published; exit 3 if one is not")
 	addExitCode(fs, &o.exitCode, "the lock file changed")
 	o.run.asksNothing = "check"
 	addLockFile(&o.run.Lock, fs)

@@ -17,11 +17,11 @@ func addLockFile(o *session.LockOptions, fs *pflag.FlagSet) {
 
 func addLocked(o *session.LockOptions, fs *pflag.FlagSet) {
 	addLockFile(o, fs)
-	fs.BoolVar(&o.Locked, "locked", false, "take what the lock file says of each object, and ask no index and no list of tags; exit 4 where it does not fit")
+	fs.BoolVar(&o.Locked, "locked", false, "use the versions and digests of the lock file, and download no index and no list of tags; exit 4 if it is out of date")
 }
 
 func addFrom(o *session.LockOptions, fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.From, "from", nil, "bundle `file` that stands for every source: nothing else is used, and no connection is opened (repeatable: the bundles that it stands on)")
+	fs.StringArrayVar(&o.From, "from", nil, "bundle `file` to use in place of all sources, without a network (repeatable: the bundles that it builds on)")
 }
 
 // checkLocked refuses a local directory in the place of something that is locked.

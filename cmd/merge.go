@@ -25,18 +25,17 @@ func newMergeCommand(a *app) *cobra.Command {
 		Use:     "merge DIR...",
 		GroupID: groupArtifacts,
 		Short:   "Join the artifacts directories of shards",
-		Long: `Join artifacts directories into one, and print the objects with their status, as status
-does: each DIR is the artifacts directory of 'helmsrc fetch --shard I/N'. The directories
-are only read, and each artifact is checked. All shards of a selection have to be there,
-and complete; other directories are joined as they are.
+		Long: `Join artifacts directories into one, and print the objects with their status, as
+'helmsrc artifacts status' does. Each DIR is the artifacts directory of 'helmsrc fetch
+--shard I/N'. The directories are only read, and each artifact is checked. All shards of a
+selection must be given and be complete; other directories are joined as they are.
 
-A source that several shards need may have changed while they ran: the newest counts,
-with a warning. Any other object that two directories hold with other bytes is an
-error; it is left out, and the others are joined. A merge that was interrupted can be
-repeated.
+A source that several shards need may have changed while they ran: the newest artifact is
+used, with a warning. Any other object whose artifacts differ between two directories is
+an error; it is left out, and the others are joined. An interrupted merge can be repeated.
 
 Exit codes: 0 all ready, 1 an object is not ready or was left out, 2 wrong usage, or a
-shard is missing, 3 an artifact is altered.`,
+shard is missing, 3 an artifact was altered.`,
 		Example: `  helmsrc artifacts merge shard-0 shard-1
   helmsrc artifacts merge shard-0 shard-1 -d whole -o table`,
 	}

@@ -30,42 +30,40 @@ func newMigrateCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "migrate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupManifests,
-		Short:   "Write manifests for current APIs, in place",
-		Long: `Edit the YAML files that are named, in place:
+		Short:   "Convert manifests to current APIs, in place",
+		Long: `Edit the given YAML files in place:
 
-(1) API versions of Flux that are deprecated or removed become current ones, with the
-fields that have another name there, also where health checks, patches and the like
-refer to them.
+(1) Deprecated and removed API versions of Flux are replaced by current ones, fields are
+renamed where needed, and references to these versions are updated, for example in health
+checks and patches.
 
-(2) A HelmRelease with spec.chart.spec that takes its chart from a registry, by a
-HelmRepository of type oci or by an index that leads to oci:// URLs, gets it from an
-OCIRepository with spec.chartRef. Login, TLS, verification, interval and range stay;
-a marker behind the version moves with it. The OCIRepository stands where the
-HelmRepository does, which goes if nothing else refers to it.
+(2) A HelmRelease whose spec.chart.spec takes its chart from a registry (through a
+HelmRepository of type oci, or through an index with oci:// URLs) is changed to use an
+OCIRepository with spec.chartRef. Login, TLS, verification, interval and version range are
+kept; a marker after the version moves with it. The OCIRepository is written where the
+HelmRepository is, which is removed if nothing else refers to it.
 
-(3) HelmReleases of Flux 1, of helm.fluxcd.io and flux.weave.works, become those of
-Flux 2, with a HelmRepository or GitRepository behind them. The name of the Helm
-release stays, and so does what the operator does where helm-controller's defaults
-are others.
+(3) HelmReleases of Flux 1 (helm.fluxcd.io and flux.weave.works) become HelmReleases of
+Flux 2, with a HelmRepository or GitRepository. The name of the Helm release is kept, and
+so is the operator's behaviour where helm-controller has other defaults.
 
-Comments and all other bytes stay. What cannot be done safely is an error that names
-the place to edit, and stays as it is: values that an alias, a variable or a
-kustomization puts in, documents that SOPS encrypted, values files of charts. What an
-OCIRepository cannot say is a warning. A second run changes nothing.
+Comments and all other bytes are kept. What cannot be edited safely is an error that names
+the place to edit by hand: values set through an alias, a variable or a kustomization, files
+encrypted with SOPS, values files of charts. Settings that an OCIRepository does not have
+are a warning. A second run changes nothing.
 
-With --prove, the manifests are built and resolved before and after: what would give a
-HelmRelease another chart or other values, or change a field of what is applied, is
-not edited. Where a server cannot be reached,
-that is a warning; with --prove on the command line it is not edited either.
-helm-controller writes the digest of an OCIRepository into the version of the chart,
-so that a release that moved there is upgraded once, to the same manifests.
+With --prove, the manifests are built and resolved before and after. An edit that would
+give a HelmRelease another chart or other values, or change a field of an applied object,
+is not made. A server that cannot be reached is a warning; if --prove is on the command
+line, that object is not edited either. helm-controller includes the digest of an
+OCIRepository in the chart's version, so a release that was moved is upgraded once, to the
+same manifests.
 
-Stdout gets the changes; with --dry-run a unified diff.
+Changes are printed to stdout; with --dry-run as a unified diff.
 
-Exit codes: 0 all current, 1 something could not be migrated, 2 wrong usage or
-unreadable input, 4 something changed or would
-change, with --exit-code or --check, 5 only failures that a retry
-may help, 130 interrupted.`,
+Exit codes: 0 everything is current, 1 something could not be migrated, 2 wrong usage or
+unreadable input, 4 with --exit-code or --check, something changed or would change,
+5 only failures that may pass on a retry, 130 interrupted.`,
 		Example: `  helmsrc migrate -R -f clusters/ --dry-run
   helmsrc migrate -R -f clusters/
   helmsrc migrate -f helmrelease.yaml -f helmrepository.yaml --prove=false`,

@@ -39,34 +39,36 @@ func newMirrorCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		GroupID: groupCharts,
 		Use:     "mirror -f FILE... --to oci://REGISTRY/PREFIX [[KIND/][NAMESPACE/]NAME...]",
-		Short:   "Copy what the lock names into a registry",
-		Long: `Copy the charts and artifacts that ` + lock.FileName + ` has for the selected objects into a
-registry, with all that refers to them: signatures, bills of materials, attestations. With
---from they are those of a bundle, all of it, and no source is asked; manifests are needed for
---rewrite then, and to check that the bundle has all that they want.
+		Short:   "Copy the locked charts into a registry",
+		Long: `Copy the charts and artifacts that ` + lock.FileName + ` records for the selected objects into a
+registry, with the signatures, bills of materials and attestations that refer to them. With
+--from, the whole bundle is copied and no source is contacted; manifests are then needed
+only for --rewrite, and to check that the bundle contains everything they use.
 
-Each is called by the host and path of its source, below the prefix: what is at
-https://stefanprodan.github.io/podinfo is at PREFIX/stefanprodan.github.io/podinfo. Manifests
-and digests of registries stay; charts of HTTP repositories, Git repositories and buckets are
-stored as 'helm push' would. What the registry has is not sent again: a run that was cut off
-goes on where it stopped.
+Below the prefix, each repository is named after the host and path of its source:
+https://stefanprodan.github.io/podinfo becomes PREFIX/stefanprodan.github.io/podinfo.
+Artifacts from registries keep their manifests and digests; charts from HTTP repositories, Git
+repositories and buckets are stored as 'helm push' stores them. What the registry already
+has is not sent again, so an interrupted run can be continued.
 
---rewrite edits the manifests that are named, in place: HelmRepositories and OCIRepositories
-get the URL that they have in the registry, HTTP repositories become those of type oci, and
-Secrets for the source are left out. The lock file follows. All other bytes stay.
+--rewrite edits the manifests given with -f in place: HelmRepositories and OCIRepositories
+get the URL of the mirror, HTTP repositories become OCI repositories, and references to
+Secrets for the original source are removed. The lock file is updated to match. Every other
+byte is kept.
 
-The registry is logged in to as 'helm registry login' and 'docker login' say. Stdout gets what
-was copied.
+Logins for the registry are those of 'helm registry login' and 'docker login'. The list of
+what was copied is printed to stdout.
 
-Exit codes: 0 all is there, 1 an object is not ready, something was refused or could not be
-rewritten, 2 wrong usage or unreadable input, 3 a digest or signature check failed, 4 the lock
-file does not fit, 5 only failures that a retry may help, 130 interrupted.`,
+Exit codes: 0 everything is in the registry, 1 an object is not ready, the registry refused
+something, or a manifest could not be rewritten, 2 wrong usage or unreadable input, 3 a digest
+or signature check failed, 4 the lock file is out of date, 5 only failures that may pass on a
+retry, 130 interrupted.`,
 		Example: `  helmsrc mirror -R -f clusters/ --to oci://registry.internal/mirror --dry-run
   helmsrc mirror -R -f clusters/ --to oci://registry.internal/mirror --rewrite
   helmsrc mirror --from charts.tar --to oci://registry.internal/mirror`,
 	}
 	flags := c.Flags()
-	flags.StringVar(&o.to, "to", "", "oci:// `URL` of the registry, with the path that everything is below")
+	flags.StringVar(&o.to, "to", "", "oci:// `URL` of the registry, with the path below which everything is stored")
 	flags.BoolVar(&o.plain, "plain-http", false, "reach the registry over HTTP")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "list what would be copied or edited, write nothing")
 	flags.BoolVar(&o.rewrite, "rewrite", false, "edit the sources in the manifests, and the lock file, to use the registry")

@@ -18,21 +18,21 @@ func newOutdatedCommand(a *app) *cobra.Command {
 		GroupID: groupCharts,
 		Use:     "outdated -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		Short:   "List charts with newer versions",
-		Long: `Compare the charts of HelmReleases and HelmCharts, and OCIRepositories, with what
-their repositories publish. Each index and each list of tags is fetched once.
+		Long: `Compare the charts of HelmReleases and HelmCharts, and OCIRepositories, with the versions
+that their repositories publish. Each index and each list of tags is fetched once.
 
-CURRENT is the version in use: the one that the manifest names, or, of a range, the
-one in the lock file, else in the artifacts directory; - if there is none. WANTED is
-what the manifest chooses now, LATEST the newest version that was not removed; a
-pre-release only counts where one is in use. Versions that are deprecated or removed
-are marked.
+CURRENT is the version in use: an exact version from the manifest; for a range, the
+version in the lock file or in the artifacts directory; - if unknown. WANTED is the version
+that the manifest selects now. LATEST is the newest version that has not been removed;
+pre-releases are considered only if a pre-release is in use. Deprecated and removed
+versions are marked.
 
-Charts from Git and buckets have no list of versions, and are left out. Nothing is
-downloaded but indexes and lists of tags, and nothing is written.
+Charts from Git repositories and buckets have no list of versions and are skipped. Only
+indexes and lists of tags are downloaded, and nothing is written.
 
-Exit codes: 0 also if something is outdated, 1 an object cannot be compared, 2 wrong
-usage or unreadable input, 4 something is outdated, with --exit-code, 5 only failures that
-a retry may help, 130 interrupted.`,
+Exit codes: 0 compared, even if something is outdated, 1 an object cannot be compared,
+2 wrong usage or unreadable input, 4 with --exit-code, something is outdated, 5 only
+failures that may pass on a retry, 130 interrupted.`,
 		Example: `  helmsrc outdated -R -f clusters/ -o table
   helmsrc outdated -f helmchart.yaml -o markdown
   helmsrc outdated -R -f clusters/ --exit-code`,
@@ -41,7 +41,7 @@ a retry may help, 130 interrupted.`,
 	addLockFile(&o.Lock, c.Flags())
 	o.Lock.Current = true
 	format.add(c.Flags())
-	c.Flags().BoolVar(&all, "all", false, "list what is up to date, too")
+	c.Flags().BoolVar(&all, "all", false, "also list what is up to date")
 	addExitCode(c.Flags(), &fail, "something is outdated", "fail")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := format.check(a.env); err != nil {

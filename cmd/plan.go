@@ -41,30 +41,32 @@ func newPlanCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		GroupID: groupCharts,
 		Use:     "plan -f FILE... [[HelmRelease/][NAMESPACE/]NAME...]",
-		Short:   "Say what would happen to each HelmRelease, and why",
-		Long: `Compare the manifests with what they were, and say of each HelmRelease what
-helm-controller would do: install, upgrade, none, uninstall or blocked. It decides as
-helm-controller does: by the name and namespaces of the Helm release, the name and
+		Short:   "Show what would happen to each HelmRelease, and why",
+		Long: `Compare the manifests with an earlier state, and report what helm-controller would do
+with each HelmRelease: install, upgrade, none, uninstall or blocked. The decision is made
+as in helm-controller, from the name and namespaces of the Helm release, the name and
 version of the chart, the digest of the composed values, post renderers and common
-metadata; for HelmReleases of Flux 1, as their Helm Operator does. Nothing is written.
+metadata; for HelmReleases of Flux 1, as in the Helm Operator. Nothing is written.
 
---against is a revision of the Git repository that the manifests are in (main,
-HEAD~1, v1.2.0: no git is needed), or a directory: a copy of the repository, in which
-the paths of -f are looked for, or else the manifests themselves. Without it they are
-compared with what the last fetch recorded in the artifacts directory. A lock file
-says which charts there were: what would happen without it.
+--against is a revision of the Git repository that contains the manifests (main, HEAD~1,
+v1.2.0; git need not be installed), or a directory: either a copy of the repository, in
+which the paths of -f are looked up, or the manifests themselves. Without --against, the
+manifests are compared with what the last fetch recorded in the artifacts directory.
+--against may also be a lock file: its charts are compared with those that the manifests
+resolve to without it.
 
-Only charts that may differ are looked for: those of a Helm repository as resolve
-does, others as fetch does. With --diff they are fetched, and unified diffs of values
-and of the files of charts are printed; with --render, of the objects that would be
-installed or upgraded, as template renders them, after a summary: what deletes data,
-how many objects are added, changed and removed, images and CRDs. Of a value of a
-Secret it is only said that it changed. What Helm has stored in a cluster is not known
-here: releases that failed or are pending, changes by hand, drift.
+Only charts that may differ are looked up: in Helm repositories as resolve does, in other
+sources as fetch does. --diff fetches them, and prints unified diffs of the values and of
+the charts' files. --render prints unified diffs of the objects that would be installed or
+upgraded, rendered as by template, after a summary of deleted data, added, changed and
+removed objects, images and CRDs. For a value from a Secret, only the fact that it changed
+is shown. The state of the cluster is not known: failed or pending releases, manual changes
+and drift are not taken into account.
 
-Exit codes: 0 nothing is blocked, 1 a HelmRelease is blocked, 2 wrong usage or
-unreadable input, on either side, or no helm, 3 a digest or signature check failed, 4 with
---exit-code something would happen, 5 only failures that a retry may help.`,
+Exit codes: 0 no release is blocked, 1 a HelmRelease is blocked, 2 wrong usage,
+unreadable input on either side, or helm is not installed, 3 a digest or signature check
+failed, 4 with --exit-code, a release would change, 5 only failures that may pass on a
+retry.`,
 		Example: `  helmsrc plan -R -f clusters/production --against HEAD~1
   helmsrc plan -f helmrelease.yaml
   helmsrc plan -f helmrelease.yaml --against HEAD~1 --diff -o markdown`,

@@ -18,10 +18,9 @@ func newPruneCommand(a *app) *cobra.Command {
 		GroupID: groupArtifacts,
 		Short:   "Remove artifacts and records of objects that are not in the input",
 		Long: `Remove from the artifacts directory everything that belongs to objects which are
-not in the manifests given with -f. Files that helmsrc did not write stay.
+not in the manifests given with -f. Files that helmsrc did not write are kept.
 
-Nothing is removed when the input cannot be read: what could not be read may be
-what is still needed.`,
+If the input cannot be read completely, nothing is removed.`,
 		Example: `  helmsrc artifacts prune -R -f clusters/
   helmsrc artifacts prune -R -f clusters/ --dry-run`,
 		Args: noArguments,

@@ -46,8 +46,8 @@ func (o *reportOptions) addBilled(fs *pflag.FlagSet) {
 const findingsAnnotation = "helmsrc.dev/findings"
 
 func (o *reportOptions) add(fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.reports, "report", nil, "write a report, too: `FORMAT=FILE`, where the format is one of "+strings.Join(o.formats(), ", ")+" (repeatable)")
-	fs.BoolVar(&o.Silenced, "report-silenced", false, "list in reports what comments silence, too: in SARIF as suppressed, in JSON as silenced")
+	fs.StringArrayVar(&o.reports, "report", nil, "also write a report: `FORMAT=FILE`, where the format is one of "+strings.Join(o.formats(), ", ")+" (repeatable)")
+	fs.BoolVar(&o.Silenced, "report-silenced", false, "also report findings that comments silence: in SARIF as suppressed, in JSON as silenced")
 	fs.BoolVar(&o.NoGitHub, "no-github", false, "under GitHub Actions, leave annotations, step summary and outputs alone")
 }
 

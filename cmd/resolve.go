@@ -15,12 +15,12 @@ func newResolveCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "resolve -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
-		Short:   "Report which versions the charts resolve to, without fetching them",
-		Long: `Do what fetch does up to the point where versions are known. No archive is
-downloaded and nothing is written.
+		Short:   "Report the versions that charts resolve to, without fetching them",
+		Long: `Choose versions as fetch does, and stop there. No archive is downloaded and
+nothing is written.
 
--o wide, json and jsonl print a record per chart; -o yaml prints the objects with
-the status that a controller would show at that moment.`,
+-o wide, json and jsonl print one record for each chart; -o yaml prints the objects
+with the status that a controller would show at that moment.`,
 		Example: `  helmsrc resolve -f helmchart.yaml -o table
   helmsrc resolve -R -f clusters/ -o json`,
 	}

@@ -26,12 +26,12 @@ func newStatusCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "status [-f FILE...] [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupArtifacts,
-		Short:   "Print the recorded status, each artifact checked on disk",
-		Long: `Print what earlier runs left in the artifacts directory: of all objects, or of
+		Short:   "Print the recorded status, and check each artifact on disk",
+		Long: `Print what earlier runs stored in the artifacts directory: for all objects, or for
 those in the manifests given with -f. Nothing is fetched and nothing is written.
 
-Exit code 1 tells that an object is not ready or was never fetched, 3 that a
-stored artifact is altered.`,
+Exit code 1 means that an object is not ready or was never fetched, 3 that a stored
+artifact was altered.`,
 		Example: `  helmsrc artifacts status
   helmsrc artifacts status -f helmchart.yaml -o table`,
 	}

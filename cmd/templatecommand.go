@@ -28,19 +28,18 @@ func newTemplateCommand(a *app) *cobra.Command {
 		Use:     "template -f FILE... [[HelmRelease/][NAMESPACE/]NAME...]",
 		Short:   "Render HelmReleases as helm-controller would install them",
 		Long: `Fetch the charts of the selected HelmReleases, compose their values, and render them
-with the helm that is installed (3 or 4): with the name and namespace that the release
-would have, CRDs as spec.install.crds says, and hooks. Then come post renderers, common
-metadata and labels, as helm-controller applies them. What stdout gets is ready for
-kubeconform, kubectl diff or a policy checker. HelmReleases of Flux 1 are rendered as their
-Helm Operator would have Helm install them.
+with the installed helm (version 3 or 4), using the name and namespace of the release,
+CRDs according to spec.install.crds, and hooks. Post renderers, common metadata and labels
+are then applied as in helm-controller. The output can be passed to kubeconform, kubectl
+diff or a policy checker. HelmReleases of Flux 1 are rendered as by the Helm Operator.
 
-helm runs with limits of time and memory, with an empty home, and without a cluster.
-Values of Secrets and the data of rendered Secrets are hidden. A release with values of a
-Secret that is not in the input fails; --missing-secrets=anonymous leaves them out, with
-a warning.
+helm runs with limits on time and memory, with an empty home directory, and without a
+cluster. Values from Secrets and the data of rendered Secrets are hidden. A release that
+uses a value from a Secret that is not in the input fails; with
+--missing-secrets=anonymous such values are left out, with a warning.
 
-Exit codes: those of fetch; 1 also if a chart cannot be rendered, 2 also if there is
-no helm.`,
+Exit codes: as for fetch; also 1 if a chart cannot be rendered, and 2 if helm is not
+installed.`,
 		Example: `  helmsrc template -f helmrelease.yaml > rendered.yaml
   helmsrc template -R -f clusters/production app --kube-version 1.33`,
 	}

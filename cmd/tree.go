@@ -25,13 +25,13 @@ func newTreeCommand(a *app) *cobra.Command {
 		Use:     "tree -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupManifests,
 		Short:   "Draw clusters: Kustomizations, releases, charts and sources",
-		Long: `Draw what the manifests make of each cluster: its Kustomizations with what they
-build, HelmReleases with their HelmCharts, and these with their sources. Sources and
-charts that no release uses are below the Kustomization that builds them.
+		Long: `Draw the objects of each cluster as a tree: Kustomizations and what they build,
+HelmReleases with their HelmCharts, and the sources of these. Sources and charts that no
+release uses are drawn below the Kustomization that builds them.
 
-Versions are those of the manifests, and states those that the artifacts directory has
-recorded: no network is used and nothing is written. An object that the API server
-would refuse is marked, and so is a source that is not there.
+Versions come from the manifests and states from the artifacts directory: no network is
+used and nothing is written. Objects that the API server would reject and sources that do
+not exist are marked.
 
 Exit codes: 0 the tree is drawn, 1 an object is not valid, 2 wrong usage, nothing
 selected or unreadable input.`,

@@ -37,29 +37,29 @@ func newUpdateCommand(a *app) *cobra.Command {
 		Use:     "update -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupManifests,
 		Short:   "Set newer versions in manifests, in place",
-		Long: `Edit the YAML files that are named, and those that their clusters read, in place:
+		Long: `Edit YAML files in place: the files given, and those that their clusters read.
 
-(1) Every scalar with a marker, # {"$imagepolicy": "NAMESPACE:NAME"}, gets what the
-ImagePolicy chooses, as image-automation-controller would set it; with :tag, :name or
-:digest behind NAME, a part of it. The ImagePolicy and its ImageRepository are those of
-the input, or beside it, or below --lookup-dir.
+(1) Every scalar with a marker, # {"$imagepolicy": "NAMESPACE:NAME"}, is set to what the
+ImagePolicy selects, as image-automation-controller would set it; with :tag, :name or
+:digest after NAME, to that part of it. The ImagePolicy and its ImageRepository are looked
+up in the input, beside it, and below --lookup-dir.
 
-(2) With --level, exact versions without a marker move to the newest version that
-differs in no higher part: spec.version of HelmCharts, spec.chart.spec.version of
-HelmReleases, and spec.ref.tag of OCIRepositories, with spec.ref.digest beside it.
-A pre-release only follows a pre-release. A version that a patch decides moves in the patch.
+(2) With --level, exact versions without a marker are set to the newest version that
+changes no higher part: spec.version of HelmCharts, spec.chart.spec.version of
+HelmReleases, and spec.ref.tag of OCIRepositories, together with spec.ref.digest. Only a
+pre-release is replaced by a pre-release. If a patch sets the version, the patch is edited.
 
-Every byte but those scalars stays. A file is replaced in one step, and keeps its mode;
-links are followed inside of the repository. What cannot be decided is an error that
-names file, line and policy: that field stays, the others are set. NAMEs are those of
-policies and of the objects that hold the fields.
+Every other byte is kept. Each file is replaced in one step and keeps its mode; links
+are followed inside the repository. A field that cannot be set is an error with file, line
+and policy; the other fields are set. NAMEs are those of policies and of the objects that
+contain the fields.
 
-Stdout gets the changes; with --dry-run a unified diff, with --group the message of a
-commit for each chart, divided by lines of three dashes.
+Changes are printed to stdout; with --dry-run as a unified diff, with --group as one
+commit message for each chart, separated by lines of three dashes.
 
 Exit codes: 0 all set, 1 a field could not be set, 2 wrong usage or unreadable input,
-4 something changed or would change, with --exit-code or --check, 5 only failures that
-a retry may help, 130 interrupted.`,
+4 with --exit-code or --check, something changed or would change, 5 only failures that
+may pass on a retry, 130 interrupted.`,
 		Example: `  helmsrc update -R -f clusters/
   helmsrc update -R -f clusters/ --level minor --dry-run
   helmsrc update -f helmchart.yaml -f helmrepository.yaml --level major --group`,
@@ -71,7 +71,7 @@ a retry may help, 130 interrupted.`,
 	c.Flags().BoolVar(&u.dryRun, "dry-run", false, "print a unified diff, write nothing")
 	c.Flags().BoolVar(&u.check, "check", false, "write nothing, exit 4 if something would change")
 	addExitCode(c.Flags(), &u.exitCode, "something changed, or would change with --dry-run")
-	c.Flags().BoolVar(&u.group, "group", false, "print the message of a commit for each chart")
+	c.Flags().BoolVar(&u.group, "group", false, "print a commit message for each chart")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := u.format.check(a.env); err != nil {
 			return exit.Usage, err

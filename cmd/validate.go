@@ -24,33 +24,35 @@ func newValidateCommand(a *app) *cobra.Command {
 		Use:     "validate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupManifests,
 		Short:   "Find mistakes in manifests without a network",
-		Long: `Judge the objects as the API server would, look for the sources and Secrets that
-they refer to and for the keys that these must have, and warn of what is
-deprecated or has no effect. No network is used and, without --fix, nothing is written. Directories
-are read as Flux would read them: kustomization files and Kustomizations are built,
-variables substituted, SOPS Secrets decrypted. If they hold several clusters, each
-is judged by itself. A Secret that is not in the input
-may be in the cluster: it is a warning, unless a verification rests on it.
+		Long: `Check the objects as the API server would, check that the sources and Secrets they
+refer to exist and have the required keys, and warn about fields that are deprecated
+or have no effect. No network is used and, without --fix, nothing is written.
 
-Files may also be given as arguments, as pre-commit passes them. Those that are
-no manifests are skipped. What they refer to is looked for beside them, and below
-the directories given with --lookup-dir. If kustomizations below these build the
-files, what they make of them is judged, and nothing else.
+Directories are read as Flux would read them: kustomization files and Kustomizations
+are built, variables substituted, and SOPS Secrets decrypted. Each cluster in them is
+checked on its own. A Secret that is not in the input may exist in the cluster, so it
+is a warning, unless a signature check depends on it.
 
-Every finding has a code, and 'helmsrc explain CODE' says more about it. A comment
-silences a code on its line, or on the next one if it stands alone; where an object
-begins or is named it holds for the whole object:
+Files may also be given as arguments, as pre-commit passes them. Files that are not
+manifests are skipped. References are looked up beside the files and below the
+directories given with --lookup-dir. If a kustomization below these directories builds
+a file, the result of that build is checked instead of the file itself.
+
+Every finding has a code; 'helmsrc explain CODE' describes it. A comment silences a
+code on its line, or on the next line if the comment stands alone. On the first line
+of an object, or at its name, it covers the whole object:
 
   interval: 30s # helmsrc:ignore HS063 a test cluster
 
---fix edits the files where a mistake has exactly one remedy, and reports the others:
-deprecated API versions of kinds whose fields stay, the spelling of a type, a missing
-type: oci, the name of a chart or index.yaml in a URL, versions without quotes. Every
-other byte stays. Reports as SARIF carry the same edits as fixes.
+--fix edits the files where a mistake has exactly one remedy, and reports the rest. It
+can replace deprecated API versions of kinds whose fields have not changed, correct the
+spelling of a type, add a missing type: oci, remove a chart's name or index.yaml from a
+URL, and put versions in quotes. Every other byte is kept. SARIF reports contain the
+same edits as fixes.
 
-Exit codes: 0 at most warnings, 1 an object has a mistake or, with
---strict, a warning, 2 wrong usage, nothing to judge or unreadable input, 130
-interrupted. Files that are arguments need not hold anything of Flux.`,
+Exit codes: 0 at most warnings, 1 an object has a mistake or, with --strict, a
+warning, 2 wrong usage, nothing to check or unreadable input, 130 interrupted. Files
+given as arguments need not contain Flux objects.`,
 		Example: `  helmsrc validate -R -f clusters/
   helmsrc validate helmchart.yaml helmrepository.yaml
   helmsrc validate --lookup-dir . apps/podinfo/helmchart.yaml
@@ -62,7 +64,7 @@ interrupted. Files that are arguments need not hold anything of Flux.`,
 	o.render.addSources(c.Flags())
 	reports.add(c.Flags())
 	format.add(c.Flags(), "text", "json", "jsonl")
-	c.Flags().BoolVar(&unreached, "unreached", false, "list the files that nothing applies, one a line, and judge nothing")
+	c.Flags().BoolVar(&unreached, "unreached", false, "list the files that nothing applies, one per line, and check nothing")
 	c.Flags().BoolVar(&fix, "fix", false, "edit the files, in place, where a mistake has exactly one remedy")
 	c.Flags().BoolVar(&judged.Strict, "strict", false, "fail on warnings; warn of charts that follow every version, and of comments that silence nothing")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {

@@ -18,21 +18,20 @@ func newValuesCommand(a *app) *cobra.Command {
 		Use:     "values -f FILE... [HelmRelease/][NAMESPACE/]NAME",
 		GroupID: groupCharts,
 		Short:   "Print the values that helm-controller would hand to Helm",
-		Long: `Compose the values of one HelmRelease as helm-controller does: those of spec.valuesFrom
-in their order, and those of spec.values over them. What stdout gets is a values file
-for helm. Nothing is written, and no network is used but for one thing: the values of a
-HelmRelease of Flux 1 that are in its chart (chartFileRef) or behind a URL
-(externalSourceRef). It is composed as its Helm Operator does.
+		Long: `Compose the values of one HelmRelease as helm-controller does: spec.valuesFrom in order,
+then spec.values. The output is a values file for helm. Nothing is written. The network is
+used only for HelmReleases of Flux 1 that take values from their chart (chartFileRef) or
+from a URL (externalSourceRef); these are composed as by the Helm Operator.
 
-Values that come from Secrets are printed as ` + values.Hidden + `. A Secret that is not in
-the input is a warning, and what it holds is left out.
+Values from Secrets are printed as **REDACTED**. A Secret that is not in the input is a
+warning, and its values are left out.
 
-The default values of the chart are not among them, and neither are those of
-spec.chart.spec.valuesFiles: these are part of the chart that fetch stores.
+The default values of the chart and the files in spec.chart.spec.valuesFiles are not
+included: they are part of the chart that fetch stores.
 
 Exit codes: 0 the values are printed, 1 they cannot be composed, 2 wrong usage, no
 such HelmRelease or unreadable input, 3 a digest or signature check failed, 5 only
-failures that a retry may help.`,
+failures that may pass on a retry.`,
 		Example: `  helmsrc values -R -f clusters/production app
   helmsrc values -f helmrelease.yaml --origins podinfo`,
 	}

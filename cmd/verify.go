@@ -16,18 +16,18 @@ func newVerifyCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "verify -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
-		Short:   "Check the signatures of what the charts resolve to, and the stored artifacts",
-		Long: `Resolve the selected charts, check the signatures that their spec.verify asks
-for, and tell who signed; likewise the commits and tags of the GitRepositories
-with spec.verify. What the artifacts directory holds of the objects is compared
-with the digests of when it was stored. Nothing is fetched into it.
+		Short:   "Check the signatures of charts, and the stored artifacts",
+		Long: `Resolve the selected charts, check the signatures that their spec.verify requires,
+and report who signed them. The commits and tags of GitRepositories with spec.verify
+are checked too. Artifacts that are already in the artifacts directory are compared
+with the digests recorded when they were stored. Nothing is added to it.
 
-With --keyring the charts without spec.verify are checked against their
-provenance files, as 'helm verify' does; with --verify-dependencies so are the
-charts that charts from Git repositories and buckets require.
+With --keyring, charts without spec.verify are checked against their provenance
+files, as 'helm verify' does. With --verify-dependencies, so are the dependencies of
+charts from Git repositories and buckets.
 
-Exit code 3 tells that a signature was refused or missing, or that a stored
-artifact is altered.`,
+Exit code 3 means that a signature was rejected or is missing, or that a stored
+artifact was altered.`,
 		Example: `  helmsrc verify -f helmchart.yaml
   helmsrc verify -R -f clusters/ -o json`,
 	}

@@ -21,15 +21,14 @@ func newVersionsCommand(a *app) *cobra.Command {
 		GroupID: groupCharts,
 		Use:     "versions -f FILE... [KIND/][NAMESPACE/]NAME",
 		Short:   "List the published versions of a chart",
-		Long: `List the versions of the chart of one HelmRelease or HelmChart, or of one
-OCIRepository, that its repository publishes, the newest first.
+		Long: `List the versions that a repository publishes of the chart of one HelmRelease or
+HelmChart, or of one OCIRepository, newest first.
 
-APP VERSION and CREATED are what an index says; a registry's list of tags has neither.
-IN RANGE says whether the version in the manifest could choose the version listed:
-"chosen" marks the one that it chooses now. Versions that are deprecated or removed
-are marked.
+APP VERSION and CREATED are taken from the index; a registry's list of tags has neither.
+IN RANGE tells whether the version range in the manifest allows the version; the version
+that it selects now is marked "chosen". Deprecated and removed versions are marked.
 
-Nothing is downloaded but the index or the list of tags, and nothing is written.
+Only the index or the list of tags is downloaded, and nothing is written.
 
 Exit codes: 0 the versions are printed, 1 they cannot be fetched, 2 wrong usage, no such
 object or unreadable input, 5 a retry may help, 130 interrupted.`,

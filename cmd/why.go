@@ -27,18 +27,17 @@ func newWhyCommand(a *app) *cobra.Command {
 		Use:     "why -f FILE... [KIND/][NAMESPACE/]NAME",
 		GroupID: groupCharts,
 		Short:   "Explain where an object comes from, and how its version was chosen",
-		Long: `Say of one object: the file and the kustomization that it comes from, fields that
-variables or patches decide; its source; of its chart what the constraint is, how many
-versions are published, which one is chosen, and why those around it are not; which
-login would be used and where it comes from, but never the login itself; what checks
-signatures; and what depends on it.
+		Long: `Explain one object: the file and kustomization it comes from, the fields that variables
+or patches set, its source, its version constraint, how many versions are published, which
+one is selected and why its neighbours are not, which login would be used and where it is
+configured (never the login itself), how signatures are checked, and which objects depend
+on it.
 
--o tree draws the way from the cluster to the source, with the versions that were there
-to choose from.
+-o tree draws the path from the cluster to the source, with the candidate versions.
 
-Nothing is downloaded but the index or the list of tags, and nothing is written.
+Only the index or the list of tags is downloaded, and nothing is written.
 
-Exit codes: 0 explained, 1 the object fails, as far as it got is explained, 2 wrong
+Exit codes: 0 explained, 1 the object fails; it is explained as far as possible, 2 wrong
 usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`,
 		Example: `  helmsrc why -f helmrepository.yaml -f helmchart.yaml HelmChart/podinfo
   helmsrc why -R -f clusters/ app -o json`,
