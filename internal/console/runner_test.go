@@ -122,6 +122,7 @@ func TestRunnerLogBound(t *testing.T) {
 		{table, table, false},
 		{strings.Repeat("x", most), strings.Repeat("x", most), false},
 		{strings.Repeat("x", most+1), "", true},
+		{"a: 123 #\nb: |\n ::x:\n", "a: 123 #\nb: \"::x:\\n\"\n", false}, // as long as it may be
 		{table + " ::x::y\n", table[:63], true},                          // a command in what is left at the end
 		{"a line\n ::x::\n" + table, "", true},                           // and in the first part
 		{"a line\na line\na: |\n ::x\n", "a line\na line\na: |\n", true}, // which is altered only if it is whole

@@ -3,6 +3,7 @@ package kustomize
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // kustomize has no other door to its transformers
 	"sigs.k8s.io/kustomize/api/filters/patchjson6902"
@@ -108,7 +109,9 @@ func (p *patchTransformer) Transform(list resmap.ResMap) error {
 }
 
 func (p *patchTransformer) apply(m *objects, r *resource.Resource) error {
-	r.StorePreviousId()
+	if !slices.ContainsFunc(r.PrevIds(), r.CurId().Equals) { // kustomize keeps each as often as there are patches
+		r.StorePreviousId()
+	}
 	noted := kioutil.GetInternalAnnotations(&r.RNode)
 	before := m.weights[r]
 	for _, step := range p.steps {

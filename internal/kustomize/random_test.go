@@ -3,6 +3,7 @@ package kustomize
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -64,6 +65,27 @@ func TestLinear(t *testing.T) {
 				t.Errorf("%.0f allocations for 200 files, %.0f for 400", few, many)
 			}
 		})
+	}
+}
+
+// TestManyPatches applies twice as many patches to an object with about twice as much memory: what each remembers of the object
+// does not grow with those before it.
+func TestManyPatches(t *testing.T) {
+	allocated := func(n int) uint64 {
+		texts := textsOf(map[string]string{
+			"k/a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}\n",
+			"k/kustomization.yaml": "resources: [a.yaml]\npatches:\n" + strings.Repeat("- {target: {kind: ConfigMap}, patch: '- {op: replace, path: /data/a, value: c}'}\n", n),
+		})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if objects, _, err := built(t, texts); err != nil || len(objects) != 1 {
+			t.Fatal(objects, err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if few, many := allocated(300), allocated(600); many > few*23/10 {
+		t.Errorf("%d bytes for 300 patches, %d for 600", few, many)
 	}
 }
 

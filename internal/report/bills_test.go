@@ -185,6 +185,33 @@ func TestInToto(t *testing.T) {
 	}
 }
 
+// TestBillsComplete: a run in which nothing failed leaves nothing out.
+func TestBillsComplete(t *testing.T) {
+	run := billed()
+	run.Failed = 0
+	for format, marks := range map[string]string{"cyclonedx": `"compositions"`, "spdx": "objects are not in it"} {
+		if complete, part := written(t, format, run), written(t, format, billed()); strings.Contains(complete, marks) || !strings.Contains(part, marks) {
+			t.Errorf("%s: %q is in the bill of a run that is complete, or in no other", format, marks)
+		}
+	}
+}
+
+func TestPackageURL(t *testing.T) {
+	tree := Component{Kind: ComponentFiles, Name: "charts.git", URL: "https://git.test/charts.git", Revision: "main@sha1:0123"}
+	for want, c := range map[string]Component{
+		"pkg:oci/files@" + manifests + "?repository_url=registry.test:5000/x/files&tag=v1": {URL: "oci://registry.test:5000/x/files:v1", Manifest: manifests},
+		"pkg:oci/files?repository_url=registry.test:5000/x/files&tag=1.0.0":                {Kind: ComponentArtifact, URL: "oci://registry.test:5000/x/files", Version: "1.0.0"},
+		"pkg:oci/redis@" + manifests + "?repository_url=redis":                             {Kind: ComponentImage, URL: "redis@" + manifests, Manifest: manifests},
+		"pkg:generic/charts.git@main%40sha1:0123?vcs_url=https://git.test/charts.git":      tree,
+		"pkg:helm/web@1%2B2?vcs_url=https://git.test/charts.git%40main%40sha1:0123":        {Name: "web", Version: "1+2", Parts: []Component{tree}},
+		"pkg:helm/a/b%20c?download_url=https://x.test/a.tgz%3Fb%23c":                       {Name: "a/b c", URL: "https://x.test/a.tgz?b#c"},
+	} {
+		if got := c.packageURL(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // FuzzBills: what a chart, a registry or a signer says is a text in each bill. It makes no component, no digest, no line and no
 // license expression of its own, and the libraries read what was written.
 func FuzzBills(f *testing.F) {
