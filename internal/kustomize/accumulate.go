@@ -107,7 +107,7 @@ func (t *target) resourceFile(a *accumulator, name string) error {
 	if err != nil {
 		return fmt.Errorf("accumulating resources from '%s': %w", name, err)
 	}
-	list, err := t.objectsIn(text)
+	list, err := t.Objects(text)
 	if err != nil {
 		return fmt.Errorf("accumulating resources from '%s': %w in File: %s", name, err, name)
 	}

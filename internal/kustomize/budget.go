@@ -30,6 +30,9 @@ const (
 	// readWork and byteWork are the work of reading a file, and each byte of it.
 	readWork = 64 << 10
 	byteWork = 64
+
+	// keyWork is the work of comparing two keys of a mapping where kustomize resolves anchors.
+	keyWork = 8
 )
 
 // Budget bounds what the builds of a run need, in proportion to what they read: the files that they read, the work that they

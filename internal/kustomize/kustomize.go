@@ -241,31 +241,62 @@ func (a *accumulator) cleaned(metadata []string) ([]Object, error) {
 }
 
 // Parse reads objects. No two of them may be called the same.
-func Parse(text []byte) ([]*resource.Resource, error) {
-	m := newObjects("", nil)
+func (b *Build) Parse(text []byte) ([]*resource.Resource, error) {
+	m := newObjects(b.What, b.Budget)
 	var err error
-	m.list, err = provider.NewDefaultDepProvider().GetResourceFactory().SliceFromBytes(text)
-	if err != nil {
+	if m.list, err = b.Objects(text); err != nil {
 		return nil, err
 	}
 	if len(m.list) > maxObjects {
 		return nil, fmt.Errorf("more than %d objects", maxObjects)
 	}
+	m.all = true
+	if err := m.recount(); err != nil {
+		return nil, err
+	}
 	return m.list, m.unique("may not add resource with an already registered id: %s")
 }
 
-// objectsIn reads the objects of a file. kustomize resolves the anchors of all that it reads, and copies each mapping on the way; a
-// text without any is read without that.
-func (b *Build) objectsIn(text []byte) ([]*resource.Resource, error) {
-	factory := b.factory.RF()
-	if bytes.ContainsAny(text, "&*<") || bytes.Contains(text, []byte(konfig.IgnoredByKustomizeAnnotation)) {
-		return factory.SliceFromBytes(text)
-	}
+// Objects reads objects of a file. kustomize resolves the anchors of all that it reads, and compares the keys of each mapping
+// with each other on the way; a text without any is read without that.
+func (b *Build) Objects(text []byte) ([]*resource.Resource, error) {
+	factory := provider.NewDefaultDepProvider().GetResourceFactory()
 	nodes, err := (&kio.ByteReader{OmitReaderAnnotations: true, Reader: bytes.NewReader(text)}).Read()
-	if err != nil || slices.ContainsFunc(nodes, isList) {
-		return factory.SliceFromBytes(text)
+	if err == nil && !bytes.ContainsAny(text, "&*<") && !bytes.Contains(text, []byte(konfig.IgnoredByKustomizeAnnotation)) && !slices.ContainsFunc(nodes, isList) {
+		return factory.ResourcesFromRNodes(nodes)
 	}
-	return factory.ResourcesFromRNodes(nodes)
+	seen := map[*yaml.Node]int64{}
+	for _, n := range nodes {
+		if err := b.Budget.Work(b.What, keyWork*comparisons(n.YNode(), seen)); err != nil {
+			return nil, err
+		}
+	}
+	return factory.SliceFromBytes(text)
+}
+
+// comparisons counts those of the keys of each mapping in a node with each other, as often as an alias names it. Seen are the nodes
+// with an anchor.
+func comparisons(n *yaml.Node, seen map[*yaml.Node]int64) int64 {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if known, ok := seen[n]; ok {
+		return known
+	}
+	if n.Anchor != "" {
+		seen[n] = 0 // within itself
+	}
+	var all int64
+	if n.Kind == yaml.MappingNode {
+		all = int64(len(n.Content)) * int64(len(n.Content)) / 4
+	}
+	for _, part := range n.Content {
+		all = min(all+comparisons(part, seen), 1<<50)
+	}
+	if n.Anchor != "" {
+		seen[n] = all
+	}
+	return all
 }
 
 // isList reports whether an object may be a list of objects, or holds a list that kustomize refuses.

@@ -13,7 +13,6 @@ import (
 	fluxkustomize "github.com/fluxcd/pkg/apis/kustomize"
 	annotationsfilter "sigs.k8s.io/kustomize/api/filters/annotations"
 	labelsfilter "sigs.k8s.io/kustomize/api/filters/labels"
-	"sigs.k8s.io/kustomize/api/provider"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/kio"
@@ -22,11 +21,15 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/bound"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 )
 
 // renderedFile is what the manifests are called in a post renderer's build.
 const renderedFile = "helm-output.yaml"
+
+// maxDocuments bounds the objects of a release. Helm keeps all of them in one Secret of 1 MiB.
+const maxDocuments = 10_000
 
 // Release is what helm rendered of a HelmRelease, and what of it would be installed.
 type Release struct {
@@ -64,11 +67,13 @@ func PostRender(ctx context.Context, release Release) (Installed, error) {
 func (r *Release) postRender(ctx context.Context, b *kustomize.Build) (done Installed, err error) {
 	hr := r.HelmRelease
 	labels := map[string]string{helmv2.GroupVersion.Group + "/name": hr.Name, helmv2.GroupVersion.Group + "/namespace": hr.Namespace}
-	factory := provider.NewDefaultDepProvider().GetResourceFactory()
+	if err := bound.Check(bytes.Join(r.CRDs, []byte("\n"))); err != nil {
+		return done, fmt.Errorf("CRDs: %w", err)
+	}
 	var crds []*resource.Resource
 	created := map[resid.ResId]bool{}
 	for _, file := range r.CRDs {
-		list, err := factory.SliceFromBytes(file)
+		list, err := b.Objects(file)
 		if err != nil {
 			return done, fmt.Errorf("CRDs: %w", err)
 		}
@@ -84,7 +89,10 @@ func (r *Release) postRender(ctx context.Context, b *kustomize.Build) (done Inst
 	if err := mark(crds, labels, nil); err != nil {
 		return done, err
 	}
-	documents := documentsOf(r.Manifests)
+	documents, err := documentsOf(r.Manifests)
+	if err != nil {
+		return done, err
+	}
 	slices.SortStableFunc(documents, func(a, b document) int { return strings.Compare(a.source, b.source) })
 	streams := [][]document{documents}
 	strategy := hr.GetPostRenderStrategy()
@@ -115,7 +123,7 @@ func (r *Release) postRender(ctx context.Context, b *kustomize.Build) (done Inst
 				return done, fmt.Errorf("post renderer: %w", err)
 			}
 		}
-		list, err := kustomize.Parse(text)
+		list, err := b.Parse(text)
 		if err != nil {
 			return done, err
 		}
@@ -232,8 +240,12 @@ var installOrder = []string{
 // else to them: the Helm Operator has no post renderers.
 func InNamespace(_ context.Context, _ string, manifests []byte, namespace string) ([]byte, error) {
 	return kustomize.Guard(func() ([]byte, error) {
+		documents, err := documentsOf(manifests)
+		if err != nil {
+			return nil, err
+		}
 		var out bytes.Buffer
-		for _, d := range documentsOf(manifests) {
+		for _, d := range documents {
 			nodes, err := kio.ParseAll(d.text)
 			if err != nil {
 				return nil, err
@@ -262,8 +274,11 @@ func InNamespace(_ context.Context, _ string, manifests []byte, namespace string
 type document struct{ source, text string }
 
 // documentsOf takes what helm printed apart. helm puts a line before and the end of a line after each document, and no
-// template has such a line in it.
-func documentsOf(manifests []byte) []document {
+// template has such a line in it. More than a release can have is an error.
+func documentsOf(manifests []byte) ([]document, error) {
+	if err := bound.Check(manifests); err != nil {
+		return nil, err
+	}
 	var list []document
 	parts := strings.Split("\n"+strings.TrimSuffix(string(manifests), "\n"), "\n---\n# Source: ")
 	for _, part := range parts[1:] {
@@ -276,7 +291,10 @@ func documentsOf(manifests []byte) []document {
 		}
 		list = append(list, document{source, text})
 	}
-	return list
+	if len(list) > maxDocuments {
+		return nil, fmt.Errorf("more than %d objects", maxDocuments)
+	}
+	return list, nil
 }
 
 // hook reports whether the document has the annotation of hooks.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/kustomize"
 	"helm.sh/helm/v3/pkg/releaseutil"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 const helmCRD = `apiVersion: apiextensions.k8s.io/v1
@@ -126,6 +129,37 @@ func TestPostRenderRefuses(t *testing.T) {
 	}
 	if out, err := PostRender(t.Context(), Release{HelmRelease: hr, Manifests: []byte("---\n# Source: app/templates/a.yaml\n")}); err != nil || len(out.Objects) > 0 {
 		t.Errorf("an empty document: %q, %v", out, err)
+	}
+}
+
+// TestRenderedTooMuch refuses what takes far more to go through than it is long, before anything decodes it.
+func TestRenderedTooMuch(t *testing.T) {
+	const head = "---\n# Source: app/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	var objects, keys strings.Builder
+	for i := range maxDocuments + 1 {
+		fmt.Fprintf(&objects, "---\n# Source: app/templates/a.yaml\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a%d}}\n", i)
+	}
+	for i := range 100_000 {
+		fmt.Fprintf(&keys, "  k%d: v\n", i)
+	}
+	list := "data: [" + strings.Repeat("x,", bound.MaxValues) + "x]\n"
+	for _, test := range []struct{ manifests, crd, want string }{
+		{objects.String(), "", "more than 10000 objects"},
+		{head + list, "", "too many values"},
+		{head + "data:\n" + keys.String(), "", "the work for what it reads"},
+		{head + "data: &a\n" + keys.String(), "", "the work for what it reads"},
+		{head, helmCRD + list, "CRDs: too many values"},
+		{head, helmCRD + "data: &a\n" + keys.String(), "CRDs: HelmRelease apps/a: the kustomize build was given up"},
+	} {
+		hr := &helmv2.HelmRelease{}
+		hr.Name, hr.Namespace = "a", "apps"
+		_, err := PostRender(t.Context(), Release{HelmRelease: hr, CRDs: [][]byte{[]byte(test.crd)}, Manifests: []byte(test.manifests)})
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%.200v, want %q", err, test.want)
+		}
+		if _, err := InNamespace(t.Context(), "a", []byte(test.manifests), "apps"); err == nil && strings.HasPrefix(test.want, "more") {
+			t.Errorf("the operator's release is not refused: %q", test.want)
+		}
 	}
 }
 
