@@ -8,6 +8,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/cel"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -19,6 +20,11 @@ func (b *builder) warnDependencies() {
 	for _, name := range sortedKeys(b.kustomizations) {
 		o := b.kustomizations[name]
 		b.warnSource(o)
+		for _, f := range cel.Faults(o.Content) {
+			if !o.ReferenceOnly {
+				b.errs = append(b.errs, manifest.Fault(o, finding.WithCode(finding.InvalidValue, f.Err), f.Path...))
+			}
+		}
 		for i, on := range dependenciesOf(o) {
 			_, there := b.kustomizations[on]
 			path := []any{"spec", "dependsOn", i, "name"}

@@ -8,6 +8,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/cel"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -19,6 +20,9 @@ import (
 func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
 	for _, w := range v.inv.DependencyFaults(v.adm.Object, hr) {
 		v.findings = append(v.findings, At(v.adm.Object, w.Code, w.Message, nil, "spec", "dependsOn", w.Index, "name"))
+	}
+	for _, f := range cel.Faults(v.adm.Object.Content) {
+		v.fail(finding.InvalidValue, f.Err, f.Path...)
 	}
 	if hr.Spec.Chart != nil {
 		if d := v.inv.Derivations().Of[v.adm.Object]; d != nil && d.Err != nil {

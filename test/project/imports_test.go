@@ -18,6 +18,7 @@ const module = "github.com/helmsrc/helmsrc/"
 // line names, do without.
 var imports = map[string][]string{
 	"internal/conceal":  {},
+	"internal/cel":      {},
 	"internal/heap":     {},
 	"internal/bound":    {},
 	"internal/lock":     {"internal/bound"},
@@ -50,13 +51,13 @@ var imports = map[string][]string{
 	"internal/auth":        {"internal/file", "internal/finding", "internal/manifest"},
 	"internal/finding":     {},
 	"internal/generate":    {"internal/bound", "internal/tree"},
-	"internal/resourceset": {"internal/bound"},
+	"internal/resourceset": {"internal/bound", "internal/cel"},
 	"internal/chart":       {"internal/bound", "internal/finding", "internal/tree"},
 	"internal/index":       {"internal/resolve"},
 	"internal/report":      {"internal/finding", "internal/manifest", "internal/outline", "internal/plan", "internal/table"},
 	"internal/store":       {"internal/bound", "internal/digest", "internal/file"},
 	"internal/merge":       {"internal/digest", "internal/store", "internal/work"},
-	"internal/render":      {"internal/bound", "internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/kustomize", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},
+	"internal/render":      {"internal/bound", "internal/cel", "internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/kustomize", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},
 	"internal/tree":        {"internal/digest", "internal/file"},
 	"internal/values":      {"internal/bound", "internal/finding"},
 	"internal/verify":      {"internal/auth", "internal/cache", "internal/digest", "internal/finding"},
@@ -85,7 +86,7 @@ var imports = map[string][]string{
 		"internal/auth", "internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/finding", "internal/manifest",
 	},
 	"internal/validate": {
-		"internal/admission", "internal/auth", "internal/chart", "internal/credential", "internal/fetch", "internal/fetch/bucket",
+		"internal/admission", "internal/auth", "internal/cel", "internal/chart", "internal/credential", "internal/fetch", "internal/fetch/bucket",
 		"internal/fetch/helmrepo", "internal/fetch/oci", "internal/finding", "internal/generate", "internal/inventory",
 		"internal/manifest", "internal/operator", "internal/resolve", "internal/values", "internal/verify",
 	},

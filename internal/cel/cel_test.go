@@ -1,26 +1,26 @@
-package resourceset
+package cel
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/google/cel-go/cel"
+	celgo "github.com/google/cel-go/cel"
 	"github.com/google/cel-go/ext"
 )
 
 // operators is the environment in which flux-operator and the controllers read expressions.
-func operators(t testing.TB) *cel.Env {
+func operators(t testing.TB) *celgo.Env {
 	t.Helper()
-	env, err := cel.NewEnv(cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
-		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.Encoders())
+	env, err := celgo.NewEnv(celgo.HomogeneousAggregateLiterals(), celgo.EagerlyValidateDeclarations(true), celgo.DefaultUTCTimeZone(true),
+		celgo.CrossTypeNumericComparisons(true), celgo.OptionalTypes(), ext.Strings(), ext.Sets(), ext.Encoders())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return env
 }
 
-// TestCEL refuses what the operator refuses, and says where.
-func TestCEL(t *testing.T) {
+// TestCheck refuses what the operator refuses, and says where.
+func TestCheck(t *testing.T) {
 	env := operators(t)
 	for text, want := range map[string]string{
 		"status.phase ==":            "line 1, column 16: the expression ends too early",
@@ -46,7 +46,7 @@ func TestCEL(t *testing.T) {
 		strings.Repeat("(", 300):     "line 1, column 251: more than 250 expressions in each other",
 		strings.Repeat(" ", 100_001): "more than 100000 characters",
 	} {
-		got := checkCEL(text)
+		got := check(text)
 		if got == nil || got.Error() != want {
 			t.Errorf("%.20q: %v, want %s", text, got, want)
 		}
@@ -56,8 +56,8 @@ func TestCEL(t *testing.T) {
 	}
 }
 
-// FuzzCEL refuses nothing that the operator reads.
-func FuzzCEL(f *testing.F) {
+// FuzzCheck refuses nothing that the operator reads.
+func FuzzCheck(f *testing.F) {
 	for _, text := range []string{
 		"true", "status.phase == 'Ready'", "has(status.x)", "x.all(y, y > 1)", "x.map(a, b, c)",
 		"status.conditions.filter(e, e.type == 'Ready').all(e, e.status == 'True' && e.observedGeneration == metadata.generation)",
@@ -80,7 +80,7 @@ func FuzzCEL(f *testing.F) {
 		if _, issues := env.Parse(text); issues.Err() != nil {
 			return
 		}
-		if err := checkCEL(text); err != nil {
+		if err := check(text); err != nil {
 			t.Errorf("%q: %v, and the operator reads it", text, err)
 		}
 	})
