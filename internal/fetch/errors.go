@@ -217,17 +217,3 @@ func (*NotSupportedError) Finding() finding.Code { return finding.NotSupported }
 
 // Transient is false.
 func (e *NotSupportedError) Transient() bool { return false }
-
-// WithHint adds a hint to an error.
-func WithHint(err error, hint string) error { return &hintedError{err, hint} }
-
-type hintedError struct {
-	err  error
-	hint string
-}
-
-func (e *hintedError) Error() string { return e.err.Error() }
-
-func (e *hintedError) Unwrap() error { return e.err }
-
-func (e *hintedError) Hint() string { return e.hint }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -40,7 +42,12 @@ func (c *Client) pause(ctx context.Context, n int, err error) error {
 	left := timeLeft(ctx)
 	switch {
 	case wait > left && asked:
-		return &waitError{err: err, wait: wait, left: left}
+		return &finding.Problem{
+			Text: fmt.Sprintf("%v: not tried again: the server asks to wait %v, longer than the %v that are left",
+				err, wait.Round(time.Second), max(left, 0).Round(time.Second)),
+			Advice: "the server limits the rate of requests: try again later, or raise spec.timeout and --timeout",
+			Err:    err,
+		}
 	case wait > left:
 		return err
 	}
@@ -82,23 +89,6 @@ func (e *interruptedError) Error() string { return fmt.Sprintf("%v, after: %v", 
 func (e *interruptedError) Unwrap() []error { return []error{e.cause, e.last} }
 
 func (e *interruptedError) Transient() bool { return Transient(e.cause) }
-
-// A waitError reports that a server wants a longer wait than there is time for.
-type waitError struct {
-	err        error
-	wait, left time.Duration
-}
-
-func (e *waitError) Error() string {
-	return fmt.Sprintf("%v: not tried again: the server asks to wait %v, longer than the %v that are left",
-		e.err, e.wait.Round(time.Second), max(e.left, 0).Round(time.Second))
-}
-
-func (e *waitError) Unwrap() error { return e.err }
-
-func (e *waitError) Hint() string {
-	return "the server limits the rate of requests: try again later, or raise spec.timeout and --timeout"
-}
 
 // requestedWait finds the wait that the server asked for.
 func requestedWait(err error) (time.Duration, bool) {

@@ -32,10 +32,6 @@ var shared = map[Code]map[string]string{
 		"reconcile.MovedError":     "a source has something else under the name of what is locked",
 		"reconcile.WithdrawnError": "a source has nothing under the name of what is locked",
 	},
-	NotLocked: {
-		"reconcile.HiddenError":   "what would be locked comes from a Secret",
-		"reconcile.UnlockedError": "a lock has no entry that fits an object",
-	},
 	ForbiddenReference: {
 		"inventory.AccessError": "into another namespace",
 		"inventory.GateError":   "to a kind whose feature gate is closed",
@@ -43,10 +39,6 @@ var shared = map[Code]map[string]string{
 	GitReference: {
 		"git.EmptyError": "there is no commit at all",
 		"git.RefError":   "there is none of that name",
-	},
-	InvalidArchive: {
-		"oci.ManifestError":   "the manifest of an artifact has no layer with a chart",
-		"reconcile.loadError": "a layer was fetched, and is no chart",
 	},
 	InvalidSecret: {
 		"manifest.DuplicateError": "two Secrets have one name",

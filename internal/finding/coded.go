@@ -2,13 +2,6 @@ package finding
 
 import "net/http"
 
-// Coder is an error that says itself what is wrong. The code is "" if that depends on the errors that it wraps, or cannot
-// be reported.
-type Coder interface {
-	error
-	Finding() Code
-}
-
 // CodeOf returns what is wrong: the code of the outermost error of a chain that has one, or "". What many kinds of errors
 // say of themselves has its code here: that something is too large, that a login was refused, and that something is not what it should be.
 func CodeOf(err error) Code {
@@ -21,7 +14,7 @@ func CodeOf(err error) Code {
 }
 
 func codeOfOne(err error) Code {
-	if c, ok := err.(Coder); ok { //nolint:errorlint // walk visits the whole chain, one error after another
+	if c, ok := err.(interface{ Finding() Code }); ok { // walk visits the whole chain, one error after another
 		if code := c.Finding(); code != "" {
 			return code
 		}
@@ -73,24 +66,36 @@ func OfStatus(status int) Code {
 	return RefusedRequest
 }
 
-// codedError is an error that only its maker knows the code of.
-type codedError struct {
-	code Code
-	err  error
+// A Problem is an error that nobody matches by its type: a fact in words, what is wrong, and what to do.
+type Problem struct {
+	Code   Code   // "" if that depends on Err
+	Text   string // "" for the text of Err
+	Advice string // what to do, "" if nobody knows
+	Err    error  // that is behind it, if any
 }
 
-func (e *codedError) Error() string { return e.err.Error() }
+func (p *Problem) Error() string {
+	if p.Text == "" {
+		return p.Err.Error()
+	}
+	return p.Text
+}
 
-func (e *codedError) Unwrap() error { return e.err }
+func (p *Problem) Unwrap() error { return p.Err }
 
 // Finding is what is wrong.
-func (e *codedError) Finding() Code { return e.code }
+func (p *Problem) Finding() Code { return p.Code }
 
-// WithCode returns an error that says what is wrong by a code. It is for errors that have no type of their own; nil stays
-// nil.
+// Hint is what to do.
+func (p *Problem) Hint() string { return p.Advice }
+
+// WithCode returns an error that says what is wrong by a code; nil stays nil.
 func WithCode(code Code, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &codedError{code, err}
+	return &Problem{Code: code, Err: err}
 }
+
+// WithHint returns an error that says what to do.
+func WithHint(err error, hint string) error { return &Problem{Advice: hint, Err: err} }

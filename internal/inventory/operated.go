@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -65,7 +67,10 @@ func (inv *Inventory) Operated(obj *manifest.Object) *operator.HelmRelease {
 func (inv *Inventory) OperatedChart(obj *manifest.Object) (*admission.Admitted, error) {
 	o := inv.Derivations().operated[obj]
 	if o == nil {
-		return nil, &NoChartSourceError{}
+		return nil, &finding.Problem{
+			Code: finding.NoChartSource, Text: "could not find valid chart source configuration for release",
+			Advice: "spec.chart needs git and path, or repository, name and version",
+		}
 	}
 	if o.err != nil {
 		return nil, o.err

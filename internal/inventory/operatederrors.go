@@ -7,21 +7,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// NoChartSourceError is a HelmRelease of Flux 1 that does not say where its chart is.
-type NoChartSourceError struct{}
-
-func (*NoChartSourceError) Error() string {
-	return "could not find valid chart source configuration for release"
-}
-
-// Finding is what is wrong.
-func (*NoChartSourceError) Finding() finding.Code { return finding.NoChartSource }
-
-// Hint says what is needed.
-func (*NoChartSourceError) Hint() string {
-	return "spec.chart needs git and path, or repository, name and version"
-}
-
 // maxReleaseName is the longest name that Helm takes.
 const maxReleaseName = 53
 

@@ -152,21 +152,12 @@ func (p *generatorReconciliation) knowsAll(ctx context.Context, sources map[stri
 		return err
 	}
 	if len(out.artifacts) != known {
-		return status.GeneratorBuildFailed.Wrap(&unknownArtifactsError{len(out.artifacts)})
+		return status.GeneratorBuildFailed.Wrap(&finding.Problem{
+			Text:   fmt.Sprintf("pathPattern makes %d artifact(s) of a source that is not this checkout: which they are has to be known before the run", len(out.artifacts)),
+			Advice: "name a checkout of the source with --source",
+		})
 	}
 	return nil
-}
-
-// unknownArtifactsError is a pathPattern over a source that was fetched.
-type unknownArtifactsError struct{ count int }
-
-func (e *unknownArtifactsError) Error() string {
-	return fmt.Sprintf("pathPattern makes %d artifact(s) of a source that is not this checkout: which they are has to be known before the run", e.count)
-}
-
-// Hint says how they can be known.
-func (e *unknownArtifactsError) Hint() string {
-	return "name a checkout of the source with --source"
 }
 
 // generatorSources reconciles what a generator is made of, by alias.

@@ -220,7 +220,8 @@ func (p *chartReconciliation) fetchDependencies(ctx context.Context, source char
 			return err
 		}
 		if d.chart, err = p.r.remoteChart(ctx, d); err != nil {
-			err = &fromError{d.requirement.Name, auth.RedactURL(d.requirement.Repository), err}
+			// source-controller does not say where the archive is from.
+			err = finding.WithHint(err, fmt.Sprintf("'%s' comes from the repository %s", d.requirement.Name, auth.RedactURL(d.requirement.Repository)))
 		}
 		return remoteFailure(d, err)
 	})
@@ -255,22 +256,6 @@ func (r *Reconciler) remoteChart(ctx context.Context, d *dependency) (*helmchart
 		return nil, &downloadError{d.chosen.Version, err}
 	}
 	return c, nil
-}
-
-// fromError is a dependency whose archive is bad. source-controller does not say
-// where it came from.
-type fromError struct {
-	name, repository string
-	err              error
-}
-
-func (e *fromError) Error() string { return e.err.Error() }
-
-func (e *fromError) Unwrap() error { return e.err }
-
-// Hint says where the archive came from.
-func (e *fromError) Hint() string {
-	return fmt.Sprintf("'%s' comes from the repository %s", e.name, e.repository)
 }
 
 // dependencyPrint is what a fingerprint has of a dependency from a repository.

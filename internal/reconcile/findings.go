@@ -55,7 +55,7 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 
 // SuspensionFinding is the error of a suspended object that others need, and that has nothing for them.
 func (r *Result) SuspensionFinding() finding.Finding {
-	err := &suspendedError{r.Object.Object.Kind, r.Object.Object.Name}
+	err := suspended(r.Object.Object)
 	return validate.At(r.Object.Object, finding.SourceNotReady, "suspended, and never fetched", finding.Hints(err), "spec", "suspend")
 }
 

@@ -311,7 +311,7 @@ func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata
 		err = errors.New("Chart.yaml file is missing") // helm-controller leaves it to Helm, which has words of its own
 	}
 	if err != nil {
-		return nil, notLoaded(&loadError{source.Object.Object, err})
+		return nil, notLoaded(&finding.Problem{Code: finding.InvalidArchive, Advice: layerHint(source.Object.Object), Err: err})
 	}
 	p.warnName(source, metadata)
 	return metadata, nil
@@ -322,27 +322,6 @@ func notLoaded(err error) error {
 		return nil
 	}
 	return status.ArtifactFailed.Wrap(fmt.Errorf("Could not load chart: %w", err))
-}
-
-// loadError is an artifact that holds no chart.
-type loadError struct {
-	source *manifest.Object
-	err    error
-}
-
-func (e *loadError) Error() string { return e.err.Error() }
-
-// Finding is what is wrong.
-func (*loadError) Finding() finding.Code { return finding.InvalidArchive }
-
-func (e *loadError) Unwrap() error { return e.err }
-
-// Hint names the field that chooses among the layers of an artifact, or says what a generator has to copy.
-func (e *loadError) Hint() string {
-	if e.source.Kind == sourcev1.ExternalArtifactKind {
-		return "the artifact has to hold the directory of one chart: copy it without /** to @artifact/"
-	}
-	return "spec.layerSelector of " + e.source.String() + " chooses the layer: a chart's has mediaType application/vnd.cncf.helm.chart.content.v1.tar+gzip and operation copy"
 }
 
 // warnName warns of a chart whose name differs from that of the repository it lies in.
@@ -362,4 +341,12 @@ func (p *releaseReconciliation) warnDependencies(hr *helmv2.HelmRelease) {
 	for _, w := range p.r.inventory.DependencyFaults(p.adm.Object, hr) {
 		p.warnAt(w.Code, w.Message, "spec", "dependsOn", w.Index, "name")
 	}
+}
+
+// layerHint says how a chart gets into the artifact of a source that holds none.
+func layerHint(source *manifest.Object) string {
+	if source.Kind == sourcev1.ExternalArtifactKind {
+		return "the artifact has to hold the directory of one chart: copy it without /** to @artifact/"
+	}
+	return "spec.layerSelector of " + source.String() + " chooses the layer: a chart's has mediaType application/vnd.cncf.helm.chart.content.v1.tar+gzip and operation copy"
 }

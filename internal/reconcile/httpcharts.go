@@ -47,7 +47,7 @@ func (c *indexCharts) choose(ctx context.Context, t warner, wanted want) (*resol
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		near, _ := finding.Nearest(name, opened.Charts())
-		return nil, &unknownChartError{err, near}
+		return nil, unknownChart(err, near)
 	case err != nil:
 		return nil, unreadableEntries(err)
 	}
@@ -214,25 +214,6 @@ func referenceFailure(err error) error {
 	return status.InvalidChartReference.Wrap(fmt.Errorf("failed to get chart version for remote reference: %w", err))
 }
 
-// unknownChartError is a chart that the index does not have.
-type unknownChartError struct {
-	err  error
-	near string
-}
-
-func (e *unknownChartError) Error() string { return e.err.Error() }
-
-// Finding is what is wrong.
-func (*unknownChartError) Finding() finding.Code { return finding.UnknownChart }
-func (e *unknownChartError) Unwrap() error       { return e.err }
-
-func (e *unknownChartError) Hint() string {
-	if e.near == "" {
-		return ""
-	}
-	return fmt.Sprintf("the index has a chart named %q", e.near)
-}
-
 // rememberedIndex is the index that an earlier run stored for a HelmRepository,
 // or nil.
 func (p *chartReconciliation) rememberedIndex(ctx context.Context, repo *repository) *indexFile {
@@ -288,4 +269,13 @@ func (s *indexSource) index(ctx context.Context) (*indexFile, error) {
 		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
 	}
 	return file, nil
+}
+
+// unknownChart is the error of a chart that the index does not have, and may have under a name that is near.
+func unknownChart(err error, near string) error {
+	p := &finding.Problem{Code: finding.UnknownChart, Err: err}
+	if near != "" {
+		p.Advice = fmt.Sprintf("the index has a chart named %q", near)
+	}
+	return p
 }

@@ -42,7 +42,7 @@ func (p *gitReconciliation) includes(ctx context.Context, obj *sourcev1.GitRepos
 			return nil, includeFailure("NotFound", fmt.Errorf("could not get resource for include '%s': %w", name, &inventory.UnavailableError{Kind: sourcev1.GitRepositoryKind, Name: name, Err: err}))
 		}
 		if p.r.inventory.IncludesItself(obj.Namespace, obj.Name, adm) {
-			return nil, includeFailure("NoArtifact", &noArtifactError{name, &inventory.IncludeCycleError{}})
+			return nil, includeFailure("NoArtifact", noArtifact(name, &inventory.IncludeCycleError{}))
 		}
 		result := p.r.result(ctx, adm)
 		if result.State == Interrupted {
@@ -50,7 +50,7 @@ func (p *gitReconciliation) includes(ctx context.Context, obj *sourcev1.GitRepos
 		}
 		artifact, from := result.artifact(), result.Source()
 		if fetched, ok := from.(*treeSource); artifact == nil && (!ok || fetched.fetched == nil) {
-			return nil, includeFailure("NoArtifact", &noArtifactError{name, causeOf(result)})
+			return nil, includeFailure("NoArtifact", noArtifact(name, causeOf(result)))
 		}
 		i := &included{spec: spec, source: from}
 		if artifact != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/digest"
-	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
@@ -208,7 +207,7 @@ func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 	if got == want {
 		return nil
 	}
-	return status.ChartPackageError.Wrap(fetch.WithHint(
+	return status.ChartPackageError.Wrap(finding.WithHint(
 		&lockedBytesError{"the package that was made of the chart", &digest.MismatchError{Want: want, Got: got}},
 		"what it is made of is what is locked: another version of helmsrc, metadata.generation, spec.reconcileStrategy or SOURCE_DATE_EPOCH make another package; 'helmsrc lock --update' with its name accepts it",
 	))

@@ -10,7 +10,6 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
-	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/lock"
@@ -27,7 +26,10 @@ func (l *Locked) Entry(inv *inventory.Inventory, r *Result) (*lock.Entry, error)
 	e := entryOf(j.Wanted, r)
 	e.Object = objectName(r.Object)
 	if hidden := r.hiddenIn(e); hidden != "" {
-		return nil, &HiddenError{hidden}
+		return nil, &finding.Problem{
+			Code: finding.NotLocked, Text: hidden + " holds what comes from a Secret: it is not written to a lock file",
+			Advice: "keep variables of Secrets out of names, URLs and versions; objects with them cannot be locked",
+		}
 	}
 	return e, nil
 }
@@ -98,21 +100,6 @@ func (r *Result) Signers() []string {
 	return slices.Compact(signers)
 }
 
-// HiddenError is an entry that would show what came from a Secret.
-type HiddenError struct{ field string }
-
-func (e *HiddenError) Error() string {
-	return e.field + " holds what comes from a Secret: it is not written to a lock file"
-}
-
-// Hint says what to do.
-func (*HiddenError) Hint() string {
-	return "keep variables of Secrets out of names, URLs and versions; objects with them cannot be locked"
-}
-
-// Finding is what is wrong.
-func (*HiddenError) Finding() finding.Code { return finding.NotLocked }
-
 // hiddenIn is the first field of an entry that holds what came from a Secret, "" if none does.
 func (r *Result) hiddenIn(e *lock.Entry) string {
 	for _, f := range []struct{ name, text string }{
@@ -155,7 +142,7 @@ func (*WithdrawnError) Hint() string { return (&MovedError{}).Hint() }
 // gone is a failure to get what is locked from a source that does not have it any more: nothing is wrong with the manifest.
 func (l *Locked) gone(err error) error {
 	failure := *status.AsFailure(err)
-	failure.Err = fetch.WithHint(failure.Err, l.File+" names it, and the source may have deleted it since; 'helmsrc lock --update' with its name resolves it again")
+	failure.Err = finding.WithHint(failure.Err, l.File+" names it, and the source may have deleted it since; 'helmsrc lock --update' with its name resolves it again")
 	return &failure
 }
 

@@ -34,7 +34,9 @@ func versionOfRevision(version, revision string) (mutated, digest string, err er
 	}
 	if tagVersion, err := semver.NewVersion(strings.ReplaceAll(tag, "_", "+")); tagged && err == nil {
 		if strings.Contains(digest, "@") || !tagVersion.Equal(parsed) {
-			return "", "", &tagError{tag, version}
+			return "", "", &finding.Problem{
+				Code: finding.ChartTag, Text: fmt.Sprintf("artifact revision %s does not match chart version %s", tag, version), Advice: tagHint(tag),
+			}
 		}
 	}
 	_, hex, ok := strings.Cut(digest, ":")
@@ -48,20 +50,10 @@ func versionOfRevision(version, revision string) (mutated, digest string, err er
 	return suffixed.String(), digest, nil
 }
 
-// tagError is a tag that reads as a version, but not as the chart's.
-type tagError struct{ tag, version string }
-
-func (e *tagError) Error() string {
-	return fmt.Sprintf("artifact revision %s does not match chart version %s", e.tag, e.version)
-}
-
-// Finding is what is wrong.
-func (*tagError) Finding() finding.Code { return finding.ChartTag }
-
-// Hint recognises floating tags, which are versions to helm-controller.
-func (e *tagError) Hint() string {
-	if strings.Count(e.tag, ".") < 2 {
-		return fmt.Sprintf("helm-controller takes the tag '%s' for a version: name the chart's own tag, or use spec.ref.semver", e.tag)
+// tagHint is for a tag that reads as a version, but not as the chart's.
+func tagHint(tag string) string {
+	if strings.Count(tag, ".") < 2 {
+		return fmt.Sprintf("helm-controller takes the tag '%s' for a version: name the chart's own tag, or use spec.ref.semver", tag)
 	}
 	return "the tag of a chart has to be its version"
 }

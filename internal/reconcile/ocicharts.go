@@ -148,7 +148,7 @@ func (c *registryCharts) otherwise(ctx context.Context, w warner, name, version 
 		return err
 	}
 	hint := fmt.Sprintf("the tag is %s: write that as the version", other)
-	return finding.WithCode(finding.NoMatch, fetch.WithHint(err, hint))
+	return finding.WithCode(finding.NoMatch, finding.WithHint(err, hint))
 }
 
 // withUnversioned returns the tags also where none of them is a version.

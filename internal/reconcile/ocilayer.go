@@ -188,7 +188,7 @@ func (l *layerTransfer) unpack(ctx context.Context, root *os.Root) error {
 func (l *layerTransfer) unpackError(err error) error {
 	err = fmt.Errorf("%s: %w", l.failed(), err)
 	if strings.HasSuffix(l.layer.MediaType, ".prov") {
-		return fetch.WithHint(err, "this is the provenance file of a chart: spec.layerSelector.mediaType: "+oci.HelmChartType+" selects the chart")
+		return finding.WithHint(err, "this is the provenance file of a chart: spec.layerSelector.mediaType: "+oci.HelmChartType+" selects the chart")
 	}
 	return err
 }

@@ -9,13 +9,14 @@ import (
 	"os"
 	"strings"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	godigest "github.com/opencontainers/go-digest"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
 	"github.com/helmsrc/helmsrc/internal/digest"
-	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
@@ -36,7 +37,7 @@ func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCI
 	case info.IsDir():
 		return p.localTree(ctx, obj, name)
 	case !strings.HasSuffix(name, ".tgz") && !strings.HasSuffix(name, ".tar.gz"):
-		return nil, status.OCIPullFailed.Wrap(fetch.WithHint(
+		return nil, status.OCIPullFailed.Wrap(finding.WithHint(
 			fmt.Errorf("failed to read '%s': it is neither a directory nor a .tgz", name), "--source takes the directory of a chart, its archive, or a directory of manifests",
 		))
 	}

@@ -251,7 +251,7 @@ func (a *ociArtifacts) otherwise(ctx context.Context, w warner, wanted want, tag
 	case wanted.tag != "":
 		return a.missing(ctx, w, tag, err)
 	case tag == defaultTag:
-		return fetch.WithHint(err, "without spec.ref the tag is latest, which charts rarely have: name one with spec.ref.tag, or a range with spec.ref.semver")
+		return finding.WithHint(err, "without spec.ref the tag is latest, which charts rarely have: name one with spec.ref.tag, or a range with spec.ref.semver")
 	}
 	return err
 }

@@ -72,7 +72,10 @@ func (p *chartReconciliation) missingDependencies(c *helmchart.Chart) (missing [
 	case !vendored:
 		chart.Unvendor(c, missing)
 	case len(missing) > 0:
-		return nil, nil, status.DependencyBuildError.Wrap(&incompleteError{missing[0].Name})
+		return nil, nil, status.DependencyBuildError.Wrap(&finding.Problem{
+			Text:   "the chart requires '" + missing[0].Name + "', which is not in its directory charts, and spec.chart.skipDepUpdate is set",
+			Advice: "run 'helm dependency update' and commit what is in charts, or leave out skipDepUpdate",
+		})
 	}
 	return missing, nil, nil
 }
@@ -119,16 +122,4 @@ func (p *chartReconciliation) warnIgnored(ctx context.Context, root *os.Root, di
 		w.warnAt(finding.OperatorSetting, fmt.Sprintf("%s and %d more of the chart would be left out in Flux 2, which reads .sourceignore and has defaults", ignored[0], count-1), "spec", "chart")
 	}
 	return nil
-}
-
-// incompleteError is a chart that lacks what it requires, where nothing may be fetched for it.
-type incompleteError struct{ name string }
-
-func (e *incompleteError) Error() string {
-	return "the chart requires '" + e.name + "', which is not in its directory charts, and spec.chart.skipDepUpdate is set"
-}
-
-// Hint says what would complete it.
-func (*incompleteError) Hint() string {
-	return "run 'helm dependency update' and commit what is in charts, or leave out skipDepUpdate"
 }

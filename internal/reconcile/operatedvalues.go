@@ -89,7 +89,9 @@ func (r *Reconciler) valuesAt(ctx context.Context, url string) ([]byte, error) {
 		return body.Bytes(), err
 	})
 	if err != nil {
-		return nil, finding.WithCode(finding.MissingValues, &valuesURLError{auth.RedactURL(url), err})
+		return nil, &finding.Problem{ // the operator has no other words for it
+			Code: finding.MissingValues, Text: "unable to read value file from URL " + auth.RedactURL(url), Advice: auth.RedactText(err.Error()), Err: err,
+		}
 	}
 	return data, nil
 }
@@ -105,16 +107,3 @@ func (b *sinkBuffer) Reset() error {
 	b.Buffer.Reset()
 	return nil
 }
-
-// valuesURLError is a URL that gives no values, in the operator's words, which has no others.
-type valuesURLError struct {
-	url string
-	err error
-}
-
-func (e *valuesURLError) Error() string { return "unable to read value file from URL " + e.url }
-
-func (e *valuesURLError) Unwrap() error { return e.err }
-
-// Hint says what the operator does not.
-func (e *valuesURLError) Hint() string { return auth.RedactText(e.err.Error()) }

@@ -103,7 +103,7 @@ func (c *indexCharts) list(ctx context.Context, w warner, found *Published) erro
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		near, _ := finding.Nearest(found.Chart, index.Charts())
-		return referenceFailure(&unknownChartError{err, near})
+		return referenceFailure(unknownChart(err, near))
 	case err != nil:
 		return pullFailure(unreadableEntries(err))
 	}

@@ -185,7 +185,7 @@ func judge(k kind, s commonStatus, code string) *status.Failure {
 		if ready != nil {
 			message = ready.Message
 		}
-		return &status.Failure{Reason: status.Failed, Message: message, Err: &rememberedError{message, finding.Code(code)}}
+		return &status.Failure{Reason: status.Failed, Message: message, Err: &finding.Problem{Code: finding.Code(code), Text: message}}
 	}
 	return nil
 }
@@ -205,19 +205,8 @@ func judgeOperated(s commonStatus, code string) *status.Failure {
 	if failed == nil {
 		return nil
 	}
-	return &status.Failure{Reason: status.Reason(failed.Reason), Message: failed.Message, Err: &rememberedError{failed.Message, finding.Code(code)}}
+	return &status.Failure{Reason: status.Reason(failed.Reason), Message: failed.Message, Err: &finding.Problem{Code: finding.Code(code), Text: failed.Message}}
 }
-
-// rememberedError is what went wrong in an earlier run.
-type rememberedError struct {
-	message string
-	code    finding.Code
-}
-
-func (e *rememberedError) Error() string { return e.message }
-
-// Finding is what is wrong.
-func (e *rememberedError) Finding() finding.Code { return e.code }
 
 // storedError says what has become of an artifact that was stored.
 func storedError(artifact *meta.Artifact, err error) error {

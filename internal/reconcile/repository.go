@@ -99,7 +99,7 @@ func (r *Reconciler) openDirectory(repo *repository, dir string, archives []stri
 // client.
 func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) error {
 	if strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://") {
-		return status.URLInvalid.Wrap(&validate.SchemeTypeError{})
+		return status.URLInvalid.Wrap(validate.SchemeTypeError())
 	}
 	normal, err := fetch.NormalizeURL(obj.Spec.URL)
 	if err != nil {

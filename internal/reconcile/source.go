@@ -6,10 +6,13 @@ import (
 	"os"
 	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
+	"github.com/fluxcd/pkg/apis/meta"
+
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
@@ -71,25 +74,13 @@ func (r *Result) artifact() *meta.Artifact { return r.Source().Artifact() }
 func causeOf(source *Result) error {
 	switch {
 	case source.State == Suspended:
-		return &blockedError{source.Object.Object, &suspendedError{source.Object.Object.Kind, source.Object.Object.Name}}
+		return &blockedError{source.Object.Object, suspended(source.Object.Object)}
 	case source.Failure == nil:
 		return nil
 	case source.State != Failed:
 		return source.Failure
 	}
 	return &blockedError{source.Object.Object, source.Failure}
-}
-
-// suspendedError is a source that is left alone, and was never fetched.
-type suspendedError struct{ kind, name string }
-
-func (e *suspendedError) Error() string {
-	return fmt.Sprintf("%s '%s' is suspended and was never fetched", e.kind, e.name)
-}
-
-// Hint says how to get what is missing.
-func (e *suspendedError) Hint() string {
-	return "resume it, or fetch it once without spec.suspend"
 }
 
 // sourceTree is the content of a Git repository or a bucket as its artifact has
@@ -108,15 +99,15 @@ type sourceTree struct {
 // source's artifact was made of: charts that are packaged from it get it.
 const metadataTime = "helmsrc.dev/time"
 
-// noArtifactError is an included repository that has nothing in storage. What
-// became of it decides whether a retry may help.
-type noArtifactError struct {
-	name  string
-	cause error
+// noArtifact is the error of an included repository that has nothing in storage. What went wrong with it is not in its text.
+func noArtifact(name string, cause error) error {
+	return &finding.Problem{Text: fmt.Sprintf("no artifact available for include '%s'", name), Err: cause}
 }
 
-func (e *noArtifactError) Error() string {
-	return fmt.Sprintf("no artifact available for include '%s'", e.name)
+// suspended is the error of a source that is left alone, and was never fetched.
+func suspended(obj *manifest.Object) error {
+	return &finding.Problem{
+		Text:   fmt.Sprintf("%s '%s' is suspended and was never fetched", obj.Kind, obj.Name),
+		Advice: "resume it, or fetch it once without spec.suspend",
+	}
 }
-
-func (e *noArtifactError) Unwrap() error { return e.cause }

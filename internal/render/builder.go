@@ -271,7 +271,10 @@ func (b *builder) kustomization(o *manifest.Object) {
 	if first, met := b.kustomizations[key]; met {
 		if !b.revises(first, o) {
 			if first.Pos != o.Pos && !sameSpec(first, o) {
-				b.errs = append(b.errs, &twiceError{key, first.Pos, o.Pos})
+				b.errs = append(b.errs, &finding.Problem{
+					Text:   fmt.Sprintf("Kustomization %s is defined 2 times: %s and %s", key, first.Pos, o.Pos),
+					Advice: "leave it out of one of them, or, if they belong to different clusters, name the directory of one with -f",
+				})
 			}
 			return
 		}
@@ -459,20 +462,6 @@ func (b *builder) unbuilt(o *manifest.Object, err error) {
 		err = manifest.Fault(o, err, "spec")
 	}
 	b.errs = append(b.errs, err)
-}
-
-// twiceError is a Kustomization that two places define differently. The first one counts.
-type twiceError struct {
-	name          string
-	first, second manifest.Pos
-}
-
-func (e *twiceError) Error() string {
-	return fmt.Sprintf("Kustomization %s is defined 2 times: %s and %s", e.name, e.first, e.second)
-}
-
-func (e *twiceError) Hint() string {
-	return "leave it out of one of them, or, if they belong to different clusters, name the directory of one with -f"
 }
 
 // origin makes the object of what was built, which remembers where it was written.

@@ -371,7 +371,7 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	ref := obj.Group() == "" && (obj.Kind == "Secret" || obj.Kind == "ConfigMap" || obj.Kind == "ServiceAccount")
 	if obj.Namespace == "" && (flux || ref) {
 		if strings.HasPrefix(obj.Built, "Kustomization ") {
-			b.fault(obj, &namespaceError{obj.Built})
+			b.fault(obj, noNamespace(obj.Built))
 			return
 		}
 		if flux && !b.overlay {
@@ -405,14 +405,11 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	}
 }
 
-// namespaceError is an object that the cluster has no place for.
-type namespaceError struct{ built string }
-
-func (e *namespaceError) Error() string { return "namespace not specified" }
-
-func (e *namespaceError) Hint() string {
-	if e.built == "" {
-		return "set metadata.namespace"
+// noNamespace is the error of an object that the cluster has no place for. It says what built it, if anything did.
+func noNamespace(built string) error {
+	p := &finding.Problem{Text: "namespace not specified", Advice: "set metadata.namespace"}
+	if built != "" {
+		p.Advice = "set metadata.namespace, namespace in a kustomization.yaml, or spec.targetNamespace of " + built
 	}
-	return "set metadata.namespace, namespace in a kustomization.yaml, or spec.targetNamespace of " + e.built
+	return p
 }

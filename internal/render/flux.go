@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sigsjson "sigs.k8s.io/json"
 	"sigs.k8s.io/kustomize/api/types"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -291,40 +293,20 @@ func (f *flux) components(k *types.Kustomization, c *closure) error {
 func (f *flux) pathError(err error) error {
 	path := f.spec.Path
 	if f.repo.view != nil {
-		return &noArtifactPathError{strings.TrimSuffix(path, "/"), f.spec.SourceRef.Name, f.repo.view.dirs[f.repo.view.root]}
+		there := f.repo.view.dirs[f.repo.view.root]
+		if len(there) > 5 {
+			there = append(there[:5:5], "…")
+		}
+		return &finding.Problem{
+			Text:   fmt.Sprintf("kustomization path not found in the artifact: stat %s: no such file or directory", strings.TrimSuffix(path, "/")),
+			Advice: fmt.Sprintf("spec.path begins at the root of ExternalArtifact %s, which holds %s", f.spec.SourceRef.Name, strings.Join(there, ", ")),
+		}
 	}
 	if !file.Missing(err) {
 		return fmt.Errorf("kustomization path not found: %s: %w", path, err)
 	}
-	return &noPathError{strings.TrimSuffix(path, "/")}
-}
-
-// noArtifactPathError is a path that a generator did not copy.
-type noArtifactPathError struct {
-	path, artifact string
-	there          []string
-}
-
-func (e *noArtifactPathError) Error() string {
-	return fmt.Sprintf("kustomization path not found in the artifact: stat %s: no such file or directory", e.path)
-}
-
-// Hint says where paths begin.
-func (e *noArtifactPathError) Hint() string {
-	there := e.there
-	if len(there) > 5 {
-		there = append(there[:5:5], "…")
+	return &finding.Problem{
+		Text:   fmt.Sprintf("kustomization path not found: stat %s: no such file or directory", strings.TrimSuffix(path, "/")),
+		Advice: "spec.path begins at the root of the repository: the nearest directory with a .git above the one given with -f, else that one",
 	}
-	return fmt.Sprintf("spec.path begins at the root of ExternalArtifact %s, which holds %s", e.artifact, strings.Join(there, ", "))
-}
-
-type noPathError struct{ path string }
-
-func (e *noPathError) Error() string {
-	return fmt.Sprintf("kustomization path not found: stat %s: no such file or directory", e.path)
-}
-
-// Hint says where paths begin.
-func (e *noPathError) Hint() string {
-	return "spec.path begins at the root of the repository: the nearest directory with a .git above the one given with -f, else that one"
 }

@@ -69,7 +69,7 @@ func (b *builder) reportUnmade(m *output) {
 	case placed:
 		b.errs = append(b.errs, m.err)
 	default:
-		b.errs = append(b.errs, manifest.Fault(m.object, &generatorError{finding.RefusedGenerator, m.err}, "spec"))
+		b.errs = append(b.errs, manifest.Fault(m.object, finding.WithCode(finding.RefusedGenerator, m.err), "spec"))
 	}
 }
 

@@ -38,19 +38,6 @@ type output struct {
 	views     map[string]*repository
 }
 
-// generatorError is a mistake of an ArtifactGenerator.
-type generatorError struct {
-	code finding.Code
-	err  error
-}
-
-func (e *generatorError) Error() string { return e.err.Error() }
-
-func (e *generatorError) Unwrap() error { return e.err }
-
-// Finding is the code of the mistake.
-func (e *generatorError) Finding() finding.Code { return e.code }
-
 // isGenerator reports whether an object is an ArtifactGenerator.
 func isGenerator(o *manifest.Object) bool {
 	return o.Group() == generate.Group && o.Kind == generate.Kind
@@ -189,7 +176,7 @@ func (m *output) build(r *Renderer, built sources, way []string) {
 	}
 	m.artifacts, m.doubts, m.err = generate.Build(r.ctx, m.spec, trees)
 	if err, refused := errors.AsType[*generate.Error](m.err); refused {
-		m.err = manifest.Fault(m.object, &generatorError{finding.RefusedGenerator, err}, err.Path...)
+		m.err = manifest.Fault(m.object, finding.WithCode(finding.RefusedGenerator, err), err.Path...)
 	}
 }
 

@@ -56,24 +56,6 @@ func deepestMistake(err error) *placedError {
 	return found
 }
 
-// missingEntryError is a path of a kustomization file to nothing.
-type missingEntryError struct {
-	err  error
-	near string // what is there with such a name, "" for nothing
-}
-
-func (e *missingEntryError) Error() string { return e.err.Error() }
-
-func (e *missingEntryError) Unwrap() error { return e.err }
-
-// Hint names what was probably meant.
-func (e *missingEntryError) Hint() string {
-	if e.near == "" {
-		return ""
-	}
-	return fmt.Sprintf("did you mean %s?", e.near)
-}
-
 // missingEntry finds out what else an entry may mean, from what is in the directory that it leads to.
 func (p *pathResolver) missingEntry(entry, at string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +71,11 @@ func (p *pathResolver) missingEntry(entry, at string, err error) error {
 		dir, _ := path.Split(entry)
 		near = dir + near
 	}
-	return &missingEntryError{plainPathError(err), near}
+	missing := &finding.Problem{Err: plainPathError(err)}
+	if near != "" {
+		missing.Advice = fmt.Sprintf("did you mean %s?", near)
+	}
+	return missing
 }
 
 func (p *pathResolver) list(field string, entries []string, w want) []string {

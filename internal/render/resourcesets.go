@@ -33,21 +33,6 @@ type inputProvider struct {
 	object *manifest.Object
 }
 
-// setError is a mistake of a ResourceSet.
-type setError struct {
-	err  error
-	hint string
-}
-
-func (e *setError) Hint() string { return e.hint }
-
-func (e *setError) Error() string { return e.err.Error() }
-
-func (e *setError) Unwrap() error { return e.err }
-
-// Finding is the code of the mistake.
-func (e *setError) Finding() finding.Code { return finding.RefusedResourceSet }
-
 // takeOperators keeps what the operator of Flux makes objects of. It reports whether the object is a set that is expanded
 // in time.
 func (b *builder) takeOperators(o *manifest.Object) bool {
@@ -164,7 +149,7 @@ func placeless(m resourceset.Object) error {
 	if namespace != "" || !namespaced && !isFluxGroup(group) && group != generate.Group && group != resourceset.Group {
 		return nil
 	}
-	return &resourceset.Error{Path: m.Path, Err: fmt.Errorf("reconciliation failed: %s/%s %w", kind, name, &namespaceError{})}
+	return &resourceset.Error{Path: m.Path, Err: fmt.Errorf("reconciliation failed: %s/%s %w", kind, name, noNamespace(""))}
 }
 
 // unexpanded reports a set of which nothing is made.
@@ -191,7 +176,7 @@ func (b *builder) unexpanded(o *manifest.Object, spec resourceset.Spec, err erro
 	}
 	b.silenced = append(b.silenced, o.Namespace)
 	b.silenced = append(b.silenced, namespacesOf(spec)...)
-	b.errs = append(b.errs, manifest.Fault(o, &setError{err, hint}, path...))
+	b.errs = append(b.errs, manifest.Fault(o, &finding.Problem{Code: finding.RefusedResourceSet, Advice: hint, Err: err}, path...))
 }
 
 // namespacesOf are the namespaces of what a set would make, as far as they are written there; "" if any is made of inputs.

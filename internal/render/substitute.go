@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxcd/pkg/envsubst"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/fluxcd/pkg/envsubst"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -187,24 +189,13 @@ func weightOfText(text string) int64 {
 func parseObject(text string) (map[string]any, error) {
 	data, err := sigsyaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		return nil, &brokenError{}
+		return nil, errNotYAML()
 	}
 	var content map[string]any
 	if err := utiljson.Unmarshal(data, &content); err != nil || content == nil {
-		return nil, &brokenError{}
+		return nil, errNotYAML()
 	}
 	return content, nil
-}
-
-// brokenError is text that is YAML no more. The library's message would quote values.
-type brokenError struct{}
-
-func (e *brokenError) Error() string {
-	return "YAMLToJSON: the object is not YAML after the substitution"
-}
-
-func (e *brokenError) Hint() string {
-	return "quote the place where a variable holds a colon, a brace or a quote; quotes around ${…} are gone before it is substituted"
 }
 
 // text substitutes the variables in a text. It answers the names of those that were used.
@@ -250,17 +241,7 @@ func (v *variables) failure(err error, missing string) error {
 	if missing != "" && v.unset != UnsetEmpty && strings.HasSuffix(err.Error(), fmt.Sprintf("%q", missing)) {
 		return &unsetError{text: text, name: missing, hint: v.hint}
 	}
-	return &expressionError{text}
-}
-
-// expressionError is what only looks like a variable.
-type expressionError struct{ text string }
-
-func (e *expressionError) Error() string { return e.text }
-
-// Hint says how such a text is kept.
-func (e *expressionError) Hint() string {
-	return "write $${ where no variable is meant, or annotate the object with " + substituteMark + ": " + disabled
+	return &finding.Problem{Text: text, Advice: "write $${ where no variable is meant, or annotate the object with " + substituteMark + ": " + disabled}
 }
 
 // culprit is the path of the first text of an object that cannot be substituted, nil if it is none alone.
@@ -343,4 +324,12 @@ func marked(content map[string]any, key, value string) bool {
 		}
 	}
 	return false
+}
+
+// errNotYAML is of text that is YAML no more. The library's message would quote values.
+func errNotYAML() error {
+	return &finding.Problem{
+		Text:   "YAMLToJSON: the object is not YAML after the substitution",
+		Advice: "quote the place where a variable holds a colon, a brace or a quote; quotes around ${…} are gone before it is substituted",
+	}
 }

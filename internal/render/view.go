@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -57,7 +58,7 @@ func (v *view) in(path string) bool { return v != nil && inside(v.root, path) }
 func (v *view) within(path string) (string, error) {
 	path = filepath.Clean(path)
 	if !v.in(path) {
-		return "", &outsideArtifactError{}
+		return "", &finding.Problem{Text: "leads out of the artifact", Advice: "only what the ArtifactGenerator copies is there: copy it too"}
 	}
 	if f, ok := v.files[path]; ok {
 		return f.original, nil
@@ -66,16 +67,6 @@ func (v *view) within(path string) (string, error) {
 		return "", syscall.ENOENT
 	}
 	return path, nil
-}
-
-// outsideArtifactError is a path that leads out of an artifact.
-type outsideArtifactError struct{}
-
-func (e *outsideArtifactError) Error() string { return "leads out of the artifact" }
-
-// Hint says what there is.
-func (e *outsideArtifactError) Hint() string {
-	return "only what the ArtifactGenerator copies is there: copy it too"
 }
 
 // original is the file that a file of the view is. Any other path is as it was.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/bound"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // A TagRange is what an OCIRepository asks for with spec.ref.semver.
@@ -27,22 +28,10 @@ func NewTagRange(text, filter string, helm bool) (*TagRange, error) {
 		}
 	}
 	if _, err := parseConstraint(text); err != nil {
-		return nil, &rangeError{text, err}
+		return nil, &finding.Problem{Text: fmt.Sprintf("semver '%s' parse error: improper constraint: %s", text, text), Err: err}
 	}
 	return r, nil
 }
-
-// rangeError keeps the hint of what it wraps.
-type rangeError struct {
-	text string
-	err  error
-}
-
-func (e *rangeError) Error() string {
-	return fmt.Sprintf("semver '%s' parse error: improper constraint: %s", e.text, e.text)
-}
-
-func (e *rangeError) Unwrap() error { return e.err }
 
 // Choose returns the tag with the highest version in the range. Other than among the tags of a HelmRepository, a "v"
 // may stand in front of a version. Tags of the same precedence are chosen from as versions of a chart are. An error is

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/helmsrc/helmsrc/internal/bound"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // case R27, case R28, case R29
@@ -48,9 +49,8 @@ func TestTagRange(t *testing.T) {
 			if tt.err == "" && err != nil || tt.err != "" && fmt.Sprint(err) != tt.err || got != tt.want {
 				t.Errorf("got %q, %v\nwant %q, %s", got, err, tt.want, tt.err)
 			}
-			var hinted interface{ Hint() string }
-			if errors.As(err, &hinted) && hinted.Hint() != tt.hint {
-				t.Errorf("hint %q\nwant %q", hinted.Hint(), tt.hint)
+			if hint := strings.Join(finding.Hints(err), "; "); hint != tt.hint {
+				t.Errorf("hint %q\nwant %q", hint, tt.hint)
 			}
 		})
 	}

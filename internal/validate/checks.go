@@ -16,18 +16,6 @@ import (
 
 // What is here is judged in a run as well.
 
-// SchemeTypeError is the commonest slip with OCI registries.
-type SchemeTypeError struct{}
-
-func (*SchemeTypeError) Error() string {
-	return "invalid Helm repository URL: 'oci' URL scheme cannot be used with 'default' HelmRepository type"
-}
-
-// Finding is what is wrong.
-func (*SchemeTypeError) Finding() finding.Code { return finding.OCIWithoutType }
-
-func (*SchemeTypeError) Hint() string { return "add 'type: oci' to the spec of the HelmRepository" }
-
 // InvalidURL is the error of the URL of a HelmRepository.
 func InvalidURL(err error) error {
 	return fmt.Errorf("invalid Helm repository URL: %w", err)
@@ -39,24 +27,11 @@ func RegistryURL(obj *sourcev1.HelmRepository) error {
 	if strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://") {
 		return nil
 	}
-	return &registryURLError{auth.RedactURL(obj.Spec.URL)}
-}
-
-// registryURLError is an OCI HelmRepository with the URL of something else.
-type registryURLError struct{ url string }
-
-func (e *registryURLError) Error() string {
-	return "failed to construct Helm client: invalid OCI registry URL: " + e.url
-}
-
-// Finding is what is wrong.
-func (*registryURLError) Finding() finding.Code { return finding.TypeWithoutOCI }
-
-func (e *registryURLError) Hint() string {
-	if _, rest, ok := strings.Cut(e.url, "://"); ok {
-		return "write oci://" + rest + ", or drop the type for an HTTP repository"
+	shown, hint := auth.RedactURL(obj.Spec.URL), "a HelmRepository of type oci needs an oci:// URL; drop the type for an HTTP repository"
+	if _, rest, ok := strings.Cut(shown, "://"); ok {
+		hint = "write oci://" + rest + ", or drop the type for an HTTP repository"
 	}
-	return "a HelmRepository of type oci needs an oci:// URL; drop the type for an HTTP repository"
+	return &finding.Problem{Code: finding.TypeWithoutOCI, Text: "failed to construct Helm client: invalid OCI registry URL: " + shown, Advice: hint}
 }
 
 // ArtifactURL reads the URL of an OCIRepository.
@@ -101,4 +76,12 @@ func ClientError(err error) error {
 		return InvalidURL(err)
 	}
 	return fmt.Errorf("failed to construct Helm client: %w", err)
+}
+
+// SchemeTypeError returns the error of the commonest slip with OCI registries.
+func SchemeTypeError() error {
+	return &finding.Problem{
+		Code: finding.OCIWithoutType, Text: "invalid Helm repository URL: 'oci' URL scheme cannot be used with 'default' HelmRepository type",
+		Advice: "add 'type: oci' to the spec of the HelmRepository",
+	}
 }

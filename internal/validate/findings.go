@@ -135,11 +135,7 @@ func codeOfObject(err error) finding.Code {
 	case errors.As(err, new(interface{ NotBuilt() bool })):
 		return finding.NotBuilt
 	}
-	var coded finding.Coder
-	if errors.As(err, &coded) {
-		return cmp.Or(coded.Finding(), finding.NotReady)
-	}
-	return finding.NotReady
+	return cmp.Or(finding.CodeOf(err), finding.NotReady)
 }
 
 // Rejected are the causes for which the API server would not store an object.

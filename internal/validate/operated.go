@@ -49,7 +49,12 @@ func (v *validation) operatedValues(hr *operator.HelmRelease) (map[string]any, *
 	nothing := func(string) ([]byte, error) { return nil, nil }
 	file := nothing
 	if hr.Spec.Chart.Source() == operator.RepositorySource {
-		file = func(name string) ([]byte, error) { return nil, &ChartFileError{name} }
+		file = func(name string) ([]byte, error) {
+			return nil, &finding.Problem{
+				Text:   "unable to read value file from path " + name,
+				Advice: "chartFileRef reads from the directory of a chart in a Git repository: put the values into a ConfigMap",
+			}
+		}
 	}
 	parts, err := v.inv.OperatedParts(hr, inventory.OperatedReaders{URL: nothing, ChartFile: file})
 	if err != nil {
@@ -90,16 +95,6 @@ func (v *validation) missingPart(p *values.Part) {
 		v.fail(finding.MissingSecret, err, p.Path...)
 		p.Optional = true
 	}
-}
-
-// ChartFileError is a file of values of a chart that has no directory.
-type ChartFileError struct{ name string }
-
-func (e *ChartFileError) Error() string { return "unable to read value file from path " + e.name }
-
-// Hint says which charts have one.
-func (*ChartFileError) Hint() string {
-	return "chartFileRef reads from the directory of a chart in a Git repository: put the values into a ConfigMap"
 }
 
 // clashes finds other HelmReleases of the same release in Helm.

@@ -111,7 +111,7 @@ func (v *validation) helmRepository(obj *sourcev1.HelmRepository) {
 	case oci:
 		v.fail(finding.TypeWithoutOCI, RegistryURL(obj), "spec", "url")
 	case strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://"):
-		v.fail(finding.OCIWithoutType, &SchemeTypeError{}, "spec", "url")
+		v.fail(finding.OCIWithoutType, SchemeTypeError(), "spec", "url")
 	default:
 		v.httpURL(obj.Spec.URL)
 	}

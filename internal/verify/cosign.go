@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // CosignOptions say whose signatures count: with Keys those that fit one of them, else those with a certificate for one
@@ -130,9 +132,8 @@ func joined(errs []error) error {
 // hintOf returns the first hint of any of the errors.
 func hintOf(errs []error) string {
 	for _, err := range errs {
-		var hinted interface{ Hint() string }
-		if errors.As(err, &hinted) && hinted.Hint() != "" {
-			return hinted.Hint()
+		if hints := finding.Hints(err); len(hints) > 0 {
+			return hints[0]
 		}
 	}
 	return ""

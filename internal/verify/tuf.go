@@ -13,6 +13,8 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/sigstore/sigstore-go/pkg/tuf"
 	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -88,19 +90,6 @@ func (o PublicTrustOptions) fetch(f *tufFetcher, cached bool) (m root.TrustedMat
 	return trusted, nil
 }
 
-// A trustError reports that the trusted root could not be fetched.
-type trustError struct{ err error }
-
-func (e *trustError) Error() string {
-	return fmt.Sprintf("unable to initialize trusted root: %v", e.err)
-}
-func (e *trustError) Unwrap() error { return e.err }
-
-// Hint says how to do without the network.
-func (e *trustError) Hint() string {
-	return "without a network, --trusted-root takes a trusted_root.json, such as 'cosign trusted-root create' writes"
-}
-
 // A tufFetcher fetches for the client, which has no context and does not keep the errors.
 type tufFetcher struct {
 	ctx       context.Context // kept here because the client's interface has none
@@ -171,9 +160,18 @@ func (f *tufFetcher) describe(err error) error {
 	failure := f.failed()
 	switch {
 	case failure != nil:
-		return &trustError{failure}
+		return noTrust(failure)
 	case errors.As(err, &file), errors.As(err, &missing):
-		return &trustError{err}
+		return noTrust(err)
 	}
 	return &RefusedError{Message: "unable to initialize trusted root", Err: err}
+}
+
+// noTrust is the error of a trusted root that could not be fetched.
+func noTrust(err error) error {
+	return &finding.Problem{
+		Text:   fmt.Sprintf("unable to initialize trusted root: %v", err),
+		Advice: "without a network, --trusted-root takes a trusted_root.json, such as 'cosign trusted-root create' writes",
+		Err:    err,
+	}
 }

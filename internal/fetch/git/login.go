@@ -92,7 +92,6 @@ func (l *Login) scrub(text string) string {
 
 func (l *Login) requestHint(err error) string {
 	var authority x509.UnknownAuthorityError
-	var hinted interface{ Hint() string }
 	switch {
 	case fetch.CertificateHint(err) != "":
 		return fetch.CertificateHint(err)
@@ -102,8 +101,6 @@ func (l *Login) requestHint(err error) string {
 		return "the CA in ca.crt did not issue the server's certificate"
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "the server speaks plain HTTP on this port: spec.url has to begin with http://"
-	case errors.As(err, &hinted):
-		return hinted.Hint()
 	}
 	return ""
 }

@@ -58,7 +58,6 @@ func (h *Repository) strangerHint(u, at *url.URL) string {
 func (h *Repository) requestHint(err error) string {
 	var authority x509.UnknownAuthorityError
 	var record tls.RecordHeaderError
-	var hinted interface{ Hint() string }
 	switch {
 	case fetch.CertificateHint(err) != "":
 		return fetch.CertificateHint(err)
@@ -72,8 +71,6 @@ func (h *Repository) requestHint(err error) string {
 		return "the server may want a client certificate: refer with spec.certSecretRef to a Secret with tls.crt and tls.key"
 	case fetch.TLSAlert(err):
 		return "the server may not accept the client certificate of spec.certSecretRef"
-	case errors.As(err, &hinted):
-		return hinted.Hint()
 	}
 	return ""
 }

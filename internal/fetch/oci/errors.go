@@ -196,7 +196,6 @@ func notTLS(err error) bool {
 func (x *exchange) requestHint(ctx context.Context, err error) string {
 	var authority x509.UnknownAuthorityError
 	var token *auth.TokenError
-	var hinted interface{ Hint() string }
 	switch {
 	case fetch.CertificateHint(err) != "":
 		return fetch.CertificateHint(err)
@@ -208,8 +207,6 @@ func (x *exchange) requestHint(ctx context.Context, err error) string {
 		return "the registry speaks plain HTTP: spec.insecure: true allows that"
 	case errors.As(err, &token) && token.AuthFailure():
 		return x.authHint(ctx, &RegistryError{StatusError: &fetch.StatusError{Code: token.Code}})
-	case errors.As(err, &hinted):
-		return hinted.Hint()
 	}
 	return ""
 }

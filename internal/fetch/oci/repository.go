@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // plainHTTPTimeout bounds the question whether a registry speaks TLS. It is asked of registries that need not.
@@ -29,18 +30,6 @@ const (
 	hubRegistry   = "docker.io"
 )
 
-// An RepositoryURLError reports that a URL is not that of a repository in a registry. Its text is source-controller's,
-// but for URLs with a tag or a digest.
-type RepositoryURLError struct {
-	Reason string
-	hint   string
-}
-
-func (e *RepositoryURLError) Error() string { return e.Reason }
-
-// Hint says what to write instead, or is empty.
-func (e *RepositoryURLError) Hint() string { return e.hint }
-
 // Name is the place of an artifact: a registry and a repository in it.
 type Name struct {
 	ref   registry.Reference
@@ -48,9 +37,9 @@ type Name struct {
 }
 
 // ParseURL reads spec.url of an OCIRepository. A host without a dot, a port, or the name localhost is no host, but the
-// first part of a repository at Docker Hub. The error is an [*RepositoryURLError].
+// first part of a repository at Docker Hub.
 func ParseURL(raw string) (Name, error) {
-	refuse := func(reason, hint string) (Name, error) { return Name{}, &RepositoryURLError{reason, hint} }
+	refuse := func(reason, hint string) (Name, error) { return Name{}, &finding.Problem{Text: reason, Advice: hint} }
 	rest, ok := strings.CutPrefix(raw, scheme)
 	last := path.Base(rest)
 	switch tag := strings.IndexByte(last, ':'); {
@@ -88,13 +77,13 @@ func newName(parsed name.Repository) (Name, error) {
 		n.ref.Registry = hubRegistry
 	}
 	if err := n.ref.ValidateRegistry(); err != nil {
-		return Name{}, &RepositoryURLError{Reason: "URL does not begin with the host and port of a registry"}
+		return Name{}, &finding.Problem{Text: "URL does not begin with the host and port of a registry"}
 	}
 	// A slash at the end passes the controller, which then asks the registry for that name.
 	named := n.ref
 	named.Repository = strings.TrimSuffix(named.Repository, "/")
 	if err := named.ValidateRepository(); err != nil {
-		return Name{}, &RepositoryURLError{Reason: fmt.Sprintf("%v: %q", errRepositoryName, n.ref.Repository)}
+		return Name{}, &finding.Problem{Text: fmt.Sprintf("%v: %q", errRepositoryName, n.ref.Repository)}
 	}
 	return n, nil
 }
@@ -208,17 +197,8 @@ func asFlux(err error) error {
 		text += ": " + refused.Reason
 	}
 	address, _, _ := strings.Cut(refused.URL, "?")
-	return &codedError{err, fmt.Sprintf("GET %s: %s", address, text)}
+	return &finding.Problem{Text: fmt.Sprintf("GET %s: %s", address, text), Err: err}
 }
-
-type codedError struct {
-	err  error
-	text string
-}
-
-func (e *codedError) Error() string { return e.text }
-
-func (e *codedError) Unwrap() error { return e.err }
 
 // Tags lists the tags of the repository as the registry has them, in its order.
 func (r *Repository) Tags(ctx context.Context) (tags []string, err error) {
@@ -239,7 +219,7 @@ func CheckTag(tag string) error {
 	if strings.Contains(tag, "+") {
 		hint = "a tag cannot hold a \"+\": of a chart it has a \"_\" instead"
 	}
-	return fetch.WithHint(fmt.Errorf("%q cannot be a tag", fetch.OneLine(tag, fetch.MaxName)), hint)
+	return finding.WithHint(fmt.Errorf("%q cannot be a tag", fetch.OneLine(tag, fetch.MaxName)), hint)
 }
 
 // Digest asks what a tag names, which may be an image index. A HEAD request does, of which some registries have more to
