@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
@@ -92,12 +93,12 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 	return c
 }
 
-// onlyAsked is the one object of a cluster that the arguments name, nil if it has none. The HelmChart that is made of a HelmRelease goes with it.
+// onlyAsked is the one object of a cluster that the arguments name, nil if it has none. What is made of a HelmRelease goes with it.
 func onlyAsked(in *load.Input) (*manifest.Object, error) {
 	var found []*manifest.Object
 	var names []string
 	for _, obj := range in.Inventory.Objects() {
-		if in.Wanted(obj) && obj.Origin == nil {
+		if in.Wanted(obj) && (obj.Origin == nil || obj.Origin.Kind != helmv2.HelmReleaseKind) {
 			found, names = append(found, obj), append(names, obj.String())
 		}
 	}

@@ -151,7 +151,7 @@ func fieldsThatDecide() [][]any {
 	}
 }
 
-// decidedFields are the fields that a variable or a kustomization gave another value than the one in the file.
+// decidedFields are the fields that a variable, a kustomization or a template gave another value than the one in the file.
 func decidedFields(obj *manifest.Object, patches []render.Patch) []decided {
 	var list []decided
 	for _, path := range fieldsThatDecide() {
@@ -169,6 +169,8 @@ func decidedFields(obj *manifest.Object, patches []render.Patch) []decided {
 			d.By = "the patch " + obj.ConcealText(by)
 		case len(names) > 0:
 			d.By = "the variable " + strings.Join(names, ", ")
+		case another && obj.Origin != nil:
+			d.By = obj.Origin.String()
 		case another:
 			d.By = "a kustomization, which puts another value in"
 		default:
