@@ -131,7 +131,7 @@ func TestCommands(t *testing.T) {
 	d.want(0, "2 valid, 0 invalid", "validate", "-R", "-f", drive+`\clusters`)
 	d.want(0, "2 valid, 0 invalid", "validate", "-f", `clusters/apps/*.yaml`)
 	d.want(0, "1 resolved", "lock", "-R", "-f", "clusters", "--cache-dir", drive+`\cache`)
-	d.want(0, "1 locked, 0 not", "lock", "-R", "-f", "clusters", "--cache-dir", "cache", "--check")
+	d.want(0, "1 locked, 0 out of date", "lock", "-R", "-f", "clusters", "--cache-dir", "cache", "--check")
 	d.want(0, "2 ready", "fetch", "-R", "-f", "clusters", "--cache-dir", "cache", "-o", "name")
 	if !d.exists("artifacts/helmchart/apps/podinfo/podinfo-1.0.0.tgz") {
 		t.Error("the chart is not where it should be")

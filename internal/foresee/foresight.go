@@ -142,7 +142,7 @@ func (f *Foresight) compared(ctx context.Context) error {
 	} else {
 		o.Load = &load.Options{}
 	}
-	if old.Locked, err = oldLock(ctx, f.Locked, b); err != nil {
+	if old.Locked, err = oldLock(f.Locked, b); err != nil {
 		return err
 	}
 	if f.before, err = old.side(inputs, b); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // oldLock reads the lock that lay beside the manifests as they were. If there was none, nothing is taken from one.
-func oldLock(ctx context.Context, l *session.Lock, b *base) (*session.Lock, error) {
+func oldLock(l *session.Lock, b *base) (*session.Lock, error) {
 	if l == nil {
 		return nil, nil
 	}
@@ -21,7 +21,7 @@ func oldLock(ctx context.Context, l *session.Lock, b *base) (*session.Lock, erro
 	if !inside || !file.Exists(path) {
 		return nil, nil
 	}
-	return session.ReadLock(ctx, path, reconcile.LockedOnly)
+	return session.ReadLock(path, reconcile.LockedOnly)
 }
 
 // pinnedTo is what a lock says of what a release comes from, nil for nothing.
@@ -53,7 +53,7 @@ func isLock(name string) bool {
 func (f *Foresight) comparedToLock(ctx context.Context) error {
 	old := f.Work
 	var err error
-	if old.Locked, err = session.ReadLock(ctx, f.o.Against, reconcile.LockedAnyway); err != nil {
+	if old.Locked, err = session.ReadLock(f.o.Against, reconcile.LockedAnyway); err != nil {
 		return err
 	}
 	f.against = f.o.Against

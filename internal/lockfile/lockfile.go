@@ -53,13 +53,13 @@ func (e *Error) Hint() string {
 }
 
 // Read returns what a lock file holds. The error of one that is not there matches [fs.ErrNotExist].
-func Read(ctx context.Context, name string) (*lock.Lock, error) {
-	l, _, err := read(ctx, name)
+func Read(name string) (*lock.Lock, error) {
+	l, _, err := read(name)
 	return l, err
 }
 
-func read(ctx context.Context, name string) (*lock.Lock, *rewrite.File, error) {
-	f, err := rewrite.Read(ctx, name, lock.MaxBytes)
+func read(name string) (*lock.Lock, *rewrite.File, error) {
+	f, err := rewrite.Read(name, lock.MaxBytes)
 	if err != nil {
 		var size *file.SizeError
 		if errors.As(err, &size) {
@@ -93,7 +93,7 @@ const (
 // again with what another process has written meanwhile. A file whose content stays is not written.
 func Change(ctx context.Context, name string, change func(*lock.Lock)) (changed bool, err error) {
 	for n := 0; ; n++ {
-		changed, err = try(ctx, name, change)
+		changed, err = try(name, change)
 		passing := errors.Is(err, rewrite.ErrBusy) || errors.Is(err, rewrite.ErrChanged) || errors.Is(err, fs.ErrExist)
 		if !passing || n == attempts {
 			return changed, err
@@ -108,8 +108,8 @@ func Change(ctx context.Context, name string, change func(*lock.Lock)) (changed 
 	}
 }
 
-func try(ctx context.Context, name string, change func(*lock.Lock)) (bool, error) {
-	l, f, err := read(ctx, name)
+func try(name string, change func(*lock.Lock)) (bool, error) {
+	l, f, err := read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		l, f, err = lock.New(), nil, nil
 	}

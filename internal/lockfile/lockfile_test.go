@@ -31,7 +31,7 @@ func TestChange(t *testing.T) {
 		})
 	}
 	all.Wait()
-	l, err := Read(t.Context(), name)
+	l, err := Read(name)
 	if err != nil || len(l.Entries()) != writers {
 		t.Fatalf("%v, %d entries, want %d", err, len(l.Entries()), writers)
 	}
@@ -85,7 +85,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s can be written, and could not", name)
 		}
 	}
-	if _, err := Read(t.Context(), filepath.Join(dir, "gone")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Read(filepath.Join(dir, "gone")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

@@ -64,7 +64,7 @@ func Run(ctx context.Context, w *session.Worker, s *session.Options, o Options) 
 		w: w, s: s, o: o, path: s.Lock.Path(), put: lock.New(),
 		present: map[lock.Key]bool{}, clusters: map[string]bool{}, followed: map[*load.Input]*session.Following{},
 	}
-	if err := l.open(ctx); err != nil {
+	if err := l.open(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -90,9 +90,9 @@ func Run(ctx context.Context, w *session.Worker, s *session.Options, o Options) 
 }
 
 // open reads the lock, and finds out early whether it could be written.
-func (l *Locking) open(ctx context.Context) error {
+func (l *Locking) open() error {
 	var err error
-	l.lock, err = session.ReadLock(ctx, l.path, reconcile.LockedFirst)
+	l.lock, err = session.ReadLock(l.path, reconcile.LockedFirst)
 	if errors.Is(err, fs.ErrNotExist) && !l.o.Verify {
 		l.lock, err = &session.Lock{Lock: lock.New(), Path: l.path, Mode: reconcile.LockedFirst}, nil
 	}

@@ -185,19 +185,30 @@ func (f *finder) read(name string) {
 	if len(f.seen) > maxFiles {
 		return
 	}
-	info, err := os.Stat(path)
-	if err == nil {
-		err = file.Regular(path, info) // a pipe is no place to write to
-	}
-	var data []byte
-	if err == nil {
-		data, err = file.Read(f.ctx, path, maxFile)
-	}
+	read, err := open(name, path, maxFile)
 	if err != nil {
-		f.fail(&fs.PathError{Op: "read", Path: name, Err: Cause(err)})
+		f.fail(err)
 		return
 	}
-	f.found.Files = append(f.found.Files, &File{Name: name, Data: data, path: path, info: info})
+	f.found.Files = append(f.found.Files, read)
+}
+
+// open reads a regular file of a path without links: a pipe is no place to write to. Which file that is, is asked of the open
+// file. On Windows a path is only looked up when files are compared.
+func open(name, path string, limit int64) (*File, error) {
+	read := &File{Name: name, path: path}
+	f, err := file.Open(path)
+	if err == nil {
+		defer f.Close()
+		read.info, err = f.Stat()
+	}
+	if err == nil {
+		read.Data, err = file.Bounded(f, limit)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: Cause(err)}
+	}
+	return read, nil
 }
 
 // Cause leaves out the path, which an error has under another name than the user knows, or which is known anyway.

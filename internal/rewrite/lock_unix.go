@@ -7,18 +7,29 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-const locks = true
+// replacesOpen reports whether a file that is open can be replaced.
+const replacesOpen = true
 
-// lock keeps other runs off the file until it is closed. It does not wait.
-func lock(f *os.File) error {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return ErrBusy
+// lock opens a file, and keeps other runs off it until unlock is called. It does not wait. The lock is one of this very file:
+// what was put in its place before is another one.
+func lock(path string) (f *os.File, unlock func(), err error) {
+	f, err = file.Open(path)
+	if err != nil {
+		return nil, nil, err
 	}
-	if errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOLCK) {
-		return nil // a file system without locks: what changed is found out all the same
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		err = ErrBusy
+	case errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK):
+		err = nil // a file system without locks: what changed is found out all the same
 	}
-	return err
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, func() { _ = f.Close() }, nil
 }

@@ -1,7 +1,6 @@
 package rewrite
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -15,7 +14,7 @@ import (
 var ErrIrregular = errors.New("not a regular file")
 
 // Read reads one file to be replaced, of at most limit bytes. A larger one is a *[file.SizeError].
-func Read(ctx context.Context, name string, limit int64) (*File, error) {
+func Read(name string, limit int64) (*File, error) {
 	if file.Outside(name) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: file.ErrOutside}
 	}
@@ -31,11 +30,7 @@ func Read(ctx context.Context, name string, limit int64) (*File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: ErrIrregular}
 	}
-	data, err := file.Read(ctx, path, limit)
-	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: Cause(err)}
-	}
-	return &File{Name: name, Data: data, path: path, info: info}, nil
+	return open(name, path, limit)
 }
 
 // Create writes a file that is not there, in one step: a reader finds nothing, or all of it. If there is one by now, the

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // Errors of [File.Replace], after which the file is as it was.
@@ -34,20 +32,16 @@ func (f *File) Replace(text []byte) (err error) {
 			err = &fs.PathError{Op: "write", Path: f.Name, Err: Cause(err)}
 		}
 	}()
-	old, err := file.Open(f.path)
+	old, unlock, err := lock(f.path)
 	if err != nil {
 		return err
 	}
-	defer old.Close()
-	if err := lock(old); err != nil {
-		return err
-	}
-	// The lock is one of this very file: what was put in its place before is another one.
+	defer unlock()
 	if err := f.unchanged(old); err != nil {
 		return err
 	}
-	if !locks {
-		_ = old.Close() // what is open cannot be replaced there
+	if !replacesOpen {
+		_ = old.Close()
 	}
 	return beside(filepath.Dir(f.path), text, f.info.Mode().Perm(), func(temp string) error { return os.Rename(temp, f.path) })
 }

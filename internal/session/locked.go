@@ -29,8 +29,8 @@ type Lock struct {
 }
 
 // ReadLock reads a lock file.
-func ReadLock(ctx context.Context, path string, mode reconcile.LockMode) (*Lock, error) {
-	l, err := lockfile.Read(ctx, path)
+func ReadLock(path string, mode reconcile.LockMode) (*Lock, error) {
+	l, err := lockfile.Read(path)
 	if err != nil {
 		return nil, &exit.UsageError{Err: err}
 	}
@@ -61,7 +61,7 @@ func (s *Session) Lock(ctx context.Context) (*Lock, error) {
 	if o.Current {
 		mode = reconcile.LockedFirst
 	}
-	l, err := ReadLock(ctx, o.Path(), mode)
+	l, err := ReadLock(o.Path(), mode)
 	if err != nil && o.Current && o.File == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
