@@ -10,8 +10,10 @@ import (
 
 var guideConfiguration = regexp.MustCompile("(?s)`\\.pre-commit-config\\.yaml`:\n\n```yaml[^\n]*\n(.*?)```")
 
+var guideTag = regexp.MustCompile(`rev: (v[^\s]+)`)
+
 // TestGuide uses the configuration of the guide, with the hooks that find the program in the PATH: validate runs when
-// a commit is made, fetch when it is pushed. Before pre-commit 3.2 the stage is called as the guide says.
+// a commit is made, fetch when it is pushed. They are installed from the tag that the guide names. Before pre-commit 3.2 the stage is called as the guide says.
 func TestGuide(t *testing.T) {
 	s := newSite(t)
 	page, err := os.ReadFile("../../docs/guides/pre-commit.md")
@@ -26,7 +28,12 @@ func TestGuide(t *testing.T) {
 	if version := output(t, "", nil, "pre-commit", "--version"); strings.HasPrefix(version, "pre-commit 3.0.") || strings.HasPrefix(version, "pre-commit 3.1.") {
 		stage = "push"
 	}
-	s.write(".pre-commit-config.yaml", strings.NewReplacer("https://github.com/helmsrc/helmsrc", s.hooks, "v0.1.0", s.commit,
+	tag := guideTag.FindStringSubmatch(found[1])
+	if tag == nil {
+		t.Fatal("the guide names no version")
+	}
+	s.git(s.hooks, "tag", tag[1])
+	s.write(".pre-commit-config.yaml", strings.NewReplacer("https://github.com/helmsrc/helmsrc", s.hooks,
 		"helmsrc-validate", "helmsrc-validate-system", "helmsrc-fetch", "helmsrc-fetch-system", "pre-push", stage).Replace(found[1]))
 	s.save("use the hooks")
 	remote := t.TempDir()
