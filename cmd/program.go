@@ -9,7 +9,7 @@ import (
 )
 
 // programName is how people call the program, made of the first word of its command line: an executable called
-// flux-helmsrc is the plugin of the Flux CLI that is called "flux helmsrc".
+// flux-helmsrc is the plugin of the Flux CLI that is called "flux helmsrc", and kubectl has plugins, too.
 func programName(arg0 string) string {
 	name := filepath.Base(filepath.FromSlash(arg0))
 	if ext := filepath.Ext(name); strings.EqualFold(ext, ".exe") {
@@ -19,8 +19,8 @@ func programName(arg0 string) string {
 	if name == "" || name == "." || name == string(filepath.Separator) || strings.ContainsFunc(name, unprintable) {
 		return "helmsrc"
 	}
-	if plugin, ok := strings.CutPrefix(name, "flux-"); ok && plugin != "" {
-		return "flux " + plugin
+	if host, plugin, ok := strings.Cut(name, "-"); ok && plugin != "" && (host == "flux" || host == "kubectl") {
+		return host + " " + plugin
 	}
 	return name
 }

@@ -1,4 +1,5 @@
-// Package release runs what a release is made of: the image that goreleaser makes, as an unprivileged user.
+// Package release runs what a release is made of: the image, as an unprivileged user, the signature and the manifests for package
+// managers, which goreleaser makes.
 package release
 
 import (
