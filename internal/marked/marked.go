@@ -178,27 +178,25 @@ func At(documents []*edit.Document, line int, key, value string) (*edit.Document
 	return nil, nil
 }
 
-// Literal finds the literal block whose text has a line of a file, nil if there is none.
-func Literal(documents []*edit.Document, line int) (*edit.Document, *yaml.Node) {
+// Inner finds the scalar whose text has a line of a file and the value: a literal block, or a text in quotes that is JSON. Where the
+// line stands in the text is counted from 1. It is nil if there is none.
+func Inner(documents []*edit.Document, line int, value string) (document *edit.Document, found *yaml.Node, at int) {
 	for _, d := range documents {
 		if d.Root == nil {
 			continue
 		}
-		var found *yaml.Node
 		each(d.Root, 0, func(n *yaml.Node) {
-			if n.Style != yaml.LiteralStyle {
-				return
-			}
-			first, lines := d.Line(n), 1+strings.Count(strings.TrimRight(n.Value, "\n"), "\n")
-			if first < line && line <= first+lines {
-				found = n
+			first := d.Line(n)
+			switch {
+			case n.Kind != yaml.ScalarNode:
+			case n.Style == yaml.LiteralStyle && first < line && line <= first+1+strings.Count(strings.TrimRight(n.Value, "\n"), "\n"):
+				document, found, at = d, n, line-first
+			case n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 && first == line && strings.IndexAny(n.Value, "[{") == 0 && strings.Contains(n.Value, value):
+				document, found, at = d, n, 1
 			}
 		})
-		if found != nil {
-			return d, found
-		}
 	}
-	return nil, nil
+	return document, found, at
 }
 
 // maxDepth bounds the depth of documents. Those of manifests are a few levels deep.

@@ -10,10 +10,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/marked"
 )
 
-// innerText is the text in a literal block: a patch that is written in place.
+// innerText is the text in a scalar: a patch that is written in place.
 type innerText struct {
 	*edit.File
-	document *edit.Document // with the block
+	document *edit.Document // with the scalar
 }
 
 // inPatch finds the scalar on a line that a JSON patch puts into a field, or that is in a patch that is written in place.
@@ -21,7 +21,7 @@ func (p *parsedFile) inPatch(line int, key, from string) (*edit.Document, *yaml.
 	if d, n := marked.At(p.Documents(), line, "value", from); n != nil {
 		return d, n
 	}
-	document, block := marked.Literal(p.Documents(), line)
+	document, block, line := marked.Inner(p.Documents(), line, from)
 	if block == nil || marked.Sealed(document.Root) {
 		return nil, nil
 	}
@@ -31,7 +31,6 @@ func (p *parsedFile) inPatch(line int, key, from string) (*edit.Document, *yaml.
 		}
 		p.inner[block] = &innerText{edit.Parse([]byte(block.Value)), document}
 	}
-	line -= document.Line(block)
 	d, n := marked.At(p.inner[block].Documents(), line, key, from)
 	if n == nil {
 		d, n = marked.At(p.inner[block].Documents(), line, "value", from)
