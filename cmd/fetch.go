@@ -42,6 +42,7 @@ file is out of date, 5 only failures that may pass on a retry, 130 interrupted.`
 	o.input.add(c.Flags())
 	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
+	o.input.addSince(c.Flags())
 	o.report.addBilled(c.Flags())
 	o.output.addFormat(c.Flags())
 	o.output.addEvents(c.Flags())

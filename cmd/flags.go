@@ -21,6 +21,7 @@ import (
 // inputOptions say which objects a command works on.
 type inputOptions struct {
 	load.Options
+	since     string // the revision that the files are compared with, "" for none
 	files     []string
 	exitZero  bool
 	shardText string
@@ -44,6 +45,11 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 // addLookup is for the commands that need what the objects refer to.
 func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.LookupDirs, "lookup-dir", nil, "`directory` that is searched, with its subdirectories, for objects that the input refers to and for kustomizations that build it (repeatable)")
+}
+
+// addSince is for the commands that can be about a change.
+func (o *inputOptions) addSince(fs *pflag.FlagSet) {
+	fs.StringVar(&o.since, "changed-since", "", "only what files take part in that differ from a Git `revision`, such as origin/main, in all clusters of the repository given with -f")
 }
 
 // outputOptions say how documents are printed.

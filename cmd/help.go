@@ -44,7 +44,7 @@ func flagGroups() []flagGroup {
 	return []flagGroup{
 		{"Input flags", []string{"filename", "recursive", "lookup-dir", "source", "source-dir", "follow-sources", "default-namespace", "substitute",
 			"substitute-strict", "flux-version", "no-cross-namespace-refs"}},
-		{"Selection flags", []string{"cluster", "namespace", "shard", "allow-empty"}},
+		{"Selection flags", []string{"cluster", "namespace", "shard", "changed-since", "allow-empty"}},
 		{"Output flags", []string{"output", "events", "report", "report-silenced", "images", "no-github", "exit-zero"}},
 		{"Artifact flags", []string{"artifacts-dir", "artifact-digest-algo", "artifact-retention-records", "artifact-retention-ttl",
 			"flat", "refresh", "storage-adv-addr"}},

@@ -27,6 +27,7 @@ with the status that a controller would show at that moment.`,
 	o.input.add(c.Flags())
 	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
+	o.input.addSince(c.Flags())
 	o.report.addBilled(c.Flags())
 	o.output.addFormat(c.Flags())
 	o.store.addDir(c.Flags())

@@ -93,6 +93,11 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 	}
 	ctx, cancel := o.deadline(ctx)
 	defer cancel()
+	if some, err := a.worker.Since(ctx, o.Load, o.input.since); err != nil {
+		return exit.CodeOf(err), err
+	} else if !some {
+		return exit.OK, nil
+	}
 	batch := o.Batch
 	batch.Found = func(m *session.Member, results []*reconcile.Result, objects []report.Object) int {
 		o.describe(a, m.Store, results, objects)

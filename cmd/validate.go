@@ -61,6 +61,7 @@ given as arguments need not contain Flux objects.`,
 	}
 	o.add(c.Flags())
 	o.addLookup(c.Flags())
+	o.addSince(c.Flags())
 	o.render.addSources(c.Flags())
 	reports.add(c.Flags())
 	format.add(c.Flags(), "text", "json", "jsonl")
@@ -86,11 +87,18 @@ given as arguments need not contain Flux objects.`,
 func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOptions, judged judging.Options, fix bool, args []string) (int, error) {
 	o.Validating = true
 	options, err := a.loadOptions(o, args, "")
-	if err == nil && fix {
-		err = judging.Fix(ctx, &a.worker, options)
-	}
 	if err != nil {
 		return exit.Usage, err
+	}
+	if some, err := a.worker.Since(ctx, options, o.since); err != nil {
+		return exit.CodeOf(err), err
+	} else if !some {
+		return exit.OK, nil
+	}
+	if fix {
+		if err := judging.Fix(ctx, &a.worker, options); err != nil {
+			return exit.Usage, err
+		}
 	}
 	inputs, err := a.worker.Inputs(ctx, options)
 	if err != nil {

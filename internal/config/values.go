@@ -289,7 +289,7 @@ func reservedKeys() map[string][]string {
 	return map[string][]string{
 		"decides which logins are used": {"registry-config", "repository-config", "ambient-credentials", "missing-secrets", "allow-private-redirects", InsecureFlag, UntrustedFlag},
 		"decides what is trusted":       {"trusted-root", "keyring", "index-digest", "allow-name-mismatch", "cache-dir"},
-		"hides failures":                {"exit-zero", "allow-empty", "substitute-strict"},
+		"hides failures":                {"exit-zero", "allow-empty", "changed-since", "substitute-strict"},
 		"": {
 			"filename", "lookup-dir", "recursive", "namespace", "default-namespace", "source", "source-dir", "follow-sources", "output", "events",
 			"artifacts-dir", "storage-adv-addr", "artifact-digest-algo", "artifact-retention-ttl", "artifact-retention-records",

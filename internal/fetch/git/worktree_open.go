@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -141,13 +142,14 @@ type worktreeLimits struct {
 
 // worktree copies one working tree, or a submodule's.
 type worktree struct {
-	ctx      context.Context
-	dir      string
-	from, to *os.Root
-	options  WorktreeOptions
-	limits   *worktreeLimits
-	skip     map[string]bool
-	depth    int
+	ctx     context.Context
+	dir     string
+	from    *os.Root
+	to      *os.Root // nil where the files are only compared
+	options WorktreeOptions
+	limits  *worktreeLimits
+	skip    map[string]bool
+	depth   int
 
 	count    int
 	warnings []string
@@ -264,6 +266,10 @@ func (w *worktree) file(name string, tracked *gitFile) (*gitFile, error) {
 }
 
 func (w *worktree) copyFile(name string, f *os.File, size int64, executable bool) (string, error) {
+	hash := newBlobHash(size)
+	if w.to == nil {
+		return w.copyTo(hash, hash, name, f, size)
+	}
 	if err := w.to.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return "", err
 	}
@@ -275,12 +281,17 @@ func (w *worktree) copyFile(name string, f *os.File, size int64, executable bool
 	if err != nil {
 		return "", err
 	}
-	hash := newBlobHash(size)
-	n, err := io.CopyBuffer(io.MultiWriter(to, hash), io.LimitReader(interruptedFile{f, w.ctx}, size+1), make([]byte, copyBuffer))
+	sum, err := w.copyTo(io.MultiWriter(to, hash), hash, name, f, size)
+	return sum, errors.Join(err, to.Close())
+}
+
+// copyTo copies a file, and returns its hash.
+func (w *worktree) copyTo(to io.Writer, sum hash.Hash, name string, f *os.File, size int64) (string, error) {
+	n, err := io.CopyBuffer(to, io.LimitReader(interruptedFile{f, w.ctx}, size+1), make([]byte, copyBuffer))
 	if err == nil && n != size {
 		err = fmt.Errorf("%s: changed while it was read", name)
 	}
-	return fmt.Sprintf("%x", hash.Sum(nil)), errors.Join(err, to.Close())
+	return fmt.Sprintf("%x", sum.Sum(nil)), err
 }
 
 const copyBuffer = 64 << 10
