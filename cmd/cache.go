@@ -44,7 +44,7 @@ func (o *cacheOptions) directory(getenv func(string) string) (string, error) {
 	return dir, nil
 }
 
-// options are those of the cache, for a run that may ask for everything anew.
+// options are those of the cache, for a run that may ask for everything again.
 func (o *cacheOptions) options(a *app, refresh bool) cache.Options {
 	return cache.Options{
 		MaxSize: int64(o.max), Refresh: refresh, Now: a.now,
@@ -52,7 +52,7 @@ func (o *cacheOptions) options(a *app, refresh bool) cache.Options {
 	}
 }
 
-// onlineCommand is the command line as it was, but for --offline, and with a cache.
+// onlineCommand is the command line as it was, without --offline and with a cache.
 func (o *runOptions) onlineCommand(a *app) string {
 	command := []string{a.env.Program}
 	if a.env.Program == "" {

@@ -84,7 +84,7 @@ func Interruptible(ctx context.Context, env *Env, end func(int)) int {
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// A terminal that goes away ends the run like the others, but for one that nohup began.
+	// A terminal that goes away ends the run like the others, except one that nohup began.
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(signals, syscall.SIGHUP)
 	}

@@ -55,7 +55,7 @@ func (o *inputOptions) addSince(fs *pflag.FlagSet) {
 // outputOptions say how documents are printed.
 type outputOptions struct {
 	format   string
-	template *status.Template // of the format, nil if that is none
+	template *status.Template // of the format, nil for a format without one
 	events   bool
 }
 

@@ -31,7 +31,7 @@ func (o *recordOptions) check(env *Env) error {
 	return formatOf(o.format, records.Formats()...)
 }
 
-// otherFormat is -o of the commands whose output is none of documents or records, with the --json that it was before.
+// otherFormat is -o of the commands whose output is neither documents nor records, with the --json that it was before.
 type otherFormat struct {
 	format, otherwise string
 	formats           []string

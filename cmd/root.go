@@ -177,7 +177,7 @@ and may be set in a file ` + config.Name + `: see 'helmsrc config --help'.`,
 	return root
 }
 
-// newHelpCommand is cobra's, but for words that are no command.
+// newHelpCommand is cobra's, except for words that are no command.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

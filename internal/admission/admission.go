@@ -15,7 +15,7 @@ import (
 
 //go:generate go -C ../../tools run ./crds ../internal/admission/crds
 
-// Admitted is an object as a controller would see it, but for the status. Admit makes it, once per object and run.
+// Admitted is an object as a controller would see it, without the status. Admit makes it, once per object and run.
 // Everything refers to the same one: what is to be changed is a clone of Typed.
 type Admitted struct {
 	Object  *manifest.Object

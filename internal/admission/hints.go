@@ -67,7 +67,7 @@ func (r *review) hint(path []any, e *field.Error) string {
 	return ""
 }
 
-// variableAt is the variable that the value of a field is written as, "" if it is none.
+// variableAt is the variable that the value of a field is written as, "" if it is not written as one.
 func (r *review) variableAt(path []any) string {
 	e := r.obj.Excerpt(path...)
 	if names := manifest.Variables(e.Marked + e.After); len(names) == 1 {

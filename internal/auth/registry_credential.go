@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// Credential is what one registry host may be shown. It prints as REDACTED by every means. The zero value is none.
+// Credential is what one registry host may be shown. It prints as REDACTED by every means. The zero value shows nothing.
 type Credential struct {
 	// A function, because the fmt package looks through unexported fields of someone else's struct without asking
 	// them how they want to be printed, but not into functions.

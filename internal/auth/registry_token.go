@@ -52,7 +52,7 @@ func (e *TokenError) Error() string {
 	return text
 }
 
-// Finding is what is wrong, but for a login that was refused: see AuthFailure.
+// Finding is what is wrong. It is empty for a login that was refused: see AuthFailure.
 func (e *TokenError) Finding() finding.Code {
 	if e.AuthFailure() {
 		return ""

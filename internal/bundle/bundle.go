@@ -31,7 +31,7 @@ const (
 	maxEntries  = 200_000
 )
 
-// A Base is an earlier bundle, of which the other side has all. The zero value is none.
+// A Base is an earlier bundle, of which the other side has all. The zero value stands for no bundle.
 type Base struct {
 	Bundle digest.Digest          // of its manifest
 	has    map[digest.Digest]bool // the layers

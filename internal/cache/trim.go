@@ -74,7 +74,7 @@ func digestOf(file string) digest.Digest {
 // files lists the files below a directory of the layout that this program may have written, by their names.
 func (c *Cache) files(dir string, ours func(file string) bool) ([]Entry, error) {
 	if fi, err := c.lstat(dir); err != nil || !fi.IsDir() {
-		return nil, nil //nolint:nilerr // something else may be in its place, which is none of ours
+		return nil, nil //nolint:nilerr // something else may be in its place, which is not ours
 	}
 	list, err := c.walk(dir, ours)
 	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.file, b.file) })

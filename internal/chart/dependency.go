@@ -47,7 +47,7 @@ func Missing(c *helmchart.Chart) (missing []*helmchart.Dependency, warnings []st
 }
 
 // Unlocked is Missing as the Helm Operator of Flux 1 has it: what the metadata require, whatever the lock file says, and all of it
-// anew. With vendored, what the chart contains is taken as it is, and the rest is missing.
+// again. With vendored, what the chart contains is taken as it is, and the rest is missing.
 func Unlocked(c *helmchart.Chart, vendored bool) (missing []*helmchart.Dependency) {
 	for _, d := range c.Metadata.Dependencies {
 		if d == nil || slices.ContainsFunc(missing, func(m *helmchart.Dependency) bool { return sameRequirement(m, d) }) {

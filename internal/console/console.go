@@ -35,7 +35,7 @@ const (
 	levelDebug Level = "debug"
 )
 
-// Subject names the object that a line is about; the zero value is none.
+// Subject names the object that a line is about; the zero value names no object.
 type Subject struct{ Kind, Namespace, Name string }
 
 // SubjectOf is the object of a finding.
@@ -74,7 +74,7 @@ type Options struct {
 	JSON      bool // a record in each line
 	Color     bool
 	GitHub    bool // lines are read by GitHub Actions
-	// Terminal reports the size of the terminal, and whether there is one. Nil is none.
+	// Terminal reports the size of the terminal, and whether there is one. Nil means that there is none.
 	Terminal func() (width, height int, ok bool)
 	// Now is the time of records.
 	Now func() time.Time

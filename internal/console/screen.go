@@ -45,7 +45,7 @@ func (s *screen) paint(stays string, lines []string, width int) {
 	case stays != "":
 		up(&b, len(s.lines))
 		b.WriteString("\r" + strings.ReplaceAll(stays, "\n", clearLine+"\n"))
-		// What was there has moved: all of it is painted anew.
+		// What was there has moved: all of it is painted again.
 		s.change(&b, make([]string, max(0, len(s.lines)-strings.Count(stays, "\n"))), lines)
 	default:
 		same := 0

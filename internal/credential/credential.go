@@ -1,5 +1,5 @@
 // Package credential turns the Secrets that an object refers to into values: identities, logins, proxies and keys. It
-// looks them up in the input and decides what stands in for one that is missing; it opens no connection, but for the
+// looks them up in the input and decides what stands in for one that is missing; it opens no connection, except for the
 // login at a cloud.
 package credential
 

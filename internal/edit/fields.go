@@ -30,7 +30,7 @@ type fieldsEdit struct {
 }
 
 // ReplaceField asks for other fields in the place of a key and its value, none for its removal. Comments in what goes are
-// kept above what comes, but for those that moved. Errors are [*RefusedError].
+// kept above what comes, except those that moved. Errors are [*RefusedError].
 func (d *Document) ReplaceField(mapping *yaml.Node, key string, fields []Field, moved ...string) error {
 	i, err := d.editable(mapping, key)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 const maxNearest = 64
 
 // Nearest is the known name that was probably meant: the one with the fewest changed letters, if they are few. Equal
-// but for case is nearer than anything else.
+// except for case is nearer than anything else.
 func Nearest(name string, known []string) (string, bool) {
 	if len(name) > maxNearest {
 		return "", false

@@ -27,7 +27,7 @@ const (
 	AzureClientSecret = "azure-client-secret-of-the-tests"
 )
 
-// Azure is a small Blob Storage server. There is none in Go to be had, so it is our own: it checks signatures with a
+// Azure is a small Blob Storage server. None is written in Go, so this is our own: it checks signatures with a
 // shared key, shared access signatures of containers, and bearer tokens as the documentation of the real one says, and
 // answers with its codes. What it does not check is whether a key, a signature or a token is of the right age.
 type Azure struct {

@@ -80,7 +80,7 @@ func (g *GitHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// claim says why a claim to be the App is none.
+// claim says why a claim to be the App is invalid.
 func (g *GitHub) claim(token string) error {
 	text, signature, _ := cutLast(token, ".")
 	_, payload, _ := strings.Cut(text, ".")

@@ -287,7 +287,7 @@ func closeSingle(line []byte, i int) int {
 	}
 }
 
-// escapeLen returns the length of the escape sequence at the beginning of text, 0 if it is none.
+// escapeLen returns the length of the escape sequence at the beginning of text, 0 if text begins otherwise.
 func escapeLen(text []byte) int {
 	if len(text) == 1 {
 		return 1 // the line goes on in the next one

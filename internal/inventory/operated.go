@@ -148,7 +148,7 @@ func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operat
 	return o
 }
 
-// dropPrinted leaves out what an earlier run printed of what HelmReleases of Flux 1 make: it is made anew. Other objects may have
+// dropPrinted leaves out what an earlier run printed of what HelmReleases of Flux 1 make: it is made again. Other objects may have
 // such names, too.
 func (all *derivations) dropPrinted() {
 	all.objects = slices.DeleteFunc(slices.Clone(all.objects), func(obj *manifest.Object) bool {

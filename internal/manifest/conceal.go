@@ -50,7 +50,7 @@ func (o *Object) Conceal(document any) any {
 	}
 	document = o.Secrets.Tree(document)
 	if m, ok := document.(map[string]any); ok && given["kind"] != nil {
-		m["apiVersion"], m["kind"] = given["apiVersion"], given["kind"] // a kind of this program's is none
+		m["apiVersion"], m["kind"] = given["apiVersion"], given["kind"] // a kind of this program's may be shown
 	}
 	return document
 }

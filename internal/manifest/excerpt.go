@@ -79,7 +79,7 @@ func hasFlow(found, root *yaml.Node) bool {
 	return found.Style&yaml.FlowStyle != 0 || spec != nil && spec.Style&yaml.FlowStyle != 0
 }
 
-// mentionsSecret reports whether a text may hold an object of kind Secret. A field such as secretRef is none.
+// mentionsSecret reports whether a text may hold an object of kind Secret. A field such as secretRef does not count.
 func mentionsSecret(text []byte) bool {
 	for i := 0; ; {
 		n := bytes.Index(text[i:], []byte("Secret"))

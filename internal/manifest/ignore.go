@@ -109,7 +109,7 @@ func ignoring(comment string) (rest string, ok bool) {
 	return rest, ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
 }
 
-// ignoredCodes are the words up to the first that is none of a list: the rest is the reason.
+// ignoredCodes are the words up to the first that does not belong to a list: the rest is the reason.
 func ignoredCodes(text string) (codes []string, reason string) {
 	fields := strings.Fields(text)
 	for i, field := range fields {

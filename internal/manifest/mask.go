@@ -62,7 +62,7 @@ var sensitiveKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)["']?([\w./-]*(?:password|passwd|passphrase|token|secret|key)[\w-]*)["']?\s*:[ \t]+`)
 })
 
-// sensitiveValues are the values of such keys in a line. A reference to a Secret is none.
+// sensitiveValues are the values of such keys in a line. A reference to a Secret does not count.
 func sensitiveValues(line string) []span {
 	var list []span
 	for _, at := range sensitiveKey().FindAllStringSubmatchIndex(line, -1) {

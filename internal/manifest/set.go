@@ -18,7 +18,7 @@ import (
 const maxDocuments = 50_000
 
 // Set holds what was read. The one that makes it adds to it; once it is handed to an inventory it no longer changes,
-// but for notes of what was looked up. Looking things up is safe from many goroutines, adding is not.
+// except for notes of what was looked up. Looking things up is safe from many goroutines, adding is not.
 type Set struct {
 	namespace string // for objects without one
 

@@ -79,7 +79,7 @@ func (f *textFinder) quoted(n *yaml.Node, quote, escape byte) span {
 	return span{from, from + quotedLength(f.text[from:], quote, escape)}
 }
 
-// seek goes on from the scalar before on the same line, or a long line would be counted anew for each.
+// seek goes on from the scalar before on the same line, or a long line would be counted again for each.
 func (f *textFinder) seek(n *yaml.Node) int {
 	if n.Line != f.line || n.Column < f.column {
 		f.line, f.column, f.at = n.Line, 1, f.lines[n.Line-1]

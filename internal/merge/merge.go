@@ -74,7 +74,7 @@ func (e *ObjectError) Error() string { return fmt.Sprintf("%s: %v", e.Key, e.Err
 func (e *ObjectError) Unwrap() error { return e.Err }
 
 // Join copies what the directories hold into one. An object appears there whole or not at all: who is killed may begin
-// anew. The error is one that ends all of it.
+// again. The error is one that ends all of it.
 func Join(ctx context.Context, to *store.Store, from []Directory, o Options) (*Outcome, error) {
 	if err := to.Load(); err != nil {
 		return nil, err

@@ -119,7 +119,7 @@ func (p *proof) compareOperated(s *sides, after *foresee.Release, charts map[mig
 	p.unknown = append(p.unknown, found)
 }
 
-// digestWithoutVersion is equal for charts whose files are, but for the version: that of a chart from Git gets the commit in
+// digestWithoutVersion is equal for charts whose files are, except for the version: that of a chart from Git gets the commit in
 // Flux 2, so that each one is an upgrade, as it is for the operator. It is "" for a chart that cannot be read.
 func digestWithoutVersion(st *store.Store, artifact string) string {
 	files, err := reconcile.ChartFiles(st, artifact)

@@ -271,7 +271,7 @@ func removed(r *Release, against string) Change {
 	return c
 }
 
-// upgrade adds a reason for an upgrade, which is none any more where the release is replaced.
+// upgrade adds a reason for an upgrade. Where the release is replaced there is no upgrade any more.
 func (c *Change) upgrade(r Reason) {
 	if c.Action == None {
 		c.Action = Upgrade
@@ -279,7 +279,7 @@ func (c *Change) upgrade(r Reason) {
 	c.add(r)
 }
 
-// replace adds a reason to uninstall the release and to install it anew.
+// replace adds a reason to uninstall the release and to install it again.
 func (c *Change) replace(old Target, r Reason) {
 	c.Action, c.Replaces = Install, &old
 	c.add(r)

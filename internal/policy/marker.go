@@ -29,7 +29,7 @@ const (
 // Key is the text by which every marker is recognized. A file without it has none.
 const Key = `"$imagepolicy"`
 
-// ParseMarker reads the comment of a field. A comment without the key of markers is none, and no error. One with it that
+// ParseMarker reads the comment of a field. A comment without the key of markers is not a marker, and not an error. One with it that
 // cannot be read is an error: its author expects the field to change.
 func ParseMarker(comment string) (m Marker, found bool, err error) {
 	text := strings.TrimSpace(strings.TrimLeft(comment, "#"))

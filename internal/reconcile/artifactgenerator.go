@@ -253,7 +253,7 @@ func allAvailable(ctx context.Context, sources map[string]*Result) bool {
 	return true
 }
 
-// digestsOf are what an artifact depends on, but for the spec.
+// digestsOf are what an artifact depends on besides the spec.
 func digestsOf(sources map[string]*Result) []string {
 	var list []string
 	for alias, s := range sources {

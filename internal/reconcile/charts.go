@@ -52,7 +52,7 @@ type resolvedChart struct {
 	repository string
 	// deprecated charts are reported as soon as that is known, which may be now.
 	deprecated bool
-	// local archives are read anew on every run: a file can change without a new version.
+	// local archives are read again on every run: a file can change without a new version.
 	local bool
 	// locked archives are compared with the digest of a lock.
 	locked bool

@@ -256,7 +256,7 @@ func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.
 	if p.same(p.stored(), pending, build) {
 		p.fingerprint = fingerprint
 		p.reuse(obj, build)
-		p.status.artifact.Metadata = metadata // the same bytes may have been published anew
+		p.status.artifact.Metadata = metadata // the same bytes may have been published again
 		return nil
 	}
 	stored, err := pending.Commit(p.archiveFile(build), p.kind.about().link)

@@ -38,7 +38,7 @@ type LockMode int
 const (
 	// LockedOnly has every object take what its entry says. One without an entry that fits fails.
 	LockedOnly LockMode = iota
-	// LockedFirst chooses anew for objects without an entry that fits.
+	// LockedFirst chooses again for objects without an entry that fits.
 	LockedFirst
 	// LockedAsked asks the sources for the versions that are locked, and fails what is another one by now.
 	LockedAsked
@@ -51,7 +51,7 @@ type Judgement struct {
 	Object *admission.Admitted
 	Wanted lock.Wanted // what the object asks for
 	Entry  *lock.Entry // nil if there is none
-	// Several are the clusters whose entries of the object differ, where the input is none of them alone.
+	// Several are the clusters whose entries of the object differ, where the input is not exactly one of them.
 	Several []string
 	Misfits []Misfit // fields in which the entry does not fit
 	err     error    // why it is not known what the object asks for
@@ -180,7 +180,7 @@ func (l *Locked) wantedChart(inv *inventory.Inventory, adm *admission.Admitted, 
 		w.Revision = unlockedRevision
 		if of, ok := l.Judge(inv, source); ok && of.Fits() {
 			w.Revision = of.Entry.Revision
-		} else if !ok { // suspended: what it has is not asked for anew
+		} else if !ok { // suspended: what it has is not requested again
 			w.Revision = ""
 		}
 	}

@@ -105,7 +105,7 @@ func (r *Reconciler) lockedChart(ctx context.Context, repo *repository, name str
 	if repo.registry != nil {
 		return r.lockedManifest(ctx, repo, name, a)
 	}
-	published, _ := time.Parse(time.RFC3339, a.published) // the zero time if it is none
+	published, _ := time.Parse(time.RFC3339, a.published) // the zero time if it is invalid
 	found := (&indexCharts{r: r, repo: repo}).resolved(ctx, name, resolve.Candidate{Name: name, Version: a.version, URLs: []string{a.url}, Created: published})
 	found.published = a.digest
 	found.lockTo(repo, a.digest)

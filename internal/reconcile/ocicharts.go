@@ -164,7 +164,7 @@ func (c *registryCharts) resolved(name string, pinned *oci.Manifest) *resolvedCh
 	if metadata == nil {
 		metadata = map[string]string{}
 	}
-	created, _ := time.Parse(time.RFC3339, metadata[ocispec.AnnotationCreated]) // the zero time if it is none
+	created, _ := time.Parse(time.RFC3339, metadata[ocispec.AnnotationCreated]) // the zero time if it is invalid
 	scope := c.repo.scope
 	scope.Item = c.repo.object.Object.ConcealText(name + ":" + pinned.Tag)
 	metadata[metadataTag] = pinned.Tag

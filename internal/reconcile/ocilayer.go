@@ -132,7 +132,7 @@ func (l *layerTransfer) failed() string {
 	return "failed to extract layer contents from artifact"
 }
 
-// extract unpacks the layer and stores its files, but for those that are ignored.
+// extract unpacks the layer and stores its files, except those that are ignored.
 func (l *layerTransfer) extract(ctx context.Context) error {
 	root, err := l.r.temporaryRoot()
 	if err != nil {

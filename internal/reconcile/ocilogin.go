@@ -60,7 +60,7 @@ func ociIdentity(name oci.Name, o oci.Options) string {
 	return key + " " + o.Proxy.Key()
 }
 
-// ociName is spec.url, which stalls if it is none of a repository.
+// ociName is spec.url, which stalls if it does not name a repository.
 func ociName(obj *sourcev1.OCIRepository) (oci.Name, error) {
 	name, err := validate.ArtifactURL(obj)
 	return name, status.URLInvalid.Wrap(err)

@@ -46,7 +46,7 @@ type Options struct {
 	AllowNameMismatch bool
 	// Cluster is the directory that the cluster of the input begins in, "" if it begins nowhere.
 	Cluster string
-	// Locked is what objects were resolved to before, nil to choose anew.
+	// Locked is what objects were resolved to before, nil to choose again.
 	Locked *Locked
 	// Directories replace source objects, by key.
 	Directories map[store.Key]string
@@ -88,7 +88,7 @@ type Options struct {
 	AdvertisedAddress string
 	// DigestAlgorithm makes the revisions of buckets; empty means SHA-256.
 	DigestAlgorithm string
-	// Cache keeps what is downloaded for later runs; nil is none. The caller closes it.
+	// Cache keeps what is downloaded for later runs; nil if there is none. The caller closes it.
 	Cache *cache.Cache
 	// Carry takes what is fetched to another place, nil for none.
 	Carry Carrier

@@ -105,7 +105,7 @@ func (r *Resolution) take(pin Pin) {
 // knows completes a pin whose source publishes no digest.
 func (pin *Pin) knows(digest string) { pin.Digest = cmp.Or(pin.Digest, digest) }
 
-// publishedDigest is a digest that an index says, "" if it is none.
+// publishedDigest is a digest that an index says, "" if it is invalid.
 func publishedDigest(text string) string {
 	d, err := digest.ParseLoose(text)
 	if err != nil {

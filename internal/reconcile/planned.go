@@ -78,7 +78,7 @@ func withAlgorithm(digest string) string {
 }
 
 // resolvedVersion is the version that a release gets from an artifact that was not read. The tag of a chart is its
-// version, unless it is none.
+// version, unless that is invalid.
 func resolvedVersion(found *Resolution) string {
 	version := strings.ReplaceAll(found.Version, "_", "+")
 	if mutated, _, err := versionOfRevision(version, found.Version+"@"+found.Digest); err == nil {

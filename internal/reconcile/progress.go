@@ -9,7 +9,7 @@ import (
 type Transfer = fetch.Progress
 
 // Progress is called as a run goes on. Its methods are called from many goroutines,
-// but for one object in order.
+// except for one object in order.
 type Progress interface {
 	Started(*admission.Admitted)
 	Transferred(*admission.Admitted, Transfer)

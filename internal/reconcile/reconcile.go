@@ -59,8 +59,8 @@ type Connections struct {
 	registries *oci.Client // shares client
 	now        func() time.Time
 	getenv     func(string) string
-	cache      *cache.Cache // nil is none
-	blobs      *blob.Pool   // all that is downloaded, but for indexes and trees
+	cache      *cache.Cache // nil if there is none
+	blobs      *blob.Pool   // all that is downloaded, except indexes and trees
 
 	indexes     work.Memo[string, *indexFile]
 	tags        work.Memo[chartKey, []string]

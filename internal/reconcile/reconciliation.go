@@ -22,7 +22,7 @@ import (
 )
 
 // reconciliation is one object's way from spec to status. The Reconciler makes one for each
-// object of a run; the goroutine that made it is the only one to use it, but for its warnings
+// object of a run; the goroutine that made it is the only one to use it, except for its warnings
 // while dependencies are fetched, and it ends with the object's Result.
 type reconciliation struct {
 	r *Reconciler
@@ -36,7 +36,7 @@ type reconciliation struct {
 	*warnings // of the result
 }
 
-// subject is the object that a reconciliation is about. It does not change, but for the
+// subject is the object that a reconciliation is about. It does not change, except for the
 // status of typed.
 type subject struct {
 	kind  kind
@@ -266,7 +266,7 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 	return nil
 }
 
-// restoreLink sets the link to the newest artifact anew if it leads elsewhere.
+// restoreLink sets the link to the newest artifact again if it leads elsewhere.
 func (p *reconciliation) restoreLink(artifact string) error {
 	if p.kind.about().link == "" {
 		return nil
@@ -325,7 +325,7 @@ func inputStatus(adm *admission.Admitted) map[string]any {
 	return map[string]any{"observedGeneration": int64(-1)}
 }
 
-// typedStatus reads a status that the input gives. An artifact of another cluster is none here.
+// typedStatus reads a status that the input gives. An artifact of another cluster does not count here.
 func (p *reconciliation) typedStatus(given map[string]any) commonStatus {
 	typed := p.kind.empty()
 	b, err := json.Marshal(given)

@@ -212,7 +212,7 @@ func withTexts(value any, replace func(string) string) any {
 // RedactText redacts the URLs in a text, also those that lack a scheme.
 func RedactText(text string) string { return auth.RedactText(text) }
 
-// keepValues gives the values of a release back their URLs as they were written, but for passwords: what is in a query
+// keepValues gives the values of a release back their URLs as they were written, without passwords: what is in a query
 // there is configuration. What came from a Secret is concealed before.
 func keepValues(content map[string]any, concealed any) {
 	whole, _ := concealed.(map[string]any)

@@ -52,7 +52,7 @@ type repository struct {
 	warnings
 }
 
-// newIndex is Index, but for one that has the tag known, if the repository has tags.
+// newIndex is Index. If the repository has tags, the index with the tag that is known is not downloaded.
 func (repo *repository) newIndex(ctx context.Context, dst fetch.Sink, limit int64, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
 	if tagged, ok := repo.indexed.(*helmrepo.Repository); ok {
 		return tagged.NewIndex(ctx, dst, limit, known)

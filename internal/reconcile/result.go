@@ -37,7 +37,7 @@ const (
 
 // Result is what became of one object. Its reconciliation fills it and no longer changes it once
 // Progress.Finished has it: objects that refer to this one read it from other goroutines. The caller of
-// Run may keep it after Close, but for its Source, which ends with the run.
+// Run may keep it after Close, except its Source, which ends with the run.
 type Result struct {
 	Object   *admission.Admitted
 	State    State

@@ -139,7 +139,7 @@ func (b *builder) forOthers(err error) bool {
 }
 
 // abandon claims what a build that failed would have led to: by itself it would be something else. Another beginning
-// is none the worse for it, and is built. Where it is only
+// is not affected, and is built. Where it is only
 // there for references, it is better than nothing. It reports whether the input is about any of it.
 func (b *builder) abandon(c *closure) (lost bool) {
 	b.spare(c)

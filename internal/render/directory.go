@@ -163,7 +163,7 @@ func (d *directory) apiVersion(fields map[string]any, plain bool) string {
 	return head.APIVersion
 }
 
-// unmarshal does what kustomize does with a kustomization file, but for parsing it. It answers false if kustomize would
+// unmarshal does what kustomize does with a kustomization file after parsing it. It answers false if kustomize would
 // refuse it.
 func unmarshal(fields map[string]any, k *types.Kustomization) bool {
 	text, err := json.Marshal(fields)

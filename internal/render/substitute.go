@@ -244,7 +244,7 @@ func (v *variables) failure(err error, missing string) error {
 	return &finding.Problem{Text: text, Advice: "write $${ where no variable is meant, or annotate the object with " + substituteMark + ": " + disabled}
 }
 
-// culprit is the path of the first text of an object that cannot be substituted, nil if it is none alone.
+// culprit is the path of the first text of an object that cannot be substituted, nil if each can be by itself.
 func (v *variables) culprit(ctx context.Context, value any, path []any) []any {
 	switch value := value.(type) {
 	case string:

@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// view is the tree of an artifact that is nowhere on disk: its files are those of other places, as if it was a directory of
+// view is the tree of an artifact that is not on disk: its files are those of other places, as if it was a directory of
 // links. A nil view is the disk itself.
 type view struct {
 	root  string // made up; nothing else is ever there

@@ -151,7 +151,7 @@ func escape(s string) string {
 	return strings.NewReplacer("+", "%20", "%3A", ":", "%2F", "/").Replace(url.QueryEscape(s))
 }
 
-// uri is the URL, "" if that is none: references to images have no scheme.
+// uri is the URL, "" if it has none: references to images have no scheme.
 func (c *Component) uri() string {
 	if u, err := url.Parse(c.URL); err != nil || u.Scheme == "" || u.Host == "" {
 		return ""
@@ -172,7 +172,7 @@ var expressions = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\(*[A-Za-z0-9.-]+\+?\)*( (AND|OR|WITH) \(*[A-Za-z0-9.-]+\+?\)*)*$`)
 })
 
-// expression is the license as an SPDX expression, "" if it is none.
+// expression is the license as an SPDX expression, "" if it cannot be one.
 func (c *Component) expression() string {
 	if !expressions().MatchString(c.License) || strings.Count(c.License, "(") != strings.Count(c.License, ")") {
 		return ""

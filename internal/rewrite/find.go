@@ -100,7 +100,7 @@ func (f *finder) fail(err error) { f.found.Errors = append(f.found.Errors, err) 
 func (f *finder) name(name string) {
 	matches := []string{name}
 	if _, err := os.Lstat(name); err != nil && strings.ContainsAny(name, "*?[") {
-		matches, _ = filepath.Glob(name) // a glob that is none was refused before
+		matches, _ = filepath.Glob(name) // an invalid glob was refused before
 	}
 	for _, match := range matches {
 		info, err := os.Stat(match)

@@ -17,7 +17,7 @@ import (
 // A Format is a way to write documents.
 type Format string
 
-// The formats of the -o flag, but for the table of package overview.
+// The formats of the -o flag, except the table of package overview.
 const (
 	YAML  Format = "yaml"  // documents, each after a line "---"
 	JSON  Format = "json"  // one v1 List

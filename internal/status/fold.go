@@ -1,5 +1,5 @@
 // Package status turns what became of an object, and what was known of it before, into conditions, events and a
-// document. It does no I/O but for writing documents to a writer, and knows nothing about how an outcome came about.
+// document. It does no I/O except writing documents to a writer, and knows nothing about how an outcome came about.
 package status
 
 import (

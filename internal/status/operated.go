@@ -99,7 +99,7 @@ func OperatedFailure(list []metav1.Condition) *metav1.Condition {
 	return nil
 }
 
-// OperatedEvents returns the events of a HelmRelease of Flux 1 in the operator's words, but for the one about a success, which it
+// OperatedEvents returns the events of a HelmRelease of Flux 1 in the operator's words, except the one about a success, which it
 // writes once it has released.
 func OperatedEvents(o Outcome, release, namespace string) []Event {
 	if o.Failure == nil {

@@ -46,7 +46,7 @@ func (s *Store) CheckLayout() error {
 }
 
 // refuseLayout returns a [*LayoutError] for a directory that a newer program wrote, which may keep anything otherwise than this
-// one. A directory that is not there, or cannot be read, is none: what is done with it says so.
+// one. A directory that is not there, or cannot be read, is not an error here: what is done with it says so.
 func refuseLayout(dir string) error {
 	layouts, err := layoutsIn(dir)
 	if err != nil {

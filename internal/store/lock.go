@@ -79,7 +79,7 @@ type holding struct {
 	view   *view
 	record atomic.Pointer[[]byte] // as it was last read or written, nil if it was not
 
-	listed  bool // entries are those of the object's directory, but for what was begun
+	listed  bool // entries are those of the object's directory, without what was begun
 	begun   int
 	entries []fs.DirEntry
 }

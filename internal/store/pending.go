@@ -197,7 +197,7 @@ func (p *Pending) rename(a Artifact) error {
 }
 
 // A replacement is the note that an artifact is about to take the place of another one with the same name, as a
-// version that was published twice does. Until the object is remembered anew, its status has the old digest; with the
+// version that was published twice does. Until the object is recorded again, its status has the old digest; with the
 // note, a run that is killed in between does not look like an altered file.
 type replacement struct {
 	Path   string `json:"path"`

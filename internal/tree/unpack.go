@@ -62,7 +62,7 @@ func unpack(ctx context.Context, r io.Reader, root *os.Root, l Limits, skipLinks
 }
 
 // drain reads on to the end of the archive, where the compression's checksum is. Whatever follows the last gzip member
-// is none of the archive: tapes and some servers pad.
+// is not part of the archive: tapes and some servers pad.
 func drain(r io.Reader) error {
 	if _, err := io.Copy(io.Discard, r); err != nil && !errors.Is(err, gzip.ErrHeader) {
 		return fmt.Errorf("tar error: %w", err)

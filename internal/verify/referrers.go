@@ -50,7 +50,7 @@ func (r *reader) tooMany(what string, limit int64) error {
 	return &LimitError{What: what + r.subject.Digest.String(), Max: limit}
 }
 
-// noReferrersAPI recognises registries that do not know the request. One that is out of order is none of them.
+// noReferrersAPI recognises registries that do not know the request. A registry that is out of order does not count.
 func noReferrersAPI(a *answer) bool {
 	switch a.code {
 	case http.StatusOK:
@@ -92,7 +92,7 @@ func (r *reader) parseIndex(content []byte) ([]ocispec.Descriptor, error) {
 	return index.Manifests, nil
 }
 
-// nextPage reads the Link header. A link to another host is none: nothing there is part of this registry.
+// nextPage reads the Link header. A link to another host does not count: nothing there is part of this registry.
 func nextPage(u *url.URL, h http.Header) *url.URL {
 	for _, link := range h.Values("Link") {
 		target, params, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(link), "<"), ">")

@@ -96,7 +96,7 @@ type tufFetcher struct {
 	transport http.RoundTripper
 
 	mu      sync.Mutex
-	failure error // of the network; an answer that is bad is none
+	failure error // of the network, not an answer that is invalid
 }
 
 var errOffline = errors.New("not asked")

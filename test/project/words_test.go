@@ -33,9 +33,13 @@ var plainWords = []struct{ pattern, instead string }{
 	{`\bround in a circle\b`, "cycle"},
 }
 
+// commentWords are those of comments.
+var commentWords = regexp.MustCompile(`(?i)\banew\b|\bbut for\b|\bis nowhere\b|(?:[^e]|[^r]e) (?:is|are) none\b`)
+
 var (
-	quotedText = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
-	goComment  = regexp.MustCompile(`(?m)^\s*//.*$`)
+	quotedText  = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
+	lineComment = regexp.MustCompile(`(?m)//.*$`)
+	goComment   = regexp.MustCompile(`(?m)^\s*//.*$`)
 )
 
 // TestPlainWords: pages and messages are in the words of the manuals of Go, Flux and Helm.
@@ -62,6 +66,9 @@ func TestPlainWords(t *testing.T) {
 		read++
 		texts := []string{string(b)}
 		if strings.HasSuffix(name, ".go") {
+			for _, found := range commentWords.FindAllString(strings.Join(lineComment.FindAllString(string(b), -1), "\n"), -1) {
+				t.Errorf("%s: a comment has %q: write again, except, or a sentence with not or without", name, strings.TrimSpace(found))
+			}
 			texts = quotedText.FindAllString(goComment.ReplaceAllString(string(b), ""), -1)
 		}
 		for _, text := range texts {

@@ -37,14 +37,14 @@ type Options struct {
 	Ignore   string // spec.ignore
 
 	Login    *Login         // of secretRef; nil is anonymous, or whatever STS gives
-	STS      *STS           // nil is none
+	STS      *STS           // nil if there is none
 	Identity *auth.Identity // TLS settings of certSecretRef
 	Proxy    *auth.Proxy    // of proxySecretRef; nil is the environment's
 	// Ambient lets the clouds' providers use the credentials of the environment and of the machine.
 	Ambient bool
 	// Reach is how far they may go.
 	Reach   auth.Reach
-	Timeout time.Duration // spec.timeout: of listing and download together, with their retries; 0 is none
+	Timeout time.Duration // spec.timeout: of listing and download together, with their retries; 0 for no limit
 
 	Algorithm godigest.Algorithm // of the revision; empty is sha256
 	// Unless is the revision of an artifact that is there already: if it is still the right one, nothing is downloaded.
@@ -301,7 +301,7 @@ func (b *bucket) rules(ctx context.Context, t *fetch.Tree) (*tree.Rules, error) 
 	return tree.NewRules(own, b.Ignore)
 }
 
-// download gets all objects. One that has been deleted since it was listed is none; one that was changed counts as it
+// download gets all objects. One that has been deleted since it was listed is left out; one that was changed counts as it
 // is now.
 func (b *bucket) download(ctx context.Context, t *fetch.Tree) error {
 	group, ctx := errgroup.WithContext(ctx)

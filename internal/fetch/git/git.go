@@ -29,7 +29,7 @@ type Options struct {
 	Proxy *auth.Proxy // of proxySecretRef; nil is the environment's
 	// SkipTLSVerify verifies no server certificate.
 	SkipTLSVerify bool
-	Timeout       time.Duration // spec.timeout: of the whole clone, with its retries; 0 is none
+	Timeout       time.Duration // spec.timeout: of the whole clone, with its retries; 0 for no limit
 
 	RecurseSubmodules bool
 	// SparseCheckout are the directories that are wanted; nil is the whole repository. Where the server allows, nothing

@@ -16,7 +16,7 @@ import (
 
 // A gitConn carries the words of upload-pack, the program that serves fetches, from and to one repository.
 type gitConn interface {
-	// Advertise starts anew and returns what the server says first.
+	// Advertise starts again and returns what the server says first.
 	Advertise(ctx context.Context) (io.ReadCloser, error)
 	// Exchange sends a request and returns the answer. The answer has to be closed before the next one is asked for.
 	Exchange(ctx context.Context, request []byte) (io.ReadCloser, error)

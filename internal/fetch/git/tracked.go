@@ -18,7 +18,7 @@ const maxIndexBytes = 64 << 20
 
 // Tracked reports whether the repository around a path, if there is one, has the path or a file below it in its index: a checkout
 // has brought it then. Upper and lower case are the same, as on the file systems where they are. A path that is not there
-// is not tracked. No index, and one that is none and does not hold the path's name, is one that tracks nothing; one of more
+// is not tracked. Without an index nothing is tracked, nor with a file in its place that does not hold the path's name; one of more
 // than 64 MiB that may hold the name tracks it. An error is about an index that cannot be opened.
 func Tracked(name string) (bool, error) {
 	real, err := filepath.EvalSymlinks(name)

@@ -256,7 +256,7 @@ func (w *ignoreWalk) tracked(name string) bool {
 	return found
 }
 
-// foreign reports whether a directory is another repository, which is none of this one's business.
+// foreign reports whether a directory is another repository, which this one does not look into.
 func (w *ignoreWalk) foreign(name string, e fs.DirEntry) bool {
 	if w.status == nil || !e.IsDir() {
 		return false

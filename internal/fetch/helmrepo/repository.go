@@ -18,7 +18,7 @@ import (
 // Options are the settings of one HelmRepository.
 type Options struct {
 	PassCredentials bool
-	Timeout         time.Duration // spec.timeout: of one index or one archive, with its retries; 0 is none
+	Timeout         time.Duration // spec.timeout: of one index or one archive, with its retries; 0 for no limit
 	Digests         fetch.DigestPolicy
 	Useless         string // what is wrong with a Secret that holds no login, "" if it does or there is none
 }

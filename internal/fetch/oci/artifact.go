@@ -157,7 +157,7 @@ type LayerError struct {
 
 func (e *LayerError) Error() string { return e.Reason }
 
-// Finding is what is wrong, but for TooLarge.
+// Finding is what is wrong, except for TooLarge.
 func (e *LayerError) Finding() finding.Code {
 	if e.tooLarge {
 		return ""

@@ -39,7 +39,7 @@ type Options struct {
 	// Only OCIRepositories have the rest.
 
 	Proxy   *auth.Proxy   // of proxySecretRef; nil is the environment's
-	Timeout time.Duration // spec.timeout: of one list, digest, manifest or layer, with its retries; 0 is none
+	Timeout time.Duration // spec.timeout: of one list, digest, manifest or layer, with its retries; 0 for no limit
 }
 
 func (o Options) scheme() string {

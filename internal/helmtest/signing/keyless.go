@@ -15,7 +15,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 )
 
-// Keyless says how a signature with a certificate is made. The zero value but for Subject and Issuer is a good one.
+// Keyless says how a signature with a certificate is made. With Subject and Issuer alone the signature is valid.
 type Keyless struct {
 	Subject, Issuer string
 	// NoSCT leaves the certificate log's promise out of the certificate.
