@@ -55,14 +55,14 @@ func (f *Foresight) sides(p plan.Pair) []*Release {
 }
 
 // targetFields are the fields of which the name and namespaces of a Helm release are made.
-func targetFields() [][]string {
-	return [][]string{
+func targetFields() [][]any {
+	return [][]any{
 		{"spec", "releaseName"}, {"spec", "targetNamespace"}, {"spec", "storageNamespace"}, {"metadata", "name"}, {"metadata", "namespace"},
 	}
 }
 
 // chartFields are the fields of a HelmRelease that say which chart it has.
-func chartFields() [][]string { return [][]string{{"spec", "chart"}, {"spec", "chartRef"}} }
+func chartFields() [][]any { return [][]any{{"spec", "chart"}, {"spec", "chartRef"}} }
 
 // veiled copies a release with what is called otherwise.
 func veiled(r *plan.Release, names map[plan.ID]plan.ID, targets map[string]string, chart func(string) string) *plan.Release {

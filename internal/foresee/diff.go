@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/values"
@@ -46,7 +47,7 @@ func valuesDiff(before, after *Release) (string, error) {
 		if before == nil {
 			return false
 		}
-		fields, _ := plan.Values(underName(valueAt(before.composed, path)), underName(valueAt(after.composed, path)), func(bool, []plan.Step) bool { return false })
+		fields, _ := plan.Values(underName(manifest.ValueAt(before.composed, path)), underName(manifest.ValueAt(after.composed, path)), func(bool, []plan.Step) bool { return false })
 		return len(fields) > 0
 	}
 	var old []byte

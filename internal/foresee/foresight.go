@@ -282,24 +282,7 @@ func (f *Foresight) alignClusters() {
 
 // secret reports whether the value at a path may come from a Secret.
 func (r *Release) secret(path []plan.Step) bool {
-	return r.origins != nil && r.origins.OfSecret(valueAt(r.composed, path), path...)
-}
-
-func valueAt(v any, path []plan.Step) any {
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			m, _ := v.(map[string]any)
-			v = m[step]
-		case int:
-			list, _ := v.([]any)
-			if step >= len(list) {
-				return nil
-			}
-			v = list[step]
-		}
-	}
-	return v
+	return r.origins != nil && r.origins.OfSecret(manifest.ValueAt(r.composed, path), path...)
 }
 
 // A Release is a HelmRelease of one side.

@@ -30,7 +30,7 @@ func MayBeStoredAs(name, stored string) bool {
 func (o *Object) Veil(name string) string { return o.VeilOf(name, namingFields()...) }
 
 // VeilOf is Veil for a text that is made of these fields.
-func (o *Object) VeilOf(name string, fields ...[]string) string {
+func (o *Object) VeilOf(name string, fields ...[]any) string {
 	if !o.Tainted() {
 		return name
 	}
@@ -59,22 +59,22 @@ func (o *Object) Unveil(name string) string {
 }
 
 // namingFields are the fields of which revisions and the names of artifacts are made.
-func namingFields() [][]string {
-	return [][]string{
+func namingFields() [][]any {
+	return [][]any{
 		{"spec", "chart"}, {"spec", "version"}, {"spec", "ref"}, {"spec", "reference"}, {"spec", "valuesFiles"}, {"spec", "valuesFile"},
 	}
 }
 
 // taintsOf are the texts in fields that came from a Secret.
-func (o *Object) taintsOf(fields [][]string) []string {
+func (o *Object) taintsOf(fields [][]any) []string {
 	var texts []string
 	for _, path := range fields {
-		field := valueAt(o.Content, path)
+		field := ValueAt(o.Content, path)
 		if field == nil {
 			continue
 		}
 		if o.shown != nil {
-			texts = append(texts, Taints(field, valueAt(o.shown, path))...)
+			texts = append(texts, Taints(field, ValueAt(o.shown, path))...)
 			continue
 		}
 		texts = append(texts, within(field, o.confidential)...)
@@ -96,12 +96,22 @@ func within(field any, texts []string) []string {
 	return found
 }
 
-func valueAt(content any, path []string) any {
+// ValueAt returns the value at a path of fields and positions in a list, nil if it is not there.
+func ValueAt(v any, path []any) any {
 	for _, step := range path {
-		m, _ := content.(map[string]any)
-		content = m[step]
+		switch step := step.(type) {
+		case string:
+			m, _ := v.(map[string]any)
+			v = m[step]
+		case int:
+			list, _ := v.([]any)
+			if step >= len(list) {
+				return nil
+			}
+			v = list[step]
+		}
 	}
-	return content
+	return v
 }
 
 // VeilStatus does what Veil does to the fields of a status that hold such names.

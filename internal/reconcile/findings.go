@@ -98,7 +98,7 @@ func pathOf(obj *manifest.Object, code finding.Code, err error) []any {
 	}
 	for _, field := range append(fieldsOf(code), "spec.url", "spec.endpoint", "spec.chart.spec.chart", "spec.chart", "spec.chartRef", "spec") {
 		path := steps(field)
-		if validate.ValueAt(obj.Content, path) != nil {
+		if manifest.ValueAt(obj.Content, path) != nil {
 			return path
 		}
 	}
@@ -158,7 +158,7 @@ func referencePath(obj *manifest.Object, err error) []any {
 		"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef", "spec.verify.secretRef", "spec.sts.secretRef", "spec.sts.certSecretRef",
 	} {
 		path := append(steps(field), "name")
-		if validate.ValueAt(obj.Content, path) == name {
+		if manifest.ValueAt(obj.Content, path) == name {
 			return path
 		}
 	}

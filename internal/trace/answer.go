@@ -155,7 +155,7 @@ func fieldsThatDecide() [][]any {
 func decidedFields(obj *manifest.Object, patches []render.Patch) []decided {
 	var list []decided
 	for _, path := range fieldsThatDecide() {
-		value, ok := at(obj.Content, path).(string)
+		value, ok := manifest.ValueAt(obj.Content, path).(string)
 		if !ok {
 			continue
 		}
@@ -200,22 +200,10 @@ func fieldName(path []any) string {
 	return strings.Join(parts, ".")
 }
 
-func at(content map[string]any, path []any) any {
-	var v any = content
-	for _, step := range path {
-		fields, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
-		v = fields[step.(string)]
-	}
-	return v
-}
-
 func (t Tracer) newSource(adm *admission.Admitted) whySource {
 	obj := adm.Object
 	s := whySource{Object: t.called(obj), File: positionOf(obj), object: obj}
-	if url, ok := at(adm.Content, []any{"spec", "url"}).(string); ok {
+	if url, ok := manifest.ValueAt(adm.Content, []any{"spec", "url"}).(string); ok {
 		s.URL = obj.ConcealText(reconcile.RedactText(url))
 	}
 	s.Login, s.Verification = loginOf(adm), verificationOf(adm)
@@ -225,7 +213,7 @@ func (t Tracer) newSource(adm *admission.Admitted) whySource {
 // loginOf says where the login to a source comes from.
 func loginOf(adm *admission.Admitted) string {
 	text := func(path ...any) string {
-		s, _ := at(adm.Content, append([]any{"spec"}, path...)).(string)
+		s, _ := manifest.ValueAt(adm.Content, append([]any{"spec"}, path...)).(string)
 		return adm.Object.ConcealText(s)
 	}
 	if !reconcile.Kinds().IsSource(adm.Object.Kind) {
@@ -247,7 +235,7 @@ func loginOf(adm *admission.Admitted) string {
 
 // verificationOf says what checks signatures.
 func verificationOf(adm *admission.Admitted) string {
-	spec, _ := at(adm.Content, []any{"spec", "verify"}).(map[string]any)
+	spec, _ := manifest.ValueAt(adm.Content, []any{"spec", "verify"}).(map[string]any)
 	if spec == nil {
 		if adm.Object.Kind == sourcev1.HelmChartKind || adm.Object.Kind == sourcev1.OCIRepositoryKind {
 			return "nothing: it has no spec.verify"

@@ -183,7 +183,7 @@ func (o *outliner) node(obj *manifest.Object) *outline.Node {
 	n := &outline.Node{Kind: called.Kind, Namespace: called.Namespace, Name: called.Name, File: obj.Pos.String()}
 	o.nodes[obj] = n
 	text := func(path ...any) string {
-		s, _ := at(obj.Content, append([]any{"spec"}, path...)).(string)
+		s, _ := manifest.ValueAt(obj.Content, append([]any{"spec"}, path...)).(string)
 		return obj.ConcealError(obj.Veil(s)) // a page is read as messages are
 	}
 	switch {
@@ -195,7 +195,7 @@ func (o *outliner) node(obj *manifest.Object) *outline.Node {
 		n.URL = obj.ConcealError(reconcile.RedactText(cmp.Or(text("url"), text("endpoint"))))
 		n.Constraint = cmp.Or(text("ref", "digest"), text("ref", "semver"), text("ref", "tag"), text("ref", "commit"), text("ref", "name"), text("ref", "branch"))
 	}
-	if suspended, _ := at(obj.Content, []any{"spec", "suspend"}).(bool); suspended {
+	if suspended, _ := manifest.ValueAt(obj.Content, []any{"spec", "suspend"}).(bool); suspended {
 		n.State = outline.Suspended
 	}
 	o.knownOf(n, obj)

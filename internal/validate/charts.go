@@ -46,7 +46,7 @@ func (v *validation) suspendedSource(source *admission.Admitted, path ...any) {
 	if source == nil {
 		return
 	}
-	if ValueAt(source.Content, []any{"spec", "suspend"}) == true {
+	if manifest.ValueAt(source.Content, []any{"spec", "suspend"}) == true {
 		v.warn(finding.SuspendedSource, fmt.Sprintf("its source %s is suspended", source.Object), path...)
 		v.related(source.Object.Position("spec", "suspend"))
 	}
@@ -77,7 +77,7 @@ func (v *validation) version(chart, version string, path ...any) {
 	case !resolve.Satisfiable(version):
 		v.fail(finding.ImpossibleRange, fmt.Errorf("no version can match %q", version), path...)
 	case resolve.Unbounded(version):
-		if ValueAt(v.adm.Object.Content, path) == nil {
+		if manifest.ValueAt(v.adm.Object.Content, path) == nil {
 			path[len(path)-1] = "chart"
 		}
 		v.warn(finding.UnpinnedVersion, fmt.Sprintf("chart %q follows every new version", chart), path...)

@@ -38,7 +38,7 @@ func (v *validation) durations() {
 
 // duration is one that the object itself has.
 func (v *validation) duration(field string) (time.Duration, bool) {
-	text, ok := ValueAt(v.adm.Object.Content, []any{"spec", field}).(string)
+	text, ok := manifest.ValueAt(v.adm.Object.Content, []any{"spec", field}).(string)
 	if !ok {
 		return 0, false
 	}

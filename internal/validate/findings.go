@@ -181,17 +181,6 @@ func Warned(adm *admission.Admitted) []finding.Finding {
 	return found
 }
 
-// ValueAt is the value of a field of an object, nil if it is not there.
-func ValueAt(content map[string]any, path []any) any {
-	var v any = content
-	for _, step := range path {
-		m, _ := v.(map[string]any)
-		name, _ := step.(string)
-		v = m[name]
-	}
-	return v
-}
-
 // sortFindings makes the order that of the file.
 func sortFindings(found []finding.Finding) {
 	slices.SortStableFunc(found, func(a, b finding.Finding) int {

@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
@@ -60,7 +61,7 @@ func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
 
 // emptyBlock finds a range such as >6 without quotes: in YAML it begins a block of text, and the field is empty.
 func (v *validation) emptyBlock(path ...any) {
-	text, isText := ValueAt(v.adm.Object.Content, path).(string)
+	text, isText := manifest.ValueAt(v.adm.Object.Content, path).(string)
 	e := v.adm.Object.Excerpt(path...)
 	_, written, _ := strings.Cut(e.Before+e.Marked+e.After, fmt.Sprint(path[len(path)-1], ":"))
 	written = strings.TrimSpace(written)

@@ -53,11 +53,11 @@ func directoryHint(obj *manifest.Object) string {
 
 // operatedGitHint says how a Git repository gets a login that it has none of, "" if it has one.
 func operatedGitHint(obj *manifest.Object) string {
-	url, _ := ValueAt(obj.Content, []any{"spec", "url"}).(string)
+	url, _ := manifest.ValueAt(obj.Content, []any{"spec", "url"}).(string)
 	switch scheme, _, _ := strings.Cut(strings.ToLower(url), "://"); {
 	case scheme == "ssh":
 		return "the operator's pod had a key for the repository, no field of the release names one: " + directoryHint(obj)
-	case ValueAt(obj.Content, []any{"spec", "secretRef"}) != nil:
+	case manifest.ValueAt(obj.Content, []any{"spec", "secretRef"}) != nil:
 		return ""
 	case scheme == "https":
 		return "refer with spec.chart.secretRef to a Secret with username and password, or " + directoryHint(obj)
@@ -72,7 +72,7 @@ var fluxField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 func inOperatedFields(obj *manifest.Object, hint string) string {
 	names := map[string]string{"spec.chart": "spec.chart.name", "spec.version": "spec.chart.version"}
 	switch {
-	case ValueAt(obj.Content, []any{"spec", "sourceRef", "kind"}) == sourcev1.GitRepositoryKind:
+	case manifest.ValueAt(obj.Content, []any{"spec", "sourceRef", "kind"}) == sourcev1.GitRepositoryKind:
 		names = map[string]string{"spec.chart": "spec.chart.path"}
 	case obj.Kind == sourcev1.HelmRepositoryKind:
 		names = map[string]string{"spec.url": "spec.chart.repository"}

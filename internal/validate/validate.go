@@ -78,7 +78,7 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	}
 	hints := finding.Hints(err)
 	var missing *manifest.NotFoundError
-	switch text, _ := ValueAt(v.adm.Object.Content, path).(string); {
+	switch text, _ := manifest.ValueAt(v.adm.Object.Content, path).(string); {
 	case len(manifest.Variables(text)) > 0 && v.adm.Object.Open:
 		return // its value cannot be known
 	case len(manifest.Variables(text)) > 0:
