@@ -5,8 +5,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,6 +19,13 @@ const (
 	mostLines   = 5800
 	mostMethods = 36
 )
+
+// mostFlags is how many texts below cmd name a flag. Advice belongs where the flag is known: exit.UsageError.Option says which one an
+// error is about. The figure only ever goes down.
+const mostFlags = 80
+
+// mostUnmatched is how many types of errors nobody matches: a finding.Problem says the same. It only ever goes down.
+const mostUnmatched = 70
 
 // TestSizeOfCommands counts the lines of cmd without tests, and the methods of each of its types.
 func TestSizeOfCommands(t *testing.T) {
@@ -59,6 +69,110 @@ func TestSizeOfCommands(t *testing.T) {
 	for name, n := range methods {
 		if n > mostMethods {
 			t.Errorf("type %s of cmd has %d methods, want at most %d", name, n, mostMethods)
+		}
+	}
+}
+
+// namesFlag matches a flag in a text, and not the dashes of a sentence or of a PEM block.
+var namesFlag = regexp.MustCompile(`(^|[^-\w])--[a-z]`)
+
+// TestFlagsBelowCommands counts the texts below cmd that name a flag. Package config is about flags, package finding has the
+// explanations that people read, and internal/helm/arguments.go has those of the helm that it starts.
+func TestFlagsBelowCommands(t *testing.T) {
+	t.Parallel()
+	var found []string
+	eachFile(t, func(path string, file *ast.File, fset *token.FileSet) {
+		if strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "internal/config/") || strings.HasPrefix(path, "internal/finding/") || path == "internal/helm/arguments.go" {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && namesFlag.MatchString(strings.Trim(text.Value, "\"`")) {
+				found = append(found, fset.Position(text.Pos()).String()+": "+text.Value)
+			}
+			return true
+		})
+	})
+	if len(found) > mostFlags {
+		t.Errorf("%d texts below cmd name a flag, want at most %d:\n%s", len(found), mostFlags, strings.Join(found, "\n"))
+	}
+}
+
+// TestErrorTypes counts the types of errors that no errors.As, assertion or switch of the program asks for.
+func TestErrorTypes(t *testing.T) {
+	t.Parallel()
+	types, matched := map[string]string{}, map[string]bool{}
+	eachFile(t, func(path string, file *ast.File, fset *token.FileSet) {
+		named := func(e ast.Expr) string {
+			if star, ok := e.(*ast.StarExpr); ok {
+				e = star.X
+			}
+			switch e := e.(type) {
+			case *ast.Ident:
+				return file.Name.Name + "." + e.Name
+			case *ast.SelectorExpr:
+				if of, ok := e.X.(*ast.Ident); ok {
+					return of.Name + "." + e.Sel.Name
+				}
+			}
+			return ""
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Recv != nil && n.Name.Name == "Error" {
+					types[named(n.Recv.List[0].Type)] = fset.Position(n.Pos()).String()
+				}
+			case *ast.ValueSpec:
+				if n.Type != nil && n.Values == nil {
+					matched[named(n.Type)] = true
+				}
+			case *ast.TypeAssertExpr:
+				matched[named(n.Type)] = true
+			case *ast.CaseClause:
+				for _, e := range n.List {
+					matched[named(e)] = true
+				}
+			case *ast.IndexExpr: // errors.AsType[*T]
+				matched[named(n.Index)] = true
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "new" {
+					matched[named(n.Args[0])] = true
+				}
+			}
+			return true
+		})
+	})
+	var unmatched []string
+	for name, at := range types {
+		if !matched[name] {
+			unmatched = append(unmatched, at+": "+name)
+		}
+	}
+	t.Logf("%d types of errors, %d that nobody matches", len(types), len(unmatched))
+	if len(unmatched) > mostUnmatched {
+		slices.Sort(unmatched)
+		t.Errorf("nobody matches %d types of errors, want at most %d:\n%s", len(unmatched), mostUnmatched, strings.Join(unmatched, "\n"))
+	}
+}
+
+// eachFile visits the files of the program. Servers for tests are none.
+func eachFile(t *testing.T, visit func(path string, file *ast.File, fset *token.FileSet)) {
+	t.Helper()
+	for _, dir := range []string{"cmd", "internal"} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			path = filepath.ToSlash(path)
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "test/") {
+				return err
+			}
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+			if err == nil {
+				visit(path, file, fset)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }
