@@ -137,7 +137,7 @@ func (t *Renderer) render(ctx context.Context, name string, r *Release, upgrade 
 	if upgrade {
 		noHooks = r.hr.GetUpgrade().DisableHooks
 	}
-	done, err = render.PostRender(ctx, render.Release{HelmRelease: r.hr, CRDs: crds, Manifests: manifests, NoHooks: noHooks, NoTests: !r.hr.GetTest().Enable})
+	done, err = render.PostRender(ctx, render.Release{HelmRelease: r.hr, CRDs: crds, Manifests: manifests, Trimmed: t.tool.Trims, NoHooks: noHooks, NoTests: !r.hr.GetTest().Enable})
 	if !upgrade && r.hr.GetInstall().CRDs == helmv2.Skip {
 		done.CRDs, done.Left = nil, nil
 	}

@@ -38,6 +38,8 @@ const (
 type Tool struct {
 	// Version is as it says it, as v3.21.4.
 	Version string
+	// Trims says that it cuts the blank end of each document that it prints, as Helm 3 does; else only that of the last.
+	Trims bool
 
 	path   string
 	home   string
@@ -105,7 +107,7 @@ func Find(ctx context.Context, o Options) (*Tool, error) {
 	case major != 3 && major != 4:
 		return nil, &UnknownError{path, "its version is " + t.Version}
 	}
-	t.limits = o.Limits
+	t.limits, t.Trims = o.Limits, major == 3
 	return t, nil
 }
 

@@ -38,6 +38,8 @@ type Release struct {
 	CRDs [][]byte
 	// Manifests are what helm template prints, with all hooks.
 	Manifests []byte
+	// Trimmed says that helm has cut the ends of all documents, and not only that of the last one before the hooks.
+	Trimmed bool
 	// NoHooks leaves out hooks, NoTests those that are tests, after they took part in post rendering.
 	NoHooks, NoTests bool
 }
@@ -90,6 +92,9 @@ func (r *Release) postRender(ctx context.Context, b *kustomize.Build) (done Inst
 		return done, err
 	}
 	documents, err := documentsOf(r.Manifests)
+	if err == nil {
+		err = r.end(documents)
+	}
 	if err != nil {
 		return done, err
 	}
@@ -246,7 +251,7 @@ func InNamespace(_ context.Context, _ string, manifests []byte, namespace string
 		}
 		var out bytes.Buffer
 		for _, d := range documents {
-			nodes, err := kio.ParseAll(d.text)
+			nodes, err := kio.ParseAll(ended(d.text))
 			if err != nil {
 				return nil, err
 			}
@@ -286,9 +291,6 @@ func documentsOf(manifests []byte) ([]document, error) {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		if !strings.HasSuffix(text, "\n") { // Helm 3 takes it away
-			text += "\n"
-		}
 		list = append(list, document{source, text})
 	}
 	if len(list) > maxDocuments {
@@ -296,6 +298,26 @@ func documentsOf(manifests []byte) ([]document, error) {
 	}
 	return list, nil
 }
+
+// end gives documents the line break at their end that helm has cut: all of them, or the last one before the hooks.
+func (r *Release) end(documents []document) error {
+	for i := range slices.Backward(documents) {
+		d := &documents[i]
+		if !r.Trimmed {
+			if hook, err := d.hook(); err != nil {
+				return err
+			} else if hook {
+				continue
+			}
+		}
+		if d.text = ended(d.text); !r.Trimmed {
+			break
+		}
+	}
+	return nil
+}
+
+func ended(text string) string { return strings.TrimSuffix(text, "\n") + "\n" }
 
 // hook reports whether the document has the annotation of hooks.
 func (d document) hook() (bool, error) {
