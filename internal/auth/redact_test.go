@@ -17,6 +17,8 @@ func TestRedactURL(t *testing.T) {
 		{"https://secret@h/index.yaml", "https://REDACTED@h/index.yaml"},
 		{"https://secret:@h/index.yaml", "https://REDACTED@h/index.yaml"},
 		{"https://secret:x-oauth-basic@h/x", "https://REDACTED@h/x"},
+		{"https://@h/x", "https://REDACTED@h/x"},
+		{"@h/x", "REDACTED@h/x"},
 		{"ssh://git@h/x", "ssh://git@h/x"},
 		{"ssh://deploy@h/x", "ssh://deploy@h/x"},
 		{"git@h:org/repo", "git@h:org/repo"},

@@ -1,6 +1,7 @@
 package helm_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,5 +78,26 @@ func TestAskedTwice(t *testing.T) {
 	}
 	if asked, _ := os.ReadFile(filepath.Join(home, "asked")); err == nil || len(asked) != want {
 		t.Errorf("%v, asked %d times", err, len(asked))
+	}
+}
+
+// A helm that says that it has no memory was ended by its limit, and has rendered nothing.
+func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	for text, limit := range map[string]bool{"fatal error: runtime: out of memory": true, "mmap: cannot allocate memory": true, "Error: no such chart": false} {
+		program := filepath.Join(home, "helm")
+		script := "#!/bin/sh\ncase $1 in version) echo v3.18.4;; *) echo '" + text + "' >&2; exit 2;; esac\n"
+		if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		tool, err := helm.Find(t.Context(), helm.Options{Name: program, Home: home, Limits: helm.Limits{Time: time.Minute, Memory: 1 << 30, Output: 1 << 20}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ended *helm.LimitError
+		if out, err := tool.Template(t.Context(), helm.Release{Name: "a", Namespace: "a", Chart: program}); err == nil || errors.As(err, &ended) != limit {
+			t.Errorf("%s: %q, %v", text, out, err)
+		}
 	}
 }

@@ -156,7 +156,7 @@ func TestUnpackDamaged(t *testing.T) {
 		{"case 56: YAML", []byte("apiVersion: v1\nentries: {}\n"), "requires gzip-compressed body: gzip: invalid header"},
 		{"case 56: empty", nil, "requires gzip-compressed body: EOF"},
 		{"no tar", noTar.Bytes(), "tar error: archive/tar: invalid tar header"},
-		{"cut off", whole[:len(whole)-20], "unexpected EOF"},
+		{"cut off", whole[:len(whole)-20], "error writing to a: unexpected EOF"},
 		{"cut off in the checksum", whole[:len(whole)-2], "tar error: unexpected EOF"},
 		{"wrong checksum", broken, "tar error: gzip: invalid checksum"},
 	} {

@@ -134,6 +134,19 @@ func FuzzGitPack(f *testing.F) {
 	})
 }
 
+// TestReferencesCut refuses a list of references that ends before its end is said: those that are missing may have been moved.
+func TestReferencesCut(t *testing.T) {
+	r := &gitRemote{scrub: func(s string) string { return s }}
+	line := strings.Repeat("1", 40) + " refs/heads/main\n"
+	whole := fmt.Sprintf("%04x%s0000", len(line)+4, line)
+	for n := range len(whole) + 1 {
+		refs, err := readReferences(r.packets(strings.NewReader(whole[:n]), 1<<16), []string{"refs/heads/"})
+		if complete := n == len(whole); complete != (err == nil) || complete && len(refs) != 1 {
+			t.Errorf("%q: %v, %v", whole[:n], refs, err)
+		}
+	}
+}
+
 func FuzzGitAdvertisement(f *testing.F) {
 	hash := strings.Repeat("1", 40)
 	f.Add([]byte("001e# service=git-upload-pack\n0000000eversion 2\n0000"))
