@@ -101,9 +101,21 @@ func sortCauses(causes []Cause) {
 	})
 }
 
+// maxCauses bounds the mistakes of an object that are reported, as an API server does. Each is looked up among all fields.
+const maxCauses = 100
+
 // causes finds the place and perhaps the remedy of each error.
 func (r *review) causes(errs field.ErrorList) []Cause {
 	var list []Cause
+	if len(errs) > maxCauses { // in an order, so that the same ones are left each time
+		slices.SortFunc(errs, func(a, b *field.Error) int {
+			if a.Field != b.Field {
+				return strings.Compare(a.Field, b.Field)
+			}
+			return strings.Compare(a.Error(), b.Error())
+		})
+		errs = errs[:maxCauses]
+	}
 	for _, e := range errs {
 		path := pathOf(r.obj.Content, e.Field)
 		r.plain(path, e)

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -19,6 +20,39 @@ const (
 
 func mismatch(field, value, pattern string) string {
 	return fmt.Sprintf("%s: Invalid value: %q: %s in body should match %s", field, value, field, pattern)
+}
+
+// TestManyMistakes reports as many mistakes of an object as an API server does, the same ones each time.
+func TestManyMistakes(t *testing.T) {
+	var unknown, wrong strings.Builder
+	for i := range 3 * maxCauses {
+		fmt.Fprintf(&unknown, "\nfield%d: a", i)
+		fmt.Fprintf(&wrong, "\n- %d", i)
+	}
+	for _, spec := range []string{
+		"interval: 5m\nurl: http://x" + unknown.String(),
+		"interval: 5m\nchart: a\nsourceRef: {kind: HelmRepository, name: a}\nvaluesFiles:" + wrong.String(),
+	} {
+		kind := "HelmRepository"
+		if strings.Contains(spec, "chart") {
+			kind = "HelmChart"
+		}
+		causes := func() string {
+			_, err := Admit(object(t, of(kind, spec)))
+			var invalid *InvalidError
+			if !errors.As(err, &invalid) || len(invalid.Causes) != maxCauses {
+				t.Fatalf("%s: %.500v", kind, err)
+			}
+			texts := ""
+			for _, c := range invalid.Causes {
+				texts += c.Message + "\n"
+			}
+			return texts
+		}
+		if first, second := causes(), causes(); first != second {
+			t.Errorf("%s: other mistakes are reported the second time", kind)
+		}
+	}
 }
 
 // Each case adds one line to a spec that is admitted. An empty want is an admission.

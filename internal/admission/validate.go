@@ -100,7 +100,8 @@ func dropNulls(v any) {
 func (r *review) unknownFields(paths []string) []Cause {
 	var list []Cause
 	older := false
-	for _, text := range paths {
+	slices.Sort(paths)
+	for _, text := range paths[:min(len(paths), maxCauses)] {
 		path := pathOf(r.obj.Content, text)
 		code := finding.UnknownField
 		if r.obj.Kind == releaseKind && slices.Contains(chartOfFlux1, text) {

@@ -134,6 +134,10 @@ func TestRunnerLogBound(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q: %v", c.text, got, c.want, err)
 		}
 	}
+	long := "a line\n" + strings.Repeat("x", most) // what is left of one write is as long as it may be
+	if got, err := loggedOf(t, long, len(long), most); got != long || err != nil {
+		t.Errorf("%q becomes %q: %v", long, got, err)
+	}
 }
 
 // TestRunnerLogLongLine writes a line in many small parts, each of which is looked at once: a million million looks would

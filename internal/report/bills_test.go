@@ -108,6 +108,9 @@ func TestCycloneDX(t *testing.T) {
 	if n := len(*bom.Components); n != 9 {
 		t.Errorf("%d components, want each once", n)
 	}
+	if n := len(*bom.Dependencies); n != 9 {
+		t.Errorf("the dependencies of %d components", n)
+	}
 	if bom.Compositions == nil {
 		t.Error("a run with failures is not called incomplete")
 	}

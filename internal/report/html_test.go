@@ -75,6 +75,20 @@ func elementsOf(t *testing.T, text string) (shape []string) {
 	return shape
 }
 
+// TestPageTells has on the page what each part of a run says.
+func TestPageTells(t *testing.T) {
+	run := hostileRun("in-everything")
+	run.Plan.Against = "in-plan"
+	run.Outdated[0].Latest = "in-outdated"
+	run.Outline[0].Name = "in-outline"
+	page := written(t, "html", run)
+	for _, text := range []string{"in-plan", "in-outdated", "in-outline"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("%s is not on the page", text)
+		}
+	}
+}
+
 // TestPageNeedsNothing: a page loads nothing, and its policy lets its own script and style take effect, and no others.
 func TestPageNeedsNothing(t *testing.T) {
 	var b bytes.Buffer

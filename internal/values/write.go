@@ -28,8 +28,9 @@ const Hidden = "**REDACTED**"
 // Write writes composed values as YAML with sorted keys, which helm takes with --values. Values of Secrets are hidden,
 // and so is what cannot be distinguished from them.
 func (o *Origins) Write(w io.Writer, composed map[string]any, options WriteOptions) error {
-	node, err := (&writer{o, options}).node(composed, nil)
-	if err != nil {
+	wr := &writer{origins: o, options: options}
+	node := wr.node(composed, nil)
+	if err := wr.encode(); err != nil {
 		return err
 	}
 	encoder := yaml.NewEncoder(&limited{w, maxText})
@@ -43,9 +44,31 @@ func (o *Origins) Write(w io.Writer, composed map[string]any, options WriteOptio
 type writer struct {
 	origins *Origins
 	options WriteOptions
+	leaves  []any        // keys, and values that are written as they are
+	nodes   []*yaml.Node // of the leaves
 }
 
-func (w *writer) node(value any, path []any) (*yaml.Node, error) {
+// leaf returns the node of a value. It is one only after encode: all at once take a small part of the time.
+func (w *writer) leaf(value any) *yaml.Node {
+	n := new(yaml.Node)
+	w.leaves, w.nodes = append(w.leaves, value), append(w.nodes, n)
+	return n
+}
+
+func (w *writer) encode() error {
+	var all yaml.Node
+	if err := all.Encode(w.leaves); err != nil {
+		return err
+	}
+	for i, n := range w.nodes {
+		comment := n.LineComment
+		*n = *all.Content[i]
+		n.LineComment = comment
+	}
+	return nil
+}
+
+func (w *writer) node(value any, path []any) *yaml.Node {
 	switch v := value.(type) {
 	case map[string]any:
 		if len(v) > 0 {
@@ -60,14 +83,11 @@ func (w *writer) node(value any, path []any) (*yaml.Node, error) {
 	if !w.options.ShowSecrets {
 		value = w.shown(value, path, reference, found)
 	}
-	n := new(yaml.Node)
-	if err := n.Encode(value); err != nil {
-		return nil, err
-	}
+	n := w.leaf(value)
 	if w.options.Origins {
 		n.LineComment = comment(reference, found)
 	}
-	return n, nil
+	return n
 }
 
 // shown is what may be written of a value. One that no source holds as it is was composed, maybe out of a Secret.
@@ -91,36 +111,26 @@ func (w *writer) hidden(path []any) string {
 	return w.options.Hide(path)
 }
 
-func (w *writer) mapping(m map[string]any, path []any) (*yaml.Node, error) {
+func (w *writer) mapping(m map[string]any, path []any) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		key := new(yaml.Node)
-		if err := key.Encode(name); err != nil {
-			return nil, err
-		}
-		value, err := w.node(m[name], append(slices.Clone(path), name))
-		if err != nil {
-			return nil, err
-		}
-		if value.Kind != yaml.ScalarNode {
+		key, value := w.leaf(name), w.node(m[name], append(slices.Clone(path), name))
+		switch w.leaves[len(w.leaves)-1].(type) {
+		case map[string]any, []any:
 			// A comment behind a list or a map would stand behind its last value.
 			key.LineComment, value.LineComment = value.LineComment, ""
 		}
 		n.Content = append(n.Content, key, value)
 	}
-	return n, nil
+	return n
 }
 
-func (w *writer) list(items []any, path []any) (*yaml.Node, error) {
+func (w *writer) list(items []any, path []any) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode}
 	for i, item := range items {
-		value, err := w.node(item, append(slices.Clone(path), i))
-		if err != nil {
-			return nil, err
-		}
-		n.Content = append(n.Content, value)
+		n.Content = append(n.Content, w.node(item, append(slices.Clone(path), i)))
 	}
-	return n, nil
+	return n
 }
 
 func comment(reference *Reference, found bool) string {
