@@ -164,8 +164,7 @@ func newHTMLObject(run *Run, o *Object, id string) htmlObject {
 type htmlFinding struct {
 	Severity                string
 	Code, Rule, URL         string
-	Subject, Where          string
-	Message, Fix            string
+	Headline, Where, Fix    string
 	Before, Mistake, Behind string
 	Line                    int
 	Related                 []string
@@ -173,8 +172,8 @@ type htmlFinding struct {
 
 func newHTMLFinding(f *finding.Finding) htmlFinding {
 	out := htmlFinding{
-		Severity: string(f.Severity), Code: string(f.Code), URL: ruleURL(f.Code), Subject: subject(f), Where: f.Pos.String(),
-		Message: f.Message, Fix: f.Fix, Before: f.Line, Line: f.Pos.Line,
+		Severity: string(f.Severity), Code: string(f.Code), URL: ruleURL(f.Code), Headline: headline(f), Where: f.Pos.String(),
+		Fix: f.Fix, Before: f.Line, Line: f.Pos.Line,
 	}
 	if r, ok := finding.Lookup(out.Code); ok {
 		out.Rule = r.Name

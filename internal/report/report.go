@@ -225,9 +225,10 @@ func objectName(kind, namespace, name string) string {
 	return kind + " " + namespace + "/" + name
 }
 
-// headline is a finding in one text: object and message.
+// headline is a finding in one text: object and message, which may begin with the object.
 func headline(f *finding.Finding) string {
-	if s := subject(f); s != "" {
+	s := subject(f)
+	if rest, begins := strings.CutPrefix(f.Message, s); s != "" && !(begins && strings.HasPrefix(strings.TrimLeft(rest, ":"), " ")) {
 		return s + ": " + f.Message
 	}
 	return f.Message
