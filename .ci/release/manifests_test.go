@@ -125,7 +125,7 @@ func TestManifests(t *testing.T) {
 // and that gh has nothing to say. Checksums that were altered, and an archive, are refused.
 func TestSignature(t *testing.T) {
 	dist := released(t)
-	_, page, _ := strings.Cut(read(t, "../../docs/guides/ci.md"), "## Checking a release by hand")
+	_, page, _ := strings.Cut(read(t, filepath.Join(dist, "../docs/guides/ci.md")), "## Checking a release by hand")
 	_, page, _ = strings.Cut(page, "```sh\n")
 	page, _, _ = strings.Cut(page, "```")
 	page = regexp.MustCompile(`(?m)^gh attestation verify .*\n`).ReplaceAllString(page, "")
