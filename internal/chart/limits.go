@@ -3,6 +3,8 @@ package chart
 import (
 	"fmt"
 	"math"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // The defaults of source-controller's flags, and two bounds that it lacks.
@@ -98,11 +100,6 @@ func (l Limits) entriesError() error {
 }
 
 // limitError reports that a chart is larger than it may be. It is a type of its own because options can raise limits.
-func limitError(format string, args ...any) error { return &sizeError{fmt.Sprintf(format, args...)} }
-
-type sizeError struct{ text string }
-
-func (e *sizeError) Error() string { return e.text }
-
-// TooLarge is true.
-func (e *sizeError) TooLarge() bool { return true }
+func limitError(format string, args ...any) error {
+	return &finding.Problem{Code: finding.TooLarge, Text: fmt.Sprintf(format, args...)}
+}

@@ -148,20 +148,8 @@ func withFlux(err error, what, namespace, name, format string) error {
 	if !errors.As(err, &missing) {
 		return err
 	}
-	return fmt.Errorf(format, &absentError{fmt.Sprintf("%s '%s/%s' not found", what, namespace, name), missing})
+	return fmt.Errorf(format, &finding.Problem{Text: fmt.Sprintf("%s '%s/%s' not found", what, namespace, name), Err: missing})
 }
-
-type absentError struct {
-	text string
-	err  *manifest.NotFoundError
-}
-
-func (e *absentError) Error() string { return e.text }
-
-func (e *absentError) Unwrap() error { return e.err }
-
-// Hint says where else something like it was seen.
-func (e *absentError) Hint() string { return e.err.Hint() }
 
 // NameOf is how messages call a Secret.
 func NameOf(s *manifest.Secret) string { return s.Namespace + "/" + s.Name }

@@ -373,7 +373,7 @@ func (s *scanner) key(col int, key []byte) bool {
 	s.null()
 	s.endIndented(top)
 	if !s.keys.add(&top.keys, key) {
-		s.fail(&duplicateError{string(key), s.lines})
+		s.fail(duplicateKey(string(key), s.lines))
 		return true
 	}
 	if s.keys.count(&top.keys) > maxKeys {

@@ -203,7 +203,7 @@ func (j *jsonReader) object(depth int, value func(key []byte) bool) bool {
 		}
 		switch {
 		case !j.keys.add(&set, key):
-			j.fatal = &duplicateError{key: string(key)}
+			j.fatal = duplicateKey(string(key), 0)
 			return false
 		case j.keys.count(&set) > maxKeys:
 			j.fatal = errTooManyKeys

@@ -38,19 +38,6 @@ var (
 	errMerge           = errors.New("a merge key needs a mapping or a list of mappings")
 )
 
-// duplicateError is a key that occurs twice in one mapping.
-type duplicateError struct {
-	key  string
-	line int // 0 if not known
-}
-
-func (e *duplicateError) Error() string {
-	if e.line == 0 {
-		return fmt.Sprintf("key %q already set in map", e.key)
-	}
-	return fmt.Sprintf("line %d: key %q already set in map", e.line, e.key)
-}
-
 // parse reads YAML with the full parser. The node is nil if there is nothing but comments.
 func parse(r io.Reader) (root *yaml.Node, err error) {
 	defer func() {
@@ -157,7 +144,7 @@ func (c *nodeChecker) keys(n *yaml.Node) error {
 			return fmt.Errorf("line %d: %w", n.Content[i].Line, errKey)
 		}
 		if seen[key.Value] {
-			return &duplicateError{key.Value, n.Content[i].Line}
+			return duplicateKey(key.Value, n.Content[i].Line)
 		}
 		seen[key.Value] = true
 		if isMerge(n.Content[i]) && !mergeable(n.Content[i+1]) {
@@ -190,4 +177,12 @@ func mergeable(n *yaml.Node) bool {
 		}
 	}
 	return true
+}
+
+// duplicateKey is the error of a key that occurs twice in one mapping. The line is 0 if it is not known.
+func duplicateKey(key string, line int) error {
+	if line == 0 {
+		return fmt.Errorf("key %q already set in map", key)
+	}
+	return fmt.Errorf("line %d: key %q already set in map", line, key)
 }

@@ -67,13 +67,6 @@ func Encrypted(content map[string]any) bool {
 	return ok && meta["mac"] != nil && meta["mac"] != ""
 }
 
-// SizeError is text that is too large to be decrypted.
-type SizeError struct{ Size int }
-
-func (e *SizeError) Error() string {
-	return fmt.Sprintf("cannot decrypt file with size (%d bytes) exceeding limit (%d)", e.Size, MaxSize)
-}
-
 // MACError is text that was changed after it was encrypted.
 type MACError struct{ missing bool }
 
@@ -94,7 +87,7 @@ func (e *MACError) Integrity() bool { return true }
 // format out.
 func (k *Keys) Text(data []byte, in, out Format) ([]byte, error) {
 	if len(data) > MaxSize {
-		return nil, &SizeError{len(data)}
+		return nil, tooLarge(len(data))
 	}
 	trees, err := parse(data, in)
 	if err != nil {
@@ -110,7 +103,7 @@ func (k *Keys) Text(data []byte, in, out Format) ([]byte, error) {
 // answer has an element for each document.
 func (k *Keys) Documents(data []byte) ([]map[string]any, error) {
 	if len(data) > MaxSize {
-		return nil, &SizeError{len(data)}
+		return nil, tooLarge(len(data))
 	}
 	trees, err := parse(data, YAML)
 	if err != nil {
@@ -138,7 +131,7 @@ func (k *Keys) Object(content map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	if len(text) > MaxSize {
-		return nil, &SizeError{len(text)}
+		return nil, tooLarge(len(text))
 	}
 	trees, err := parse(text, JSON)
 	if err != nil {
@@ -211,4 +204,9 @@ func unique(list []string) []string {
 		}
 	}
 	return out
+}
+
+// tooLarge is the error of a text of so many bytes, which is not decrypted.
+func tooLarge(size int) error {
+	return fmt.Errorf("cannot decrypt file with size (%d bytes) exceeding limit (%d)", size, MaxSize)
 }
