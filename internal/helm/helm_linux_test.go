@@ -1,6 +1,7 @@
 package helm_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -81,23 +82,60 @@ func TestAskedTwice(t *testing.T) {
 	}
 }
 
-// A helm that says that it has no memory was ended by its limit, and has rendered nothing.
-func TestOutOfMemory(t *testing.T) {
+// A helm that was ended by a limit has rendered nothing, whatever it printed.
+func TestEnded(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	for text, limit := range map[string]bool{"fatal error: runtime: out of memory": true, "mmap: cannot allocate memory": true, "Error: no such chart": false} {
-		program := filepath.Join(home, "helm")
-		script := "#!/bin/sh\ncase $1 in version) echo v3.18.4;; *) echo '" + text + "' >&2; exit 2;; esac\n"
-		if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
-			t.Fatal(err)
+	for script, want := range map[string]string{
+		"echo 'fatal error: runtime: out of memory' >&2; exit 2": "it needed more than 1024 MiB of memory",
+		"echo 'mmap: cannot allocate memory' >&2; exit 2":        "it needed more than 1024 MiB of memory",
+		"echo 'Error: no such chart' >&2; exit 2":                "",
+		"echo a: b; kill -SEGV $$":                               "it crashed",
+		"echo a: b; exec sleep 1000":                             "it did not finish",
+		"yes":                                                    "it printed more than 1 MiB",
+	} {
+		limits := helm.Limits{Time: time.Minute, Memory: 1 << 30, Output: 1 << 20}
+		if strings.Contains(script, "sleep") {
+			limits.Time = 50 * time.Millisecond
 		}
-		tool, err := helm.Find(t.Context(), helm.Options{Name: program, Home: home, Limits: helm.Limits{Time: time.Minute, Memory: 1 << 30, Output: 1 << 20}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tool, program := scripted(t, script, limits)
 		var ended *helm.LimitError
-		if out, err := tool.Template(t.Context(), helm.Release{Name: "a", Namespace: "a", Chart: program}); err == nil || errors.As(err, &ended) != limit {
-			t.Errorf("%s: %q, %v", text, out, err)
+		out, err := tool.Template(t.Context(), helm.Release{Name: "a", Namespace: "a", Chart: program})
+		if limited := errors.As(err, &ended); err == nil || limited != (want != "") || limited && !strings.Contains(ended.What, want) {
+			t.Errorf("%s: %q, %v", script, out, err)
 		}
 	}
+}
+
+// A run that is interrupted while helm renders ends with its cause.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "begun")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tool, program := scripted(t, "echo begun >'"+pipe+"'; exec sleep 1000", helm.Limits{Time: time.Hour, Memory: 1 << 30, Output: 1 << 20})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("the run ends")
+	go func() {
+		_, _ = os.ReadFile(pipe) // waits for helm
+		cancel(cause)
+	}()
+	if out, err := tool.Template(ctx, helm.Release{Name: "a", Namespace: "a", Chart: program}); !errors.Is(err, cause) {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// scripted is a helm that knows its version, and does what a script says otherwise.
+func scripted(t *testing.T, script string, limits helm.Limits) (tool *helm.Tool, program string) {
+	t.Helper()
+	home := t.TempDir()
+	program = filepath.Join(home, "helm")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nif [ \"$1\" = version ]; then echo v3.18.4; exit; fi\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tool, err := helm.Find(t.Context(), helm.Options{Name: program, Home: home, Path: os.Getenv("PATH"), Keep: []string{"PATH=" + os.Getenv("PATH")}, Limits: limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tool, program
 }

@@ -147,6 +147,24 @@ func TestReferencesCut(t *testing.T) {
 	}
 }
 
+// TestReferencesRead takes what a line says for what it is: a hash alone is no reference, and one without its name is no commit of
+// a tag.
+func TestReferencesRead(t *testing.T) {
+	r := &gitRemote{scrub: func(s string) string { return s }}
+	read := func(line string) ([]gitReference, error) {
+		return readReferences(r.packets(strings.NewReader(fmt.Sprintf("%04x%s0000", len(line)+4, line)), 1<<16), []string{"refs/"})
+	}
+	one, two := strings.Repeat("1", 40), strings.Repeat("2", 40)
+	if refs, err := read(one); !errors.Is(err, errGitProtocol) {
+		t.Errorf("%v, %v", refs, err)
+	}
+	for line, peeled := range map[string]string{"peeled:" + two: two, two: strings.Repeat("0", 40), "peeled:2222": strings.Repeat("0", 40)} {
+		if refs, err := read(one + " refs/tags/a " + line); err != nil || len(refs) != 1 || refs[0].peeled.String() != peeled || refs[0].hash.String() != one {
+			t.Errorf("%s: %v, %v", line, refs, err)
+		}
+	}
+}
+
 func FuzzGitAdvertisement(f *testing.F) {
 	hash := strings.Repeat("1", 40)
 	f.Add([]byte("001e# service=git-upload-pack\n0000000eversion 2\n0000"))
