@@ -14,7 +14,7 @@ func TestRedactText(t *testing.T) {
 		{"query", "x http://repo.test?token=pa55 y", "x http://repo.test?token=REDACTED y"},
 		{"the colon after a URL stays", "oci://carol:pa55@repo.test?t=pa55: not used", "oci://carol:REDACTED@repo.test?t=REDACTED: not used"},
 		{"several", "http://a:pa55@b.test, http://c:pa55@d.test;", "http://a:REDACTED@b.test, http://c:REDACTED@d.test;"},
-		{"behind what has no scheme", "://a http://carol:pa55@repo.test", "://a http://carol:REDACTED@repo.test"},
+		{"behind what has no scheme", "://a http://repo.test?token=pa55", "://a http://repo.test?token=REDACTED"},
 		{"behind a second separator", "a://://http://carol:pa55@repo.test", "a://://http://carol:REDACTED@repo.test"},
 		{"no scheme", "carol:pa55@repo.test", "carol:REDACTED@repo.test"},
 		{"inside JSON", `{"url":"http://carol:pa55@repo.test?token=pa55"}`, `{"url":"http://carol:REDACTED@repo.test?token=REDACTED"}`},
