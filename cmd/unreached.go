@@ -31,7 +31,7 @@ func reportUnreached(to *console.Console, unreached, passed []string) {
 	case len(unreached) == 0:
 	case len(passed) > 0:
 		for _, name := range unreached {
-			to.Info(console.Subject{}, name+" is applied by nothing: it is judged by itself")
+			to.Info(console.Subject{}, name+" is applied by nothing: it is checked on its own")
 		}
 	case len(unreached) == 1:
 		to.Info(console.Subject{}, "1 file is applied by nothing: helmsrc validate --unreached lists it")

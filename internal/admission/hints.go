@@ -121,7 +121,7 @@ func (r *review) unknownHint(path []any) string {
 		return "v2 has no spec.chart.spec.valuesFile: put the file first in spec.chart.spec.valuesFiles"
 	}
 	if r.obj.Kind == releaseKind && slices.Contains(chartOfFlux1, dotted(path)) {
-		return "spec.chart is written as in Flux 1: since v2beta1 a HelmRelease names chart, version and sourceRef in spec.chart.spec; helmsrc migrate converts HelmReleases of Flux 1"
+		return "this is the spec.chart of Flux 1: since v2beta1, a HelmRelease names chart, version and sourceRef in spec.chart.spec; helmsrc migrate converts HelmReleases of Flux 1"
 	}
 	if len(parent) == 1 && slices.Contains(r.younger(), "spec."+name) {
 		return storedVersion(r.obj) + " has it: change apiVersion, or leave it out"

@@ -82,7 +82,7 @@ func otherHosts(c *dockerConfig) string {
 	const shown = 5
 	switch {
 	case len(hosts) == 0:
-		return "the Secret holds no login at all"
+		return "the Secret has no login"
 	case len(hosts) > shown:
 		hosts = append(hosts[:shown:shown], "…")
 	}

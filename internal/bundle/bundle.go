@@ -70,7 +70,7 @@ func (e *Error) Hint() string {
 	if errors.Is(e.Err, errForeign) {
 		return "'helmsrc bundle' writes the files that --from reads"
 	}
-	return "copy the file again, and compare its digest with that on the other side"
+	return "copy the file again, and compare its digest with that of the original"
 }
 
 var errForeign = errors.New("not a bundle of helmsrc")

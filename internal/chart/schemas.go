@@ -27,7 +27,7 @@ func (*SchemaReferenceError) Finding() finding.Code { return finding.SchemaRefer
 
 // Hint says how a schema does without.
 func (*SchemaReferenceError) Hint() string {
-	return "put what it refers to under $defs of the schema, or render without it: spec.install.disableSchemaValidation"
+	return "copy the referenced schema to $defs, or render without it: spec.install.disableSchemaValidation"
 }
 
 // CheckSchemas returns a [*SchemaReferenceError] if values.schema.json of a chart or a subchart leads out of itself. A

@@ -35,12 +35,12 @@ func (e *OfflineError) Hint() string {
 		return bundleHint
 	}
 	if e.Command == "" {
-		return "run the same command without --offline, which keeps it for the next time"
+		return "run the same command once without --offline: it keeps what it fetches"
 	}
-	return "this gets it, and keeps it for the next time: " + e.Command
+	return "run this once with a network: " + e.Command
 }
 
-const bundleHint = "run 'helmsrc bundle' with these manifests where there is a network, and carry that file over"
+const bundleHint = "run 'helmsrc bundle' with these manifests on a machine with a network, and copy that file here"
 
 // RefuseDial opens no connection. It takes the place of [Config.Dial].
 func RefuseDial(_ context.Context, _, addr string) (net.Conn, error) {

@@ -66,7 +66,7 @@ type NotFoundError struct{ Name string }
 
 func (e *NotFoundError) Error() string {
 	if e.Name == "" {
-		return "helm is not installed: it renders the charts"
+		return "helm is not installed, and is needed to render charts"
 	}
 	return fmt.Sprintf("%s is not a program that can be run", e.Name)
 }

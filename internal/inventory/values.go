@@ -88,9 +88,9 @@ type ValuesTypeError struct{ Operated bool } // in a HelmRelease of Flux 1
 
 func (e *ValuesTypeError) Error() string {
 	if e.Operated {
-		return "spec.values is not a map: the operator drops it without a word"
+		return "spec.values is not a map: the operator silently ignores it"
 	}
-	return "spec.values is not a map: helm-controller would ignore it without a word"
+	return "spec.values is not a map: helm-controller would silently ignore it"
 }
 
 // Finding is what is wrong.

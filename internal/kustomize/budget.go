@@ -62,7 +62,7 @@ func (e *ExhaustedError) Error() string {
 
 // Hint says what such builds have in common.
 func (e *ExhaustedError) Hint() string {
-	return "look for replacements and patches that copy what they copied before, for one base that is included in many ways, and for variables that are made of each other"
+	return "look for replacements and patches that copy their own copies, for a base that is included many times, and for variables that are built from each other"
 }
 
 // Failure returns the error of the build that needed more than there was; nil is the rule.

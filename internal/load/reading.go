@@ -115,7 +115,7 @@ func (l *Reader) Choose(ctx context.Context, o *Options, get fetcher) (*Reading,
 	}
 	if len(r.Clusters) > 1 {
 		names := NamesOf(r.Clusters)
-		l.Console.Info(console.Subject{}, fmt.Sprintf("%d clusters, each judged by itself: %s", len(names), console.Few(names)))
+		l.Console.Info(console.Subject{}, fmt.Sprintf("%d clusters, each checked separately: %s", len(names), console.Few(names)))
 		if !o.Validating { // the command validate does that by itself
 			l.Console.Divide(names) // findings that several clusters have in common are printed once
 		}

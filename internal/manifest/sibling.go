@@ -200,7 +200,7 @@ func (s *Set) suggestion(k key, in func(*Set) map[key][]*Object) (text, namespac
 	slices.Sort(names)
 	slices.Sort(renamed)
 	if len(renamed) > 0 {
-		return "there is " + renamed[0] + ": a prefix or suffix of names, and the hash of a generator, are not added to references", ""
+		return "there is " + renamed[0] + ": kustomize does not add its prefixes, suffixes and hashes to references of this kind", ""
 	}
 	if len(namespaces) > 0 {
 		return "", namespaces[0]

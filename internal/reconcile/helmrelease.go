@@ -346,7 +346,7 @@ func (p *releaseReconciliation) warnDependencies(hr *helmv2.HelmRelease) {
 // layerHint says how a chart gets into the artifact of a source that holds none.
 func layerHint(source *manifest.Object) string {
 	if source.Kind == sourcev1.ExternalArtifactKind {
-		return "the artifact has to hold the directory of one chart: copy it without /** to @artifact/"
+		return "the artifact must contain the directory of one chart: copy it without /** to @artifact/"
 	}
 	return "spec.layerSelector of " + source.String() + " chooses the layer: a chart's has mediaType application/vnd.cncf.helm.chart.content.v1.tar+gzip and operation copy"
 }

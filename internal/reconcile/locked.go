@@ -354,7 +354,7 @@ func (*MovedError) Transient() bool { return false }
 
 // Hint says what to do.
 func (*MovedError) Hint() string {
-	return "find out who published it again; 'helmsrc lock --update' with its name accepts what there is now"
+	return "find out who published it again; 'helmsrc lock --update' with its name accepts the current state"
 }
 
 // takeEntry finds what the object is locked to, and fails it if it has to be and is not.

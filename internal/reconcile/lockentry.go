@@ -122,7 +122,7 @@ func withdrawn(code finding.Code) bool {
 type WithdrawnError struct{ err error }
 
 func (e *WithdrawnError) Error() string {
-	return "what is locked is not published any more: " + e.err.Error()
+	return "the locked version is no longer published: " + e.err.Error()
 }
 
 func (e *WithdrawnError) Unwrap() error { return e.err }

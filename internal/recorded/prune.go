@@ -25,7 +25,7 @@ func Prune(ctx context.Context, w *session.Worker, o *session.StoreOptions, inpu
 		if in.Rendered.Incomplete {
 			return exit.Usage, &exit.UsageError{
 				Err:    errors.New("nothing was removed: a part of the input is not in this repository"),
-				Advice: "do what the warnings above say: name checkouts with --source, and put copies of remote resources into the repository",
+				Advice: "follow the warnings above: name checkouts with --source, and put copies of remote resources into the repository",
 			}
 		}
 	}

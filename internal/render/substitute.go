@@ -241,7 +241,7 @@ func (v *variables) failure(err error, missing string) error {
 	if missing != "" && v.unset != UnsetEmpty && strings.HasSuffix(err.Error(), fmt.Sprintf("%q", missing)) {
 		return &unsetError{text: text, name: missing, hint: v.hint}
 	}
-	return &finding.Problem{Text: text, Advice: "write $${ where no variable is meant, or annotate the object with " + substituteMark + ": " + disabled}
+	return &finding.Problem{Text: text, Advice: "write $${ if it is not a variable, or annotate the object with " + substituteMark + ": " + disabled}
 }
 
 // culprit is the path of the first text of an object that cannot be substituted, nil if each can be by itself.
@@ -330,6 +330,6 @@ func marked(content map[string]any, key, value string) bool {
 func errNotYAML() error {
 	return &finding.Problem{
 		Text:   "YAMLToJSON: the object is not YAML after the substitution",
-		Advice: "quote the place where a variable holds a colon, a brace or a quote; quotes around ${…} are gone before it is substituted",
+		Advice: "if the value of a variable has a colon, a brace or a quote, put quotes into the value; quotes around ${…} are removed before it is substituted",
 	}
 }

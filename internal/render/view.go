@@ -58,7 +58,7 @@ func (v *view) in(path string) bool { return v != nil && inside(v.root, path) }
 func (v *view) within(path string) (string, error) {
 	path = filepath.Clean(path)
 	if !v.in(path) {
-		return "", &finding.Problem{Text: "leads out of the artifact", Advice: "only what the ArtifactGenerator copies is there: copy it too"}
+		return "", &finding.Problem{Text: "leads out of the artifact", Advice: "only what the ArtifactGenerator copies exists in its artifact: copy this as well"}
 	}
 	if f, ok := v.files[path]; ok {
 		return f.original, nil

@@ -114,7 +114,7 @@ func refuseBrought(dir string) error {
 	if err != nil {
 		return &exit.UsageError{
 			Err:    fmt.Errorf("%s has records, and whether Git tracks them is not known: %w", dir, err),
-			Advice: "make the repository readable, or name another directory with --artifacts-dir, which takes this one, too, if all who can commit are trusted; not with --untrusted",
+			Advice: "make the repository readable, or name another directory with --artifacts-dir; naming this one accepts it, if you trust everyone who can commit (not with --untrusted)",
 		}
 	}
 	if !tracked {
@@ -122,6 +122,6 @@ func refuseBrought(dir string) error {
 	}
 	return &exit.UsageError{
 		Err:    fmt.Errorf("%s has records that Git tracks, and which a stranger may have committed: they are not trusted", dir),
-		Advice: "remove them from Git with 'git rm -r --cached' and name the directory in .gitignore, or name another directory with --artifacts-dir, which takes this one, too, if all who can commit are trusted; not with --untrusted",
+		Advice: "remove them from Git with 'git rm -r --cached' and name the directory in .gitignore, or name another directory with --artifacts-dir; naming this one accepts it, if you trust everyone who can commit (not with --untrusted)",
 	}
 }

@@ -72,7 +72,7 @@ type MACError struct{ missing bool }
 
 func (e *MACError) Error() string {
 	if e.missing {
-		return "sops: the file holds no MAC: whether it was changed cannot be known"
+		return "sops: the file has no MAC: changes cannot be detected"
 	}
 	return "sops: MAC mismatch: the file was changed after it was encrypted"
 }

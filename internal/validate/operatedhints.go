@@ -22,7 +22,7 @@ func operatedHints(obj *manifest.Object, code finding.Code, hints []string) []st
 	hint := ""
 	switch {
 	case code == finding.Authentication && obj.Kind == sourcev1.HelmRepositoryKind:
-		hint = "the operator had the logins of its pod, no field of the release names one: " + migrateHint("where spec.secretRef of the HelmRepository does") + ", or " + directoryHint(obj)
+		hint = "the operator used the logins of its pod, which no field of the release names: " + migrateHint("where spec.secretRef of the HelmRepository does") + ", or " + directoryHint(obj)
 	case code == finding.Authentication && obj.Kind == sourcev1.GitRepositoryKind:
 		hint = operatedGitHint(obj)
 	case code == finding.OCIWithoutType:
@@ -56,7 +56,7 @@ func operatedGitHint(obj *manifest.Object) string {
 	url, _ := manifest.ValueAt(obj.Content, []any{"spec", "url"}).(string)
 	switch scheme, _, _ := strings.Cut(strings.ToLower(url), "://"); {
 	case scheme == "ssh":
-		return "the operator's pod had a key for the repository, no field of the release names one: " + directoryHint(obj)
+		return "the operator's pod had a key for the repository, which no field of the release names: " + directoryHint(obj)
 	case manifest.ValueAt(obj.Content, []any{"spec", "secretRef"}) != nil:
 		return ""
 	case scheme == "https":

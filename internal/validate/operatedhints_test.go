@@ -24,10 +24,10 @@ func TestOperatedHints(t *testing.T) {
 	}{
 		"an object of Flux 2": {&manifest.Object{Kind: "GitRepository"}, finding.Authentication, "refer with spec.secretRef", "refer with spec.secretRef"},
 		"H18: a closed repository": {repository, finding.Authentication, "refer with spec.secretRef",
-			"the operator had the logins of its pod, no field of the release names one: write the release for Flux 2 with 'helmsrc migrate', " +
+			"the operator used the logins of its pod, which no field of the release names: write the release for Flux 2 with 'helmsrc migrate', " +
 				"where spec.secretRef of the HelmRepository does, or take a directory in its place with --source HelmRepository/default/r=PATH"},
 		"H13: ssh": {git(map[string]any{"url": "ssh://git@git.test/a"}), finding.Authentication, "in spec.secretRef",
-			"the operator's pod had a key for the repository, no field of the release names one: " + directory},
+			"the operator's pod had a key for the repository, which no field of the release names: " + directory},
 		"https": {git(map[string]any{"url": "https://git.test/a"}), finding.Authentication, "in spec.secretRef",
 			"refer with spec.chart.secretRef to a Secret with username and password, or " + directory},
 		"https with a Secret": {git(map[string]any{"url": "https://git.test/a", "secretRef": map[string]any{"name": "s"}}), finding.Authentication,

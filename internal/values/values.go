@@ -217,7 +217,7 @@ func (c *composition) hint(r Reference, err error) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "" // there is no value to read
 	case r.TargetPath != "" && !r.Literal:
-		return "with a targetPath the value is read as by helm --set: literal: true takes it as it is"
+		return "with a targetPath, the value is parsed as by helm --set; with literal: true it is not"
 	}
 	return ""
 }

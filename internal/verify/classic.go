@@ -74,7 +74,7 @@ func judgeClassic(ctx context.Context, r *reader, j judge, layer ocispec.Descrip
 	return signer, err
 }
 
-const copiedHint = "the signature is good, but was made for something else: it was copied from another version, or the version was replaced after it was signed"
+const copiedHint = "the signature is valid, but for other contents: it was copied from another version, or the version was replaced after it was signed"
 
 // checkClaim compares the digest that was signed. To be called when the signature is known to be good.
 func (s *classicSignature) checkClaim() error {

@@ -100,7 +100,7 @@ func newPublicKey(name string, text []byte) (publicKey, error) {
 
 func pemHint(text []byte) string {
 	if bytes.Contains(text, []byte("PRIVATE KEY")) {
-		return "this is a private key, which should not be here at all: 'cosign public-key' prints the public one"
+		return "this is a private key, and should not be in this Secret: 'cosign public-key' prints the public key"
 	}
 	return ""
 }

@@ -39,7 +39,7 @@ func ParseKeyring(content []byte) (*Keyring, error) {
 
 func keyringHint(content []byte) string {
 	if len(content) > 12 && string(content[8:12]) == "KBXf" {
-		return "this is GnuPG's own format: 'gpg --export > keyring.gpg' writes the one that is needed"
+		return "this is GnuPG's own format: 'gpg --export > keyring.gpg' writes a usable keyring"
 	}
 	return ""
 }

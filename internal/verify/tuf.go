@@ -171,7 +171,7 @@ func (f *tufFetcher) describe(err error) error {
 func noTrust(err error) error {
 	return &finding.Problem{
 		Text:   fmt.Sprintf("unable to initialize trusted root: %v", err),
-		Advice: "without a network, --trusted-root takes a trusted_root.json, such as 'cosign trusted-root create' writes",
+		Advice: "without a network, name a trusted_root.json, as 'cosign trusted-root create' writes it, with --trusted-root",
 		Err:    err,
 	}
 }

@@ -172,7 +172,7 @@ func (g *githubExchange) refused(answer *http.Response, at *url.URL) error {
 	e := fetch.NewStatusError(answer, at.String(), fetch.Snippet(answer), func(text string) string { return text }, g.now())
 	switch e.Code {
 	case http.StatusUnauthorized:
-		e.Advice = "githubAppID and githubAppPrivateKey have to be of the same GitHub App"
+		e.Advice = "githubAppID and githubAppPrivateKey must belong to the same GitHub App"
 	case http.StatusNotFound:
 		e.Advice = "the GitHub App may not be installed there: see githubAppInstallationID and githubAppInstallationOwner"
 	}
