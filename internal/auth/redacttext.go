@@ -39,7 +39,10 @@ func replaceURLs(text string, replace func(string) string) string {
 	done := 0
 	for from := 0; ; {
 		at := strings.Index(text[from:], schemeSeparator)
-		if at < 0 {
+		switch {
+		case at < 0 && done == 0:
+			return text // without a copy: what is recorded may hold many long messages
+		case at < 0:
 			b.WriteString(text[done:])
 			return b.String()
 		}
@@ -76,7 +79,10 @@ func redactBareLogins(text string) string {
 	done := 0
 	for from := 0; ; {
 		at := strings.IndexByte(text[from:], '@')
-		if at < 0 {
+		switch {
+		case at < 0 && done == 0:
+			return text
+		case at < 0:
 			b.WriteString(text[done:])
 			return b.String()
 		}

@@ -27,6 +27,11 @@ const (
 	large   = 40 << 20
 	sparing = 50
 
+	// huge is the size, in bytes, from which the heap grows by leanest percent only. Nothing but tens of thousands of objects, or input
+	// that is meant to fill the memory, keeps so much in use.
+	huge    = 192 << 20
+	leanest = 20
+
 	// runtimeDefault is the percentage without a GOGC in the environment.
 	runtimeDefault = 100
 )
@@ -54,9 +59,12 @@ func afterCollection(f func()) {
 	}, f)
 }
 
-// percentFor lets the heap grow to the floor, or to twice what is in use; a large one by half.
+// percentFor lets the heap grow to the floor, or to twice what is in use; a large one by half, and a huge one by a fifth.
 func percentFor(live uint64) int {
-	if live >= large {
+	switch {
+	case live >= huge:
+		return leanest
+	case live >= large:
 		return sparing
 	}
 	return int(min(max(floor*100/max(live, 1), runtimeDefault+100)-100, most))

@@ -69,7 +69,8 @@ func TestAdaptProcess(t *testing.T) {
 
 func TestPercentFor(t *testing.T) {
 	for live, want := range map[uint64]int{
-		0: most, 1 << 20: most, 4 << 20: 700, 8 << 20: 300, floor / 2: 100, floor: 100, large - 1: 100, large: sparing, 1 << 40: sparing,
+		0: most, 1 << 20: most, 4 << 20: 700, 8 << 20: 300, floor / 2: 100, floor: 100, large - 1: 100, large: sparing,
+		huge - 1: sparing, huge: leanest, 1 << 40: leanest,
 	} {
 		if got := percentFor(live); got != want {
 			t.Errorf("with %d bytes in use: %d %%, want %d", live, got, want)

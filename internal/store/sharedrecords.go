@@ -20,8 +20,9 @@ import (
 const (
 	sharedRecordsFile = stateDir + "/book"
 
-	// MaxSharedRecords, maxSharedObjects and maxSharedValues have room for a hundred thousand objects.
-	MaxSharedRecords = 256 << 20
+	// MaxSharedRecords, maxSharedObjects and maxSharedValues have room for some fifty thousand objects, and keep what reads all of
+	// them at once below 512 MiB: a run needs about four times the text of its records.
+	MaxSharedRecords = 128 << 20
 	maxSharedObjects = 1 << 17
 	maxSharedValues  = 8 << 20
 )
