@@ -15,8 +15,8 @@ import (
 )
 
 // Since narrows the options to the files that changed since a revision of the repository that is named, as if these were given as arguments:
-// all clusters of the repository count that they are part of. If files are gone, everything that was named counts, because what they were
-// part of is not known. Hidden files do not count. It returns false if nothing changed. No revision leaves the options as they are.
+// all clusters of the repository count that they are part of. If manifests are gone or hidden, everything that was named counts, because what they
+// are part of is not known. It returns false if nothing changed. No revision leaves the options as they are.
 func (l *Reader) Since(ctx context.Context, o *Options, revision string) (bool, error) {
 	wrong := func(err error, advice string) error {
 		return &exit.UsageError{Option: "changed-since", Value: revision, Err: err, Advice: advice}
@@ -38,13 +38,17 @@ func (l *Reader) Since(ctx context.Context, o *Options, revision string) (bool, 
 	if err != nil {
 		return false, err
 	}
-	ignores := func(name string) bool { return path.Base(name) == ".sourceignore" }
-	hidden := func(name string) bool { return strings.Contains("/"+name, "/.") && !ignores(name) }
-	if wide := append(slices.DeleteFunc(gone, hidden), slices.DeleteFunc(slices.Clone(changed), func(name string) bool { return !ignores(name) })...); len(wide) > 0 {
-		l.Console.Info(console.Subject{}, fmt.Sprintf("all that is named counts: since %s these are gone, or say what is ignored: %s", revision, console.Few(wide)))
+	wide := gone
+	for _, name := range changed {
+		hidden := strings.Contains("/"+name, "/.") && slices.Contains([]string{".yaml", ".yml"}, path.Ext(name))
+		if hidden || path.Base(name) == ".sourceignore" {
+			wide = append(wide, name)
+		}
+	}
+	if len(wide) > 0 {
+		l.Console.Info(console.Subject{}, fmt.Sprintf("everything named is taken: since %s these files were removed, are hidden, or say what is ignored: %s", revision, console.Few(wide)))
 		return true, nil
 	}
-	changed = slices.DeleteFunc(changed, hidden)
 	if len(changed) == 0 {
 		l.Console.Info(console.Subject{}, "nothing changed since "+revision)
 		return false, nil
