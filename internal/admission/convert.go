@@ -87,7 +87,6 @@ func (r *review) younger() []string {
 	return paths
 }
 
-// convert makes an object of an old version one of the stored version.
 func (r *review) convert() {
 	if r.obj.APIVersion == stored(r.obj) {
 		return

@@ -147,7 +147,6 @@ func (r *review) unknownHint(path []any) string {
 // chartOfFlux1 are the fields that describe a chart in the HelmReleases of Flux 1.
 var chartOfFlux1 = []string{"spec.chart.git", "spec.chart.name", "spec.chart.path", "spec.chart.ref", "spec.chart.repository", "spec.chart.version"}
 
-// metadataFields are the ones that people write.
 var metadataFields = []string{"annotations", "finalizers", "generateName", "labels", "name", "namespace"}
 
 func dotted(path []any, more ...string) string {

@@ -88,7 +88,6 @@ func (r *review) operatorHint(value any, e *field.Error) string {
 	return ""
 }
 
-// warnOperator warns of what the operator makes of a release against what it says.
 func (r *review) warnOperator(hr *operator.HelmRelease) {
 	chart := &hr.Spec.Chart
 	source := chart.Source()

@@ -16,7 +16,6 @@ const (
 	releaseV2   = manifest.ReleaseGroup + "/v2"
 )
 
-// templateSpec is spec.chart.spec of a HelmRelease.
 func templateSpec(spec map[string]any) map[string]any {
 	chart, _ := spec["chart"].(map[string]any)
 	inner, _ := chart["spec"].(map[string]any)

@@ -127,7 +127,6 @@ func (f fields) text(name string) string {
 	return text
 }
 
-// is reports whether a field is there and one of the texts.
 func (f fields) is(name string, texts ...string) bool {
 	return f.has(name) && slices.Contains(texts, f.text(name))
 }

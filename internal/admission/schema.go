@@ -152,7 +152,6 @@ func (s *schema) items() *schema {
 	return s.Items
 }
 
-// at is the schema of the field at a path, an empty one if there is no schema for it.
 func (s *schema) at(path []any) *schema {
 	for _, step := range path {
 		if name, ok := step.(string); ok {
@@ -167,7 +166,6 @@ func (s *schema) at(path []any) *schema {
 	return s
 }
 
-// names lists the fields that an object can have.
 func (s *schema) names() []string { return slices.Sorted(maps.Keys(s.Properties)) }
 
 // unknown lists the paths of the fields that the schema does not have, sorted. The metadata are not among them.

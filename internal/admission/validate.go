@@ -204,7 +204,6 @@ func (r *review) durations(errs field.ErrorList) field.ErrorList {
 	return found
 }
 
-// durationFields are below the spec.
 func durationFields(kind string) [][]string {
 	fields := [][]string{{"interval"}, {"retryInterval"}, {"timeout"}}
 	if kind == releaseKind {
@@ -216,7 +215,6 @@ func durationFields(kind string) [][]string {
 	return fields
 }
 
-// text is a string below the spec.
 func (r *review) text(steps []string) (string, bool) {
 	var v any = r.spec()
 	for _, step := range steps {

@@ -41,7 +41,6 @@ func Check(r io.Reader, l Limits) (*helmchart.Metadata, []string, error) {
 	return m, rd.report(), nil
 }
 
-// bound limits the size of the archive itself.
 func (rd *reading) bound(r io.Reader) io.Reader {
 	left := rd.limits.Archive
 	return &budget{r: r, left: &left, err: rd.limits.archiveError()}

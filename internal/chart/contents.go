@@ -43,7 +43,6 @@ type contents struct {
 // keeper decides what stays of a file: it returns nil for one that need not be kept.
 type keeper func(name string, size int64, body io.Reader) (*loader.BufferedFile, error)
 
-// read unpacks an archive into c.
 func (c *contents) read(rd *reading, r io.Reader, keep keeper) error {
 	return rd.walk(r, func(name string, size int64, body io.Reader) error {
 		return c.add(rd, name, size, body, keep)

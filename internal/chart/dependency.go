@@ -92,7 +92,6 @@ func contained(c *helmchart.Chart, d *helmchart.Dependency, required []*helmchar
 	return false, ""
 }
 
-// satisfies reports whether a subchart is what a requirement names.
 func satisfies(c *helmchart.Chart, d *helmchart.Dependency) bool {
 	if c.Name() != d.Name || d.Version == "" {
 		return c.Name() == d.Name
@@ -111,7 +110,6 @@ func sameRequirement(a, b *helmchart.Dependency) bool {
 	return inChart(a) == inChart(b) && a.Version == b.Version && a.Repository == b.Repository
 }
 
-// inChart is the name that a dependency has inside the chart.
 func inChart(d *helmchart.Dependency) string {
 	if d.Alias != "" {
 		return d.Alias
@@ -232,7 +230,6 @@ func localPath(chartDir string, d *helmchart.Dependency) (string, error) {
 	return clamp(path.Join("/"+chartDir, u.Host, u.Path)), nil
 }
 
-// withoutURL takes the URL out of a parse error.
 func withoutURL(err error) error {
 	var parse *url.Error
 	if errors.As(err, &parse) {

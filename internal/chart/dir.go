@@ -150,7 +150,6 @@ func (entryInfo) Size() int64         { return 0 }
 func (entryInfo) ModTime() time.Time  { return time.Time{} }
 func (entryInfo) Sys() any            { return nil }
 
-// asDir is the same file as if it were a directory.
 type asDir struct{ fs.FileInfo }
 
 func (asDir) IsDir() bool { return true }

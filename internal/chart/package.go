@@ -56,7 +56,6 @@ type packer struct {
 	entries  int   // entries still allowed
 }
 
-// chart writes one chart into the directory base.
 func (p *packer) chart(c *helmchart.Chart, base string) error {
 	if err := c.Validate(); err != nil {
 		return fmt.Errorf("chart validation: %w", err)
@@ -193,7 +192,6 @@ func (p *packer) admit(full string, size int64) error {
 	return nil
 }
 
-// limitedWriter refuses to write more than is left.
 type limitedWriter struct {
 	w    io.Writer
 	left int64

@@ -9,7 +9,6 @@ func (d *Document) Text() []byte { return bytes.TrimPrefix(d.text, []byte("\ufef
 // [Document.Text] returns them; a document that stays is put with its own text.
 func (d *Document) Put(texts ...[]byte) { d.instead = texts }
 
-// joined divides texts of documents by separators.
 func joined(d *Document, texts [][]byte) []byte {
 	var out bytes.Buffer
 	ending := d.ending()

@@ -72,7 +72,6 @@ func (d *Document) Line(n *yaml.Node) int {
 	return d.lineAt(at)
 }
 
-// lineAt is the line of an offset in the text.
 func (d *Document) lineAt(at int) int {
 	if d.breaks == nil {
 		d.breaks = breaksOf(d.text)
@@ -99,7 +98,6 @@ func (d *Document) Comments() map[string][]int {
 	return comments
 }
 
-// parse reads the one document of a piece.
 func parse(text []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var root yaml.Node
@@ -163,7 +161,6 @@ func (d *Document) Keep(n *yaml.Node) {
 	}
 }
 
-// spliceOf is the index of the splice of a node, -1 if it has none.
 func (d *Document) spliceOf(n *yaml.Node) int {
 	start, ok := d.edited[n]
 	if !ok {

@@ -165,7 +165,6 @@ func anchored(n *yaml.Node) bool {
 	return n.Anchor != "" || n.Kind != yaml.AliasNode && slices.ContainsFunc(n.Content, anchored)
 }
 
-// pair is where a key and its value are.
 func (d *Document) pair(mapping *yaml.Node, i int) (start, end int, err error) {
 	key, value := mapping.Content[i], mapping.Content[i+1]
 	if start, err = d.position(key); err != nil {
@@ -254,7 +253,6 @@ func (d *Document) indentation(start int) (string, error) {
 	return string(indent), nil
 }
 
-// ending is the line break of the document.
 func (d *Document) ending() string {
 	length := LineLength(d.text)
 	line := d.text[:length]
@@ -264,7 +262,6 @@ func (d *Document) ending() string {
 	return "\n"
 }
 
-// lostComments are the comments in a text that is replaced.
 func lostComments(key, value *yaml.Node, removed string, fields []Field, moved []string) []string {
 	kept := slices.Clone(moved)
 	var collectKept func([]Field)

@@ -17,7 +17,6 @@ const (
 	maxSteps       = 5_000_000 // that one artifact may take: files times patterns
 )
 
-// build makes one artifact.
 type build struct {
 	ctx      context.Context
 	sources  map[string]*Tree
@@ -70,7 +69,6 @@ func splitFrom(from string) (alias, pattern string, ok bool) {
 
 func hasGlob(pattern string) bool { return strings.ContainsAny(pattern, "*?[]") }
 
-// operation is one that is carried out.
 type operation struct {
 	swv1.CopyOperation
 	alias, pattern string
@@ -173,7 +171,6 @@ func (b *build) copyFile(o *operation, name string, f File) error {
 	return b.put(o, name, to, f)
 }
 
-// copyGlob copies what matches a pattern.
 func (b *build) copyGlob(o *operation) error {
 	matches, err := b.matches(o)
 	if err != nil {
@@ -302,7 +299,6 @@ func (b *build) itself(o *operation, name, to string) error {
 	return fmt.Errorf("'%s' is copied onto itself and emptied: the artifact has the name of the alias", name)
 }
 
-// put writes a file that from names or matches.
 func (b *build) put(o *operation, name, to string, f File) error {
 	f.Copied = b.op
 	if old, there := b.out.File(to); there && o.Strategy == swv1.MergeStrategy {
@@ -370,7 +366,6 @@ func (b *build) matchesExclude(o *operation, name string) (bool, error) {
 	return false, nil
 }
 
-// under reports whether a path is in one of certain directories.
 func under(dirs map[string]bool, name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if dirs[dir] {
@@ -380,7 +375,6 @@ func under(dirs map[string]bool, name string) bool {
 	return false
 }
 
-// doubtsOf are those about the pattern of an operation.
 func doubtsOf(op swv1.CopyOperation, rendered bool) []string {
 	_, pattern, _ := splitFrom(op.From)
 	var list []string

@@ -33,7 +33,6 @@ func merge(old, over File) (text, error) {
 	return yaml.Marshal(mergeMaps(base, top))
 }
 
-// mapOf reads all documents of a file into one map.
 func mapOf(f File) (map[string]any, error) {
 	data, err := f.Content.Bytes()
 	if err != nil {

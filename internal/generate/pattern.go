@@ -102,7 +102,6 @@ func (p *pathPattern) compile(pattern string) (*regexp.Regexp, error) {
 	return regexp.MustCompile("^" + expr.String() + regexp.QuoteMeta(pattern[at:]) + "$"), nil
 }
 
-// render makes the artifacts of one directory.
 func (p *pathPattern) render(dir string, values []string) ([]Artifact, error) {
 	labels := map[string]string{}
 	var exact, lower []string

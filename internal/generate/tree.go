@@ -125,5 +125,4 @@ func within(names []string, dir string) []string {
 	return names[from:to]
 }
 
-// clone is a tree of its own with the same files.
 func (t *Tree) clone() *Tree { return &Tree{files: maps.Clone(t.files), dirs: maps.Clone(t.dirs)} }

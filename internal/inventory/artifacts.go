@@ -32,7 +32,6 @@ type Expansion struct {
 // anything else.
 func (inv *Inventory) Expand(expansions map[string][]Expansion) { inv.expansions = expansions }
 
-// isGenerator reports whether an object is an ArtifactGenerator.
 func isGenerator(obj *manifest.Object) bool {
 	return obj.Group() == manifest.ExtensionsGroup && obj.Kind == generate.Kind
 }

@@ -80,7 +80,6 @@ func (inv *Inventory) dependencyPath(from, to *manifest.Object, seen map[*manife
 	return nil
 }
 
-// cycle writes the way as all of its members write it.
 func cycle(way []*manifest.Object) string {
 	var names []string
 	for _, o := range way {

@@ -43,7 +43,6 @@ func IsOperated(obj *manifest.Object) bool {
 	return manifest.IsFlux1(obj.Group()) && manifest.BareKind(obj.Kind) == operator.Kind
 }
 
-// operated is what a HelmRelease of Flux 1 makes.
 type operated struct {
 	source, chart *manifest.Object
 	err           error // why there is no chart
@@ -117,7 +116,6 @@ func (inv *Inventory) deriveOperated(all *derivations) {
 	}
 }
 
-// operate makes what one release makes.
 func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operator.HelmRelease) *operated {
 	if name := hr.GetReleaseName(); len(name) > maxReleaseName {
 		return &operated{err: &ReleaseNameError{name, hr.Spec.ReleaseName != ""}}
@@ -228,7 +226,6 @@ func operatedChart(hr *operator.HelmRelease) object {
 	return made
 }
 
-// sourceName is equal for equal sources.
 func sourceName(kind string, chart *operator.Chart) string {
 	parts := []string{kind}
 	if kind == sourcev1.HelmRepositoryKind {

@@ -28,7 +28,6 @@ func (b *Build) newAccumulator() *accumulator {
 	return &accumulator{objects: newObjects(b.What, b.Budget), Build: b, config: &config{}, vars: types.NewVarSet()}
 }
 
-// target is a kustomization that is built.
 type target struct {
 	*Build
 	k      *types.Kustomization
@@ -101,7 +100,6 @@ func (t *target) resources(a *accumulator, names []string) error {
 	return nil
 }
 
-// resourceFile adds the objects of a file.
 func (t *target) resourceFile(a *accumulator, name string) error {
 	text, err := t.loader.Load(name)
 	if err != nil {
@@ -191,7 +189,6 @@ func (a *accumulator) merge(other *accumulator) error {
 	return a.vars.MergeSet(other.vars)
 }
 
-// generator makes objects.
 type generator struct {
 	resmap.Generator
 	index  int // of its entry, where that is a plugin
@@ -199,7 +196,6 @@ type generator struct {
 	origin *resource.Origin
 }
 
-// generate runs the generators of a kustomization.
 func (t *target) generate(a *accumulator) error {
 	var list []generator
 	add := func(kind string, p resmap.GeneratorPlugin, args any) error {
@@ -319,7 +315,6 @@ func (t *target) configured(kind string) *resource.Origin {
 	}
 }
 
-// transformer changes objects.
 type transformer struct {
 	resmap.Transformer
 	origin *resource.Origin
@@ -327,7 +322,6 @@ type transformer struct {
 	index  int          // of the patch
 }
 
-// transform runs the transformers of a kustomization.
 func (t *target) transform(a *accumulator) error {
 	list, err := t.transformers(a.config)
 	if err != nil {
@@ -363,7 +357,6 @@ func (t *target) transform(a *accumulator) error {
 	return nil
 }
 
-// note records whether the target of a patch fitted an object.
 func (t *target) note(one transformer, m *objects, fitted bool) {
 	if t.Patched == nil {
 		return
@@ -378,7 +371,6 @@ func (t *target) note(one transformer, m *objects, fitted bool) {
 // maxBatch bounds what a transformer may add to objects before they are counted again, in bytes.
 const maxBatch = 32 << 20
 
-// transform runs one transformer.
 func (a *accumulator) transform(t resmap.Transformer, origin *resource.Origin) error {
 	p, patch := t.(*patchTransformer)
 	if a.fixed = patch && p.keepsIdentities(); !a.fixed {

@@ -119,7 +119,6 @@ func (b *Budget) holds(what string, weight int64) error {
 	return b.err
 }
 
-// exhausted fails.
 func (b *Budget) exhausted(what, need string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -58,7 +58,6 @@ var defaultConfig = sync.OnceValue(func() *defaults {
 	return d
 })
 
-// lists are the fields that are lists of fields.
 func (c *config) lists() []*types.FsSlice {
 	return []*types.FsSlice{&c.NamePrefix, &c.NameSuffix, &c.NameSpace, &c.CommonLabels, &c.Labels, &c.TemplateLabels, &c.CommonAnnotations, &c.VarReference, &c.Images, &c.Replicas}
 }
@@ -118,7 +117,6 @@ func (c *config) addReference(r nameReference) error {
 	return nil
 }
 
-// configOf reads the configurations and the CRDs of a kustomization.
 func configOf(l *loader, k *types.Kustomization) (*config, error) {
 	c := &defaultConfig().config
 	own := &config{}
@@ -167,7 +165,6 @@ func has(m map[string]spec.Schema, key string) bool {
 	return ok
 }
 
-// definition is the schema of a type in a file of crds.
 type definition struct{ Schema spec.Schema }
 
 // crdReader finds the fields of a type that hold labels, annotations and names.

@@ -364,7 +364,6 @@ func (t *target) setSchema(first bool) error {
 	return err
 }
 
-// resetSchema sets the default schema again.
 func resetSchema() {
 	if openapi.GetSchemaVersion() != kubernetesapi.DefaultOpenAPI {
 		openapi.ResetOpenAPI()

@@ -47,7 +47,6 @@ func newObjects(what string, b *Budget) *objects {
 	return &objects{what: what, budget: b, weights: map[*resource.Resource]weight{}, touched: map[*resource.Resource]bool{}}
 }
 
-// byCurrent indexes the objects by what they are called.
 func (m *objects) byCurrent() map[identity]*resource.Resource {
 	if m.current == nil {
 		m.current = make(map[identity]*resource.Resource, len(m.list))
@@ -82,7 +81,6 @@ func (m *objects) indexEver(r *resource.Resource) {
 
 func (m *objects) forget() { m.current, m.ever = nil, nil }
 
-// touch notes that an object may be changed.
 func (m *objects) touch(list ...*resource.Resource) {
 	for _, r := range list {
 		m.touched[r] = true
@@ -113,7 +111,6 @@ func (m *objects) recount() error {
 	return m.budget.hold(m.what, m.sum)
 }
 
-// count counts what became of one object.
 func (m *objects) count(r *resource.Resource) error {
 	w := weightOf(r.YNode())
 	m.sum += w.memory - m.weights[r].memory
@@ -361,7 +358,6 @@ func (m *objects) ApplyFilter(f kio.Filter) error {
 	return nil
 }
 
-// dropEmpty drops what nothing is left of.
 func (m *objects) dropEmpty() {
 	m.list = slices.DeleteFunc(m.list, func(r *resource.Resource) bool {
 		gone := r.IsNilOrEmpty()

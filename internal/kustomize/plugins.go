@@ -104,7 +104,6 @@ func (t *target) transformers(c *config) ([]transformer, error) {
 	return list, nil
 }
 
-// labelFields lists the fields that get labels.
 func labelFields(label types.Label, c *config) (types.FsSlice, error) {
 	fields, err := types.FsSlice(label.FieldSpecs).DeepCopy().MergeAll(c.Labels)
 	if err != nil {
@@ -194,7 +193,6 @@ func (t *target) plugins(field string, entries []string) ([]plugin, error) {
 	return list, nil
 }
 
-// refusedPlugin is the error of a plugin that is a program.
 func refusedPlugin(r *resource.Resource) error {
 	gvk := r.GetGvk()
 	if gvk.Group == "" && gvk.Version == konfig.BuiltinPluginApiVersion {
@@ -245,7 +243,6 @@ func newPlugin(gvk resid.Gvk, s Source) resmap.Configurable {
 	return nil
 }
 
-// prefixSuffix adds a prefix, then a suffix.
 type prefixSuffix struct{ list []resmap.TransformerPlugin }
 
 func (p *prefixSuffix) Config(h *resmap.PluginHelpers, text []byte) error {

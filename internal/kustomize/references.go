@@ -39,7 +39,6 @@ func (a *accumulator) updateReferences() error {
 	return a.recount()
 }
 
-// updateOne writes the names that an object refers to.
 func (a *accumulator) updateOne(r *resource.Resource, named map[string][]int) error {
 	var filters []nameref.Filter
 	first := r.OrgId()
@@ -90,7 +89,6 @@ func mentions(n *yaml.Node, named map[string][]int, found map[int]bool) {
 	}
 }
 
-// referable are those of the objects mentioned that an object may refer to.
 func (a *accumulator) referable(r *resource.Resource, mentioned []int) (*objects, error) {
 	c := newObjects(a.what, a.budget)
 	id := r.CurId()
@@ -130,7 +128,6 @@ func namespacesOf(r *resource.Resource) (map[string]bool, error) {
 	return found, nil
 }
 
-// resolveVars writes the values of vars where they are referred to.
 func (a *accumulator) resolveVars() error {
 	values := map[string]any{}
 	longest := 0
@@ -185,7 +182,6 @@ func variablesIn(n *yaml.Node) int64 {
 	return count
 }
 
-// valueOfVar reads the field that a var stands for.
 func (a *accumulator) valueOfVar(v types.Var) (any, error) {
 	for _, r := range a.list {
 		if !slices.Contains(r.GetRefVarNames(), v.Name) {

@@ -177,7 +177,6 @@ func (m *objects) valueOf(r types.Replacement) (*resource.Resource, int64) {
 	return nil, 0
 }
 
-// targets lists the objects that a replacement may change.
 func (m *objects) targets(t *types.TargetSelector) ([]*resource.Resource, error) {
 	if t == nil || t.Select == nil {
 		return nil, errors.New("target must specify resources to select")
@@ -206,7 +205,6 @@ func (m *objects) targets(t *types.TargetSelector) ([]*resource.Resource, error)
 	return found, nil
 }
 
-// overlap reports whether one of two fields may be in the other, or is the other.
 func overlap(a, b string) bool {
 	x, y := utils.SmarterPathSplitter(a, "."), utils.SmarterPathSplitter(b, ".")
 	for i := range min(len(x), len(y)) {

@@ -46,7 +46,6 @@ func (s *spared) take(object, patch *yaml.Node, except ...string) bool {
 	return len(left) == 0
 }
 
-// takes reports whether a field is taken out.
 func (s *spared) takes(key, value, patch *yaml.Node, except []string) bool {
 	if key.Kind != yaml.ScalarNode || slices.Contains(except, key.Value) {
 		return false

@@ -28,7 +28,6 @@ func (c *Cluster) begins() string {
 	return c.Dir
 }
 
-// clustersOf are the clusters of a renderer with their names.
 func clustersOf(r *render.Renderer) []*Cluster {
 	var list []*Cluster
 	for _, c := range r.Clusters() {

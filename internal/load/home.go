@@ -60,7 +60,6 @@ func (in *Input) need(needed map[store.Key]bool, adm *admission.Admitted) {
 	}
 }
 
-// named reports whether an argument names an object.
 func (in *Input) named(obj *manifest.Object) bool {
 	return slices.ContainsFunc(in.Selectors, func(s Selector) bool { return s.Matches(obj) })
 }

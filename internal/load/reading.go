@@ -102,7 +102,6 @@ func (l *Reader) Inputs(ctx context.Context, o *Options) ([]*Input, error) {
 	return inputs, nil
 }
 
-// fetcher gets sources that a build of a cluster needs.
 type fetcher func(c *render.Cluster, needs []render.Need, known *manifest.Build) []render.Source
 
 // Choose reads the manifests, and finds the clusters that the options choose. Sources that are not here are got by a function,

@@ -132,7 +132,6 @@ func (o *Object) Called() (kind, namespace, name string) {
 	return kind, namespace, name
 }
 
-// calledIn replaces namespace and name of the object in a text that is made of them.
 func (o *Object) calledIn(text string) string {
 	_, namespace, name := o.Called()
 	for _, as := range [][2]string{{o.Name, name}, {o.Namespace, namespace}} {

@@ -117,7 +117,6 @@ func locateValue(root *yaml.Node, path []any) (found, value *yaml.Node) {
 	return found, value
 }
 
-// excerpt cuts the line of a node.
 func (d *document) excerpt(pos Pos, found, value *yaml.Node) Excerpt {
 	e := Excerpt{Pos: pos}
 	if found.Line == 1 && d.col > 0 {
@@ -143,7 +142,6 @@ func (d *document) excerpt(pos Pos, found, value *yaml.Node) Excerpt {
 	return e
 }
 
-// byteOffset is where the character of a column begins.
 func byteOffset(line string, column int) int {
 	at := 0
 	for ; column > 1 && at < len(line); column-- {

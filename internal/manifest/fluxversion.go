@@ -75,7 +75,6 @@ func (s *Set) install(n FluxNote) {
 	}
 }
 
-// isInstance reports whether an object is the FluxInstance of an operator.
 func isInstance(o *Object) bool { return o.Kind == "FluxInstance" && o.Group() == OperatorGroup }
 
 // isVersioned reports whether it is only the API version of an object that can be judged.
@@ -91,7 +90,6 @@ func isVersioned(o *Object) bool {
 	return false
 }
 
-// version adds an object that was built.
 func (s *Set) version(o *Object) {
 	switch {
 	case isInstance(o):

@@ -72,7 +72,6 @@ type generatedSecret struct {
 	names key
 }
 
-// generatedBy lists what controllers in the cluster make of an object.
 func generatedBy(o *Object, texts func(path ...string) []string) []generatedSecret {
 	var list []generatedSecret
 	for _, r := range recipes {
@@ -149,7 +148,6 @@ func (s *Set) addGeneratedBy(o *Object) {
 	}
 }
 
-// textsOf reads texts of an object that was built.
 func textsOf(content map[string]any) func(path ...string) []string {
 	return func(path ...string) []string { return textsAt(content, path) }
 }
@@ -177,7 +175,6 @@ func textsAt(v any, path []string) []string {
 	return nil
 }
 
-// nodeTexts reads texts of an object in a file.
 func nodeTexts(n *yaml.Node) func(path ...string) []string {
 	return func(path ...string) []string { return nodeTextsAt(n, path) }
 }

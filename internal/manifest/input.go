@@ -324,7 +324,6 @@ func (l location) root() (*yaml.Node, error) {
 
 var errNoText = errors.New("not in a file")
 
-// locateRoot is the value at a path.
 func locateRoot(root *yaml.Node, path []any) *yaml.Node {
 	_, value := locateValue(root, path)
 	return resolve(value)

@@ -64,7 +64,6 @@ type treeBuilder struct {
 	line, col int
 }
 
-// value reads one value and everything inside it.
 func (b *treeBuilder) value(depth int) (*yaml.Node, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("nested deeper than %d levels", maxDepth)
@@ -99,7 +98,6 @@ func (b *treeBuilder) value(depth int) (*yaml.Node, error) {
 	return n, err
 }
 
-// next is where the next token begins.
 func (b *treeBuilder) next() (line, col int) {
 	end := int(b.dec.InputOffset())
 	for end < len(b.text) && bytes.IndexByte([]byte(" \t\r\n,:"), b.text[end]) >= 0 {

@@ -149,7 +149,6 @@ func regrouped(group, kind string) bool {
 	return near || strings.Contains(group, "toolkit")
 }
 
-// groupsOf lists the groups that have a kind.
 func groupsOf(kind string) []string {
 	var groups []string
 	for _, k := range keptKinds {
@@ -181,7 +180,6 @@ func kindError(o *Object) error {
 	return e
 }
 
-// kindsOf lists the kinds of a group.
 func kindsOf(group string) []string {
 	var names []string
 	for _, k := range keptKinds {

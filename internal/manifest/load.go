@@ -101,7 +101,6 @@ func plain(err error) error {
 	return err
 }
 
-// argument reads what one -f names.
 func (l *loader) argument(name string) {
 	switch name {
 	case "-":
@@ -319,7 +318,6 @@ type sizeTime struct {
 	time time.Time
 }
 
-// has reports whether the file was seen before.
 func (f *files) has(info os.FileInfo) bool {
 	return slices.ContainsFunc(f.bySize[sizeTime{info.Size(), info.ModTime()}], func(other os.FileInfo) bool { return os.SameFile(other, info) })
 }

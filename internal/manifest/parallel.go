@@ -74,7 +74,6 @@ func (f *File) fail(err error) {
 	f.errs = append(f.errs, err)
 }
 
-// prepare reads a document that is likely to be kept.
 func (p piece) prepare() {
 	if p.doc == nil || len(p.doc.text) > smallDocument {
 		return

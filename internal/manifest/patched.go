@@ -125,7 +125,6 @@ func (o *Object) asWritten(root *yaml.Node, path []any) bool {
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
-// excerpt is the line of a node of the patch.
 func (p Patch) excerpt(n *yaml.Node) Excerpt {
 	d := p.In.at.doc
 	if d == nil {

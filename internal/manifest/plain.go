@@ -8,7 +8,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// plainTree is [plainValue] of all of a document.
 func (d *document) plainTree(tree *yaml.Node) (any, bool) {
 	for i, c := range d.text {
 		// An exclamation mark before a value may be a tag, which the tree does not say.

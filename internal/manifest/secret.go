@@ -55,7 +55,6 @@ func (s *Set) datum(kind, namespace, name string) (*Object, map[string]any, erro
 	return o, content, err
 }
 
-// contentOf reads an object that is kept for references.
 func (s *Set) contentOf(o *Object) (map[string]any, error) {
 	if opened, ok := s.opened[o]; ok {
 		return opened.Content, opened.Err

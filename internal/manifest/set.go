@@ -128,7 +128,6 @@ func (p *parsing) parse(file string, data []byte) (*batch, error) {
 	return b, nil
 }
 
-// commit adds what was read from a file.
 func (s *Set) commit(b *batch) {
 	for _, o := range b.objects {
 		o, err := s.ready(o)
@@ -173,7 +172,6 @@ func (s *Set) ready(o *Object) (*Object, error) {
 	return &c, nil
 }
 
-// quoted gives an error the line that it is about.
 func quoted(err error, data []byte) error {
 	if parse, ok := errors.AsType[*ParseError](err); ok {
 		parse.line = lineOf(parse.Pos, data)
@@ -277,7 +275,6 @@ func (b *batch) read() error {
 	return nil
 }
 
-// cut cuts the file into documents.
 func (b *batch) cut() (iter.Seq[*document], error) {
 	if len(b.text) > maxFileSize {
 		return nil, &ParseError{Pos: Pos{File: b.file}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}

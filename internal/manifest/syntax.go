@@ -31,7 +31,6 @@ func CheckSyntax(text []byte) (line int, err error) {
 	return 0, nil
 }
 
-// syntaxError finds the place of a syntax error.
 func (d *document) syntaxError(err error) error {
 	var syntax *json.SyntaxError
 	if jsonErr := jsonSyntax(d.text); errors.As(jsonErr, &syntax) {
@@ -155,7 +154,6 @@ func lineOffset(text []byte, line int) int {
 	return at
 }
 
-// lineText is a line without its break.
 func lineText(text []byte, line int) []byte {
 	return bytes.TrimRight(text[lineOffset(text, line-1):lineOffset(text, line)], "\r\n")
 }

@@ -65,7 +65,6 @@ func namingFields() [][]any {
 	}
 }
 
-// taintsOf are the texts in fields that came from a Secret.
 func (o *Object) taintsOf(fields [][]any) []string {
 	var texts []string
 	for _, path := range fields {
@@ -82,7 +81,6 @@ func (o *Object) taintsOf(fields [][]any) []string {
 	return texts
 }
 
-// within are those of the texts of which a string of a field is made.
 func within(field any, texts []string) []string {
 	var found []string
 	_ = concealIn(field, func(text string) string {
@@ -132,7 +130,6 @@ func (o *Object) UnveilStatus(status map[string]any) map[string]any {
 	return known
 }
 
-// withNames copies a status with the names in it replaced.
 func withNames(v any, replace func(string) string) any {
 	switch v := v.(type) {
 	case []any:

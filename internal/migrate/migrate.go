@@ -113,7 +113,6 @@ type parsed struct {
 	edits *edit.File
 }
 
-// draft is a document that may change.
 type draft struct {
 	file     *parsed
 	document *edit.Document
@@ -159,7 +158,6 @@ func (p *planner) draftOf(o *Object) *draft {
 	return p.drafts[i]
 }
 
-// asked reports whether a document may change at all.
 func (p *planner) asked(t *draft) bool {
 	if slices.ContainsFunc(t.objects, func(o *Object) bool { return p.in.Left[o.ID] }) {
 		return false
@@ -262,7 +260,6 @@ func text(n *yaml.Node) string {
 	return n.Value
 }
 
-// inside is a value of what is applied.
 func inside(v any, path ...string) any {
 	for _, key := range path {
 		m, _ := v.(map[string]any)

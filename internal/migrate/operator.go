@@ -53,7 +53,6 @@ func (p *planner) operators() {
 	}
 }
 
-// operated is a HelmRelease of Flux 1.
 type operated struct {
 	p         *planner
 	t         *draft
@@ -133,7 +132,6 @@ func (o *operated) automation() {
 	}
 }
 
-// chartSource is where the chart of a release comes from.
 type chartSource struct {
 	kind, url      string
 	chart, version string

@@ -80,7 +80,6 @@ func ownAccess() []string {
 	return []string{"secretRef", "certSecretRef", "proxySecretRef", "provider"}
 }
 
-// redirected are the fields that may change.
 func redirected() [][]string {
 	var paths [][]string
 	for _, name := range append(ownAccess(), "url", "type", "insecure", "passCredentials") {

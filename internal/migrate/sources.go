@@ -228,7 +228,6 @@ func refer(d *edit.Document, root *yaml.Node, name string) error {
 	return d.ReplaceField(child(root, "spec"), "chart", []edit.Field{{Key: "chartRef", Fields: fields}}, moved...)
 }
 
-// lost says what an OCIRepository cannot say.
 func (p *planner) lost(m *move) {
 	add := func(t *draft, text string, at *yaml.Node) {
 		if n := t.note(text, at); !slices.Contains(p.result.Lost, n) {
@@ -255,7 +254,6 @@ func (p *planner) lost(m *move) {
 
 var unfitName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9-]+`) })
 
-// sourceName is a name for an OCIRepository that nothing has.
 func (p *planner) sourceName(key sourceKey, m *move, alone bool) string {
 	chart := strings.Trim(unfitName().ReplaceAllString(strings.ToLower(path.Base(key.url)), "-"), "-")
 	names := []string{chart, m.release.Name, m.of.Name + "-" + chart}
@@ -276,7 +274,6 @@ var exact = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 })
 
-// sourceText makes a document with an OCIRepository of one with a HelmRepository.
 func (p *planner) sourceText(key sourceKey, m *move, name string) ([]byte, error) {
 	text := m.repository.document.Text()
 	steps := []func(*edit.Document, *yaml.Node) error{

@@ -75,7 +75,6 @@ func (p *planner) upgradeOne(at location, text []byte, number int) ([]byte, bool
 	return next, number < n
 }
 
-// called is a mapping in messages.
 func called(m *yaml.Node) string {
 	if m == nil {
 		return "the document"
@@ -210,7 +209,6 @@ func (p *planner) upgrade(at location, d *edit.Document, m *yaml.Node) error {
 	return nil
 }
 
-// changed notes a change at a node.
 func (p *planner) changed(at location, d *edit.Document, n *yaml.Node, id ID, text string) {
 	p.result.Changes = append(p.result.Changes, Note{ID: id, File: at.t.file.Name, Line: at.line + d.Line(n), Text: text})
 }

@@ -91,7 +91,6 @@ func Unified(from, to string, old, now []byte) string {
 	return out.String()
 }
 
-// lines keeps the ends of the lines.
 func lines(text []byte) []string {
 	var list []string
 	for line := range strings.Lines(string(text)) {
@@ -204,7 +203,6 @@ func replaced(a, b []string) []edit {
 	return list
 }
 
-// hunks writes the changes with the lines around them.
 func hunks(out *strings.Builder, list []edit) {
 	oldLine, newLine := 1, 1
 	for i := 0; i < len(list); {

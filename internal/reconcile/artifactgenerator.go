@@ -25,7 +25,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// artifactGeneratorKind has the ArtifactGenerator objects.
 type artifactGeneratorKind struct {
 	kindInfo
 	goType[swv1.ArtifactGenerator, *swv1.ArtifactGenerator]
@@ -70,7 +69,6 @@ func (artifactGeneratorKind) begin(p *reconciliation) objectSteps {
 	return &generatorReconciliation{p, p.typed.(*swv1.ArtifactGenerator)}
 }
 
-// generatorReconciliation is the reconciliation of one ArtifactGenerator.
 type generatorReconciliation struct {
 	*reconciliation
 	obj *swv1.ArtifactGenerator
@@ -160,7 +158,6 @@ func (p *generatorReconciliation) knowsAll(ctx context.Context, sources map[stri
 	return nil
 }
 
-// generatorSources reconciles what a generator is made of, by alias.
 func (r *Reconciler) generatorSources(ctx context.Context, adm *admission.Admitted) (map[string]*Result, error) {
 	obj := adm.Typed.(*swv1.ArtifactGenerator)
 	if err := generate.Validate(&obj.Spec); err != nil {
@@ -235,7 +232,6 @@ func notReadySource(kind, namespace, name string, source *Result) error {
 	}
 }
 
-// available reports whether the files of a source can be had.
 func available(ctx context.Context, source *Result) bool {
 	if source.artifact() != nil {
 		return true
@@ -303,7 +299,6 @@ func (r *Reconciler) generated(ctx context.Context, adm *admission.Admitted, sou
 	})
 }
 
-// generatorTree lists the files of a source.
 func (r *Reconciler) generatorTree(ctx context.Context, source *Result) (*generate.Tree, error) {
 	from, err := source.Source().tree(ctx)
 	if artifact := source.artifact(); err != nil && artifact != nil { // of a chart, or an OCIRepository
@@ -342,7 +337,6 @@ func (r *Reconciler) generatorTree(ctx context.Context, source *Result) (*genera
 // maxGenerated bounds a file that is merged or unpacked, in bytes.
 const maxGenerated = 100 << 20
 
-// rootFile is a file of an unpacked source.
 type rootFile struct {
 	root *os.Root
 	name string
@@ -407,5 +401,4 @@ func stageFile(root *os.Root, name string, f generate.File) (err error) {
 	return err
 }
 
-// aliasOf is the alias that a revision names.
 func aliasOf(field string) string { return strings.TrimPrefix(field, "@") }

@@ -20,7 +20,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// bucketKind has the Bucket objects.
 type bucketKind struct {
 	kindInfo
 	goType[sourcev1.Bucket, *sourcev1.Bucket]
@@ -55,7 +54,6 @@ func (bucketKind) begin(p *reconciliation) objectSteps {
 	return &bucketReconciliation{treeReconciliation{reconciliation: p}, p.typed.(*sourcev1.Bucket)}
 }
 
-// bucketReconciliation is the reconciliation of one Bucket.
 type bucketReconciliation struct {
 	treeReconciliation
 	obj *sourcev1.Bucket
@@ -142,7 +140,6 @@ func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Buc
 	return t, status.BucketOperationFailed.Wrap(err)
 }
 
-// bucketOptions gathers what a bucket is fetched with.
 func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (bucket.Options, error) {
 	o := bucket.Options{
 		Provider: obj.Spec.Provider,

@@ -187,7 +187,6 @@ func (r *Reconciler) newIndex(ctx context.Context, repo *repository, dst indexSi
 	return offsets, tag, err
 }
 
-// bareURL is a URL without a login.
 func bareURL(raw string) string {
 	u, err := auth.ParseURL(raw)
 	if err != nil {

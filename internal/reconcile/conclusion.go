@@ -52,7 +52,6 @@ func (p *reconciliation) succeeded() *Result {
 	return p.conclude()
 }
 
-// fold is what the outcome makes of the conditions.
 func (p *reconciliation) fold() {
 	p.status.conditions, p.status.observedGeneration = p.kind.fold(p.prev, p.out, p.r.now())
 }

@@ -30,7 +30,6 @@ func (p *reconciliation) decisions(ctx context.Context) context.Context {
 	return ctx
 }
 
-// credentialFields are those that name a Secret.
 func credentialFields() [][]string {
 	return [][]string{{"secretRef"}, {"certSecretRef"}, {"proxySecretRef"}, {"verify", "secretRef"}, {"sts", "secretRef"}, {"sts", "certSecretRef"}}
 }
@@ -75,7 +74,6 @@ func (p *reconciliation) secretNamed(name string) string {
 	return at + ", which is not available"
 }
 
-// decideLogin reports what a registry was shown.
 func decideLogin(ctx context.Context, ask func(context.Context) auth.Shown) {
 	if !fetch.Deciding(ctx) {
 		return
@@ -91,7 +89,6 @@ func decideLogin(ctx context.Context, ask func(context.Context) auth.Shown) {
 // maxNamedCandidates is how many versions a decision names.
 const maxNamedCandidates = 5
 
-// decideVersion reports which candidates there were.
 func decideVersion(ctx context.Context, candidates []resolve.Candidate, asked, chosen string) {
 	if !fetch.Deciding(ctx) {
 		return
@@ -113,7 +110,6 @@ func decideVersion(ctx context.Context, candidates []resolve.Candidate, asked, c
 	fetch.Decided(ctx, "candidates: %s; '%s' takes %s", listed, asked, chosen)
 }
 
-// decideReuse reports that what is stored serves.
 func (p *reconciliation) decideReuse(ctx context.Context) {
 	if stored := p.stored(); p.out.Reused && stored != nil {
 		fetch.Decided(ctx, "stored: %s is what this run would store, and stays", stored.Path)

@@ -139,7 +139,6 @@ func remoteFailure(d *dependency, err error) error {
 	return fmt.Errorf("failed to add remote dependency '%s': %w", d.requirement.Name, err)
 }
 
-// findRemote chooses the version of a dependency from a repository.
 func (p *chartReconciliation) findRemote(ctx context.Context, d *dependency) error {
 	name, version, url := d.requirement.Name, d.requirement.Version, d.requirement.Repository
 	if err := chart.CheckRepository(url); err != nil {
@@ -239,7 +238,6 @@ func (p *chartReconciliation) fetchDependencies(ctx context.Context, source char
 	return nil
 }
 
-// remoteChart loads a dependency from a repository.
 func (r *Reconciler) remoteChart(ctx context.Context, d *dependency) (*helmchart.Chart, error) {
 	archive, err := r.acquire(ctx, d.chosen)
 	if err != nil {
@@ -258,7 +256,6 @@ func (r *Reconciler) remoteChart(ctx context.Context, d *dependency) (*helmchart
 	return c, nil
 }
 
-// dependencyPrint is what a fingerprint has of a dependency from a repository.
 type dependencyPrint struct {
 	Requirement *helmchart.Dependency
 	Entry       any

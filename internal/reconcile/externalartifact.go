@@ -20,7 +20,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// externalArtifactKind has the ExternalArtifact objects.
 type externalArtifactKind struct {
 	kindInfo
 	goType[sourcev1.ExternalArtifact, *sourcev1.ExternalArtifact]
@@ -49,7 +48,6 @@ func (externalArtifactKind) save(typed any, c commonStatus) {
 	s.Conditions, s.Artifact = c.conditions, c.artifact
 }
 
-// suspended is that of the generator.
 func (externalArtifactKind) suspended(typed any) bool {
 	return typed.(*sourcev1.ExternalArtifact).Annotations[swv1.ReconcileAnnotation] == swv1.DisabledValue
 }
@@ -70,7 +68,6 @@ func (externalArtifactKind) begin(p *reconciliation) objectSteps {
 	return &externalReconciliation{treeReconciliation{reconciliation: p}}
 }
 
-// externalReconciliation is the reconciliation of one ExternalArtifact.
 type externalReconciliation struct {
 	treeReconciliation
 }
@@ -150,7 +147,6 @@ func (p *externalReconciliation) stageGenerated(ctx context.Context, a *generate
 
 const artifactReady = "Artifact is ready"
 
-// keptGenerated reports the stored artifact.
 func (p *externalReconciliation) keptGenerated() {
 	p.out.Reused, p.out.Stored = true, &status.Observation{Reason: status.Succeeded, Message: artifactReady}
 	p.status.artifact = p.prev.Artifact

@@ -130,7 +130,6 @@ func (f *flattening) nameOf(r *Result) (string, error) {
 	return path.Base(metadata.Name) + "-" + path.Base(metadata.Version) + ".tgz", nil
 }
 
-// conflict reports whether the files of one name differ.
 func (f *flattening) conflict(files []flatFile) bool {
 	first := files[0]
 	for _, other := range files[1:] {

@@ -16,7 +16,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// gitRepositoryKind has the GitRepository objects.
 type gitRepositoryKind struct {
 	kindInfo
 	goType[sourcev1.GitRepository, *sourcev1.GitRepository]
@@ -52,7 +51,6 @@ func (gitRepositoryKind) begin(p *reconciliation) objectSteps {
 	return &gitReconciliation{treeReconciliation{reconciliation: p}, p.typed.(*sourcev1.GitRepository)}
 }
 
-// gitReconciliation is the reconciliation of one GitRepository.
 type gitReconciliation struct {
 	treeReconciliation
 	obj *sourcev1.GitRepository
@@ -96,7 +94,6 @@ func (p *gitReconciliation) choose(ctx context.Context) (*remainder, error) {
 	return p.remaining(kept, func() { observeGit(obj, includes) }), nil
 }
 
-// gitTree fetches the repository, or reads the directory in its place.
 func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitRepository, includes []*included) (*fetch.Tree, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		if obj.Spec.Verification != nil {
@@ -146,7 +143,6 @@ func (p *reconciliation) settled() bool {
 	return o.Until == Choose && !o.checksSignatures() && !p.r.generates && p.lockedTo() != nil && o.Locked.Mode != LockedFirst && p.operated() == nil
 }
 
-// gitOptions gathers what a repository is fetched with.
 func (p *gitReconciliation) gitOptions(ctx context.Context, obj *sourcev1.GitRepository) (git.Options, error) {
 	o := git.Options{
 		URL:               obj.Spec.URL,

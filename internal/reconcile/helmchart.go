@@ -18,7 +18,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// helmChartKind has the HelmChart objects.
 type helmChartKind struct {
 	kindInfo
 	goType[sourcev1.HelmChart, *sourcev1.HelmChart]
@@ -58,7 +57,6 @@ func (helmChartKind) begin(p *reconciliation) objectSteps {
 	return &chartReconciliation{reconciliation: p, obj: p.typed.(*sourcev1.HelmChart)}
 }
 
-// chartReconciliation is the reconciliation of one HelmChart.
 type chartReconciliation struct {
 	*reconciliation
 	obj    *sourcev1.HelmChart
@@ -75,14 +73,12 @@ func (p *chartReconciliation) publishedCharts(ctx context.Context, source *Resul
 	return source.Source().charts(ctx, p.warnings)
 }
 
-// observeRevision records which artifact of its source a chart is made of.
 func (p *chartReconciliation) observeRevision(source *Result) {
 	if artifact := source.artifact(); artifact != nil {
 		p.obj.Status.ObservedSourceArtifactRevision = source.Object.Object.Veil(artifact.Revision)
 	}
 }
 
-// choose finds out which chart the object asks for.
 func (p *chartReconciliation) choose(ctx context.Context) (*remainder, error) {
 	obj := p.obj
 	p.out.Unverifiable = obj.Spec.Verify == nil
@@ -183,7 +179,6 @@ func (p *chartReconciliation) unchanged(build status.Build) {
 	}
 }
 
-// reuse reports the stored artifact.
 func (p *chartReconciliation) reuse(obj *sourcev1.HelmChart, build status.Build) {
 	p.out.Reused = true
 	p.status.artifact = p.resigned(p.prev.Artifact)
@@ -215,7 +210,6 @@ func (p *chartReconciliation) compare(obj *sourcev1.HelmChart, build status.Buil
 	p.reuse(obj, build)
 }
 
-// saw takes note of a build that is not the stored one.
 func (p *chartReconciliation) saw(obj *sourcev1.HelmChart, build status.Build) {
 	current := p.stored()
 	if current == nil || !p.isVeiled(current.Revision, build.Version) || !p.isVeiled(obj.Status.ObservedChartName, build.Name) {
@@ -225,7 +219,6 @@ func (p *chartReconciliation) saw(obj *sourcev1.HelmChart, build status.Build) {
 	}
 }
 
-// pull stores the archive as it was published.
 func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart, build status.Build, fingerprint string) error {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
@@ -288,7 +281,6 @@ func (p *chartReconciliation) chartSource(ctx context.Context, obj *sourcev1.Hel
 	return p.sourceResult(ctx, adm)
 }
 
-// sourceResult reconciles the source of a chart, or waits for that.
 func (p *chartReconciliation) sourceResult(ctx context.Context, adm *admission.Admitted) (*Result, error) {
 	result := p.r.result(ctx, adm)
 	if result.State == Interrupted {

@@ -24,7 +24,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// helmReleaseKind has the HelmRelease objects.
 type helmReleaseKind struct {
 	kindInfo
 	goType[helmv2.HelmRelease, *helmv2.HelmRelease]
@@ -79,7 +78,6 @@ func (p *releaseReconciliation) source() Source {
 	return &h
 }
 
-// releaseReconciliation is the reconciliation of one HelmRelease.
 type releaseReconciliation struct {
 	*reconciliation
 	hr *helmv2.HelmRelease

@@ -21,7 +21,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// helmRepositoryKind has the HelmRepository objects.
 type helmRepositoryKind struct {
 	kindInfo
 	goType[sourcev1.HelmRepository, *sourcev1.HelmRepository]
@@ -63,7 +62,6 @@ func (helmRepositoryKind) begin(p *reconciliation) objectSteps {
 	return &repositoryReconciliation{reconciliation: p, obj: p.typed.(*sourcev1.HelmRepository)}
 }
 
-// repositoryReconciliation is the reconciliation of one HelmRepository.
 type repositoryReconciliation struct {
 	*reconciliation
 	obj  *sourcev1.HelmRepository
@@ -96,7 +94,6 @@ func (p *repositoryReconciliation) choose(ctx context.Context) (*remainder, erro
 	}, nil
 }
 
-// takeIndex fetches the index and stores it as it was fetched.
 func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *repository) error {
 	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return p.fetchIndex(ctx, repo) })
 	if err != nil {
@@ -225,7 +222,6 @@ func (p *repositoryReconciliation) copyIndex(from *indexFile) (*indexFile, error
 	return file, p.keepIndex(pending, file)
 }
 
-// storedIndex reports the index in storage.
 func (p *repositoryReconciliation) storedIndex(obj *sourcev1.HelmRepository, file *indexFile) {
 	revision := file.artifact.Revision
 	p.out.Reused = file.artifact == p.prev.Artifact
@@ -305,7 +301,6 @@ func fetchIndexError(err error) error {
 	return fmt.Errorf("failed to fetch Helm repository index: failed to cache index to temporary file: %w", err)
 }
 
-// artifact describes a stored file.
 func (p *reconciliation) artifact(stored store.Artifact, revision string, metadata map[string]string) *meta.Artifact {
 	return &meta.Artifact{
 		Path:           stored.Path,

@@ -26,7 +26,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// indexCharts are the charts of a repository with an index.
 type indexCharts struct {
 	r    *Reconciler
 	repo *repository

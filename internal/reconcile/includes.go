@@ -24,7 +24,6 @@ type included struct {
 	artifact *meta.Artifact // nil if none is stored
 }
 
-// digest is the digest of what is included.
 func (i *included) digest() string {
 	if i.artifact == nil {
 		return ""
@@ -32,7 +31,6 @@ func (i *included) digest() string {
 	return i.artifact.Digest
 }
 
-// includes reconciles what the repository includes.
 func (p *gitReconciliation) includes(ctx context.Context, obj *sourcev1.GitRepository) ([]*included, error) {
 	var list []*included
 	for _, spec := range obj.Spec.Include {
@@ -67,7 +65,6 @@ func includeFailure(reason status.Reason, err error) error {
 	return &status.Failure{Type: sourcev1.IncludeUnavailableCondition, Reason: reason, Message: err.Error(), Requeue: true, Err: err}
 }
 
-// copyIncludes puts what is included into the tree.
 func (p *gitReconciliation) copyIncludes(ctx context.Context, t *fetch.Tree, includes []*included) error {
 	if t.Root == nil {
 		return nil
@@ -133,7 +130,6 @@ func copyTree(ctx context.Context, into *os.Root, to string, from *os.Root, name
 	return errors.Join(err, <-packed)
 }
 
-// below is a filter for the files below a directory.
 func below(dir string, filter tree.Filter) tree.Filter {
 	if filter == nil {
 		return nil

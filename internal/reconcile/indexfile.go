@@ -62,7 +62,6 @@ func (r *Reconciler) startIndexRead(ctx context.Context, object *admission.Admit
 	return a
 }
 
-// stop ends it if it is still at it.
 func (a *indexRead) stop() {
 	if a != nil {
 		a.cancel()
@@ -70,7 +69,6 @@ func (a *indexRead) stop() {
 	}
 }
 
-// endingReader ends with its context.
 type endingReader struct {
 	ctx context.Context
 	io.Reader
@@ -83,7 +81,6 @@ func (r endingReader) Read(b []byte) (int, error) {
 	return r.Reader.Read(b)
 }
 
-// storedIndexFile reads an index that an earlier run stored.
 func (r *Reconciler) storedIndexFile(ctx context.Context, object *admission.Admitted, artifact *meta.Artifact) (*indexFile, error) {
 	file, err := r.store.OpenArtifact(artifact.Path)
 	if err != nil {

@@ -142,7 +142,6 @@ func (t Table) find(group, name string) (kind, bool) {
 
 func (t Table) of(obj *manifest.Object) (kind, bool) { return t.find(obj.Group(), obj.Kind) }
 
-// rank is the position of a kind in the table.
 func (t Table) rank(name string) int {
 	return slices.IndexFunc(t, func(k kind) bool { return k.about().name == name })
 }

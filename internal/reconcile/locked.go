@@ -123,7 +123,6 @@ func (l *Locked) Judge(inv *inventory.Inventory, adm *admission.Admitted) (*Judg
 	return j, true
 }
 
-// objectName is what a lock calls an object.
 func objectName(adm *admission.Admitted) string {
 	obj := adm.Object
 	return obj.Kind + "/" + obj.Namespace + "/" + obj.Name
@@ -190,7 +189,6 @@ func (l *Locked) wantedChart(inv *inventory.Inventory, adm *admission.Admitted, 
 // unlockedRevision is that of a source without an entry that fits.
 const unlockedRevision = "not locked"
 
-// places are where an object says what it asks for.
 type places struct {
 	object, source *admission.Admitted
 	fields         map[string][]any // of the object
@@ -241,7 +239,6 @@ func bucketURL(obj *sourcev1.Bucket) string {
 	return lockedURL(obj.Spec.Endpoint) + "/" + obj.Spec.BucketName
 }
 
-// ociConstraint is spec.ref in words.
 func ociConstraint(obj *sourcev1.OCIRepository) string {
 	ref := validate.ArtifactReference(obj)
 	switch {

@@ -83,7 +83,6 @@ func entryPin(e *lock.Entry) Pin {
 	return pin
 }
 
-// lockedCharts has the one chart that an entry names.
 type lockedCharts struct {
 	r     *Reconciler
 	repo  *repository
@@ -97,7 +96,6 @@ func (c *lockedCharts) choose(ctx context.Context, _ warner, wanted want) (*reso
 	return c.r.lockedChart(ctx, c.repo, wanted.chart, lockedArchive{e.Version, e.URL, e.Digest, e.ManifestDigest, e.LayerDigest, e.Published})
 }
 
-// lockedArchive is an archive that a lock names.
 type lockedArchive struct{ version, url, digest, manifest, layer, published string }
 
 // lockedChart is an archive at its place, without asking what is published.
@@ -158,7 +156,6 @@ func (c *exactCharts) choose(ctx context.Context, w warner, wanted want) (*resol
 	return found, nil
 }
 
-// otherBytes says of an archive that it is not the one in the lock.
 func (c *resolvedChart) otherBytes(err error) error {
 	var mismatch *digest.MismatchError
 	if !c.locked || !errors.As(err, &mismatch) {
@@ -191,7 +188,6 @@ func (*lockedBytesError) Transient() bool { return false }
 // Hint says what to do.
 func (*lockedBytesError) Hint() string { return (&MovedError{}).Hint() }
 
-// packagedAsLocked refuses a package that is not the one that is locked.
 func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 	e := p.lockedTo()
 	if e == nil || e.Package == "" {

@@ -58,14 +58,12 @@ func lockedRef(ref git.Ref, revision string, byName bool) git.Ref {
 	return git.Ref{Branch: ref.Branch, Commit: commit}
 }
 
-// locked is the one artifact that an entry names.
 func (a *ociArtifacts) locked(e *lock.Entry) *ociArtifact {
 	at := &ociArtifact{Pin: artifactPin(e), repo: a.repo, identity: a.identity, scope: a.scope, digest: digest.Digest(e.ManifestDigest)}
 	at.shown = strings.TrimPrefix(at.URL, sourcev1.OCIRepositoryPrefix)
 	return at
 }
 
-// artifactPin is what an entry says that an OCIRepository was resolved to.
 func artifactPin(e *lock.Entry) Pin {
 	return Pin{Source: PinRegistry, Version: e.Tag, URL: e.URL, Manifest: e.ManifestDigest, Revision: e.Revision}
 }

@@ -33,7 +33,6 @@ const (
 	metadataDigest = "helmsrc.dev/digest"
 )
 
-// openRegistry opens an OCI HelmRepository.
 func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) error {
 	login := r.secrets.Registry(obj)
 	repo.warnSecrets(login.Warnings)
@@ -64,7 +63,6 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	return nil
 }
 
-// registryCharts are the charts of an OCI registry.
 type registryCharts struct {
 	r    *Reconciler
 	repo *repository
@@ -96,7 +94,6 @@ func (c *registryCharts) choose(ctx context.Context, w warner, wanted want) (*re
 	return c.resolved(name, pinned), nil
 }
 
-// pinDigest asks for the manifest that a lock names.
 func (c *registryCharts) pinDigest(ctx context.Context, name string, a lockedArchive) (*oci.Manifest, error) {
 	found, err := c.r.pinned.Do(ctx, chartKey{c.repo.identity, name, a.manifest}, func() (*oci.Manifest, error) {
 		return c.repo.registry.PinDigest(ctx, name, digest.Digest(a.manifest))
@@ -207,7 +204,6 @@ func (r *Reconciler) registryArchive(repo *repository, ref string, chosen resolv
 	}
 }
 
-// registryProvenance fetches the provenance file of such an archive.
 func (r *Reconciler) registryProvenance(repo *repository, chosen resolve.Candidate) func(context.Context, fetch.Sink) error {
 	return func(ctx context.Context, dst fetch.Sink) error {
 		return r.registries.Provenance(ctx, chosen.URLs[0], chosen.Version, r.registryOptions(repo), dst)

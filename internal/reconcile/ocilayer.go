@@ -65,7 +65,6 @@ func pullError(obj *sourcev1.OCIRepository, err error) error {
 	return fmt.Errorf("failed to pull artifact from '%s': %w", auth.RedactURL(obj.Spec.URL), err)
 }
 
-// layerTransfer is the way of one layer into storage.
 type layerTransfer struct {
 	*ociReconciliation
 	at       *ociArtifact
@@ -78,7 +77,6 @@ func (l *layerTransfer) chart() bool {
 	return l.artifact.IsChart() || l.layer.MediaType == oci.HelmChartType
 }
 
-// copy stores the layer as it is.
 func (l *layerTransfer) copy(ctx context.Context) error {
 	pending, err := l.r.store.Create(l.key)
 	if err != nil {
@@ -118,7 +116,6 @@ func (l *layerTransfer) content(ctx context.Context) (*blob.Blob, error) {
 	return nil, ociFailure(status.OCILayerOperationFailed, fmt.Errorf("%s: %w", l.failed(), err))
 }
 
-// layerKey names a layer of the artifact.
 func (at *ociArtifact) layerKey(layer *oci.Layer) blob.Key {
 	scope := at.scope
 	scope.Item = at.item
@@ -184,7 +181,6 @@ func (l *layerTransfer) unpack(ctx context.Context, root *os.Root) error {
 	return nil
 }
 
-// unpackError explains a layer that cannot be unpacked.
 func (l *layerTransfer) unpackError(err error) error {
 	err = fmt.Errorf("%s: %w", l.failed(), err)
 	if strings.HasSuffix(l.layer.MediaType, ".prov") {

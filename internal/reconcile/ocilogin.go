@@ -66,7 +66,6 @@ func ociName(obj *sourcev1.OCIRepository) (oci.Name, error) {
 	return name, status.URLInvalid.Wrap(err)
 }
 
-// warnMissingLogin is the event of a Secret that is not there.
 func (p *ociReconciliation) warnMissingLogin(obj *sourcev1.OCIRepository, err error) {
 	var missing *manifest.NotFoundError
 	if obj.Spec.SecretRef == nil || !errors.As(err, &missing) || missing.Name != obj.Spec.SecretRef.Name {

@@ -24,7 +24,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// ociRepositoryKind has the OCIRepository objects.
 type ociRepositoryKind struct {
 	kindInfo
 	goType[sourcev1.OCIRepository, *sourcev1.OCIRepository]
@@ -67,7 +66,6 @@ func (p *ociReconciliation) source() Source {
 	return &h
 }
 
-// ociReconciliation is the reconciliation of one OCIRepository.
 type ociReconciliation struct {
 	*reconciliation
 	obj *sourcev1.OCIRepository
@@ -145,7 +143,6 @@ func ociFingerprint(obj *sourcev1.OCIRepository, revision string) (string, error
 	return fingerprintOf(revision, obj.Spec.Ignore, obj.Spec.LayerSelector)
 }
 
-// ociArtifact is what an OCIRepository resolved to.
 type ociArtifact struct {
 	Pin
 	repo     *oci.Repository
@@ -211,7 +208,6 @@ func (p *ociReconciliation) foundArtifact(at *ociArtifact) {
 	p.result.Resolution.take(at.Pin)
 }
 
-// ociTagError is a tag that could not be chosen.
 type ociTagError struct{ err error }
 
 func (e *ociTagError) Error() string { return e.err.Error() }
@@ -244,7 +240,6 @@ func (a *ociArtifacts) choose(ctx context.Context, w warner, wanted want) (*ociA
 	return at, nil
 }
 
-// otherwise says what may be meant by a tag that is not there.
 func (a *ociArtifacts) otherwise(ctx context.Context, w warner, wanted want, tag string, err error) error {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
@@ -297,7 +292,6 @@ func (a *ociArtifacts) pinTag(ctx context.Context, tag string) (pinned pinnedTag
 	return pinned, err
 }
 
-// tag is the tag that is wanted, or the newest in the range.
 func (a *ociArtifacts) tag(ctx context.Context, wanted want) (string, error) {
 	if wanted.constraint == "" {
 		return cmp.Or(wanted.tag, defaultTag), nil
@@ -328,14 +322,12 @@ func ociFailure(reason status.Reason, err error) error {
 	return reason.Wrap(err)
 }
 
-// keptArtifact reports the stored artifact.
 func (p *ociReconciliation) keptArtifact(revision string) {
 	p.out.Reused, p.out.Stored = true, status.StoredDigest(revision)
 	p.out.Announce = announcement(p.prev.Artifact, p.obj)
 	p.status.artifact = p.resigned(p.prev.Artifact)
 }
 
-// announcement is the text of the success event.
 func announcement(artifact *meta.Artifact, obj *sourcev1.OCIRepository) string {
 	text := fmt.Sprintf("stored artifact with revision '%s' from '%s'", artifact.Revision, auth.RedactURL(obj.Spec.URL))
 	source, revision := artifact.Metadata[annotationSource], artifact.Metadata[annotationRevision]

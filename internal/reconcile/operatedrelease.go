@@ -88,7 +88,6 @@ func (operatedKind) begin(p *reconciliation) objectSteps {
 	return &operatedReconciliation{p, p.typed.(*operator.HelmRelease)}
 }
 
-// operatedReconciliation is the reconciliation of one HelmRelease of Flux 1.
 type operatedReconciliation struct {
 	*reconciliation
 	hr *operator.HelmRelease
@@ -160,7 +159,6 @@ func (p *operatedReconciliation) complete(source *Result, composed map[string]an
 	return nil
 }
 
-// loadedChart says what the chart is that the release made.
 func (p *operatedReconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
 	if known := source.Source().chart(); source.State == Ready && known != nil {
 		return known, nil
@@ -211,7 +209,6 @@ func (p *operatedReconciliation) fetchedChart(ctx context.Context) (*Result, err
 	return result, nil
 }
 
-// chartFailure is a chart that cannot be fetched.
 func chartFailure(err error) error {
 	return &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: err.Error(), Err: err}
 }

@@ -79,7 +79,6 @@ func (p *operatedReconciliation) readChartFile(ctx context.Context, name string)
 // valuesTimeout bounds what is fetched from a URL that values come from: the operator has no limit.
 const valuesTimeout = time.Minute
 
-// valuesAt is what is behind a URL that values come from.
 func (r *Reconciler) valuesAt(ctx context.Context, url string) ([]byte, error) {
 	data, err := r.valueFiles.Do(ctx, url, func() ([]byte, error) {
 		limit := cmp.Or(r.limits.File, maxValuesFile)
@@ -99,7 +98,6 @@ func (r *Reconciler) valuesAt(ctx context.Context, url string) ([]byte, error) {
 // maxValuesFile is the limit where none is set.
 const maxValuesFile = 5 << 20
 
-// sinkBuffer keeps what is downloaded.
 type sinkBuffer struct{ bytes.Buffer }
 
 // Reset forgets the beginning of a download that is tried again.

@@ -113,7 +113,6 @@ const (
 // checksSignatures reports whether the run verifies what it chooses.
 func (o *Options) checksSignatures() bool { return o.Until == Fetch || o.Verify }
 
-// digestPolicy is what --index-digest asks for.
 func (o Options) digestPolicy() fetch.DigestPolicy {
 	switch o.IndexDigest {
 	case "warn":

@@ -63,7 +63,6 @@ type DependencyPin struct {
 	Pin        Pin    `json:"pin"`
 }
 
-// want is what is asked of a source.
 type want struct {
 	// chart is the name of a chart, or its path in a tree; an OCIRepository asks for none.
 	chart string
@@ -81,7 +80,6 @@ type chooser[T pinned] interface {
 	choose(ctx context.Context, w warner, wanted want) (T, error)
 }
 
-// pinned is a choice.
 type pinned interface{ pin() Pin }
 
 // choose chooses what is wanted, and records what that is.
@@ -96,7 +94,6 @@ func choose[T pinned](ctx context.Context, p *reconciliation, from chooser[T], w
 // pinTo records what the object was resolved to.
 func (p *reconciliation) pinTo(pin Pin) { p.result.Pin = &pin }
 
-// take says in the resolution what a pin says.
 func (r *Resolution) take(pin Pin) {
 	r.Version = cmp.Or(pin.Version, pin.Manifest)
 	r.URL, r.Digest = pin.URL, cmp.Or(pin.Manifest, pin.Digest)
@@ -114,7 +111,6 @@ func publishedDigest(text string) string {
 	return d.String()
 }
 
-// treePin is the pin of a GitRepository or a Bucket at a revision.
 func (r *Reconciler) treePin(adm *admission.Admitted, revision string) Pin {
 	if _, local := r.o.Directories[keyOf(adm)]; local {
 		return Pin{Source: PinDirectory, Revision: revision}

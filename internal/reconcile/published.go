@@ -44,7 +44,6 @@ func (p *Published) Find(text string) (resolve.Candidate, bool) {
 	return p.Versions[i], true
 }
 
-// listCharts finds out what there is of the chart of a HelmChart.
 func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) error {
 	if source.Failure != nil { // the index in storage may be old, which would look as if there was nothing new
 		return status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, causeOf(source))
@@ -79,7 +78,6 @@ func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.Helm
 	return nil
 }
 
-// advance finds out where a level leads.
 func (p *Published) advance(level resolve.Level) {
 	if next, ok := resolve.Next(p.Versions, p.Current, level); ok && level != "" {
 		p.Next = next.Version
@@ -154,7 +152,6 @@ func (p *Published) choose(candidates []resolve.Candidate, wanted string, err er
 	return err
 }
 
-// listArtifacts finds out which versions the repository of an OCIRepository has.
 func (p *ociReconciliation) listArtifacts(ctx context.Context, obj *sourcev1.OCIRepository) error {
 	repo, identity, err := p.openOCIRepository(ctx, obj)
 	if err != nil {

@@ -314,7 +314,6 @@ func (p *reconciliation) suspended() *Result {
 	return p.finish()
 }
 
-// recallChart says in the document which chart was recorded.
 func (p *reconciliation) recallChart() { p.result.noteChart(p.remembered.Chart) }
 
 // inputStatus is the status that the input gives, else the API's default.

@@ -49,7 +49,6 @@ func (p *reconciliation) record() (*store.Record, error) {
 	return record, nil
 }
 
-// statusWithoutURLs is the status as it is recorded.
 func (p *reconciliation) statusWithoutURLs() ([]byte, error) {
 	p.kind.save(p.typed, p.status.withoutURL())
 	if !p.adm.Object.Tainted() {
@@ -68,7 +67,6 @@ type addresses struct {
 	advertised string // see Options.AdvertisedAddress
 }
 
-// withoutURL empties the URL of the artifact.
 func (s commonStatus) withoutURL() commonStatus {
 	if s.artifact != nil {
 		s.artifact = s.artifact.DeepCopy()
@@ -146,7 +144,6 @@ func (r *Result) note(key, value string) {
 	r.shown = nil
 }
 
-// noteChart says in the document of a release which chart it has.
 func (r *Result) noteChart(c store.ReleasedChart) {
 	if c.Name == "" {
 		return

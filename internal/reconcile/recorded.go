@@ -161,7 +161,6 @@ func (m *recollection) checkStored(k kind, s *commonStatus, generation int64) *s
 	return failure
 }
 
-// generationIn is the generation of a remembered object.
 func generationIn(content map[string]any) int64 {
 	metadata, _ := content["metadata"].(map[string]any)
 	if generation, ok := metadata["generation"].(float64); ok && generation > 0 {
@@ -208,7 +207,6 @@ func judgeOperated(s commonStatus, code string) *status.Failure {
 	return &status.Failure{Reason: status.Reason(failed.Reason), Message: failed.Message, Err: &finding.Problem{Code: finding.Code(code), Text: failed.Message}}
 }
 
-// storedError says what has become of an artifact that was stored.
 func storedError(artifact *meta.Artifact, err error) error {
 	var altered *store.AlteredError
 	switch {

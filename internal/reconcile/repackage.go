@@ -72,7 +72,6 @@ func (p *chartReconciliation) repackage(ctx context.Context, obj *sourcev1.HelmC
 	return p.packageChart(obj, c, build, recipe.Time, fingerprint, chosen.metadata)
 }
 
-// downloadChart gets an archive and reads it.
 func (p *chartReconciliation) downloadChart(ctx context.Context, chosen *resolvedChart) (*helmchart.Chart, error) {
 	archive, err := p.r.archive(ctx, chosen)
 	if err != nil {

@@ -58,7 +58,6 @@ func (c *Connections) Registry(url string, plain bool, o Options) (*Registry, er
 	return c.registries.Namespace(url, oci.Options{Logins: auth.NewAmbient(own), Insecure: plain, Write: true})
 }
 
-// newFile returns an empty file for what is downloaded.
 func (c *Connections) newFile() (*blob.File, error) {
 	dir, err := c.downloads.Dir()
 	if err != nil {

@@ -53,7 +53,6 @@ func (h *held) nothing() error {
 	return status.NoSource(h.object.Object.Kind, h.object.Object.Name, h.cause)
 }
 
-// heldBy is what an object holds of which no more is known than its result.
 func heldBy(r *Result) held {
 	return held{object: r.Object, artifact: r.common.artifact, cause: causeOf(r)}
 }

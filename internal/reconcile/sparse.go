@@ -53,7 +53,6 @@ func (s *sparse) prune(dir string) error {
 	return nil
 }
 
-// below reports whether a name is one of the wanted directories, or in one.
 func (s *sparse) below(name string) bool {
 	for _, w := range s.wanted {
 		if w == "." || name == w || strings.HasPrefix(name, w+"/") {
@@ -63,7 +62,6 @@ func (s *sparse) below(name string) bool {
 	return false
 }
 
-// above reports whether a wanted directory is below a name.
 func (s *sparse) above(name string) bool {
 	for _, w := range s.wanted {
 		if strings.HasPrefix(w, name+"/") {

@@ -81,7 +81,6 @@ func (p *chartReconciliation) reusedFromTree(obj *sourcev1.HelmChart, from *sour
 	}
 }
 
-// treeChart is a chart that was found in a tree.
 type treeChart struct {
 	Pin
 	*chart.Found
@@ -125,14 +124,12 @@ func (c *treeCharts) choose(ctx context.Context, w warner, wanted want) (*treeCh
 	return chosen, nil
 }
 
-// chartPin is the pin of a chart in the tree.
 func (t *sourceTree) chartPin(path, version string) Pin {
 	pin := t.pin
 	pin.Chart, pin.Version = path, version
 	return pin
 }
 
-// findInTree finds the chart that an object asks for.
 func (p *chartReconciliation) findInTree(ctx context.Context, obj *sourcev1.HelmChart, from *sourceTree) (*treeChart, error) {
 	found, err := choose(ctx, p.reconciliation, &treeCharts{p, from}, want{chart: obj.Spec.Chart})
 	if err != nil {
@@ -207,7 +204,6 @@ func shortRevision(kind, revision string) string {
 	return hash[:min(revisionLength, len(hash))]
 }
 
-// copyChart stores an archive of the tree as it is.
 func (p *chartReconciliation) copyChart(obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build status.Build, fingerprint string) error {
 	archive, err := source.Open(found)
 	if err != nil {

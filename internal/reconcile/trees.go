@@ -18,7 +18,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// files is where the files are.
 func (t *sourceTree) files(ctx context.Context) (*os.Root, error) {
 	if t.root != nil {
 		return t.root, nil
@@ -146,7 +145,6 @@ func newUpstream(revision string) *status.Observation {
 	return &status.Observation{Reason: status.NewRevision, Message: "new upstream revision '" + revision + "'"}
 }
 
-// keptTree reports the stored artifact.
 func (p *treeReconciliation) keptTree(t *fetched) {
 	p.out.Reused, p.out.Stored, p.out.Announce = true, t.stored, t.announce
 	p.status.artifact = p.prev.Artifact

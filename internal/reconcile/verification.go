@@ -61,7 +61,6 @@ func (p *reconciliation) verified(c checks) (signer *verify.Signer, err error) {
 	return signer, nil
 }
 
-// verifySignature checks what spec.verify asks for.
 func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (*verify.Signer, error) {
 	if chosen.subject == nil {
 		return nil, status.ChartVerificationError.Wrap(&unverifiableError{

@@ -47,7 +47,6 @@ func chartVerification(obj *sourcev1.HelmChart) verification {
 	return verification{provider: spec.Provider, secret: spec.SecretRef, identities: spec.MatchOIDCIdentity, subject: obj.Name}
 }
 
-// label is how messages call the provider.
 func (v verification) label() string {
 	if v.provider == providerCosign && v.secret == nil {
 		return labelKeyless
@@ -61,7 +60,6 @@ func setupFailure(v verification, err error) error {
 	return status.VerificationError.Wrap(&unverifiableError{text: text, err: err})
 }
 
-// verifier reads what spec.verify refers to.
 func (p *reconciliation) verifier(ctx context.Context, spec verification) (*verifier, error) {
 	against, err := fingerprintOf(p.adm.Object.Namespace, spec.provider, spec.secret, spec.identities, spec.trustedRoot)
 	if err != nil {
@@ -193,12 +191,10 @@ func (*unverifiableError) Integrity() bool { return true }
 // Hint says what can be verified, or is empty.
 func (e *unverifiableError) Hint() string { return e.hint }
 
-// errDirectoryUnsigned is a signature that is asked of a local directory.
 func errDirectoryUnsigned() error {
 	return &unverifiableError{text: "a local directory has no signatures that could be verified"}
 }
 
-// withSigner adds who signed to the metadata of an artifact.
 func withSigner(metadata map[string]string, s *verify.Signer) map[string]string {
 	metadata = maps.Clone(metadata)
 	if metadata == nil {

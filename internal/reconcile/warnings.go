@@ -60,7 +60,6 @@ func (w *warnings) warnEach(code finding.Code, texts []string) {
 	}
 }
 
-// collectWarnings collects the warnings of fetches under the context.
 func (w *warnings) collectWarnings(ctx context.Context) context.Context {
 	return fetch.WithWarnings(ctx, func(err error) {
 		if is[*auth.WithheldError](err) {

@@ -86,7 +86,6 @@ func (r *repository) placed(entry *kustomize.EntryError, err error, written bool
 	return &placedError{at, err}
 }
 
-// specPatchError is the error of a patch that is in the spec of a Kustomization of Flux.
 type specPatchError struct {
 	index int
 	error

@@ -160,7 +160,6 @@ func (b *builder) abandon(c *closure) (lost bool) {
 	return lost
 }
 
-// ours reports whether a file of a build mentions Flux.
 func (b *builder) ours(r *repository, c *closure) bool {
 	for path := range c.files {
 		f, err := r.file(path)

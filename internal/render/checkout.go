@@ -157,7 +157,6 @@ func remotesIn(text string) []string {
 	return urls
 }
 
-// gitRef is what a GitRepository asks for.
 type gitRef struct{ branch, tag, semver, name, commit string }
 
 func refOf(source *manifest.Object) gitRef {

@@ -138,7 +138,6 @@ func (c *confined) ReadFile(path string) ([]byte, error) {
 	return data, c.budget.Read(c.what, path, len(data))
 }
 
-// ended is why the context did.
 func (c *confined) ended() error { return context.Cause(c.ctx) }
 
 func (c *confined) read(path string) ([]byte, error) {

@@ -64,7 +64,6 @@ func (d *datum) keep(content, shown map[string]any) {
 	}
 }
 
-// hidden are the values that are not shown.
 func (d *datum) hidden() map[string][]byte {
 	values := map[string][]byte{}
 	for k, v := range d.values {

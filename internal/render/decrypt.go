@@ -58,7 +58,6 @@ func readKeyFile(ctx context.Context, path string) ([]byte, error) {
 	return text, plainPathError(err)
 }
 
-// defaultKeyFile is where sops looks by default.
 func defaultKeyFile(getenv func(string) string) string {
 	dir := getenv("XDG_CONFIG_HOME")
 	switch {

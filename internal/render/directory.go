@@ -73,7 +73,6 @@ func (e *remoteError) Error() string {
 	return fmt.Sprintf("%s: %s is left out: only files of the repository are read", e.field, redacted(e.entry))
 }
 
-// redacted cuts from an address what may be a secret.
 func redacted(entry string) string {
 	entry, _, _ = strings.Cut(entry, "?")
 	scheme, rest, ok := strings.Cut(entry, "://")
@@ -86,7 +85,6 @@ func redacted(entry string) string {
 	return scheme + "://" + rest
 }
 
-// kustomizationFile finds the file of a directory that says how it is built.
 func (r *repository) kustomizationFile(dir string) string {
 	for _, name := range manifest.KustomizationFiles() {
 		if path := filepath.Join(dir, name); r.isFile(path) {
@@ -148,7 +146,6 @@ func (d *directory) read(r *repository) error {
 	return nil
 }
 
-// apiVersion is that of the file.
 func (d *directory) apiVersion(fields map[string]any, plain bool) string {
 	if plain {
 		text, _ := fields["apiVersion"].(string)
@@ -213,7 +210,6 @@ func (d *directory) unknownFields(err error) []*placedError {
 	return unknown
 }
 
-// flat is an error on one line.
 func flat(err error) error {
 	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
 }
@@ -259,7 +255,6 @@ func (d *directory) resolve(r *repository) error {
 	return p.err
 }
 
-// fieldOf is where an entry of a list is written.
 func (d *directory) fieldOf(field string, i int) []any {
 	switch after := len(d.kustomization.Patches) - d.json; {
 	case field != "patches":

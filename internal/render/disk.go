@@ -28,7 +28,6 @@ func newDisk() *disk {
 	return &disk{reals: map[string]string{}, modes: map[string]fs.FileMode{}, texts: map[string][]byte{}}
 }
 
-// hold adds a file that was read already.
 func (d *disk) hold(path string, f *manifest.File) {
 	if text := f.Data(); text != nil {
 		d.texts[path] = text
@@ -107,7 +106,6 @@ func (d *disk) learn(path string, mode fs.FileMode) {
 	d.modes[path] = mode
 }
 
-// mode is that of what a path leads to.
 func (d *disk) mode(path string) (fs.FileMode, error) {
 	if d != nil {
 		if mode, ok := d.known(path); ok {

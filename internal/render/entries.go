@@ -15,10 +15,8 @@ import (
 // chart that makes one, a Kustomization that is called like its source, or one that its own path
 // applies.
 
-// syncFile is what flux bootstrap writes.
 const syncFile = "gotk-sync.yaml"
 
-// instanceChart is the chart that makes a FluxInstance.
 const instanceChart = "flux-instance"
 
 // findSyncs finds what the input says of the sources and paths that clusters begin with, before any path is known.

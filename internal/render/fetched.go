@@ -133,7 +133,6 @@ func (b *builder) sourceOfNeed(n Need) *manifest.Object {
 	return nil
 }
 
-// defined reports whether a source is in the cluster.
 func (b *builder) defined(n Need) bool {
 	return b.sourceOfNeed(n) != nil
 }
@@ -151,7 +150,6 @@ func (b *builder) certain(n Need) bool {
 	return b.certain(Need{Source: Source{Kind: ref("kind"), Namespace: source.Namespace, Name: ref("name")}})
 }
 
-// hasSecrets reports whether the Secrets are there that a spec names.
 func (b *builder) hasSecrets(namespace string, v any) bool {
 	fields, _ := v.(map[string]any)
 	for name, v := range fields {

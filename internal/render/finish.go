@@ -69,7 +69,6 @@ func (f *flux) hides(name string) bool {
 // untrustedKeys says why nothing was decrypted with a key of this machine.
 const untrustedKeys = "--untrusted leaves the SOPS keys of this machine out"
 
-// fetchedKeys says it of what was fetched.
 const fetchedKeys = "the SOPS keys of this machine open nothing that --follow-sources fetched"
 
 // decrypter is one with the keys of the user, if the manifests are not a stranger's.
@@ -362,7 +361,6 @@ func (b *builder) leftOut(obj *manifest.Object, content map[string]any) bool {
 	return false
 }
 
-// emit adds an object to what was built.
 func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	obj.Content = content
 	obj.APIVersion, obj.Kind, obj.Namespace, obj.Name = identify(content)

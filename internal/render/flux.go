@@ -22,7 +22,6 @@ import (
 // maxWalk bounds the entries of a directory that a kustomization is generated for.
 const maxWalk = 100_000
 
-// flux is a Kustomization of Flux that is built.
 type flux struct {
 	object *manifest.Object
 	spec   kustomizev1.KustomizationSpec
@@ -289,7 +288,6 @@ func (f *flux) components(k *types.Kustomization, c *closure) error {
 	return nil
 }
 
-// pathError is a spec.path that leads nowhere.
 func (f *flux) pathError(err error) error {
 	path := f.spec.Path
 	if f.repo.view != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// topicCode is the code of what a generator does in silence.
 func topicCode(t generate.Topic) finding.Code {
 	switch t {
 	case generate.Nothing:

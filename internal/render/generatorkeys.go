@@ -39,7 +39,6 @@ func (r *Renderer) said(o *manifest.Object) *said {
 	return s
 }
 
-// generatorKey is equal for generators that make the same.
 func (r *Renderer) generatorKey(o *manifest.Object, built sources) string {
 	return fmt.Sprintf("%s %s %s %x %s", o.Pos, o.Namespace, o.Name, r.said(o).print, r.printOf(built))
 }

@@ -38,7 +38,6 @@ type output struct {
 	views     map[string]*repository
 }
 
-// isGenerator reports whether an object is an ArtifactGenerator.
 func isGenerator(o *manifest.Object) bool {
 	return o.Group() == generate.Group && o.Kind == generate.Kind
 }
@@ -187,7 +186,6 @@ func (e *unmadeError) Error() string { return e.err.Error() }
 
 func (e *unmadeError) Unwrap() error { return e.err }
 
-// source is the tree of one of the sources of a generator.
 func (m *output) source(r *Renderer, i int, built sources, way []string) (*generate.Tree, error) {
 	s := m.spec.Sources[i]
 	namespace := s.Namespace
@@ -236,7 +234,6 @@ func (m *output) source(r *Renderer, i int, built sources, way []string) (*gener
 	return r.listing(root, ignoreOf(source))
 }
 
-// chained is a source that another generator makes.
 func (m *output) chained(r *Renderer, i int, namespace string, built sources, way []string) (*generate.Tree, error) {
 	s := m.spec.Sources[i]
 	other := r.generatorFor(m.object, namespace, s.Name, built, way)
@@ -281,7 +278,6 @@ func (m *output) begins(alias string) []string {
 	return list
 }
 
-// ignoreOf is spec.ignore of a source.
 func ignoreOf(source *manifest.Object) string {
 	if source == nil {
 		return ""
@@ -289,7 +285,6 @@ func ignoreOf(source *manifest.Object) string {
 	return textAt(source.Content, "spec", "ignore")
 }
 
-// onDisk is a file that lies there.
 type onDisk string
 
 func (f onDisk) Bytes() ([]byte, error) { return readFile(string(f)) }
@@ -396,7 +391,6 @@ func (m *output) repository(r *Renderer, a *generate.Artifact) (*repository, err
 	return repo, nil
 }
 
-// fromArtifact is the tree of the artifact that a Kustomization is built from.
 func (r *Renderer) fromArtifact(o *manifest.Object, namespace, name string, built sources) (*repository, *output, error) {
 	m := r.generatorFor(o, namespace, name, built, nil)
 	if m == nil {

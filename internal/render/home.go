@@ -67,7 +67,6 @@ func (r *Renderer) hasPathOf(ref kustomizev1.CrossNamespaceSourceReference, name
 	})
 }
 
-// begins reports whether a cluster of the input begins with a source.
 func (r *Renderer) begins(ref kustomizev1.CrossNamespaceSourceReference, namespace string) bool {
 	return ref.Name == bootstrapName || r.own[datumKey(ref.Kind, namespace, ref.Name)]
 }
@@ -158,7 +157,6 @@ func lastSegment(url string) string {
 	return strings.ToLower(url[strings.LastIndexAny(url, "/:")+1:])
 }
 
-// sameSpec reports whether two objects ask for the same.
 func sameSpec(a, b *manifest.Object) bool {
 	x, err := json.Marshal(a.Content["spec"])
 	if err != nil {

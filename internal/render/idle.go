@@ -28,7 +28,6 @@ type patchUse struct {
 	hint   string // what to do
 }
 
-// patchUses are those of one build.
 type patchUses struct {
 	sealed bool // objects were decrypted, and are not named
 	list   []patchUse
@@ -49,7 +48,6 @@ func (u *patchUses) add(p kustomize.PatchUse) {
 	u.list = append(u.list, use)
 }
 
-// shownTarget is what a target says.
 func shownTarget(t types.Selector) string {
 	name := strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
 	parts := slices.DeleteFunc([]string{cmp.Or(t.Kind, t.Group), name, t.LabelSelector, t.AnnotationSelector}, func(part string) bool { return part == "" })

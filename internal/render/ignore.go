@@ -49,7 +49,6 @@ type artifact struct {
 	ignore string           // spec.ignore
 }
 
-// artifactOf is that of the source of a Kustomization.
 func (r *Renderer) artifactOf(f *flux, built sources) artifact {
 	ref := f.spec.SourceRef
 	namespace := ref.Namespace

@@ -24,7 +24,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// instanceKind is what the operator of Flux installs it by.
 const instanceKind = "FluxInstance"
 
 // syncObjects are the two objects that the operator makes of the sync of an instance.
@@ -84,7 +83,6 @@ func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...
 	return s
 }
 
-// sourceSpec is what the operator writes into the source of a sync.
 func sourceSpec(kind string, field func(string) string) map[string]any {
 	spec := map[string]any{"interval": cmp.Or(field("interval"), "1m")}
 	set := func(name, value string) {
@@ -136,7 +134,6 @@ func unquotable(o *manifest.Object, content map[string]any, at []string) error {
 	return nil
 }
 
-// plainError is an error of YAML in one line.
 func plainError(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
 // finish makes the two objects what the operator applies: patched, with the metadata that all it applies has.

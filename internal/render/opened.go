@@ -24,7 +24,6 @@ func shownPatch(before, after []byte) []byte {
 	return text
 }
 
-// visibleOf is what may be shown of an object that was built.
 func visibleOf(o built) map[string]any {
 	if o.shown != nil {
 		return o.shown
@@ -32,7 +31,6 @@ func visibleOf(o built) map[string]any {
 	return o.content
 }
 
-// confide keeps what is not shown of an object.
 func confide(obj *manifest.Object, content, shown map[string]any) {
 	if texts := manifest.Taints(content, shown); len(texts) > 0 || obj.Tainted() {
 		obj.Confide(texts, shown)
@@ -71,7 +69,6 @@ func (r *Renderer) given(used []string) []string {
 	return list
 }
 
-// hides reports whether any of the variables that were used is not shown.
 func (v *variables) hides(used []string) bool {
 	for _, name := range used {
 		if v.secret[name] {

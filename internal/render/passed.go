@@ -13,7 +13,6 @@ import (
 // Of an input that is about a few files, which a hook passed, everything is built that they may refer to; but it is
 // about the objects alone that they take part in.
 
-// pass makes out the files that were passed.
 func (r *Renderer) pass() {
 	if r.in.Passed == nil {
 		return
@@ -69,7 +68,6 @@ func (b *builder) concernBuilt(o *manifest.Object, c *closure) {
 	}
 }
 
-// shapes reports whether a file that was passed says what becomes of the objects of a directory.
 func (r *Renderer) shapes(d *directory) bool {
 	return r.passed[d.repo.original(d.file)] || slices.ContainsFunc(d.files, func(f string) bool { return r.passed[f] && !d.resources[f] })
 }
@@ -96,7 +94,6 @@ func (r *Renderer) touches(c *closure) bool {
 	return false
 }
 
-// idle reports that the files that were passed have nothing to do with Flux.
 func (r *Renderer) idle(nodes []*node) bool {
 	if r.passed == nil || slices.ContainsFunc(nodes, func(n *node) bool { return r.touches(n.claims) || r.passed[n.file] }) {
 		return false

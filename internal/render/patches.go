@@ -137,7 +137,6 @@ func alikeNames(name string, o *manifest.Object) bool {
 	return meta["name"] == name
 }
 
-// whole reports whether an expression matches all of a text, or is not an expression.
 func whole(expression, text string) bool {
 	if expression == "" {
 		return true

@@ -15,7 +15,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// want says what a path may lead to.
 type want int
 
 const (

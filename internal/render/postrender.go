@@ -155,7 +155,6 @@ func (r *Release) postRender(ctx context.Context, b *kustomize.Build) (done Inst
 	return done, err
 }
 
-// asText are the documents of objects.
 func asText(objects []*resource.Resource) ([]byte, error) {
 	var out bytes.Buffer
 	for _, object := range objects {
@@ -319,7 +318,6 @@ func (r *Release) end(documents []document) error {
 
 func ended(text string) string { return strings.TrimSuffix(text, "\n") + "\n" }
 
-// hook reports whether the document has the annotation of hooks.
 func (d document) hook() (bool, error) {
 	var head struct {
 		Metadata struct {
@@ -395,7 +393,6 @@ func selector(s *fluxkustomize.Selector) *types.Selector {
 	}
 }
 
-// mark adds labels and annotations to the metadata of objects.
 func mark(list []*resource.Resource, labels, annotations map[string]string) error {
 	at := types.FsSlice{{Path: "metadata/labels", CreateIfNotPresent: true}}
 	for _, r := range list {

@@ -77,12 +77,10 @@ func (b *builder) finishAll() {
 	b.waiting = nil
 }
 
-// answered reports whether a Kustomization is parked for a source that was asked for.
 func (b *builder) answered(p parked) bool {
 	return p.need != nil && (b.arrived.asked[*p.need] || b.arrived.lost[p.need.Source])
 }
 
-// ofGenerator reports whether a Kustomization is parked for a generator.
 func ofGenerator(p parked) bool { return p.need == nil }
 
 // wake goes on with the first of certain Kustomizations that are parked, those that are ready before others. It reports

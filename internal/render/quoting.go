@@ -63,7 +63,6 @@ func (c *confined) unquoted(err error) error {
 	return err
 }
 
-// sourcesIn adds the files of the Secret generators of a kustomization.
 func sourcesIn(path string, k *types.Kustomization, sources map[string]bool) {
 	for _, g := range k.SecretGenerator {
 		for _, source := range slices.Concat(g.FileSources, g.EnvSources, []string{g.EnvSource}) {
@@ -76,7 +75,6 @@ func sourcesIn(path string, k *types.Kustomization, sources map[string]bool) {
 	}
 }
 
-// patchesIn are the patches of a kustomization, in whatever field.
 func patchesIn(k *types.Kustomization) []types.Patch {
 	list := slices.Concat(k.Patches, k.PatchesJson6902) //nolint:staticcheck // people still write them
 	for _, text := range k.PatchesStrategicMerge {      //nolint:staticcheck // the same
@@ -113,7 +111,6 @@ func (c *confined) brokenPatch(path string, k *types.Kustomization) error {
 	return nil
 }
 
-// valuesOf are all values in a patch.
 func (c *confined) valuesOf(path string, p types.Patch) []string {
 	text := []byte(p.Patch)
 	if p.Path != "" {

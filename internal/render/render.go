@@ -154,7 +154,6 @@ func (b *builder) notice(n Notice) {
 	}
 }
 
-// warn reports a finding at a field of an object.
 func (b *builder) warn(code finding.Code, o *manifest.Object, text, hint string, path ...any) {
 	b.notice(Notice{Code: code, Object: o, Excerpt: o.Excerpt(path...), Text: text, Hint: hint})
 }
@@ -176,7 +175,6 @@ func sealed(content map[string]any) bool {
 	return len(data) > 0
 }
 
-// prepare finds out where everything is.
 func (r *Renderer) prepare() {
 	for _, dir := range r.in.Roots {
 		if real, err := absolute(dir); err == nil {
@@ -203,7 +201,6 @@ func (r *Renderer) prepare() {
 	r.index = newIndex(r)
 }
 
-// repository is the one that a directory is in.
 func (r *Renderer) repository(dir string) *repository {
 	home, ok := r.homes[dir]
 	if !ok {
@@ -213,7 +210,6 @@ func (r *Renderer) repository(dir string) *repository {
 	return home
 }
 
-// at is the repository with a root.
 func (r *Renderer) at(root string) *repository {
 	for _, known := range r.repositories {
 		if known.root == root {
@@ -232,7 +228,6 @@ func (r *Renderer) newRepository(root string) *repository {
 	return home
 }
 
-// rootOf is the directory that was named and that a path is in.
 func (r *Renderer) rootOf(path string) string {
 	best := ""
 	for real := range r.named {

@@ -136,7 +136,6 @@ func (r *repository) skips(info os.FileInfo) bool {
 	return false
 }
 
-// fileSystem is what one build sees of the repository.
 func (r *repository) fileSystem(ctx context.Context, replace map[string][]byte, what string) *confined {
 	return &confined{ctx: ctx, repo: r, root: r.root, view: r.view, replace: replace, display: r.display, budget: r.budget, what: what}
 }

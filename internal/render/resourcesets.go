@@ -27,7 +27,6 @@ type pendingSet struct {
 	depth  int // of the sets that made it
 }
 
-// inputProvider is one of the inputs of ResourceSets.
 type inputProvider struct {
 	resourceset.Provider
 	object *manifest.Object

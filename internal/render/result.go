@@ -97,7 +97,6 @@ func (b *builder) taken(path string) bool {
 	return b.claimed[path] || b.cluster.foreign(path) || b.plan != nil && !b.plan.live(path)
 }
 
-// known is what there is of the cluster so far.
 func (b *builder) known() *manifest.Build {
 	claimed, foreign := map[*manifest.File]bool{}, map[*manifest.File]bool{}
 	for path, f := range b.byPath {
@@ -119,7 +118,6 @@ func (b *builder) known() *manifest.Build {
 	return &manifest.Build{Claimed: claimed, Foreign: foreign, Objects: b.objects, Errors: b.errs, Made: b.copies, Unknown: b.silenced, Opened: b.opened}
 }
 
-// build is what became of the files.
 func (b *builder) build() *manifest.Build {
 	build := b.known()
 	for path := range b.claimed {

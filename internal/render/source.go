@@ -86,7 +86,6 @@ func (r *Renderer) standIn(kind, namespace, name string) (*Source, string, error
 	return nil, "", nil
 }
 
-// homeOf is the root of the repository that an object was read from.
 func (r *Renderer) homeOf(o *manifest.Object) string {
 	if r.fetchedFile(o.Pos.File) {
 		return r.inputHome()

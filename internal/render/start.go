@@ -32,7 +32,6 @@ func (b *builder) start(i int) {
 	}
 }
 
-// supersede withdraws the starts that a Kustomization builds.
 func (b *builder) supersede(f *flux, c *closure) {
 	for _, i := range b.cluster.starts {
 		n := b.plan.nodes[i]

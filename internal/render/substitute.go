@@ -34,7 +34,6 @@ const (
 	namePattern = `^[_[:alpha:]][_[:alpha:][:digit:]]*$`
 )
 
-// variables are what ${…} may name.
 type variables struct {
 	values   map[string]string
 	secret   map[string]bool // that come from a Secret
@@ -85,7 +84,6 @@ func ValidName(name string) bool {
 // substitutes reports whether a post build does anything at all.
 func (v *variables) substitutes() bool { return v != nil && (len(v.values) > 0 || v.always) }
 
-// unset is a variable that has no value.
 type unsetError struct {
 	text, name, hint string
 	path             []any // of a field that it decides
@@ -314,7 +312,6 @@ func identify(content map[string]any) (apiVersion, kind, namespace, name string)
 	return text(content["apiVersion"]), text(content["kind"]), text(meta["namespace"]), text(meta["name"])
 }
 
-// marked reports whether a label or an annotation has a value.
 func marked(content map[string]any, key, value string) bool {
 	meta, _ := content["metadata"].(map[string]any)
 	for _, field := range []string{"labels", "annotations"} {

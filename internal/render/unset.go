@@ -116,7 +116,6 @@ func (v *variables) decided(ctx context.Context, value any, key string, path []a
 // unsetNote is a variable without a value.
 type unsetNote struct{ uses []unsetUse }
 
-// unsetUse is an object that uses it.
 type unsetUse struct {
 	object *manifest.Object
 	pos    manifest.Pos
@@ -137,7 +136,6 @@ func (b *builder) noteUnset(o *manifest.Object, names []string, hint string, ope
 	}
 }
 
-// pathOf is the field of an object that names a variable.
 func pathOf(o *manifest.Object, name string) []any {
 	if path := o.PathOf("${" + name + "}"); path != nil {
 		return path

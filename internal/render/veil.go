@@ -27,7 +27,6 @@ type veil struct {
 	shown map[string][]byte // decrypted files without what was encrypted
 }
 
-// newVeil is that of everything that a build reads.
 func newVeil(c *closure, shown map[string][]byte) *veil {
 	v := &veil{envs: map[string]bool{}, files: map[string]bool{}, shown: shown}
 	for _, d := range c.dirs {
@@ -305,7 +304,6 @@ func unhashed(content, veiled any) any {
 	return veiled
 }
 
-// hashLength is that of a hash with the dash before it.
 const hashLength = 11
 
 func isHash(text string) bool {

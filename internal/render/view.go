@@ -22,7 +22,6 @@ type view struct {
 	dirs  map[string][]string // the names in each directory, sorted
 }
 
-// viewFile is a file of a view.
 type viewFile struct {
 	original string       // real path of the file that it is; of one that was made, its own path
 	made     []byte       // nil for one that was not
@@ -51,10 +50,8 @@ func (v *view) add(name string, f viewFile) {
 	}
 }
 
-// in reports whether a path is one of the view.
 func (v *view) in(path string) bool { return v != nil && inside(v.root, path) }
 
-// within is a path of the view; for a file it returns the one that it is.
 func (v *view) within(path string) (string, error) {
 	path = filepath.Clean(path)
 	if !v.in(path) {
@@ -79,7 +76,6 @@ func (v *view) original(path string) string {
 	return path
 }
 
-// file is the one at a path of the view.
 func (v *view) file(path string) (viewFile, bool) {
 	if !v.in(path) {
 		return viewFile{}, false
@@ -88,7 +84,6 @@ func (v *view) file(path string) (viewFile, bool) {
 	return f, ok
 }
 
-// isDir reports whether a path of the view is a directory.
 func (v *view) isDir(path string) (bool, error) {
 	if _, ok := v.dirs[path]; ok {
 		return true, nil
@@ -99,7 +94,6 @@ func (v *view) isDir(path string) (bool, error) {
 	return false, syscall.ENOENT
 }
 
-// made is the text of a file of the view that was made.
 func (v *view) made(path string) ([]byte, error) {
 	f, ok := v.files[path]
 	switch _, dir := v.dirs[path]; {
@@ -111,7 +105,6 @@ func (v *view) made(path string) ([]byte, error) {
 	return f.made, nil
 }
 
-// readDir lists a directory.
 func (v *view) readDir(path string) ([]fs.DirEntry, error) {
 	if !v.in(path) {
 		return file.ReadDir(path)
@@ -143,7 +136,6 @@ func (v *view) shown(name string, display func(string) string) string {
 	return path.Join("ExternalArtifact", filepath.Base(filepath.Dir(v.root)), filepath.Base(v.root), filepath.ToSlash(rel))
 }
 
-// viewEntry is an entry of a directory of a view.
 type viewEntry struct {
 	name string
 	dir  bool

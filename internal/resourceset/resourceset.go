@@ -282,7 +282,6 @@ func (s *Selector) matches(labels map[string]string) bool {
 	return true
 }
 
-// inputGroup is what one provider gives.
 type inputGroup struct {
 	name   string
 	values []map[string]any
@@ -367,7 +366,6 @@ func (x *expansion) part(s Step, path ...any) error {
 	return x.render("resources template", s.ResourcesTemplate, s.Name, false, append(slices.Clone(path), "resourcesTemplate"))
 }
 
-// render makes the objects of a text for each of the inputs.
 func (x *expansion) render(what, text, step string, one bool, path []any) error {
 	fail := func(err error) error {
 		err = fmt.Errorf("build failed: failed to build %s: %w", what, err)

@@ -31,13 +31,10 @@ const (
 	parseLen   = 64   // bytes of a template that is read
 )
 
-// tick is called in each round of a loop.
 const tick = "stepOfALoop"
 
-// rendered is a template that was read.
 type rendered struct{ text string }
 
-// run is one execution.
 type run struct {
 	ctx    context.Context
 	steps  int
@@ -60,7 +57,6 @@ func compile(r *run, text string) (*template.Template, error) {
 	return t, nil
 }
 
-// parseTemplate reads a template.
 func parseTemplate(text string) (*rendered, error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("a template of more than %d MiB", maxText>>20)
@@ -69,7 +65,6 @@ func parseTemplate(text string) (*rendered, error) {
 	return &rendered{text}, err
 }
 
-// tickNodes count a step.
 func tickNodes() []parse.Node {
 	trees, err := parse.Parse("", "<<"+tick+">>", "<<", ">>", map[string]any{tick: true})
 	if err != nil {
@@ -102,7 +97,6 @@ func counted(n parse.Node) {
 	}
 }
 
-// execute renders the template with inputs.
 func (t *rendered) execute(ctx context.Context, inputs map[string]any, budget *Budget) (string, error) {
 	r := &run{ctx: ctx, inputs: inputs, budget: budget}
 	if err := cmp.Or(budget.spendSteps(1+len(t.text)/parseLen), bounded(reflect.ValueOf(inputs))); err != nil {

@@ -150,7 +150,6 @@ func summaryOrder(kind string) []string {
 	return append(order, meta.StalledCondition, meta.ReconcilingCondition)
 }
 
-// verifiable reports whether the kind has a SourceVerified condition.
 func verifiable(kind string) bool {
 	switch kind {
 	case sourcev1.HelmChartKind, sourcev1.GitRepositoryKind, sourcev1.OCIRepositoryKind:

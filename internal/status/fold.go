@@ -19,7 +19,6 @@ type Previous struct {
 	Disappeared        bool           // Artifact is no longer in the artifacts directory, or was altered
 }
 
-// stored reports whether there is an artifact to fall back on.
 func (p Previous) stored() bool { return p.Artifact != nil && !p.Disappeared }
 
 func (p Previous) observedGeneration() int64 {

@@ -97,7 +97,6 @@ func withoutUnknown(header []string, rows [][]string) ([]string, [][]string) {
 	return header, rows
 }
 
-// A column makes a cell of a document.
 type column struct {
 	title string
 	cell  func(doc map[string]any, now time.Time) string
@@ -157,7 +156,6 @@ func releaseColumns() []column {
 	}
 }
 
-// eventColumns are those of kubectl events.
 func eventColumns() []column {
 	return []column{
 		{"LAST SEEN", func(doc map[string]any, now time.Time) string {

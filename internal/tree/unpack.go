@@ -70,7 +70,6 @@ func drain(r io.Reader) error {
 	return nil
 }
 
-// bounded fails where more is read than the limit.
 type bounded struct {
 	r     io.Reader
 	total *budget
@@ -168,7 +167,6 @@ func hasDotDot(name string) bool {
 	return false
 }
 
-// makeDir makes a directory and those above it.
 func (u *unpacker) makeDir(name string) error {
 	if u.made[name] {
 		return nil

@@ -151,7 +151,6 @@ func setLiterally(path, value string, into map[string]any) error {
 	return nil
 }
 
-// replaced is a value in which the placeholder is what it stands for.
 func replaced(in any, value string) any {
 	switch in := in.(type) {
 	case string:

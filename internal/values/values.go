@@ -189,7 +189,6 @@ func (c *composition) set(r Reference, value string) error {
 	return setter(r, value)(c.result)
 }
 
-// unquoted takes the quotes off a value that is to be a string.
 func unquoted(value string) (text string, quoted bool) {
 	for _, quote := range []string{"'", `"`} {
 		if strings.HasPrefix(value, quote) && strings.HasSuffix(value, quote) {
