@@ -54,18 +54,16 @@ var (
 
 // dockerJSONError says that a docker configuration cannot be read. It holds the place and the kind of the fault only:
 // encoding/json quotes the input, which is a credential here.
-type dockerJSONError struct{ cause error }
-
-func (e *dockerJSONError) Error() string {
+func dockerJSONError(cause error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.As(e.cause, &syntax):
-		return fmt.Sprintf("invalid JSON at byte %d", syntax.Offset)
-	case errors.As(e.cause, &kind):
-		return fmt.Sprintf("invalid docker config: a field at byte %d has the wrong type", kind.Offset)
+	case errors.As(cause, &syntax):
+		return fmt.Errorf("invalid JSON at byte %d", syntax.Offset)
+	case errors.As(cause, &kind):
+		return fmt.Errorf("invalid docker config: a field at byte %d has the wrong type", kind.Offset)
 	}
-	return "invalid JSON"
+	return errors.New("invalid JSON")
 }
 
 // parseDockerConfig reads a docker configuration. An entry whose credential is malformed is only an error once it is
@@ -80,7 +78,7 @@ func parseDockerConfig(data []byte) (*dockerConfig, error) {
 		CredHelpers map[string]string      `json:"credHelpers"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, &dockerJSONError{err}
+		return nil, dockerJSONError(err)
 	}
 	c := &dockerConfig{store: file.CredsStore, helpers: make(map[string]string, len(file.CredHelpers))}
 	for key, login := range file.Auths {

@@ -1,8 +1,9 @@
 package auth
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // A Part is a part of a host, a path or a query that a manifest or a Secret names. Anything else than what it may be could
@@ -47,23 +48,12 @@ func isName(value, signs string, most int) bool {
 	return true
 }
 
-// Check returns a *PartError for a value that cannot be such a part. The name is that of the field.
+// Check returns an error for a value that cannot be such a part. The name is that of the field. The error does not hold the
+// value, which may be a Secret's.
 func (p Part) Check(name, value string) error {
 	ok, want := p.form(value)
 	if ok {
 		return nil
 	}
-	return &PartError{Field: name, Want: want}
+	return &finding.Problem{Class: finding.Lasting, Text: name + " is not " + want}
 }
-
-// A PartError says that the value of a field cannot be part of an address. It does not hold the value, which may be a
-// Secret's.
-type PartError struct {
-	Field string
-	Want  string
-}
-
-func (e *PartError) Error() string { return fmt.Sprintf("%s is not %s", e.Field, e.Want) }
-
-// Transient is false.
-func (e *PartError) Transient() bool { return false }

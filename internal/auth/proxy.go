@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/http/httpproxy"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // proxyFunc is the proxy of the manifest, else that of the environment.
@@ -56,7 +58,11 @@ func proxyFunc(getenv func(string) string) func(*http.Request) (*url.URL, error)
 	return func(r *http.Request) (*url.URL, error) {
 		if invalid[r.URL.Scheme] {
 			upper := strings.ToUpper(r.URL.Scheme) + "_PROXY"
-			return nil, &invalidProxyError{variable: named(upper, strings.ToLower(upper))}
+			variable := named(upper, strings.ToLower(upper))
+			return nil, &finding.Problem{ // without the address, which may hold a password
+				Text:   "the proxy address in " + variable + " is not a valid URL",
+				Advice: "correct the environment variable " + variable + ", as in http://proxy.example.org:3128, or unset it",
+			}
 		}
 		return proxy(r.URL)
 	}
@@ -85,18 +91,6 @@ func isPort(port string) bool {
 	}
 	_, err := strconv.ParseUint(port, 10, 16)
 	return err == nil
-}
-
-// invalidProxyError does not show the address: it may hold a password.
-type invalidProxyError struct{ variable string }
-
-func (e *invalidProxyError) Error() string {
-	return "the proxy address in " + e.variable + " is not a valid URL"
-}
-
-// Hint names what to correct.
-func (e *invalidProxyError) Hint() string {
-	return "correct the environment variable " + e.variable + ", as in http://proxy.example.org:3128, or unset it"
 }
 
 // ProxyError reports that a proxy did not open a tunnel.

@@ -6,31 +6,9 @@ import (
 	"net"
 	"net/url"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
-
-// A PrivateAddressError says that a connection was refused because it leads to a loopback, private or link-local address.
-type PrivateAddressError struct {
-	Host string // with its port
-	From string // the public host that led there; empty if --untrusted refuses all of them
-}
-
-func (e *PrivateAddressError) Error() string {
-	if e.From != "" {
-		return fmt.Sprintf("'%s' leads to '%s', a loopback, private or link-local address: refused for a request with a login of this machine", e.From, e.Host)
-	}
-	return fmt.Sprintf("'%s' is a loopback, private or link-local address: --untrusted connects to none", e.Host)
-}
-
-// Hint offers what there is instead.
-func (e *PrivateAddressError) Hint() string {
-	if e.From != "" {
-		return "--allow-private-redirects allows it"
-	}
-	return "leave --untrusted out for manifests that you trust"
-}
-
-// Transient is false.
-func (e *PrivateAddressError) Transient() bool { return false }
 
 // PublicDial is a dialer that opens no connections to addresses that are not public, but to the proxies of the environment.
 // The address of a name is known when the connection is there: it is closed before anything is sent.
@@ -43,7 +21,10 @@ func PublicDial(dial DialFunc, getenv func(string) string) DialFunc {
 		if proxies[strings.ToLower(addr)] {
 			return dial(ctx, network, addr)
 		}
-		refused := &PrivateAddressError{Host: addr}
+		refused := &finding.Problem{
+			Class: finding.Lasting, Advice: finding.WithoutUntrusted,
+			Text: fmt.Sprintf(finding.NotPublic, addr),
+		}
 		if host, _, err := net.SplitHostPort(addr); err != nil || isInsideName(host) {
 			return nil, refused
 		}

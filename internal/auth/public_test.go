@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // neighbour is a server on this machine that names lead to.
@@ -64,11 +65,11 @@ func TestPrivateRedirects(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = get(t, rt, v.to)
-			var private *auth.PrivateAddressError
+			var private *finding.Problem
 			if errors.As(err, &private) != v.refused || !v.refused && err != nil {
 				t.Fatalf("error %v", err)
 			}
-			if v.refused && (private.From != "registry.test" || !strings.Contains(private.Hint(), "--allow-private-redirects") || private.Transient()) {
+			if v.refused && (!strings.Contains(private.Text, "'registry.test' leads to") || !strings.Contains(private.Advice, "--allow-private-redirects") || private.Class.Transient()) {
 				t.Errorf("%+v", private)
 			}
 		})
@@ -117,7 +118,7 @@ func TestAmbientRepository(t *testing.T) {
 		t.Error("the login is for its own origin")
 	}
 	wantWithheld(t, o.Withheld(), "")
-	var private *auth.PrivateAddressError
+	var private *finding.Problem
 	if _, err := get(t, rt, "http://"+inside+"/x.tgz"); !errors.As(err, &private) {
 		t.Errorf("error %v", err)
 	}
@@ -151,7 +152,7 @@ func TestPublicDial(t *testing.T) {
 		"169.254.169.254:80": false, "[::1]:80": false, "[fd00::1]:80": false, "192.168.1.1:22": false,
 	} {
 		conn, err := public(t.Context(), "tcp", addr)
-		var private *auth.PrivateAddressError
+		var private *finding.Problem
 		if ok != (err == nil) || !ok && (!errors.As(err, &private) || !strings.Contains(private.Hint(), "--untrusted")) {
 			t.Errorf("%s: %v", addr, err)
 		}
@@ -160,7 +161,7 @@ func TestPublicDial(t *testing.T) {
 		}
 	}
 	outside := auth.PublicDial(newCloudWorld(t).network.Dial, func(string) string { return "" })
-	if _, err := outside(t.Context(), "tcp", "nowhere.test:80"); err == nil || errors.As(err, new(*auth.PrivateAddressError)) {
+	if _, err := outside(t.Context(), "tcp", "nowhere.test:80"); err == nil || errors.As(err, new(*finding.Problem)) {
 		t.Errorf("error %v", err)
 	}
 }

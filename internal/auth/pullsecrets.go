@@ -89,7 +89,7 @@ func pullLogins(secret *manifest.Secret) (map[string]dockerLogin, []byte, error)
 		return nil, nil, errDockerConfigSize
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return nil, nil, &dockerJSONError{err}
+		return nil, nil, dockerJSONError(err)
 	}
 	return file.Auths, data, nil
 }

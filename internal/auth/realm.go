@@ -9,29 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // DialFunc opens a connection, as net.Dialer's DialContext does.
 type DialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// RealmError says that a registry named a token server that must not see the registry's credentials.
-type RealmError struct {
-	Registry string // host
-	Realm    string // scheme and host
-	Reason   string
-}
-
-func (e *RealmError) Error() string {
-	return fmt.Sprintf("registry '%s' names '%s' as its token server, which is refused: %s", e.Registry, e.Realm, e.Reason)
-}
-
-// AuthFailure is true: the login is not possible.
-func (e *RealmError) AuthFailure() bool { return true }
-
-// Hint says what to do.
-func (e *RealmError) Hint() string {
-	return "credentials are only sent to token servers at public https addresses, or on the registry's own host"
-}
 
 // specialPrefixes are the ranges beside those that package netip knows that lead to machines which are not on the
 // public Internet: "this network", carrier-grade NAT (where one cloud keeps its metadata server), the addresses of
@@ -62,13 +45,22 @@ func isInsideName(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
+// refusedRealm says that a registry named a token server that must not see the registry's credentials.
+func refusedRealm(registry *url.URL, realm, reason string) error {
+	return &finding.Problem{
+		Class:  finding.Login,
+		Text:   fmt.Sprintf("registry '%s' names '%s' as its token server, which is refused: %s", registry.Host, realm, reason),
+		Advice: "credentials are only sent to token servers at public https addresses, or on the registry's own host",
+	}
+}
+
 // checkRealm decides whether a registry's credentials may be shown to the token server that it names: over https, or
 // http if the registry is reached over http itself, and not on an inside address unless that is the registry's own
 // host. Credentials of the environment, which a registry on this machine gets over http, do not leave the machine that way.
 // Names are judged again when they are dialled, by realmGuard.
 func checkRealm(realm string, registry *url.URL, ambient bool) (*url.URL, error) {
 	refuse := func(shown, reason string) error {
-		return &RealmError{Registry: registry.Host, Realm: shown, Reason: reason}
+		return refusedRealm(registry, shown, reason)
 	}
 	u, err := url.Parse(realm)
 	if err != nil || u.Opaque != "" || u.Hostname() == "" {
@@ -122,10 +114,7 @@ func (g *realmGuard) realmDial(dial DialFunc, realm *url.URL) DialFunc {
 		}
 		if leadsInside(conn) && !g.inside.Load() {
 			_ = conn.Close()
-			return nil, &RealmError{
-				Registry: g.registry.Host, Realm: realm.Scheme + "://" + realm.Host,
-				Reason: "its name leads to a loopback, private or link-local address",
-			}
+			return nil, refusedRealm(g.registry, realm.Scheme+"://"+realm.Host, "its name leads to a loopback, private or link-local address")
 		}
 		return conn, nil
 	}
@@ -144,7 +133,7 @@ func (g *realmGuard) foreignDial(dial DialFunc, guarded bool) DialFunc {
 			return conn, err
 		}
 		_ = conn.Close()
-		return nil, &PrivateAddressError{Host: addr, From: g.registry.Host}
+		return nil, g.leadsInside(addr)
 	}
 }
 
@@ -153,7 +142,15 @@ func (g *realmGuard) checkForeign(u *url.URL, guarded bool) error {
 	if !guarded || !isInsideName(u.Hostname()) || g.mayBeInside(u.Hostname()) {
 		return nil
 	}
-	return &PrivateAddressError{Host: u.Host, From: g.registry.Host}
+	return g.leadsInside(u.Host)
+}
+
+// leadsInside is the refusal of a host, with its port, where the registry leads to.
+func (g *realmGuard) leadsInside(host string) error {
+	return &finding.Problem{
+		Class: finding.Lasting, Advice: finding.PrivateRedirects,
+		Text: fmt.Sprintf("'%s' leads to '%s', a loopback, private or link-local address: refused for a request with a login of this machine", g.registry.Host, host),
+	}
 }
 
 // mayBeInside reports whether a host may be inside: the registry's own, or any if the registry is.

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 func mustURL(t *testing.T, raw string) *url.URL {
@@ -57,11 +59,11 @@ func TestCheckRealm(t *testing.T) {
 		{"http://127.0.0.1:5000", "http://localhost:5001/token", "loopback"},
 	} {
 		_, err := checkRealm(test.realm, mustURL(t, test.registry), false)
-		var refused *RealmError
+		var refused *finding.Problem
 		switch {
 		case test.refused == "" && err != nil:
 			t.Errorf("%s for %s: %v", test.realm, test.registry, err)
-		case test.refused != "" && (!errors.As(err, &refused) || !strings.Contains(refused.Reason, test.refused)):
+		case test.refused != "" && (!errors.As(err, &refused) || !strings.Contains(refused.Text, test.refused)):
 			t.Errorf("%s for %s: got %v, want %q", test.realm, test.registry, err, test.refused)
 		case err != nil && strings.Contains(err.Error(), "canary"):
 			t.Errorf("the error shows a password: %v", err)
@@ -84,7 +86,7 @@ func TestCheckRealmOfMachine(t *testing.T) {
 		{named, "http://localhost:5001/token", false},
 		{far, "http://auth.test/token", false}, // only with --ambient-credentials=anywhere
 	} {
-		var refused *RealmError
+		var refused *finding.Problem
 		if _, err := checkRealm(test.realm, mustURL(t, test.registry), true); errors.As(err, &refused) != test.refused {
 			t.Errorf("%s for %s: %v", test.realm, test.registry, err)
 		}

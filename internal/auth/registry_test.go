@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
@@ -385,7 +386,7 @@ func TestRealmIsRefused(t *testing.T) {
 	} {
 		f := newFakeRegistry(t, wants(static("Bearer tok"), realm), answer(`{"token":"tok"}`))
 		_, err := get(t, f.transport(t, canaryLogin, nil), manifestURL)
-		var refused *auth.RealmError
+		var refused *finding.Problem
 		if !errors.As(err, &refused) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", realm, err)
 		}
@@ -428,7 +429,7 @@ func TestRealmByName(t *testing.T) {
 			f := newFakeRegistry(t, wants(static("Bearer tok"), fakeRealm), answer(`{"token":"tok"}`))
 			dial := elsewhere(f.network.Dial, map[string]string{"registry.test": test.registry, "auth.test": test.realm})
 			_, err := get(t, f.transport(t, canaryLogin, dial), manifestURL)
-			var refused *auth.RealmError
+			var refused *finding.Problem
 			if errors.As(err, &refused) != test.refused || err != nil != test.refused {
 				t.Errorf("got %v", err)
 			}

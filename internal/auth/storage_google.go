@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // storageScope lets a token read objects and nothing else. It is also the narrowest that Artifact Registry and
@@ -116,15 +118,8 @@ func (k *failureKeeper) cause(err error) error {
 	if err == nil || k.last == nil {
 		return err
 	}
-	return &causedError{err, k.last}
+	return &finding.Problem{Text: err.Error(), Err: errors.Join(err, k.last)}
 }
-
-// A causedError has the text of one error and the nature of another.
-type causedError struct{ err, cause error }
-
-func (e *causedError) Error() string { return e.err.Error() }
-
-func (e *causedError) Unwrap() []error { return []error{e.err, e.cause} }
 
 var errGoogleKey = errors.New("'serviceaccount' is no key of a service account that can be read")
 

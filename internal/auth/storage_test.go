@@ -16,6 +16,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 func (w *cloudWorld) options() auth.CloudOptions {
@@ -219,8 +220,8 @@ func TestAzureSecretAuthority(t *testing.T) {
 	for key, value := range map[string]string{"tenantId": "x/../y?", "clientId": "a&b"} {
 		data := map[string][]byte{"tenantId": []byte(tenant), "clientId": []byte("client"), "clientSecret": []byte("canary")}
 		data[key] = []byte(value)
-		var part *auth.PartError
-		if _, err := auth.ReadAzureClient(data); !errors.As(err, &part) || part.Field != "'"+key+"'" {
+		var part *finding.Problem
+		if _, err := auth.ReadAzureClient(data); !errors.As(err, &part) || !strings.HasPrefix(part.Text, "'"+key+"'") {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

@@ -7,17 +7,15 @@ import "fmt"
 // in the text, so that is less than 400 MiB.
 const MaxValues = 1 << 20
 
-// An Error is a text with more values than a program should decode.
-type Error struct{ Limit int }
+// ErrValues is a text with more values than a program should decode.
+var ErrValues = fmt.Errorf("too many values: more than %d", MaxValues)
 
-func (e *Error) Error() string { return fmt.Sprintf("too many values: more than %d", e.Limit) }
-
-// Check returns an [*Error] for a text that may hold more than [MaxValues] values. Smaller texts are not looked at.
+// Check returns [ErrValues] for a text that may hold more than [MaxValues] values. Smaller texts are not looked at.
 func Check(text []byte) error {
 	if len(text) <= MaxValues || Values(text) <= MaxValues {
 		return nil
 	}
-	return &Error{MaxValues}
+	return ErrValues
 }
 
 // Values counts what separates values in YAML and in JSON: the ends of lines, brackets, commas, colons and dashes, also

@@ -4,25 +4,21 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // maxWork bounds how many instructions of a regular expression are run, by all bytes that they look at. A million of them
 // take up to 60 milliseconds.
 const maxWork = 1 << 27
 
-// A PatternError is a regular expression that may take too long.
-type PatternError struct{}
-
-func (*PatternError) Error() string {
-	return fmt.Sprintf("the regular expression may take more than %d steps here", maxWork)
+// ErrPattern is a regular expression that may take too long.
+var ErrPattern error = &finding.Problem{
+	Text:   fmt.Sprintf("the regular expression may take more than %d steps here", maxWork),
+	Advice: "make the expression or the text shorter, repeat less in it, or anchor it with ^ and $",
 }
 
-// Hint says what to do.
-func (*PatternError) Hint() string {
-	return "make the expression or the text shorter, repeat less in it, or anchor it with ^ and $"
-}
-
-// Match returns a [*PatternError] if it may take too long to look for a match of each expression in each text. Text that
+// Match returns [ErrPattern] if it may take too long to look for a match of each expression in each text. Text that
 // is no expression is not judged.
 func Match(texts []string, patterns ...string) error {
 	size := 0
@@ -31,7 +27,7 @@ func Match(texts []string, patterns ...string) error {
 	}
 	for _, pattern := range patterns {
 		if Steps(pattern, size*len(patterns), 1) >= maxWork {
-			return &PatternError{}
+			return ErrPattern
 		}
 	}
 	return nil
@@ -49,10 +45,10 @@ func Compile(expression string) (*Pattern, error) {
 	return &Pattern{re, Steps(expression, 1, 1), maxWork}, err
 }
 
-// Match reports whether a text has a match. It returns a [*PatternError] where that may take more steps than are left.
+// Match reports whether a text has a match. It returns [ErrPattern] where that may take more steps than are left.
 func (p *Pattern) Match(text string) (bool, error) {
 	if p.left -= min(p.steps, maxWork) * (len(text) + 1); p.left < 0 {
-		return false, &PatternError{}
+		return false, ErrPattern
 	}
 	return p.expression.MatchString(text), nil
 }

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -99,34 +100,18 @@ func Open(dir string, o Options) (*Cache, error) {
 	}
 	c := &Cache{dir: Path(dir), options: o, dirs: map[string]*os.Root{}}
 	if err := c.open(); err != nil {
-		return nil, &UnusableError{Dir: dir, Err: err}
+		unusable := &finding.Problem{Err: err, Advice: finding.OtherCache}
+		if errors.Is(err, errUnknown) {
+			unusable.Advice = "if it is the cache of helmsrc, remove " + Path(dir) + ": what it holds is downloaded again"
+		}
+		var failed *fs.PathError
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		unusable.Text = fmt.Sprintf("the cache in %s cannot be used: %v", dir, err)
+		return nil, unusable
 	}
 	return c, nil
-}
-
-// An UnusableError reports a directory that cannot be the cache.
-type UnusableError struct {
-	Dir string
-	Err error
-}
-
-func (e *UnusableError) Error() string {
-	err := e.Err
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
-		err = failed.Err
-	}
-	return fmt.Sprintf("the cache in %s cannot be used: %v", e.Dir, err)
-}
-
-func (e *UnusableError) Unwrap() error { return e.Err }
-
-// Hint says what to do.
-func (e *UnusableError) Hint() string {
-	if errors.Is(e.Err, errUnknown) {
-		return "if it is the cache of helmsrc, remove " + Path(e.Dir) + ": what it holds is downloaded again"
-	}
-	return "name another directory with --cache-dir"
 }
 
 var (

@@ -14,22 +14,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// SchemaReferenceError is a schema that refers to something outside of itself: Helm would read a file of this machine, or
-// ask a server.
-type SchemaReferenceError struct{ File, Keyword, Reference string }
-
-func (e *SchemaReferenceError) Error() string {
-	return fmt.Sprintf("%s: %s '%s' leads out of the chart", printable(e.File), e.Keyword, printable(e.Reference))
-}
-
-// Finding is what is wrong.
-func (*SchemaReferenceError) Finding() finding.Code { return finding.SchemaReference }
-
-// Hint says how a schema does without.
-func (*SchemaReferenceError) Hint() string {
-	return "copy the referenced schema to $defs, or render without it: spec.install.disableSchemaValidation"
-}
-
 // CheckSchemas returns a [*SchemaReferenceError] if values.schema.json of a chart or a subchart leads out of itself. A
 // schema that is no JSON is for Helm to refuse.
 func CheckSchemas(c *helmchart.Chart) error { return checkSchemas(c, c.Name()) }
@@ -95,6 +79,15 @@ func newSchema(file string, root any) *schema {
 	}
 	s.whole = misleads(root, false)
 	return s
+}
+
+// leadsOut says that the schema refers to something outside of itself: Helm would read a file of this machine, or ask a
+// server.
+func (s *schema) leadsOut(keyword, reference string) error {
+	return &finding.Problem{
+		Code: finding.SchemaReference, Text: fmt.Sprintf("%s: %s '%s' leads out of the chart", printable(s.file), keyword, printable(reference)),
+		Advice: "copy the referenced schema to $defs, or render without it: spec.install.disableSchemaValidation",
+	}
 }
 
 // memberKeywords are those of a schema whose value holds schemas by name, dataKeywords those whose value is not a schema,
@@ -181,12 +174,12 @@ func (s *schema) within(value any, at string, base *url.URL, named bool) error {
 		for _, keyword := range []string{"$id", "id"} {
 			// Such an address is another one when a reference has been added to it.
 			if id, _ := v[keyword].(string); strings.Contains(id, "?") || opaque(id) {
-				return &SchemaReferenceError{s.file, keyword, id}
+				return s.leadsOut(keyword, id)
 			}
 		}
 		for _, keyword := range append([]string{"$schema"}, refKeywords...) {
 			if ref, ok := v[keyword].(string); ok && !s.stays(keyword, ref, base) {
-				return &SchemaReferenceError{s.file, keyword, ref}
+				return s.leadsOut(keyword, ref)
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {

@@ -12,6 +12,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/helmsrc/helmsrc/internal/bound"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // A schema that leads out of itself is refused, in whatever way it does.
@@ -70,8 +71,7 @@ func TestCheckSchemas(t *testing.T) {
 		`{"not": {"$ref": "http://a.b/c"}, "definitions/x": {"$id": "http://a.b/c"}}`:                                                      false,
 	} {
 		leads := func(c *helmchart.Chart) bool {
-			var refused *SchemaReferenceError
-			return errors.As(CheckSchemas(c), &refused)
+			return finding.CodeOf(CheckSchemas(c)) == finding.SchemaReference
 		}
 		sub := &helmchart.Chart{Metadata: &helmchart.Metadata{Name: "sub"}, Schema: []byte(text)}
 		c := &helmchart.Chart{Metadata: &helmchart.Metadata{Name: "app"}}
@@ -86,7 +86,7 @@ func TestCheckSchemas(t *testing.T) {
 func TestLongSchema(t *testing.T) {
 	t.Parallel()
 	c := &helmchart.Chart{Metadata: &helmchart.Metadata{Name: "app"}, Schema: []byte("[" + strings.Repeat("0,", bound.MaxValues) + "0]")}
-	if _, long := errors.AsType[*bound.Error](CheckSchemas(c)); !long {
+	if !errors.Is(CheckSchemas(c), bound.ErrValues) {
 		t.Error("it was decoded")
 	}
 }

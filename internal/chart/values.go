@@ -48,7 +48,7 @@ func MergeValues(c *helmchart.Chart, files []string, ignoreMissing bool) (map[st
 		if ignoreMissing {
 			return nil, fs.SkipDir
 		}
-		return nil, &MissingValuesError{Reference: p, Similar: similar(name, fileNames(c.Files))}
+		return nil, missingValues(fmt.Sprintf("no values file found at path '%s'", printable(p)), "the chart contains '%s'", similar(name, fileNames(c.Files)))
 	})
 }
 
@@ -63,7 +63,8 @@ func (s Source) MergeValues(chartDir string, files []string, ignoreMissing bool)
 			return nil, fs.SkipDir
 		}
 		if errors.Is(err, errNoFile) {
-			return nil, &MissingValuesError{Reference: p, Path: rooted(name), Similar: s.similarFile(name, clamp(chartDir))}
+			return nil, missingValues(fmt.Sprintf("no values file found at path '%s' (reference '%s')", printable(rooted(name)), printable(p)),
+				"the source contains '%s'; values files are looked up from its root", s.similarFile(name, clamp(chartDir)))
 		}
 		if err != nil {
 			return nil, err
@@ -209,32 +210,13 @@ func OverwriteValues(c *helmchart.Chart, merged map[string]any) (bool, error) {
 	return true, nil
 }
 
-// MissingValuesError says that a values file is not there.
-type MissingValuesError struct {
-	Reference string // as it was asked for
-	Path      string // where it was looked for in the source; empty inside a chart
-	Similar   string // what may have been meant, or empty
-}
-
-func (e *MissingValuesError) Error() string {
-	if e.Path == "" {
-		return fmt.Sprintf("no values file found at path '%s'", printable(e.Reference))
+// missingValues says that a values file is not there, and which may have been meant, if any.
+func missingValues(text, hint, similar string) error {
+	p := &finding.Problem{Code: finding.ValuesFiles, Text: text}
+	if similar != "" {
+		p.Advice = fmt.Sprintf(hint, printable(similar))
 	}
-	return fmt.Sprintf("no values file found at path '%s' (reference '%s')", printable(e.Path), printable(e.Reference))
-}
-
-// Finding is what is wrong.
-func (*MissingValuesError) Finding() finding.Code { return finding.ValuesFiles }
-
-// Hint names a file that may have been meant.
-func (e *MissingValuesError) Hint() string {
-	switch {
-	case e.Similar == "":
-		return ""
-	case e.Path == "":
-		return fmt.Sprintf("the chart contains '%s'", printable(e.Similar))
-	}
-	return fmt.Sprintf("the source contains '%s'; values files are looked up from its root", printable(e.Similar))
+	return p
 }
 
 func fileNames(files []*helmchart.File) []string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/tree"
 	"sigs.k8s.io/yaml"
 )
@@ -79,7 +80,7 @@ func (tt valuesCase) run(t *testing.T, merge func([]string, bool) (map[string]an
 		if err == nil || !strings.HasPrefix(err.Error(), tt.err) {
 			t.Fatalf("got error %v, want %q", err, tt.err)
 		}
-		var missing *MissingValuesError
+		var missing *finding.Problem
 		if errors.As(err, &missing) && missing.Hint() != tt.hint {
 			t.Errorf("got hint %q, want %q", missing.Hint(), tt.hint)
 		}

@@ -118,24 +118,17 @@ func parse(text []byte) (*yaml.Node, error) {
 	return root.Content[0], nil
 }
 
-// A RefusedError says why a scalar cannot be replaced safely. The text stays as it was.
-type RefusedError struct{ Reason string }
-
-func (e *RefusedError) Error() string { return e.Reason }
-
-func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
-
 // Set asks for another value of a scalar, in the quotes that it has; in a literal block it may have several lines. A plain scalar gets double quotes if its new text
 // would otherwise be read as another type. Setting the value that is already there is no edit; of two values for one
-// scalar the last one counts. Errors are [*RefusedError].
+// scalar the last one counts.
 func (d *Document) Set(n *yaml.Node, value string) error {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		return refused("the value is the alias *%s: edit the place that &%[1]s names", n.Value)
+		return fmt.Errorf("the value is the alias *%s: edit the place that &%[1]s names", n.Value)
 	case n.Kind != yaml.ScalarNode:
-		return refused("the value is not a scalar")
+		return fmt.Errorf("the value is not a scalar")
 	case hasControls(value) && (n.Style&yaml.LiteralStyle == 0 || hasControls(strings.ReplaceAll(value, "\n", ""))):
-		return refused("the new value holds control characters")
+		return fmt.Errorf("the new value holds control characters")
 	}
 	d.Keep(n)
 	if n.Value == value {
@@ -209,7 +202,7 @@ func (d *Document) safeSplices(refusals map[*yaml.Node]error, budget *int) []spl
 		return d.splices
 	}
 	if whole(d.splices) { // they belong together
-		refusals[nil] = refused("the fields cannot be edited without changing something else")
+		refusals[nil] = fmt.Errorf("the fields cannot be edited without changing something else")
 		return nil
 	}
 	return d.safeAmong(d.splices, nil, refusals, budget)
@@ -228,7 +221,7 @@ func (d *Document) safeAmong(edits, kept []splice, refusals map[*yaml.Node]error
 			kept = d.safeAmong(part, kept, refusals, budget)
 		default:
 			for _, s := range part {
-				refusals[s.node] = refused("the value cannot be replaced without changing something else")
+				refusals[s.node] = fmt.Errorf("the value cannot be replaced without changing something else")
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -30,14 +31,14 @@ type fieldsEdit struct {
 }
 
 // ReplaceField asks for other fields in the place of a key and its value, none for its removal. Comments in what goes are
-// kept above what comes, except those that moved. Errors are [*RefusedError].
+// kept above what comes, except those that moved.
 func (d *Document) ReplaceField(mapping *yaml.Node, key string, fields []Field, moved ...string) error {
 	i, err := d.editable(mapping, key)
 	if err != nil {
 		return err
 	}
 	if anchored(mapping.Content[i]) || anchored(mapping.Content[i+1]) {
-		return refused("%s has an anchor that others may refer to", key)
+		return fmt.Errorf("%s has an anchor that others may refer to", key)
 	}
 	start, end, err := d.pair(mapping, i)
 	if err != nil {
@@ -89,7 +90,7 @@ func (d *Document) replaceInFlow(e *fieldsEdit, i, start, end int) error {
 	return nil
 }
 
-// InsertFields asks for further fields behind a key of a mapping. Errors are [*RefusedError].
+// InsertFields asks for further fields behind a key of a mapping.
 func (d *Document) InsertFields(mapping *yaml.Node, after string, fields []Field) error {
 	i, err := d.editable(mapping, after)
 	if err != nil {
@@ -97,7 +98,7 @@ func (d *Document) InsertFields(mapping *yaml.Node, after string, fields []Field
 	}
 	for _, f := range fields {
 		if keyIndex(mapping, f.Key) >= 0 {
-			return refused("there is a field %s already", f.Key)
+			return fmt.Errorf("there is a field %s already", f.Key)
 		}
 	}
 	start, end, err := d.pair(mapping, i)
@@ -126,9 +127,9 @@ func (d *Document) editable(mapping *yaml.Node, key string) (int, error) {
 	i := keyIndex(mapping, key)
 	switch {
 	case i < 0:
-		return 0, refused("there is no field %s: an alias or something else puts it in", key)
+		return 0, fmt.Errorf("there is no field %s: an alias or something else puts it in", key)
 	case aliased(d.Root, mapping):
-		return 0, refused("an alias refers to the place of %s", key)
+		return 0, fmt.Errorf("an alias refers to the place of %s", key)
 	}
 	return i, nil
 }
@@ -184,7 +185,7 @@ func (d *Document) endOfPair(key, value *yaml.Node) (int, error) {
 	}
 	colon := bytes.IndexByte(d.text[end:], ':')
 	if colon < 0 {
-		return 0, refused("the text of the value was not found")
+		return 0, fmt.Errorf("the text of the value was not found")
 	}
 	return end + colon + 1, nil
 }
@@ -233,7 +234,7 @@ func (d *Document) endOfFlow(n *yaml.Node) (int, error) {
 		}
 		at += max(0, length-1)
 	}
-	return 0, refused("the end of the value was not found")
+	return 0, fmt.Errorf("the end of the value was not found")
 }
 
 // begins reports whether a quote opens a scalar: inside of a plain one it is a character like others.
@@ -248,7 +249,7 @@ func isSpace(c byte) bool { return isBlank(c) || c == '\r' || c == '\n' }
 func (d *Document) indentation(start int) (string, error) {
 	indent := d.text[bytes.LastIndexAny(d.text[:start], "\r\n")+1 : start]
 	if len(bytes.Trim(indent, " ")) > 0 {
-		return "", refused("the key does not begin its line")
+		return "", fmt.Errorf("the key does not begin its line")
 	}
 	return string(indent), nil
 }

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -9,11 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Quote asks for quotes around a plain scalar that is read as a number, a boolean or a date. Its text stays. Errors are
-// [*RefusedError].
+// Quote asks for quotes around a plain scalar that is read as a number, a boolean or a date. Its text stays.
 func (d *Document) Quote(n *yaml.Node) error {
 	if n.Kind != yaml.ScalarNode || n.Style != 0 || n.ShortTag() == "!!str" || n.ShortTag() == "!!null" {
-		return refused("the value needs no quotes")
+		return fmt.Errorf("the value needs no quotes")
 	}
 	start, end, err := d.span(n)
 	if err != nil {
@@ -24,14 +24,14 @@ func (d *Document) Quote(n *yaml.Node) error {
 }
 
 // Insert asks for a further key of a mapping, behind the key that is named after. The value must be a plain text that fits
-// on a line. Errors are [*RefusedError].
+// on a line.
 func (d *Document) Insert(mapping *yaml.Node, after, key, value string) error {
 	i := keyIndex(mapping, after)
 	if i < 0 || keyIndex(mapping, key) >= 0 {
-		return refused("there is no %s to put %s behind, or %[2]s is there", after, key)
+		return fmt.Errorf("there is no %s to put %s behind, or %[2]s is there", after, key)
 	}
 	if !staysText(value) || hasControls(value) {
-		return refused("the new value does not fit on a line")
+		return fmt.Errorf("the new value does not fit on a line")
 	}
 	_, end, err := d.span(mapping.Content[i+1])
 	if err != nil {
@@ -45,7 +45,7 @@ func (d *Document) Insert(mapping *yaml.Node, after, key, value string) error {
 		}
 		indent := d.text[bytes.LastIndexAny(d.text[:start], "\r\n")+1 : start]
 		if strings.Trim(string(indent), " ") != "" {
-			return refused("the key does not begin its line")
+			return fmt.Errorf("the key does not begin its line")
 		}
 		rest := LineLength(d.text[end:])
 		line := bytes.TrimRight(d.text[end:end+rest], "\r\n")

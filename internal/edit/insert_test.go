@@ -1,6 +1,9 @@
 package edit
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestQuote(t *testing.T) {
 	for text, want := range map[string]string{
@@ -32,7 +35,7 @@ func TestInsert(t *testing.T) {
 		"spec:\n  url: *x\n":               "",
 	} {
 		d := Parse([]byte(text))
-		var err error = refused("not parsed")
+		var err error = fmt.Errorf("not parsed")
 		if root := d.documents[0].Root; root != nil {
 			err = d.documents[0].Insert(root.Content[1], "url", "type", "oci")
 		}

@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -115,7 +116,7 @@ func (d *Document) position(n *yaml.Node) (int, error) {
 		}
 	}
 	if n.Line < 1 || n.Line > len(d.starts) {
-		return 0, refused("the place of the value is not known")
+		return 0, fmt.Errorf("the place of the value is not known")
 	}
 	c := cursor{n.Line, 1, d.starts[n.Line-1]}
 	if d.last.line == n.Line && d.last.column <= n.Column {
@@ -123,7 +124,7 @@ func (d *Document) position(n *yaml.Node) (int, error) {
 	}
 	for ; c.column < n.Column; c.column++ {
 		if c.at >= len(d.text) {
-			return 0, refused("the place of the value is not known")
+			return 0, fmt.Errorf("the place of the value is not known")
 		}
 		_, size := utf8.DecodeRune(d.text[c.at:])
 		c.at += size
@@ -157,12 +158,12 @@ func (d *Document) span(n *yaml.Node) (start, end int, err error) {
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		length = block(d.text[at:])
 	case n.Value == "":
-		return 0, 0, refused("there is no value to replace")
+		return 0, 0, fmt.Errorf("there is no value to replace")
 	default:
 		length = plain(d.text[at:], n.Value)
 	}
 	if length == 0 {
-		return 0, 0, refused("the text of the value was not found")
+		return 0, 0, fmt.Errorf("the text of the value was not found")
 	}
 	return at, at + length, nil
 }
@@ -312,7 +313,7 @@ func renderBlock(old, value string) (string, error) {
 	indent := strings.Repeat(" ", len(line)-len(strings.TrimLeft(line, " ")))
 	switch {
 	case value == "" || isBlank(value[0]):
-		return "", refused("the new value cannot stand in a block")
+		return "", fmt.Errorf("the new value cannot stand in a block")
 	case strings.Contains(value, "\n"):
 		return head + renderLines(old[len(head):], value, indent, head[len(strings.TrimRight(head, "\r\n")):]), nil
 	}

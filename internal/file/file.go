@@ -187,16 +187,12 @@ func (f *lazy) close() {
 	}
 }
 
-type kindError string
-
-func (e kindError) Error() string { return string(e) }
-
 // What is in the place of a regular file that is to be opened.
-const (
-	ErrDirectory   kindError = "is a directory"
-	ErrIrregular   kindError = "not a regular file"
-	ErrOutside     kindError = "a link leads out of the repository"
-	errNoDirectory kindError = "not a directory"
+var (
+	ErrDirectory   = errors.New("is a directory")
+	ErrIrregular   = errors.New("not a regular file")
+	ErrOutside     = errors.New("a link leads out of the repository")
+	errNoDirectory = errors.New("not a directory")
 )
 
 // Exists reports whether there is anything of a name.

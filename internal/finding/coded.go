@@ -19,16 +19,25 @@ func codeOfOne(err error) Code {
 			return code
 		}
 	}
-	if large, ok := err.(interface{ TooLarge() bool }); ok && large.TooLarge() {
+	if large, ok := as[interface{ TooLarge() bool }](err); ok && large.TooLarge() {
 		return TooLarge
 	}
-	if refused, ok := err.(interface{ AuthFailure() bool }); ok && refused.AuthFailure() {
+	if refused, ok := as[interface{ AuthFailure() bool }](err); ok && refused.AuthFailure() {
 		return Authentication
 	}
-	if vouched, ok := err.(interface{ Integrity() bool }); ok && vouched.Integrity() {
+	if vouched, ok := as[interface{ Integrity() bool }](err); ok && vouched.Integrity() {
 		return SignatureFailed
 	}
 	return ""
+}
+
+// as is errors.As for one error, without those behind it.
+func as[T any](err error) (t T, ok bool) {
+	if t, ok = err.(T); ok {
+		return t, true
+	}
+	p, ok := err.(*Problem) //nolint:errorlint // walk visits the whole chain
+	return t, ok && p.As(&t)
 }
 
 // walk visits the errors of a chain, outermost first, as long as the function wants more.
@@ -66,9 +75,34 @@ func OfStatus(status int) Code {
 	return RefusedRequest
 }
 
+// A Class says of a problem what a type of its own would say by its methods. Several may apply.
+type Class uint8
+
+// The classes.
+const (
+	Lasting   Class = 1 << iota // a later attempt would fail as well
+	Passing                     // a later attempt may succeed
+	Login                       // a login is the reason
+	Untrusted                   // something is not what it should be
+	Large                       // something is larger than it may be
+)
+
+// Transient reports whether a later attempt may succeed.
+func (c Class) Transient() bool { return c&Passing != 0 }
+
+// AuthFailure reports whether a login is the reason.
+func (c Class) AuthFailure() bool { return c&Login != 0 }
+
+// TooLarge reports whether something is larger than it may be.
+func (c Class) TooLarge() bool { return c&Large != 0 }
+
+// Integrity reports whether something is not what it should be.
+func (c Class) Integrity() bool { return c&Untrusted != 0 }
+
 // A Problem is an error that nobody matches by its type: a fact in words, what is wrong, and what to do.
 type Problem struct {
-	Code   Code   // "" if that depends on Err
+	Code   Code   // "" if that depends on Class and Err
+	Class  Class  // 0 if that depends on Err
 	Text   string // "" for the text of Err
 	Advice string // what to do, "" if nobody knows
 	Err    error  // that is behind it, if any
@@ -82,6 +116,25 @@ func (p *Problem) Error() string {
 }
 
 func (p *Problem) Unwrap() error { return p.Err }
+
+// As hands out the class by the methods that it decides.
+func (p *Problem) As(target any) bool {
+	switch t := target.(type) {
+	case *interface{ Transient() bool }:
+		*t = p.Class
+		return p.Class&(Lasting|Passing) != 0
+	case *interface{ AuthFailure() bool }:
+		*t = p.Class
+		return p.Class.AuthFailure()
+	case *interface{ Integrity() bool }:
+		*t = p.Class
+		return p.Class.Integrity()
+	case *interface{ TooLarge() bool }:
+		*t = p.Class
+		return p.Class.TooLarge()
+	}
+	return false
+}
 
 // Finding is what is wrong.
 func (p *Problem) Finding() Code { return p.Code }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -18,13 +19,8 @@ import (
 var (
 	errEmpty        = errors.New("empty index.yaml file")
 	errNoAPIVersion = errors.New("no API version specified")
+	errUnknownChart = &finding.Problem{Text: "no chart name found", Err: fs.ErrNotExist}
 )
-
-// unknownChartError is a chart that is not in the index.
-type unknownChartError struct{}
-
-func (unknownChartError) Error() string { return "no chart name found" }
-func (unknownChartError) Unwrap() error { return fs.ErrNotExist }
 
 // Offsets says where in an index each chart is. It is made by [Scan].
 type Offsets struct {
@@ -65,14 +61,14 @@ func (i *Index) Candidates(chart string) (c []resolve.Candidate, dropped int, er
 	if i.offsets.whole {
 		v := i.offsets.parsed[chart]
 		if !v.known {
-			return nil, 0, unknownChartError{}
+			return nil, 0, errUnknownChart
 		}
 		return slices.Clone(v.candidates), v.dropped, v.err
 	}
 	found, at := i.offsets.lookup(chart)
 	switch {
 	case found == nil || found.listed == listedNot:
-		return nil, 0, unknownChartError{}
+		return nil, 0, errUnknownChart
 	case found.listed == listedNull || found.items == 0:
 		return nil, 0, nil
 	case found.items > maxVersions:

@@ -43,19 +43,19 @@ type Options struct {
 type Outcome struct {
 	Joined, Unchanged int
 	// Moved are the objects of which the newest was taken, Failed those that are not joined; in the order of their keys.
-	Moved  []*ConflictError
-	Failed []*ObjectError
+	Moved  []Conflict
+	Failed []Failure
 }
 
-// A ConflictError reports that directories hold an object with other bytes.
-type ConflictError struct {
+// A Conflict is an object that directories hold with other bytes.
+type Conflict struct {
 	Key  store.Key
 	A, B string // the directories; that of A counts if one does
 	What string // what differs
 }
 
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s and %s hold it with other bytes: %s", e.A, e.B, e.What)
+func (c *Conflict) String() string {
+	return fmt.Sprintf("%s and %s hold it with other bytes: %s", c.A, c.B, c.What)
 }
 
 // An AlteredError reports that an artifact is not the one that was stored.
@@ -64,14 +64,11 @@ type AlteredError struct{ Err error }
 func (e *AlteredError) Error() string { return e.Err.Error() }
 func (e *AlteredError) Unwrap() error { return e.Err }
 
-// An ObjectError is why an object is not joined.
-type ObjectError struct {
+// A Failure is why an object is not joined.
+type Failure struct {
 	Key store.Key
 	Err error
 }
-
-func (e *ObjectError) Error() string { return fmt.Sprintf("%s: %v", e.Key, e.Err) }
-func (e *ObjectError) Unwrap() error { return e.Err }
 
 // Join copies what the directories hold into one. An object appears there whole or not at all: who is killed may begin
 // again. The error is one that ends all of it.
@@ -110,8 +107,8 @@ func Join(ctx context.Context, to *store.Store, from []Directory, o Options) (*O
 		return nil, err
 	}
 	to.Unload()
-	slices.SortFunc(j.out.Moved, func(a, b *ConflictError) int { return compareKeys(a.Key, b.Key) })
-	slices.SortFunc(j.out.Failed, func(a, b *ObjectError) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(j.out.Moved, func(a, b Conflict) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(j.out.Failed, func(a, b Failure) int { return compareKeys(a.Key, b.Key) })
 	return &j.out, nil
 }
 
@@ -146,18 +143,18 @@ func (j *joining) object(ctx context.Context, key store.Key, directories []Direc
 	defer j.mu.Unlock()
 	switch {
 	case err != nil:
-		j.out.Failed = append(j.out.Failed, &ObjectError{key, err})
+		j.out.Failed = append(j.out.Failed, Failure{key, err})
 	case joined:
 		j.out.Joined++
 	default:
 		j.out.Unchanged++
 	}
 	if moved != nil && err == nil {
-		j.out.Moved = append(j.out.Moved, moved)
+		j.out.Moved = append(j.out.Moved, *moved)
 	}
 }
 
-func (j *joining) join(ctx context.Context, key store.Key, directories []Directory) (joined bool, moved *ConflictError, err error) {
+func (j *joining) join(ctx context.Context, key store.Key, directories []Directory) (joined bool, moved *Conflict, err error) {
 	var held []holding
 	for _, d := range directories {
 		h, err := j.read(d, key)
@@ -175,7 +172,7 @@ func (j *joining) join(ctx context.Context, key store.Key, directories []Directo
 	slices.SortStableFunc(held, compareHoldings)
 	conflict := differing(key, held)
 	if conflict != nil && !j.options.Moves(key.Kind) {
-		return false, nil, conflict
+		return false, nil, errors.New(conflict.String())
 	}
 	joined, err = j.copy(ctx, key, held[0])
 	return joined, conflict, err
@@ -237,7 +234,7 @@ func (h holding) updated() time.Time {
 
 // differing finds two directories that went well with an object, and do not say the same of it. When they were asked
 // makes no difference.
-func differing(key store.Key, held []holding) *ConflictError {
+func differing(key store.Key, held []holding) *Conflict {
 	first := held[0]
 	if first.record.Failure != "" {
 		return nil
@@ -247,7 +244,7 @@ func differing(key store.Key, held []holding) *ConflictError {
 			break
 		}
 		if what := difference(first, h); what != "" {
-			return &ConflictError{Key: key, A: first.in.Name, B: h.in.Name, What: what}
+			return &Conflict{Key: key, A: first.in.Name, B: h.in.Name, What: what}
 		}
 	}
 	return nil

@@ -109,7 +109,7 @@ func TestJoin(t *testing.T) {
 				switch {
 				case tt.conflict == "" && len(out.Failed) > 0:
 					t.Errorf("failed: %v", out.Failed)
-				case tt.conflict != "" && (len(out.Failed) != 1 || !strings.Contains(out.Failed[0].Error(), tt.conflict)):
+				case tt.conflict != "" && (len(out.Failed) != 1 || !strings.Contains(out.Failed[0].Err.Error(), tt.conflict)):
 					t.Errorf("failed: %v, want %s", out.Failed, tt.conflict)
 				}
 				h, err := (&joining{options: o}).read(Directory{"to", to}, tt.key)

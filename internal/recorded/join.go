@@ -221,7 +221,7 @@ func completeParts(from []merge.Directory) error {
 func (d *Directory) reportMerge(out *merge.Outcome) int {
 	code := exit.OK
 	for _, c := range out.Moved {
-		f := validate.New(nil, finding.MergedNewest, objectName(c.Key)+": "+c.Error()+"; the newest is taken", "", manifest.Excerpt{})
+		f := validate.New(nil, finding.MergedNewest, objectName(c.Key)+": "+c.String()+"; the newest is taken", "", manifest.Excerpt{})
 		d.w.Console.Report(f)
 	}
 	for _, e := range out.Failed {

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // MaxSize bounds one file or value, as kustomize-controller does.
@@ -67,21 +69,10 @@ func Encrypted(content map[string]any) bool {
 	return ok && meta["mac"] != nil && meta["mac"] != ""
 }
 
-// MACError is text that was changed after it was encrypted.
-type MACError struct{ missing bool }
-
-func (e *MACError) Error() string {
-	if e.missing {
-		return "sops: the file has no MAC: changes cannot be detected"
-	}
-	return "sops: MAC mismatch: the file was changed after it was encrypted"
+// notAuthentic is the error of text that was changed after it was encrypted.
+func notAuthentic(why string) error {
+	return &finding.Problem{Class: finding.Untrusted, Text: "sops: " + why, Advice: "edit encrypted files with sops, not by hand"}
 }
-
-// Hint says how that happens.
-func (e *MACError) Hint() string { return "edit encrypted files with sops, not by hand" }
-
-// Integrity marks the error as bytes that are not what they should be.
-func (e *MACError) Integrity() bool { return true }
 
 // Text decrypts a file that nothing has changed since it was encrypted, which its MAC proves. The result is in the
 // format out.
@@ -177,15 +168,15 @@ func (k *Keys) open(trees []*tree, mac bool) error {
 // check compares the MAC of what was read with the one in the metadata.
 func (w *walker) check() error {
 	if w.meta.MAC == "" {
-		return &MACError{missing: true}
+		return notAuthentic("the file has no MAC: changes cannot be detected")
 	}
 	want, err := w.decrypt(w.meta.MAC, w.meta.LastModified)
 	if err != nil {
-		return &MACError{}
+		return notAuthentic("MAC mismatch: the file was changed after it was encrypted")
 	}
 	got := fmt.Sprintf("%X", w.hash.Sum(nil))
 	if subtle.ConstantTimeCompare([]byte(want.text), []byte(got)) != 1 {
-		return &MACError{}
+		return notAuthentic("MAC mismatch: the file was changed after it was encrypted")
 	}
 	return nil
 }

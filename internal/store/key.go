@@ -48,7 +48,7 @@ func (k Key) Path(file string) (string, error) {
 		return "", err
 	}
 	if !validName(file) {
-		return "", &nameError{"file", file}
+		return "", notName("file", file)
 	}
 	return path.Join(k.dir(), file), nil
 }
@@ -56,9 +56,9 @@ func (k Key) Path(file string) (string, error) {
 // checked returns the key with its kind in lower case, or an error if a part of it cannot be a directory's name.
 func (k Key) checked() (Key, error) {
 	k = NewKey(k.Kind, k.Namespace, k.Name)
-	for _, part := range []nameError{{"kind", k.Kind}, {"namespace", k.Namespace}, {"name", k.Name}} {
-		if !validName(part.value) {
-			return Key{}, &part
+	for _, part := range [][2]string{{"kind", k.Kind}, {"namespace", k.Namespace}, {"name", k.Name}} {
+		if !validName(part[1]) {
+			return Key{}, notName(part[0], part[1])
 		}
 	}
 	return k, nil
@@ -116,10 +116,8 @@ func splitPath(artifact string) (Key, error) {
 	return Key{}, fmt.Errorf("%q is not the path of an artifact: %w", artifact, fs.ErrNotExist)
 }
 
-type nameError struct{ what, value string }
-
-func (e *nameError) Error() string {
-	return fmt.Sprintf("%s %q cannot be used as a file name in the artifacts directory", e.what, e.value)
+func notName(what, value string) error {
+	return fmt.Errorf("%s %q cannot be used as a file name in the artifacts directory", what, value)
 }
 
 // validName reports whether s can be one element of a path. Names come from manifests, indexes and registries. A dot

@@ -150,7 +150,7 @@ func (p *Pending) Commit(file, link string) (Artifact, error) {
 
 func (p *Pending) commit(file, link string) (Artifact, error) {
 	if !isArtifact(file) || link != "" && !isLink(link) {
-		return Artifact{}, &nameError{"artifact", path.Join(file, link)}
+		return Artifact{}, notName("artifact", path.Join(file, link))
 	}
 	a := Artifact{
 		Path:           path.Join(p.key.dir(), file),
@@ -231,7 +231,7 @@ func (e *LinkError) Unwrap() error { return e.Err }
 func (s *Store) Relink(artifact, link string) error {
 	key, err := splitPath(artifact)
 	if err != nil || !isLink(link) {
-		return &nameError{"artifact", path.Join(artifact, link)}
+		return notName("artifact", path.Join(artifact, link))
 	}
 	_, h, err := s.locked(key)
 	if err != nil {

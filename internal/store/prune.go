@@ -233,7 +233,7 @@ func stateName(file string) (string, bool) {
 // stored finds the objects of the kind that have a directory.
 func stored(root *os.Root, kind string) (keys []Key, err error) {
 	if !validName(kind) {
-		return nil, &nameError{"kind", kind}
+		return nil, notName("kind", kind)
 	}
 	namespaces, err := subdirs(root, kind)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -51,34 +52,21 @@ func (s *Scratch) Dir() (string, error) {
 	if s.root == nil {
 		err := s.make(parent)
 		if err != nil && s.Parent == "" {
-			err = &TempDirError{parent, err}
+			cause := err
+			if path, ok := errors.AsType[*fs.PathError](err); ok {
+				cause = path.Err // the name is another one in every run
+			}
+			err = &finding.Problem{
+				Text:   fmt.Sprintf("temporary directory '%s': %v", parent, cause),
+				Advice: tempDirVariable + " names a directory for temporary files, which has to exist and be writable",
+				Err:    err,
+			}
 		}
 		if err != nil {
 			return "", err
 		}
 	}
 	return filepath.Join(parent, s.name), nil
-}
-
-// A TempDirError says that the system's directory for temporary files cannot be used.
-type TempDirError struct {
-	Dir string
-	Err error
-}
-
-func (e *TempDirError) Error() string {
-	err := e.Err
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err // the name is another one in every run
-	}
-	return fmt.Sprintf("temporary directory '%s': %v", e.Dir, err)
-}
-
-func (e *TempDirError) Unwrap() error { return e.Err }
-
-// Hint says what to do.
-func (*TempDirError) Hint() string {
-	return tempDirVariable + " names a directory for temporary files, which has to exist and be writable"
 }
 
 func (s *Scratch) make(parent string) error {

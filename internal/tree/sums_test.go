@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // TestSums lists the files below a directory, each by its content.
@@ -27,7 +29,7 @@ func TestSums(t *testing.T) {
 			t.Errorf("%v", sums)
 		}
 	}
-	var limit *LimitError
+	var limit *finding.Problem
 	if _, err := Sums(t.Context(), bytes.NewReader(data), "a", Limits{Entries: 2}); !errors.As(err, &limit) {
 		t.Errorf("more entries than the limit: %v", err)
 	}

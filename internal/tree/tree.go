@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // The limits that hold where the caller sets none. They are well above any source that charts are kept in, and stop a
@@ -45,16 +47,10 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// A LimitError reports that a tree is larger than it may be. It is a type of its own because an option can raise
-// limits.
-type LimitError struct{ message string }
-
-func (e *LimitError) Error() string { return e.message }
-
-// TooLarge is true: an option can raise the limit.
-func (e *LimitError) TooLarge() bool { return true }
-
-func limitError(format string, args ...any) error { return &LimitError{fmt.Sprintf(format, args...)} }
+// limitError says that a tree is larger than it may be: an option can raise the limit.
+func limitError(format string, args ...any) error {
+	return &finding.Problem{Class: finding.Large, Text: fmt.Sprintf(format, args...)}
+}
 
 // A Choice is what becomes of a file or a directory.
 type Choice int

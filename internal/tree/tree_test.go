@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // plant writes files below dir; content that begins with "-> " makes a link, a name that ends in a slash a directory,
@@ -99,7 +101,7 @@ func contents(t testing.TB, dir string) map[string]string {
 
 func wantLimit(t *testing.T, err error, text string) {
 	t.Helper()
-	var limit *LimitError
+	var limit *finding.Problem
 	if !errors.As(err, &limit) || !strings.Contains(err.Error(), text) {
 		t.Errorf("got %v, want a limit: %q", err, text)
 	}

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // A region that would name another host is refused before the token of the job goes anywhere.
@@ -44,7 +44,7 @@ func TestBucketRegion(t *testing.T) {
 		o.Region = region
 		_, err := Download(t.Context(), w.Client(t), o)
 		for _, err := range []error{err, Check(o)} {
-			var part *auth.PartError
+			var part *finding.Problem
 			if !errors.As(err, &part) || !strings.HasPrefix(err.Error(), "spec.region is not a region") {
 				t.Errorf("%s: error %v", region, err)
 			}
